@@ -1,0 +1,44 @@
+// From errors returned by value to Python exceptions; used by every file of this folder.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include "base/result.hpp"
+#include "kernels/team.hpp"
+#include "tier/spec.hpp"
+
+namespace nearfar::bind {
+
+/// Makes nearfar._native.NativeError known to the module.
+void register_errors(nanobind::module_& module);
+
+/// Raises NativeError(code name, what, next step, errno). Needs the GIL.
+[[noreturn]] void raise(const Error& error);
+
+/// Runs `call()` without the GIL, then yields its value or raises its error.
+template <class Call>
+auto run_unlocked(const Call& call) {
+  auto result = [&] {
+    nanobind::gil_scoped_release unlocked;
+    return call();
+  }();
+  if (!result) raise(result.error());
+  return std::move(*result);
+}
+
+/// Parses a tier or raises.
+tier::Spec parse_tier(const char* text);
+
+/// {wall_ns, cpu_ns, minor_faults, major_faults, involuntary_switches}
+nanobind::dict usage_dict(const os::Usage& usage);
+
+/// [{start_ns, end_ns, ...usage}], one for each thread
+nanobind::list members_list(const std::vector<kernels::Member>& members);
+
+// One function for each layer, each in the file of its name.
+void register_os(nanobind::module_& module);
+void register_tier(nanobind::module_& module);
+void register_probe(nanobind::module_& module);
+void register_bench(nanobind::module_& module);
+
+} // namespace nearfar::bind

@@ -1,0 +1,10 @@
+#include "bind/convert.hpp"
+
+NB_MODULE(_native, module) {
+  module.doc() = "The native core of nearfar; units are in the names. Not a public interface.";
+  nearfar::bind::register_errors(module);
+  nearfar::bind::register_os(module);
+  nearfar::bind::register_tier(module);
+  nearfar::bind::register_probe(module);
+  nearfar::bind::register_bench(module);
+}

@@ -1,0 +1,38 @@
+// Loops over arrays of doubles: read, write, ntwrite, copy, scale, add, triad.
+//
+// Each kernel is data: its name, the bytes it moves an element as STREAM counts them (no
+// write-allocate), how many of those are stored, and its loop. Loops are dispatched at run time to
+// AVX-512, AVX2 or SSE2. A loop touches its slice alone, so threads share nothing.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace nearfar::kernels {
+
+/// The slice one thread works on. Arrays start on a cache line. `s` is the scalar of STREAM.
+struct Slice {
+  double* a;
+  double* b;
+  double* c;
+  std::size_t elements;
+  double s;
+};
+
+struct ArrayKernel {
+  const char* name;
+  unsigned loaded_bytes; ///< an element
+  unsigned stored_bytes; ///< an element
+  bool allocates;        ///< stored lines are first read by the processor: not in the counted bytes
+  /// Returns the sum of the words it read (as unsigned integers, modulo 2^64); 0 where it stores.
+  std::uint64_t (*run)(const Slice&);
+};
+
+/// All kernels, in a fixed order.
+std::span<const ArrayKernel> array_kernels();
+
+/// By name, nullptr if there is none.
+const ArrayKernel* find_array_kernel(const char* name);
+
+} // namespace nearfar::kernels

@@ -1,0 +1,73 @@
+#include "kernels/team.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <sched.h>
+#include <thread>
+
+#include "os/clock.hpp"
+#include "os/cpu.hpp"
+
+namespace nearfar::kernels {
+
+namespace {
+
+class Gate {
+public:
+  explicit Gate(std::size_t members) : missing_(members) {}
+
+  void arrive_and_wait() {
+    missing_.fetch_sub(1, std::memory_order_acq_rel);
+    for (unsigned spins = 0; missing_.load(std::memory_order_acquire) != 0; ++spins) {
+      os::spin_pause();
+      if (spins % 1024 == 1023) sched_yield();
+    }
+  }
+
+private:
+  std::atomic<std::size_t> missing_;
+};
+
+} // namespace
+
+double TeamRun::seconds() const {
+  std::uint64_t first = UINT64_MAX;
+  std::uint64_t last = 0;
+  for (const Member& m : members) {
+    first = std::min(first, m.start_ns);
+    last = std::max(last, m.end_ns);
+  }
+  return static_cast<double>(last - first) * 1e-9;
+}
+
+Result<TeamRun> run_team(std::span<const int> cpus, const std::function<void(std::size_t)>& work) {
+  TeamRun run;
+  run.members.resize(cpus.size());
+  Gate pinned(cpus.size());
+  Gate start(cpus.size());
+  std::atomic<int> refused_cpu{-1};
+  const auto member = [&](std::size_t index) {
+    if (!os::pin_to_cpu(cpus[index])) refused_cpu = cpus[index];
+    pinned.arrive_and_wait();
+    if (refused_cpu.load() >= 0) return;
+    start.arrive_and_wait();
+    Member& m = run.members[index];
+    const os::UsageMeter meter;
+    m.start_ns = os::now_ns();
+    work(index);
+    m.end_ns = os::now_ns();
+    m.usage = meter.since();
+  };
+  {
+    std::vector<std::jthread> threads;
+    threads.reserve(cpus.size());
+    for (std::size_t i = 0; i < cpus.size(); ++i)
+      threads.emplace_back(member, i);
+  }
+  if (refused_cpu.load() >= 0)
+    return Error::make(Errc::bad_input, "cannot run on processor %d", refused_cpu.load())
+        .try_next("choose among the processors that `nearfar topo` lists as usable");
+  return run;
+}
+
+} // namespace nearfar::kernels

@@ -1,0 +1,35 @@
+// A team of pinned threads that start a timed loop together.
+//
+// Each member pins itself, waits at a spinning barrier, runs its share once and notes its own
+// start, end and accounts. The span of the team is from the first start to the last end. Members
+// spin with a yield, so an oversubscribed team is slow but never stuck.
+//
+// Thread safety  run_team is called by one thread; `work` runs on all members at once.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "base/result.hpp"
+#include "os/usage.hpp"
+
+namespace nearfar::kernels {
+
+struct Member {
+  std::uint64_t start_ns = 0;
+  std::uint64_t end_ns = 0;
+  os::Usage usage;
+};
+
+struct TeamRun {
+  std::vector<Member> members; ///< one for each processor, in the order given
+  double seconds() const;      ///< first start to last end
+};
+
+/// Runs work(member index) once on each processor of `cpus` (non-empty). Fails with bad_input where
+/// a processor cannot be used; then no work was run.
+Result<TeamRun> run_team(std::span<const int> cpus, const std::function<void(std::size_t)>& work);
+
+} // namespace nearfar::kernels

@@ -1,0 +1,145 @@
+#include "os/file.hpp"
+
+#include <cerrno>
+#include <climits>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#ifndef STATX_ATTR_DAX
+#define STATX_ATTR_DAX 0x00200000
+#endif
+
+namespace nearfar::os {
+
+namespace {
+
+constexpr mode_t owner_only = 0600;
+
+Errc classify(int code) {
+  switch (code) {
+  case ENOENT:
+  case ENOTDIR:
+  case ENXIO:
+  case ENODEV: return Errc::not_found;
+  case EEXIST: return Errc::exists;
+  case EISDIR: return Errc::bad_input;
+  case EACCES:
+  case EPERM:
+  case EROFS: return Errc::no_permission;
+  case ENOSPC:
+  case EDQUOT:
+  case EFBIG: return Errc::no_space;
+  case EOPNOTSUPP:
+  case EINVAL: return Errc::unsupported;
+  default: return Errc::os_error;
+  }
+}
+
+Error path_error(const char* doing, const char* path) {
+  const int code = errno;
+  Error error = Error::make(classify(code), "cannot %s %s: %s", doing, path, std::strerror(code));
+  error.os_errno = code;
+  switch (error.code) {
+  case Errc::not_found: error.try_next("create it first, or name another path"); break;
+  case Errc::exists:
+    error.try_next(
+        "name a file that does not exist yet: nearfar never overwrites one it did not make");
+    break;
+  case Errc::no_permission: error.try_next("choose a path that you may write to"); break;
+  case Errc::bad_input: error.try_next("name a file inside the directory"); break;
+  default: break;
+  }
+  return error;
+}
+
+bool is_directory(const char* path) {
+  struct stat s {};
+  return stat(path, &s) == 0 && S_ISDIR(s.st_mode);
+}
+
+} // namespace
+
+File::~File() {
+  if (fd_ >= 0) close(fd_);
+}
+
+Result<File> create_unnamed(const char* path) {
+  if (!is_directory(path)) {
+    Result<File> file = create_new(path);
+    if (file) unlink(path);
+    return file;
+  }
+  const int fd = open(path, O_TMPFILE | O_RDWR | O_CLOEXEC, owner_only);
+  if (fd >= 0) return File(fd);
+  if (errno != EOPNOTSUPP && errno != EISDIR) return path_error("create a file in", path);
+  char name[PATH_MAX]; // a file system without O_TMPFILE: make a name and take it away at once
+  std::snprintf(name, sizeof name, "%s/.nearfar-%d-XXXXXX", path, static_cast<int>(getpid()));
+  const int made = mkostemp(name, O_CLOEXEC);
+  if (made < 0) return path_error("create a file in", path);
+  unlink(name);
+  return File(made);
+}
+
+Result<File> create_new(const char* path) {
+  if (is_directory(path)) {
+    errno = EISDIR;
+    return path_error("write to", path);
+  }
+  const int fd = open(path, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, owner_only);
+  if (fd < 0) return path_error("create", path);
+  return File(fd);
+}
+
+Result<File> open_existing(const char* path, bool direct) {
+  const int fd = open(path, O_RDWR | O_CLOEXEC | (direct ? O_DIRECT : 0));
+  if (fd >= 0) return File(fd);
+  if (direct && errno == EINVAL) {
+    Error error = Error::make(Errc::unsupported, "the file system of %s has no O_DIRECT", path);
+    return error.try_next("use a path on a disk file system such as ext4 or xfs");
+  }
+  return path_error("open", path);
+}
+
+Status reserve_space(const File& file, std::size_t bytes) {
+  const int code = posix_fallocate(file.fd(), 0, static_cast<off_t>(bytes));
+  if (code == 0) return Done{};
+  Error error =
+      Error::make(classify(code), "cannot reserve %zu bytes: %s", bytes, std::strerror(code));
+  error.os_errno = code;
+  return error.try_next("ask for a smaller --size, or name a path with more room");
+}
+
+Result<std::size_t> free_space(const char* path) {
+  char parent[PATH_MAX];
+  std::snprintf(parent, sizeof parent, "%s", path);
+  struct statvfs s {};
+  while (statvfs(parent, &s) != 0) {
+    char* slash = std::strrchr(parent, '/');
+    if (errno != ENOENT || slash == parent) return path_error("look at", path);
+    if (slash == nullptr)
+      std::snprintf(parent, sizeof parent, ".");
+    else
+      *slash = '\0';
+  }
+  return static_cast<std::size_t>(s.f_bavail) * s.f_frsize;
+}
+
+Status drop_page_cache(const File& file) {
+  if (fdatasync(file.fd()) != 0 || posix_fadvise(file.fd(), 0, 0, POSIX_FADV_DONTNEED) != 0)
+    return Error::make(Errc::os_error, "cannot empty the page cache of the file: %s",
+                       std::strerror(errno));
+  return Done{};
+}
+
+bool is_dax(const File& file) {
+  struct statx s {};
+  return statx(file.fd(), "", AT_EMPTY_PATH, STATX_BASIC_STATS, &s) == 0 &&
+         (s.stx_attributes & STATX_ATTR_DAX) != 0;
+}
+
+} // namespace nearfar::os

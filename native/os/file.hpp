@@ -1,0 +1,54 @@
+// Files that leave nothing behind, and what the file system under them is.
+//
+// Thread safety  a File is used by one thread at a time.
+// Freestanding   no exceptions, no std::string.
+#pragma once
+
+#include <cstddef>
+
+#include "base/result.hpp"
+
+namespace nearfar::os {
+
+/// An open descriptor that closes itself.
+class File {
+public:
+  File() = default;
+  explicit File(int fd) : fd_(fd) {}
+  File(File&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  File& operator=(File&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  ~File();
+
+  int fd() const { return fd_; }
+
+private:
+  int fd_ = -1;
+};
+
+/// Creates a file without a name: it is gone when its last descriptor and mapping are, even after
+/// kill -9. `path` is a directory, or the name a file would have had (which must not exist yet).
+Result<File> create_unnamed(const char* path);
+
+/// Creates a file that must not exist yet, mode 0600. The caller removes it.
+Result<File> create_new(const char* path);
+
+/// Opens an existing file or device for reading and writing. `direct` asks for O_DIRECT.
+Result<File> open_existing(const char* path, bool direct);
+
+/// Reserves the blocks of a file, so that no later store can meet a full disk (SIGBUS).
+Status reserve_space(const File& file, std::size_t bytes);
+
+/// Bytes free to this user in the file system that holds `path` (or its parent, if it is not
+/// there).
+Result<std::size_t> free_space(const char* path);
+
+/// Writes dirty pages of the file back and drops its clean pages from the page cache.
+Status drop_page_cache(const File& file);
+
+/// Whether a regular file lies on a DAX file system (STATX_ATTR_DAX).
+bool is_dax(const File& file);
+
+} // namespace nearfar::os

@@ -1,0 +1,104 @@
+#include "probe/bandwidth.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <cmath>
+#include <string_view>
+
+#include "os/cpu.hpp"
+
+namespace nearfar::probe {
+
+namespace {
+
+// STREAM's first contents and a scalar that keeps a and b within a factor of 3 of them over many
+// rounds of copy, scale, add, triad (McCalpin's sqrt(2) - 1).
+constexpr std::array<double, 3> initial = {1.0, 2.0, 0.0};
+constexpr double scalar = 0.41421356237309503;
+constexpr std::size_t doubles_per_line = os::cache_line_bytes / sizeof(double);
+
+void follow(std::array<double, 3>& x, const char* kernel) {
+  auto& [a, b, c] = x;
+  const std::string_view k = kernel;
+  if (k == "write" || k == "ntwrite") a = scalar;
+  if (k == "copy") c = a;
+  if (k == "scale") b = scalar * c;
+  if (k == "add") c = a + b;
+  if (k == "triad") a = b + scalar * c;
+}
+
+} // namespace
+
+ArrayBench::ArrayBench(std::array<tier::Mapping, 3> arrays, std::size_t elements)
+    : arrays_(std::move(arrays)), elements_(elements) {}
+
+Result<ArrayBench> ArrayBench::create(const std::array<tier::Spec, 3>& specs, std::size_t elements,
+                                      std::span<const int> cpus) {
+  std::array<tier::Mapping, 3> arrays;
+  for (std::size_t i = 0; i < arrays.size(); ++i) {
+    Result<tier::Mapping> mapping = tier::map(specs[i], elements * sizeof(double));
+    if (!mapping) return mapping.error();
+    arrays[i] = std::move(*mapping);
+  }
+  ArrayBench bench(std::move(arrays), elements);
+  if (Status touched = bench.reset(cpus); !touched) return touched.error();
+  for (std::size_t i = 0; i < specs.size(); ++i)
+    if (Status pages = tier::verify_pages(specs[i], bench.arrays_[i]); !pages) return pages.error();
+  return bench;
+}
+
+kernels::Slice ArrayBench::slice(std::size_t index, std::size_t parts) const {
+  const std::size_t lines = elements_ / doubles_per_line;
+  const std::size_t first = lines * index / parts * doubles_per_line;
+  const std::size_t end =
+      index + 1 == parts ? elements_ : lines * (index + 1) / parts * doubles_per_line;
+  const auto array = [&](std::size_t i) {
+    return reinterpret_cast<double*>(arrays_[i].data()) + first;
+  };
+  return {array(0), array(1), array(2), end - first, scalar};
+}
+
+Status ArrayBench::reset(std::span<const int> cpus) {
+  Result<kernels::TeamRun> run = kernels::run_team(cpus, [&](std::size_t member) {
+    const kernels::Slice s = slice(member, cpus.size());
+    std::fill_n(s.a, s.elements, initial[0]);
+    std::fill_n(s.b, s.elements, initial[1]);
+    std::fill_n(s.c, s.elements, initial[2]);
+  });
+  if (!run) return run.error();
+  expected_ = initial;
+  return Done{};
+}
+
+Result<ArrayRepeat> ArrayBench::repeat(const char* name, std::span<const int> cpus) {
+  const kernels::ArrayKernel* kernel = kernels::find_array_kernel(name);
+  if (kernel == nullptr) return Error::make(Errc::bad_input, "unknown kernel '%s'", name);
+  std::atomic<std::uint64_t> checksum{0};
+  Result<kernels::TeamRun> run = kernels::run_team(
+      cpus, [&](std::size_t member) { checksum += kernel->run(slice(member, cpus.size())); });
+  if (!run) return run.error();
+  follow(expected_, name);
+  const bool only_reads = kernel->stored_bytes == 0;
+  if (only_reads && checksum != std::bit_cast<std::uint64_t>(expected_[0]) * elements_)
+    return Error::make(Errc::failed_check, "the %s kernel did not read what the array holds", name)
+        .try_next("report this: the timed loop is broken on this machine");
+  ArrayRepeat repeat;
+  repeat.seconds = run->seconds();
+  repeat.counted_bytes = elements_ * (kernel->loaded_bytes + kernel->stored_bytes);
+  repeat.members = std::move(run->members);
+  return repeat;
+}
+
+double ArrayBench::worst_error() const {
+  double worst = 0;
+  for (std::size_t i = 0; i < arrays_.size(); ++i) {
+    const double* x = reinterpret_cast<const double*>(arrays_[i].data());
+    const double scale = std::max(std::abs(expected_[i]), 1e-300);
+    for (std::size_t k = 0; k < elements_; ++k)
+      worst = std::max(worst, std::abs(x[k] - expected_[i]) / scale);
+  }
+  return worst;
+}
+
+} // namespace nearfar::probe

@@ -1,0 +1,53 @@
+// Bandwidth of array kernels, each array on a tier of its own, threads pinned.
+//
+// Thread safety  one ArrayBench a thread; its repeats run on the team they are given.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "base/result.hpp"
+#include "kernels/arrays.hpp"
+#include "kernels/team.hpp"
+#include "tier/mapping.hpp"
+
+namespace nearfar::probe {
+
+struct ArrayRepeat {
+  double seconds = 0;            ///< span of the team
+  std::size_t counted_bytes = 0; ///< as STREAM counts them: without write-allocate
+  std::vector<kernels::Member> members;
+};
+
+/// Three arrays a, b, c of `elements` doubles with known contents, worked on by all kernels.
+///
+/// The contents are followed: each repeat updates what every element must hold, `validate()`
+/// compares, and the read kernel's checksum is compared at once.
+class ArrayBench {
+public:
+  /// Maps the arrays and lets each of `cpus` first-touch the slice it will work on.
+  static Result<ArrayBench> create(const std::array<tier::Spec, 3>& specs, std::size_t elements,
+                                   std::span<const int> cpus);
+
+  /// Runs one kernel over the arrays, split evenly over `cpus` (non-empty).
+  /// Errors: bad_input (unknown kernel or processor), failed_check (read checksum).
+  Result<ArrayRepeat> repeat(const char* kernel, std::span<const int> cpus);
+
+  /// Largest relative difference between any element and the closed form.
+  double worst_error() const;
+
+  /// Sets all elements back to their first contents, so that values stay in range.
+  Status reset(std::span<const int> cpus);
+
+private:
+  ArrayBench(std::array<tier::Mapping, 3> arrays, std::size_t elements);
+  kernels::Slice slice(std::size_t index, std::size_t parts) const;
+
+  std::array<tier::Mapping, 3> arrays_;
+  std::size_t elements_;
+  std::array<double, 3> expected_{};
+};
+
+} // namespace nearfar::probe

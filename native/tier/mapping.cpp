@@ -1,0 +1,113 @@
+#include "tier/mapping.hpp"
+
+#include <cstdio>
+
+namespace nearfar::tier {
+
+namespace {
+
+bool lives_in_memory(Kind kind) { return kind == Kind::dram || kind == Kind::numa; }
+
+Result<std::size_t> node_capacity(int node) {
+  char path[80];
+  std::snprintf(path, sizeof path, "/sys/devices/system/node/node%d/meminfo", node);
+  std::FILE* file = std::fopen(path, "re");
+  if (file == nullptr)
+    return Error::make(Errc::unsupported, "this machine has no NUMA node %d", node)
+        .try_next("`nearfar topo` lists the nodes that exist");
+  char line[256];
+  std::size_t kib = 0;
+  while (std::fgets(line, sizeof line, file) != nullptr)
+    if (std::sscanf(line, "Node %*d MemFree: %zu kB", &kib) == 1) break;
+  std::fclose(file);
+  return kib << 10;
+}
+
+Result<std::size_t> device_capacity(const char* path) {
+  const char* slash = path;
+  for (const char* p = path; *p != '\0'; ++p)
+    if (*p == '/') slash = p + 1;
+  char size_path[512];
+  std::snprintf(size_path, sizeof size_path, "/sys/bus/dax/devices/%s/size", slash);
+  std::FILE* file = std::fopen(size_path, "re");
+  if (file == nullptr)
+    return Error::make(Errc::unsupported, "this machine has no DAX device %s", path)
+        .try_next("`nearfar topo` lists DAX devices; `ndctl list` and `cxl list` show what could "
+                  "become one");
+  std::size_t bytes = 0;
+  const bool read = std::fscanf(file, "%zu", &bytes) == 1;
+  std::fclose(file);
+  return read ? bytes : 0;
+}
+
+Result<os::File> open_backing(const Spec& spec) {
+  switch (spec.kind) {
+  case Kind::dram:
+  case Kind::numa: return os::File();
+  case Kind::devdax: return os::open_existing(spec.path, false);
+  case Kind::fsdax:
+  case Kind::shm:
+  case Kind::file: return os::create_unnamed(spec.path);
+  }
+  return os::File();
+}
+
+} // namespace
+
+Result<std::size_t> capacity(const Spec& spec) {
+  switch (spec.kind) {
+  case Kind::dram: return os::available_memory_bytes();
+  case Kind::numa: return node_capacity(spec.node);
+  case Kind::devdax: return device_capacity(spec.path);
+  case Kind::fsdax:
+  case Kind::shm:
+  case Kind::file: return os::free_space(spec.path);
+  }
+  return std::size_t{0};
+}
+
+Result<Mapping> map(const Spec& spec, std::size_t bytes) {
+  Result<std::size_t> room = capacity(spec);
+  if (!room) return room.error();
+  // A tmpfs may promise more than the memory that is left, and the process would be killed for it.
+  if (spec.kind == Kind::shm && *room > os::available_memory_bytes())
+    *room = os::available_memory_bytes();
+  if (bytes > *room)
+    return Error::make(Errc::no_space, "%zu bytes do not fit in tier %s, which has %zu bytes free",
+                       bytes, kind_name(spec.kind), *room)
+        .try_next("ask for a smaller --size or --region");
+
+  Result<os::File> file = open_backing(spec);
+  if (!file) return file.error();
+  Mapping mapping;
+  mapping.file = std::move(*file);
+  if (!lives_in_memory(spec.kind) && spec.kind != Kind::devdax)
+    if (Status s = os::reserve_space(mapping.file, bytes); !s) return s.error();
+  mapping.sync = spec.kind == Kind::fsdax;
+  Result<os::Range> range = os::map_range(bytes, spec.pages, mapping.file.fd(), mapping.sync);
+  if (!range) return range.error();
+  mapping.range = std::move(*range);
+  if (spec.kind == Kind::numa)
+    if (Status s = os::bind_to_node(mapping.range, spec.node); !s) return s.error();
+  if (spec.populate || spec.kind == Kind::shm) os::prefault(mapping.range);
+  return mapping;
+}
+
+Status verify_pages(const Spec& spec, const Mapping& mapping) {
+  if (spec.pages == os::PageSize::system) return Done{};
+  Result<os::Residency> found = os::residency(mapping.range);
+  if (!found) return found.error();
+  const double huge_share =
+      found->resident_bytes == 0
+          ? 0.0
+          : static_cast<double>(found->huge_bytes) / static_cast<double>(found->resident_bytes);
+  const bool wants_huge = spec.pages != os::PageSize::small_4k;
+  if (wants_huge ? huge_share >= 0.95 : found->huge_bytes == 0) return Done{};
+  return Error::make(Errc::failed_check,
+                     "asked for pages=%s, but %.0f %% of the range lies on huge pages",
+                     os::page_size_name(spec.pages), 100 * huge_share)
+      .try_next(
+          "see /sys/kernel/mm/transparent_hugepage/ (enabled, shmem_enabled), or drop pages=");
+}
+
+} // namespace nearfar::tier

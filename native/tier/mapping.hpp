@@ -1,0 +1,33 @@
+// Mapping a tier: memory of the kind that was asked for, or an error; never a silent substitute.
+//
+// Thread safety  a Mapping is made and destroyed by one thread, its memory used by any.
+// Freestanding   no exceptions, no std::string.
+#pragma once
+
+#include "base/result.hpp"
+#include "os/file.hpp"
+#include "os/pages.hpp"
+#include "tier/spec.hpp"
+
+namespace nearfar::tier {
+
+struct Mapping {
+  os::Range range;
+  os::File file;     ///< holds the unnamed file of shm:, file: and fsdax:; -1 for dram and numa:
+  bool sync = false; ///< MAP_SYNC holds: a flush alone makes a store durable on real hardware
+
+  std::byte* data() const { return range.data(); }
+};
+
+/// Room that the tier has for this user now, in bytes.
+Result<std::size_t> capacity(const Spec& spec);
+
+/// Maps `bytes` > 0 of a tier. Refuses before it allocates anything when the tier has not that much
+/// room. Pages are untouched unless the tier prefaults (shm:, populate).
+Result<Mapping> map(const Spec& spec, std::size_t bytes);
+
+/// To be called once the pages have been touched: fails (failed_check) where the kernel gave pages
+/// other than the spec asked for. At least 95 % of a thp tier must lie on huge pages.
+Status verify_pages(const Spec& spec, const Mapping& mapping);
+
+} // namespace nearfar::tier

@@ -1,0 +1,116 @@
+#include "tier/spec.hpp"
+
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+
+namespace nearfar::tier {
+
+namespace {
+
+constexpr const char* grammar = "tiers are dram, numa:N, fsdax:PATH, devdax:/dev/daxX.Y, shm:DIR, "
+                                "file:PATH, then ,pages=4k|2m|1g|thp ,populate";
+
+struct KindName {
+  std::string_view name;
+  Kind kind;
+};
+constexpr KindName kinds[] = {{"dram", Kind::dram},   {"numa", Kind::numa},
+                              {"fsdax", Kind::fsdax}, {"devdax", Kind::devdax},
+                              {"shm", Kind::shm},     {"file", Kind::file}};
+
+struct PagesName {
+  std::string_view name;
+  os::PageSize pages;
+};
+constexpr PagesName page_sizes[] = {{"4k", os::PageSize::small_4k},
+                                    {"2m", os::PageSize::huge_2m},
+                                    {"1g", os::PageSize::huge_1g},
+                                    {"thp", os::PageSize::transparent_huge}};
+
+Error refuse(const char* complaint, std::string_view part) {
+  return Error::make(Errc::bad_input, "%s '%.*s'", complaint, static_cast<int>(part.size()),
+                     part.data())
+      .try_next("%s", grammar);
+}
+
+Status read_option(std::string_view option, Spec& spec) {
+  if (option == "populate") {
+    spec.populate = true;
+    return Done{};
+  }
+  constexpr std::string_view pages_key = "pages=";
+  if (option.substr(0, pages_key.size()) != pages_key) return refuse("unknown tier option", option);
+  for (const PagesName& p : page_sizes)
+    if (option.substr(pages_key.size()) == p.name) {
+      spec.pages = p.pages;
+      return Done{};
+    }
+  return refuse("unknown page size", option.substr(pages_key.size()));
+}
+
+Status read_node(std::string_view argument, Spec& spec) {
+  if (argument.empty() || argument.size() > 4 ||
+      argument.find_first_not_of("0123456789") != std::string_view::npos)
+    return refuse("not a NUMA node number", argument);
+  spec.node = std::atoi(argument.data()); // what follows is a comma or the end
+  return Done{};
+}
+
+Status read_path(std::string_view argument, Spec& spec) {
+  if (argument.empty()) {
+    if (spec.kind != Kind::shm) return refuse("a path is missing after", kind_name(spec.kind));
+    argument = "/dev/shm";
+  }
+  if (argument.size() >= sizeof spec.path) return refuse("path too long", argument);
+  std::memcpy(spec.path, argument.data(), argument.size());
+  spec.path[argument.size()] = '\0';
+  return Done{};
+}
+
+Status read_argument(bool colon, std::string_view argument, Spec& spec) {
+  switch (spec.kind) {
+  case Kind::dram:
+    if (colon) return refuse("dram takes no argument, but was given", argument);
+    return Done{};
+  case Kind::numa: return read_node(argument, spec);
+  default: return read_path(argument, spec);
+  }
+}
+
+} // namespace
+
+const char* kind_name(Kind kind) {
+  for (const KindName& k : kinds)
+    if (k.kind == kind) return k.name.data();
+  return "dram";
+}
+
+Result<Spec> parse(const char* text) {
+  const std::string_view whole(text);
+  std::string_view rest = whole;
+  const std::string_view head = rest.substr(0, rest.find(','));
+  rest.remove_prefix(head.size());
+  const std::size_t colon = head.find(':');
+  const std::string_view name = head.substr(0, colon);
+  const std::string_view argument = colon == head.npos ? "" : head.substr(colon + 1);
+
+  Spec spec;
+  bool known = false;
+  for (const KindName& k : kinds)
+    if (k.name == name) {
+      spec.kind = k.kind;
+      known = true;
+    }
+  if (!known) return refuse("unknown tier", whole);
+  if (Status s = read_argument(colon != head.npos, argument, spec); !s) return s.error();
+  while (!rest.empty()) {
+    rest.remove_prefix(1); // the comma
+    const std::string_view option = rest.substr(0, rest.find(','));
+    if (Status s = read_option(option, spec); !s) return s.error();
+    rest.remove_prefix(option.size());
+  }
+  return spec;
+}
+
+} // namespace nearfar::tier

@@ -1,0 +1,81 @@
+from typing import TypedDict
+
+class NativeError(Exception): ...
+
+class Usage(TypedDict):
+    wall_ns: int
+    cpu_ns: int
+    minor_faults: int
+    major_faults: int
+    involuntary_switches: int
+
+class Member(Usage):
+    start_ns: int
+    end_ns: int
+
+class TierSpec(TypedDict):
+    kind: str
+    node: int
+    path: str
+    pages: str
+    populate: bool
+
+class KernelFacts(TypedDict):
+    name: str
+    loaded_bytes: int
+    stored_bytes: int
+    allocates: bool
+
+class LatencySample(Usage):
+    latency_ns: float
+    steps: int
+
+class ArrayRepeat(TypedDict):
+    seconds: float
+    counted_bytes: int
+    members: list[Member]
+
+class MappingFacts(TypedDict):
+    descriptor: int
+    first_address: int
+    last_address: int
+    page_bytes: int
+    huge_bytes: int
+    dax: bool
+    map_sync: bool
+
+class IoSample(Usage):
+    seconds: float
+    bytes: int
+
+def vector_isa() -> str: ...
+def available_memory_bytes() -> int: ...
+def parse_tier(text: str) -> TierSpec: ...
+def tier_capacity_bytes(tier: str) -> int: ...
+def array_kernels() -> list[KernelFacts]: ...
+
+class LatencyProbe:
+    def __init__(self, tier: str, max_region_bytes: int, cpu: int) -> None: ...
+    def prepare(self, region_bytes: int, block_bytes: int, seed: int, warm_steps: int) -> None: ...
+    def sample(self, nanoseconds: int) -> LatencySample: ...
+
+class ArrayBench:
+    def __init__(
+        self, tier_a: str, tier_b: str, tier_c: str, elements: int, cpus: list[int]
+    ) -> None: ...
+    def repeat(self, kernel: str, cpus: list[int]) -> ArrayRepeat: ...
+    def worst_error(self) -> float: ...
+
+class MappedBench:
+    def __init__(self, path: str, size_bytes: int, cpu: int) -> None: ...
+    def facts(self) -> MappingFacts: ...
+    def run(
+        self,
+        method: str,
+        write: bool,
+        random: bool,
+        warmth: str,
+        block_bytes: int,
+        seed: int,
+        budget_ns: int,
+    ) -> IoSample: ...

@@ -1,0 +1,94 @@
+"""What a verb prints: results on stdout, all else on stderr."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from nearfar.errors import MachineError
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+
+def print_result(text: RenderableType) -> None:
+    """Print a table or a text on stdout, plain where stdout is no terminal or NO_COLOR is set."""
+    from rich.console import Console
+
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console = Console(highlight=False, width=100)
+    console.print(text)
+
+
+def write_json(target: str, document: str) -> None:
+    """Write one JSON document to a file, or to stdout for ``-``."""
+    if target == "-":
+        sys.stdout.write(document + "\n")
+        return
+    try:
+        Path(target).write_text(document + "\n", encoding="utf-8")
+    except OSError as error:
+        raise MachineError(
+            f"cannot write {target}: {error.strerror}", "name another file, or - for stdout"
+        ) from None
+
+
+class Progress(Protocol):
+    """Told by long work how far it is."""
+
+    def step(self, what: str, done: float) -> None:
+        """Say what is being done, and the share of all that is done (0 to 1)."""
+
+    def note(self, text: str) -> None:
+        """Say one line that stays."""
+
+
+class _Silent:
+    def step(self, what: str, done: float) -> None:
+        pass
+
+    def note(self, text: str) -> None:
+        pass
+
+
+class _Lines:
+    """For logs and pipes: notes alone, no animation."""
+
+    def step(self, what: str, done: float) -> None:
+        pass
+
+    def note(self, text: str) -> None:
+        print(text, file=sys.stderr)
+
+
+@contextmanager
+def progress(quiet: bool) -> Iterator[Progress]:
+    """A bar on a terminal, plain lines elsewhere, nothing where quiet."""
+    if quiet:
+        yield _Silent()
+        return
+    if not sys.stderr.isatty():
+        yield _Lines()
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as RichProgress
+
+    class Bar:
+        def step(self, what: str, done: float) -> None:
+            bar.update(task, description=what, completed=done)
+
+        def note(self, text: str) -> None:
+            bar.console.print(text, highlight=False)
+
+    columns = (
+        BarColumn(bar_width=30), TextColumn("{task.percentage:>3.0f} %"), TimeElapsedColumn(),
+        TextColumn("{task.description}"),
+    )  # fmt: skip
+    with RichProgress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=1.0)
+        yield Bar()

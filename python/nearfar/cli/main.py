@@ -1,0 +1,93 @@
+"""The executable: which verbs there are, and what becomes of an error.
+
+Verb modules import only Typer at the top, so that ``nearfar --help`` answers at once.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+from types import FrameType
+
+import typer
+from typer.exceptions import TyperException
+
+from nearfar import __version__
+from nearfar.errors import ExitCode, NearfarError, from_native
+
+app = typer.Typer(
+    name="nearfar",
+    help="Measure, model, program and place data on computers with near and far memory.",
+    epilog="Start with `nearfar study`: it measures this machine and writes a report.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"nearfar {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: bool = typer.Option(
+        False,
+        "--version",
+        callback=_print_version,
+        is_eager=True,
+        help="Print the version and exit.",
+    ),
+) -> None:
+    pass
+
+
+def _show(error: NearfarError) -> int:
+    print(f"nearfar: {error.what}", file=sys.stderr)
+    if error.next_step:
+        print(f"  next: {error.next_step}", file=sys.stderr)
+    return error.exit_code
+
+
+def _show_usage(error: TyperException) -> int:
+    context = getattr(error, "ctx", None)
+    command = context.command_path if context else "nearfar"
+    print(f"{command}: {error.format_message()}", file=sys.stderr)
+    print(f"  next: {command} --help", file=sys.stderr)
+    return ExitCode.BAD_INPUT
+
+
+def _interrupt(_signal: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run one verb; returns the exit code of the contract and never raises on expected failures."""
+    signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        result = app(arguments, prog_name="nearfar", standalone_mode=False)
+        sys.stdout.flush()
+        return int(result or 0)
+    except TyperException as error:
+        return _show_usage(error)
+    except NearfarError as error:
+        return _show(error)
+    except KeyboardInterrupt:
+        print("nearfar: interrupted", file=sys.stderr)
+        return ExitCode.INTERRUPTED
+    except BrokenPipeError:
+        sys.stderr.close()  # the reader of our output went away: nothing is left to say
+        return ExitCode.OK
+    except Exception as error:
+        from nearfar._native import NativeError
+
+        if isinstance(error, NativeError):
+            return _show(from_native(error))
+        raise
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,51 @@
+"""Flags that mean the same in every verb."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Json = Annotated[
+    str | None,
+    typer.Option(
+        "--json", metavar="FILE|-", help="Write the result as JSON; - is standard output."
+    ),
+]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no notes.")]
+Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Say more about what is done.")]
+Tier = Annotated[
+    list[str] | None,
+    typer.Option("--tier", metavar="TIER", help="Tier to measure; repeat for several."),
+]
+Threads = Annotated[
+    list[int] | None,
+    typer.Option("--threads", metavar="N", min=1, help="Threads; repeat for several."),
+]
+Cpus = Annotated[
+    str | None,
+    typer.Option("--cpus", metavar="LIST", help="Processors to use, such as 0-3,8."),
+]
+Size = Annotated[
+    str | None,
+    typer.Option("--size", metavar="SIZE", help="Bytes (of each array), such as 256MiB."),
+]
+Time = Annotated[
+    str | None,
+    typer.Option("--time", metavar="TIME", help="Longest time to measure, such as 10 or 2min."),
+]
+Runs = Annotated[
+    int | None,
+    typer.Option("--runs", metavar="N", min=1, help="Repeats, instead of as many as it takes."),
+]
+Warmup = Annotated[
+    int, typer.Option("--warmup", metavar="N", min=0, help="Repeats run first and not counted.")
+]
+Seed = Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Of every random order.")]
+Strict = Annotated[bool, typer.Option("--strict", help="Exit with 4 if the machine was too noisy.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be measured, and stop.")]
+Out = Annotated[
+    Path | None,
+    typer.Option("--out", metavar="DIR", help="Directory of the record (default: nearfar-runs/…)."),
+]

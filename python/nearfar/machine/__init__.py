@@ -1,0 +1,1 @@
+"""This machine: its nodes, caches, devices and tiers, and what would spoil a measurement on it."""

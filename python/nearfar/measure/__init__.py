@@ -1,0 +1,1 @@
+"""Measurements: which repeats, in which order, until when; the native core does the timing."""

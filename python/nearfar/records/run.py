@@ -1,0 +1,78 @@
+"""The envelope of a record: one run, one directory, one ``run.json``."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from nearfar.records.results import BandwidthResult, LatencyResult, MappedResult, StreamResult
+
+#: Raised when a reader of the old version could misread the new one.
+SCHEMA_VERSION = 1
+
+
+class Finding(BaseModel):
+    """One check of ``nearfar doctor``."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    check: str
+    level: Literal["ok", "note", "warning", "unknown"]
+    found: str
+    why: str = Field("", description="what it does to measurements")
+    mend: str = Field("", description="the command or setting that mends it")
+
+
+class NoiseRecord(BaseModel):
+    """The verdict on the whole run, with its evidence."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    noisy: bool
+    reasons: list[str]
+    foreign_cpus: float
+    steal: float
+    least_cpu_share: float
+    worst_spread: float
+
+
+class Skipped(BaseModel):
+    """What a section left out, and why."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    section: str
+    what: str
+    why: str
+
+
+class Sections(BaseModel):
+    """Results by section; what was not run is absent."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    latency: LatencyResult | None = None
+    bandwidth: BandwidthResult | None = None
+    stream: StreamResult | None = None
+    mapped: MappedResult | None = None
+
+
+class Run(BaseModel):
+    """``run.json``. Times are UTC, ISO 8601."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    schema_version: int = SCHEMA_VERSION
+    nearfar_version: str
+    verb: str
+    arguments: dict[str, Any]
+    started: str
+    ended: str | None = None
+    status: Literal["running", "finished", "interrupted", "failed"] = "running"
+    seed: int
+    machine: dict[str, Any] = Field(description="as `nearfar topo --json -` tells it")
+    findings: list[Finding] = Field(default_factory=list)
+    noise: NoiseRecord | None = None
+    sections: Sections = Field(default_factory=Sections)
+    skipped: list[Skipped] = Field(default_factory=list)

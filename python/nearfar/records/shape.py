@@ -1,0 +1,75 @@
+"""The shape of every result: plain numbers, with their intervals and origins beside them.
+
+A key that carries a unit (``latency_ns``) is a plain number; ``intervals[key]`` is its 95 %
+interval and ``provenance[key]`` tells how it came about. Members of lists have the same shape.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from nearfar.stats import Estimate
+
+
+class Origin(StrEnum):
+    """How a number came about. Emulated is never shown as measured."""
+
+    MEASURED = "measured"
+    EMULATED = "emulated"
+    MODELLED = "modelled"
+    SIMULATED = "simulated"
+
+
+class Provenance(BaseModel):
+    """Where one number comes from."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    origin: Origin
+    statistic: str = Field(description="median, best, mean or count")
+    samples: int = Field(description="repeats behind the number")
+    spread: float | None = Field(None, description="interquartile range over median of the repeats")
+    outliers: int = Field(0, description="repeats beyond Tukey's fences; kept, not dropped")
+    seed: int | None = Field(None, description="of the random order, where there is one")
+    machine: str = Field("", description="id of the machine record")
+    note: str = Field("", description="what a reader must know to use the number")
+
+
+class Shaped(BaseModel):
+    """Base of all results."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    intervals: dict[str, tuple[float, float]] = Field(default_factory=dict)
+    provenance: dict[str, Provenance] = Field(default_factory=dict)
+
+    def estimate(self, key: str) -> tuple[float, float, float]:
+        """``(value, low, high)`` of a key; without an interval all three are the value."""
+        value = float(getattr(self, key))
+        low, high = self.intervals.get(key, (value, value))
+        return value, low, high
+
+
+def quantities(
+    origin: Origin,
+    estimates: dict[str, Estimate],
+    *,
+    seed: int | None = None,
+    machine: str = "",
+    note: str = "",
+) -> dict[str, Any]:
+    """Keyword arguments of a Shaped model: each estimate's value, interval and provenance."""
+    return {
+        **{key: e.value for key, e in estimates.items()},
+        "intervals": {key: (e.low, e.high) for key, e in estimates.items()},
+        "provenance": {
+            key: Provenance(
+                origin=origin, statistic=e.statistic, samples=e.samples, spread=e.spread,
+                outliers=e.outliers, seed=seed, machine=machine, note=note,
+            )
+            for key, e in estimates.items()
+        },
+    }  # fmt: skip

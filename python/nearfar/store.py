@@ -1,0 +1,128 @@
+"""Run directories: what is finished is on disk before the next measurement starts.
+
+A directory holds ``run.json`` (rewritten whole, by rename, after every section), ``samples.jsonl``
+(one series a line, appended as it ends) and ``report.html`` where one was made.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from nearfar.errors import BadInputError, MachineError
+from nearfar.records.run import SCHEMA_VERSION, Run
+
+#: Where runs go unless told otherwise: below the current directory.
+DEFAULT_ROOT = Path("nearfar-runs")
+
+
+def now() -> str:
+    """UTC, to the second."""
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+class RunDirectory:
+    """A run being recorded. One process writes; any may read, for ``run.json`` is always whole."""
+
+    def __init__(self, path: Path, run: Run) -> None:
+        self.path = path
+        self.run = run
+
+    @classmethod
+    def create(cls, run: Run, path: Path | None = None) -> RunDirectory:
+        """Make the directory (default: ``nearfar-runs/DATE-VERB``) and write the first record."""
+        chosen = path or _fresh_name(run)
+        try:
+            chosen.mkdir(parents=True)
+        except FileExistsError:
+            raise BadInputError(
+                f"{chosen} exists already", "name another --out: a record is never overwritten"
+            ) from None
+        except OSError as error:
+            raise MachineError(
+                f"cannot make {chosen}: {error.strerror}",
+                "name a directory you may write to: --out DIR",
+            ) from None
+        directory = cls(chosen, run)
+        directory.save()
+        return directory
+
+    def save(self) -> None:
+        """Write ``run.json``; a crash leaves the old one or the new one, never half of one."""
+        partial = self.path / "run.json.partial"
+        try:
+            with partial.open("w", encoding="utf-8") as file:
+                file.write(self.run.model_dump_json(indent=1, exclude_none=True) + "\n")
+                file.flush()
+                os.fsync(file.fileno())
+            partial.rename(self.path / "run.json")
+        except OSError as error:
+            raise MachineError(
+                f"cannot write {self.path}/run.json: {error.strerror}",
+                "free some space, or use --out DIR",
+            ) from None
+
+    def add_samples(self, series: str, unit: str, values: Sequence[float]) -> None:
+        """Append the raw repeats of one series."""
+        line = json.dumps({"series": series, "unit": unit, "values": list(values)})
+        with (self.path / "samples.jsonl").open("a", encoding="utf-8") as file:
+            file.write(line + "\n")
+
+
+def _fresh_name(run: Run) -> Path:
+    stem = f"{run.started.replace(':', '').replace('-', '')}-{run.verb.replace(' ', '-')}"
+    candidates = [DEFAULT_ROOT / stem, *(DEFAULT_ROOT / f"{stem}-{i}" for i in range(2, 100))]
+    return next(c for c in candidates if not c.exists())
+
+
+def read_run(path: Path) -> Run:
+    """Read a record by its directory or its ``run.json``. Raises BadInputError naming the field."""
+    file = path / "run.json" if path.is_dir() else path
+    try:
+        document = json.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise BadInputError(
+            f"there is no record at {path}", "give a run directory, such as nearfar-runs/…"
+        ) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInputError(f"cannot read {file}: {error}", "give a run directory") from None
+    except json.JSONDecodeError as error:
+        raise BadInputError(
+            f"{file} is damaged: line {error.lineno}, column {error.colno}: {error.msg}",
+            "restore it from a copy, or measure again",
+        ) from None
+    version = document.get("schema_version") if isinstance(document, dict) else None
+    if not isinstance(version, int) or not 1 <= version <= SCHEMA_VERSION:
+        raise BadInputError(
+            f"{file} is not a record this nearfar reads (schema_version {version!r}, "
+            f"known: 1 to {SCHEMA_VERSION})",
+            "use a newer nearfar, or give a run directory",
+        )
+    try:
+        return Run.model_validate(document)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise BadInputError(
+            f"{file} is damaged at {where}: {first['msg']}",
+            "restore it from a copy, or measure again",
+        ) from None
+
+
+def previous_runs(verb: str, machine_id: str, root: Path = DEFAULT_ROOT) -> list[tuple[Path, Run]]:
+    """Finished runs of a verb on this machine below ``root``, oldest first, undamaged ones."""
+    found: list[tuple[Path, Run]] = []
+    for file in sorted(root.glob("*/run.json")):
+        try:
+            run = read_run(file)
+        except BadInputError:
+            continue
+        same = run.verb == verb and run.machine.get("id") == machine_id
+        if same and run.status == "finished":
+            found.append((file.parent, run))
+    return sorted(found, key=lambda pair: pair[1].started)

@@ -1,0 +1,91 @@
+"""Sizes, times and processor lists as people write them, and figures as people read them.
+
+Base units inside the program: bytes, seconds (nanoseconds where a name says so), bytes per second.
+"""
+
+from __future__ import annotations
+
+import re
+
+from nearfar.errors import BadInputError
+
+KIB = 1 << 10
+MIB = 1 << 20
+GIB = 1 << 30
+
+_FACTORS = {
+    "": 1, "b": 1,
+    "k": KIB, "m": MIB, "g": GIB, "t": 1 << 40,
+    "kib": KIB, "mib": MIB, "gib": GIB, "tib": 1 << 40,
+    "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12,
+}  # fmt: skip
+_SIZE = re.compile(r"\s*(-?[0-9]+(?:\.[0-9]+)?)\s*([a-zA-Z]*)\s*")
+_TIME_FACTORS = {"": 1.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "min": 60.0, "h": 3600.0}
+
+
+def parse_size(text: str) -> int:
+    """Bytes of ``64KiB``, ``2GB``, ``1.5g``; a bare K, M, G or T is binary.
+
+    Raises BadInputError for anything else, for zero, for negatives and for fractions of a byte.
+    """
+    match = _SIZE.fullmatch(text)
+    factor = _FACTORS.get(match[2].lower()) if match else None
+    if match is None or factor is None:
+        raise BadInputError(f"'{text}' is not a size", "write it like 64KiB, 2GB or 1.5GiB")
+    size = float(match[1]) * factor if "." in match[1] else int(match[1]) * factor
+    if size <= 0 or size != int(size):
+        raise BadInputError(
+            f"a size must be a positive whole number of bytes, and '{text}' is not",
+            "write it like 64KiB, 2GB or 1.5GiB",
+        )
+    return int(size)
+
+
+def parse_seconds(text: str) -> float:
+    """Seconds of ``5``, ``500ms`` or ``2min``; raises BadInputError unless positive."""
+    match = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([a-z]*)\s*", text)
+    factor = _TIME_FACTORS.get(match[2]) if match else None
+    if match is None or factor is None or float(match[1]) == 0:
+        raise BadInputError(f"'{text}' is not a time", "write it like 5, 500ms or 2min")
+    return float(match[1]) * factor
+
+
+def parse_cpus(text: str) -> list[int]:
+    """Processors of ``0-3,8``, in order, each once; raises BadInputError for anything else."""
+    cpus: list[int] = []
+    for part in text.split(","):
+        match = re.fullmatch(r"\s*([0-9]+)(?:-([0-9]+))?\s*", part)
+        last = int(match[2] or match[1]) if match else -1
+        if match is None or last < int(match[1]) or last > 65535:
+            raise BadInputError(f"'{text}' is not a list of processors", "write it like 0-3,8")
+        cpus.extend(cpu for cpu in range(int(match[1]), last + 1) if cpu not in cpus)
+    return cpus
+
+
+def _scaled(value: float, steps: list[tuple[float, str]]) -> str:
+    for factor, unit in steps:
+        if abs(value) >= factor:
+            return f"{value / factor:.3g} {unit}"
+    factor, unit = steps[-1]
+    return f"{value / factor:.3g} {unit}"
+
+
+def format_size(size_bytes: float) -> str:
+    """Binary and short: ``64 KiB``, ``1.5 GiB``."""
+    steps = [(GIB * KIB, "TiB"), (GIB, "GiB"), (MIB, "MiB"), (KIB, "KiB"), (1, "B")]
+    for factor, unit in steps:
+        if size_bytes >= factor:
+            return f"{round(size_bytes / factor, 1):g} {unit}"
+    return f"{size_bytes:g} B"
+
+
+def format_bandwidth(bytes_per_s: float) -> str:
+    """Decimal, as data sheets have it: ``12.3 GB/s``."""
+    return _scaled(bytes_per_s, [(1e12, "TB/s"), (1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s")])
+
+
+def format_time(seconds: float) -> str:
+    """``12.3 ns`` to ``4.5 s``."""
+    if seconds >= 1e3:
+        return f"{seconds:.0f} s"
+    return _scaled(seconds, [(1, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")])
