@@ -9,9 +9,13 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from nearfar._native import Usage
 
 #: A timed thread that ran less than this share of its wall time was pushed aside.
 LEAST_CPU_SHARE = 0.95
@@ -68,13 +72,13 @@ class NoiseMeter:
     _worst_spread: float = 0.0
     _worst_series: str = ""
 
-    def thread(self, usage: Mapping[str, int]) -> None:
+    def thread(self, usage: Usage) -> None:
         """Count one timed loop of one thread: ``cpu_ns``, ``wall_ns``, ``involuntary_switches``."""
         self._cpu_ns += usage["cpu_ns"]
         self._wall_ns += usage["wall_ns"]
         self._switches += usage["involuntary_switches"]
 
-    def threads(self, usages: Sequence[Mapping[str, int]]) -> None:
+    def threads(self, usages: Sequence[Usage]) -> None:
         """Count one timed loop of a team."""
         for usage in usages:
             self.thread(usage)

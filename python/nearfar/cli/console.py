@@ -6,12 +6,14 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from nearfar.errors import MachineError
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
+
+    from nearfar.measure.session import Progress
 
 
 def print_result(text: RenderableType) -> None:
@@ -37,14 +39,9 @@ def write_json(target: str, document: str) -> None:
         ) from None
 
 
-class Progress(Protocol):
-    """Told by long work how far it is."""
-
-    def step(self, what: str, done: float) -> None:
-        """Say what is being done, and the share of all that is done (0 to 1)."""
-
-    def note(self, text: str) -> None:
-        """Say one line that stays."""
+def note(text: str) -> None:
+    """Say one line on stderr."""
+    print(text, file=sys.stderr)
 
 
 class _Silent:
@@ -62,7 +59,7 @@ class _Lines:
         pass
 
     def note(self, text: str) -> None:
-        print(text, file=sys.stderr)
+        note(text)
 
 
 @contextmanager

@@ -14,10 +14,8 @@ Json = Annotated[
     ),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no notes.")]
-Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Say more about what is done.")]
-Tier = Annotated[
-    list[str] | None,
-    typer.Option("--tier", metavar="TIER", help="Tier to measure; repeat for several."),
+OneTier = Annotated[
+    str, typer.Option("--tier", metavar="TIER", help="Where: dram, numa:1, shm:, file:DIR, …")
 ]
 Threads = Annotated[
     list[int] | None,

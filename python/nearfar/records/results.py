@@ -64,6 +64,15 @@ class BandwidthResult(Shaped):
     points: list[BandwidthPoint]
 
 
+class ProbeResult(BaseModel):
+    """What ``nearfar probe`` tells of one tier."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    latency: LatencyResult
+    bandwidth: BandwidthResult
+
+
 class StreamKernel(Shaped):
     """One STREAM kernel; bytes counted as STREAM counts them, without write-allocate."""
 
@@ -146,4 +155,3 @@ class MappedResult(Shaped):
     fault_time_ns: float | None = Field(
         None, description="a page fault of a warm random mapped read, from resident against fresh"
     )
-    skipped: list[str] = Field(default_factory=list)

@@ -1,0 +1,66 @@
+"""``nearfar bench mapped``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from nearfar.cli import options
+
+
+def mapped(
+    path: Annotated[
+        Path,
+        typer.Option(
+            "--path", metavar="FILE|DIR", help="File to make and remove again, or its directory."
+        ),
+    ] = Path("nearfar-mapped.tmp"),
+    size: options.Size = None,
+    time: options.Time = None,
+    runs: options.Runs = None,
+    warmup: options.Warmup = 0,
+    cpus: options.Cpus = None,
+    seed: options.Seed = 1,
+    out: options.Out = None,
+    json: options.Json = None,
+    strict: options.Strict = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """A file read and written through a mapping, against the classic calls.
+
+    Makes a file, maps it, and shows its descriptor, the addresses of the mapping, the pages
+    obtained, and whether DAX and MAP_SYNC hold. Then moves the same blocks through the mapping,
+    by pread and pwrite (buffered, and O_DIRECT), and by io_uring: sequentially and in a random
+    order, cold and warm. Writes end with msync or fdatasync. The file has no name while it is
+    used, so nothing is left behind, and a file that exists is never overwritten.
+
+    Examples:
+
+        nearfar bench mapped
+
+        nearfar bench mapped --path /mnt/pmem/probe --size 1GiB
+
+        nearfar bench mapped --time 60 --json -
+    """
+    from nearfar.cli.plans import chosen_cpus
+    from nearfar.cli.recording import recorded
+    from nearfar.measure import mapped as measurement
+    from nearfar.measure.session import Effort
+    from nearfar.report import text
+    from nearfar.units import MIB, parse_seconds, parse_size
+
+    size_bytes = parse_size(size) if size else 256 * MIB
+    budget_s = parse_seconds(time) if time else 30.0
+    arguments = {"path": str(path), "size_bytes": size_bytes, "time_s": budget_s}
+    with recorded(
+        "bench mapped", arguments, seed=seed, out=out, quiet=quiet, strict=strict
+    ) as recording:
+        cpu = chosen_cpus(recording.machine, cpus)[0]
+        inspection = measurement.inspect(str(path), size_bytes, cpu)
+        plan = measurement.MappedPlan(str(path), size_bytes, cpu, inspection.accesses)
+        effort = Effort(budget_s, runs, warmup)
+        result, skipped = measurement.measure(recording.session, plan, effort, inspection)
+        recording.keep("mapped", result, skipped)
+    recording.show(text.mapped(result), recording.document(result), json)

@@ -1,0 +1,130 @@
+"""What all measuring verbs do around their measurement: the record, the verdict, the endings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from nearfar import __version__
+from nearfar.errors import NoisyError
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+    from rich.console import RenderableType
+
+    from nearfar.machine.model import Machine
+    from nearfar.measure.session import Session
+    from nearfar.records.run import Skipped
+    from nearfar.store import RunDirectory
+
+
+@dataclass
+class Recording:
+    """A run under way: measure with ``session``, put results into ``directory.run``."""
+
+    machine: Machine
+    session: Session
+    directory: RunDirectory
+    strict: bool
+    quiet: bool
+
+    def document(self, result: BaseModel) -> str:
+        """One section as the JSON document of its verb: its keys at the top, the run's beside."""
+        import json
+
+        run = self.directory.run
+        return json.dumps(
+            {
+                **result.model_dump(mode="json", by_alias=True, exclude_none=True),
+                "verb": run.verb,
+                "schema_version": run.schema_version,
+                "nearfar_version": run.nearfar_version,
+                "machine": run.machine,
+                "noise": run.noise.model_dump() if run.noise else None,
+                "record": str(self.directory.path),
+            },
+            indent=1,
+        )
+
+    def keep(self, section: str, result: BaseModel, skipped: Sequence[Skipped]) -> None:
+        """Put a finished section and what it left out on disk."""
+        run = self.directory.run
+        setattr(run.sections, section, result)
+        run.skipped += skipped
+        self.directory.save()
+
+    def show(self, text: RenderableType, document: str, json_target: str | None) -> None:
+        """Print the closed record's result, as text and as JSON where asked, and its verdict.
+
+        Raises NoisyError under --strict where the run was too noisy: the figures are still shown.
+        """
+        from nearfar.cli.console import note, print_result, write_json
+
+        if json_target:
+            write_json(json_target, document)
+        if json_target != "-":
+            print_result(text)
+        if not self.quiet:
+            note(f"record: {self.directory.path}")
+        noise = self.directory.run.noise
+        if noise is None or not noise.noisy:
+            return
+        complaint = f"too noisy: {'; '.join(noise.reasons)}"
+        if self.strict:
+            raise NoisyError(complaint, "stop what else runs (see `nearfar doctor`) and try again")
+        note(complaint)
+
+
+@contextmanager
+def recorded(
+    verb: str,
+    arguments: dict[str, Any],
+    *,
+    seed: int,
+    out: Path | None,
+    quiet: bool,
+    strict: bool,
+) -> Iterator[Recording]:
+    """Open a record, and close it however the measurement ends."""
+    from nearfar import store
+    from nearfar.cli.console import progress
+    from nearfar.machine.doctor import examine
+    from nearfar.machine.topology import this_machine
+    from nearfar.measure.session import Session
+    from nearfar.noise import NoiseMeter
+    from nearfar.records.run import NoiseRecord, Run
+
+    machine = this_machine()
+    run = Run(
+        nearfar_version=__version__,
+        verb=verb,
+        arguments=arguments,
+        started=store.now(),
+        seed=seed,
+        machine=machine.model_dump(mode="json", exclude_none=True),
+        findings=examine(machine),
+    )
+    directory = store.RunDirectory.create(run, out)
+    with progress(quiet) as shown:
+        session = Session(machine.id, seed, shown, NoiseMeter(), directory.add_samples)
+        recording = Recording(machine, session, directory, strict, quiet)
+
+        def close(status: str) -> None:
+            run.status = status  # type: ignore[assignment]
+            run.ended = store.now()
+            run.noise = NoiseRecord(**asdict(session.noise.verdict()))
+            directory.save()
+
+        try:
+            yield recording
+        except KeyboardInterrupt:
+            close("interrupted")
+            shown.note(f"interrupted; what was finished is in {directory.path}")
+            raise
+        except BaseException:
+            close("failed")
+            raise
+        close("finished")

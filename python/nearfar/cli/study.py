@@ -1,0 +1,64 @@
+"""``nearfar study``: the main job."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from nearfar.cli import options
+
+
+def study(
+    time: options.Time = None,
+    full: Annotated[
+        bool, typer.Option("--full", help="Whole grids: up to half an hour instead of minutes.")
+    ] = False,
+    seed: options.Seed = 1,
+    out: options.Out = None,
+    json: options.Json = None,
+    strict: options.Strict = False,
+    dry_run: options.DryRun = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Measure this machine's memory and write a report: the main job.
+
+    Finds the memory tiers, probes latency and bandwidth, runs STREAM, and compares a mapped file
+    with the classic calls, in under three minutes. The record and its report.html are written to a
+    directory of their own; a second study shows what changed since the one before.
+
+    Examples:
+
+        nearfar study
+
+        nearfar study --full --out before-upgrade
+
+        nearfar study --json study.json --strict
+    """
+    from nearfar import store
+    from nearfar.cli.console import note
+    from nearfar.cli.recording import recorded
+    from nearfar.measure.study import SHARES, Study, StudyPlan
+    from nearfar.records.run import Sections, Skipped
+    from nearfar.report import page, text
+    from nearfar.units import parse_seconds
+
+    time_s = parse_seconds(time) if time else 1800.0 if full else 150.0
+    if dry_run:
+        for section, share in SHARES.items():
+            print(f"{section}: at most {share * time_s:.0f} s")
+        return
+    arguments = {"time_s": time_s, "full": full}
+    with recorded("study", arguments, seed=seed, out=out, quiet=quiet, strict=strict) as recording:
+        directory, run = recording.directory, recording.directory.run
+        before = store.previous_runs("study", recording.machine.id, directory.path.parent)
+
+        def save(sections: Sections, skipped: list[Skipped]) -> None:
+            run.sections, run.skipped = sections, skipped
+            directory.save()
+
+        plan = StudyPlan(time_s, directory.path, full)
+        Study(recording.session, recording.machine, plan, save).run()
+    report = page.write_report(directory.path, run, before)
+    recording.show(text.run(run), run.model_dump_json(indent=1, exclude_none=True), json)
+    note(f"report: {report}")

@@ -1,0 +1,129 @@
+"""Array kernels by threads: the bandwidth probe and STREAM share this plan."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from nearfar._native import ArrayBench, tier_capacity_bytes
+from nearfar.errors import BadInputError, MachineError
+from nearfar.measure.session import Samples
+from nearfar.records.run import Skipped
+from nearfar.units import MIB, format_size
+
+#: STREAM's rule, here with the cache that the probe found.
+LEAST_CACHES = 4
+#: Below this, starting the threads would show.
+LEAST_ARRAY = 64 * MIB
+DOUBLE = 8
+#: Counted repeats of each kernel on one set of arrays.
+ROUNDS = 3
+
+#: One grid point: kernel and number of threads.
+Point = tuple[str, int]
+
+
+def default_array_bytes(effective_last_cache: int) -> int:
+    """Bytes of each array where the user names none."""
+    return max(LEAST_CACHES * effective_last_cache, LEAST_ARRAY)
+
+
+def thread_counts(processors: int) -> tuple[int, ...]:
+    """Of the scaling curve: all up to eight, then doublings and the most."""
+    if processors <= 8:
+        return tuple(range(1, processors + 1))
+    doublings = [1 << i for i in range(processors.bit_length()) if 1 << i < processors]
+    return (*doublings, processors)
+
+
+def in_cache(array_bytes: int, effective_last_cache: int) -> bool:
+    """Whether an array is too small for its bandwidth to be memory's."""
+    return array_bytes < LEAST_CACHES * effective_last_cache
+
+
+def skipped_points(section: str, tier: str, points: Sequence[Point]) -> list[Skipped]:
+    """What a plan gave up for lack of time, in words."""
+    threads = sorted({threads for _, threads in points})
+    what = f"{', '.join(map(str, threads))} threads on {tier}"
+    return [Skipped(section=section, what=what, why="no time")] if points else []
+
+
+def check_room(tiers: Sequence[str], array_bytes: int) -> None:
+    """Refuse arrays that do not fit, before anything is allocated."""
+    for tier in dict.fromkeys(tiers):
+        wanted = array_bytes * tuple(tiers).count(tier)
+        room = tier_capacity_bytes(tier)
+        if wanted > room:
+            raise MachineError(
+                f"{tiers.count(tier)} arrays of {format_size(array_bytes)} do not fit in {tier}, "
+                f"which has {format_size(room)} free",
+                "ask for a smaller --size",
+            )
+
+
+@dataclass(frozen=True)
+class ArrayPlan:
+    """Kernels over three arrays, each on a tier, by number of threads. Values: bytes/s."""
+
+    kernels: tuple[str, ...]
+    tiers: tuple[str, str, str]
+    array_bytes: int
+    cpus: tuple[int, ...]
+    threads: tuple[int, ...]
+    rounds: int = ROUNDS
+
+    def __post_init__(self) -> None:
+        if self.array_bytes < DOUBLE * 64:
+            raise BadInputError(
+                f"arrays of {format_size(self.array_bytes)} are too small", "give at least 512 B"
+            )
+
+    @property
+    def elements(self) -> int:
+        """Doubles in each array."""
+        return self.array_bytes // DOUBLE
+
+    @property
+    def grid(self) -> Sequence[Point]:
+        """Kernels, by threads."""
+        return [(kernel, threads) for threads in self.threads for kernel in self.kernels]
+
+    def team(self, threads: int) -> list[int]:
+        """Processors of that many threads; round again where there are more threads than those."""
+        return [self.cpus[i % len(self.cpus)] for i in range(threads)]
+
+    def epoch(self, seed: int) -> Samples[Point]:
+        """Fresh arrays for each number of threads, touched by those threads; one untimed round."""
+        samples: Samples[Point] = Samples()
+        counts = list(self.threads)
+        random.Random(seed).shuffle(counts)
+        for threads in counts:
+            team = self.team(threads)
+            bench = ArrayBench(*self.tiers, self.elements, team)
+            for i in range(1 + self.rounds):
+                for kernel in self.kernels:
+                    repeat = bench.repeat(kernel, team)
+                    if i > 0:
+                        rate = repeat["counted_bytes"] / repeat["seconds"]
+                        samples.add((kernel, threads), rate, repeat["members"])
+            samples.worst_error = max(samples.worst_error, _check_contents(bench))
+        return samples
+
+    def smaller(self) -> ArrayPlan | None:
+        """Every other number of threads, then only the fewest and the most."""
+        if len(self.threads) <= 2:
+            return None
+        kept = self.threads[:: 2 if len(self.threads) > 4 else len(self.threads) - 1]
+        return replace(self, threads=tuple(sorted({*kept, self.threads[-1]})))
+
+
+def _check_contents(bench: ArrayBench) -> float:
+    """Largest relative error of any element; raises MachineError if a kernel computed wrongly."""
+    error = bench.worst_error()
+    if error > 1e-12:
+        raise MachineError(
+            f"the arrays hold wrong values (relative error {error:.2g}): the figures are worthless",
+            "check the memory of this machine; report it if it is sound",
+        )
+    return error

@@ -1,0 +1,170 @@
+"""Load latency by region size, and the cache size that it betrays."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from nearfar._native import LatencyProbe, NativeError, parse_tier
+from nearfar.errors import from_native
+from nearfar.measure.session import Effort, Samples, Session
+from nearfar.measure.tiers import origin_of
+from nearfar.records.results import LatencyCurve, LatencyPoint, LatencyResult
+from nearfar.records.run import Skipped
+from nearfar.records.shape import quantities
+from nearfar.stats import median
+from nearfar.units import MIB
+
+SMALLEST_REGION = 4096
+#: Loads walked before a region is measured, at most: beyond every cache more changes nothing.
+WARM_STEPS = 1 << 20
+SAMPLE_NS = 2_000_000
+#: Where neither the system nor the probe tells of a last cache.
+ASSUMED_CACHE = 16 * MIB
+MOST_BY_DEFAULT = 256 * MIB
+
+
+@dataclass(frozen=True)
+class LatencyPlan:
+    """Chases on one tier over regions in even steps of their logarithm. Grid: region bytes."""
+
+    tier: str
+    cpu: int
+    max_region_bytes: int
+    block_bytes: int = 64
+    steps_per_octave: int = 2
+    samples_per_epoch: int = 2
+
+    @property
+    def grid(self) -> Sequence[int]:
+        """Regions in bytes, whole blocks, ascending."""
+        regions, octave = [], 0
+        region = float(SMALLEST_REGION)
+        while region <= self.max_region_bytes * 1.001:
+            regions.append(int(region) // self.block_bytes * self.block_bytes)
+            octave += 1
+            region = SMALLEST_REGION * 2 ** (octave / self.steps_per_octave)
+        return sorted({max(r, self.block_bytes) for r in regions})
+
+    def epoch(self, seed: int) -> Samples[int]:
+        """One fresh mapping; each region in a random order."""
+        probe = LatencyProbe(self.tier, self.max_region_bytes, self.cpu)
+        samples: Samples[int] = Samples()
+        regions = list(self.grid)
+        random.Random(seed).shuffle(regions)
+        for region in regions:
+            probe.prepare(region, self.block_bytes, seed, WARM_STEPS)
+            for _ in range(self.samples_per_epoch):
+                sample = probe.sample(SAMPLE_NS)
+                samples.add(region, sample["latency_ns"], [sample])
+        return samples
+
+    def smaller(self) -> LatencyPlan | None:
+        """Whole octaves first, then half the largest region, down to 64 MiB."""
+        if self.steps_per_octave > 1:
+            return replace(self, steps_per_octave=1)
+        if self.max_region_bytes > 64 * MIB:
+            return replace(self, max_region_bytes=self.max_region_bytes // 2)
+        return None
+
+
+def measure(session: Session, plan: LatencyPlan, effort: Effort) -> tuple[LatencyCurve, list[int]]:
+    """Measure one curve. Returns it and the regions given up for lack of time."""
+    name = f"latency {plan.tier}"
+    samples, dropped = session.repeat(name, "ns", plan, effort)
+    origin, note = origin_of(plan.tier)
+    points = [
+        LatencyPoint(
+            region_bytes=region,
+            **quantities(
+                origin,
+                {"latency_ns": median(samples.series[region])},
+                seed=session.seed,
+                machine=session.machine_id,
+                note=note,
+            ),
+        )
+        for region in sorted(samples.series)
+    ]
+    curve = LatencyCurve(
+        tier=plan.tier,
+        pages=parse_tier(plan.tier)["pages"],
+        block_bytes=plan.block_bytes,
+        cpu=plan.cpu,
+        points=points,
+    )
+    return curve, dropped
+
+
+def effective_last_cache(curve: LatencyCurve) -> int | None:
+    """Bytes of the largest region whose loads take less than half as long as the largest region's.
+
+    That is the cache this processor can really use: virtual machines and neighbours make it smaller
+    than the reported one. None where the curve never rises that far.
+    """
+    points = curve.points
+    half = points[-1].latency_ns / 2
+    inside = [p.region_bytes for p in points if p.latency_ns < half]
+    return max(inside) if inside else None
+
+
+def quick_last_cache(session: Session, cpu: int, reported_bytes: int | None) -> int:
+    """The effective last cache from a coarse curve, in about two seconds."""
+    largest = min(4 * (reported_bytes or ASSUMED_CACHE), MOST_BY_DEFAULT)
+    plan = LatencyPlan("dram", cpu, largest, steps_per_octave=1, samples_per_epoch=5)
+    curve, _ = measure(session, plan, Effort(budget_s=2, epochs=1))
+    return effective_last_cache(curve) or reported_bytes or ASSUMED_CACHE
+
+
+def default_region(reported_bytes: int | None) -> int:
+    """Bytes of the largest region: well beyond the last cache, as far as it is known."""
+    return min(8 * (reported_bytes or ASSUMED_CACHE), MOST_BY_DEFAULT)
+
+
+def page_variants(tier: str) -> list[str]:
+    """A tier of anonymous memory on huge and on 4 KiB pages; any other as it is."""
+    spec = parse_tier(tier)
+    if spec["kind"] in ("dram", "numa") and spec["pages"] == "system":
+        return [f"{tier},pages=thp", f"{tier},pages=4k"]
+    return [tier]
+
+
+def measure_tiers(
+    session: Session,
+    tiers: Sequence[str],
+    cpu: int,
+    region_bytes: int,
+    reported_bytes: int | None,
+    effort: Effort,
+) -> tuple[LatencyResult, list[Skipped]]:
+    """One curve for each tier and page size, sharing the effort's budget.
+
+    A tier that cannot be mapped is skipped as long as another can; else its error is raised.
+    """
+    wanted = [variant for tier in tiers for variant in page_variants(tier)]
+    share = replace(effort, budget_s=effort.budget_s / len(wanted))
+    curves: list[LatencyCurve] = []
+    skipped: list[Skipped] = []
+    failure: NativeError | None = None
+    for tier in wanted:
+        try:
+            curve, dropped = measure(session, LatencyPlan(tier, cpu, region_bytes), share)
+        except NativeError as error:
+            failure = error
+            skipped.append(Skipped(section="latency", what=tier, why=from_native(error).what))
+            continue
+        curves.append(curve)
+        if dropped:
+            what = f"{len(dropped)} region sizes on {tier}"
+            skipped.append(Skipped(section="latency", what=what, why="no time"))
+    if not curves and failure:
+        raise failure
+    knee = effective_last_cache(curves[0])
+    result = LatencyResult(
+        curves=curves,
+        effective_last_cache_bytes=knee or reported_bytes or ASSUMED_CACHE,
+        effective_last_cache_source="knee" if knee else "reported" if reported_bytes else "assumed",
+        reported_last_cache_bytes=reported_bytes,
+    )
+    return result, skipped

@@ -1,0 +1,240 @@
+"""A file through a mapping against the classic calls."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from nearfar._native import MappedBench, NativeError
+from nearfar.errors import from_native
+from nearfar.measure.session import Effort, Samples, Session
+from nearfar.records.results import MappedPoint, MappedRatio, MappedResult, MappingFacts
+from nearfar.records.run import Skipped
+from nearfar.records.shape import Origin, quantities
+from nearfar.stats import median, ratio_of_pairs
+from nearfar.units import GIB, KIB
+
+SEQUENTIAL_BLOCK = 128 * KIB
+RANDOM_BLOCK = 4 * KIB
+URING_DEPTH = 32
+ACCESS_BUDGET_NS = 150_000_000
+
+Method = Literal["mapped", "buffered", "direct", "uring"]
+Direction = Literal["read", "write"]
+Pattern = Literal["sequential", "random"]
+Warmth = Literal["cold", "warm", "resident"]
+
+
+class Access(NamedTuple):
+    """One way of moving the file."""
+
+    method: Method
+    direction: Direction
+    pattern: Pattern
+    warmth: Warmth
+
+    @property
+    def block_bytes(self) -> int:
+        """Bytes moved by one call, or by one copy out of the mapping."""
+        return SEQUENTIAL_BLOCK if self.pattern == "sequential" else RANDOM_BLOCK
+
+    def __str__(self) -> str:
+        return " ".join(self)
+
+
+def _all_accesses() -> list[Access]:
+    """Every sensible combination; O_DIRECT and io_uring pass by the page cache: cold."""
+    warmths: dict[Method, tuple[Warmth, ...]] = {
+        "mapped": ("cold", "warm", "resident"),
+        "buffered": ("cold", "warm"),
+        "direct": ("cold",),
+        "uring": ("cold",),
+    }
+    directions: tuple[Direction, ...] = ("read", "write")
+    patterns: tuple[Pattern, ...] = ("sequential", "random")
+    return [
+        Access(method, direction, pattern, warmth)
+        for direction in directions
+        for pattern in patterns
+        for method in warmths
+        for warmth in warmths[method]
+    ]
+
+
+@dataclass(frozen=True)
+class MappedPlan:
+    """One file, all ways. Values: bytes/s; counts: page faults a GiB."""
+
+    path: str
+    size_bytes: int
+    cpu: int
+    accesses: tuple[Access, ...]
+
+    @property
+    def grid(self) -> Sequence[Access]:
+        """The ways, in the order of the report."""
+        return self.accesses
+
+    def epoch(self, seed: int) -> Samples[Access]:
+        """A fresh file; each way once, in a random order."""
+        samples: Samples[Access] = Samples()
+        bench = MappedBench(self.path, self.size_bytes, self.cpu)
+        order = list(self.accesses)
+        random.Random(seed).shuffle(order)
+        for access in order:
+            sample = bench.run(
+                access.method,
+                access.direction == "write",
+                access.pattern == "random",
+                access.warmth,
+                access.block_bytes,
+                seed,
+                ACCESS_BUDGET_NS,
+            )
+            # Waiting for a device is no sign of a busy machine, so its threads are not judged.
+            waits = access.warmth == "cold" or access.direction == "write"
+            samples.add(access, sample["bytes"] / sample["seconds"], [] if waits else [sample])
+            faults = sample["minor_faults"] + sample["major_faults"]
+            samples.counts.setdefault(access, []).append(faults * GIB / sample["bytes"])
+        return samples
+
+    def smaller(self) -> MappedPlan | None:
+        """Without io_uring, then without cold writes."""
+        without_uring = tuple(a for a in self.accesses if a.method != "uring")
+        if without_uring != self.accesses:
+            return replace(self, accesses=without_uring)
+        kept = tuple(
+            a for a in self.accesses
+            if a.direction == "read" or a.warmth != "cold" or a.method == "direct"
+        )  # fmt: skip
+        return replace(self, accesses=kept) if kept != self.accesses else None
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """What the file and its mapping turned out to be, and what cannot be done with it."""
+
+    facts: MappingFacts
+    accesses: tuple[Access, ...]
+    skipped: list[Skipped]
+
+
+def inspect(path: str, size_bytes: int, cpu: int) -> Inspection:
+    """Make the file once, look at its mapping, and find out which ways work on it."""
+    bench = MappedBench(path, size_bytes, cpu)
+    facts = MappingFacts(**bench.facts())
+    usable: list[Access] = []
+    skipped: dict[str, str] = {}
+    for access in _all_accesses():
+        if access.method in ("direct", "uring"):
+            try:
+                bench.run(access.method, False, False, "cold", RANDOM_BLOCK, 1, 1)
+            except NativeError as error:
+                skipped[access.method] = from_native(error).what
+                continue
+        usable.append(access)
+    left_out = [Skipped(section="mapped", what=what, why=why) for what, why in skipped.items()]
+    return Inspection(facts, tuple(usable), left_out)
+
+
+def measure(
+    session: Session, plan: MappedPlan, effort: Effort, inspection: Inspection
+) -> tuple[MappedResult, list[Skipped]]:
+    """Measure all ways of an inspected file. Returns also what was given up."""
+    samples, dropped = session.repeat("mapped", "bytes_per_s", plan, effort)
+    figures = _Figures(session, samples)
+    skipped = [*inspection.skipped, *_no_time(dropped)]
+    result = MappedResult(
+        path=plan.path,
+        size_bytes=plan.size_bytes,
+        file_system=file_system(Path(plan.path)),
+        mapping=inspection.facts,
+        points=[figures.point(access) for access in plan.accesses if access in samples.series],
+        ratios=figures.ratios(),
+        **figures.fault_time(),
+    )
+    return result, skipped
+
+
+def _no_time(accesses: Sequence[Access]) -> list[Skipped]:
+    return [Skipped(section="mapped", what=str(access), why="no time") for access in accesses]
+
+
+@dataclass(frozen=True)
+class _Figures:
+    session: Session
+    samples: Samples[Access]
+
+    def point(self, access: Access) -> MappedPoint:
+        estimates = {
+            "bandwidth_bytes_per_s": median(self.samples.series[access]),
+            "faults_per_gib": median(self.samples.counts[access]),
+        }
+        return MappedPoint(
+            **access._asdict(),
+            block_bytes=access.block_bytes,
+            queue_depth=URING_DEPTH if access.method == "uring" else 1,
+            **quantities(
+                Origin.MEASURED, estimates, seed=self.session.seed, machine=self.session.machine_id
+            ),
+        )
+
+    def ratios(self) -> list[MappedRatio]:
+        found = []
+        for access in self.samples.series:
+            if access.method == "mapped" or access.warmth == "resident":
+                continue
+            mapped = self.samples.series.get(access._replace(method="mapped"))
+            if mapped is None:
+                continue
+            ratio = ratio_of_pairs(mapped, self.samples.series[access])
+            found.append(
+                MappedRatio(
+                    against=access.method,
+                    direction=access.direction,
+                    pattern=access.pattern,
+                    warmth=access.warmth,
+                    **quantities(
+                        Origin.MEASURED, {"ratio": ratio}, machine=self.session.machine_id,
+                        note="mapped over classic, from the same epoch",
+                    ),
+                )
+            )  # fmt: skip
+        return found
+
+    def fault_time(self) -> dict[str, Any]:
+        """Time of a fault: by how much a fresh mapping is slower than a resident one."""
+        fresh = Access("mapped", "read", "random", "warm")
+        resident = fresh._replace(warmth="resident")
+        if fresh not in self.samples.series or resident not in self.samples.series:
+            return {}
+        times = [
+            (GIB / slow - GIB / fast) / faults * 1e9
+            for slow, fast, faults in zip(
+                self.samples.series[fresh], self.samples.series[resident],
+                self.samples.counts[fresh], strict=True,
+            )
+            if faults > 0
+        ]  # fmt: skip
+        if not times:
+            return {}
+        return quantities(
+            Origin.MEASURED, {"fault_time_ns": median(times)}, machine=self.session.machine_id,
+            note="warm random mapped read: fresh against resident page tables",
+        )  # fmt: skip
+
+
+def file_system(path: Path) -> str:
+    """Type of the file system that holds a path, or would hold it."""
+    where = path.absolute()
+    mounts = Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines()
+    best: tuple[int, str] = (-1, "unknown")
+    for line in mounts:
+        left, _, right = line.partition(" - ")
+        point = left.split()[4]
+        if where.is_relative_to(point) and len(point) >= best[0]:
+            best = (len(point), right.split()[0])
+    return best[1]

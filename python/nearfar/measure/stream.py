@@ -1,0 +1,60 @@
+"""STREAM: copy, scale, add, triad, each array on a tier of its own."""
+
+from __future__ import annotations
+
+from nearfar.measure.arrays import ArrayPlan, Point, in_cache, skipped_points
+from nearfar.measure.session import Effort, Samples, Session
+from nearfar.measure.tiers import origin_of
+from nearfar.records.results import StreamKernel, StreamResult, StreamRun
+from nearfar.records.run import Skipped
+from nearfar.records.shape import quantities
+from nearfar.stats import best, median
+
+KERNELS = ("copy", "scale", "add", "triad")
+#: The reference's own rules: ten iterations, the first not counted, best and average shown.
+REFERENCE_ROUNDS = 9
+
+
+def measure(
+    session: Session, plan: ArrayPlan, effort: Effort, effective_last_cache: int
+) -> tuple[StreamResult, list[Skipped]]:
+    """Run the plan; the run with the most threads is the result, all of them its sweep."""
+    samples, dropped = session.repeat("stream", "bytes_per_s", plan, effort)
+    small = in_cache(plan.array_bytes, effective_last_cache)
+    threads = sorted({threads for _, threads in samples.series})
+    sweep = [_run(session, plan, samples, t, small) for t in threads]
+    top = sweep[-1].model_dump(by_alias=True)
+    return StreamResult(**top, sweep=sweep), skipped_points("stream", plan.tiers[0], dropped)
+
+
+def _run(
+    session: Session, plan: ArrayPlan, samples: Samples[Point], threads: int, small: bool
+) -> StreamRun:
+    a, b, c = plan.tiers
+    origin, note = origin_of(*plan.tiers)
+
+    def kernel(name: str) -> StreamKernel:
+        rates = samples.series[name, threads]
+        figures = {
+            "best_bandwidth_bytes_per_s": best(rates),
+            "median_bandwidth_bytes_per_s": median(rates),
+        }
+        return StreamKernel(
+            write_allocate=True,
+            **quantities(origin, figures, machine=session.machine_id, note=note),
+        )
+
+    return StreamRun(
+        tier_a=a,
+        tier_b=b,
+        tier_c=c,
+        cpus=plan.team(threads),
+        oversubscribed=threads > len(plan.cpus),
+        size_bytes=plan.array_bytes,
+        in_cache=small,
+        worst_error=samples.worst_error,
+        copy=kernel("copy"),
+        scale=kernel("scale"),
+        add=kernel("add"),
+        triad=kernel("triad"),
+    )

@@ -1,0 +1,24 @@
+"""What kind of figure a tier gives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from nearfar._native import parse_tier, tier_capacity_bytes
+from nearfar.records.shape import Origin
+
+
+def check_tiers(tiers: Iterable[str]) -> None:
+    """Refuse what is no tier, or not on this machine, before anything is measured."""
+    for tier in tiers:
+        tier_capacity_bytes(tier)
+
+
+def origin_of(*tiers: str) -> tuple[Origin, str]:
+    """Origin and note of a figure measured on these tiers.
+
+    ``shm:`` is DRAM that stands in for persistent memory: its figures are emulated.
+    """
+    if any(parse_tier(tier)["kind"] == "shm" for tier in tiers):
+        return Origin.EMULATED, "DRAM stands in for persistent memory"
+    return Origin.MEASURED, ""
