@@ -45,11 +45,12 @@ Result<TeamRun> run_team(std::span<const int> cpus, const std::function<void(std
   run.members.resize(cpus.size());
   Gate pinned(cpus.size());
   Gate start(cpus.size());
-  std::atomic<int> refused_cpu{-1};
+  constexpr std::size_t none = SIZE_MAX;
+  std::atomic<std::size_t> refused{none}; // a member that could not be pinned
   const auto member = [&](std::size_t index) {
-    if (!os::pin_to_cpu(cpus[index])) refused_cpu = cpus[index];
+    if (!os::pin_to_cpu(cpus[index])) refused = index;
     pinned.arrive_and_wait();
-    if (refused_cpu.load() >= 0) return;
+    if (refused != none) return;
     start.arrive_and_wait();
     Member& m = run.members[index];
     const os::UsageMeter meter;
@@ -64,8 +65,8 @@ Result<TeamRun> run_team(std::span<const int> cpus, const std::function<void(std
     for (std::size_t i = 0; i < cpus.size(); ++i)
       threads.emplace_back(member, i);
   }
-  if (refused_cpu.load() >= 0)
-    return Error::make(Errc::bad_input, "cannot run on processor %d", refused_cpu.load())
+  if (refused != none)
+    return Error::make(Errc::bad_input, "cannot run on processor %d", cpus[refused])
         .try_next("choose among the processors that `nearfar topo` lists as usable");
   return run;
 }

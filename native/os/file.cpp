@@ -120,9 +120,11 @@ Result<std::size_t> free_space(const char* path) {
   struct statvfs s {};
   while (statvfs(parent, &s) != 0) {
     char* slash = std::strrchr(parent, '/');
-    if (errno != ENOENT || slash == parent) return path_error("look at", path);
+    if (errno != ENOENT || std::strcmp(parent, "/") == 0) return path_error("look at", path);
     if (slash == nullptr)
       std::snprintf(parent, sizeof parent, ".");
+    else if (slash == parent)
+      std::snprintf(parent, sizeof parent, "/");
     else
       *slash = '\0';
   }

@@ -50,10 +50,11 @@ std::size_t round_up(std::size_t value, std::size_t unit) {
 
 int map_flags(PageSize pages, int fd, bool sync) {
   int flags = MAP_FIXED;
-  if (fd < 0)
-    flags |= MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
-  else
+  const bool reserved_pages = pages == PageSize::huge_2m || pages == PageSize::huge_1g;
+  if (fd >= 0)
     flags |= sync ? MAP_SHARED_VALIDATE | MAP_SYNC : MAP_SHARED;
+  else // without a reservation, touching a huge page that is not there kills the process
+    flags |= MAP_PRIVATE | MAP_ANONYMOUS | (reserved_pages ? 0 : MAP_NORESERVE);
   if (pages == PageSize::huge_2m) flags |= MAP_HUGETLB | (21 << MAP_HUGE_SHIFT);
   if (pages == PageSize::huge_1g) flags |= MAP_HUGETLB | (30 << MAP_HUGE_SHIFT);
   return flags;

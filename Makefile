@@ -1,0 +1,91 @@
+# Entry points. `make` alone lists them; each sets up what it needs, and what is fresh is left alone.
+#
+# What has been done is marked by files in build/stamps, which are older than what they depend on
+# when something has to be done again. Fresh marks cost no call of apt or pip.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory --no-builtin-rules
+
+STAMPS := build/stamps
+PYTHON := .venv/bin/python
+STEP := tools/step
+
+# Folders are listed with the files: a file that is added or removed makes its folder newer.
+NATIVE := CMakeLists.txt $(shell find native)
+
+# A checkout that was moved, or a Python that was taken away, leaves nothing usable behind.
+ifneq ($(wildcard $(STAMPS)/place),)
+ifneq ($(shell test -x $(PYTHON) && cat $(STAMPS)/place),$(CURDIR))
+$(info this checkout was moved, or its Python is gone: setting up anew)
+$(shell rm -rf .venv build)
+endif
+endif
+
+.PHONY: help study build test test-long test-asan test-tsan test-clang lint format schema clean
+
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' $(MAKEFILE_LIST) | \
+	  while IFS='|' read -r name what; do printf '  make %-11s %s\n' "$$name" "$$what"; done
+
+study: $(STAMPS)/package ## set up, then measure this machine and write the report (ARGS="..." are passed on)
+	@./nearfar study $(ARGS)
+
+build: $(STAMPS)/package ## set up and build, so that ./nearfar works
+	@echo "ready: ./nearfar --help"
+
+test: $(STAMPS)/package $(STAMPS)/test ## set up, then lint and all tests but the long ones
+	@tools/run-tests
+
+test-long: $(STAMPS)/package $(STAMPS)/test ## the tests that take minutes
+	@$(PYTHON) -m pytest -m long
+
+test-asan test-tsan test-clang: test-%: $(STAMPS)/test
+	@tools/native-tests $*
+test-asan: ## native tests under AddressSanitizer and UndefinedBehaviorSanitizer
+test-tsan: ## native tests under ThreadSanitizer
+test-clang: ## native tests built by clang 14
+test-clang: $(STAMPS)/clang
+
+lint: $(STAMPS)/package $(STAMPS)/test ## ruff, mypy --strict, clang-format
+	@tools/lint
+
+format: $(STAMPS)/test ## put all sources into the form that lint wants
+	@.venv/bin/ruff check -q --fix . ; .venv/bin/ruff format -q .
+	@find native -name '*.[ch]pp' -exec .venv/bin/clang-format -i {} +
+
+schema: $(STAMPS)/package ## write docs/formats/run.schema.json from the models
+	@$(PYTHON) tools/write_schema.py docs/formats/run.schema.json
+
+clean: ## remove all that was built; records in nearfar-runs stay
+	rm -rf .venv build dist
+
+$(STAMPS)/system: tools/packages
+	@tools/packages build
+	@mkdir -p $(@D) && touch $@
+
+$(STAMPS)/test-system: tools/packages $(STAMPS)/system
+	@tools/packages test
+	@touch $@
+
+$(STAMPS)/clang: tools/packages
+	@tools/packages clang
+	@mkdir -p $(@D) && touch $@
+
+$(STAMPS)/venv: pyproject.toml tools/make-venv tools/requirements.py | $(STAMPS)/system
+	@tools/make-venv
+	@$(STEP) "Python packages" build/pip.log $(PYTHON) -m pip install \
+	  --disable-pip-version-check $$($(PYTHON) tools/requirements.py build run)
+	@echo '$(CURDIR)' > $(STAMPS)/place
+	@touch $@
+
+$(STAMPS)/test: $(STAMPS)/venv | $(STAMPS)/test-system
+	@$(STEP) "Python packages for tests" build/pip-test.log $(PYTHON) -m pip install \
+	  --disable-pip-version-check $$($(PYTHON) tools/requirements.py test)
+	@touch $@
+
+# Editable: Python sources are used where they lie; the native core is built into build/editable.
+$(STAMPS)/package: $(STAMPS)/venv $(NATIVE)
+	@$(STEP) "native core and ./nearfar" build/package.log env CMAKE_BUILD_PARALLEL_LEVEL=$$(nproc) \
+	  $(PYTHON) -m pip install --disable-pip-version-check --no-build-isolation --no-deps \
+	  --config-settings=build-dir=build/editable --editable .
+	@touch $@

@@ -1,0 +1,140 @@
+#include "os/file.hpp"
+
+#include <doctest/doctest.h>
+#include <fstream>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "test_support.hpp"
+
+using namespace nearfar;
+
+namespace {
+constexpr std::size_t mib = std::size_t{1} << 20;
+bool exists(const std::string& path) { return std::filesystem::exists(path); }
+} // namespace
+
+TEST_CASE("an unnamed file in a folder leaves nothing, not even while it is used") {
+  const test::Folder folder;
+  Result<os::File> file = os::create_unnamed(folder.path().c_str());
+  REQUIRE(bool(file));
+  CHECK(write(file->fd(), "data", 4) == 4);
+  CHECK(folder.empty());
+}
+
+TEST_CASE("an unnamed file by the name it would have had leaves nothing either") {
+  const test::Folder folder;
+  Result<os::File> file = os::create_unnamed(folder.path("pool").c_str());
+  REQUIRE(bool(file));
+  CHECK(write(file->fd(), "data", 4) == 4);
+  CHECK(folder.empty());
+}
+
+TEST_CASE("a file that exists is refused and left as it was") {
+  const test::Folder folder;
+  const std::string path = folder.path("mine");
+  std::ofstream(path) << "precious";
+  for (const bool unnamed : {true, false}) {
+    Result<os::File> file =
+        unnamed ? os::create_unnamed(path.c_str()) : os::create_new(path.c_str());
+    REQUIRE(!file);
+    CHECK(file.error().code == Errc::exists);
+    CHECK(std::string(file.error().next) != "");
+  }
+  std::string kept;
+  std::ifstream(path) >> kept;
+  CHECK(kept == "precious");
+}
+
+TEST_CASE("a new file has its name, and nobody else may read it") {
+  const test::Folder folder;
+  Result<os::File> file = os::create_new(folder.path("new").c_str());
+  REQUIRE(bool(file));
+  struct stat facts {};
+  REQUIRE(stat(folder.path("new").c_str(), &facts) == 0);
+  CHECK((facts.st_mode & 0777) == 0600);
+}
+
+TEST_CASE("a folder is not taken for a file") {
+  const test::Folder folder;
+  Result<os::File> created = os::create_new(folder.path().c_str());
+  REQUIRE(!created);
+  CHECK(created.error().code == Errc::bad_input);
+  Result<os::File> opened = os::open_existing(folder.path().c_str(), false);
+  REQUIRE(!opened);
+  CHECK(opened.error().code == Errc::bad_input);
+}
+
+TEST_CASE("a missing folder or file is told as such") {
+  const test::Folder folder;
+  Result<os::File> created = os::create_unnamed(folder.path("no/such").c_str());
+  REQUIRE(!created);
+  CHECK(created.error().code == Errc::not_found);
+  Result<os::File> opened = os::open_existing(folder.path("nothing").c_str(), false);
+  REQUIRE(!opened);
+  CHECK(opened.error().code == Errc::not_found);
+  CHECK(std::string(opened.error().next) != "");
+}
+
+TEST_CASE("reserved space is really there") {
+  const test::Folder folder;
+  Result<os::File> file = os::create_unnamed(folder.path().c_str());
+  REQUIRE(bool(file));
+  REQUIRE(bool(os::reserve_space(*file, mib)));
+  struct stat facts {};
+  REQUIRE(fstat(file->fd(), &facts) == 0);
+  CHECK(facts.st_size == static_cast<off_t>(mib));
+  CHECK(static_cast<std::size_t>(facts.st_blocks) * 512 >= mib);
+  CHECK(bool(os::drop_page_cache(*file)));
+}
+
+TEST_CASE("more than any file system holds cannot be reserved") {
+  const test::Folder folder;
+  Result<os::File> file = os::create_unnamed(folder.path().c_str());
+  REQUIRE(bool(file));
+  Status reserved = os::reserve_space(*file, std::size_t{1} << 60);
+  REQUIRE(!reserved);
+  CHECK(reserved.error().code == Errc::no_space);
+}
+
+TEST_CASE("free space is told for paths that are not there yet") {
+  const test::Folder folder;
+  Result<std::size_t> of_folder = os::free_space(folder.path().c_str());
+  Result<std::size_t> of_name = os::free_space(folder.path("a/b/c").c_str());
+  Result<std::size_t> of_relative = os::free_space("no-such-name");
+  Result<std::size_t> below_root = os::free_space("/no-such-name");
+  REQUIRE(bool(of_folder));
+  REQUIRE(bool(of_name));
+  REQUIRE(bool(of_relative));
+  REQUIRE(bool(below_root));
+  CHECK(*of_folder > 0);
+  CHECK(*of_name > 0);
+}
+
+TEST_CASE("free space below a file is refused") {
+  const test::Folder folder;
+  std::ofstream(folder.path("file")) << "x";
+  Result<std::size_t> room = os::free_space(folder.path("file/below").c_str());
+  REQUIRE(!room);
+  CHECK(room.error().code == Errc::not_found);
+  CHECK(exists(folder.path("file")));
+}
+
+TEST_CASE("a moved file is closed once, by its new owner") {
+  const test::Folder folder;
+  int fd = -1;
+  {
+    os::File kept;
+    {
+      Result<os::File> file = os::create_unnamed(folder.path().c_str());
+      REQUIRE(bool(file));
+      fd = file->fd();
+      kept = std::move(*file);
+    }
+    CHECK(kept.fd() == fd);
+    struct stat facts {};
+    CHECK(fstat(fd, &facts) == 0);
+  }
+  struct stat facts {};
+  CHECK(fstat(fd, &facts) != 0);
+}

@@ -1,0 +1,59 @@
+// What several native tests share: a folder of one's own, processors that may be used, timing.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <sched.h>
+#include <string>
+
+#include "os/clock.hpp"
+
+namespace nearfar::test {
+
+/// An empty folder, removed with all that is in it at the end of the test.
+class Folder {
+public:
+  Folder() {
+    std::string name = (std::filesystem::temp_directory_path() / "nearfar-test-XXXXXX").string();
+    path_ = mkdtemp(name.data());
+  }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  ~Folder() { std::filesystem::remove_all(path_); }
+
+  std::string path() const { return path_.string(); }
+  std::string path(const char* name) const { return (path_ / name).string(); }
+  bool empty() const { return std::filesystem::is_empty(path_); }
+
+private:
+  std::filesystem::path path_;
+};
+
+/// The first processor this process may use.
+inline int usable_cpu() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  sched_getaffinity(0, sizeof set, &set);
+  int cpu = 0;
+  while (!CPU_ISSET(static_cast<std::size_t>(cpu), &set))
+    ++cpu;
+  return cpu;
+}
+
+inline constexpr int missing_cpu = CPU_SETSIZE - 1; ///< no machine under test has so many
+
+/// Shortest of several runs in nanoseconds: what the work takes when nothing else interferes.
+template <class Work>
+std::uint64_t shortest_ns(const Work& work, int runs = 7) {
+  std::uint64_t shortest = UINT64_MAX;
+  for (int run = 0; run < runs; ++run) {
+    const std::uint64_t start = os::now_ns();
+    work();
+    shortest = std::min(shortest, os::now_ns() - start);
+  }
+  return shortest;
+}
+
+} // namespace nearfar::test

@@ -1,0 +1,102 @@
+#include "tier/spec.hpp"
+
+#include <doctest/doctest.h>
+#include <string>
+
+using namespace nearfar;
+using os::PageSize;
+using tier::Kind;
+
+namespace {
+
+tier::Spec parsed(const std::string& text) {
+  Result<tier::Spec> spec = tier::parse(text.c_str());
+  REQUIRE_MESSAGE(bool(spec), text);
+  return *spec;
+}
+
+/// The complaint about a text that must be refused; the grammar must be told with it.
+std::string complaint(const std::string& text) {
+  Result<tier::Spec> spec = tier::parse(text.c_str());
+  REQUIRE_MESSAGE(!spec, text);
+  CHECK(spec.error().code == Errc::bad_input);
+  CHECK(std::string(spec.error().next).find("dram, numa:N") != std::string::npos);
+  return spec.error().what;
+}
+
+} // namespace
+
+TEST_CASE("all kinds") {
+  CHECK(parsed("dram").kind == Kind::dram);
+  CHECK(parsed("numa:0").kind == Kind::numa);
+  CHECK(parsed("numa:0").node == 0);
+  CHECK(parsed("numa:12").node == 12);
+  CHECK(parsed("fsdax:/mnt/pmem").kind == Kind::fsdax);
+  CHECK(std::string(parsed("fsdax:/mnt/pmem").path) == "/mnt/pmem");
+  CHECK(parsed("devdax:/dev/dax0.1").kind == Kind::devdax);
+  CHECK(std::string(parsed("devdax:/dev/dax0.1").path) == "/dev/dax0.1");
+  CHECK(parsed("shm:/run/shm").kind == Kind::shm);
+  CHECK(std::string(parsed("shm:/run/shm").path) == "/run/shm");
+  CHECK(parsed("file:relative/name").kind == Kind::file);
+  CHECK(std::string(parsed("file:relative/name").path) == "relative/name");
+}
+
+TEST_CASE("shm: without a folder is /dev/shm") {
+  CHECK(std::string(parsed("shm:").path) == "/dev/shm");
+  CHECK(std::string(parsed("shm:,pages=thp").path) == "/dev/shm");
+}
+
+TEST_CASE("a path may hold colons") { CHECK(std::string(parsed("file:/a:b").path) == "/a:b"); }
+
+TEST_CASE("options, alone and together") {
+  CHECK(parsed("dram").pages == PageSize::system);
+  CHECK(!parsed("dram").populate);
+  CHECK(parsed("dram,pages=4k").pages == PageSize::small_4k);
+  CHECK(parsed("dram,pages=2m").pages == PageSize::huge_2m);
+  CHECK(parsed("dram,pages=1g").pages == PageSize::huge_1g);
+  CHECK(parsed("dram,pages=thp").pages == PageSize::transparent_huge);
+  CHECK(parsed("dram,populate").populate);
+  const tier::Spec spec = parsed("numa:3,populate,pages=thp");
+  CHECK(spec.node == 3);
+  CHECK(spec.populate);
+  CHECK(spec.pages == PageSize::transparent_huge);
+}
+
+TEST_CASE("unknown kinds") {
+  CHECK(complaint("") == "unknown tier ''");
+  CHECK(complaint("ram") == "unknown tier 'ram'");
+  CHECK(complaint("DRAM") == "unknown tier 'DRAM'");
+  CHECK(complaint(" dram") == "unknown tier ' dram'");
+  CHECK(complaint(",populate") == "unknown tier ',populate'");
+}
+
+TEST_CASE("arguments that a kind does not take, or lacks") {
+  CHECK(complaint("dram:") == "dram takes no argument, but was given ''");
+  CHECK(complaint("dram:0") == "dram takes no argument, but was given '0'");
+  for (const char* text : {"numa", "numa:", "numa:x", "numa:-1", "numa:1.5", "numa:99999"})
+    CHECK(complaint(text).find("not a NUMA node number") == 0);
+  for (const char* text : {"fsdax", "fsdax:", "devdax:", "file:", "file:,populate"})
+    CHECK(complaint(text).find("a path is missing after") == 0);
+}
+
+TEST_CASE("unknown options and page sizes") {
+  CHECK(complaint("dram,") == "unknown tier option ''");
+  CHECK(complaint("dram,,populate") == "unknown tier option ''");
+  CHECK(complaint("dram,populated") == "unknown tier option 'populated'");
+  CHECK(complaint("dram,page=4k") == "unknown tier option 'page=4k'");
+  CHECK(complaint("dram,pages=") == "unknown page size ''");
+  CHECK(complaint("dram,pages=3k") == "unknown page size '3k'");
+}
+
+TEST_CASE("a path as long as fits is taken, a longer one refused") {
+  const std::string longest(sizeof(tier::Spec::path) - 1, 'p');
+  CHECK(std::string(parsed("file:" + longest).path) == longest);
+  CHECK(complaint("file:" + longest + "p").find("path too long") == 0);
+}
+
+TEST_CASE("kinds have the names of the grammar") {
+  for (const char* name : {"dram", "numa:0", "fsdax:/p", "devdax:/p", "shm:/p", "file:/p"}) {
+    const std::string text(name);
+    CHECK(tier::kind_name(parsed(text).kind) == text.substr(0, text.find(':')));
+  }
+}
