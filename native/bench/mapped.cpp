@@ -67,6 +67,16 @@ Result<IoSample> timed(const std::vector<std::size_t>& offsets, std::size_t bloc
 
 Status nothing_to_finish() { return Done{}; }
 
+/// Loads from each page, and stores where writes must not fault either: a load alone leaves the
+/// pages clean, so that no write-back runs beside the measurement.
+void fill_page_tables(std::byte* file, std::size_t bytes, bool store) {
+  for (std::size_t at = 0; at < bytes; at += page) {
+    auto* first = reinterpret_cast<volatile std::byte*>(file + at);
+    const std::byte value = *first;
+    if (store) *first = value;
+  }
+}
+
 Error wrong_block() {
   return Error::make(Errc::failed_check, "a block read is not the one that was asked for")
       .try_next("report this with the file system's name and the kernel's version");
@@ -182,12 +192,7 @@ Result<IoSample> MappedBench::run_mapped(const Access& access, std::uint64_t bud
   if (!range) return range.error();
   std::byte* file = range->data();
   const std::vector<std::size_t> offsets = block_offsets(access, bytes_);
-  if (access.warmth == Warmth::resident)
-    for (std::size_t at = 0; at < bytes_;
-         at += page) { // a store, so that writes do not fault either
-      auto* first = reinterpret_cast<volatile std::byte*>(file + at);
-      *first = *first;
-    }
+  if (access.warmth == Warmth::resident) fill_page_tables(file, bytes_, access.write);
   if (access.write) {
     const auto store = [&](std::size_t offset) -> Status {
       tag_pages(buffer_, access.block_bytes, offset);
