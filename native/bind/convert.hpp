@@ -38,6 +38,7 @@ nanobind::list members_list(const std::vector<kernels::Member>& members);
 // One function for each layer, each in the file of its name.
 void register_os(nanobind::module_& module);
 void register_tier(nanobind::module_& module);
+void register_topo(nanobind::module_& module);
 void register_probe(nanobind::module_& module);
 void register_bench(nanobind::module_& module);
 

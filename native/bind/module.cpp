@@ -5,6 +5,7 @@ NB_MODULE(_native, module) {
   nearfar::bind::register_errors(module);
   nearfar::bind::register_os(module);
   nearfar::bind::register_tier(module);
+  nearfar::bind::register_topo(module);
   nearfar::bind::register_probe(module);
   nearfar::bind::register_bench(module);
 }

@@ -1,6 +1,8 @@
 #include "os/cpu.hpp"
 
 #include <cerrno>
+#include <cpuid.h>
+#include <cstring>
 #include <sched.h>
 
 namespace nearfar::os {
@@ -19,6 +21,18 @@ const char* vector_isa() {
   if (__builtin_cpu_supports("avx512f")) return "avx512";
   if (__builtin_cpu_supports("avx2")) return "avx2";
   return "sse2";
+}
+
+Hypervisor hypervisor() {
+  Hypervisor found;
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  constexpr unsigned features = 1, hypervisor_bit = 1U << 31, hypervisor_leaf = 0x40000000;
+  if (__get_cpuid(features, &a, &b, &c, &d) == 0 || (c & hypervisor_bit) == 0) return found;
+  found.present = true;
+  __cpuid(hypervisor_leaf, a, b, c, d);
+  const unsigned words[] = {b, c, d};
+  std::memcpy(found.signature, words, sizeof words);
+  return found;
 }
 
 } // namespace nearfar::os

@@ -20,6 +20,42 @@ class TierSpec(TypedDict):
     pages: str
     populate: bool
 
+class TopologyNode(TypedDict):
+    id: int
+    local_bytes: int
+    subtype: str
+    near_cpus: list[int]
+    distances: list[int]
+    read_latency_ns: float | None
+    write_latency_ns: float | None
+    read_bandwidth_bytes_per_s: float | None
+    write_bandwidth_bytes_per_s: float | None
+
+class TopologyCache(TypedDict):
+    level: int
+    type: str
+    size_bytes: int
+    line_bytes: int
+    ways: int
+    cpus: list[int]
+
+class TopologyMemoryCache(TopologyCache):
+    node: int
+
+class TopologyCpu(TypedDict):
+    id: int
+    core: int
+    package: int
+    usable: bool
+
+class Topology(TypedDict):
+    processor: str
+    kernel: str
+    nodes: list[TopologyNode]
+    caches: list[TopologyCache]
+    memory_caches: list[TopologyMemoryCache]
+    cpus: list[TopologyCpu]
+
 class KernelFacts(TypedDict):
     name: str
     loaded_bytes: int
@@ -50,8 +86,10 @@ class IoSample(Usage):
 
 def vector_isa() -> str: ...
 def available_memory_bytes() -> int: ...
+def hypervisor() -> bytes | None: ...
 def parse_tier(text: str) -> TierSpec: ...
 def tier_capacity_bytes(tier: str) -> int: ...
+def topology(xml_path: str | None) -> Topology: ...
 def array_kernels() -> list[KernelFacts]: ...
 
 class LatencyProbe:

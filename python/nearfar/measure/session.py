@@ -190,9 +190,7 @@ def _run_apart(epoch: Callable[[int], Samples[Key]], seed: int) -> Samples[Key]:
     return outcome
 
 
-def _send_epoch(
-    sender: Connection, epoch: Callable[[int], Samples[Key]], seed: int
-) -> None:
+def _send_epoch(sender: Connection, epoch: Callable[[int], Samples[Key]], seed: int) -> None:
     try:
         sender.send(epoch(seed))
     except Exception as error:

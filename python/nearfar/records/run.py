@@ -20,8 +20,8 @@ class Finding(BaseModel):
     check: str
     level: Literal["ok", "note", "warning", "unknown"]
     found: str
-    why: str = Field("", description="what it does to measurements")
-    mend: str = Field("", description="the command or setting that mends it")
+    why: str = Field(default="", description="what it does to measurements")
+    mend: str = Field(default="", description="the command or setting that mends it")
 
 
 class NoiseRecord(BaseModel):

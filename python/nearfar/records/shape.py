@@ -21,6 +21,8 @@ class Origin(StrEnum):
     EMULATED = "emulated"
     MODELLED = "modelled"
     SIMULATED = "simulated"
+    #: said by firmware, kernel or hypervisor; nobody measured it
+    CLAIMED = "claimed"
 
 
 class Provenance(BaseModel):
@@ -29,13 +31,22 @@ class Provenance(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     origin: Origin
-    statistic: str = Field(description="median, best, mean or count")
+    statistic: str = Field(
+        description="median, best, mean or count; claim where nothing was sampled"
+    )
     samples: int = Field(description="repeats behind the number")
-    spread: float | None = Field(None, description="interquartile range over median of the repeats")
-    outliers: int = Field(0, description="repeats beyond Tukey's fences; kept, not dropped")
-    seed: int | None = Field(None, description="of the random order, where there is one")
-    machine: str = Field("", description="id of the machine record")
-    note: str = Field("", description="what a reader must know to use the number")
+    spread: float | None = Field(
+        default=None, description="interquartile range over median of the repeats"
+    )
+    outliers: int = Field(default=0, description="repeats beyond Tukey's fences; kept, not dropped")
+    seed: int | None = Field(default=None, description="of the random order, where there is one")
+    machine: str = Field(default="", description="id of the machine record")
+    note: str = Field(default="", description="what a reader must know to use the number")
+
+
+def claimed(note: str) -> Provenance:
+    """Of a figure that somebody states: ``note`` tells who."""
+    return Provenance(origin=Origin.CLAIMED, statistic="claim", samples=0, note=note)
 
 
 class Shaped(BaseModel):

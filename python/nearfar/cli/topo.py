@@ -1,0 +1,222 @@
+"""``nearfar topo``: this machine's memory, and the tiers it offers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from nearfar.cli.console import print_result, write_json
+from nearfar.cli.options import Json
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.table import Table
+
+    from nearfar.machine.model import Cache, Claims, Machine, Tier
+
+From = Annotated[
+    Path | None,
+    typer.Option(
+        "--from",
+        metavar="DIR",
+        help="Describe the machine kept in a directory: hwloc.xml, sys/ and proc/.",
+    ),
+]
+
+
+def topo(from_: From = None, json: Json = None) -> None:
+    """Show memory nodes, caches, devices, and the tiers to give to `--tier`.
+
+    Says of each tier how large and how far it is, and whether its persistence is real.
+    Needs no privileges and measures nothing: all figures are what kernel and firmware say.
+
+    Example: `nearfar topo`, `nearfar topo --json -`, `nearfar topo --from some-machine/`
+    """
+    from nearfar.machine.topology import machine_from, this_machine
+
+    machine = machine_from(from_) if from_ else this_machine()
+    if json:
+        write_json(json, machine.model_dump_json(indent=1))
+    if json != "-":
+        print_result(_page(machine))
+
+
+def _page(machine: Machine) -> RenderableType:
+    from rich.console import Group
+
+    parts: list[RenderableType] = [_headline(machine), _tiers(machine.tiers), _reasons(machine)]
+    parts += [_nodes(machine), _caches(machine)]
+    if machine.memory_mode:
+        parts.append(f"Memory mode: {machine.memory_mode.evidence}.")
+    if machine.pmem_regions:
+        parts.append(_regions(machine))
+    if machine.dax_devices:
+        parts.append(_dax(machine))
+    return Group(*parts)
+
+
+def _table(title: str, *columns: str) -> Table:
+    """A plain table; names that start with > are figures."""
+    from rich import box
+    from rich.table import Table
+
+    table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD,
+                  pad_edge=False, padding=(0, 1, 0, 0))  # fmt: skip
+    for name in columns:
+        table.add_column(name.lstrip(">"), justify="right" if name.startswith(">") else "left")
+    return table
+
+
+def _size(size_bytes: int | None) -> str:
+    from nearfar.units import format_size
+
+    return "?" if size_bytes is None else format_size(size_bytes)
+
+
+def _count(number: int, one: str, many: str) -> str:
+    return f"{number} {one if number == 1 else many}"
+
+
+def _ranges(numbers: list[int]) -> str:
+    """``0-3,8``: the form that ``--cpus`` takes."""
+    parts: list[list[int]] = []
+    for number in sorted(numbers):
+        if parts and number == parts[-1][1] + 1:
+            parts[-1][1] = number
+        else:
+            parts.append([number, number])
+    return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in parts)
+
+
+def _headline(machine: Machine) -> str:
+    packages = len({cpu.package for cpu in machine.cpus})
+    cores = len({cpu.core for cpu in machine.cpus})
+    usable = len(machine.usable_cpus())
+    counts = ", ".join(
+        [
+            _count(packages, "package", "packages"),
+            _count(cores, "core", "cores"),
+            _count(len(machine.cpus), "processor", "processors"),
+        ]
+    )
+    if usable != len(machine.cpus):
+        counts += f" ({usable} usable)"
+    kind = f"virtual machine ({machine.virtual_machine})" if machine.virtual_machine else "no VM"
+    return (
+        f"{machine.processor}: {counts}, {_size(machine.memory_bytes)}\n"
+        f"{machine.kernel}, {kind}, machine id {machine.id}\n"
+    )
+
+
+def _claim(claims: Claims) -> str:
+    """``250 ns, 17.8 GB/s``: what the firmware states of reads."""
+    from nearfar.units import format_bandwidth, format_time
+
+    told = []
+    if claims.read_latency_ns:
+        told.append(format_time(claims.read_latency_ns * 1e-9))
+    if claims.read_bandwidth_bytes_per_s:
+        told.append(format_bandwidth(claims.read_bandwidth_bytes_per_s))
+    return ", ".join(told)
+
+
+def _text(value: object) -> str:
+    return "" if value is None else str(value)
+
+
+def _tiers(tiers: list[Tier]) -> Table:
+    table = _table("Tiers", "--tier", "alias", ">capacity", ">free", ">node", ">distance", "DAX",
+                   "persistence", "on")  # fmt: skip
+    for tier in tiers:
+        table.add_row(
+            tier.spec, _text(tier.alias), _size(tier.capacity_bytes), _size(tier.free_bytes),
+            _text(tier.node), _text(tier.distance), tier.dax, tier.persistence, tier.medium,
+        )  # fmt: skip
+    return table
+
+
+def _reasons(machine: Machine) -> Table:
+    """Why each kind of persistence; tiers with the same reason share a line."""
+    table = _table("What persistence is real", "", "", "")
+    table.show_header = False
+    by_reason: dict[tuple[str, str], list[str]] = {}
+    for tier in machine.tiers:
+        by_reason.setdefault((tier.persistence, tier.persistence_reason), []).append(tier.spec)
+    for (persistence, reason), specs in by_reason.items():
+        table.add_row(", ".join(specs), persistence, reason)
+    return table
+
+
+def _nodes(machine: Machine) -> Table:
+    distances = any(node.distances for node in machine.nodes)
+    claims = any(_claim(node) for node in machine.nodes)
+    table = _table("Memory nodes", ">node", ">size", "processors", "kind")
+    if distances:
+        table.add_column("distance to " + " ".join(str(n.id) for n in machine.nodes))
+    if claims:
+        table.add_column("reads, as the firmware claims")
+    for node in machine.nodes:
+        row = [str(node.id), _size(node.size_bytes), _ranges(node.cpus) or "none"]
+        row.append(_text(node.subtype))
+        if distances:
+            row.append(" ".join(str(d) for d in node.distances.values()))
+        if claims:
+            row.append(_claim(node))
+        table.add_row(*row)
+    return table
+
+
+def _caches(machine: Machine) -> Table:
+    note = ", as the hypervisor reports them" if machine.virtual_machine else ""
+    table = _table(f"Caches{note}", "level", ">size", ">count", ">line", ">ways", ">shared by")
+    alike: dict[tuple[str, ...], int] = {}
+    for cache in machine.caches:
+        key = _cache_row(cache)
+        alike[key] = alike.get(key, 0) + 1
+    for (level, size, line, ways, sharers), count in alike.items():
+        table.add_row(level, size, str(count), line, ways, sharers)
+    for near in machine.memory_mode.caches if machine.memory_mode else []:
+        table.add_row(
+            "near memory", _size(near.size_bytes), "1", _size(near.line_bytes), _text(near.ways),
+            f"node {near.node}",
+        )  # fmt: skip
+    return table
+
+
+def _cache_row(cache: Cache) -> tuple[str, str, str, str, str]:
+    letter = {"unified": "", "data": "d", "instruction": "i"}[cache.type]
+    return (
+        f"L{cache.level}{letter}", _size(cache.size_bytes), _size(cache.line_bytes),
+        str(cache.ways or "?"), _count(len(cache.cpus), "cpu", "cpus"),
+    )  # fmt: skip
+
+
+def _regions(machine: Machine) -> Table:
+    table = _table("Persistent regions", "region", "provider", ">size", ">node",
+                   "power-fail domain", "namespace", "mode", ">size", "mounted")  # fmt: skip
+    for region in machine.pmem_regions:
+        head = [
+            region.name, _text(region.provider), _size(region.size_bytes), _text(region.node),
+            region.persistence_domain or "not told",
+        ]  # fmt: skip
+        if not region.namespaces:
+            table.add_row(*head, "none")
+        for space in region.namespaces:
+            mount = (
+                "" if not space.mount else space.mount + (" (dax)" if space.dax else " (no dax)")
+            )
+            table.add_row(*head, space.name, space.mode, _size(space.size_bytes), mount)
+            head = [""] * len(head)
+    return table
+
+
+def _dax(machine: Machine) -> Table:
+    table = _table("DAX devices", "device", ">size", ">node", "state", "backed by")
+    for device in machine.dax_devices:
+        table.add_row(
+            device.path, _size(device.size_bytes), _text(device.node), device.state,
+            device.region or device.backing,
+        )  # fmt: skip
+    return table

@@ -1,0 +1,47 @@
+"""Whether this is a virtual machine, and whose."""
+
+from __future__ import annotations
+
+from nearfar import _native
+from nearfar.machine.root import Root
+
+#: Signatures that processors give at CPUID leaf 0x40000000.
+_SIGNATURES = {
+    b"KVMKVMKVM": "KVM",
+    b"Microsoft Hv": "Hyper-V",
+    b"VMwareVMware": "VMware",
+    b"XenVMMXenVMM": "Xen",
+    b"TCGTCGTCGTCG": "QEMU",
+    b"VBoxVBoxVBox": "VirtualBox",
+    b"bhyve bhyve ": "bhyve",
+}
+#: What the firmware of a virtual machine calls its maker or product.
+_FIRMWARE_NAMES = {
+    "QEMU": "QEMU", "KVM": "KVM", "VMware": "VMware", "VirtualBox": "VirtualBox",
+    "Virtual Machine": "Hyper-V", "Google Compute Engine": "KVM", "HVM domU": "Xen",
+}  # fmt: skip
+
+
+def _from_files(root: Root) -> str | None:
+    if (root.text("sys/hypervisor/type") or "") == "xen":
+        return "Xen"
+    firmware = " ".join(
+        root.text(f"sys/class/dmi/id/{name}") or "" for name in ("sys_vendor", "product_name")
+    )
+    for word, name in _FIRMWARE_NAMES.items():
+        if word in firmware:
+            return name
+    flags = next(
+        (line for line in (root.text("proc/cpuinfo") or "").splitlines() if "flags" in line), ""
+    )
+    return "unknown hypervisor" if "hypervisor" in flags.split() else None
+
+
+def detect(root: Root) -> str | None:
+    """Name of the hypervisor, None on bare metal. Asks the processor itself where it is ours."""
+    if not root.live:
+        return _from_files(root)
+    signature = _native.hypervisor()
+    if signature is None:
+        return None
+    return _SIGNATURES.get(signature) or _from_files(root) or "unknown hypervisor"

@@ -1,0 +1,70 @@
+"""What persistence is real. MAP_SYNC proves nothing: the kernel grants it on DRAM, too.
+
+What counts is who offers the memory: ACPI's NFIT table or a CXL device vouch for hardware, a
+``memmap=`` region is DRAM that the boot line declared persistent, and a hypervisor may say
+anything.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from nearfar.machine.model import Persistence
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What persistence a memory has, why we say so, and whether stores must be flushed for it."""
+
+    persistence: Persistence
+    reason: str
+    flushes_needed: bool | None = None
+
+
+VOLATILE = Verdict("none", "ordinary memory: gone when power is")
+KMEM = Verdict("none", "the kernel uses it as ordinary memory (kmem): whatever it keeps is lost")
+SHM = Verdict("emulated", "tmpfs is DRAM: it outlives the process, not the power", True)
+SOFT_RESERVED = Verdict("none", "set aside by the firmware as special memory, with no promise")
+UNKNOWN_DAX = Verdict("claimed", "a DAX device that belongs to no persistent region we know", True)
+
+#: The kernel's names of those who vouch for hardware, and what to call them.
+_VOUCHERS = {"ACPI.NFIT": "the ACPI NFIT table", "CXL": "a CXL device"}
+
+
+def _flushes(domain: str | None) -> tuple[bool, str]:
+    if domain == "cpu_cache":
+        return False, "the platform saves its caches on power loss (eADR), no flushes needed"
+    if domain == "memory_controller":
+        return True, "flush and fence needed (ADR)"
+    return True, "flush and fence needed, and the platform does not tell its power-fail domain"
+
+
+def of_region(
+    provider: str | None, volatile: bool, domain: str | None, virtual_machine: str | None
+) -> Verdict:
+    """Judge a region by its provider, its kind and its persistence domain."""
+    if volatile:
+        return Verdict("none", "the region is marked volatile")
+    flushes, how = _flushes(domain)
+    if provider == "e820":
+        return Verdict("emulated", "memmap= on the boot line: this is DRAM", True)
+    if virtual_machine is not None:
+        return Verdict(
+            "claimed", f"as claimed by the host of this virtual machine ({virtual_machine}); {how}",
+            flushes,
+        )  # fmt: skip
+    voucher = _VOUCHERS.get(provider or "")
+    if voucher is None:
+        return Verdict("claimed", f"offered by {provider or 'nobody named'}; {how}", flushes)
+    return Verdict("real", f"vouched for by {voucher}; {how}", flushes)
+
+
+def of_file(file_system: str, device: str | None, virtual_machine: str | None) -> Verdict:
+    """Judge a file persisted by msync, by the file system and the block device below it."""
+    if file_system in {"tmpfs", "ramfs", "devtmpfs"} or (device or "").startswith(("ram", "zram")):
+        return Verdict("emulated", f"{device or file_system} is memory: gone when power is", True)
+    if device is None or device.startswith("loop"):
+        return Verdict("claimed", f"{file_system} on no local disk; persisted by msync", True)
+    if virtual_machine is not None:
+        return Verdict("claimed", "persisted by msync, as far as the host's disk keeps it", True)
+    return Verdict("real", "persisted by msync to the disk", True)
