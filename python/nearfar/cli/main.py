@@ -13,6 +13,8 @@ import typer
 from typer.exceptions import TyperException
 
 from nearfar import __version__
+from nearfar.cli.report import report
+from nearfar.cli.show import show
 from nearfar.errors import ExitCode, NearfarError, from_native
 
 app = typer.Typer(
@@ -43,6 +45,10 @@ def _options(
     ),
 ) -> None:
     pass
+
+
+app.command("report")(report)
+app.command("show")(show)
 
 
 def _show(error: NearfarError) -> int:
