@@ -65,9 +65,14 @@ def parse_cpus(text: str) -> list[int]:
 def _scaled(value: float, steps: list[tuple[float, str]]) -> str:
     for factor, unit in steps:
         if abs(value) >= factor:
-            return f"{value / factor:.3g} {unit}"
+            return f"{_three_digits(value / factor)} {unit}"
     factor, unit = steps[-1]
-    return f"{value / factor:.3g} {unit}"
+    return f"{_three_digits(value / factor)} {unit}"
+
+
+def _three_digits(value: float) -> str:
+    """At least three, and never an exponent for what rounds up to a thousand."""
+    return f"{value:.0f}" if abs(value) >= 999.5 else f"{value:.3g}"
 
 
 def format_size(size_bytes: float) -> str:

@@ -13,7 +13,7 @@ import typer
 from typer.exceptions import TyperException
 
 from nearfar import __version__
-from nearfar.cli import bench_mapped, bench_stream, doctor, probe, study, topo
+from nearfar.cli import bench_mapped, bench_stream, doctor, probe, report, show, study, topo
 from nearfar.errors import ExitCode, NearfarError, from_native
 
 app = typer.Typer(
@@ -30,10 +30,11 @@ bench = typer.Typer(no_args_is_help=True, help="Benchmarks of one kind of work."
 bench.command()(bench_stream.stream)
 bench.command()(bench_mapped.mapped)
 
-app.command()(study.study)
-app.command()(doctor.doctor)
-app.command()(topo.topo)
-app.command()(probe.probe)
+
+for verb in (
+    study.study, topo.topo, doctor.doctor, probe.probe, report.report, show.show,
+):  # fmt: skip
+    app.command()(verb)
 app.add_typer(bench, name="bench")
 
 

@@ -41,6 +41,8 @@ def probe(
 
         nearfar probe --tier dram,pages=2m --threads 1 --json -
     """
+    from rich.console import Group
+
     from nearfar.cli.plans import array_plan
     from nearfar.cli.recording import recorded
     from nearfar.measure import bandwidth, latency
@@ -72,4 +74,6 @@ def probe(
         )  # fmt: skip
         recording.keep("bandwidth", rates, lost)
     both = ProbeResult(latency=result, bandwidth=rates)
-    recording.show(text.probe(both), recording.document(both), json)
+    recording.show(
+        Group(text.latency(result), text.bandwidth(rates)), recording.document(both), json
+    )

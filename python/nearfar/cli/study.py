@@ -60,5 +60,5 @@ def study(
         plan = StudyPlan(time_s, directory.path, full)
         Study(recording.session, recording.machine, plan, save).run()
     report = page.write_report(directory.path, run, before)
-    recording.show(text.run(run), run.model_dump_json(indent=1, exclude_none=True), json)
+    recording.show(text.record(run), run.model_dump_json(indent=1, exclude_none=True), json)
     note(f"report: {report}")

@@ -1,0 +1,182 @@
+"""Pictures as inline SVG: Altair describes them, vl-convert draws them, offline.
+
+Altair and vl-convert are imported only when something is drawn. Each picture is drawn twice, for a
+wide and a narrow window, at the size it is shown in, so that its letters are never scaled.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from nearfar.records.shape import Origin
+from nearfar.report.palette import GRID, INK, MUTED, to_variables
+from nearfar.report.section import Figure
+from nearfar.units import GIB, KIB, MIB
+
+if TYPE_CHECKING:
+    import altair as alt
+
+    Picture = alt.LayerChart | alt.FacetChart
+
+#: Whole width of a picture, axes and labels included, in pixels.
+FULL_WIDTH, HALF_WIDTH, NARROW_WIDTH = 960, 464, 318
+
+
+@dataclass(frozen=True)
+class Canvas:
+    """The plotting area that a builder fills, without axes and labels."""
+
+    width: int
+    height: int
+    narrow: bool
+
+
+Builder = Callable[[Canvas], "Picture"]
+
+_CONFIG: dict[str, Any] = {
+    "background": None,
+    "font": "sans-serif",
+    # a reader's letters may be wider than those that vl-convert measures with
+    "padding": {"left": 12, "right": 12, "top": 4, "bottom": 2},
+    "view": {"stroke": None},
+    "axis": {
+        "labelColor": MUTED, "titleColor": MUTED, "domainColor": GRID, "tickColor": GRID,
+        "gridColor": GRID, "labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal",
+        "titlePadding": 10, "labelPadding": 5, "labelLimit": 260,
+    },
+    "axisY": {"domain": False, "ticks": False},
+    "text": {"fontSize": 12, "color": INK},
+}  # fmt: skip
+
+_serial = itertools.count(1)
+
+
+def draw(
+    caption: str,
+    build: Builder,
+    *,
+    height: int,
+    origins: tuple[Origin, ...],
+    narrow_height: int | None = None,
+    half: bool = False,
+) -> Figure:
+    """Draw a picture in both widths; heights are those of the plotting area."""
+    wide = _fitted(build, HALF_WIDTH if half else FULL_WIDTH, height, False)
+    narrow = _fitted(build, NARROW_WIDTH, narrow_height or height, True)
+    return Figure(caption, wide, narrow, origins, half)
+
+
+def _fitted(build: Builder, target: int, height: int, narrow: bool) -> str:
+    """The picture at a whole width of ``target``: drawn, measured, and drawn again to fit."""
+    width = target - (110 if narrow else 190)
+    svg = _to_svg(build(Canvas(width, height, narrow)))
+    excess = _width(svg) - target
+    if abs(excess) > 2:
+        svg = _to_svg(build(Canvas(max(width - excess, 80), height, narrow)))
+    return _for_page(svg)
+
+
+def _to_svg(chart: Picture) -> str:
+    import altair as alt
+    import vl_convert
+
+    version = ".".join(alt.SCHEMA_VERSION.lstrip("v").split(".")[:2])
+    return str(vl_convert.vegalite_to_svg(chart.to_dict(), vl_version=version, config=_CONFIG))
+
+
+def _width(svg: str) -> int:
+    match = re.search(r'width="([0-9.]+)"', svg)
+    return math.ceil(float(match[1])) if match else 0
+
+
+def _for_page(svg: str) -> str:
+    """Names made unique on the page, colours made variables, machine-readable clutter dropped."""
+    prefix = f"chart{next(_serial)}-"
+    svg = re.sub(r'\bid="', f'id="{prefix}', svg)
+    svg = svg.replace("url(#", f"url(#{prefix}").replace('href="#', f'href="#{prefix}')
+    svg = re.sub(r' (?:aria-[a-z]+|role)="[^"]*"', "", svg)
+    return to_variables(svg).replace("<svg ", '<svg aria-hidden="true" ', 1)
+
+
+def inline(rows: Sequence[dict[str, Any]]) -> alt.InlineData:
+    """Rows as data of a chart."""
+    import altair as alt
+
+    return alt.InlineData(values=list(rows))
+
+
+SIZE_LABEL = (
+    f"datum.value < {KIB} ? datum.value + ' B' : datum.value < {MIB} ? datum.value / {KIB} + ' KiB'"
+    f" : datum.value < {GIB} ? datum.value / {MIB} + ' MiB' : datum.value / {GIB} + ' GiB'"
+)
+
+
+def size_ticks(low: float, high: float, most: int) -> list[int]:
+    """Powers of two between two sizes, evenly apart, at most ``most`` of them."""
+    first, last = math.ceil(math.log2(low)), math.floor(math.log2(high))
+    step = max(1, math.ceil((last - first + 1) / most))
+    return [2**power for power in range(first, last + 1, step)]
+
+
+def decade_ticks(low: float, high: float) -> list[float]:
+    """1, 2, 5, 10, 20 … between two values, those for a logarithmic axis."""
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    ticks = [m * 10.0**p for p in powers for m in (1, 2, 5)]
+    return [tick for tick in ticks if low <= tick <= high]
+
+
+def spread_out(positions: Sequence[float], gap: float) -> list[float]:
+    """Move positions apart, as little as it takes for each to keep ``gap`` from the next."""
+    order = sorted(range(len(positions)), key=lambda i: positions[i])
+    groups: list[list[float]] = []  # each: centre, how many
+    for index in order:
+        groups.append([positions[index], 1])
+        while len(groups) > 1 and _close(groups[-2], groups[-1], gap):
+            (a, n), (b, m) = groups[-2:]
+            groups[-2:] = [[(a * n + b * m) / (n + m), n + m]]
+    moved = [
+        centre + (i - (n - 1) / 2) * gap for centre, n in groups for i in range(int(n))
+    ]  # fmt: skip
+    return [moved[order.index(i)] for i in range(len(positions))]
+
+
+def _close(upper: list[float], lower: list[float], gap: float) -> bool:
+    return lower[0] - upper[0] < gap * (upper[1] + lower[1]) / 2
+
+
+@dataclass(frozen=True)
+class End:
+    """The name of a line, to be written beside its last point."""
+
+    name: str
+    y: float
+    colour: str
+
+
+def end_labels(
+    ends: Sequence[End], canvas: Canvas, domain: tuple[float, float], log: bool
+) -> alt.Chart:
+    """Names at the right edge, beside their lines, moved apart where they would overlap."""
+    import altair as alt
+
+    scale = math.log if log else float
+    low, high = scale(domain[0]), scale(domain[1])
+    at = [canvas.height * (1 - (scale(end.y) - low) / (high - low)) for end in ends]
+    rows = [
+        {"name": end.name, "pixel": pixel, "colour": end.colour}
+        for end, pixel in zip(ends, spread_out(at, 15), strict=True)
+    ]
+    chart: alt.Chart = alt.Chart(inline(rows))
+    return chart.mark_text(
+        align="left", baseline="middle", dx=8, fontSize=12, fontWeight="bold"
+    ).encode(
+        x=alt.value(canvas.width),
+        y=alt.Y("pixel:Q", scale=None, axis=None),
+        text="name:N",
+        color=alt.Color("colour:N", scale=None),
+    )

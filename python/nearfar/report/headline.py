@@ -1,0 +1,86 @@
+"""The figures that speak for a result: chosen here once, for the page and for the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from nearfar.records.results import (
+    BandwidthPoint,
+    BandwidthResult,
+    LatencyCurve,
+    LatencyPoint,
+    LatencyResult,
+    MappedRatio,
+    MappedResult,
+)
+from nearfar.report.wording import HUGE_PAGES
+
+#: A region this many times the last cache is walked out of memory.
+BEYOND_CACHE = 4
+
+
+def main_curve(result: LatencyResult) -> LatencyCurve | None:
+    """The first tier's curve with huge pages, or with what pages there are."""
+    curves = [curve for curve in result.curves if curve.points]
+    if not curves:
+        return None
+    own = [curve for curve in curves if curve.tier == curves[0].tier]
+    return next((curve for curve in own if curve.pages in HUGE_PAGES), own[0])
+
+
+def small_page_curve(result: LatencyResult, main: LatencyCurve) -> LatencyCurve | None:
+    """The curve that differs from the main one by its 4 KiB pages alone."""
+    return next(
+        (
+            c for c in result.curves
+            if c.points and c.pages == "4k" and c.tier == main.tier and c is not main
+            and c.block_bytes == main.block_bytes
+        ),
+        None,
+    )  # fmt: skip
+
+
+def largest(curve: LatencyCurve) -> LatencyPoint:
+    """The point of the largest region."""
+    return max(curve.points, key=lambda point: point.region_bytes)
+
+
+def at_region(curve: LatencyCurve, region_bytes: int) -> LatencyPoint | None:
+    """The point of one region size."""
+    return next((p for p in curve.points if p.region_bytes == region_bytes), None)
+
+
+def beyond_cache(result: LatencyResult, point: LatencyPoint) -> bool:
+    """Whether loads of this point miss the effective last cache nearly always."""
+    return point.region_bytes >= BEYOND_CACHE * result.effective_last_cache_bytes
+
+
+def one_and_all(
+    points: Sequence[BandwidthPoint], kernel: str
+) -> tuple[BandwidthPoint | None, BandwidthPoint | None]:
+    """A kernel's points of the first tier with one thread, and with most threads of their own
+    processors; the second is None where it would be the first."""
+    own = [p for p in points if p.kernel == kernel and p.tier == points[0].tier]
+    fair = sorted((p for p in own if not p.oversubscribed), key=lambda p: p.threads)
+    one = next((p for p in own if p.threads == 1), None)
+    most = fair[-1] if fair and fair[-1].threads > 1 else None
+    return one, most
+
+
+def main_kernel(result: BandwidthResult) -> str:
+    """Reading, or the first kernel where reading was not measured."""
+    kernels = [point.kernel for point in result.points]
+    return "read" if "read" in kernels else kernels[0]
+
+
+def main_ratio(result: MappedResult) -> MappedRatio | None:
+    """Warm random reads against buffered calls, or what comes nearest."""
+    wanted = ("warm", "read", "random", "buffered")
+
+    def distance(ratio: MappedRatio) -> int:
+        have = (ratio.warmth, ratio.direction, ratio.pattern, ratio.against)
+        return sum(
+            weight for weight, w, h in zip((8, 4, 2, 1), wanted, have, strict=True) if w != h
+        )
+
+    return min(result.ratios, key=distance, default=None)

@@ -1,0 +1,72 @@
+"""What a section of the report is made of. A section module turns a record into one of these."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from nearfar.records.run import Run
+from nearfar.records.shape import Origin, Shaped
+from nearfar.report.wording import format_quantity, interval_of, origin_of
+
+
+@dataclass(frozen=True)
+class Context:
+    """What sections are written from: a run, and earlier runs of the same machine."""
+
+    run: Run
+    previous: Sequence[tuple[Path, Run]] = ()
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One cell of a table; ``detail`` is set small below, ``tone`` is ``good`` or ``bad``."""
+
+    text: str
+    detail: str = ""
+    origin: Origin | None = None
+    tone: str = ""
+    code: bool = False
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows under column heads; the columns named in ``right`` hold figures."""
+
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Cell]]
+    caption: str = ""
+    right: frozenset[int] = frozenset()
+    folded: bool = False
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A picture in two widths; the style sheet shows the one that fits."""
+
+    caption: str
+    wide: str
+    narrow: str
+    origins: tuple[Origin, ...] = ()
+    half: bool = False
+
+
+@dataclass(frozen=True)
+class Section:
+    """One chapter: what was found, in a sentence or two, then pictures, tables and notes."""
+
+    slug: str
+    title: str
+    finding: str
+    figures: Sequence[Figure] = ()
+    tables: Sequence[Table] = ()
+    notes: Sequence[str] = field(default_factory=tuple)
+
+
+def figure_cell(shaped: Shaped, key: str) -> Cell:
+    """A number of a result as a cell: value, interval below, origin beside."""
+    value = getattr(shaped, key)
+    if value is None:
+        return Cell("–")
+    return Cell(format_quantity(key, value), interval_of(shaped, key), origin_of(shaped, key))

@@ -1,0 +1,135 @@
+"""Load latency by region size: the caches' knees, and what small pages add."""
+
+from __future__ import annotations
+
+from nearfar.records.results import LatencyCurve, LatencyResult
+from nearfar.records.shape import Origin
+from nearfar.report import headline
+from nearfar.report.section import Cell, Context, Figure, Section, Table, figure_cell
+from nearfar.report.wording import (
+    format_interval,
+    origin_of,
+    origins,
+    pages_name,
+    percent_more,
+    say,
+)
+from nearfar.units import format_size
+
+
+def section(context: Context) -> Section | None:
+    """The section, or None where latency was not measured."""
+    result = context.run.sections.latency
+    if result is None or headline.main_curve(result) is None:
+        return None
+    tables = [_latencies(result)]
+    if result.knees:
+        tables.insert(0, _knees(result))
+    return Section(
+        "latency", "Latency of a load", finding(result), [_figure(result)], tables, notes(result)
+    )
+
+
+def finding(result: LatencyResult) -> str:
+    """One or two sentences out of the curves."""
+    main = headline.main_curve(result)
+    if main is None:
+        return "No latency was measured."
+    top = headline.largest(main)
+    where = (
+        "A load that misses all caches"
+        if headline.beyond_cache(result, top)
+        else f"A load from {format_size(top.region_bytes)}, too little to miss all caches,"
+    )
+    text = f"{where} takes {say(top, 'latency_ns')} on {main.tier} with {pages_name(main.pages)}"
+    small = headline.small_page_curve(result, main)
+    other = headline.at_region(small, top.region_bytes) if small else None
+    if other is None:
+        return f"{text}."
+    more = percent_more(other.latency_ns, top.latency_ns)
+    return f"{text}; with 4 KiB pages it takes {say(other, 'latency_ns')}, {more}."
+
+
+def name(result: LatencyResult, curve: LatencyCurve) -> str:
+    """The shortest name that tells this curve from the others."""
+    parts = []
+    if len({c.tier for c in result.curves}) > 1:
+        parts.append(curve.tier)
+    parts.append({"4k": "4 KiB pages", "thp": "huge pages"}.get(curve.pages, curve.pages))
+    if len({c.block_bytes for c in result.curves}) > 1:
+        parts.append(f"{format_size(curve.block_bytes)} blocks")
+    return ", ".join(parts)
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= 24 else f"{name[:23]}…"
+
+
+def _figure(result: LatencyResult) -> Figure:
+    from nearfar.report.charts import curve_chart
+    from nearfar.report.drawing import End, draw
+    from nearfar.report.palette import series_colour
+
+    rows, ends = [], []
+    curves = [curve for curve in result.curves if curve.points]
+    for index, curve in enumerate(curves):
+        colour = series_colour(index)
+        for point in curve.points:
+            value, low, high = point.estimate("latency_ns")
+            emulated = origin_of(point, "latency_ns") is not Origin.MEASURED
+            rows.append(
+                {"series": index, "region": point.region_bytes, "value": value, "low": low,
+                 "high": high, "colour": colour, "dash": int(emulated)}
+            )  # fmt: skip
+        ends.append(End(_short(name(result, curve)), headline.largest(curve).latency_ns, colour))
+    found = origins((p, "latency_ns") for c in curves for p in c.points)
+    knees = [(knee.region_bytes, knee.low, knee.high) for knee in result.knees]
+    caption = "Median latency of dependent loads in random order; bands are 95 % intervals."
+    if any(row["dash"] for row in rows):
+        caption += " Dashed: not measured on the memory it stands for."
+    if knees:
+        caption += " Grey strips: knees, the largest region still on the lower plateau."
+    return draw(caption, curve_chart(rows, ends, knees), height=360, narrow_height=260,
+                origins=found)  # fmt: skip
+
+
+def _knees(result: LatencyResult) -> Table:
+    rows = [
+        [
+            Cell(format_size(knee.region_bytes)),
+            Cell(format_interval("region_bytes", knee.low, knee.high)),
+        ]
+        for knee in result.knees
+    ]
+    return Table(["Knee", "Between"], rows, "Cache levels seen by the probe", frozenset({0, 1}))
+
+
+def _latencies(result: LatencyResult) -> Table:
+    curves = [curve for curve in result.curves if curve.points]
+    regions = sorted({point.region_bytes for curve in curves for point in curve.points})
+    rows = []
+    for region in regions:
+        points = [headline.at_region(curve, region) for curve in curves]
+        cells = [figure_cell(p, "latency_ns") if p else Cell("–") for p in points]
+        rows.append([Cell(format_size(region)), *cells])
+    columns = ["Region", *(name(result, curve) for curve in curves)]
+    return Table(
+        columns, rows, "Latency by region size", frozenset(range(len(columns))), folded=True
+    )
+
+
+def notes(result: LatencyResult) -> list[str]:
+    """Last cache, and who walked."""
+    source = {
+        "knee": "the last knee of this curve",
+        "reported": "as the system reports it; no knee was found",
+        "assumed": "assumed: neither a knee nor a report was there",
+    }[result.effective_last_cache_source]
+    size = format_size(result.effective_last_cache_bytes)
+    told = [f"Last cache that counts for the other sections: {size} ({source})."]
+    reported = result.reported_last_cache_bytes
+    if reported and reported != result.effective_last_cache_bytes:
+        told.append(f"The system reports a last cache of {format_size(reported)}.")
+    cpus = sorted({curve.cpu for curve in result.curves})
+    told.append(f"Walked by processor {', '.join(map(str, cpus))}, one load at a time.")
+    return told

@@ -1,0 +1,167 @@
+"""A mapped file against the classic calls."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from nearfar.records.results import MappedPoint, MappedResult
+from nearfar.records.shape import Origin
+from nearfar.report import headline
+from nearfar.report.section import Cell, Context, Figure, Section, Table, figure_cell
+from nearfar.report.wording import format_interval, format_quantity, origin_of, origins, say
+from nearfar.units import format_size
+
+_KEY = "bandwidth_bytes_per_s"
+
+#: What the record's names mean.
+CALLS = {
+    "mapped": "mapped", "buffered": "pread/pwrite", "direct": "O_DIRECT", "uring": "io_uring",
+}  # fmt: skip
+
+
+def section(context: Context) -> Section | None:
+    """The section, or None where no file was mapped."""
+    result = context.run.sections.mapped
+    if result is None or not result.points:
+        return None
+    tables = [_ratios(result)] if result.ratios else []
+    tables += [_faults(result), _mapping(result), _points(result)]
+    return Section(
+        "mapped", "A mapped file against the classic calls", finding(result), _figures(result),
+        [table for table in tables if table.rows], notes(result),
+    )  # fmt: skip
+
+
+def finding(result: MappedResult) -> str:
+    """The ratio that says most, and what a fault costs."""
+    ratio = headline.main_ratio(result)
+    if ratio is None:
+        return f"Moved: {format_size(result.size_bytes)} of a file on {result.file_system}."
+    low, high = ratio.intervals.get("ratio", (ratio.ratio, ratio.ratio))
+    verdict = "is faster than" if low > 1 else "is slower than" if high < 1 else "is as fast as"
+    what = f"{ratio.warmth} {ratio.pattern} {ratio.direction}s"
+    text = (
+        f"For {what}, the mapping {verdict} {CALLS[ratio.against]}: "
+        f"{say(ratio, 'ratio')} its rate ({format_interval('ratio', low, high)})"
+    )
+    if result.fault_time_ns is None:
+        return f"{text}."
+    return f"{text}. A page fault costs {say(result, 'fault_time_ns')}."
+
+
+def _figures(result: MappedResult) -> list[Figure]:
+    from nearfar.report.charts import Bar, padded, row_chart
+    from nearfar.report.drawing import draw
+
+    bars: dict[tuple[str, str], list[Bar]] = {}
+    for point in result.points:
+        value, low, high = (x / 1e6 for x in point.estimate(_KEY))
+        emulated = origin_of(point, _KEY) is not Origin.MEASURED
+        label = f"{CALLS[point.method]}, {point.warmth}"
+        bars.setdefault((point.direction, point.pattern), []).append(
+            Bar(
+                label,
+                "mapped" if point.method == "mapped" else "calls",
+                value,
+                low,
+                high,
+                format_quantity(_KEY, value * 1e6),
+                emulated,
+            )
+        )
+    domain = padded([bar for panel in bars.values() for bar in panel])
+    return [
+        draw(
+            f"{pattern.capitalize()} {direction}s, blocks of {_blocks(result.points)}",
+            row_chart(panel, "bandwidth (MB/s, logarithmic)", log=True, domain=domain),
+            height=26 * len(panel), half=True,
+            origins=origins((p, _KEY) for p in result.points),
+        )
+        for (direction, pattern), panel in bars.items()
+    ]  # fmt: skip
+
+
+def _blocks(points: Sequence[MappedPoint]) -> str:
+    return ", ".join(format_size(size) for size in sorted({p.block_bytes for p in points}))
+
+
+def _ratios(result: MappedResult) -> Table:
+    against = list(dict.fromkeys(ratio.against for ratio in result.ratios))
+    cases = dict.fromkeys((r.direction, r.pattern, r.warmth) for r in result.ratios)
+    rows = []
+    for case in cases:
+        found = {
+            r.against: r for r in result.ratios if (r.direction, r.pattern, r.warmth) == case
+        }  # fmt: skip
+        cells = [figure_cell(found[a], "ratio") if a in found else Cell("–") for a in against]
+        direction, pattern, warmth = case
+        rows.append([Cell(f"{warmth} {pattern} {direction}s"), *cells])
+    columns = ["", *(f"against {CALLS[a]}" for a in against)]
+    return Table(
+        columns, rows,
+        "Rate of the mapping over that of the call, from pairs (above 1 × the mapping wins)",
+        frozenset(range(1, len(columns))),
+    )  # fmt: skip
+
+
+def _faults(result: MappedResult) -> Table:
+    rows = [
+        [Cell(f"{p.warmth} {p.pattern} {p.direction}s"), figure_cell(p, "faults_per_gib")]
+        for p in result.points
+        if p.faults_per_gib is not None
+    ]
+    return Table(
+        ["Through the mapping", "Page faults per GiB"],
+        rows,
+        "Page faults",
+        frozenset({1}),
+        folded=True,
+    )
+
+
+def _mapping(result: MappedResult) -> Table:
+    facts = result.mapping
+    yes = {True: "yes", False: "no"}
+    rows = [
+        [Cell("File"), Cell(result.path, code=True)],
+        [Cell("File system"), Cell(result.file_system)],
+        [Cell("Size"), Cell(format_size(result.size_bytes))],
+        [Cell("Descriptor"), Cell(str(facts.descriptor))],
+        [Cell("First address"), Cell(f"{facts.first_address:#x}", code=True)],
+        [Cell("Last address"), Cell(f"{facts.last_address:#x}", code=True)],
+        [Cell("Page size"), Cell(format_size(facts.page_bytes))],
+        [Cell("On huge pages"), Cell(format_size(facts.huge_bytes))],
+        [Cell("DAX"), Cell(yes[facts.dax])],
+        [Cell("MAP_SYNC"), Cell(yes[facts.map_sync])],
+    ]
+    return Table(["", ""], rows, "The mapping", folded=True)
+
+
+def _points(result: MappedResult) -> Table:
+    rows = [
+        [
+            Cell(CALLS[p.method]), Cell(f"{p.warmth} {p.pattern} {p.direction}s"),
+            Cell(format_size(p.block_bytes)), Cell(str(p.queue_depth)), figure_cell(p, _KEY),
+        ]
+        for p in result.points
+    ]  # fmt: skip
+    return Table(
+        ["Way", "What", "Block", "Queue depth", "Bandwidth"], rows, "All rates",
+        frozenset({2, 3, 4}), folded=True,
+    )  # fmt: skip
+
+
+def notes(result: MappedResult) -> list[str]:
+    """What the words mean, and what was not run."""
+    told = [
+        "Every way moves the same blocks between the file and one private buffer. Writes include "
+        "msync (mapped) or fdatasync (calls). Cold: nothing of the file in the page cache; warm: "
+        "all of it; resident: the page tables are filled too."
+    ]
+    depths = {p.queue_depth for p in result.points if p.method == "uring"}
+    if depths:
+        told.append(
+            f"io_uring keeps {', '.join(map(str, sorted(depths)))} requests under way, "
+            "the other calls one."
+        )
+    return [*told, *(f"Not run: {what}" for what in result.skipped)]

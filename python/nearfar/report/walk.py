@@ -1,0 +1,102 @@
+"""Every number of a record's sections, with the conditions it holds under and where it comes from.
+
+A number is a *quantity* where it has an interval or a provenance, or is a fraction (then its origin
+is missing, and is shown as missing); a whole number without them is a *setting*. Settings beside a
+quantity, or above it, are its conditions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from pydantic import BaseModel
+
+from nearfar.records.run import Sections
+from nearfar.records.shape import Provenance, Shaped
+
+_ENVELOPE = frozenset({"intervals", "provenance"})
+
+Scalar = str | int | float | bool
+Conditions = tuple[tuple[str, Scalar], ...]
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """One number of a record. ``path`` names its lists without positions: ``latency/curves``."""
+
+    path: str
+    key: str
+    value: float
+    conditions: Conditions
+    interval: tuple[float, float] | None
+    provenance: Provenance | None
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A number that was asked for, found or counted, and has no repeats behind it."""
+
+    path: str
+    key: str
+    value: float
+    conditions: Conditions
+
+
+def numbers(sections: Sections) -> Iterator[Quantity | Setting]:
+    """All numbers of all sections, in the order of the record."""
+    for name, _ in Sections.model_fields.items():
+        section = getattr(sections, name)
+        if section is not None:
+            yield from _walk(section, name, ())
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _is_quantity(model: BaseModel, key: str) -> bool:
+    if not isinstance(model, Shaped):
+        return False
+    recorded = key in model.provenance or key in model.intervals
+    return recorded or isinstance(getattr(model, key), float)
+
+
+def _own(model: BaseModel) -> tuple[list[str], list[tuple[str, Scalar]]]:
+    """Keys of a model's quantities, and its other scalars; a list of scalars is one of these."""
+    quantities: list[str] = []
+    others: list[tuple[str, Scalar]] = []
+    for key in type(model).model_fields:
+        value = getattr(model, key)
+        if key in _ENVELOPE or value is None:
+            continue
+        if _is_number(value) and _is_quantity(model, key):
+            quantities.append(key)
+        elif isinstance(value, Scalar):
+            others.append((key, value))
+        elif isinstance(value, list) and value and all(isinstance(v, Scalar) for v in value):
+            others.append((key, ", ".join(map(str, value))))
+    return quantities, others
+
+
+def _walk(model: BaseModel, path: str, above: Conditions) -> Iterator[Quantity | Setting]:
+    keys, others = _own(model)
+    conditions = (*above, *others)
+    for key in keys:
+        shaped = model if isinstance(model, Shaped) else Shaped()
+        yield Quantity(
+            path, key, getattr(model, key), conditions, shaped.intervals.get(key),
+            shaped.provenance.get(key),
+        )  # fmt: skip
+    if not keys:
+        texts = tuple(pair for pair in conditions if not _is_number(pair[1]))
+        yield from (Setting(path, k, v, texts) for k, v in others if _is_number(v))  # type: ignore[arg-type]
+    for key, field in type(model).model_fields.items():
+        value = getattr(model, key)
+        name = f"{path}/{field.alias or key}"
+        if isinstance(value, BaseModel) and key not in _ENVELOPE:
+            yield from _walk(value, name, conditions)
+        elif isinstance(value, list):
+            for member in value:
+                if isinstance(member, BaseModel):
+                    yield from _walk(member, name, conditions)

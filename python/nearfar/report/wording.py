@@ -1,0 +1,92 @@
+"""Figures, intervals and names as the report and the terminal write them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from nearfar.records.shape import Origin, Shaped
+from nearfar.units import format_bandwidth, format_size, format_time
+
+_PAGES = {
+    "4k": "4 KiB pages",
+    "thp": "transparent huge pages",
+    "2m": "2 MiB pages",
+    "1g": "1 GiB pages",
+    "system": "pages of the system's choice",
+}
+
+#: Page kinds whose walks are short enough to leave the memory's own latency.
+HUGE_PAGES = frozenset({"thp", "2m", "1g"})
+
+_ORDER = list(Origin)
+
+
+def pages_name(pages: str) -> str:
+    """What a curve's ``pages`` means, in words."""
+    return _PAGES.get(pages, f"{pages} pages")
+
+
+def format_quantity(key: str, value: float) -> str:
+    """A value with the unit that its key carries."""
+    if key.endswith("bytes_per_s"):
+        return format_bandwidth(value)
+    if key.endswith("_bytes"):
+        return format_size(value)
+    if key.endswith("_ns"):
+        return format_time(value * 1e-9)
+    if key.endswith("_s"):
+        return format_time(value)
+    if key == "ratio":
+        return f"{value:.2f} ×" if value >= 0.1 else f"{value:.2g} ×"
+    if isinstance(value, int) or 1e3 <= abs(value) < 1e15:
+        return f"{value:,.0f}"
+    return f"{value:.3g}"
+
+
+def format_interval(key: str, low: float, high: float) -> str:
+    """``179–184 ns``: both ends, the unit once where they share it."""
+    first, last = format_quantity(key, low), format_quantity(key, high)
+    number, _, unit = first.partition(" ")
+    if first == last:
+        return last
+    return f"{number}–{last}" if unit and last.endswith(f" {unit}") else f"{first} – {last}"
+
+
+def interval_of(shaped: Shaped, key: str) -> str:
+    """The interval of a key in words, empty where none is recorded."""
+    pair = shaped.intervals.get(key)
+    return format_interval(key, *pair) if pair else ""
+
+
+def origin_of(shaped: Shaped, key: str) -> Origin | None:
+    """How a number came about; None where the record does not say."""
+    entry = shaped.provenance.get(key)
+    return entry.origin if entry else None
+
+
+def say(shaped: Shaped, key: str) -> str:
+    """A figure inside a sentence: with its origin in words unless it was measured."""
+    text = format_quantity(key, float(getattr(shaped, key)))
+    origin = origin_of(shaped, key)
+    if origin is Origin.MEASURED:
+        return text
+    return f"{text} ({origin.value if origin else 'of unrecorded origin'})"
+
+
+def origins(pairs: Iterable[tuple[Shaped, str]]) -> tuple[Origin, ...]:
+    """The origins found among figures, in a fixed order."""
+    found = {origin_of(shaped, key) for shaped, key in pairs}
+    return tuple(origin for origin in _ORDER if origin in found)
+
+
+def percent_more(value: float, base: float) -> str:
+    """``30 % more`` or ``12 % less`` than the base, ``as much as`` below half a percent."""
+    change = (value / base - 1) * 100
+    if abs(change) < 0.5:
+        return "the same"
+    return f"{abs(change):.0f} % {'more' if change > 0 else 'less'}"
+
+
+def count(number: int, thing: str) -> str:
+    """``1 thread``, ``2 threads``."""
+    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"

@@ -1,0 +1,319 @@
+"""Made-up records for tests, from plain formulas: no figure here was measured anywhere.
+
+Every record says so itself: its machine is called "made-up test machine".
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nearfar.records.results import (
+    BandwidthPoint,
+    BandwidthResult,
+    Knee,
+    LatencyCurve,
+    LatencyPoint,
+    LatencyResult,
+    MappedPoint,
+    MappedRatio,
+    MappedResult,
+    MappingFacts,
+    StreamKernel,
+    StreamResult,
+    StreamRun,
+)  # fmt: skip
+from nearfar.records.run import Finding, NoiseRecord, Run, Sections, Skipped
+from nearfar.records.shape import Origin, quantities
+from nearfar.stats import Estimate
+from nearfar.units import GIB, KIB, MIB
+
+MACHINE_ID = "made-up-0001"
+
+
+def _around(value: float, width: float = 0.015, statistic: str = "median") -> Estimate:
+    low, high = value * (1 - width), value * (1 + width)
+    return Estimate(value, low, high if statistic != "best" else value, 7, width, statistic, 0)
+
+
+def _shaped(
+    estimates: dict[str, Estimate], origin: Origin = Origin.MEASURED, seed: int | None = 1
+) -> dict[str, Any]:
+    return quantities(origin, estimates, seed=seed, machine=MACHINE_ID)
+
+
+def _origin(tier: str) -> Origin:
+    return Origin.EMULATED if tier.startswith("shm") else Origin.MEASURED
+
+
+def _latency_ns(region_bytes: int, walks: bool) -> float:
+    """Four plateaus with soft steps; small pages add walks from 8 MiB on."""
+    steps = ((48 * KIB, 2.6), (2 * MIB, 9.5), (32 * MIB, 78.0))
+    latency = 1.4 + sum(
+        gain / (1 + (edge / region_bytes) ** 3) for edge, gain in steps
+    )  # fmt: skip
+    return latency + (31.0 / (1 + (24 * MIB / region_bytes) ** 2) if walks else 0.0)
+
+
+def latency(tiers: tuple[str, ...] = ("dram",), factor: float = 1.0) -> LatencyResult:
+    regions = [4 * KIB * 2 ** (i // 2) * (3 if i % 2 else 2) // 2 for i in range(36)]
+    curves = [
+        LatencyCurve(
+            tier=tier, pages=pages, block_bytes=64, cpu=0,
+            points=[
+                LatencyPoint(
+                    region_bytes=region,
+                    **_shaped(
+                        {
+                            "latency_ns": _around(
+                                factor * _latency_ns(region, pages == "4k") * (1 + 0.12 * n), 0.03
+                            )
+                        },
+                        _origin(tier),
+                    ),
+                )
+                for region in regions
+            ],
+        )
+        for n, tier in enumerate(tiers)
+        for pages in ("thp", "4k")
+    ]  # fmt: skip
+    return LatencyResult(
+        curves=curves,
+        effective_last_cache_bytes=32 * MIB,
+        effective_last_cache_source="knee",
+        reported_last_cache_bytes=300 * MIB,
+        knees=[
+            Knee(region_bytes=48 * KIB, low=32 * KIB, high=64 * KIB),
+            Knee(region_bytes=2 * MIB, low=1536 * KIB, high=3 * MIB),
+            Knee(region_bytes=32 * MIB, low=24 * MIB, high=40 * MIB),
+        ],
+    )
+
+
+def bandwidth(
+    tiers: tuple[str, ...] = ("dram",), threads: tuple[int, ...] = (1, 2), cpus: int = 2
+) -> BandwidthResult:
+    rates = {"read": 11.8e9, "write": 8.3e9, "ntwrite": 9.6e9, "copy": 9.9e9}
+    points = [
+        BandwidthPoint(
+            tier=tier, kernel=kernel, threads=n, oversubscribed=n > cpus,
+            **_shaped(
+                {
+                    "bandwidth_bytes_per_s": _around(
+                        rate * min(n, cpus) ** 0.8 * (1 - 0.1 * i), 0.04
+                    )
+                },
+                _origin(tier), None,
+            ),
+        )
+        for i, tier in enumerate(tiers)
+        for kernel, rate in rates.items()
+        for n in threads
+    ]  # fmt: skip
+    return BandwidthResult(size_bytes=256 * MIB, in_cache=False, points=points)
+
+
+def _stream_run(threads: int, cpus: int) -> dict[str, Any]:
+    rates = {"copy": 9.1e9, "scale": 8.9e9, "add": 10.2e9, "triad": 10.1e9}
+    kernels = {
+        name: StreamKernel(
+            write_allocate=True,
+            **_shaped(
+                {
+                    "best_bandwidth_bytes_per_s": _around(
+                        rate * min(threads, cpus) ** 0.75, 0.02, "best"
+                    ),
+                    "median_bandwidth_bytes_per_s": _around(
+                        rate * min(threads, cpus) ** 0.75 * 0.98
+                    ),
+                },
+                seed=None,
+            ),
+        )
+        for name, rate in rates.items()
+    }
+    return {
+        "tier_a": "dram", "tier_b": "dram", "tier_c": "dram", "cpus": list(range(threads)),
+        "oversubscribed": threads > cpus, "size_bytes": 128 * MIB, "in_cache": False,
+        "worst_error": 1.1e-15, **kernels,
+    }  # fmt: skip
+
+
+def stream(threads: tuple[int, ...] = (1, 2), cpus: int = 2) -> StreamResult:
+    runs = [_stream_run(n, cpus) for n in threads]
+    return StreamResult(**runs[-1], sweep=[StreamRun(**run) for run in runs])
+
+
+_METHODS = {"mapped": 1.0, "buffered": 1.35, "direct": 0.42, "uring": 0.9}
+
+
+def _mapped_point(method: Any, direction: Any, pattern: Any, warmth: Any) -> MappedPoint:
+    rate = 3.1e9 * _METHODS[method]
+    rate *= 0.35 if direction == "write" else 1.0
+    rate *= 0.45 if pattern == "random" else 1.0
+    rate *= {"cold": 0.3, "warm": 1.0, "resident": 2.2}[warmth]
+    faults = {} if method != "mapped" else {"faults_per_gib": _around(16_500.0, 0.001)}
+    return MappedPoint(
+        method=method, direction=direction, pattern=pattern, warmth=warmth, block_bytes=4 * KIB,
+        queue_depth=32 if method == "uring" else 1,
+        **_shaped({"bandwidth_bytes_per_s": _around(rate, 0.05), **faults}),
+    )  # fmt: skip
+
+
+def mapped(path: str = "/made-up/nearfar.bin") -> MappedResult:
+    points = [
+        _mapped_point(method, direction, pattern, warmth)
+        for direction in ("read", "write")
+        for pattern in ("sequential", "random")
+        for method in _METHODS
+        for warmth in ("cold", "warm", "resident")
+        if (warmth != "resident" or method == "mapped")
+        and (warmth != "cold" or direction == "read")
+    ]
+    ratios = [
+        MappedRatio(
+            against=against, direction=direction, pattern=pattern, warmth=warmth,  # type: ignore[arg-type]
+            **_shaped({"ratio": _around((0.7 if pattern == "random" else 1.0) / share, 0.06)}),
+        )
+        for direction in ("read", "write")
+        for pattern in ("sequential", "random")
+        for warmth in (("cold", "warm") if direction == "read" else ("warm",))
+        for against, share in _METHODS.items()
+        if against != "mapped"
+    ]  # fmt: skip
+    return MappedResult(
+        path=path, size_bytes=GIB // 2, file_system="ext4",
+        mapping=MappingFacts(
+            descriptor=5, first_address=0x7F5A_4000_0000, last_address=0x7F5A_5FFF_FFFF,
+            page_bytes=4096, huge_bytes=0, dax=False, map_sync=False,
+        ),
+        points=points, ratios=ratios,
+        skipped=["reads past the end: made-up example of a skipped part"],
+        **_shaped({"fault_time_ns": _around(540.0)}, seed=None),
+    )  # fmt: skip
+
+
+def machine() -> dict[str, Any]:
+    return {
+        "id": MACHINE_ID,
+        "processor": "Made-up test processor 2.5 GHz",
+        "kernel": "6.1.0-made-up",
+        "virtual_machine": "kvm",
+        "memory_bytes": 16 * GIB,
+        "nodes": [
+            {"id": 0, "size_bytes": 16 * GIB, "cpus": [0, 1], "cpuless": False,
+             "distances": {"0": 10}, "read_latency_ns": 85.0,
+             "provenance": {
+                 "read_latency_ns": {"origin": "modelled", "statistic": "claim", "samples": 0}
+             }},
+        ],
+        "caches": [
+            {"level": 1, "type": "data", "size_bytes": 48 * KIB, "line_bytes": 64, "cpus": [0, 1]},
+            {"level": 2, "type": "unified", "size_bytes": 2 * MIB, "line_bytes": 64, "cpus": [0]},
+            {"level": 3, "type": "unified", "size_bytes": 300 * MIB, "line_bytes": 64, "cpus": [0]},
+        ],
+        "cpus": [
+            {"id": i, "core": i, "package": 0, "node": 0, "usable": True} for i in range(2)
+        ],
+        "memory_mode": None,
+        "pmem_regions": [],
+        "tiers": [
+            {"name": "DRAM", "spec": "dram", "alias": "near", "capacity_bytes": 16 * GIB,
+             "medium": "DRAM", "persistence": "none", "persistence_reason": "anonymous memory"},
+            {"name": "shared memory", "spec": "shm:", "alias": "far", "capacity_bytes": 8 * GIB,
+             "medium": "DRAM", "persistence": "emulated", "persistence_reason": "tmpfs is DRAM"},
+        ],
+    }  # fmt: skip
+
+
+def findings() -> list[Finding]:
+    return [
+        Finding(check="clock source", level="ok", found="tsc", why="", mend=""),
+        Finding(
+            check="virtual machine", level="warning", found="kvm",
+            why="neighbours take processor time and caches are reported that are not there",
+            mend="measure on bare metal, or read the noise verdict",
+        ),
+        Finding(check="huge pages", level="note", found="none reserved", why="pages=2m cannot run",
+                mend="sysctl vm.nr_hugepages=512"),
+        Finding(check="frequency governor", level="unknown", found="not told by the kernel",
+                why="", mend=""),
+    ]  # fmt: skip
+
+
+def calm() -> NoiseRecord:
+    return NoiseRecord(
+        noisy=False, reasons=[], foreign_cpus=0.03, steal=0.001, least_cpu_share=0.998,
+        worst_spread=0.06,
+    )  # fmt: skip
+
+
+def study(**changes: Any) -> Run:
+    """A finished, calm study with every section; ``changes`` replace fields of the run."""
+    fields: dict[str, Any] = {
+        "nearfar_version": "0.1.0",
+        "verb": "study",
+        "arguments": {"tier": None, "seed": 1},
+        "started": "2025-01-02T03:04:05Z",
+        "ended": "2025-01-02T03:06:07Z",
+        "status": "finished",
+        "seed": 1,
+        "machine": machine(),
+        "findings": findings(),
+        "noise": calm(),
+        "sections": Sections(
+            latency=latency(), bandwidth=bandwidth(), stream=stream(), mapped=mapped()
+        ),
+        "skipped": [],
+    }
+    return Run(**{**fields, **changes})
+
+
+def earlier() -> Run:
+    """The same machine, measured before, with slower memory and no mapped section."""
+    sections = Sections(latency=latency(factor=1.2), bandwidth=bandwidth(), stream=stream())
+    return study(
+        started="2024-12-01T00:00:00Z", ended="2024-12-01T00:02:00Z", sections=sections
+    )  # fmt: skip
+
+
+def interrupted() -> Run:
+    """Stopped after the latency section."""
+    return study(
+        status="interrupted", sections=Sections(latency=latency()), noise=None,
+        skipped=[Skipped(section="bandwidth", what="all of it", why="interrupted before it began")],
+    )  # fmt: skip
+
+
+def noisy() -> Run:
+    reasons = ["other processes used 0.97 processors", "read on dram spread by 41%"]
+    return study(
+        noise=NoiseRecord(
+            noisy=True, reasons=reasons, foreign_cpus=0.97, steal=0.0, least_cpu_share=0.71,
+            worst_spread=0.41,
+        )
+    )  # fmt: skip
+
+
+def oversubscribed() -> Run:
+    """More threads than processors, arrays that fit the cache, and an emulated tier."""
+    tiers = ("dram", "shm:")
+    speeds = bandwidth(tiers, (1, 2, 4, 8, 16), 8)
+    speeds.in_cache = True
+    small = stream((1, 2, 4, 8, 16), 8)
+    small.in_cache = True
+    return study(sections=Sections(latency=latency(tiers), bandwidth=speeds, stream=small))
+
+
+def hostile() -> Run:
+    """Strings that would be markup if they were not escaped."""
+    evil = "<script>alert('nearfar')</script>\"><img src=x onerror=alert(1)>"
+    sections = Sections(
+        latency=latency((evil,)), bandwidth=bandwidth((evil,)), mapped=mapped(evil)
+    )  # fmt: skip
+    return study(
+        sections=sections,
+        machine={**machine(), "processor": evil, evil: evil},
+        findings=[Finding(check=evil, level="warning", found=evil, why=evil, mend=evil)],
+        skipped=[Skipped(section=evil, what=evil, why=evil)],
+    )
