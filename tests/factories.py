@@ -188,7 +188,6 @@ def mapped(path: str = "/made-up/nearfar.bin") -> MappedResult:
             page_bytes=4096, huge_bytes=0, dax=False, map_sync=False,
         ),
         points=points, ratios=ratios,
-        skipped=["reads past the end: made-up example of a skipped part"],
         **_shaped({"fault_time_ns": _around(540.0)}, seed=None),
     )  # fmt: skip
 
