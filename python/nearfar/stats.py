@@ -107,7 +107,8 @@ def ratio_of_pairs(numerators: Sequence[float], denominators: Sequence[float]) -
     """Median of the ratios of values measured one right after the other."""
     if len(numerators) != len(denominators):
         raise ValueError("pairs need as many numerators as denominators")
-    ratios = _checked(numerators) / _checked(denominators)
+    with np.errstate(divide="ignore", invalid="ignore"):  # a zero below is refused by median()
+        ratios = _checked(numerators) / _checked(denominators)
     return median(ratios.tolist())
 
 

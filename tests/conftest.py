@@ -1,0 +1,66 @@
+"""What tests share: running the tool as a user would."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one run of the tool left: exit code and the two streams."""
+
+    code: int
+    stdout: str
+    stderr: str
+
+    def assert_refused(self, code: int) -> None:
+        """One message with a next step, no traceback, nothing on stdout."""
+        assert self.code == code, self
+        assert "\n  next: " in self.stderr, self
+        assert "Traceback" not in self.stderr, self
+        assert self.stdout == "", self
+
+
+RunNearfar = Callable[..., Outcome]
+
+
+_CHANGES_OUTPUT = {
+    "NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "PY_COLORS", "TERMINAL_WIDTH", "LINES",
+    "TTY_COMPATIBLE", "TTY_INTERACTIVE", "GITHUB_ACTIONS",
+}  # fmt: skip
+
+
+def without_output_settings() -> dict[str, str]:
+    """The environment of the tests, less what would change widths and colours."""
+    return {k: v for k, v in os.environ.items() if k not in _CHANGES_OUTPUT}
+
+
+@pytest.fixture
+def run_nearfar(tmp_path: Path) -> RunNearfar:
+    """``run_nearfar("topo", "--json", "-", cwd=..., env={...})``, by default in an empty folder.
+
+    The environment is that of the tests, without what would change widths and colours.
+    """
+
+    def run(
+        *arguments: str, env: dict[str, str] | None = None, cwd: Path = tmp_path, timeout: int = 120
+    ) -> Outcome:
+        done = subprocess.run(
+            [sys.executable, "-m", "nearfar.cli.main", *arguments],
+            env={**without_output_settings(), "COLUMNS": "80", "TERM": "dumb", **(env or {})},
+            cwd=cwd,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            check=False,
+        )
+        return Outcome(done.returncode, done.stdout, done.stderr)
+
+    return run

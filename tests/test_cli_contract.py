@@ -1,0 +1,124 @@
+"""What holds for the command line as a whole, and for every verb that is registered."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import subprocess
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+import typer.main
+from syrupy.assertion import SnapshotAssertion
+
+from conftest import RunNearfar, without_output_settings
+from nearfar.cli.main import app
+
+HEAVY = {"scipy", "altair", "pydantic", "numpy", "nearfar._native", "vl_convert"}
+
+
+def verbs() -> list[tuple[str, ...]]:
+    """Every verb and group as it is typed, from the application itself; () is the tool alone."""
+    found: list[tuple[str, ...]] = [()]
+    waiting: list[tuple[tuple[str, ...], object]] = [((), typer.main.get_command(app))]
+    while waiting:
+        typed, command = waiting.pop()
+        for name, below in sorted(getattr(command, "commands", {}).items()):
+            found.append((*typed, name))
+            waiting.append(((*typed, name), below))
+    return found
+
+
+def named(verb: tuple[str, ...]) -> str:
+    return " ".join(("nearfar", *verb))
+
+
+@pytest.mark.parametrize("verb", verbs(), ids=named)
+def test_help(verb: tuple[str, ...], run_nearfar: RunNearfar, snapshot: SnapshotAssertion) -> None:
+    done = run_nearfar(*verb, "--help")
+    assert done.code == 0
+    assert done.stderr == ""
+    assert done.stdout == snapshot
+
+
+@pytest.mark.parametrize("verb", verbs(), ids=named)
+def test_help_answers_without_heavy_modules(verb: tuple[str, ...], tmp_path: Path) -> None:
+    script = (
+        "import sys\n"
+        "from nearfar.cli.main import main\n"
+        f"main({[*verb, '--help']!r})\n"
+        "print(*sorted(sys.modules), file=sys.stderr)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=tmp_path
+    )
+    assert HEAVY & set(done.stderr.split()) == set()
+
+
+@pytest.mark.parametrize("verb", verbs(), ids=named)
+def test_unknown_flag(verb: tuple[str, ...], run_nearfar: RunNearfar) -> None:
+    done = run_nearfar(*verb, "--no-such-flag")
+    done.assert_refused(2)
+    assert "--no-such-flag" in done.stderr
+    assert f"next: {named(verb)} --help" in done.stderr
+
+
+def test_unknown_verb(run_nearfar: RunNearfar) -> None:
+    done = run_nearfar("fly")
+    done.assert_refused(2)
+    assert "fly" in done.stderr
+
+
+def test_no_verb_shows_help(run_nearfar: RunNearfar) -> None:
+    done = run_nearfar()
+    assert done.code == 2
+    assert "Usage: nearfar" in done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_version(run_nearfar: RunNearfar) -> None:
+    done = run_nearfar("--version")
+    assert (done.code, done.stdout, done.stderr) == (0, f"nearfar {version('nearfar')}\n", "")
+
+
+def _help_on_a_terminal(env: dict[str, str]) -> bytes:
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "nearfar.cli.main", "--help"],
+        stdout=theirs, stderr=theirs, stdin=subprocess.DEVNULL,
+        env={**without_output_settings(), "TERM": "xterm-256color", **env},
+    )  # fmt: skip
+    os.close(theirs)
+    shown = b""
+    try:
+        while chunk := os.read(ours, 65536):
+            shown += chunk
+    except OSError:  # the other end was closed
+        pass
+    os.close(ours)
+    assert process.wait(timeout=30) == 0
+    return shown
+
+
+def test_colour_on_a_terminal_unless_no_color() -> None:
+    foreground = re.compile(rb"\x1b\[(?:[0-9;]*;)?(?:3[0-8]|9[0-7])[;m]")
+    assert foreground.search(_help_on_a_terminal({}))
+    assert not foreground.search(_help_on_a_terminal({"NO_COLOR": "1"}))
+
+
+def test_no_escape_sequences_in_a_pipe(run_nearfar: RunNearfar) -> None:
+    assert "\x1b" not in run_nearfar("--help").stdout
+
+
+def test_a_reader_that_goes_away_is_no_traceback(tmp_path: Path) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(
+        [sys.executable, "-m", "nearfar.cli.main", "--help"],
+        stdout=writer, stderr=subprocess.PIPE, text=True, check=False, cwd=tmp_path,
+    )  # fmt: skip
+    os.close(writer)
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+import pytest
+
+from nearfar import errors
+from nearfar._native import NativeError, parse_tier, tier_capacity_bytes
+from nearfar.errors import ExitCode
+
+
+def test_exit_codes_are_those_of_the_contract() -> None:
+    assert [int(code) for code in ExitCode] == [0, 1, 2, 3, 4, 130]
+    assert errors.NearfarError("x").exit_code == 1
+    assert errors.BadInputError("x").exit_code == 2
+    assert errors.MachineError("x").exit_code == 3
+    assert errors.NoisyError("x").exit_code == 4
+
+
+@pytest.mark.parametrize(
+    ("code", "exit_code"),
+    [("bad_input", 2), ("not_found", 2), ("exists", 2), ("no_permission", 3), ("no_space", 3),
+     ("unsupported", 3), ("failed_check", 3), ("os_error", 3)],
+)  # fmt: skip
+def test_every_native_code_has_its_exit_code(code: str, exit_code: int) -> None:
+    error = errors.from_native(NativeError(code, "what", "next", 0))
+    assert (error.exit_code, error.what, error.next_step) == (exit_code, "what", "next")
+
+
+def test_an_error_of_the_core_arrives_with_its_sentences() -> None:
+    with pytest.raises(NativeError) as raised:
+        parse_tier("ram")
+    error = errors.from_native(raised.value)
+    assert isinstance(error, errors.BadInputError)
+    assert error.what == "unknown tier 'ram'"
+    assert error.next_step.startswith("tiers are dram, numa:N")
+    with pytest.raises(NativeError) as raised:
+        tier_capacity_bytes("numa:9999")
+    assert isinstance(errors.from_native(raised.value), errors.MachineError)

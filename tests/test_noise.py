@@ -1,0 +1,127 @@
+"""The verdict "too noisy", from made-up accounts: no neighbour has to be loud for it."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from nearfar import noise
+
+
+@dataclass
+class FakeMachine:
+    """A machine of two processors, its clocks moved by hand (seconds)."""
+
+    wall: float = 100.0
+    busy: float = 50.0
+    steal: float = 0.0
+    own: float = 10.0
+
+    def stat(self) -> str:
+        # user nice system idle iowait irq softirq steal guest guest_nice, 100 ticks a second
+        user, steal = round(self.busy * 100), round(self.steal * 100)
+        return f"cpu  {user} 0 0 12345 67 0 0 {steal} 0 0\ncpu0 1 2 3\n"
+
+
+@pytest.fixture
+def machine(monkeypatch: pytest.MonkeyPatch) -> FakeMachine:
+    fake = FakeMachine()
+    read_text = Path.read_text
+
+    def fake_read(path: Path, *args: str, **options: str) -> str:
+        return fake.stat() if path == Path("/proc/stat") else read_text(path, *args, **options)
+
+    monkeypatch.setattr(Path, "read_text", fake_read)
+    monkeypatch.setattr(os, "sysconf", lambda _: 100)
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    monkeypatch.setattr(os, "times", lambda: os.times_result((fake.own, 0, 0, 0, fake.wall)))
+    monkeypatch.setattr(time, "monotonic", lambda: fake.wall)
+    return fake
+
+
+def usage(cpu_s: float, wall_s: float, switches: int = 0) -> dict[str, int]:
+    return {
+        "cpu_ns": int(cpu_s * 1e9),
+        "wall_ns": int(wall_s * 1e9),
+        "involuntary_switches": switches,
+    }
+
+
+def measure(machine: FakeMachine, *, foreign: float = 0.0, steal: float = 0.0) -> None:
+    """Ten seconds on one processor, with so many processors' worth of others' work and theft."""
+    machine.wall += 10
+    machine.own += 10
+    machine.busy += 10 + 10 * foreign
+    machine.steal += 10 * steal
+
+
+def test_a_quiet_machine(machine: FakeMachine) -> None:
+    meter = noise.NoiseMeter()
+    meter.threads([usage(9.9, 10), usage(9.8, 10)])
+    meter.series("latency", 0.1)
+    measure(machine, foreign=0.1)
+    verdict = meter.verdict()
+    assert not verdict.noisy
+    assert verdict.reasons == []
+    assert verdict.foreign_cpus == pytest.approx(0.1)
+    assert verdict.least_cpu_share == pytest.approx(0.985)
+    assert verdict.worst_spread == 0.1
+
+
+def test_a_busy_neighbour(machine: FakeMachine) -> None:
+    meter = noise.NoiseMeter()
+    measure(machine, foreign=1.0)
+    verdict = meter.verdict()
+    assert verdict.noisy
+    assert verdict.reasons == ["other processes used 1.00 processors"]
+
+
+def test_work_before_the_meter_counts_for_nothing(machine: FakeMachine) -> None:
+    measure(machine, foreign=2.0)
+    meter = noise.NoiseMeter()
+    measure(machine)
+    assert not meter.verdict().noisy
+
+
+def test_threads_that_were_pushed_aside(machine: FakeMachine) -> None:
+    meter = noise.NoiseMeter()
+    meter.thread(usage(5, 10, switches=123))
+    measure(machine)
+    verdict = meter.verdict()
+    assert verdict.reasons == [
+        "timed threads ran only 50% of their time (123 involuntary switches)"
+    ]
+
+
+def test_a_hypervisor_that_steals(machine: FakeMachine) -> None:
+    meter = noise.NoiseMeter()
+    measure(machine, steal=0.1)  # of two processors: 5 %
+    verdict = meter.verdict()
+    assert verdict.steal == pytest.approx(0.05)
+    assert verdict.reasons == ["the hypervisor took 5.0% of the processors' time"]
+
+
+def test_a_series_that_scatters_is_named(machine: FakeMachine) -> None:
+    meter = noise.NoiseMeter()
+    meter.series("triad", 0.9)
+    meter.series("copy", 0.4)
+    measure(machine)
+    assert meter.verdict().reasons == ["triad spread by 90%"]
+
+
+def test_the_meter_goes_on_after_a_verdict(machine: FakeMachine) -> None:
+    meter = noise.NoiseMeter()
+    measure(machine)
+    assert not meter.verdict().noisy
+    measure(machine, foreign=2.0)
+    assert meter.verdict().noisy
+
+
+def test_this_machines_own_accounts_can_be_read() -> None:
+    verdict = noise.NoiseMeter().verdict()
+    assert verdict.foreign_cpus >= 0
+    assert verdict.steal >= 0
