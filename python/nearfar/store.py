@@ -6,6 +6,7 @@ A directory holds ``run.json`` (rewritten whole, by rename, after every section)
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from collections.abc import Sequence
@@ -66,6 +67,16 @@ class RunDirectory:
                 f"cannot write {self.path}/run.json: {error.strerror}",
                 "free some space, or use --out DIR",
             ) from None
+
+    def discard_if_empty(self) -> bool:
+        """Remove the directory again where nothing was measured; tells whether it did."""
+        finished = self.run.sections.model_dump(exclude_none=True)
+        if finished or (self.path / "samples.jsonl").exists():
+            return False
+        (self.path / "run.json").unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # something of the user's lies there
+            self.path.rmdir()
+        return True
 
     def add_samples(self, series: str, unit: str, values: Sequence[float]) -> None:
         """Append the raw repeats of one series."""

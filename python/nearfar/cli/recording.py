@@ -122,9 +122,11 @@ def recorded(
             yield recording
         except KeyboardInterrupt:
             close("interrupted")
-            shown.note(f"interrupted; what was finished is in {directory.path}")
+            if not directory.discard_if_empty():
+                shown.note(f"what was finished is in {directory.path}")
             raise
         except BaseException:
             close("failed")
+            directory.discard_if_empty()
             raise
         close("finished")

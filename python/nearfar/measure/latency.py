@@ -98,13 +98,14 @@ def measure(session: Session, plan: LatencyPlan, effort: Effort) -> tuple[Latenc
 
 
 def effective_last_cache(curve: LatencyCurve) -> int | None:
-    """Bytes of the largest region whose loads take less than half as long as the largest region's.
+    """Bytes of the largest region whose loads take less than half as long as memory's.
 
-    That is the cache this processor can really use: virtual machines and neighbours make it smaller
-    than the reported one. None where the curve never rises that far.
+    Memory's is the least latency of the three largest regions, so that one disturbed point does not
+    matter. The result is the cache this processor can really use: virtual machines and neighbours
+    make it smaller than the reported one. None where the curve never rises that far.
     """
     points = curve.points
-    half = points[-1].latency_ns / 2
+    half = min(p.latency_ns for p in points[-3:]) / 2
     inside = [p.region_bytes for p in points if p.latency_ns < half]
     return max(inside) if inside else None
 

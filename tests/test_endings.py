@@ -1,0 +1,124 @@
+"""How measuring verbs end when the world is against them: noise, Ctrl-C, bad input."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+COMMAND = [sys.executable, "-m", "nearfar.cli.main"]
+
+
+def run(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*COMMAND, *arguments], cwd=cwd, capture_output=True, text=True, timeout=120, check=False
+    )
+
+
+@contextmanager
+def busy_neighbours(count: int) -> Iterator[None]:
+    spinners = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for spinner in spinners:
+            spinner.kill()
+            spinner.wait()
+
+
+def test_a_busy_neighbour_is_told_and_fails_under_strict(tmp_path: Path) -> None:
+    with busy_neighbours(2):
+        done = run(
+            "bench", "stream", "--size", "32MiB", "--runs", "5", "--strict", "--json", "s.json",
+            cwd=tmp_path,
+        )  # fmt: skip
+    assert done.returncode == 4
+    assert "too noisy" in done.stderr
+    assert "next:" in done.stderr
+    noise = json.loads((tmp_path / "s.json").read_text())["noise"]
+    assert noise["noisy"]
+    assert noise["foreign_cpus"] > 0.25 or noise["least_cpu_share"] < 0.95
+
+
+def wait_for(condition: object, seconds: float) -> None:
+    assert callable(condition)
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it did not happen in time"
+        time.sleep(0.05)
+
+
+def test_ctrl_c_keeps_what_was_finished_and_leaves_no_files(tmp_path: Path) -> None:
+    child = subprocess.Popen(
+        [*COMMAND, "study", "--time", "20", "--out", "record"],
+        cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    record = tmp_path / "record" / "run.json"
+    wait_for(lambda: record.exists() and '"latency": {' in record.read_text(), 90)
+    child.send_signal(signal.SIGINT)
+    _, stderr = child.communicate(timeout=60)
+    assert child.returncode == 130
+    assert "record" in stderr
+    assert "Traceback" not in stderr
+    run_document = json.loads(record.read_text())
+    assert run_document["status"] == "interrupted"
+    assert run_document["sections"]["latency"]["curves"]
+    assert {p.name for p in (tmp_path / "record").iterdir()} == {"run.json", "samples.jsonl"}
+    assert list(Path("/dev/shm").glob("*nearfar*")) == []
+    shown = run("show", "record", cwd=tmp_path)
+    assert shown.returncode == 0
+    assert "Interrupted" in shown.stdout
+
+
+BAD_INPUT = [
+    (2, "unknown tier", ["bench", "stream", "--tier", "nonsense"]),
+    (2, "positive", ["bench", "stream", "--size", "0"]),
+    (2, "positive", ["bench", "stream", "--size", "-1"]),
+    (2, "not a size", ["bench", "stream", "--size", "much"]),
+    (3, "do not fit", ["bench", "stream", "--size", "100TiB"]),
+    (3, "no NUMA node 9999", ["probe", "--tier", "numa:9999"]),
+    (3, "no DAX device", ["probe", "--tier", "devdax:/dev/dax77.0"]),
+    (3, "not use processor 4095", ["probe", "--cpus", "4095"]),
+    (2, "cannot create", ["bench", "mapped", "--path", "missing/file"]),
+    (2, "exists", ["bench", "mapped", "--path", "taken"]),
+    (2, "whole number of MiB", ["bench", "mapped", "--size", "5000"]),
+    (3, "do not fit", ["bench", "mapped", "--size", "4194304GiB"]),
+    (2, "there is no record", ["show", "missing"]),
+    (2, "exists already", ["study", "--out", "taken", "--time", "1"]),
+    (2, "not a time", ["study", "--time", "soon"]),
+]
+
+
+@pytest.mark.parametrize(("code", "said", "arguments"), BAD_INPUT, ids=lambda x: str(x)[:40])
+def test_bad_input_gets_one_clear_error_and_leaves_nothing(
+    tmp_path: Path, code: int, said: str, arguments: list[str]
+) -> None:
+    (tmp_path / "taken").touch()
+    done = run(*arguments, cwd=tmp_path)
+    assert done.returncode == code, done.stderr
+    assert said in done.stderr
+    assert "next:" in done.stderr
+    assert "Traceback" not in done.stderr
+    left = {p.name for p in tmp_path.rglob("*")} - {"taken", "nearfar-runs"}
+    assert left == set()
+
+
+def test_a_directory_without_permission_is_refused(tmp_path: Path) -> None:
+    done = run("bench", "mapped", "--path", "/proc/self/nearfar", cwd=tmp_path)
+    assert done.returncode in (2, 3)
+    assert "next:" in done.stderr
+
+
+def test_a_full_file_system_is_refused_before_anything_is_written(tmp_path: Path) -> None:
+    free = Path("/dev/shm")
+    done = run("bench", "stream", "--tier", "shm:", "--size", "1TiB", cwd=tmp_path)
+    assert done.returncode == 3
+    assert "do not fit in shm:" in done.stderr
+    assert list(free.glob("nearfar*")) == []
