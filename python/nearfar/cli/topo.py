@@ -49,12 +49,12 @@ def _page(machine: Machine) -> RenderableType:
     parts: list[RenderableType] = [_headline(machine), _tiers(machine.tiers), _reasons(machine)]
     parts += [_nodes(machine), _caches(machine)]
     if machine.memory_mode:
-        parts.append(f"Memory mode: {machine.memory_mode.evidence}.")
+        parts.append(f"Memory mode (near memory as a cache): {machine.memory_mode.evidence}")
     if machine.pmem_regions:
         parts.append(_regions(machine))
     if machine.dax_devices:
         parts.append(_dax(machine))
-    return Group(*parts)
+    return Group(*(line for part in parts for line in (part, "")))
 
 
 def _table(title: str, *columns: str) -> Table:
@@ -62,8 +62,10 @@ def _table(title: str, *columns: str) -> Table:
     from rich import box
     from rich.table import Table
 
-    table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD,
-                  pad_edge=False, padding=(0, 1, 0, 0))  # fmt: skip
+    table = Table(
+        title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD,
+        show_edge=False, pad_edge=False, padding=(0, 1, 0, 0),
+    )  # fmt: skip
     for name in columns:
         table.add_column(name.lstrip(">"), justify="right" if name.startswith(">") else "left")
     return table
@@ -72,7 +74,7 @@ def _table(title: str, *columns: str) -> Table:
 def _size(size_bytes: int | None) -> str:
     from nearfar.units import format_size
 
-    return "?" if size_bytes is None else format_size(size_bytes)
+    return "" if size_bytes is None else format_size(size_bytes)
 
 
 def _count(number: int, one: str, many: str) -> str:
@@ -106,7 +108,7 @@ def _headline(machine: Machine) -> str:
     kind = f"virtual machine ({machine.virtual_machine})" if machine.virtual_machine else "no VM"
     return (
         f"{machine.processor}: {counts}, {_size(machine.memory_bytes)}\n"
-        f"{machine.kernel}, {kind}, machine id {machine.id}\n"
+        f"{machine.kernel}, {kind}, machine id {machine.id}"
     )
 
 
@@ -127,12 +129,14 @@ def _text(value: object) -> str:
 
 
 def _tiers(tiers: list[Tier]) -> Table:
-    table = _table("Tiers", "--tier", "alias", ">capacity", ">free", ">node", ">distance", "DAX",
-                   "persistence", "on")  # fmt: skip
+    free = any(tier.free_bytes is not None for tier in tiers)  # never of a described machine
+    table = _table("Tiers", "--tier", "alias", ">capacity", *([">free"] if free else []),
+                   ">node", ">dist", "DAX", "persistence", "on")  # fmt: skip
     for tier in tiers:
         table.add_row(
-            tier.spec, _text(tier.alias), _size(tier.capacity_bytes), _size(tier.free_bytes),
-            _text(tier.node), _text(tier.distance), tier.dax, tier.persistence, tier.medium,
+            tier.spec, _text(tier.alias), _size(tier.capacity_bytes),
+            *([_size(tier.free_bytes)] if free else []), _text(tier.node), _text(tier.distance),
+            tier.dax, tier.persistence, tier.medium,
         )  # fmt: skip
     return table
 
@@ -154,7 +158,7 @@ def _nodes(machine: Machine) -> Table:
     claims = any(_claim(node) for node in machine.nodes)
     table = _table("Memory nodes", ">node", ">size", "processors", "kind")
     if distances:
-        table.add_column("distance to " + " ".join(str(n.id) for n in machine.nodes))
+        table.add_column("dist to " + " ".join(str(n.id) for n in machine.nodes))
     if claims:
         table.add_column("reads, as the firmware claims")
     for node in machine.nodes:
@@ -193,13 +197,16 @@ def _cache_row(cache: Cache) -> tuple[str, str, str, str, str]:
     )  # fmt: skip
 
 
+_DOMAINS = {"cpu_cache": "eADR", "memory_controller": "ADR"}
+
+
 def _regions(machine: Machine) -> Table:
     table = _table("Persistent regions", "region", "provider", ">size", ">node",
-                   "power-fail domain", "namespace", "mode", ">size", "mounted")  # fmt: skip
+                   "power-fail", "namespace", "mode", ">size", "mounted")  # fmt: skip
     for region in machine.pmem_regions:
         head = [
             region.name, _text(region.provider), _size(region.size_bytes), _text(region.node),
-            region.persistence_domain or "not told",
+            _DOMAINS.get(region.persistence_domain or "", "not told"),
         ]  # fmt: skip
         if not region.namespaces:
             table.add_row(*head, "none")
