@@ -71,6 +71,13 @@ def _table(title: str, *columns: str) -> Table:
     return table
 
 
+def _add(table: Table, *cells: str) -> None:
+    """Add a row as it is: a path may hold the brackets that rich takes for markup."""
+    from rich.text import Text
+
+    table.add_row(*(Text(cell) for cell in cells))
+
+
 def _size(size_bytes: int | None) -> str:
     from nearfar.units import format_size
 
@@ -133,7 +140,8 @@ def _tiers(tiers: list[Tier]) -> Table:
     table = _table("Tiers", "--tier", "alias", ">capacity", *([">free"] if free else []),
                    ">node", ">dist", "DAX", "persistence", "on")  # fmt: skip
     for tier in tiers:
-        table.add_row(
+        _add(
+            table,
             tier.spec, _text(tier.alias), _size(tier.capacity_bytes),
             *([_size(tier.free_bytes)] if free else []), _text(tier.node), _text(tier.distance),
             tier.dax, tier.persistence, tier.medium,
@@ -149,7 +157,7 @@ def _reasons(machine: Machine) -> Table:
     for tier in machine.tiers:
         by_reason.setdefault((tier.persistence, tier.persistence_reason), []).append(tier.spec)
     for (persistence, reason), specs in by_reason.items():
-        table.add_row(", ".join(specs), persistence, reason)
+        _add(table, ", ".join(specs), persistence, reason)
     return table
 
 
@@ -168,7 +176,7 @@ def _nodes(machine: Machine) -> Table:
             row.append(" ".join(str(d) for d in node.distances.values()))
         if claims:
             row.append(_claim(node))
-        table.add_row(*row)
+        _add(table, *row)
     return table
 
 
@@ -180,9 +188,10 @@ def _caches(machine: Machine) -> Table:
         key = _cache_row(cache)
         alike[key] = alike.get(key, 0) + 1
     for (level, size, line, ways, sharers), count in alike.items():
-        table.add_row(level, size, str(count), line, ways, sharers)
+        _add(table, level, size, str(count), line, ways, sharers)
     for near in machine.memory_mode.caches if machine.memory_mode else []:
-        table.add_row(
+        _add(
+            table,
             "near memory", _size(near.size_bytes), "1", _size(near.line_bytes), _text(near.ways),
             f"node {near.node}",
         )  # fmt: skip
@@ -209,12 +218,12 @@ def _regions(machine: Machine) -> Table:
             _DOMAINS.get(region.persistence_domain or "", "not told"),
         ]  # fmt: skip
         if not region.namespaces:
-            table.add_row(*head, "none")
+            _add(table, *head, "none")
         for space in region.namespaces:
             mount = (
                 "" if not space.mount else space.mount + (" (dax)" if space.dax else " (no dax)")
             )
-            table.add_row(*head, space.name, space.mode, _size(space.size_bytes), mount)
+            _add(table, *head, space.name, space.mode, _size(space.size_bytes), mount)
             head = [""] * len(head)
     return table
 
@@ -222,7 +231,8 @@ def _regions(machine: Machine) -> Table:
 def _dax(machine: Machine) -> Table:
     table = _table("DAX devices", "device", ">size", ">node", "state", "backed by")
     for device in machine.dax_devices:
-        table.add_row(
+        _add(
+            table,
             device.path, _size(device.size_bytes), _text(device.node), device.state,
             device.region or device.backing,
         )  # fmt: skip
