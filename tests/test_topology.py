@@ -234,3 +234,17 @@ def test_this_machine_agrees_with_the_kernel() -> None:
     assert here.capacity_bytes is not None
     assert 0 < here.free_bytes <= here.capacity_bytes
     assert Machine.model_validate_json(machine.model_dump_json()) == machine
+
+
+def test_memory_without_processors_is_farther_than_persistent_memory(tmp_path: Path) -> None:
+    copy = changed(tmp_path, "optane-appdirect")
+    (copy / "sys/devices/system/node/node1/cpulist").write_text("\n")
+    assert aliases(machine_from(copy))["far"] == "numa:1"
+
+
+def test_dax_seeds_are_no_devices(tmp_path: Path) -> None:
+    copy = changed(tmp_path, "cxl-expander")
+    seed = copy / "sys/bus/dax/devices/dax0.1"
+    seed.mkdir()
+    (seed / "size").write_text("0\n")
+    assert [d.name for d in machine_from(copy).dax_devices] == ["dax0.0"]
