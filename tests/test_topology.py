@@ -86,6 +86,15 @@ def test_cxl_expander_is_far_memory_with_claimed_figures() -> None:
     assert [(d.name, d.volatile_bytes) for d in machine.cxl_devices] == [("mem0", 96 * GIB)]
 
 
+def test_claims_for_processors_come_before_those_for_any_initiator(tmp_path: Path) -> None:
+    copy = changed(tmp_path, "cxl-expander")
+    nearest = copy / "sys/devices/system/node/node1/access1/initiators"
+    nearest.mkdir(parents=True)
+    (nearest / "read_latency").write_text("271\n")
+    node = machine_from(copy).nodes[1]
+    assert (node.read_latency_ns, node.write_latency_ns) == (271, 250)
+
+
 def test_app_direct_is_really_persistent() -> None:
     machine = machine_from(MACHINES / "optane-appdirect")
     found = tiers(machine)

@@ -65,10 +65,16 @@ def _cpus_of_node(root: Root, node: _native.TopologyNode) -> list[int]:
 
 
 def _claims_of(root: Root, node: _native.TopologyNode) -> dict[str, float]:
-    """What the firmware states: the kernel's files first, which tell reads and writes apart."""
+    """What the firmware states: the kernel's files first, which tell reads and writes apart.
+
+    ``access1`` speaks of the nearest processors, ``access0`` of the nearest initiator of any kind.
+    """
+    directory = f"{_NODES}/node{node['id']}"
     found: dict[str, float] = {}
     for key, file, factor in _CLAIMS:
-        told = root.number(f"{_NODES}/node{node['id']}/access0/initiators/{file}")
+        told = root.number(f"{directory}/access1/initiators/{file}") or root.number(
+            f"{directory}/access0/initiators/{file}"
+        )
         from_hwloc: float | None = node[key]  # type: ignore[literal-required]
         value = told * factor if told else from_hwloc
         if value:
