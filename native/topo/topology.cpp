@@ -48,6 +48,7 @@ Result<Handle> load(const char* xml_path) {
   hwloc_topology_set_flags(raw, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
   if (xml_path != nullptr && hwloc_topology_set_xml(raw, xml_path) != 0)
     return refuse_xml(xml_path);
+  hwloc_topology_set_type_filter(raw, HWLOC_OBJ_MEMCACHE, HWLOC_TYPE_FILTER_KEEP_ALL);
   hwloc_topology_set_icache_types_filter(raw, HWLOC_TYPE_FILTER_KEEP_ALL);
   if (hwloc_topology_load(raw) == 0) return topology;
   if (xml_path != nullptr) return refuse_xml(xml_path);

@@ -49,12 +49,12 @@ def _page(machine: Machine) -> RenderableType:
     parts: list[RenderableType] = [_headline(machine), _tiers(machine.tiers), _reasons(machine)]
     parts += [_nodes(machine), _caches(machine)]
     if machine.memory_mode:
-        parts.append(f"Memory mode: {machine.memory_mode.evidence}.")
+        parts.append(f"Memory mode (near memory as a cache): {machine.memory_mode.evidence}")
     if machine.pmem_regions:
         parts.append(_regions(machine))
     if machine.dax_devices:
         parts.append(_dax(machine))
-    return Group(*parts)
+    return Group(*(line for part in parts for line in (part, "")))
 
 
 def _table(title: str, *columns: str) -> Table:
@@ -62,17 +62,26 @@ def _table(title: str, *columns: str) -> Table:
     from rich import box
     from rich.table import Table
 
-    table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD,
-                  pad_edge=False, padding=(0, 1, 0, 0))  # fmt: skip
+    table = Table(
+        title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD,
+        show_edge=False, pad_edge=False, padding=(0, 1, 0, 0),
+    )  # fmt: skip
     for name in columns:
         table.add_column(name.lstrip(">"), justify="right" if name.startswith(">") else "left")
     return table
 
 
+def _add(table: Table, *cells: str) -> None:
+    """Add a row as it is: a path may hold the brackets that rich takes for markup."""
+    from rich.text import Text
+
+    table.add_row(*(Text(cell) for cell in cells))
+
+
 def _size(size_bytes: int | None) -> str:
     from nearfar.units import format_size
 
-    return "?" if size_bytes is None else format_size(size_bytes)
+    return "" if size_bytes is None else format_size(size_bytes)
 
 
 def _count(number: int, one: str, many: str) -> str:
@@ -106,7 +115,7 @@ def _headline(machine: Machine) -> str:
     kind = f"virtual machine ({machine.virtual_machine})" if machine.virtual_machine else "no VM"
     return (
         f"{machine.processor}: {counts}, {_size(machine.memory_bytes)}\n"
-        f"{machine.kernel}, {kind}, machine id {machine.id}\n"
+        f"{machine.kernel}, {kind}, machine id {machine.id}"
     )
 
 
@@ -127,12 +136,15 @@ def _text(value: object) -> str:
 
 
 def _tiers(tiers: list[Tier]) -> Table:
-    table = _table("Tiers", "--tier", "alias", ">capacity", ">free", ">node", ">distance", "DAX",
-                   "persistence", "on")  # fmt: skip
+    free = any(tier.free_bytes is not None for tier in tiers)  # never of a described machine
+    table = _table("Tiers", "--tier", "alias", ">capacity", *([">free"] if free else []),
+                   ">node", ">dist", "DAX", "persistence", "on")  # fmt: skip
     for tier in tiers:
-        table.add_row(
-            tier.spec, _text(tier.alias), _size(tier.capacity_bytes), _size(tier.free_bytes),
-            _text(tier.node), _text(tier.distance), tier.dax, tier.persistence, tier.medium,
+        _add(
+            table,
+            tier.spec, _text(tier.alias), _size(tier.capacity_bytes),
+            *([_size(tier.free_bytes)] if free else []), _text(tier.node), _text(tier.distance),
+            tier.dax, tier.persistence, tier.medium,
         )  # fmt: skip
     return table
 
@@ -145,7 +157,7 @@ def _reasons(machine: Machine) -> Table:
     for tier in machine.tiers:
         by_reason.setdefault((tier.persistence, tier.persistence_reason), []).append(tier.spec)
     for (persistence, reason), specs in by_reason.items():
-        table.add_row(", ".join(specs), persistence, reason)
+        _add(table, ", ".join(specs), persistence, reason)
     return table
 
 
@@ -154,7 +166,7 @@ def _nodes(machine: Machine) -> Table:
     claims = any(_claim(node) for node in machine.nodes)
     table = _table("Memory nodes", ">node", ">size", "processors", "kind")
     if distances:
-        table.add_column("distance to " + " ".join(str(n.id) for n in machine.nodes))
+        table.add_column("dist to " + " ".join(str(n.id) for n in machine.nodes))
     if claims:
         table.add_column("reads, as the firmware claims")
     for node in machine.nodes:
@@ -164,7 +176,7 @@ def _nodes(machine: Machine) -> Table:
             row.append(" ".join(str(d) for d in node.distances.values()))
         if claims:
             row.append(_claim(node))
-        table.add_row(*row)
+        _add(table, *row)
     return table
 
 
@@ -176,9 +188,10 @@ def _caches(machine: Machine) -> Table:
         key = _cache_row(cache)
         alike[key] = alike.get(key, 0) + 1
     for (level, size, line, ways, sharers), count in alike.items():
-        table.add_row(level, size, str(count), line, ways, sharers)
+        _add(table, level, size, str(count), line, ways, sharers)
     for near in machine.memory_mode.caches if machine.memory_mode else []:
-        table.add_row(
+        _add(
+            table,
             "near memory", _size(near.size_bytes), "1", _size(near.line_bytes), _text(near.ways),
             f"node {near.node}",
         )  # fmt: skip
@@ -193,21 +206,24 @@ def _cache_row(cache: Cache) -> tuple[str, str, str, str, str]:
     )  # fmt: skip
 
 
+_DOMAINS = {"cpu_cache": "eADR", "memory_controller": "ADR"}
+
+
 def _regions(machine: Machine) -> Table:
     table = _table("Persistent regions", "region", "provider", ">size", ">node",
-                   "power-fail domain", "namespace", "mode", ">size", "mounted")  # fmt: skip
+                   "power-fail", "namespace", "mode", ">size", "mounted")  # fmt: skip
     for region in machine.pmem_regions:
         head = [
             region.name, _text(region.provider), _size(region.size_bytes), _text(region.node),
-            region.persistence_domain or "not told",
+            _DOMAINS.get(region.persistence_domain or "", "not told"),
         ]  # fmt: skip
         if not region.namespaces:
-            table.add_row(*head, "none")
+            _add(table, *head, "none")
         for space in region.namespaces:
             mount = (
                 "" if not space.mount else space.mount + (" (dax)" if space.dax else " (no dax)")
             )
-            table.add_row(*head, space.name, space.mode, _size(space.size_bytes), mount)
+            _add(table, *head, space.name, space.mode, _size(space.size_bytes), mount)
             head = [""] * len(head)
     return table
 
@@ -215,7 +231,8 @@ def _regions(machine: Machine) -> Table:
 def _dax(machine: Machine) -> Table:
     table = _table("DAX devices", "device", ">size", ">node", "state", "backed by")
     for device in machine.dax_devices:
-        table.add_row(
+        _add(
+            table,
             device.path, _size(device.size_bytes), _text(device.node), device.state,
             device.region or device.backing,
         )  # fmt: skip

@@ -26,13 +26,10 @@ _MODES = {"memory": "fsdax", "dax": "devdax", "safe": "sector"}
 _VOLATILE_TYPES = {"nd_volatile"}
 
 
-def _node(root: Root, *names: str) -> int | None:
-    """The first node number that is told; the kernel writes -1 for none."""
-    for name in names:
-        node = root.number(name)
-        if node is not None and node >= 0:
-            return node
-    return None
+def _node(root: Root, name: str) -> int | None:
+    """A node number, if it is told; the kernel writes -1 for none."""
+    node = root.number(name)
+    return node if node is not None and node >= 0 else None
 
 
 def _ancestor(path: str, pattern: str) -> str | None:
@@ -84,7 +81,7 @@ def pmem_regions(root: Root, mounts: list[Mount], virtual_machine: str | None) -
             PmemRegion(
                 name=name, provider=provider, volatile=volatile, persistence_domain=domain,
                 size_bytes=root.number(f"{path}/size"),
-                node=_node(root, f"{path}/target_node", f"{path}/numa_node"),
+                node=_node(root, f"{path}/numa_node"),
                 namespaces=spaces, persistence=verdict.persistence,
                 persistence_reason=verdict.reason,
             )
@@ -121,7 +118,8 @@ def dax_devices(root: Root) -> list[DaxDevice]:
         devices.append(
             DaxDevice(
                 name=name, path=f"/dev/{name}", size_bytes=size,
-                node=_node(root, f"{path}/target_node", f"{path}/numa_node"),
+                node=_node(root, f"{path}/numa_node"),
+                target_node=_node(root, f"{path}/target_node"),
                 state=_STATES.get(driver or "", "unbound"),
                 backing=_backing(path, region), region=region,
             )

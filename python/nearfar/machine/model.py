@@ -70,7 +70,8 @@ class DaxDevice(_Fact):
     name: str
     path: str
     size_bytes: int | None
-    node: int | None = Field(description="the node it is, or becomes when given to the kernel")
+    node: int | None = Field(description="the nearest one with processors")
+    target_node: int | None = Field(description="the node it is when given to the kernel")
     state: Literal["devdax", "kmem", "unbound"]
     backing: Literal["pmem", "cxl", "soft-reserved", "unknown"]
     region: str | None = Field(default=None, description="the persistent region below it")
@@ -97,7 +98,7 @@ class PmemRegion(_Fact):
         description="cpu_cache (eADR) or memory_controller; null where it is not told"
     )
     size_bytes: int | None
-    node: int | None
+    node: int | None = Field(description="the nearest one with processors")
     namespaces: list[Namespace]
     persistence: Persistence
     persistence_reason: str
@@ -137,7 +138,7 @@ class Tier(Claims):
     alias: Literal["near", "far"] | None = None
     capacity_bytes: int | None
     free_bytes: int | None = Field(default=None, description="when the record was made")
-    node: int | None = None
+    node: int | None = Field(default=None, description="it is, or the nearest one of a device")
     distance: int | None = Field(default=None, description="from the node of the near tier")
     dax: Literal["no", "fsdax", "devdax", "kmem"] = "no"
     medium: str = Field(description="what it lies on, in words")

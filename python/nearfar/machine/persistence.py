@@ -47,7 +47,9 @@ def of_region(
         return Verdict("none", "the region is marked volatile")
     flushes, how = _flushes(domain)
     if provider == "e820":
-        return Verdict("emulated", "memmap= on the boot line: this is DRAM", True)
+        return Verdict(
+            "emulated", "an e820 region, as memmap= on the boot line makes one of DRAM", True
+        )
     if virtual_machine is not None:
         return Verdict(
             "claimed", f"as claimed by the host of this virtual machine ({virtual_machine}); {how}",

@@ -6,6 +6,7 @@ learns which of the two it was.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -51,6 +52,11 @@ class Root:
             return int(self.text(name) or "", 0)
         except ValueError:
             return None
+
+    def kib(self, name: str, key: str) -> int | None:
+        """Bytes of a line such as ``MemTotal:  123 kB``, which other words may precede."""
+        match = re.search(rf"\b{key}:\s*(\d+) kB", self.text(name) or "")
+        return int(match[1]) << 10 if match else None
 
     def names(self, directory: str) -> list[str]:
         """Entries of a directory, sorted; none if it cannot be listed."""

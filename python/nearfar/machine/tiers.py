@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +17,6 @@ from nearfar.machine.mounts import Mount, disk_of, mount_of
 from nearfar.machine.persistence import Verdict
 from nearfar.machine.root import Root
 from nearfar.records.shape import Provenance
-from nearfar.units import parse_size
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,9 @@ def _free_in_file_system(root: Root, path: str) -> tuple[int | None, int | None]
 def _medium(facts: Facts, node: Node) -> str:
     if facts.memory_mode and any(c.node == node.id for c in facts.memory_mode.caches):
         return "far memory behind a near-memory cache"
-    dax = next((d for d in facts.devices.dax if d.state == "kmem" and d.node == node.id), None)
+    dax = next(
+        (d for d in facts.devices.dax if d.state == "kmem" and d.target_node == node.id), None
+    )
     if dax:
         return f"{dax.backing} memory given to the kernel ({dax.name})"
     return node.subtype or ("memory without processors" if node.cpuless else "DRAM")
@@ -91,17 +93,9 @@ def _dram(facts: Facts) -> Iterator[Tier]:
     )  # fmt: skip
 
 
-def _node_free(root: Root, node: int) -> int | None:
-    """Free memory of a node, as the kernel counts it now."""
-    for line in (root.text(f"sys/devices/system/node/node{node}/meminfo") or "").splitlines():
-        if "MemFree:" in line:
-            return int(line.split()[-2]) << 10
-    return None
-
-
 def _other_nodes(facts: Facts) -> Iterator[Tier]:
     near = facts.near_node()
-    kmem = {d.node for d in facts.devices.dax if d.state == "kmem"}
+    kmem = {d.target_node for d in facts.devices.dax if d.state == "kmem"}
     for node in facts.nodes:
         if node is near or node.size_bytes == 0:
             continue
@@ -110,7 +104,8 @@ def _other_nodes(facts: Facts) -> Iterator[Tier]:
         claims = _claims(node) if node.cpuless else {}
         yield Tier(
             name=f"node{node.id}", spec=f"numa:{node.id}", capacity_bytes=node.size_bytes,
-            free_bytes=_node_free(facts.root, node.id), node=node.id,
+            node=node.id,
+            free_bytes=facts.root.kib(f"sys/devices/system/node/node{node.id}/meminfo", "MemFree"),
             distance=facts.distance(node.id), dax="kmem" if given else "no",
             medium=_medium(facts, node), **claims,
             **_judged(persistence.KMEM if given else persistence.VOLATILE),
@@ -139,7 +134,7 @@ def _fsdax_tier(facts: Facts, region: PmemRegion, space: Namespace, mount: str) 
     return Tier(
         name=space.device or space.name, spec=f"fsdax:{mount}",
         capacity_bytes=total or space.size_bytes, free_bytes=free, node=region.node,
-        distance=facts.distance(region.node), dax="fsdax", medium=_region_medium(region),
+        dax="fsdax", medium=_region_medium(region),
         **_judged(_region_verdict(facts, region)),
     )  # fmt: skip
 
@@ -159,7 +154,7 @@ def _devdax(facts: Facts) -> Iterator[Tier]:
             verdict = persistence.SOFT_RESERVED if soft else persistence.VOLATILE
         yield Tier(
             name=device.name, spec=f"devdax:{device.path}", capacity_bytes=device.size_bytes,
-            node=device.node, distance=facts.distance(device.node), dax="devdax",
+            node=device.node, dax="devdax",
             medium=_region_medium(region) if region else f"{device.backing} memory",
             **_judged(verdict),
         )  # fmt: skip
@@ -170,9 +165,9 @@ def _shm(facts: Facts) -> Iterator[Tier]:
     if mount is None or mount.file_system != "tmpfs":
         return
     total, free = _free_in_file_system(facts.root, mount.point)
-    limit = next((o.removeprefix("size=") for o in mount.options if o.startswith("size=")), None)
-    if total is None and limit and limit[-1].isalnum() and not limit.endswith("%"):
-        total = parse_size(limit)
+    limit = re.search(r"\bsize=(\d+)k", ",".join(mount.options))
+    if total is None and limit:
+        total = int(limit[1]) << 10
     yield Tier(
         name="shm",
         spec="shm:",
@@ -218,11 +213,13 @@ def _name_near_and_far(tiers: list[Tier], nodes: list[Node]) -> None:
     for tier in tiers[:1]:
         tier.alias = "near"
     candidates = [
-        (_farness(t, cpuless), t.distance or 255, i) for i, t in enumerate(tiers) if not t.alias
+        (_farness(t, cpuless), t.distance or 255, t.node != tiers[0].node, i)
+        for i, t in enumerate(tiers)
+        if not t.alias
     ]
-    best = min(candidates, default=(9, 0, 0))
-    if best[0] < 9:
-        tiers[best[2]].alias = "far"
+    rank, *_, index = min(candidates, default=(9, 0))
+    if rank < 9:
+        tiers[index].alias = "far"
 
 
 def propose(facts: Facts) -> list[Tier]:

@@ -21,6 +21,7 @@ from nearfar.records.shape import claimed
 from nearfar.units import parse_cpus
 
 _NODES = "sys/devices/system/node"
+_RETAKE = "give a directory that holds hwloc.xml (from `lstopo --of xml`) and a copy of sys/"
 _FIRMWARE = "HMAT or CDAT, as the firmware claims, from the node's nearest processors"
 
 #: Names of our figures, the kernel's file for each, and the factor to base units (ns; MB/s).
@@ -47,26 +48,33 @@ def machine_from(path: Path) -> Machine:
     """
     for needed in (path, path / "hwloc.xml", path / "sys"):
         if not needed.exists():
-            raise BadInputError(
-                f"there is no {needed}",
-                "give a directory that holds hwloc.xml (from `lstopo --of xml`) and a copy of sys/",
-            )
+            raise BadInputError(f"there is no {needed}", _RETAKE)
     return _read(Root(path), str(path / "hwloc.xml"))
 
 
 def _cpus_of_node(root: Root, node: _native.TopologyNode) -> list[int]:
     """The node's own processors. hwloc hangs CPU-less nodes beside their nearest processors."""
-    text = root.text(f"{_NODES}/node{node['id']}/cpulist")
+    file = f"{_NODES}/node{node['id']}/cpulist"
+    text = root.text(file)
     if text is None:
         return node["near_cpus"]
-    return parse_cpus(text) if text else []
+    try:
+        return parse_cpus(text) if text else []
+    except BadInputError as error:
+        raise BadInputError(f"{root.path / file} is damaged: {error.what}", _RETAKE) from None
 
 
 def _claims_of(root: Root, node: _native.TopologyNode) -> dict[str, float]:
-    """What the firmware states: the kernel's files first, which tell reads and writes apart."""
+    """What the firmware states: the kernel's files first, which tell reads and writes apart.
+
+    ``access1`` speaks of the nearest processors, ``access0`` of the nearest initiator of any kind.
+    """
+    directory = f"{_NODES}/node{node['id']}"
     found: dict[str, float] = {}
     for key, file, factor in _CLAIMS:
-        told = root.number(f"{_NODES}/node{node['id']}/access0/initiators/{file}")
+        told = root.number(f"{directory}/access1/initiators/{file}") or root.number(
+            f"{directory}/access0/initiators/{file}"
+        )
         from_hwloc: float | None = node[key]  # type: ignore[literal-required]
         value = told * factor if told else from_hwloc
         if value:
@@ -77,7 +85,7 @@ def _claims_of(root: Root, node: _native.TopologyNode) -> dict[str, float]:
 def _nodes(root: Root, topology: _native.Topology, memory: int, devices: Devices) -> list[Node]:
     ids = [node["id"] for node in topology["nodes"]]
     subtypes = {
-        d.node: "CXL" if d.backing == "cxl" else "NVM" if d.backing == "pmem" else None
+        d.target_node: "CXL" if d.backing == "cxl" else "NVM" if d.backing == "pmem" else None
         for d in devices.dax
         if d.state == "kmem"
     }
@@ -145,10 +153,8 @@ def _cpus(topology: _native.Topology, nodes: list[Node]) -> list[Cpu]:
 
 
 def _memory_bytes(root: Root, topology: _native.Topology) -> int:
-    for line in (root.text("proc/meminfo") or "").splitlines():
-        if line.startswith("MemTotal:"):
-            return int(line.split()[1]) << 10
-    return sum(node["local_bytes"] for node in topology["nodes"])
+    told = root.kib("proc/meminfo", "MemTotal")
+    return told or sum(node["local_bytes"] for node in topology["nodes"])
 
 
 def _identity(topology: _native.Topology, memory: int) -> str:

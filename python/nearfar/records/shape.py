@@ -7,11 +7,12 @@ interval and ``provenance[key]`` tells how it came about. Members of lists have 
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from nearfar.stats import Estimate
+if TYPE_CHECKING:
+    from nearfar.stats import Estimate  # which brings NumPy: a tenth of a second
 
 
 class Origin(StrEnum):
