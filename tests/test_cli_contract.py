@@ -17,7 +17,9 @@ from syrupy.assertion import SnapshotAssertion
 from conftest import RunNearfar, without_output_settings
 from nearfar.cli.main import app
 
-HEAVY = {"scipy", "altair", "pydantic", "numpy", "nearfar._native", "vl_convert"}
+HEAVY = {"scipy", "altair", "numpy", "nearfar._native", "nearfar.records.run", "vl_convert"}
+#: The parameters of a verb make Typer itself import pydantic; the tool's own help has none.
+HEAVY_FOR_THE_TOOL = HEAVY | {"pydantic"}
 
 
 def verbs() -> list[tuple[str, ...]]:
@@ -55,7 +57,8 @@ def test_help_answers_without_heavy_modules(verb: tuple[str, ...], tmp_path: Pat
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=tmp_path
     )
-    assert HEAVY & set(done.stderr.split()) == set()
+    unwanted = HEAVY if verb else HEAVY_FOR_THE_TOOL
+    assert unwanted & set(done.stderr.split()) == set()
 
 
 @pytest.mark.parametrize("verb", verbs(), ids=named)

@@ -6,10 +6,14 @@ import os
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from nearfar import noise
+
+if TYPE_CHECKING:
+    from nearfar._native import Usage
 
 
 @dataclass
@@ -43,10 +47,12 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> FakeMachine:
     return fake
 
 
-def usage(cpu_s: float, wall_s: float, switches: int = 0) -> dict[str, int]:
+def usage(cpu_s: float, wall_s: float, switches: int = 0) -> Usage:
     return {
         "cpu_ns": int(cpu_s * 1e9),
         "wall_ns": int(wall_s * 1e9),
+        "minor_faults": 0,
+        "major_faults": 0,
         "involuntary_switches": switches,
     }
 
