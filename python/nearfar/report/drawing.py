@@ -162,21 +162,33 @@ def end_labels(
     ends: Sequence[End], canvas: Canvas, domain: tuple[float, float], log: bool
 ) -> alt.Chart:
     """Names at the right edge, beside their lines, moved apart where they would overlap."""
-    import altair as alt
-
     scale = math.log if log else float
     low, high = scale(domain[0]), scale(domain[1])
     at = [canvas.height * (1 - (scale(end.y) - low) / (high - low)) for end in ends]
+    return _names(ends, spread_out(at, 15), canvas.width)
+
+
+def corner_labels(ends: Sequence[End]) -> alt.Chart:
+    """Names in the upper left corner, where a rising curve leaves room and a window is narrow."""
+    top_down = sorted(ends, key=lambda end: -end.y)
+    return _names(top_down, [9 + 15 * i for i in range(len(top_down))], 0)
+
+
+def _names(ends: Sequence[End], pixels: Sequence[float], x_pixel: int) -> alt.Chart:
+    import altair as alt
+
     rows = [
         {"name": end.name, "pixel": pixel, "colour": end.colour}
-        for end, pixel in zip(ends, spread_out(at, 15), strict=True)
+        for end, pixel in zip(ends, pixels, strict=True)
     ]
-    chart: alt.Chart = alt.Chart(inline(rows))
-    return chart.mark_text(
-        align="left", baseline="middle", dx=8, fontSize=12, fontWeight="bold"
-    ).encode(
-        x=alt.value(canvas.width),
-        y=alt.Y("pixel:Q", scale=None, axis=None),
-        text="name:N",
-        color=alt.Color("colour:N", scale=None),
+    labels: alt.Chart = (
+        alt.Chart(inline(rows))
+        .mark_text(align="left", baseline="middle", dx=8, fontSize=12, fontWeight="bold")
+        .encode(
+            x=alt.value(x_pixel),
+            y=alt.Y("pixel:Q", scale=None, axis=None),
+            text="name:N",
+            color=alt.Color("colour:N", scale=None),
+        )
     )
+    return labels
