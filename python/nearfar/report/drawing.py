@@ -12,9 +12,10 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree
 
 from nearfar.records.shape import Origin
-from nearfar.report.palette import GRID, INK, MUTED, to_variables
+from nearfar.report.palette import GRID, INK, MUTED, as_variable
 from nearfar.report.section import Figure
 from nearfar.units import GIB, KIB, MIB
 
@@ -74,19 +75,22 @@ def draw(
 def _fitted(build: Builder, target: int, height: int, narrow: bool) -> str:
     """The picture at a whole width of ``target``: drawn, measured, and drawn again to fit."""
     width = target - (110 if narrow else 190)
-    svg = _to_svg(build(Canvas(width, height, narrow)))
+    svg = _to_svg(build, Canvas(width, height, narrow))
     excess = _width(svg) - target
     if abs(excess) > 2:
-        svg = _to_svg(build(Canvas(max(width - excess, 80), height, narrow)))
-    return _for_page(svg)
+        svg = _to_svg(build, Canvas(max(width - excess, 80), height, narrow))
+    return for_page(svg)
 
 
-def _to_svg(chart: Picture) -> str:
+def _to_svg(build: Builder, canvas: Canvas) -> str:
     import altair as alt
     import vl_convert
 
     version = ".".join(alt.SCHEMA_VERSION.lstrip("v").split(".")[:2])
-    return str(vl_convert.vegalite_to_svg(chart.to_dict(), vl_version=version, config=_CONFIG))
+    # Altair checks each part against its schema, which takes longer than drawing; tests check it.
+    with alt.utils.schemapi.debug_mode(False):
+        document = build(canvas).to_dict()
+    return str(vl_convert.vegalite_to_svg(document, vl_version=version, config=_CONFIG))
 
 
 def _width(svg: str) -> int:
@@ -94,13 +98,23 @@ def _width(svg: str) -> int:
     return math.ceil(float(match[1])) if match else 0
 
 
-def _for_page(svg: str) -> str:
-    """Names made unique on the page, colours made variables, machine-readable clutter dropped."""
+def for_page(svg: str) -> str:
+    """Names made unique on the page, colours made variables, words for machines dropped."""
+    ElementTree.register_namespace("", "http://www.w3.org/2000/svg")
     prefix = f"chart{next(_serial)}-"
-    svg = re.sub(r'\bid="', f'id="{prefix}', svg)
-    svg = svg.replace("url(#", f"url(#{prefix}").replace('href="#', f'href="#{prefix}')
-    svg = re.sub(r' (?:aria-[a-z]+|role)="[^"]*"', "", svg)
-    return to_variables(svg).replace("<svg ", '<svg aria-hidden="true" ', 1)
+    root = ElementTree.fromstring(svg)
+    for element in root.iter():
+        for key, value in list(element.attrib.items()):
+            if key == "role" or key.startswith("aria-"):
+                del element.attrib[key]
+            elif key == "id":
+                element.set(key, prefix + value)
+            elif key.endswith("href") and value.startswith("#"):
+                element.set(key, f"#{prefix}{value[1:]}")
+            else:
+                element.set(key, as_variable(value.replace("url(#", f"url(#{prefix}")))
+    root.set("aria-hidden", "true")  # the tables tell the same, and better
+    return ElementTree.tostring(root, encoding="unicode")
 
 
 def inline(rows: Sequence[dict[str, Any]]) -> alt.InlineData:
