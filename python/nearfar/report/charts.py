@@ -15,6 +15,7 @@ from nearfar.report.drawing import (
     Builder,
     Canvas,
     End,
+    corner_labels,
     decade_ticks,
     end_labels,
     inline,
@@ -67,16 +68,21 @@ def row_chart(
                else {"tickCount": 4 if canvas.narrow else 6}),
         )  # fmt: skip
         x_scale = alt.Scale(type="log" if log else "linear", domain=[low, high], nice=False)
-        y = alt.Y("label:N", sort=None, title=None, axis=alt.Axis(grid=False, labelColor=INK))
+        y = alt.Y(
+            "label:N",
+            sort=None,
+            title=None,
+            axis=alt.Axis(grid=False, labelColor=INK, labelPadding=8),
+        )
         colour = alt.Color("colour:N", scale=None)
         base = alt.Chart(inline(rows))
         track = base.mark_rule(strokeWidth=1, color=GRID).encode(
             y=y, x=alt.value(0), x2=alt.value(canvas.width)
         )
-        bar = base.mark_rule(strokeWidth=3, opacity=0.45).encode(
+        bar = base.mark_rule(strokeWidth=5, opacity=0.4).encode(
             y=y, x=alt.X("low:Q", scale=x_scale, axis=axis), x2="high:Q", color=colour
         )
-        dot = base.mark_circle(size=70, opacity=1, strokeWidth=1.5).encode(
+        dot = base.mark_circle(size=42, opacity=1, strokeWidth=1.5).encode(
             y=y, x=alt.X("value:Q", scale=x_scale), stroke=colour,
             fill=alt.Fill("fill:N", scale=None),
         )  # fmt: skip
@@ -213,9 +219,10 @@ def curve_chart(
             x=x, y=y, color=colour, detail="series:N", strokeDash=_dashed(alt)
         )
         layers = [*_knee_layers(knees, x_scale, canvas), band, line]
-        return alt.layer(*layers, end_labels(ends, canvas, (low, high), True)).properties(
-            width=canvas.width, height=canvas.height
+        names = (
+            corner_labels(ends) if canvas.narrow else end_labels(ends, canvas, (low, high), True)
         )
+        return alt.layer(*layers, names).properties(width=canvas.width, height=canvas.height)
 
     return build
 
@@ -228,14 +235,7 @@ def _knee_layers(
     if not knees:
         return []
     rows = [
-        {
-            "region": at,
-            "from": low,
-            "to": high,
-            "text": format_size(at),
-            "pixel": 8 + 15 * (i % 2 if canvas.narrow else 0),
-        }
-        for i, (at, low, high) in enumerate(knees)
+        {"region": at, "from": low, "to": high, "text": format_size(at)} for at, low, high in knees
     ]
     base = alt.Chart(inline(rows))
     x = alt.X("region:Q", scale=x_scale)
@@ -246,6 +246,6 @@ def _knee_layers(
         x=x, y=alt.value(0), y2=alt.value(canvas.height)
     )
     text = base.mark_text(align="left", dx=5, color=MUTED, fontSize=12).encode(
-        x=x, y=alt.Y("pixel:Q", scale=None, axis=None), text="text:N"
+        x=x, y=alt.value(canvas.height - 8 if canvas.narrow else 8), text="text:N"
     )
     return [strip, rule, text]

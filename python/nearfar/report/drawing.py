@@ -12,9 +12,10 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree
 
 from nearfar.records.shape import Origin
-from nearfar.report.palette import GRID, INK, MUTED, to_variables
+from nearfar.report.palette import GRID, INK, MUTED, as_variable
 from nearfar.report.section import Figure
 from nearfar.units import GIB, KIB, MIB
 
@@ -74,19 +75,22 @@ def draw(
 def _fitted(build: Builder, target: int, height: int, narrow: bool) -> str:
     """The picture at a whole width of ``target``: drawn, measured, and drawn again to fit."""
     width = target - (110 if narrow else 190)
-    svg = _to_svg(build(Canvas(width, height, narrow)))
+    svg = _to_svg(build, Canvas(width, height, narrow))
     excess = _width(svg) - target
     if abs(excess) > 2:
-        svg = _to_svg(build(Canvas(max(width - excess, 80), height, narrow)))
-    return _for_page(svg)
+        svg = _to_svg(build, Canvas(max(width - excess, 80), height, narrow))
+    return for_page(svg)
 
 
-def _to_svg(chart: Picture) -> str:
+def _to_svg(build: Builder, canvas: Canvas) -> str:
     import altair as alt
     import vl_convert
 
     version = ".".join(alt.SCHEMA_VERSION.lstrip("v").split(".")[:2])
-    return str(vl_convert.vegalite_to_svg(chart.to_dict(), vl_version=version, config=_CONFIG))
+    # Altair checks each part against its schema, which takes longer than drawing; tests check it.
+    with alt.utils.schemapi.debug_mode(False):
+        document = build(canvas).to_dict()
+    return str(vl_convert.vegalite_to_svg(document, vl_version=version, config=_CONFIG))
 
 
 def _width(svg: str) -> int:
@@ -94,13 +98,23 @@ def _width(svg: str) -> int:
     return math.ceil(float(match[1])) if match else 0
 
 
-def _for_page(svg: str) -> str:
-    """Names made unique on the page, colours made variables, machine-readable clutter dropped."""
+def for_page(svg: str) -> str:
+    """Names made unique on the page, colours made variables, words for machines dropped."""
+    ElementTree.register_namespace("", "http://www.w3.org/2000/svg")
     prefix = f"chart{next(_serial)}-"
-    svg = re.sub(r'\bid="', f'id="{prefix}', svg)
-    svg = svg.replace("url(#", f"url(#{prefix}").replace('href="#', f'href="#{prefix}')
-    svg = re.sub(r' (?:aria-[a-z]+|role)="[^"]*"', "", svg)
-    return to_variables(svg).replace("<svg ", '<svg aria-hidden="true" ', 1)
+    root = ElementTree.fromstring(svg)
+    for element in root.iter():
+        for key, value in list(element.attrib.items()):
+            if key == "role" or key.startswith("aria-"):
+                del element.attrib[key]
+            elif key == "id":
+                element.set(key, prefix + value)
+            elif key.endswith("href") and value.startswith("#"):
+                element.set(key, f"#{prefix}{value[1:]}")
+            else:
+                element.set(key, as_variable(value.replace("url(#", f"url(#{prefix}")))
+    root.set("aria-hidden", "true")  # the tables tell the same, and better
+    return ElementTree.tostring(root, encoding="unicode")
 
 
 def inline(rows: Sequence[dict[str, Any]]) -> alt.InlineData:
@@ -162,21 +176,33 @@ def end_labels(
     ends: Sequence[End], canvas: Canvas, domain: tuple[float, float], log: bool
 ) -> alt.Chart:
     """Names at the right edge, beside their lines, moved apart where they would overlap."""
-    import altair as alt
-
     scale = math.log if log else float
     low, high = scale(domain[0]), scale(domain[1])
     at = [canvas.height * (1 - (scale(end.y) - low) / (high - low)) for end in ends]
+    return _names(ends, spread_out(at, 15), canvas.width)
+
+
+def corner_labels(ends: Sequence[End]) -> alt.Chart:
+    """Names in the upper left corner, where a rising curve leaves room and a window is narrow."""
+    top_down = sorted(ends, key=lambda end: -end.y)
+    return _names(top_down, [9 + 15 * i for i in range(len(top_down))], 0)
+
+
+def _names(ends: Sequence[End], pixels: Sequence[float], x_pixel: int) -> alt.Chart:
+    import altair as alt
+
     rows = [
         {"name": end.name, "pixel": pixel, "colour": end.colour}
-        for end, pixel in zip(ends, spread_out(at, 15), strict=True)
+        for end, pixel in zip(ends, pixels, strict=True)
     ]
-    chart: alt.Chart = alt.Chart(inline(rows))
-    return chart.mark_text(
-        align="left", baseline="middle", dx=8, fontSize=12, fontWeight="bold"
-    ).encode(
-        x=alt.value(canvas.width),
-        y=alt.Y("pixel:Q", scale=None, axis=None),
-        text="name:N",
-        color=alt.Color("colour:N", scale=None),
+    labels: alt.Chart = (
+        alt.Chart(inline(rows))
+        .mark_text(align="left", baseline="middle", dx=8, fontSize=12, fontWeight="bold")
+        .encode(
+            x=alt.value(x_pixel),
+            y=alt.Y("pixel:Q", scale=None, axis=None),
+            text="name:N",
+            color=alt.Color("colour:N", scale=None),
+        )
     )
+    return labels

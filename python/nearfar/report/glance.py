@@ -58,12 +58,11 @@ def _bandwidth(run: Run) -> Iterator[Card]:
         return
     kernel = headline.main_kernel(result)
     cached = ", partly in cache" if result.in_cache else ""
-    for point, what in zip(
-        headline.one_and_all(result.points, kernel), ("one core", "all cores"), strict=True
-    ):
+    for point in headline.one_and_all(result.points, kernel):
         if point is not None:
-            where = f"{kernel} on {point.tier}, {count(point.threads, 'thread')}{cached}"
-            yield _card(f"Bandwidth, {what}", point, "bandwidth_bytes_per_s", where, "bandwidth")
+            label = f"Bandwidth, {count(point.threads, 'thread')}"
+            where = f"{kernel} on {point.tier}{cached}"
+            yield _card(label, point, "bandwidth_bytes_per_s", where, "bandwidth")
 
 
 def _mapped(run: Run) -> Iterator[Card]:

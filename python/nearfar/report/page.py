@@ -13,6 +13,7 @@ from nearfar.report.section import Context
 from nearfar.report.sections import ORDER
 from nearfar.report.sections.machine import machine_name
 from nearfar.report.verdict import noise_evidence, status_line
+from nearfar.report.wording import when
 
 FILE_NAME = "report.html"
 
@@ -61,7 +62,7 @@ def render(run: Run, previous: Sequence[tuple[Path, Run]] = ()) -> str:
     context = Context(run, [pair for pair in previous if pair[1].started < run.started])
     sections = [section for make in ORDER if (section := make(context)) is not None]
     return environment.get_template("page.html.j2").render(
-        run=run, machine_name=machine_name(run.machine),
+        run=run, started=when(run.started), machine_name=machine_name(run.machine),
         cards=cards(run), banners=list(_banners(run)), sections=sections,
     )  # fmt: skip
 
@@ -70,7 +71,7 @@ def _banners(run: Run) -> Iterator[Banner]:
     unfinished = status_line(run.status)
     if unfinished:
         title, _, rest = unfinished.partition(": ")
-        yield Banner("bad", title, [rest])
+        yield Banner("bad", title, [rest.capitalize()])
     if run.noise is None:
         yield Banner("bad", "No noise verdict", ["The run did not live to judge its own figures."])
     elif run.noise.noisy:

@@ -22,8 +22,7 @@ def series_colour(index: int) -> str:
     return SERIES[index % len(SERIES)]
 
 
-def to_variables(svg: str) -> str:
-    """Replace the fixed colours of a picture by the page's variables."""
-    for colour, variable in _VARIABLES.items():
-        svg = svg.replace(f'"{colour}"', f'"var({variable})"')
-    return svg
+def as_variable(value: str) -> str:
+    """The page's variable for one of these colours; anything else as it is."""
+    variable = _VARIABLES.get(value)
+    return f"var({variable})" if variable else value

@@ -32,13 +32,17 @@ class Cell:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows under column heads; the columns named in ``right`` hold figures."""
+    """Rows under column heads; the columns named in ``right`` hold figures.
+
+    ``lead`` says what holds for all rows.
+    """
 
     columns: Sequence[str]
     rows: Sequence[Sequence[Cell]]
     caption: str = ""
     right: frozenset[int] = frozenset()
     folded: bool = False
+    lead: str = ""
 
 
 @dataclass(frozen=True)

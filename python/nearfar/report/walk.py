@@ -81,7 +81,7 @@ def _own(model: BaseModel) -> tuple[list[str], list[tuple[str, Scalar]]]:
 
 def _walk(model: BaseModel, path: str, above: Conditions) -> Iterator[Quantity | Setting]:
     keys, others = _own(model)
-    conditions = (*above, *others)
+    conditions = tuple({**dict(above), **dict(others)}.items())  # its own hide those above
     for key in keys:
         shaped = model if isinstance(model, Shaped) else Shaped()
         yield Quantity(

@@ -87,6 +87,11 @@ def percent_more(value: float, base: float) -> str:
     return f"{abs(change):.0f} % {'more' if change > 0 else 'less'}"
 
 
+def when(moment: str) -> str:
+    """A moment of a record for people: ``2025-01-02 03:04:05 UTC``."""
+    return moment.replace("T", " ").replace("Z", " UTC")
+
+
 def count(number: int, thing: str) -> str:
     """``1 thread``, ``2 threads``."""
     return f"{number} {thing}" if number == 1 else f"{number} {thing}s"

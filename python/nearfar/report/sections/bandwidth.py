@@ -74,6 +74,7 @@ def notes(result: BandwidthResult) -> list[str]:
     """What was moved and what is not counted."""
     told = [
         f"Arrays of {format_size(result.size_bytes)} each. ntwrite stores past the caches. Bytes "
-        "are those that the kernel names; lines read only because they were stored to are not counted."
+        "are those that the kernel names; lines read only because they are stored to are not "
+        "counted."
     ]
     return [*told, IN_CACHE] if result.in_cache else told

@@ -8,11 +8,14 @@ from dataclasses import dataclass
 
 from nearfar.records.run import Run
 from nearfar.report.section import Cell, Context, Section, Table
-from nearfar.report.walk import Conditions, Quantity, numbers
-from nearfar.report.wording import count, format_interval, format_quantity
+from nearfar.report.walk import Conditions, Quantity, Scalar, numbers
+from nearfar.report.wording import count, format_interval, format_quantity, pages_name, when
 
 #: Conditions that may differ between two runs of the same measurement.
-_FREE = frozenset({"cpu", "cpus", "path", "descriptor", "first_address", "last_address"})
+_FREE = frozenset({
+    "cpu", "cpus", "path", "size_bytes", "effective_last_cache_bytes",
+    "effective_last_cache_source", "reported_last_cache_bytes",
+})  # fmt: skip
 
 #: Figures about the check of the results, not about the machine.
 _NOT_COMPARED = frozenset({"worst_error"})
@@ -49,7 +52,9 @@ def section(context: Context) -> Section | None:
     path, before = max(context.previous, key=lambda pair: pair[1].started)
     changes = list(compare(context.run, before))
     if not changes:
-        finding = f"No figure of the run of {before.started} was measured again in the same way."
+        finding = (
+            f"No figure of the run of {when(before.started)} was measured again in the same way."
+        )
         return Section("changes", "What changed", finding)
     moved = sorted(
         (c for c in changes if c.agree() is False), key=lambda c: -abs(math.log(c.ratio() or 1e-9))
@@ -71,7 +76,7 @@ def compare(now: Run, before: Run) -> Iterator[Change]:
     past = {_identity(q): q for q in numbers(before.sections) if isinstance(q, Quantity)}
     for quantity in numbers(now.sections):
         if isinstance(quantity, Quantity) and quantity.key not in _NOT_COMPARED:
-            other = past.get(_identity(quantity))
+            other = past.pop(_identity(quantity), None)
             if other is not None:
                 yield Change(quantity, other)
 
@@ -80,11 +85,14 @@ def _identity(quantity: Quantity) -> _Identity:
     held = tuple(pair for pair in quantity.conditions if pair[0] not in _FREE)
     origin = quantity.provenance.origin.value if quantity.provenance else ""
     threads = next((str(v).count(",") for k, v in quantity.conditions if k == "cpus"), 0)
-    return quantity.path, quantity.key, (*held, ("threads of cpus", threads)), origin
+    path = quantity.path.replace("/sweep", "")  # the run at the top may be one of its sweep
+    return path, quantity.key, (*held, ("threads of cpus", threads)), origin
 
 
 def _finding(before: Run, changes: list[Change], moved: list[Change]) -> str:
-    since = f"Since the run of {before.started}, {count(len(changes), 'figure')} can be compared"
+    since = (
+        f"Since the run of {when(before.started)}, {count(len(changes), 'figure')} can be compared"
+    )
     if not moved:
         return f"{since}; all agree within their intervals."
     top = moved[0]
@@ -95,22 +103,33 @@ def _finding(before: Run, changes: list[Change], moved: list[Change]) -> str:
 
 
 def name(quantity: Quantity) -> str:
-    """A quantity in a few words: its section and what tells it from its neighbours."""
-    told = [
-        format_quantity(key, value) if key.endswith("_bytes") and isinstance(value, int | float)
-        else count(value, "thread") if key == "threads" and isinstance(value, int)
-        else str(value)
-        for key, value in quantity.conditions
-        if key not in _FREE and not isinstance(value, bool) and key not in _UNTOLD
-    ]  # fmt: skip
-    told += [count(str(v).count(",") + 1, "thread") for k, v in quantity.conditions if k == "cpus"]
-    return ", ".join([quantity.path.replace("/", " "), *dict.fromkeys(told)])
+    """A quantity in a few words: what it is, and what tells it from its neighbours."""
+    path = [part for part in quantity.path.split("/") if part not in _LISTS]
+    what = quantity.key.removesuffix("_bytes_per_s").removesuffix("_ns").replace("_", " ")
+    heading = " ".join(path if what in path else [*path, what])
+    told = [_condition(key, value) for key, value in quantity.conditions if key not in _UNTOLD]
+    return f"{heading}: {', '.join(dict.fromkeys(text for text in told if text))}"
 
 
+_LISTS = frozenset({"curves", "points", "ratios", "sweep"})
 _UNTOLD = frozenset({
     "effective_last_cache_bytes", "effective_last_cache_source", "reported_last_cache_bytes",
-    "size_bytes", "worst_error", "queue_depth", "file_system",
+    "size_bytes", "worst_error", "queue_depth", "file_system", "cpu", "path",
 })  # fmt: skip
+
+
+def _condition(key: str, value: Scalar) -> str:
+    if isinstance(value, bool):
+        return ""
+    if key == "cpus":
+        return count(str(value).count(",") + 1, "thread")
+    if key == "threads":
+        return count(int(value), "thread")
+    if key == "pages":
+        return pages_name(str(value))
+    if key.endswith("_bytes") and isinstance(value, int | float):
+        return f"{key.removesuffix('_bytes').replace('_', ' ')} {format_quantity(key, value)}"
+    return f"against {value}" if key == "against" else str(value)
 
 
 def _table(changes: list[Change], caption: str, folded: bool) -> Table:
@@ -138,8 +157,8 @@ def _figure(quantity: Quantity) -> Cell:
 
 def _notes(context: Context, before: Run, path: str) -> list[str]:
     notes = [
-        f"Compared with {path}. Of many unchanged figures a few lie apart by chance; a whole group "
-        "that moved together is a change."
+        f"Compared with {path}. Array and file sizes may differ. Of many unchanged figures a few "
+        "lie apart by chance; a whole group that moved together is a change."
     ]
     for run, which in ((before, "earlier"), (context.run, "present")):
         if run.noise and run.noise.noisy:

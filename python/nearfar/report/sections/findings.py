@@ -18,8 +18,8 @@ def section(context: Context) -> Section | None:
     open_ones = [f for f in found if f.level != "ok"]
     fine = [f for f in found if f.level == "ok"]
     tables = [
-        Table(["Check", "", "Found", "What it does", "What mends it"], _rows(open_ones)),
-        Table(["Check", "", "Found", "What it does", "What mends it"], _rows(fine),
+        Table(["Check", "", "Found, and what it does", "What mends it"], _rows(open_ones)),
+        Table(["Check", "", "Found, and what it does", "What mends it"], _rows(fine),
               f"{count(len(fine), 'check')} without complaint", folded=True),
     ]  # fmt: skip
     return Section(
@@ -40,8 +40,10 @@ def _finding(found: list[Finding]) -> str:
 def _rows(found: list[Finding]) -> list[list[Cell]]:
     return [
         [
-            Cell(f.check), Cell(f.level, tone=_TONE.get(f.level, "")), Cell(f.found), Cell(f.why),
-            Cell(f.mend, code=bool(f.mend)),
+            Cell(f.check),
+            Cell(f.level, tone=_TONE.get(f.level, "")),
+            Cell(f.found, f.why),
+            Cell(f.mend),
         ]
         for f in found
-    ]  # fmt: skip
+    ]

@@ -49,7 +49,8 @@ def _text(key: str, value: Any) -> str:
         return "yes" if value else "no"
     if isinstance(value, int | float):
         measured = key.endswith(("_bytes", "_bytes_per_s", "_ns"))
-        return format_quantity(key, value) if measured else f"{value:.10g}"
+        text = format_quantity(key, value).replace(" ", "\N{NO-BREAK SPACE}")
+        return text if measured else f"{value:.10g}"
     if isinstance(value, list):
         return ", ".join(_text(key, member) for member in value)
     if isinstance(value, dict):
@@ -74,7 +75,7 @@ def _facts(holder: dict[str, Any], above: str) -> Iterator[tuple[str, str]]:
             continue
         if isinstance(value, dict):
             yield from _facts(value, f"{above}{_label(key)}: ")
-        elif not _is_table(value) and value is not None:
+        elif not _is_table(value) and value not in (None, [], {}):
             yield f"{above}{_label(key)}", _text(key, value)
 
 

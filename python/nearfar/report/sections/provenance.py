@@ -35,30 +35,57 @@ def _finding(context: Context, quantities: list[Quantity]) -> str:
     return f"{count(len(quantities), 'figure')}: {told}. The run's seed is {context.run.seed}."
 
 
+_COLUMNS = (
+    "Number", "Under", "Value", "Origin", "Statistic", "Spread", "Outliers", "Seed", "Machine",
+    "Note",
+)  # fmt: skip
+#: Columns that go above the table where all rows agree.
+_SHARED = ("Seed", "Machine", "Note")
+
+
 def _quantities(name: str, quantities: list[Quantity]) -> Table:
-    columns = ["Number", "Under", "Value", "Origin", "Statistic", "Samples", "Spread", "Outliers",
-               "Seed", "Machine", "Note"]  # fmt: skip
-    rows = [_row(quantity) for quantity in quantities]
-    caption = f"{name}: {count(len(rows), 'figure')}"
-    return Table(columns, rows, caption, frozenset({2, 5, 6, 7, 8}), folded=True)
+    common = _common(quantities)
+    rows = [_row(quantity, common) for quantity in quantities]
+    lead = [_told(common)] if common else []
+    kept = list(range(len(_COLUMNS)))
+    for column in map(_COLUMNS.index, _SHARED):
+        texts = {row[column].text for row in rows}
+        if len(texts) == 1:
+            kept.remove(column)
+            text = texts.pop()
+            lead += [f"{_COLUMNS[column].lower()} {text}"] if text not in ("", "–") else []
+    heads = [_COLUMNS[column] for column in kept]
+    right = {heads.index(h) for h in ("Value", "Spread", "Outliers", "Seed") if h in heads}
+    return Table(
+        heads, [[row[column] for column in kept] for row in rows],
+        f"{name}: {count(len(rows), 'figure')}", frozenset(right), folded=True,
+        lead=f"For all of them: {'; '.join(lead)}." if lead else "",
+    )  # fmt: skip
 
 
-def _row(quantity: Quantity) -> list[Cell]:
+def _common(quantities: list[Quantity]) -> Conditions:
+    """Conditions that all of several quantities hold under."""
+    if len(quantities) < 2:
+        return ()
+    shared = set.intersection(*(set(quantity.conditions) for quantity in quantities))
+    return tuple(pair for pair in quantities[0].conditions if pair in shared)
+
+
+def _row(quantity: Quantity, common: Conditions) -> list[Cell]:
     interval = format_interval(quantity.key, *quantity.interval) if quantity.interval else ""
     start = [
-        Cell(quantity.path, quantity.key, code=True),
-        Cell(_told(quantity.conditions)),
+        Cell(quantity.key, quantity.path, code=True),
+        Cell(_told(tuple(pair for pair in quantity.conditions if pair not in common))),
         Cell(format_quantity(quantity.key, quantity.value), interval),
     ]
     entry = quantity.provenance
     if entry is None:
-        return [*start, Cell("not recorded", tone="bad"), *[Cell("–")] * 7]
+        return [*start, Cell("not recorded", tone="bad"), *[Cell("–")] * 6]
     spread = "–" if entry.spread is None else f"{entry.spread:.1%}"
     seed = "–" if entry.seed is None else str(entry.seed)
     return [
-        *start, Cell("", origin=entry.origin), Cell(entry.statistic), Cell(str(entry.samples)),
-        Cell(spread), Cell(str(entry.outliers)), Cell(seed), Cell(entry.machine, code=True),
-        Cell(entry.note),
+        *start, Cell("", origin=entry.origin), Cell(f"{entry.statistic} of {entry.samples}"),
+        Cell(spread), Cell(str(entry.outliers)), Cell(seed), Cell(entry.machine), Cell(entry.note),
     ]  # fmt: skip
 
 
@@ -69,7 +96,7 @@ def _told(conditions: Conditions) -> str:
 
 def _settings(settings: list[Setting]) -> Table:
     rows = [
-        [Cell(s.path, s.key, code=True), Cell(_told(s.conditions)), Cell(str(s.value))]
+        [Cell(s.key, s.path, code=True), Cell(_told(s.conditions)), Cell(str(s.value))]
         for s in settings
     ]
     return Table(

@@ -23,8 +23,9 @@ def section(context: Context) -> Section | None:
 def finding(result: StreamResult) -> str:
     """Triad at the top, and against one thread."""
     threads = len(result.cpus)
+    shared = " (more threads than processors)" if result.oversubscribed else ""
     text = (
-        f"STREAM triad reaches {say(result.triad, _BEST)} with {count(threads, 'thread')} "
+        f"STREAM triad reaches {say(result.triad, _BEST)} with {count(threads, 'thread')}{shared} "
         f"on {placement(result)}"
     )
     one = next((run for run in runs(result) if len(run.cpus) == 1), None)

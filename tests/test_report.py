@@ -1,0 +1,312 @@
+"""The HTML page: whole, self-contained, escaped, and complete to the last number."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import factories
+from nearfar.cli.main import main
+from nearfar.errors import MachineError
+from nearfar.records.run import Run, Sections, Skipped
+from nearfar.records.shape import Origin
+from nearfar.report.page import render, write_report
+from nearfar.report.section import Context
+from nearfar.report.sections import changes, latency, mapped, stream
+from nearfar.report.walk import Quantity, Setting, numbers
+
+_VOID = {"meta", "link", "br", "img", "hr", "input"}
+_LOADING = {"src", "href", "xlink:href", "srcset", "data", "action", "poster"}
+
+
+class Page(HTMLParser):
+    """Checks that tags nest, and collects what a browser would act on."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.open: list[str] = []
+        self.tags: list[str] = []
+        self.ids: list[str] = []
+        self.loads: list[str] = []
+        self.handlers: list[str] = []
+        self.words: list[str] = []
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        if tag not in _VOID:
+            self.open.append(tag)
+        for key, value in attrs:
+            if key == "id":
+                self.ids.append(value or "")
+            if key in _LOADING:
+                self.loads.append(value or "")
+            if key.startswith("on"):
+                self.handlers.append(key)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        if tag not in _VOID:
+            self.handle_endtag(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open, f"</{tag}> closes nothing"
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.words.append(data)
+
+    def text(self) -> str:
+        return " ".join(" ".join(self.words).split())
+
+
+@pytest.fixture(scope="module")
+def study_page() -> str:
+    return render(factories.study(), [(Path("nearfar-runs/earlier"), factories.earlier())])
+
+
+def test_page_is_well_formed_and_holds_every_section(study_page: str) -> None:
+    page = Page(study_page)
+    wanted = ["latency", "bandwidth", "stream", "mapped", "changes", "machine", "findings",
+              "provenance"]  # fmt: skip
+    assert [name for name in page.ids if name in wanted] == wanted
+    assert len(page.ids) == len(set(page.ids)), "two pictures share a name"
+
+
+def test_page_loads_nothing_and_runs_nothing(study_page: str) -> None:
+    page = Page(study_page)
+    assert "script" not in page.tags
+    assert page.handlers == []
+    assert [load for load in page.loads if not load.startswith(("#", "data:"))] == []
+    assert re.findall(r"url\((?!#)", study_page) == []
+    assert "@import" not in study_page
+    addresses = set(re.findall(r"https?://[^\"' <]+", study_page))
+    assert addresses <= {"http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"}
+
+
+def test_each_picture_is_there_in_two_widths(study_page: str) -> None:
+    page = Page(study_page)
+    figures = page.tags.count("figure")
+    assert figures == 7  # latency, bandwidth, stream, four of the mapped file
+    assert page.tags.count("svg") == 2 * figures
+
+
+@pytest.mark.parametrize("key", ["GB/s", "ns", "256 MiB"])
+def test_axes_carry_units(study_page: str, key: str) -> None:
+    drawn = " ".join(re.findall(r"<text[^>]*>([^<]*)</text>", study_page))
+    assert key in drawn
+
+
+def test_strings_of_a_record_stay_strings() -> None:
+    page = Page(render(factories.hostile()))
+    assert "script" not in page.tags
+    assert "img" not in page.tags
+    assert page.handlers == []
+    assert "<script>alert('nearfar')</script>" in page.text()
+
+
+def _numbers_of(value: Any, key: str = "") -> Iterator[tuple[str, float]]:
+    if isinstance(value, dict):
+        for name, member in value.items():
+            if name not in ("intervals", "provenance"):
+                yield from _numbers_of(member, name)
+    elif isinstance(value, list):
+        for member in value:
+            yield from _numbers_of(member, key)
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        yield key, value
+
+
+@pytest.mark.parametrize("run", [factories.study(), factories.oversubscribed()])
+def test_provenance_covers_every_number(run: Run) -> None:
+    """The walk, done again on the plain document, finds no number that the first one missed."""
+    document = run.sections.model_dump(mode="json", exclude_none=True)
+    told: set[tuple[str, str]] = set()
+    quantities = []
+    for number in numbers(run.sections):
+        told |= {(key, part) for key, v in number.conditions for part in str(v).split(", ")}
+        told.add((number.key, str(number.value)))
+        if isinstance(number, Quantity):
+            quantities.append((number.key, number.value))
+    assert [n for n in _numbers_of(document) if (n[0], str(n[1])) not in told] == []
+    keys = ("latency_ns", "bandwidth_bytes_per_s", "ratio", "faults_per_gib", "fault_time_ns")
+    expected = [n for n in _numbers_of(document) if n[0].endswith(keys)]
+    found = [n for n in quantities if n[0].endswith(keys)]
+    assert sorted(found) == sorted(expected)
+
+
+def test_provenance_table_has_a_row_for_each_figure() -> None:
+    run = factories.study()
+    found = list(numbers(run.sections))
+    page = render(run)
+    table = page[page.index('<section id="provenance"') :]
+    rows = table[: table.index("</section>")].count("<tr>") - table.count("<thead>")
+    assert rows == len(found)
+    assert sum(isinstance(n, Setting) for n in found) > 0
+
+
+def test_a_figure_without_provenance_is_called_so() -> None:
+    run = factories.study()
+    assert run.sections.latency is not None
+    run.sections.latency.curves[0].points[-1].provenance.clear()
+    assert "of unrecorded origin" in Page(render(run)).text()
+
+
+def test_findings_are_computed_from_the_figures() -> None:
+    slow, fast = latency_finding(1.2), latency_finding(1.0)
+    assert fast == (
+        "A load that misses all caches takes 91.5 ns on dram with transparent huge pages; "
+        "with 4 KiB pages it takes 122 ns, 34 % more."
+    )
+    assert "110 ns" in slow
+
+
+def latency_finding(factor: float) -> str:
+    return latency.finding(factories.latency(factor=factor))
+
+
+def test_a_curve_that_ends_in_the_cache_is_not_called_memory() -> None:
+    result = factories.latency()
+    result.effective_last_cache_bytes = result.curves[0].points[-1].region_bytes
+    assert "too little to miss all caches" in latency.finding(result)
+
+
+def test_emulated_figures_say_so() -> None:
+    result = factories.latency(("shm:",))
+    assert "(emulated)" in latency.finding(result)
+    page = render(factories.study(sections=Sections(latency=result)))
+    assert 'class="badge emulated"' in page[: page.index("<footer>")]
+    assert 'class="badge measured"' not in page[: page.index("<footer>")]
+
+
+def test_oversubscription_and_small_arrays_are_noted() -> None:
+    text = Page(render(factories.oversubscribed())).text()
+    assert "more threads than processors" in text
+    assert "in_cache" in text
+    assert "write-allocate" in text
+
+
+def test_slower_and_faster_follow_the_interval() -> None:
+    result = factories.mapped()
+    ratio = next(r for r in result.ratios if (r.warmth, r.pattern, r.direction, r.against) ==
+                 ("warm", "random", "read", "buffered"))  # fmt: skip
+    for value, interval, words in (
+        (0.5, (0.4, 0.6), "is slower than"),
+        (1.02, (0.9, 1.1), "is as fast as"),
+        (2.0, (1.8, 2.2), "is faster than"),
+    ):
+        ratio.ratio, ratio.intervals["ratio"] = value, interval
+        assert words in mapped.finding(result)
+
+
+def test_unfinished_and_noisy_runs_say_so_on_top() -> None:
+    stopped = Page(render(factories.interrupted())).text()
+    assert stopped.index("Interrupted") < stopped.index("Latency of a load")
+    assert "interrupted before it began" in stopped
+    noisy = Page(render(factories.noisy())).text()
+    assert (
+        noisy.index("Too noisy")
+        < noisy.index("other processes used 0.97")
+        < noisy.index("Memory latency")
+    )
+
+
+def test_a_run_without_sections_still_makes_a_page() -> None:
+    run = factories.study(
+        sections=Sections(), machine={}, findings=[], noise=None,
+        skipped=[Skipped(section="latency", what="all", why="no memory")],
+    )  # fmt: skip
+    page = Page(render(run))
+    assert page.ids == ["skipped"]
+    assert "no memory" in page.text()
+
+
+def test_changes_tell_what_moved_and_what_agrees() -> None:
+    now, before = factories.study(), factories.earlier()
+    found = {changes.name(c.now): c for c in changes.compare(now, before)}
+    moved = found["latency: dram, 4 KiB pages, block 64 B, region 4 KiB"]
+    assert moved.ratio() == pytest.approx(1 / 1.2)
+    assert moved.agree() is False
+    assert found["bandwidth: dram, read, 2 threads"].agree() is True
+    assert found["stream triad best bandwidth: dram, 2 threads"].ratio() == 1.0
+    assert not any(name.startswith("mapped") for name in found), "was not measured before"
+    section = changes.section(Context(now, [(Path("old"), before)]))
+    assert section is not None
+    assert "72 differ" in section.finding
+
+
+def test_measured_is_never_compared_with_emulated() -> None:
+    now = factories.study(sections=Sections(latency=factories.latency()))
+    before = factories.study(sections=Sections(latency=factories.latency()))
+    assert before.sections.latency is not None
+    for curve in before.sections.latency.curves:
+        for point in curve.points:
+            point.provenance["latency_ns"].origin = Origin.EMULATED
+    assert list(changes.compare(now, before)) == []
+
+
+def test_stream_sweep_is_not_shown_twice() -> None:
+    result = factories.stream((1, 2))
+    assert [len(run.cpus) for run in stream.runs(result)] == [1, 2]
+    result.sweep = []
+    assert [len(run.cpus) for run in stream.runs(result)] == [2]
+
+
+def test_write_report_replaces_and_names_its_file(tmp_path: Path) -> None:
+    (tmp_path / "report.html").write_text("old")
+    path = write_report(tmp_path, factories.interrupted())
+    assert path == tmp_path / "report.html"
+    assert path.read_text().startswith("<!DOCTYPE html>")
+    assert [file.name for file in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_write_report_where_there_is_no_directory(tmp_path: Path) -> None:
+    with pytest.raises(MachineError, match="cannot write"):
+        write_report(tmp_path / "missing", factories.interrupted())
+
+
+def test_verb_compares_with_the_record_beside(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, run in (("a", factories.earlier()), ("b", factories.study())):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "run.json").write_text(run.model_dump_json(exclude_none=True))
+    out = tmp_path / "page.html"
+    assert main(["report", str(tmp_path / "b"), "--out", str(out)]) == 0
+    assert capsys.readouterr().out.strip() == str(out)
+    assert 'id="changes"' in out.read_text()
+    assert not (tmp_path / "b" / "report.html").exists()
+    assert main(["report", str(tmp_path / "a" / "run.json")]) == 0
+    assert 'id="changes"' not in (tmp_path / "a" / "report.html").read_text()
+
+
+def test_verb_without_permission_names_the_next_step(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "run.json").write_text(factories.interrupted().model_dump_json(exclude_none=True))
+    assert main(["report", str(tmp_path), "--out", str(tmp_path / "no" / "page.html")]) == 3
+    assert "--out FILE" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("verb", ["show", "report"])
+@pytest.mark.parametrize("content", [None, "{", '{"schema_version": 99}', '{"schema_version": 1}'])
+def test_bad_record_is_one_clear_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], verb: str, content: str | None
+) -> None:
+    if content is not None:
+        (tmp_path / "run.json").write_text(content)
+    assert main([verb, str(tmp_path)]) == 2
+    output = capsys.readouterr()
+    assert output.out == ""
+    lines = output.err.splitlines()
+    assert len(lines) == 2
+    assert lines[0].startswith("nearfar: ")
+    assert lines[1].startswith("  next: ")
+    assert sorted(file.name for file in tmp_path.iterdir()) == (["run.json"] if content else [])
