@@ -74,7 +74,7 @@ def test_charts_are_valid_vega_lite(name: str, narrow: bool) -> None:
 
 
 def test_letters_of_a_record_stay_letters_in_a_picture() -> None:
-    hostile = ' role="<b>&amp;" id="x'
+    hostile = 'x role="<b>&amp;" id="x'
     build = row_chart([Bar(hostile, "a", 1.0, 0.9, 1.1, "1 GB/s")], "x")
     picture = draw("", build, height=50, origins=()).wide
     assert hostile in [element.text for element in ElementTree.fromstring(picture).iter()]

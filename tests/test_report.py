@@ -186,6 +186,12 @@ def test_emulated_figures_say_so() -> None:
     assert 'class="badge measured"' not in page[: page.index("<footer>")]
 
 
+def test_emulated_rows_say_so_in_the_picture() -> None:
+    speeds = factories.bandwidth(("shm:",))
+    page = render(factories.study(sections=Sections(bandwidth=speeds)))
+    assert "copy, 2 threads (emulated)" in page
+
+
 def test_oversubscription_and_small_arrays_are_noted() -> None:
     text = Page(render(factories.oversubscribed())).text()
     assert "more threads than processors" in text

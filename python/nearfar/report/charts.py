@@ -49,58 +49,55 @@ def row_chart(
 ) -> Builder:  # fmt: skip
     """Values as dots on rows with their intervals; one colour a group, the value written beside."""
     groups = list(dict.fromkeys(bar.group for bar in bars))
-    rows = [
-        {
-            "label": bar.label, "value": bar.value, "low": bar.low, "high": bar.high,
-            "text": bar.text, "colour": series_colour(groups.index(bar.group)),
-            "fill": PAPER if bar.hollow else series_colour(groups.index(bar.group)),
-        }
-        for bar in bars
-    ]  # fmt: skip
-    low, high = domain or padded(bars) if log else _from_zero(bars)
+    rows = [_row(bar, series_colour(groups.index(bar.group))) for bar in bars]
+    low, high = domain or (padded(bars) if log else (0.0, max(bar.high for bar in bars) * 1.06))
 
     def build(canvas: Canvas) -> Picture:
         import altair as alt
 
-        axis = alt.Axis(
-            title=title, format="~g", grid=True,
-            **({"values": _sparse(decade_ticks(low, high), 4 if canvas.narrow else 6)} if log
-               else {"tickCount": 4 if canvas.narrow else 6}),
-        )  # fmt: skip
-        x_scale = alt.Scale(type="log" if log else "linear", domain=[low, high], nice=False)
-        y = alt.Y(
-            "label:N",
-            sort=None,
-            title=None,
-            axis=alt.Axis(grid=False, labelColor=INK, labelPadding=8),
-        )
+        most = 4 if canvas.narrow else 6
+        ticks = {"values": _sparse(decade_ticks(low, high), most)} if log else {"tickCount": most}
+        axis = alt.Axis(title=title, format="~g", grid=True, **ticks)
+        scale = alt.Scale(type="log" if log else "linear", domain=[low, high], nice=False)
+        y_axis = alt.Axis(grid=False, labelColor=INK, labelPadding=8)
         colour = alt.Color("colour:N", scale=None)
-        base = alt.Chart(inline(rows))
-        track = base.mark_rule(strokeWidth=1, color=GRID).encode(
-            y=y, x=alt.value(0), x2=alt.value(canvas.width)
+        base = alt.Chart(inline(rows)).encode(
+            y=alt.Y("label:N", sort=None, title=None, axis=y_axis)
         )
-        bar = base.mark_rule(strokeWidth=5, opacity=0.4).encode(
-            y=y, x=alt.X("low:Q", scale=x_scale, axis=axis), x2="high:Q", color=colour
-        )
-        dot = base.mark_circle(size=42, opacity=1, strokeWidth=1.5).encode(
-            y=y, x=alt.X("value:Q", scale=x_scale), stroke=colour,
-            fill=alt.Fill("fill:N", scale=None),
-        )  # fmt: skip
-        text = base.mark_text(align="left", dx=8).encode(
-            y=y, x=alt.value(canvas.width), text="text:N"
-        )
-        return alt.layer(track, bar, dot, text).properties(width=canvas.width, height=canvas.height)
+        edge = alt.value(canvas.width)
+        layers = [
+            base.mark_rule(strokeWidth=1, color=GRID).encode(x=alt.value(0), x2=edge),
+            base.mark_rule(strokeWidth=5, opacity=0.4).encode(
+                x=alt.X("low:Q", scale=scale, axis=axis), x2="high:Q", color=colour
+            ),
+            _dots(base, 42).encode(x=alt.X("value:Q", scale=scale)),
+            base.mark_text(align="left", dx=8).encode(x=edge, text="text:N"),
+        ]
+        return alt.layer(*layers).properties(width=canvas.width, height=canvas.height)
 
     return build
+
+
+def _row(bar: Bar, colour: str) -> dict[str, Any]:
+    return {
+        "label": bar.label, "value": bar.value, "low": bar.low, "high": bar.high, "text": bar.text,
+        "colour": colour, "fill": PAPER if bar.hollow else colour,
+    }  # fmt: skip
+
+
+def _dots(base: alt.Chart, size: int) -> alt.Chart:
+    """Points, hollow where their row says so."""
+    import altair as alt
+
+    dots: alt.Chart = base.mark_circle(size=size, opacity=1, strokeWidth=1.5).encode(
+        stroke=alt.Stroke("colour:N", scale=None), fill=alt.Fill("fill:N", scale=None)
+    )
+    return dots
 
 
 def padded(bars: Sequence[Bar]) -> tuple[float, float]:
     """A logarithmic domain with room on both sides."""
     return min(bar.low for bar in bars) / 1.3, max(bar.high for bar in bars) * 1.3
-
-
-def _from_zero(bars: Sequence[Bar]) -> tuple[float, float]:
-    return 0.0, max(bar.high for bar in bars) * 1.06
 
 
 def _sparse(ticks: list[float], most: int) -> list[float]:
@@ -128,16 +125,7 @@ def scaling_chart(dots: Sequence[Dot], title: str) -> Builder:
     """Lines over the number of threads with error bars; hollow where threads shared processors."""
     names = list(dict.fromkeys(dot.series for dot in dots))
     counts = sorted({dot.threads for dot in dots})
-    log = counts[-1] >= 8
-    rows = [
-        {
-            "series": dot.series, "threads": dot.threads, "value": dot.value, "low": dot.low,
-            "high": dot.high, "colour": series_colour(names.index(dot.series)),
-            "fill": PAPER if dot.oversubscribed else series_colour(names.index(dot.series)),
-            "dash": int(dot.emulated),
-        }
-        for dot in dots
-    ]  # fmt: skip
+    rows = [_scaling_row(dot, series_colour(names.index(dot.series))) for dot in dots]
     domain = (0.0, max(dot.high for dot in dots) * 1.06)
     last = {dot.series: dot for dot in sorted(dots, key=lambda dot: dot.threads)}
     ends = [End(n, last[n].value, series_colour(names.index(n))) for n in names]
@@ -145,41 +133,53 @@ def scaling_chart(dots: Sequence[Dot], title: str) -> Builder:
     def build(canvas: Canvas) -> Picture:
         import altair as alt
 
-        ticks = counts if len(counts) <= (6 if canvas.narrow else 12) else counts[::2]
-        margin = 2**0.15 if log else 0.15
-        edges = (
-            [counts[0] / margin, counts[-1] * margin] if log else [1 - margin, counts[-1] + margin]
-        )
-        x_scale = alt.Scale(type="log", base=2, domain=edges) if log else alt.Scale(domain=edges)
-        x = alt.X(
-            "threads:Q", scale=x_scale,
-            axis=alt.Axis(title="threads", values=ticks, format="d", grid=False),
-        )  # fmt: skip
-        y_scale = alt.Scale(domain=list(domain), nice=False)
-        y = alt.Y("value:Q", scale=y_scale, axis=alt.Axis(title=title, tickCount=5))
+        scale = alt.Scale(domain=list(domain), nice=False)
+        y = alt.Y("value:Q", scale=scale, axis=alt.Axis(title=title, tickCount=5))
         colour = alt.Color("colour:N", scale=None)
-        base = alt.Chart(inline(rows))
-        line = base.mark_line(strokeWidth=2).encode(
-            x=x, y=y, color=colour, detail="series:N", strokeDash=_dashed(alt)
-        )
-        error = base.mark_rule(strokeWidth=2, opacity=0.5).encode(
-            x=x, y=alt.Y("low:Q", scale=y_scale), y2="high:Q", color=colour
-        )
-        dot = base.mark_circle(size=55, opacity=1, strokeWidth=2).encode(
-            x=x, y=y, stroke=colour, fill=alt.Fill("fill:N", scale=None)
-        )
-        return alt.layer(line, error, dot, end_labels(ends, canvas, domain, False)).properties(
-            width=canvas.width, height=canvas.height
-        )
+        base = alt.Chart(inline(rows)).encode(x=_threads_axis(counts, canvas.narrow))
+        layers = [
+            base.mark_line(strokeWidth=2).encode(
+                y=y, color=colour, detail="series:N", strokeDash=_dashed()
+            ),
+            base.mark_rule(strokeWidth=2, opacity=0.5).encode(
+                y=alt.Y("low:Q", scale=scale), y2="high:Q", color=colour
+            ),
+            _dots(base, 55).encode(y=y),
+            end_labels(ends, canvas, domain, False),
+        ]
+        return alt.layer(*layers).properties(width=canvas.width, height=canvas.height)
 
     return build
 
 
-def _dashed(alt_module: Any) -> Any:
+def _scaling_row(dot: Dot, colour: str) -> dict[str, Any]:
+    return {
+        "series": dot.series, "threads": dot.threads, "value": dot.value, "low": dot.low,
+        "high": dot.high, "colour": colour, "fill": PAPER if dot.oversubscribed else colour,
+        "dash": int(dot.emulated),
+    }  # fmt: skip
+
+
+def _threads_axis(counts: Sequence[int], narrow: bool) -> alt.X:
+    """Thread counts, logarithmic from eight on, with ticks at those that were run."""
+    import altair as alt
+
+    ticks = counts if len(counts) <= (6 if narrow else 12) else counts[::2]
+    if counts[-1] >= 8:
+        domain = [counts[0] / 1.1, counts[-1] * 1.1]
+        scale = alt.Scale(type="log", base=2, domain=domain, nice=False)
+    else:
+        scale = alt.Scale(domain=[counts[0] - 0.15, counts[-1] + 0.15], nice=False)
+    axis = alt.Axis(title="threads", values=list(ticks), format="d", grid=False)
+    return alt.X("threads:Q", scale=scale, axis=axis)
+
+
+def _dashed() -> alt.StrokeDash:
     """Dashes for what was emulated: it never looks like what was measured."""
-    return alt_module.StrokeDash(
-        "dash:O", legend=None, scale=alt_module.Scale(domain=[0, 1], range=[[1, 0], [6, 4]])
-    )
+    import altair as alt
+
+    scale = alt.Scale(domain=[0, 1], range=[[1, 0], [6, 4]])
+    return alt.StrokeDash("dash:O", legend=None, scale=scale)
 
 
 def curve_chart(
@@ -196,35 +196,34 @@ def curve_chart(
         import altair as alt
 
         x_scale = alt.Scale(type="log", base=2, domain=[first, last], nice=False)
-        x = alt.X(
-            "region:Q", scale=x_scale,
-            axis=alt.Axis(
-                title="size of the region that is walked", grid=False, labelExpr=SIZE_LABEL,
-                values=size_ticks(first, last, 3 if canvas.narrow else 10),
-            ),
-        )  # fmt: skip
         y_scale = alt.Scale(type="log", domain=[low, high], nice=False)
-        y = alt.Y(
-            "value:Q", scale=y_scale,
-            axis=alt.Axis(title="latency of a load (ns)", format="~g",
-                          values=decade_ticks(low, high)),
-        )  # fmt: skip
-        colour = alt.Color("colour:N", scale=None)
-        base = alt.Chart(inline(rows))
+        y_axis = alt.Axis(
+            title="latency of a load (ns)", format="~g", values=decade_ticks(low, high)
+        )
+        x = alt.X("region:Q", scale=x_scale, axis=_sizes_axis(first, last, canvas.narrow))
+        base = alt.Chart(inline(rows)).encode(x=x, detail="series:N")
         band = base.mark_area(opacity=0.25).encode(
-            x=x, y=alt.Y("low:Q", scale=y_scale), y2="high:Q", detail="series:N",
-            fill=alt.Fill("colour:N", scale=None),
-        )  # fmt: skip
+            y=alt.Y("low:Q", scale=y_scale), y2="high:Q", fill=alt.Fill("colour:N", scale=None)
+        )
         line = base.mark_line(strokeWidth=2).encode(
-            x=x, y=y, color=colour, detail="series:N", strokeDash=_dashed(alt)
-        )
-        layers = [*_knee_layers(knees, x_scale, canvas), band, line]
-        names = (
-            corner_labels(ends) if canvas.narrow else end_labels(ends, canvas, (low, high), True)
-        )
-        return alt.layer(*layers, names).properties(width=canvas.width, height=canvas.height)
+            y=alt.Y("value:Q", scale=y_scale, axis=y_axis), strokeDash=_dashed(),
+            color=alt.Color("colour:N", scale=None),
+        )  # fmt: skip
+        beside = end_labels(ends, canvas, (low, high), True)
+        names = corner_labels(ends) if canvas.narrow else beside
+        layers = [*_knee_layers(knees, x_scale, canvas), band, line, names]
+        return alt.layer(*layers).properties(width=canvas.width, height=canvas.height)
 
     return build
+
+
+def _sizes_axis(first: int, last: int, narrow: bool) -> alt.Axis:
+    import altair as alt
+
+    return alt.Axis(
+        title="size of the region that is walked", grid=False, labelExpr=SIZE_LABEL,
+        values=size_ticks(first, last, 3 if narrow else 10),
+    )  # fmt: skip
 
 
 def _knee_layers(

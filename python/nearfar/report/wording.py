@@ -64,13 +64,17 @@ def origin_of(shaped: Shaped, key: str) -> Origin | None:
     return entry.origin if entry else None
 
 
-def say(shaped: Shaped, key: str) -> str:
-    """A figure inside a sentence: with its origin in words unless it was measured."""
-    text = format_quantity(key, float(getattr(shaped, key)))
+def origin_mark(shaped: Shaped, key: str) -> str:
+    """What to add to a figure that was not measured, such as `` (emulated)``."""
     origin = origin_of(shaped, key)
     if origin is Origin.MEASURED:
-        return text
-    return f"{text} ({origin.value if origin else 'of unrecorded origin'})"
+        return ""
+    return f" ({origin.value if origin else 'of unrecorded origin'})"
+
+
+def say(shaped: Shaped, key: str) -> str:
+    """A figure inside a sentence: with its origin in words unless it was measured."""
+    return format_quantity(key, float(getattr(shaped, key))) + origin_mark(shaped, key)
 
 
 def origins(pairs: Iterable[tuple[Shaped, str]]) -> tuple[Origin, ...]:

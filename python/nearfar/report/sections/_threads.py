@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from nearfar.records.shape import Origin, Shaped
+from nearfar.records.shape import Shaped
 from nearfar.report.section import Figure
-from nearfar.report.wording import count, format_quantity, origin_of, origins
+from nearfar.report.wording import count, format_quantity, origin_mark, origins
 
 #: With more thread counts than this, lines over threads are drawn; with fewer, rows.
 MOST_ROWS_OF_A_KERNEL = 3
@@ -31,16 +31,16 @@ def by_threads(points: Sequence[Measured], key: str, caption: str) -> Figure:
     title = "bandwidth (GB/s)"
     if len({threads for _, threads, _, _ in points}) > MOST_ROWS_OF_A_KERNEL:
         dots = [
-            Dot(kernel, threads, *_gigabytes(figure, key), shared, _emulated(figure, key))
+            Dot(kernel, threads, *_gigabytes(figure, key), shared, bool(origin_mark(figure, key)))
             for kernel, threads, shared, figure in points
         ]
         return draw(caption, scaling_chart(dots, title), height=320, narrow_height=260,
                     origins=found)  # fmt: skip
     bars = [
         Bar(
-            f"{kernel}, {count(threads, 'thread')}{' (shared)' if shared else ''}",
+            f"{kernel}, {count(threads, 'thread')}{origin_mark(figure, key)}",
             str(threads), *_gigabytes(figure, key), format_quantity(key, getattr(figure, key)),
-            _emulated(figure, key) or shared,
+            shared or bool(origin_mark(figure, key)),
         )
         for kernel, threads, shared, figure in points
     ]  # fmt: skip
@@ -50,7 +50,3 @@ def by_threads(points: Sequence[Measured], key: str, caption: str) -> Figure:
 def _gigabytes(figure: Shaped, key: str) -> tuple[float, float, float]:
     value, low, high = figure.estimate(key)
     return value / 1e9, low / 1e9, high / 1e9
-
-
-def _emulated(figure: Shaped, key: str) -> bool:
-    return origin_of(figure, key) is not Origin.MEASURED

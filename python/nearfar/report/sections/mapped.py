@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from nearfar.records.results import MappedPoint, MappedResult
-from nearfar.records.shape import Origin
 from nearfar.report import headline
 from nearfar.report.section import Cell, Context, Figure, Section, Table, figure_cell
-from nearfar.report.wording import format_interval, format_quantity, origin_of, origins, say
+from nearfar.report.wording import format_interval, format_quantity, origin_mark, origins, say
 from nearfar.units import format_size
 
 _KEY = "bandwidth_bytes_per_s"
@@ -56,18 +55,12 @@ def _figures(result: MappedResult) -> list[Figure]:
     bars: dict[tuple[str, str], list[Bar]] = {}
     for point in result.points:
         value, low, high = (x / 1e6 for x in point.estimate(_KEY))
-        emulated = origin_of(point, _KEY) is not Origin.MEASURED
-        label = f"{CALLS[point.method]}, {point.warmth}"
+        mark = origin_mark(point, _KEY)
+        label = f"{CALLS[point.method]}, {point.warmth}{mark}"
+        group = "mapped" if point.method == "mapped" else "calls"
+        written = format_quantity(_KEY, point.bandwidth_bytes_per_s)
         bars.setdefault((point.direction, point.pattern), []).append(
-            Bar(
-                label,
-                "mapped" if point.method == "mapped" else "calls",
-                value,
-                low,
-                high,
-                format_quantity(_KEY, value * 1e6),
-                emulated,
-            )
+            Bar(label, group, value, low, high, written, bool(mark))
         )
     domain = padded([bar for panel in bars.values() for bar in panel])
     return [
