@@ -34,7 +34,8 @@ class Cell:
 class Table:
     """Rows under column heads; the columns named in ``right`` hold figures.
 
-    ``lead`` says what holds for all rows.
+    ``lead`` says what holds for all rows; ``stacked`` sets cells below one another in a narrow
+    window, for tables of prose.
     """
 
     columns: Sequence[str]
@@ -43,6 +44,7 @@ class Table:
     right: frozenset[int] = frozenset()
     folded: bool = False
     lead: str = ""
+    stacked: bool = False
 
 
 @dataclass(frozen=True)

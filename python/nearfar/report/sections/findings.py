@@ -17,11 +17,12 @@ def section(context: Context) -> Section | None:
         return None
     open_ones = [f for f in found if f.level != "ok"]
     fine = [f for f in found if f.level == "ok"]
+    heads = ["Check", "", "Found, and what it does", "What mends it"]
+    fine_caption = f"{count(len(fine), 'check')} without complaint"
     tables = [
-        Table(["Check", "", "Found, and what it does", "What mends it"], _rows(open_ones)),
-        Table(["Check", "", "Found, and what it does", "What mends it"], _rows(fine),
-              f"{count(len(fine), 'check')} without complaint", folded=True),
-    ]  # fmt: skip
+        Table(heads, _rows(open_ones), stacked=True),
+        Table(heads, _rows(fine), fine_caption, folded=True, stacked=True),
+    ]
     return Section(
         "findings", "What could spoil measurements here", _finding(found),
         tables=[table for table in tables if table.rows],

@@ -16,7 +16,7 @@ def section(context: Context) -> Section | None:
         return None
     facts = list(_facts(machine, ""))
     tables = [Table(["", ""], [[Cell(name), Cell(value)] for name, value in facts], "Facts")]
-    tables += list(_lists(machine, ""))
+    tables += sorted(_lists(machine, ""), key=lambda table: table.caption != "Tiers")
     return Section(
         "machine", "The machine", _finding(context), tables=[t for t in tables if t.rows]
     )  # fmt: skip
@@ -89,4 +89,4 @@ def _lists(holder: dict[str, Any], above: str) -> Iterator[Table]:
             keys = list(dict.fromkeys(told))
             rows = [[Cell(_text(k, member.get(k))) for k in keys] for member in members]
             caption = f"{above}{_label(key)}".capitalize()
-            yield Table([_label(k) for k in keys], rows, caption, folded=len(rows) > 12)
+            yield Table([_label(k) for k in keys], rows, caption, folded=len(rows) > 6)
