@@ -88,7 +88,10 @@ def test_version(run_nearfar: RunNearfar) -> None:
 
 
 def _help_on_a_terminal(env: dict[str, str]) -> bytes:
-    ours, theirs = pty.openpty()
+    try:
+        ours, theirs = pty.openpty()
+    except OSError as error:
+        pytest.skip(f"no pseudo-terminal can be had here: {error}")
     process = subprocess.Popen(
         [sys.executable, "-m", "nearfar.cli.main", "--help"],
         stdout=theirs, stderr=theirs, stdin=subprocess.DEVNULL,
