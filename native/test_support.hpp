@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <sched.h>
 #include <string>
+#include <vector>
 
 #include "os/clock.hpp"
 
@@ -31,16 +32,19 @@ private:
   std::filesystem::path path_;
 };
 
-/// The first processor this process may use.
-inline int usable_cpu() {
+/// The processors this process may use.
+inline std::vector<int> usable_cpus() {
   cpu_set_t set;
   CPU_ZERO(&set);
   sched_getaffinity(0, sizeof set, &set);
-  int cpu = 0;
-  while (!CPU_ISSET(static_cast<std::size_t>(cpu), &set))
-    ++cpu;
-  return cpu;
+  std::vector<int> cpus;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
+    if (CPU_ISSET(static_cast<std::size_t>(cpu), &set)) cpus.push_back(cpu);
+  return cpus;
 }
+
+/// The first of them.
+inline int usable_cpu() { return usable_cpus().front(); }
 
 inline constexpr int missing_cpu = CPU_SETSIZE - 1; ///< no machine under test has so many
 

@@ -1,7 +1,5 @@
 #include "bench/mapped.hpp"
 
-#include <string_view>
-
 #include "bind/convert.hpp"
 
 namespace nb = nanobind;
@@ -9,13 +7,6 @@ namespace nb = nanobind;
 namespace nearfar::bind {
 
 namespace {
-
-template <class Enum, std::size_t count>
-Enum by_name(std::string_view wanted, const std::string_view (&names)[count]) {
-  for (std::size_t i = 0; i < count; ++i)
-    if (names[i] == wanted) return static_cast<Enum>(i);
-  throw nb::value_error("unknown name");
-}
 
 constexpr std::string_view methods[] = {"mapped", "buffered", "direct", "uring"};
 constexpr std::string_view warmths[] = {"cold", "warm", "resident"};

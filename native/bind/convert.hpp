@@ -3,6 +3,8 @@
 
 #include <nanobind/nanobind.h>
 
+#include <string_view>
+
 #include "base/result.hpp"
 #include "kernels/team.hpp"
 #include "tier/spec.hpp"
@@ -34,6 +36,14 @@ nanobind::dict usage_dict(const os::Usage& usage);
 
 /// [{start_ns, end_ns, ...usage}], one for each thread
 nanobind::list members_list(const std::vector<kernels::Member>& members);
+
+/// The value whose name stands at its place in `names`; ValueError for any other name.
+template <class Enum, std::size_t count>
+Enum by_name(std::string_view wanted, const std::string_view (&names)[count]) {
+  for (std::size_t i = 0; i < count; ++i)
+    if (names[i] == wanted) return static_cast<Enum>(i);
+  throw nanobind::value_error("unknown name");
+}
 
 // One function for each layer, each in the file of its name.
 void register_os(nanobind::module_& module);

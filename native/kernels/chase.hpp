@@ -1,13 +1,15 @@
 // Dependent loads: the random pointer chase.
 //
-// Each block of the region holds, in its first 16 bytes, the address of the next block and its own
-// rank in the cycle. The rank costs the timed loop nothing and proves afterwards that every load of
-// it was made: after k steps from rank r the chase must stand at rank (r + k) mod blocks.
+// The lines of a region form one cycle: blocks in a random order, the lines of a block one after
+// the other (after LENS, Wang et al., MICRO'20). Each line holds the address of the next one and
+// its own rank in the cycle. The rank costs the timed loop nothing and proves afterwards that every
+// load was made: after k steps from rank r the chase must stand at rank (r + k) mod lines.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
+#include "base/histogram.hpp"
 #include "base/random.hpp"
 
 namespace nearfar::kernels {
@@ -16,10 +18,10 @@ struct ChaseNode {
   const ChaseNode* next;
   std::uint64_t rank;
 };
-inline constexpr std::size_t chase_bytes_per_step = sizeof(const ChaseNode*);
 
-/// Links the first `blocks` blocks of `block_bytes` (>= 16) from `base` into one random cycle,
-/// every cycle equally likely. `order` is scratch for `blocks` ranks. Returns the node of rank 0.
+/// Links `blocks` blocks of `block_bytes` (a multiple of 64) from `base` into one cycle over all
+/// their lines; every order of the blocks is equally likely. `order` is scratch for `blocks`
+/// numbers. Returns the node of rank 0.
 const ChaseNode* link_cycle(std::byte* base, std::size_t block_bytes, std::uint32_t* order,
                             std::uint32_t blocks, Random& random);
 
@@ -27,5 +29,15 @@ const ChaseNode* link_cycle(std::byte* base, std::size_t block_bytes, std::uint3
 /// before it loaded. Returns the node reached. The loads are volatile assembly: no compiler drops
 /// them.
 const ChaseNode* chase(const ChaseNode* from, std::size_t steps);
+
+inline constexpr std::size_t most_chains = 16;
+
+/// `chains` (1 to 16) independent chases side by side, `steps` loads each; `at` is moved on.
+void chase_side_by_side(const ChaseNode** at, std::size_t chains, std::size_t steps);
+
+/// `steps` loads, each timed by itself with the time stamp counter. Records ticks, less
+/// `own_ticks`. Returns the node reached.
+const ChaseNode* chase_timing_each(const ChaseNode* from, std::size_t steps,
+                                   std::uint64_t own_ticks, Histogram& ticks);
 
 } // namespace nearfar::kernels

@@ -27,19 +27,21 @@ struct Region {
 
 } // namespace
 
-TEST_CASE("one cycle passes through every block once, in the order of ranks") {
+TEST_CASE("one cycle passes through every line once, block by block, in the order of ranks") {
   for (const std::uint32_t blocks : {1u, 2u, 3u, 64u, 1009u})
-    for (const std::size_t block_bytes : {std::size_t{16}, std::size_t{64}, std::size_t{4096}}) {
+    for (const std::size_t block_bytes : {std::size_t{64}, std::size_t{256}, std::size_t{4096}}) {
       const Region region(blocks, block_bytes, 5);
-      std::vector<int> visits(blocks);
+      const std::size_t lines = block_bytes / 64;
+      std::vector<int> visits(blocks * lines);
       const ChaseNode* at = region.first;
-      for (std::uint32_t rank = 0; rank < blocks; ++rank) {
+      for (std::uint64_t rank = 0; rank < blocks * lines; ++rank) {
         CHECK(at->rank == rank);
-        ++visits[region.block_of(at, block_bytes)];
+        CHECK(region.block_of(at, block_bytes) == region.order[rank / lines]);
+        ++visits[region.block_of(at, 64)];
         at = at->next;
       }
       CHECK(at == region.first);
-      CHECK(visits == std::vector<int>(blocks, 1));
+      CHECK(visits == std::vector<int>(blocks * lines, 1));
     }
 }
 
@@ -83,4 +85,25 @@ TEST_CASE("the loads are not optimised away: eight times the steps take far long
   const auto once = walk(steps);
   CHECK(once > steps / 16); // a load that misses nothing still takes more than 1/16 ns
   CHECK(walk(8 * steps) > 3 * once);
+}
+
+TEST_CASE("chains side by side each make all their steps") {
+  const Region region(1009, 64, 3);
+  for (std::size_t chains = 1; chains <= kernels::most_chains; ++chains) {
+    std::vector<const ChaseNode*> at(chains, region.first);
+    for (std::size_t c = 0; c < chains; ++c)
+      for (std::size_t k = 0; k < c; ++k)
+        at[c] = at[c]->next;
+    kernels::chase_side_by_side(at.data(), chains, 2500);
+    for (std::size_t c = 0; c < chains; ++c)
+      CHECK(at[c]->rank == (c + 2500) % 1009);
+  }
+}
+
+TEST_CASE("each load is timed and made") {
+  const Region region(1009, 64, 3);
+  Histogram ticks;
+  CHECK(kernels::chase_timing_each(region.first, 5000, 0, ticks)->rank == 5000 % 1009);
+  CHECK(ticks.total() == 5000);
+  CHECK(ticks.percentile(0.5) > 0); // nothing subtracted: the timer itself takes some ticks
 }

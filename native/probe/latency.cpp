@@ -1,10 +1,12 @@
 #include "probe/latency.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "kernels/team.hpp"
 #include "os/clock.hpp"
 #include "os/cpu.hpp"
+#include "os/tsc.hpp"
 
 namespace nearfar::probe {
 
@@ -19,6 +21,14 @@ Result<os::Usage> on_cpu(int cpu, const Work& work) {
   Result<kernels::TeamRun> run = kernels::run_team({&cpu, 1}, [&](std::size_t) { work(); });
   if (!run) return run.error();
   return run->members[0].usage;
+}
+
+Error not_prepared() { return Error::make(Errc::bad_input, "a chase must be prepared first"); }
+
+Error loads_missing() {
+  return Error::make(Errc::failed_check,
+                     "the chase ended on the wrong node: its loads were not all made")
+      .try_next("report this: the timed loop is broken on this machine");
 }
 
 } // namespace
@@ -38,18 +48,20 @@ Result<LatencyProbe> LatencyProbe::create(const tier::Spec& spec, std::size_t ma
 
 Status LatencyProbe::prepare(std::size_t region_bytes, std::size_t block_bytes, std::uint64_t seed,
                              std::size_t warm_steps) {
-  if (block_bytes < sizeof(kernels::ChaseNode) || region_bytes < block_bytes ||
+  if (block_bytes == 0 || block_bytes % os::cache_line_bytes != 0 || region_bytes < block_bytes ||
       region_bytes > mapping_.range.size() || region_bytes / block_bytes > UINT32_MAX)
     return Error::make(Errc::bad_input, "cannot chase blocks of %zu bytes in a region of %zu bytes",
                        block_bytes, region_bytes)
-        .try_next("a region is at least one block, and at most what the tier was mapped with");
-  blocks_ = static_cast<std::uint32_t>(region_bytes / block_bytes);
-  order_.resize(blocks_);
-  const std::size_t two_rounds = std::max(2 * std::size_t{blocks_}, settle_steps);
+        .try_next("a block is whole lines of 64 bytes, and a region at least one block");
+  const auto blocks = static_cast<std::uint32_t>(region_bytes / block_bytes);
+  order_.resize(blocks);
+  block_bytes_ = block_bytes;
+  lines_ = blocks * (block_bytes / os::cache_line_bytes);
+  const std::size_t two_rounds = std::max(2 * lines_, settle_steps);
   const std::size_t steps = std::max(std::min(two_rounds, warm_steps) / unroll * unroll, unroll);
   auto walked = on_cpu(cpu_, [&] {
     Random random(seed);
-    at_ = kernels::link_cycle(mapping_.data(), block_bytes, order_.data(), blocks_, random);
+    at_ = kernels::link_cycle(mapping_.data(), block_bytes, order_.data(), blocks, random);
     const std::uint64_t start = os::now_ns();
     at_ = kernels::chase(at_, steps);
     step_ns_ = static_cast<double>(os::now_ns() - start) / static_cast<double>(steps);
@@ -58,11 +70,21 @@ Status LatencyProbe::prepare(std::size_t region_bytes, std::size_t block_bytes, 
   return Done{};
 }
 
-Result<LatencySample> LatencyProbe::sample(std::uint64_t nanoseconds) {
-  if (at_ == nullptr) return Error::make(Errc::bad_input, "a chase must be prepared first");
+const kernels::ChaseNode* LatencyProbe::node_at(std::size_t rank) const {
+  const std::size_t lines = block_bytes_ / os::cache_line_bytes;
+  const std::byte* block = mapping_.data() + std::size_t{order_[rank / lines]} * block_bytes_;
+  return reinterpret_cast<const kernels::ChaseNode*>(block + rank % lines * os::cache_line_bytes);
+}
+
+std::size_t LatencyProbe::steps_in(std::uint64_t nanoseconds) const {
   const double wanted = static_cast<double>(nanoseconds) / std::max(step_ns_, 0.1);
+  return std::max(static_cast<std::size_t>(wanted) / unroll * unroll, unroll);
+}
+
+Result<LatencySample> LatencyProbe::sample(std::uint64_t nanoseconds) {
+  if (at_ == nullptr) return not_prepared();
   LatencySample sample;
-  sample.steps = std::max(static_cast<std::size_t>(wanted) / unroll * unroll, unroll);
+  sample.steps = steps_in(nanoseconds);
   std::uint64_t first_rank = 0;
   std::uint64_t elapsed_ns = 0;
   Result<os::Usage> usage = on_cpu(cpu_, [&] {
@@ -74,14 +96,57 @@ Result<LatencySample> LatencyProbe::sample(std::uint64_t nanoseconds) {
     elapsed_ns = os::now_ns() - start;
   });
   if (!usage) return usage.error();
-  if (at_->rank != (first_rank + sample.steps) % blocks_)
-    return Error::make(Errc::failed_check,
-                       "the chase ended on the wrong node: its loads were not all made")
-        .try_next("report this: the timed loop is broken on this machine");
+  if (at_->rank != (first_rank + sample.steps) % lines_) return loads_missing();
   sample.usage = *usage;
   sample.latency_ns = static_cast<double>(elapsed_ns) / static_cast<double>(sample.steps);
   step_ns_ = sample.latency_ns;
   return sample;
+}
+
+Result<LatencySample> LatencyProbe::sample_chains(std::size_t chains, std::uint64_t nanoseconds) {
+  if (at_ == nullptr) return not_prepared();
+  if (chains == 0 || chains > kernels::most_chains || chains > lines_)
+    return Error::make(Errc::bad_input, "%zu chains cannot be run", chains)
+        .try_next("from 1 to %zu, and no more than the region has lines", kernels::most_chains);
+  std::array<const kernels::ChaseNode*, kernels::most_chains> at{};
+  std::array<std::uint64_t, kernels::most_chains> first_rank{};
+  for (std::size_t c = 0; c < chains; ++c) {
+    first_rank[c] = (at_->rank + c * lines_ / chains) % lines_;
+    at[c] = node_at(first_rank[c]);
+  }
+  LatencySample sample;
+  const std::size_t steps = steps_in(nanoseconds); // of each chain: parallel ones end sooner
+  sample.steps = steps * chains;
+  std::uint64_t elapsed_ns = 0;
+  Result<os::Usage> usage = on_cpu(cpu_, [&] {
+    const std::uint64_t start = os::now_ns();
+    kernels::chase_side_by_side(at.data(), chains, steps);
+    elapsed_ns = os::now_ns() - start;
+  });
+  if (!usage) return usage.error();
+  for (std::size_t c = 0; c < chains; ++c)
+    if (at[c]->rank != (first_rank[c] + steps) % lines_) return loads_missing();
+  at_ = at[0];
+  sample.usage = *usage;
+  sample.latency_ns = static_cast<double>(elapsed_ns) / static_cast<double>(sample.steps);
+  return sample;
+}
+
+Result<TimedLoads> LatencyProbe::time_each(std::size_t steps) {
+  if (at_ == nullptr) return not_prepared();
+  TimedLoads timed;
+  timed.tick_ns = os::tsc_tick_ns();
+  std::uint64_t first_rank = 0;
+  Result<os::Usage> usage = on_cpu(cpu_, [&] {
+    timed.own_ticks = os::tsc_own_ticks();
+    at_ = kernels::chase(at_, settle_steps);
+    first_rank = at_->rank;
+    at_ = kernels::chase_timing_each(at_, steps, timed.own_ticks, timed.ticks);
+  });
+  if (!usage) return usage.error();
+  if (at_->rank != (first_rank + steps) % lines_) return loads_missing();
+  timed.usage = *usage;
+  return timed;
 }
 
 } // namespace nearfar::probe

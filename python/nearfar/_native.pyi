@@ -66,6 +66,28 @@ class LatencySample(Usage):
     latency_ns: float
     steps: int
 
+class TimedLoads(Usage):
+    percentiles_ns: dict[float, float]
+    largest_ns: float
+    timer_ns: float
+
+class LoadedSample(TypedDict):
+    latency_ns: float
+    traffic_bytes_per_s: float
+    chaser_bytes_per_s: float
+    members: list[Member]
+
+class PersistSample(Usage):
+    fence_ns: float
+    fences: int
+
+class OverwriteRun(Usage):
+    percentiles_ns: dict[float, float]
+    largest_ns: float
+    stalls: int
+    stall_ns: float
+    writes_between: float
+
 class ArrayRepeat(TypedDict):
     seconds: float
     counted_bytes: int
@@ -96,6 +118,8 @@ class LatencyProbe:
     def __init__(self, tier: str, max_region_bytes: int, cpu: int) -> None: ...
     def prepare(self, region_bytes: int, block_bytes: int, seed: int, warm_steps: int) -> None: ...
     def sample(self, nanoseconds: int) -> LatencySample: ...
+    def sample_chains(self, chains: int, nanoseconds: int) -> LatencySample: ...
+    def time_each(self, steps: int) -> TimedLoads: ...
 
 class ArrayBench:
     def __init__(
@@ -103,6 +127,51 @@ class ArrayBench:
     ) -> None: ...
     def repeat(self, kernel: str, cpus: list[int]) -> ArrayRepeat: ...
     def worst_error(self) -> float: ...
+
+class AccessProbe:
+    def __init__(self, tier: str, size_bytes: int, cpus: list[int]) -> None: ...
+    def run(
+        self,
+        order: str,
+        block_bytes: int,
+        stride_bytes: int,
+        reads: int,
+        writes: int,
+        nontemporal: bool,
+        cpus: list[int],
+        nanoseconds: int,
+        seed: int,
+    ) -> ArrayRepeat: ...
+
+class LoadedProbe:
+    def __init__(
+        self,
+        tier: str,
+        chase_bytes: int,
+        traffic_bytes: int,
+        chaser_cpu: int,
+        traffic_cpus: list[int],
+        seed: int,
+    ) -> None: ...
+    def run(
+        self,
+        order: str,
+        reads: int,
+        writes: int,
+        offered_bytes_per_s: float,
+        nanoseconds: int,
+        seed: int,
+    ) -> LoadedSample: ...
+
+def persist_instructions() -> list[str]: ...
+
+class PersistenceProbe:
+    def __init__(self, tier: str, size_bytes: int, cpu: int) -> None: ...
+    def sample(
+        self, how: str, block_bytes: int, blocks_per_fence: int, nanoseconds: int
+    ) -> PersistSample: ...
+    def sample_msync(self, block_bytes: int, nanoseconds: int) -> PersistSample: ...
+    def overwrite(self, how: str, block_bytes: int, writes: int) -> OverwriteRun: ...
 
 class MappedBench:
     def __init__(self, path: str, size_bytes: int, cpu: int) -> None: ...

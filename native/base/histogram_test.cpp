@@ -1,0 +1,39 @@
+#include "base/histogram.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "base/random.hpp"
+
+using nearfar::Histogram;
+
+TEST_CASE("small values are kept exactly") {
+  Histogram h;
+  for (std::uint64_t v = 0; v < 20; ++v)
+    h.record(v);
+  CHECK(h.percentile(0.5) == 10);
+  CHECK(h.largest() == 19);
+  CHECK(h.total() == 20);
+}
+
+TEST_CASE("percentiles of a wide range are right to 3.2 %") {
+  Histogram h;
+  nearfar::Random random(7);
+  std::vector<std::uint64_t> values;
+  for (int i = 0; i < 20000; ++i)
+    values.push_back(random.next() >> (random.below(50)));
+  for (const std::uint64_t v : values)
+    h.record(v);
+  std::sort(values.begin(), values.end());
+  for (const double share : {0.1, 0.5, 0.9, 0.99, 0.999}) {
+    const auto exact = static_cast<double>(
+        values[static_cast<std::size_t>(share * static_cast<double>(values.size()))]);
+    const auto told = static_cast<double>(h.percentile(share));
+    CHECK(told >= exact);
+    CHECK(told <= exact * 1.032);
+  }
+}
+
+TEST_CASE("an empty histogram has percentile 0") { CHECK(Histogram().percentile(0.5) == 0); }

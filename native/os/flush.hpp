@@ -1,0 +1,37 @@
+// Stores that reach memory: write-back of a line, stores past the caches, the fence.
+//
+// Durability order  a line is durable, where the medium is, once a fence that follows its flush (or
+//                   its non-temporal store) has retired. Before that it may be durable or not.
+// Thread safety     each works on the line it is given; a fence orders the calling thread alone.
+#pragma once
+
+#include <cstdint>
+#include <emmintrin.h>
+
+namespace nearfar::os {
+
+/// Ways to make a store durable.
+enum class Persist : unsigned char { ntstore, clwb, clflushopt, clflush, movdir64b };
+
+/// Whether this processor has the instruction.
+bool can_persist(Persist how);
+
+inline void write_back_clwb(void* line) {
+  asm volatile("clwb %0" : "+m"(*static_cast<volatile char*>(line)));
+}
+inline void flush_clflushopt(void* line) {
+  asm volatile("clflushopt %0" : "+m"(*static_cast<volatile char*>(line)));
+}
+inline void flush_clflush(void* line) {
+  asm volatile("clflush %0" : "+m"(*static_cast<volatile char*>(line)));
+}
+/// Moves 64 bytes from anywhere to a line, past the caches, in one piece.
+inline void move_direct_64(void* line, const void* from) {
+  asm volatile(".byte 0x66, 0x0f, 0x38, 0xf8, 0x02" // movdir64b (%rdx), %rax
+               :
+               : "a"(line), "d"(from)
+               : "memory");
+}
+inline void fence() { _mm_sfence(); }
+
+} // namespace nearfar::os

@@ -1,0 +1,119 @@
+// The probes in depth: chains, single loads, mixes, load, persistence. What they measure is not
+// judged here, only that they do the work, say so, and refuse what makes no sense.
+#include <doctest/doctest.h>
+
+#include <limits>
+
+#include "os/cpu.hpp"
+#include "probe/access.hpp"
+#include "probe/latency.hpp"
+#include "probe/loaded.hpp"
+#include "probe/persistence.hpp"
+#include "test_support.hpp"
+
+using namespace nearfar;
+
+namespace {
+constexpr std::size_t mib = std::size_t{1} << 20;
+constexpr std::uint64_t short_ns = 500'000;
+
+tier::Spec dram() { return *tier::parse("dram"); }
+} // namespace
+
+TEST_CASE("more chains make a load cheaper beyond the caches") {
+  auto latency = probe::LatencyProbe::create(dram(), 64 * mib, test::usable_cpu());
+  REQUIRE(bool(latency));
+  REQUIRE(bool(latency->prepare(64 * mib, 64, 1, 100'000)));
+  double one = std::numeric_limits<double>::max();
+  double eight = std::numeric_limits<double>::max();
+  for (int i = 0; i < 5; ++i) { // the best of five: neighbours may disturb some
+    auto a = latency->sample_chains(1, 2'000'000);
+    auto b = latency->sample_chains(8, 2'000'000);
+    REQUIRE(bool(a));
+    REQUIRE(bool(b));
+    one = std::min(one, a->latency_ns);
+    eight = std::min(eight, b->latency_ns);
+  }
+  CHECK(eight < one / 2);
+  CHECK_FALSE(bool(latency->sample_chains(0, short_ns)));
+  CHECK_FALSE(bool(latency->sample_chains(17, short_ns)));
+}
+
+TEST_CASE("each load is timed by itself") {
+  auto latency = probe::LatencyProbe::create(dram(), mib, test::usable_cpu());
+  REQUIRE(bool(latency));
+  CHECK_FALSE(bool(latency->time_each(100)));
+  REQUIRE(bool(latency->prepare(mib, 64, 1, 10'000)));
+  auto timed = latency->time_each(10'000);
+  REQUIRE(bool(timed));
+  CHECK(timed->ticks.total() == 10'000);
+  CHECK(timed->tick_ns > 0.05);
+  CHECK(timed->tick_ns < 20);
+  CHECK(timed->own_ticks > 0);
+}
+
+TEST_CASE("every pattern of accesses is made, and counted in bytes") {
+  const int cpu = test::usable_cpu();
+  auto access = probe::AccessProbe::create(dram(), 8 * mib, {&cpu, 1});
+  REQUIRE(bool(access));
+  for (const auto order :
+       {kernels::Order::sequential, kernels::Order::strided, kernels::Order::random})
+    for (const std::size_t block : {std::size_t{64}, std::size_t{256}, std::size_t{4096}}) {
+      const probe::AccessPattern pattern{order, block, 4 * block, 3, 1, false};
+      auto run = access->run(pattern, {&cpu, 1}, short_ns, 1);
+      REQUIRE(bool(run));
+      CHECK(run->bytes % (4 * block) == 0);
+      CHECK(run->bytes > 0);
+      CHECK(run->seconds > 0);
+    }
+  CHECK_FALSE(bool(access->run({kernels::Order::random, 65, 0, 1, 0, false}, {&cpu, 1}, 1, 1)));
+  CHECK_FALSE(bool(access->run({kernels::Order::random, 64, 0, 0, 0, false}, {&cpu, 1}, 1, 1)));
+  CHECK_FALSE(bool(access->run({kernels::Order::strided, 64, 32, 1, 0, false}, {&cpu, 1}, 1, 1)));
+}
+
+TEST_CASE("under load, what is offered is about what is achieved, until it cannot be") {
+  const std::vector<int> cpus = test::usable_cpus();
+  if (cpus.size() < 2) {
+    MESSAGE("skipped: latency under load needs two processors");
+    return;
+  }
+  auto loaded = probe::LoadedProbe::create(dram(), 16 * mib, 16 * mib, cpus[0], {&cpus[1], 1}, 1);
+  REQUIRE(bool(loaded));
+  const probe::AccessPattern reads;
+  auto idle = loaded->run(reads, 0, short_ns, 1);
+  REQUIRE(bool(idle));
+  CHECK(idle->traffic_bytes_per_s == 0);
+  auto some = loaded->run(reads, 50e6, 20'000'000, 1);
+  REQUIRE(bool(some));
+  CHECK(some->traffic_bytes_per_s > 10e6);
+  CHECK(some->traffic_bytes_per_s < 60e6); // never more than was offered, but for one burst
+  auto full = loaded->run(reads, std::numeric_limits<double>::infinity(), 5'000'000, 1);
+  REQUIRE(bool(full));
+  CHECK(full->traffic_bytes_per_s > 200e6);
+  CHECK_FALSE(bool(probe::LoadedProbe::create(dram(), mib, mib, cpus[0], {}, 1)));
+}
+
+TEST_CASE("persisting is timed by fence, and refuses what cannot be") {
+  auto persistence = probe::PersistenceProbe::create(*tier::parse("shm:"), mib, test::usable_cpu());
+  REQUIRE(bool(persistence));
+  auto one = persistence->sample(os::Persist::ntstore, 64, 1, short_ns);
+  REQUIRE(bool(one));
+  CHECK(one->fence_ns > 0);
+  auto many = persistence->sample(os::Persist::ntstore, 256, 32, short_ns);
+  REQUIRE(bool(many));
+  CHECK(many->fence_ns > one->fence_ns); // 128 lines against one
+  CHECK_FALSE(bool(persistence->sample(os::Persist::ntstore, 100, 1, short_ns)));
+  auto again = persistence->overwrite(os::Persist::ntstore, 256, 2000);
+  REQUIRE(bool(again));
+  CHECK(again->ticks.total() == 2000);
+}
+
+TEST_CASE("msync is timed on a file") {
+  const test::Folder folder;
+  auto persistence = probe::PersistenceProbe::create(
+      *tier::parse(("file:" + folder.path()).c_str()), mib, test::usable_cpu());
+  REQUIRE(bool(persistence));
+  auto synced = persistence->sample_msync(64, short_ns);
+  REQUIRE(bool(synced));
+  CHECK(synced->fences >= 1);
+}
