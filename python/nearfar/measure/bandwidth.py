@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from nearfar.measure.arrays import ArrayPlan, in_cache, skipped_points
 from nearfar.measure.session import Effort, Session
-from nearfar.measure.tiers import origin_of
 from nearfar.records.results import BandwidthPoint, BandwidthResult
 from nearfar.records.run import Skipped
-from nearfar.records.shape import quantities
 from nearfar.stats import median
 
 KERNELS = ("read", "write", "ntwrite", "copy")
@@ -19,19 +17,13 @@ def measure(
     """Measure one tier (the plan's arrays all lie on it). Returns also what was given up."""
     tier = plan.tiers[0]
     samples, dropped = session.repeat(f"bandwidth {tier}", "bytes_per_s", plan, effort)
-    origin, note = origin_of(tier)
     points = [
         BandwidthPoint(
             tier=tier,
             kernel=kernel,
             threads=threads,
             oversubscribed=threads > len(plan.cpus),
-            **quantities(
-                origin,
-                {"bandwidth_bytes_per_s": median(samples.series[kernel, threads])},
-                machine=session.machine_id,
-                note=note,
-            ),
+            **session.figures(tier, bandwidth_bytes_per_s=median(samples.series[kernel, threads])),
         )
         for kernel, threads in samples.series
     ]

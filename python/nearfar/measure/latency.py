@@ -9,10 +9,8 @@ from dataclasses import dataclass, replace
 from nearfar._native import LatencyProbe, NativeError, parse_tier
 from nearfar.errors import from_native
 from nearfar.measure.session import Effort, Samples, Session
-from nearfar.measure.tiers import origin_of
 from nearfar.records.results import LatencyCurve, LatencyPoint, LatencyResult
 from nearfar.records.run import Skipped
-from nearfar.records.shape import quantities
 from nearfar.stats import median
 from nearfar.units import MIB
 
@@ -73,17 +71,10 @@ def measure(session: Session, plan: LatencyPlan, effort: Effort) -> tuple[Latenc
     """Measure one curve. Returns it and the regions given up for lack of time."""
     name = f"latency {plan.tier}"
     samples, dropped = session.repeat(name, "ns", plan, effort)
-    origin, note = origin_of(plan.tier)
     points = [
         LatencyPoint(
             region_bytes=region,
-            **quantities(
-                origin,
-                {"latency_ns": median(samples.series[region])},
-                seed=session.seed,
-                machine=session.machine_id,
-                note=note,
-            ),
+            **session.figures(plan.tier, latency_ns=median(samples.series[region])),
         )
         for region in sorted(samples.series)
     ]

@@ -15,11 +15,13 @@ import time
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
-from typing import TYPE_CHECKING, Generic, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar
 
 from nearfar.errors import MachineError
+from nearfar.measure.tiers import origin_of
 from nearfar.noise import NoiseMeter
-from nearfar.stats import enough, median
+from nearfar.records.shape import quantities
+from nearfar.stats import Estimate, enough, median
 
 if TYPE_CHECKING:
     from nearfar._native import Usage
@@ -103,10 +105,24 @@ class Session:
     noise: NoiseMeter = field(default_factory=NoiseMeter)
     keep_samples: Callable[[str, str, Sequence[float]], None] = lambda _series, _unit, _values: None
 
+    def figures(self, *tiers: str, **estimates: Estimate) -> dict[str, Any]:
+        """Values, intervals and provenance of figures measured on these tiers."""
+        origin, note = origin_of(*tiers)
+        return quantities(origin, estimates, seed=self.seed, machine=self.machine_id, note=note)
+
     def repeat(
-        self, name: str, unit: str, plan: Plan[Key], effort: Effort
+        self,
+        name: str,
+        unit: str,
+        plan: Plan[Key],
+        effort: Effort,
+        *,
+        judge_spread: bool = True,
     ) -> tuple[Samples[Key], list[Key]]:
-        """Repeat a plan. Returns its samples, and the points given up for lack of time."""
+        """Repeat a plan. Returns its samples, and the points given up for lack of time.
+
+        ``judge_spread``: whether a wide spread of a point counts towards the verdict "too noisy".
+        """
         wanted = list(plan.grid)
         started = time.monotonic()
         samples = plan.epoch(self.seed)
@@ -123,7 +139,7 @@ class Session:
             apart = epochs % 3 == 2
             samples.extend(_run_apart(plan.epoch, seed) if apart else plan.epoch(seed))
             epochs += 1
-        self._note(name, unit, samples)
+        self._note(name, unit, samples, judge_spread)
         return samples, [key for key in wanted if key not in kept]
 
     def _fitted(
@@ -156,11 +172,11 @@ class Session:
             return epochs / effort.epochs
         return min((time.monotonic() - started) / effort.budget_s, 1.0)
 
-    def _note(self, name: str, unit: str, samples: Samples[Key]) -> None:
+    def _note(self, name: str, unit: str, samples: Samples[Key], judge_spread: bool) -> None:
         self.noise.threads(samples.usages)
         for key, values in samples.series.items():
             self.keep_samples(f"{name}/{key}", unit, values)
-            if len(values) >= LEAST_REPEATS:
+            if judge_spread and len(values) >= LEAST_REPEATS:
                 self.noise.series(f"{name} {key}", median(values).spread)
 
 

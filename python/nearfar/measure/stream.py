@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from nearfar.measure.arrays import ArrayPlan, Point, in_cache, skipped_points
 from nearfar.measure.session import Effort, Samples, Session
-from nearfar.measure.tiers import origin_of
 from nearfar.records.results import StreamKernel, StreamResult, StreamRun
 from nearfar.records.run import Skipped
-from nearfar.records.shape import quantities
 from nearfar.stats import Estimate, best, median
 
 KERNELS = ("copy", "scale", "add", "triad")
@@ -31,7 +29,6 @@ def _run(
     session: Session, plan: ArrayPlan, samples: Samples[Point], threads: int, small: bool
 ) -> StreamRun:
     a, b, c = plan.tiers
-    origin, note = origin_of(*plan.tiers)
 
     def kernel(name: str) -> StreamKernel:
         rates = samples.series[name, threads]
@@ -41,7 +38,7 @@ def _run(
         }
         return StreamKernel(
             write_allocate=True,
-            **quantities(origin, figures, machine=session.machine_id, note=note),
+            **session.figures(*plan.tiers, **figures),
         )
 
     checked = Estimate(
@@ -53,7 +50,7 @@ def _run(
         "largest",
     )
     return StreamRun(
-        **quantities(origin, {"worst_error": checked}, machine=session.machine_id, note=note),
+        **session.figures(*plan.tiers, worst_error=checked),
         tier_a=a,
         tier_b=b,
         tier_c=c,

@@ -1,0 +1,54 @@
+"""The common shape of a probe's plan: points of a grid, sampled on fresh memory, shuffled."""
+
+from __future__ import annotations
+
+import random
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Generic, Self
+
+from nearfar.measure.session import Key, Samples
+
+if TYPE_CHECKING:
+    from nearfar._native import Usage
+
+#: A grid is not thinned out below this.
+LEAST_POINTS = 4
+
+
+@dataclass(frozen=True)
+class GridPlan(ABC, Generic[Key]):
+    """A plan whose epoch opens one probe and samples each point once (see ``session.Plan``)."""
+
+    grid: Sequence[Key]
+
+    @abstractmethod
+    def open(self, seed: int) -> Any:
+        """Map fresh memory: the probe that ``sample`` gets."""
+
+    def sample(self, probe: Any, key: Key, seed: int) -> tuple[float, Sequence[Usage]]:
+        """Measure one point: its value, and the accounts of the threads that were timed."""
+        raise NotImplementedError
+
+    def shuffled(self, seed: int) -> list[Key]:
+        """The grid in a random order."""
+        order = list(self.grid)
+        random.Random(seed).shuffle(order)
+        return order
+
+    def epoch(self, seed: int) -> Samples[Key]:
+        """Each point once, in a random order."""
+        probe = self.open(seed)
+        samples: Samples[Key] = Samples()
+        for key in self.shuffled(seed):
+            value, usages = self.sample(probe, key, seed)
+            samples.add(key, value, usages)
+        return samples
+
+    def smaller(self) -> Self | None:
+        """Every other point, and the last."""
+        if len(self.grid) <= LEAST_POINTS:
+            return None
+        kept = list(self.grid[:-1:2])
+        return replace(self, grid=(*kept, self.grid[-1]))

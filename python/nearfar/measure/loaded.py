@@ -1,0 +1,106 @@
+"""Latency under load: a chaser beside paced traffic."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple, Self
+
+from nearfar._native import LoadedProbe
+from nearfar.measure.grid import GridPlan
+from nearfar.measure.session import Effort, Samples, Session
+from nearfar.records.depth import LoadedPoint, LoadedResult
+from nearfar.stats import median
+from nearfar.units import MIB
+
+SAMPLE_NS = 10_000_000
+TRAFFIC_BYTES = 64 * MIB
+#: reads, writes of the traffic
+MIXES = ((1, 0), (1, 1))
+#: Of what the traffic reaches unpaced; the last point is unpaced itself.
+SHARES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, math.inf)
+
+
+class Load(NamedTuple):
+    """One point of the grid. ``offered_bytes_per_s`` is that of each traffic thread."""
+
+    reads: int
+    writes: int
+    offered_bytes_per_s: float
+
+
+@dataclass(frozen=True)
+class LoadedPlan(GridPlan[Load]):
+    """Loads on one tier. Values: ns a load of the chaser; counts: achieved bytes/s."""
+
+    tier: str
+    region_bytes: int
+    cpus: tuple[int, ...]
+
+    def open(self, seed: int) -> LoadedProbe:
+        """The chaser on the first processor, traffic on all others."""
+        return LoadedProbe(
+            self.tier, self.region_bytes, TRAFFIC_BYTES, self.cpus[0], list(self.cpus[1:]), seed
+        )
+
+    def epoch(self, seed: int) -> Samples[Load]:
+        """As every grid, and the achieved bandwidth beside each latency."""
+        probe = self.open(seed)
+        samples: Samples[Load] = Samples()
+        for load in self.shuffled(seed):
+            run = probe.run(
+                "sequential", load.reads, load.writes, load.offered_bytes_per_s, SAMPLE_NS, seed
+            )
+            samples.add(load, run["latency_ns"], run["members"])
+            achieved = run["traffic_bytes_per_s"] + run["chaser_bytes_per_s"]
+            samples.counts.setdefault(load, []).append(achieved)
+        return samples
+
+    def smaller(self) -> Self | None:
+        """Every other load of each mix; idle and unpaced stay."""
+        loads = [load for load in self.grid if load[:2] == self.grid[0][:2]]
+        if len(loads) <= 4:
+            return None
+        kept = {*[load.offered_bytes_per_s for load in loads][::2], math.inf}
+        return replace(self, grid=[x for x in self.grid if x.offered_bytes_per_s in kept])
+
+
+def measure(
+    session: Session, tier: str, region_bytes: int, cpus: Sequence[int], effort: Effort
+) -> LoadedResult:
+    """Measure the curve of each mix. Needs two processors (MachineError otherwise, by the core)."""
+    empty = LoadedPlan((), tier, region_bytes, tuple(cpus))
+    plan = replace(empty, grid=_grid(empty, session.seed))
+    samples, _ = session.repeat(f"loaded latency {tier}", "ns", plan, effort)
+    points = [
+        LoadedPoint(
+            reads=load.reads,
+            writes=load.writes,
+            offered_bytes_per_s=_finite(load.offered_bytes_per_s * (len(cpus) - 1)),
+            **session.figures(
+                tier,
+                latency_ns=median(samples.series[load]),
+                bandwidth_bytes_per_s=median(samples.counts[load]),
+            ),
+        )
+        for load in sorted(samples.series)
+    ]
+    return LoadedResult(tier=tier, chaser_cpu=cpus[0], traffic_cpus=list(cpus[1:]), points=points)
+
+
+def _grid(plan: LoadedPlan, seed: int) -> list[Load]:
+    """Loads as shares of what each mix reaches unpaced, tried once."""
+    probe = plan.open(seed)
+    grid = []
+    for reads, writes in MIXES:
+        run = probe.run("sequential", reads, writes, math.inf, SAMPLE_NS, seed)
+        most = run["traffic_bytes_per_s"] / (len(plan.cpus) - 1)
+        # Idle is idle whatever the mix: once is enough.
+        shares = SHARES if (reads, writes) == MIXES[0] else SHARES[1:]
+        grid += [Load(reads, writes, share * most) for share in shares]
+    return grid
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

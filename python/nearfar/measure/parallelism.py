@@ -1,0 +1,63 @@
+"""Memory-level parallelism: what a load costs when several independent chases run side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from nearfar._native import LatencyProbe
+from nearfar.measure.grid import GridPlan
+from nearfar.measure.session import Effort, Session
+from nearfar.records.depth import ChainPoint, ParallelismResult
+from nearfar.stats import median, ratio_of_pairs
+
+if TYPE_CHECKING:
+    from nearfar._native import Usage
+
+CHAINS = (1, 2, 3, 4, 6, 8, 10, 12, 14, 16)
+SAMPLE_NS = 2_000_000
+WARM_STEPS = 1 << 18
+
+
+@dataclass(frozen=True)
+class ChainPlan(GridPlan[int]):
+    """Numbers of chains over one region. Values: ns a load."""
+
+    tier: str
+    region_bytes: int
+    cpu: int
+
+    def open(self, seed: int) -> LatencyProbe:
+        """A cycle of single lines over the region."""
+        probe = LatencyProbe(self.tier, self.region_bytes, self.cpu)
+        probe.prepare(self.region_bytes, 64, seed, WARM_STEPS)
+        return probe
+
+    def sample(self, probe: LatencyProbe, key: int, seed: int) -> tuple[float, Sequence[Usage]]:
+        """So many chains from evenly spaced places of the cycle."""
+        sample = probe.sample_chains(key, SAMPLE_NS)
+        return sample["latency_ns"], [sample]
+
+
+def measure(
+    session: Session, tier: str, region_bytes: int, cpu: int, effort: Effort
+) -> ParallelismResult:
+    """Measure all numbers of chains; the region should lie beyond every cache."""
+    plan = ChainPlan(CHAINS, tier, region_bytes, cpu)
+    samples, _ = session.repeat(f"parallelism {tier}", "ns", plan, effort)
+    points = [
+        ChainPoint(
+            chains=chains,
+            **session.figures(tier, latency_ns=median(samples.series[chains])),
+        )
+        for chains in sorted(samples.series)
+    ]
+    widest = min(points, key=lambda p: p.latency_ns).chains
+    ratio = ratio_of_pairs(samples.series[points[0].chains], samples.series[widest])
+    return ParallelismResult(
+        tier=tier,
+        region_bytes=region_bytes,
+        points=points,
+        **session.figures(tier, parallelism=ratio),
+    )

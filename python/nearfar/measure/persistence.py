@@ -1,0 +1,140 @@
+"""What it costs to make stores durable, by instruction, block size and lines under one fence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from nearfar._native import PersistenceProbe, parse_tier, persist_instructions
+from nearfar.measure.grid import GridPlan
+from nearfar.measure.session import Effort, Samples, Session
+from nearfar.records.depth import OverwriteResult, PersistCost, PersistenceResult, PersistPoint
+from nearfar.stats import median
+from nearfar.units import KIB, MIB
+
+if TYPE_CHECKING:
+    from nearfar._native import Usage
+
+REGION_BYTES = 64 * MIB
+SAMPLE_NS = 2_000_000
+MSYNC_SAMPLE_NS = 50_000_000
+LINES = (1, 2, 4, 8, 16, 32)
+BLOCKS = (64, 256, 1 * KIB, 4 * KIB)
+OVERWRITES = 100_000
+OVERWRITTEN_BYTES = 256
+
+
+class Persist(NamedTuple):
+    """One point of the grid."""
+
+    how: str
+    block_bytes: int
+    blocks_per_fence: int
+
+
+def points_for(tier: str) -> list[Persist]:
+    """Instructions of this processor; msync on a file's tier, where a flush persists nothing."""
+    if parse_tier(tier)["kind"] == "file":
+        return [Persist("msync", block, 1) for block in BLOCKS]
+    lines = [Persist(how, 64, n) for how in persist_instructions() for n in LINES]
+    sizes = [Persist(how, block, 1) for how in persist_instructions() for block in BLOCKS[1:]]
+    return [*lines, *sizes]
+
+
+@dataclass(frozen=True)
+class PersistPlan(GridPlan[Persist]):
+    """Points on one tier. Values: ns a fence."""
+
+    tier: str
+    cpu: int
+
+    def open(self, seed: int) -> PersistenceProbe:
+        """A region beyond most caches; what is flushed goes to memory anyway."""
+        return PersistenceProbe(self.tier, REGION_BYTES, self.cpu)
+
+    def sample(
+        self, probe: PersistenceProbe, key: Persist, seed: int
+    ) -> tuple[float, Sequence[Usage]]:
+        """Random blocks; a device that is waited for is no sign of a busy machine."""
+        if key.how == "msync":
+            return probe.sample_msync(key.block_bytes, MSYNC_SAMPLE_NS)["fence_ns"], []
+        sample = probe.sample(key.how, key.block_bytes, key.blocks_per_fence, SAMPLE_NS)
+        return sample["fence_ns"], [sample]
+
+
+@dataclass(frozen=True)
+class OverwritePlan:
+    """One block stored over and over. Grid: what is told of it; one series of stores yields all."""
+
+    tier: str
+    cpu: int
+    how: str
+    grid: Sequence[str] = ("latency_ns", "stall_ns", "writes_between", "stalls")
+
+    def epoch(self, seed: int) -> Samples[str]:
+        """One series of stores."""
+        probe = PersistenceProbe(self.tier, MIB, self.cpu)
+        run = probe.overwrite(self.how, OVERWRITTEN_BYTES, OVERWRITES)
+        told = {
+            "latency_ns": run["percentiles_ns"][0.5],
+            "stall_ns": run["stall_ns"],
+            "writes_between": run["writes_between"],
+            "stalls": float(run["stalls"]),
+        }
+        return Samples(series={key: [told[key]] for key in self.grid}, usages=[run])
+
+    def smaller(self) -> OverwritePlan | None:
+        """There is nothing to give up."""
+        return None
+
+
+def measure(session: Session, tier: str, cpu: int, effort: Effort) -> PersistenceResult:
+    """Measure all points of a tier, then the overwriting of one block (not on a file's tier)."""
+    plan = PersistPlan(points_for(tier), tier, cpu)
+    samples, _ = session.repeat(f"persistence {tier}", "ns", plan, effort)
+    points = [
+        PersistPoint(**key._asdict(), **session.figures(tier, fence_ns=median(samples.series[key])))
+        for key in samples.series
+    ]
+    hows = list(dict.fromkeys(key.how for key in samples.series))
+    return PersistenceResult(
+        tier=tier,
+        points=sorted(points, key=lambda p: (hows.index(p.how), p.block_bytes, p.blocks_per_fence)),
+        costs=[cost for how in hows if (cost := _cost(session, tier, how, samples))],
+        overwrite=_overwrite(session, tier, cpu, effort) if "ntstore" in hows else None,
+    )
+
+
+def _cost(session: Session, tier: str, how: str, samples: Samples[Persist]) -> PersistCost | None:
+    """Least squares through (lines under a fence, ns), one line a repeat: median of each part."""
+    keys = [key for key in samples.series if key.how == how and key.block_bytes == 64]
+    if len(keys) < 2:
+        return None
+    repeats = min(len(samples.series[key]) for key in keys)
+    lines = [key.blocks_per_fence for key in keys]
+    fits = [np.polyfit(lines, [samples.series[key][i] for key in keys], 1) for i in range(repeats)]
+    return PersistCost(
+        how=how,
+        **session.figures(
+            tier,
+            per_fence_ns=median([float(intercept) for _, intercept in fits]),
+            per_line_ns=median([float(slope) for slope, _ in fits]),
+        ),
+    )
+
+
+def _overwrite(session: Session, tier: str, cpu: int, effort: Effort) -> OverwriteResult:
+    plan = OverwritePlan(tier, cpu, "ntstore")
+    share = Effort(effort.budget_s / 4, effort.epochs)
+    samples, _ = session.repeat(f"overwrite {tier}", "ns", plan, share, judge_spread=False)
+    told = {key: median(values) for key, values in samples.series.items()}
+    stalls = told.pop("stalls")
+    return OverwriteResult(
+        how=plan.how,
+        block_bytes=OVERWRITTEN_BYTES,
+        stalls=round(stalls.value),
+        **session.figures(tier, **told),
+    )
