@@ -45,7 +45,7 @@ def mixes(threads: Sequence[int]) -> list[Access]:
         for block in BLOCKS
         for order in ("sequential", "random")
         for mix in MIXES
-    ]  # type: ignore[misc]
+    ]
     strided = [Access("strided", 64, 16 * 64, *mix, n) for n in threads for mix in MIXES]
     return [*regular, *strided]
 
