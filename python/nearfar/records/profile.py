@@ -194,8 +194,8 @@ class Datasheet(BaseModel):
         free = [i for i, name in enumerate(names) if name not in held]
         if figure.points is None or len(free) != 1 or not held.keys() <= set(names):
             raise BadInputError(
-                f"{key} of {self.name} is no curve over one coordinate once "
-                f"{', '.join(held) or 'none'} is held (its coordinates: {', '.join(names) or 'none'})",
+                f"{key} of {self.name} has the coordinates {', '.join(names) or '(none)'}, and all "
+                f"but one were to be held, not {', '.join(held) or '(none)'}",
                 f"see `nearfar show {self.name}`",
             )
         kept = [p for p in figure.points if all(p[names.index(k)] == v for k, v in held.items())]
