@@ -128,7 +128,10 @@ def test_this_host_tells_its_frequency_where_it_is_known() -> None:
 
     machine = machine_from(Path(__file__).parent / "fixtures" / "machines" / "two-sockets")
     assert "frequency_hz" not in host_of(machine, None, 4096).figures
-    assert host_of(machine, 2.1e9, 4096).scalar("frequency_hz") == 2.1e9
+    host = host_of(machine, 2.1e9, 4096)
+    assert host.scalar("frequency_hz") == 2.1e9
+    assert host.scalar("sockets") == 2
+    assert host.scalar("cores") * host.scalar("sockets") == len(machine.one_cpu_per_core())
 
 
 # Files by hand, damaged and old

@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from nearfar.cli.options import Json
-
-Record = Annotated[
-    Path,
-    typer.Argument(
-        metavar="RECORD", help="A run directory, such as nearfar-runs/…", show_default=False
-    ),
-]
 
 
 def show(

@@ -21,17 +21,18 @@ def this_host() -> Host:
 
 def host_of(machine: Machine, frequency_hz: float | None, page_bytes: int) -> Host:
     """A host out of a machine record: figures that are claimed, not measured."""
-    usable = set(machine.usable_cpus())
+    mine = [cpu for cpu in machine.cpus if cpu.usable]
+    usable = {cpu.id for cpu in mine}
     numbers: dict[str, float | None] = {
         "frequency_hz": frequency_hz,
-        "cores": len(machine.one_cpu_per_core()),
-        "threads": len(usable),
-        "sockets": len({cpu.package for cpu in machine.cpus if cpu.usable}),
+        "cores": len({cpu.core for cpu in mine if cpu.package == mine[0].package}),
+        "threads": len(mine),
+        "sockets": len({cpu.package for cpu in mine}),
         "page_bytes": page_bytes,
         "memory_bytes": machine.memory_bytes,
     }
-    mine = [c for c in machine.caches if c.type != "instruction" and usable & set(c.cpus)]
-    for cache in sorted(mine, key=lambda c: c.size_bytes):
+    caches = [c for c in machine.caches if c.type != "instruction" and usable & set(c.cpus)]
+    for cache in sorted(caches, key=lambda c: c.size_bytes):
         numbers |= _cache(cache)
     figures = {
         key: Figure(
