@@ -22,6 +22,7 @@ NATIVE_TEST_ONLY = {"test_support.hpp"}
 PYTHON = [
     ["_native", "errors", "units", "stats", "noise", "records", "store"],
     ["machine"],
+    ["profiles"],
     ["measure"],
     ["report"],
     ["cli"],

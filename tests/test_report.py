@@ -13,12 +13,13 @@ import pytest
 import factories
 from nearfar.cli.main import main
 from nearfar.errors import MachineError
+from nearfar.records.compare import compare_runs
 from nearfar.records.run import Run, Sections, Skipped
 from nearfar.records.shape import Origin
+from nearfar.records.walk import Quantity, Setting, numbers
 from nearfar.report.page import render, write_report
 from nearfar.report.section import Context
 from nearfar.report.sections import changes, latency, mapped, stream
-from nearfar.report.walk import Quantity, Setting, numbers
 
 _VOID = {"meta", "link", "br", "img", "hr", "input"}
 _LOADING = {"src", "href", "xlink:href", "srcset", "data", "action", "poster"}
@@ -236,7 +237,7 @@ def test_a_run_without_sections_still_makes_a_page() -> None:
 
 def test_changes_tell_what_moved_and_what_agrees() -> None:
     now, before = factories.study(), factories.earlier()
-    found = {changes.name(c.now): c for c in changes.compare(now, before)}
+    found = {changes.name(c.now): c for c in compare_runs(now, before).changes}
     moved = found["latency: dram, 4 KiB pages, block 64 B, region 4 KiB"]
     assert moved.ratio() == pytest.approx(1 / 1.2)
     assert moved.agree() is False
@@ -255,7 +256,7 @@ def test_measured_is_never_compared_with_emulated() -> None:
     for curve in before.sections.latency.curves:
         for point in curve.points:
             point.provenance["latency_ns"].origin = Origin.EMULATED
-    assert list(changes.compare(now, before)) == []
+    assert compare_runs(now, before).changes == []
 
 
 def test_stream_sweep_is_not_shown_twice() -> None:

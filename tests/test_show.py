@@ -11,6 +11,9 @@ from syrupy.assertion import SnapshotAssertion
 
 import factories
 from nearfar.cli.main import main
+from nearfar.profiles import host_names, load_host, load_profile, profile_names
+from nearfar.profiles.sheets import write_profile
+from nearfar.records.profile import Profile
 from nearfar.records.run import Run
 from nearfar.report import text
 
@@ -72,3 +75,44 @@ def test_json_on_stdout_is_the_run_document(
     document = json.loads(capsys.readouterr().out)
     assert document == json.loads((tmp_path / "run.json").read_text())
     assert Run.model_validate(document) == run
+
+
+@pytest.mark.parametrize("name", ["optane-100-lens", "xeon-5218r", "pcm-snu-cycles", "ucy-optane"])
+def test_profile_in_the_terminal(
+    name: str, capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion
+) -> None:
+    assert main(["show", name]) == 0
+    assert capsys.readouterr().out == snapshot
+
+
+@pytest.mark.parametrize("name", [*profile_names(), *host_names()])
+def test_every_profile_fits_and_nothing_is_cut(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["show", name]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 100
+    assert not any("…" in line for line in lines)
+
+
+def test_json_of_a_profile_is_the_profile(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["show", "hbm", "--json", "-"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert Profile.model_validate(document) == load_profile("hbm")
+
+
+def test_a_file_is_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_profile(load_host("snu-2014"), tmp_path / "mine.toml")
+    assert main(["show", str(tmp_path / "mine.toml")]) == 0
+    assert "2.7 GHz" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("what", ["nothing", "none.toml", "."])
+def test_what_cannot_be_shown(
+    what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["show", what]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert "next:" in printed.err

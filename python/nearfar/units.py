@@ -50,6 +50,14 @@ def parse_seconds(text: str) -> float:
     return float(match[1]) * factor
 
 
+def parse_share(text: str) -> float:
+    """A share of ``5%`` or ``0.05``; raises BadInputError unless it is a number, 0 or more."""
+    match = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*(%?)\s*", text)
+    if match is None:
+        raise BadInputError(f"'{text}' is not a share", "write it like 5% or 0.05")
+    return float(match[1]) / (100 if match[2] else 1)
+
+
 def parse_cpus(text: str) -> list[int]:
     """Processors of ``0-3,8``, in order, each once; raises BadInputError for anything else."""
     cpus: list[int] = []

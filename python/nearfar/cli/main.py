@@ -13,7 +13,17 @@ import typer
 from typer.exceptions import TyperException
 
 from nearfar import __version__
-from nearfar.cli import bench_mapped, bench_stream, doctor, probe, report, show, study, topo
+from nearfar.cli import (
+    bench_mapped,
+    bench_stream,
+    compare,
+    doctor,
+    probe,
+    report,
+    show,
+    study,
+    topo,
+)
 from nearfar.errors import ExitCode, NearfarError, from_native
 
 app = typer.Typer(
@@ -33,6 +43,7 @@ bench.command()(bench_mapped.mapped)
 
 for verb in (
     study.study, topo.topo, doctor.doctor, probe.probe, report.report, show.show,
+    compare.compare,
 ):  # fmt: skip
     app.command()(verb)
 app.add_typer(bench, name="bench")

@@ -7,7 +7,12 @@ from typing import Annotated
 
 import typer
 
-from nearfar.cli.show import Record
+Record = Annotated[
+    Path,
+    typer.Argument(
+        metavar="RECORD", help="A run directory, such as nearfar-runs/…", show_default=False
+    ),
+]
 
 
 def report(

@@ -2,47 +2,14 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
-from dataclasses import dataclass
-
+from nearfar.records.compare import Change, compare_runs
 from nearfar.records.run import Run
+from nearfar.records.walk import Quantity, Scalar
 from nearfar.report.section import Cell, Context, Section, Table
-from nearfar.report.walk import Conditions, Quantity, Scalar, numbers
 from nearfar.report.wording import count, format_interval, format_quantity, pages_name, when
-
-#: Conditions that may differ between two runs of the same measurement.
-_FREE = frozenset({
-    "cpu", "cpus", "path", "size_bytes", "effective_last_cache_bytes",
-    "effective_last_cache_source", "reported_last_cache_bytes",
-})  # fmt: skip
-
-#: Figures about the check of the results, not about the machine.
-_NOT_COMPARED = frozenset({"worst_error"})
 
 #: Changes shown unfolded, the largest first.
 _SHOWN = 12
-
-_Identity = tuple[str, str, Conditions, str]
-
-
-@dataclass(frozen=True)
-class Change:
-    """One figure in both runs."""
-
-    now: Quantity
-    before: Quantity
-
-    def ratio(self) -> float:
-        """Now over before."""
-        return self.now.value / self.before.value if self.before.value else math.inf
-
-    def agree(self) -> bool | None:
-        """Whether the intervals overlap; None where one of them is not recorded."""
-        if self.now.interval is None or self.before.interval is None:
-            return None
-        (low, high), (past_low, past_high) = self.now.interval, self.before.interval
-        return low <= past_high and past_low <= high
 
 
 def section(context: Context) -> Section | None:
@@ -50,15 +17,14 @@ def section(context: Context) -> Section | None:
     if not context.previous:
         return None
     path, before = max(context.previous, key=lambda pair: pair[1].started)
-    changes = list(compare(context.run, before))
+    changes = compare_runs(context.run, before).changes
     if not changes:
         finding = (
             f"No figure of the run of {when(before.started)} was measured again in the same way."
         )
         return Section("changes", "What changed", finding)
-    moved = sorted(
-        (c for c in changes if c.agree() is False), key=lambda c: -abs(math.log(c.ratio() or 1e-9))
-    )
+    apart = (change for change in changes if change.agree() is False)
+    moved = sorted(apart, key=lambda change: -change.size())
     rest = [change for change in changes if change.agree() is not False]
     tables = [
         _table(moved[:_SHOWN], "Figures whose intervals lie apart, largest change first", False),
@@ -69,24 +35,6 @@ def section(context: Context) -> Section | None:
         "changes", "What changed", _finding(before, changes, moved),
         tables=[table for table in tables if table.rows], notes=_notes(context, before, str(path)),
     )  # fmt: skip
-
-
-def compare(now: Run, before: Run) -> Iterator[Change]:
-    """Pairs of figures that were taken under the same conditions."""
-    past = {_identity(q): q for q in numbers(before.sections) if isinstance(q, Quantity)}
-    for quantity in numbers(now.sections):
-        if isinstance(quantity, Quantity) and quantity.key not in _NOT_COMPARED:
-            other = past.pop(_identity(quantity), None)
-            if other is not None:
-                yield Change(quantity, other)
-
-
-def _identity(quantity: Quantity) -> _Identity:
-    held = tuple(pair for pair in quantity.conditions if pair[0] not in _FREE)
-    origin = quantity.provenance.origin.value if quantity.provenance else ""
-    threads = next((str(v).count(",") for k, v in quantity.conditions if k == "cpus"), 0)
-    path = quantity.path.replace("/sweep", "")  # the run at the top may be one of its sweep
-    return path, quantity.key, (*held, ("threads of cpus", threads)), origin
 
 
 def _finding(before: Run, changes: list[Change], moved: list[Change]) -> str:

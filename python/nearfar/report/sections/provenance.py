@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from nearfar.records.walk import Conditions, Quantity, Setting, numbers
 from nearfar.report.section import Cell, Context, Section, Table
-from nearfar.report.walk import Conditions, Quantity, Setting, numbers
 from nearfar.report.wording import count, format_interval, format_quantity
 
 

@@ -2,5 +2,6 @@
 
 from nearfar.report.text.record import noise, record
 from nearfar.report.text.results import bandwidth, latency, mapped, stream
+from nearfar.report.text.sheet import sheet
 
-__all__ = ["bandwidth", "latency", "mapped", "noise", "record", "stream"]
+__all__ = ["bandwidth", "latency", "mapped", "noise", "record", "sheet", "stream"]

@@ -1,0 +1,70 @@
+"""Shipped device profiles and hosts, and those of users, by name or by path.
+
+The data lies beside this file in ``devices/`` and ``hosts/``, one TOML file a name. The host
+``this`` is no file: it is made from what this machine tells of itself.
+"""
+
+from __future__ import annotations
+
+import difflib
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nearfar.errors import BadInputError
+
+if TYPE_CHECKING:
+    from nearfar.records.profile import Host, Profile
+
+#: The host we run on.
+THIS = "this"
+
+
+def profile_names() -> list[str]:
+    """Names of the shipped device profiles."""
+    return _names("devices")
+
+
+def host_names() -> list[str]:
+    """Names of the shipped hosts, and ``this``."""
+    return [*_names("hosts"), THIS]
+
+
+def load_profile(name_or_path: str | Path) -> Profile:
+    """A device profile. Raises BadInputError for an unknown name and for a damaged file."""
+    from nearfar.profiles.sheets import read_profile
+
+    return read_profile(_locate(name_or_path, "devices", "device profile", profile_names()))
+
+
+def load_host(name_or_path: str | Path) -> Host:
+    """A host. Raises BadInputError for an unknown name and for a damaged file."""
+    from nearfar.profiles.sheets import read_host
+    from nearfar.profiles.this_host import this_host
+
+    if str(name_or_path) == THIS:
+        return this_host()
+    return read_host(_locate(name_or_path, "hosts", "host", host_names()))
+
+
+def _folder(which: str) -> Path:
+    return Path(str(files(__name__) / which))
+
+
+def _names(which: str) -> list[str]:
+    return sorted(file.stem for file in _folder(which).glob("*.toml"))
+
+
+def _locate(wanted: str | Path, which: str, what: str, names: list[str]) -> Path:
+    """The file of a shipped name, or the path itself where it looks like one or exists."""
+    if str(wanted) in names:
+        return _folder(which) / f"{wanted}.toml"
+    path = Path(wanted)
+    if path.suffix == ".toml" or len(path.parts) > 1 or path.exists():
+        return path
+    near = difflib.get_close_matches(str(wanted), names, n=3)
+    known = ", ".join(near or names)
+    raise BadInputError(
+        f"there is no {what} {wanted}",
+        f"{'did you mean' if near else 'name one of'}: {known}; or give the path of a .toml file",
+    )

@@ -1,0 +1,174 @@
+"""Reading and writing profile files: every refusal names file, line and reason."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import ValidationError
+
+from nearfar.errors import BadInputError, MachineError
+from nearfar.records.profile import SCHEMA_VERSION, Datasheet, Figure, Host, Profile
+
+_FORMAT = "see docs/formats/profile.md, or copy from a shipped file"
+_WIDTH = 100
+
+Sheet = TypeVar("Sheet", bound=Datasheet)
+
+
+def read_profile(path: Path) -> Profile:
+    """Read a device profile. Raises BadInputError with file, line and reason."""
+    return _validated(path, Profile, "device")
+
+
+def read_host(path: Path) -> Host:
+    """Read a host. Raises BadInputError with file, line and reason."""
+    return _validated(path, Host, "host")
+
+
+def read_datasheet(path: Path) -> Profile | Host:
+    """Read whichever of the two a file is. Raises BadInputError with file, line and reason."""
+    _, document = _parsed(path)
+    return read_host(path) if document.get("kind") == "host" else read_profile(path)
+
+
+def _parsed(path: Path) -> tuple[str, dict[str, Any]]:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise BadInputError(
+            f"there is no file {path}", "`nearfar show` lists the shipped profiles and hosts"
+        ) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInputError(f"cannot read {path}: {error}", "give a TOML file") from None
+    try:
+        return text, tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise BadInputError(
+            f"{path} is damaged: {_placed(str(error), text)}", f"mend it there; {_FORMAT}"
+        ) from None
+
+
+def _placed(complaint: str, text: str) -> str:
+    """A parser's complaint with its line in front; the end of the file is the last line."""
+    found = re.fullmatch(r"(.*) \(at line (\d+), column (\d+)\)", complaint, re.DOTALL)
+    if found:
+        return f"line {found[2]}, column {found[3]}: {found[1]}"
+    return f"line {len(text.splitlines())}: {complaint}"
+
+
+def _validated(path: Path, model: type[Sheet], kind: str) -> Sheet:
+    text, document = _parsed(path)
+    version = document.get("schema_version")
+    if type(version) is not int or not 1 <= version <= SCHEMA_VERSION:
+        raise BadInputError(
+            f"{path}, line {_line_of(text, ['schema_version'])}: schema_version "
+            f"{'is missing' if version is None else repr(version)} (known: 1 to {SCHEMA_VERSION})",
+            f"use a newer nearfar if it comes from one; {_FORMAT}",
+        )
+    if document.get("kind") != kind:
+        raise BadInputError(
+            f"{path}, line {_line_of(text, ['kind'])}: kind is {document.get('kind')!r}, and a "
+            f"{kind} was needed",
+            f"name a {kind}; {_FORMAT}",
+        )
+    try:
+        return model.model_validate(document)
+    except ValidationError as error:
+        raise BadInputError(f"{path}, {_first_complaint(error, text)}", _FORMAT) from None
+
+
+def _first_complaint(error: ValidationError, text: str) -> str:
+    """Line, field and reason of the first thing that is wrong."""
+    first = error.errors()[0]
+    where = [str(part) for part in first["loc"]]
+    reason = first["msg"].removeprefix("Value error, ")
+    named = re.match(r"(figures)\.(\w+): ", reason)  # complaints about figures against the whole
+    if named and not where:
+        where, reason = [named[1], named[2]], reason[named.end() :]
+    return f"line {_line_of(text, where)}: {'.'.join(where)}: {reason}"
+
+
+def _line_of(text: str, where: Sequence[str]) -> int:
+    """Line of a field, or of the nearest table that should hold it; 1 where nothing is found."""
+    table = ""
+    best = (0, 1)  # how many parts of the path matched, and where
+    for number, line in enumerate(text.splitlines(), start=1):
+        heading = re.match(r"\s*\[([^\[\]]+)\]", line)
+        if heading and "=" not in line.split("]")[0]:
+            table = re.sub(r"[\s\"']", "", heading[1])
+            path = table
+        else:
+            key = re.match(r"\s*([A-Za-z0-9_.\"'-]+)\s*=", line)
+            if not key:
+                continue
+            name = key[1].strip("\"'")
+            path = f"{table}.{name}" if table else name
+        parts = path.split(".")
+        if parts == list(where[: len(parts)]) and len(parts) > best[0]:
+            best = (len(parts), number)
+    return best[1]
+
+
+def write_profile(sheet: Datasheet, path: Path) -> None:
+    """Write a profile or a host, whole or not at all. Raises MachineError if it cannot."""
+    partial = path.with_name(f"{path.name}.partial")
+    try:
+        partial.write_text(to_toml(sheet), encoding="utf-8")
+        partial.replace(path)
+    except OSError as error:
+        raise MachineError(
+            f"cannot write {path}: {error.strerror}", "name a file that you may write"
+        ) from None
+
+
+def to_toml(sheet: Datasheet) -> str:
+    """The text of a file: head, sources, then the figures, each a table."""
+    lines = [
+        f"{name} = {_scalar(value)}"
+        for name, value in sheet.model_dump(mode="json", exclude_none=True).items()
+        if name not in ("sources", "figures")
+    ]
+    lines += ["", "[sources]", *(f"{key} = {_scalar(text)}" for key, text in sheet.sources.items())]
+    for key, figure in sheet.figures.items():
+        lines += ["", f"[figures.{key}]", *_figure(figure)]
+    return "\n".join(lines) + "\n"
+
+
+def _figure(figure: Figure) -> Iterator[str]:
+    for name, value in figure.model_dump(mode="json", exclude_none=True).items():
+        if name in ("points", "ranges"):
+            yield f"{name} = ["
+            yield from _wrapped([_array(point) for point in value])
+            yield "]"
+        elif isinstance(value, list):
+            yield f"{name} = {_array(value)}"
+        else:
+            yield f"{name} = {_scalar(value)}"
+
+
+def _wrapped(items: Sequence[str]) -> Iterator[str]:
+    line = " "
+    for item in items:
+        if len(line) + len(item) + 2 > _WIDTH and line.strip():
+            yield line
+            line = " "
+        line += f" {item},"
+    yield line
+
+
+def _array(values: Sequence[object]) -> str:
+    return f"[{', '.join(_scalar(value) for value in values)}]"
+
+
+def _scalar(value: object) -> str:
+    """A number or a basic string; JSON's escapes are TOML's, but for the delete character."""
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        return str(int(value))
+    if isinstance(value, int | float):
+        return repr(value)
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

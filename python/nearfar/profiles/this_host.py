@@ -1,0 +1,76 @@
+"""The host ``this``: what this machine's kernel or hypervisor says of its processor."""
+
+from __future__ import annotations
+
+import os
+import re
+
+from nearfar.machine.model import Cache, Machine
+from nearfar.machine.root import Root
+from nearfar.machine.topology import this_machine
+from nearfar.records.profile import Figure, Host, unit_of
+from nearfar.records.shape import Origin
+
+_SOURCE = "kernel"
+
+
+def this_host() -> Host:
+    """Describe the machine we run on; latencies are absent, for nobody has measured them yet."""
+    return host_of(this_machine(), _frequency_hz(Root()), os.sysconf("SC_PAGE_SIZE"))
+
+
+def host_of(machine: Machine, frequency_hz: float | None, page_bytes: int) -> Host:
+    """A host out of a machine record: figures that are claimed, not measured."""
+    mine = [cpu for cpu in machine.cpus if cpu.usable]
+    usable = {cpu.id for cpu in mine}
+    numbers: dict[str, float | None] = {
+        "frequency_hz": frequency_hz,
+        "cores": len({cpu.core for cpu in mine if cpu.package == mine[0].package}),
+        "threads": len(mine),
+        "sockets": len({cpu.package for cpu in mine}),
+        "page_bytes": page_bytes,
+        "memory_bytes": machine.memory_bytes,
+    }
+    caches = [c for c in machine.caches if c.type != "instruction" and usable & set(c.cpus)]
+    for cache in sorted(caches, key=lambda c: c.size_bytes):
+        numbers |= _cache(cache)
+    figures = {
+        key: Figure(
+            unit=unit_of(key) or "",
+            value=value,
+            source=_SOURCE,
+            confidence="B",
+            origin=Origin.CLAIMED,
+        )
+        for key, value in numbers.items()
+        if value is not None
+    }
+    teller = (
+        f"the hypervisor ({machine.virtual_machine})" if machine.virtual_machine else "firmware"
+    )
+    return Host(
+        name="this", title=machine.processor, machine=machine.id,
+        description="The machine nearfar runs on, as it describes itself. Caches are per instance "
+        "and may be larger than what is really there on a virtual machine. Latencies are missing: "
+        "`nearfar probe` measures them.",
+        sources={_SOURCE: f"what the kernel was told by {teller}"},
+        figures=figures,
+    )  # fmt: skip
+
+
+def _cache(cache: Cache) -> dict[str, float | None]:
+    level = f"l{cache.level}{'d' if cache.type == 'data' else ''}"
+    return {
+        f"{level}_bytes": cache.size_bytes,
+        f"{level}_ways": cache.ways,
+        "line_bytes": cache.line_bytes,
+    }
+
+
+def _frequency_hz(root: Root) -> float | None:
+    """The base frequency; None where neither the kernel nor the processor's name tells it."""
+    khz = root.number("sys/devices/system/cpu/cpu0/cpufreq/base_frequency")
+    if khz:
+        return khz * 1e3
+    named = re.search(r"model name.*@ ([0-9.]+)GHz", root.text("proc/cpuinfo") or "")
+    return float(named[1]) * 1e9 if named else None

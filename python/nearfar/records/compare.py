@@ -1,0 +1,140 @@
+"""The same figures of two runs, or of two profiles, side by side.
+
+Figures match where key, place and conditions are the same. A figure is *worse* where a higher (or
+lower) value is worse by its key, the change is beyond the threshold, and the intervals, where both
+sides have one, lie apart. Keys that tell no direction (sizes, counts, ratios) are never worse.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from nearfar.records.profile import Datasheet
+from nearfar.records.run import Run
+from nearfar.records.shape import Provenance
+from nearfar.records.walk import Conditions, Quantity, numbers
+
+#: Conditions that may differ between two runs of the same measurement.
+_FREE = frozenset({
+    "cpu", "cpus", "path", "size_bytes", "effective_last_cache_bytes",
+    "effective_last_cache_source", "reported_last_cache_bytes",
+})  # fmt: skip
+
+#: Figures about the check of the results, not about the machine.
+_NOT_COMPARED = frozenset({"worst_error"})
+
+_HIGHER_IS_BETTER = ("bytes_per_s", "operations_per_s", "endurance_writes", "frequency_hz")
+_LOWER_IS_BETTER = ("_ns", "_s", "_J", "_pJ_per_bit", "_mA", "faults_per_gib", "price_per_gib")
+
+#: Times of which neither more nor less is better by itself.
+_NEUTRAL = frozenset({"clock_ns", "tREFI_ns"})
+
+Direction = Literal["higher", "lower"]
+
+
+def better(key: str) -> Direction | None:
+    """Which values of a key are better; None where neither is."""
+    if key.endswith(_HIGHER_IS_BETTER):
+        return "higher"
+    return "lower" if key not in _NEUTRAL and key.endswith(_LOWER_IS_BETTER) else None
+
+
+@dataclass(frozen=True)
+class Change:
+    """One figure on both sides."""
+
+    now: Quantity
+    before: Quantity
+
+    def ratio(self) -> float:
+        """Now over before; 1 where both are zero."""
+        if self.before.value == 0:
+            return 1.0 if self.now.value == 0 else math.inf
+        return self.now.value / self.before.value
+
+    def agree(self) -> bool | None:
+        """Whether the intervals overlap; None where one of them is not recorded."""
+        if self.now.interval is None or self.before.interval is None:
+            return None
+        (low, high), (past_low, past_high) = self.now.interval, self.before.interval
+        return low <= past_high and past_low <= high
+
+    def size(self) -> float:
+        """How far it moved either way: the logarithm of the ratio, without its sign."""
+        ratio = self.ratio()
+        return abs(math.log(ratio)) if 0 < ratio < math.inf else math.inf
+
+    def worse(self, threshold: float) -> bool:
+        """Whether it got worse by more than ``threshold`` (a share of the value before)."""
+        direction = better(self.now.key)
+        if direction is None or self.agree():
+            return False
+        loss = 1 - self.ratio() if direction == "higher" else self.ratio() - 1
+        return loss > threshold * (1 + 1e-9)  # a loss of the threshold itself is not beyond it
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """All figures of two sides: the matched ones, and those of one side alone."""
+
+    changes: list[Change]
+    only_before: list[Quantity]
+    only_now: list[Quantity]
+
+    def worse(self, threshold: float) -> list[Change]:
+        """Figures that got worse beyond the threshold, the largest change first."""
+        found = [change for change in self.changes if change.worse(threshold)]
+        return sorted(found, key=lambda change: -change.size())
+
+
+def compare_runs(now: Run, before: Run) -> Comparison:
+    """Figures that two runs took under the same conditions."""
+    return _match(_of_run(now), _of_run(before), _identity_in_run)
+
+
+def compare_sheets(now: Datasheet, before: Datasheet) -> Comparison:
+    """Figures that two profiles, or two hosts, have in common."""
+    return _match(_of_sheet(now), _of_sheet(before), lambda q: (q.key, q.conditions))
+
+
+def _match(
+    now: Iterable[Quantity], before: Iterable[Quantity], identity: Callable[[Quantity], Hashable]
+) -> Comparison:
+    past = {identity(quantity): quantity for quantity in before}
+    present = {identity(quantity): quantity for quantity in now}
+    return Comparison(
+        [Change(present[key], past[key]) for key in present if key in past],
+        [quantity for key, quantity in past.items() if key not in present],
+        [quantity for key, quantity in present.items() if key not in past],
+    )
+
+
+def _of_run(run: Run) -> Iterator[Quantity]:
+    for number in numbers(run.sections):
+        if isinstance(number, Quantity) and number.key not in _NOT_COMPARED:
+            yield number
+
+
+def _identity_in_run(quantity: Quantity) -> Hashable:
+    held = tuple(pair for pair in quantity.conditions if pair[0] not in _FREE)
+    origin = quantity.provenance.origin.value if quantity.provenance else ""
+    threads = next((str(v).count(",") for k, v in quantity.conditions if k == "cpus"), 0)
+    path = quantity.path.replace("/sweep", "")  # the run at the top may be one of its sweep
+    return path, quantity.key, held, threads, origin
+
+
+def _of_sheet(sheet: Datasheet) -> Iterator[Quantity]:
+    """Every value and every point; the coordinates of a point are its conditions."""
+    for key, figure in sheet.figures.items():
+        made = figure.origin
+        provenance = Provenance(origin=made, statistic="claim", samples=0) if made else None
+        if figure.value is not None:
+            interval = (figure.low, figure.high) if figure.low is not None else None
+            yield Quantity("", key, figure.value, (), interval, provenance)  # type: ignore[arg-type]
+        for index, (*where, value) in enumerate(figure.points or []):
+            conditions: Conditions = tuple(zip(figure.x or [], where, strict=True))
+            interval = figure.ranges[index] if figure.ranges else None
+            yield Quantity("", key, value, conditions, interval, provenance)

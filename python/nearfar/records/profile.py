@@ -1,0 +1,229 @@
+"""Device profiles and hosts: figures of a memory or of a processor, each with its source.
+
+``docs/formats/profile.md`` describes the file. A key ends in its unit; a curve has ``_by_`` in its
+key and names its coordinates. What is unknown is absent.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+
+from nearfar.errors import BadInputError
+from nearfar.records.shape import Origin
+
+#: Raised when a reader of the old version could misread the new one.
+SCHEMA_VERSION = 1
+
+#: Units by the end of a key, the longest ends first.
+_UNITS = {
+    "bytes_per_s": "B/s",
+    "operations_per_s": "1/s",
+    "pJ_per_bit": "pJ/bit",
+    "read_share": "share",
+    "percentile": "percentile",
+    "bytes": "B",
+    "cycles": "cycles",
+    "ns": "ns",
+    "hz": "Hz",
+    "mA": "mA",
+    "V": "V",
+}
+_COUNTS = ("threads", "cores", "sockets", "ways", "writes", "level", "channels", "queue_depth",
+           "banks", "ranks", "dimms")  # fmt: skip
+_PRICE = "price_per_gib"
+
+Text = Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]
+Key = Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9_]*$")]
+Number = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Range = tuple[Number, Number]
+
+
+def unit_of(key: str) -> str | None:
+    """The unit that a key carries; None where it carries none. A price's currency is its own."""
+    for end, unit in _UNITS.items():
+        if key == end or key.endswith(f"_{end}"):
+            return unit
+    is_count = any(key == end or key.endswith(f"_{end}") for end in _COUNTS)
+    return "count" if is_count else None
+
+
+def _unit_error(key: str, unit: str) -> str | None:
+    if key == _PRICE:
+        right = re.fullmatch(r"[A-Z]{3}/GiB", unit) is not None
+        return None if right else f"a price has a unit such as EUR/GiB, not {unit}"
+    expected = unit_of(key)
+    if expected is None:
+        return "the key does not end in a unit that profiles know"
+    return None if unit == expected else f"the key says {expected}, the unit {unit}"
+
+
+class Figure(BaseModel):
+    """One number, or one curve, with where it comes from.
+
+    ``value`` is a scalar, ``low`` and ``high`` its range. A curve has ``x``, the names of its
+    coordinates, and ``points``: the coordinates in that order, then the value; ``ranges`` are the
+    ranges of the points, in their order.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    unit: Text
+    value: Number | None = None
+    low: Number | None = None
+    high: Number | None = None
+    x: list[Key] | None = Field(default=None, min_length=1)
+    points: list[list[Number]] | None = Field(default=None, min_length=1)
+    ranges: list[Range] | None = None
+    source: Text = Field(description="a key of the file's table of sources")
+    confidence: Literal["A", "B", "C"] = Field(
+        description="A: measured here or read off published data; B: quoted; C: recalled, estimated"
+    )
+    origin: Origin | None = Field(default=None, description="where nearfar made the number")
+    date: Text | None = Field(default=None, description="ISO 8601, as exact as is known")
+    note: Text | None = None
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if (self.value is None) == (self.points is None):
+            raise ValueError("give either value or points")
+        if self.value is not None:
+            self._check_scalar(self.value)
+        if self.points is not None:
+            self._check_curve(self.points)
+        return self
+
+    def _check_scalar(self, value: float) -> None:
+        if self.x is not None or self.ranges is not None:
+            raise ValueError("x and ranges belong to points")
+        if (self.low is None) != (self.high is None):
+            raise ValueError("a range has both low and high")
+        low, high = self.interval()
+        if not low <= value <= high:
+            raise ValueError(f"the value {value:g} lies outside of its range {low:g} to {high:g}")
+
+    def _check_curve(self, points: list[list[float]]) -> None:
+        if self.x is None:
+            raise ValueError("points need x, the names of their coordinates")
+        if self.low is not None or self.high is not None:
+            raise ValueError("low and high belong to a value; points have ranges")
+        unknown = [name for name in self.x if unit_of(name) is None]
+        if unknown:
+            raise ValueError(f"the coordinate {unknown[0]} does not end in a unit")
+        if len(set(self.x)) != len(self.x):
+            raise ValueError("x names a coordinate twice")
+        if any(len(point) != len(self.x) + 1 for point in points):
+            raise ValueError(f"every point needs {len(self.x)} coordinates and a value")
+        if len({tuple(point[:-1]) for point in points}) != len(points):
+            raise ValueError("two points have the same coordinates")
+        if self.ranges is None:
+            return
+        if len(self.ranges) != len(points):
+            raise ValueError("ranges must be as many as points")
+        pairs = zip(points, self.ranges, strict=True)
+        if any(not low <= point[-1] <= high for point, (low, high) in pairs):
+            raise ValueError("a point lies outside of its range")
+
+    def interval(self) -> tuple[float, float]:
+        """Range of a scalar; without one, the value twice."""
+        value = self.value if self.value is not None else 0.0
+        return (
+            self.low if self.low is not None else value,
+            self.high if self.high is not None else value,
+        )
+
+
+class Datasheet(BaseModel):
+    """What devices and hosts have in common: figures by key, and the sources they name."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    schema_version: int = SCHEMA_VERSION
+    kind: Literal["device", "host"]
+    name: Text
+    title: Text
+    description: Text = Field(description="what it is, and what is missing")
+    machine: Text | None = Field(default=None, description="what it was seen on")
+    sources: dict[Key, Text] = Field(default_factory=dict)
+    figures: dict[Key, Figure] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        for key, figure in self.figures.items():
+            complaint = _unit_error(key, figure.unit)
+            if complaint is None and ("_by_" in key) != (figure.points is not None):
+                complaint = "a key with _by_ belongs to points, any other to a value"
+            if complaint is None and figure.source not in self.sources:
+                complaint = f"the source {figure.source} is not in the table of sources"
+            if complaint is None and key == _PRICE and figure.date is None:
+                complaint = "a price needs a date"
+            if complaint is not None:
+                raise ValueError(f"figures.{key}: {complaint}")
+        return self
+
+    def figure(self, key: str) -> Figure:
+        """The figure of a key. Raises BadInputError that names profile, key and what to do."""
+        found = self.figures.get(key)
+        if found is None:
+            raise BadInputError(
+                f"the {self.kind} {self.name} has no figure {key}",
+                f"see `nearfar show {self.name}` for what it has; use another, or write the figure "
+                "with its source into a copy of the file and name that file",
+            )
+        return found
+
+    def scalar(self, key: str) -> float:
+        """The value of a figure that is no curve. Raises BadInputError where there is none."""
+        value = self.figure(key).value
+        if value is None:
+            raise BadInputError(
+                f"{key} of {self.name} is a curve, and one number was needed",
+                "name a key without _by_",
+            )
+        return value
+
+    def curve(self, key: str, **held: float) -> list[tuple[float, float]]:
+        """Coordinate and value of the points where the other coordinates are ``held``, in order.
+
+        Raises BadInputError unless the figure is a curve with one coordinate left, and any points.
+        """
+        figure = self.figure(key)
+        names = figure.x or []
+        free = [i for i, name in enumerate(names) if name not in held]
+        if figure.points is None or len(free) != 1 or not held.keys() <= set(names):
+            raise BadInputError(
+                f"{key} of {self.name} has the coordinates {', '.join(names) or '(none)'}, and all "
+                f"but one were to be held, not {', '.join(held) or '(none)'}",
+                f"see `nearfar show {self.name}`",
+            )
+        kept = [p for p in figure.points if all(p[names.index(k)] == v for k, v in held.items())]
+        if not kept:
+            told = ", ".join(f"{name} = {value:g}" for name, value in held.items())
+            raise BadInputError(
+                f"{key} of {self.name} has no point with {told}", f"see `nearfar show {self.name}`"
+            )
+        return sorted((point[free[0]], point[-1]) for point in kept)
+
+    def timing_ns(self, name: str) -> float:
+        """A timing such as ``tRCD``: given in ns, or in cycles of ``clock_ns``."""
+        if f"{name}_cycles" in self.figures and f"{name}_ns" not in self.figures:
+            return self.scalar(f"{name}_cycles") * self.scalar("clock_ns")
+        return self.scalar(f"{name}_ns")
+
+    def source_of(self, key: str) -> str:
+        """The source of a figure in full, to be shown beside it."""
+        return self.sources[self.figure(key).source]
+
+
+class Profile(Datasheet):
+    """A memory as somebody saw it."""
+
+    kind: Literal["device"] = "device"
+
+
+class Host(Datasheet):
+    """A processor and what lies between it and its memory."""
+
+    kind: Literal["host"] = "host"
