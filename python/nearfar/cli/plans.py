@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from nearfar.errors import BadInputError, MachineError
-from nearfar.units import parse_cpus, parse_size
+from nearfar.units import MIB, parse_cpus, parse_size
 
 if TYPE_CHECKING:
     from nearfar.cli.recording import Recording
     from nearfar.machine.model import Machine
     from nearfar.measure.arrays import ArrayPlan
+    from nearfar.measure.study import StudyPlan
 
 
 def chosen_cpus(machine: Machine, wanted: str | None) -> list[int]:
@@ -36,6 +37,48 @@ def last_cache(recording: Recording, cpu: int) -> int:
     return quick_last_cache(recording.session, cpu, recording.machine.last_cache_bytes())
 
 
+def probe_plan(
+    machine: Machine,
+    tier: str,
+    time_s: float,
+    *,
+    quick: bool,
+    region: str | None,
+    cpus: str | None,
+    threads: list[int] | None,
+    size: str | None,
+    runs: int | None,
+    warmup: int,
+) -> StudyPlan:
+    """The plan of ``nearfar probe``: one tier, all probes."""
+    from nearfar.measure import arrays, latency
+    from nearfar.measure.study import PROBE, StudyPlan
+
+    team = chosen_cpus(machine, cpus)
+    asked = parse_size(size) if size else None
+    if asked:
+        arrays.check_room((tier, tier, tier), asked)
+    largest = 64 * MIB if quick else latency.default_region(machine.last_cache_bytes())
+    return StudyPlan(
+        [tier], PROBE, time_s, team, parse_size(region) if region else largest,
+        threads=chosen_threads(threads, len(team)), array_bytes=asked, runs=runs, warmup=warmup,
+    )  # fmt: skip
+
+
+def chosen_threads(wanted: list[int] | None, processors: int) -> tuple[int, ...]:
+    """The counts of --threads, or those of the scaling curve."""
+    from nearfar.measure.arrays import thread_counts
+
+    if not wanted:
+        return thread_counts(processors)
+    if max(wanted) > 16 * processors:
+        raise BadInputError(
+            f"{max(wanted)} threads on {processors} processors measure the scheduler, not memory",
+            f"use at most {16 * processors}",
+        )
+    return tuple(sorted(set(wanted)))
+
+
 def array_plan(
     recording: Recording,
     kernels: tuple[str, ...],
@@ -55,12 +98,7 @@ def array_plan(
 
     check_tiers(tiers)
     team = chosen_cpus(recording.machine, cpus)
-    counts = sorted(set(threads)) if threads else arrays.thread_counts(len(team))
-    if max(counts) > 16 * len(team):
-        raise BadInputError(
-            f"{max(counts)} threads on {len(team)} processors measure the scheduler, not memory",
-            f"use at most {16 * len(team)}",
-        )
+    counts = chosen_threads(threads, len(team))
     asked = parse_size(size) if size else None
     if asked:
         arrays.check_room(tiers, asked)
@@ -73,4 +111,4 @@ def array_plan(
             "these figures are the cache's, not memory's"
         )
     rounds = 1 if runs else arrays.ROUNDS
-    return arrays.ArrayPlan(kernels, tiers, array_bytes, tuple(team), tuple(counts), rounds), cache
+    return arrays.ArrayPlan(kernels, tiers, array_bytes, tuple(team), counts, rounds), cache

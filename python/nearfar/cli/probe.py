@@ -18,6 +18,9 @@ def probe(
     threads: options.Threads = None,
     cpus: options.Cpus = None,
     size: options.Size = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A coarse look in under ten seconds.")
+    ] = False,
     time: options.Time = None,
     runs: options.Runs = None,
     warmup: options.Warmup = 0,
@@ -27,11 +30,15 @@ def probe(
     strict: options.Strict = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Latency and bandwidth of one tier.
+    """Probe one tier in depth, and write its device profile.
 
-    Latency is that of dependent loads in a random order, over regions from 4 KiB to beyond the last
-    cache, on 4 KiB and on huge pages, so that page walks are told apart. Bandwidth is that of
-    reading, writing, writing past the caches (ntwrite) and copying, by number of threads.
+    Latency: dependent loads in a random order over regions from 4 KiB to beyond the last cache, on
+    4 KiB and on huge pages, so that page walks are told apart; by size of the blocks walked;
+    by percentile; under load. Parallelism: chases side by side on one thread. Bandwidth: reading,
+    writing, writing past the caches and copying by threads; mixes, orders, sizes and strides of
+    independent accesses. Persistence: what a fence and a line cost, by instruction.
+
+    The record holds profile.toml, which every verb takes where it takes a device profile.
 
     Examples:
 
@@ -39,41 +46,32 @@ def probe(
 
         nearfar probe --tier shm: --region 1GiB
 
-        nearfar probe --tier dram,pages=2m --threads 1 --json -
+        nearfar probe --quick --json -
     """
-    from rich.console import Group
-
-    from nearfar.cli.plans import array_plan
+    from nearfar.cli.plans import probe_plan
     from nearfar.cli.recording import recorded
-    from nearfar.measure import bandwidth, latency
-    from nearfar.measure.session import Effort
+    from nearfar.measure.profile import profile_of
+    from nearfar.measure.study import Study
     from nearfar.measure.tiers import check_tiers
-    from nearfar.records.results import ProbeResult
+    from nearfar.profiles.sheets import write_profile
+    from nearfar.records.run import Sections, Skipped
     from nearfar.report import text
-    from nearfar.units import parse_seconds, parse_size
+    from nearfar.units import parse_seconds
 
     check_tiers([tier])
-    budget_s = parse_seconds(time) if time else 45.0
-    region_bytes = parse_size(region) if region else None
-    arguments = {"tier": tier, "time_s": budget_s, "region_bytes": region_bytes}
+    budget_s = parse_seconds(time) if time else 6.0 if quick else 45.0
+    arguments = {"tier": tier, "time_s": budget_s}
     with recorded("probe", arguments, seed=seed, out=out, quiet=quiet, strict=strict) as recording:
-        plan, _ = array_plan(
-            recording, bandwidth.KERNELS, (tier, tier, tier), threads=threads, cpus=cpus,
-            size=size, runs=runs,
+        run, directory = recording.directory.run, recording.directory
+
+        def save(sections: Sections, skipped: list[Skipped]) -> None:
+            run.sections, run.skipped = sections, skipped
+            directory.save()
+
+        plan = probe_plan(
+            recording.machine, tier, budget_s, quick=quick, region=region, cpus=cpus,
+            threads=threads, size=size, runs=runs, warmup=warmup,
         )  # fmt: skip
-        reported = recording.machine.last_cache_bytes()
-        result, skipped = latency.measure_tiers(
-            recording.session, [tier], plan.cpus[0],
-            region_bytes or latency.default_region(reported), reported,
-            Effort(budget_s * 0.65, runs, warmup),
-        )  # fmt: skip
-        recording.keep("latency", result, skipped)
-        rates, lost = bandwidth.measure(
-            recording.session, plan, Effort(budget_s * 0.35, runs, warmup),
-            result.effective_last_cache_bytes,
-        )  # fmt: skip
-        recording.keep("bandwidth", rates, lost)
-    both = ProbeResult(latency=result, bandwidth=rates)
-    recording.show(
-        Group(text.latency(result), text.bandwidth(rates)), recording.document(both), json
-    )
+        Study(recording.session, recording.machine, plan, save).run()
+    write_profile(profile_of(run, directory.path.name, tier), directory.path / "profile.toml")
+    recording.show(text.record(run), recording.document(run.sections), json)

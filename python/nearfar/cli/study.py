@@ -38,14 +38,15 @@ def study(
     from nearfar import store
     from nearfar.cli.console import note
     from nearfar.cli.recording import recorded
-    from nearfar.measure.study import SHARES, Study, StudyPlan
+    from nearfar.measure import latency
+    from nearfar.measure.study import STUDY, Study, StudyPlan, memory_tiers
     from nearfar.records.run import Sections, Skipped
     from nearfar.report import page, text
-    from nearfar.units import parse_seconds
+    from nearfar.units import GIB, parse_seconds
 
     time_s = parse_seconds(time) if time else 1800.0 if full else 150.0
     if dry_run:
-        for section, share in SHARES.items():
+        for section, share in STUDY.items():
             print(f"{section}: at most {share * time_s:.0f} s")
         return
     arguments = {"time_s": time_s, "full": full}
@@ -57,7 +58,13 @@ def study(
             run.sections, run.skipped = sections, skipped
             directory.save()
 
-        plan = StudyPlan(time_s, directory.path, full)
+        machine = recording.machine
+        region = GIB if full else latency.default_region(machine.last_cache_bytes())
+        cpus = machine.cores_first()
+        plan = StudyPlan(
+            memory_tiers(machine), STUDY, time_s, cpus, region, directory.path,
+            range(1, len(cpus) + 1) if full else (),
+        )  # fmt: skip
         Study(recording.session, recording.machine, plan, save).run()
     report = page.write_report(directory.path, run, before)
     recording.show(text.record(run), run.model_dump_json(indent=1, exclude_none=True), json)

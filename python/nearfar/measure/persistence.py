@@ -96,7 +96,10 @@ def measure(session: Session, tier: str, cpu: int, effort: Effort) -> Persistenc
     plan = PersistPlan(points_for(tier), tier, cpu)
     samples, _ = session.repeat(f"persistence {tier}", "ns", plan, effort)
     points = [
-        PersistPoint(**key._asdict(), **session.figures(tier, fence_ns=median(samples.series[key])))
+        PersistPoint(
+            **key._asdict(),
+            **session.figures(tier, persistent=True, fence_ns=median(samples.series[key])),
+        )
         for key in samples.series
     ]
     hows = list(dict.fromkeys(key.how for key in samples.series))
@@ -120,6 +123,7 @@ def _cost(session: Session, tier: str, how: str, samples: Samples[Persist]) -> P
         how=how,
         **session.figures(
             tier,
+            persistent=True,
             per_fence_ns=median([float(intercept) for _, intercept in fits]),
             per_line_ns=median([float(slope) for slope, _ in fits]),
         ),
@@ -136,5 +140,5 @@ def _overwrite(session: Session, tier: str, cpu: int, effort: Effort) -> Overwri
         how=plan.how,
         block_bytes=OVERWRITTEN_BYTES,
         stalls=round(stalls.value),
-        **session.figures(tier, **told),
+        **session.figures(tier, persistent=True, **told),
     )

@@ -105,9 +105,14 @@ class Session:
     noise: NoiseMeter = field(default_factory=NoiseMeter)
     keep_samples: Callable[[str, str, Sequence[float]], None] = lambda _series, _unit, _values: None
 
-    def figures(self, *tiers: str, **estimates: Estimate) -> dict[str, Any]:
-        """Values, intervals and provenance of figures measured on these tiers."""
-        origin, note = origin_of(*tiers)
+    def figures(
+        self, *tiers: str, persistent: bool = False, **estimates: Estimate
+    ) -> dict[str, Any]:
+        """Values, intervals and provenance of figures measured on these tiers.
+
+        ``persistent``: they tell what it costs to make stores durable.
+        """
+        origin, note = origin_of(*tiers, persistent=persistent)
         return quantities(origin, estimates, seed=self.seed, machine=self.machine_id, note=note)
 
     def repeat(

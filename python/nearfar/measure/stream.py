@@ -32,13 +32,13 @@ def _run(
 
     def kernel(name: str) -> StreamKernel:
         rates = samples.series[name, threads]
-        figures = {
-            "best_bandwidth_bytes_per_s": best(rates),
-            "median_bandwidth_bytes_per_s": median(rates),
-        }
         return StreamKernel(
             write_allocate=True,
-            **session.figures(*plan.tiers, **figures),
+            **session.figures(
+                *plan.tiers,
+                best_bandwidth_bytes_per_s=best(rates),
+                median_bandwidth_bytes_per_s=median(rates),
+            ),
         )
 
     checked = Estimate(

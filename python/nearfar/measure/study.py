@@ -1,40 +1,74 @@
-"""The main job: every section of a study, each with its share of the time.
+"""Several sections in one run: the main job, and the probe of a tier.
 
-A section shrinks its grid to its share, never its repeats; what was left out is listed. Each
-finished section is handed over at once, so that it is on disk before the next one starts.
+Each section has a share of the time and shrinks its grid to it, never its repeats; what was left
+out is listed. A finished section is handed over at once, so that it is on disk before the next one
+starts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from nearfar._native import NativeError
+from nearfar._native import NativeError, parse_tier
 from nearfar.errors import NearfarError, from_native
 from nearfar.machine.model import Machine
-from nearfar.measure import bandwidth, latency, mapped, stream
+from nearfar.measure import (
+    access,
+    bandwidth,
+    blocks,
+    latency,
+    loaded,
+    mapped,
+    parallelism,
+    persistence,
+    stream,
+    tails,
+)
 from nearfar.measure.arrays import ArrayPlan, default_array_bytes, thread_counts
 from nearfar.measure.session import Effort, Session
 from nearfar.records.run import Sections, Skipped
-from nearfar.units import GIB, MIB
+from nearfar.units import MIB
 
-#: Share of the whole time, by section. The rest is for setting up and for the report.
-SHARES = {"latency": 0.35, "bandwidth": 0.2, "stream": 0.15, "mapped": 0.2}
+#: Share of the whole time, by section, in the order they run. What is missing to one is for setting
+#: up and for the report.
+STUDY = {
+    "latency": 0.22, "bandwidth": 0.12, "stream": 0.12, "parallelism": 0.04, "blocks": 0.04,
+    "access": 0.08, "persistence": 0.06, "loaded": 0.06, "tails": 0.02, "mapped": 0.16,
+}  # fmt: skip
+PROBE = {
+    "latency": 0.3, "bandwidth": 0.12, "parallelism": 0.07, "blocks": 0.07, "access": 0.14,
+    "persistence": 0.1, "loaded": 0.1, "tails": 0.04,
+}  # fmt: skip
 MAPPED_BYTES = 256 * MIB
+#: Kinds of tiers that are memory to the processor, and can be probed by loads alone.
+_MEMORY = ("dram", "numa", "fsdax", "devdax", "shm")
 
 
 @dataclass(frozen=True)
 class StudyPlan:
-    """What a study covers. ``path``: a directory for the mapped file; ``full``: whole grids."""
+    """What is covered.
 
+    ``tiers``: the first one is probed in depth, all of them for latency and bandwidth; ``shares``:
+    sections and their parts of ``time_s``; ``path``: a directory for the mapped file; ``threads``:
+    counts, or the default ones; ``array_bytes``: of each array, or four times the last cache.
+    """
+
+    tiers: Sequence[str]
+    shares: Mapping[str, float]
     time_s: float
-    path: Path
-    full: bool = False
+    cpus: Sequence[int]
+    region_bytes: int
+    path: Path = Path()
+    threads: Sequence[int] = ()
+    array_bytes: int | None = None
+    runs: int | None = None
+    warmup: int = 0
 
     def effort(self, section: str, parts: int = 1) -> Effort:
         """The budget of one of ``parts`` equal parts of a section."""
-        return Effort(budget_s=self.time_s * SHARES[section] / parts)
+        return Effort(self.time_s * self.shares[section] / parts, self.runs, self.warmup)
 
 
 Save = Callable[[Sections, list[Skipped]], None]
@@ -52,35 +86,50 @@ class Study:
     def __post_init__(self) -> None:
         self.sections = Sections()
         self.skipped: list[Skipped] = []
-        self.cpus = self.machine.cores_first()
         self.reported_cache = self.machine.last_cache_bytes()
         self.last_cache = self.reported_cache or latency.ASSUMED_CACHE
 
     def run(self) -> None:
-        """All sections in turn. A section that fails is listed as skipped; the rest still runs."""
-        for name in SHARES:
+        """All sections in turn. One that fails is listed as skipped, and the rest still runs.
+
+        Raises the failure of the only section, or of the first where none succeeded.
+        """
+        failures: list[NearfarError] = []
+        for name in self.plan.shares:
             try:
                 getattr(self, f"_{name}")()
             except (NearfarError, NativeError) as failure:
                 error = failure if isinstance(failure, NearfarError) else from_native(failure)
+                failures.append(error)
                 self._skip(name, "the whole section", f"{error.what}; {error.next_step}")
             self.save(self.sections, self.skipped)
+        if len(failures) == len(self.plan.shares):
+            raise failures[0]
+
+    @property
+    def _tier(self) -> str:
+        return self.plan.tiers[0]
+
+    @property
+    def _deep_tier(self) -> str:
+        """The first tier on huge pages where it leaves the choice: page walks are told apart."""
+        return latency.page_variants(self._tier)[0]
+
+    @property
+    def _far_region(self) -> int:
+        """Beyond every cache, no larger than it need be."""
+        return min(max(self.plan.region_bytes // 2, 4 * self.last_cache), self.plan.region_bytes)
 
     def _skip(self, section: str, what: str, why: str) -> None:
         self.skipped.append(Skipped(section=section, what=what, why=why))
         self.session.progress.note(f"skipped {section}: {what} ({why})")
 
-    def _memory_tiers(self) -> list[str]:
-        """Tiers that are memory to the processor: all but ``file:``, which `mapped` covers."""
-        return [t.spec for t in self.machine.tiers if not t.spec.startswith("file:")]
-
     def _latency(self) -> None:
-        region = GIB if self.plan.full else latency.default_region(self.reported_cache)
         result, skipped = latency.measure_tiers(
             self.session,
-            self._memory_tiers(),
-            self.cpus[0],
-            region,
+            self.plan.tiers,
+            self.plan.cpus[0],
+            self.plan.region_bytes,
             self.reported_cache,
             self.plan.effort("latency"),
         )
@@ -89,19 +138,19 @@ class Study:
         self.skipped += skipped
 
     def _arrays(self, kernels: tuple[str, ...], tier: str) -> ArrayPlan:
-        size = default_array_bytes(self.last_cache)
-        most = len(self.cpus)
-        threads = tuple(range(1, most + 1)) if self.plan.full else thread_counts(most)
-        return ArrayPlan(kernels, (tier, tier, tier), size, tuple(self.cpus), threads)
+        size = self.plan.array_bytes or default_array_bytes(self.last_cache)
+        threads = tuple(self.plan.threads) or thread_counts(len(self.plan.cpus))
+        return ArrayPlan(kernels, (tier, tier, tier), size, tuple(self.plan.cpus), threads)
 
     def _bandwidth(self) -> None:
-        tiers = self._memory_tiers()
-        for tier in tiers:
+        for tier in self.plan.tiers:
             plan = self._arrays(bandwidth.KERNELS, tier)
-            effort = self.plan.effort("bandwidth", len(tiers))
+            effort = self.plan.effort("bandwidth", len(self.plan.tiers))
             try:
                 result, skipped = bandwidth.measure(self.session, plan, effort, self.last_cache)
             except NativeError as error:
+                if len(self.plan.tiers) == 1:
+                    raise
                 self._skip("bandwidth", tier, from_native(error).what)
                 continue
             if self.sections.bandwidth is None:
@@ -111,15 +160,57 @@ class Study:
             self.skipped += skipped
 
     def _stream(self) -> None:
-        plan = self._arrays(stream.KERNELS, "dram")
+        plan = self._arrays(stream.KERNELS, self._tier)
         effort = self.plan.effort("stream")
         self.sections.stream, skipped = stream.measure(self.session, plan, effort, self.last_cache)
         self.skipped += skipped
 
+    def _parallelism(self) -> None:
+        self.sections.parallelism = parallelism.measure(
+            self.session, self._deep_tier, self._far_region, self.plan.cpus[0],
+            self.plan.effort("parallelism"),
+        )  # fmt: skip
+
+    def _blocks(self) -> None:
+        self.sections.blocks = blocks.measure(
+            self.session, self._deep_tier, self._far_region, self.plan.cpus[0],
+            self.plan.effort("blocks"),
+        )  # fmt: skip
+
+    def _access(self) -> None:
+        size = self.plan.array_bytes or default_array_bytes(self.last_cache)
+        self.sections.access = access.measure(
+            self.session, self._deep_tier, size, self.plan.cpus, self.plan.effort("access")
+        )
+
+    def _persistence(self) -> None:
+        durable = [t for t in self.plan.tiers if parse_tier(t)["kind"] not in ("dram", "numa")]
+        self.sections.persistence = persistence.measure(
+            self.session, (durable or [self._tier])[0], self.plan.cpus[0],
+            self.plan.effort("persistence"),
+        )  # fmt: skip
+
+    def _loaded(self) -> None:
+        self.sections.loaded = loaded.measure(
+            self.session, self._deep_tier, self._far_region, self.plan.cpus,
+            self.plan.effort("loaded"),
+        )  # fmt: skip
+
+    def _tails(self) -> None:
+        self.sections.tails = tails.measure(
+            self.session, self._deep_tier, self._far_region, self.plan.cpus[0],
+            self.plan.effort("tails"),
+        )  # fmt: skip
+
     def _mapped(self) -> None:
-        path, cpu = str(self.plan.path), self.cpus[0]
+        path, cpu = str(self.plan.path), self.plan.cpus[0]
         inspection = mapped.inspect(path, MAPPED_BYTES, cpu)
         plan = mapped.MappedPlan(path, MAPPED_BYTES, cpu, inspection.accesses)
         effort = self.plan.effort("mapped")
         self.sections.mapped, skipped = mapped.measure(self.session, plan, effort, inspection)
         self.skipped += skipped
+
+
+def memory_tiers(machine: Machine) -> list[str]:
+    """Proposed tiers that loads can probe: all but ``file:``, which the mapped file covers."""
+    return [t.spec for t in machine.tiers if parse_tier(t.spec)["kind"] in _MEMORY]

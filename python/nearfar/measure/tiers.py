@@ -14,11 +14,13 @@ def check_tiers(tiers: Iterable[str]) -> None:
         tier_capacity_bytes(tier)
 
 
-def origin_of(*tiers: str) -> tuple[Origin, str]:
+def origin_of(*tiers: str, persistent: bool = False) -> tuple[Origin, str]:
     """Origin and note of a figure measured on these tiers.
 
-    ``shm:`` is DRAM that stands in for persistent memory: its figures are emulated.
+    ``shm:`` is DRAM that stands in for persistent memory: its figures are emulated. What it costs
+    to persist (``persistent``) is emulated on every tier of DRAM.
     """
-    if any(parse_tier(tier)["kind"] == "shm" for tier in tiers):
+    volatile = ("shm", "dram", "numa") if persistent else ("shm",)
+    if any(parse_tier(tier)["kind"] in volatile for tier in tiers):
         return Origin.EMULATED, "DRAM stands in for persistent memory"
     return Origin.MEASURED, ""

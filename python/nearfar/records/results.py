@@ -64,15 +64,6 @@ class BandwidthResult(Shaped):
     points: list[BandwidthPoint]
 
 
-class ProbeResult(BaseModel):
-    """What ``nearfar probe`` tells of one tier."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    latency: LatencyResult
-    bandwidth: BandwidthResult
-
-
 class StreamKernel(Shaped):
     """One STREAM kernel; bytes counted as STREAM counts them, without write-allocate."""
 

@@ -6,6 +6,14 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from nearfar.records.depth import (
+    AccessResult,
+    BlocksResult,
+    LoadedResult,
+    ParallelismResult,
+    PersistenceResult,
+    TailsResult,
+)
 from nearfar.records.results import BandwidthResult, LatencyResult, MappedResult, StreamResult
 
 #: Raised when a reader of the old version could misread the new one.
@@ -56,6 +64,12 @@ class Sections(BaseModel):
     bandwidth: BandwidthResult | None = None
     stream: StreamResult | None = None
     mapped: MappedResult | None = None
+    parallelism: ParallelismResult | None = None
+    blocks: BlocksResult | None = None
+    access: AccessResult | None = None
+    persistence: PersistenceResult | None = None
+    loaded: LoadedResult | None = None
+    tails: TailsResult | None = None
 
 
 class Run(BaseModel):

@@ -1,0 +1,113 @@
+"""A device profile out of a run: what ``probe`` found, in the format of the shipped profiles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from nearfar.records.depth import LoadedResult, PersistenceResult
+from nearfar.records.profile import Figure, Profile
+from nearfar.records.results import BandwidthResult, LatencyResult
+from nearfar.records.run import Run
+from nearfar.records.shape import Origin, Shaped
+
+SOURCE = "nearfar"
+Named = tuple[str, Figure]
+
+
+def profile_of(run: Run, name: str, tier: str) -> Profile:
+    """All figures of the run's first tier. What was not measured is absent."""
+    sections = run.sections
+    named: list[Named] = []
+    if sections.latency:
+        named += _latency(sections.latency)
+    if sections.bandwidth:
+        named += _bandwidth(sections.bandwidth, tier)
+    if sections.persistence:
+        named += _persistence(sections.persistence)
+    if sections.loaded:
+        named += _loaded(sections.loaded)
+    if sections.parallelism:
+        parallelism = sections.parallelism
+        named.append(("read_parallelism", _scalar(parallelism, "parallelism", "count")))
+    processor = run.machine.get("processor", "unknown processor")
+    noisy = run.noise is not None and run.noise.noisy
+    return Profile(
+        name=name,
+        title=f"{tier} of {processor}",
+        description="Measured by nearfar probe."
+        + (" The run was judged too noisy: do not rely on it." if noisy else ""),
+        machine=f"{processor}, kernel {run.machine.get('kernel', 'unknown')}, "
+        f"id {run.machine.get('id', 'unknown')}",
+        sources={SOURCE: f"nearfar {run.nearfar_version} probe, {run.started}, seed {run.seed}"},
+        figures={key: figure.model_copy(update={"date": run.started}) for key, figure in named},
+    )
+
+
+def _origin(shaped: Shaped, key: str) -> tuple[Origin, str | None]:
+    provenance = shaped.provenance[key]
+    return provenance.origin, provenance.note or None
+
+
+def _scalar(shaped: Shaped, key: str, unit: str) -> Figure:
+    value, low, high = shaped.estimate(key)
+    origin, note = _origin(shaped, key)
+    return Figure(
+        unit=unit, value=value, low=low, high=high, source=SOURCE, confidence="A",
+        origin=origin, note=note,
+    )  # fmt: skip
+
+
+def _curve(unit: str, x: list[str], rows: list[tuple[list[float], Shaped, str]]) -> Figure:
+    """Points in the order given: coordinates, and the result and key that hold the value."""
+    estimates = [(at, shaped.estimate(key)) for at, shaped, key in rows]
+    origin, note = _origin(rows[0][1], rows[0][2])
+    return Figure(
+        unit=unit,
+        x=x,
+        points=[[*at, value] for at, (value, _, _) in estimates],
+        ranges=[(low, high) for _, (_, low, high) in estimates],
+        source=SOURCE,
+        confidence="A",
+        origin=origin,
+        note=note,
+    )
+
+
+def _latency(result: LatencyResult) -> Iterator[Named]:
+    curve = result.curves[0]
+    far = max(curve.points, key=lambda p: p.region_bytes)
+    yield "read_latency_ns", _scalar(far, "latency_ns", "ns")
+    rows = [([float(p.region_bytes)], p, "latency_ns") for p in curve.points]
+    yield "read_latency_by_region_ns", _curve("ns", ["region_bytes"], rows)  # type: ignore[arg-type]
+
+
+def _bandwidth(result: BandwidthResult, tier: str) -> Iterator[Named]:
+    for kernel, best in (("read", "read"), ("ntwrite", "write"), ("copy", "copy")):
+        points = [
+            p for p in result.points
+            if p.kernel == kernel and p.tier == tier and not p.oversubscribed
+        ]  # fmt: skip
+        if not points:
+            continue
+        top = max(points, key=lambda p: p.bandwidth_bytes_per_s)
+        key = "bandwidth_bytes_per_s"
+        yield f"{best}_{key}", _scalar(top, key, "B/s")
+        rows = [([float(p.threads)], p, key) for p in points]
+        yield f"{kernel}_bandwidth_by_threads_bytes_per_s", _curve("B/s", ["threads"], rows)  # type: ignore[arg-type]
+
+
+def _persistence(result: PersistenceResult) -> Iterator[Named]:
+    names = {"ntstore": "write_latency_ns", "clwb": "flush_latency_ns", "msync": "msync_latency_ns"}
+    for point in result.points:
+        first = point.block_bytes == 64 and point.blocks_per_fence == 1
+        if first and point.how in names:
+            yield names[point.how], _scalar(point, "fence_ns", "ns")
+
+
+def _loaded(result: LoadedResult) -> Iterator[Named]:
+    rows = [
+        ([p.reads / (p.reads + p.writes), p.bandwidth_bytes_per_s], p, "latency_ns")
+        for p in result.points
+    ]
+    figure = _curve("ns", ["read_share", "bandwidth_bytes_per_s"], rows)  # type: ignore[arg-type]
+    yield "read_latency_by_load_ns", figure
