@@ -52,7 +52,7 @@ def probe_plan(
 ) -> StudyPlan:
     """The plan of ``nearfar probe``: one tier, all probes."""
     from nearfar.measure import arrays, latency
-    from nearfar.measure.study import PROBE, StudyPlan
+    from nearfar.measure.study import PROBE, QUICK, StudyPlan
 
     team = chosen_cpus(machine, cpus)
     asked = parse_size(size) if size else None
@@ -60,7 +60,7 @@ def probe_plan(
         arrays.check_room((tier, tier, tier), asked)
     largest = 64 * MIB if quick else latency.default_region(machine.last_cache_bytes())
     return StudyPlan(
-        [tier], PROBE, time_s, team, parse_size(region) if region else largest,
+        [tier], QUICK if quick else PROBE, time_s, team, parse_size(region) if region else largest,
         threads=chosen_threads(threads, len(team)), array_bytes=asked, runs=runs, warmup=warmup,
     )  # fmt: skip
 

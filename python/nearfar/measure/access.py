@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from nearfar._native import AccessProbe
+from nearfar.measure.ceiling import check_rate
 from nearfar.measure.grid import GridPlan
 from nearfar.measure.session import Effort, Samples, Session
 from nearfar.records.depth import AccessPoint, AccessResult
@@ -73,7 +74,8 @@ class AccessPlan(GridPlan[Access]):
             key.order, key.block_bytes, key.stride_bytes, key.reads, key.writes, key.nontemporal,
             list(self.cpus[: key.threads]), SAMPLE_NS, seed,
         )  # fmt: skip
-        return run["counted_bytes"] / run["seconds"], run["members"]
+        rate = check_rate(run["counted_bytes"] / run["seconds"], key.threads, str(key))
+        return rate, run["members"]
 
 
 def measure(

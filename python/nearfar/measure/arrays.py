@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from nearfar._native import ArrayBench, tier_capacity_bytes
 from nearfar.errors import BadInputError, MachineError
+from nearfar.measure.ceiling import check_rate
 from nearfar.measure.session import Samples
 from nearfar.records.run import Skipped
 from nearfar.units import MIB, format_size
@@ -105,7 +106,9 @@ class ArrayPlan:
                 for kernel in self.kernels:
                     repeat = bench.repeat(kernel, team)
                     if i > 0:
-                        rate = repeat["counted_bytes"] / repeat["seconds"]
+                        rate = check_rate(
+                            repeat["counted_bytes"] / repeat["seconds"], threads, kernel
+                        )
                         samples.add((kernel, threads), rate, repeat["members"])
             samples.worst_error = max(samples.worst_error, _check_contents(bench))
         return samples

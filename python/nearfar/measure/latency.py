@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from nearfar._native import LatencyProbe, NativeError, parse_tier
 from nearfar.errors import from_native
+from nearfar.measure.ceiling import check_latency
 from nearfar.measure.session import Effort, Samples, Session
 from nearfar.records.results import LatencyCurve, LatencyPoint, LatencyResult
 from nearfar.records.run import Skipped
@@ -55,7 +56,8 @@ class LatencyPlan:
             probe.prepare(region, self.block_bytes, seed, WARM_STEPS)
             for _ in range(self.samples_per_epoch):
                 sample = probe.sample(SAMPLE_NS)
-                samples.add(region, sample["latency_ns"], [sample])
+                latency_ns = check_latency(sample["latency_ns"], 1, f"a chase on {self.tier}")
+                samples.add(region, latency_ns, [sample])
         return samples
 
     def smaller(self) -> LatencyPlan | None:
@@ -129,6 +131,7 @@ def measure_tiers(
     region_bytes: int,
     reported_bytes: int | None,
     effort: Effort,
+    steps_per_octave: int = 2,
 ) -> tuple[LatencyResult, list[Skipped]]:
     """One curve for each tier and page size, sharing the effort's budget.
 
@@ -141,7 +144,11 @@ def measure_tiers(
     failure: NativeError | None = None
     for tier in wanted:
         try:
-            curve, dropped = measure(session, LatencyPlan(tier, cpu, region_bytes), share)
+            curve, dropped = measure(
+                session,
+                LatencyPlan(tier, cpu, region_bytes, steps_per_octave=steps_per_octave),
+                share,
+            )
         except NativeError as error:
             failure = error
             skipped.append(Skipped(section="latency", what=tier, why=from_native(error).what))

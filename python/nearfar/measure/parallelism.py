@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from nearfar._native import LatencyProbe
+from nearfar.measure.ceiling import check_latency
 from nearfar.measure.grid import GridPlan
 from nearfar.measure.session import Effort, Session
 from nearfar.records.depth import ChainPoint, ParallelismResult
@@ -37,7 +38,8 @@ class ChainPlan(GridPlan[int]):
     def sample(self, probe: LatencyProbe, key: int, seed: int) -> tuple[float, Sequence[Usage]]:
         """So many chains from evenly spaced places of the cycle."""
         sample = probe.sample_chains(key, SAMPLE_NS)
-        return sample["latency_ns"], [sample]
+        latency_ns = check_latency(sample["latency_ns"], key, f"{key} chases on {self.tier}")
+        return latency_ns, [sample]
 
 
 def measure(

@@ -41,6 +41,8 @@ PROBE = {
     "latency": 0.3, "bandwidth": 0.12, "parallelism": 0.07, "blocks": 0.07, "access": 0.14,
     "persistence": 0.1, "loaded": 0.1, "tails": 0.04,
 }  # fmt: skip
+#: A coarse look, with one region size an octave.
+QUICK = {"latency": 0.45, "bandwidth": 0.2, "parallelism": 0.1, "persistence": 0.1, "loaded": 0.15}
 MAPPED_BYTES = 256 * MIB
 #: Kinds of tiers that are memory to the processor, and can be probed by loads alone.
 _MEMORY = ("dram", "numa", "fsdax", "devdax", "shm")
@@ -132,6 +134,7 @@ class Study:
             self.plan.region_bytes,
             self.reported_cache,
             self.plan.effort("latency"),
+            1 if self.plan.shares is QUICK else 2,
         )
         self.sections.latency = result
         self.last_cache = result.effective_last_cache_bytes

@@ -107,7 +107,7 @@ class LoadedPoint(Shaped):
 
     reads: int
     writes: int
-    offered_bytes_per_s: float | None = Field(description="null: as much as it can")
+    offered_bytes_per_s: float | None = Field(None, description="null: as much as it can")
     bandwidth_bytes_per_s: float = Field(description="achieved, traffic and chaser together")
     latency_ns: float
 

@@ -1,0 +1,35 @@
+"""What no processor can do: a figure beyond it is an error, not a figure.
+
+Limits are those of the fastest x86-64 cores with room to spare: two 64-byte loads a cycle and a
+first-level cache of four cycles (Intel and AMD optimisation manuals, 2024), at 8 GHz.
+"""
+
+from __future__ import annotations
+
+from nearfar.errors import MachineError
+
+HIGHEST_CLOCK_HZ = 8e9
+MOST_BYTES_PER_S = 2 * 64 * HIGHEST_CLOCK_HZ
+LEAST_LATENCY_NS = 3 / HIGHEST_CLOCK_HZ * 1e9
+
+
+def check_rate(bytes_per_s: float, threads: int, what: str) -> float:
+    """The rate itself; raises MachineError if ``threads`` cores cannot move that much."""
+    if bytes_per_s > threads * MOST_BYTES_PER_S:
+        raise MachineError(
+            f"{what} moved {bytes_per_s / 1e9:.0f} GB/s with {threads} threads, which no processor "
+            "can: its loop or the clock is broken",
+            "check the clock source with `nearfar doctor`, and report this",
+        )
+    return bytes_per_s
+
+
+def check_latency(latency_ns: float, chains: int, what: str) -> float:
+    """The latency itself; raises MachineError if ``chains`` dependent loads cannot be that fast."""
+    if latency_ns * chains < LEAST_LATENCY_NS:
+        raise MachineError(
+            f"{what} took {latency_ns:.3g} ns a load, which no processor can: its loop or the "
+            "clock is broken",
+            "check the clock source with `nearfar doctor`, and report this",
+        )
+    return latency_ns
