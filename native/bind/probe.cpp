@@ -167,7 +167,8 @@ void register_loaded(nb::module_& module) {
           "run",
           [](LoadedProbe& self, const char* order, unsigned reads, unsigned writes,
              double offered_bytes_per_s, std::uint64_t nanoseconds, std::uint64_t seed) {
-            const probe::AccessPattern pattern = pattern_of(order, 64, 0, reads, writes, false);
+            // Blocks of 1 KiB: small enough to be paced evenly, large enough to run at full speed.
+            const probe::AccessPattern pattern = pattern_of(order, 1024, 0, reads, writes, false);
             const probe::LoadedSample s = run_unlocked(
                 [&] { return self.run(pattern, offered_bytes_per_s, nanoseconds, seed); });
             nb::dict d;

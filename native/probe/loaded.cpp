@@ -1,6 +1,7 @@
 #include "probe/loaded.hpp"
 
 #include <atomic>
+#include <limits>
 
 #include "kernels/chase.hpp"
 #include "os/clock.hpp"
@@ -10,9 +11,9 @@ namespace nearfar::probe {
 
 namespace {
 
-constexpr std::size_t chase_burst = 256; // loads between two looks at the clock
-constexpr std::size_t traffic_burst_bytes =
-    4096; // paced in pieces this small, so that load is even
+constexpr std::size_t chase_burst = 256;        // loads between two looks at the clock
+constexpr std::size_t paced_burst_bytes = 4096; // small, so that load is even
+constexpr std::size_t full_burst_bytes = 1 << 18;
 
 /// One traffic thread: bursts, each not before its time.
 class Traffic {
@@ -22,7 +23,9 @@ public:
 
   void run(double offered_bytes_per_s, const std::atomic<bool>& stop) {
     const std::size_t group = pattern_.reads + pattern_.writes;
-    const std::size_t wanted = traffic_burst_bytes / pattern_.block_bytes + 1;
+    const double most = std::numeric_limits<double>::infinity();
+    const std::size_t burst = offered_bytes_per_s < most ? paced_burst_bytes : full_burst_bytes;
+    const std::size_t wanted = burst / pattern_.block_bytes;
     accesses_ = (wanted + group - 1) / group * group;
     const double burst_bytes = static_cast<double>(accesses_ * pattern_.block_bytes);
     const double gap_ns = burst_bytes / offered_bytes_per_s * 1e9; // 0 for an infinite offer
