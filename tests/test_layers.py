@@ -24,6 +24,7 @@ PYTHON = [
     ["machine"],
     ["profiles"],
     ["measure"],
+    ["model"],
     ["report"],
     ["cli"],
 ]

@@ -76,7 +76,9 @@ class Side(_Strict):
         if self.form not in forms.BASES:
             raise ValueError(f"there is no form {self.form}")
         if len(self.coefficients) != forms.coefficients_of(self.form):
-            raise ValueError(f"the form {self.form} has {forms.coefficients_of(self.form)} coefficients")
+            raise ValueError(
+                f"the form {self.form} has {forms.coefficients_of(self.form)} coefficients"
+            )
         if not self.queueing_low <= self.queueing <= self.queueing_high:
             raise ValueError("the queue's share lies outside its interval")
         return self
@@ -156,9 +158,7 @@ def _far(row: Measured) -> tuple[int, float]:
     return row.far_threads, row.far_bandwidth_bytes_per_s / row.far_threads
 
 
-def _fit_side(
-    pick: _Pick, full: Sequence[Measured], below: Sequence[Measured], most: int
-) -> Side:
+def _fit_side(pick: _Pick, full: Sequence[Measured], below: Sequence[Measured], most: int) -> Side:
     from scipy.stats import t as student
 
     threads, speeds = zip(*(pick(row) for row in full), strict=True)

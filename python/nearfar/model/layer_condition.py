@@ -47,9 +47,7 @@ def traffic(cols: int, element_bytes: int, cache_bytes: float) -> TrafficRange:
     row = cols * element_bytes / cache_bytes
     lru = 1.0 if _ROWS_BETWEEN_USES * row > 1 else 0.0
     factors = [1 + 2 * p / 3 for p in (lru, _random_misses(row))]
-    return TrafficRange(
-        Traffic(sum(factors) / 2), Traffic(min(factors)), Traffic(max(factors))
-    )
+    return TrafficRange(Traffic(sum(factors) / 2), Traffic(min(factors)), Traffic(max(factors)))
 
 
 def _random_misses(row: float) -> float:

@@ -86,7 +86,9 @@ class Calibration:
     near: Cost = Cost()
     far: Cost = Cost()
     skew: float = 1.0
+    #: measured rows behind it
     rows: int = 0
+    level: int = 0
 
 
 @dataclass(frozen=True)
@@ -132,7 +134,9 @@ def read_calibration(path: str, element_bytes: int) -> MeasuredRow:
         )
     near_s, far_s, total_s = (row.number_of(c) for c in ("near_s", "far_s", "total_s"))
     if total_s < _ROUNDING * max(near_s, far_s):
-        row.refuse("total_s", f"{total_s:g} s is less than the slower side's {max(near_s, far_s):g}")
+        row.refuse(
+            "total_s", f"{total_s:g} s is less than the slower side's {max(near_s, far_s):g}"
+        )
     return MeasuredRow(
         array, far_rows, row.count_of("near_threads"), row.count_of("far_threads"),
         near_s, far_s, total_s,
@@ -142,14 +146,22 @@ def read_calibration(path: str, element_bytes: int) -> MeasuredRow:
 def calibrate(machine: Machine, row: MeasuredRow) -> Calibration:
     """What a row tells. Raises BadInputError for threads that the contention model has not."""
     near, far = _sides(machine, row.array, row.near_threads, row.far_threads)
-    near_element = row.near_s * row.near_threads / ((row.array.rows - row.far_rows) * row.array.cols)
+    near_element = (
+        row.near_s * row.near_threads / ((row.array.rows - row.far_rows) * row.array.cols)
+    )
     far_element = row.far_s * row.far_threads / (row.far_rows * row.array.cols)
     return Calibration(
         Cost.measured(near_element, near.memory_s, waits=False),
         Cost.measured(far_element, far.memory_s, waits=far.traffic.broken),
         row.total_s / max(row.near_s, row.far_s),
         rows=1,
+        level=contention.level(machine.contention)[0],
     )
+
+
+def software_cost(far_s: float) -> Calibration:
+    """What the far accessor's cost of an element, measured by itself, gives."""
+    return Calibration(far=Cost(far_s), level=1)
 
 
 def inconsistencies(machine: Machine, row: MeasuredRow) -> list[str]:
@@ -320,18 +332,10 @@ def _scattered(cost: Cost, log_change: float) -> Cost:
     return replace(cost, software_s=cost.software_s * math.exp(log_change))
 
 
-def _level(machine: Machine, known: Calibration) -> int:
-    """No contention row tells a software cost: without a measured row it is the profile alone."""
-    if not known.rows:
-        return 0
-    return contention.level(machine.contention)[0]
-
-
 def _prediction(
     machine: Machine, question: Question, known: Calibration, best: _Answer
 ) -> SplitPrediction:
     low, high = _interval(machine, question, known, best)
-    level = _level(machine, known)
     rows = len(machine.contention.rows)
     times = best.times
     return SplitPrediction(
@@ -340,8 +344,8 @@ def _prediction(
         far_rows=best.far_rows,
         near_threads=best.threads[0],
         far_threads=best.threads[1],
-        calibration_level=level,
-        calibration=f"{level}: {LADDER[level]}; competition from {rows} measured rows",
+        calibration_level=known.level,
+        calibration=f"{known.level}: {LADDER[known.level]}; competition from {rows} measured rows",
         terms=_terms(question, known, best),
         limits=_limits(known),
         **modelled(
@@ -357,7 +361,7 @@ def _prediction(
 
 
 def _limits(known: Calibration) -> list[str]:
-    if known.rows:
+    if known.level:
         return [UNEXPLAINED]
     return [
         "No software cost is known: times are lower bounds, and the interval holds memory alone.",

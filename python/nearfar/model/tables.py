@@ -73,7 +73,9 @@ def read_rows(path: str | Path, columns: Sequence[str]) -> list[Row]:
     try:
         numbered = [(lines.line_num, cells) for cells in lines if any(c.strip() for c in cells)]
     except csv.Error as error:
-        raise BadInputError(f"{name}, line {lines.line_num}: {error}", f"write {expected}") from None
+        raise BadInputError(
+            f"{name}, line {lines.line_num}: {error}", f"write {expected}"
+        ) from None
     if len(numbered) < 2:
         raise BadInputError(f"{name} has no rows", f"write {expected}")
     header = [cell.strip() for cell in numbered[0][1]]
@@ -93,9 +95,7 @@ def read_rows(path: str | Path, columns: Sequence[str]) -> list[Row]:
     return rows
 
 
-def without_repeats(
-    rows: Iterable[Row], keys: Sequence[str], values: Sequence[str]
-) -> list[Row]:
+def without_repeats(rows: Iterable[Row], keys: Sequence[str], values: Sequence[str]) -> list[Row]:
     """Rows with each key once; raises BadInputError where a key repeats with other values."""
     first: dict[tuple[float, ...], Row] = {}
     for row in rows:
