@@ -60,5 +60,5 @@ MaybeFarThreads = Annotated[
     int | None, typer.Option("--far-threads", metavar="V", min=1, help="Threads on the far side.")
 ]
 Calibrate = Annotated[
-    str | None, typer.Option("--calibrate", metavar="CAL.csv", help="One measured row.")
+    str | None, typer.Option("--calibrate", metavar="CAL.csv", help="Measured, of the same work.")
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -78,8 +79,8 @@ def split(
 ) -> None:
     """How many rows of a stencil belong in far memory, and how long a sweep takes.
 
-    CAL.csv is one measured row of the same version, of any size (columns rows, cols, far_rows,
-    near_threads, far_threads, near_s, far_s, total_s; seconds of one sweep).
+    CAL.csv is a measured row of the same version, of any size, or several (columns rows, cols,
+    far_rows, near_threads, far_threads, near_s, far_s, total_s; seconds of one sweep).
 
     Examples:
 
@@ -99,14 +100,16 @@ def split(
         raise BadInputError(
             "--calibrate and --software-ns both give the software cost", "give one of them"
         )
-    row = splitting.read_calibration(calibrate, element_bytes) if calibrate else None
-    known = splitting.calibrate(machine, row) if row else None
+    measured = splitting.read_calibration(calibrate, element_bytes) if calibrate else []
+    known = splitting.calibrate(machine, measured) if measured else None
     if software_ns is not None:
+        if not isfinite(software_ns):
+            raise BadInputError("--software-ns is no finite number", "give nanoseconds")
         known = splitting.software_cost(software_ns * 1e-9)
     question = splitting.Question(array, version.value, pairs, far_rows, model.value)
     result = splitting.predict(machine, question, known)
-    if row:
-        result.warnings = splitting.inconsistencies(machine, row)
+    if measured:
+        result.warnings = splitting.inconsistencies(machine, measured)
     show("split", result, text.split(result), json)
 
 

@@ -22,7 +22,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal, NoReturn
+from typing import Annotated, Final, Literal, NoReturn
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
@@ -32,7 +32,7 @@ from nearfar.model import forms, tables
 from nearfar.model.results import ContentionPrediction, Term, modelled
 
 COLUMNS = ("near_threads", "far_threads", "near_MBps", "far_MBps")
-VERSION = 1
+VERSION: Final = 1
 #: Rows that make the calibration ladder's third rung.
 FULL_CALIBRATION = 5
 #: Of the queue's share where no row tells, with its interval.
@@ -92,7 +92,7 @@ class ContentionModel(_Strict):
     """What ``fit contention`` writes and all predictions about two sides read."""
 
     kind: Literal["nearfar-contention"] = "nearfar-contention"
-    version: Literal[1] = VERSION
+    version: Literal[1] = 1
     full_threads: Annotated[int, Field(ge=2)]
     rows: list[Measured]
     near: Side
@@ -136,7 +136,7 @@ def fit(measured: Sequence[Measured]) -> ContentionModel:
         raise BadInputError(
             f"{len(full)} of {len(measured)} rows use all {most} threads (near_threads + "
             f"far_threads), and a fit needs {forms.LEAST_ROWS}",
-            f"measure other splits of {most} threads, such as one far thread, half, and all but one",
+            f"measure other splits of {most} threads, such as one far thread, half, all but one",
         )
     below = [row for row in measured if row not in full]
     return ContentionModel(
@@ -285,12 +285,11 @@ def mixed_speeds(
     _, far = speeds(model, near_threads, far_threads)
     crowded = near_threads + far_threads / 2
     near = _speed(model.near, crowded, near_threads + far_threads, model.full_threads)
-    both = (
-        2 / (1 / n + 1 / f)
-        for n, f in ((near.value, far.value), (near.low, far.low), (near.high, far.high))
+    value, low, high, full = (
+        2 / (1 / getattr(near, field) + 1 / getattr(far, field))
+        for field in ("value", "low", "high", "full")
     )
-    return near, SideSpeed(*both, full=2 / (1 / near.full + 1 / far.full),
-                           queue_factor=far.queue_factor)  # fmt: skip
+    return near, SideSpeed(value, low, high, full, far.queue_factor)
 
 
 def level(model: ContentionModel) -> tuple[int, str]:

@@ -8,7 +8,7 @@ Equation, for d near and v far threads, over all iterations:
 A transfer reads 8 bytes and writes 8 for each element, and copy speeds count both. A copy moves 1.5
 times the bytes it counts (write-allocate), so reading alone has 1.5 times its speed. C is the cycle
 of a closed queue (`queueing`) with the time away fitted to generate_near, and s its floor; r is the
-share of the memories' common capacity that transfer and analysis take, σ·(volume / capacity) / total,
+share of the common capacity that transfer and analysis take, σ·(volume / capacity) / total, with the
 capacity the peak of the near curve. κ and σ are 1 unless a measured row calibrates them.
 Source: the pipeline of the Oslo thesis; that both memories share a capacity is what its competition
 tables show (near and far sum to the near memory's own peak). Reducing the server by the share that
@@ -284,7 +284,7 @@ def _spread(value: float, half_width: float) -> tuple[float, float, float]:
 def _analysis_ends(
     alone: float, memory: float, known: Calibration, rough: float
 ) -> tuple[float, float]:
-    """Memory hidden behind software or added to it, unless a row told; and the curve's roughness."""
+    """Far memory hidden or added in full, unless a row told; and the curve's roughness."""
     slow = alone + known.exposed * memory * math.exp(rough)
     if known.rows:
         return alone + known.exposed * memory * math.exp(-rough), slow

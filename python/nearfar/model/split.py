@@ -10,10 +10,10 @@ the slower side's, times the skew of a measured row (total over slower side).
 Source: Oslo thesis, its split formula; extended by traffic and by the accessor's software cost,
 which dominates its far side.
 Calibration: one row of the same version gives t_soft of both sides and the skew, so the row itself
-comes out exact. A side that ran faster than its memory term lowers that term instead.
-Limits: t_soft is taken as one number for all sizes and thread counts. Totals of the published 160 GB
-case hold something that neither this nor any other model here explains, up to 29 % over the slower
-side. Without calibration there is no software cost, and times are lower bounds.
+comes out exact; of several, the mean. A side that ran faster than its memory term lowers that term
+instead.
+Limits: t_soft is taken as one number for all sizes and thread counts. Totals of the published
+160 GB case hold something that no model here explains, up to 29 % over the slower side. Without calibration there is no software cost, and times are lower bounds.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from statistics import fmean
 from typing import Literal
 
 from nearfar.errors import BadInputError
@@ -119,12 +120,13 @@ Model = Literal["nearfar", "oslo"]
 # --- calibration -----------------------------------------------------------------------------
 
 
-def read_calibration(path: str, element_bytes: int) -> MeasuredRow:
-    """The one row of CAL.csv. Raises BadInputError that names the cell."""
-    rows = tables.read_rows(path, COLUMNS)
-    if len(rows) > 1:
-        rows[1].refuse("rows", "a second row, and one calibrates")
-    row = rows[0]
+def read_calibration(path: str, element_bytes: int) -> list[MeasuredRow]:
+    """Rows of CAL.csv. Raises BadInputError that names the cell."""
+    rows = tables.without_repeats(tables.read_rows(path, COLUMNS), COLUMNS[:5], COLUMNS[5:])
+    return [_measured(row, element_bytes) for row in rows]
+
+
+def _measured(row: tables.Row, element_bytes: int) -> MeasuredRow:
     array = Array(row.count_of("rows"), row.count_of("cols"), element_bytes)
     far_rows = row.count_of("far_rows", zero_allowed=True)
     if not 0 < far_rows < array.rows:
@@ -143,20 +145,32 @@ def read_calibration(path: str, element_bytes: int) -> MeasuredRow:
     )  # fmt: skip
 
 
-def calibrate(machine: Machine, row: MeasuredRow) -> Calibration:
-    """What a row tells. Raises BadInputError for threads that the contention model has not."""
-    near, far = _sides(machine, row.array, row.near_threads, row.far_threads)
-    near_element = (
-        row.near_s * row.near_threads / ((row.array.rows - row.far_rows) * row.array.cols)
-    )
-    far_element = row.far_s * row.far_threads / (row.far_rows * row.array.cols)
+def calibrate(machine: Machine, measured: Sequence[MeasuredRow]) -> Calibration:
+    """What rows tell. Raises BadInputError for threads that the contention model has not."""
+    costs = [_costs(machine, row) for row in measured]
     return Calibration(
-        Cost.measured(near_element, near.memory_s, waits=False),
-        Cost.measured(far_element, far.memory_s, waits=far.traffic.broken),
-        row.total_s / max(row.near_s, row.far_s),
-        rows=1,
+        _mean([near for near, _ in costs]),
+        _mean([far for _, far in costs]),
+        fmean(row.total_s / max(row.near_s, row.far_s) for row in measured),
+        rows=len(measured),
         level=contention.level(machine.contention)[0],
     )
+
+
+def _costs(machine: Machine, row: MeasuredRow) -> tuple[Cost, Cost]:
+    near, far = _sides(machine, row.array, row.near_threads, row.far_threads)
+    near_elements = (row.array.rows - row.far_rows) * row.array.cols
+    far_elements = row.far_rows * row.array.cols
+    return (
+        Cost.measured(row.near_s * row.near_threads / near_elements, near.memory_s, waits=False),
+        Cost.measured(
+            row.far_s * row.far_threads / far_elements, far.memory_s, waits=far.traffic.broken
+        ),
+    )
+
+
+def _mean(costs: Sequence[Cost]) -> Cost:
+    return Cost(fmean(c.software_s for c in costs), fmean(c.memory_scale for c in costs))
 
 
 def software_cost(far_s: float) -> Calibration:
@@ -164,13 +178,24 @@ def software_cost(far_s: float) -> Calibration:
     return Calibration(far=Cost(far_s), level=1)
 
 
-def inconsistencies(machine: Machine, row: MeasuredRow) -> list[str]:
-    """Sentences about a calibration row that does not agree with itself."""
-    near, far = contention.speeds(machine.contention, row.near_threads, row.far_threads)
-    found = consistency.far_rows_against_formula(
-        row.far_rows, row.array.rows, row.near_threads * near.value, row.far_threads * far.value
-    )
-    return [found] if found else []
+def inconsistencies(machine: Machine, measured: Sequence[MeasuredRow]) -> list[str]:
+    """Sentences about calibration rows that do not agree with themselves or each other."""
+    found = []
+    cases = []
+    for row in measured:
+        near, far = contention.speeds(machine.contention, row.near_threads, row.far_threads)
+        near_bandwidth = row.near_threads * near.value
+        found.append(
+            consistency.far_rows_against_formula(
+                row.far_rows, row.array.rows, near_bandwidth, row.far_threads * far.value
+            )
+        )
+        side, _ = _sides(machine, row.array, row.near_threads, row.far_threads)
+        elements = (row.array.rows - row.far_rows) * row.array.cols
+        moved = 2 * row.array.element_bytes * side.traffic.factor * elements
+        cases.append((row.near_s, moved, near_bandwidth))
+    found.append(consistency.times_over_size(cases))
+    return [sentence for sentence in found if sentence]
 
 
 # --- the two sides ---------------------------------------------------------------------------

@@ -58,11 +58,11 @@ def stream(result: StreamResult) -> RenderableType:
     best, median = "best_bandwidth_bytes_per_s", "median_bandwidth_bytes_per_s"
     rows, kernels = [], []
     for run in stream_section.runs(result):
-        for kernel, figure in stream_section.kernels(run):
-            kernels.append((figure, best))
+        for kernel, rates in stream_section.kernels(run):
+            kernels.append((rates, best))
             threads = _threads(len(run.cpus), run.oversubscribed)
             rows.append([kernel, threads, stream_section.placement(run),
-                         figure(figure, best), figure(figure, median)])  # fmt: skip
+                         figure(rates, best), figure(rates, median)])  # fmt: skip
     table = columns(["Kernel", "Threads", "Placement", "Best", "Median"], rows, 3)
     return block(
         "STREAM", stream_section.finding(result), origins(kernels), table,
