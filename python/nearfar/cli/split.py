@@ -119,7 +119,9 @@ def _machine(contention_file: Path, host: str) -> model.Machine:
     from nearfar.profiles import load_host
 
     sheet = load_host(host)
-    cache = CacheShare(sheet.scalar("l2_bytes"), sheet.scalar("l3_bytes"))
+    cache = CacheShare(
+        sheet.scalar("l2_bytes"), sheet.scalar("l3_bytes"), int(sheet.scalar("l3_ways"))
+    )
     return Machine(read_model(contention_file), cache)
 
 

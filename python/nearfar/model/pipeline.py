@@ -8,8 +8,8 @@ Equation, for d near and v far threads, over all iterations:
 A transfer reads 8 bytes and writes 8 for each element, and copy speeds count both. A copy moves 1.5
 times the bytes it counts (write-allocate), so reading alone has 1.5 times its speed. C is the cycle
 of a closed queue (`queueing`) with the time away fitted to generate_near, and s its floor; r is the
-share of the common capacity that transfer and analysis take, σ·(volume / capacity) / total, with the
-capacity the peak of the near curve. κ and σ are 1 unless a measured row calibrates them.
+share of the common capacity that transfer and analysis take, σ·(volume / capacity) / total; the
+capacity is the peak of the near curve. κ and σ are 1 unless a measured row calibrates them.
 Source: the pipeline of the Oslo thesis; that both memories share a capacity is what its competition
 tables show (near and far sum to the near memory's own peak). Reducing the server by the share that
 others take is the shadow server of queueing theory.

@@ -13,7 +13,8 @@ Calibration: one row of the same version gives t_soft of both sides and the skew
 comes out exact; of several, the mean. A side that ran faster than its memory term lowers that term
 instead.
 Limits: t_soft is taken as one number for all sizes and thread counts. Totals of the published
-160 GB case hold something that no model here explains, up to 29 % over the slower side. Without calibration there is no software cost, and times are lower bounds.
+160 GB case hold something that no model here explains, up to 29 % over the slower side.
+Without calibration there is no software cost, and times are lower bounds.
 """
 
 from __future__ import annotations
@@ -45,6 +46,8 @@ class CacheShare:
 
     l2_bytes: float
     l3_bytes: float
+    #: of the L3, whose share is the larger one
+    ways: int
 
     def of_thread(self, threads: int) -> float:
         """Bytes of one of ``threads``."""
@@ -220,7 +223,9 @@ def _sides(
     """Both sides; ``reading`` is value, or the fast or slow end of the interval."""
     pair = contention.speeds(machine.contention, near_threads, far_threads)
     share = machine.cache.of_thread(near_threads + far_threads)
-    traffic = layer_condition.traffic(array.cols, array.element_bytes, share)
+    traffic = layer_condition.traffic(
+        array.cols, array.element_bytes, int(share), machine.cache.ways
+    )
     chosen = {"value": traffic.value, "fast": traffic.low, "slow": traffic.high}[reading]
     near, far = (_side(array, _reading(speed, reading), chosen) for speed in pair)
     return near, far
