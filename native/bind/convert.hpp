@@ -50,6 +50,7 @@ void register_os(nanobind::module_& module);
 void register_tier(nanobind::module_& module);
 void register_topo(nanobind::module_& module);
 void register_probe(nanobind::module_& module);
+void register_cache(nanobind::module_& module);
 void register_bench(nanobind::module_& module);
 
 } // namespace nearfar::bind

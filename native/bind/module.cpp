@@ -7,5 +7,6 @@ NB_MODULE(_native, module) {
   nearfar::bind::register_tier(module);
   nearfar::bind::register_topo(module);
   nearfar::bind::register_probe(module);
+  nearfar::bind::register_cache(module);
   nearfar::bind::register_bench(module);
 }

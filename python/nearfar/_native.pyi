@@ -1,5 +1,8 @@
 from typing import TypedDict
 
+import numpy as np
+from numpy.typing import NDArray
+
 class NativeError(Exception): ...
 
 class Usage(TypedDict):
@@ -172,6 +175,34 @@ class PersistenceProbe:
     ) -> PersistSample: ...
     def sample_msync(self, block_bytes: int, nanoseconds: int) -> PersistSample: ...
     def overwrite(self, how: str, block_bytes: int, writes: int) -> OverwriteRun: ...
+
+class CacheCounters(TypedDict):
+    loads: int
+    load_misses: int
+    stores: int
+    store_misses: int
+    fetches: int
+    fetch_misses: int
+    prefetches: int
+    writebacks: int
+
+class CacheHierarchy:
+    def __init__(
+        self,
+        levels: list[tuple[int, int]],
+        instructions: tuple[int, int] | None,
+        line_bytes: int,
+        policy: str,
+        seed: int,
+    ) -> None: ...
+    def access(
+        self, addresses: NDArray[np.uint64], sizes: NDArray[np.uint8], kinds: NDArray[np.uint8]
+    ) -> None: ...
+    def counters(self) -> list[CacheCounters]: ...
+
+def layer_condition_factor(
+    columns: int, element_bytes: int, cache_bytes: int, ways: int, policy: str, seed: int
+) -> float: ...
 
 class MappedBench:
     def __init__(self, path: str, size_bytes: int, cpu: int) -> None: ...

@@ -18,9 +18,13 @@ from nearfar.cli import (
     bench_stream,
     compare,
     doctor,
+    fit_contention,
+    predict_contention,
+    predict_pipeline,
     probe,
     report,
     show,
+    split,
     study,
     topo,
 )
@@ -40,6 +44,12 @@ bench = typer.Typer(no_args_is_help=True, help="Benchmarks of one kind of work."
 bench.command()(bench_stream.stream)
 bench.command()(bench_mapped.mapped)
 
+fit = typer.Typer(no_args_is_help=True, help="Models from measurements.")
+fit.command()(fit_contention.contention)
+
+predict = typer.Typer(no_args_is_help=True, help="What was not measured, from what was.")
+predict.command()(predict_contention.contention)
+predict.command()(predict_pipeline.pipeline)
 
 for verb in (
     study.study, topo.topo, doctor.doctor, probe.probe, report.report, show.show,
@@ -47,6 +57,9 @@ for verb in (
 ):  # fmt: skip
     app.command()(verb)
 app.add_typer(bench, name="bench")
+app.add_typer(fit, name="fit")
+app.add_typer(predict, name="predict")
+app.command()(split.split)
 
 
 def _print_version(wanted: bool) -> None:

@@ -47,3 +47,18 @@ Out = Annotated[
     Path | None,
     typer.Option("--out", metavar="DIR", help="Directory of the record (default: nearfar-runs/…)."),
 ]
+NearThreads = Annotated[
+    int, typer.Option("--near-threads", metavar="D", min=1, help="Threads on the near side.")
+]
+FarThreads = Annotated[
+    int, typer.Option("--far-threads", metavar="V", min=1, help="Threads on the far side.")
+]
+MaybeNearThreads = Annotated[
+    int | None, typer.Option("--near-threads", metavar="D", min=1, help="Threads on the near side.")
+]
+MaybeFarThreads = Annotated[
+    int | None, typer.Option("--far-threads", metavar="V", min=1, help="Threads on the far side.")
+]
+Calibrate = Annotated[
+    str | None, typer.Option("--calibrate", metavar="CAL.csv", help="Measured, of the same work.")
+]

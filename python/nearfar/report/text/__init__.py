@@ -1,7 +1,20 @@
 """Results as tables for a terminal of 80 columns, one function a result model."""
 
+from nearfar.report.text.predictions import contention, contention_model, pipeline, split
 from nearfar.report.text.record import noise, record
 from nearfar.report.text.results import bandwidth, latency, mapped, stream
 from nearfar.report.text.sheet import sheet
 
-__all__ = ["bandwidth", "latency", "mapped", "noise", "record", "sheet", "stream"]
+__all__ = [
+    "bandwidth",
+    "contention",
+    "contention_model",
+    "latency",
+    "mapped",
+    "noise",
+    "pipeline",
+    "record",
+    "sheet",
+    "split",
+    "stream",
+]

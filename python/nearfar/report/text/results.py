@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from nearfar.records.results import BandwidthResult, LatencyResult, MappedResult, StreamResult
-from nearfar.records.shape import Origin, Shaped
 from nearfar.report import headline
 from nearfar.report.sections import bandwidth as bandwidth_section
 from nearfar.report.sections import latency as latency_section
 from nearfar.report.sections import mapped as mapped_section
 from nearfar.report.sections import stream as stream_section
-from nearfar.report.wording import format_quantity, interval_of, origin_of, origins
+from nearfar.report.text.layout import block, columns, figure
+from nearfar.report.wording import origins
 from nearfar.units import format_size
 
 _RATE = "bandwidth_bytes_per_s"
@@ -29,7 +26,7 @@ def latency(result: LatencyResult) -> RenderableType:
     rows = [
         [
             format_size(region),
-            *(_figure(headline.at_region(curve, region), "latency_ns") for curve in curves),
+            *(figure(headline.at_region(curve, region), "latency_ns") for curve in curves),
         ]
         for region in regions
     ]
@@ -38,19 +35,19 @@ def latency(result: LatencyResult) -> RenderableType:
     if result.knees:
         knees = ", ".join(format_size(knee.region_bytes) for knee in result.knees)
         notes.insert(0, f"Knees of the curve: {knees}.")
-    table = _table(["Region", *names], rows, 0)
-    return _block("Latency of a load", latency_section.finding(result), found, table, notes)
+    table = columns(["Region", *names], rows, 0)
+    return block("Latency of a load", latency_section.finding(result), found, table, notes)
 
 
 def bandwidth(result: BandwidthResult) -> RenderableType:
     """Bandwidth by kernel, a row a tier, kernel and number of threads."""
     rows = [
-        [p.tier, p.kernel, _threads(p.threads, p.oversubscribed), _figure(p, _RATE)]
+        [p.tier, p.kernel, _threads(p.threads, p.oversubscribed), figure(p, _RATE)]
         for p in result.points
     ]
     found = origins((p, _RATE) for p in result.points)
-    table = _table(["Tier", "Kernel", "Threads", "Bandwidth"], rows, 2)
-    return _block(
+    table = columns(["Tier", "Kernel", "Threads", "Bandwidth"], rows, 2)
+    return block(
         "Bandwidth", bandwidth_section.finding(result), found, table,
         bandwidth_section.notes(result),
     )  # fmt: skip
@@ -61,13 +58,13 @@ def stream(result: StreamResult) -> RenderableType:
     best, median = "best_bandwidth_bytes_per_s", "median_bandwidth_bytes_per_s"
     rows, kernels = [], []
     for run in stream_section.runs(result):
-        for kernel, figure in stream_section.kernels(run):
-            kernels.append((figure, best))
+        for kernel, rates in stream_section.kernels(run):
+            kernels.append((rates, best))
             threads = _threads(len(run.cpus), run.oversubscribed)
             rows.append([kernel, threads, stream_section.placement(run),
-                         _figure(figure, best), _figure(figure, median)])  # fmt: skip
-    table = _table(["Kernel", "Threads", "Placement", "Best", "Median"], rows, 3)
-    return _block(
+                         figure(rates, best), figure(rates, median)])  # fmt: skip
+    table = columns(["Kernel", "Threads", "Placement", "Best", "Median"], rows, 3)
+    return block(
         "STREAM", stream_section.finding(result), origins(kernels), table,
         stream_section.notes(result),
     )  # fmt: skip
@@ -85,57 +82,24 @@ def mapped(result: MappedResult) -> RenderableType:
     rates = [
         [
             mapped_section.CALLS[p.method], f"{p.warmth} {p.pattern} {p.direction}",
-            _figure(p, _RATE), _figure(p, "faults_per_gib"),
+            figure(p, _RATE), figure(p, "faults_per_gib"),
         ]
         for p in result.points
     ]  # fmt: skip
     ratios = [
         [f"{r.warmth} {r.pattern} {r.direction}", mapped_section.CALLS[r.against],
-         _figure(r, "ratio")]
+         figure(r, "ratio")]
         for r in result.ratios
     ]  # fmt: skip
     found = origins((p, _RATE) for p in result.points)
     tables = Group(
-        _table(["Way", "What", "Bandwidth", "Faults per GiB"], rates, 2),
+        columns(["Way", "What", "Bandwidth", "Faults per GiB"], rates, 2),
         Text(""),
-        _table(["Mapped over", "the call", "Ratio of rates"], ratios, 2),
+        columns(["Mapped over", "the call", "Ratio of rates"], ratios, 2),
     )
     notes = [about, *mapped_section.notes(result)]
-    return _block("Mapped file", mapped_section.finding(result), found, tables, notes)
+    return block("Mapped file", mapped_section.finding(result), found, tables, notes)
 
 
 def _threads(threads: int, oversubscribed: bool) -> str:
     return f"{threads} (shared)" if oversubscribed else str(threads)
-
-
-def _figure(shaped: Shaped | None, key: str) -> str:
-    """Value, interval, and the origin unless it was measured."""
-    if shaped is None or getattr(shaped, key) is None:
-        return "–"
-    text = format_quantity(key, getattr(shaped, key))
-    interval = interval_of(shaped, key)
-    if interval:
-        text += f"  ({interval})"
-    origin = origin_of(shaped, key)
-    return text if origin is Origin.MEASURED else f"{text} {origin.value if origin else 'unknown'}"
-
-
-def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], first_figure: int) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    for index, head in enumerate(heads):
-        table.add_column(Text(head), justify="right" if index >= first_figure else "left")
-    for row in rows:
-        table.add_row(*(Text(cell) for cell in row))
-    return table
-
-
-def _block(
-    title: str, finding: str, found: Sequence[Origin], table: RenderableType, notes: Sequence[str]
-) -> RenderableType:
-    head = Text(title, style="bold").append(
-        f"  [{', '.join(origin.value for origin in found) or 'origin not recorded'}]", style="dim"
-    )
-    return Group(
-        head, Text(finding), Text(""), table, Text(""),
-        *(Text(f"· {note}", style="dim") for note in notes),
-    )  # fmt: skip

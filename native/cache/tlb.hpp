@@ -1,0 +1,44 @@
+// A translation look-aside buffer of one or more levels: which accesses need a page walk.
+//
+// Purpose        counts of walks beside the counts of misses; a level is a cache of page numbers.
+// Thread safety  none.
+#pragma once
+
+#include <vector>
+
+#include "cache/cache.hpp"
+
+namespace nearfar::cache {
+
+struct TlbLevel {
+  unsigned entries = 0;
+  unsigned ways = 0;
+};
+
+class Tlb {
+public:
+  /// Levels from the one nearest the core, all LRU. Refuses what Cache::create refuses.
+  static Result<Tlb> create(const std::vector<TlbLevel>& levels, unsigned page_bytes = 4096);
+
+  /// Looks an address up; true if no level knew its page. The page is then in all of them.
+  bool access(std::uint64_t address) {
+    ++lookups_;
+    const std::uint64_t page = address >> page_shift_;
+    return !levels_[0].touch(page, false) && missed(page);
+  }
+
+  std::uint64_t lookups() const { return lookups_; }
+  std::uint64_t walks() const { return walks_; }
+
+private:
+  Tlb(std::vector<Cache> levels, unsigned page_shift)
+      : levels_(std::move(levels)), page_shift_(page_shift) {}
+  bool missed(std::uint64_t page);
+
+  std::vector<Cache> levels_;
+  unsigned page_shift_;
+  std::uint64_t lookups_ = 0;
+  std::uint64_t walks_ = 0;
+};
+
+} // namespace nearfar::cache

@@ -1,0 +1,36 @@
+"""``nearfar fit contention``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from nearfar.cli import options
+
+
+def contention(
+    rows: Annotated[Path, typer.Argument(metavar="ROWS.csv", help="Measured competition.")],
+    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="The model, as JSON.")],
+    quiet: options.Quiet = False,
+) -> None:
+    """Fit how two sides that copy at once slow each other.
+
+    ROWS.csv has the columns near_threads, far_threads, near_MBps and far_MBps (10^6 bytes/s, summed
+    over the threads of a side); more columns are ignored. At least three rows must use all threads
+    of the machine; rows with fewer tell what a shorter queue gains.
+
+    Examples:
+
+        nearfar fit contention rows.csv --out contention.json
+    """
+    from nearfar.cli.console import note, print_result
+    from nearfar.model import contention as model
+    from nearfar.report.text import contention_model
+
+    fitted = model.fit(model.read_measured(rows))
+    model.write_model(fitted, out)
+    print_result(contention_model(fitted))
+    if not quiet:
+        note(f"model: {out}")

@@ -1,0 +1,67 @@
+"""``nearfar predict pipeline``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from nearfar.cli import options
+
+
+def pipeline(
+    near_curve: Annotated[
+        Path, typer.Option("--near-curve", metavar="CSV", help="threads and copy (MB/s), near.")
+    ],
+    far_curve: Annotated[
+        Path, typer.Option("--far-curve", metavar="CSV", help="threads and copy (MB/s), far.")
+    ],
+    generate: Annotated[
+        Path,
+        typer.Option(
+            "--generate",
+            metavar="CSV",
+            help="threads, generate_s and analyse_s of the same work in near memory alone.",
+        ),
+    ],
+    elements: Annotated[
+        int, typer.Option("--elements", metavar="N", min=1, help="Elements of 8 bytes.")
+    ],
+    iterations: Annotated[int, typer.Option("--iterations", metavar="N", min=1)],
+    threads: Annotated[
+        int, typer.Option("--threads", metavar="N", min=2, help="To be split between both sides.")
+    ],
+    calibrate: options.Calibrate = None,
+    json: options.Json = None,
+) -> None:
+    """A pipeline that generates near and analyses far: times by split of the threads.
+
+    Near threads generate the next vector while far threads copy the last one to far memory and
+    analyse it there. CAL.csv is one measured row (columns near_threads, far_threads, generate_s,
+    generate_idle_s, transfer_s, analyse_s, transfer_idle_s, total_s).
+
+    Examples:
+
+        nearfar predict pipeline --near-curve near.csv --far-curve far.csv --generate alone.csv
+        --elements 16000000 --iterations 5000 --threads 16 --json -
+    """
+    from nearfar.cli.predictions import show
+    from nearfar.model import pipeline as model
+    from nearfar.model.curves import read_curves
+    from nearfar.model.tables import BYTES_PER_MB
+    from nearfar.report import text
+
+    alone = read_curves(generate, ("generate_s", "analyse_s"))
+    inputs = model.Inputs(
+        read_curves(near_curve, ("copy",), scale=BYTES_PER_MB)["copy"],
+        read_curves(far_curve, ("copy",), scale=BYTES_PER_MB)["copy"],
+        alone["generate_s"],
+        alone["analyse_s"],
+        model.Work(elements, iterations),
+    )
+    row = model.read_calibration(calibrate) if calibrate else None
+    result = model.predict(inputs, threads, model.calibrate(inputs, row) if row else None)
+    if row:
+        result.warnings = model.inconsistencies(inputs, row)
+    show("predict pipeline", result, text.pipeline(result), json)

@@ -1,0 +1,352 @@
+"""Bandwidth of two sides that copy at once, from a few measured rows.
+
+Equation: at full occupancy, d + v = N threads, a thread of a side runs at x(t), t the threads of
+its own side: one form of `forms` a side, fitted to the rows with that sum. At other counts a
+closed queue: the time a byte takes shrinks with the customers in it,
+  1 / x(d, v) = 1 / x_full · (1 - w + w·(d + v) / N),
+w the share of that time spent queueing. Rows below full occupancy fix w; without them w = 1/2 and
+the interval spans 0 to 1. A side's bandwidth is its threads times x.
+Mixed copies, predicted from rows whose far threads copied far to far: a mixed thread keeps either
+memory busy for half of its time, so the near side sees d + v/2 threads of its own kind, and a far
+thread runs at the harmonic mean of a near one among those and a far one.
+Source: the competition benchmark and its tables (Oslo thesis), read with 1 MB = 10^6 bytes: the
+sums of its far-far table then stay below the STREAM rate of the same machine's near memory.
+Limits: at most N threads; both sides at least one. The w of 1/2 stands on nothing but its interval.
+Mixed copies: 8 % off in the published tables, the direction is not told apart.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Final, Literal, NoReturn
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from nearfar.errors import BadInputError, MachineError
+from nearfar.model import forms, tables
+from nearfar.model.results import ContentionPrediction, Term, modelled
+
+COLUMNS = ("near_threads", "far_threads", "near_MBps", "far_MBps")
+VERSION: Final = 1
+#: Rows that make the calibration ladder's third rung.
+FULL_CALIBRATION = 5
+#: Of the queue's share where no row tells, with its interval.
+_UNKNOWN_QUEUE = (0.5, 0.0, 1.0)
+
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Count = Annotated[int, Field(ge=1)]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class Measured(_Strict):
+    """One row that the model was fitted to."""
+
+    near_threads: Count
+    far_threads: Count
+    near_bandwidth_bytes_per_s: Positive
+    far_bandwidth_bytes_per_s: Positive
+
+
+class Side(_Strict):
+    """The law of one side: ln of a thread's speed in bytes/s, and how sure it is."""
+
+    form: str
+    coefficients: list[Finite]
+    half_width: NotNegative = Field(description="of the 95 % interval, relative")
+    leave_one_out_mean: NotNegative = Field(description="mean |error|, form chosen anew, relative")
+    leave_one_out_worst: NotNegative
+    leave_two_out_mean: NotNegative | None
+    queueing: Share
+    queueing_low: Share
+    queueing_high: Share
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Side:
+        if self.form not in forms.BASES:
+            raise ValueError(f"there is no form {self.form}")
+        if len(self.coefficients) != forms.coefficients_of(self.form):
+            raise ValueError(
+                f"the form {self.form} has {forms.coefficients_of(self.form)} coefficients"
+            )
+        if not self.queueing_low <= self.queueing <= self.queueing_high:
+            raise ValueError("the queue's share lies outside its interval")
+        return self
+
+    def full_speed(self, threads: float) -> float:
+        """Bytes/s of a thread at full occupancy with so many threads on its side."""
+        return forms.Form(self.form, tuple(self.coefficients))(threads)
+
+
+class ContentionModel(_Strict):
+    """What ``fit contention`` writes and all predictions about two sides read."""
+
+    kind: Literal["nearfar-contention"] = "nearfar-contention"
+    version: Literal[1] = 1
+    full_threads: Annotated[int, Field(ge=2)]
+    rows: list[Measured]
+    near: Side
+    far: Side
+
+
+@dataclass(frozen=True)
+class SideSpeed:
+    """Bytes/s of a thread of one side, with its interval and what it was made from."""
+
+    value: float
+    low: float
+    high: float
+    full: float
+    queue_factor: float
+
+
+# --- fitting ---------------------------------------------------------------------------------
+
+
+def read_measured(path: str | Path) -> list[Measured]:
+    """Rows of a competition table. Raises BadInputError that names the cell."""
+    rows = tables.read_rows(path, COLUMNS)
+    rows = tables.without_repeats(rows, COLUMNS[:2], COLUMNS[2:])
+    return [
+        Measured(
+            near_threads=row.count_of("near_threads"),
+            far_threads=row.count_of("far_threads"),
+            near_bandwidth_bytes_per_s=row.number_of("near_MBps") * tables.BYTES_PER_MB,
+            far_bandwidth_bytes_per_s=row.number_of("far_MBps") * tables.BYTES_PER_MB,
+        )
+        for row in rows
+    ]
+
+
+def fit(measured: Sequence[Measured]) -> ContentionModel:
+    """Fit both sides. Raises BadInputError with fewer than three rows at full occupancy."""
+    most = max(row.near_threads + row.far_threads for row in measured)
+    full = [row for row in measured if row.near_threads + row.far_threads == most]
+    if len(full) < forms.LEAST_ROWS:
+        raise BadInputError(
+            f"{len(full)} of {len(measured)} rows use all {most} threads (near_threads + "
+            f"far_threads), and a fit needs {forms.LEAST_ROWS}",
+            f"measure other splits of {most} threads, such as one far thread, half, all but one",
+        )
+    below = [row for row in measured if row not in full]
+    return ContentionModel(
+        full_threads=most,
+        rows=list(measured),
+        near=_fit_side(_near, full, below, most),
+        far=_fit_side(_far, full, below, most),
+    )
+
+
+_Pick = Callable[[Measured], tuple[int, float]]
+
+
+def _near(row: Measured) -> tuple[int, float]:
+    return row.near_threads, row.near_bandwidth_bytes_per_s / row.near_threads
+
+
+def _far(row: Measured) -> tuple[int, float]:
+    return row.far_threads, row.far_bandwidth_bytes_per_s / row.far_threads
+
+
+def _fit_side(pick: _Pick, full: Sequence[Measured], below: Sequence[Measured], most: int) -> Side:
+    from scipy.stats import t as student
+
+    threads, speeds = zip(*(pick(row) for row in full), strict=True)
+    form = forms.choose(threads, speeds)
+    one = np.abs(forms.errors_left_out(forms.choose, threads, speeds, 1))
+    two = (
+        np.abs(forms.errors_left_out(forms.choose, threads, speeds, 2))
+        if len(full) - 2 >= forms.LEAST_ROWS
+        else None
+    )
+    spare = max(1, len(full) - len(form.coefficients))
+    queueing = _fit_queue(form, pick, below, most)
+    return Side(
+        form=form.name,
+        coefficients=list(form.coefficients),
+        half_width=float(student.ppf(0.975, spare) * np.sqrt(np.mean(one**2))),
+        leave_one_out_mean=float(one.mean()),
+        leave_one_out_worst=float(one.max()),
+        leave_two_out_mean=None if two is None else float(two.mean()),
+        queueing=queueing[0],
+        queueing_low=queueing[1],
+        queueing_high=queueing[2],
+    )
+
+
+def _fit_queue(
+    form: forms.Form, pick: _Pick, below: Sequence[Measured], most: int
+) -> tuple[float, float, float]:
+    """Share of queueing, low and high: least squares over rows below full occupancy."""
+    if not below:
+        return _UNKNOWN_QUEUE
+    idle, saved = [], []
+    for row in below:
+        threads, speed = pick(row)
+        idle.append(1 - (row.near_threads + row.far_threads) / most)
+        saved.append(1 - form(threads) / speed)
+    single = [min(1.0, max(0.0, s / i)) for s, i in zip(saved, idle, strict=True)]
+    best = float(np.dot(saved, idle) / np.dot(idle, idle))
+    best = min(max(single), max(min(single), best))
+    return best, min(single), max(single)
+
+
+# --- the file --------------------------------------------------------------------------------
+
+
+def write_model(model: ContentionModel, path: str | Path) -> None:
+    """Write a model as JSON. Raises MachineError if the file cannot be written."""
+    try:
+        Path(path).write_text(model.model_dump_json(indent=1) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise MachineError(
+            f"cannot write {path}: {error.strerror}", "name a file that you may write"
+        ) from None
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no number of JSON")
+
+
+def read_model(path: str | Path) -> ContentionModel:
+    """Read what ``write_model`` wrote, strictly. Raises BadInputError naming the field."""
+    fit_again = "write it with `nearfar fit contention ROWS.csv --out M.json`"
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+        document = json.loads(text, parse_constant=_no_constant)
+    except OSError as error:
+        raise BadInputError(f"cannot read {path}: {error.strerror}", fit_again) from None
+    except ValueError as error:
+        raise BadInputError(f"{path} is damaged: {error}", fit_again) from None
+    if not isinstance(document, dict) or document.get("kind") != "nearfar-contention":
+        raise BadInputError(f"{path} is no contention model", fit_again)
+    if document.get("version") != VERSION:
+        raise BadInputError(
+            f"{path}: version {document.get('version')!r} is unknown (known: {VERSION})", fit_again
+        )
+    try:
+        return ContentionModel.model_validate(document)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"]) or "the whole"
+        raise BadInputError(f"{path}: {where}: {first['msg']}", fit_again) from None
+
+
+# --- predicting ------------------------------------------------------------------------------
+
+
+def _speed(side: Side, threads: float, running: int, most: int) -> SideSpeed:
+    """Speed of a thread among ``threads`` of its side, with ``running`` on both."""
+    full = side.full_speed(threads)
+    idle = 1 - running / most
+    value = full / (1 - side.queueing * idle)
+    low = full / (1 - side.queueing_low * idle) * math.exp(-side.half_width)
+    high = full / (1 - side.queueing_high * idle) * math.exp(side.half_width)
+    return SideSpeed(value, low, high, full, value / full)
+
+
+def _check_threads(model: ContentionModel, near_threads: int, far_threads: int) -> None:
+    if near_threads < 1 or far_threads < 1:
+        raise BadInputError("either side needs a thread", "give at least one to each side")
+    if near_threads + far_threads > model.full_threads:
+        raise BadInputError(
+            f"{near_threads} + {far_threads} threads are more than the {model.full_threads} that "
+            "the model was fitted at",
+            f"ask for at most {model.full_threads}, or fit rows that use more threads",
+        )
+
+
+def speeds(
+    model: ContentionModel, near_threads: int, far_threads: int
+) -> tuple[SideSpeed, SideSpeed]:
+    """Speed of a near and of a far thread. Raises BadInputError beyond full occupancy."""
+    _check_threads(model, near_threads, far_threads)
+    running = near_threads + far_threads
+    return (
+        _speed(model.near, near_threads, running, model.full_threads),
+        _speed(model.far, far_threads, running, model.full_threads),
+    )
+
+
+def mixed_speeds(
+    model: ContentionModel, near_threads: int, far_threads: int
+) -> tuple[SideSpeed, SideSpeed]:
+    """The same where far threads copy between both memories, from a far-far model."""
+    _, far = speeds(model, near_threads, far_threads)
+    crowded = near_threads + far_threads / 2
+    near = _speed(model.near, crowded, near_threads + far_threads, model.full_threads)
+    value, low, high, full = (
+        2 / (1 / getattr(near, field) + 1 / getattr(far, field))
+        for field in ("value", "low", "high", "full")
+    )
+    return near, SideSpeed(value, low, high, full, far.queue_factor)
+
+
+def level(model: ContentionModel) -> tuple[int, str]:
+    """Rung of the ladder for predictions of competition itself, and its words."""
+    rows = len(model.rows)
+    if rows >= FULL_CALIBRATION:
+        return 3, f"{rows} contention rows"
+    return 2, f"{rows} contention rows, fewer than {FULL_CALIBRATION}"
+
+
+def predict(
+    model: ContentionModel, near_threads: int, far_threads: int, *, mixed: bool = False
+) -> ContentionPrediction:
+    """Bandwidths of both sides. Raises BadInputError for threads the model has no ground for."""
+    pair = (mixed_speeds if mixed else speeds)(model, near_threads, far_threads)
+    idle = near_threads + far_threads < model.full_threads
+    terms = []
+    for name, threads, speed in zip(
+        ("near", "far"), (near_threads, far_threads), pair, strict=True
+    ):
+        terms += [
+            Term(name=f"a {name} thread at full occupancy", value=speed.full, unit="bytes/s",
+                 binds=not idle),
+            Term(name=f"{name} threads", value=threads, unit="count"),
+            Term(name=f"{name}: gain of a shorter queue", value=speed.queue_factor, unit="ratio",
+                 binds=idle),
+        ]  # fmt: skip
+    near, far = (
+        (threads * speed.value, threads * speed.low, threads * speed.high)
+        for threads, speed in zip((near_threads, far_threads), pair, strict=True)
+    )
+    rung, words = level(model)
+    return ContentionPrediction(
+        near_threads=near_threads,
+        far_threads=far_threads,
+        calibration_level=rung,
+        calibration=f"{rung}: {words}",
+        terms=terms,
+        limits=_limits(model, idle=idle, mixed=mixed),
+        **modelled(
+            {"near_bandwidth_bytes_per_s": near, "far_bandwidth_bytes_per_s": far},
+            samples=len(model.rows),
+            note="a copied element counts as read and written, the write-allocate read does not",
+        ),
+    )
+
+
+def _limits(model: ContentionModel, *, idle: bool, mixed: bool) -> list[str]:
+    limits = []
+    if idle and model.near.queueing_low < model.near.queueing_high:
+        limits.append(
+            f"No row has fewer than {model.full_threads} threads: how much a thread gains from a "
+            "shorter queue is unknown, and the interval spans nothing to all."
+        )
+    if mixed:
+        limits.append(
+            "Copies between both memories are derived from far-far rows, not fitted; the direction "
+            "is not told apart."
+        )
+    return limits

@@ -1,0 +1,98 @@
+"""What predictions return: plain numbers with intervals, the terms behind them, the calibration."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from nearfar.records.shape import Origin, Provenance, Shaped
+
+#: The calibration ladder: what a prediction stands on.
+LADDER = (
+    "profile only: nothing of this work was measured",
+    "software cost measured here",
+    "a measured row of the same version",
+    "five contention rows, and a measured row where software counts",
+)
+
+
+class Term(BaseModel):
+    """One quantity that goes into a prediction; ``binds`` if it decides the result."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: str
+    value: float
+    unit: str
+    binds: bool = False
+    note: str = ""
+
+
+class Prediction(Shaped):
+    """Base of all predictions."""
+
+    calibration_level: int = Field(ge=0, le=3, description="rung of the ladder, 0 to 3")
+    calibration: str = Field(description="what the prediction stands on, in words")
+    terms: list[Term] = Field(default_factory=list)
+    limits: list[str] = Field(default_factory=list)
+    warnings: list[str] = Field(default_factory=list, description="internal consistency")
+
+
+class ContentionPrediction(Prediction):
+    """Bandwidths of both sides copying at once, summed over the threads of a side."""
+
+    near_threads: int
+    far_threads: int
+    near_bandwidth_bytes_per_s: float
+    far_bandwidth_bytes_per_s: float
+
+
+class SplitPrediction(Prediction):
+    """One sweep over an array whose rows are split between two memories."""
+
+    version: str
+    model: str
+    far_rows: int
+    near_threads: int
+    far_threads: int
+    near_time_s: float
+    far_time_s: float
+    total_time_s: float
+
+
+class PipelineSplit(Shaped):
+    """All iterations with one split of the threads."""
+
+    near_threads: int
+    far_threads: int
+    generate_time_s: float
+    transfer_time_s: float
+    analyse_time_s: float
+    total_time_s: float
+    binds: str = Field(description="generate, or transfer + analyse")
+    regret: float = Field(description="total over that of the best split, less 1")
+
+
+class PipelinePrediction(Prediction):
+    """The pipeline with every split of the threads."""
+
+    best_near_threads: int
+    splits: list[PipelineSplit]
+
+
+def modelled(
+    figures: dict[str, tuple[float, float, float]], *, samples: int, note: str = ""
+) -> dict[str, Any]:
+    """Keyword arguments of a Shaped model: ``(value, low, high)`` of each key, as modelled.
+
+    ``samples`` is how many measured rows stand behind them.
+    """
+    return {
+        **{key: value for key, (value, _, _) in figures.items()},
+        "intervals": {key: (low, high) for key, (_, low, high) in figures.items()},
+        "provenance": {
+            key: Provenance(origin=Origin.MODELLED, statistic="model", samples=samples, note=note)
+            for key in figures
+        },
+    }

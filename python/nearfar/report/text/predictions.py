@@ -1,0 +1,102 @@
+"""Predictions as tables: the figures, the terms behind them, and what binds."""
+
+from __future__ import annotations
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from nearfar.model.contention import ContentionModel, Side
+from nearfar.model.results import (
+    ContentionPrediction,
+    PipelinePrediction,
+    Prediction,
+    SplitPrediction,
+    Term,
+)
+from nearfar.records.shape import Origin
+from nearfar.report.text.layout import block, columns, figure
+from nearfar.units import format_bandwidth, format_time
+
+
+def contention_model(model: ContentionModel) -> RenderableType:
+    """The fitted laws and their errors on rows left out."""
+    rows = [_law("near", "d", model.near), _law("far", "v", model.far)]
+    table = columns(
+        ["Side", "A thread's bytes/s", "One left out, mean", "worst", "Two left out", "Queueing"],
+        rows, 2,
+    )  # fmt: skip
+    finding = f"{len(model.rows)} rows; full occupancy is {model.full_threads} threads."
+    return block("Competition", finding, [Origin.MODELLED], table, [
+        "Errors are on rows that the fit had not seen, its form chosen anew without them.",
+    ])  # fmt: skip
+
+
+def _law(name: str, variable: str, side: Side) -> list[str]:
+    factor, *rest = side.coefficients
+    power = f"·{variable}^{{}}"
+    shapes = {
+        "power": power,
+        "quarter": f"·e^({{}}·{variable}^¼)",
+        "root": f"·e^({{}}·√{variable})",
+        "exponential": f"·e^({{}}·{variable})",
+        "bent": f"{power}·e^({{}}·{variable})",
+    }
+    law = f"e^{factor:.3f}" + shapes[side.form].format(*(f"{c:.4g}" for c in rest))
+    two = "–" if side.leave_two_out_mean is None else f"{side.leave_two_out_mean:.1%}"
+    return [
+        name, law, f"{side.leave_one_out_mean:.1%}", f"{side.leave_one_out_worst:.1%}", two,
+        f"{side.queueing:.2f} ({side.queueing_low:.2f}–{side.queueing_high:.2f})",
+    ]  # fmt: skip
+
+
+def contention(result: ContentionPrediction) -> RenderableType:
+    """Both bandwidths."""
+    rows = [
+        ["near", str(result.near_threads), figure(result, "near_bandwidth_bytes_per_s")],
+        ["far", str(result.far_threads), figure(result, "far_bandwidth_bytes_per_s")],
+    ]
+    return _shown("Competition", "Both sides copy at once.", result,
+                  columns(["Side", "Threads", "Bandwidth"], rows, 1))  # fmt: skip
+
+
+def split(result: SplitPrediction) -> RenderableType:
+    """The three times of a sweep."""
+    rows = [[name, figure(result, f"{name}_time_s")] for name in ("near", "far", "total")]
+    finding = (
+        f"{result.far_rows} rows on the far side; {result.near_threads} near and "
+        f"{result.far_threads} far threads ({result.version}, model {result.model})."
+    )
+    return _shown("Split", finding, result, columns(["A sweep", "Time"], rows, 1))
+
+
+def pipeline(result: PipelinePrediction) -> RenderableType:
+    """All splits of the threads."""
+    keys = ("generate_time_s", "transfer_time_s", "analyse_time_s")
+    rows = [
+        [
+            f"{s.near_threads} + {s.far_threads}",
+            *(format_time(getattr(s, key)) for key in keys),
+            figure(s, "total_time_s"), f"{s.regret:.1%}", s.binds,
+        ]
+        for s in result.splits
+    ]  # fmt: skip
+    heads = ["Near + far", "Generate", "Transfer", "Analyse", "Total", "Regret", "Binds"]
+    finding = f"Best with {result.best_near_threads} near threads."
+    return _shown("Pipeline", finding, result, columns(heads, rows, 1))
+
+
+def _shown(title: str, finding: str, result: Prediction, table: RenderableType) -> RenderableType:
+    terms = [
+        [term.name, _value(term), "binds" if term.binds else "", term.note] for term in result.terms
+    ]
+    tables = Group(table, Text(""), columns(["Term", "Value", "", ""], terms, 1))
+    notes = [f"Calibration level {result.calibration}.", *result.limits]
+    return block(title, finding, [Origin.MODELLED], tables, notes)
+
+
+def _value(term: Term) -> str:
+    if term.unit == "bytes/s":
+        return format_bandwidth(term.value)
+    if term.unit == "s":
+        return format_time(term.value)
+    return f"{term.value:.3f}" if term.unit == "ratio" else f"{term.value:g}"
