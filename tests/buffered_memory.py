@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass
+from itertools import pairwise
 
 KIB = 1 << 10
 MIB = 1 << 20
@@ -76,7 +77,7 @@ def draw_memory(rng: random.Random) -> BufferedMemory:
     count = rng.choice([1, 2, 3])
     while True:
         sizes = sorted(16 * KIB * 2048 ** rng.random() for _ in range(count))
-        if all(b >= LEAST_GAP * a for a, b in zip(sizes, sizes[1:], strict=False)):
+        if all(b >= LEAST_GAP * a for a, b in pairwise(sizes)):
             break
     latencies = [FIRST_NS[0] * (FIRST_NS[1] / FIRST_NS[0]) ** rng.random()]
     for _ in range(count):

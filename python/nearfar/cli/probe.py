@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -10,10 +11,15 @@ from nearfar.cli import options
 
 
 def probe(
+    context: typer.Context,
     tier: options.OneTier = "dram",
     region: Annotated[
         str | None,
         typer.Option("--region", metavar="SIZE", help="Largest region of the latency curve."),
+    ] = None,
+    from_: Annotated[
+        Path | None,
+        typer.Option("--from", metavar="CSV", help="Find the knees of a published curve instead."),
     ] = None,
     threads: options.Threads = None,
     cpus: options.Cpus = None,
@@ -31,7 +37,12 @@ def probe(
 
     Latency is that of dependent loads in a random order, over regions from 4 KiB to beyond the last
     cache, on 4 KiB and on huge pages, so that page walks are told apart. Bandwidth is that of
-    reading, writing, writing past the caches (ntwrite) and copying, by number of threads.
+    reading, writing, writing past the caches (ntwrite) and copying, by number of threads. Knees
+    are the largest regions before the latency rises: ends of caches, or of what a TLB reaches.
+
+    With --from nothing is measured: the knees are those of a CSV file with columns region_bytes and
+    latency_ns, and of the smallest block where it has a column block_bytes. A column ntwrite_ns,
+    of 64 B stored past the caches, over several blocks tells the access unit of the medium.
 
     Examples:
 
@@ -40,7 +51,15 @@ def probe(
         nearfar probe --tier shm: --region 1GiB
 
         nearfar probe --tier dram,pages=2m --threads 1 --json -
+
+        nearfar probe --from curve.csv
     """
+    if from_:
+        from nearfar.cli.probe_from import refuse_other_flags, show_knees
+
+        refuse_other_flags(context)
+        show_knees(from_, json)
+        return
     from rich.console import Group
 
     from nearfar.cli.plans import array_plan
