@@ -43,7 +43,7 @@ KNEE_PARAMETERS = 4
 #: Knees added without one that pays before the search ends.
 MOST_FRUITLESS = 2
 #: 95 % point of chi squared with two degrees of freedom, the knee's K and its shape: then 95 % of
-#: the intervals hold on simulated curves, and 91 % with one.
+#: the intervals hold on simulated curves, and 92 % with one.
 PROFILE_95 = 5.99
 
 
