@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -10,10 +11,15 @@ from nearfar.cli import options
 
 
 def probe(
+    context: typer.Context,
     tier: options.OneTier = "dram",
     region: Annotated[
         str | None,
         typer.Option("--region", metavar="SIZE", help="Largest region of the latency curve."),
+    ] = None,
+    from_: Annotated[
+        Path | None,
+        typer.Option("--from", metavar="CSV", help="Find the knees of a published curve instead."),
     ] = None,
     threads: options.Threads = None,
     cpus: options.Cpus = None,
@@ -40,6 +46,10 @@ def probe(
 
     The record holds profile.toml, which every verb takes where it takes a device profile.
 
+    With --from nothing is measured: the knees are those of a CSV file with columns region_bytes and
+    latency_ns, and of the smallest block where it has a column block_bytes. A column ntwrite_ns,
+    of 64 B stored past the caches, over several blocks tells the access unit of the medium.
+
     Examples:
 
         nearfar probe
@@ -47,7 +57,15 @@ def probe(
         nearfar probe --tier shm: --region 1GiB
 
         nearfar probe --quick --json -
+
+        nearfar probe --from curve.csv
     """
+    if from_:
+        from nearfar.cli.probe_from import refuse_other_flags, show_knees
+
+        refuse_other_flags(context)
+        show_knees(from_, json)
+        return
     from nearfar.cli.plans import probe_plan
     from nearfar.cli.recording import recorded
     from nearfar.measure.profile import profile_of

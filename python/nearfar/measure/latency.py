@@ -8,10 +8,14 @@ from dataclasses import dataclass, replace
 
 from nearfar._native import LatencyProbe, NativeError, parse_tier
 from nearfar.errors import from_native
+from nearfar.measure import knees
 from nearfar.measure.ceiling import check_latency
+from nearfar.measure.knees import FoundKnee
 from nearfar.measure.session import Effort, Samples, Session
-from nearfar.records.results import LatencyCurve, LatencyPoint, LatencyResult
+from nearfar.measure.tiers import origin_of
+from nearfar.records.results import Knee, LatencyCurve, LatencyPoint, LatencyResult
 from nearfar.records.run import Skipped
+from nearfar.records.shape import Provenance
 from nearfar.stats import median
 from nearfar.units import MIB
 
@@ -22,6 +26,8 @@ SAMPLE_NS = 2_000_000
 #: Where neither the system nor the probe tells of a last cache.
 ASSUMED_CACHE = 16 * MIB
 MOST_BY_DEFAULT = 256 * MIB
+#: A knee that lifts the latency by less is no cache's end: rather that of a TLB's reach.
+LEAST_CACHE_RATIO = 2.0
 
 
 @dataclass(frozen=True)
@@ -90,17 +96,34 @@ def measure(session: Session, plan: LatencyPlan, effort: Effort) -> tuple[Latenc
     return curve, dropped
 
 
-def effective_last_cache(curve: LatencyCurve) -> int | None:
-    """Bytes of the largest region whose loads take less than half as long as memory's.
+def knees_of(curve: LatencyCurve) -> list[FoundKnee]:
+    """Knees of a measured curve; none where too few of its regions were measured."""
+    if len(curve.points) < knees.LEAST_REGIONS:
+        return []
+    return knees.find(
+        [p.region_bytes for p in curve.points], [p.latency_ns for p in curve.points]
+    )  # fmt: skip
 
-    Memory's is the least latency of the three largest regions, so that one disturbed point does not
-    matter. The result is the cache this processor can really use: virtual machines and neighbours
-    make it smaller than the reported one. None where the curve never rises that far.
+
+def effective_last_cache(found: Sequence[FoundKnee]) -> int | None:
+    """Bytes of the last knee beyond which loads come to take at least twice as long.
+
+    That is the cache this processor can really use: virtual machines and neighbours make it smaller
+    than the reported one. Memory takes several times as long as the last cache, while a walk of the
+    page tables, the other reason for a knee out there, adds half a load or so. None where no knee
+    rises that far.
     """
-    points = curve.points
-    half = min(p.latency_ns for p in points[-3:]) / 2
-    inside = [p.region_bytes for p in points if p.latency_ns < half]
-    return max(inside) if inside else None
+    caches = [knee.region_bytes for knee in found if knee.ratio >= LEAST_CACHE_RATIO]
+    return max(caches, default=None)
+
+
+def _records(curve: LatencyCurve, found: Sequence[FoundKnee], session: Session) -> list[Knee]:
+    origin, note = origin_of(curve.tier)
+    provenance = Provenance(
+        origin=origin, statistic="fit", samples=len(curve.points), seed=session.seed,
+        machine=session.machine_id, note=note,
+    )  # fmt: skip
+    return [knee.record(provenance) for knee in found]
 
 
 def quick_last_cache(session: Session, cpu: int, reported_bytes: int | None) -> int:
@@ -108,7 +131,7 @@ def quick_last_cache(session: Session, cpu: int, reported_bytes: int | None) -> 
     largest = min(4 * (reported_bytes or ASSUMED_CACHE), MOST_BY_DEFAULT)
     plan = LatencyPlan("dram", cpu, largest, steps_per_octave=1, samples_per_epoch=5)
     curve, _ = measure(session, plan, Effort(budget_s=2, epochs=1))
-    return effective_last_cache(curve) or reported_bytes or ASSUMED_CACHE
+    return effective_last_cache(knees_of(curve)) or reported_bytes or ASSUMED_CACHE
 
 
 def default_region(reported_bytes: int | None) -> int:
@@ -159,11 +182,13 @@ def measure_tiers(
             skipped.append(Skipped(section="latency", what=what, why="no time"))
     if not curves and failure:
         raise failure
-    knee = effective_last_cache(curves[0])
+    found = knees_of(curves[0])
+    knee = effective_last_cache(found)
     result = LatencyResult(
         curves=curves,
         effective_last_cache_bytes=knee or reported_bytes or ASSUMED_CACHE,
         effective_last_cache_source="knee" if knee else "reported" if reported_bytes else "assumed",
         reported_last_cache_bytes=reported_bytes,
+        knees=_records(curves[0], found, session),
     )
     return result, skipped

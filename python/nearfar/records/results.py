@@ -34,6 +34,17 @@ class Knee(Shaped):
     high: int
 
 
+class CurveResult(Shaped):
+    """What a latency curve of others betrays (``nearfar probe --from``)."""
+
+    source: str = Field(description="the file of the curve")
+    block_bytes: int | None = Field(None, description="of the knees' curve: the smallest block")
+    knees: list[Knee]
+    access_unit_bytes: int | None = Field(
+        None, description="block from which on a store costs no more by being small"
+    )
+
+
 class LatencyResult(Shaped):
     """Section ``latency``: curves of one or more tiers and page sizes."""
 
@@ -43,7 +54,7 @@ class LatencyResult(Shaped):
     )
     effective_last_cache_source: Literal["knee", "reported", "assumed"]
     reported_last_cache_bytes: int | None = None
-    knees: list[Knee] = Field(default_factory=list)
+    knees: list[Knee] = Field(default_factory=list, description="of the first curve, ascending")
 
 
 class BandwidthPoint(Shaped):

@@ -33,7 +33,7 @@ class Provenance(BaseModel):
 
     origin: Origin
     statistic: str = Field(
-        description="median, best, mean or count; claim where nothing was sampled"
+        description="median, best, mean, count or fit; claim where nothing was sampled"
     )
     samples: int = Field(description="repeats behind the number")
     spread: float | None = Field(

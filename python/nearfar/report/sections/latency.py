@@ -101,7 +101,12 @@ def _knees(result: LatencyResult) -> Table:
         ]
         for knee in result.knees
     ]
-    return Table(["Knee", "Between"], rows, "Cache levels seen by the probe", frozenset({0, 1}))
+    return Table(
+        ["Knee", "Between"],
+        rows,
+        "Ends of caches, or of what a TLB reaches, seen by the probe",
+        frozenset({0, 1}),
+    )
 
 
 def _latencies(result: LatencyResult) -> Table:
@@ -121,7 +126,7 @@ def _latencies(result: LatencyResult) -> Table:
 def notes(result: LatencyResult) -> list[str]:
     """Last cache, and who walked."""
     source = {
-        "knee": "the last knee of this curve",
+        "knee": "the last knee after which loads take twice as long or longer",
         "reported": "as the system reports it; no knee was found",
         "assumed": "assumed: neither a knee nor a report was there",
     }[result.effective_last_cache_source]

@@ -2,7 +2,7 @@
 
 from nearfar.report.text.predictions import contention, contention_model, pipeline, split
 from nearfar.report.text.record import noise, record
-from nearfar.report.text.results import bandwidth, latency, mapped, stream
+from nearfar.report.text.results import bandwidth, latency, mapped, published_curve, stream
 from nearfar.report.text.sheet import sheet
 
 __all__ = [
@@ -13,6 +13,7 @@ __all__ = [
     "mapped",
     "noise",
     "pipeline",
+    "published_curve",
     "record",
     "sheet",
     "split",

@@ -5,14 +5,21 @@ from __future__ import annotations
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from nearfar.records.results import BandwidthResult, LatencyResult, MappedResult, StreamResult
+from nearfar.records.results import (
+    BandwidthResult,
+    CurveResult,
+    LatencyResult,
+    MappedResult,
+    StreamResult,
+)
+from nearfar.records.shape import Origin
 from nearfar.report import headline
 from nearfar.report.sections import bandwidth as bandwidth_section
 from nearfar.report.sections import latency as latency_section
 from nearfar.report.sections import mapped as mapped_section
 from nearfar.report.sections import stream as stream_section
 from nearfar.report.text.layout import block, columns, figure
-from nearfar.report.wording import origins
+from nearfar.report.wording import format_interval, origins
 from nearfar.units import format_size
 
 _RATE = "bandwidth_bytes_per_s"
@@ -37,6 +44,30 @@ def latency(result: LatencyResult) -> RenderableType:
         notes.insert(0, f"Knees of the curve: {knees}.")
     table = columns(["Region", *names], rows, 0)
     return block("Latency of a load", latency_section.finding(result), found, table, notes)
+
+
+def published_curve(result: CurveResult) -> RenderableType:
+    """Knees of a curve that others measured, and the access unit of their medium."""
+    count = len(result.knees)
+    finding = {0: "No knee: the latency stays on one plateau.", 1: "One knee."}.get(
+        count, f"{count} knees."
+    )
+    rows = [
+        [format_size(k.region_bytes), format_interval("region_bytes", k.low, k.high)]
+        for k in result.knees
+    ]
+    notes = ["A knee is the largest region before the latency rises."]
+    if result.block_bytes:
+        notes.append(f"Of the curve with blocks of {format_size(result.block_bytes)}.")
+    if result.access_unit_bytes:
+        unit = f"Access unit: {figure(result, 'access_unit_bytes')}."
+    else:
+        unit = "Access unit: untold; it takes ntwrite_ns over three blocks or more, small to large."
+    found = origins((knee, "region_bytes") for knee in result.knees) or (Origin.MODELLED,)
+    return block(
+        f"Knees of {result.source}", finding, found, columns(["Knee", "Between"], rows, 0),
+        [unit, *notes],
+    )  # fmt: skip
 
 
 def bandwidth(result: BandwidthResult) -> RenderableType:

@@ -1,0 +1,61 @@
+"""The unit in which a medium is written, from what stores of different blocks cost.
+
+A medium written by units of U bytes writes all U for a block of fewer: stores of 64 B then cost
+U / block times as much each. That ends where the block reaches the unit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
+
+LEAST_BLOCKS = 3
+#: Blocks whose stores cost up to so many times the cheapest cost the same.
+SAME_COST = 1.1
+#: Small regions stay in buffers that gather stores: only this share of the regions counts.
+LARGE_REGIONS = 0.25
+
+
+@dataclass(frozen=True)
+class BlockCost:
+    """Nanoseconds of each 64 B stored in blocks of so many bytes over a region."""
+
+    block_bytes: int
+    region_bytes: int
+    ntwrite_ns: float
+
+
+@dataclass(frozen=True)
+class AccessUnit:
+    """The unit in bytes, between the last block that is amplified and the first that is not."""
+
+    unit_bytes: int
+    low: int
+    high: int
+    blocks: int
+
+
+def access_unit(costs: Sequence[BlockCost]) -> AccessUnit | None:
+    """The smallest block from which on all cost the same.
+
+    None where it cannot be told: fewer than three blocks, the smallest already as cheap as the
+    others, or the largest alone cheap, so that the cost may fall further.
+    """
+    blocks = sorted({cost.block_bytes for cost in costs})
+    if len(blocks) < LEAST_BLOCKS:
+        return None
+    levels = [_level([c for c in costs if c.block_bytes == block]) for block in blocks]
+    most = min(levels) * SAME_COST
+    dear = [index for index, level in enumerate(levels) if level > most]
+    first = max(dear, default=-1) + 1
+    if first == 0 or first >= len(blocks) - 1:
+        return None
+    return AccessUnit(blocks[first], blocks[first - 1], blocks[first], len(blocks))
+
+
+def _level(costs: Sequence[BlockCost]) -> float:
+    """Median cost over the largest regions."""
+    regions = sorted({cost.region_bytes for cost in costs})
+    least = regions[-max(1, int(len(regions) * LARGE_REGIONS))]
+    return median(cost.ntwrite_ns for cost in costs if cost.region_bytes >= least)

@@ -1,0 +1,226 @@
+"""Knees of a latency curve: how large the caches and buffers are that it betrays.
+
+Random accesses to a region of R bytes hit a buffer of K bytes with probability min(1, K/R). So the
+latency is a sum of terms ``rise * max(0, 1 - (K/R)**p)``, one a buffer, on top of the first
+plateau. p is 1 under random accesses; a cache walked in a cycle thrashes, and its rise is steeper.
+The terms are fitted by least squares of relative residuals, their number is chosen by an
+information criterion, and the interval of a K is where the profile of the likelihood says that it
+may be. Nothing is drawn at random: the same curve always has the same knees.
+
+A knee is a buffer of data or of translations: the reach of a TLB bends a curve as a cache does.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from nearfar.records.results import Knee
+from nearfar.records.shape import Provenance
+
+FloatArray = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
+IntArray = np.ndarray[tuple[int, ...], np.dtype[np.int_]]
+
+LEAST_REGIONS = 6
+#: What lifts latency by less, relative to the plateau before it, is no knee.
+LEAST_RISE = 0.10
+#: Curves differ from the terms by about so much (relative) even without noise.
+MODEL_ERROR = 0.02
+MOST_KNEES = 6
+CANDIDATES_PER_OCTAVE = 12
+#: Two knees closer than this factor are not told apart.
+LEAST_GAP = 3.0
+#: Candidates tried for the best one to add, and rounds of moving the knees about.
+TRIED = 40
+MOST_SWEEPS = 10
+#: p of a term: random accesses, and two steeper ones.
+SHAPES = (1.0, 2.0, 6.0)
+#: Price of a knee in the criterion, in parameters: its K, its rise, its shape, and the search.
+KNEE_PARAMETERS = 4
+#: Knees added without one that pays before the search ends.
+MOST_FRUITLESS = 2
+#: 95 % point of chi squared with two degrees of freedom, the knee's K and its shape: then 95 % of
+#: the intervals hold on simulated curves, and 92 % with one.
+PROFILE_95 = 5.99
+
+
+@dataclass(frozen=True)
+class FoundKnee:
+    """A knee in bytes with its 95 % interval, and the latencies before and after its rise."""
+
+    region_bytes: int
+    low: int
+    high: int
+    lower_ns: float
+    upper_ns: float
+
+    @property
+    def ratio(self) -> float:
+        """How many times as long loads take after the rise."""
+        return self.upper_ns / self.lower_ns
+
+    def record(self, provenance: Provenance) -> Knee:
+        """The knee as records keep it."""
+        return Knee(
+            region_bytes=self.region_bytes, low=self.low, high=self.high,
+            intervals={"region_bytes": (self.low, self.high)},
+            provenance={"region_bytes": provenance},
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Solution:
+    """A set of knees, each the index of a candidate, and the rise of each in nanoseconds."""
+
+    chosen: tuple[int, ...]
+    plateau: float
+    rises: FloatArray
+    misfit: float
+
+
+class _Curve:
+    """One curve with the terms of all candidates, weighted to relative residuals."""
+
+    def __init__(self, regions: FloatArray, latencies: FloatArray) -> None:
+        self.regions = regions
+        first, last = regions[1], regions[-2]
+        count = max(2, round(np.log2(last / first) * CANDIDATES_PER_OCTAVE) + 1)
+        sizes = np.geomspace(first, last, count)
+        self.sizes = np.tile(sizes, len(SHAPES))
+        self.shapes = np.repeat(SHAPES, len(sizes))
+        self.weights = 1 / latencies
+        self.terms = self._terms_at(regions, np.arange(self.sizes.size)) * self.weights[:, None]
+        self.goal = np.ones_like(latencies)
+
+    def _terms_at(self, regions: FloatArray, chosen: IntArray) -> FloatArray:
+        """A row a region, a column a candidate: the share of its rise that is reached."""
+        ratio = self.sizes[chosen] / regions[:, None]
+        shares: FloatArray = np.maximum(0.0, 1 - ratio ** self.shapes[chosen])
+        return shares
+
+    def level(self, solution: _Solution, region: float) -> float:
+        """The fitted latency at a region."""
+        terms = self._terms_at(np.array([region]), np.array(solution.chosen, dtype=int))
+        return float(solution.plateau + terms[0] @ solution.rises)
+
+    def solve(self, chosen: Sequence[int]) -> _Solution:
+        """Least squares for the plateau and the rises."""
+        columns = np.column_stack([self.weights, self.terms[:, list(chosen)]])
+        found: FloatArray = np.linalg.lstsq(columns, self.goal, rcond=None)[0].astype(np.float64)
+        rest = self.goal - columns @ found
+        return _Solution(tuple(chosen), float(found[0]), found[1:], float(rest @ rest))
+
+    def misfits_with_one_more(self, others: Sequence[int]) -> FloatArray:
+        """For every candidate: the sum of squares were it added; infinite if it cannot be."""
+        columns = np.column_stack([self.weights, self.terms[:, list(others)]])
+        basis = np.linalg.qr(columns)[0]
+        rest = self.goal - basis @ (basis.T @ self.goal)
+        fresh = self.terms - basis @ (basis.T @ self.terms)
+        norms = np.einsum("ij,ij->j", fresh, fresh)
+        along = rest @ fresh
+        usable = (norms > 1e-9 * np.einsum("ij,ij->j", self.terms, self.terms)) & (along > 0)
+        for other in others:
+            gap = self.sizes / self.sizes[other]
+            usable &= np.maximum(gap, 1 / gap) >= LEAST_GAP
+        gains = np.where(usable, along, 0.0) ** 2 / np.where(usable, norms, 1.0)
+        return np.where(usable, rest @ rest - gains, np.inf)
+
+    def best_with_one_more(self, others: Sequence[int]) -> _Solution | None:
+        """The best candidate with which all knees still rise; None where there is none."""
+        misfits = self.misfits_with_one_more(others)
+        for candidate in np.argsort(misfits)[:TRIED]:
+            if not np.isfinite(misfits[candidate]):
+                break
+            solution = self.solve([*others, int(candidate)])
+            if solution.plateau > 0 and np.all(solution.rises > 0):
+                return solution
+        return None
+
+    def refine(self, solution: _Solution) -> _Solution:
+        """Move one knee at a time to where it fits best, until none moves."""
+        for _ in range(MOST_SWEEPS):
+            before = solution.misfit
+            for knee in sorted(solution.chosen):
+                others = [other for other in solution.chosen if other != knee]
+                moved = self.best_with_one_more(others)
+                if moved and moved.misfit < solution.misfit:
+                    solution = moved
+            if solution.misfit > before * (1 - 1e-6):
+                break
+        return solution
+
+    def doubt(self, misfit: float) -> float:
+        """Twice the negative logarithm of the likelihood, less a constant."""
+        count = self.regions.size
+        return count * math.log(MODEL_ERROR**2 + misfit / count)
+
+    def price(self, solution: _Solution) -> float:
+        """Bayes' information criterion: the doubt, and what each knee costs."""
+        costs = KNEE_PARAMETERS * len(solution.chosen) * math.log(self.regions.size)
+        return self.doubt(solution.misfit) + costs
+
+    def worth_it(self, solution: _Solution) -> bool:
+        """Whether each knee lifts the latency by enough."""
+        if not solution.chosen:
+            return True
+        shares = self._terms_at(self.regions[-1:], np.array(solution.chosen))[0]
+        lower = [self.level(solution, self.sizes[knee]) for knee in solution.chosen]
+        return bool(np.all(solution.rises * shares >= LEAST_RISE * np.array(lower)))
+
+    def best(self) -> _Solution:
+        """Knees added one by one, all moved each time; the number of the least price."""
+        solution = best = self.solve([])
+        while len(solution.chosen) < min(MOST_KNEES, len(best.chosen) + MOST_FRUITLESS):
+            added = self.best_with_one_more(solution.chosen)
+            if added is None:
+                break
+            solution = self.refine(added)
+            if self.worth_it(solution) and self.price(solution) < self.price(best):
+                best = solution
+        return best
+
+    def interval(self, solution: _Solution, knee: int) -> tuple[float, float]:
+        """Sizes that the others leave likely, and never less than the step of the grid."""
+        others = [other for other in solution.chosen if other != knee]
+        misfits = self.misfits_with_one_more(others)
+        limit = self.doubt(solution.misfit) + PROFILE_95
+        likely = [
+            size
+            for size, misfit in zip(self.sizes, misfits, strict=True)
+            if np.isfinite(misfit) and self.doubt(misfit) <= limit
+        ]
+        size = self.sizes[knee]
+        below = self.regions[self.regions <= size].max()
+        above = self.regions[self.regions > size].min()
+        return min([*likely, below]), max([*likely, above])
+
+
+def find(regions: Sequence[float], latencies_ns: Sequence[float]) -> list[FoundKnee]:
+    """Knees of one curve, ascending; none where it stays on one plateau.
+
+    ``regions`` in bytes, ascending and distinct, at least LEAST_REGIONS of them. How far the
+    figures scatter is judged by the curve itself. Raises ValueError for other input.
+    """
+    where, what = np.array(regions, dtype=float), np.array(latencies_ns, dtype=float)
+    if not where.size == what.size >= LEAST_REGIONS:
+        raise ValueError(f"knees need {LEAST_REGIONS} regions or more, each with its latency")
+    if np.any(np.diff(where) <= 0) or np.any(what <= 0) or not np.all(np.isfinite(what)):
+        raise ValueError("knees need ascending regions and positive latencies")
+    curve = _Curve(where, what)
+    solution = curve.best()
+    chosen = sorted(solution.chosen, key=lambda knee: curve.sizes[knee])
+    ends = [*(curve.sizes[knee] for knee in chosen), where[-1]][1:]
+    found = []
+    for knee, end in zip(chosen, ends, strict=True):
+        low, high = curve.interval(solution, knee)
+        size = curve.sizes[knee]
+        found.append(
+            FoundKnee(
+                round(size), round(low), round(high),
+                curve.level(solution, size), curve.level(solution, end),
+            )
+        )  # fmt: skip
+    return found
