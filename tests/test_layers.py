@@ -101,9 +101,10 @@ def test_python_layers_look_down() -> None:
 
 
 def test_every_folder_is_a_layer() -> None:
-    folders = {p.name for p in (ROOT / "native").iterdir() if p.is_dir()}
+    folders = {p.name for p in (ROOT / "native").iterdir() if p.is_dir() and p.name[0] != "."}
     assert folders <= set(NATIVE)
-    modules = {p.stem for p in (ROOT / "python" / "nearfar").iterdir() if p.suffix != ".pyi"}
+    found = [p for p in (ROOT / "python" / "nearfar").iterdir() if p.name[0] != "."]
+    modules = {p.stem for p in found if p.suffix != ".pyi"}
     assert modules - {"__init__", "__pycache__", "py"} <= {n for layer in PYTHON for n in layer}
 
 
