@@ -116,7 +116,17 @@ def test_a_series_that_scatters_is_named(machine: FakeMachine) -> None:
     meter.series("triad", 0.9)
     meter.series("copy", 0.4)
     measure(machine)
-    assert meter.verdict().reasons == ["triad spread by 90%"]
+    assert meter.verdict().reasons == ["2 of 2 series spread by over 25% (triad by 90%)"]
+
+
+def test_a_few_wide_points_of_a_good_curve_are_no_noise(machine: FakeMachine) -> None:
+    meter = noise.NoiseMeter()
+    for region in range(10):
+        meter.series(f"latency {region}", 0.05 if region < 8 else 2.0)
+    measure(machine)
+    assert meter.verdict().reasons == []
+    meter.series("latency 10", 2.0)
+    assert meter.verdict().noisy
 
 
 def test_the_meter_goes_on_after_a_verdict(machine: FakeMachine) -> None:
