@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from nearfar.records.depth import LoadedPoint, LoadedResult
 from nearfar.records.results import (
     BandwidthPoint,
     BandwidthResult,
@@ -84,3 +85,13 @@ def main_ratio(result: MappedResult) -> MappedRatio | None:
         )
 
     return min(result.ratios, key=distance, default=None)
+
+
+def idle(result: LoadedResult) -> LoadedPoint | None:
+    """The point without traffic."""
+    return next((p for p in result.points if p.offered_bytes_per_s == 0), None)
+
+
+def most_loaded(points: Sequence[LoadedPoint]) -> LoadedPoint:
+    """The point of the most achieved bandwidth."""
+    return max(points, key=lambda point: point.bandwidth_bytes_per_s)
