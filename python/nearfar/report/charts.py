@@ -46,7 +46,7 @@ def row_chart(
 
         most = 4 if canvas.narrow else 6
         ticks = {"values": _sparse(decade_ticks(low, high), most)} if log else {"tickCount": most}
-        axis = alt.Axis(title=title, format="~g", grid=True, **ticks)
+        axis = alt.Axis(title=title, format=".6~g", grid=True, **ticks)
         scale = alt.Scale(type="log" if log else "linear", domain=[low, high], nice=False)
         y_axis = alt.Axis(grid=False, labelColor=INK, labelPadding=8)
         colour = alt.Color("colour:N", scale=None)

@@ -14,7 +14,7 @@ from nearfar.records.results import (
     MappedRatio,
     MappedResult,
 )
-from nearfar.report.wording import HUGE_PAGES
+from nearfar.report.wording import HUGE_PAGES, plain_tier
 
 #: A region this many times the last cache is walked out of memory.
 BEYOND_CACHE = 4
@@ -25,7 +25,8 @@ def main_curve(result: LatencyResult) -> LatencyCurve | None:
     curves = [curve for curve in result.curves if curve.points]
     if not curves:
         return None
-    own = [curve for curve in curves if curve.tier == curves[0].tier]
+    first = plain_tier(curves[0].tier)
+    own = [curve for curve in curves if plain_tier(curve.tier) == first]
     return next((curve for curve in own if curve.pages in HUGE_PAGES), own[0])
 
 
@@ -34,7 +35,8 @@ def small_page_curve(result: LatencyResult, main: LatencyCurve) -> LatencyCurve 
     return next(
         (
             c for c in result.curves
-            if c.points and c.pages == "4k" and c.tier == main.tier and c is not main
+            if c.points and c.pages == "4k" and c is not main
+            and plain_tier(c.tier) == plain_tier(main.tier)
             and c.block_bytes == main.block_bytes
         ),
         None,

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from nearfar.report.drawing import Picture
 
 #: Solid for what was measured, dashed for what stands in for something else, thin dots for others'.
-_STROKES = {"measured": [1, 0], "emulated": [6, 4], "published": [1, 3]}
+_STROKES = {"measured": [1, 0], "emulated": [6, 4], "published": [2, 3]}
 
 
 @dataclass(frozen=True)
@@ -141,8 +142,17 @@ def _axis(axis: Axis, domain: tuple[float, float], canvas: Canvas, upright: bool
     if axis.ticks:
         chosen = {"values": list(axis.ticks)}
     elif axis.kind == "log":
-        chosen = {"values": decade_ticks(*domain)}
-    return alt.Axis(title=axis.title, grid=upright, format="~g", **chosen)
+        chosen = {"values": _log_ticks(*domain)}
+    return alt.Axis(title=axis.title, grid=upright, format=".6~g", **chosen)
+
+
+def _log_ticks(low: float, high: float) -> list[float]:
+    """1, 2, 5 in every decade; more of them where the values span less than one."""
+    ticks = decade_ticks(low, high)
+    if len(ticks) > 2:
+        return ticks
+    power = 10.0 ** math.floor(math.log10(low))
+    return [tick for tick in (m * power for m in range(1, 20)) if low <= tick <= high]
 
 
 def _curves(base: alt.Chart, y: alt.Y, y_scale: alt.Scale, look: Look) -> list[alt.Chart]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Literal
 
@@ -25,6 +26,11 @@ _ORDER = list(Origin)
 def pages_name(pages: str) -> str:
     """What a curve's ``pages`` means, in words."""
     return _PAGES.get(pages, f"{pages} pages")
+
+
+def plain_tier(tier: str) -> str:
+    """A tier without the page size it asked for, where that is told beside it."""
+    return re.sub(r",pages=\w+", "", tier)
 
 
 def format_quantity(key: str, value: float) -> str:

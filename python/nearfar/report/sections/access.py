@@ -51,10 +51,10 @@ def pattern_name(order: str, block_bytes: int, stride_bytes: int) -> str:
 
 
 def lookup(result: AccessResult) -> dict[tuple[object, ...], AccessPoint]:
-    """Points by threads, pattern and mix."""
+    """Points by threads, pattern and mix; one of the strides may complete the mixes."""
     return {
         (p.threads, (p.order, p.block_bytes, p.stride_bytes), (p.reads, p.writes, p.nontemporal)): p
-        for p in result.points
+        for p in [*result.strides, *result.points]
     }
 
 

@@ -14,6 +14,7 @@ from nearfar.report.wording import (
     origins,
     pages_name,
     percent_more,
+    plain_tier,
     say,
 )
 from nearfar.units import format_size
@@ -44,7 +45,7 @@ def finding(result: LatencyResult) -> str:
         if headline.beyond_cache(result, top)
         else f"A load from {format_size(top.region_bytes)}, too little to miss all caches,"
     )
-    text = f"{where} takes {say(top, 'latency_ns')} on {main.tier} with {pages_name(main.pages)}"
+    text = f"{where} takes {say(top, 'latency_ns')} on {plain_tier(main.tier)} with {pages_name(main.pages)}"
     small = headline.small_page_curve(result, main)
     other = headline.at_region(small, top.region_bytes) if small else None
     if other is None:
@@ -56,8 +57,8 @@ def finding(result: LatencyResult) -> str:
 def name(result: LatencyResult, curve: LatencyCurve) -> str:
     """The shortest name that tells this curve from the others."""
     parts = []
-    if len({c.tier for c in result.curves}) > 1:
-        parts.append(curve.tier)
+    if len({plain_tier(c.tier) for c in result.curves}) > 1:
+        parts.append(plain_tier(curve.tier))
     parts.append({"4k": "4 KiB pages", "thp": "huge pages"}.get(curve.pages, curve.pages))
     if len({c.block_bytes for c in result.curves}) > 1:
         parts.append(f"{format_size(curve.block_bytes)} blocks")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
-from nearfar.records.depth import PersistCost, PersistenceResult, PersistPoint
+from nearfar.records.depth import PersistenceResult, PersistPoint
+from nearfar.records.shape import Shaped
 from nearfar.report.lines import Axis, Line, Look, Spot, line_chart
 from nearfar.report.palette import series_colour
 from nearfar.report.section import Cell, Context, Figure, Section, Table, figure_cell, heated
@@ -43,12 +44,8 @@ def finding(result: PersistenceResult) -> str:
     )
     cost = next((c for c in result.costs if c.how == best.how), None)
     if cost is not None:
-        text += f", of many lines {say(cost, 'per_line_ns')} each and {_fence(cost)} a fence"
+        text += f"; each line more under the same fence adds {say(cost, 'per_line_ns')}"
     return f"{text}. {overwriting(result)}".rstrip()
-
-
-def _fence(cost: PersistCost) -> str:
-    return say(cost, "per_fence_ns")
 
 
 def overwriting(result: PersistenceResult) -> str:
@@ -127,32 +124,36 @@ def _matrix(result: PersistenceResult) -> Table:
     for how in hows(result):
         found = [places.get((how, *column)) for column in columns(result)]
         cells = [
-            heated(_figure_cell(p), p.fence_ns, least, most) if p else Cell("–") for p in found
+            heated(_unmarked(p, _KEY), p.fence_ns, least, most) if p else Cell("–") for p in found
         ]
         rows.append([Cell(how, code=True), *cells])
     heads = ["Instruction", *(column_name(*column) for column in columns(result))]
-    marks = {origin_mark(p, _KEY).strip(" ()") for p in result.points} - {""}
-    told = f", {' and '.join(sorted(marks))}" if marks else ""
     return Table(
-        heads, rows, f"Time of a fence with what lies under it{told} (darker is slower)",
+        heads, rows, f"Time of a fence with what lies under it{_marks(result.points, _KEY)} (darker is slower)",
         frozenset(range(1, len(heads))),
     )  # fmt: skip
 
 
-def _figure_cell(point: PersistPoint) -> Cell:
+def _unmarked(shaped: Shaped, key: str) -> Cell:
     """Value and interval; the origin is said once, in the caption, not in forty cells."""
-    whole = figure_cell(point, _KEY)
+    whole = figure_cell(shaped, key)
     return Cell(whole.text, whole.detail)
+
+
+def _marks(figures: Iterable[Shaped], key: str) -> str:
+    """The origins other than measured, for a caption."""
+    marks = {origin_mark(shaped, key).strip(" ()") for shaped in figures} - {""}
+    return f", {' and '.join(sorted(marks))}" if marks else ""
 
 
 def _costs(result: PersistenceResult) -> Table:
     rows = [
-        [Cell(c.how, code=True), figure_cell(c, "per_fence_ns"), figure_cell(c, "per_line_ns")]
+        [Cell(c.how, code=True), _unmarked(c, "per_fence_ns"), _unmarked(c, "per_line_ns")]
         for c in result.costs
     ]
     return Table(
         ["Instruction", "Per fence", "Per line more"], rows,
-        "A fence and each line under it: a straight line through the lines", frozenset({1, 2}),
+        f"A fence and each line under it{_marks(result.costs, 'per_fence_ns')}", frozenset({1, 2}),
     )  # fmt: skip
 
 
@@ -172,7 +173,10 @@ def notes(result: PersistenceResult) -> list[str]:
     """What stands in for what, and what a stall is."""
     entries = [p.provenance[_KEY] for p in result.points if _KEY in p.provenance]
     told = [f"{note}." for note in dict.fromkeys(entry.note for entry in entries) if note]
-    told.append("Random blocks are stored, flushed, and made durable by one fence.")
+    told.append(
+        "Random blocks are stored, flushed, and made durable by one fence. Per fence and per line: "
+        "the straight line through one to many lines under a fence."
+    )
     if result.overwrite is not None:
         told.append(
             "A stall is a store that takes over twenty times the median. On memory that only "
