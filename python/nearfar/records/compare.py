@@ -20,13 +20,18 @@ from nearfar.records.walk import Conditions, Quantity, numbers
 #: Conditions that may differ between two runs of the same measurement.
 _FREE = frozenset({
     "cpu", "cpus", "path", "size_bytes", "effective_last_cache_bytes",
-    "effective_last_cache_source", "reported_last_cache_bytes",
+    "effective_last_cache_source", "reported_last_cache_bytes", "chaser_cpu", "traffic_cpus",
+    "interleave_bytes", "stalls",
 })  # fmt: skip
 
-#: Figures about the check of the results, not about the machine.
-_NOT_COMPARED = frozenset({"worst_error"})
+#: Figures about the check of the results and the means of timing, not about the memory.
+_NOT_COMPARED = frozenset({"worst_error", "timer_ns"})
 
-_HIGHER_IS_BETTER = ("bytes_per_s", "operations_per_s", "endurance_writes", "frequency_hz")
+#: Sections that walk one region beyond every cache: how far beyond depends on the cache found.
+_BEYOND_CACHE = ("parallelism", "blocks", "tails")
+
+_HIGHER_IS_BETTER = ("bytes_per_s", "operations_per_s", "endurance_writes", "frequency_hz",
+                     "parallelism")  # fmt: skip
 _LOWER_IS_BETTER = ("_ns", "_s", "_J", "_pJ_per_bit", "_mA", "faults_per_gib", "price_per_gib")
 
 #: Times of which neither more nor less is better by itself.
@@ -119,7 +124,9 @@ def _of_run(run: Run) -> Iterator[Quantity]:
 
 
 def _identity_in_run(quantity: Quantity) -> Hashable:
-    held = tuple(pair for pair in quantity.conditions if pair[0] not in _FREE)
+    beyond = quantity.path.startswith(_BEYOND_CACHE)
+    free = _FREE | {"region_bytes"} if beyond else _FREE
+    held = tuple(pair for pair in quantity.conditions if pair[0] not in free)
     origin = quantity.provenance.origin.value if quantity.provenance else ""
     threads = next((str(v).count(",") for k, v in quantity.conditions if k == "cpus"), 0)
     path = quantity.path.replace("/sweep", "")  # the run at the top may be one of its sweep

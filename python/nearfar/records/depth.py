@@ -105,6 +105,8 @@ class PersistenceResult(Shaped):
 class LoadedPoint(Shaped):
     """One chaser beside paced traffic."""
 
+    asked = frozenset({"offered_bytes_per_s"})
+
     reads: int
     writes: int
     offered_bytes_per_s: float | None = Field(None, description="null: as much as it can")
@@ -123,6 +125,8 @@ class LoadedResult(Shaped):
 
 class TailPoint(Shaped):
     """A percentile of single loads."""
+
+    asked = frozenset({"share"})
 
     share: float
     latency_ns: float

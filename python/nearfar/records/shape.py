@@ -7,7 +7,7 @@ interval and ``provenance[key]`` tells how it came about. Members of lists have 
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -54,6 +54,9 @@ class Shaped(BaseModel):
     """Base of all results."""
 
     model_config = ConfigDict(extra="forbid")
+
+    #: keys of fractions that were asked for: conditions, with no repeats behind them
+    asked: ClassVar[frozenset[str]] = frozenset()
 
     intervals: dict[str, tuple[float, float]] = Field(default_factory=dict)
     provenance: dict[str, Provenance] = Field(default_factory=dict)

@@ -1,8 +1,8 @@
 """Every number of a record's sections, with the conditions it holds under and where it comes from.
 
 A number is a *quantity* where it has an interval or a provenance, or is a fraction (then its origin
-is missing, and is shown as missing); a whole number without them is a *setting*. Settings beside a
-quantity, or above it, are its conditions.
+is missing, and is shown as missing) that was not asked for; any other number is a *setting*.
+Settings beside a quantity, or above it, are its conditions.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def _is_quantity(model: BaseModel, key: str) -> bool:
     if not isinstance(model, Shaped):
         return False
     recorded = key in model.provenance or key in model.intervals
-    return recorded or isinstance(getattr(model, key), float)
+    return recorded or (isinstance(getattr(model, key), float) and key not in model.asked)
 
 
 def _own(model: BaseModel) -> tuple[list[str], list[tuple[str, Scalar]]]:

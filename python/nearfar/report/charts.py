@@ -1,4 +1,4 @@
-"""The kinds of pictures: rows of values, lines over threads, latency curves.
+"""Pictures of values under names: rows, and lines over threads. Curves are in ``lines``.
 
 Each function returns a builder for ``drawing.draw``; Altair is imported only when one is built.
 """
@@ -10,19 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from nearfar.report.drawing import (
-    SIZE_LABEL,
-    Builder,
-    Canvas,
-    End,
-    corner_labels,
-    decade_ticks,
-    end_labels,
-    inline,
-    size_ticks,
-)
-from nearfar.report.palette import GRID, INK, MUTED, PAPER, series_colour
-from nearfar.units import format_size
+from nearfar.report.drawing import Builder, Canvas, End, decade_ticks, end_labels, inline
+from nearfar.report.palette import GRID, INK, PAPER, series_colour
 
 if TYPE_CHECKING:
     import altair as alt
@@ -57,7 +46,7 @@ def row_chart(
 
         most = 4 if canvas.narrow else 6
         ticks = {"values": _sparse(decade_ticks(low, high), most)} if log else {"tickCount": most}
-        axis = alt.Axis(title=title, format="~g", grid=True, **ticks)
+        axis = alt.Axis(title=title, format=".6~g", grid=True, **ticks)
         scale = alt.Scale(type="log" if log else "linear", domain=[low, high], nice=False)
         y_axis = alt.Axis(grid=False, labelColor=INK, labelPadding=8)
         colour = alt.Color("colour:N", scale=None)
@@ -180,71 +169,3 @@ def _dashed() -> alt.StrokeDash:
 
     scale = alt.Scale(domain=[0, 1], range=[[1, 0], [6, 4]])
     return alt.StrokeDash("dash:O", legend=None, scale=scale)
-
-
-def curve_chart(
-    rows: Sequence[dict[str, Any]], ends: Sequence[End], knees: Sequence[tuple[int, int, int]]
-) -> Builder:
-    """Latency over region size, both logarithmic; bands are intervals, upright strips the knees.
-
-    ``rows`` hold series, region, value, low, high, colour and dash; ``knees`` value, low and high.
-    """
-    low, high = min(r["low"] for r in rows) / 1.25, max(r["high"] for r in rows) * 1.25
-    first, last = min(r["region"] for r in rows), max(r["region"] for r in rows)
-
-    def build(canvas: Canvas) -> Picture:
-        import altair as alt
-
-        x_scale = alt.Scale(type="log", base=2, domain=[first, last], nice=False)
-        y_scale = alt.Scale(type="log", domain=[low, high], nice=False)
-        y_axis = alt.Axis(
-            title="latency of a load (ns)", format="~g", values=decade_ticks(low, high)
-        )
-        x = alt.X("region:Q", scale=x_scale, axis=_sizes_axis(first, last, canvas.narrow))
-        base = alt.Chart(inline(rows)).encode(x=x, detail="series:N")
-        band = base.mark_area(opacity=0.25).encode(
-            y=alt.Y("low:Q", scale=y_scale), y2="high:Q", fill=alt.Fill("colour:N", scale=None)
-        )
-        line = base.mark_line(strokeWidth=2).encode(
-            y=alt.Y("value:Q", scale=y_scale, axis=y_axis), strokeDash=_dashed(),
-            color=alt.Color("colour:N", scale=None),
-        )  # fmt: skip
-        beside = end_labels(ends, canvas, (low, high), True)
-        names = corner_labels(ends) if canvas.narrow else beside
-        layers = [*_knee_layers(knees, x_scale, canvas), band, line, names]
-        return alt.layer(*layers).properties(width=canvas.width, height=canvas.height)
-
-    return build
-
-
-def _sizes_axis(first: int, last: int, narrow: bool) -> alt.Axis:
-    import altair as alt
-
-    return alt.Axis(
-        title="size of the region that is walked", grid=False, labelExpr=SIZE_LABEL,
-        values=size_ticks(first, last, 3 if narrow else 10),
-    )  # fmt: skip
-
-
-def _knee_layers(
-    knees: Sequence[tuple[int, int, int]], x_scale: alt.Scale, canvas: Canvas
-) -> list[alt.Chart]:
-    import altair as alt
-
-    if not knees:
-        return []
-    rows = [
-        {"region": at, "from": low, "to": high, "text": format_size(at)} for at, low, high in knees
-    ]
-    base = alt.Chart(inline(rows))
-    x = alt.X("region:Q", scale=x_scale)
-    strip = base.mark_rect(color=MUTED, opacity=0.14).encode(
-        x=alt.X("from:Q", scale=x_scale), x2="to:Q", y=alt.value(0), y2=alt.value(canvas.height)
-    )
-    rule = base.mark_rule(color=MUTED, strokeDash=[2, 3]).encode(
-        x=x, y=alt.value(0), y2=alt.value(canvas.height)
-    )
-    text = base.mark_text(align="left", dx=5, color=MUTED, fontSize=12).encode(
-        x=x, y=alt.value(canvas.height - 8 if canvas.narrow else 8), text="text:N"
-    )
-    return [strip, rule, text]

@@ -182,13 +182,18 @@ def end_labels(
     return _names(ends, spread_out(at, 15), canvas.width)
 
 
-def corner_labels(ends: Sequence[End]) -> alt.Chart:
-    """Names in the upper left corner, where a rising curve leaves room and a window is narrow."""
+def corner_labels(ends: Sequence[End], canvas: Canvas, *, rising: bool = True) -> alt.Chart:
+    """Names in a corner that the lines leave free, where the window is too narrow to name them at
+    their ends: the lower right under lines that flatten out on top, else the upper left."""
     top_down = sorted(ends, key=lambda end: -end.y)
-    return _names(top_down, [9 + 15 * i for i in range(len(top_down))], 0)
+    top = 9 if rising else canvas.height - 15 * len(ends) - 2
+    pixels = [top + 15 * i for i in range(len(top_down))]
+    return _names(top_down, pixels, 0 if rising else canvas.width, right=not rising)
 
 
-def _names(ends: Sequence[End], pixels: Sequence[float], x_pixel: int) -> alt.Chart:
+def _names(
+    ends: Sequence[End], pixels: Sequence[float], x_pixel: int, *, right: bool = False
+) -> alt.Chart:
     import altair as alt
 
     rows = [
@@ -197,7 +202,13 @@ def _names(ends: Sequence[End], pixels: Sequence[float], x_pixel: int) -> alt.Ch
     ]
     labels: alt.Chart = (
         alt.Chart(inline(rows))
-        .mark_text(align="left", baseline="middle", dx=8, fontSize=12, fontWeight="bold")
+        .mark_text(
+            align="right" if right else "left",
+            baseline="middle",
+            dx=-4 if right else 8,
+            fontSize=12,
+            fontWeight="bold",
+        )
         .encode(
             x=alt.value(x_pixel),
             y=alt.Y("pixel:Q", scale=None, axis=None),

@@ -15,6 +15,7 @@ from nearfar.report.wording import (
     interval_of,
     origin_of,
     pages_name,
+    plain_tier,
 )
 from nearfar.units import format_size
 
@@ -48,7 +49,7 @@ def _latency(run: Run) -> Iterator[Card]:
         return
     point = headline.largest(curve)
     label = "Memory latency" if headline.beyond_cache(result, point) else "Latency, partly in cache"
-    where = f"{curve.tier}, {pages_name(curve.pages)}, {format_size(point.region_bytes)} region"
+    where = f"{plain_tier(curve.tier)}, {pages_name(curve.pages)}, {format_size(point.region_bytes)} region"
     yield _card(label, point, "latency_ns", where, "latency")
 
 

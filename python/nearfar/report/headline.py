@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from nearfar.records.depth import LoadedPoint, LoadedResult
 from nearfar.records.results import (
     BandwidthPoint,
     BandwidthResult,
@@ -13,7 +14,7 @@ from nearfar.records.results import (
     MappedRatio,
     MappedResult,
 )
-from nearfar.report.wording import HUGE_PAGES
+from nearfar.report.wording import HUGE_PAGES, plain_tier
 
 #: A region this many times the last cache is walked out of memory.
 BEYOND_CACHE = 4
@@ -24,7 +25,8 @@ def main_curve(result: LatencyResult) -> LatencyCurve | None:
     curves = [curve for curve in result.curves if curve.points]
     if not curves:
         return None
-    own = [curve for curve in curves if curve.tier == curves[0].tier]
+    first = plain_tier(curves[0].tier)
+    own = [curve for curve in curves if plain_tier(curve.tier) == first]
     return next((curve for curve in own if curve.pages in HUGE_PAGES), own[0])
 
 
@@ -33,7 +35,8 @@ def small_page_curve(result: LatencyResult, main: LatencyCurve) -> LatencyCurve 
     return next(
         (
             c for c in result.curves
-            if c.points and c.pages == "4k" and c.tier == main.tier and c is not main
+            if c.points and c.pages == "4k" and c is not main
+            and plain_tier(c.tier) == plain_tier(main.tier)
             and c.block_bytes == main.block_bytes
         ),
         None,
@@ -84,3 +87,13 @@ def main_ratio(result: MappedResult) -> MappedRatio | None:
         )
 
     return min(result.ratios, key=distance, default=None)
+
+
+def idle(result: LoadedResult) -> LoadedPoint | None:
+    """The point without traffic."""
+    return next((p for p in result.points if p.offered_bytes_per_s == 0), None)
+
+
+def most_loaded(points: Sequence[LoadedPoint]) -> LoadedPoint:
+    """The point of the most achieved bandwidth."""
+    return max(points, key=lambda point: point.bandwidth_bytes_per_s)

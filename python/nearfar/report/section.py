@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from nearfar.records.run import Run
@@ -21,13 +22,15 @@ class Context:
 
 @dataclass(frozen=True)
 class Cell:
-    """One cell of a table; ``detail`` is set small below, ``tone`` is ``good`` or ``bad``."""
+    """One cell of a table; ``detail`` is set small below, ``tone`` is ``good`` or ``bad``;
+    ``heat`` from 0 to 100 shades it."""
 
     text: str
     detail: str = ""
     origin: Origin | None = None
     tone: str = ""
     code: bool = False
+    heat: int | None = None
 
 
 @dataclass(frozen=True)
@@ -76,3 +79,9 @@ def figure_cell(shaped: Shaped, key: str) -> Cell:
     if value is None:
         return Cell("–")
     return Cell(format_quantity(key, value), interval_of(shaped, key), origin_of(shaped, key))
+
+
+def heated(cell: Cell, value: float, least: float, most: float) -> Cell:
+    """The cell shaded by where its value lies between two others, on a logarithmic scale."""
+    share = math.log(value / least) / math.log(most / least) if 0 < least < most else 0.0
+    return replace(cell, heat=round(100 * share))

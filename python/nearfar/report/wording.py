@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
+from typing import Literal
 
 from nearfar.records.shape import Origin, Shaped
 from nearfar.units import format_bandwidth, format_size, format_time
@@ -24,6 +26,11 @@ _ORDER = list(Origin)
 def pages_name(pages: str) -> str:
     """What a curve's ``pages`` means, in words."""
     return _PAGES.get(pages, f"{pages} pages")
+
+
+def plain_tier(tier: str) -> str:
+    """A tier without the page size it asked for, where that is told beside it."""
+    return re.sub(r",pages=\w+", "", tier)
 
 
 def format_quantity(key: str, value: float) -> str:
@@ -83,6 +90,12 @@ def origins(pairs: Iterable[tuple[Shaped, str]]) -> tuple[Origin, ...]:
     return tuple(origin for origin in _ORDER if origin in found)
 
 
+def line_kind(points: Iterable[Shaped], key: str) -> Literal["measured", "emulated"]:
+    """How a line through points is to be drawn: as measured only where all of them were."""
+    measured = all(origin_of(point, key) is Origin.MEASURED for point in points)
+    return "measured" if measured else "emulated"
+
+
 def percent_more(value: float, base: float) -> str:
     """``30 % more`` or ``12 % less`` than the base, ``as much as`` below half a percent."""
     change = (value / base - 1) * 100
@@ -99,3 +112,16 @@ def when(moment: str) -> str:
 def count(number: int, thing: str) -> str:
     """``1 thread``, ``2 threads``."""
     return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
+
+
+def percentile(share: float) -> str:
+    """``p50``, ``p99.9``."""
+    return f"p{100 * share:.6g}"
+
+
+def mix_name(reads: int, writes: int, nontemporal: bool = False) -> str:
+    """``reads``, ``writes``, ``3:1``; stores past the caches say so."""
+    if writes == 0:
+        return "reads"
+    mix = "writes" if reads == 0 else f"{reads}:{writes} mix"
+    return f"{mix} past caches" if nontemporal else mix

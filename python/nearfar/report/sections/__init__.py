@@ -6,21 +6,33 @@ from collections.abc import Callable
 
 from nearfar.report.section import Context, Section
 from nearfar.report.sections import (
+    access,
     bandwidth,
+    blocks,
     changes,
     findings,
     latency,
+    loaded,
     machine,
     mapped,
+    parallelism,
+    persistence,
     provenance,
     stream,
+    tails,
 )
 
 #: Each gives its section, or None where the record has nothing for it.
 ORDER: tuple[Callable[[Context], Section | None], ...] = (
     latency.section,
+    blocks.section,
+    tails.section,
+    parallelism.section,
+    loaded.section,
     bandwidth.section,
+    access.section,
     stream.section,
+    persistence.section,
     mapped.section,
     changes.section,
     machine.section,

@@ -6,7 +6,14 @@ from nearfar.records.compare import Change, compare_runs
 from nearfar.records.run import Run
 from nearfar.records.walk import Quantity, Scalar
 from nearfar.report.section import Cell, Context, Section, Table
-from nearfar.report.wording import count, format_interval, format_quantity, pages_name, when
+from nearfar.report.wording import (
+    count,
+    format_interval,
+    format_quantity,
+    pages_name,
+    percentile,
+    when,
+)
 
 #: Changes shown unfolded, the largest first.
 _SHOWN = 12
@@ -60,7 +67,13 @@ def name(quantity: Quantity) -> str:
 
 
 _LISTS = frozenset({"curves", "points", "ratios", "sweep"})
+#: Numbers of things under the name of a thing.
+_COUNTED = {
+    "threads": "thread", "chains": "chain", "blocks_per_fence": "block", "reads": "read",
+    "writes": "write",
+}  # fmt: skip
 _UNTOLD = frozenset({
+    "chaser_cpu", "traffic_cpus", "interleave_bytes", "stalls",
     "effective_last_cache_bytes", "effective_last_cache_source", "reported_last_cache_bytes",
     "size_bytes", "worst_error", "queue_depth", "file_system", "cpu", "path",
 })  # fmt: skip
@@ -68,11 +81,17 @@ _UNTOLD = frozenset({
 
 def _condition(key: str, value: Scalar) -> str:
     if isinstance(value, bool):
+        return "past the caches" if value and key == "nontemporal" else ""
+    if key in _COUNTED:
+        return count(int(value), _COUNTED[key])
+    if key == "share":
+        return percentile(float(value))
+    if key == "stride_bytes" and value == 0:
         return ""
+    if key == "offered_bytes_per_s":
+        return f"offered {format_quantity(key, float(value))}" if value else "idle"
     if key == "cpus":
         return count(str(value).count(",") + 1, "thread")
-    if key == "threads":
-        return count(int(value), "thread")
     if key == "pages":
         return pages_name(str(value))
     if key.endswith("_bytes") and isinstance(value, int | float):

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from nearfar.records.results import LatencyCurve, LatencyResult
-from nearfar.records.shape import Origin
 from nearfar.report import headline
+from nearfar.report.lines import Axis, Line, Look, Spot, line_chart
+from nearfar.report.palette import series_colour
 from nearfar.report.section import Cell, Context, Figure, Section, Table, figure_cell
+from nearfar.report.sections._published import CAPTION, latency_lines, latency_sources
 from nearfar.report.wording import (
     format_interval,
-    origin_of,
+    line_kind,
     origins,
     pages_name,
     percent_more,
+    plain_tier,
     say,
 )
 from nearfar.units import format_size
@@ -26,8 +29,9 @@ def section(context: Context) -> Section | None:
     if result.knees:
         tables.insert(0, _knees(result))
     return Section(
-        "latency", "Latency of a load", finding(result), [_figure(result)], tables, notes(result)
-    )
+        "latency", "Latency of a load", finding(result), [_figure(result)], tables,
+        [*notes(result), *latency_sources()],
+    )  # fmt: skip
 
 
 def finding(result: LatencyResult) -> str:
@@ -41,7 +45,7 @@ def finding(result: LatencyResult) -> str:
         if headline.beyond_cache(result, top)
         else f"A load from {format_size(top.region_bytes)}, too little to miss all caches,"
     )
-    text = f"{where} takes {say(top, 'latency_ns')} on {main.tier} with {pages_name(main.pages)}"
+    text = f"{where} takes {say(top, 'latency_ns')} on {plain_tier(main.tier)} with {pages_name(main.pages)}"
     small = headline.small_page_curve(result, main)
     other = headline.at_region(small, top.region_bytes) if small else None
     if other is None:
@@ -53,8 +57,8 @@ def finding(result: LatencyResult) -> str:
 def name(result: LatencyResult, curve: LatencyCurve) -> str:
     """The shortest name that tells this curve from the others."""
     parts = []
-    if len({c.tier for c in result.curves}) > 1:
-        parts.append(curve.tier)
+    if len({plain_tier(c.tier) for c in result.curves}) > 1:
+        parts.append(plain_tier(curve.tier))
     parts.append({"4k": "4 KiB pages", "thp": "huge pages"}.get(curve.pages, curve.pages))
     if len({c.block_bytes for c in result.curves}) > 1:
         parts.append(f"{format_size(curve.block_bytes)} blocks")
@@ -66,31 +70,30 @@ def _short(name: str) -> str:
 
 
 def _figure(result: LatencyResult) -> Figure:
-    from nearfar.report.charts import curve_chart
-    from nearfar.report.drawing import End, draw
-    from nearfar.report.palette import series_colour
+    from nearfar.report.drawing import draw
 
-    rows, ends = [], []
     curves = [curve for curve in result.curves if curve.points]
-    for index, curve in enumerate(curves):
-        colour = series_colour(index)
-        for point in curve.points:
-            value, low, high = point.estimate("latency_ns")
-            emulated = origin_of(point, "latency_ns") is not Origin.MEASURED
-            rows.append(
-                {"series": index, "region": point.region_bytes, "value": value, "low": low,
-                 "high": high, "colour": colour, "dash": int(emulated)}
-            )  # fmt: skip
-        ends.append(End(_short(name(result, curve)), headline.largest(curve).latency_ns, colour))
-    found = origins((p, "latency_ns") for c in curves for p in c.points)
-    knees = [(knee.region_bytes, knee.low, knee.high) for knee in result.knees]
+    lines = [_line(result, curve, index) for index, curve in enumerate(curves)]
     caption = "Median latency of dependent loads in random order; bands are 95 % intervals."
-    if any(row["dash"] for row in rows):
+    if any(line.kind == "emulated" for line in lines):
         caption += " Dashed: not measured on the memory it stands for."
+    knees = [(knee.region_bytes, knee.low, knee.high) for knee in result.knees]
     if knees:
         caption += " Grey strips: knees, the largest region still on the lower plateau."
-    return draw(caption, curve_chart(rows, ends, knees), height=360, narrow_height=260,
-                origins=found)  # fmt: skip
+    regions = [point.region_bytes for curve in curves for point in curve.points]
+    lines += latency_lines(min(regions), max(regions))
+    chart = line_chart(
+        lines, Axis("size of the region that is walked", "sizes"),
+        Axis("latency of a load (ns)", "log"), Look("band", "lower right", knees),
+    )  # fmt: skip
+    found = origins((p, "latency_ns") for c in curves for p in c.points)
+    return draw(f"{caption} {CAPTION}", chart, height=380, narrow_height=280, origins=found)
+
+
+def _line(result: LatencyResult, curve: LatencyCurve, index: int) -> Line:
+    spots = [Spot(p.region_bytes, *p.estimate("latency_ns")) for p in curve.points]
+    kind = line_kind(curve.points, "latency_ns")
+    return Line(_short(name(result, curve)), series_colour(index), spots, kind)
 
 
 def _knees(result: LatencyResult) -> Table:
