@@ -9,17 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nearfar.report.charts import Bar, Dot, curve_chart, row_chart, scaling_chart
+from nearfar.report.charts import Bar, Dot, row_chart, scaling_chart
 from nearfar.report.drawing import (
     Builder,
     Canvas,
-    End,
     decade_ticks,
     draw,
     for_page,
     size_ticks,
     spread_out,
 )
+from nearfar.report.lines import Axis, Line, Look, Spot, line_chart
 from nearfar.units import GIB, KIB, MIB
 
 
@@ -49,16 +49,22 @@ def test_decade_ticks_lie_between() -> None:
     assert decade_ticks(1.5, 110) == [2, 5, 10, 20, 50, 100]
 
 
-_ROW = {"series": 0, "colour": "#1f6aa5", "dash": 1}
-_CURVE = [
-    {**_ROW, "region": 4096, "value": 1.0, "low": 0.9, "high": 1.1},
-    {**_ROW, "region": 8192, "value": 2.0, "low": 1.9, "high": 2.1},
+_SPOTS = [Spot(4096, 1.0, 0.9, 1.1), Spot(8192, 2.0, 1.9, 2.1)]
+_LINES = [
+    Line("dram", "#1f6aa5", _SPOTS),
+    Line("shm:", "#c4561b", _SPOTS, "emulated"),
+    Line("device", "#000000", [Spot(4096, 3.0, 3.0, 3.0), Spot(8192, 3.0, 3.0, 3.0)], "published"),
 ]
 _BARS = [Bar("one", "a", 1.0, 0.9, 1.1, "1 GB/s"), Bar("two", "b", 9.0, 8.0, 9.5, "9 GB/s", True)]
 _DOTS = [Dot("copy", n, float(n), n - 0.1, n + 0.1, n > 8, False) for n in (1, 2, 4, 8, 16)]
 _CHARTS = {
-    "curve": curve_chart(_CURVE, [End("dram", 2.0, "#1f6aa5")], [(4096, 4096, 8192)]),
-    "curve without knees": curve_chart(_CURVE, [End("dram", 2.0, "#1f6aa5")], []),
+    "curves": line_chart(
+        _LINES,
+        Axis("size", "sizes"),
+        Axis("latency (ns)", "log"),
+        Look("band", "lower right", [(4096, 4096, 8192)]),
+    ),
+    "one curve": line_chart(_LINES[:1], Axis("bandwidth"), Axis("latency (ns)")),
     "rows": row_chart(_BARS, "bandwidth (GB/s)"),
     "logarithmic rows": row_chart(_BARS, "bandwidth (GB/s)", log=True),
     "many threads": scaling_chart(_DOTS, "bandwidth (GB/s)"),

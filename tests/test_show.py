@@ -43,6 +43,12 @@ def test_tables_fit(width: int) -> None:
         text.bandwidth(factories.bandwidth()),
         text.stream(factories.stream()),
         text.mapped(factories.mapped()),
+        text.parallelism(factories.parallelism()),
+        text.blocks(factories.blocks()),
+        text.access(factories.access()),
+        text.persistence(factories.persistence()),
+        text.loaded(factories.loaded()),
+        text.tails(factories.tails()),
     ):
         lines = printed(result, width).splitlines()
         assert max(map(len, lines)) <= width

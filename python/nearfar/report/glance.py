@@ -49,7 +49,8 @@ def _latency(run: Run) -> Iterator[Card]:
         return
     point = headline.largest(curve)
     label = "Memory latency" if headline.beyond_cache(result, point) else "Latency, partly in cache"
-    where = f"{plain_tier(curve.tier)}, {pages_name(curve.pages)}, {format_size(point.region_bytes)} region"
+    pages, region = pages_name(curve.pages), format_size(point.region_bytes)
+    where = f"{plain_tier(curve.tier)}, {pages}, {region} region"
     yield _card(label, point, "latency_ns", where, "latency")
 
 

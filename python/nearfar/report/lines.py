@@ -74,9 +74,8 @@ class Look:
     strips: Sequence[tuple[int, int, int]] = ()
 
 
-def line_chart(lines: Sequence[Line], x: Axis, y: Axis, look: Look | None = None) -> Builder:
+def line_chart(lines: Sequence[Line], x: Axis, y: Axis, look: Look = Look()) -> Builder:
     """Lines with their intervals, named at their ends, or in a corner of a narrow picture."""
-    chosen = look or Look()
     rows = [_row(index, line, order) for index, line in enumerate(lines)
             for order in range(len(line.spots))]  # fmt: skip
     across, up = _domain(x, rows, "x", "x"), _domain(y, rows, "low", "high")
@@ -89,10 +88,10 @@ def line_chart(lines: Sequence[Line], x: Axis, y: Axis, look: Look | None = None
         x_axis = alt.X("x:Q", scale=x_scale, axis=_axis(x, across, canvas, False))
         y_axis = alt.Y("value:Q", scale=y_scale, axis=_axis(y, up, canvas, True))
         base = alt.Chart(inline(rows)).encode(x=x_axis, detail="series:N")
-        layers = [*_strips(chosen.strips, x_scale, canvas), *_curves(base, y_axis, y_scale, chosen)]
+        layers = [*_strips(look.strips, x_scale, canvas), *_curves(base, y_axis, y_scale, look)]
         if len(lines) > 1:
             at_ends = end_labels(ends, canvas, up, y.kind != "linear")
-            rising = chosen.names == "upper left"
+            rising = look.names == "upper left"
             layers.append(corner_labels(ends, canvas, rising=rising) if canvas.narrow else at_ends)
         return alt.layer(*layers).properties(width=canvas.width, height=canvas.height)
 

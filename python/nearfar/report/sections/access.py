@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nearfar.records.depth import AccessPoint, AccessResult
-from nearfar.report.lines import Axis, Line, Look, Spot, line_chart
+from nearfar.report.lines import Axis, Line, Spot, line_chart
 from nearfar.report.palette import series_colour
 from nearfar.report.section import Cell, Context, Figure, Section, Table, figure_cell, heated
 from nearfar.report.wording import count, line_kind, mix_name, origins, say
@@ -114,7 +114,7 @@ def _strides(result: AccessResult) -> Figure:
     ]
     chart = line_chart(
         [Line(result.tier, series_colour(0), spots, line_kind(result.strides, _KEY))],
-        Axis("distance between the lines that are read", "sizes"), Axis("bandwidth (GB/s)"), Look(),
+        Axis("distance between the lines that are read", "sizes"), Axis("bandwidth (GB/s)"),
     )  # fmt: skip
     threads = max(p.threads for p in result.strides)
     caption = (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nearfar.records.depth import BlocksResult
-from nearfar.report.lines import Axis, Line, Look, Spot, line_chart
+from nearfar.report.lines import Axis, Line, Spot, line_chart
 from nearfar.report.palette import series_colour
 from nearfar.report.section import Cell, Context, Figure, Section, Table, figure_cell
 from nearfar.report.wording import line_kind, origins, say
@@ -41,7 +41,7 @@ def _figure(result: BlocksResult) -> Figure:
     spots = [Spot(p.block_bytes, *p.estimate(_KEY)) for p in result.points]
     chart = line_chart(
         [Line(result.tier, series_colour(0), spots, line_kind(result.points, _KEY))],
-        Axis("size of a block", "sizes"), Axis("latency of a line (ns)", "log"), Look(),
+        Axis("size of a block", "sizes"), Axis("latency of a line (ns)", "log"),
     )  # fmt: skip
     caption = "Median latency of a line; bars are 95 % intervals."
     found = origins((p, _KEY) for p in result.points)

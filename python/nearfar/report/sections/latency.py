@@ -45,7 +45,8 @@ def finding(result: LatencyResult) -> str:
         if headline.beyond_cache(result, top)
         else f"A load from {format_size(top.region_bytes)}, too little to miss all caches,"
     )
-    text = f"{where} takes {say(top, 'latency_ns')} on {plain_tier(main.tier)} with {pages_name(main.pages)}"
+    what = f"{plain_tier(main.tier)} with {pages_name(main.pages)}"
+    text = f"{where} takes {say(top, 'latency_ns')} on {what}"
     small = headline.small_page_curve(result, main)
     other = headline.at_region(small, top.region_bytes) if small else None
     if other is None:

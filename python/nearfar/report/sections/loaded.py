@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from nearfar.records.depth import LoadedPoint, LoadedResult
 from nearfar.report import headline
-from nearfar.report.lines import Axis, Line, Look, Spot, line_chart
+from nearfar.report.lines import Axis, Line, Spot, line_chart
 from nearfar.report.palette import series_colour
 from nearfar.report.section import Cell, Context, Figure, Section, Table, figure_cell
 from nearfar.report.sections._published import loaded_points, loaded_sources
@@ -78,9 +78,7 @@ def _figure(result: LoadedResult) -> Figure:
         Line(mix_name(*mix), series_colour(i), _spots(points), line_kind(points, _LATENCY))
         for i, (mix, points) in enumerate(by_mix(result).items())
     ]
-    chart = line_chart(
-        lines, Axis("achieved bandwidth (GB/s)"), Axis("latency of a load (ns)"), Look()
-    )
+    chart = line_chart(lines, Axis("achieved bandwidth (GB/s)"), Axis("latency of a load (ns)"))
     caption = (
         "Median latency of dependent loads over the bandwidth achieved beside them, by the mix of "
         "the traffic; bars are 95 % intervals of the latency."

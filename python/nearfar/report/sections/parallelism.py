@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nearfar.records.depth import ChainPoint, ParallelismResult
-from nearfar.report.lines import Axis, Line, Look, Spot, line_chart
+from nearfar.report.lines import Axis, Line, Spot, line_chart
 from nearfar.report.palette import series_colour
 from nearfar.report.section import Cell, Context, Figure, Section, Table, figure_cell
 from nearfar.report.wording import line_kind, origins, say
@@ -49,7 +49,7 @@ def _figure(result: ParallelismResult) -> Figure:
     chart = line_chart(
         [Line(result.tier, series_colour(0), spots, line_kind(result.points, _KEY))],
         Axis("independent chains on one thread", "log", ticks),
-        Axis("time over all loads (ns)", "log"), Look(),
+        Axis("time over all loads (ns)", "log"),
     )  # fmt: skip
     caption = (
         "Median time over all loads of all chains; bars are 95 % intervals. A straight fall means "

@@ -6,14 +6,15 @@ from collections.abc import Callable, Iterable
 
 from nearfar.records.depth import PersistenceResult, PersistPoint
 from nearfar.records.shape import Shaped
-from nearfar.report.lines import Axis, Line, Look, Spot, line_chart
+from nearfar.report.lines import Axis, Line, Spot, line_chart
 from nearfar.report.palette import series_colour
 from nearfar.report.section import Cell, Context, Figure, Section, Table, figure_cell, heated
 from nearfar.report.wording import count, format_quantity, line_kind, origin_mark, origins, say
 from nearfar.units import format_size
 
 _KEY = "fence_ns"
-_LINE_BYTES = 64
+#: Points of this block size tell of single lines.
+LINE_BYTES = 64
 
 
 def section(context: Context) -> Section | None:
@@ -64,7 +65,7 @@ def overwriting(result: PersistenceResult) -> str:
 
 def by_lines(point: PersistPoint) -> bool:
     """Whether a point tells of single lines under a fence."""
-    return point.block_bytes == _LINE_BYTES
+    return point.block_bytes == LINE_BYTES
 
 
 def by_size(point: PersistPoint) -> bool:
@@ -100,13 +101,13 @@ def _figure(
         return None
     found = origins((p, _KEY) for p in result.points if kept(p))
     caption = f"{what}; bars are 95 % intervals."
-    chart = line_chart(lines, axis, Axis("time with the fence (ns)", "log"), Look())
+    chart = line_chart(lines, axis, Axis("time with the fence (ns)", "log"))
     return draw(caption, chart, height=260, narrow_height=260, origins=found, half=True)
 
 
 def column_name(block_bytes: int, blocks_per_fence: int) -> str:
     """``1 line``, ``8 lines``, ``4 KiB``."""
-    if block_bytes == _LINE_BYTES:
+    if block_bytes == LINE_BYTES:
         return count(blocks_per_fence, "line")
     return format_size(block_bytes)
 
@@ -128,10 +129,9 @@ def _matrix(result: PersistenceResult) -> Table:
         ]
         rows.append([Cell(how, code=True), *cells])
     heads = ["Instruction", *(column_name(*column) for column in columns(result))]
-    return Table(
-        heads, rows, f"Time of a fence with what lies under it{_marks(result.points, _KEY)} (darker is slower)",
-        frozenset(range(1, len(heads))),
-    )  # fmt: skip
+    origin = _marks(result.points, _KEY)
+    caption = f"Time of a fence with what lies under it{origin} (darker is slower)"
+    return Table(heads, rows, caption, frozenset(range(1, len(heads))))
 
 
 def _unmarked(shaped: Shaped, key: str) -> Cell:

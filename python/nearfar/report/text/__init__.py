@@ -1,21 +1,28 @@
 """Results as tables for a terminal of 80 columns, one function a result model."""
 
+from nearfar.report.text.depth import access, blocks, loaded, parallelism, persistence, tails
 from nearfar.report.text.predictions import contention, contention_model, pipeline, split
 from nearfar.report.text.record import noise, record
 from nearfar.report.text.results import bandwidth, latency, mapped, published_curve, stream
 from nearfar.report.text.sheet import sheet
 
 __all__ = [
+    "access",
     "bandwidth",
+    "blocks",
     "contention",
     "contention_model",
     "latency",
+    "loaded",
     "mapped",
     "noise",
+    "parallelism",
+    "persistence",
     "pipeline",
     "published_curve",
     "record",
     "sheet",
     "split",
     "stream",
+    "tails",
 ]

@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from rich.console import Group, RenderableType
 from rich.text import Text
 
 from nearfar.records.run import NoiseRecord, Run
 from nearfar.report.sections.machine import machine_name
-from nearfar.report.text.results import bandwidth, latency, mapped, stream
+from nearfar.report.text import depth, results
 from nearfar.report.verdict import noise_evidence, status_line
+
+#: Sections in the order of the report.
+_SECTIONS: dict[str, Callable[[Any], RenderableType]] = {
+    "latency": results.latency,
+    "blocks": depth.blocks,
+    "tails": depth.tails,
+    "parallelism": depth.parallelism,
+    "loaded": depth.loaded,
+    "bandwidth": results.bandwidth,
+    "access": depth.access,
+    "stream": results.stream,
+    "persistence": depth.persistence,
+    "mapped": results.mapped,
+}
 
 
 def noise(record: NoiseRecord | None) -> RenderableType:
@@ -24,15 +41,10 @@ def noise(record: NoiseRecord | None) -> RenderableType:
 def record(run: Run) -> RenderableType:
     """Everything: head, verdict, sections, findings that need a hand, and what was skipped."""
     parts: list[RenderableType] = [_head(run), noise(run.noise)]
-    sections = run.sections
-    if sections.latency:
-        parts += [Text(""), latency(sections.latency)]
-    if sections.bandwidth:
-        parts += [Text(""), bandwidth(sections.bandwidth)]
-    if sections.stream:
-        parts += [Text(""), stream(sections.stream)]
-    if sections.mapped:
-        parts += [Text(""), mapped(sections.mapped)]
+    for name, write in _SECTIONS.items():
+        result = getattr(run.sections, name)
+        if result is not None:
+            parts += [Text(""), write(result)]
     warnings = [f for f in run.findings if f.level == "warning"]
     if warnings:
         parts += [Text(""), Text("Doctor warns", style="bold")]
