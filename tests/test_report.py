@@ -75,8 +75,10 @@ def study_page() -> str:
 
 def test_page_is_well_formed_and_holds_every_section(study_page: str) -> None:
     page = Page(study_page)
-    wanted = ["latency", "bandwidth", "stream", "mapped", "changes", "machine", "findings",
-              "provenance"]  # fmt: skip
+    wanted = [
+        "latency", "blocks", "tails", "parallelism", "loaded", "bandwidth", "access", "stream",
+        "persistence", "mapped", "changes", "machine", "findings", "provenance",
+    ]  # fmt: skip
     assert [name for name in page.ids if name in wanted] == wanted
     assert len(page.ids) == len(set(page.ids)), "two pictures share a name"
 
@@ -95,7 +97,8 @@ def test_page_loads_nothing_and_runs_nothing(study_page: str) -> None:
 def test_each_picture_is_there_in_two_widths(study_page: str) -> None:
     page = Page(study_page)
     figures = page.tags.count("figure")
-    assert figures == 7  # latency, bandwidth, stream, four of the mapped file
+    # one a section, but two of persistence and four of the mapped file
+    assert figures == 14
     assert page.tags.count("svg") == 2 * figures
 
 
@@ -137,7 +140,8 @@ def test_provenance_covers_every_number(run: Run) -> None:
         if isinstance(number, Quantity):
             quantities.append((number.key, number.value))
     assert [n for n in _numbers_of(document) if (n[0], str(n[1])) not in told] == []
-    keys = ("latency_ns", "bandwidth_bytes_per_s", "ratio", "faults_per_gib", "fault_time_ns")
+    keys = ("_ns", "bandwidth_bytes_per_s", "ratio", "faults_per_gib", "parallelism",
+            "writes_between")  # fmt: skip
     expected = [n for n in _numbers_of(document) if n[0].endswith(keys)]
     found = [n for n in quantities if n[0].endswith(keys)]
     assert sorted(found) == sorted(expected)
@@ -257,6 +261,34 @@ def test_measured_is_never_compared_with_emulated() -> None:
         for point in curve.points:
             point.provenance["latency_ns"].origin = Origin.EMULATED
     assert compare_runs(now, before).changes == []
+
+
+def test_what_was_asked_for_is_a_condition() -> None:
+    found = list(numbers(factories.study().sections))
+    assert not {"share", "offered_bytes_per_s"} & {n.key for n in found}
+    assert all(n.provenance for n in found if isinstance(n, Quantity) and n.key != "worst_error")
+    tails = [dict(n.conditions)["share"] for n in found if n.path == "tails/points"]
+    assert tails == [0.5, 0.9, 0.99, 0.999, 0.9999]
+    offered = {dict(n.conditions).get("offered_bytes_per_s") for n in found
+               if n.path == "loaded/points"}  # fmt: skip
+    assert {None, 0.0, 4e9} <= offered
+
+
+def test_figures_in_depth_match_whatever_was_chosen_or_counted() -> None:
+    now, before = factories.study(), factories.study()
+    assert before.sections.tails is not None
+    assert before.sections.access is not None
+    assert before.sections.persistence is not None
+    assert before.sections.persistence.overwrite is not None
+    before.sections.tails.region_bytes *= 2
+    before.sections.access.interleave_bytes = 4096
+    before.sections.persistence.overwrite.stalls += 1
+    found = compare_runs(now, before)
+    assert found.only_now == found.only_before == []
+    named = [changes.name(change.now) for change in found.changes]
+    assert len(set(named)) == len(named), "two figures share a name"
+    assert "tails latency: dram, region 256 MiB, p99.9" in named
+    assert "parallelism: dram, region 256 MiB" in named
 
 
 def test_stream_sweep_is_not_shown_twice() -> None:

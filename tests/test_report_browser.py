@@ -170,7 +170,7 @@ def test_dark_is_another_picture(browser: Browser, page_of: Callable[[str], Path
 @pytest.mark.parametrize(
     ("name", "pictures", "width"),
     [
-        *(("study", 7, width) for width in (1400, 900, 700, 390, 320)),
+        *(("study", 14, width) for width in (1400, 900, 700, 390, 320)),
         *(("oversubscribed", 4, width) for width in (1400, 390)),
         ("interrupted", 1, 390),
     ],

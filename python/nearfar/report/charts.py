@@ -53,14 +53,14 @@ def row_chart(
         base = alt.Chart(inline(rows)).encode(
             y=alt.Y("label:N", sort=None, title=None, axis=y_axis)
         )
-        edge = alt.value(canvas.width)
+        edge = canvas.width
         layers = [
-            base.mark_rule(strokeWidth=1, color=GRID).encode(x=alt.value(0), x2=edge),
+            base.mark_rule(strokeWidth=1, color=GRID).encode(x=alt.value(0), x2=alt.value(edge)),
             base.mark_rule(strokeWidth=5, opacity=0.4).encode(
-                x=alt.X("low:Q", scale=scale, axis=axis), x2="high:Q", color=colour
+                x=alt.X("low:Q", scale=scale, axis=axis), x2=alt.X2("high:Q"), color=colour
             ),
             _dots(base, 42).encode(x=alt.X("value:Q", scale=scale)),
-            base.mark_text(align="left", dx=8).encode(x=edge, text="text:N"),
+            base.mark_text(align="left", dx=8).encode(x=alt.value(edge), text=alt.Text("text:N")),
         ]
         return alt.layer(*layers).properties(width=canvas.width, height=canvas.height)
 
@@ -128,10 +128,10 @@ def scaling_chart(dots: Sequence[Dot], title: str) -> Builder:
         base = alt.Chart(inline(rows)).encode(x=_threads_axis(counts, canvas.narrow))
         layers = [
             base.mark_line(strokeWidth=2).encode(
-                y=y, color=colour, detail="series:N", strokeDash=_dashed()
+                y=y, color=colour, detail=alt.Detail("series:N"), strokeDash=_dashed()
             ),
             base.mark_rule(strokeWidth=2, opacity=0.5).encode(
-                y=alt.Y("low:Q", scale=scale), y2="high:Q", color=colour
+                y=alt.Y("low:Q", scale=scale), y2=alt.Y2("high:Q"), color=colour
             ),
             _dots(base, 55).encode(y=y),
             end_labels(ends, canvas, domain, False),

@@ -88,8 +88,9 @@ def _to_svg(build: Builder, canvas: Canvas) -> str:
 
     version = ".".join(alt.SCHEMA_VERSION.lstrip("v").split(".")[:2])
     # Altair checks each part against its schema, which takes longer than drawing; tests check it.
+    # For the same reason builders hand over channels, not strings that Altair would look up.
     with alt.utils.schemapi.debug_mode(False):
-        document = build(canvas).to_dict()
+        document = build(canvas).to_dict(validate=False)
     return str(vl_convert.vegalite_to_svg(document, vl_version=version, config=_CONFIG))
 
 
@@ -212,7 +213,7 @@ def _names(
         .encode(
             x=alt.value(x_pixel),
             y=alt.Y("pixel:Q", scale=None, axis=None),
-            text="name:N",
+            text=alt.Text("name:N"),
             color=alt.Color("colour:N", scale=None),
         )
     )

@@ -87,7 +87,7 @@ def line_chart(lines: Sequence[Line], x: Axis, y: Axis, look: Look = Look()) -> 
         x_scale, y_scale = _scale(x, across), _scale(y, up)
         x_axis = alt.X("x:Q", scale=x_scale, axis=_axis(x, across, canvas, False))
         y_axis = alt.Y("value:Q", scale=y_scale, axis=_axis(y, up, canvas, True))
-        base = alt.Chart(inline(rows)).encode(x=x_axis, detail="series:N")
+        base = alt.Chart(inline(rows)).encode(x=x_axis, detail=alt.Detail("series:N"))
         layers = [*_strips(look.strips, x_scale, canvas), *_curves(base, y_axis, y_scale, look)]
         if len(lines) > 1:
             at_ends = end_labels(ends, canvas, up, y.kind != "linear")
@@ -162,17 +162,19 @@ def _curves(base: alt.Chart, y: alt.Y, y_scale: alt.Scale, look: Look) -> list[a
     low = alt.Y("low:Q", scale=y_scale)
     stroke = alt.Scale(domain=list(_STROKES), range=list(_STROKES.values()))
     line = base.mark_line().encode(
-        y=y, color=colour, order="order:Q",
+        y=y, color=colour, order=alt.Order("order:Q"),
         strokeDash=alt.StrokeDash("kind:N", legend=None, scale=stroke),
         strokeWidth=alt.condition("datum.kind == 'published'", alt.value(1.5), alt.value(2)),
     )  # fmt: skip
     own = base.transform_filter("datum.kind != 'published'")
     if look.intervals == "band":
         band = own.mark_area(opacity=0.25).encode(
-            y=low, y2="high:Q", fill=alt.Fill("colour:N", scale=None)
+            y=low, y2=alt.Y2("high:Q"), fill=alt.Fill("colour:N", scale=None)
         )
         return [band, line]
-    bars = own.mark_rule(strokeWidth=2, opacity=0.5).encode(y=low, y2="high:Q", color=colour)
+    bars = own.mark_rule(strokeWidth=2, opacity=0.5).encode(
+        y=low, y2=alt.Y2("high:Q"), color=colour
+    )
     dots = own.mark_circle(size=34, opacity=1).encode(y=y, color=colour)
     return [line, bars, dots]
 
@@ -189,12 +191,15 @@ def _strips(
     base = alt.Chart(inline(rows))
     x = alt.X("x:Q", scale=x_scale)
     strip = base.mark_rect(color=MUTED, opacity=0.14).encode(
-        x=alt.X("from:Q", scale=x_scale), x2="to:Q", y=alt.value(0), y2=alt.value(canvas.height)
+        x=alt.X("from:Q", scale=x_scale),
+        x2=alt.X2("to:Q"),
+        y=alt.value(0),
+        y2=alt.value(canvas.height),
     )
     rule = base.mark_rule(color=MUTED, strokeDash=[2, 3]).encode(
         x=x, y=alt.value(0), y2=alt.value(canvas.height)
     )
     text = base.mark_text(align="left", dx=5, color=MUTED, fontSize=12).encode(
-        x=x, y=alt.value(8), text="text:N"
+        x=x, y=alt.value(8), text=alt.Text("text:N")
     )
     return [strip, rule, text]

@@ -37,7 +37,7 @@ def finding(result: LoadedResult) -> str:
     """Idle, and at the most bandwidth of each mix."""
     idle = headline.idle(result)
     ends = [
-        f"{say(top, _LATENCY)} at {say(top, _RATE)} of {mix_name(*mix)}"
+        f"{say(top, _LATENCY)} at {say(top, _RATE)} ({mix_name(*mix)})"
         for mix, points in by_mix(result).items()
         for top in [headline.most_loaded(points)]
     ]
@@ -131,8 +131,8 @@ def _table(result: LoadedResult) -> Table:
 def notes(result: LoadedResult) -> list[str]:
     """Who walked, who made the traffic, and what counts as bandwidth."""
     return [
-        f"Processor {result.chaser_cpu} walks, one load at a time; "
-        f"{count(len(result.traffic_cpus), 'processor')} beside it "
-        f"({', '.join(map(str, result.traffic_cpus))}) make paced traffic. Achieved bandwidth is "
-        "that of traffic and walker together; offered is what the traffic was to reach."
+        f"Processor {result.chaser_cpu} walks, one load at a time; paced traffic beside it comes "
+        f"from {count(len(result.traffic_cpus), 'other')} "
+        f"({', '.join(map(str, result.traffic_cpus))}). Achieved bandwidth is that of traffic and "
+        "walker together; offered is what the traffic was to reach."
     ]
