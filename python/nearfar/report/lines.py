@@ -151,7 +151,9 @@ def _log_ticks(low: float, high: float) -> list[float]:
     if len(ticks) > 2:
         return ticks
     power = 10.0 ** math.floor(math.log10(low))
-    return [tick for tick in (m * power for m in range(1, 20)) if low <= tick <= high]
+    return [
+        tick for tick in (m * power for m in (1, 1.5, 2, 3, 4, 6, 8, 10, 15)) if low <= tick <= high
+    ]
 
 
 def _curves(base: alt.Chart, y: alt.Y, y_scale: alt.Scale, look: Look) -> list[alt.Chart]:

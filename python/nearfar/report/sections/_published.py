@@ -37,7 +37,7 @@ def latency_sources() -> list[str]:
     """Where the published latencies come from, one sentence a profile."""
     keys = dict.fromkeys(_CURVES, "read_latency_by_region_ns")
     keys |= dict.fromkeys(_LEVELS, "read_latency_ns")
-    return [_source(name, key) for name, key in keys.items()]
+    return _sources(keys)
 
 
 def loaded_points() -> list[tuple[str, float, float, float]]:
@@ -51,11 +51,17 @@ def loaded_points() -> list[tuple[str, float, float, float]]:
 
 def loaded_sources() -> list[str]:
     """Where the published latencies under load come from."""
-    return [_source(name, "read_latency_by_load_ns") for name in _LOADED]
+    return _sources(dict.fromkeys(_LOADED, "read_latency_by_load_ns"))
 
 
-def _source(name: str, key: str) -> str:
-    profile = load_profile(name)
-    note = profile.figure(key).note
-    told = f"{profile.source_of(key)}{f'; {note}' if note else ''}"
-    return f"{name}, published, not measured here: {told}."
+def _sources(keys: dict[str, str]) -> list[str]:
+    """A sentence a source: the profiles that have their figure from it, and what it is."""
+    names: dict[str, list[str]] = {}
+    for name, key in keys.items():
+        profile = load_profile(name)
+        note = profile.figure(key).note
+        told = f"{profile.source_of(key)}{f'; {note}' if note else ''}"
+        names.setdefault(told, []).append(name)
+    return [
+        f"{', '.join(held)}, published, not measured here: {told}." for told, held in names.items()
+    ]
