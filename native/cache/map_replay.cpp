@@ -40,32 +40,78 @@ std::uint64_t draw_key(std::uint32_t& seed) {
   return high << 32 | low;
 }
 
-/// One cache under one assumption.
-struct Variant {
-  Cache cache;
-  bool flush_evicts;
-  std::uint64_t missed = 0;
-
-  bool access(std::uint64_t line, bool write) {
-    if (cache.touch(line, write)) return true;
-    cache.fill(line, write);
-    return false;
-  }
+/// One thing that happens to one line.
+enum class Happens : unsigned char {
+  read,
+  write,
+  visit,        ///< a read that the operation waits for
+  visit_beside, ///< the second line of the visit before it
+  persist,      ///< written, then flushed
 };
 
-/// The caches, all fed the same lines.
+struct Event {
+  std::uint64_t line : 56;
+  Happens what;
+};
+
+/// One cache under one assumption.
+class Variant {
+public:
+  Variant(Cache cache, bool flush_evicts) : cache_(std::move(cache)), flush_evicts_(flush_evicts) {}
+
+  void run(const std::vector<Event>& events) {
+    const std::size_t count = events.size();
+    for (std::size_t i = 0; i < count; ++i) {
+      if (i + ahead < count) cache_.prefetch(events[i + ahead].line);
+      run(events[i]);
+    }
+  }
+
+  void forget_misses() { missed_ = 0; }
+  std::uint64_t missed() const { return missed_; }
+
+private:
+  static constexpr std::size_t ahead = 12; // enough to hide this machine's memory
+
+  bool access(std::uint64_t line, bool write) {
+    if (cache_.touch(line, write)) return true;
+    cache_.fill(line, write);
+    return false;
+  }
+
+  void run(const Event& event) {
+    const bool write = event.what == Happens::write || event.what == Happens::persist;
+    const bool hit = access(event.line, write);
+    if (event.what == Happens::visit) {
+      visit_missed_ = !hit;
+      missed_ += !hit;
+    } else if (event.what == Happens::visit_beside) {
+      missed_ += !hit && !visit_missed_;
+    } else if (event.what == Happens::persist) {
+      cache_.flush(event.line, flush_evicts_);
+    }
+  }
+
+  Cache cache_;
+  bool flush_evicts_;
+  bool visit_missed_ = false;
+  std::uint64_t missed_ = 0;
+};
+
+/// The caches, all fed the same lines: a block of events at a time, so that each of them has this
+/// machine's caches for itself meanwhile, and knows what is coming.
 class Caches {
 public:
   Caches(std::vector<Variant> variants, unsigned line_bytes)
-      : variants_(std::move(variants)), line_bytes_(line_bytes) {}
+      : variants_(std::move(variants)), line_bytes_(line_bytes) {
+    events_.reserve(block);
+  }
 
   /// While off, nothing is looked up and nothing counted as missed.
   void turn(bool on) { on_ = on; }
 
   void access(std::uint64_t address, bool write) {
-    if (!on_) return;
-    for (Variant& variant : variants_)
-      variant.access(address / line_bytes_, write);
+    happen(address / line_bytes_, write ? Happens::write : Happens::read);
   }
 
   /// Element `index` of an array gone through in order: looked up once a line.
@@ -76,48 +122,52 @@ public:
 
   /// Reads one or two lines at once: one visit.
   void visit(std::uint64_t first, std::uint64_t last) {
-    if (!on_) return;
-    for (Variant& variant : variants_) {
-      bool hit = true;
-      for (std::uint64_t line = first / line_bytes_; line <= last / line_bytes_; ++line)
-        hit &= variant.access(line, false);
-      variant.missed += !hit;
-    }
+    happen(first / line_bytes_, Happens::visit);
+    if (last / line_bytes_ != first / line_bytes_)
+      happen(last / line_bytes_, Happens::visit_beside);
   }
 
   /// Writes the lines of [first, last] and flushes them; how many they were.
   std::uint64_t persist(std::uint64_t first, std::uint64_t last) {
     const std::uint64_t begin = first / line_bytes_;
     const std::uint64_t end = last / line_bytes_ + 1;
-    if (on_)
-      for (Variant& variant : variants_)
-        for (std::uint64_t line = begin; line < end; ++line) {
-          variant.access(line, true);
-          variant.cache.flush(line, variant.flush_evicts);
-        }
+    for (std::uint64_t line = begin; line < end; ++line)
+      happen(line, Happens::persist);
     return end - begin;
   }
 
-  void prefetch(std::uint64_t address) const {
-    if (!on_) return;
-    for (const Variant& variant : variants_)
-      variant.cache.prefetch(address / line_bytes_);
-  }
-
   void forget_misses() {
+    run();
     for (Variant& variant : variants_)
-      variant.missed = 0;
+      variant.forget_misses();
   }
 
-  std::vector<std::uint64_t> missed() const {
+  /// Visits that missed so far, by variant.
+  std::vector<std::uint64_t> missed() {
+    run();
     std::vector<std::uint64_t> out;
     for (const Variant& variant : variants_)
-      out.push_back(variant.missed);
+      out.push_back(variant.missed());
     return out;
   }
 
 private:
+  static constexpr std::size_t block = 1 << 16;
+
+  void happen(std::uint64_t line, Happens what) {
+    if (!on_) return;
+    if (events_.size() == block) run();
+    events_.push_back({line, what});
+  }
+
+  void run() {
+    for (Variant& variant : variants_)
+      variant.run(events_);
+    events_.clear();
+  }
+
   std::vector<Variant> variants_;
+  std::vector<Event> events_;
   unsigned line_bytes_;
   bool on_ = true;
 };
@@ -156,7 +206,7 @@ public:
     std::vector<std::uint32_t> left(count);
     std::iota(left.begin(), left.end(), 0u);
     for (std::uint64_t i = 0; i < count; ++i) {
-      if (i + near_ahead < count) caches_.prefetch(keys_at + order_[i + near_ahead] * 8ull);
+      if (i + near_ahead < count) __builtin_prefetch(&left[order_[i + near_ahead]], 1);
       const std::uint32_t chosen = order_[i];
       const std::uint64_t last = count - 1 - i;
       order_[i] = left[chosen];
@@ -187,7 +237,7 @@ public:
     caches_.forget_misses();
   }
 
-  MapReplay counts() const {
+  MapReplay counts() {
     MapReplay out = counts_;
     out.operations = plan_.operations;
     out.buckets = heads_.size();
@@ -220,16 +270,11 @@ private:
   static constexpr std::uint32_t near_ahead = 8;
 
   void look_ahead_far(std::uint32_t entry) const {
-    const std::uint64_t bucket = bucket_of(entries_[entry].key);
-    __builtin_prefetch(&heads_[bucket]);
-    caches_.prefetch(head_address(array_, bucket));
-    caches_.prefetch(entry_address(entry));
+    __builtin_prefetch(&heads_[bucket_of(entries_[entry].key)]);
   }
   void look_ahead_near(std::uint32_t entry) const {
     const std::uint32_t first = heads_[bucket_of(entries_[entry].key)];
-    if (first == none) return;
-    __builtin_prefetch(&entries_[first]);
-    caches_.prefetch(entry_address(first));
+    if (first != none) __builtin_prefetch(&entries_[first]);
   }
 
   void persist(std::uint64_t first, std::uint64_t last) {
@@ -394,7 +439,7 @@ Result<MapReplay> replay_map(const MapReplayPlan& plan, MapOperation operation) 
     geometry.policy = wanted.policy;
     Result<Cache> cache = Cache::create(geometry, plan.seed + variants.size());
     if (!cache) return cache.error();
-    variants.push_back({std::move(*cache), wanted.flush_evicts});
+    variants.emplace_back(std::move(*cache), wanted.flush_evicts);
   }
   Replayer replayer(plan, Caches(std::move(variants), plan.geometry.line_bytes));
   if (operation == MapOperation::insert) {
