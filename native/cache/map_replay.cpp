@@ -32,6 +32,7 @@ constexpr std::uint64_t keys_at = std::uint64_t{1} << 45;
 constexpr std::uint64_t order_at = std::uint64_t{3} << 44;
 constexpr std::uint64_t results_at = std::uint64_t{1} << 46;
 
+constexpr std::uint64_t most_operations = 100'000'000;
 constexpr std::uint32_t none = ~std::uint32_t{0};
 
 std::uint64_t draw_key(std::uint32_t& seed) {
@@ -289,6 +290,12 @@ private:
     persist(entry_address(entry) + offset, entry_address(entry) + offset);
   }
 
+  /// The map's header: its count is marked doubtful, changed, and marked right again.
+  void persist_count() {
+    counts_.flushed_lines += 3;
+    counts_.fences += 3;
+  }
+
   /// Walks a chain to a key, or to its end; how many entries were looked at.
   std::uint64_t find(std::uint64_t key) {
     const std::uint64_t bucket = bucket_of(key);
@@ -350,6 +357,7 @@ private:
     persist(entry_address(entry) + allocation_header, entry_address(entry) + prev_line);
     link(entry, bucket_of(key));
     persist(value, value + allocation_header + plan_.value_bytes - 1);
+    persist_count();
     ++count_;
     if (chain > longest_chain || (chain > longest_chain_when_full && count_ > 2 * heads_.size()))
       rebuild(2 * heads_.size());
@@ -359,6 +367,7 @@ private:
     const std::uint64_t key = entries_[entry].key;
     find(key);
     unlink(entry, heads_, array_, bucket_of(key));
+    persist_count();
     if (--count_ < heads_.size() && heads_.size() > 1) rebuild(heads_.size() / 2);
   }
 
@@ -405,10 +414,10 @@ private:
 };
 
 Status check(const MapReplayPlan& plan) {
-  if (plan.operations == 0 || plan.operations > std::uint64_t{1} << 31)
+  if (plan.operations == 0 || plan.operations > most_operations)
     return Error::make(Errc::bad_input, "%llu operations cannot be replayed",
                        static_cast<unsigned long long>(plan.operations))
-        .try_next("give 1 to 2^31");
+        .try_next("give 1 to 10^8: more would take more than 4 GB");
   if (plan.value_bytes == 0 || plan.value_bytes > std::uint64_t{1} << 20)
     return Error::make(Errc::bad_input, "values of %llu bytes cannot be replayed",
                        static_cast<unsigned long long>(plan.value_bytes))

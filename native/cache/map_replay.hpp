@@ -9,7 +9,8 @@
 //                order of insertion, in units of 128 bytes after a header of 16; list neighbours
 //                rewritten and flushed; keys then visited in a random order without repetition.
 // Beside it      the benchmark's own streams in the same cache: its keys, its shuffle, its results.
-// Left out       the allocator's bitmaps and logs, the map's own header (always in the L1).
+// Left out       the allocator's bitmaps and logs; the map's own header, always in the L1, is flushed
+//                and fenced but not looked up.
 #pragma once
 
 #include <vector>
@@ -48,7 +49,7 @@ struct MapReplay {
   std::vector<std::uint64_t> missed; ///< visits that waited for memory, by variant
 };
 
-/// All variants in one pass. Refuses no operations, more than 2^31 of them, and no variants.
+/// All variants in one pass. Refuses no operations, more than 10^8, and no variants.
 /// For gets and removals the caches start empty as late as insertions (a line each, at least) and
 /// the shuffle still bring in twice their size before the first visit.
 Result<MapReplay> replay_map(const MapReplayPlan& plan, MapOperation operation);
