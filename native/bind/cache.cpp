@@ -1,12 +1,15 @@
+#include <cstring>
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include "bind/convert.hpp"
 #include "cache/hierarchy.hpp"
 #include "cache/layer_condition.hpp"
+#include "cache/map_replay.hpp"
 
 namespace nb = nanobind;
 
@@ -77,6 +80,40 @@ void access_all(Hierarchy& self, const Column<std::uint64_t>& addresses,
     self.access(address[i], size[i], static_cast<cache::Access>(kind[i]));
 }
 
+cache::MapOperation parse_operation(const char* name) {
+  using cache::MapOperation;
+  for (const auto& [known, operation] : {std::pair{"insert", MapOperation::insert},
+                                         {"get", MapOperation::get},
+                                         {"remove", MapOperation::remove}})
+    if (std::strcmp(name, known) == 0) return operation;
+  raise(Error::make(Errc::bad_input, "'%s' is no operation of a map", name)
+            .try_next("write insert, get or remove"));
+}
+
+/// (policy, whether a flush evicts)
+using Variants = std::vector<std::pair<std::string, bool>>;
+
+nb::dict replay_map(const char* operation, std::uint64_t operations, std::uint64_t value_bytes,
+                    std::uint64_t result_bytes, const Shape& shape, const Variants& variants,
+                    std::uint64_t seed) {
+  const cache::MapOperation what = parse_operation(operation);
+  cache::MapReplayPlan plan{operations, value_bytes, result_bytes, {shape.first, shape.second},
+                            {},         seed};
+  for (const auto& [policy, flush_evicts] : variants)
+    plan.variants.push_back({parse_policy(policy.c_str()), flush_evicts});
+  const cache::MapReplay r = run_unlocked([&] { return cache::replay_map(plan, what); });
+  nb::dict d;
+  d["operations"] = r.operations;
+  d["buckets"] = r.buckets;
+  d["walked"] = r.walked;
+  d["heads"] = r.heads;
+  d["moved"] = r.moved;
+  d["flushed_lines"] = r.flushed_lines;
+  d["fences"] = r.fences;
+  d["missed"] = r.missed;
+  return d;
+}
+
 } // namespace
 
 void register_cache(nb::module_& module) {
@@ -100,6 +137,9 @@ void register_cache(nb::module_& module) {
       },
       nb::arg("columns"), nb::arg("element_bytes"), nb::arg("cache_bytes"), nb::arg("ways"),
       nb::arg("policy"), nb::arg("seed"));
+  module.def("replay_map", &replay_map, nb::arg("operation"), nb::arg("operations"),
+             nb::arg("value_bytes"), nb::arg("result_bytes"), nb::arg("cache"), nb::arg("variants"),
+             nb::arg("seed"));
 }
 
 } // namespace nearfar::bind

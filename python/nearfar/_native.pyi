@@ -204,6 +204,26 @@ def layer_condition_factor(
     columns: int, element_bytes: int, cache_bytes: int, ways: int, policy: str, seed: int
 ) -> float: ...
 
+class MapReplay(TypedDict):
+    operations: int
+    buckets: int
+    walked: int
+    heads: int
+    moved: int
+    flushed_lines: int
+    fences: int
+    missed: list[int]
+
+def replay_map(
+    operation: str,
+    operations: int,
+    value_bytes: int,
+    result_bytes: int,
+    cache: tuple[int, int],
+    variants: list[tuple[str, bool]],
+    seed: int,
+) -> MapReplay: ...
+
 class MappedBench:
     def __init__(self, path: str, size_bytes: int, cpu: int) -> None: ...
     def facts(self) -> MappingFacts: ...

@@ -19,7 +19,9 @@ from nearfar.cli import (
     compare,
     doctor,
     fit_contention,
+    fit_counters,
     predict_contention,
+    predict_map,
     predict_pipeline,
     probe,
     report,
@@ -46,10 +48,13 @@ bench.command()(bench_mapped.mapped)
 
 fit = typer.Typer(no_args_is_help=True, help="Models from measurements.")
 fit.command()(fit_contention.contention)
+fit.command()(fit_counters.counters)
 
 predict = typer.Typer(no_args_is_help=True, help="What was not measured, from what was.")
 predict.command()(predict_contention.contention)
 predict.command()(predict_pipeline.pipeline)
+for operation in (predict_map.map_get, predict_map.map_insert, predict_map.map_remove):
+    predict.command()(operation)
 
 for verb in (
     study.study, topo.topo, doctor.doctor, probe.probe, report.report, show.show,

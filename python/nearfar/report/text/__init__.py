@@ -1,7 +1,14 @@
 """Results as tables for a terminal of 80 columns, one function a result model."""
 
 from nearfar.report.text.depth import access, blocks, loaded, parallelism, persistence, tails
-from nearfar.report.text.predictions import contention, contention_model, pipeline, split
+from nearfar.report.text.predictions import (
+    contention,
+    contention_model,
+    counter_fits,
+    map_work,
+    pipeline,
+    split,
+)
 from nearfar.report.text.record import noise, record
 from nearfar.report.text.results import bandwidth, latency, mapped, published_curve, stream
 from nearfar.report.text.sheet import sheet
@@ -12,8 +19,10 @@ __all__ = [
     "blocks",
     "contention",
     "contention_model",
+    "counter_fits",
     "latency",
     "loaded",
+    "map_work",
     "mapped",
     "noise",
     "parallelism",

@@ -6,6 +6,8 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from nearfar.model.contention import ContentionModel, Side
+from nearfar.model.counter_fits import CounterFit, CounterFits
+from nearfar.model.map_work import MapPrediction
 from nearfar.model.results import (
     ContentionPrediction,
     PipelinePrediction,
@@ -15,7 +17,7 @@ from nearfar.model.results import (
 )
 from nearfar.records.shape import Origin
 from nearfar.report.text.layout import block, columns, figure
-from nearfar.units import format_bandwidth, format_time
+from nearfar.units import format_bandwidth, format_size, format_time
 
 
 def contention_model(model: ContentionModel) -> RenderableType:
@@ -83,6 +85,38 @@ def pipeline(result: PipelinePrediction) -> RenderableType:
     heads = ["Near + far", "Generate", "Transfer", "Analyse", "Total", "Regret", "Binds"]
     finding = f"Best with {result.best_near_threads} near threads."
     return _shown("Pipeline", finding, result, columns(heads, rows, 1))
+
+
+def counter_fits(result: CounterFits) -> RenderableType:
+    """Each counter's function of n, its coefficients, its error on rows left out."""
+    rows = [
+        [fit.name, fit.form, fit.formula, _range(fit, "a"), _range(fit, "b"),
+         f"{fit.leave_one_out_error:.1%}"]
+        for fit in result.fits
+    ]  # fmt: skip
+    heads = ["Column", "Form", "Of n operations", "a", "b", "Left out"]
+    notes = ["a and b with 95 % intervals; the error is the root mean square over the mean."]
+    finding = f"{result.rows} rows; the form is the best on rows left out one at a time."
+    return block("Counters", finding, [Origin.MODELLED], columns(heads, rows, 3), notes)
+
+
+def _range(fit: CounterFit, key: str) -> str:
+    low, high = fit.intervals[key]
+    return f"{low:.3g} – {high:.3g}"
+
+
+def map_work(result: MapPrediction) -> RenderableType:
+    """The time of all operations on a map, and of one."""
+    verb = {"get": "Gets", "insert": "Insertions", "remove": "Removals"}[result.operation]
+    finding = (
+        f"{result.operations:,} operations on values of {format_size(result.value_bytes)}, "
+        f"model {result.model}."
+    )
+    low, high = result.intervals["time_s"]
+    one = [format_time(seconds / result.operations) for seconds in (result.time_s, low, high)]
+    rows = [["all", figure(result, "time_s")], ["one", f"{one[0]}  ({one[1]} – {one[2]})"]]
+    return _shown(f"{verb} on a hash map", finding, result,
+                  columns(["Operations", "Time"], rows, 1))  # fmt: skip
 
 
 def _shown(title: str, finding: str, result: Prediction, table: RenderableType) -> RenderableType:

@@ -1,0 +1,199 @@
+"""Counters as functions of the number of operations, and how they go together.
+
+Equation: each column y of a table of counters is one of
+  linear       y = a + b·n
+  power        y = a·n^b
+  logarithmic  y = a + b·ln n
+  saturating   y = a·n / (b + n)
+by least squares; the form is the one with the least root mean square error on rows left out, one at
+a time. Coefficients carry 95 % intervals (Student's t on the covariance of the fit, for ln a where
+the form is a power). Correlations are Pearson's, over all columns.
+Source: the fits of the Nicosia thesis to counters of a map on DRAM, which chose forms by eye.
+Limits: at least four rows; all rows weigh the same, so small n decide little; errors are those of
+rows inside of the measured range of n.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field
+
+from nearfar.errors import BadInputError
+from nearfar.model.results import modelled
+from nearfar.model.tables import Row, read_rows
+from nearfar.records.shape import Shaped
+
+OPERATIONS = "operations"
+LEAST_ROWS = 4
+_CONFIDENCE = 0.95
+
+_Law = Callable[[np.ndarray, np.ndarray], np.ndarray]
+
+
+@dataclass(frozen=True)
+class _Form:
+    """A law with two coefficients; ``start`` guesses them, ``formula`` shows them."""
+
+    law: _Law
+    start: Callable[[np.ndarray, np.ndarray], Sequence[float]]
+    formula: str
+    log_a: bool = False  # the first coefficient is fitted as its logarithm
+
+
+def _line(x: np.ndarray, y: np.ndarray) -> Sequence[float]:
+    slope, base = np.polyfit(x, y, 1)
+    return float(base), float(slope)
+
+
+def _power_start(n: np.ndarray, y: np.ndarray) -> Sequence[float]:
+    return _line(np.log(n), np.log(np.maximum(y, max(float(y.max()), 1.0) * 1e-9)))
+
+
+FORMS: dict[str, _Form] = {
+    "linear": _Form(lambda p, n: p[0] + p[1] * n, _line, "{a:.4g} + {b:.4g}·n"),
+    "power": _Form(
+        lambda p, n: np.exp(np.clip(p[0] + p[1] * np.log(n), -700, 700)), _power_start,
+        "{a:.4g}·n^{b:.4g}", log_a=True,
+    ),
+    "logarithmic": _Form(
+        lambda p, n: p[0] + p[1] * np.log(n), lambda n, y: _line(np.log(n), y),
+        "{a:.4g} + {b:.4g}·ln n",
+    ),
+    "saturating": _Form(
+        lambda p, n: p[0] * n / (np.abs(p[1]) + n),
+        lambda n, y: (1.2 * float(y.max()), float(np.median(n))), "{a:.4g}·n / ({b:.4g} + n)",
+    ),
+}  # fmt: skip
+
+
+class CounterFit(Shaped):
+    """One column as a function of n: ``a`` and ``b`` of its form."""
+
+    name: str
+    form: str
+    formula: str
+    a: float
+    b: float
+    leave_one_out_error: float = Field(description="root mean square over the column's mean")
+    other_forms: dict[str, float] = Field(description="the same error of the forms not chosen")
+
+
+class Correlation(BaseModel):
+    """Pearson's correlation of all columns; None where a column is constant."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    columns: list[str]
+    matrix: list[list[float | None]]
+
+
+class CounterFits(Shaped):
+    """All columns of a table."""
+
+    rows: int
+    fits: list[CounterFit]
+    correlation: Correlation
+
+
+def read_counters(path: str | Path) -> dict[str, np.ndarray]:
+    """Columns by name, operations first. Raises BadInputError with the cell where one is wrong."""
+    rows = read_rows(path, [OPERATIONS])
+    names = [name for name in rows[0].cells if name != OPERATIONS]
+    if not names:
+        raise BadInputError(f"{path} has no column beside {OPERATIONS}", "add one for each counter")
+    if len({row.number_of(OPERATIONS) for row in rows}) < LEAST_ROWS:
+        raise BadInputError(
+            f"{path} has fewer than {LEAST_ROWS} different numbers of operations",
+            "measure at more: a form is chosen by leaving each row out",
+        )
+    for row in rows:
+        _refuse_contradictions(row, names)
+    columns = {OPERATIONS: [float(row.count_of(OPERATIONS)) for row in rows]}
+    columns |= {name: [row.number_of(name, zero_allowed=True) for row in rows] for name in names}
+    return {name: np.array(values) for name, values in columns.items()}
+
+
+def _refuse_contradictions(row: Row, names: Sequence[str]) -> None:
+    """More misses than accesses, and shares above one."""
+    for name in names:
+        if name.endswith("_ratio") and row.number_of(name, zero_allowed=True) > 1:
+            row.refuse(name, "a ratio is above 1")
+        if not name.endswith("_misses"):
+            continue
+        for whole in (f"{name.removesuffix('_misses')}s", name.removesuffix("_misses")):
+            if whole in names and row.number_of(name, zero_allowed=True) > row.number_of(
+                whole, zero_allowed=True
+            ):
+                row.refuse(name, f"contradicts {whole}: more misses than accesses")
+
+
+def _least_squares(form: _Form, n: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Coefficients and their covariance, in the scale of the data."""
+    from scipy.optimize import least_squares
+
+    scale = float(np.abs(y).max()) or 1.0
+    found = least_squares(
+        lambda p: (form.law(p, n) - y) / scale, form.start(n, y), x_scale="jac", method="trf"
+    )
+    freedom = max(len(n) - 2, 1)
+    jacobian = np.asarray(found.jac, dtype=float)
+    covariance = np.linalg.pinv(jacobian.T @ jacobian) * 2 * found.cost / freedom
+    return found.x, covariance
+
+
+def _left_out_error(form: _Form, n: np.ndarray, y: np.ndarray) -> float:
+    squares = []
+    for i in range(len(n)):
+        kept = np.arange(len(n)) != i
+        coefficients, _ = _least_squares(form, n[kept], y[kept])
+        squares.append(float((form.law(coefficients, n[i : i + 1])[0] - y[i]) ** 2))
+    return float(np.sqrt(np.mean(squares)) / (np.mean(np.abs(y)) or 1.0))
+
+
+def fit_column(name: str, n: np.ndarray, y: np.ndarray) -> CounterFit:
+    """The form that does best on rows left out, fitted to all rows."""
+    from scipy.stats import t as student
+
+    errors = {key: _left_out_error(form, n, y) for key, form in FORMS.items()}
+    chosen = min(errors, key=lambda key: errors[key])
+    form = FORMS[chosen]
+    found, covariance = _least_squares(form, n, y)
+    margin = student.ppf((1 + _CONFIDENCE) / 2, max(len(n) - 2, 1)) * np.sqrt(np.diag(covariance))
+    figures = {}
+    for key, value, half in zip(("a", "b"), found, margin, strict=True):
+        triple = (float(value), float(value - half), float(value + half))
+        if key == "a" and form.log_a:
+            with np.errstate(over="ignore"):
+                triple = tuple(float(np.exp(v)) for v in triple)  # type: ignore[assignment]
+        if key == "b" and chosen == "saturating":
+            triple = (abs(triple[0]), max(abs(triple[0]) - half, 0.0), abs(triple[0]) + half)
+        figures[key] = triple
+    a, b = figures["a"][0], figures["b"][0]
+    return CounterFit(
+        name=name, form=chosen, formula=form.formula.format(a=a, b=b),
+        leave_one_out_error=errors.pop(chosen), other_forms=errors,
+        **modelled(figures, samples=len(n)),
+    )  # fmt: skip
+
+
+def correlate(columns: dict[str, np.ndarray]) -> Correlation:
+    """All columns against all."""
+    constant = {name for name, values in columns.items() if np.ptp(values) == 0}
+
+    def of(first: str, second: str) -> float | None:
+        if first in constant or second in constant:
+            return None
+        return float(np.corrcoef(columns[first], columns[second])[0, 1])
+
+    return Correlation(columns=list(columns), matrix=[[of(x, y) for y in columns] for x in columns])
+
+
+def fit(columns: dict[str, np.ndarray]) -> CounterFits:
+    """Every column beside the operations."""
+    n = columns[OPERATIONS]
+    fits = [fit_column(name, n, y) for name, y in columns.items() if name != OPERATIONS]
+    return CounterFits(rows=len(n), fits=fits, correlation=correlate(columns))

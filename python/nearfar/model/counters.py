@@ -1,0 +1,80 @@
+"""Time of map gets from counters on DRAM: the counter model of the Nicosia thesis.
+
+Equation: t = loads·r_load·L_read + stores·r_store·L_write + n·size / B_read + 854·n / f, with
+  loads  = |4.966 n - 262902|     r_load  = |0.055 ln n - 0.242|     (of the last-level cache)
+  stores = |6e-5 n - 7117|        r_store = |4e-8 n + 0.81|
+  L_read, L_write, B_read of the far memory, f of the host; 854 instructions a get, one a cycle.
+Source: the thesis' fits to counters of `map_get` on 1-byte values on DRAM, 2.1 GHz; published with
+L_read 305 ns, L_write 90 ns, B_read 7.45 GB/s (profile ucy-optane, host xeon-5218r).
+Limits: gets on that host alone; the fits hold for 10^4 to 10^7 gets, and a ratio over 1 is what the
+formula says, not what a cache can do. The thesis states a mean error of 7.5 %; its own printed
+table gives 8.07 %. Interval: the profile's figures ± 10 %, or their ranges.
+"""
+
+from __future__ import annotations
+
+import math
+
+from nearfar.model.map_work import (
+    PROFILE_MARGIN,
+    MapPrediction,
+    MapWork,
+    constant,
+    mark_binding,
+    time_term,
+)
+from nearfar.model.results import LADDER, Term, modelled
+from nearfar.records.profile import Host, Profile
+
+_INSTRUCTIONS = 854.0
+_LIMITS = [
+    "a named model, kept as published: gets on the host of the Nicosia thesis",
+    "the instructions take a cycle each, and nothing overlaps",
+]
+
+
+def counts(operations: int) -> dict[str, float]:
+    """The published fits: loads, stores and the shares of them that miss."""
+    n = float(operations)
+    return {
+        "loads": abs(4.966 * n - 262902),
+        "stores": abs(6e-5 * n - 7117),
+        "load_miss_ratio": abs(0.055 * math.log(n) - 0.242),
+        "store_miss_ratio": abs(4e-8 * n + 0.81),
+    }
+
+
+def predict(work: MapWork, far: Profile, host: Host) -> MapPrediction:
+    """Time of gets. Raises BadInputError where profile or host lack a figure."""
+    read = constant(far, "read_latency_ns", 1e-9, PROFILE_MARGIN)
+    write = constant(far, "write_latency_ns", 1e-9, PROFILE_MARGIN)
+    bandwidth = constant(far, "read_bandwidth_bytes_per_s", 1.0, PROFILE_MARGIN)
+    frequency = constant(host, "frequency_hz")
+    counted = counts(work.operations)
+    load_misses = counted["loads"] * counted["load_miss_ratio"]
+    store_misses = counted["stores"] * counted["store_miss_ratio"]
+    moved = work.operations * work.value_bytes
+    computing = _INSTRUCTIONS * work.operations
+    terms = [
+        time_term("loads that miss", load_misses * read.value, "loads · ratio · read latency"),
+        time_term("stores that miss", store_misses * write.value, "stores · ratio · write latency"),
+        time_term("values", moved / bandwidth.value, "n · size / read bandwidth"),
+        time_term("instructions", computing / frequency.value, "854 n / f"),
+        *(Term(name=name, value=value, unit=_unit(name)) for name, value in counted.items()),
+    ]
+    low = (load_misses * read.low + store_misses * write.low + moved / bandwidth.high
+           + computing / frequency.high)  # fmt: skip
+    high = (load_misses * read.high + store_misses * write.high + moved / bandwidth.low
+            + computing / frequency.low)  # fmt: skip
+    time_s = sum(term.value for term in terms if term.unit == "s")
+    return MapPrediction(
+        operation=work.operation, model="counters", operations=work.operations,
+        value_bytes=work.value_bytes, calibration_level=0, calibration=f"0, {LADDER[0]}",
+        terms=mark_binding(terms), limits=_LIMITS,
+        **modelled({"time_s": (time_s, low, high)}, samples=0,
+                   note="counter model as published; interval: profile ± 10 %"),
+    )  # fmt: skip
+
+
+def _unit(name: str) -> str:
+    return "ratio" if name.endswith("ratio") else "count"

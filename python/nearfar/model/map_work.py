@@ -1,0 +1,86 @@
+"""What the models of a persistent hash map have in common: the work, the constants, the result."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+from pydantic import Field
+
+from nearfar.errors import BadInputError
+from nearfar.model.results import Prediction, Term
+from nearfar.records.profile import Datasheet, Figure
+
+Operation = Literal["get", "insert", "remove"]
+#: How far a device's figure may be off where its profile states no range.
+PROFILE_MARGIN = 0.10
+
+
+@dataclass(frozen=True)
+class MapWork:
+    """So many operations on a map, each of them once."""
+
+    operation: Operation
+    operations: int
+    value_bytes: int
+
+    def __post_init__(self) -> None:
+        for name in ("operations", "value_bytes"):
+            value = getattr(self, name)
+            if value != value or math.isinf(value) or value != int(value) or value < 1:
+                raise BadInputError(
+                    f"{name} is {value}, and a positive whole number was needed",
+                    f"give --{'ops' if name == 'operations' else 'value-bytes'} as 1 or more",
+                )
+
+
+@dataclass(frozen=True)
+class Constant:
+    """A number with its range, in base units."""
+
+    value: float
+    low: float
+    high: float
+
+
+class MapPrediction(Prediction):
+    """All operations of one kind on a map of as many entries."""
+
+    operation: Operation
+    model: Literal["counters", "structure", "replay"]
+    operations: int
+    value_bytes: int
+    time_s: float = Field(description="of all operations")
+
+
+def constant(sheet: Datasheet, key: str, scale: float = 1.0, margin: float = 0.0) -> Constant:
+    """A figure times ``scale``; its own range, or ``margin`` (relative) where that is wider.
+
+    Raises BadInputError that names sheet and key where the figure is missing, a curve or zero.
+    """
+    value = sheet.scalar(key)
+    if value <= 0:
+        raise BadInputError(
+            f"{key} of {sheet.name} is {value:g}, and a positive number was needed",
+            "write the figure with its source into a copy of the file and name that file",
+        )
+    figure: Figure = sheet.figure(key)
+    low, high = figure.interval()
+    return Constant(
+        value * scale,
+        min(low, value * (1 - margin)) * scale,
+        max(high, value * (1 + margin)) * scale,
+    )
+
+
+def time_term(name: str, seconds: float, note: str) -> Term:
+    """A share of the time."""
+    return Term(name=name, value=seconds, unit="s", note=note)
+
+
+def mark_binding(terms: list[Term]) -> list[Term]:
+    """The same terms; the largest share of the time binds."""
+    times = [term for term in terms if term.unit == "s"]
+    largest = max(times, key=lambda term: term.value)
+    return [term.model_copy(update={"binds": term is largest}) for term in terms]
