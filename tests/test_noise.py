@@ -66,11 +66,11 @@ def measure(machine: FakeMachine, *, foreign: float = 0.0, steal: float = 0.0) -
 
 
 def test_a_quiet_machine(machine: FakeMachine) -> None:
-    meter = noise.NoiseMeter()
-    meter.threads([usage(9.9, 10), usage(9.8, 10)])
-    meter.series("latency", 0.1)
+    watch = noise.Watch("stream")
+    watch.threads([usage(9.9, 10), usage(9.8, 10)])
+    watch.spread("copy", 0.1)
     measure(machine, foreign=0.1)
-    verdict = meter.verdict()
+    verdict = watch.verdict()
     assert not verdict.noisy
     assert verdict.reasons == []
     assert verdict.foreign_cpus == pytest.approx(0.1)
@@ -79,65 +79,72 @@ def test_a_quiet_machine(machine: FakeMachine) -> None:
 
 
 def test_a_busy_neighbour(machine: FakeMachine) -> None:
-    meter = noise.NoiseMeter()
+    watch = noise.Watch("stream")
     measure(machine, foreign=1.0)
-    verdict = meter.verdict()
-    assert verdict.noisy
-    assert verdict.reasons == ["other processes used 1.00 processors"]
+    assert watch.verdict().reasons == ["stream: other processes used 1.00 processors"]
 
 
-def test_work_before_the_meter_counts_for_nothing(machine: FakeMachine) -> None:
+def test_the_kernel_that_writes_back_is_no_neighbour(machine: FakeMachine) -> None:
+    watch = noise.Watch("mapped", kernel_works=True)
+    measure(machine, foreign=1.0)
+    assert not watch.verdict().noisy
+
+
+def test_work_before_the_watch_counts_for_nothing(machine: FakeMachine) -> None:
     measure(machine, foreign=2.0)
-    meter = noise.NoiseMeter()
+    watch = noise.Watch("stream")
     measure(machine)
-    assert not meter.verdict().noisy
+    assert not watch.verdict().noisy
 
 
 def test_threads_that_were_pushed_aside(machine: FakeMachine) -> None:
-    meter = noise.NoiseMeter()
-    meter.thread(usage(5, 10, switches=123))
+    watch = noise.Watch("stream")
+    watch.threads([usage(5, 10, switches=123)])
     measure(machine)
-    verdict = meter.verdict()
-    assert verdict.reasons == [
-        "timed threads ran only 50% of their time (123 involuntary switches)"
+    assert watch.verdict().reasons == [
+        "stream: timed threads ran only 50% of their time (123 involuntary switches)"
     ]
 
 
 def test_a_hypervisor_that_steals(machine: FakeMachine) -> None:
-    meter = noise.NoiseMeter()
+    watch = noise.Watch("stream")
     measure(machine, steal=0.1)  # of two processors: 5 %
-    verdict = meter.verdict()
+    verdict = watch.verdict()
     assert verdict.steal == pytest.approx(0.05)
-    assert verdict.reasons == ["the hypervisor took 5.0% of the processors' time"]
+    assert verdict.reasons == ["stream: the hypervisor took 5.0% of the processors' time"]
 
 
-def test_a_series_that_scatters_is_named(machine: FakeMachine) -> None:
-    meter = noise.NoiseMeter()
-    meter.series("triad", 0.9)
-    meter.series("copy", 0.4)
+def test_points_that_scatter_are_told(machine: FakeMachine) -> None:
+    watch = noise.Watch("stream")
+    watch.spread("triad", 0.9)
+    watch.spread("copy", 0.4)
     measure(machine)
-    assert meter.verdict().reasons == ["2 of 2 series spread by over 25% (triad by 90%)"]
+    assert watch.verdict().reasons == ["stream: 2 of 2 points spread by over 25% (triad by 90%)"]
 
 
 def test_a_few_wide_points_of_a_good_curve_are_no_noise(machine: FakeMachine) -> None:
-    meter = noise.NoiseMeter()
+    watch = noise.Watch("latency")
     for region in range(10):
-        meter.series(f"latency {region}", 0.05 if region < 8 else 2.0)
+        watch.spread(f"{region} KiB", 0.05 if region < 8 else 2.0)
     measure(machine)
-    assert meter.verdict().reasons == []
-    meter.series("latency 10", 2.0)
-    assert meter.verdict().noisy
+    assert watch.verdict().reasons == []
+    watch.spread("10 KiB", 2.0)
+    assert watch.verdict().noisy
 
 
-def test_the_meter_goes_on_after_a_verdict(machine: FakeMachine) -> None:
+def test_a_burst_is_not_averaged_away_by_the_calm_around_it(machine: FakeMachine) -> None:
     meter = noise.NoiseMeter()
-    measure(machine)
-    assert not meter.verdict().noisy
-    measure(machine, foreign=2.0)
-    assert meter.verdict().noisy
+    for name, foreign in (("latency", 0.0), ("stream", 1.0), ("mapped", 0.0), ("tails", 0.0)):
+        watch = noise.Watch(name)
+        watch.threads([usage(10 - 4 * foreign, 10)])
+        measure(machine, foreign=foreign)
+        meter.judge(watch)
+    verdict = meter.verdict()
+    assert verdict.noisy
+    assert {reason.split(":")[0] for reason in verdict.reasons} == {"stream"}
+    assert verdict.foreign_cpus == pytest.approx(1.0)
+    assert verdict.least_cpu_share == pytest.approx(0.6)
 
 
-def test_this_machines_own_accounts_can_be_read() -> None:
-    verdict = noise.NoiseMeter().verdict()
-    assert verdict.foreign_cpus >= 0
-    assert verdict.steal >= 0
+def test_a_run_that_measured_nothing_is_not_noisy() -> None:
+    assert not noise.NoiseMeter().verdict().noisy

@@ -62,14 +62,14 @@ def test_a_plan_gives_up_points_not_repeats(session: Session) -> None:
     plan = LatencyPlan("dram", 0, 4 * MIB)
     samples, dropped = session.repeat("latency", "ns", plan, Effort(budget_s=0.01))
     assert dropped
-    assert min(len(v) for v in samples.series.values()) >= 5
+    assert min(len(v) for v in samples.series.values()) >= 5  # each on fresh memory
     assert set(samples.series) | set(dropped) == set(plan.grid)
 
 
 def test_epochs_in_a_fresh_process_count_like_others(session: Session) -> None:
     plan = blocks.BlockPlan((64, 4096), "dram", MIB, 0)
     samples, _ = session.repeat("blocks", "ns", plan, Effort(budget_s=60, epochs=4))
-    assert {len(v) for v in samples.series.values()} == {4}  # the third was measured apart
+    assert {len(v) for v in samples.series.values()} == {4}  # one of them was measured apart
 
 
 def shrink(plan: Plan[Any]) -> list[int]:

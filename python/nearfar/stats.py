@@ -79,12 +79,10 @@ def median(samples: Sequence[float]) -> Estimate:
 
 
 def best(samples: Sequence[float]) -> Estimate:
-    """The largest value, as STREAM reports rates; the interval reaches down to the median."""
+    """The largest value, as STREAM reports rates. An extreme has no interval."""
     values = _checked(samples)
     top = float(values.max())
-    return Estimate(
-        top, float(np.median(values)), top, values.size, _spread(values), "best", _outliers(values)
-    )
+    return Estimate(top, top, top, values.size, _spread(values), "best", _outliers(values))
 
 
 def mean(samples: Sequence[float], seed: int = 1) -> Estimate:

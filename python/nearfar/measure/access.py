@@ -12,7 +12,7 @@ from nearfar.measure.grid import GridPlan
 from nearfar.measure.session import Effort, Samples, Session
 from nearfar.records.depth import AccessPoint, AccessResult
 from nearfar.stats import Estimate, median
-from nearfar.units import KIB
+from nearfar.units import KIB, format_size
 
 if TYPE_CHECKING:
     from nearfar._native import Usage
@@ -36,6 +36,13 @@ class Access(NamedTuple):
     writes: int
     nontemporal: bool
     threads: int
+
+    def __str__(self) -> str:
+        past = " past the caches" if self.nontemporal else ""
+        return (
+            f"{self.order} {self.reads}:{self.writes}{past}, {format_size(self.block_bytes)}, "
+            f"{self.threads} threads"
+        )
 
 
 def mixes(threads: Sequence[int]) -> list[Access]:
@@ -92,14 +99,14 @@ def measure(
         size_bytes=size_bytes,
         points=[_point(session, tier, samples, a) for a in samples.series if a not in walk],
         strides=[_point(session, tier, samples, a) for a in walk],
-        interleave_bytes=_interleave({a.stride_bytes: median(samples.series[a]) for a in walk}),
+        interleave_bytes=_interleave({a.stride_bytes: median(samples.of(a)) for a in walk}),
     )
 
 
 def _point(session: Session, tier: str, samples: Samples[Access], access: Access) -> AccessPoint:
     return AccessPoint(
         **access._asdict(),
-        **session.figures(tier, bandwidth_bytes_per_s=median(samples.series[access])),
+        **session.figures(tier, bandwidth_bytes_per_s=median(samples.of(access))),
     )
 
 

@@ -6,7 +6,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from nearfar._native import ArrayBench, tier_capacity_bytes
+from nearfar._native import ArrayBench, parse_tier, tier_capacity_bytes
 from nearfar.errors import BadInputError, MachineError
 from nearfar.measure.ceiling import check_rate
 from nearfar.measure.session import Samples
@@ -23,6 +23,12 @@ ROUNDS = 3
 
 #: One grid point: kernel and number of threads.
 Point = tuple[str, int]
+
+
+def point_name(point: Point) -> str:
+    """As people read it."""
+    kernel, threads = point
+    return f"{kernel}, {threads} thread{'s' * (threads > 1)}"
 
 
 def default_array_bytes(effective_last_cache: int) -> int:
@@ -52,13 +58,17 @@ def skipped_points(section: str, tier: str, points: Sequence[Point]) -> list[Ski
 
 def check_room(tiers: Sequence[str], array_bytes: int) -> None:
     """Refuse arrays that do not fit, before anything is allocated."""
-    for tier in dict.fromkeys(tiers):
-        wanted = array_bytes * tuple(tiers).count(tier)
-        room = tier_capacity_bytes(tier)
-        if wanted > room:
+    lying_on: dict[str, list[str]] = {}
+    for tier in tiers:
+        spec = parse_tier(tier)
+        in_memory = spec["kind"] in ("dram", "shm")  # both are pages of the same memory
+        lying_on.setdefault("memory" if in_memory else tier.split(",")[0], []).append(tier)
+    for here in lying_on.values():
+        room = min(tier_capacity_bytes(tier) for tier in here)
+        if array_bytes * len(here) > room:
             raise MachineError(
-                f"{tiers.count(tier)} arrays of {format_size(array_bytes)} do not fit in {tier}, "
-                f"which has {format_size(room)} free",
+                f"{len(here)} arrays of {format_size(array_bytes)} do not fit in "
+                f"{' and '.join(dict.fromkeys(here))}, which has {format_size(room)} free",
                 "ask for a smaller --size",
             )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nearfar.measure.arrays import ArrayPlan, in_cache, skipped_points
+from nearfar.measure.arrays import ArrayPlan, in_cache, point_name, skipped_points
 from nearfar.measure.session import Effort, Session
 from nearfar.records.results import BandwidthPoint, BandwidthResult
 from nearfar.records.run import Skipped
@@ -16,14 +16,16 @@ def measure(
 ) -> tuple[BandwidthResult, list[Skipped]]:
     """Measure one tier (the plan's arrays all lie on it). Returns also what was given up."""
     tier = plan.tiers[0]
-    samples, dropped = session.repeat(f"bandwidth {tier}", "bytes_per_s", plan, effort)
+    samples, dropped = session.repeat(
+        f"bandwidth {tier}", "bytes_per_s", plan, effort, label=point_name
+    )
     points = [
         BandwidthPoint(
             tier=tier,
             kernel=kernel,
             threads=threads,
             oversubscribed=threads > len(plan.cpus),
-            **session.figures(tier, bandwidth_bytes_per_s=median(samples.series[kernel, threads])),
+            **session.figures(tier, bandwidth_bytes_per_s=median(samples.of((kernel, threads)))),
         )
         for kernel, threads in samples.series
     ]

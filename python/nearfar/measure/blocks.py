@@ -11,6 +11,7 @@ from nearfar.measure.grid import GridPlan
 from nearfar.measure.session import Effort, Session
 from nearfar.records.depth import BlockPoint, BlocksResult
 from nearfar.stats import median
+from nearfar.units import format_size
 
 if TYPE_CHECKING:
     from nearfar._native import Usage
@@ -44,11 +45,11 @@ def measure(
 ) -> BlocksResult:
     """Measure all block sizes; the region should lie beyond every cache."""
     plan = BlockPlan(BLOCKS, tier, region_bytes, cpu)
-    samples, _ = session.repeat(f"blocks {tier}", "ns", plan, effort)
+    samples, _ = session.repeat(f"blocks {tier}", "ns", plan, effort, label=format_size)
     points = [
         BlockPoint(
             block_bytes=block,
-            **session.figures(tier, latency_ns=median(samples.series[block])),
+            **session.figures(tier, latency_ns=median(samples.of(block))),
         )
         for block in sorted(samples.series)
     ]

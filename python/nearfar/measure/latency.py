@@ -17,7 +17,7 @@ from nearfar.records.results import Knee, LatencyCurve, LatencyPoint, LatencyRes
 from nearfar.records.run import Skipped
 from nearfar.records.shape import Provenance
 from nearfar.stats import median
-from nearfar.units import MIB
+from nearfar.units import MIB, format_size
 
 SMALLEST_REGION = 4096
 #: Loads walked before a region is measured, at most: beyond every cache more changes nothing.
@@ -75,14 +75,18 @@ class LatencyPlan:
         return None
 
 
-def measure(session: Session, plan: LatencyPlan, effort: Effort) -> tuple[LatencyCurve, list[int]]:
+def measure(
+    session: Session, plan: LatencyPlan, effort: Effort, *, judge_spread: bool = True
+) -> tuple[LatencyCurve, list[int]]:
     """Measure one curve. Returns it and the regions given up for lack of time."""
     name = f"latency {plan.tier}"
-    samples, dropped = session.repeat(name, "ns", plan, effort)
+    samples, dropped = session.repeat(
+        name, "ns", plan, effort, judge_spread=judge_spread, label=format_size
+    )
     points = [
         LatencyPoint(
             region_bytes=region,
-            **session.figures(plan.tier, latency_ns=median(samples.series[region])),
+            **session.figures(plan.tier, latency_ns=median(samples.of(region))),
         )
         for region in sorted(samples.series)
     ]
@@ -130,7 +134,7 @@ def quick_last_cache(session: Session, cpu: int, reported_bytes: int | None) -> 
     """The effective last cache from a coarse curve, in about two seconds."""
     largest = min(4 * (reported_bytes or ASSUMED_CACHE), MOST_BY_DEFAULT)
     plan = LatencyPlan("dram", cpu, largest, steps_per_octave=1, samples_per_epoch=5)
-    curve, _ = measure(session, plan, Effort(budget_s=2, epochs=1))
+    curve, _ = measure(session, plan, Effort(budget_s=2, epochs=1), judge_spread=False)
     return effective_last_cache(knees_of(curve)) or reported_bytes or ASSUMED_CACHE
 
 

@@ -29,6 +29,9 @@ class Load(NamedTuple):
     writes: int
     offered_bytes_per_s: float
 
+    def __str__(self) -> str:
+        return f"{self.reads}:{self.writes} at {self.offered_bytes_per_s / 1e9:.1f} GB/s a thread"
+
 
 @dataclass(frozen=True)
 class LoadedPlan(GridPlan[Load]):
@@ -80,7 +83,7 @@ def measure(
             offered_bytes_per_s=_finite(load.offered_bytes_per_s * (len(cpus) - 1)),
             **session.figures(
                 tier,
-                latency_ns=median(samples.series[load]),
+                latency_ns=median(samples.of(load)),
                 bandwidth_bytes_per_s=median(samples.counts[load]),
             ),
         )

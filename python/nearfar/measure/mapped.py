@@ -144,7 +144,7 @@ def measure(
     session: Session, plan: MappedPlan, effort: Effort, inspection: Inspection
 ) -> tuple[MappedResult, list[Skipped]]:
     """Measure all ways of an inspected file. Returns also what was given up."""
-    samples, dropped = session.repeat("mapped", "bytes_per_s", plan, effort)
+    samples, dropped = session.repeat("mapped", "bytes_per_s", plan, effort, kernel_works=True)
     figures = _Figures(session, samples)
     skipped = [*inspection.skipped, *_no_time(dropped)]
     result = MappedResult(
@@ -170,7 +170,7 @@ class _Figures:
 
     def point(self, access: Access) -> MappedPoint:
         estimates = {
-            "bandwidth_bytes_per_s": median(self.samples.series[access]),
+            "bandwidth_bytes_per_s": median(self.samples.of(access)),
             "faults_per_gib": median(self.samples.counts[access]),
         }
         return MappedPoint(

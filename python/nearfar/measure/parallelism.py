@@ -47,11 +47,11 @@ def measure(
 ) -> ParallelismResult:
     """Measure all numbers of chains; the region should lie beyond every cache."""
     plan = ChainPlan(CHAINS, tier, region_bytes, cpu)
-    samples, _ = session.repeat(f"parallelism {tier}", "ns", plan, effort)
+    samples, _ = session.repeat(f"parallelism {tier}", "ns", plan, effort, label="{} chains".format)
     points = [
         ChainPoint(
             chains=chains,
-            **session.figures(tier, latency_ns=median(samples.series[chains])),
+            **session.figures(tier, latency_ns=median(samples.of(chains))),
         )
         for chains in sorted(samples.series)
     ]

@@ -34,6 +34,9 @@ class Persist(NamedTuple):
     block_bytes: int
     blocks_per_fence: int
 
+    def __str__(self) -> str:
+        return f"{self.how}, {self.blocks_per_fence} x {self.block_bytes} B a fence"
+
 
 def points_for(tier: str) -> list[Persist]:
     """Instructions of this processor; msync on a file's tier, where a flush persists nothing."""
@@ -94,11 +97,13 @@ class OverwritePlan:
 def measure(session: Session, tier: str, cpu: int, effort: Effort) -> PersistenceResult:
     """Measure all points of a tier, then the overwriting of one block (not on a file's tier)."""
     plan = PersistPlan(points_for(tier), tier, cpu)
-    samples, _ = session.repeat(f"persistence {tier}", "ns", plan, effort)
+    samples, _ = session.repeat(
+        f"persistence {tier}", "ns", plan, effort, kernel_works=parse_tier(tier)["kind"] == "file"
+    )
     points = [
         PersistPoint(
             **key._asdict(),
-            **session.figures(tier, persistent=True, fence_ns=median(samples.series[key])),
+            **session.figures(tier, persistent=True, fence_ns=median(samples.of(key))),
         )
         for key in samples.series
     ]

@@ -3,8 +3,8 @@
 A measurement is a *plan*: a small picklable value whose ``epoch(seed)`` maps fresh buffers,
 measures each point of its grid a few times in an interleaved order, and lets go of everything. The
 session repeats epochs, every third of them in a fresh process, until the medians are known well
-enough or the time is up, never fewer than it takes for five repeats of each point. A plan that is
-too long for its time gives up points of its grid, not repeats.
+enough or the time is up, never fewer than five. A plan that is too long for its time gives up
+points of its grid, not repeats.
 """
 
 from __future__ import annotations
@@ -12,21 +12,24 @@ from __future__ import annotations
 import multiprocessing
 import signal
 import time
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar
 
+import numpy as np
+
 from nearfar.errors import MachineError
 from nearfar.measure.tiers import origin_of
-from nearfar.noise import NoiseMeter
+from nearfar.noise import NoiseMeter, Watch
 from nearfar.records.shape import quantities
 from nearfar.stats import Estimate, enough, median
 
 if TYPE_CHECKING:
     from nearfar._native import Usage
 
-LEAST_REPEATS = 5
+#: Fresh mappings of each point, at least.
+LEAST_EPOCHS = 5
 MOST_EPOCHS = 40
 #: The interval of each median is wanted within this, relative.
 TOLERANCE = 0.02
@@ -50,9 +53,12 @@ class Samples(Generic[Key]):
 
     ``series``: repeats by grid point; ``counts``: what was counted beside each repeat (page
     faults); ``usages``: the accounts of every timed thread; ``worst_error``: of checked results.
+    Gathered over epochs, ``series`` holds one value an epoch, the median of its repeats: repeats on
+    the same pages are not independent, and would make intervals too narrow. ``raw`` holds them all.
     """
 
     series: dict[Key, list[float]] = field(default_factory=dict)
+    raw: dict[Key, list[float]] = field(default_factory=dict)
     counts: dict[Key, list[float]] = field(default_factory=dict)
     worst_error: float = 0.0
     usages: list[Usage] = field(default_factory=list)
@@ -62,14 +68,26 @@ class Samples(Generic[Key]):
         self.series.setdefault(key, []).append(value)
         self.usages.extend(usages)
 
-    def extend(self, other: Samples[Key]) -> None:
-        """Append the repeats of another epoch."""
-        for key, values in other.series.items():
-            self.series.setdefault(key, []).extend(values)
-        for key, values in other.counts.items():
-            self.counts.setdefault(key, []).extend(values)
-        self.worst_error = max(self.worst_error, other.worst_error)
-        self.usages.extend(other.usages)
+    def gather(self, epoch: Samples[Key]) -> None:
+        """Take in another epoch."""
+        for key, values in epoch.series.items():
+            self.series.setdefault(key, []).append(float(np.median(values)))
+            self.raw.setdefault(key, []).extend(values)
+        for key, values in epoch.counts.items():
+            self.counts.setdefault(key, []).append(float(np.median(values)))
+        self.worst_error = max(self.worst_error, epoch.worst_error)
+        self.usages.extend(epoch.usages)
+
+    def of(self, key: Key) -> list[float]:
+        """Values of a point for statistics: one an epoch; of a single epoch, its own repeats."""
+        values = self.series[key]
+        return values if len(values) > 1 else self.raw[key]
+
+    def keep(self, keys: Collection[Key]) -> None:
+        """Forget all points but these."""
+        for table in (self.series, self.raw, self.counts):
+            for key in [key for key in table if key not in keys]:
+                del table[key]
 
 
 class Plan(Protocol[Key]):
@@ -104,6 +122,8 @@ class Session:
     progress: Progress
     noise: NoiseMeter = field(default_factory=NoiseMeter)
     keep_samples: Callable[[str, str, Sequence[float]], None] = lambda _series, _unit, _values: None
+    #: Where the next series begins on the progress bar of the whole, and its width (0 to 1).
+    span: tuple[float, float] = (0.0, 1.0)
 
     def figures(
         self, *tiers: str, persistent: bool = False, **estimates: Estimate
@@ -123,39 +143,45 @@ class Session:
         effort: Effort,
         *,
         judge_spread: bool = True,
+        kernel_works: bool = False,
+        label: Callable[[Key], str] = str,
     ) -> tuple[Samples[Key], list[Key]]:
         """Repeat a plan. Returns its samples, and the points given up for lack of time.
 
-        ``judge_spread``: whether a wide spread of a point counts towards the verdict "too noisy".
+        ``judge_spread``: whether wide points count towards the verdict "too noisy";
+        ``kernel_works``: see ``noise.Watch``; ``label``: how a point is written for people.
         """
         wanted = list(plan.grid)
         started = time.monotonic()
-        samples = plan.epoch(self.seed)
         for _ in range(effort.warmup):
-            samples = plan.epoch(self.seed)
-        took = (time.monotonic() - started) / (1 + effort.warmup)
-        plan = self._fitted(plan, samples, took, effort)
-        kept = set(plan.grid)
-        samples.series = {k: v for k, v in samples.series.items() if k in kept}
+            plan.epoch(self.seed)
+        watch = Watch(name, kernel_works)
+        samples: Samples[Key] = Samples()
+        began = time.monotonic()
+        samples.gather(plan.epoch(self.seed))
+        plan = self._fitted(plan, time.monotonic() - began, effort)
+        samples.keep(set(plan.grid))
         epochs = 1
         while not self._done(samples, epochs, time.monotonic() - started, effort):
-            self.progress.step(name, self._share(epochs, started, effort))
+            self._tell(name, epochs, started, effort)
             seed = self.seed + epochs
-            apart = epochs % 3 == 2
-            samples.extend(_run_apart(plan.epoch, seed) if apart else plan.epoch(seed))
+            apart = epochs % 3 == 1
+            samples.gather(_run_apart(plan.epoch, seed) if apart else plan.epoch(seed))
             epochs += 1
-        self._note(name, unit, samples, judge_spread)
-        return samples, [key for key in wanted if key not in kept]
+        watch.threads(samples.usages)
+        for key, values in samples.series.items():
+            self.keep_samples(f"{name}/{label(key)}", unit, samples.raw[key])
+            if judge_spread and len(values) >= LEAST_EPOCHS:
+                watch.spread(label(key), median(values).spread)
+        self.noise.judge(watch)
+        return samples, [key for key in wanted if key not in samples.series]
 
-    def _fitted(
-        self, plan: Plan[Key], samples: Samples[Key], took: float, effort: Effort
-    ) -> Plan[Key]:
+    def _fitted(self, plan: Plan[Key], took: float, effort: Effort) -> Plan[Key]:
         """Give up points until the least number of epochs fits the budget, judged by grid size."""
         if effort.epochs is not None:
             return plan
-        least_epochs = LEAST_REPEATS / min(len(v) for v in samples.series.values())
         full = len(plan.grid)
-        while took * least_epochs * len(plan.grid) / full > effort.budget_s:
+        while took * LEAST_EPOCHS * len(plan.grid) / full > effort.budget_s:
             smaller = plan.smaller()
             if smaller is None:
                 break
@@ -165,24 +191,20 @@ class Session:
     def _done(self, samples: Samples[Key], epochs: int, spent_s: float, effort: Effort) -> bool:
         if effort.epochs is not None:
             return epochs >= effort.epochs
-        if min(len(v) for v in samples.series.values()) < LEAST_REPEATS:
+        if epochs < LEAST_EPOCHS:
             return False
         one_more = spent_s * (epochs + 1) / epochs
         if epochs >= MOST_EPOCHS or one_more > effort.budget_s:
             return True
-        return all(enough(v, TOLERANCE, LEAST_REPEATS) for v in samples.series.values())
+        return all(enough(v, TOLERANCE, LEAST_EPOCHS) for v in samples.series.values())
 
-    def _share(self, epochs: int, started: float, effort: Effort) -> float:
+    def _tell(self, name: str, epochs: int, started: float, effort: Effort) -> None:
         if effort.epochs is not None:
-            return epochs / effort.epochs
-        return min((time.monotonic() - started) / effort.budget_s, 1.0)
-
-    def _note(self, name: str, unit: str, samples: Samples[Key], judge_spread: bool) -> None:
-        self.noise.threads(samples.usages)
-        for key, values in samples.series.items():
-            self.keep_samples(f"{name}/{key}", unit, values)
-            if judge_spread and len(values) >= LEAST_REPEATS:
-                self.noise.series(f"{name} {key}", median(values).spread)
+            share = epochs / effort.epochs
+        else:
+            share = min((time.monotonic() - started) / effort.budget_s, 1.0)
+        base, width = self.span
+        self.progress.step(name, base + width * share)
 
 
 def _run_apart(epoch: Callable[[int], Samples[Key]], seed: int) -> Samples[Key]:

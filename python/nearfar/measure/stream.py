@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nearfar.measure.arrays import ArrayPlan, Point, in_cache, skipped_points
+from nearfar.measure.arrays import ArrayPlan, Point, in_cache, point_name, skipped_points
 from nearfar.measure.session import Effort, Samples, Session
 from nearfar.records.results import StreamKernel, StreamResult, StreamRun
 from nearfar.records.run import Skipped
@@ -17,7 +17,7 @@ def measure(
     session: Session, plan: ArrayPlan, effort: Effort, effective_last_cache: int
 ) -> tuple[StreamResult, list[Skipped]]:
     """Run the plan; the run with the most threads is the result, all of them its sweep."""
-    samples, dropped = session.repeat("stream", "bytes_per_s", plan, effort)
+    samples, dropped = session.repeat("stream", "bytes_per_s", plan, effort, label=point_name)
     small = in_cache(plan.array_bytes, effective_last_cache)
     threads = sorted({threads for _, threads in samples.series})
     sweep = [_run(session, plan, samples, t, small) for t in threads]
@@ -31,12 +31,12 @@ def _run(
     a, b, c = plan.tiers
 
     def kernel(name: str) -> StreamKernel:
-        rates = samples.series[name, threads]
+        rates = samples.of((name, threads))
         return StreamKernel(
             write_allocate=True,
             **session.figures(
                 *plan.tiers,
-                best_bandwidth_bytes_per_s=best(rates),
+                best_bandwidth_bytes_per_s=best(samples.raw[name, threads]),
                 median_bandwidth_bytes_per_s=median(rates),
             ),
         )
@@ -45,7 +45,7 @@ def _run(
         samples.worst_error,
         0.0,
         samples.worst_error,
-        len(samples.series["copy", threads]),
+        len(samples.raw["copy", threads]),
         0.0,
         "largest",
     )

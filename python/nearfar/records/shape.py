@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from nearfar.stats import Estimate  # which brings NumPy: a tenth of a second
 
 
+#: Statistics that have no 95 % interval.
+EXTREMES = ("best", "largest")
+
+
 class Origin(StrEnum):
     """How a number came about. Emulated is never shown as measured."""
 
@@ -79,7 +83,9 @@ def quantities(
     """Keyword arguments of a Shaped model: each estimate's value, interval and provenance."""
     return {
         **{key: e.value for key, e in estimates.items()},
-        "intervals": {key: (e.low, e.high) for key, e in estimates.items()},
+        "intervals": {
+            key: (e.low, e.high) for key, e in estimates.items() if e.statistic not in EXTREMES
+        },
         "provenance": {
             key: Provenance(
                 origin=origin, statistic=e.statistic, samples=e.samples, spread=e.spread,
