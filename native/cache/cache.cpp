@@ -8,6 +8,7 @@ namespace nearfar::cache {
 
 namespace {
 
+constexpr std::size_t most_model_bytes = std::size_t{8} << 30; // some 50 GiB of cache in 16 ways
 constexpr unsigned char never_oldest = 0x7f; // of the bytes that pad ages to sixteen
 
 } // namespace
@@ -46,15 +47,18 @@ Result<Cache> Cache::create(const Geometry& geometry, std::uint64_t seed) {
 }
 
 Status Cache::allocate() {
-  const std::size_t bytes = sets_ * stride_ * sizeof(std::uint64_t);
+  const std::size_t set_bytes = stride_ * sizeof(std::uint64_t);
   const std::size_t alignment = 64;
-  auto* words = static_cast<std::uint64_t*>(
-      std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment));
+  void* words = nullptr;
+  if (sets_ <= most_model_bytes / set_bytes)
+    words =
+        std::aligned_alloc(alignment, (sets_ * set_bytes + alignment - 1) / alignment * alignment);
   if (!words)
-    return Error::make(Errc::no_space, "no memory for the model of a cache: %zu bytes", bytes)
+    return Error::make(Errc::no_space, "no memory for the model of a cache of %llu bytes",
+                       static_cast<unsigned long long>(geometry_.size_bytes))
         .try_next("model a smaller cache");
-  words_.reset(words);
-  for (std::uint64_t* set = words; set != words + sets_ * stride_; set += stride_) {
+  words_.reset(static_cast<std::uint64_t*>(words));
+  for (std::uint64_t* set = words_.get(); set != words_.get() + sets_ * stride_; set += stride_) {
     for (unsigned way = 0; way < tags_; ++way)
       set[way] = empty;
     for (unsigned way = 0; way < 16 * age_blocks_; ++way)

@@ -50,9 +50,14 @@ enum class Happens : unsigned char {
   persist,      ///< written, then flushed
 };
 
-struct Event {
-  std::uint64_t line : 56;
-  Happens what;
+class Event {
+public:
+  Event(std::uint64_t line, Happens what) : word_(line << 8 | static_cast<std::uint64_t>(what)) {}
+  std::uint64_t line() const { return word_ >> 8; }
+  Happens what() const { return static_cast<Happens>(word_ & 0xff); }
+
+private:
+  std::uint64_t word_; ///< in one word, for there are many of them
 };
 
 /// One cache under one assumption.
@@ -63,7 +68,7 @@ public:
   void run(const std::vector<Event>& events) {
     const std::size_t count = events.size();
     for (std::size_t i = 0; i < count; ++i) {
-      if (i + ahead < count) cache_.prefetch(events[i + ahead].line);
+      if (i + ahead < count) cache_.prefetch(events[i + ahead].line());
       run(events[i]);
     }
   }
@@ -81,15 +86,15 @@ private:
   }
 
   void run(const Event& event) {
-    const bool write = event.what == Happens::write || event.what == Happens::persist;
-    const bool hit = access(event.line, write);
-    if (event.what == Happens::visit) {
+    const bool write = event.what() == Happens::write || event.what() == Happens::persist;
+    const bool hit = access(event.line(), write);
+    if (event.what() == Happens::visit) {
       visit_missed_ = !hit;
       missed_ += !hit;
-    } else if (event.what == Happens::visit_beside) {
+    } else if (event.what() == Happens::visit_beside) {
       missed_ += !hit && !visit_missed_;
-    } else if (event.what == Happens::persist) {
-      cache_.flush(event.line, flush_evicts_);
+    } else if (event.what() == Happens::persist) {
+      cache_.flush(event.line(), flush_evicts_);
     }
   }
 
@@ -158,7 +163,7 @@ private:
   void happen(std::uint64_t line, Happens what) {
     if (!on_) return;
     if (events_.size() == block) run();
-    events_.push_back({line, what});
+    events_.emplace_back(line, what);
   }
 
   void run() {

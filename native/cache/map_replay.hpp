@@ -9,7 +9,8 @@
 //                order of insertion, in units of 128 bytes after a header of 16; list neighbours
 //                rewritten and flushed; keys then visited in a random order without repetition.
 // Beside it      the benchmark's own streams in the same cache: its keys, its shuffle, its results.
-// Left out       the allocator's bitmaps and logs; the map's own header, always in the L1, is flushed
+// Left out       the allocator's bitmaps and logs; the map's own header, always in the L1, is
+// flushed
 //                and fenced but not looked up.
 #pragma once
 

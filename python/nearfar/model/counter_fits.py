@@ -5,9 +5,10 @@ Equation: each column y of a table of counters is one of
   power        y = a·n^b
   logarithmic  y = a + b·ln n
   saturating   y = a·n / (b + n)
-by least squares; the form is the one with the least root mean square error on rows left out, one at
-a time. Coefficients carry 95 % intervals (Student's t on the covariance of the fit, for ln a where
-the form is a power). Correlations are Pearson's, over all columns.
+by least squares. The form is the linear one, unless another has a clearly smaller root mean square
+error on rows left out, one at a time. Coefficients carry 95 % intervals (Student's t on the
+covariance of the fit, for ln a where the form is a power). Correlations are Pearson's, over all
+columns.
 Source: the fits of the Nicosia thesis to counters of a map on DRAM, which chose forms by eye.
 Limits: at least four rows; all rows weigh the same, so small n decide little; errors are those of
 rows inside of the measured range of n.
@@ -30,6 +31,8 @@ from nearfar.records.shape import Shaped
 OPERATIONS = "operations"
 LEAST_ROWS = 4
 _CONFIDENCE = 0.95
+#: Another form's error, over that of the straight line, to be the better one.
+_CLEARLY = 0.8
 
 _Law = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
@@ -136,9 +139,11 @@ def _least_squares(form: _Form, n: np.ndarray, y: np.ndarray) -> tuple[np.ndarra
     from scipy.optimize import least_squares
 
     scale = float(np.abs(y).max()) or 1.0
-    found = least_squares(
-        lambda p: (form.law(p, n) - y) / scale, form.start(n, y), x_scale="jac", method="trf"
-    )
+
+    def residuals(p: np.ndarray) -> np.ndarray:
+        return np.asarray((form.law(p, n) - y) / scale)
+
+    found = least_squares(residuals, form.start(n, y), x_scale="jac", method="trf")
     freedom = max(len(n) - 2, 1)
     jacobian = np.asarray(found.jac, dtype=float)
     covariance = np.linalg.pinv(jacobian.T @ jacobian) * 2 * found.cost / freedom
@@ -160,6 +165,8 @@ def fit_column(name: str, n: np.ndarray, y: np.ndarray) -> CounterFit:
 
     errors = {key: _left_out_error(form, n, y) for key, form in FORMS.items()}
     chosen = min(errors, key=lambda key: errors[key])
+    if errors[chosen] > _CLEARLY * errors["linear"]:
+        chosen = "linear"
     form = FORMS[chosen]
     found, covariance = _least_squares(form, n, y)
     margin = student.ppf((1 + _CONFIDENCE) / 2, max(len(n) - 2, 1)) * np.sqrt(np.diag(covariance))

@@ -20,10 +20,14 @@ _CELL = 46  # pixels
 
 def write_picture(correlation: Correlation, path: Path) -> None:
     """Draw it offline. Raises BadInputError for other endings, MachineError if it cannot write."""
-    if path.suffix.lower() not in (".svg", ".html"):
+    ending = path.suffix.lower()
+    if ending not in (".svg", ".html"):
         raise BadInputError(f"{path} is no name for a picture", "end it in .svg or .html")
     try:
-        _chart(correlation).save(str(path), inline=True)
+        if ending == ".html":
+            _chart(correlation).save(str(path), inline=True)
+        else:
+            _chart(correlation).save(str(path))
     except OSError as error:
         raise MachineError(f"cannot write {path}: {error.strerror}", "name another file") from None
 
@@ -47,5 +51,6 @@ def _chart(correlation: Correlation) -> Picture:
     labels = base.mark_text(fontSize=12).encode(
         text="text:N", color=alt.condition(strong, alt.value(PAPER), alt.value(INK))
     )
-    whole = {"width": side, "height": side, "background": PAPER, "title": "Correlation"}
-    return alt.layer(squares, labels).properties(**whole)
+    return alt.layer(squares, labels).properties(
+        width=side, height=side, background=PAPER, title="Correlation"
+    )

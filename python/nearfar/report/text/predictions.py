@@ -102,7 +102,7 @@ def counter_fits(result: CounterFits) -> RenderableType:
 
 def _range(fit: CounterFit, key: str) -> str:
     low, high = fit.intervals[key]
-    return f"{low:.3g} – {high:.3g}"
+    return f"{low:.4g} – {high:.4g}"
 
 
 def map_work(result: MapPrediction) -> RenderableType:
