@@ -151,7 +151,7 @@ Result<os::File> MappedBench::reopen(bool direct) const {
 }
 
 Status MappedBench::set_warmth(Warmth warmth) {
-  if (warmth == Warmth::cold) return os::drop_page_cache(file_);
+  if (warmth == Warmth::cold) return os::drop_page_cache(file_, bytes_);
   for (std::size_t offset = 0; offset < bytes_; offset += largest_block)
     if (Status s = os::read_at(file_, buffer_, largest_block, offset); !s) return s;
   return Done{};

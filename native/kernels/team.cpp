@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <sched.h>
+#include <system_error>
 #include <thread>
 
 #include "os/clock.hpp"
@@ -18,14 +19,18 @@ public:
 
   void arrive_and_wait() {
     missing_.fetch_sub(1, std::memory_order_acq_rel);
-    for (unsigned spins = 0; missing_.load(std::memory_order_acquire) != 0; ++spins) {
+    for (unsigned spins = 0; missing_.load(std::memory_order_acquire) != 0 && !open_; ++spins) {
       os::spin_pause();
       if (spins % 1024 == 1023) sched_yield();
     }
   }
 
+  /// Lets all through, those to come too.
+  void open() { open_ = true; }
+
 private:
   std::atomic<std::size_t> missing_;
+  std::atomic<bool> open_{false};
 };
 
 } // namespace
@@ -46,7 +51,7 @@ Result<TeamRun> run_team(std::span<const int> cpus, const std::function<void(std
   Gate pinned(cpus.size());
   Gate start(cpus.size());
   constexpr std::size_t none = SIZE_MAX;
-  std::atomic<std::size_t> refused{none}; // a member that could not be pinned
+  std::atomic<std::size_t> refused{none}; // a member that could not be pinned or made
   const auto member = [&](std::size_t index) {
     if (!os::pin_to_cpu(cpus[index])) refused = index;
     pinned.arrive_and_wait();
@@ -62,8 +67,13 @@ Result<TeamRun> run_team(std::span<const int> cpus, const std::function<void(std
   {
     std::vector<std::jthread> threads;
     threads.reserve(cpus.size());
-    for (std::size_t i = 0; i < cpus.size(); ++i)
-      threads.emplace_back(member, i);
+    try {
+      for (std::size_t i = 0; i < cpus.size(); ++i)
+        threads.emplace_back(member, i);
+    } catch (const std::system_error&) { // a limit of threads: those that wait already are let go
+      refused = threads.size();
+      pinned.open();
+    }
   }
   if (refused != none)
     return Error::make(Errc::bad_input, "cannot run on processor %d", cpus[refused])

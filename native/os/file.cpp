@@ -1,12 +1,16 @@
 #include "os/file.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <climits>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
+#include <linux/magic.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -131,11 +135,70 @@ Result<std::size_t> free_space(const char* path) {
   return static_cast<std::size_t>(s.f_bavail) * s.f_frsize;
 }
 
-Status drop_page_cache(const File& file) {
+Status check_place(const char* path) {
+  if (is_directory(path)) return Done{};
+  struct stat s {};
+  if (lstat(path, &s) == 0) {
+    errno = EEXIST;
+    return path_error("create", path);
+  }
+  char parent[PATH_MAX];
+  std::snprintf(parent, sizeof parent, "%s", path);
+  char* slash = std::strrchr(parent, '/');
+  if (slash == nullptr) return Done{}; // in the current directory
+  slash[slash == parent ? 1 : 0] = '\0';
+  if (is_directory(parent)) return Done{};
+  errno = ENOENT;
+  return path_error("create a file in", parent);
+}
+
+Status check_memory_directory(const char* path) {
+  if (!is_directory(path)) {
+    errno = ENOENT;
+    return path_error("use", path);
+  }
+  struct statfs s {};
+  const bool in_memory =
+      statfs(path, &s) == 0 && (s.f_type == TMPFS_MAGIC || s.f_type == RAMFS_MAGIC);
+  if (in_memory) return Done{};
+  return Error::make(Errc::bad_input, "%s is no tmpfs: it cannot stand in for persistent memory",
+                     path)
+      .try_next("use shm: for /dev/shm, or file:%s for the disk", path);
+}
+
+namespace {
+
+/// Bytes of the file that the page cache holds, by mincore.
+Result<std::size_t> cached_bytes(const File& file, std::size_t bytes) {
+  constexpr std::size_t page = 4096;
+  void* range = mmap(nullptr, bytes, PROT_READ, MAP_SHARED, file.fd(), 0);
+  if (range == MAP_FAILED)
+    return Error::make(Errc::os_error, "cannot map the file: %s", std::strerror(errno));
+  std::size_t cached = 0;
+  constexpr std::size_t step = 4096; // pages looked at in one call
+  unsigned char resident[step];
+  for (std::size_t at = 0; at < bytes; at += step * page) {
+    const std::size_t length = std::min(step * page, bytes - at);
+    if (mincore(static_cast<char*>(range) + at, length, resident) != 0) break;
+    for (std::size_t i = 0; i < (length + page - 1) / page; ++i)
+      cached += (resident[i] & 1u) != 0 ? page : 0;
+  }
+  munmap(range, bytes);
+  return cached;
+}
+
+} // namespace
+
+Status drop_page_cache(const File& file, std::size_t bytes) {
   if (fdatasync(file.fd()) != 0 || posix_fadvise(file.fd(), 0, 0, POSIX_FADV_DONTNEED) != 0)
     return Error::make(Errc::os_error, "cannot empty the page cache of the file: %s",
                        std::strerror(errno));
-  return Done{};
+  Result<std::size_t> cached = cached_bytes(file, bytes);
+  if (!cached) return cached.error();
+  if (*cached <= bytes / 100) return Done{}; // a few pages may be under read-ahead or write-back
+  return Error::make(Errc::unsupported, "the page cache keeps %zu of the file's %zu bytes", *cached,
+                     bytes)
+      .try_next("a file system that lives in memory has no cold reads: name a path on a disk");
 }
 
 bool is_dax(const File& file) {

@@ -45,8 +45,18 @@ Status reserve_space(const File& file, std::size_t bytes);
 /// there).
 Result<std::size_t> free_space(const char* path);
 
-/// Writes dirty pages of the file back and drops its clean pages from the page cache.
-Status drop_page_cache(const File& file);
+/// Whether create_unnamed() could work there: a directory, or a new name in an existing one.
+/// Errors: not_found, exists.
+Status check_place(const char* path);
+
+/// Fails with not_found unless `path` is a directory, with bad_input unless it lies in memory
+/// (tmpfs or ramfs).
+Status check_memory_directory(const char* path);
+
+/// Writes dirty pages of the file's first `bytes` back and drops them from the page cache. Fails
+/// with unsupported where they stay: a file system that lives in memory has nowhere else to keep
+/// them.
+Status drop_page_cache(const File& file, std::size_t bytes);
 
 /// Whether a regular file lies on a DAX file system (STATX_ATTR_DAX).
 bool is_dax(const File& file);

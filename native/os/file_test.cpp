@@ -85,7 +85,7 @@ TEST_CASE("reserved space is really there") {
   REQUIRE(fstat(file->fd(), &facts) == 0);
   CHECK(facts.st_size == static_cast<off_t>(mib));
   CHECK(static_cast<std::size_t>(facts.st_blocks) * 512 >= mib);
-  CHECK(bool(os::drop_page_cache(*file)));
+  CHECK(bool(os::drop_page_cache(*file, mib)));
 }
 
 TEST_CASE("more than any file system holds cannot be reserved") {
@@ -137,4 +137,30 @@ TEST_CASE("a moved file is closed once, by its new owner") {
   }
   struct stat facts {};
   CHECK(fstat(fd, &facts) != 0);
+}
+
+TEST_CASE("a page cache that cannot be emptied is told: tmpfs") {
+  Result<os::File> file = os::create_unnamed("/dev/shm");
+  REQUIRE(bool(file));
+  const std::vector<char> contents(mib, 'x');
+  REQUIRE(pwrite(file->fd(), contents.data(), mib, 0) == static_cast<ssize_t>(mib));
+  Status dropped = os::drop_page_cache(*file, mib);
+  REQUIRE(!dropped);
+  CHECK(dropped.error().code == Errc::unsupported);
+}
+
+TEST_CASE("a place for a file is checked before it is made") {
+  const test::Folder folder;
+  CHECK(bool(os::check_place(folder.path().c_str())));
+  CHECK(bool(os::check_place(folder.path("new").c_str())));
+  CHECK(bool(os::check_place("new-in-the-current-directory")));
+  CHECK(os::check_place(folder.path("missing/new").c_str()).error().code == Errc::not_found);
+  CHECK(os::check_place("/proc/self/status").error().code == Errc::exists);
+}
+
+TEST_CASE("only a directory in memory stands in for persistent memory") {
+  const test::Folder folder;
+  CHECK(bool(os::check_memory_directory("/dev/shm")));
+  CHECK(os::check_memory_directory("/nonexistent").error().code == Errc::not_found);
+  CHECK(os::check_memory_directory("/proc").error().code == Errc::bad_input);
 }

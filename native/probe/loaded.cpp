@@ -97,7 +97,8 @@ Result<LoadedProbe> LoadedProbe::create(const tier::Spec& spec, std::size_t chas
     }
   });
   if (!ready) return ready.error();
-  if (Status pages = tier::verify_pages(spec, probe.chase_); !pages) return pages.error();
+  for (const tier::Mapping* mapping : {&probe.chase_, &probe.traffic_})
+    if (Status pages = tier::verify_pages(spec, *mapping); !pages) return pages.error();
   return probe;
 }
 

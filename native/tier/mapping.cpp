@@ -1,5 +1,6 @@
 #include "tier/mapping.hpp"
 
+#include <algorithm>
 #include <cstdio>
 
 namespace nearfar::tier {
@@ -40,6 +41,13 @@ Result<std::size_t> device_capacity(const char* path) {
   return read ? bytes : 0;
 }
 
+/// A tmpfs may promise more than the memory that is left, and the process would be killed for it.
+Result<std::size_t> shm_capacity(const char* path) {
+  Result<std::size_t> room = os::free_space(path);
+  if (!room) return room.error();
+  return std::min(*room, os::available_memory_bytes());
+}
+
 Result<os::File> open_backing(const Spec& spec) {
   switch (spec.kind) {
   case Kind::dram:
@@ -59,9 +67,13 @@ Result<std::size_t> capacity(const Spec& spec) {
   case Kind::dram: return os::available_memory_bytes();
   case Kind::numa: return node_capacity(spec.node);
   case Kind::devdax: return device_capacity(spec.path);
-  case Kind::fsdax:
   case Kind::shm:
-  case Kind::file: return os::free_space(spec.path);
+    if (Status place = os::check_memory_directory(spec.path); !place) return place.error();
+    return shm_capacity(spec.path);
+  case Kind::fsdax:
+  case Kind::file:
+    if (Status place = os::check_place(spec.path); !place) return place.error();
+    return os::free_space(spec.path);
   }
   return std::size_t{0};
 }
@@ -69,9 +81,6 @@ Result<std::size_t> capacity(const Spec& spec) {
 Result<Mapping> map(const Spec& spec, std::size_t bytes) {
   Result<std::size_t> room = capacity(spec);
   if (!room) return room.error();
-  // A tmpfs may promise more than the memory that is left, and the process would be killed for it.
-  if (spec.kind == Kind::shm && *room > os::available_memory_bytes())
-    *room = os::available_memory_bytes();
   if (bytes > *room)
     return Error::make(Errc::no_space, "%zu bytes do not fit in tier %s, which has %zu bytes free",
                        bytes, kind_name(spec.kind), *room)
@@ -97,10 +106,11 @@ Status verify_pages(const Spec& spec, const Mapping& mapping) {
   if (spec.pages == os::PageSize::system) return Done{};
   Result<os::Residency> found = os::residency(mapping.range);
   if (!found) return found.error();
+  if (found->resident_bytes == 0)
+    return Error::make(Errc::failed_check, "no page of the mapping is resident: its size is untold")
+        .try_next("report this: the mapping was not found in /proc/self/smaps");
   const double huge_share =
-      found->resident_bytes == 0
-          ? 0.0
-          : static_cast<double>(found->huge_bytes) / static_cast<double>(found->resident_bytes);
+      static_cast<double>(found->huge_bytes) / static_cast<double>(found->resident_bytes);
   const bool wants_huge = spec.pages != os::PageSize::small_4k;
   if (wants_huge ? huge_share >= 0.95 : found->huge_bytes == 0) return Done{};
   return Error::make(Errc::failed_check,
