@@ -57,7 +57,7 @@ def wait_for(condition: object, seconds: float) -> None:
 
 def test_ctrl_c_keeps_what_was_finished_and_leaves_no_files(tmp_path: Path) -> None:
     child = subprocess.Popen(
-        [*COMMAND, "study", "--time", "20", "--out", "record"],
+        [*COMMAND, "study", "--time", "90", "--out", "record"],
         cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     record = tmp_path / "record" / "run.json"
@@ -83,6 +83,14 @@ BAD_INPUT = [
     (2, "positive", ["bench", "stream", "--size", "-1"]),
     (2, "not a size", ["bench", "stream", "--size", "much"]),
     (3, "do not fit", ["bench", "stream", "--size", "100TiB"]),
+    (2, "too small", ["bench", "stream", "--size", "8"]),
+    (2, "more than any memory", ["bench", "mapped", "--size", "99999999999999999999999G"]),
+    (2, "too small to tell", ["probe", "--region", "64"]),
+    (3, "does not fit in dram", ["probe", "--region", "100TiB"]),
+    (2, "cannot use", ["probe", "--tier", "shm:/nonexistent"]),
+    (2, "is no tmpfs", ["probe", "--tier", "shm:/proc"]),
+    (2, "create a file in", ["probe", "--tier", "file:/nonexistent/x"]),
+    (3, "MAP_SYNC", ["probe", "--tier", "fsdax:."]),
     (3, "no NUMA node 9999", ["probe", "--tier", "numa:9999"]),
     (3, "no DAX device", ["probe", "--tier", "devdax:/dev/dax77.0"]),
     (3, "not use processor 4095", ["probe", "--cpus", "4095"]),
@@ -108,6 +116,7 @@ def test_bad_input_gets_one_clear_error_and_leaves_nothing(
     assert "Traceback" not in done.stderr
     left = {p.name for p in tmp_path.rglob("*")} - {"taken", "nearfar-runs"}
     assert left == set()
+    assert not any((tmp_path / "nearfar-runs").glob("*"))
 
 
 def test_a_directory_without_permission_is_refused(tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ def test_a_quick_probe_leaves_a_record_and_a_profile_that_read_back(
     tmp_path: Path, run_nearfar: RunNearfar
 ) -> None:
     done = run_nearfar(
-        "probe", "--quick", "--time", "2", "--region", "16MiB", "--out", str(tmp_path / "p"),
+        "probe", "--quick", "--time", "15", "--region", "16MiB", "--out", str(tmp_path / "p"),
         "--json", "-",
     )  # fmt: skip
     assert done.code == 0, done.stderr
@@ -88,7 +88,7 @@ LOADS = [loaded.Load(r, w, x) for r, w in loaded.MIXES for x in loaded.SHARES]
     [
         blocks.BlockPlan(blocks.BLOCKS, "dram", MIB, 0),
         access.AccessPlan(tuple(access.mixes((1, 2))), "dram", MIB, (0, 1)),
-        loaded.LoadedPlan(LOADS, "dram", MIB, (0, 1)),
+        loaded.LoadedPlan(LOADS, "dram", MIB, MIB, (0, 1)),
         persistence.PersistPlan(persistence.points_for("shm:"), "shm:", 0),
         ArrayPlan(("read",), ("dram",) * 3, MIB, (0,), tuple(range(1, 30))),
     ],

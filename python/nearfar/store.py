@@ -50,7 +50,11 @@ class RunDirectory:
                 "name a directory you may write to: --out DIR",
             ) from None
         directory = cls(chosen, run)
-        directory.save()
+        try:
+            directory.save()
+        except MachineError:
+            directory.discard_if_empty()
+            raise
         return directory
 
     def save(self) -> None:
@@ -63,6 +67,8 @@ class RunDirectory:
                 os.fsync(file.fileno())
             partial.rename(self.path / "run.json")
         except OSError as error:
+            with contextlib.suppress(OSError):
+                partial.unlink(missing_ok=True)
             raise MachineError(
                 f"cannot write {self.path}/run.json: {error.strerror}",
                 "free some space, or use --out DIR",
@@ -81,8 +87,14 @@ class RunDirectory:
     def add_samples(self, series: str, unit: str, values: Sequence[float]) -> None:
         """Append the raw repeats of one series."""
         line = json.dumps({"series": series, "unit": unit, "values": list(values)})
-        with (self.path / "samples.jsonl").open("a", encoding="utf-8") as file:
-            file.write(line + "\n")
+        try:
+            with (self.path / "samples.jsonl").open("a", encoding="utf-8") as file:
+                file.write(line + "\n")
+        except OSError as error:
+            raise MachineError(
+                f"cannot write {self.path}/samples.jsonl: {error.strerror}",
+                "free some space, or use --out DIR",
+            ) from None
 
 
 def _fresh_name(run: Run) -> Path:

@@ -33,6 +33,8 @@ def parse_size(text: str) -> int:
     if match is None or factor is None:
         raise BadInputError(f"'{text}' is not a size", "write it like 64KiB, 2GB or 1.5GiB")
     size = float(match[1]) * factor if "." in match[1] else int(match[1]) * factor
+    if size >= 1 << 62:
+        raise BadInputError(f"{text} is more than any memory holds", "write it like 64KiB or 2GB")
     if size <= 0 or size != int(size):
         raise BadInputError(
             f"a size must be a positive whole number of bytes, and '{text}' is not",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -31,9 +32,14 @@ def write_json(target: str, document: str) -> None:
     if target == "-":
         sys.stdout.write(document + "\n")
         return
+    file = Path(target)
+    partial = file.with_name(f".{file.name}.partial")
     try:
-        Path(target).write_text(document + "\n", encoding="utf-8")
+        partial.write_text(document + "\n", encoding="utf-8")
+        partial.replace(file)
     except OSError as error:
+        with contextlib.suppress(OSError):
+            partial.unlink(missing_ok=True)
         raise MachineError(
             f"cannot write {target}: {error.strerror}", "name another file, or - for stdout"
         ) from None
@@ -77,7 +83,7 @@ def progress(quiet: bool) -> Iterator[Progress]:
 
     class Bar:
         def step(self, what: str, done: float) -> None:
-            bar.update(task, description=what, completed=done)
+            bar.update(task, description=what, completed=min(done, 0.99))
 
         def note(self, text: str) -> None:
             bar.console.print(text, highlight=False)

@@ -5,6 +5,7 @@ Verb modules import only Typer at the top, so that ``nearfar --help`` answers at
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 from types import FrameType
@@ -30,7 +31,7 @@ from nearfar.cli import (
     study,
     topo,
 )
-from nearfar.errors import ExitCode, NearfarError, from_native
+from nearfar.errors import ExitCode, MachineError, NearfarError, from_native
 
 app = typer.Typer(
     name="nearfar",
@@ -119,15 +120,23 @@ def main(arguments: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("nearfar: interrupted", file=sys.stderr)
         return ExitCode.INTERRUPTED
-    except BrokenPipeError:
-        sys.stderr.close()  # the reader of our output went away: nothing is left to say
+    except (BrokenPipeError, SystemExit):
+        # The reader of our output went away (Typer turns that into SystemExit): no harm done.
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115, PTH123 - for the interpreter's last flush
         return ExitCode.OK
     except Exception as error:
         from nearfar._native import NativeError
 
         if isinstance(error, NativeError):
             return _show(from_native(error))
-        raise
+        if os.environ.get("NEARFAR_DEBUG"):
+            raise
+        return _show(
+            MachineError(
+                f"a bug in nearfar: {type(error).__name__}: {error}",
+                "report it with your command line; NEARFAR_DEBUG=1 shows where it happened",
+            )
+        )
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from nearfar.errors import BadInputError, MachineError
-from nearfar.units import MIB, parse_cpus, parse_size
+from nearfar.units import MIB, format_size, parse_cpus, parse_size
 
 if TYPE_CHECKING:
     from nearfar.cli.recording import Recording
@@ -43,7 +43,7 @@ def probe_plan(
     time_s: float,
     *,
     quick: bool,
-    region: str | None,
+    region_bytes: int | None,
     cpus: str | None,
     threads: list[int] | None,
     size: str | None,
@@ -60,7 +60,7 @@ def probe_plan(
         arrays.check_room((tier, tier, tier), asked)
     largest = 64 * MIB if quick else latency.default_region(machine.last_cache_bytes())
     return StudyPlan(
-        [tier], QUICK if quick else PROBE, time_s, team, parse_size(region) if region else largest,
+        [tier], QUICK if quick else PROBE, time_s, team, region_bytes or largest,
         threads=chosen_threads(threads, len(team)), array_bytes=asked, runs=runs, warmup=warmup,
     )  # fmt: skip
 
@@ -101,14 +101,15 @@ def array_plan(
     counts = chosen_threads(threads, len(team))
     asked = parse_size(size) if size else None
     if asked:
+        arrays.check_size(asked)
         arrays.check_room(tiers, asked)
     cache = last_cache(recording, team[0])
     array_bytes = asked or arrays.default_array_bytes(cache)
     arrays.check_room(tiers, array_bytes)
     if arrays.in_cache(array_bytes, cache):
         recording.session.progress.note(
-            f"arrays of {size} are under {arrays.LEAST_CACHES} x the last cache: "
-            "these figures are the cache's, not memory's"
+            f"arrays of {format_size(array_bytes)} are under {arrays.LEAST_CACHES} x the last "
+            "cache: these figures are the cache's, not memory's"
         )
     rounds = 1 if runs else arrays.ROUNDS
     return arrays.ArrayPlan(kernels, tiers, array_bytes, tuple(team), counts, rounds), cache

@@ -70,13 +70,15 @@ def probe(
     from nearfar.cli.recording import recorded
     from nearfar.measure.profile import profile_of
     from nearfar.measure.study import Study
-    from nearfar.measure.tiers import check_tiers
+    from nearfar.measure.tiers import check_region, check_tiers
     from nearfar.profiles.sheets import write_profile
     from nearfar.records.run import Sections, Skipped
     from nearfar.report import text
-    from nearfar.units import parse_seconds
+    from nearfar.units import parse_seconds, parse_size
 
     check_tiers([tier])
+    region_bytes = parse_size(region) if region else None
+    check_region(tier, region_bytes)
     budget_s = parse_seconds(time) if time else 6.0 if quick else 45.0
     arguments = {"tier": tier, "time_s": budget_s}
     with recorded("probe", arguments, seed=seed, out=out, quiet=quiet, strict=strict) as recording:
@@ -87,7 +89,7 @@ def probe(
             directory.save()
 
         plan = probe_plan(
-            recording.machine, tier, budget_s, quick=quick, region=region, cpus=cpus,
+            recording.machine, tier, budget_s, quick=quick, region_bytes=region_bytes, cpus=cpus,
             threads=threads, size=size, runs=runs, warmup=warmup,
         )  # fmt: skip
         Study(recording.session, recording.machine, plan, save).run()

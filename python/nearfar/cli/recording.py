@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -9,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nearfar import __version__
-from nearfar.errors import NoisyError
+from nearfar.errors import MachineError, NoisyError
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -63,7 +64,7 @@ class Recording:
         """
         from nearfar.cli.console import note, print_result, write_json
 
-        if json_target:
+        if json_target is not None:
             write_json(json_target, document)
         if json_target != "-":
             print_result(text)
@@ -126,7 +127,8 @@ def recorded(
                 shown.note(f"what was finished is in {directory.path}")
             raise
         except BaseException:
-            close("failed")
+            with contextlib.suppress(MachineError):  # the first failure is the one to tell
+                close("failed")
             directory.discard_if_empty()
             raise
         close("finished")

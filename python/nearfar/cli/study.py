@@ -67,5 +67,6 @@ def study(
         )  # fmt: skip
         Study(recording.session, recording.machine, plan, save).run()
     report = page.write_report(directory.path, run, before)
+    if not quiet:
+        note(f"report: {report}")
     recording.show(text.record(run), run.model_dump_json(indent=1, exclude_none=True), json)
-    note(f"report: {report}")

@@ -56,6 +56,14 @@ def skipped_points(section: str, tier: str, points: Sequence[Point]) -> list[Ski
     return [Skipped(section=section, what=what, why="no time")] if points else []
 
 
+def check_size(array_bytes: int) -> None:
+    """Refuse arrays that could not be split among threads by whole lines."""
+    if array_bytes < DOUBLE * 64:
+        raise BadInputError(
+            f"arrays of {format_size(array_bytes)} are too small", "give at least 512 B"
+        )
+
+
 def check_room(tiers: Sequence[str], array_bytes: int) -> None:
     """Refuse arrays that do not fit, before anything is allocated."""
     lying_on: dict[str, list[str]] = {}
@@ -85,10 +93,7 @@ class ArrayPlan:
     rounds: int = ROUNDS
 
     def __post_init__(self) -> None:
-        if self.array_bytes < DOUBLE * 64:
-            raise BadInputError(
-                f"arrays of {format_size(self.array_bytes)} are too small", "give at least 512 B"
-            )
+        check_size(self.array_bytes)
 
     @property
     def elements(self) -> int:

@@ -15,7 +15,8 @@ from nearfar.stats import median
 from nearfar.units import MIB
 
 SAMPLE_NS = 10_000_000
-TRAFFIC_BYTES = 64 * MIB
+#: Of each traffic thread, at least: four last caches together, so that traffic reaches memory.
+LEAST_TRAFFIC_BYTES = 64 * MIB
 #: reads, writes of the traffic
 MIXES = ((1, 0), (1, 1))
 #: Of what the traffic reaches unpaced; the last point is unpaced itself.
@@ -39,12 +40,18 @@ class LoadedPlan(GridPlan[Load]):
 
     tier: str
     region_bytes: int
+    traffic_bytes: int
     cpus: tuple[int, ...]
 
     def open(self, seed: int) -> LoadedProbe:
         """The chaser on the first processor, traffic on all others."""
         return LoadedProbe(
-            self.tier, self.region_bytes, TRAFFIC_BYTES, self.cpus[0], list(self.cpus[1:]), seed
+            self.tier,
+            self.region_bytes,
+            self.traffic_bytes,
+            self.cpus[0],
+            list(self.cpus[1:]),
+            seed,
         )
 
     def epoch(self, seed: int) -> Samples[Load]:
@@ -70,10 +77,16 @@ class LoadedPlan(GridPlan[Load]):
 
 
 def measure(
-    session: Session, tier: str, region_bytes: int, cpus: Sequence[int], effort: Effort
+    session: Session,
+    tier: str,
+    region_bytes: int,
+    cpus: Sequence[int],
+    last_cache: int,
+    effort: Effort,
 ) -> LoadedResult:
     """Measure the curve of each mix. Needs two processors (MachineError otherwise, by the core)."""
-    empty = LoadedPlan((), tier, region_bytes, tuple(cpus))
+    share = 4 * last_cache // max(len(cpus) - 1, 1) // 4096 * 4096
+    empty = LoadedPlan((), tier, region_bytes, max(share, LEAST_TRAFFIC_BYTES), tuple(cpus))
     plan = replace(empty, grid=_grid(empty, session.seed))
     samples, _ = session.repeat(f"loaded latency {tier}", "ns", plan, effort)
     points = [

@@ -129,11 +129,11 @@ def inspect(path: str, size_bytes: int, cpu: int) -> Inspection:
     usable: list[Access] = []
     skipped: dict[str, str] = {}
     for access in _all_accesses():
-        if access.method in ("direct", "uring"):
+        if access.warmth == "cold":  # O_DIRECT and io_uring among them
             try:
                 bench.run(access.method, False, False, "cold", RANDOM_BLOCK, 1, 1)
             except NativeError as error:
-                skipped[access.method] = from_native(error).what
+                skipped[f"{access.method} cold"] = from_native(error).what
                 continue
         usable.append(access)
     left_out = [Skipped(section="mapped", what=what, why=why) for what, why in skipped.items()]

@@ -7,6 +7,7 @@ starts.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,6 +42,9 @@ PROBE = {
     "latency": 0.3, "bandwidth": 0.12, "parallelism": 0.07, "blocks": 0.07, "access": 0.14,
     "persistence": 0.1, "loaded": 0.1, "tails": 0.04,
 }  # fmt: skip
+#: No section begins once this share of the time is over: sections before it took longer than
+#: theirs, for the least number of repeats is kept.
+LATEST_START = 1.1
 #: A coarse look, with one region size an octave.
 QUICK = {"latency": 0.45, "bandwidth": 0.2, "parallelism": 0.1, "persistence": 0.1, "loaded": 0.15}
 MAPPED_BYTES = 256 * MIB
@@ -94,10 +98,17 @@ class Study:
     def run(self) -> None:
         """All sections in turn. One that fails is listed as skipped, and the rest still runs.
 
-        Raises the failure of the only section, or of the first where none succeeded.
+        So is one that would begin too late. Raises the failure of the first where none succeeded.
         """
         failures: list[NearfarError] = []
-        for name in self.plan.shares:
+        deadline = time.monotonic() + LATEST_START * self.plan.time_s
+        base = 0.0
+        for name, share in self.plan.shares.items():
+            self.session.span = (base, share)
+            base += share
+            if time.monotonic() > deadline:
+                self._skip(name, "the whole section", "no time")
+                continue
             try:
                 getattr(self, f"_{name}")()
             except (NearfarError, NativeError) as failure:
@@ -195,7 +206,7 @@ class Study:
 
     def _loaded(self) -> None:
         self.sections.loaded = loaded.measure(
-            self.session, self._deep_tier, self._far_region, self.plan.cpus,
+            self.session, self._deep_tier, self._far_region, self.plan.cpus, self.last_cache,
             self.plan.effort("loaded"),
         )  # fmt: skip
 

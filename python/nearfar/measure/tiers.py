@@ -2,16 +2,42 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 
-from nearfar._native import parse_tier, tier_capacity_bytes
+from nearfar._native import AccessProbe, parse_tier, tier_capacity_bytes
+from nearfar.errors import BadInputError, MachineError
 from nearfar.records.shape import Origin
+from nearfar.units import KIB, MIB, format_size
+
+#: Below it no cache of today ends.
+LEAST_REGION = 64 * KIB
 
 
 def check_tiers(tiers: Iterable[str]) -> None:
     """Refuse what is no tier, or not on this machine, before anything is measured."""
     for tier in tiers:
         tier_capacity_bytes(tier)
+
+
+def check_region(tier: str, region_bytes: int | None) -> None:
+    """Refuse a region that cannot be walked or does not fit, and a tier that cannot be mapped.
+
+    Maps and touches one small piece, so that a refusal comes once and before any measurement.
+    """
+    if region_bytes is not None and region_bytes < LEAST_REGION:
+        raise BadInputError(
+            f"a region of {format_size(region_bytes)} is too small to tell caches from memory",
+            f"give at least {format_size(LEAST_REGION)}",
+        )
+    room = tier_capacity_bytes(tier)
+    if region_bytes is not None and region_bytes > room:
+        raise MachineError(
+            f"a region of {format_size(region_bytes)} does not fit in {tier}, "
+            f"which has {format_size(room)} free",
+            "give a smaller --region",
+        )
+    AccessProbe(tier, 2 * MIB, [min(os.sched_getaffinity(0))])
 
 
 def origin_of(*tiers: str, persistent: bool = False) -> tuple[Origin, str]:
