@@ -58,7 +58,7 @@ def probe_plan(
     asked = parse_size(size) if size else None
     if asked:
         arrays.check_room((tier, tier, tier), asked)
-    largest = 64 * MIB if quick else latency.default_region(machine.last_cache_bytes())
+    largest = 32 * MIB if quick else latency.default_region(machine.last_cache_bytes())
     return StudyPlan(
         [tier], QUICK if quick else PROBE, time_s, team, region_bytes or largest,
         threads=chosen_threads(threads, len(team)), array_bytes=asked, runs=runs, warmup=warmup,

@@ -21,7 +21,7 @@ from nearfar.units import MIB, format_size
 
 SMALLEST_REGION = 4096
 #: Loads walked before a region is measured, at most: beyond every cache more changes nothing.
-WARM_STEPS = 1 << 20
+WARM_STEPS = 1 << 18
 SAMPLE_NS = 2_000_000
 #: Where neither the system nor the probe tells of a last cache.
 ASSUMED_CACHE = 16 * MIB

@@ -2,7 +2,7 @@
 
 A measurement is a *plan*: a small picklable value whose ``epoch(seed)`` maps fresh buffers,
 measures each point of its grid a few times in an interleaved order, and lets go of everything. The
-session repeats epochs, every third of them in a fresh process, until the medians are known well
+session repeats epochs, every fifth of them in a fresh process, until the medians are known well
 enough or the time is up, never fewer than five. A plan that is too long for its time gives up
 points of its grid, not repeats.
 """
@@ -106,11 +106,15 @@ class Plan(Protocol[Key]):
 
 @dataclass(frozen=True)
 class Effort:
-    """How long to measure: a fixed number of epochs, or until good enough within the budget."""
+    """How long to measure: a fixed number of epochs, or until good enough within the budget.
+
+    ``apart``: every fifth epoch runs in a fresh process, which takes half a second to start.
+    """
 
     budget_s: float
     epochs: int | None = None
     warmup: int = 0
+    apart: bool = True
 
 
 @dataclass
@@ -165,7 +169,7 @@ class Session:
         while not self._done(samples, epochs, time.monotonic() - started, effort):
             self._tell(name, epochs, started, effort)
             seed = self.seed + epochs
-            apart = epochs % 3 == 1
+            apart = effort.apart and epochs % 5 == 1
             samples.gather(_run_apart(plan.epoch, seed) if apart else plan.epoch(seed))
             epochs += 1
         watch.threads(samples.usages)

@@ -74,7 +74,8 @@ class StudyPlan:
 
     def effort(self, section: str, parts: int = 1) -> Effort:
         """The budget of one of ``parts`` equal parts of a section."""
-        return Effort(self.time_s * self.shares[section] / parts, self.runs, self.warmup)
+        budget_s = self.time_s * self.shares[section] / parts
+        return Effort(budget_s, self.runs, self.warmup, apart=self.shares is not QUICK)
 
 
 Save = Callable[[Sections, list[Skipped]], None]
