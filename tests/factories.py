@@ -40,6 +40,7 @@ from nearfar.records.results import (
 )  # fmt: skip
 from nearfar.records.run import Finding, NoiseRecord, Run, Sections, Skipped
 from nearfar.records.shape import Origin, quantities
+from nearfar.records.together import CompeteDrop, CompeteResult, CompeteRow, CompeteThread, Side
 from nearfar.stats import Estimate
 from nearfar.units import GIB, KIB, MIB
 
@@ -337,6 +338,49 @@ def tails(tier: str = "dram") -> TailsResult:
         tier=tier, region_bytes=256 * MIB, points=points,
         **_shaped({"timer_ns": _around(20.0)}, seed=None),
     )  # fmt: skip
+
+
+def _compete_row(near: int, far: int, cpus: int = 2) -> CompeteRow:
+    rates = {"near": 6.1e9 * near**0.8, "far": 3.2e9 * far**0.7}
+    rates["sum"] = sum(rates.values())
+    near_side: list[tuple[Side, int]] = [("near", i) for i in range(near)]
+    names = [*near_side, *(("far", near + i) for i in range(far))]
+    threads = [
+        CompeteThread(
+            side=side, cpu=cpu, end_s=[0.01 * (i + 1) for i in range(50)],
+            rate_bytes_per_s=[
+                (6.1e9 if side == "near" else 3.2e9) * (0.4 if i == 20 and cpu else 1.0)
+                for i in range(50)
+            ],
+        )
+        for side, cpu in names
+    ]  # fmt: skip
+    drops = [
+        CompeteDrop(
+            side=side, cpu=cpu, repeat=0, start_s=0.2, length_s=0.025, depth=0.6, period_s=None,
+            off_cpu_s=0.015, steal_s=0.0, involuntary_switches=2, minor_faults=0, major_faults=0,
+            cause="pushed aside",
+        )
+        for side, cpu in names
+        if cpu
+    ]  # fmt: skip
+    figures = {f"{side}_bandwidth_bytes_per_s": _around(rate) for side, rate in rates.items()}
+    figures["common_time_s"] = _around(3.5, 0.0, "sum")
+    return CompeteRow(
+        mode="far-near", near="dram", far="shm:", near_threads=near, far_threads=far,
+        oversubscribed=near + far > cpus, size_bytes=128 * MIB, in_cache=False,
+        threads=threads, drops=drops, **_shaped(figures, Origin.EMULATED),
+    )  # fmt: skip
+
+
+def compete(threads: int = 2, cpus: int = 2) -> CompeteResult:
+    rows = [_compete_row(threads - far, far, cpus) for far in range(1, threads)]
+    return CompeteResult(**dict(rows[-1]), rows=rows)
+
+
+def together() -> Run:
+    """Near and far memory at work together: the verbs after the Oslo thesis."""
+    return study(sections=Sections(compete=compete(4)))
 
 
 def machine() -> dict[str, Any]:

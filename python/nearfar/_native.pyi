@@ -237,3 +237,35 @@ class MappedBench:
         seed: int,
         budget_ns: int,
     ) -> IoSample: ...
+
+class CompeteThread(TypedDict):
+    far: bool
+    cpu: int
+    start_ns: int
+    wall_ns: list[int]
+    cpu_ns: list[int]
+    steal_ns: list[int]
+    minor_faults: list[int]
+    major_faults: list[int]
+    involuntary_switches: list[int]
+
+class CompeteRun(TypedDict):
+    from_ns: int
+    to_ns: int
+    near_bytes_per_s: float
+    far_bytes_per_s: float
+    threads: list[CompeteThread]
+
+class CompeteBench:
+    def __init__(
+        self,
+        mode: str,
+        near: str,
+        far: str,
+        elements: int,
+        near_cpus: list[int],
+        far_cpus: list[int],
+    ) -> None: ...
+    def run(self, iterations: int) -> CompeteRun: ...
+    def iteration_bytes(self) -> int: ...
+    def check(self) -> None: ...

@@ -14,6 +14,7 @@ from typer.exceptions import TyperException
 
 from nearfar import __version__
 from nearfar.cli import (
+    bench_compete,
     bench_mapped,
     bench_stream,
     compare,
@@ -45,6 +46,7 @@ app = typer.Typer(
 bench = typer.Typer(no_args_is_help=True, help="Benchmarks of one kind of work.")
 bench.command()(bench_stream.stream)
 bench.command()(bench_mapped.mapped)
+bench.command()(bench_compete.compete)
 
 fit = typer.Typer(no_args_is_help=True, help="Models from measurements.")
 fit.command()(fit_contention.contention)

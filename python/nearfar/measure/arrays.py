@@ -18,6 +18,8 @@ LEAST_CACHES = 4
 #: Below this, starting the threads would show.
 LEAST_ARRAY = 64 * MIB
 DOUBLE = 8
+#: A copy of less ends before what is done around it stops to show.
+LEAST_TIMED_ALONE = 64 << 10
 #: Counted repeats of each kernel on one set of arrays.
 ROUNDS = 3
 

@@ -1,0 +1,80 @@
+// The benchmarks of the bench layer in which near and far memory work at once.
+#include <nanobind/stl/vector.h>
+
+#include "bench/compete.hpp"
+#include "bind/convert.hpp"
+
+namespace nb = nanobind;
+
+namespace nearfar::bind {
+
+namespace {
+
+constexpr std::string_view copies[] = {"far-far", "far-near", "near-far"};
+
+nb::dict thread_dict(const bench::CompeteThread& thread) {
+  nb::list wall, cpu, steal, minor, major, switches;
+  for (const bench::Mark& mark : thread.marks) {
+    wall.append(mark.usage.wall_ns);
+    cpu.append(mark.usage.cpu_ns);
+    steal.append(mark.steal_ns);
+    minor.append(mark.usage.minor_faults);
+    major.append(mark.usage.major_faults);
+    switches.append(mark.usage.involuntary_switches);
+  }
+  nb::dict d;
+  d["far"] = thread.far;
+  d["cpu"] = thread.cpu;
+  d["start_ns"] = thread.start_ns;
+  d["wall_ns"] = wall;
+  d["cpu_ns"] = cpu;
+  d["steal_ns"] = steal;
+  d["minor_faults"] = minor;
+  d["major_faults"] = major;
+  d["involuntary_switches"] = switches;
+  return d;
+}
+
+nb::dict compete_dict(const bench::CompeteRun& run) {
+  nb::list threads;
+  for (const bench::CompeteThread& thread : run.threads)
+    threads.append(thread_dict(thread));
+  nb::dict d;
+  d["from_ns"] = run.from_ns;
+  d["to_ns"] = run.to_ns;
+  d["near_bytes_per_s"] = run.near_bytes_per_s;
+  d["far_bytes_per_s"] = run.far_bytes_per_s;
+  d["threads"] = threads;
+  return d;
+}
+
+void register_compete(nb::module_& module) {
+  using bench::CompeteBench;
+  nb::class_<CompeteBench>(module, "CompeteBench")
+      .def(nb::new_([](const char* mode, const char* near, const char* far, std::size_t elements,
+                       const std::vector<int>& near_cpus, const std::vector<int>& far_cpus) {
+             const auto copy = by_name<bench::Copy>(mode, copies);
+             const tier::Spec near_spec = parse_tier(near);
+             const tier::Spec far_spec = parse_tier(far);
+             return run_unlocked([&] {
+               return CompeteBench::create(copy, near_spec, far_spec, elements, near_cpus,
+                                           far_cpus);
+             });
+           }),
+           nb::arg("mode"), nb::arg("near"), nb::arg("far"), nb::arg("elements"),
+           nb::arg("near_cpus"), nb::arg("far_cpus"))
+      .def(
+          "run",
+          [](CompeteBench& self, std::size_t iterations) {
+            return compete_dict(run_unlocked([&] { return self.run(iterations); }));
+          },
+          nb::arg("iterations"))
+      .def("iteration_bytes", &CompeteBench::iteration_bytes)
+      .def("check", [](CompeteBench& self) { run_unlocked([&] { return self.check(); }); });
+}
+
+} // namespace
+
+void register_together(nb::module_& module) { register_compete(module); }
+
+} // namespace nearfar::bind
