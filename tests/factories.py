@@ -40,7 +40,14 @@ from nearfar.records.results import (
 )  # fmt: skip
 from nearfar.records.run import Finding, NoiseRecord, Run, Sections, Skipped
 from nearfar.records.shape import Origin, quantities
-from nearfar.records.together import CompeteDrop, CompeteResult, CompeteRow, CompeteThread, Side
+from nearfar.records.together import (
+    CompeteDrop,
+    CompeteResult,
+    CompeteRow,
+    CompeteThread,
+    Side,
+    StencilResult,
+)
 from nearfar.stats import Estimate
 from nearfar.units import GIB, KIB, MIB
 
@@ -378,9 +385,23 @@ def compete(threads: int = 2, cpus: int = 2) -> CompeteResult:
     return CompeteResult(**dict(rows[-1]), rows=rows)
 
 
+def stencil(far_rows: int = 1024) -> StencilResult:
+    near_rows = 4096 - far_rows
+    figures = {"total_time_s": _around(2.1e-5 * max(near_rows, 2 * far_rows))}
+    for side, rows, each in (("near", near_rows, 2e-5), ("far", far_rows, 4e-5)):
+        if rows:
+            figures[f"{side}_time_s"] = _around(rows * each)
+            figures[f"{side}_bandwidth_bytes_per_s"] = _around(8192 * 16 / each)
+    return StencilResult(
+        rows=4096, cols=8192, far_rows=far_rows, version="ghost", near="dram", far="shm:",
+        near_threads=1, far_threads=1, oversubscribed=False, in_cache=False, sweeps=10,
+        matches_serial=True, **_shaped(figures, Origin.EMULATED),
+    )  # fmt: skip
+
+
 def together() -> Run:
     """Near and far memory at work together: the verbs after the Oslo thesis."""
-    return study(sections=Sections(compete=compete(4)))
+    return study(sections=Sections(compete=compete(4), stencil=stencil()))
 
 
 def machine() -> dict[str, Any]:

@@ -50,6 +50,8 @@ def test_tables_fit(width: int) -> None:
         text.loaded(factories.loaded()),
         text.tails(factories.tails()),
         text.compete(factories.compete(4)),
+        text.stencil(factories.stencil()),
+        text.stencil(factories.stencil(far_rows=0)),
     ):
         lines = printed(result, width).splitlines()
         assert max(map(len, lines)) <= width

@@ -2,6 +2,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "bench/compete.hpp"
+#include "bench/stencil.hpp"
 #include "bind/convert.hpp"
 
 namespace nb = nanobind;
@@ -73,8 +74,63 @@ void register_compete(nb::module_& module) {
       .def("check", [](CompeteBench& self) { run_unlocked([&] { return self.check(); }); });
 }
 
+constexpr std::string_view versions[] = {"direct", "ghost"};
+
+nb::dict stencil_dict(const bench::StencilRun& run) {
+  nb::list near, far, total;
+  for (const bench::SweepTimes& sweep : run.sweeps) {
+    near.append(sweep.near_ns);
+    far.append(sweep.far_ns);
+    total.append(sweep.total_ns);
+  }
+  nb::dict d;
+  d["near_ns"] = near;
+  d["far_ns"] = far;
+  d["total_ns"] = total;
+  d["members"] = members_list(run.members);
+  return d;
+}
+
+void register_stencil(nb::module_& module) {
+  using bench::StencilBench;
+  nb::class_<StencilBench>(module, "StencilBench")
+      .def(nb::new_([](std::size_t rows, std::size_t columns, std::size_t far_rows,
+                       const char* version, const char* near, const char* far,
+                       const std::vector<int>& near_cpus, const std::vector<int>& far_cpus,
+                       std::uint64_t seed) {
+             const bench::StencilShape shape{rows, columns, far_rows,
+                                             by_name<bench::StencilVersion>(version, versions)};
+             const tier::Spec near_spec = parse_tier(near);
+             const tier::Spec far_spec = parse_tier(far);
+             return run_unlocked([&] {
+               return StencilBench::create(shape, near_spec, far_spec, near_cpus, far_cpus, seed);
+             });
+           }),
+           nb::arg("rows"), nb::arg("columns"), nb::arg("far_rows"), nb::arg("version"),
+           nb::arg("near"), nb::arg("far"), nb::arg("near_cpus"), nb::arg("far_cpus"),
+           nb::arg("seed"))
+      .def(
+          "run",
+          [](StencilBench& self, std::size_t sweeps) {
+            return stencil_dict(run_unlocked([&] { return self.run(sweeps); }));
+          },
+          nb::arg("sweeps"))
+      .def(
+          "run_serially",
+          [](StencilBench& self, std::size_t sweeps) {
+            run_unlocked([&] { return self.run_serially(sweeps); });
+          },
+          nb::arg("sweeps"))
+      .def("values", &StencilBench::values)
+      .def("checksum", &StencilBench::checksum, nb::call_guard<nb::gil_scoped_release>())
+      .def_static("first_value", &StencilBench::first_value, nb::arg("seed"), nb::arg("index"));
+}
+
 } // namespace
 
-void register_together(nb::module_& module) { register_compete(module); }
+void register_together(nb::module_& module) {
+  register_compete(module);
+  register_stencil(module);
+}
 
 } // namespace nearfar::bind

@@ -269,3 +269,29 @@ class CompeteBench:
     def run(self, iterations: int) -> CompeteRun: ...
     def iteration_bytes(self) -> int: ...
     def check(self) -> None: ...
+
+class StencilRun(TypedDict):
+    near_ns: list[int]
+    far_ns: list[int]
+    total_ns: list[int]
+    members: list[Member]
+
+class StencilBench:
+    def __init__(
+        self,
+        rows: int,
+        columns: int,
+        far_rows: int,
+        version: str,
+        near: str,
+        far: str,
+        near_cpus: list[int],
+        far_cpus: list[int],
+        seed: int,
+    ) -> None: ...
+    def run(self, sweeps: int) -> StencilRun: ...
+    def run_serially(self, sweeps: int) -> None: ...
+    def values(self) -> list[float]: ...
+    def checksum(self) -> int: ...
+    @staticmethod
+    def first_value(seed: int, index: int) -> float: ...

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from nearfar.cli import options
-from nearfar.errors import BadInputError, MachineError
+from nearfar.errors import BadInputError
 
 if TYPE_CHECKING:
     from nearfar.measure.compete import CompetePlan, Split
@@ -94,7 +94,7 @@ def compete(
         result, skipped = measurement.measure(recording.session, plan, effort, last_cache)
         recording.keep("compete", result, skipped)
     if csv:
-        write_rows(csv, result.rows)
+        _write_rows(csv, result.rows)
     recording.show(text.compete(result), recording.document(result), json)
 
 
@@ -107,20 +107,17 @@ def _check_fit(plan: CompetePlan) -> None:
         )
 
 
-def write_rows(path: Path, rows: Sequence[CompeteRow]) -> None:
-    """The table of the published files: decimal MB/s. Raises MachineError if it cannot be."""
-    lines = ["near_threads,far_threads,near_MBps,far_MBps,sum_MBps"]
-    for row in rows:
+def _write_rows(path: Path, rows: Sequence[CompeteRow]) -> None:
+    """The table of the published files: decimal MB/s."""
+    from nearfar.cli.console import write_table
+
+    def cells(row: CompeteRow) -> list[object]:
         rates = (
             row.near_bandwidth_bytes_per_s,
             row.far_bandwidth_bytes_per_s,
             row.sum_bandwidth_bytes_per_s,
         )
-        figures = ",".join(f"{rate / 1e6:.2f}" for rate in rates)
-        lines.append(f"{row.near_threads},{row.far_threads},{figures}")
-    try:
-        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise MachineError(
-            f"cannot write {path}: {error.strerror}", "name another file after --csv"
-        ) from None
+        return [row.near_threads, row.far_threads, *(f"{rate / 1e6:.2f}" for rate in rates)]
+
+    heads = ["near_threads", "far_threads", "near_MBps", "far_MBps", "sum_MBps"]
+    write_table(path, heads, [cells(row) for row in rows])

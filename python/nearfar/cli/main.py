@@ -16,6 +16,7 @@ from nearfar import __version__
 from nearfar.cli import (
     bench_compete,
     bench_mapped,
+    bench_stencil,
     bench_stream,
     compare,
     doctor,
@@ -47,6 +48,7 @@ bench = typer.Typer(no_args_is_help=True, help="Benchmarks of one kind of work."
 bench.command()(bench_stream.stream)
 bench.command()(bench_mapped.mapped)
 bench.command()(bench_compete.compete)
+bench.command()(bench_stencil.stencil)
 
 fit = typer.Typer(no_args_is_help=True, help="Models from measurements.")
 fit.command()(fit_contention.contention)

@@ -12,8 +12,10 @@ if TYPE_CHECKING:
     from nearfar.machine.model import Machine
     from nearfar.measure.arrays import ArrayPlan
     from nearfar.measure.compete import CompetePlan, Split
+    from nearfar.measure.stencil import StencilPlan
     from nearfar.measure.study import StudyPlan
-    from nearfar.records.together import CompeteMode
+    from nearfar.measure.teams import Teams
+    from nearfar.records.together import CompeteMode, StencilVersion
 
 
 def chosen_cpus(machine: Machine, wanted: str | None) -> list[int]:
@@ -189,3 +191,43 @@ def _splits(
             "give --near-threads 1 --far-threads 1 (they will share a processor)",
         )
     return compete.sweep(threads)
+
+
+def stencil_plan(
+    recording: Recording,
+    shape: tuple[int, int, int],
+    version: StencilVersion,
+    tiers: tuple[str, str],
+    threads: tuple[int | None, int | None],
+    *,
+    cpus: str | None,
+    seed: int,
+) -> StencilPlan:
+    """The plan of ``bench stencil``; ``shape`` is rows, columns and far rows.
+
+    Raises BadInputError for far rows beyond the array and too many threads, MachineError where
+    the arrays do not fit.
+    """
+    from nearfar.measure.stencil import StencilPlan
+    from nearfar.measure.tiers import check_tiers
+
+    check_tiers(tiers)
+    teams = both_teams(recording.machine, threads, cpus)
+    plan = StencilPlan(*shape, version, *tiers, teams, seed)
+    plan.check_room()
+    return plan
+
+
+def both_teams(machine: Machine, threads: tuple[int | None, int | None], cpus: str | None) -> Teams:
+    """Near and far threads: one far thread, and near ones for what else there is, if not told.
+
+    Raises BadInputError for more threads than the processors that were asked for.
+    """
+    from nearfar.measure.teams import Teams, check_threads
+
+    team = chosen_cpus(machine, cpus)
+    near, far = threads
+    far = far or 1
+    near = near or max(len(team) - far, 1)
+    check_threads(near + far, team, asked=cpus is not None)
+    return Teams(near, far, tuple(team))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from nearfar._native import ArrayBench, parse_tier, tier_capacity_bytes
@@ -72,6 +72,17 @@ def check_room(tiers: Sequence[str], array_bytes: int) -> None:
                 f"{len(here)} arrays of {format_size(array_bytes)} do not fit in "
                 f"{' and '.join(dict.fromkeys(here))}, which has {format_size(room)} free",
                 "ask for a smaller --size",
+            )
+
+
+def check_bytes(wanted: Mapping[str, int], next_step: str) -> None:
+    """Refuse what does not fit, by tier, before anything is allocated."""
+    for tier, size in wanted.items():
+        room = tier_capacity_bytes(tier)
+        if size > room:
+            raise MachineError(
+                f"{format_size(size)} do not fit in {tier}, which has {format_size(room)} free",
+                next_step,
             )
 
 

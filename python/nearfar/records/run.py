@@ -15,7 +15,7 @@ from nearfar.records.depth import (
     TailsResult,
 )
 from nearfar.records.results import BandwidthResult, LatencyResult, MappedResult, StreamResult
-from nearfar.records.together import CompeteResult
+from nearfar.records.together import CompeteResult, StencilResult
 
 #: Raised when a reader of the old version could misread the new one.
 SCHEMA_VERSION = 1
@@ -72,6 +72,7 @@ class Sections(BaseModel):
     loaded: LoadedResult | None = None
     tails: TailsResult | None = None
     compete: CompeteResult | None = None
+    stencil: StencilResult | None = None
 
 
 class Run(BaseModel):

@@ -71,3 +71,28 @@ class CompeteResult(CompeteRow):
     """Section ``compete``: the row with the most far threads at the top, all rows below."""
 
     rows: list[CompeteRow] = Field(default_factory=list)
+
+
+StencilVersion = Literal["direct", "ghost"]
+
+
+class StencilResult(Shaped):
+    """Section ``stencil``: one sweep over an array whose rows two memories share."""
+
+    rows: int
+    cols: int
+    far_rows: int = Field(description="the last rows of the array")
+    version: StencilVersion
+    near: str
+    far: str
+    near_threads: int
+    far_threads: int
+    oversubscribed: bool = Field(description="more threads than processors: feeds no fit")
+    in_cache: bool
+    sweeps: int = Field(description="of one repeat; times are means over them")
+    matches_serial: bool = Field(description="every repeat left the bits of a serial sweep")
+    near_time_s: float | None = Field(None, description="slowest near thread; None without rows")
+    far_time_s: float | None = Field(None, description="slowest far thread; None without rows")
+    total_time_s: float
+    near_bandwidth_bytes_per_s: float | None = Field(None, description="16 bytes an element")
+    far_bandwidth_bytes_per_s: float | None = None

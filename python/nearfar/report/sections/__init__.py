@@ -19,6 +19,7 @@ from nearfar.report.sections import (
     parallelism,
     persistence,
     provenance,
+    stencil,
     stream,
     tails,
 )
@@ -36,6 +37,7 @@ ORDER: tuple[Callable[[Context], Section | None], ...] = (
     persistence.section,
     mapped.section,
     compete.section,
+    stencil.section,
     changes.section,
     machine.section,
     findings.section,

@@ -12,7 +12,7 @@ from nearfar.report.text.predictions import (
 from nearfar.report.text.record import noise, record
 from nearfar.report.text.results import bandwidth, latency, mapped, published_curve, stream
 from nearfar.report.text.sheet import sheet
-from nearfar.report.text.together import compete
+from nearfar.report.text.together import compete, stencil
 
 __all__ = [
     "access",
@@ -34,6 +34,7 @@ __all__ = [
     "record",
     "sheet",
     "split",
+    "stencil",
     "stream",
     "tails",
 ]

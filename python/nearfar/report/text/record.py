@@ -26,6 +26,7 @@ _SECTIONS: dict[str, Callable[[Any], RenderableType]] = {
     "persistence": depth.persistence,
     "mapped": results.mapped,
     "compete": together.compete,
+    "stencil": together.stencil,
 }
 
 

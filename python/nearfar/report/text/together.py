@@ -6,8 +6,9 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from nearfar.records.shape import Shaped
-from nearfar.records.together import CompeteResult
+from nearfar.records.together import CompeteResult, StencilResult
 from nearfar.report.sections import compete as compete_section
+from nearfar.report.sections import stencil as stencil_section
 from nearfar.report.text.layout import block, columns
 from nearfar.report.wording import format_quantity, interval_of, origins
 from nearfar.units import format_time
@@ -51,6 +52,21 @@ def compete(result: CompeteResult) -> RenderableType:
     return block(
         "Competition", compete_section.finding(result), found, Group(*parts),
         compete_section.notes(result, MOST_DROPS),
+    )  # fmt: skip
+
+
+def stencil(result: StencilResult) -> RenderableType:
+    """The time of one sweep, a row a side."""
+    rows = [
+        [name, str(count), threads, _with_interval(result, time),
+         _with_interval(result, rate) if rate else "–"]
+        for name, count, threads, time, rate in stencil_section.sides(result)
+    ]  # fmt: skip
+    table = columns(["Side", "Rows", "Threads", "One sweep", "Rate"], rows, 1)
+    found = origins([(result, "total_time_s")])
+    return block(
+        "Shared stencil", stencil_section.finding(result), found, table,
+        stencil_section.notes(result),
     )  # fmt: skip
 
 
