@@ -52,6 +52,8 @@ def test_tables_fit(width: int) -> None:
         text.compete(factories.compete(4)),
         text.stencil(factories.stencil()),
         text.stencil(factories.stencil(far_rows=0)),
+        text.pipeline_run(factories.pipeline()),
+        text.pipeline_run(factories.pipeline(near_only=True)),
     ):
         lines = printed(result, width).splitlines()
         assert max(map(len, lines)) <= width

@@ -2,6 +2,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "bench/compete.hpp"
+#include "bench/pipeline.hpp"
 #include "bench/stencil.hpp"
 #include "bind/convert.hpp"
 
@@ -126,11 +127,52 @@ void register_stencil(nb::module_& module) {
       .def_static("first_value", &StencilBench::first_value, nb::arg("seed"), nb::arg("index"));
 }
 
+nb::dict pipeline_dict(const bench::PipelineRun& run) {
+  nb::list findings;
+  for (const bench::Finding& f : run.findings)
+    findings.append(nb::make_tuple(f.change, f.analysis.sum, f.analysis.squares,
+                                   f.analysis.smallest, f.analysis.largest, f.analysis.step));
+  nb::dict d;
+  d["generate_ns"] = run.generate_ns;
+  d["generate_idle_ns"] = run.generate_idle_ns;
+  d["transfer_ns"] = run.transfer_ns;
+  d["analyse_ns"] = run.analyse_ns;
+  d["transfer_idle_ns"] = run.transfer_idle_ns;
+  d["total_ns"] = run.total_ns;
+  d["findings"] = findings;
+  d["members"] = members_list(run.members);
+  return d;
+}
+
+void register_pipeline(nb::module_& module) {
+  using bench::PipelineBench;
+  nb::class_<PipelineBench>(module, "PipelineBench")
+      .def(nb::new_([](std::size_t elements, const char* near, const char* far,
+                       const std::vector<int>& near_cpus, const std::vector<int>& far_cpus,
+                       std::uint64_t seed) {
+             const tier::Spec near_spec = parse_tier(near);
+             const tier::Spec far_spec = parse_tier(far);
+             return run_unlocked([&] {
+               return PipelineBench::create(elements, near_spec, far_spec, near_cpus, far_cpus,
+                                            seed);
+             });
+           }),
+           nb::arg("elements"), nb::arg("near"), nb::arg("far"), nb::arg("near_cpus"),
+           nb::arg("far_cpus"), nb::arg("seed"))
+      .def(
+          "run",
+          [](PipelineBench& self, std::size_t iterations) {
+            return pipeline_dict(run_unlocked([&] { return self.run(iterations); }));
+          },
+          nb::arg("iterations"));
+}
+
 } // namespace
 
 void register_together(nb::module_& module) {
   register_compete(module);
   register_stencil(module);
+  register_pipeline(module);
 }
 
 } // namespace nearfar::bind

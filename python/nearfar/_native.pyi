@@ -295,3 +295,25 @@ class StencilBench:
     def checksum(self) -> int: ...
     @staticmethod
     def first_value(seed: int, index: int) -> float: ...
+
+class PipelineRun(TypedDict):
+    generate_ns: int
+    generate_idle_ns: int
+    transfer_ns: int
+    analyse_ns: int
+    transfer_idle_ns: int
+    total_ns: int
+    findings: list[tuple[float, float, float, float, float, float]]
+    members: list[Member]
+
+class PipelineBench:
+    def __init__(
+        self,
+        elements: int,
+        near: str,
+        far: str,
+        near_cpus: list[int],
+        far_cpus: list[int],
+        seed: int,
+    ) -> None: ...
+    def run(self, iterations: int) -> PipelineRun: ...

@@ -16,6 +16,7 @@ from nearfar import __version__
 from nearfar.cli import (
     bench_compete,
     bench_mapped,
+    bench_pipeline,
     bench_stencil,
     bench_stream,
     compare,
@@ -49,6 +50,7 @@ bench.command()(bench_stream.stream)
 bench.command()(bench_mapped.mapped)
 bench.command()(bench_compete.compete)
 bench.command()(bench_stencil.stencil)
+bench.command()(bench_pipeline.pipeline)
 
 fit = typer.Typer(no_args_is_help=True, help="Models from measurements.")
 fit.command()(fit_contention.contention)

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from nearfar.machine.model import Machine
     from nearfar.measure.arrays import ArrayPlan
     from nearfar.measure.compete import CompetePlan, Split
+    from nearfar.measure.pipeline import PipelinePlan
     from nearfar.measure.stencil import StencilPlan
     from nearfar.measure.study import StudyPlan
     from nearfar.measure.teams import Teams
@@ -227,7 +228,29 @@ def both_teams(machine: Machine, threads: tuple[int | None, int | None], cpus: s
 
     team = chosen_cpus(machine, cpus)
     near, far = threads
-    far = far or 1
+    far = 1 if far is None else far
     near = near or max(len(team) - far, 1)
     check_threads(near + far, team, asked=cpus is not None)
     return Teams(near, far, tuple(team))
+
+
+def pipeline_plan(
+    recording: Recording,
+    work: tuple[int, int],
+    tiers: tuple[str, str],
+    threads: tuple[int | None, int | None],
+    *,
+    cpus: str | None,
+    seed: int,
+) -> PipelinePlan:
+    """The plan of ``bench pipeline``; ``work`` is elements and iterations.
+
+    Raises BadInputError for too many threads, MachineError where the vectors do not fit.
+    """
+    from nearfar.measure.pipeline import PipelinePlan
+    from nearfar.measure.tiers import check_tiers
+
+    check_tiers(tiers)
+    plan = PipelinePlan(*work, *tiers, both_teams(recording.machine, threads, cpus), seed)
+    plan.check_room()
+    return plan

@@ -15,7 +15,7 @@ from nearfar.records.depth import (
     TailsResult,
 )
 from nearfar.records.results import BandwidthResult, LatencyResult, MappedResult, StreamResult
-from nearfar.records.together import CompeteResult, StencilResult
+from nearfar.records.together import CompeteResult, PipelineResult, StencilResult
 
 #: Raised when a reader of the old version could misread the new one.
 SCHEMA_VERSION = 1
@@ -73,6 +73,7 @@ class Sections(BaseModel):
     tails: TailsResult | None = None
     compete: CompeteResult | None = None
     stencil: StencilResult | None = None
+    pipeline: PipelineResult | None = None
 
 
 class Run(BaseModel):

@@ -96,3 +96,27 @@ class StencilResult(Shaped):
     total_time_s: float
     near_bandwidth_bytes_per_s: float | None = Field(None, description="16 bytes an element")
     far_bandwidth_bytes_per_s: float | None = None
+
+
+class PipelineResult(Shaped):
+    """Section ``pipeline``: generation near, transfer and analysis far. Times of all iterations.
+
+    Every repeat found in its first ``compared_iterations`` what one near thread alone finds, to
+    the bit. Transfer and idle times are None where near threads did all.
+    """
+
+    elements: int = Field(description="of 8 bytes")
+    iterations: int
+    near: str
+    far: str | None
+    near_threads: int
+    far_threads: int = Field(description="0 where near threads did all, in turns")
+    oversubscribed: bool = Field(description="more threads than processors: feeds no fit")
+    in_cache: bool
+    compared_iterations: int
+    generate_time_s: float
+    generate_idle_time_s: float | None = Field(None, description="waiting for the copy")
+    transfer_time_s: float | None = None
+    analyse_time_s: float
+    transfer_idle_time_s: float | None = Field(None, description="far side waiting for a vector")
+    total_time_s: float

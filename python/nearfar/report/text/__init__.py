@@ -12,7 +12,7 @@ from nearfar.report.text.predictions import (
 from nearfar.report.text.record import noise, record
 from nearfar.report.text.results import bandwidth, latency, mapped, published_curve, stream
 from nearfar.report.text.sheet import sheet
-from nearfar.report.text.together import compete, stencil
+from nearfar.report.text.together import compete, pipeline_run, stencil
 
 __all__ = [
     "access",
@@ -30,6 +30,7 @@ __all__ = [
     "parallelism",
     "persistence",
     "pipeline",
+    "pipeline_run",
     "published_curve",
     "record",
     "sheet",

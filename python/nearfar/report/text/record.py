@@ -27,6 +27,7 @@ _SECTIONS: dict[str, Callable[[Any], RenderableType]] = {
     "mapped": results.mapped,
     "compete": together.compete,
     "stencil": together.stencil,
+    "pipeline": together.pipeline_run,
 }
 
 

@@ -6,8 +6,9 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from nearfar.records.shape import Shaped
-from nearfar.records.together import CompeteResult, StencilResult
+from nearfar.records.together import CompeteResult, PipelineResult, StencilResult
 from nearfar.report.sections import compete as compete_section
+from nearfar.report.sections import pipeline as pipeline_section
 from nearfar.report.sections import stencil as stencil_section
 from nearfar.report.text.layout import block, columns
 from nearfar.report.wording import format_quantity, interval_of, origins
@@ -67,6 +68,18 @@ def stencil(result: StencilResult) -> RenderableType:
     return block(
         "Shared stencil", stencil_section.finding(result), found, table,
         stencil_section.notes(result),
+    )  # fmt: skip
+
+
+def pipeline_run(result: PipelineResult) -> RenderableType:
+    """The stages of both sides, as they were measured."""
+    rows = [
+        [side, stage, _with_interval(result, key)]
+        for side, stage, key in pipeline_section.stages(result)
+    ]
+    return block(
+        "Pipeline", pipeline_section.finding(result), origins([(result, "total_time_s")]),
+        columns(["Side", "Stage", "All iterations"], rows, 2), pipeline_section.notes(result),
     )  # fmt: skip
 
 
