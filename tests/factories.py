@@ -40,6 +40,15 @@ from nearfar.records.results import (
 )  # fmt: skip
 from nearfar.records.run import Finding, NoiseRecord, Run, Sections, Skipped
 from nearfar.records.shape import Origin, quantities
+from nearfar.records.together import (
+    CompeteDrop,
+    CompeteResult,
+    CompeteRow,
+    CompeteThread,
+    PipelineResult,
+    Side,
+    StencilResult,
+)
 from nearfar.stats import Estimate
 from nearfar.units import GIB, KIB, MIB
 
@@ -337,6 +346,76 @@ def tails(tier: str = "dram") -> TailsResult:
         tier=tier, region_bytes=256 * MIB, points=points,
         **_shaped({"timer_ns": _around(20.0)}, seed=None),
     )  # fmt: skip
+
+
+def _compete_row(near: int, far: int, cpus: int = 2) -> CompeteRow:
+    rates = {"near": 6.1e9 * near**0.8, "far": 3.2e9 * far**0.7}
+    rates["sum"] = sum(rates.values())
+    near_side: list[tuple[Side, int]] = [("near", i) for i in range(near)]
+    names = [*near_side, *(("far", near + i) for i in range(far))]
+    threads = [
+        CompeteThread(
+            side=side, cpu=cpu, end_s=[0.01 * (i + 1) for i in range(50)],
+            rate_bytes_per_s=[
+                (6.1e9 if side == "near" else 3.2e9) * (0.4 if i == 20 and cpu else 1.0)
+                for i in range(50)
+            ],
+        )
+        for side, cpu in names
+    ]  # fmt: skip
+    drops = [
+        CompeteDrop(
+            side=side, cpu=cpu, repeat=0, start_s=0.2, length_s=0.025, depth=0.6, period_s=None,
+            off_cpu_s=0.015, steal_s=0.0, involuntary_switches=2, minor_faults=0, major_faults=0,
+            cause="pushed aside",
+        )
+        for side, cpu in names
+        if cpu
+    ]  # fmt: skip
+    figures = {f"{side}_bandwidth_bytes_per_s": _around(rate) for side, rate in rates.items()}
+    figures["common_time_s"] = _around(3.5, 0.0, "sum")
+    return CompeteRow(
+        mode="far-near", near="dram", far="shm:", near_threads=near, far_threads=far,
+        oversubscribed=near + far > cpus, size_bytes=128 * MIB, in_cache=False,
+        threads=threads, drops=drops, **_shaped(figures, Origin.EMULATED),
+    )  # fmt: skip
+
+
+def compete(threads: int = 2, cpus: int = 2) -> CompeteResult:
+    rows = [_compete_row(threads - far, far, cpus) for far in range(1, threads)]
+    return CompeteResult(**dict(rows[-1]), rows=rows)
+
+
+def stencil(far_rows: int = 1024) -> StencilResult:
+    near_rows = 4096 - far_rows
+    figures = {"total_time_s": _around(2.1e-5 * max(near_rows, 2 * far_rows))}
+    for side, rows, each in (("near", near_rows, 2e-5), ("far", far_rows, 4e-5)):
+        if rows:
+            figures[f"{side}_time_s"] = _around(rows * each)
+            figures[f"{side}_bandwidth_bytes_per_s"] = _around(8192 * 16 / each)
+    return StencilResult(
+        rows=4096, cols=8192, far_rows=far_rows, version="ghost", near="dram", far="shm:",
+        near_threads=1, far_threads=1, oversubscribed=False, in_cache=False, sweeps=10,
+        matches_serial=True, **_shaped(figures, Origin.EMULATED),
+    )  # fmt: skip
+
+
+def pipeline(near_only: bool = False) -> PipelineResult:
+    times = {"generate": 9.1, "analyse": 6.4, "total": 15.5 if near_only else 9.6}
+    if not near_only:
+        times |= {"generate_idle": 0.5, "transfer": 2.1, "transfer_idle": 1.1}
+    figures = {f"{stage}_time_s": _around(seconds) for stage, seconds in times.items()}
+    return PipelineResult(
+        elements=16_000_000, iterations=100, near="dram", far=None if near_only else "shm:",
+        near_threads=1, far_threads=0 if near_only else 1, oversubscribed=False, in_cache=False,
+        compared_iterations=50,
+        **_shaped(figures, Origin.MEASURED if near_only else Origin.EMULATED),
+    )  # fmt: skip
+
+
+def together() -> Run:
+    """Near and far memory at work together: the verbs after the Oslo thesis."""
+    return study(sections=Sections(compete=compete(4), stencil=stencil(), pipeline=pipeline()))
 
 
 def machine() -> dict[str, Any]:

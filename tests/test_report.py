@@ -128,7 +128,9 @@ def _numbers_of(value: Any, key: str = "") -> Iterator[tuple[str, float]]:
         yield key, value
 
 
-@pytest.mark.parametrize("run", [factories.study(), factories.oversubscribed()])
+@pytest.mark.parametrize(
+    "run", [factories.study(), factories.oversubscribed(), factories.together()]
+)
 def test_provenance_covers_every_number(run: Run) -> None:
     """The walk, done again on the plain document, finds no number that the first one missed."""
     document = run.sections.model_dump(mode="json", exclude_none=True)

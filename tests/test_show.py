@@ -30,7 +30,7 @@ def save(run: Run, directory: Path) -> str:
     return str(directory)
 
 
-@pytest.mark.parametrize("name", ["study", "interrupted", "noisy", "oversubscribed"])
+@pytest.mark.parametrize("name", ["study", "interrupted", "noisy", "oversubscribed", "together"])
 def test_record_in_the_terminal(name: str, snapshot: SnapshotAssertion) -> None:
     run: Run = getattr(factories, name)()
     assert printed(text.record(run)) == snapshot
@@ -49,6 +49,11 @@ def test_tables_fit(width: int) -> None:
         text.persistence(factories.persistence()),
         text.loaded(factories.loaded()),
         text.tails(factories.tails()),
+        text.compete(factories.compete(4)),
+        text.stencil(factories.stencil()),
+        text.stencil(factories.stencil(far_rows=0)),
+        text.pipeline_run(factories.pipeline()),
+        text.pipeline_run(factories.pipeline(near_only=True)),
     ):
         lines = printed(result, width).splitlines()
         assert max(map(len, lines)) <= width

@@ -52,5 +52,6 @@ void register_topo(nanobind::module_& module);
 void register_probe(nanobind::module_& module);
 void register_cache(nanobind::module_& module);
 void register_bench(nanobind::module_& module);
+void register_together(nanobind::module_& module);
 
 } // namespace nearfar::bind

@@ -9,4 +9,5 @@ NB_MODULE(_native, module) {
   nearfar::bind::register_probe(module);
   nearfar::bind::register_cache(module);
   nearfar::bind::register_bench(module);
+  nearfar::bind::register_together(module);
 }

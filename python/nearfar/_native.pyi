@@ -237,3 +237,83 @@ class MappedBench:
         seed: int,
         budget_ns: int,
     ) -> IoSample: ...
+
+class CompeteThread(TypedDict):
+    far: bool
+    cpu: int
+    start_ns: int
+    wall_ns: list[int]
+    cpu_ns: list[int]
+    steal_ns: list[int]
+    minor_faults: list[int]
+    major_faults: list[int]
+    involuntary_switches: list[int]
+
+class CompeteRun(TypedDict):
+    from_ns: int
+    to_ns: int
+    near_bytes_per_s: float
+    far_bytes_per_s: float
+    threads: list[CompeteThread]
+
+class CompeteBench:
+    def __init__(
+        self,
+        mode: str,
+        near: str,
+        far: str,
+        elements: int,
+        near_cpus: list[int],
+        far_cpus: list[int],
+    ) -> None: ...
+    def run(self, iterations: int) -> CompeteRun: ...
+    def iteration_bytes(self) -> int: ...
+    def check(self) -> None: ...
+
+class StencilRun(TypedDict):
+    near_ns: list[int]
+    far_ns: list[int]
+    total_ns: list[int]
+    members: list[Member]
+
+class StencilBench:
+    def __init__(
+        self,
+        rows: int,
+        columns: int,
+        far_rows: int,
+        version: str,
+        near: str,
+        far: str,
+        near_cpus: list[int],
+        far_cpus: list[int],
+        seed: int,
+    ) -> None: ...
+    def run(self, sweeps: int) -> StencilRun: ...
+    def run_serially(self, sweeps: int) -> None: ...
+    def values(self) -> list[float]: ...
+    def checksum(self) -> int: ...
+    @staticmethod
+    def first_value(seed: int, index: int) -> float: ...
+
+class PipelineRun(TypedDict):
+    generate_ns: int
+    generate_idle_ns: int
+    transfer_ns: int
+    analyse_ns: int
+    transfer_idle_ns: int
+    total_ns: int
+    findings: list[tuple[float, float, float, float, float, float]]
+    members: list[Member]
+
+class PipelineBench:
+    def __init__(
+        self,
+        elements: int,
+        near: str,
+        far: str,
+        near_cpus: list[int],
+        far_cpus: list[int],
+        seed: int,
+    ) -> None: ...
+    def run(self, iterations: int) -> PipelineRun: ...

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -42,6 +42,17 @@ def write_json(target: str, document: str) -> None:
             partial.unlink(missing_ok=True)
         raise MachineError(
             f"cannot write {target}: {error.strerror}", "name another file, or - for stdout"
+        ) from None
+
+
+def write_table(path: Path, heads: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    """Write a CSV file, as models read them. Raises MachineError where it cannot be written."""
+    lines = [",".join(map(str, row)) for row in (heads, *rows)]
+    try:
+        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise MachineError(
+            f"cannot write {path}: {error.strerror}", "name another file after --csv"
         ) from None
 
 

@@ -15,7 +15,10 @@ from typer.exceptions import TyperException
 
 from nearfar import __version__
 from nearfar.cli import (
+    bench_compete,
     bench_mapped,
+    bench_pipeline,
+    bench_stencil,
     bench_stream,
     compare,
     doctor,
@@ -46,6 +49,9 @@ app = typer.Typer(
 bench = typer.Typer(no_args_is_help=True, help="Benchmarks of one kind of work.")
 bench.command()(bench_stream.stream)
 bench.command()(bench_mapped.mapped)
+bench.command()(bench_compete.compete)
+bench.command()(bench_stencil.stencil)
+bench.command()(bench_pipeline.pipeline)
 
 fit = typer.Typer(no_args_is_help=True, help="Models from measurements.")
 fit.command()(fit_contention.contention)

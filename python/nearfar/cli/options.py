@@ -17,6 +17,10 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no n
 OneTier = Annotated[
     str, typer.Option("--tier", metavar="TIER", help="Where: dram, numa:1, shm:, file:DIR, …")
 ]
+Near = Annotated[str, typer.Option("--near", metavar="TIER", help="The near side: dram, numa:0, …")]
+Far = Annotated[
+    str, typer.Option("--far", metavar="TIER", help="The far side: numa:1, fsdax:DIR, shm:, …")
+]
 Threads = Annotated[
     list[int] | None,
     typer.Option("--threads", metavar="N", min=1, help="Threads; repeat for several."),

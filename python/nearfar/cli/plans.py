@@ -11,7 +11,12 @@ if TYPE_CHECKING:
     from nearfar.cli.recording import Recording
     from nearfar.machine.model import Machine
     from nearfar.measure.arrays import ArrayPlan
+    from nearfar.measure.compete import CompetePlan, Split
+    from nearfar.measure.pipeline import PipelinePlan
+    from nearfar.measure.stencil import StencilPlan
     from nearfar.measure.study import StudyPlan
+    from nearfar.measure.teams import Teams
+    from nearfar.records.together import CompeteMode, StencilVersion
 
 
 def chosen_cpus(machine: Machine, wanted: str | None) -> list[int]:
@@ -106,10 +111,147 @@ def array_plan(
     cache = last_cache(recording, team[0])
     array_bytes = asked or arrays.default_array_bytes(cache)
     arrays.check_room(tiers, array_bytes)
+    _note_in_cache(recording, array_bytes, cache)
+    rounds = 1 if runs else arrays.ROUNDS
+    return arrays.ArrayPlan(kernels, tiers, array_bytes, tuple(team), counts, rounds), cache
+
+
+def _note_in_cache(recording: Recording, array_bytes: int, cache: int) -> None:
+    from nearfar.measure import arrays
+
     if arrays.in_cache(array_bytes, cache):
         recording.session.progress.note(
             f"arrays of {format_size(array_bytes)} are under {arrays.LEAST_CACHES} x the last "
             "cache: these figures are the cache's, not memory's"
         )
-    rounds = 1 if runs else arrays.ROUNDS
-    return arrays.ArrayPlan(kernels, tiers, array_bytes, tuple(team), counts, rounds), cache
+
+
+def compete_plan(
+    recording: Recording,
+    mode: CompeteMode,
+    near: str,
+    far: str,
+    *,
+    near_threads: int | None,
+    far_threads: int | None,
+    sweep: bool,
+    cpus: str | None,
+    size: str | None,
+    iterations: int | None,
+) -> tuple[CompetePlan, int]:
+    """The plan of ``bench compete``, and the effective last cache it was made for.
+
+    Raises BadInputError for more threads than processors asked for and arrays too small to time,
+    MachineError where the arrays of all threads do not fit.
+    """
+    from nearfar.measure import arrays, compete
+    from nearfar.measure.teams import check_threads
+    from nearfar.measure.tiers import check_tiers
+
+    check_tiers((near, far))
+    team = chosen_cpus(recording.machine, cpus)
+    splits = _splits(len(team), near_threads, far_threads, sweep)
+    check_threads(sum(splits[0]), team, asked=cpus is not None)
+    asked = parse_size(size) if size else None
+    if asked is not None and asked < arrays.LEAST_TIMED_ALONE:
+        raise BadInputError(
+            f"a copy of {format_size(asked)} is too short to be timed by itself",
+            f"give at least {format_size(arrays.LEAST_TIMED_ALONE)}",
+        )
+
+    def check_room(array_bytes: int) -> None:
+        for split in splits:
+            arrays.check_room(compete.tiers_of(mode, near, far, split), array_bytes)
+
+    if asked:
+        check_room(asked)
+    cache = last_cache(recording, team[0])
+    array_bytes = asked or arrays.default_array_bytes(cache)
+    check_room(array_bytes)
+    _note_in_cache(recording, array_bytes, cache)
+    plan = compete.CompetePlan(mode, near, far, array_bytes, tuple(team), splits, iterations)
+    return plan, cache
+
+
+def _splits(
+    processors: int, near_threads: int | None, far_threads: int | None, sweep: bool
+) -> tuple[Split, ...]:
+    from nearfar.measure import compete
+
+    if not sweep:
+        far = far_threads or 1
+        return ((near_threads or max(processors - far, 1), far),)
+    if (near_threads is None) != (far_threads is None):
+        raise BadInputError(
+            "--sweep splits a number of threads, and one side alone does not tell it",
+            "give both --near-threads and --far-threads (their sum is split), or neither",
+        )
+    threads = (near_threads or 0) + (far_threads or 0) or processors
+    if threads < 2:
+        raise BadInputError(
+            "one thread cannot be split between two sides",
+            "give --near-threads 1 --far-threads 1 (they will share a processor)",
+        )
+    return compete.sweep(threads)
+
+
+def stencil_plan(
+    recording: Recording,
+    shape: tuple[int, int, int],
+    version: StencilVersion,
+    tiers: tuple[str, str],
+    threads: tuple[int | None, int | None],
+    *,
+    cpus: str | None,
+    seed: int,
+) -> StencilPlan:
+    """The plan of ``bench stencil``; ``shape`` is rows, columns and far rows.
+
+    Raises BadInputError for far rows beyond the array and too many threads, MachineError where
+    the arrays do not fit.
+    """
+    from nearfar.measure.stencil import StencilPlan
+    from nearfar.measure.tiers import check_tiers
+
+    check_tiers(tiers)
+    teams = both_teams(recording.machine, threads, cpus)
+    plan = StencilPlan(*shape, version, *tiers, teams, seed)
+    plan.check_room()
+    return plan
+
+
+def both_teams(machine: Machine, threads: tuple[int | None, int | None], cpus: str | None) -> Teams:
+    """Near and far threads: one far thread, and near ones for what else there is, if not told.
+
+    Raises BadInputError for more threads than the processors that were asked for.
+    """
+    from nearfar.measure.teams import Teams, check_threads
+
+    team = chosen_cpus(machine, cpus)
+    near, far = threads
+    far = 1 if far is None else far
+    near = near or max(len(team) - far, 1)
+    check_threads(near + far, team, asked=cpus is not None)
+    return Teams(near, far, tuple(team))
+
+
+def pipeline_plan(
+    recording: Recording,
+    work: tuple[int, int],
+    tiers: tuple[str, str],
+    threads: tuple[int | None, int | None],
+    *,
+    cpus: str | None,
+    seed: int,
+) -> PipelinePlan:
+    """The plan of ``bench pipeline``; ``work`` is elements and iterations.
+
+    Raises BadInputError for too many threads, MachineError where the vectors do not fit.
+    """
+    from nearfar.measure.pipeline import PipelinePlan
+    from nearfar.measure.tiers import check_tiers
+
+    check_tiers(tiers)
+    plan = PipelinePlan(*work, *tiers, both_teams(recording.machine, threads, cpus), seed)
+    plan.check_room()
+    return plan

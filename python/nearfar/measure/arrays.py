@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from nearfar._native import ArrayBench, parse_tier, tier_capacity_bytes
@@ -18,6 +18,8 @@ LEAST_CACHES = 4
 #: Below this, starting the threads would show.
 LEAST_ARRAY = 64 * MIB
 DOUBLE = 8
+#: A copy of less ends before what is done around it stops to show.
+LEAST_TIMED_ALONE = 64 << 10
 #: Counted repeats of each kernel on one set of arrays.
 ROUNDS = 3
 
@@ -78,6 +80,17 @@ def check_room(tiers: Sequence[str], array_bytes: int) -> None:
                 f"{len(here)} arrays of {format_size(array_bytes)} do not fit in "
                 f"{' and '.join(dict.fromkeys(here))}, which has {format_size(room)} free",
                 "ask for a smaller --size",
+            )
+
+
+def check_bytes(wanted: Mapping[str, int], next_step: str) -> None:
+    """Refuse what does not fit, by tier, before anything is allocated."""
+    for tier, size in wanted.items():
+        room = tier_capacity_bytes(tier)
+        if size > room:
+            raise MachineError(
+                f"{format_size(size)} do not fit in {tier}, which has {format_size(room)} free",
+                next_step,
             )
 
 

@@ -15,6 +15,7 @@ from nearfar.records.depth import (
     TailsResult,
 )
 from nearfar.records.results import BandwidthResult, LatencyResult, MappedResult, StreamResult
+from nearfar.records.together import CompeteResult, PipelineResult, StencilResult
 
 #: Raised when a reader of the old version could misread the new one.
 SCHEMA_VERSION = 1
@@ -70,6 +71,9 @@ class Sections(BaseModel):
     persistence: PersistenceResult | None = None
     loaded: LoadedResult | None = None
     tails: TailsResult | None = None
+    compete: CompeteResult | None = None
+    stencil: StencilResult | None = None
+    pipeline: PipelineResult | None = None
 
 
 class Run(BaseModel):

@@ -12,11 +12,13 @@ from nearfar.report.text.predictions import (
 from nearfar.report.text.record import noise, record
 from nearfar.report.text.results import bandwidth, latency, mapped, published_curve, stream
 from nearfar.report.text.sheet import sheet
+from nearfar.report.text.together import compete, pipeline_run, stencil
 
 __all__ = [
     "access",
     "bandwidth",
     "blocks",
+    "compete",
     "contention",
     "contention_model",
     "counter_fits",
@@ -28,10 +30,12 @@ __all__ = [
     "parallelism",
     "persistence",
     "pipeline",
+    "pipeline_run",
     "published_curve",
     "record",
     "sheet",
     "split",
+    "stencil",
     "stream",
     "tails",
 ]

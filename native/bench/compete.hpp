@@ -1,0 +1,89 @@
+// Threads that copy on two memories at once, after the competition benchmarks of the Oslo thesis.
+//
+// Near threads copy near -> near; far threads far -> far, far -> near or near -> far. Each thread
+// has a source and a destination of its own and copies the whole of it again and again, without any
+// synchronisation after the start. What each iteration took is kept, with what the kernel did to
+// the thread meanwhile.
+//
+// Thread safety  one CompeteBench a thread; run() works on the processors it was made for.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/result.hpp"
+#include "kernels/team.hpp"
+#include "os/usage.hpp"
+#include "tier/mapping.hpp"
+
+namespace nearfar::bench {
+
+/// What the far threads copy: from the first to the second.
+enum class Copy : unsigned char { far_far, far_near, near_far };
+
+/// The end of one iteration: accounts since the thread's start, wall time included, and the time
+/// the hypervisor took from its processor since then, looked up at most every 50 ms.
+struct Mark {
+  os::Usage usage;
+  std::uint64_t steal_ns = 0;
+};
+
+struct CompeteThread {
+  bool far = false;
+  int cpu = -1;
+  std::uint64_t start_ns = 0;
+  std::vector<Mark> marks;
+};
+
+/// The span in which all threads ran: from the last to start to the first to finish. It is empty,
+/// and the rates are 0, where threads that share a processor ran one after the other.
+struct CompeteRun {
+  std::uint64_t from_ns = 0;
+  std::uint64_t to_ns = 0;
+  double near_bytes_per_s = 0; ///< summed over the near threads, 0 if there are none
+  double far_bytes_per_s = 0;
+  std::vector<CompeteThread> threads; ///< near ones first
+};
+
+/// Sets the span and both rates; an iteration that the span cuts counts by its share. `bytes` is
+/// what one iteration moves.
+void sum_up(CompeteRun& run, std::size_t bytes);
+
+class CompeteBench {
+public:
+  CompeteBench(CompeteBench&&) = default; // and no copies
+
+  /// Maps two arrays of `elements` doubles for each thread, and lets each touch its own.
+  /// Errors: bad_input (no threads, a processor that cannot be used), those of tier::map.
+  static Result<CompeteBench> create(Copy copy, const tier::Spec& near, const tier::Spec& far,
+                                     std::size_t elements, std::span<const int> near_cpus,
+                                     std::span<const int> far_cpus);
+
+  /// `iterations` > 0 of every thread; those still at work when the first finishes end with the
+  /// iteration they are at, since nothing after that counts.
+  Result<CompeteRun> run(std::size_t iterations);
+
+  /// Bytes that one iteration moves, loads and stores, without write-allocate.
+  std::size_t iteration_bytes() const { return 2 * elements_ * sizeof(double); }
+
+  /// Fails (failed_check) unless each destination holds what its source does.
+  Status check() const;
+
+private:
+  struct Pair {
+    tier::Mapping source;
+    tier::Mapping destination;
+  };
+  CompeteBench(std::size_t elements, std::size_t near_threads, std::vector<int> cpus)
+      : elements_(elements), near_threads_(near_threads), cpus_(std::move(cpus)) {}
+  Status touch();
+
+  std::size_t elements_;
+  std::size_t near_threads_;
+  std::vector<int> cpus_; ///< near ones first
+  std::vector<Pair> pairs_;
+};
+
+} // namespace nearfar::bench

@@ -1,0 +1,38 @@
+#include "os/steal.hpp"
+
+#include <cstdint>
+#include <doctest/doctest.h>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+#include "test_support.hpp"
+
+using namespace nearfar;
+
+TEST_CASE("what was taken is the eighth column of the processor's line") {
+  const int cpu = test::usable_cpus().back();
+  const os::StealMeter meter(cpu);
+  const auto expected = [&] {
+    std::ifstream stat("/proc/stat");
+    for (std::string line; std::getline(stat, line);) {
+      std::istringstream words(line);
+      std::string name;
+      words >> name;
+      if (name != "cpu" + std::to_string(cpu)) continue;
+      std::uint64_t column = 0;
+      for (int i = 0; i < 8; ++i)
+        words >> column;
+      return column * 10'000'000u; // ticks of 10 ms on every Linux x86-64
+    }
+    return UINT64_MAX;
+  };
+  const std::uint64_t before = expected();
+  const std::uint64_t told = meter.taken_ns();
+  CHECK(told >= before);
+  CHECK(told <= expected());
+}
+
+TEST_CASE("a processor that is not there lost nothing") {
+  CHECK(os::StealMeter(test::missing_cpu).taken_ns() == 0);
+}

@@ -1,0 +1,239 @@
+"""Competition: near threads and far threads copy at once, each arrays of its own."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from nearfar._native import CompeteBench
+from nearfar.errors import MachineError
+from nearfar.measure import drops
+from nearfar.measure.arrays import DOUBLE, in_cache
+from nearfar.measure.ceiling import check_rate
+from nearfar.measure.session import Effort, Samples, Session
+from nearfar.measure.teams import Teams
+from nearfar.records.run import Skipped
+from nearfar.records.together import (
+    CompeteDrop,
+    CompeteMode,
+    CompeteResult,
+    CompeteRow,
+    CompeteThread,
+    Side,
+)
+from nearfar.stats import Estimate, median
+
+if TYPE_CHECKING:
+    from nearfar._native import CompeteRun, Usage
+    from nearfar._native import CompeteThread as NativeThread
+
+#: Iterations that tell how long one takes, and warm up; not counted.
+FIRST_ITERATIONS = 3
+#: What one repeat should take, and within which numbers of iterations.
+REPEAT_S = 0.5
+LEAST_ITERATIONS, MOST_ITERATIONS = 10, 2000
+
+#: Near threads and far threads.
+Split = tuple[int, int]
+#: One grid point: near threads, far threads, and whose rate it is (near, far, sum).
+Point = tuple[int, int, str]
+SIDES = ("near", "far", "sum")
+
+
+def tiers_of(mode: CompeteMode, near: str, far: str, threads: Split) -> list[str]:
+    """The tier of each array: two for every thread."""
+    source, destination = mode.split("-")
+    tier = {"near": near, "far": far}
+    return [near] * (2 * threads[0]) + [tier[source], tier[destination]] * threads[1]
+
+
+def sweep(threads: int) -> tuple[Split, ...]:
+    """All splits of so many threads with both sides at work, one far thread first."""
+    return tuple((threads - far, far) for far in range(1, threads))
+
+
+@dataclass
+class CompeteSamples(Samples[Point]):
+    """Rates; beside them the threads of the first repeat, and the drops of all."""
+
+    threads: dict[Split, list[CompeteThread]] = field(default_factory=dict)
+    drops: dict[Split, list[CompeteDrop]] = field(default_factory=dict)
+    seconds: dict[Split, float] = field(default_factory=dict)
+    repeats: int = 1
+
+    def extend(self, other: Samples[Point]) -> None:
+        """Append the repeats of another epoch; the threads of the first stay."""
+        super().extend(other)
+        assert isinstance(other, CompeteSamples)
+        for split, found in other.drops.items():
+            for drop in found:
+                drop.repeat += self.repeats
+            self.drops[split] += found
+            self.seconds[split] += other.seconds[split]
+        self.repeats += other.repeats
+
+
+@dataclass(frozen=True)
+class CompetePlan:
+    """Splits of the threads, each measured on fresh arrays. Values: bytes/s."""
+
+    mode: CompeteMode
+    near: str
+    far: str
+    array_bytes: int
+    cpus: tuple[int, ...]
+    splits: tuple[Split, ...]
+    iterations: int | None = None
+
+    @property
+    def grid(self) -> Sequence[Point]:
+        """Each split, by side."""
+        return [(near, far, side) for near, far in self.splits for side in SIDES]
+
+    def teams(self, split: Split) -> Teams:
+        """The processors of a split."""
+        return Teams(*split, self.cpus)
+
+    def epoch(self, seed: int) -> CompeteSamples:
+        """Fresh arrays for each split, touched by those who copy them."""
+        samples = CompeteSamples()
+        order = list(self.splits)
+        random.Random(seed).shuffle(order)
+        for split in order:
+            self._measure(split, samples)
+        return samples
+
+    def _measure(self, split: Split, samples: CompeteSamples) -> None:
+        teams = self.teams(split)
+        bench = CompeteBench(
+            self.mode, self.near, self.far, self.array_bytes // DOUBLE, teams.near_cpus,
+            teams.far_cpus,
+        )  # fmt: skip
+        first = bench.run(FIRST_ITERATIONS)
+        run = bench.run(self.iterations or _iterations(first))
+        bench.check()
+        _check_span(run)
+        usages = [_usage(thread) for thread in run["threads"]]
+        rates = {"near": run["near_bytes_per_s"], "far": run["far_bytes_per_s"]}
+        rates["sum"] = sum(rates.values())
+        check_rate(rates["sum"], sum(split), "copy")
+        for side in SIDES:
+            samples.add((*split, side), rates[side], usages if side == "sum" else [])
+        step = bench.iteration_bytes()
+        samples.threads[split] = [_thread(thread, run, step) for thread in run["threads"]]
+        samples.drops[split] = [d for thread in run["threads"] for d in _drops(thread, run, step)]
+        samples.seconds[split] = (run["to_ns"] - run["from_ns"]) * 1e-9
+
+    def smaller(self) -> CompetePlan | None:
+        """Every other split, and the last."""
+        if len(self.splits) <= 2:
+            return None
+        return replace(self, splits=(*self.splits[:-1:2], self.splits[-1]))
+
+
+def _check_span(run: CompeteRun) -> None:
+    if run["to_ns"] <= run["from_ns"]:
+        raise MachineError(
+            "the threads never ran all at once: those that share a processor took turns",
+            "use more --iterations, or as many threads as processors",
+        )
+
+
+def _iterations(first: CompeteRun) -> int:
+    """As many as fill a repeat, by the fastest thread: it ends the span."""
+    fastest = min(float(drops.iteration_seconds(t).min()) for t in first["threads"])
+    return int(np.clip(REPEAT_S / fastest, LEAST_ITERATIONS, MOST_ITERATIONS))
+
+
+def _usage(thread: NativeThread) -> Usage:
+    return {
+        "wall_ns": thread["wall_ns"][-1],
+        "cpu_ns": thread["cpu_ns"][-1],
+        "minor_faults": thread["minor_faults"][-1],
+        "major_faults": thread["major_faults"][-1],
+        "involuntary_switches": thread["involuntary_switches"][-1],
+    }
+
+
+def _inside(thread: NativeThread, run: CompeteRun) -> np.ndarray:
+    """When each iteration ended, of those within the span in which all threads ran."""
+    begun = (thread["start_ns"] - run["from_ns"]) * 1e-9
+    ends = begun + np.cumsum(drops.iteration_seconds(thread))
+    return ends[ends <= (run["to_ns"] - run["from_ns"]) * 1e-9]
+
+
+def _thread(thread: NativeThread, run: CompeteRun, step: int) -> CompeteThread:
+    ends = _inside(thread, run)
+    rates = step / drops.iteration_seconds(thread)[: ends.size]
+    return CompeteThread(
+        side=_side(thread), cpu=thread["cpu"], end_s=ends.tolist(),
+        rate_bytes_per_s=rates.tolist(),
+    )  # fmt: skip
+
+
+def _side(thread: NativeThread) -> Side:
+    return "far" if thread["far"] else "near"
+
+
+def _drops(thread: NativeThread, run: CompeteRun, step: int) -> list[CompeteDrop]:
+    begun = (thread["start_ns"] - run["from_ns"]) * 1e-9
+    return [
+        CompeteDrop(
+            side=_side(thread), cpu=thread["cpu"], repeat=0, start_s=begun + drop.start_s,
+            length_s=drop.length_s, depth=drop.depth, period_s=drop.period_s,
+            off_cpu_s=drop.off_cpu_s, steal_s=drop.steal_s,
+            involuntary_switches=drop.involuntary_switches, minor_faults=drop.minor_faults,
+            major_faults=drop.major_faults, cause=drop.cause,
+        )
+        for drop in drops.find(thread, _inside(thread, run).size, step)
+    ]  # fmt: skip
+
+
+def measure(
+    session: Session, plan: CompetePlan, effort: Effort, effective_last_cache: int
+) -> tuple[CompeteResult, list[Skipped]]:
+    """Run the plan; the split with the most far threads is the result, all of them its rows."""
+    name = f"compete {plan.mode}"
+    samples, dropped = session.repeat(name, "bytes_per_s", plan, effort)
+    assert isinstance(samples, CompeteSamples)
+    small = in_cache(plan.array_bytes, effective_last_cache)
+    kept = sorted({(far, near) for near, far, _ in samples.series})
+    rows = [_row(session, plan, samples, (near, far), small) for far, near in kept]
+    given_up = sorted({(near, far) for near, far, _ in dropped})
+    skipped = [
+        Skipped(section="compete", what=f"{near} near and {far} far threads", why="no time")
+        for near, far in given_up
+    ]
+    return CompeteResult(**dict(rows[-1]), rows=rows), skipped
+
+
+def _row(
+    session: Session, plan: CompetePlan, samples: CompeteSamples, split: Split, small: bool
+) -> CompeteRow:
+    near, far, both = (median(samples.series[(*split, side)]) for side in SIDES)
+    seconds = samples.seconds[split]
+    common = Estimate(seconds, seconds, seconds, near.samples, 0.0, "sum")
+    return CompeteRow(
+        **session.figures(
+            plan.near,
+            plan.far,
+            near_bandwidth_bytes_per_s=near,
+            far_bandwidth_bytes_per_s=far,
+            sum_bandwidth_bytes_per_s=both,
+            common_time_s=common,
+        ),
+        mode=plan.mode,
+        near=plan.near,
+        far=plan.far,
+        near_threads=split[0],
+        far_threads=split[1],
+        oversubscribed=plan.teams(split).oversubscribed,
+        size_bytes=plan.array_bytes,
+        in_cache=small,
+        threads=samples.threads[split],
+        drops=samples.drops[split],
+    )

@@ -1,0 +1,118 @@
+"""Sudden drops of a thread's speed: where they are, and what the kernel knows of them.
+
+A drop is a run of iterations slower than ``SLOW`` of the thread's median rate. Its excess is the
+time it took beyond as many median iterations. A cause is named only where what it took accounts
+for at least half of the excess; everything else is unexplained, and said to be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from nearfar._native import CompeteThread
+
+#: Share of the median rate below which an iteration belongs to a drop.
+SLOW = 0.8
+#: Drops of one thread from which a period can be told.
+LEAST_FOR_PERIOD = 3
+#: The most that one fault brings in, the pages of the largest transparent kind: it is zeroed.
+_LARGEST_FAULT_BYTES = 2 << 20
+
+Cause = Literal["page faults", "steal", "pushed aside", "unexplained"]
+
+
+@dataclass(frozen=True)
+class Drop:
+    """One drop of one thread. Times in seconds, ``start_s`` since the thread's start."""
+
+    start_s: float
+    length_s: float
+    excess_s: float
+    depth: float
+    off_cpu_s: float
+    steal_s: float
+    involuntary_switches: int
+    minor_faults: int
+    major_faults: int
+    cause: Cause
+    period_s: float | None = None
+
+
+def iteration_seconds(thread: CompeteThread) -> np.ndarray:
+    """What each iteration took."""
+    return np.diff(np.asarray(thread["wall_ns"], dtype=float), prepend=0.0) * 1e-9
+
+
+def find(thread: CompeteThread, iterations: int, iteration_bytes: int) -> list[Drop]:
+    """The drops among the first ``iterations`` of a thread, with their period."""
+    took = iteration_seconds(thread)[:iterations]
+    if took.size == 0:
+        return []
+    typical = float(np.median(took))
+    drops = [
+        _drop(thread, took, first, last, typical, iteration_bytes)
+        for first, last in _runs(took > typical / SLOW)
+    ]
+    if len(drops) < LEAST_FOR_PERIOD:
+        return drops
+    period = float(np.median(np.diff([drop.start_s for drop in drops])))
+    return [replace(drop, period_s=period) for drop in drops]
+
+
+def _runs(slow: np.ndarray) -> Iterator[tuple[int, int]]:
+    """First and last index of each run of True."""
+    edges = np.flatnonzero(np.diff(np.concatenate(([False], slow, [False])).astype(int)))
+    for first, after in edges.reshape(-1, 2):
+        yield int(first), int(after) - 1
+
+
+def _drop(
+    thread: CompeteThread, took: np.ndarray, first: int, last: int, typical: float, step: int
+) -> Drop:
+    length = float(took[first : last + 1].sum())
+    excess = length - (last + 1 - first) * typical
+    off = max(length - _grown(thread["cpu_ns"], first, last) * 1e-9, 0.0)
+    steal = _grown(_bracketed(thread["steal_ns"], last), first, last) * 1e-9
+    switches = _grown(thread["involuntary_switches"], first, last)
+    minor = _grown(thread["minor_faults"], first, last)
+    major = _grown(thread["major_faults"], first, last)
+    zeroing = minor * _LARGEST_FAULT_BYTES * typical / step
+    return Drop(
+        start_s=float(took[:first].sum()),
+        length_s=length,
+        excess_s=excess,
+        depth=1 - typical / float(took[first : last + 1].max()),
+        off_cpu_s=off,
+        steal_s=steal,
+        involuntary_switches=switches,
+        minor_faults=minor,
+        major_faults=major,
+        cause=_cause(excess, off, steal, switches, zeroing, major),
+    )
+
+
+def _cause(
+    excess: float, off: float, steal: float, switches: int, zeroing: float, major: int
+) -> Cause:
+    half = excess / 2
+    if (major and off >= half) or zeroing >= half:
+        return "page faults"
+    if steal >= half:
+        return "steal"
+    return "pushed aside" if switches and off >= half else "unexplained"
+
+
+def _grown(running: Sequence[int], first: int, last: int) -> int:
+    """How much a running total grew over some iterations."""
+    return running[last] - (running[first - 1] if first else 0)
+
+
+def _bracketed(running: Sequence[int], last: int) -> list[int]:
+    """Totals that are looked up now and then: at ``last``, what the next look after it tells."""
+    later = next((total for total in running[last:] if total != running[last]), running[last])
+    return [*running[:last], later]

@@ -1,0 +1,129 @@
+"""Independence: near threads generate while far threads copy and analyse the last result."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from nearfar._native import PipelineBench
+from nearfar.errors import MachineError
+from nearfar.measure.arrays import DOUBLE, check_bytes, in_cache
+from nearfar.measure.session import Effort, Samples, Session
+from nearfar.measure.teams import Teams
+from nearfar.records.together import PipelineResult
+from nearfar.stats import median
+
+if TYPE_CHECKING:
+    from nearfar._native import PipelineRun
+
+#: As in the thesis.
+ELEMENTS, ITERATIONS = 16_000_000, 5_000
+QUICK_ELEMENTS, QUICK_ITERATIONS = 1_000_000, 50
+#: Iterations of each repeat whose findings are compared with those of near threads alone.
+COMPARED = 50
+#: Near memory an element: an offset, four columns and values, the source and two vectors.
+NEAR_BYTES = 8 + 4 * (4 + 8) + 3 * DOUBLE
+
+NEAR_STAGES = ("generate", "analyse", "total")
+STAGES = ("generate", "generate_idle", "transfer", "analyse", "transfer_idle", "total")
+
+#: What an iteration found: change, sum, squares, smallest, largest, step.
+Finding = tuple[float, float, float, float, float, float]
+
+
+@dataclass
+class PipelineSamples(Samples[str]):
+    """Times of all iterations, and what the first ones of each repeat found."""
+
+    found: set[tuple[Finding, ...]] = field(default_factory=set)
+
+    def extend(self, other: Samples[str]) -> None:
+        """Append the repeats of another epoch."""
+        super().extend(other)
+        assert isinstance(other, PipelineSamples)
+        self.found |= other.found
+
+
+@dataclass(frozen=True)
+class PipelinePlan:
+    """One split of the threads; without far ones, the near do all. Values: seconds, by stage."""
+
+    elements: int
+    iterations: int
+    near: str
+    far: str
+    teams: Teams
+    values_seed: int
+
+    @property
+    def near_only(self) -> bool:
+        """Whether near threads generate and analyse in turns, and nothing lies far."""
+        return self.teams.far_threads == 0
+
+    @property
+    def grid(self) -> Sequence[str]:
+        """The stages, idle times, and the whole."""
+        return NEAR_STAGES if self.near_only else STAGES
+
+    def check_room(self) -> None:
+        """Refuse vectors that do not fit, before anything is allocated."""
+        wanted = {self.near: self.elements * NEAR_BYTES}
+        if not self.near_only:
+            wanted[self.far] = wanted.get(self.far, 0) + self.elements * DOUBLE
+        check_bytes(wanted, "use fewer --elements")
+
+    def run(self, iterations: int) -> PipelineRun:
+        """That many iterations on fresh memory."""
+        bench = PipelineBench(
+            self.elements, self.near, self.far, self.teams.near_cpus, self.teams.far_cpus,
+            self.values_seed,
+        )  # fmt: skip
+        return bench.run(iterations)
+
+    def epoch(self, seed: int) -> PipelineSamples:
+        """All iterations; all repeats start from the same vector, and must find the same."""
+        run = self.run(self.iterations)
+        samples = PipelineSamples(found={tuple(run["findings"][:COMPARED])})
+        times = {
+            "generate": run["generate_ns"], "generate_idle": run["generate_idle_ns"],
+            "transfer": run["transfer_ns"], "analyse": run["analyse_ns"],
+            "transfer_idle": run["transfer_idle_ns"], "total": run["total_ns"],
+        }  # fmt: skip
+        for stage in self.grid:
+            samples.add(stage, times[stage] * 1e-9, run["members"] if stage == "total" else [])
+        return samples
+
+    def smaller(self) -> None:
+        """There is but one point."""
+
+
+def measure(
+    session: Session, plan: PipelinePlan, effort: Effort, effective_last_cache: int
+) -> PipelineResult:
+    """Run the plan, and compare what its iterations found with near threads alone."""
+    # Idle times are what is left over: their spread says nothing about the machine.
+    samples, _ = session.repeat("pipeline", "s", plan, effort, judge_spread=False)
+    assert isinstance(samples, PipelineSamples)
+    session.progress.step("the same on the near side alone, to compare", 1.0)
+    compared = min(plan.iterations, COMPARED)
+    alone = replace(plan, teams=Teams(1, 0, plan.teams.cpus)).run(compared)
+    if samples.found != {tuple(alone["findings"])}:
+        raise MachineError(
+            "the pipeline found other figures than near threads alone: its times are worthless",
+            "check the memory of this machine; report it if it is sound",
+        )
+    times = {f"{stage}_time_s": median(samples.series[stage]) for stage in plan.grid}
+    tiers = (plan.near,) if plan.near_only else (plan.near, plan.far)
+    return PipelineResult(
+        **session.figures(*tiers, persistent=False, **times),
+        elements=plan.elements,
+        iterations=plan.iterations,
+        near=plan.near,
+        far=None if plan.near_only else plan.far,
+        near_threads=plan.teams.near_threads,
+        far_threads=plan.teams.far_threads,
+        oversubscribed=plan.teams.oversubscribed,
+        in_cache=in_cache(plan.elements * DOUBLE, effective_last_cache),
+        compared_iterations=compared,
+    )

@@ -1,0 +1,145 @@
+"""Cooperation: one array swept by a stencil, its rows shared between two memories."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from statistics import fmean
+
+from nearfar._native import StencilBench
+from nearfar.errors import BadInputError, MachineError
+from nearfar.measure.arrays import DOUBLE, check_bytes, in_cache
+from nearfar.measure.ceiling import check_rate
+from nearfar.measure.session import Effort, Samples, Session
+from nearfar.measure.teams import Teams
+from nearfar.records.together import StencilResult, StencilVersion
+from nearfar.stats import Estimate, median
+
+#: Sweeps of one repeat, as in the thesis.
+SWEEPS = 10
+#: One load and one store an element; neighbours come from caches.
+ELEMENT_BYTES = 16
+
+
+@dataclass
+class StencilSamples(Samples[str]):
+    """Times of one sweep, and the checksums of what each repeat left."""
+
+    checksums: set[int] = field(default_factory=set)
+
+    def extend(self, other: Samples[str]) -> None:
+        """Append the repeats of another epoch."""
+        super().extend(other)
+        assert isinstance(other, StencilSamples)
+        self.checksums |= other.checksums
+
+
+@dataclass(frozen=True)
+class StencilPlan:
+    """One split of the rows. Values: mean seconds of one sweep, by ``near``, ``far``, ``total``."""
+
+    rows: int
+    cols: int
+    far_rows: int
+    version: StencilVersion
+    near: str
+    far: str
+    teams: Teams
+    values_seed: int
+
+    def __post_init__(self) -> None:
+        if self.far_rows > self.rows:
+            raise BadInputError(
+                f"{self.far_rows} far rows of an array of {self.rows}",
+                f"give --far-rows of at most {self.rows}",
+            )
+
+    @property
+    def near_rows(self) -> int:
+        """Rows that lie near."""
+        return self.rows - self.far_rows
+
+    @property
+    def grid(self) -> Sequence[str]:
+        """The sides that have rows, and the whole."""
+        rows = {"near": self.near_rows, "far": self.far_rows, "total": self.rows}
+        return [side for side, count in rows.items() if count]
+
+    def check_room(self) -> None:
+        """Refuse arrays that do not fit, before anything is allocated."""
+        ghost = 1 if self.version == "ghost" and self.near_rows and self.far_rows else 0
+        wanted: dict[str, int] = {}
+        for tier, rows in ((self.near, self.near_rows), (self.far, self.far_rows)):
+            if rows:
+                both_arrays = 2 * (rows + ghost) * self.cols * DOUBLE
+                wanted[tier] = wanted.get(tier, 0) + both_arrays
+        check_bytes(wanted, "use fewer --rows or --cols, or another split (--far-rows)")
+
+    def bench(self) -> StencilBench:
+        """Fresh arrays, touched by those who work on them."""
+        return StencilBench(
+            self.rows, self.cols, self.far_rows, self.version, self.near, self.far,
+            self.teams.near_cpus, self.teams.far_cpus, self.values_seed,
+        )  # fmt: skip
+
+    def epoch(self, seed: int) -> StencilSamples:
+        """Ten sweeps; all repeats start from the same values, so that all must end in the same."""
+        bench = self.bench()
+        run = bench.run(SWEEPS)
+        samples = StencilSamples(checksums={bench.checksum()})
+        times = {"near": run["near_ns"], "far": run["far_ns"], "total": run["total_ns"]}
+        for side in self.grid:
+            usages = run["members"] if side == "total" else []
+            samples.add(side, fmean(times[side]) * 1e-9, usages)
+        moved = self.rows * self.cols * ELEMENT_BYTES
+        threads = self.teams.near_threads + self.teams.far_threads
+        check_rate(moved / (fmean(run["total_ns"]) * 1e-9), threads, "the stencil")
+        return samples
+
+    def smaller(self) -> None:
+        """There is but one point."""
+
+
+def measure(
+    session: Session, plan: StencilPlan, effort: Effort, effective_last_cache: int
+) -> StencilResult:
+    """Run the plan, and compare what each repeat left with a plain serial sweep."""
+    samples, _ = session.repeat(f"stencil {plan.version}", "s", plan, effort)
+    assert isinstance(samples, StencilSamples)
+    session.progress.step("the same serially, to compare", 1.0)
+    serial = plan.bench()
+    serial.run_serially(SWEEPS)
+    if samples.checksums != {serial.checksum()}:
+        raise MachineError(
+            "the shared stencil left other values than a serial sweep: its times are worthless",
+            "check the memory of this machine; report it if it is sound",
+        )
+    times = {f"{side}_time_s": median(values) for side, values in samples.series.items()}
+    figures = {**times, **_rates(plan, samples)}
+    return StencilResult(
+        **session.figures(plan.near, plan.far, persistent=False, **figures),
+        rows=plan.rows,
+        cols=plan.cols,
+        far_rows=plan.far_rows,
+        version=plan.version,
+        near=plan.near,
+        far=plan.far,
+        near_threads=plan.teams.near_threads,
+        far_threads=plan.teams.far_threads,
+        oversubscribed=plan.teams.oversubscribed,
+        in_cache=in_cache(plan.rows * plan.cols * DOUBLE, effective_last_cache),
+        sweeps=SWEEPS,
+        matches_serial=True,
+    )
+
+
+def _rates(plan: StencilPlan, samples: StencilSamples) -> dict[str, Estimate]:
+    """Counted bytes over time, by side: what compares with the rate of a copy."""
+    rows = {"near": plan.near_rows, "far": plan.far_rows}
+    return {
+        f"{side}_bandwidth_bytes_per_s": median(
+            [count * plan.cols * ELEMENT_BYTES / seconds for seconds in samples.series[side]]
+        )
+        for side, count in rows.items()
+        if count
+    }

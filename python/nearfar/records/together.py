@@ -1,0 +1,122 @@
+"""The results of near and far memory at work together."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from nearfar.records.shape import Shaped
+
+CompeteMode = Literal["far-far", "far-near", "near-far"]
+Side = Literal["near", "far"]
+
+
+class CompeteDrop(BaseModel):
+    """Iterations in a row that took much longer than the thread's median one: seen once, so that
+    nothing here has an interval."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    side: Side
+    cpu: int
+    repeat: int = Field(description="counted from 0")
+    start_s: float = Field(description="since the span in which all threads ran began")
+    length_s: float
+    depth: float = Field(description="1 - lowest rate over the thread's median rate")
+    period_s: float | None = Field(
+        None, description="median time from one drop of this thread to the next; None below three"
+    )
+    off_cpu_s: float = Field(description="time in which the thread did not run on its processor")
+    steal_s: float = Field(
+        description="taken by the hypervisor, counted in ticks of 10 ms and looked up every 50 ms"
+    )
+    involuntary_switches: int
+    minor_faults: int
+    major_faults: int
+    cause: Literal["page faults", "steal", "pushed aside", "unexplained"]
+
+
+class CompeteThread(BaseModel):
+    """One thread of one repeat: the rate of each iteration, as it was read off the clock."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    side: Side
+    cpu: int
+    end_s: list[float] = Field(description="of each iteration, since the common span began")
+    rate_bytes_per_s: list[float]
+
+
+class CompeteRow(Shaped):
+    """Near threads copy near to near while far threads copy in the direction of the mode."""
+
+    mode: CompeteMode
+    near: str
+    far: str
+    near_threads: int
+    far_threads: int
+    oversubscribed: bool = Field(description="more threads than processors: feeds no fit")
+    size_bytes: int = Field(description="per array; each thread has two")
+    in_cache: bool
+    near_bandwidth_bytes_per_s: float = Field(description="summed over the near threads")
+    far_bandwidth_bytes_per_s: float
+    sum_bandwidth_bytes_per_s: float
+    common_time_s: float = Field(description="in which all threads ran, over all repeats")
+    threads: list[CompeteThread] = Field(description="of the first repeat, near ones first")
+    drops: list[CompeteDrop] = Field(description="of all threads and repeats")
+
+
+class CompeteResult(CompeteRow):
+    """Section ``compete``: the row with the most far threads at the top, all rows below."""
+
+    rows: list[CompeteRow] = Field(default_factory=list)
+
+
+StencilVersion = Literal["direct", "ghost"]
+
+
+class StencilResult(Shaped):
+    """Section ``stencil``: one sweep over an array whose rows two memories share."""
+
+    rows: int
+    cols: int
+    far_rows: int = Field(description="the last rows of the array")
+    version: StencilVersion
+    near: str
+    far: str
+    near_threads: int
+    far_threads: int
+    oversubscribed: bool = Field(description="more threads than processors: feeds no fit")
+    in_cache: bool
+    sweeps: int = Field(description="of one repeat; times are means over them")
+    matches_serial: bool = Field(description="every repeat left the bits of a serial sweep")
+    near_time_s: float | None = Field(None, description="slowest near thread; None without rows")
+    far_time_s: float | None = Field(None, description="slowest far thread; None without rows")
+    total_time_s: float
+    near_bandwidth_bytes_per_s: float | None = Field(None, description="16 bytes an element")
+    far_bandwidth_bytes_per_s: float | None = None
+
+
+class PipelineResult(Shaped):
+    """Section ``pipeline``: generation near, transfer and analysis far. Times of all iterations.
+
+    Every repeat found in its first ``compared_iterations`` what one near thread alone finds, to
+    the bit. Transfer and idle times are None where near threads did all.
+    """
+
+    elements: int = Field(description="of 8 bytes")
+    iterations: int
+    near: str
+    far: str | None
+    near_threads: int
+    far_threads: int = Field(description="0 where near threads did all, in turns")
+    oversubscribed: bool = Field(description="more threads than processors: feeds no fit")
+    in_cache: bool
+    compared_iterations: int
+    generate_time_s: float
+    generate_idle_time_s: float | None = Field(None, description="waiting for the copy")
+    transfer_time_s: float | None = None
+    analyse_time_s: float
+    transfer_idle_time_s: float | None = Field(None, description="far side waiting for a vector")
+    total_time_s: float

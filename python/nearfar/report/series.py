@@ -1,0 +1,66 @@
+"""Pictures over time: what each thread did, one line a thread."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from nearfar.report.drawing import Builder, Canvas, End, corner_labels, end_labels, inline
+from nearfar.report.palette import series_colour
+
+if TYPE_CHECKING:
+    from nearfar.report.drawing import Picture
+
+#: Of a line, that a page draws; of more, the lowest of each group, so that no drop is lost.
+MOST_POINTS = 400
+
+
+@dataclass(frozen=True)
+class Line:
+    """One thread: values at times."""
+
+    name: str
+    times: Sequence[float]
+    values: Sequence[float]
+
+
+def series_chart(lines: Sequence[Line], x_title: str, y_title: str) -> Builder:
+    """Lines over time from zero on; names at their ends."""
+    thinned = [thin(line, MOST_POINTS) for line in lines]
+    rows = [
+        {"name": line.name, "x": x, "y": y, "colour": series_colour(index)}
+        for index, line in enumerate(thinned)
+        for x, y in zip(line.times, line.values, strict=True)
+    ]
+    top = max(max(line.values) for line in thinned) * 1.06
+    ends = [End(line.name, line.values[-1], series_colour(i)) for i, line in enumerate(thinned)]
+
+    def build(canvas: Canvas) -> Picture:
+        import altair as alt
+
+        x = alt.X("x:Q", axis=alt.Axis(title=x_title, grid=False, tickCount=6))
+        scale = alt.Scale(domain=[0, top], nice=False)
+        y = alt.Y("y:Q", scale=scale, axis=alt.Axis(title=y_title, tickCount=5))
+        curves = (
+            alt.Chart(inline(rows))
+            .mark_line(strokeWidth=1.2)
+            .encode(x=x, y=y, detail="name:N", color=alt.Color("colour:N", scale=None))
+        )
+        beside = end_labels(ends, canvas, (0, top), False)
+        names = corner_labels(ends) if canvas.narrow else beside
+        return alt.layer(curves, names).properties(width=canvas.width, height=canvas.height)
+
+    return build
+
+
+def thin(line: Line, most: int) -> Line:
+    """The lowest value of each group of neighbours, where there are more points than ``most``."""
+    group = -(-len(line.times) // most)
+    if group <= 1:
+        return line
+    lowest = [
+        min(range(first, min(first + group, len(line.times))), key=lambda i: line.values[i])
+        for first in range(0, len(line.times), group)
+    ]
+    return Line(line.name, [line.times[i] for i in lowest], [line.values[i] for i in lowest])

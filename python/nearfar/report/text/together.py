@@ -1,0 +1,90 @@
+"""Tables of near and far memory at work together."""
+
+from __future__ import annotations
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from nearfar.records.shape import Shaped
+from nearfar.records.together import CompeteResult, PipelineResult, StencilResult
+from nearfar.report.sections import compete as compete_section
+from nearfar.report.sections import pipeline as pipeline_section
+from nearfar.report.sections import stencil as stencil_section
+from nearfar.report.text.layout import block, columns
+from nearfar.report.wording import format_quantity, interval_of, origins
+from nearfar.units import format_time
+
+_NEAR, _FAR = "near_bandwidth_bytes_per_s", "far_bandwidth_bytes_per_s"
+#: Drops that a terminal lists; the record has all.
+MOST_DROPS = 12
+
+
+def compete(result: CompeteResult) -> RenderableType:
+    """Rates of both sides, a row a split, and the deepest drops."""
+    rows = [
+        [compete_section.threads_of(row), *(_with_interval(row, key) for key in (_NEAR, _FAR))]
+        for row in result.rows
+    ]
+    table = columns(["Near + far threads", "Near", "Far"], rows, 1)
+    parts: list[RenderableType] = [table]
+    listed = compete_section.deepest(result, MOST_DROPS)
+    if listed:
+        parts += [
+            Text(""),
+            columns(
+                ["Thread", "Depth", "Length", "Every", "Off CPU", "Steal", "Switches", "Faults",
+                 "Cause"],
+                [
+                    [
+                        f"{drop.side} {drop.cpu}", f"{drop.depth:.0%}",
+                        format_time(drop.length_s),
+                        format_time(drop.period_s) if drop.period_s else "–",
+                        format_quantity("off_cpu_s", drop.off_cpu_s),
+                        format_quantity("steal_s", drop.steal_s),
+                        str(drop.involuntary_switches),
+                        str(drop.minor_faults + drop.major_faults), drop.cause,
+                    ]
+                    for drop in listed
+                ],
+                1,
+            ),
+        ]  # fmt: skip
+    found = origins((row, key) for row in result.rows for key in (_NEAR, _FAR))
+    return block(
+        "Competition", compete_section.finding(result), found, Group(*parts),
+        compete_section.notes(result, MOST_DROPS),
+    )  # fmt: skip
+
+
+def stencil(result: StencilResult) -> RenderableType:
+    """The time of one sweep, a row a side."""
+    rows = [
+        [name, str(count), threads, _with_interval(result, time),
+         _with_interval(result, rate) if rate else "–"]
+        for name, count, threads, time, rate in stencil_section.sides(result)
+    ]  # fmt: skip
+    table = columns(["Side", "Rows", "Threads", "One sweep", "Rate"], rows, 1)
+    found = origins([(result, "total_time_s")])
+    return block(
+        "Shared stencil", stencil_section.finding(result), found, table,
+        stencil_section.notes(result),
+    )  # fmt: skip
+
+
+def pipeline_run(result: PipelineResult) -> RenderableType:
+    """The stages of both sides, as they were measured."""
+    rows = [
+        [side, stage, _with_interval(result, key)]
+        for side, stage, key in pipeline_section.stages(result)
+    ]
+    return block(
+        "Pipeline", pipeline_section.finding(result), origins([(result, "total_time_s")]),
+        columns(["Side", "Stage", "All iterations"], rows, 2), pipeline_section.notes(result),
+    )  # fmt: skip
+
+
+def _with_interval(shaped: Shaped, key: str) -> str:
+    """As in other tables; the origin of all rows stands in the head."""
+    interval = interval_of(shaped, key)
+    text = format_quantity(key, float(getattr(shaped, key)))
+    return f"{text}  ({interval})" if interval else text

@@ -1,0 +1,128 @@
+"""``nearfar bench stencil``: the bits of a serial sweep, whatever is split how; the verb."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from conftest import RunNearfar
+from nearfar._native import StencilBench, topology
+from nearfar.store import read_run
+
+CPU = next(cpu["id"] for cpu in topology(None)["cpus"] if cpu["usable"])
+
+
+def swept(rows: int, cols: int, sweeps: int, seed: int) -> np.ndarray:
+    """A plain serial sweep by NumPy, adding in the order that is promised."""
+    first = [StencilBench.first_value(seed, i) for i in range(rows * cols)]
+    now = np.array(first).reshape(rows, cols)
+    for _ in range(sweeps):
+        above, middle, below = now[:-2], now[1:-1], now[2:]
+        inner = (
+            ((above[:, :-2] + above[:, 1:-1]) + above[:, 2:])
+            + (middle[:, :-2] + middle[:, 2:])
+            + ((below[:, :-2] + below[:, 1:-1]) + below[:, 2:])
+        ) / 8
+        now = now.copy()
+        if rows > 2 and cols > 2:
+            now[1:-1, 1:-1] = inner
+    return now
+
+
+@st.composite
+def shapes(draw: st.DrawFn) -> dict[str, Any]:
+    rows = draw(st.integers(1, 23))
+    return {
+        "rows": rows,
+        "columns": draw(st.integers(1, 41)),
+        "far_rows": draw(st.one_of(st.just(0), st.just(rows), st.integers(0, rows))),
+        "version": draw(st.sampled_from(["direct", "ghost"])),
+        "near": draw(st.sampled_from(["dram", "dram,pages=4k"])),
+        "far": draw(st.sampled_from(["shm:", "dram"])),
+        "near_cpus": [CPU] * draw(st.integers(1, 3)),
+        "far_cpus": [CPU] * draw(st.integers(1, 3)),
+        "seed": draw(st.integers(0, 2**64 - 1)),
+    }
+
+
+@given(shapes(), st.integers(0, 6))
+@settings(max_examples=60, deadline=None)
+def test_the_result_is_that_of_a_serial_sweep_to_the_bit(
+    shape: dict[str, Any], sweeps: int
+) -> None:
+    bench = StencilBench(**shape)
+    bench.run(sweeps)
+    expected = swept(shape["rows"], shape["columns"], sweeps, shape["seed"])
+    assert np.array(bench.values()).tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize("version", ["direct", "ghost"])
+def test_a_split_end_to_end(version: str, tmp_path: Path, run_nearfar: RunNearfar) -> None:
+    done = run_nearfar(
+        "bench", "stencil", "--rows", "301", "--cols", "513", "--far-rows", "100", "--version",
+        version, "--near-threads", "1", "--far-threads", "1", "--runs", "4", "--out", "r",
+        "--json", "-",
+    )  # fmt: skip
+    assert done.code == 0, done.stderr
+    document = json.loads(done.stdout)
+    for key in ("near_time_s", "far_time_s", "total_time_s"):
+        low, high = document["intervals"][key]
+        assert 0 < low <= document[key] <= high
+        assert document["provenance"][key]["samples"] == 4
+    assert document["total_time_s"] >= max(document["near_time_s"], document["far_time_s"])
+    assert document["matches_serial"]
+    kept = read_run(tmp_path / "r").sections.stencil
+    assert kept is not None
+    assert kept.total_time_s == document["total_time_s"]
+
+
+@pytest.mark.parametrize(("far_rows", "absent"), [("0", "far_time_s"), ("40", "near_time_s")])
+def test_a_side_without_rows_has_no_time(
+    far_rows: str, absent: str, run_nearfar: RunNearfar
+) -> None:
+    done = run_nearfar(
+        "bench", "stencil", "--rows", "40", "--cols", "64", "--far-rows", far_rows, "--runs", "1",
+        "--json", "-",
+    )  # fmt: skip
+    assert done.code == 0, done.stderr
+    document = json.loads(done.stdout)
+    assert absent not in document
+    assert document["total_time_s"] > 0
+
+
+def test_the_row_calibrates_a_split(tmp_path: Path, run_nearfar: RunNearfar) -> None:
+    from nearfar.model.split import read_calibration
+
+    done = run_nearfar(
+        "bench", "stencil", "--rows", "200", "--cols", "512", "--far-rows", "50", "--near-threads",
+        "1", "--far-threads", "1", "--runs", "1", "--csv", "cal.csv", "--quiet",
+    )  # fmt: skip
+    if done.code == 2 and "calibrates no split" in done.stderr:
+        pytest.skip("one processor: both threads would share it")
+    assert done.code == 0, done.stderr
+    (row,) = read_calibration(str(tmp_path / "cal.csv"), element_bytes=8)
+    assert (row.array.rows, row.far_rows) == (200, 50)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["--far-rows", "11"], 2),
+        (["--far-rows", "5", "--cpus", "0", "--near-threads", "1", "--far-threads", "1"], 2),
+        (["--far-rows", "5", "--far", "nowhere:"], 2),
+        (["--far-rows", "5", "--cols", "99999999999999"], 3),
+        (["--far-rows", "0", "--csv", "x.csv"], 2),
+        ([], 2),
+    ],
+)
+def test_bad_input_is_refused_before_anything_is_allocated(
+    arguments: list[str], code: int, tmp_path: Path, run_nearfar: RunNearfar
+) -> None:
+    run_nearfar("bench", "stencil", "--rows", "10", *arguments).assert_refused(code)
+    assert not list(tmp_path.glob("nearfar-runs/*"))
