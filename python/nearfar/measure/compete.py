@@ -63,18 +63,20 @@ class CompeteSamples(Samples[Point]):
     threads: dict[Split, list[CompeteThread]] = field(default_factory=dict)
     drops: dict[Split, list[CompeteDrop]] = field(default_factory=dict)
     seconds: dict[Split, float] = field(default_factory=dict)
-    repeats: int = 1
+    repeats: int = 0
 
-    def extend(self, other: Samples[Point]) -> None:
+    def gather(self, epoch: Samples[Point]) -> None:
         """Append the repeats of another epoch; the threads of the first stay."""
-        super().extend(other)
-        assert isinstance(other, CompeteSamples)
-        for split, found in other.drops.items():
+        super().gather(epoch)
+        assert isinstance(epoch, CompeteSamples)
+        if self.repeats == 0:
+            self.threads = epoch.threads
+        for split, found in epoch.drops.items():
             for drop in found:
                 drop.repeat += self.repeats
-            self.drops[split] += found
-            self.seconds[split] += other.seconds[split]
-        self.repeats += other.repeats
+            self.drops.setdefault(split, []).extend(found)
+            self.seconds[split] = self.seconds.get(split, 0.0) + epoch.seconds[split]
+        self.repeats += 1
 
 
 @dataclass(frozen=True)

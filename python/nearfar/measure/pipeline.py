@@ -38,11 +38,11 @@ class PipelineSamples(Samples[str]):
 
     found: set[tuple[Finding, ...]] = field(default_factory=set)
 
-    def extend(self, other: Samples[str]) -> None:
-        """Append the repeats of another epoch."""
-        super().extend(other)
-        assert isinstance(other, PipelineSamples)
-        self.found |= other.found
+    def gather(self, epoch: Samples[str]) -> None:
+        """Take in another epoch."""
+        super().gather(epoch)
+        assert isinstance(epoch, PipelineSamples)
+        self.found |= epoch.found
 
 
 @dataclass(frozen=True)

@@ -160,10 +160,11 @@ class Session:
         for _ in range(effort.warmup):
             plan.epoch(self.seed)
         watch = Watch(name, kernel_works)
-        samples: Samples[Key] = Samples()
         began = time.monotonic()
-        samples.gather(plan.epoch(self.seed))
+        first = plan.epoch(self.seed)
         plan = self._fitted(plan, time.monotonic() - began, effort)
+        samples = type(first)()  # a plan may yield more than plain samples
+        samples.gather(first)
         samples.keep(set(plan.grid))
         epochs = 1
         while not self._done(samples, epochs, time.monotonic() - started, effort):

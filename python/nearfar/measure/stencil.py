@@ -27,11 +27,11 @@ class StencilSamples(Samples[str]):
 
     checksums: set[int] = field(default_factory=set)
 
-    def extend(self, other: Samples[str]) -> None:
-        """Append the repeats of another epoch."""
-        super().extend(other)
-        assert isinstance(other, StencilSamples)
-        self.checksums |= other.checksums
+    def gather(self, epoch: Samples[str]) -> None:
+        """Take in another epoch."""
+        super().gather(epoch)
+        assert isinstance(epoch, StencilSamples)
+        self.checksums |= epoch.checksums
 
 
 @dataclass(frozen=True)
