@@ -117,20 +117,27 @@ def measure(session: Session, tier: str, cpu: int, effort: Effort) -> Persistenc
 
 
 def _cost(session: Session, tier: str, how: str, samples: Samples[Persist]) -> PersistCost | None:
-    """Least squares through (lines under a fence, ns), one line a repeat: median of each part."""
+    """A straight line through (lines under a fence, ns), one for each epoch: median of each part.
+
+    Least squares with both parts kept from falling below zero (scipy's nnls): a fence or a line
+    that costs less than nothing is noise.
+    """
     keys = [key for key in samples.series if key.how == how and key.block_bytes == 64]
     if len(keys) < 2:
         return None
     repeats = min(len(samples.series[key]) for key in keys)
     lines = [key.blocks_per_fence for key in keys]
-    fits = [np.polyfit(lines, [samples.series[key][i] for key in keys], 1) for i in range(repeats)]
+    from scipy.optimize import nnls
+
+    shape = np.column_stack([np.ones(len(lines)), lines])
+    fits = [nnls(shape, [samples.series[key][i] for key in keys])[0] for i in range(repeats)]
     return PersistCost(
         how=how,
         **session.figures(
             tier,
             persistent=True,
-            per_fence_ns=median([float(intercept) for _, intercept in fits]),
-            per_line_ns=median([float(slope) for slope, _ in fits]),
+            per_fence_ns=median([float(fence) for fence, _ in fits]),
+            per_line_ns=median([float(line) for _, line in fits]),
         ),
     )
 

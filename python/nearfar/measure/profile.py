@@ -39,8 +39,20 @@ def profile_of(run: Run, name: str, tier: str) -> Profile:
         machine=f"{processor}, kernel {run.machine.get('kernel', 'unknown')}, "
         f"id {run.machine.get('id', 'unknown')}",
         sources={SOURCE: f"nearfar {run.nearfar_version} probe, {run.started}, seed {run.seed}"},
-        figures={key: figure.model_copy(update={"date": run.started}) for key, figure in named},
+        figures={
+            key: figure.model_copy(
+                update={"date": run.started, "confidence": _confidence(figure, noisy)}
+            )
+            for key, figure in named
+        },
     )
+
+
+def _confidence(figure: Figure, noisy: bool) -> str:
+    """A: measured here; B: something stood in for the memory; C: the run was disturbed."""
+    if noisy:
+        return "C"
+    return "A" if figure.origin is Origin.MEASURED else "B"
 
 
 def _origin(shaped: Shaped, key: str) -> tuple[Origin, str | None]:
