@@ -217,6 +217,19 @@ def test_slower_and_faster_follow_the_interval() -> None:
         assert words in mapped.finding(result)
 
 
+def test_a_mapped_picture_names_its_own_blocks_only() -> None:
+    result = factories.mapped()
+    for point in result.points:
+        if point.pattern == "sequential":
+            point.block_bytes = 128 * 1024
+    section = mapped.section(Context(factories.study(sections=Sections(mapped=result))))
+    assert section is not None
+    assert [figure.caption for figure in section.figures] == [
+        "Sequential reads, blocks of 128 KiB", "Random reads, blocks of 4 KiB",
+        "Sequential writes, blocks of 128 KiB", "Random writes, blocks of 4 KiB",
+    ]  # fmt: skip
+
+
 def test_unfinished_and_noisy_runs_say_so_on_top() -> None:
     stopped = Page(render(factories.interrupted())).text()
     assert stopped.index("Interrupted") < stopped.index("Latency of a load")
