@@ -72,6 +72,18 @@ def test_overlapping_intervals_prove_nothing() -> None:
     assert change("latency_ns", 100, 120, (95, 125), None).worse(0.05), "one interval is none"
 
 
+def test_the_best_of_several_is_shown_and_decides_nothing() -> None:
+    now, before = factories.study(), factories.study()
+    assert now.sections.stream is not None
+    now.sections.stream.sweep[0].triad.best_bandwidth_bytes_per_s /= 2
+    found = compare_runs(now, before)
+    assert sum(c.ratio() == pytest.approx(0.5) for c in found.changes) == 1
+    assert found.worse(0.05) == []
+    now.sections.stream.sweep[0].triad.median_bandwidth_bytes_per_s /= 2
+    now.sections.stream.sweep[0].triad.intervals.clear()
+    assert len(compare_runs(now, before).worse(0.05)) == 1
+
+
 def test_runs_match_by_conditions() -> None:
     found = compare_runs(now=factories.study(), before=factories.earlier())
     assert found.changes

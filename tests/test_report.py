@@ -20,6 +20,7 @@ from nearfar.records.walk import Quantity, Setting, numbers
 from nearfar.report.page import render, write_report
 from nearfar.report.section import Context
 from nearfar.report.sections import changes, latency, mapped, stream
+from nearfar.report.wording import format_quantity
 
 _VOID = {"meta", "link", "br", "img", "hr", "input"}
 _LOADING = {"src", "href", "xlink:href", "srcset", "data", "action", "poster"}
@@ -219,6 +220,19 @@ def test_slower_and_faster_follow_the_interval() -> None:
         assert words in mapped.finding(result)
 
 
+def test_a_mapped_picture_names_its_own_blocks_only() -> None:
+    result = factories.mapped()
+    for point in result.points:
+        if point.pattern == "sequential":
+            point.block_bytes = 128 * 1024
+    section = mapped.section(Context(factories.study(sections=Sections(mapped=result))))
+    assert section is not None
+    assert [figure.caption for figure in section.figures] == [
+        "Sequential reads, blocks of 128 KiB", "Random reads, blocks of 4 KiB",
+        "Sequential writes, blocks of 128 KiB", "Random writes, blocks of 4 KiB",
+    ]  # fmt: skip
+
+
 def test_unfinished_and_noisy_runs_say_so_on_top() -> None:
     stopped = Page(render(factories.interrupted())).text()
     assert stopped.index("Interrupted") < stopped.index("Latency of a load")
@@ -298,6 +312,28 @@ def test_stream_sweep_is_not_shown_twice() -> None:
     assert [len(run.cpus) for run in stream.runs(result)] == [1, 2]
     result.sweep = []
     assert [len(run.cpus) for run in stream.runs(result)] == [2]
+
+
+def test_the_best_rate_is_never_shown_with_an_interval() -> None:
+    result = factories.stream((1, 2))
+    best = "best_bandwidth_bytes_per_s"
+    assert best not in result.triad.intervals
+    for run in (result, *result.sweep):  # as old records keep it: from the median to the best
+        for _, kernel in stream.kernels(run):
+            kernel.intervals[best] = (kernel.median_bandwidth_bytes_per_s, getattr(kernel, best))
+    kept = [n for n in numbers(Sections(stream=result)) if isinstance(n, Quantity)]
+    assert {n.key for n in kept if n.interval} == {"median_bandwidth_bytes_per_s"}
+    section = stream.section(Context(factories.study(sections=Sections(stream=result))))
+    assert section is not None
+    assert section.figures[0].caption.startswith("Median rate on dram; bars are 95 % intervals.")
+    assert section.finding == (
+        "STREAM triad runs at 16.6 GB/s (best 17 GB/s) with 2 threads on dram, "
+        "1.68 times what one thread gets."
+    )
+    median = f">{format_quantity(best, result.copy_.median_bandwidth_bytes_per_s)}<"
+    assert median in section.figures[0].wide
+    for row in section.tables[0].rows:
+        assert (row[3].detail != "", row[4].detail) == (True, "")
 
 
 def test_write_report_replaces_and_names_its_file(tmp_path: Path) -> None:

@@ -2,7 +2,8 @@
 
 Figures match where key, place and conditions are the same. A figure is *worse* where a higher (or
 lower) value is worse by its key, the change is beyond the threshold, and the intervals, where both
-sides have one, lie apart. Keys that tell no direction (sizes, counts, ratios) are never worse.
+sides have one, lie apart. Keys that tell no direction (sizes, counts, ratios) are never worse;
+nor is an extreme of several repeats, which has no interval: the median beside it decides.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Literal
 
 from nearfar.records.profile import Datasheet
 from nearfar.records.run import Run
-from nearfar.records.shape import Provenance
+from nearfar.records.shape import EXTREMES, Provenance
 from nearfar.records.walk import Conditions, Quantity, numbers
 
 #: Conditions that may differ between two runs of the same measurement.
@@ -67,6 +68,10 @@ class Change:
         (low, high), (past_low, past_high) = self.now.interval, self.before.interval
         return low <= past_high and past_low <= high
 
+    def _extreme(self) -> bool:
+        sides = (self.now.provenance, self.before.provenance)
+        return any(entry is not None and entry.statistic in EXTREMES for entry in sides)
+
     def size(self) -> float:
         """How far it moved either way: the logarithm of the ratio, without its sign."""
         ratio = self.ratio()
@@ -75,7 +80,7 @@ class Change:
     def worse(self, threshold: float) -> bool:
         """Whether it got worse by more than ``threshold`` (a share of the value before)."""
         direction = better(self.now.key)
-        if direction is None or self.agree():
+        if direction is None or self.agree() or self._extreme():
             return False
         loss = 1 - self.ratio() if direction == "higher" else self.ratio() - 1
         return loss > threshold * (1 + 1e-9)  # a loss of the threshold itself is not beyond it

@@ -65,10 +65,18 @@ class Shaped(BaseModel):
     intervals: dict[str, tuple[float, float]] = Field(default_factory=dict)
     provenance: dict[str, Provenance] = Field(default_factory=dict)
 
+    def interval(self, key: str) -> tuple[float, float] | None:
+        """The 95 % interval of a key; None where there is none.
+
+        An extreme has none: what old records keep for the best reaches down to the median.
+        """
+        entry = self.provenance.get(key)
+        return None if entry and entry.statistic in EXTREMES else self.intervals.get(key)
+
     def estimate(self, key: str) -> tuple[float, float, float]:
         """``(value, low, high)`` of a key; without an interval all three are the value."""
         value = float(getattr(self, key))
-        low, high = self.intervals.get(key, (value, value))
+        low, high = self.interval(key) or (value, value)
         return value, low, high
 
 

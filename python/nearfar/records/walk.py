@@ -85,7 +85,7 @@ def _walk(model: BaseModel, path: str, above: Conditions) -> Iterator[Quantity |
     for key in keys:
         shaped = model if isinstance(model, Shaped) else Shaped()
         yield Quantity(
-            path, key, getattr(model, key), conditions, shaped.intervals.get(key),
+            path, key, getattr(model, key), conditions, shaped.interval(key),
             shaped.provenance.get(key),
         )  # fmt: skip
     if not keys:

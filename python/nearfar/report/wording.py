@@ -61,7 +61,7 @@ def format_interval(key: str, low: float, high: float) -> str:
 
 def interval_of(shaped: Shaped, key: str) -> str:
     """The interval of a key in words, empty where none is recorded."""
-    pair = shaped.intervals.get(key)
+    pair = shaped.interval(key)
     return format_interval(key, *pair) if pair else ""
 
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from nearfar.records.results import MappedPoint, MappedResult
 from nearfar.report import headline
 from nearfar.report.section import Cell, Context, Figure, Section, Table, figure_cell
 from nearfar.report.wording import format_interval, format_quantity, origin_mark, origins, say
 from nearfar.units import format_size
+
+if TYPE_CHECKING:
+    from nearfar.report.charts import Bar
 
 _KEY = "bandwidth_bytes_per_s"
 
@@ -49,29 +53,36 @@ def finding(result: MappedResult) -> str:
 
 
 def _figures(result: MappedResult) -> list[Figure]:
-    from nearfar.report.charts import Bar, padded, row_chart
+    from nearfar.report.charts import padded, row_chart
     from nearfar.report.drawing import draw
 
-    bars: dict[tuple[str, str], list[Bar]] = {}
+    panels: dict[tuple[str, str], list[MappedPoint]] = {}
     for point in result.points:
-        value, low, high = (x / 1e6 for x in point.estimate(_KEY))
-        mark = origin_mark(point, _KEY)
-        label = f"{CALLS[point.method]}, {point.warmth}{mark}"
-        group = "mapped" if point.method == "mapped" else "calls"
-        written = format_quantity(_KEY, point.bandwidth_bytes_per_s)
-        bars.setdefault((point.direction, point.pattern), []).append(
-            Bar(label, group, value, low, high, written, bool(mark))
-        )
-    domain = padded([bar for panel in bars.values() for bar in panel])
+        panels.setdefault((point.direction, point.pattern), []).append(point)
+    bars = {panel: [_bar(point) for point in points] for panel, points in panels.items()}
+    domain = padded([bar for held in bars.values() for bar in held])
     return [
         draw(
-            f"{pattern.capitalize()} {direction}s, blocks of {_blocks(result.points)}",
-            row_chart(panel, "bandwidth (MB/s, logarithmic)", log=True, domain=domain),
-            height=26 * len(panel), half=True,
-            origins=origins((p, _KEY) for p in result.points),
+            f"{pattern.capitalize()} {direction}s, blocks of {_blocks(points)}",
+            row_chart(
+                bars[direction, pattern], "bandwidth (MB/s, logarithmic)", log=True, domain=domain
+            ),
+            height=26 * len(points), half=True, origins=origins((p, _KEY) for p in points),
         )
-        for (direction, pattern), panel in bars.items()
+        for (direction, pattern), points in panels.items()
     ]  # fmt: skip
+
+
+def _bar(point: MappedPoint) -> Bar:
+    from nearfar.report.charts import Bar
+
+    value, low, high = (x / 1e6 for x in point.estimate(_KEY))
+    mark = origin_mark(point, _KEY)
+    return Bar(
+        f"{CALLS[point.method]}, {point.warmth}{mark}",
+        "mapped" if point.method == "mapped" else "calls",
+        value, low, high, format_quantity(_KEY, point.bandwidth_bytes_per_s), bool(mark),
+    )  # fmt: skip
 
 
 def _blocks(points: Sequence[MappedPoint]) -> str:

@@ -21,17 +21,17 @@ def section(context: Context) -> Section | None:
 
 
 def finding(result: StreamResult) -> str:
-    """Triad at the top, and against one thread."""
+    """Triad with the most threads, and against one thread."""
     threads = len(result.cpus)
     shared = " (more threads than processors)" if result.oversubscribed else ""
     text = (
-        f"STREAM triad reaches {say(result.triad, _BEST)} with {count(threads, 'thread')}{shared} "
-        f"on {placement(result)}"
+        f"STREAM triad runs at {say(result.triad, _MEDIAN)} (best {say(result.triad, _BEST)}) "
+        f"with {count(threads, 'thread')}{shared} on {placement(result)}"
     )
     one = next((run for run in runs(result) if len(run.cpus) == 1), None)
     if one is None or threads == 1:
         return f"{text}."
-    share = result.triad.best_bandwidth_bytes_per_s / one.triad.best_bandwidth_bytes_per_s
+    share = result.triad.median_bandwidth_bytes_per_s / one.triad.median_bandwidth_bytes_per_s
     return f"{text}, {share:.2f} times what one thread gets."
 
 
@@ -63,8 +63,11 @@ def _figures(result: StreamResult) -> list[Figure]:
         if placement(run) == placement(result)
         for name, kernel in [kernels(run)[index]]
     ]
-    caption = f"Best rate on {placement(result)}; bars reach down to the median."
-    return [by_threads(points, _BEST, caption)]
+    caption = (
+        f"Median rate on {placement(result)}; bars are 95 % intervals. The best rates are in the "
+        "table."
+    )
+    return [by_threads(points, _MEDIAN, caption)]
 
 
 def _table(result: StreamResult) -> Table:
@@ -72,13 +75,13 @@ def _table(result: StreamResult) -> Table:
         [
             Cell(name),
             Cell(str(len(run.cpus)), "shared processors" if run.oversubscribed else ""),
-            Cell(placement(run)), figure_cell(kernel, _BEST), figure_cell(kernel, _MEDIAN),
+            Cell(placement(run)), figure_cell(kernel, _MEDIAN), figure_cell(kernel, _BEST),
         ]
         for run in runs(result)
         for name, kernel in kernels(run)
     ]  # fmt: skip
     return Table(
-        ["Kernel", "Threads", "Placement", "Best", "Median"], rows, "Rates by kernel and threads",
+        ["Kernel", "Threads", "Placement", "Median", "Best"], rows, "Rates by kernel and threads",
         frozenset({1, 3, 4}), folded=True,
     )  # fmt: skip
 

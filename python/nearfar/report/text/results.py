@@ -85,16 +85,16 @@ def bandwidth(result: BandwidthResult) -> RenderableType:
 
 
 def stream(result: StreamResult) -> RenderableType:
-    """Best and median rate of the four kernels, for each number of threads."""
+    """Median and best rate of the four kernels, for each number of threads."""
     best, median = "best_bandwidth_bytes_per_s", "median_bandwidth_bytes_per_s"
     rows, kernels = [], []
     for run in stream_section.runs(result):
         for kernel, rates in stream_section.kernels(run):
-            kernels.append((rates, best))
+            kernels.append((rates, median))
             threads = _threads(len(run.cpus), run.oversubscribed)
             rows.append([kernel, threads, stream_section.placement(run),
-                         figure(rates, best), figure(rates, median)])  # fmt: skip
-    table = columns(["Kernel", "Threads", "Placement", "Best", "Median"], rows, 3)
+                         figure(rates, median), figure(rates, best)])  # fmt: skip
+    table = columns(["Kernel", "Threads", "Placement", "Median", "Best"], rows, 3)
     return block(
         "STREAM", stream_section.finding(result), origins(kernels), table,
         stream_section.notes(result),
