@@ -57,26 +57,12 @@ def sweep(threads: int) -> tuple[Split, ...]:
 
 
 @dataclass
-class CompeteSamples(Samples[Point]):
-    """Rates; beside them the threads of the first repeat, and the drops of all."""
+class Seen:
+    """Beside the rates of one repeat: its threads, their drops, and how long all ran, by split."""
 
     threads: dict[Split, list[CompeteThread]] = field(default_factory=dict)
     drops: dict[Split, list[CompeteDrop]] = field(default_factory=dict)
     seconds: dict[Split, float] = field(default_factory=dict)
-    repeats: int = 0
-
-    def gather(self, epoch: Samples[Point]) -> None:
-        """Append the repeats of another epoch; the threads of the first stay."""
-        super().gather(epoch)
-        assert isinstance(epoch, CompeteSamples)
-        if self.repeats == 0:
-            self.threads = epoch.threads
-        for split, found in epoch.drops.items():
-            for drop in found:
-                drop.repeat += self.repeats
-            self.drops.setdefault(split, []).extend(found)
-            self.seconds[split] = self.seconds.get(split, 0.0) + epoch.seconds[split]
-        self.repeats += 1
 
 
 @dataclass(frozen=True)
@@ -100,16 +86,16 @@ class CompetePlan:
         """The processors of a split."""
         return Teams(*split, self.cpus)
 
-    def epoch(self, seed: int) -> CompeteSamples:
+    def epoch(self, seed: int) -> Samples[Point]:
         """Fresh arrays for each split, touched by those who copy them."""
-        samples = CompeteSamples()
+        samples: Samples[Point] = Samples(beside=[Seen()])
         order = list(self.splits)
         random.Random(seed).shuffle(order)
         for split in order:
             self._measure(split, samples)
         return samples
 
-    def _measure(self, split: Split, samples: CompeteSamples) -> None:
+    def _measure(self, split: Split, samples: Samples[Point]) -> None:
         teams = self.teams(split)
         bench = CompeteBench(
             self.mode, self.near, self.far, self.array_bytes // DOUBLE, teams.near_cpus,
@@ -126,9 +112,10 @@ class CompetePlan:
         for side in SIDES:
             samples.add((*split, side), rates[side], usages if side == "sum" else [])
         step = bench.iteration_bytes()
-        samples.threads[split] = [_thread(thread, run, step) for thread in run["threads"]]
-        samples.drops[split] = [d for thread in run["threads"] for d in _drops(thread, run, step)]
-        samples.seconds[split] = (run["to_ns"] - run["from_ns"]) * 1e-9
+        seen: Seen = samples.beside[0]
+        seen.threads[split] = [_thread(thread, run, step) for thread in run["threads"]]
+        seen.drops[split] = [d for thread in run["threads"] for d in _drops(thread, run, step)]
+        seen.seconds[split] = (run["to_ns"] - run["from_ns"]) * 1e-9
 
     def smaller(self) -> CompetePlan | None:
         """Every other split, and the last."""
@@ -201,7 +188,6 @@ def measure(
     """Run the plan; the split with the most far threads is the result, all of them its rows."""
     name = f"compete {plan.mode}"
     samples, dropped = session.repeat(name, "bytes_per_s", plan, effort)
-    assert isinstance(samples, CompeteSamples)
     small = in_cache(plan.array_bytes, effective_last_cache)
     kept = sorted({(far, near) for near, far, _ in samples.series})
     rows = [_row(session, plan, samples, (near, far), small) for far, near in kept]
@@ -214,10 +200,14 @@ def measure(
 
 
 def _row(
-    session: Session, plan: CompetePlan, samples: CompeteSamples, split: Split, small: bool
+    session: Session, plan: CompetePlan, samples: Samples[Point], split: Split, small: bool
 ) -> CompeteRow:
-    near, far, both = (median(samples.series[(*split, side)]) for side in SIDES)
-    seconds = samples.seconds[split]
+    near, far, both = (median(samples.of((*split, side))) for side in SIDES)
+    repeats: list[Seen] = [seen for seen in samples.beside if split in seen.threads]
+    for number, seen in enumerate(repeats):
+        for drop in seen.drops[split]:
+            drop.repeat = number
+    seconds = sum(seen.seconds[split] for seen in repeats)
     common = Estimate(seconds, seconds, seconds, near.samples, 0.0, "sum")
     return CompeteRow(
         **session.figures(
@@ -236,6 +226,6 @@ def _row(
         oversubscribed=plan.teams(split).oversubscribed,
         size_bytes=plan.array_bytes,
         in_cache=small,
-        threads=samples.threads[split],
-        drops=samples.drops[split],
+        threads=repeats[0].threads[split],
+        drops=[drop for seen in repeats for drop in seen.drops[split]],
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from nearfar._native import PipelineBench
@@ -27,22 +27,6 @@ NEAR_BYTES = 8 + 4 * (4 + 8) + 3 * DOUBLE
 
 NEAR_STAGES = ("generate", "analyse", "total")
 STAGES = ("generate", "generate_idle", "transfer", "analyse", "transfer_idle", "total")
-
-#: What an iteration found: change, sum, squares, smallest, largest, step.
-Finding = tuple[float, float, float, float, float, float]
-
-
-@dataclass
-class PipelineSamples(Samples[str]):
-    """Times of all iterations, and what the first ones of each repeat found."""
-
-    found: set[tuple[Finding, ...]] = field(default_factory=set)
-
-    def gather(self, epoch: Samples[str]) -> None:
-        """Take in another epoch."""
-        super().gather(epoch)
-        assert isinstance(epoch, PipelineSamples)
-        self.found |= epoch.found
 
 
 @dataclass(frozen=True)
@@ -81,10 +65,10 @@ class PipelinePlan:
         )  # fmt: skip
         return bench.run(iterations)
 
-    def epoch(self, seed: int) -> PipelineSamples:
+    def epoch(self, seed: int) -> Samples[str]:
         """All iterations; all repeats start from the same vector, and must find the same."""
         run = self.run(self.iterations)
-        samples = PipelineSamples(found={tuple(run["findings"][:COMPARED])})
+        samples: Samples[str] = Samples(beside=[run["findings"][:COMPARED]])
         times = {
             "generate": run["generate_ns"], "generate_idle": run["generate_idle_ns"],
             "transfer": run["transfer_ns"], "analyse": run["analyse_ns"],
@@ -104,16 +88,15 @@ def measure(
     """Run the plan, and compare what its iterations found with near threads alone."""
     # Idle times are what is left over: their spread says nothing about the machine.
     samples, _ = session.repeat("pipeline", "s", plan, effort, judge_spread=False)
-    assert isinstance(samples, PipelineSamples)
     session.progress.step("the same on the near side alone, to compare", 1.0)
     compared = min(plan.iterations, COMPARED)
     alone = replace(plan, teams=Teams(1, 0, plan.teams.cpus)).run(compared)
-    if samples.found != {tuple(alone["findings"])}:
+    if any(found != alone["findings"] for found in samples.beside):
         raise MachineError(
             "the pipeline found other figures than near threads alone: its times are worthless",
             "check the memory of this machine; report it if it is sound",
         )
-    times = {f"{stage}_time_s": median(samples.series[stage]) for stage in plan.grid}
+    times = {f"{stage}_time_s": median(samples.of(stage)) for stage in plan.grid}
     tiers = (plan.near,) if plan.near_only else (plan.near, plan.far)
     return PipelineResult(
         **session.figures(*tiers, persistent=False, **times),

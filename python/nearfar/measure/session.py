@@ -52,7 +52,8 @@ class Samples(Generic[Key]):
     """What epochs yield.
 
     ``series``: repeats by grid point; ``counts``: what was counted beside each repeat (page
-    faults); ``usages``: the accounts of every timed thread; ``worst_error``: of checked results.
+    faults); ``usages``: the accounts of every timed thread; ``worst_error``: of checked results;
+    ``beside``: what an epoch saw besides, an entry an epoch (only its plan knows of what kind).
     Gathered over epochs, ``series`` holds one value an epoch, the median of its repeats: repeats on
     the same pages are not independent, and would make intervals too narrow. ``raw`` holds them all.
     """
@@ -62,6 +63,7 @@ class Samples(Generic[Key]):
     counts: dict[Key, list[float]] = field(default_factory=dict)
     worst_error: float = 0.0
     usages: list[Usage] = field(default_factory=list)
+    beside: list[Any] = field(default_factory=list)
 
     def add(self, key: Key, value: float, usages: Sequence[Usage]) -> None:
         """Note one repeat."""
@@ -77,6 +79,7 @@ class Samples(Generic[Key]):
             self.counts.setdefault(key, []).append(float(np.median(values)))
         self.worst_error = max(self.worst_error, epoch.worst_error)
         self.usages.extend(epoch.usages)
+        self.beside.extend(epoch.beside)
 
     def of(self, key: Key) -> list[float]:
         """Values of a point for statistics: one an epoch; of a single epoch, its own repeats."""
@@ -160,11 +163,10 @@ class Session:
         for _ in range(effort.warmup):
             plan.epoch(self.seed)
         watch = Watch(name, kernel_works)
+        samples: Samples[Key] = Samples()
         began = time.monotonic()
-        first = plan.epoch(self.seed)
+        samples.gather(plan.epoch(self.seed))
         plan = self._fitted(plan, time.monotonic() - began, effort)
-        samples = type(first)()  # a plan may yield more than plain samples
-        samples.gather(first)
         samples.keep(set(plan.grid))
         epochs = 1
         while not self._done(samples, epochs, time.monotonic() - started, effort):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from statistics import fmean
 
 from nearfar._native import StencilBench
@@ -19,19 +19,6 @@ from nearfar.stats import Estimate, median
 SWEEPS = 10
 #: One load and one store an element; neighbours come from caches.
 ELEMENT_BYTES = 16
-
-
-@dataclass
-class StencilSamples(Samples[str]):
-    """Times of one sweep, and the checksums of what each repeat left."""
-
-    checksums: set[int] = field(default_factory=set)
-
-    def gather(self, epoch: Samples[str]) -> None:
-        """Take in another epoch."""
-        super().gather(epoch)
-        assert isinstance(epoch, StencilSamples)
-        self.checksums |= epoch.checksums
 
 
 @dataclass(frozen=True)
@@ -82,11 +69,11 @@ class StencilPlan:
             self.teams.near_cpus, self.teams.far_cpus, self.values_seed,
         )  # fmt: skip
 
-    def epoch(self, seed: int) -> StencilSamples:
+    def epoch(self, seed: int) -> Samples[str]:
         """Ten sweeps; all repeats start from the same values, so that all must end in the same."""
         bench = self.bench()
         run = bench.run(SWEEPS)
-        samples = StencilSamples(checksums={bench.checksum()})
+        samples: Samples[str] = Samples(beside=[bench.checksum()])
         times = {"near": run["near_ns"], "far": run["far_ns"], "total": run["total_ns"]}
         for side in self.grid:
             usages = run["members"] if side == "total" else []
@@ -105,16 +92,15 @@ def measure(
 ) -> StencilResult:
     """Run the plan, and compare what each repeat left with a plain serial sweep."""
     samples, _ = session.repeat(f"stencil {plan.version}", "s", plan, effort)
-    assert isinstance(samples, StencilSamples)
     session.progress.step("the same serially, to compare", 1.0)
     serial = plan.bench()
     serial.run_serially(SWEEPS)
-    if samples.checksums != {serial.checksum()}:
+    if set(samples.beside) != {serial.checksum()}:
         raise MachineError(
             "the shared stencil left other values than a serial sweep: its times are worthless",
             "check the memory of this machine; report it if it is sound",
         )
-    times = {f"{side}_time_s": median(values) for side, values in samples.series.items()}
+    times = {f"{side}_time_s": median(samples.of(side)) for side in plan.grid}
     figures = {**times, **_rates(plan, samples)}
     return StencilResult(
         **session.figures(plan.near, plan.far, persistent=False, **figures),
@@ -133,12 +119,12 @@ def measure(
     )
 
 
-def _rates(plan: StencilPlan, samples: StencilSamples) -> dict[str, Estimate]:
+def _rates(plan: StencilPlan, samples: Samples[str]) -> dict[str, Estimate]:
     """Counted bytes over time, by side: what compares with the rate of a copy."""
     rows = {"near": plan.near_rows, "far": plan.far_rows}
     return {
         f"{side}_bandwidth_bytes_per_s": median(
-            [count * plan.cols * ELEMENT_BYTES / seconds for seconds in samples.series[side]]
+            [count * plan.cols * ELEMENT_BYTES / seconds for seconds in samples.of(side)]
         )
         for side, count in rows.items()
         if count

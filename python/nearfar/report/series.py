@@ -48,7 +48,7 @@ def series_chart(lines: Sequence[Line], x_title: str, y_title: str) -> Builder:
             .encode(x=x, y=y, detail="name:N", color=alt.Color("colour:N", scale=None))
         )
         beside = end_labels(ends, canvas, (0, top), False)
-        names = corner_labels(ends, canvas) if canvas.narrow else beside
+        names = corner_labels(ends, canvas, rising=False) if canvas.narrow else beside
         return alt.layer(curves, names).properties(width=canvas.width, height=canvas.height)
 
     return build
