@@ -19,6 +19,7 @@ from nearfar.report.drawing import (
     decade_ticks,
     end_labels,
     inline,
+    least_positive,
     size_ticks,
 )
 from nearfar.report.palette import MUTED
@@ -114,9 +115,10 @@ def _domain(
     axis: Axis, rows: Sequence[dict[str, Any]], low_key: str, high_key: str
 ) -> tuple[float, float]:
     """From the least to the greatest, with room around values; linear ones from zero."""
-    low, high = min(row[low_key] for row in rows), max(row[high_key] for row in rows)
+    high = max(row[high_key] for row in rows)
     if axis.kind == "linear":
         return 0.0, high * 1.06
+    low = least_positive(row[low_key] for row in rows)
     room = 1.25 if low_key != high_key else 1.0
     return low / room, high * room
 
@@ -127,7 +129,7 @@ def _scale(axis: Axis, domain: tuple[float, float]) -> alt.Scale:
     if axis.kind == "linear":
         return alt.Scale(domain=list(domain), nice=False)
     base = 2 if axis.kind == "sizes" else 10
-    return alt.Scale(type="log", base=base, domain=list(domain), nice=False)
+    return alt.Scale(type="log", base=base, domain=list(domain), nice=False, clamp=True)
 
 
 def _axis(axis: Axis, domain: tuple[float, float], canvas: Canvas, upright: bool) -> alt.Axis:
