@@ -34,6 +34,10 @@ if TYPE_CHECKING:
 _STROKES = {"measured": [1, 0], "emulated": [6, 4], "published": [2, 3]}
 
 
+#: Pixels that a letter of a label takes, a reader's own letters included.
+_LETTER = 7.5
+
+
 @dataclass(frozen=True)
 class Spot:
     """One point of a line, with the interval of its value."""
@@ -89,7 +93,10 @@ def line_chart(lines: Sequence[Line], x: Axis, y: Axis, look: Look = Look()) -> 
         x_axis = alt.X("x:Q", scale=x_scale, axis=_axis(x, across, canvas, False))
         y_axis = alt.Y("value:Q", scale=y_scale, axis=_axis(y, up, canvas, True))
         base = alt.Chart(inline(rows)).encode(x=x_axis, detail=alt.Detail("series:N"))
-        layers = [*_strips(look.strips, x_scale, canvas), *_curves(base, y_axis, y_scale, look)]
+        layers = [
+            *_strips(look.strips, across, x_scale, canvas),
+            *_curves(base, y_axis, y_scale, look),
+        ]
         if len(lines) > 1:
             at_ends = end_labels(ends, canvas, up, y.kind != "linear")
             rising = look.names == "upper left"
@@ -183,15 +190,37 @@ def _curves(base: alt.Chart, y: alt.Y, y_scale: alt.Scale, look: Look) -> list[a
     return [line, bars, dots]
 
 
+def lanes(starts: Sequence[float], widths: Sequence[float]) -> list[int]:
+    """For labels from left to right, the topmost line on which each has room."""
+    ends: list[float] = []
+    chosen = []
+    for start, width in zip(starts, widths, strict=True):
+        lane = next((i for i, end in enumerate(ends) if end <= start), len(ends))
+        ends[lane : lane + 1] = [start + width]
+        chosen.append(lane)
+    return chosen
+
+
 def _strips(
-    strips: Sequence[tuple[int, int, int]], x_scale: alt.Scale, canvas: Canvas
+    strips: Sequence[tuple[int, int, int]],
+    across: tuple[float, float],
+    x_scale: alt.Scale,
+    canvas: Canvas,
 ) -> list[alt.Chart]:
-    """Upright strips with their size written on top."""
+    """Upright strips with their size written on top, staggered where there is no room."""
     import altair as alt
 
     if not strips:
         return []
-    rows = [{"x": at, "from": low, "to": high, "text": format_size(at)} for at, low, high in strips]
+    strips = sorted(strips)
+    texts = [format_size(at) for at, _, _ in strips]
+    octaves = max(math.log2(across[1] / across[0]), 1e-9)
+    starts = [canvas.width * math.log2(at / across[0]) / octaves for at, _, _ in strips]
+    lines = lanes(starts, [_LETTER * (len(text) + 2) for text in texts])
+    rows = [
+        {"x": at, "from": low, "to": high, "text": text, "pixel": 8 + 15 * line}
+        for (at, low, high), text, line in zip(strips, texts, lines, strict=True)
+    ]
     base = alt.Chart(inline(rows))
     x = alt.X("x:Q", scale=x_scale)
     strip = base.mark_rect(color=MUTED, opacity=0.14).encode(
@@ -204,6 +233,6 @@ def _strips(
         x=x, y=alt.value(0), y2=alt.value(canvas.height)
     )
     text = base.mark_text(align="left", dx=5, color=MUTED, fontSize=12).encode(
-        x=x, y=alt.value(8), text=alt.Text("text:N")
+        x=x, y=alt.Y("pixel:Q", scale=None, axis=None), text=alt.Text("text:N")
     )
     return [strip, rule, text]
