@@ -529,6 +529,16 @@ def noisy() -> Run:
     )  # fmt: skip
 
 
+def close_knees() -> Run:
+    """Three knees, two of them so near that their labels have no room side by side."""
+    result = latency()
+    result.knees = [
+        Knee(region_bytes=size, low=size * 3 // 4, high=size * 5 // 4)
+        for size in (32 * KIB, 555_418, 2 * MIB)
+    ]
+    return study(sections=Sections(latency=result))
+
+
 def oversubscribed() -> Run:
     """More threads than processors, arrays that fit the cache, and an emulated tier."""
     tiers = ("dram", "shm:")

@@ -133,7 +133,23 @@ def test_a_noisy_run_is_said_to_prove_nothing(
 ) -> None:
     noisy = save(factories.noisy(), tmp_path / "noisy")
     assert main(["compare", noisy, noisy]) == 0
-    assert capsys.readouterr().err.count("was too noisy: its figures prove no change") == 2
+    output = capsys.readouterr()
+    assert output.err.count("was too noisy: its figures prove no change") == 2
+    assert output.out.startswith("Cannot decide: too noisy.")
+
+
+def test_nothing_is_decided_by_a_noisy_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    slow = factories.earlier()
+    slow.noise = factories.noisy().noise
+    fast, slow_path = save(factories.study(), tmp_path / "fast"), save(slow, tmp_path / "slow")
+    assert main(["compare", fast, slow_path]) == 0
+    assert "seem worse by more than 5 %" in capsys.readouterr().out
+    assert main(["compare", fast, slow_path, "--json", "-"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["too_noisy"] == [slow_path]
+    assert document["worse"] > 0
 
 
 def test_json_has_every_figure(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

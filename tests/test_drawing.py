@@ -19,7 +19,7 @@ from nearfar.report.drawing import (
     size_ticks,
     spread_out,
 )
-from nearfar.report.lines import Axis, Line, Look, Spot, line_chart
+from nearfar.report.lines import Axis, Line, Look, Spot, lanes, line_chart
 from nearfar.units import GIB, KIB, MIB
 
 
@@ -47,6 +47,12 @@ def test_size_ticks_are_even_powers_of_two() -> None:
 
 def test_decade_ticks_lie_between() -> None:
     assert decade_ticks(1.5, 110) == [2, 5, 10, 20, 50, 100]
+
+
+def test_labels_without_room_go_to_another_line() -> None:
+    assert lanes([], []) == []
+    assert lanes([0, 50, 100], [40, 40, 40]) == [0, 0, 0]
+    assert lanes([0, 20, 35, 45], [40, 40, 40, 40]) == [0, 1, 2, 0]
 
 
 _SPOTS = [Spot(4096, 1.0, 0.9, 1.1), Spot(8192, 2.0, 1.9, 2.1)]

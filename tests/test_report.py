@@ -269,6 +269,20 @@ def test_changes_tell_what_moved_and_what_agrees() -> None:
     assert "72 differ" in section.finding
 
 
+def test_changes_of_noisy_runs_are_not_headlined() -> None:
+    calm, loud, old = factories.study(), factories.noisy(), factories.earlier()
+    loud_old = old.model_copy(update={"noise": loud.noise})
+    for now, before, start in (
+        (loud, old, "This run was too noisy to tell a change."),
+        (calm, loud_old, "The earlier run was too noisy to tell a change."),
+        (loud, loud_old, "Both runs were too noisy to tell a change."),
+    ):
+        section = changes.section(Context(now, [(Path("old"), before)]))
+        assert section is not None
+        assert section.finding.startswith(start)
+        assert "differ by more" not in section.finding
+
+
 def test_measured_is_never_compared_with_emulated() -> None:
     now = factories.study(sections=Sections(latency=factories.latency()))
     before = factories.study(sections=Sections(latency=factories.latency()))

@@ -14,7 +14,7 @@ from nearfar.cli.main import main
 from nearfar.profiles import host_names, load_host, load_profile, profile_names
 from nearfar.profiles.sheets import write_profile
 from nearfar.records.profile import Profile
-from nearfar.records.run import Run
+from nearfar.records.run import Run, Sections
 from nearfar.report import text
 
 
@@ -116,6 +116,53 @@ def test_a_file_is_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     write_profile(load_host("snu-2014"), tmp_path / "mine.toml")
     assert main(["show", str(tmp_path / "mine.toml")]) == 0
     assert "2.7 GHz" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        ("latency.curves.0.points.0.latency_ns", -1),
+        ("latency.curves.0.points.0.region_bytes", 0),
+        ("latency.curves.0.points.0.intervals.latency_ns.1", float("inf")),
+        ("bandwidth.points", []),
+        ("bandwidth.points.0.bandwidth_bytes_per_s", float("nan")),
+        ("tails.points.0.share", 1.5),
+    ],
+)
+@pytest.mark.parametrize("verb", ["show", "report"])
+def test_impossible_figures_are_refused_by_name(
+    verb: str, place: str, value: object, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    save(factories.study(), tmp_path)
+    document = json.loads((tmp_path / "run.json").read_text())
+    *way, last = (int(p) if p.isdigit() else p for p in ("sections." + place).split("."))
+    member = document
+    for step in way:
+        member = member[step]
+    member[last] = value
+    (tmp_path / "run.json").write_text(json.dumps(document))
+    assert main([verb, str(tmp_path)]) == 2
+    assert f"is damaged at sections.{place}: " in capsys.readouterr().err
+
+
+def test_a_percentile_of_no_time_is_shown_and_drawn(tmp_path: Path) -> None:
+    run = factories.study(sections=Sections(tails=factories.tails()))
+    assert run.sections.tails is not None
+    run.sections.tails.points[0].latency_ns = 0.0
+    run.sections.tails.points[0].intervals["latency_ns"] = (0.0, 0.0)
+    assert main(["show", save(run, tmp_path)]) == 0
+    assert main(["report", str(tmp_path)]) == 0
+
+
+def test_what_may_not_be_looked_at(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refuse(_: Path) -> bool:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "exists", refuse)
+    assert main(["show", "/closed/run"]) == 2
+    assert "cannot look at /closed/run: Permission denied" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("what", ["nothing", "none.toml", "."])

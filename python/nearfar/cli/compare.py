@@ -28,7 +28,8 @@ def compare(
 
     Exits with 1 if a figure of B is worse than A's by more than the threshold: a longer latency or
     time, a lower bandwidth, a higher price or energy. Where both sides have intervals these must
-    lie apart, too. Sizes, counts and ratios are shown and decide nothing.
+    lie apart, too. Sizes, counts and ratios are shown and decide nothing, nor does a run that was
+    too noisy: then the differences are shown, and the exit code is 0.
 
     Examples:
 
@@ -51,21 +52,24 @@ def compare(
             f"{a} and {b} have no figure in common",
             "compare runs of the same verb and tiers, or profiles that share keys",
         )
+    noisy = [
+        name for name, side in zip((a, b), sides, strict=True)
+        if isinstance(side, Run) and side.noise and side.noise.noisy
+    ]  # fmt: skip
     if json is not None:
-        write_json(json, _document(found, limit, a, b))
+        write_json(json, _document(found, limit, a, b, noisy))
     if json != "-":
-        print_result(comparison(found, limit, (_short(a), _short(b))))
-    for name, side in zip((a, b), sides, strict=True):
-        if isinstance(side, Run) and side.noise and side.noise.noisy:
-            note(f"{name} was too noisy: its figures prove no change")
-    return ExitCode.VIOLATION if found.worse(limit) else ExitCode.OK
+        print_result(comparison(found, limit, (_short(a), _short(b)), noisy=bool(noisy)))
+    for name in noisy:
+        note(f"{name} was too noisy: its figures prove no change, so nothing is decided")
+    return ExitCode.VIOLATION if found.worse(limit) and not noisy else ExitCode.OK
 
 
 def _short(name: str) -> str:
     return name.rstrip("/").removesuffix("/run.json").rsplit("/", 1)[-1]
 
 
-def _document(found: Comparison, threshold: float, a: str, b: str) -> str:
+def _document(found: Comparison, threshold: float, a: str, b: str, noisy: list[str]) -> str:
     import json
 
     return json.dumps(
@@ -73,6 +77,7 @@ def _document(found: Comparison, threshold: float, a: str, b: str) -> str:
             "a": a,
             "b": b,
             "threshold": threshold,
+            "too_noisy": noisy,
             "worse": len(found.worse(threshold)),
             "figures": [_change(change, threshold) for change in found.changes],
             "only_a": [_named(quantity) for quantity in found.only_before],

@@ -31,13 +31,24 @@ def load(name_or_path: str) -> Subject:
     path = Path(name_or_path)
     if path.suffix == ".toml":
         return read_datasheet(path)
-    if not path.exists():
+    if not _exists(path):
         raise BadInputError(
             f"there is no record, profile or host {name_or_path}",
             f"give a run directory, such as nearfar-runs/…, a .toml file, or one of: "
             f"{', '.join(profile_names() + host_names())}",
         )
     return read_run(path)
+
+
+def _exists(path: Path) -> bool:
+    """Raises BadInputError where one may not even look, or the name is no name."""
+    try:
+        return path.exists()
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise BadInputError(
+            f"cannot look at {path}: {reason}", "give a path that you may read"
+        ) from None
 
 
 def compared(a: Subject, b: Subject) -> Comparison:

@@ -2,65 +2,76 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from nearfar.records.shape import Shaped
+from nearfar.records.shape import Amount, Count, Finite, Positive, Shaped, Share, Size
 
 
 class ChainPoint(Shaped):
     """Independent chases side by side on one thread."""
 
-    chains: int
-    latency_ns: float = Field(description="time over all loads of all chains")
+    chains: Size
+    latency_ns: Positive = Field(description="time over all loads of all chains")
 
 
 class ParallelismResult(Shaped):
     """Section ``parallelism``: how many misses one thread has under way."""
 
     tier: str
-    region_bytes: int
-    points: list[ChainPoint]
-    parallelism: float = Field(description="latency of one chain over the least at any number")
+    region_bytes: Size
+    points: list[ChainPoint] = Field(min_length=1)
+    parallelism: Positive = Field(description="latency of one chain over the least at any number")
 
 
 class BlockPoint(Shaped):
     """Blocks in a random order, the lines of each in turn."""
 
-    block_bytes: int
-    latency_ns: float = Field(description="a line")
+    block_bytes: Size
+    latency_ns: Positive = Field(description="a line")
 
 
 class BlocksResult(Shaped):
     """Section ``blocks``: latency by block size on a region beyond every cache."""
 
     tier: str
-    region_bytes: int
-    points: list[BlockPoint]
+    region_bytes: Size
+    points: list[BlockPoint] = Field(min_length=1)
 
 
-class AccessPoint(Shaped):
+class Mixed(Shaped):
+    """Base of what was measured under a mix of reads and writes."""
+
+    reads: Count
+    writes: Count
+
+    @model_validator(mode="after")
+    def _mixes_something(self) -> Self:
+        if self.reads + self.writes == 0:
+            raise ValueError("a mix of no reads and no writes")
+        return self
+
+
+class AccessPoint(Mixed):
     """Independent accesses of one size, order and mix."""
 
     order: Literal["sequential", "strided", "random"]
-    block_bytes: int
-    stride_bytes: int = Field(description="0 unless strided")
-    reads: int
-    writes: int
+    block_bytes: Size
+    stride_bytes: Count = Field(description="0 unless strided")
     nontemporal: bool
-    threads: int
-    bandwidth_bytes_per_s: float = Field(description="bytes asked for, without write-allocate")
+    threads: Size
+    bandwidth_bytes_per_s: Positive = Field(description="bytes asked for, without write-allocate")
 
 
 class AccessResult(Shaped):
     """Section ``access``: bandwidth by mix, order and size; ``strides`` tells of interleaving."""
 
     tier: str
-    size_bytes: int
+    size_bytes: Size
     points: list[AccessPoint]
     strides: list[AccessPoint]
-    interleave_bytes: int | None = Field(
+    interleave_bytes: Size | None = Field(
         None, description="the stride whose bandwidth falls out of line, if one does"
     )
 
@@ -69,58 +80,56 @@ class PersistPoint(Shaped):
     """Blocks stored, flushed, and one fence."""
 
     how: str = Field(description="ntstore, clwb, clflushopt, clflush, movdir64b or msync")
-    block_bytes: int
-    blocks_per_fence: int
-    fence_ns: float = Field(description="the fence with all the blocks under it")
+    block_bytes: Size
+    blocks_per_fence: Size
+    fence_ns: Positive = Field(description="the fence with all the blocks under it")
 
 
 class PersistCost(Shaped):
     """A straight line through the points of 64-byte blocks: a fence, and each line under it."""
 
     how: str
-    per_fence_ns: float
-    per_line_ns: float
+    per_fence_ns: Finite
+    per_line_ns: Finite
 
 
 class OverwriteResult(Shaped):
     """One block stored over and over, each store timed by itself."""
 
     how: str
-    block_bytes: int
-    latency_ns: float = Field(description="median")
-    stall_ns: float = Field(description="median of stores over 20 times the median; 0: none")
-    writes_between: float = Field(description="stores from one stall to the next; 0: under two")
-    stalls: int
+    block_bytes: Size
+    latency_ns: Amount = Field(description="median")
+    stall_ns: Amount = Field(description="median of stores over 20 times the median; 0: none")
+    writes_between: Amount = Field(description="stores from one stall to the next; 0: under two")
+    stalls: Count
 
 
 class PersistenceResult(Shaped):
     """Section ``persistence``."""
 
     tier: str
-    points: list[PersistPoint]
+    points: list[PersistPoint] = Field(min_length=1)
     costs: list[PersistCost]
     overwrite: OverwriteResult | None = None
 
 
-class LoadedPoint(Shaped):
+class LoadedPoint(Mixed):
     """One chaser beside paced traffic."""
 
     asked = frozenset({"offered_bytes_per_s"})
 
-    reads: int
-    writes: int
-    offered_bytes_per_s: float | None = Field(None, description="null: as much as it can")
-    bandwidth_bytes_per_s: float = Field(description="achieved, traffic and chaser together")
-    latency_ns: float
+    offered_bytes_per_s: Amount | None = Field(None, description="null: as much as it can")
+    bandwidth_bytes_per_s: Positive = Field(description="achieved, traffic and chaser together")
+    latency_ns: Positive
 
 
 class LoadedResult(Shaped):
     """Section ``loaded``: the bandwidth-latency curve."""
 
     tier: str
-    chaser_cpu: int
+    chaser_cpu: Count
     traffic_cpus: list[int]
-    points: list[LoadedPoint]
+    points: list[LoadedPoint] = Field(min_length=1)
 
 
 class TailPoint(Shaped):
@@ -128,14 +137,14 @@ class TailPoint(Shaped):
 
     asked = frozenset({"share"})
 
-    share: float
-    latency_ns: float
+    share: Share
+    latency_ns: Amount
 
 
 class TailsResult(Shaped):
     """Section ``tails``: loads timed one by one, the timer's own cost subtracted."""
 
     tier: str
-    region_bytes: int
-    timer_ns: float = Field(description="what was subtracted")
-    points: list[TailPoint]
+    region_bytes: Size
+    timer_ns: Amount = Field(description="what was subtracted")
+    points: list[TailPoint] = Field(min_length=1)

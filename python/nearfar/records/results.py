@@ -6,14 +6,14 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from nearfar.records.shape import Shaped
+from nearfar.records.shape import Amount, Count, Finite, Positive, Shaped, Size
 
 
 class LatencyPoint(Shaped):
     """Dependent loads in a random order over a region."""
 
-    region_bytes: int
-    latency_ns: float
+    region_bytes: Size
+    latency_ns: Positive
 
 
 class LatencyCurve(Shaped):
@@ -21,26 +21,26 @@ class LatencyCurve(Shaped):
 
     tier: str
     pages: str = Field(description="4k, thp, 2m, 1g, or system where the tier did not ask")
-    block_bytes: int
-    cpu: int
-    points: list[LatencyPoint]
+    block_bytes: Size
+    cpu: Count
+    points: list[LatencyPoint] = Field(min_length=1)
 
 
 class Knee(Shaped):
     """The largest region still on the lower plateau of a latency curve."""
 
-    region_bytes: int
-    low: int
-    high: int
+    region_bytes: Size
+    low: Size
+    high: Size
 
 
 class CurveResult(Shaped):
     """What a latency curve of others betrays (``nearfar probe --from``)."""
 
     source: str = Field(description="the file of the curve")
-    block_bytes: int | None = Field(None, description="of the knees' curve: the smallest block")
+    block_bytes: Size | None = Field(None, description="of the knees' curve: the smallest block")
     knees: list[Knee]
-    access_unit_bytes: int | None = Field(
+    access_unit_bytes: Size | None = Field(
         None, description="block from which on a store costs no more by being small"
     )
 
@@ -48,12 +48,12 @@ class CurveResult(Shaped):
 class LatencyResult(Shaped):
     """Section ``latency``: curves of one or more tiers and page sizes."""
 
-    curves: list[LatencyCurve]
-    effective_last_cache_bytes: int = Field(
+    curves: list[LatencyCurve] = Field(min_length=1)
+    effective_last_cache_bytes: Size = Field(
         description="the probe's own knee, or the reported size"
     )
     effective_last_cache_source: Literal["knee", "reported", "assumed"]
-    reported_last_cache_bytes: int | None = None
+    reported_last_cache_bytes: Size | None = None
     knees: list[Knee] = Field(default_factory=list, description="of the first curve, ascending")
 
 
@@ -62,24 +62,24 @@ class BandwidthPoint(Shaped):
 
     tier: str
     kernel: str
-    threads: int
+    threads: Size
     oversubscribed: bool = False
-    bandwidth_bytes_per_s: float
+    bandwidth_bytes_per_s: Positive
 
 
 class BandwidthResult(Shaped):
     """Section ``bandwidth``: read, write, ntwrite and copy by threads."""
 
-    size_bytes: int = Field(description="per array")
+    size_bytes: Size = Field(description="per array")
     in_cache: bool = Field(description="the working set is under 4 effective last caches")
-    points: list[BandwidthPoint]
+    points: list[BandwidthPoint] = Field(min_length=1)
 
 
 class StreamKernel(Shaped):
     """One STREAM kernel; bytes counted as STREAM counts them, without write-allocate."""
 
-    best_bandwidth_bytes_per_s: float
-    median_bandwidth_bytes_per_s: float
+    best_bandwidth_bytes_per_s: Positive
+    median_bandwidth_bytes_per_s: Positive
     write_allocate: bool = Field(description="stored lines are first read: real traffic is higher")
 
 
@@ -91,9 +91,9 @@ class StreamRun(Shaped):
     tier_c: str
     cpus: list[int]
     oversubscribed: bool = False
-    size_bytes: int = Field(description="per array")
+    size_bytes: Size = Field(description="per array")
     in_cache: bool
-    worst_error: float = Field(description="largest relative difference from the closed form")
+    worst_error: Amount = Field(description="largest relative difference from the closed form")
     copy_: StreamKernel = Field(alias="copy")
     scale: StreamKernel
     add: StreamKernel
@@ -113,11 +113,11 @@ class MappingFacts(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    descriptor: int
-    first_address: int
-    last_address: int
-    page_bytes: int
-    huge_bytes: int
+    descriptor: Count
+    first_address: Count
+    last_address: Count
+    page_bytes: Size
+    huge_bytes: Count
     dax: bool
     map_sync: bool
 
@@ -129,10 +129,10 @@ class MappedPoint(Shaped):
     direction: Literal["read", "write"]
     pattern: Literal["sequential", "random"]
     warmth: Literal["cold", "warm", "resident"]
-    block_bytes: int
-    queue_depth: int
-    bandwidth_bytes_per_s: float
-    faults_per_gib: float | None = None
+    block_bytes: Size
+    queue_depth: Count
+    bandwidth_bytes_per_s: Positive
+    faults_per_gib: Amount | None = None
 
 
 class MappedRatio(Shaped):
@@ -142,18 +142,18 @@ class MappedRatio(Shaped):
     direction: Literal["read", "write"]
     pattern: Literal["sequential", "random"]
     warmth: Literal["cold", "warm"]
-    ratio: float
+    ratio: Positive
 
 
 class MappedResult(Shaped):
     """Section ``mapped``: a mapped file against the classic calls."""
 
     path: str
-    size_bytes: int
+    size_bytes: Size
     file_system: str
     mapping: MappingFacts
-    points: list[MappedPoint]
+    points: list[MappedPoint] = Field(min_length=1)
     ratios: list[MappedRatio]
-    fault_time_ns: float | None = Field(
+    fault_time_ns: Finite | None = Field(
         None, description="a page fault of a warm random mapped read, from resident against fresh"
     )

@@ -7,7 +7,7 @@ interval and ``provenance[key]`` tells how it came about. Members of lists have 
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -17,6 +17,15 @@ if TYPE_CHECKING:
 
 #: Statistics that have no 95 % interval.
 EXTREMES = ("best", "largest")
+
+
+#: Numbers of a record, and what they can be. Only a difference or a fitted line can be negative.
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Share = Annotated[float, Field(ge=0, le=1)]
+Count = Annotated[int, Field(ge=0)]
+Size = Annotated[int, Field(gt=0)]
 
 
 class Origin(StrEnum):
@@ -62,7 +71,7 @@ class Shaped(BaseModel):
     #: keys of fractions that were asked for: conditions, with no repeats behind them
     asked: ClassVar[frozenset[str]] = frozenset()
 
-    intervals: dict[str, tuple[float, float]] = Field(default_factory=dict)
+    intervals: dict[str, tuple[Finite, Finite]] = Field(default_factory=dict)
     provenance: dict[str, Provenance] = Field(default_factory=dict)
 
     def interval(self, key: str) -> tuple[float, float] | None:

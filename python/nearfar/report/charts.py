@@ -8,9 +8,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from nearfar.report.drawing import Builder, Canvas, End, decade_ticks, end_labels, inline
+from nearfar.report.drawing import (
+    Builder,
+    Canvas,
+    End,
+    decade_ticks,
+    end_labels,
+    inline,
+    least_positive,
+)
 from nearfar.report.palette import GRID, INK, PAPER, series_colour
 
 if TYPE_CHECKING:
@@ -47,7 +55,8 @@ def row_chart(
         most = 4 if canvas.narrow else 6
         ticks = {"values": _sparse(decade_ticks(low, high), most)} if log else {"tickCount": most}
         axis = alt.Axis(title=title, format=".6~g", grid=True, **ticks)
-        scale = alt.Scale(type="log" if log else "linear", domain=[low, high], nice=False)
+        kind: Literal["log", "linear"] = "log" if log else "linear"
+        scale = alt.Scale(type=kind, domain=[low, high], nice=False, clamp=log)
         y_axis = alt.Axis(grid=False, labelColor=INK, labelPadding=8)
         colour = alt.Color("colour:N", scale=None)
         base = alt.Chart(inline(rows)).encode(
@@ -86,7 +95,8 @@ def _dots(base: alt.Chart, size: int) -> alt.Chart:
 
 def padded(bars: Sequence[Bar]) -> tuple[float, float]:
     """A logarithmic domain with room on both sides."""
-    return min(bar.low for bar in bars) / 1.3, max(bar.high for bar in bars) * 1.3
+    low = least_positive(bar.low for bar in bars)
+    return low / 1.3, max(low, *(bar.high for bar in bars)) * 1.3
 
 
 def _sparse(ticks: list[float], most: int) -> list[float]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
@@ -136,6 +136,11 @@ def size_ticks(low: float, high: float, most: int) -> list[int]:
     first, last = math.ceil(math.log2(low)), math.floor(math.log2(high))
     step = max(1, math.ceil((last - first + 1) / most))
     return [2**power for power in range(first, last + 1, step)]
+
+
+def least_positive(values: Iterable[float]) -> float:
+    """Where a logarithmic axis can begin: a value of zero is drawn at its edge."""
+    return min((value for value in values if value > 0), default=1.0)
 
 
 def decade_ticks(low: float, high: float) -> list[float]:

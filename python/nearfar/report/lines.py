@@ -19,6 +19,7 @@ from nearfar.report.drawing import (
     decade_ticks,
     end_labels,
     inline,
+    least_positive,
     size_ticks,
 )
 from nearfar.report.palette import MUTED
@@ -31,6 +32,10 @@ if TYPE_CHECKING:
 
 #: Solid for what was measured, dashed for what stands in for something else, thin dots for others'.
 _STROKES = {"measured": [1, 0], "emulated": [6, 4], "published": [2, 3]}
+
+
+#: Pixels that a letter of a label takes, a reader's own letters included.
+_LETTER = 7.5
 
 
 @dataclass(frozen=True)
@@ -88,7 +93,10 @@ def line_chart(lines: Sequence[Line], x: Axis, y: Axis, look: Look = Look()) -> 
         x_axis = alt.X("x:Q", scale=x_scale, axis=_axis(x, across, canvas, False))
         y_axis = alt.Y("value:Q", scale=y_scale, axis=_axis(y, up, canvas, True))
         base = alt.Chart(inline(rows)).encode(x=x_axis, detail=alt.Detail("series:N"))
-        layers = [*_strips(look.strips, x_scale, canvas), *_curves(base, y_axis, y_scale, look)]
+        layers = [
+            *_strips(look.strips, across, x_scale, canvas),
+            *_curves(base, y_axis, y_scale, look),
+        ]
         if len(lines) > 1:
             at_ends = end_labels(ends, canvas, up, y.kind != "linear")
             rising = look.names == "upper left"
@@ -114,9 +122,10 @@ def _domain(
     axis: Axis, rows: Sequence[dict[str, Any]], low_key: str, high_key: str
 ) -> tuple[float, float]:
     """From the least to the greatest, with room around values; linear ones from zero."""
-    low, high = min(row[low_key] for row in rows), max(row[high_key] for row in rows)
+    high = max(row[high_key] for row in rows)
     if axis.kind == "linear":
         return 0.0, high * 1.06
+    low = least_positive(row[low_key] for row in rows)
     room = 1.25 if low_key != high_key else 1.0
     return low / room, high * room
 
@@ -127,7 +136,7 @@ def _scale(axis: Axis, domain: tuple[float, float]) -> alt.Scale:
     if axis.kind == "linear":
         return alt.Scale(domain=list(domain), nice=False)
     base = 2 if axis.kind == "sizes" else 10
-    return alt.Scale(type="log", base=base, domain=list(domain), nice=False)
+    return alt.Scale(type="log", base=base, domain=list(domain), nice=False, clamp=True)
 
 
 def _axis(axis: Axis, domain: tuple[float, float], canvas: Canvas, upright: bool) -> alt.Axis:
@@ -181,15 +190,37 @@ def _curves(base: alt.Chart, y: alt.Y, y_scale: alt.Scale, look: Look) -> list[a
     return [line, bars, dots]
 
 
+def lanes(starts: Sequence[float], widths: Sequence[float]) -> list[int]:
+    """For labels from left to right, the topmost line on which each has room."""
+    ends: list[float] = []
+    chosen = []
+    for start, width in zip(starts, widths, strict=True):
+        lane = next((i for i, end in enumerate(ends) if end <= start), len(ends))
+        ends[lane : lane + 1] = [start + width]
+        chosen.append(lane)
+    return chosen
+
+
 def _strips(
-    strips: Sequence[tuple[int, int, int]], x_scale: alt.Scale, canvas: Canvas
+    strips: Sequence[tuple[int, int, int]],
+    across: tuple[float, float],
+    x_scale: alt.Scale,
+    canvas: Canvas,
 ) -> list[alt.Chart]:
-    """Upright strips with their size written on top."""
+    """Upright strips with their size written on top, staggered where there is no room."""
     import altair as alt
 
     if not strips:
         return []
-    rows = [{"x": at, "from": low, "to": high, "text": format_size(at)} for at, low, high in strips]
+    strips = sorted(strips)
+    texts = [format_size(at) for at, _, _ in strips]
+    octaves = max(math.log2(across[1] / across[0]), 1e-9)
+    starts = [canvas.width * math.log2(at / across[0]) / octaves for at, _, _ in strips]
+    lines = lanes(starts, [_LETTER * (len(text) + 2) for text in texts])
+    rows = [
+        {"x": at, "from": low, "to": high, "text": text, "pixel": 8 + 15 * line}
+        for (at, low, high), text, line in zip(strips, texts, lines, strict=True)
+    ]
     base = alt.Chart(inline(rows))
     x = alt.X("x:Q", scale=x_scale)
     strip = base.mark_rect(color=MUTED, opacity=0.14).encode(
@@ -202,6 +233,6 @@ def _strips(
         x=x, y=alt.value(0), y2=alt.value(canvas.height)
     )
     text = base.mark_text(align="left", dx=5, color=MUTED, fontSize=12).encode(
-        x=x, y=alt.value(8), text=alt.Text("text:N")
+        x=x, y=alt.Y("pixel:Q", scale=None, axis=None), text=alt.Text("text:N")
     )
     return [strip, rule, text]

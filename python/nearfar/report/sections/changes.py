@@ -39,15 +39,18 @@ def section(context: Context) -> Section | None:
         _table(rest, "Figures that agree, or have no interval", True),
     ]
     return Section(
-        "changes", "What changed", _finding(before, changes, moved),
+        "changes", "What changed", _finding(context.run, before, changes, moved),
         tables=[table for table in tables if table.rows], notes=_notes(context, before, str(path)),
     )  # fmt: skip
 
 
-def _finding(before: Run, changes: list[Change], moved: list[Change]) -> str:
+def _finding(now: Run, before: Run, changes: list[Change], moved: list[Change]) -> str:
     since = (
         f"Since the run of {when(before.started)}, {count(len(changes), 'figure')} can be compared"
     )
+    noisy = _noisy(now, before)
+    if noisy:
+        return f"{noisy} too noisy to tell a change. {since}; their differences prove nothing."
     if not moved:
         return f"{since}; all agree within their intervals."
     top = moved[0]
@@ -55,6 +58,13 @@ def _finding(before: Run, changes: list[Change], moved: list[Change]) -> str:
         f"{since}, and {len(moved)} differ{'s' * (len(moved) == 1)} by more than their intervals. "
         f"The largest: {name(top.now)} is {top.ratio():.2f} times what it was."
     )
+
+
+def _noisy(now: Run, before: Run) -> str:
+    """Which of the runs were too noisy, as the start of a sentence; empty where none was."""
+    found = [name for run, name in ((now, "This run"), (before, "The earlier run"))
+             if run.noise and run.noise.noisy]  # fmt: skip
+    return "Both runs were" if len(found) == 2 else f"{found[0]} was" if found else ""
 
 
 def name(quantity: Quantity) -> str:
@@ -127,9 +137,6 @@ def _notes(context: Context, before: Run, path: str) -> list[str]:
         f"Compared with {path}. Array and file sizes may differ. Of many unchanged figures a few "
         "lie apart by chance; a whole group that moved together is a change."
     ]
-    for run, which in ((before, "earlier"), (context.run, "present")):
-        if run.noise and run.noise.noisy:
-            notes.append(f"The {which} run was too noisy: its figures prove no change.")
     if before.nearfar_version != context.run.nearfar_version:
         notes.append(
             f"Versions differ: {before.nearfar_version} then, {context.run.nearfar_version} now."

@@ -33,7 +33,7 @@ def finding(result: TailsResult) -> str:
     points = sorted(result.points, key=lambda point: point.share)
     middle, last = points[0], points[-1]
     text = f"On {result.tier}, {percentile(middle.share)} of single loads is {say(middle, _KEY)}"
-    if last is middle:
+    if last is middle or middle.latency_ns == 0:
         return f"{text}."
     times = last.latency_ns / middle.latency_ns
     return f"{text} and {percentile(last.share)} is {say(last, _KEY)}, {times:.3g} times that."

@@ -19,14 +19,19 @@ _SHOWN_ALONE = 10
 _INTERVALS = {True: "overlap", False: "apart", None: ""}
 
 
-def comparison(found: Comparison, threshold: float, sides: tuple[str, str]) -> RenderableType:
-    """The verdict, matched figures (worse ones, then the largest changes), what one side lacks."""
+def comparison(
+    found: Comparison, threshold: float, sides: tuple[str, str], *, noisy: bool = False
+) -> RenderableType:
+    """The verdict, matched figures (worse ones, then the largest changes), what one side lacks.
+
+    There is no verdict where a side was too noisy.
+    """
     worse = found.worse(threshold)
     changes = sorted(found.changes, key=lambda change: -change.size())
     bad = {id(change) for change in worse}
     rows = [*worse, *(change for change in changes if id(change) not in bad)][:_SHOWN]
     parts: list[RenderableType] = [
-        _verdict(len(changes), len(worse), threshold), Text(""), _table(rows, bad, sides)
+        _verdict(len(changes), len(worse), threshold, noisy), Text(""), _table(rows, bad, sides)
     ]  # fmt: skip
     if len(changes) > _SHOWN:
         parts.append(Text(f"· {len(changes) - _SHOWN} more, changed less: --json - has all"))
@@ -43,9 +48,12 @@ def figure_name(quantity: Quantity) -> str:
     return f"{quantity.key}: {where}" if where else quantity.key
 
 
-def _verdict(matched: int, worse: int, threshold: float) -> Text:
+def _verdict(matched: int, worse: int, threshold: float, noisy: bool) -> Text:
     limit = f"{100 * threshold:.3g} %"
     told = f"{count(matched, 'figure')} on both sides"
+    if noisy:
+        seen = f"{worse} seem worse by more than {limit}" if worse else "none seems worse"
+        return Text(f"Cannot decide: too noisy. {told}; {seen}.", style="bold yellow")
     if not worse:
         return Text(f"{told}; none is worse by more than {limit}.", style="green")
     return Text(f"{told}; {worse} worse by more than {limit}.", style="bold red")
