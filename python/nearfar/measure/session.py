@@ -219,12 +219,13 @@ def _run_apart(epoch: Callable[[int], Samples[Key]], seed: int) -> Samples[Key]:
     context = multiprocessing.get_context("spawn")
     receiver, sender = context.Pipe(duplex=False)
     child = context.Process(target=_send_epoch, args=(sender, epoch, seed), daemon=True)
-    # A child started while SIGINT is ignored ignores it too: Ctrl-C is the parent's to handle.
-    handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # A child started while SIGINT is blocked never sees one: Ctrl-C is the parent's to handle, which
+    # gets one that came meanwhile as soon as it listens again.
+    listening = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         child.start()
     finally:
-        signal.signal(signal.SIGINT, handler)
+        signal.pthread_sigmask(signal.SIG_SETMASK, listening)
     sender.close()
     try:
         outcome: Samples[Key] | Exception = receiver.recv()
