@@ -89,12 +89,21 @@ def written(folder: Path, rows: list[str]) -> Path:
         ("1.5,5,5,0.5", "row 6 .*column operations: 1.5 is not a whole number"),
         ("320000,6000,7000,0.5", "row 6 .*column llc_load_misses: contradicts llc_loads"),
         ("320000,9000,7000,1.5", "row 6 .*column miss_ratio: a ratio is above 1"),
+        (
+            "10000,60000,900,0.1",
+            "row 6 .*column llc_loads: 60000 contradicts row 1 of the same oper",
+        ),
         ("320000,9000,7000", "row 6 .*3 cells under 4 headings"),
     ],
 )
 def test_cells_are_refused_by_name(tmp_path: Path, row: str, named: str) -> None:
     with pytest.raises(BadInputError, match=named):
         counter_fits.read_counters(written(tmp_path, [*ROWS, row]))
+
+
+def test_a_repeated_row_counts_once(tmp_path: Path) -> None:
+    columns = counter_fits.read_counters(written(tmp_path, [*ROWS, ROWS[2], "320000,0,0,0"]))
+    assert list(columns["operations"]) == [1e4, 2e4, 4e4, 8e4, 16e4, 32e4]
 
 
 @pytest.mark.parametrize("cell", ["1e100", "1e-100", "0"])

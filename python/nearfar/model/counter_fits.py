@@ -25,7 +25,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from nearfar.errors import BadInputError
 from nearfar.model.results import modelled
-from nearfar.model.tables import Row, read_rows
+from nearfar.model.tables import Row, read_rows, without_repeats
 from nearfar.records.shape import Shaped
 
 OPERATIONS = "operations"
@@ -111,6 +111,7 @@ def read_counters(path: str | Path) -> dict[str, np.ndarray]:
     names = [name for name in rows[0].cells if name != OPERATIONS]
     if not names:
         raise BadInputError(f"{path} has no column beside {OPERATIONS}", "add one for each counter")
+    rows = without_repeats(rows, [OPERATIONS], names, zero_allowed=True)
     if len({row.number_of(OPERATIONS) for row in rows}) < LEAST_ROWS:
         raise BadInputError(
             f"{path} has fewer than {LEAST_ROWS} different numbers of operations",

@@ -105,14 +105,23 @@ def read_rows(path: str | Path, columns: Sequence[str]) -> list[Row]:
     return rows
 
 
-def without_repeats(rows: Iterable[Row], keys: Sequence[str], values: Sequence[str]) -> list[Row]:
-    """Rows with each key once; raises BadInputError where a key repeats with other values."""
+def without_repeats(
+    rows: Iterable[Row],
+    keys: Sequence[str],
+    values: Sequence[str],
+    *,
+    zero_allowed: bool = False,
+) -> list[Row]:
+    """Rows with each key once; raises BadInputError where a key repeats with other values.
+
+    ``zero_allowed`` is of the values; keys may be zero here.
+    """
     first: dict[tuple[float, ...], Row] = {}
     for row in rows:
         key = tuple(row.number_of(k, zero_allowed=True) for k in keys)
         seen = first.setdefault(key, row)
         for column in values:
-            known, value = seen.number_of(column), row.number_of(column)
+            known, value = (r.number_of(column, zero_allowed=zero_allowed) for r in (seen, row))
             if known != value:
                 row.refuse(
                     column,
