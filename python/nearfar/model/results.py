@@ -38,7 +38,9 @@ class Prediction(Shaped):
     calibration: str = Field(description="what the prediction stands on, in words")
     terms: list[Term] = Field(default_factory=list)
     limits: list[str] = Field(default_factory=list)
-    warnings: list[str] = Field(default_factory=list, description="internal consistency")
+    warnings: list[str] = Field(
+        default_factory=list, description="internal consistency, and what a fit does not reach"
+    )
 
 
 class ContentionPrediction(Prediction):
