@@ -130,6 +130,9 @@ def test_the_file_comes_back_as_it_went(tmp_path: Path) -> None:
         ({"surplus": 1}, "surplus"),
         ({"full_threads": "16"}, "full_threads"),
         ({"full_threads": 1}, "full_threads"),
+        ({"full_threads": 17}, "full_threads: 17, and the rows use at most 16"),
+        ({"full_threads": 10**9}, "full_threads"),
+        ({"rows": []}, "full_threads: 16, and the rows use at most 0"),
         ({"near": {"form": "cubic"}}, "near"),
     ],
 )
@@ -141,7 +144,35 @@ def test_a_changed_file_is_refused(tmp_path: Path, change: dict[str, object], na
         contention.read_model(path)
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{", '{"kind": NaN}', "null"])
+@pytest.mark.parametrize(
+    ("side", "field", "value"),
+    [
+        ("near", "coefficients", [5000, 0.0]),
+        ("far", "coefficients", [-5000.0, 0.0]),
+        ("far", "coefficients", [1.0, 1e308]),
+        ("near", "half_width", 1e3),
+    ],
+)
+def test_a_law_beyond_all_numbers_is_refused(
+    tmp_path: Path, side: str, field: str, value: object
+) -> None:
+    path = tmp_path / "m.json"
+    document = json.loads(contention_model().model_dump_json())
+    document[side] |= {"form": "quarter", field: value}
+    path.write_text(json.dumps(document))
+    with pytest.raises(BadInputError, match=rf"{side}\.{field}: "):
+        contention.read_model(path)
+
+
+def test_too_few_rows_at_full_occupancy_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "m.json"
+    document = json.loads(contention_model().model_dump_json())
+    path.write_text(json.dumps({**document, "rows": document["rows"][:2]}))
+    with pytest.raises(BadInputError, match="rows: 2 use all 16 threads, and a model needs 3"):
+        contention.read_model(path)
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{", '{"kind": NaN}', "null", "[" * 100_000])
 def test_a_damaged_file_is_refused(tmp_path: Path, text: str) -> None:
     path = tmp_path / "m.json"
     path.write_text(text)
@@ -160,6 +191,14 @@ GOOD = "15,1,61042,3038\n8,8,36275,25068\n1,15,5932,46352\n"
         (HEAD + GOOD + "4,12,nan,38006\n", r"row 4 \(line 5\), column near_MBps: 'nan' is not fin"),
         (HEAD + GOOD + "4,12,20550,inf\n", r"row 4 \(line 5\), column far_MBps: 'inf' is not fin"),
         (HEAD + GOOD + "4,12,-1,38006\n", "column near_MBps: -1 is negative"),
+        (
+            HEAD + GOOD + "4,12,1e308,38006\n",
+            r"row 4 \(line 5\), column near_MBps: 1e308 is beyond",
+        ),
+        (HEAD + GOOD + "4,12,1e-320,38006\n", "column near_MBps: 1e-320 is beyond"),
+        (HEAD + GOOD + "4,12,61_042,38006\n", "column near_MBps: '61_042' is not a number"),
+        (HEAD + GOOD + "4,1e99,1,38006\n", "column far_threads: .* threads are more than"),
+        (HEAD + GOOD + "4,12,1e-99,38006\n2,14,1e99,38006\n", "no law fits these rows: "),
         (HEAD + GOOD + "0,16,1,38006\n", "column near_threads: 0 is zero"),
         (HEAD + GOOD + "4.5,12,1,38006\n", "column near_threads: 4.5 is not a whole"),
         (HEAD + GOOD + "4,12,,38006\n", "column near_MBps: nothing is there"),
@@ -208,7 +247,9 @@ def test_fit_and_predict(run_nearfar: RunNearfar, tmp_path: Path) -> None:
 def test_verbs_refuse(run_nearfar: RunNearfar, tmp_path: Path) -> None:
     (tmp_path / "bad.csv").write_text(HEAD + "4,12,nan,1\n")
     run_nearfar("fit", "contention", "bad.csv", "--out", "m.json").assert_refused(2)
-    run_nearfar("fit", "contention", "none.csv", "--out", "m.json").assert_refused(2)
+    absent = run_nearfar("fit", "contention", "none.csv", "--out", "m.json")
+    absent.assert_refused(2)
+    assert "Errno" not in absent.stderr
     run_nearfar(
         "fit", "contention", str(competition("far-far")), "--out", "no/m.json"
     ).assert_refused(3)

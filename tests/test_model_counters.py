@@ -80,6 +80,8 @@ def written(folder: Path, rows: list[str]) -> Path:
     [
         ("320000,inf,7000,0.5", "row 6 .*column llc_loads: 'inf' is not finite"),
         ("320000,nan,7000,0.5", "row 6 .*column llc_loads: 'nan' is not finite"),
+        ("320000,1e308,7000,0.5", "row 6 .*column llc_loads: 1e308 is beyond"),
+        ("320000,1e-320,7000,0.5", "row 6 .*column llc_loads: 1e-320 is beyond"),
         ("320000,-4,7000,0.5", "row 6 .*column llc_loads: -4 is negative"),
         ("320000,,7000,0.5", "row 6 .*column llc_loads: nothing is there"),
         ("320000,many,7000,0.5", "row 6 .*column llc_loads: 'many' is not a number"),
@@ -87,12 +89,37 @@ def written(folder: Path, rows: list[str]) -> Path:
         ("1.5,5,5,0.5", "row 6 .*column operations: 1.5 is not a whole number"),
         ("320000,6000,7000,0.5", "row 6 .*column llc_load_misses: contradicts llc_loads"),
         ("320000,9000,7000,1.5", "row 6 .*column miss_ratio: a ratio is above 1"),
+        (
+            "10000,60000,900,0.1",
+            "row 6 .*column llc_loads: 60000 contradicts row 1 of the same oper",
+        ),
         ("320000,9000,7000", "row 6 .*3 cells under 4 headings"),
     ],
 )
 def test_cells_are_refused_by_name(tmp_path: Path, row: str, named: str) -> None:
     with pytest.raises(BadInputError, match=named):
         counter_fits.read_counters(written(tmp_path, [*ROWS, row]))
+
+
+def test_a_repeated_row_counts_once(tmp_path: Path) -> None:
+    columns = counter_fits.read_counters(written(tmp_path, [*ROWS, ROWS[2], "320000,0,0,0"]))
+    assert list(columns["operations"]) == [1e4, 2e4, 4e4, 8e4, 16e4, 32e4]
+
+
+@pytest.mark.parametrize("cell", ["1e100", "1e-100", "0"])
+def test_cells_at_the_ends_of_the_range_are_fitted_or_refused(tmp_path: Path, cell: str) -> None:
+    for column in ([cell] * 6, [cell, "1", "2", "3", "4", "5"], ["1", "2", "3", "4", "5", cell]):
+        rows = [f"{10 ** (i + 2)},{y}" for i, y in enumerate(column)]
+        (tmp_path / "c.csv").write_text("operations,y\n" + "\n".join(rows) + "\n")
+        columns = counter_fits.read_counters(tmp_path / "c.csv")
+        try:
+            found = counter_fits.fit(columns).fits[0]
+        except BadInputError as refused:
+            assert "column y" in str(refused)  # noqa: PT017 (both ends are allowed)
+        else:
+            figures = (found.a, found.b, *found.intervals["a"], *found.intervals["b"])
+            assert np.isfinite([*figures, found.leave_one_out_error]).all()
+            assert np.isfinite(list(found.other_forms.values())).all()
 
 
 def test_too_few_rows_and_columns(tmp_path: Path) -> None:

@@ -172,3 +172,26 @@ def test_the_verbs_refuse(run_nearfar: RunNearfar) -> None:
     run_nearfar(
         "predict", "map-get", "--far", "pcm-lee", "--host", "snu-2014", "--ops", "10"
     ).assert_refused(2)
+
+
+@pytest.mark.parametrize(
+    ("operations", "named"),
+    [
+        (9_999, ["does not reach to 9999 operations"]),
+        (10_000, []),
+        (1_000_000, []),
+        (10_000_000, ["store_miss_ratio comes out as 1.21"]),
+        (10_000_001, ["does not reach to 10000001", "store_miss_ratio comes out as 1.21"]),
+    ],
+)
+def test_published_counters_warn_where_they_do_not_reach(operations: int, named: list[str]) -> None:
+    warnings = counters.predict(get(operations), FAR, HOST).warnings
+    assert len(warnings) == len(named)
+    assert all(name in warning for name, warning in zip(named, warnings, strict=True))
+
+
+def test_the_verb_warns_on_stderr(run_nearfar: RunNearfar) -> None:
+    done = run_nearfar(*arguments("map-get", "--ops", "100", "--model", "counters", "--json", "-"))
+    assert done.code == 0
+    assert "the published fit does not reach to 100 operations" in done.stderr
+    assert json.loads(done.stdout)["warnings"]

@@ -23,7 +23,9 @@ CALIBRATION = ",".join(pipeline.CALIBRATION_COLUMNS) + "\n"
 def test_the_published_row_with_nothing_fitted() -> None:
     got = pipeline.predict(INPUTS, 16)
     split = got.splits[7]
-    assert (split.near_threads, got.calibration_level) == (8, 1)
+    assert (split.near_threads, got.calibration_level) == (8, 0)
+    assert got.calibration == "0: near-only analysis as given, sharing assumed"
+    assert "of these 16000000 elements and 5000 iterations" in got.limits[0]
     assert split.transfer_time_s == pytest.approx(ROW.transfer_s, rel=0.08)
     assert split.generate_time_s == pytest.approx(ROW.generate_s, rel=0.1)
     assert split.analyse_time_s == pytest.approx(ROW.analyse_s, rel=0.1)

@@ -177,6 +177,14 @@ def test_a_file_written_by_hand(tmp_path: Path) -> None:
     assert mine.source_of("read_latency_ns") == "Data sheet, 2024"
 
 
+@pytest.mark.parametrize("date", ["2024", "2024-05", "2024-05-31", "2024-05-31T08:00:00Z"])
+def test_whole_numbers_and_dates_by_hand(tmp_path: Path, date: str) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text(HAND.replace("250.5", f'250\ndate = "{date}"'))
+    mine = profiles.load_profile(file)
+    assert (mine.scalar("read_latency_ns"), mine.figure("read_latency_ns").date) == (250, date)
+
+
 @pytest.mark.parametrize(
     ("old", "new", "complaint"),
     [
@@ -184,6 +192,19 @@ def test_a_file_written_by_hand(tmp_path: Path) -> None:
         ('confidence = "B"\n\n', 'confidence = "D"\n\n', "line 17: figures.read_latency_ns.conf"),
         ("value = 250.5", "value = 305", "line 11: figures.read_latency_ns: the value 305 lies"),
         ("value = 250.5", "value = -1", "line 12: figures.read_latency_ns.value: Input should"),
+        ("value = 250.5", 'value = "250"', "line 12: figures.read_latency_ns.value: Input should"),
+        ("value = 250.5", "value = true", "line 12: figures.read_latency_ns.value: Input should"),
+        (
+            "[1, 1e9]",
+            "[true, 1e9]",
+            "read_bandwidth_by_threads_bytes_per_s.points.0.0: Input should",
+        ),
+        ('250.5\nunit = "ns"\nlow = 200', '0\nunit = "ns"\nlow = 0', "is more than 0"),
+        ("low = 200", "low = 0", "line 11: figures.read_latency_ns: a latency or a bandwidth is"),
+        ("[0.9e9, 1.1e9]", "[0, 1.1e9]", "a latency or a bandwidth is more than 0"),
+        ("high = 300", 'high = 300\ndate = "soon"', "soon is no ISO 8601 date"),
+        ("high = 300", 'high = 300\ndate = "2024-13"', "line 16: figures.read_latency_ns.date"),
+        ("high = 300", 'high = 300\ndate = "2024-02-30"', "line 16: figures.read_latency_ns.date"),
         ("value = 250.5", "value = inf", "line 12: figures.read_latency_ns.value"),
         ("value = 250.5\n", "", "line 11: figures.read_latency_ns: give either value or points"),
         ("high = 300\n", "", "line 11: figures.read_latency_ns: a range has both"),
@@ -260,6 +281,8 @@ _NUMBER = st.one_of(
     st.integers(min_value=0, max_value=2**53).map(float),
 )
 
+_DATE = st.one_of(st.dates(), st.datetimes()).map(lambda moment: moment.isoformat())
+
 
 @st.composite
 def _scalars(draw: st.DrawFn) -> Figure:
@@ -268,7 +291,7 @@ def _scalars(draw: st.DrawFn) -> Figure:
     return Figure(
         unit="ns", value=value, low=low if ranged else None, high=high if ranged else None,
         source="s", confidence=draw(st.sampled_from(["A", "B", "C"])),
-        date=draw(st.none() | _TEXT), note=draw(st.none() | _TEXT),
+        date=draw(st.none() | _DATE), note=draw(st.none() | _TEXT),
         origin=draw(st.none() | st.sampled_from(["measured", "modelled"])),  # type: ignore[arg-type]
     )  # fmt: skip
 

@@ -37,6 +37,12 @@ VERSION: Final = 1
 FULL_CALIBRATION = 5
 #: Of the queue's share where no row tells, with its interval.
 _UNKNOWN_QUEUE = (0.5, 0.0, 1.0)
+#: More threads than any machine has; a fit is checked at every count below.
+MOST_THREADS = 65536
+#: Logarithms: beyond, an interval says nothing, and its ends leave all numbers.
+_MOST_HALF_WIDTH = 100.0
+#: Bytes/s of a thread that a law may give; far beyond any, and safe to divide and scale.
+_SLOWEST, _FASTEST = 1e-120, 1e120
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
@@ -63,7 +69,9 @@ class Side(_Strict):
 
     form: str
     coefficients: list[Finite]
-    half_width: NotNegative = Field(description="of the 95 % interval, relative")
+    half_width: Annotated[float, Field(ge=0, le=_MOST_HALF_WIDTH, allow_inf_nan=False)] = Field(
+        description="of the 95 % interval, relative"
+    )
     leave_one_out_mean: NotNegative = Field(description="mean |error|, form chosen anew, relative")
     leave_one_out_worst: NotNegative
     leave_two_out_mean: NotNegative | None
@@ -93,10 +101,31 @@ class ContentionModel(_Strict):
 
     kind: Literal["nearfar-contention"] = "nearfar-contention"
     version: Literal[1] = 1
-    full_threads: Annotated[int, Field(ge=2)]
+    full_threads: Annotated[int, Field(ge=2, le=MOST_THREADS)]
     rows: list[Measured]
     near: Side
     far: Side
+
+    @model_validator(mode="after")
+    def _consistent(self) -> ContentionModel:
+        sums = [row.near_threads + row.far_threads for row in self.rows]
+        most = max(sums, default=0)
+        if most != self.full_threads:
+            raise ValueError(f"full_threads: {self.full_threads}, and the rows use at most {most}")
+        if sums.count(self.full_threads) < forms.LEAST_ROWS:
+            raise ValueError(
+                f"rows: {sums.count(self.full_threads)} use all {self.full_threads} threads, and a "
+                f"model needs {forms.LEAST_ROWS}"
+            )
+        for name, side in (("near", self.near), ("far", self.far)):
+            counts = range(1, self.full_threads)
+            law = forms.Form(side.form, tuple(side.coefficients))
+            for threads, speed in zip(counts, law.at(counts), strict=True):
+                if not _SLOWEST <= speed <= _FASTEST:
+                    raise ValueError(
+                        f"{name}.coefficients: {speed:g} bytes/s for each of {threads} threads"
+                    )
+        return self
 
 
 @dataclass(frozen=True)
@@ -119,8 +148,8 @@ def read_measured(path: str | Path) -> list[Measured]:
     rows = tables.without_repeats(rows, COLUMNS[:2], COLUMNS[2:])
     return [
         Measured(
-            near_threads=row.count_of("near_threads"),
-            far_threads=row.count_of("far_threads"),
+            near_threads=_threads(row, "near_threads"),
+            far_threads=_threads(row, "far_threads"),
             near_bandwidth_bytes_per_s=row.number_of("near_MBps") * tables.BYTES_PER_MB,
             far_bandwidth_bytes_per_s=row.number_of("far_MBps") * tables.BYTES_PER_MB,
         )
@@ -128,8 +157,18 @@ def read_measured(path: str | Path) -> list[Measured]:
     ]
 
 
+def _threads(row: tables.Row, column: str) -> int:
+    threads = row.count_of(column)
+    if threads > MOST_THREADS // 2:
+        row.refuse(column, f"{threads} threads are more than {MOST_THREADS // 2}")
+    return threads
+
+
 def fit(measured: Sequence[Measured]) -> ContentionModel:
-    """Fit both sides. Raises BadInputError with fewer than three rows at full occupancy."""
+    """Fit both sides. Raises BadInputError with fewer than three rows at full occupancy.
+
+    Rows that no law comes near are refused too: its speeds or their interval leave all bounds.
+    """
     most = max(row.near_threads + row.far_threads for row in measured)
     full = [row for row in measured if row.near_threads + row.far_threads == most]
     if len(full) < forms.LEAST_ROWS:
@@ -139,12 +178,18 @@ def fit(measured: Sequence[Measured]) -> ContentionModel:
             f"measure other splits of {most} threads, such as one far thread, half, all but one",
         )
     below = [row for row in measured if row not in full]
-    return ContentionModel(
-        full_threads=most,
-        rows=list(measured),
-        near=_fit_side(_near, full, below, most),
-        far=_fit_side(_far, full, below, most),
-    )
+    try:
+        return ContentionModel(
+            full_threads=most,
+            rows=list(measured),
+            near=_fit_side(_near, full, below, most),
+            far=_fit_side(_far, full, below, most),
+        )
+    except ValidationError as error:
+        raise BadInputError(
+            f"no law fits these rows: {_complaint(error)}",
+            "look for a row whose speed is far off, and measure it again",
+        ) from None
 
 
 _Pick = Callable[[Measured], tuple[int, float]]
@@ -226,6 +271,8 @@ def read_model(path: str | Path) -> ContentionModel:
         document = json.loads(text, parse_constant=_no_constant)
     except OSError as error:
         raise BadInputError(f"cannot read {path}: {error.strerror}", fit_again) from None
+    except RecursionError:
+        raise BadInputError(f"{path} is damaged: nested too deeply", fit_again) from None
     except ValueError as error:
         raise BadInputError(f"{path} is damaged: {error}", fit_again) from None
     if not isinstance(document, dict) or document.get("kind") != "nearfar-contention":
@@ -237,9 +284,15 @@ def read_model(path: str | Path) -> ContentionModel:
     try:
         return ContentionModel.model_validate(document)
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"]) or "the whole"
-        raise BadInputError(f"{path}: {where}: {first['msg']}", fit_again) from None
+        raise BadInputError(f"{path}: {_complaint(error)}", fit_again) from None
+
+
+def _complaint(error: ValidationError) -> str:
+    """Field and reason of the first thing that is wrong; a check of the whole names its field."""
+    first = error.errors()[0]
+    where = ".".join(str(part) for part in first["loc"])
+    reason = first["msg"].removeprefix("Value error, ")
+    return f"{where}: {reason}" if where else reason
 
 
 # --- predicting ------------------------------------------------------------------------------

@@ -25,7 +25,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from nearfar.errors import BadInputError
 from nearfar.model.results import modelled
-from nearfar.model.tables import Row, read_rows
+from nearfar.model.tables import Row, read_rows, without_repeats
 from nearfar.records.shape import Shaped
 
 OPERATIONS = "operations"
@@ -33,6 +33,9 @@ LEAST_ROWS = 4
 _CONFIDENCE = 0.95
 #: Another form's error, over that of the straight line, to be the better one.
 _CLEARLY = 0.8
+
+#: A relative error that no form is chosen with, and that can be squared.
+_HOPELESS = 1e150
 
 _Law = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
@@ -108,6 +111,7 @@ def read_counters(path: str | Path) -> dict[str, np.ndarray]:
     names = [name for name in rows[0].cells if name != OPERATIONS]
     if not names:
         raise BadInputError(f"{path} has no column beside {OPERATIONS}", "add one for each counter")
+    rows = without_repeats(rows, [OPERATIONS], names, zero_allowed=True)
     if len({row.number_of(OPERATIONS) for row in rows}) < LEAST_ROWS:
         raise BadInputError(
             f"{path} has fewer than {LEAST_ROWS} different numbers of operations",
@@ -151,12 +155,14 @@ def _least_squares(form: _Form, n: np.ndarray, y: np.ndarray) -> tuple[np.ndarra
 
 
 def _left_out_error(form: _Form, n: np.ndarray, y: np.ndarray) -> float:
+    scale = float(np.mean(np.abs(y))) or 1.0
     squares = []
     for i in range(len(n)):
         kept = np.arange(len(n)) != i
         coefficients, _ = _least_squares(form, n[kept], y[kept])
-        squares.append(float((form.law(coefficients, n[i : i + 1])[0] - y[i]) ** 2))
-    return float(np.sqrt(np.mean(squares)) / (np.mean(np.abs(y)) or 1.0))
+        off = abs(float(form.law(coefficients, n[i : i + 1])[0] - y[i])) / scale
+        squares.append(min(off, _HOPELESS) ** 2)
+    return float(np.sqrt(np.mean(squares)))
 
 
 def fit_column(name: str, n: np.ndarray, y: np.ndarray) -> CounterFit:
@@ -174,8 +180,7 @@ def fit_column(name: str, n: np.ndarray, y: np.ndarray) -> CounterFit:
     for key, value, half in zip(("a", "b"), found, margin, strict=True):
         triple = (float(value), float(value - half), float(value + half))
         if key == "a" and form.log_a:
-            with np.errstate(over="ignore"):
-                triple = tuple(float(np.exp(v)) for v in triple)  # type: ignore[assignment]
+            triple = tuple(float(np.exp(np.clip(v, -700, 700))) for v in triple)  # type: ignore[assignment]
         if key == "b" and chosen == "saturating":
             triple = (abs(triple[0]), max(abs(triple[0]) - half, 0.0), abs(triple[0]) + half)
         figures[key] = triple
@@ -185,6 +190,17 @@ def fit_column(name: str, n: np.ndarray, y: np.ndarray) -> CounterFit:
         leave_one_out_error=errors.pop(chosen), other_forms=errors,
         **modelled(figures, samples=len(n)),
     )  # fmt: skip
+
+
+def _fit_or_refuse(name: str, n: np.ndarray, y: np.ndarray) -> CounterFit:
+    try:
+        with np.errstate(over="ignore", invalid="ignore"):  # steps that the search takes back
+            return fit_column(name, n, y)
+    except (ValueError, np.linalg.LinAlgError) as error:
+        raise BadInputError(
+            f"no form can be fitted to the column {name}: {error}",
+            "look for a value far off the others, or leave the column out",
+        ) from None
 
 
 def correlate(columns: dict[str, np.ndarray]) -> Correlation:
@@ -202,5 +218,5 @@ def correlate(columns: dict[str, np.ndarray]) -> Correlation:
 def fit(columns: dict[str, np.ndarray]) -> CounterFits:
     """Every column beside the operations."""
     n = columns[OPERATIONS]
-    fits = [fit_column(name, n, y) for name, y in columns.items() if name != OPERATIONS]
+    fits = [_fit_or_refuse(name, n, y) for name, y in columns.items() if name != OPERATIONS]
     return CounterFits(rows=len(n), fits=fits, correlation=correlate(columns))

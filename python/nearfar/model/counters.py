@@ -27,6 +27,8 @@ from nearfar.model.results import LADDER, Term, modelled
 from nearfar.records.profile import Host, Profile
 
 _INSTRUCTIONS = 854.0
+#: Operations that the fits were made from.
+_FEWEST, _MOST = 10**4, 10**7
 _LIMITS = [
     "a named model, kept as published: gets on the host of the Nicosia thesis",
     "the instructions take a cycle each, and nothing overlaps",
@@ -70,10 +72,27 @@ def predict(work: MapWork, far: Profile, host: Host) -> MapPrediction:
     return MapPrediction(
         operation=work.operation, model="counters", operations=work.operations,
         value_bytes=work.value_bytes, calibration_level=0, calibration=f"0, {LADDER[0]}",
-        terms=mark_binding(terms), limits=_LIMITS,
+        terms=mark_binding(terms), limits=_LIMITS, warnings=_beyond(work.operations, counted),
         **modelled({"time_s": (time_s, low, high)}, samples=0,
                    note="counter model as published; interval: profile ± 10 %"),
     )  # fmt: skip
+
+
+def _beyond(operations: int, counted: dict[str, float]) -> list[str]:
+    """Sentences about operations that the fits do not reach, and about shares above one."""
+    found = []
+    if not _FEWEST <= operations <= _MOST:
+        found.append(
+            f"the published fit does not reach to {operations} operations: it was made from "
+            f"{_FEWEST} to {_MOST}"
+        )
+    found += [
+        f"the published fit does not hold at {operations} operations: {name} comes out as "
+        f"{value:.3g}, and a ratio is at most 1"
+        for name, value in counted.items()
+        if _unit(name) == "ratio" and value > 1
+    ]
+    return found
 
 
 def _unit(name: str) -> str:

@@ -48,7 +48,12 @@ class Form:
 
     def __call__(self, threads: float) -> float:
         """Speed of a thread when ``threads`` run on its side."""
-        return float(np.exp(_design(self.name, [threads]) @ np.array(self.coefficients))[0])
+        return float(self.at([threads])[0])
+
+    def at(self, threads: Sequence[float]) -> np.ndarray:
+        """The same at many; infinite where the law leaves all numbers."""
+        with np.errstate(over="ignore"):
+            return np.asarray(np.exp(_design(self.name, threads) @ np.array(self.coefficients)))
 
 
 def coefficients_of(name: str) -> int:

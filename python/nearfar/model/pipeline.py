@@ -40,6 +40,7 @@ ELEMENT_BYTES = 8
 PASSES = 5
 #: Bytes that a copy moves over those that it counts.
 WRITE_ALLOCATE = 1.5
+_UNCALIBRATED = "near-only analysis as given, sharing assumed"
 _MOST_TAKEN = 0.95
 _ROUNDING = 0.995
 
@@ -238,15 +239,18 @@ def predict(
     best = min(splits, key=lambda split: split.total_time_s)
     for split in splits:
         split.regret = split.total_time_s / best.total_time_s - 1
-    level = 2 if known.rows else 1
+    level, words = (2, LADDER[2]) if known.rows else (0, _UNCALIBRATED)
     return PipelinePrediction(
         best_near_threads=best.near_threads,
         splits=splits,
         calibration_level=level,
-        calibration=f"{level}: {LADDER[level]}",
+        calibration=f"{level}: {words}",
         terms=_terms(inputs, known, best),
-        limits=["Near-only times and any calibration row are taken as of the same elements and "
-                "iterations."],
+        limits=[
+            "generate_s and analyse_s of --generate, and any calibration row, are not scaled: they "
+            f"must be times of these {inputs.work.elements} elements and {inputs.work.iterations} "
+            "iterations."
+        ],
     )  # fmt: skip
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from nearfar.errors import BadInputError
 from nearfar.records.shape import Origin, Provenance, Shaped
 
 #: The calibration ladder: what a prediction stands on.
@@ -36,7 +38,9 @@ class Prediction(Shaped):
     calibration: str = Field(description="what the prediction stands on, in words")
     terms: list[Term] = Field(default_factory=list)
     limits: list[str] = Field(default_factory=list)
-    warnings: list[str] = Field(default_factory=list, description="internal consistency")
+    warnings: list[str] = Field(
+        default_factory=list, description="internal consistency, and what a fit does not reach"
+    )
 
 
 class ContentionPrediction(Prediction):
@@ -86,8 +90,15 @@ def modelled(
 ) -> dict[str, Any]:
     """Keyword arguments of a Shaped model: ``(value, low, high)`` of each key, as modelled.
 
-    ``samples`` is how many measured rows stand behind them.
+    ``samples`` is how many measured rows stand behind them. Raises BadInputError where a figure
+    has left all numbers: JSON has no infinity, and no reader could use it.
     """
+    for key, triple in figures.items():
+        if not all(map(isfinite, triple)):
+            raise BadInputError(
+                f"{key} comes out as {triple[0]:g} ({triple[1]:g} to {triple[2]:g})",
+                "look for an input that is far too large or too small",
+            )
     return {
         **{key: value for key, (value, _, _) in figures.items()},
         "intervals": {key: (low, high) for key, (_, low, high) in figures.items()},

@@ -17,6 +17,8 @@ from nearfar.errors import BadInputError
 
 #: Published and measured speeds are in decimal megabytes: 1 MB/s = 10^6 bytes/s.
 BYTES_PER_MB = 1e6
+#: What a cell may hold beside zero: models square, divide and scale it without leaving doubles.
+LEAST, MOST = 1e-100, 1e100
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,7 @@ class Row:
         )
 
     def number_of(self, column: str, *, zero_allowed: bool = False) -> float:
-        """The finite positive number in a cell; zero only where it is allowed."""
+        """The positive number in a cell, 1e-100 to 1e100; zero only where it is allowed."""
         text = self.cells[column].strip()
         if not text:
             self.refuse(column, "nothing is there")
@@ -44,10 +46,14 @@ class Row:
             value = float(text)
         except ValueError:
             self.refuse(column, f"'{text}' is not a number")
+        if "_" in text or not text.isascii():  # float() reads 61_042, and digits of any script
+            self.refuse(column, f"'{text}' is not a number")
         if not math.isfinite(value):
             self.refuse(column, f"'{text}' is not finite")
         if value < 0 or (value == 0 and not zero_allowed):
             self.refuse(column, f"{text} is {'negative' if value < 0 else 'zero'}")
+        if value and not LEAST <= value <= MOST:
+            self.refuse(column, f"{text} is beyond {LEAST:g} to {MOST:g}")
         return value
 
     def count_of(self, column: str, *, zero_allowed: bool = False) -> int:
@@ -66,8 +72,12 @@ def read_rows(path: str | Path, columns: Sequence[str]) -> list[Row]:
     name = str(path)
     try:
         text = Path(path).read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadInputError(f"cannot read {name}: {error}", "give a CSV file") from None
+    except OSError as error:
+        raise BadInputError(f"cannot read {name}: {error.strerror}", "give a CSV file") from None
+    except UnicodeDecodeError:
+        raise BadInputError(
+            f"cannot read {name}: it is not text in UTF-8", "give a CSV file"
+        ) from None
     lines = csv.reader(text.splitlines(), strict=True)
     expected = f"a header with {', '.join(columns)}, and a row for each measurement"
     try:
@@ -95,14 +105,23 @@ def read_rows(path: str | Path, columns: Sequence[str]) -> list[Row]:
     return rows
 
 
-def without_repeats(rows: Iterable[Row], keys: Sequence[str], values: Sequence[str]) -> list[Row]:
-    """Rows with each key once; raises BadInputError where a key repeats with other values."""
+def without_repeats(
+    rows: Iterable[Row],
+    keys: Sequence[str],
+    values: Sequence[str],
+    *,
+    zero_allowed: bool = False,
+) -> list[Row]:
+    """Rows with each key once; raises BadInputError where a key repeats with other values.
+
+    ``zero_allowed`` is of the values; keys may be zero here.
+    """
     first: dict[tuple[float, ...], Row] = {}
     for row in rows:
         key = tuple(row.number_of(k, zero_allowed=True) for k in keys)
         seen = first.setdefault(key, row)
         for column in values:
-            known, value = seen.number_of(column), row.number_of(column)
+            known, value = (r.number_of(column, zero_allowed=zero_allowed) for r in (seen, row))
             if known != value:
                 row.refuse(
                     column,

@@ -43,11 +43,17 @@ def _parsed(path: Path) -> tuple[str, dict[str, Any]]:
         raise BadInputError(
             f"there is no file {path}", "`nearfar show` lists the shipped profiles and hosts"
         ) from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadInputError(f"cannot read {path}: {error}", "give a TOML file") from None
+    except OSError as error:
+        raise BadInputError(f"cannot read {path}: {error.strerror}", "give a TOML file") from None
+    except UnicodeDecodeError:
+        raise BadInputError(
+            f"cannot read {path}: it is not text in UTF-8", "give a TOML file"
+        ) from None
     try:
         return text, tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except RecursionError:
+        raise BadInputError(f"{path} is damaged: nested too deeply", _FORMAT) from None
+    except ValueError as error:  # TOML's own, and a number of thousands of digits
         raise BadInputError(
             f"{path} is damaged: {_placed(str(error), text)}", f"mend it there; {_FORMAT}"
         ) from None

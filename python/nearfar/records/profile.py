@@ -7,9 +7,17 @@ key and names its coordinates. What is unknown is absent.
 from __future__ import annotations
 
 import re
+from datetime import datetime
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    model_validator,
+)
 
 from nearfar.errors import BadInputError
 from nearfar.records.shape import Origin
@@ -37,8 +45,19 @@ _PRICE = "price_per_gib"
 
 Text = Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]
 Key = Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9_]*$")]
-Number = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Number = Annotated[float, Field(ge=0, allow_inf_nan=False, strict=True)]
 Range = tuple[Number, Number]
+
+
+def _iso_date(text: str) -> str:
+    """A year, a month, a day or a moment, as it is. Raises ValueError for anything else."""
+    if not re.fullmatch(r"\d{4}(-\d{2}(-\d{2}([T ].+)?)?)?", text, re.ASCII):
+        raise ValueError(f"{text} is no ISO 8601 date such as 2024, 2024-05 or 2024-05-31")
+    datetime.fromisoformat(text + "YYYY-01-01"[len(text) :])
+    return text
+
+
+Date = Annotated[Text, AfterValidator(_iso_date)]
 
 
 def unit_of(key: str) -> str | None:
@@ -58,6 +77,13 @@ def _unit_error(key: str, unit: str) -> str | None:
     if expected is None:
         return "the key does not end in a unit that profiles know"
     return None if unit == expected else f"the key says {expected}, the unit {unit}"
+
+
+def _takes_time(key: str) -> bool:
+    """Is it a latency or a bandwidth, which models divide by and multiply with?"""
+    return ("latency" in key and unit_of(key) in ("ns", "cycles")) or (
+        "bandwidth" in key and unit_of(key) == "B/s"
+    )
 
 
 class Figure(BaseModel):
@@ -82,7 +108,7 @@ class Figure(BaseModel):
         description="A: measured here or read off published data; B: quoted; C: recalled, estimated"
     )
     origin: Origin | None = Field(default=None, description="where nearfar made the number")
-    date: Text | None = Field(default=None, description="ISO 8601, as exact as is known")
+    date: Date | None = Field(default=None, description="ISO 8601, as exact as is known")
     note: Text | None = None
 
     @model_validator(mode="after")
@@ -126,6 +152,11 @@ class Figure(BaseModel):
         if any(not low <= point[-1] <= high for point, (low, high) in pairs):
             raise ValueError("a point lies outside of its range")
 
+    def is_positive(self) -> bool:
+        """Are the value and its range, or those of all points, above 0?"""
+        lows = [self.interval()[0]] if self.points is None else [p[-1] for p in self.points]
+        return min(lows + [low for low, _ in self.ranges or []]) > 0
+
     def interval(self) -> tuple[float, float]:
         """Range of a scalar; without one, the value twice."""
         value = self.value if self.value is not None else 0.0
@@ -159,6 +190,8 @@ class Datasheet(BaseModel):
                 complaint = f"the source {figure.source} is not in the table of sources"
             if complaint is None and key == _PRICE and figure.date is None:
                 complaint = "a price needs a date"
+            if complaint is None and _takes_time(key) and not figure.is_positive():
+                complaint = "a latency or a bandwidth is more than 0; what is unknown is left out"
             if complaint is not None:
                 raise ValueError(f"figures.{key}: {complaint}")
         return self
