@@ -49,6 +49,9 @@ addEventListener("load", () => {
       if (across > 1 && down > 4) complaints.push(`overlap: ${a} on ${b}`);
     }));
   }
+  for (const box of document.querySelectorAll("#changes .scroll"))
+    if (box.scrollWidth > box.clientWidth + 1)
+      complaints.push(`table of changes ${box.scrollWidth} in ${box.clientWidth}`);
   parent.postMessage(JSON.stringify({shown, complaints}), "*");
 });
 </script>

@@ -38,7 +38,7 @@ class Table:
     """Rows under column heads; the columns named in ``right`` hold figures.
 
     ``lead`` says what holds for all rows; ``stacked`` sets cells below one another in a narrow
-    window, for tables of prose.
+    window, for tables of prose or of long names.
     """
 
     columns: Sequence[str]

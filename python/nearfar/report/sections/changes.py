@@ -123,7 +123,7 @@ def _table(changes: list[Change], caption: str, folded: bool) -> Table:
         for change in changes
     ]  # fmt: skip
     columns = ["Figure", "Before", "Now", "Ratio", "Intervals"]
-    return Table(columns, rows, caption, frozenset({1, 2, 3}), folded)
+    return Table(columns, rows, caption, frozenset({1, 2, 3}), folded, stacked=True)
 
 
 def _figure(quantity: Quantity) -> Cell:
