@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from nearfar import profiles
 from nearfar.errors import BadInputError, MachineError
+from nearfar.machine.root import Root
 from nearfar.profiles.sheets import read_datasheet, read_profile, to_toml, write_profile
-from nearfar.profiles.this_host import host_of
+from nearfar.profiles.this_host import frequency_of, host_of
 from nearfar.records.profile import SCHEMA_VERSION, Datasheet, Figure, Host, Profile, unit_of
 
 DEVICES = {
@@ -128,10 +129,30 @@ def test_this_host_tells_its_frequency_where_it_is_known() -> None:
 
     machine = machine_from(Path(__file__).parent / "fixtures" / "machines" / "two-sockets")
     assert "frequency_hz" not in host_of(machine, None, 4096).figures
-    host = host_of(machine, 2.1e9, 4096)
+    host = host_of(machine, Figure(unit="Hz", value=2.1e9, source="kernel", confidence="B"), 4096)
     assert host.scalar("frequency_hz") == 2.1e9
     assert host.scalar("sockets") == 2
     assert host.scalar("cores") * host.scalar("sockets") == len(machine.one_cpu_per_core())
+
+
+@pytest.mark.parametrize(
+    ("name", "mhz", "hertz", "confidence"),
+    [
+        ("CPU @ 2.10GHz", "2596.122", 2.1e9, "B"),
+        ("EPYC", "2596.122", 2596.122e6, "C"),
+        ("EPYC", "0.000", None, None),
+        ("EPYC", "unknown", None, None),
+    ],
+)
+def test_the_frequency_is_the_named_one_or_that_of_the_moment(
+    tmp_path: Path, name: str, mhz: str, hertz: float | None, confidence: str | None
+) -> None:
+    (tmp_path / "proc").mkdir()
+    (tmp_path / "proc" / "cpuinfo").write_text(f"model name\t: {name}\ncpu MHz\t\t: {mhz}\n")
+    found = frequency_of(Root(tmp_path))
+    assert (found and found.value) == hertz
+    assert (found and found.confidence) == confidence
+    assert found is None or (found.note is not None) == (confidence == "C")
 
 
 # Files by hand, damaged and old

@@ -16,15 +16,14 @@ _SOURCE = "kernel"
 
 def this_host() -> Host:
     """Describe the machine we run on; latencies are absent, for nobody has measured them yet."""
-    return host_of(this_machine(), _frequency_hz(Root()), os.sysconf("SC_PAGE_SIZE"))
+    return host_of(this_machine(), frequency_of(Root()), os.sysconf("SC_PAGE_SIZE"))
 
 
-def host_of(machine: Machine, frequency_hz: float | None, page_bytes: int) -> Host:
+def host_of(machine: Machine, frequency: Figure | None, page_bytes: int) -> Host:
     """A host out of a machine record: figures that are claimed, not measured."""
     mine = [cpu for cpu in machine.cpus if cpu.usable]
     usable = {cpu.id for cpu in mine}
     numbers: dict[str, float | None] = {
-        "frequency_hz": frequency_hz,
         "cores": len({cpu.core for cpu in mine if cpu.package == mine[0].package}),
         "threads": len(mine),
         "sockets": len({cpu.package for cpu in mine}),
@@ -34,17 +33,8 @@ def host_of(machine: Machine, frequency_hz: float | None, page_bytes: int) -> Ho
     caches = [c for c in machine.caches if c.type != "instruction" and usable & set(c.cpus)]
     for cache in sorted(caches, key=lambda c: c.size_bytes):
         numbers |= _cache(cache)
-    figures = {
-        key: Figure(
-            unit=unit_of(key) or "",
-            value=value,
-            source=_SOURCE,
-            confidence="B",
-            origin=Origin.CLAIMED,
-        )
-        for key, value in numbers.items()
-        if value is not None
-    }
+    figures = {"frequency_hz": frequency} if frequency else {}
+    figures |= {key: _claimed(key, value) for key, value in numbers.items() if value is not None}
     teller = (
         f"the hypervisor ({machine.virtual_machine})" if machine.virtual_machine else "firmware"
     )
@@ -67,10 +57,30 @@ def _cache(cache: Cache) -> dict[str, float | None]:
     }
 
 
-def _frequency_hz(root: Root) -> float | None:
-    """The base frequency; None where neither the kernel nor the processor's name tells it."""
+def frequency_of(root: Root) -> Figure | None:
+    """The base frequency, or the clock of the moment; None where the kernel tells neither."""
     khz = root.number("sys/devices/system/cpu/cpu0/cpufreq/base_frequency")
     if khz:
-        return khz * 1e3
-    named = re.search(r"model name.*@ ([0-9.]+)GHz", root.text("proc/cpuinfo") or "")
-    return float(named[1]) * 1e9 if named else None
+        return _claimed("frequency_hz", khz * 1e3)
+    told = root.text("proc/cpuinfo") or ""
+    named = re.search(r"model name.*@ ([0-9.]+)GHz", told)
+    if named:
+        return _claimed("frequency_hz", float(named[1]) * 1e9)
+    clock = re.search(r"^cpu MHz\s*: ([0-9]+\.?[0-9]*)$", told, re.MULTILINE)
+    if clock is None or float(clock[1]) <= 0:
+        return None
+    figure = _claimed("frequency_hz", float(clock[1]) * 1e6)
+    return figure.model_copy(
+        update={"confidence": "C", "note": "the first CPU's clock when asked, which may be above "
+                "or below the base frequency; the kernel tells no base frequency"}
+    )  # fmt: skip
+
+
+def _claimed(key: str, value: float) -> Figure:
+    return Figure(
+        unit=unit_of(key) or "",
+        value=value,
+        source=_SOURCE,
+        confidence="B",
+        origin=Origin.CLAIMED,
+    )
