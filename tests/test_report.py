@@ -304,6 +304,29 @@ def test_what_was_asked_for_is_a_condition() -> None:
     assert {None, 0.0, 4e9} <= offered
 
 
+def test_counted_numbers_with_an_origin_are_figures_and_hide_no_match() -> None:
+    """As newer records keep them; in older ones both are settings, and neither lacks an origin."""
+    now, before = factories.study(), factories.study()
+    last_cache, told = now.sections.latency, now.sections.persistence
+    assert last_cache is not None
+    assert told is not None
+    assert told.overwrite is not None
+    old = [n for n in numbers(before.sections) if isinstance(n, Quantity)]
+    assert not {"effective_last_cache_bytes", "stalls", "low", "high"} & {n.key for n in old}
+    entry = told.overwrite.provenance["latency_ns"]
+    last_cache.provenance["effective_last_cache_bytes"] = entry
+    told.overwrite.provenance["stalls"] = entry
+    told.overwrite.intervals["stalls"] = (4, 6)
+    found = {n.key: n for n in numbers(now.sections) if isinstance(n, Quantity)}
+    assert found["stalls"].interval == (4, 6)
+    assert found["effective_last_cache_bytes"].provenance == entry
+    alone = compare_runs(now, before)
+    assert alone.only_before == []
+    assert {n.key for n in alone.only_now} == {"effective_last_cache_bytes", "stalls"}
+    page = Page(render(now)).text()
+    assert "5 4 – 6" in page
+
+
 def test_figures_in_depth_match_whatever_was_chosen_or_counted() -> None:
     now, before = factories.study(), factories.study()
     assert before.sections.tails is not None

@@ -30,8 +30,8 @@ class Knee(Shaped):
     """The largest region still on the lower plateau of a latency curve."""
 
     region_bytes: Size
-    low: Size
-    high: Size
+    low: Size = Field(description="lower end of the interval of region_bytes")
+    high: Size = Field(description="upper end of the interval of region_bytes")
 
 
 class CurveResult(Shaped):

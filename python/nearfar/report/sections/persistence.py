@@ -164,7 +164,8 @@ def _overwrite(result: PersistenceResult) -> Table:
         return Table(heads, [])
     row = [
         Cell(f"{told.how}, {format_size(told.block_bytes)}"), figure_cell(told, "latency_ns"),
-        figure_cell(told, "stall_ns"), figure_cell(told, "writes_between"), Cell(str(told.stalls)),
+        figure_cell(told, "stall_ns"), figure_cell(told, "writes_between"),
+        figure_cell(told, "stalls"),
     ]  # fmt: skip
     return Table(heads, [row], "Overwriting", frozenset({1, 2, 3, 4}), folded=True)
 
