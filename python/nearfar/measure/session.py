@@ -219,8 +219,8 @@ def _run_apart(epoch: Callable[[int], Samples[Key]], seed: int) -> Samples[Key]:
     context = multiprocessing.get_context("spawn")
     receiver, sender = context.Pipe(duplex=False)
     child = context.Process(target=_send_epoch, args=(sender, epoch, seed), daemon=True)
-    # A child started while SIGINT is blocked never sees one: Ctrl-C is for the parent, which gets one
-    # that came meanwhile as soon as it listens again.
+    # A child started while SIGINT is blocked never sees one: Ctrl-C is for the parent, and one that
+    # comes meanwhile reaches it as soon as it listens again.
     listening = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         child.start()
