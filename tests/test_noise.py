@@ -81,7 +81,7 @@ def test_a_quiet_machine(machine: FakeMachine) -> None:
 def test_a_busy_neighbour(machine: FakeMachine) -> None:
     watch = noise.Watch("stream")
     measure(machine, foreign=1.0)
-    assert watch.verdict().reasons == ["stream: other processes used 1.00 processors"]
+    assert watch.verdict().reasons == ["stream – other processes used 1.00 processors"]
 
 
 def test_the_kernel_that_writes_back_is_no_neighbour(machine: FakeMachine) -> None:
@@ -102,7 +102,7 @@ def test_threads_that_were_pushed_aside(machine: FakeMachine) -> None:
     watch.threads([usage(5, 10, switches=123)])
     measure(machine)
     assert watch.verdict().reasons == [
-        "stream: timed threads ran only 50% of their time (123 involuntary switches)"
+        "stream – timed threads ran only 50% of their time (123 involuntary switches)"
     ]
 
 
@@ -111,7 +111,7 @@ def test_a_hypervisor_that_steals(machine: FakeMachine) -> None:
     measure(machine, steal=0.1)  # of two processors: 5 %
     verdict = watch.verdict()
     assert verdict.steal == pytest.approx(0.05)
-    assert verdict.reasons == ["stream: the hypervisor took 5.0% of the processors' time"]
+    assert verdict.reasons == ["stream – the hypervisor took 5.0% of the processors' time"]
 
 
 def test_points_that_scatter_are_told(machine: FakeMachine) -> None:
@@ -119,7 +119,7 @@ def test_points_that_scatter_are_told(machine: FakeMachine) -> None:
     watch.spread("triad", 0.9)
     watch.spread("copy", 0.4)
     measure(machine)
-    assert watch.verdict().reasons == ["stream: 2 of 2 points spread by over 25% (triad by 90%)"]
+    assert watch.verdict().reasons == ["stream – 2 of 2 points spread by over 25% (triad by 90%)"]
 
 
 def test_a_few_wide_points_of_a_good_curve_are_no_noise(machine: FakeMachine) -> None:
@@ -141,7 +141,7 @@ def test_a_burst_is_not_averaged_away_by_the_calm_around_it(machine: FakeMachine
         meter.judge(watch)
     verdict = meter.verdict()
     assert verdict.noisy
-    assert {reason.split(":")[0] for reason in verdict.reasons} == {"stream"}
+    assert {reason.split(" – ")[0] for reason in verdict.reasons} == {"stream"}
     assert verdict.foreign_cpus == pytest.approx(1.0)
     assert verdict.least_cpu_share == pytest.approx(0.6)
 

@@ -103,7 +103,7 @@ class Watch:
         steal = (now.steal_s - self._start.steal_s) / wall / (os.cpu_count() or 1)
         share = self._cpu_ns / self._wall_ns if self._wall_ns else 1.0
         worst = max(self._spreads.values(), default=0.0)
-        reasons = [f"{self.name}: {reason}" for reason in self._reasons(share, foreign, steal)]
+        reasons = [f"{self.name} – {reason}" for reason in self._reasons(share, foreign, steal)]
         return Verdict(bool(reasons), reasons, foreign, steal, share, worst)
 
     def _reasons(self, share: float, foreign: float, steal: float) -> Iterator[str]:

@@ -105,8 +105,9 @@ def _fresh_name(run: Run) -> Path:
 
 def read_run(path: Path) -> Run:
     """Read a record by its directory or its ``run.json``. Raises BadInputError naming the field."""
-    file = path / "run.json" if path.is_dir() else path
+    file = path
     try:
+        file = path / "run.json" if path.is_dir() else path
         document = json.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise BadInputError(

@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from nearfar.store import RunDirectory
 
 
+#: Reasons of a noisy run that are said in one line; the record and the report hold all.
+MOST_REASONS = 3
+
+
 @dataclass
 class Recording:
     """A run under way: measure with ``session``, put results into ``directory.run``."""
@@ -73,7 +77,9 @@ class Recording:
         noise = self.directory.run.noise
         if noise is None or not noise.noisy:
             return
-        complaint = f"too noisy: {'; '.join(noise.reasons)}"
+        more = len(noise.reasons) - MOST_REASONS
+        told = [*noise.reasons[:MOST_REASONS], *([f"and {more} more"] if more > 0 else [])]
+        complaint = f"too noisy: {'; '.join(told)}"
         if self.strict:
             raise NoisyError(complaint, "stop what else runs (see `nearfar doctor`) and try again")
         note(complaint)

@@ -15,7 +15,7 @@ from nearfar.measure.session import Effort, Samples, Session
 from nearfar.measure.tiers import origin_of
 from nearfar.records.results import Knee, LatencyCurve, LatencyPoint, LatencyResult
 from nearfar.records.run import Skipped
-from nearfar.records.shape import Provenance
+from nearfar.records.shape import Provenance, claimed
 from nearfar.stats import median
 from nearfar.units import MIB, format_size
 
@@ -188,11 +188,17 @@ def measure_tiers(
         raise failure
     found = knees_of(curves[0])
     knee = effective_last_cache(found)
+    records = _records(curves[0], found, session)
+    last = next((record for record in records if record.region_bytes == knee), None)
+    told = "the system's report" if reported_bytes else "assumed: neither a knee nor a report"
+    key = "effective_last_cache_bytes"
     result = LatencyResult(
+        intervals={key: (last.low, last.high)} if last else {},
+        provenance={key: last.provenance["region_bytes"] if last else claimed(told)},
         curves=curves,
         effective_last_cache_bytes=knee or reported_bytes or ASSUMED_CACHE,
         effective_last_cache_source="knee" if knee else "reported" if reported_bytes else "assumed",
         reported_last_cache_bytes=reported_bytes,
-        knees=_records(curves[0], found, session),
+        knees=records,
     )
     return result, skipped

@@ -144,7 +144,9 @@ def measure(
     session: Session, plan: MappedPlan, effort: Effort, inspection: Inspection
 ) -> tuple[MappedResult, list[Skipped]]:
     """Measure all ways of an inspected file. Returns also what was given up."""
-    samples, dropped = session.repeat("mapped", "bytes_per_s", plan, effort, kernel_works=True)
+    samples, dropped = session.repeat(
+        "mapped", "bytes_per_s", plan, effort, judge_spread=False, kernel_works=True
+    )
     figures = _Figures(session, samples)
     skipped = [*inspection.skipped, *_no_time(dropped)]
     result = MappedResult(

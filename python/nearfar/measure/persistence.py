@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -147,10 +147,9 @@ def _overwrite(session: Session, tier: str, cpu: int, effort: Effort) -> Overwri
     share = Effort(effort.budget_s / 4, effort.epochs)
     samples, _ = session.repeat(f"overwrite {tier}", "ns", plan, share, judge_spread=False)
     told = {key: median(values) for key, values in samples.series.items()}
-    stalls = told.pop("stalls")
+    told["stalls"] = replace(told["stalls"], value=round(told["stalls"].value))
     return OverwriteResult(
         how=plan.how,
         block_bytes=OVERWRITTEN_BYTES,
-        stalls=round(stalls.value),
         **session.figures(tier, persistent=True, **told),
     )
