@@ -8,6 +8,19 @@
 
 namespace nearfar {
 
+/// A word scaled to [0, bound), bound > 0: the multiply-shift of Lemire 2019 without its rejection
+/// step; the bias is below bound / 2^64.
+inline std::uint64_t scaled(std::uint64_t word, std::uint64_t bound) {
+  __extension__ using Wide = unsigned __int128;
+  return static_cast<std::uint64_t>((static_cast<Wide>(word) * bound) >> 64);
+}
+
+/// The next state of Knuth's MMIX linear congruential generator: one multiplication, for timed
+/// loops. Its high bits are the random ones.
+inline std::uint64_t next_mmix(std::uint64_t state) {
+  return state * 6364136223846793005u + 1442695040888963407u;
+}
+
 /// SplitMix64 (Steele, Lea, Flood 2014): 64 bits of state, period 2^64, about 1 ns a draw.
 class Random {
 public:
@@ -20,12 +33,8 @@ public:
     return z ^ (z >> 31);
   }
 
-  /// Uniform in [0, bound), bound > 0; the bias of the multiply-shift (Lemire 2019, without its
-  /// rejection step) is below bound / 2^64.
-  std::uint64_t below(std::uint64_t bound) {
-    __extension__ using Wide = unsigned __int128;
-    return static_cast<std::uint64_t>((static_cast<Wide>(next()) * bound) >> 64);
-  }
+  /// Uniform in [0, bound), bound > 0.
+  std::uint64_t below(std::uint64_t bound) { return scaled(next(), bound); }
 
 private:
   std::uint64_t state_;

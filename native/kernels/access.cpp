@@ -2,6 +2,7 @@
 
 #include <emmintrin.h>
 
+#include "base/random.hpp"
 #include "os/cpu.hpp"
 
 namespace nearfar::kernels {
@@ -16,9 +17,8 @@ std::uint64_t number_of(std::size_t line) { return (line + 1) * 0x9e3779b97f4a7c
 template <Order order>
 std::size_t next_block(const AccessLoop& loop, std::uint64_t& state) {
   if constexpr (order == Order::random) {
-    state = state * 6364136223846793005u + 1442695040888963407u;
-    __extension__ using Wide = unsigned __int128;
-    return static_cast<std::size_t>((static_cast<Wide>(state) * loop.blocks) >> 64);
+    state = next_mmix(state);
+    return scaled(state, loop.blocks);
   } else {
     const std::size_t block = state;
     state += order == Order::strided ? loop.stride : 1;

@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "base/random.hpp"
 #include "os/cpu.hpp"
 
 namespace nearfar::kernels {
@@ -34,7 +35,7 @@ void run(PersistLoop& loop, std::size_t fences) {
   for (std::size_t f = 0; f < fences; ++f) {
     const std::uint64_t stamp = ++loop.stamp;
     for (std::size_t b = 0; b < loop.blocks_per_fence; ++b) {
-      state = state * 6364136223846793005u + 1442695040888963407u; // Knuth's MMIX
+      state = next_mmix(state);
       const std::size_t block = (state >> 32) * loop.blocks >> 32;
       std::byte* first = loop.base + block * loop.block_lines * os::cache_line_bytes;
       for (std::size_t i = 0; i < loop.block_lines; ++i)
