@@ -24,6 +24,7 @@ PYTHON = [
     ["machine"],
     ["profiles"],
     ["measure"],
+    ["simulate"],
     ["model"],
     ["report"],
     ["cli"],
