@@ -48,18 +48,6 @@ Result<std::size_t> shm_capacity(const char* path) {
   return std::min(*room, os::available_memory_bytes());
 }
 
-Result<os::File> open_backing(const Spec& spec) {
-  switch (spec.kind) {
-  case Kind::dram:
-  case Kind::numa: return os::File();
-  case Kind::devdax: return os::open_existing(spec.path, false);
-  case Kind::fsdax:
-  case Kind::shm:
-  case Kind::file: return os::create_unnamed(spec.path);
-  }
-  return os::File();
-}
-
 } // namespace
 
 Result<std::size_t> capacity(const Spec& spec) {
@@ -76,6 +64,18 @@ Result<std::size_t> capacity(const Spec& spec) {
     return os::free_space(spec.path);
   }
   return std::size_t{0};
+}
+
+Result<os::File> open_backing(const Spec& spec) {
+  switch (spec.kind) {
+  case Kind::dram:
+  case Kind::numa: return os::File();
+  case Kind::devdax: return os::open_existing(spec.path, false);
+  case Kind::fsdax:
+  case Kind::shm:
+  case Kind::file: return os::create_unnamed(spec.path);
+  }
+  return os::File();
 }
 
 Result<Mapping> map(const Spec& spec, std::size_t bytes) {
