@@ -24,6 +24,7 @@ NATIVE = [
     "cache",
     "storelog",
     "persist",
+    "structures",
     "bench",
     "bind",
 ]

@@ -14,9 +14,8 @@ Entry Directory::fill(Level& level, std::uint64_t hash) {
   // A split that set this entry meanwhile knows better, and stays.
   std::uint64_t seen = 0;
   std::atomic<std::uint64_t>& slot = level.slots[hash >> (64 - level.bits)];
-  return slot.compare_exchange_strong(seen, below.word(), std::memory_order_acq_rel)
-             ? below
-             : Entry{seen};
+  return slot.compare_exchange_strong(seen, below.word(), std::memory_order_acq_rel) ? below
+                                                                                     : Entry{seen};
 }
 
 Status Directory::reserve(unsigned depth) {

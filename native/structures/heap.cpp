@@ -135,7 +135,8 @@ bool SlabIndex::claim(std::uint64_t link, std::size_t bytes) {
   const auto index = static_cast<std::uint32_t>(chunk->first + (link - chunk->link) / slab_bytes);
   if (bytes > largest_slot)
     return link == links_[index] &&
-           claim_row(index, *chunk, static_cast<std::uint32_t>((bytes + slab_bytes - 1) / slab_bytes));
+           claim_row(index, *chunk,
+                     static_cast<std::uint32_t>((bytes + slab_bytes - 1) / slab_bytes));
   const std::size_t slot_bytes = slot_size(class_of(bytes));
   if (slabs_[index].slot_bytes == 0) assign(index, slot_bytes);
   const std::size_t slot = (link - links_[index]) / slot_bytes;

@@ -50,8 +50,8 @@ private:
   struct Slab {
     std::uint32_t slot_bytes = 0; ///< 0: free; slab_bytes: one of a row of whole slabs
     std::uint32_t used = 0;
-    std::uint32_t position = none; ///< in the list of its class, or among the free
-    std::uint32_t hint = 0;        ///< words of the map below it are full
+    std::uint32_t position = none;  ///< in the list of its class, or among the free
+    std::uint32_t hint = 0;         ///< words of the map below it are full
     std::vector<std::uint64_t> map; ///< a bit for each slot
   };
   struct Chunk {
@@ -74,10 +74,10 @@ private:
   std::uint64_t take_row(std::uint32_t count);
   bool claim_row(std::uint32_t slab, const Chunk& chunk, std::uint32_t count);
 
-  std::vector<Chunk> chunks_; ///< in the order they were added
+  std::vector<Chunk> chunks_;          ///< in the order they were added
   std::vector<std::uint32_t> by_link_; ///< the same, sorted by link
   std::vector<Slab> slabs_;
-  std::vector<std::uint64_t> links_; ///< of the slabs
+  std::vector<std::uint64_t> links_;                        ///< of the slabs
   std::array<std::vector<std::uint32_t>, classes> partial_; ///< slabs with room, by class
   std::vector<std::uint32_t> free_;                         ///< slabs that nobody uses
   std::size_t next_row_ = 0; ///< the chunk where the search for a row begins

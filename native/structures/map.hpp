@@ -4,7 +4,8 @@
 //                of `groups` groups of 16 buckets; a bucket is a line of four slots (value, word).
 //                An entry lies in one of four successive buckets of its group, from its home on.
 //                A group without room splits its segment.
-// Word           the hash with its top bit set, which the segment implies; so 0 is "free", and every
+// Word           the hash with its top bit set, which the segment implies; so 0 is "free", and
+// every
 //                key can be stored. Keys of up to 8 bytes are the hash itself (a bijection); other
 //                keys, and values over 8 bytes, lie in a record that the value word links.
 // Invariants     a slot holds an entry if its word has the bits of its segment's prefix; any other
@@ -28,7 +29,9 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -55,14 +58,12 @@ public:
   /// Recovers the map that lies at `root`. Fails with failed_check where it is damaged.
   static Result<std::unique_ptr<Map>> open(Medium& medium, MapRoot& root) {
     std::unique_ptr<Map> map(new Map(medium, root));
-    if (Status found = map->recover(); !found) return found.error();
+    if (Status found = map->recover(false); !found) return found.error();
     return map;
   }
 
   /// False, and nothing changed, if the key is there.
-  Result<bool> insert(typename K::In key, typename V::In value) {
-    return store(key, value, false);
-  }
+  Result<bool> insert(typename K::In key, typename V::In value) { return store(key, value, false); }
   /// Inserts or replaces; true if the key was not there.
   Result<bool> put(typename K::In key, typename V::In value) { return store(key, value, true); }
 
@@ -126,7 +127,7 @@ public:
   /// offset of what is wrong.
   Status verify() const {
     Map fresh(medium_, root_);
-    if (Status found = fresh.recover(); !found) return found;
+    if (Status found = fresh.recover(true); !found) return found;
     if (fresh.size() == size()) return Done{};
     return Error::make(Errc::failed_check, "the map counts %zu entries and holds %zu", size(),
                        fresh.size());
@@ -185,20 +186,43 @@ private:
     return result;
   }
 
+  template <class Test>
+  static unsigned each_slot(Test test) {
+    static_assert(slots == 4);
+    return unsigned{test(0)} | unsigned{test(1)} << 1 | unsigned{test(2)} << 2 |
+           unsigned{test(3)} << 3;
+  }
+  /// Bit i is set if slot i of the line has exactly this word. Free of branches: a branch on a line
+  /// that is still on its way would keep the processor from going on to the next operation.
+  static unsigned same(const Slot* line, std::uint64_t word) {
+    return each_slot([&](unsigned i) { return load(line[i].word) == word; });
+  }
+  /// Bit i is set if slot i is free: its word has not the bits of the segment's prefix.
+  static unsigned unused(const Slot* line, std::uint64_t word, std::uint64_t mask) {
+    return each_slot([&](unsigned i) { return ((load(line[i].word) ^ word) & mask) != 0; });
+  }
+
+  /// The slot of the key in this line, or null.
+  template <class Still>
+  Slot* find_in(Slot* line, std::uint64_t word, typename K::In key, Still still) const {
+    for (unsigned found = same(line, word); found != 0; found &= found - 1) {
+      Slot* slot = line + std::countr_zero(found);
+      if (is_key(slot->value, key, still)) return slot;
+    }
+    return nullptr;
+  }
+
   /// For the holder of the lock: where the key is, and a free slot if it is nowhere.
   Probe probe(Entry entry, std::uint64_t hash, typename K::In key) const {
-    Probe probe;
-    const std::uint64_t word = hash | top;
-    const std::uint64_t mask = entry.mask();
+    Slot* free = nullptr;
     for (unsigned i = 0; i < window; ++i) {
       Slot* line = bucket(entry, hash, i);
-      for (Slot* slot = line; slot != line + slots; ++slot) {
-        const std::uint64_t differs = load(slot->word) ^ word;
-        if (differs == 0 && is_key(slot->value, key, [] { return true; })) return {slot, nullptr};
-        if ((differs & mask) != 0 && probe.free == nullptr) probe.free = slot;
-      }
+      if (Slot* slot = find_in(line, hash | top, key, [] { return true; })) return {slot, nullptr};
+      if (free != nullptr) continue;
+      if (const unsigned found = unused(line, hash | top, entry.mask()); found != 0)
+        free = line + std::countr_zero(found);
     }
-    return probe;
+    return {nullptr, free};
   }
 
   template <class Still>
@@ -234,14 +258,17 @@ private:
   bool look(typename K::In key, typename V::Out* value) const;
   Result<bool> store(typename K::In key, typename V::In value, bool replace);
   Result<std::uint64_t> value_word(typename K::In key, typename V::In value);
-  Result<bool> publish(typename K::In key, std::uint64_t value, std::uint64_t& replaced);
+  /// The bulk loader's own insert: no lock, no fence. The record it replaced, or 0.
+  Result<std::uint64_t> publish(typename K::In key, std::uint64_t value);
+  Status publish_all(const std::vector<std::uint64_t>& words, auto from);
   Status plant(std::uint64_t hash);
   Status split(std::uint64_t hash);
   void move_upper(Entry from, Slot* to, std::uint64_t word, unsigned depth);
 
   template <class Visit>
   bool each_live(std::uint64_t prefix, Entry entry, Visit visit) const;
-  Status recover();
+  Status recover(bool thorough);
+  bool sound(const Slot& slot, Entry entry, std::uint64_t hash, bool thorough);
   void forget();
 
   Medium& medium_;

@@ -5,43 +5,36 @@
 
 namespace nearfar::structures {
 
-template <class M, class K, class V, unsigned g>
-bool Map<M, K, V, g>::look(typename Stored<K>::In key, typename Stored<V>::Out* value) const {
+template <class Medium, class Key, class Value, unsigned groups>
+bool Map<Medium, Key, Value, groups>::look(typename K::In key, typename V::Out* value) const {
   const std::uint64_t hash = hash_of(key);
-  const std::uint64_t word = hash | top;
   for (;;) {
     const Entry entry = directory_.find(hash);
     if (!entry) return false;
     const SeqLock& lock = lock_of(entry, hash);
     const std::uint32_t version = lock.begin();
     const auto still = [&] { return lock.still(version); };
-    bool found = false;
-    for (unsigned i = 0; i < window && !found; ++i) {
-      const Slot* line = bucket(entry, hash, i);
-      for (unsigned s = 0; s < slots && !found; ++s) {
-        if (load(line[s].word) != word || !is_key(line[s].value, key, still)) continue;
-        found = true;
-        if (value != nullptr) read(load(line[s].value), hash, nullptr, value, still);
-      }
-    }
+    Slot* slot = nullptr;
+    for (unsigned i = 0; i < window && slot == nullptr; ++i)
+      slot = find_in(bucket(entry, hash, i), hash | top, key, still);
+    if (slot != nullptr && value != nullptr) read(load(slot->value), hash, nullptr, value, still);
     // A split sets the directory under the lock: an entry that stood until now stood all the time.
-    if (directory_.find(hash) == entry && lock.still(version)) return found;
+    if (directory_.find(hash) == entry && lock.still(version)) return slot != nullptr;
   }
 }
 
-template <class M, class K, class V, unsigned g>
-Result<std::uint64_t> Map<M, K, V, g>::value_word(typename Stored<K>::In key,
-                                                  typename Stored<V>::In value) {
+template <class Medium, class Key, class Value, unsigned groups>
+Result<std::uint64_t> Map<Medium, Key, Value, groups>::value_word(typename K::In key,
+                                                                  typename V::In value) {
   if constexpr (in_words)
-    return Stored<V>::word(value);
+    return V::word(value);
   else
-    return records_.write(key_in_word ? std::string_view() : Stored<K>::bytes(key),
-                          Stored<V>::bytes(value));
+    return records_.write(key_in_word ? std::string_view() : K::bytes(key), V::bytes(value));
 }
 
-template <class M, class K, class V, unsigned g>
-Result<bool> Map<M, K, V, g>::store(typename Stored<K>::In key, typename Stored<V>::In value,
-                                    bool replace) {
+template <class Medium, class Key, class Value, unsigned groups>
+Result<bool> Map<Medium, Key, Value, groups>::store(typename K::In key, typename V::In value,
+                                                    bool replace) {
   const std::uint64_t hash = hash_of(key);
   for (;;) {
     const Entry entry = directory_.find(hash);
@@ -75,61 +68,78 @@ Result<bool> Map<M, K, V, g>::store(typename Stored<K>::In key, typename Stored<
   }
 }
 
-template <class M, class K, class V, unsigned g>
-Result<bool> Map<M, K, V, g>::publish(typename Stored<K>::In key, std::uint64_t value,
-                                      std::uint64_t& replaced) {
+template <class Medium, class Key, class Value, unsigned groups>
+Result<std::uint64_t> Map<Medium, Key, Value, groups>::publish(typename K::In key,
+                                                               std::uint64_t value) {
   const std::uint64_t hash = hash_of(key);
   for (;;) {
     const Entry entry = directory_.find(hash);
     if (entry) {
       const Probe at = probe(entry, hash, key);
       if (Slot* slot = at.found != nullptr ? at.found : at.free; slot != nullptr) {
-        replaced = slot->value;
+        const std::uint64_t before = at.found != nullptr ? slot->value : 0;
         medium_.store(slot->value, value);
         if (at.found == nullptr) medium_.store(slot->word, hash | top);
         medium_.flush(slot, sizeof *slot);
         if (at.found == nullptr) lock_of(entry, hash).add_live(1);
-        return at.found != nullptr;
+        return before;
       }
     }
     if (Status made = entry ? split(hash) : plant(hash); !made) return made.error();
   }
 }
 
-template <class M, class K, class V, unsigned g>
+/// Links a batch of value words to its keys: one fence before, if they are records, and one after.
+template <class Medium, class Key, class Value, unsigned groups>
+Status Map<Medium, Key, Value, groups>::publish_all(const std::vector<std::uint64_t>& words,
+                                                    auto from) {
+  if constexpr (!in_words) medium_.fence();
+  std::vector<std::uint64_t> unlinked; // what was replaced, and what found no room
+  std::optional<Error> failed;
+  for (std::size_t i = 0; i < words.size(); ++i, ++from) {
+    unlinked.push_back(words[i]);
+    if (failed) continue;
+    Result<std::uint64_t> before = publish(from->first, words[i]);
+    if (before)
+      unlinked.back() = *before;
+    else
+      failed = before.error();
+  }
+  medium_.fence();
+  if constexpr (!in_words)
+    for (const std::uint64_t link : unlinked)
+      if (link != 0) records_.free(link);
+  if (failed) return *failed;
+  return Done{};
+}
+
+template <class Medium, class Key, class Value, unsigned groups>
 template <class Pairs>
-Status Map<M, K, V, g>::bulk_load(const Pairs& pairs) {
+Status Map<Medium, Key, Value, groups>::bulk_load(const Pairs& pairs) {
   constexpr std::size_t batch = 256;
   std::vector<std::uint64_t> words;
-  std::vector<std::uint64_t> replaced;
   for (auto from = std::begin(pairs); from != std::end(pairs);) {
     words.clear();
-    Status made = Done{};
     auto end = from;
     for (; end != std::end(pairs) && words.size() < batch; ++end) {
       Result<std::uint64_t> word = value_word(end->first, end->second);
-      if (!word) return word.error(); // records of this batch are free again after the next open
+      if (!word) {
+        if constexpr (!in_words)
+          for (const std::uint64_t link : words)
+            records_.free(link);
+        return word.error();
+      }
       words.push_back(*word);
     }
-    if constexpr (!in_words) medium_.fence();
-    replaced.clear();
-    for (std::size_t i = 0; from != end; ++from, ++i) {
-      std::uint64_t before = 0;
-      Result<bool> was_there = publish(from->first, words[i], before);
-      if (!was_there) return was_there.error();
-      if (*was_there) replaced.push_back(before);
-    }
-    medium_.fence();
-    if constexpr (!in_words)
-      for (const std::uint64_t link : replaced)
-        records_.free(link);
+    if (Status made = publish_all(words, from); !made) return made;
+    from = end;
   }
   if (medium_.failed()) return sync_failed();
   return Done{};
 }
 
-template <class M, class K, class V, unsigned g>
-Status Map<M, K, V, g>::plant(std::uint64_t hash) {
+template <class Medium, class Key, class Value, unsigned groups>
+Status Map<Medium, Key, Value, groups>::plant(std::uint64_t hash) {
   const std::lock_guard guard(planting_);
   if (directory_.find(hash)) return Done{};
   if (Status room = directory_.reserve(1); !room) return room;
@@ -144,17 +154,17 @@ Status Map<M, K, V, g>::plant(std::uint64_t hash) {
   return Done{};
 }
 
-template <class M, class K, class V, unsigned g>
-Status Map<M, K, V, g>::split(std::uint64_t hash) {
+template <class Medium, class Key, class Value, unsigned groups>
+Status Map<Medium, Key, Value, groups>::split(std::uint64_t hash) {
   const Entry entry = directory_.find(hash);
   struct Row { // writers of the segment wait, its readers try again
     SeqLock* first;
     explicit Row(SeqLock* locks) : first(locks) {
-      for (unsigned i = 0; i < g; ++i)
+      for (unsigned i = 0; i < groups; ++i)
         first[i].lock();
     }
     ~Row() {
-      for (unsigned i = 0; i < g; ++i)
+      for (unsigned i = 0; i < groups; ++i)
         first[i].unlock();
     }
   } const row(&locks_[row_of(entry)]);
@@ -179,8 +189,9 @@ Status Map<M, K, V, g>::split(std::uint64_t hash) {
 
 /// Copies the entries whose word has the top `depth` bits of `word` to the same places of a new
 /// segment, and makes the rest of it free. Left behind, they are free there once the depth is set.
-template <class M, class K, class V, unsigned g>
-void Map<M, K, V, g>::move_upper(Entry from, Slot* to, std::uint64_t word, unsigned depth) {
+template <class Medium, class Key, class Value, unsigned groups>
+void Map<Medium, Key, Value, groups>::move_upper(Entry from, Slot* to, std::uint64_t word,
+                                                 unsigned depth) {
   const Slot* slot = from.template segment<Slot>();
   const std::uint64_t mask = ~std::uint64_t{0} << (64 - depth);
   for (std::size_t i = 0; i < segment_slots; ++i) {
@@ -191,9 +202,10 @@ void Map<M, K, V, g>::move_upper(Entry from, Slot* to, std::uint64_t word, unsig
 }
 
 /// Calls visit(slot, hash) for each entry of a segment until it returns false.
-template <class M, class K, class V, unsigned g>
+template <class Medium, class Key, class Value, unsigned groups>
 template <class Visit>
-bool Map<M, K, V, g>::each_live(std::uint64_t prefix, Entry entry, Visit visit) const {
+bool Map<Medium, Key, Value, groups>::each_live(std::uint64_t prefix, Entry entry,
+                                                Visit visit) const {
   const std::uint64_t word = prefix << (64 - entry.depth()) | top;
   const std::uint64_t implied = prefix << (64 - entry.depth()) & top;
   const Slot* slot = entry.template segment<Slot>();
@@ -205,21 +217,33 @@ bool Map<M, K, V, g>::each_live(std::uint64_t prefix, Entry entry, Visit visit) 
   return true;
 }
 
-template <class M, class K, class V, unsigned g>
-Status Map<M, K, V, g>::recover() {
+/// Whether an entry may lie where it does. Takes its record; compares it and looks for the key's
+/// double if `thorough`.
+template <class Medium, class Key, class Value, unsigned groups>
+bool Map<Medium, Key, Value, groups>::sound(const Slot& slot, Entry entry, std::uint64_t hash,
+                                            bool thorough) {
+  const auto place = static_cast<std::size_t>(&slot - entry.template segment<Slot>());
+  const std::size_t line = place / slots;
+  if (line / buckets != group_of(hash) || (line - hash) % buckets >= window) return false;
+  if constexpr (!in_words)
+    if (!records_.claim(slot.value)) return false;
+  if (!thorough) return true;
+  typename K::Out key;
+  if (!read(slot.value, hash, &key, nullptr, [] { return true; })) return false;
+  return hash_of(key) == hash && probe(entry, hash, key).found == &slot;
+}
+
+template <class Medium, class Key, class Value, unsigned groups>
+Status Map<Medium, Key, Value, groups>::recover(bool thorough) {
   if (Status built = segments_.rebuild(directory_); !built) return built;
   std::int64_t live = 0;
   std::uint64_t wrong = 0; // link of a slot
   directory_.for_each([&](std::uint64_t prefix, Entry entry) {
     return each_live(prefix, entry, [&](const Slot& slot, std::uint64_t hash) {
       ++live;
-      const auto place = static_cast<std::size_t>(&slot - entry.template segment<Slot>());
-      const std::size_t home = group_of(hash) * buckets + hash % buckets;
-      bool good = place / slots / buckets == group_of(hash) &&
-                  (place / slots + buckets - home % buckets) % buckets < window;
-      if constexpr (!in_words) good = good && records_.claim(slot.value);
-      if (!good) wrong = medium_.link_of(&slot);
-      return good;
+      if (sound(slot, entry, hash, thorough)) return true;
+      wrong = medium_.link_of(&slot);
+      return false;
     });
   });
   locks_[0].add_live(live);
@@ -231,8 +255,8 @@ Status Map<M, K, V, g>::recover() {
 }
 
 /// After a clear: nothing is known of any segment or record.
-template <class M, class K, class V, unsigned g>
-void Map<M, K, V, g>::forget() {
+template <class Medium, class Key, class Value, unsigned groups>
+void Map<Medium, Key, Value, groups>::forget() {
   directory_.clear();
   records_.reset();
   for (SeqLock& lock : locks_)

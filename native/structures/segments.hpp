@@ -41,9 +41,7 @@ struct Birth {
     return {word >> 32, static_cast<unsigned>(word >> prefix_bits & 63),
             word & ((1u << prefix_bits) - 1)};
   }
-  std::uint64_t word() const {
-    return epoch << 32 | std::uint64_t{depth} << prefix_bits | prefix;
-  }
+  std::uint64_t word() const { return epoch << 32 | std::uint64_t{depth} << prefix_bits | prefix; }
   bool sound() const {
     return depth >= 1 && depth <= Entry::max_depth && prefix >> depth == 0 &&
            (depth == 1 || (prefix & 1) == 1);
@@ -138,9 +136,9 @@ private:
   Status make_chunk(unsigned k) {
     const std::size_t count = chunk_units(k, first);
     if (root_.segments.chunk[k] == 0)
-      if (Status made = medium_.allocate(&root_.segments.chunk[k],
-                                         count * segment_bytes + alignment - os::cache_line_bytes,
-                                         false);
+      if (Status made =
+              medium_.allocate(&root_.segments.chunk[k],
+                               count * segment_bytes + alignment - os::cache_line_bytes, false);
           !made)
         return made;
     if (root_.births.chunk[k] != 0) return Done{};
@@ -161,7 +159,8 @@ private:
         .try_next("split its entries over several maps");
   }
   static Error damaged(const Born& born, const char* why) {
-    return Error::make(Errc::failed_check, "the birth word at offset %llu of the pool is damaged: %s",
+    return Error::make(Errc::failed_check,
+                       "the birth word at offset %llu of the pool is damaged: %s",
                        static_cast<unsigned long long>(born.place), why)
         .try_next("restore the pool from a copy");
   }
