@@ -31,6 +31,7 @@ from nearfar.cli import (
     probe,
     report,
     show,
+    sim,
     split,
     study,
     topo,
@@ -74,6 +75,7 @@ app.add_typer(bench, name="bench")
 app.add_typer(fit, name="fit")
 app.add_typer(predict, name="predict")
 app.command()(split.split)
+app.command()(sim.sim)
 
 
 def _print_version(wanted: bool) -> None:

@@ -13,6 +13,7 @@ from nearfar.report.text.predictions import (
 from nearfar.report.text.record import noise, record
 from nearfar.report.text.results import bandwidth, latency, mapped, published_curve, stream
 from nearfar.report.text.sheet import sheet
+from nearfar.report.text.simulation import counts
 from nearfar.report.text.together import compete, pipeline_run, stencil
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "contention",
     "contention_model",
     "counter_fits",
+    "counts",
     "latency",
     "loaded",
     "malloc",
