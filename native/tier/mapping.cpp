@@ -79,6 +79,17 @@ Result<os::File> open_backing(const Spec& spec) {
 }
 
 Result<Mapping> map(const Spec& spec, std::size_t bytes) {
+  if (spec.paced())
+    return Error::make(Errc::unsupported,
+                       "this measurement cannot keep the pace of %s, an emulated tier: its loop "
+                       "would run at the speed of the memory behind it",
+                       spec.profile)
+        .try_next("use bench stream, compete, stencil or pipeline (far side), which know their "
+                  "bytes, or the tier without paced:");
+  return map_to_pace(spec, bytes);
+}
+
+Result<Mapping> map_to_pace(const Spec& spec, std::size_t bytes) {
   Result<std::size_t> room = capacity(spec);
   if (!room) return room.error();
   if (bytes > *room)
