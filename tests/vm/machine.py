@@ -46,7 +46,7 @@ def missing_packages() -> list[str]:
     return [package for program, package in NEEDED.items() if not shutil.which(program, path=_PATH)]
 
 
-class MachineFailure(Exception):
+class MachineError(Exception):
     """The machine did not come up, or ended while a command ran; holds the end of its console."""
 
 
@@ -119,7 +119,7 @@ class Machine:
         return self.folder / "share"
 
     def run(self, command: str, timeout_s: float = 120.0) -> Done:
-        """Run a shell command in the checkout's folder. Raises MachineFailure if it never ends."""
+        """Run a shell command in the checkout's folder. Raises MachineError if it never ends."""
         self._port.sendall(base64.b64encode(command.encode()) + b"\n")
         line = self._line(time.monotonic() + timeout_s, f"did not end: {command}")
         code, out, err = line.split(" ")
@@ -194,4 +194,4 @@ class Machine:
         with contextlib.suppress(OSError):
             self._console.flush()
         told = (self.folder / "console").read_text(errors="replace")[-2000:]
-        raise MachineFailure(f"the virtual machine {what}; its console ends:\n{told}")
+        raise MachineError(f"the virtual machine {what}; its console ends:\n{told}")
