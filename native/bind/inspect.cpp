@@ -1,7 +1,11 @@
+#include <memory>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 #include "bind/convert.hpp"
 #include "inspect/pool.hpp"
+#include "inspect/reach.hpp"
+#include "inspect/shred.hpp"
 
 namespace nb = nanobind;
 
@@ -119,14 +123,20 @@ Result<inspect::Pool> examine_file(const char* path) {
   return inspect::examine(*source);
 }
 
-nb::dict examine(const char* path) {
-  const inspect::Pool pool = run_unlocked([&] { return examine_file(path); });
+/// What examine() and leaks() both tell.
+nb::dict pool_dict(const inspect::Pool& pool) {
   nb::dict d = findings_dict(pool.findings);
   d["kind"] = nb::str(kinds[static_cast<std::size_t>(pool.kind)].data());
   d["size_bytes"] = pool.file_bytes;
   d["usable"] = pool.descriptor.usable;
   d["header"] = header_dict(pool.header);
   d["descriptor"] = descriptor_dict(pool.descriptor);
+  return d;
+}
+
+nb::dict examine(const char* path) {
+  const inspect::Pool pool = run_unlocked([&] { return examine_file(path); });
+  nb::dict d = pool_dict(pool);
   nb::dict logs;
   logs["internal"] = logs_dict(pool.lanes.internal);
   logs["external"] = logs_dict(pool.lanes.external);
@@ -141,8 +151,77 @@ nb::dict examine(const char* path) {
   return d;
 }
 
+struct Leaks {
+  inspect::Pool pool;
+  inspect::Reach reach;
+};
+
+Result<Leaks> find_leaks(const char* path) {
+  Result<inspect::FileSource> source = inspect::open_source(path);
+  if (!source) return source.error();
+  Leaks leaks;
+  leaks.pool.kind = inspect::identify(*source);
+  leaks.pool.file_bytes = source->size();
+  if (leaks.pool.kind == inspect::Kind::object)
+    leaks.reach = inspect::find_lost(*source, leaks.pool);
+  return leaks;
+}
+
+nb::dict leaks(const char* path) {
+  const Leaks found = run_unlocked([&] { return find_leaks(path); });
+  nb::dict d = pool_dict(found.pool);
+  d["replayed"] = found.pool.lanes.replayed;
+  d["objects"] = found.reach.objects;
+  d["lost"] = found.reach.lost;
+  d["lost_bytes"] = found.reach.lost_bytes;
+  nb::list types;
+  for (const inspect::Lost& lost : found.reach.types) {
+    nb::dict type;
+    type["type"] = lost.type;
+    type["objects"] = lost.objects;
+    type["heads"] = lost.heads;
+    type["block_bytes"] = lost.block_bytes;
+    type["examples"] = lost.examples;
+    types.append(type);
+  }
+  d["types"] = types;
+  return d;
+}
+
+/// `progress(done, of)` is called every MiB; what it raises stops the work.
+nb::dict shred(const char* path, const nb::callable& progress) {
+  std::unique_ptr<nb::python_error> raised;
+  const auto tell = [&](inspect::Offset done, inspect::Offset of) {
+    nb::gil_scoped_acquire locked;
+    try {
+      if (PyErr_CheckSignals() != 0) nb::raise_python_error();
+      progress(done, of);
+    } catch (const nb::python_error& error) {
+      raised = std::make_unique<nb::python_error>(error);
+    }
+    return raised == nullptr;
+  };
+  Result<inspect::Shredded> done = [&] {
+    nb::gil_scoped_release unlocked;
+    return inspect::shred(path, tell);
+  }();
+  if (raised != nullptr) throw nb::python_error(*raised);
+  if (!done) raise(done.error());
+  nb::dict d;
+  d["size_bytes"] = done->bytes;
+  d["read_from_cache"] = done->read_from_cache;
+  d["file_system"] = done->blocks.name;
+  d["copies_on_write"] = done->blocks.copies_on_write;
+  d["in_memory"] = done->blocks.in_memory;
+  return d;
+}
+
 } // namespace
 
-void register_inspect(nb::module_& module) { module.def("pool_examine", examine, nb::arg("path")); }
+void register_inspect(nb::module_& module) {
+  module.def("pool_examine", examine, nb::arg("path"));
+  module.def("pool_leaks", leaks, nb::arg("path"));
+  module.def("pool_shred", shred, nb::arg("path"), nb::arg("progress"));
+}
 
 } // namespace nearfar::bind

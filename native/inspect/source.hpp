@@ -65,6 +65,7 @@ public:
   FileSource(os::File file, Offset size) : file_(std::move(file)), size_(size) {}
   Offset size() const override { return size_; }
   bool read(Offset offset, void* to, std::size_t bytes) const override;
+  const os::File& file() const { return file_; }
 
 private:
   os::File file_;
