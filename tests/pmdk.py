@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -123,8 +124,10 @@ def in_child(work: Callable[[], int], timeout_s: int = 20) -> int:
     """Run ``work`` in a fork; its exit code, or ``_CRASHED`` + signal."""
     child = os.fork()
     if child == 0:
+        import faulthandler
         import signal
 
+        faulthandler.disable()  # a crash is an outcome here, not news
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         signal.alarm(timeout_s)  # a hang ends as a crash by SIGALRM
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
@@ -154,7 +157,7 @@ def make(
             pool.close()
         return 0
 
-    assert in_child(work) == 0
+    assert in_child(work, timeout_s=60) == 0
 
 
 def opens(path: Path) -> int:
@@ -168,7 +171,15 @@ def opens(path: Path) -> int:
         pmem.pmemobj_close(handle)
         return 0
 
-    return in_child(work)
+    return in_child(work, timeout_s=2)
+
+
+@contextmanager
+def memory_folder() -> Iterator[Path]:
+    """A folder in memory if there is one: on a disk libpmemobj waits for each of its stores."""
+    shm = Path("/dev/shm")
+    with TemporaryDirectory(dir=shm if os.access(shm, os.W_OK) else None) as name:
+        yield Path(name)
 
 
 @contextmanager

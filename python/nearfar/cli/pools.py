@@ -48,7 +48,7 @@ def print_plain(lines: Sequence[str]) -> None:
 
     from nearfar.cli.console import print_result
 
-    print_result(Text("\n".join(lines)))
+    print_result(Text("\n".join(lines), no_wrap=True, overflow="ignore"))
 
 
 def document(facts: Any, path: Path, **numbers: int) -> dict[str, Any]:
