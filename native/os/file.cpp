@@ -1,6 +1,7 @@
 #include "os/file.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <climits>
 #include <cstdio>
@@ -62,12 +63,20 @@ Error path_error(const char* doing, const char* path) {
   return error;
 }
 
+} // namespace
+
 bool is_directory(const char* path) {
   struct stat s {};
   return stat(path, &s) == 0 && S_ISDIR(s.st_mode);
 }
 
-} // namespace
+void remove_file(const char* path) { unlink(path); }
+
+void unused_name(const char* directory, const char* ending, char* name, std::size_t bytes) {
+  static std::atomic<unsigned> serial{0};
+  std::snprintf(name, bytes, "%s/.nearfar-%d-%u%s", directory, static_cast<int>(getpid()), serial++,
+                ending);
+}
 
 File::~File() {
   if (fd_ >= 0) close(fd_);
@@ -177,6 +186,14 @@ Status reserve_space(const File& file, std::size_t bytes) {
       Error::make(classify(code), "cannot reserve %zu bytes: %s", bytes, std::strerror(code));
   error.os_errno = code;
   return error.try_next("ask for a smaller --size, or name a path with more room");
+}
+
+int reserve_part(int fd, std::uint64_t offset, std::uint64_t bytes) {
+  return posix_fallocate(fd, static_cast<off_t>(offset), static_cast<off_t>(bytes));
+}
+
+int set_file_size(int fd, std::uint64_t bytes) {
+  return ftruncate(fd, static_cast<off_t>(bytes)) == 0 ? 0 : errno;
 }
 
 Result<std::size_t> free_space(const char* path) {

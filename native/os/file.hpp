@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "base/result.hpp"
 
@@ -23,6 +24,8 @@ public:
   ~File();
 
   int fd() const { return fd_; }
+  /// Leaves the descriptor open, to be closed by who calls.
+  int release() { return std::exchange(fd_, -1); }
 
 private:
   int fd_ = -1;
@@ -34,6 +37,15 @@ Result<File> create_unnamed(const char* path);
 
 /// Creates a file that must not exist yet, mode 0600. The caller removes it.
 Result<File> create_new(const char* path);
+
+bool is_directory(const char* path);
+
+/// Takes a file's name away, if it has one.
+void remove_file(const char* path);
+
+/// Writes a path in `directory` that no file has and no other caller gets: for libraries that want
+/// a name; to be removed as soon as they have opened it.
+void unused_name(const char* directory, const char* ending, char* name, std::size_t bytes);
 
 /// Opens an existing file or device for reading and writing. `direct` asks for O_DIRECT.
 Result<File> open_existing(const char* path, bool direct);
@@ -60,6 +72,12 @@ BlockReuse block_reuse(const File& file);
 
 /// Reserves the blocks of a file, so that no later store can meet a full disk (SIGBUS).
 Status reserve_space(const File& file, std::size_t bytes);
+
+/// Reserves the blocks of a part of a file. An errno, 0 for success; nothing allocates.
+int reserve_part(int fd, std::uint64_t offset, std::uint64_t bytes);
+
+/// Sets the size of a file without reserving blocks. An errno, 0 for success.
+int set_file_size(int fd, std::uint64_t bytes);
 
 /// Bytes free to this user in the file system that holds `path` (or its parent, if it is not
 /// there).

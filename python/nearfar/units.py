@@ -99,6 +99,11 @@ def format_bandwidth(bytes_per_s: float) -> str:
     return _scaled(bytes_per_s, [(1e12, "TB/s"), (1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s")])
 
 
+def format_energy(joules: float) -> str:
+    """``3.55 mJ``."""
+    return _scaled(joules, [(1, "J"), (1e-3, "mJ"), (1e-6, "µJ"), (1e-9, "nJ"), (1e-12, "pJ")])
+
+
 def format_time(seconds: float) -> str:
     """``12.3 ns`` to ``4.5 s``."""
     if seconds >= 1e3:

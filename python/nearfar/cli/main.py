@@ -16,6 +16,7 @@ from typer.exceptions import TyperException
 from nearfar import __version__
 from nearfar.cli import (
     bench_compete,
+    bench_malloc,
     bench_mapped,
     bench_pipeline,
     bench_stencil,
@@ -34,6 +35,7 @@ from nearfar.cli import (
     probe,
     report,
     show,
+    sim,
     split,
     study,
     topo,
@@ -56,6 +58,7 @@ bench.command()(bench_mapped.mapped)
 bench.command()(bench_compete.compete)
 bench.command()(bench_stencil.stencil)
 bench.command()(bench_pipeline.pipeline)
+bench.command()(bench_malloc.malloc)
 
 fit = typer.Typer(no_args_is_help=True, help="Models from measurements.")
 fit.command()(fit_contention.contention)
@@ -83,6 +86,7 @@ app.add_typer(fit, name="fit")
 app.add_typer(predict, name="predict")
 app.command()(split.split)
 app.add_typer(pool, name="pool")
+app.command()(sim.sim)
 
 
 def _print_version(wanted: bool) -> None:

@@ -1,4 +1,4 @@
-"""What all predicting verbs do with their result: warnings on stderr, JSON or text on stdout."""
+"""What all verbs that compute do with their result: warnings on stderr, JSON or text on stdout."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from nearfar.model.results import Prediction
+    from nearfar.records.shape import Answer
 
 
-def show(verb: str, result: Prediction, shown: RenderableType, json_target: str | None) -> None:
-    """Print a prediction as text, or as JSON where asked; its warnings always."""
+def show(verb: str, result: Answer, shown: RenderableType, json_target: str | None) -> None:
+    """Print a result as text, or as JSON where asked; its warnings always."""
     import json
 
     from nearfar import __version__

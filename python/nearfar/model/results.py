@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from nearfar.errors import BadInputError
-from nearfar.records.shape import Origin, Provenance, Shaped
+from nearfar.records.shape import Answer, Origin, Provenance, Shaped
 
 #: The calibration ladder: what a prediction stands on.
 LADDER = (
@@ -31,16 +31,12 @@ class Term(BaseModel):
     note: str = ""
 
 
-class Prediction(Shaped):
+class Prediction(Answer):
     """Base of all predictions."""
 
     calibration_level: int = Field(ge=0, le=3, description="rung of the ladder, 0 to 3")
     calibration: str = Field(description="what the prediction stands on, in words")
     terms: list[Term] = Field(default_factory=list)
-    limits: list[str] = Field(default_factory=list)
-    warnings: list[str] = Field(
-        default_factory=list, description="internal consistency, and what a fit does not reach"
-    )
 
 
 class ContentionPrediction(Prediction):

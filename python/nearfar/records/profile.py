@@ -240,10 +240,23 @@ class Datasheet(BaseModel):
         return sorted((point[free[0]], point[-1]) for point in kept)
 
     def timing_ns(self, name: str) -> float:
-        """A timing such as ``tRCD``: given in ns, or in cycles of ``clock_ns``."""
-        if f"{name}_cycles" in self.figures and f"{name}_ns" not in self.figures:
-            return self.scalar(f"{name}_cycles") * self.scalar("clock_ns")
-        return self.scalar(f"{name}_ns")
+        """A timing such as ``tRCD``: given in ns, or in cycles of ``clock_ns``.
+
+        Raises BadInputError where it is given in neither, or in both and they disagree.
+        """
+        if f"{name}_cycles" not in self.figures:
+            return self.scalar(f"{name}_ns")
+        counted = self.scalar(f"{name}_cycles") * self.scalar("clock_ns")
+        if f"{name}_ns" not in self.figures:
+            return counted
+        told = self.scalar(f"{name}_ns")
+        if abs(told - counted) > self.scalar("clock_ns"):
+            raise BadInputError(
+                f"the {self.kind} {self.name} says {name}_ns = {told:g}, and {name}_cycles of "
+                f"clock_ns make {counted:g} ns",
+                "keep the one that its source gives",
+            )
+        return told
 
     def source_of(self, key: str) -> str:
         """The source of a figure in full, to be shown beside it."""

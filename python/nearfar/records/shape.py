@@ -89,6 +89,15 @@ class Shaped(BaseModel):
         return value, low, high
 
 
+class Answer(Shaped):
+    """Base of what is computed and not measured: predictions, simulations."""
+
+    limits: list[str] = Field(default_factory=list, description="what it leaves out")
+    warnings: list[str] = Field(
+        default_factory=list, description="internal consistency, and what a fit does not reach"
+    )
+
+
 def quantities(
     origin: Origin,
     estimates: dict[str, Estimate],

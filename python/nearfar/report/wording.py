@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Literal
 
 from nearfar.records.shape import Origin, Shaped
-from nearfar.units import format_bandwidth, format_size, format_time
+from nearfar.units import format_bandwidth, format_energy, format_size, format_time
 
 _PAGES = {
     "4k": "4 KiB pages",
@@ -43,7 +43,11 @@ def format_quantity(key: str, value: float) -> str:
         return format_time(value * 1e-9)
     if key.endswith("_s"):
         return format_time(value)
-    if key == "ratio":
+    if key.endswith("_J"):
+        return format_energy(value)
+    if key.endswith("_share"):
+        return f"{value:.0%}"
+    if key == "ratio" or key.endswith("ratio_to_glibc"):
         return f"{value:.2f} ×" if value >= 0.1 else f"{value:.2g} ×"
     if isinstance(value, int) or 1e3 <= abs(value) < 1e15:
         return f"{value:,.0f}"

@@ -1,5 +1,6 @@
 """Results as tables for a terminal of 80 columns, one function a result model."""
 
+from nearfar.report.text.allocators import malloc
 from nearfar.report.text.depth import access, blocks, loaded, parallelism, persistence, tails
 from nearfar.report.text.predictions import (
     contention,
@@ -12,6 +13,7 @@ from nearfar.report.text.predictions import (
 from nearfar.report.text.record import noise, record
 from nearfar.report.text.results import bandwidth, latency, mapped, published_curve, stream
 from nearfar.report.text.sheet import sheet
+from nearfar.report.text.simulation import counts
 from nearfar.report.text.together import compete, pipeline_run, stencil
 
 __all__ = [
@@ -22,8 +24,10 @@ __all__ = [
     "contention",
     "contention_model",
     "counter_fits",
+    "counts",
     "latency",
     "loaded",
+    "malloc",
     "map_work",
     "mapped",
     "noise",

@@ -1,0 +1,76 @@
+// What can happen to persistent memory, and where in a program it happened.
+//
+// Purpose        the words that whoever stores and whoever looks for crashes have in common.
+// Units          addresses and sizes are bytes; in a log, addresses count from the pool's start.
+// Thread safety  values, no shared state.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace nearfar::storelog {
+
+inline constexpr std::size_t line_bytes = 64; ///< the unit of a flush, on every x86 processor
+
+/// What happened. The numbers are those of the file format (docs/formats/storelog.md).
+enum class Kind : std::uint8_t {
+  store = 1,    ///< bytes were stored through the caches; they need a flush and a fence
+  nt_store = 2, ///< bytes were stored past the caches; they need a fence
+  flush = 3,    ///< lines were told to be written back; durable after the next fence
+  fence = 4,    ///< sfence: what this thread flushed or stored past the caches is durable
+  log = 5,      ///< a range was handed to a log (undo or redo) before it is overwritten
+  begin = 6,    ///< an operation begins; `address` is its number
+  end = 7,      ///< an operation is acknowledged; `address` is its number
+};
+
+/// A place in a program: a source line, or, where only machine code is known, an offset in an ELF
+/// file. Sixteen bytes that live in registers; nothing is allocated.
+class Site {
+public:
+  constexpr Site() = default;
+  constexpr Site(const char* file, std::uint64_t line) : file_(file), place_(line) {}
+
+  /// The line that calls the function of which this is a default argument. (GCC 12 and clang 14
+  /// both evaluate nested default arguments there; clang 14 has no std::source_location.)
+  static constexpr Site current(const char* file = __builtin_FILE(),
+                                unsigned line = __builtin_LINE()) {
+    return {file, line};
+  }
+  /// `offset` bytes into the ELF file `module`.
+  static constexpr Site code(const char* module, std::uint64_t offset) {
+    return {module, offset | code_bit};
+  }
+
+  constexpr const char* file() const { return file_; } ///< source, or ELF file if is_code()
+  constexpr bool is_code() const { return (place_ & code_bit) != 0; }
+  constexpr std::uint64_t line() const { return is_code() ? 0 : place_; }
+  constexpr std::uint64_t offset() const { return is_code() ? place_ & ~code_bit : 0; }
+  constexpr std::uint64_t place() const { return place_; } ///< line or marked offset, as in files
+
+  /// Same place? Compares the file by pointer: sites of one line in one binary share it.
+  friend constexpr bool operator==(const Site&, const Site&) = default;
+
+private:
+  static constexpr std::uint64_t code_bit = std::uint64_t{1} << 63;
+  const char* file_ = "";
+  std::uint64_t place_ = 0;
+};
+
+/// One thing that happened. `data` is where its bytes begin in Log::data (stores only).
+struct Event {
+  Kind kind = Kind::fence;
+  std::uint16_t thread = 0; ///< small numbers in order of appearance
+  std::uint32_t bytes = 0;
+  std::uint64_t address = 0; ///< from the start of the pool; an operation's number for begin, end
+  std::uint64_t data = 0;
+  Site site;
+};
+
+/// How many lines [at, at + bytes) touches.
+inline std::uint64_t lines_of(const void* at, std::size_t bytes) {
+  if (bytes == 0) return 0;
+  const auto first = reinterpret_cast<std::uintptr_t>(at);
+  return (first + bytes - 1) / line_bytes - first / line_bytes + 1;
+}
+
+} // namespace nearfar::storelog

@@ -1,0 +1,76 @@
+// Keeps every event that threads report about one pool.
+//
+// Purpose        the log that the crash explorer reads, in memory; log_file.hpp puts it on disk.
+// Thread safety  record() may be called by several threads; the order kept is that of the calls.
+//                Everything else only while no thread reports.
+#pragma once
+
+#include <cstddef>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "storelog/event.hpp"
+#include "storelog/storelog.hpp"
+
+namespace nearfar::storelog {
+
+/// What was recorded of one pool.
+struct Log {
+  std::size_t pool_bytes = 0;
+  std::vector<std::byte> image; ///< the pool, all of it durable, before the first event
+  std::vector<Event> events;
+  std::vector<std::byte> data; ///< bytes that stores left behind, by Event::data
+};
+
+/// A call that a mutation takes away: all events of this kind that this site reports.
+struct Suppressed {
+  Kind kind = Kind::flush;
+  Site site;
+};
+
+class Recorder {
+public:
+  /// Records what happens in [pool, pool + bytes); stores and flushes elsewhere are left out, and
+  /// ranges that stick out are cut. Copies the pool as it is now: that much is taken as durable.
+  /// Where only events are wanted, often, the copy can be left out.
+  enum class Image : bool { leave_out, keep };
+  Recorder(const void* pool, std::size_t bytes, Image image = Image::keep);
+  Recorder(const Recorder&) = delete;
+  Recorder& operator=(const Recorder&) = delete;
+
+  /// Takes one call away from now on, or none.
+  void suppress(std::optional<Suppressed> call) { suppressed_ = call; }
+
+  bool record(Kind kind, const void* at, std::size_t bytes, Site site);
+
+  const Log& log() const { return log_; }
+  /// Forgets events, and takes the pool as it is now as durable. Memory is kept.
+  void restart();
+
+private:
+  std::uint16_t thread_number();
+
+  const std::byte* pool_;
+  Image image_;
+  std::optional<Suppressed> suppressed_;
+  std::mutex mutex_;
+  std::vector<std::uint64_t> threads_; ///< identities, in order of appearance
+  Log log_;
+};
+
+/// Attaches a recorder to this thread for a scope; what was attached before comes back after it.
+class Attached {
+public:
+  explicit Attached(Recorder* recorder) : before_(thread_state.recorder) {
+    thread_state.recorder = recorder;
+  }
+  Attached(const Attached&) = delete;
+  Attached& operator=(const Attached&) = delete;
+  ~Attached() { thread_state.recorder = before_; }
+
+private:
+  Recorder* before_;
+};
+
+} // namespace nearfar::storelog

@@ -1,0 +1,97 @@
+// How persistent code tells what it does: call these beside each store, flush, fence and log call.
+//
+// Purpose        one set of calls serves two readers. Always: counters of fences and lines for
+//                each thread, for benchmarks (fences_per_op, lines_per_op). When a Recorder is
+//                attached to the thread: every event with its bytes, address, thread and source
+//                line, for the crash explorer.
+// Cost           without a recorder, fence() is one increment of a thread-local word and one
+//                branch that is always predicted; flush() adds as many as there are lines; store()
+//                and begin() are the branch alone.
+// These report, they do not act: the caller stores, flushes and fences by itself (os/flush.hpp).
+//
+// How to call, so that what is found is named at its line
+//   * store(), nt_store(): right AFTER the bytes are in memory; they are copied from there. Report
+//     every store to the pool, also those to memory that nothing links yet: the explorer replays
+//     the log and refuses a trace whose replay differs from memory. One report per store in program
+//     order; a memcpy is one report.
+//   * flush(): beside the write-back; any range, it counts the lines it touches.
+//   * fence(): beside the sfence.
+//   * if (log(at, bytes)) { write the log record }: BEFORE a range that is snapshotted (undo) or
+//     recorded (redo) is overwritten. It is true but in the mutation suite, which takes one log
+//     call away. Report the stores and flushes by which the log itself is written, too.
+//   * begin(n), end(n): around an operation that must be atomic; end is its acknowledgement.
+//   * A helper between the algorithm and these must take `Site site = Site::current()` as its last
+//     parameter and hand it on; else every finding names the helper.
+//
+//     inline void persist(void* at, std::size_t bytes, Site site = Site::current()) {
+//       storelog::flush(at, bytes, site);
+//       for (each line) os::write_back_clwb(line);
+//       storelog::fence(site);
+//       os::fence();
+//     }
+//
+// Thread safety  counters and the attached recorder belong to the calling thread. One recorder may
+//                be attached to several threads.
+// Linking        thread-local data of the initial-exec model: no call, also in a shared library.
+#pragma once
+
+#include "storelog/event.hpp"
+
+namespace nearfar::storelog {
+
+class Recorder;
+
+/// What a thread did since it began. Take differences; nothing resets them.
+struct Counters {
+  std::uint64_t fences = 0;
+  std::uint64_t lines = 0; ///< written back by a flush or stored past the caches
+
+  friend Counters operator-(const Counters& later, const Counters& earlier) {
+    return {later.fences - earlier.fences, later.lines - earlier.lines};
+  }
+};
+
+/// Not for users: what the inline functions work on.
+struct ThreadState {
+  Counters counters;
+  Recorder* recorder = nullptr;
+};
+[[gnu::tls_model("initial-exec")]] inline thread_local constinit ThreadState thread_state{};
+
+/// Not for users: out of line, called only when a recorder is attached. False if a mutation takes
+/// this site away.
+bool record(Kind kind, const void* at, std::size_t bytes, Site site);
+
+/// The counters of the calling thread, now.
+inline Counters counters() { return thread_state.counters; }
+
+/// Whether somebody records this thread.
+inline bool recording() { return __builtin_expect(thread_state.recorder != nullptr, 0); }
+
+inline void store(const void* at, std::size_t bytes, Site site = Site::current()) {
+  if (recording()) record(Kind::store, at, bytes, site);
+}
+inline void nt_store(const void* at, std::size_t bytes, Site site = Site::current()) {
+  thread_state.counters.lines += lines_of(at, bytes);
+  if (recording()) record(Kind::nt_store, at, bytes, site);
+}
+inline void flush(const void* at, std::size_t bytes, Site site = Site::current()) {
+  thread_state.counters.lines += lines_of(at, bytes);
+  if (recording()) record(Kind::flush, at, bytes, site);
+}
+inline void fence(Site site = Site::current()) {
+  ++thread_state.counters.fences;
+  if (recording()) record(Kind::fence, nullptr, 0, site);
+}
+/// True if the log record must be written: always, but where a mutation takes this call away.
+[[nodiscard]] inline bool log(const void* at, std::size_t bytes, Site site = Site::current()) {
+  return recording() ? record(Kind::log, at, bytes, site) : true;
+}
+inline void begin(std::uint64_t operation, Site site = Site::current()) {
+  if (recording()) record(Kind::begin, nullptr, operation, site);
+}
+inline void end(std::uint64_t operation, Site site = Site::current()) {
+  if (recording()) record(Kind::end, nullptr, operation, site);
+}
+
+} // namespace nearfar::storelog

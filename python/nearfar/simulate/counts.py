@@ -1,0 +1,204 @@
+"""Time and energy of a program from nothing but its accesses to two memories: counts mode.
+
+Equations, an access of one burst after another, each on a closed page:
+
+    t_read  = tRCD + CL + t_burst
+    t_write = tRCD + t_burst + tRP      blocking: the program waits until the cells are written
+            = t_burst                   posted: it waits for the bus, the cells are written later
+    T = T_cpu + Σ reads·t_read + writes·t_write
+
+    E_read  = V·(I_array·tRCD + I_buffer·t_burst)
+    E_write = V·(I_array·(tRCD + tRP) + I_buffer·t_burst)
+    E = Σ reads·E_read + writes·E_write + V·T·(I_standby of both + I_refresh·tRFC/tREFI)
+
+Source: the Seoul thesis on user-controlled hybrid memory allocation (2014), whose figures are the
+profiles dram-snu, pcm-snu-ns and pcm-snu-cycles. It prints no CL, burst and voltage: those are of
+the simulator it used. That closed pages and blocking writes are what it ran is our reading: its
+gains come out with them.
+Limits: no row is ever hit, no two accesses overlap, and posted writes never fill a queue: their
+time is a lower bound. Precharging after a read is hidden.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from nearfar.errors import BadInputError
+from nearfar.records.profile import Profile
+from nearfar.records.shape import Origin, Provenance
+from nearfar.simulate.results import CountsSimulation, Tiers, TierWork, WritePolicy
+
+_SECONDS = 1e-9  # a nanosecond
+_JOULES = 1e-12  # V·mA·ns
+_REFRESH = ("tRFC", "tREFI")
+_LIMITS = {
+    "blocking": "closed pages, one access after another: no row is hit, nothing overlaps",
+    "posted": "closed pages; writes are posted without end, so their time is a lower bound",
+}
+#: Beyond this a count is no count of a program, and doubles no longer tell neighbours apart.
+_MOST = 2**53
+
+_Accesses = Annotated[int, Field(ge=0, le=_MOST, strict=True)]
+
+
+class TierCounts(BaseModel):
+    """Accesses of one tier, a cache line each."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    reads: _Accesses
+    writes: _Accesses
+
+
+class Counts(BaseModel):
+    """Accesses of both tiers, as a simulator or counters tell them."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    near: TierCounts
+    far: TierCounts
+
+
+def read_counts(path: str | Path) -> Counts:
+    """The file of counts. Raises BadInputError that names what is wrong in it."""
+    form = '{"near": {"reads": N, "writes": N}, "far": {"reads": N, "writes": N}}'
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not text in UTF-8"
+        raise BadInputError(f"cannot read {path}: {reason}", f"write {form}") from None
+    try:
+        return Counts.model_validate_json(text)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"])) or "the file"
+        raise BadInputError(f"{path}: {where}: {first['msg']}", f"write {form}") from None
+
+
+@dataclass(frozen=True)
+class Device:
+    """Figures of one memory: ns, V, mA. The refresh current is averaged over all time."""
+
+    name: str
+    activate: float
+    precharge: float
+    column: float
+    burst: float
+    volts: float
+    array: float
+    read_buffer: float
+    write_buffer: float
+    standby: float
+    refresh: float
+
+    @classmethod
+    def of(cls, profile: Profile) -> Device:
+        """From a profile. Raises BadInputError that names an absent or contradictory figure."""
+        return cls(
+            name=profile.name,
+            activate=profile.timing_ns("tRCD"),
+            precharge=profile.timing_ns("tRP"),
+            column=profile.timing_ns("CL"),
+            burst=profile.timing_ns("burst"),
+            volts=profile.scalar("vdd_V"),
+            array=profile.scalar("array_current_mA"),
+            read_buffer=profile.scalar("row_buffer_read_current_mA"),
+            write_buffer=profile.scalar("row_buffer_write_current_mA"),
+            standby=profile.scalar("active_standby_current_mA"),
+            refresh=_refresh_current(profile),
+        )
+
+    def read_ns(self) -> float:
+        """How long a read holds the program."""
+        return self.activate + self.column + self.burst
+
+    def write_ns(self, policy: WritePolicy) -> float:
+        """How long a write holds the program."""
+        return self.burst if policy == "posted" else self.activate + self.burst + self.precharge
+
+    def read_joules(self) -> float:
+        """Energy of one read, beside what is drawn all the time."""
+        return self._joules(self.activate, self.read_buffer)
+
+    def write_joules(self) -> float:
+        """Energy of one write: the cells are written, whoever waits for it."""
+        return self._joules(self.activate + self.precharge, self.write_buffer)
+
+    def _joules(self, array_ns: float, buffer: float) -> float:
+        return self.volts * (self.array * array_ns + buffer * self.burst) * _JOULES
+
+    def joules_over(self, current: float, seconds: float) -> float:
+        """Energy of a current (mA) that flows for so long."""
+        return self.volts * current * seconds / _SECONDS * _JOULES
+
+
+def _refresh_current(profile: Profile) -> float:
+    """mA, averaged; 0 for a memory without refresh. All figures of refresh are there, or none."""
+    keys = [*(f"{name}_ns" for name in _REFRESH), "refresh_current_mA"]
+    given = {
+        key: key in profile.figures or key.replace("_ns", "_cycles") in profile.figures
+        for key in keys
+    }
+    if not any(given.values()):
+        return 0.0
+    for key, there in given.items():
+        if not there:
+            others = " and ".join(k for k, known in given.items() if known)
+            raise BadInputError(
+                f"the device {profile.name} has {others}, and no {key}",
+                "give all three figures of refresh, or none for a memory without it",
+            )
+    busy, interval = (profile.timing_ns(name) for name in _REFRESH)
+    if busy >= interval:
+        raise BadInputError(
+            f"the device {profile.name} refreshes for tRFC = {busy:g} ns, which is no less than "
+            f"tREFI = {interval:g} ns between two refreshes",
+            "mend one of them in the profile",
+        )
+    return profile.scalar("refresh_current_mA") * busy / interval
+
+
+def simulate(
+    counts: Counts, near: Profile, far: Profile, *, cpu_time_s: float, write_policy: WritePolicy
+) -> CountsSimulation:
+    """Time and energy of the counted accesses beside ``cpu_time_s`` of processor time.
+
+    Raises BadInputError where a profile lacks a figure or contradicts itself.
+    """
+    pairs = ((counts.near, Device.of(near)), (counts.far, Device.of(far)))
+    held = [
+        (count.reads * device.read_ns() * _SECONDS,
+         count.writes * device.write_ns(write_policy) * _SECONDS)
+        for count, device in pairs
+    ]  # fmt: skip
+    memory = sum(map(sum, held))
+    total = cpu_time_s + memory
+    tiers = [
+        TierWork(
+            device=device.name, reads=count.reads, writes=count.writes,
+            read_time_s=reading, write_time_s=writing,
+            read_energy_J=count.reads * device.read_joules(),
+            write_energy_J=count.writes * device.write_joules(),
+            standby_energy_J=device.joules_over(device.standby, total),
+            refresh_energy_J=device.joules_over(device.refresh, total),
+        )
+        for (count, device), (reading, writing) in zip(pairs, held, strict=True)
+    ]  # fmt: skip
+    energy = sum(
+        t.read_energy_J + t.write_energy_J + t.standby_energy_J + t.refresh_energy_J for t in tiers
+    )
+    simulated = Provenance(
+        origin=Origin.SIMULATED, statistic="simulation", samples=0, note=_LIMITS[write_policy]
+    )
+    given = simulated.model_copy(update={"note": "given with --cpu-time-s"})
+    return CountsSimulation(
+        page_policy="closed", write_policy=write_policy, time_s=total, energy_J=energy,
+        cpu_time_s=cpu_time_s, memory_time_s=memory, tiers=Tiers(near=tiers[0], far=tiers[1]),
+        limits=[_LIMITS[write_policy]],
+        provenance={"time_s": simulated, "energy_J": simulated, "memory_time_s": simulated,
+                    "cpu_time_s": given},
+    )  # fmt: skip
