@@ -1,9 +1,9 @@
 """What a power cut leaves in the NVDIMM, and what may not be lost.
 
-Killing the emulator alone loses nothing: every store of the guest is already in the host's file. So
-the program under test streams what its fences made durable (``programs/cut_log.hpp``), and at the cut
-each line that was stored after it was last made durable is, by a coin, kept or put back. Both are
-legal on real hardware: a line of the cache may be written back at any moment, whole.
+Killing the emulator alone loses nothing: every store of the guest is already in the host's file.
+So the program under test streams what its fences made durable (``programs/cut_log.hpp``), and at
+the cut each line that was stored after it was last made durable is, by a coin, kept or put back.
+Both are legal on real hardware: a line of the cache may be written back at any moment, whole.
 """
 
 from __future__ import annotations
