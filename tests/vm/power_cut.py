@@ -151,10 +151,10 @@ def complaints(before: Contents, told: Told, after: Contents) -> list[str]:
             want, have = expected[number].get(key), after[number].get(key)
             if want == have:
                 continue
-            operation = perhaps.get((number, key))
-            if operation is not None:
+            possible = perhaps.get((number, key))
+            if possible is not None:
                 other = [dict(contents) for contents in expected]
-                _apply(other, operation)
+                _apply(other, possible)
                 if other[number].get(key) == have:
                     continue
             found.append(f"{name}: key {key} has {have}, and {want} was acknowledged")
