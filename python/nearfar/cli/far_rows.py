@@ -94,6 +94,7 @@ def _prediction(plan: StencilPlan, measured: Balance) -> SplitPrediction:
     from nearfar.measure.stencil import ELEMENT_BYTES
     from nearfar.model import split
     from nearfar.model.competition import MeasuredPair
+    from nearfar.model.split_cost import beyond_a_copy
     from nearfar.profiles import load_host
 
     threads = (plan.teams.near_threads, plan.teams.far_threads)
@@ -103,7 +104,7 @@ def _prediction(plan: StencilPlan, measured: Balance) -> SplitPrediction:
         sheet.scalar("l2_bytes"), sheet.scalar("l3_bytes"), int(sheet.scalar("l3_ways"))
     )
     copy_s = ELEMENT_BYTES * threads[0] / measured.near_alone.value
-    known = split.beyond_a_copy(measured.element.value, copy_s)
+    known = beyond_a_copy(measured.element.value, copy_s)
     array = split.Array(plan.rows, plan.row_elements, ELEMENT_BYTES // 2)
     question = split.Question(array, plan.version, [threads])
     return split.predict(split.Machine(pair, cache), question, known)

@@ -31,6 +31,7 @@ from nearfar.model.competition import Competition
 from nearfar.model.contention import SideSpeed
 from nearfar.model.layer_condition import Traffic
 from nearfar.model.results import LADDER, SplitPrediction, Term, modelled
+from nearfar.model.split_cost import Calibration, Cost
 
 COLUMNS = ("rows", "cols", "far_rows", "near_threads", "far_threads", "near_s", "far_s", "total_s")
 #: A total below the slower side contradicts it, beyond the rounding of a printed table.
@@ -62,40 +63,6 @@ class Array:
     rows: int
     cols: int
     element_bytes: int
-
-
-@dataclass(frozen=True)
-class Cost:
-    """What calibration tells of one side: seconds an element a thread, and a scale of memory."""
-
-    software_s: float = 0.0
-    memory_scale: float = 1.0
-    #: whether software comes on top of the memory term, hidden by nothing
-    adds: bool = False
-
-    def of_element(self, memory_s: float, *, waits: bool) -> float:
-        """Seconds of a thread for one element whose memory term is ``memory_s``."""
-        scaled = self.memory_scale * memory_s
-        return self.software_s + scaled if waits or self.adds else max(self.software_s, scaled)
-
-    @staticmethod
-    def measured(element_s: float, memory_s: float, *, waits: bool) -> Cost:
-        """The cost that makes an element take exactly ``element_s``."""
-        if element_s < memory_s:
-            return Cost(0.0, element_s / memory_s)
-        return Cost(element_s - memory_s if waits else element_s)
-
-
-@dataclass(frozen=True)
-class Calibration:
-    """Everything one measured row gives."""
-
-    near: Cost = Cost()
-    far: Cost = Cost()
-    skew: float = 1.0
-    #: measured rows behind it
-    rows: int = 0
-    level: int = 0
 
 
 @dataclass(frozen=True)
@@ -177,23 +144,6 @@ def _costs(machine: Machine, row: MeasuredRow) -> tuple[Cost, Cost]:
 
 def _mean(costs: Sequence[Cost]) -> Cost:
     return Cost(fmean(c.software_s for c in costs), fmean(c.memory_scale for c in costs))
-
-
-def beyond_a_copy(element_s: float, copy_s: float) -> Calibration:
-    """What an element of the sweep took beyond a copied one, both measured by themselves on the
-    near side: either side pays it on top of its memory term. A sweep that beats the copy lowers the
-    near side's term instead.
-    """
-    beyond = element_s - copy_s
-    if beyond < 0:
-        return Calibration(near=Cost(0.0, element_s / copy_s), level=1)
-    cost = Cost(beyond, adds=True)
-    return Calibration(near=cost, far=cost, level=1)
-
-
-def software_cost(far_s: float) -> Calibration:
-    """What the far accessor's cost of an element, measured by itself, gives."""
-    return Calibration(far=Cost(far_s), level=1)
 
 
 def inconsistencies(machine: Machine, measured: Sequence[MeasuredRow]) -> list[str]:
