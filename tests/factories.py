@@ -418,7 +418,7 @@ def stencil_split() -> StencilSplit:
     return StencilSplit(
         **(shaped | predicted), kernel="stencil8", rows=4096, cols=8192, far_rows=1024,
         version="ghost", near="dram", far="shm:", near_threads=1, far_threads=1,
-        oversubscribed=False, traffic_factor=1.0, calibration_level=1,
+        traffic_factor=1.0, calibration_level=1,
         calibration="1: software cost measured here; competition from 1 measured row",
         predicted_on="2026-07-01T12:00:00+00:00",
     )  # fmt: skip

@@ -142,7 +142,6 @@ def _record(
         far=plan.far,
         near_threads=plan.teams.near_threads,
         far_threads=plan.teams.far_threads,
-        oversubscribed=plan.teams.oversubscribed,
         far_rows=prediction.far_rows,
         traffic_factor=factors[0],
         calibration_level=prediction.calibration_level,

@@ -1,4 +1,4 @@
-"""What calibration tells of a stencil's sides: software cost of an element, scale of its memory term.
+"""What calibration tells of a stencil's sides: software cost of an element, scale of its memory.
 
 Equation: an element costs a thread max(t_soft, s·m), or t_soft + s·m where nothing hides the loads
 or where t_soft was measured as what the sweep takes beyond a copy. m is the memory term of `split`.

@@ -85,7 +85,6 @@ class StencilSplit(Shaped):
     far: str
     near_threads: int
     far_threads: int
-    oversubscribed: bool = Field(description="threads shared processors: not to be relied on")
     far_rows: int = Field(description="predicted to let both sides end together")
     near_time_s: float = Field(description="one sweep, predicted")
     far_time_s: float
