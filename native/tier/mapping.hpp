@@ -22,6 +22,10 @@ struct Mapping {
 /// Room that the tier has for this user now, in bytes.
 Result<std::size_t> capacity(const Spec& spec);
 
+/// The file or device behind a tier, to be mapped by who calls; without a descriptor for dram and
+/// numa. A file has no name.
+Result<os::File> open_backing(const Spec& spec);
+
 /// Maps `bytes` > 0 of a tier. Refuses before it allocates anything when the tier has not that much
 /// room. Pages are untouched unless the tier prefaults (shm:, populate). A paced tier is refused
 /// (unsupported), so that no loop runs on it at the speed of the memory behind it.

@@ -41,13 +41,15 @@ Status read_option(std::string_view option, Spec& spec) {
     return Done{};
   }
   constexpr std::string_view pages_key = "pages=";
-  if (option.substr(0, pages_key.size()) != pages_key) return refuse("unknown tier option", option);
+  if (!option.starts_with(pages_key)) return refuse("unknown tier option", option);
+  std::string_view size = option;
+  size.remove_prefix(pages_key.size());
   for (const PagesName& p : page_sizes)
-    if (option.substr(pages_key.size()) == p.name) {
+    if (size == p.name) {
       spec.pages = p.pages;
       return Done{};
     }
-  return refuse("unknown page size", option.substr(pages_key.size()));
+  return refuse("unknown page size", size);
 }
 
 Status read_node(std::string_view argument, Spec& spec) {
@@ -118,7 +120,8 @@ Result<Spec> parse(const char* text) {
   const std::string_view head = *unpaced;
   const std::size_t colon = head.find(':');
   const std::string_view name = head.substr(0, colon);
-  const std::string_view argument = colon == head.npos ? "" : head.substr(colon + 1);
+  std::string_view argument = head; // what follows the colon; substr() would want the C++ runtime
+  argument.remove_prefix(colon == head.npos ? head.size() : colon + 1);
 
   bool known = false;
   for (const KindName& k : kinds)
