@@ -118,6 +118,18 @@ Result<File> open_existing(const char* path, bool direct) {
   return path_error("open", path);
 }
 
+bool write_all(int fd, const void* data, std::size_t bytes) {
+  const auto* from = static_cast<const char*>(data);
+  while (bytes > 0) {
+    const ssize_t wrote = ::write(fd, from, bytes);
+    if (wrote < 0 && errno == EINTR) continue;
+    if (wrote <= 0) return false;
+    from += wrote;
+    bytes -= static_cast<std::size_t>(wrote);
+  }
+  return true;
+}
+
 Status reserve_space(const File& file, std::size_t bytes) {
   const int code = posix_fallocate(file.fd(), 0, static_cast<off_t>(bytes));
   if (code == 0) return Done{};
