@@ -1,4 +1,4 @@
-#include "os/process.hpp"
+#include "os/child.hpp"
 
 #include <csignal>
 #include <doctest/doctest.h>
