@@ -71,7 +71,6 @@ bool Explorer::fails(const Point& point, const std::vector<std::size_t>& version
 void Explorer::found(const Persistency& model, const Point& point, const Verdict& verdict,
                      std::vector<std::size_t> versions) {
   ++result_.violations;
-  if (result_.violations > options_.blamed) return;
   Finding finding;
   finding.failure = verdict.failure;
   finding.what = verdict.what;

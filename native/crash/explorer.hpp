@@ -99,7 +99,10 @@ private:
   std::uint64_t key(const Point& point) const;
   double images() const;
   double covered() const;
-  bool exhausted() const { return options_.budget != 0 && result_.states >= options_.budget; }
+  bool exhausted() const {
+    return (options_.budget != 0 && result_.states >= options_.budget) ||
+           result_.violations >= options_.violations;
+  }
   void found(const Persistency& model, const Point& point, const Verdict& verdict,
              std::vector<std::size_t> versions);
   /// Blame (blame.cpp).

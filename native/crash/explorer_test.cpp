@@ -193,7 +193,7 @@ TEST_CASE("a recovery that cannot be crashed is found") {
 TEST_CASE("a recovery that hangs is reported as that") {
   Options quick;
   quick.limit_ms = 4;
-  quick.blamed = 1;
+  quick.violations = 1;
   const Exploration result = explore(Fault::endless_recovery, quick, 1);
   REQUIRE(result.violations > 0);
   CHECK(result.findings[0].failure == Failure::hung);

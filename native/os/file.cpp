@@ -118,7 +118,7 @@ Result<File> open_existing(const char* path, bool direct) {
   return path_error("open", path);
 }
 
-bool write_all(int fd, const void* data, std::size_t bytes) {
+bool write_whole(int fd, const void* data, std::size_t bytes) {
   const auto* from = static_cast<const char*>(data);
   while (bytes > 0) {
     const ssize_t wrote = ::write(fd, from, bytes);

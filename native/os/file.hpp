@@ -51,7 +51,7 @@ void unused_name(const char* directory, const char* ending, char* name, std::siz
 Result<File> open_existing(const char* path, bool direct);
 
 /// Writes all of it at the file's place, whatever interrupts. False if the system refused.
-bool write_all(int fd, const void* data, std::size_t bytes);
+bool write_whole(int fd, const void* data, std::size_t bytes);
 
 /// Reserves the blocks of a file, so that no later store can meet a full disk (SIGBUS).
 Status reserve_space(const File& file, std::size_t bytes);

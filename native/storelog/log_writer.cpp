@@ -18,7 +18,7 @@ void LogWriter::begin() {
   std::memcpy(header.magic, log_magic, sizeof header.magic);
   header.version = log_version;
   header.checksum = crc32c(&header, 12);
-  failed_ = !os::write_all(fd_, &header, sizeof header);
+  failed_ = !os::write_whole(fd_, &header, sizeof header);
 }
 
 void LogWriter::put(FileRecord record, const void* data) {
@@ -73,7 +73,7 @@ void LogWriter::event(Kind kind, std::uint16_t thread, std::uint32_t site, std::
 void LogWriter::flush() {
   if (used_ == 0 || failed_) return;
   const ChunkHeader header{static_cast<std::uint32_t>(used_), crc32c(buffer_, used_)};
-  failed_ = !os::write_all(fd_, &header, sizeof header) || !os::write_all(fd_, buffer_, used_);
+  failed_ = !os::write_whole(fd_, &header, sizeof header) || !os::write_whole(fd_, buffer_, used_);
   used_ = 0;
 }
 

@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <map>
@@ -22,16 +21,18 @@ namespace {
 /// A structure that was filled and recorded as the arguments say.
 struct Recorded {
   Chosen chosen;
-  std::unique_ptr<Explorer> explorer;
+  std::unique_ptr<Arena> arena;
+  Trace trace;
+  Options options;
 };
 
-Options options_of(const Arguments& given, bool ordered) {
+Options options_of(const Arguments& given) {
   Options options;
   options.platform =
       std::string_view(given.text("platform")) == "eadr" ? Platform::eadr : Platform::adr;
   options.budget = given.number("budget", 0);
+  options.violations = given.number("violations", options.violations);
   options.limit_ms = given.number("limit_ms", options.limit_ms);
-  options.ordered = ordered;
   return options;
 }
 
@@ -54,12 +55,23 @@ Result<Recorded> record(const Arguments& given) {
   if (made.chosen.subject == nullptr)
     return Error::make(Errc::bad_input, "there is no structure '%s'", given.text("structure"))
         .try_next("nearfar crash check --help");
-  made.explorer = std::make_unique<Explorer>(*made.chosen.subject, made.chosen.pool_bytes,
-                                             options_of(given, made.chosen.ordered));
-  const auto operations = mixed_operations(count, given.number("seed", 1), made.chosen.moves);
-  if (Status done = made.explorer->record(operations, suppressed_of(given)); !done)
-    return done.error();
+  made.options = options_of(given);
+  made.arena = std::make_unique<Arena>(made.chosen.pool_bytes);
+  Result<Trace> trace =
+      record_trace(*made.chosen.subject, *made.arena,
+                   mixed_operations(count, given.number("seed", 1), made.chosen.moves),
+                   made.chosen.ordered, suppressed_of(given));
+  if (!trace) return trace.error();
+  made.trace = std::move(*trace);
   return made;
+}
+
+/// Whether a flush or log call reaches the lines of a store.
+bool touches(const Event& call, const Event& store) {
+  const std::uint64_t first = call.address / line_bytes * line_bytes;
+  const std::uint64_t last = call.address + call.bytes;
+  return store.address < (last + line_bytes - 1) / line_bytes * line_bytes &&
+         first < store.address + store.bytes;
 }
 
 } // namespace
@@ -67,42 +79,45 @@ Result<Recorded> record(const Arguments& given) {
 int check(const Arguments& given) {
   Result<Recorded> made = record(given);
   if (!made) return print_error(made.error());
-  const Exploration result = made->explorer->explore(print_progress);
+  Explorer explorer(*made->chosen.subject, *made->arena, made->trace, made->options);
+  const Exploration result = explorer.explore(print_progress);
   return print_exploration(result, given.text("images"));
 }
 
+/// For each call: the stores it makes durable or logs, one of which a finding must name when the
+/// call is taken away.
 int sites(const Arguments& given) {
   Result<Recorded> made = record(given);
   if (!made) return print_error(made.error());
-  const storelog::Log& log = made->explorer->trace().log;
-  // For each site of a call: the stores it covers, by which a finding may name its absence.
+  const storelog::Log& log = made->trace.log;
   std::map<std::pair<std::string, Kind>, std::set<std::string>> covered;
+  std::vector<std::size_t> unflushed; // and, below, unfenced: stores
   std::vector<std::size_t> unfenced;
   for (std::size_t i = 0; i < log.events.size(); ++i) {
     const Event& event = log.events[i];
-    const std::string at = place(event.site);
-    if (event.kind == Kind::flush || event.kind == Kind::log) {
-      auto& stores = covered[{at, event.kind}];
-      for (std::size_t j = 0; j < log.events.size(); ++j) {
-        const Event& store = log.events[j];
-        if (store.kind != Kind::store && store.kind != Kind::nt_store) continue;
-        if ((event.kind == Kind::flush) != (j < i)) continue;
-        const std::uint64_t first = event.address / line_bytes * line_bytes;
-        const std::uint64_t last = event.address + event.bytes;
-        if (store.address < last && first < store.address + store.bytes)
-          stores.insert(place(store.site));
-      }
-    } else if (event.kind == Kind::fence) {
-      // It settles what was stored since the fence before it, and holds back what follows.
-      auto& stores = covered[{at, event.kind}];
-      for (const std::size_t j : unfenced)
-        stores.insert(place(log.events[j].site));
-      unfenced.clear();
-    } else if (event.kind == Kind::store || event.kind == Kind::nt_store) {
+    if (event.kind == Kind::store || event.kind == Kind::nt_store) {
+      unflushed.push_back(i);
       unfenced.push_back(i);
     }
+    if (event.kind != Kind::flush && event.kind != Kind::fence && event.kind != Kind::log) continue;
+    auto& stores = covered[{place(event.site), event.kind}];
+    if (event.kind == Kind::flush)
+      std::erase_if(unflushed, [&](std::size_t j) {
+        if (!touches(event, log.events[j])) return false;
+        stores.insert(place(log.events[j].site));
+        return true;
+      });
+    else if (event.kind == Kind::fence)
+      for (const std::size_t j : std::exchange(unfenced, {}))
+        stores.insert(place(log.events[j].site));
+    else
+      for (std::size_t j = i; j < log.events.size() && log.events[j].kind != Kind::end; ++j)
+        if (log.events[j].bytes > 0 && touches(event, log.events[j]))
+          stores.insert(place(log.events[j].site));
   }
+  const std::string pool = place(pool_site);
   for (const auto& [site, stores] : covered) {
+    if (site.first == pool) continue;
     std::printf("site\t%s\t%s", name(site.second), site.first.c_str());
     for (const std::string& store : stores)
       std::printf("\t%s", store.c_str());
@@ -121,11 +136,11 @@ int replay(const Arguments& given) {
                                    given.text("image"), image->size(), made->chosen.pool_bytes)
                            .try_next("give an image as `nearfar crash check` kept it"));
   const std::uint64_t acknowledged = given.number("acknowledged", 0);
-  if (acknowledged >= made->explorer->trace().models.size())
+  if (acknowledged >= made->trace.models.size())
     return print_error(Error::make(Errc::bad_input, "only %zu operations were done",
-                                   made->explorer->trace().models.size() - 1));
-  print_finding(made->explorer->replay(*image, acknowledged, given.number("in_flight", 0) != 0),
-                nullptr);
+                                   made->trace.models.size() - 1));
+  Explorer explorer(*made->chosen.subject, *made->arena, made->trace, made->options);
+  print_finding(explorer.replay(*image, acknowledged, given.number("in_flight", 0) != 0), nullptr);
   return 0;
 }
 

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstring>
 #include <memory>
+#include <string_view>
 
 namespace nearfar::crash {
 
@@ -30,7 +31,9 @@ std::string place(const storelog::Site& site) {
     std::snprintf(text, sizeof text, "+0x%" PRIx64, site.offset());
   else
     std::snprintf(text, sizeof text, ":%" PRIu64, site.line());
-  return std::string(site.file()) + text;
+  const std::string_view path = site.file();
+  const std::size_t own = path.rfind("/native/"); // our own sources are named from the repository
+  return std::string(own == path.npos ? path : path.substr(own + 1)) + text;
 }
 
 const char* name(storelog::Kind kind) {

@@ -7,8 +7,12 @@
 #include <string_view>
 
 #include "crash/subject.hpp"
+#include "storelog/event.hpp"
 
 namespace nearfar::crash {
+
+/// Where the stand-in for the pool's allocator reports from: no line of nearfar's.
+inline constexpr storelog::Site pool_site{"(the pool)", 0};
 
 struct Chosen {
   std::unique_ptr<Subject> subject; ///< null if the name is unknown
