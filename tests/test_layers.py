@@ -40,6 +40,7 @@ PYTHON = [
     ["profiles"],
     ["measure"],
     ["simulate"],
+    ["verify"],
     ["model"],
     ["report"],
     ["cli"],

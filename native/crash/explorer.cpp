@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
-#include <ctime>
+
+#include "os/clock.hpp"
 
 namespace nearfar::crash {
 
@@ -28,8 +29,6 @@ std::uint64_t hash_line(std::uint32_t line, const std::byte* content) {
   return hash;
 }
 
-double cpu_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
-
 } // namespace
 
 Explorer::Explorer(Checked& checked, Arena& arena, const Trace& trace, const Options& options)
@@ -45,7 +44,7 @@ void Explorer::prepare() {
 }
 
 Exploration Explorer::explore(const std::function<void(const Progress&)>& progress) {
-  const double start = cpu_seconds();
+  const std::uint64_t start = os::now_ns();
   progress_ = progress;
   result_ = {};
   seen_.clear();
@@ -57,7 +56,7 @@ Exploration Explorer::explore(const std::function<void(const Progress&)>& progre
     explore_points(model, {}, nullptr);
   }
   guard_.reset();
-  result_.seconds = cpu_seconds() - start;
+  result_.seconds = static_cast<double>(os::now_ns() - start) * 1e-9;
   return std::move(result_);
 }
 

@@ -29,7 +29,7 @@ struct Options {
   std::uint64_t limit_ms = 1000; ///< CPU time for one recovery with its check
   bool crash_recovery = true;
   bool ordered = false;            ///< contents are a sequence, not a set
-  std::uint64_t blamed = 1000;     ///< violations that are traced to a line; more are only counted
+  std::uint64_t violations = 200;  ///< after so many it ends; each is traced to a line
   std::uint64_t told_every = 4096; ///< states between two calls of the progress
   /// What is checked cannot tell what it reads (another program): every pending line matters.
   bool read_all = false;

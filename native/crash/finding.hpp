@@ -47,7 +47,7 @@ struct Exploration {
   std::uint64_t points = 0; ///< failure points
   std::uint64_t violations = 0;
   std::uint64_t recovery_states = 0; ///< of `states`: crashes during recovery
-  double seconds = 0;                ///< of CPU time
+  double seconds = 0;                ///< of wall time, on one thread
   std::vector<Finding> findings;
 };
 

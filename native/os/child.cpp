@@ -66,4 +66,20 @@ Result<Ended> run_program(char* const* arguments, int output, std::uint64_t limi
   return ended;
 }
 
+std::string last_line(const File& file) {
+  char tail[513] = "";
+  const off_t end = lseek(file.fd(), 0, SEEK_END);
+  const off_t from = end > 512 ? end - 512 : 0;
+  const ssize_t got = pread(file.fd(), tail, 512, from);
+  std::string text(tail, got > 0 ? static_cast<std::size_t>(got) : 0);
+  while (!text.empty() && text.back() == '\n')
+    text.pop_back();
+  return text.substr(text.rfind('\n') + 1);
+}
+
+void empty(const File& file) {
+  if (ftruncate(file.fd(), 0) != 0) return; // then an older line is told: no harm to the verdict
+  lseek(file.fd(), 0, SEEK_SET);
+}
+
 } // namespace nearfar::os

@@ -5,7 +5,10 @@
 
 #include <cstdint>
 
+#include <string>
+
 #include "base/result.hpp"
+#include "os/file.hpp"
 
 namespace nearfar::os {
 
@@ -19,5 +22,10 @@ struct Ended {
 /// environment, output and errors into the file descriptor `output`. Errors: not_found (no such
 /// program), os_error.
 Result<Ended> run_program(char* const* arguments, int output, std::uint64_t limit_ms);
+
+/// The last line that was written to a file, without its end; at most 512 bytes of it.
+std::string last_line(const File& file);
+/// Makes a file empty, and its place the beginning.
+void empty(const File& file);
 
 } // namespace nearfar::os

@@ -64,7 +64,7 @@ public:
   bool failed() const { return failed_; } ///< a write failed; nothing more is written
 
 private:
-  static constexpr std::size_t chunk_bytes = 1 << 16;
+  static constexpr std::size_t chunk_bytes = 1 << 13; ///< what a killed program loses at most
 
   void put(FileRecord record, const void* data);
 

@@ -195,6 +195,7 @@ void mapped(void* start, std::size_t bytes, int protection, int flags, int fd, o
     put(Kind::fence, outside, 0, 0, nullptr, nullptr);
   }
   first = false;
+  writer->flush();
   const Region region{static_cast<char*>(start), bytes, at, alias};
   watch(region);
   regions.region[regions.count] = region;

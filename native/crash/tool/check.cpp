@@ -28,8 +28,7 @@ struct Recorded {
 
 Options options_of(const Arguments& given) {
   Options options;
-  options.platform =
-      std::string_view(given.text("platform")) == "eadr" ? Platform::eadr : Platform::adr;
+  options.platform = platform_of(given);
   options.budget = given.number("budget", 0);
   options.violations = given.number("violations", options.violations);
   options.limit_ms = given.number("limit_ms", options.limit_ms);

@@ -5,6 +5,8 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "crash/persistency.hpp"
+
 namespace nearfar::crash {
 
 /// KEY=VALUE arguments. Python wrote them: a missing key has its default, nothing is checked twice.
@@ -30,8 +32,13 @@ private:
   char** values_;
 };
 
+inline Platform platform_of(const Arguments& given) {
+  return std::string_view(given.text("platform")) == "eadr" ? Platform::eadr : Platform::adr;
+}
+
 int check(const Arguments& given);  ///< fills a structure and explores it
 int sites(const Arguments& given);  ///< flushes, fences and log calls of such a run, for mutations
+int run(const Arguments& given);    ///< explores the log of a program, or replays one image of it
 int replay(const Arguments& given); ///< recovers one kept image
 
 } // namespace nearfar::crash

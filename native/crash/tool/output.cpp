@@ -50,17 +50,19 @@ int print_error(const Error& error) {
 }
 
 void print_progress(const Progress& progress) {
-  std::printf("progress\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\n", progress.states,
-              progress.events_done, progress.events, progress.violations);
+  std::printf("progress\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%d\t%d\n",
+              progress.states, progress.events_done, progress.events, progress.violations,
+              progress.pass, progress.passes);
   std::fflush(stdout);
 }
 
 void print_finding(const Finding& finding, const char* image) {
-  std::printf("finding\t%s\t%s\t%s\t%s\t%s\t%" PRIu64 "\t%" PRIu64 "\t%d\t%d\t%" PRIu64 "\t%s\n",
+  std::printf("finding\t%s\t%s\t%s\t%s\t%s\t%" PRIu64 "\t%" PRIu64 "\t%d\t%d\t%d\t%" PRIu64
+              "\t%s\n",
               name(finding.failure), finding.what.c_str(), name(finding.missing),
               place(finding.store).c_str(), place(finding.before).c_str(), finding.event,
-              finding.acknowledged, finding.in_flight, finding.during_recovery, finding.violations,
-              image == nullptr ? "" : image);
+              finding.acknowledged, finding.in_flight, finding.finished, finding.during_recovery,
+              finding.violations, image == nullptr ? "" : image);
   for (const BlamedLine& line : finding.lines)
     std::printf("line\t%" PRIu64 "\t%d\t%s\n", line.address, line.durable,
                 place(line.store).c_str());
