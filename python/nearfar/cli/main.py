@@ -28,6 +28,10 @@ from nearfar.cli import (
     doctor,
     fit_contention,
     fit_counters,
+    pool_check,
+    pool_info,
+    pool_leaks,
+    pool_shred,
     predict_contention,
     predict_map,
     predict_pipeline,
@@ -73,6 +77,12 @@ crash = typer.Typer(no_args_is_help=True, help="What survives a power cut: every
 for crash_verb in (crash_check.check, crash_run.run, crash_replay.replay):
     crash.command()(crash_verb)
 
+pool = typer.Typer(no_args_is_help=True, help="Look into pools of libpmemobj without opening them.")
+pool.command()(pool_info.info)
+pool.command()(pool_check.check)
+pool.command()(pool_leaks.leaks)
+pool.command()(pool_shred.shred)
+
 for verb in (
     study.study, topo.topo, doctor.doctor, probe.probe, report.report, show.show,
     compare.compare,
@@ -83,6 +93,7 @@ app.add_typer(fit, name="fit")
 app.add_typer(predict, name="predict")
 app.add_typer(crash, name="crash")
 app.command()(split.split)
+app.add_typer(pool, name="pool")
 app.command()(sim.sim)
 
 
