@@ -120,9 +120,8 @@ public:
         .write(std::addressof(value_), std::addressof(value), sizeof(T), site);
   }
   template <class Pool>
-  void set(const reader<Pool>&,
-           const T&) = delete; // a reading's guard is shared: begin a transaction
-  void set(const T&) = delete; // needs the transaction: set(tx, value)
+  void set(const reader<Pool>&, const T&) = delete; // readings share: begin a transaction
+  void set(const T&) = delete;                      // needs the transaction: set(tx, value)
 
 protected:
   const T& read() const {
@@ -155,6 +154,11 @@ public:
     requires detail::is_ptr<T>
   {
     return this->read();
+  }
+  explicit operator bool() const
+    requires detail::is_ptr<T>
+  {
+    return static_cast<bool>(this->read());
   }
   friend bool operator==(const field& a, const T& b) { return a.get() == b; }
 };

@@ -62,6 +62,13 @@ public:
     return made.with(store);
   }
 
+  /// Opens the pool there, or makes it where there is none.
+  static Result<pool> open_or_create(const char* place, const pool_options& options = {}) {
+    Result<pool> opened = open(place);
+    if (opened || opened.error().code != Errc::not_found) return opened;
+    return create(place, options);
+  }
+
   pool(pool&&) noexcept = default;
   pool& operator=(pool&&) = delete;
   ~pool() { // writes everything back; the next opening has nothing to recover

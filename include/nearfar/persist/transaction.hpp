@@ -102,7 +102,7 @@ public:
 
   /// A new object of a type that the root reaches, its members given in order (or zero).
   template <class T, class... V>
-  fresh<T, Pool> make(V&&... values) {
+  [[nodiscard]] fresh<T, Pool> make(V&&... values) {
     constexpr std::uint32_t type = detail::type_index<Pool, T>();
     const std::uint64_t offset = session_->take(type, sizeof(T));
     if (offset == 0) return {nullptr, 0};
@@ -110,7 +110,7 @@ public:
   }
 
   template <class T>
-  fresh_array<T, Pool> make_array(std::size_t count) {
+  [[nodiscard]] fresh_array<T, Pool> make_array(std::size_t count) {
     using values = detail::elements<T>;
     array<T, Pool> made;
     made.count_ = count;
