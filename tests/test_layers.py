@@ -43,6 +43,7 @@ PYTHON = [
     ["profiles"],
     ["measure"],
     ["simulate"],
+    ["verify"],
     ["model"],
     ["report"],
     ["cli"],
