@@ -31,23 +31,19 @@
 //
 //  4. Readings, which wait for transactions under the same guard.
 //
-//       opened->read([](const auto& r) { for (auto n = r.root().first.get(); n; n = n->next) ...;
-//       });
+//       opened->read([](const auto& r) { use(r.root().first->key); });
 //
-// Durability order  a transaction is durable when transact() returns without an error. On the redo
-// path
-//                its record is flushed and fenced, once; then its changes are applied in place and
-//                written back later (native/persist/redo_log.hpp). On the undo path libpmemobj
+// Durability     a transaction is durable when transact() returns without an error. On the redo
+//                path its record is flushed and fenced, once; then its changes are applied in place
+//                and written back later (native/persist/redo_log.hpp). On the undo path libpmemobj
 //                snapshots before each change and flushes at commit.
-// New objects       zero in memory is the first state of a root: null links, numbers 0.
+// New roots      are zero: null links, numbers 0.
 // Errors         by value; nothing here throws, and what a body throws goes through.
-// Thread safety  transactions and readings from any threads. Give data that is changed
-// independently
-//                a guard of its own: transact(guard, body).
+// Thread safety  transactions and readings from any threads. Give data that changes by itself a
+//                guard of its own: transact(guard, body).
 // Limits         one open pool of a type in a process; fields of at most 4088 bytes, aligned to at
-// most 8;
-//                structures of at most 16 members, without C arrays (use std::array); a transaction
-//                takes at most half the log; commits of the redo path take turns.
+//                most 8; structures of at most 16 members, without C arrays (use std::array); a
+//                transaction takes at most half the log; commits of the redo path take turns.
 // More           docs/persist.md; examples/sorted_list.
 #pragma once
 
