@@ -80,5 +80,5 @@ def test_programs_built_both_ways_share_a_pool(
 @pytest.mark.skipif(shutil.which("pmempool") is None, reason="pmempool is not installed")
 def test_the_tools_of_libpmemobj_accept_the_pool(by_cmake: Path, tmp_path: Path) -> None:
     run(by_cmake, f"file:{tmp_path}/list.pool", *map(str, range(1000)))
-    assert "consistent" in run("pmempool", "check", tmp_path / "list.pool")
+    assert "consistent" in run("pmempool", "check", "-v", tmp_path / "list.pool")
     assert "sorted list;version=1" in run("pmempool", "info", tmp_path / "list.pool")
