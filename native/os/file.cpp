@@ -1,6 +1,7 @@
 #include "os/file.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <climits>
 #include <cstdio>
@@ -61,12 +62,20 @@ Error path_error(const char* doing, const char* path) {
   return error;
 }
 
+} // namespace
+
 bool is_directory(const char* path) {
   struct stat s {};
   return stat(path, &s) == 0 && S_ISDIR(s.st_mode);
 }
 
-} // namespace
+void remove_file(const char* path) { unlink(path); }
+
+void unused_name(const char* directory, const char* ending, char* name, std::size_t bytes) {
+  static std::atomic<unsigned> serial{0};
+  std::snprintf(name, bytes, "%s/.nearfar-%d-%u%s", directory, static_cast<int>(getpid()), serial++,
+                ending);
+}
 
 File::~File() {
   if (fd_ >= 0) close(fd_);

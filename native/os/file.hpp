@@ -35,6 +35,15 @@ Result<File> create_unnamed(const char* path);
 /// Creates a file that must not exist yet, mode 0600. The caller removes it.
 Result<File> create_new(const char* path);
 
+bool is_directory(const char* path);
+
+/// Takes a file's name away, if it has one.
+void remove_file(const char* path);
+
+/// Writes a path in `directory` that no file has and no other caller gets: for libraries that want
+/// a name; to be removed as soon as they have opened it.
+void unused_name(const char* directory, const char* ending, char* name, std::size_t bytes);
+
 /// Opens an existing file or device for reading and writing. `direct` asks for O_DIRECT.
 Result<File> open_existing(const char* path, bool direct);
 

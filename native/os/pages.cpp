@@ -154,6 +154,11 @@ void prefault(const Range& range) {
     *reinterpret_cast<volatile char*>(range.data() + i) = 0;
 }
 
+void touch(std::byte* data, std::size_t bytes) {
+  for (std::size_t i = 0; i < bytes; i += small_page)
+    __atomic_fetch_or(reinterpret_cast<unsigned char*>(data + i), 0, __ATOMIC_RELAXED);
+}
+
 Result<Residency> residency(const Range& range) {
   std::FILE* smaps = std::fopen("/proc/self/smaps", "re");
   if (smaps == nullptr) return Error::make(Errc::os_error, "cannot read /proc/self/smaps");

@@ -47,6 +47,9 @@ Status bind_to_node(const Range& range, int node);
 /// Writes one byte to each page, so that no fault falls into a measurement.
 void prefault(const Range& range);
 
+/// The same for memory that has contents to keep, whoever mapped it.
+void touch(std::byte* data, std::size_t bytes);
+
 /// What the kernel really gave: bytes of the range that lie on huge pages (transparent or
 /// reserved), out of those that are resident. Read from /proc/self/smaps.
 struct Residency {

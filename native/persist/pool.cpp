@@ -1,0 +1,134 @@
+// The memory of a pool: its root, chunks linked atomically, and their end.
+#include "persist/pool.hpp"
+
+#include <cerrno>
+#include <cstring>
+#include <libpmem.h>
+#include <libpmemobj.h>
+
+namespace nearfar::persist {
+
+namespace {
+
+constexpr std::size_t line = 64;
+constexpr std::uint64_t zero_on_free_flag = 1;
+
+std::uint64_t up_to_line(std::uint64_t offset) { return (offset + line - 1) & ~(line - 1); }
+
+struct RootPlan {
+  pmemobjpool* pool;
+  const PoolOptions* options;
+};
+
+/// Runs inside libpmemobj's allocation of the root object: all of it or nothing survives a crash.
+int construct_root(pmemobjpool* pool, void* object, void* plan) {
+  const PoolOptions& options = *static_cast<RootPlan*>(plan)->options;
+  std::memset(object, 0, pmemobj_root_size(pool));
+  PoolHead head{};
+  const auto offset =
+      static_cast<std::uint64_t>(static_cast<char*>(object) - reinterpret_cast<char*>(pool));
+  head.magic = PoolHead::expected_magic;
+  head.pool_bytes = options.bytes;
+  head.root = up_to_line(offset + sizeof head);
+  head.root_bytes = options.root_bytes;
+  head.flags = options.zero_on_free ? zero_on_free_flag : 0;
+  std::memcpy(object, &head, sizeof head);
+  pmemobj_persist(pool, object, sizeof head + line + options.root_bytes);
+  return 0;
+}
+
+Error out_of_memory(std::size_t bytes, const char* path) {
+  Error error =
+      Error::make(errno == ENOMEM ? Errc::no_space : Errc::os_error,
+                  "pool %.120s has no %zu bytes left: %.80s", path, bytes, pmemobj_errormsg());
+  error.os_errno = errno;
+  return error.try_next("remove what is not needed, or make a larger pool; nothing was changed");
+}
+
+} // namespace
+
+bool Pool::is_pmem() const { return pmem_is_pmem(base_, line) == 1; }
+
+Status Pool::make_root(const PoolOptions& options) {
+  RootPlan plan{handle(), &options};
+  const PMEMoid root = pmemobj_root_construct(
+      handle(), sizeof(PoolHead) + line + options.root_bytes, construct_root, &plan);
+  if (OID_IS_NULL(root)) return out_of_memory(options.root_bytes, path_.c_str());
+  head_ = reinterpret_cast<PoolHead*>(base_ + root.off);
+  return Done{};
+}
+
+Status Pool::find_root() {
+  const std::size_t size = pmemobj_root_size(handle());
+  const auto refuse = [&](const char* why) {
+    return Error::make(Errc::bad_input, "pool %s %s", path_.c_str(), why)
+        .try_next("make a new pool: its creation was not finished, or another program made it");
+  };
+  if (size < sizeof(PoolHead)) return refuse("has no root");
+  head_ = reinterpret_cast<PoolHead*>(base_ + pmemobj_root(handle(), size).off);
+  if (head_->magic != PoolHead::expected_magic) return refuse("was not made by nearfar");
+  const std::uint64_t first = offset_of(head_) + sizeof(PoolHead);
+  if (head_->root < first || head_->root + head_->root_bytes > first - sizeof(PoolHead) + size)
+    return refuse("has a root that leaves its object");
+  return Done{};
+}
+
+Status Pool::allocate(std::uint64_t* link, std::size_t bytes, std::uint64_t type, bool zeroed) {
+  // Room to move to a line, and for the word before it.
+  pobj_action actions[2];
+  const PMEMoid taken = pmemobj_xreserve(handle(), &actions[0], bytes + line + 8, type,
+                                         zeroed ? POBJ_XALLOC_ZERO : 0);
+  if (OID_IS_NULL(taken)) return out_of_memory(bytes, path_.c_str());
+  const std::uint64_t offset = up_to_line(taken.off + 8);
+  std::memcpy(at(offset - 8), &taken.off, 8);
+  pmemobj_persist(handle(), at(offset - 8), 8);
+  pmemobj_set_value(handle(), &actions[1], link, offset);
+  if (pmemobj_publish(handle(), actions, 2) == 0) return Done{};
+  const Error error = out_of_memory(bytes, path_.c_str());
+  pmemobj_cancel(handle(), actions, 1);
+  return error;
+}
+
+std::size_t Pool::usable_bytes(std::uint64_t offset) const {
+  PMEMoid object = pmemobj_oid(base_);
+  std::memcpy(&object.off, at(offset - 8), 8);
+  return pmemobj_alloc_usable_size(object) - (offset - object.off);
+}
+
+/// Frees what lies at `offset` and clears the word that names it, in one step.
+Status Pool::retire(std::uint64_t offset, std::uint64_t* link) {
+  PMEMoid object = pmemobj_oid(base_);
+  std::memcpy(&object.off, at(offset - 8), 8);
+  pobj_action actions[2];
+  pmemobj_defer_free(handle(), object, &actions[0]);
+  pmemobj_set_value(handle(), &actions[1], link, 0);
+  if (pmemobj_publish(handle(), actions, 2) == 0) return Done{};
+  return Error::make(Errc::os_error, "cannot free memory of pool %.100s: %.100s", path_.c_str(),
+                     pmemobj_errormsg());
+}
+
+/// Overwrites the block that is dying, which nothing else links, and frees it.
+Status Pool::finish_dying() {
+  const std::uint64_t offset = head_->dying;
+  if (offset == 0) return Done{};
+  pmemobj_memset(handle(), at(offset), 0, usable_bytes(offset), 0);
+  return retire(offset, &head_->dying);
+}
+
+Status Pool::release(std::uint64_t* link) {
+  const std::uint64_t offset = *link;
+  if (offset == 0) return Done{};
+  if (!zero_on_free()) return retire(offset, link);
+  // Zeroes may only be stored once nothing reaches them, and must be there before the memory is
+  // anybody's: the block moves to `dying` first, and whoever opens the pool next would go on there.
+  const std::lock_guard lock(*dying_);
+  pobj_action actions[2];
+  pmemobj_set_value(handle(), &actions[0], &head_->dying, offset);
+  pmemobj_set_value(handle(), &actions[1], link, 0);
+  if (pmemobj_publish(handle(), actions, 2) != 0)
+    return Error::make(Errc::os_error, "cannot free memory of pool %.100s: %.100s", path_.c_str(),
+                       pmemobj_errormsg());
+  return finish_dying();
+}
+
+} // namespace nearfar::persist

@@ -1,0 +1,137 @@
+// Persistent pools: files of libpmemobj, so that `pmempool info|check` and all of PMDK's tools work
+// on them. The typed layer and the structures live inside.
+//
+// What lies in a pool  libpmemobj's heap, and in its root object first a PoolHead (below), then the
+//                owner's root, zeroed when the pool is created. All links are offsets from base().
+// Where          a tier that can hold one: shm:FILE (a tmpfs stands in for persistent memory:
+//                emulated), fsdax:FILE (must be DAX), file:FILE (any disk; durable by msync). A
+//                directory instead of a file makes a pool without a name, which is gone when it is
+//                closed, even by kill -9: for measurements. The option `populate` touches every
+//                page.
+// Memory         allocate() links the memory it took into a word of the pool in one atomic step of
+//                libpmemobj, so that a crash leaves either both or none; release() takes it away
+//                likewise. About 1 to 2 us each: for chunks, not for nodes. Memory begins on a
+//                cache line; in the 8 bytes before it lies the offset of libpmemobj's own object.
+// Durability     of allocate(), release(), create(): durable when they return. What the owner
+// stores
+//                is the owner's to flush, by durability(): flush lines and fence, fence alone on a
+//                machine whose caches survive (eADR), or os::sync_range.
+// Units          bytes. Offset 0 is "nothing".
+// Errors         by value. open(): not_found; bad_input (no pool, another layout, another version,
+//                cut short: each said so); unsupported (another process or another Pool has it
+//                open; a tier that cannot hold a pool); no_permission. create(): exists, no_space,
+//                bad_input (too small). allocate(): no_space, and nothing has changed.
+// Thread safety  allocate() and release() may be called by several threads on different words; open
+//                and close by one. A process that has opened a shm: or fsdax: pool can open no
+//                file: pool: libpmemobj decides once for all pools how it flushes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "base/result.hpp"
+#include "tier/spec.hpp"
+
+struct pmemobjpool; // PMEMobjpool of libpmemobj
+
+namespace nearfar::persist {
+
+inline constexpr std::size_t smallest_pool_bytes = 8 << 20; ///< PMEMOBJ_MIN_POOL
+
+/// What a program expects in a pool. Both are kept in the pool's layout string, "NAME;version=N".
+struct Layout {
+  const char* name = "";
+  std::uint32_t version = 1;
+};
+
+/// How a store becomes durable on the medium of a pool.
+enum class Durability : unsigned char {
+  flush, ///< write back its lines, then a fence (ADR; DRAM that stands in for it)
+  fence, ///< a fence alone: the caches are in the domain that survives (eADR)
+  msync, ///< os::sync_range: a page cache
+};
+
+/// First in the root object. Fixed size and place: other programs read it as bytes.
+struct PoolHead {
+  static constexpr std::uint64_t expected_magic = 0x317261667261656e; // "nearfar1"
+  std::uint64_t magic;
+  std::uint64_t pool_bytes; ///< of the whole file, to know one that was cut
+  std::uint64_t root;       ///< offset of the owner's root, on a cache line
+  std::uint64_t root_bytes;
+  std::uint64_t dying; ///< offset of memory that is being overwritten before it is freed, or 0
+  std::uint64_t flags; ///< bit 0: zero_on_free
+  std::uint64_t reserved[2];
+};
+static_assert(sizeof(PoolHead) == 64);
+
+struct PoolOptions {
+  std::size_t bytes = 0;
+  std::size_t root_bytes = 0;
+  bool zero_on_free = false; ///< memory is overwritten, durably, before it is given back
+};
+
+class Pool {
+public:
+  static Result<Pool> create(const tier::Spec& place, const Layout& layout,
+                             const PoolOptions& options);
+  static Result<Pool> open(const tier::Spec& place, const Layout& layout);
+  Pool(Pool&&) = default; // and no copies; destruction closes
+  Pool& operator=(Pool&&) = default;
+
+  std::byte* base() const { return base_; }
+  std::size_t bytes() const { return head_->pool_bytes; }
+  std::byte* root() const { return base_ + head_->root; }
+  std::size_t root_bytes() const { return head_->root_bytes; }
+  std::byte* at(std::uint64_t offset) const { return base_ + offset; }
+  std::uint64_t offset_of(const void* address) const {
+    return static_cast<std::uint64_t>(static_cast<const std::byte*>(address) - base_);
+  }
+
+  /// Takes `bytes` > 0 of memory on a cache line and stores its offset in `*link`, a word of this
+  /// pool, atomically. `type` is libpmemobj's type number, for tools; the memory is zeroed if
+  /// asked.
+  Status allocate(std::uint64_t* link, std::size_t bytes, std::uint64_t type, bool zeroed);
+  /// Stores 0 in `*link` and frees what it linked (nothing if it is 0), atomically.
+  Status release(std::uint64_t* link);
+  /// How much can be stored in what allocate() gave at `offset`: at least what was asked for.
+  std::size_t usable_bytes(std::uint64_t offset) const;
+
+  Durability durability() const { return durability_; }
+  /// True where DRAM stands in for persistent memory: every figure is emulated.
+  bool emulated() const { return kind_ == tier::Kind::shm; }
+  /// Whether libpmemobj takes the pool for persistent memory: flushes by instruction, not by msync.
+  bool is_pmem() const;
+  bool zero_on_free() const { return (head_->flags & 1u) != 0; }
+  tier::Kind kind() const { return kind_; }
+  const std::string& path() const { return path_; }
+  /// For code that calls libpmemobj itself (transactions of the compatible path).
+  pmemobjpool* handle() const { return pool_.get(); }
+
+private:
+  struct Close {
+    void operator()(pmemobjpool* pool) const;
+  };
+  Pool() = default;
+  static Result<Pool> attach(pmemobjpool* pool, const tier::Spec& place, const char* path);
+  Status make_root(const PoolOptions& options);
+  Status find_root();
+  Status finish_dying();
+  Status retire(std::uint64_t offset, std::uint64_t* link);
+
+  std::unique_ptr<pmemobjpool, Close> pool_;
+  std::byte* base_ = nullptr;
+  PoolHead* head_ = nullptr;
+  std::unique_ptr<std::mutex> dying_; ///< one block at a time is being overwritten
+  std::string path_;
+  tier::Kind kind_ = tier::Kind::shm;
+  Durability durability_ = Durability::flush;
+};
+
+/// The tier that holds an existing pool file, told by the file system it lies on, for programs that
+/// are given a path alone: shm on a tmpfs, fsdax where DAX, file otherwise.
+Result<tier::Spec> place_of(const char* path);
+
+} // namespace nearfar::persist

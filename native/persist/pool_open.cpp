@@ -1,0 +1,253 @@
+// Creating and opening pools: places, refusals, and what a refusal means.
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <libpmem.h>
+#include <libpmemobj.h>
+#include <string_view>
+
+#include "os/file.hpp"
+#include "os/pages.hpp"
+#include "persist/pool.hpp"
+#include "tier/mapping.hpp"
+
+namespace nearfar::persist {
+
+namespace {
+
+constexpr mode_t owner_only = 0600;
+constexpr std::size_t longest_layout = 900; // PMEMOBJ_MAX_LAYOUT is 1024, version and NUL included
+constexpr std::string_view version_key = ";version=";
+
+std::string layout_text(const Layout& layout) {
+  return std::string(layout.name) + std::string(version_key) + std::to_string(layout.version);
+}
+
+std::string parent_of(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+bool holds_pools(tier::Kind kind) {
+  return kind == tier::Kind::shm || kind == tier::Kind::fsdax || kind == tier::Kind::file;
+}
+
+Status check_kind(const tier::Spec& place) {
+  if (!holds_pools(place.kind))
+    return Error::make(Errc::bad_input, "tier %s cannot hold a pool: it has no files",
+                       tier::kind_name(place.kind))
+        .try_next("use shm:FILE, fsdax:FILE or file:FILE");
+  if (place.pages != os::PageSize::system)
+    return Error::make(Errc::bad_input, "a pool cannot choose its page size")
+        .try_next("drop pages= from the tier");
+  return Done{};
+}
+
+/// libpmem settles once in a process, at the first pool, whether a tmpfs counts as persistent
+/// memory. This has to be said before.
+void take_memory_for_persistent(tier::Kind kind) {
+  if (kind == tier::Kind::shm) setenv("PMEM_IS_PMEM_FORCE", "1", 0);
+}
+
+/// Sizes of the file and of the heap that begins in it, from libpmemobj's own headers: its message
+/// for a pool that was cut says only that it cannot be opened. Offsets: PMDK 1.12, pool version 6.
+bool is_cut_short(const char* path, std::size_t& found, std::size_t& wanted) {
+  constexpr long heap_offset_at = 4096 + 1024 + 16;
+  constexpr std::uint32_t zone_magic = 0xC3F0A2D2;
+  constexpr std::size_t chunk = 256 << 10;
+  constexpr std::size_t heap_head = 1024, zone_head = 64, chunk_head = 8, chunks_of_zone = 65528;
+  std::FILE* file = std::fopen(path, "re");
+  if (file == nullptr) return false;
+  std::uint64_t heap = 0;
+  std::uint32_t zone[2] = {};
+  const bool read = std::fseek(file, heap_offset_at, SEEK_SET) == 0 &&
+                    std::fread(&heap, 8, 1, file) == 1 && heap < (1u << 30) &&
+                    std::fseek(file, static_cast<long>(heap + heap_head), SEEK_SET) == 0 &&
+                    std::fread(zone, 4, 2, file) == 2 && zone[0] == zone_magic &&
+                    std::fseek(file, 0, SEEK_END) == 0;
+  found = static_cast<std::size_t>(std::ftell(file));
+  std::fclose(file);
+  wanted = heap + heap_head + zone_head + chunk_head * chunks_of_zone + chunk * zone[1];
+  return read && found < wanted;
+}
+
+Error cut_short(const char* path, std::size_t found, std::size_t wanted) {
+  return Error::make(Errc::bad_input, "pool %s was cut short: it has %zu bytes of %zu", path, found,
+                     wanted)
+      .try_next("bring it back from a copy: what was beyond its end is lost");
+}
+
+/// The layout that libpmemobj says the pool has, against the one wanted.
+Error other_layout(const char* path, std::string_view found, const Layout& layout) {
+  const std::size_t split = found.rfind(version_key);
+  const std::string_view name = found.substr(0, split);
+  if (split == std::string_view::npos || name != layout.name)
+    return Error::make(Errc::bad_input, "pool %s is of another type: it holds '%.*s', not '%s'",
+                       path, static_cast<int>(std::min<std::size_t>(found.size(), 80)),
+                       found.data(), layout.name)
+        .try_next("name a pool that this program made");
+  const std::string_view version = found.substr(split + version_key.size());
+  return Error::make(Errc::bad_input,
+                     "pool %s has version %.*s of layout '%s', and this program knows version %u",
+                     path, static_cast<int>(version.size()), version.data(), layout.name,
+                     layout.version)
+      .try_next("open it with the program that made it, or make a new pool");
+}
+
+Error refusal(const char* doing, const char* path, const Layout& layout) {
+  const int code = errno;
+  const std::string_view message = pmemobj_errormsg();
+  constexpr std::string_view stored = "pool created with layout \"";
+  std::size_t found = 0, wanted = 0;
+  const auto make = [&](Errc errc, const char* next) {
+    Error error =
+        Error::make(errc, "cannot %s pool %s: %.*s", doing, path,
+                    static_cast<int>(std::min<std::size_t>(message.size(), 150)), message.data());
+    error.os_errno = code;
+    return error.try_next("%s", next);
+  };
+  switch (code) {
+  case ENOENT: return make(Errc::not_found, "make it first, or name another file");
+  case EEXIST: return make(Errc::exists, "open it, or name a file that does not exist yet");
+  case EACCES:
+  case EPERM:
+  case EROFS: return make(Errc::no_permission, "choose a file that you may write to");
+  case ENOSPC:
+  case EFBIG:
+  case EDQUOT: return make(Errc::no_space, "ask for a smaller pool, or name a path with more room");
+  case EWOULDBLOCK: {
+    Error error =
+        Error::make(Errc::unsupported, "pool %s is already open, here or in another process", path);
+    error.os_errno = code;
+    return error.try_next("close it there first: one process at a time may use a pool");
+  }
+  default: break;
+  }
+  if (const std::size_t at = message.find(stored); at != std::string_view::npos) {
+    const std::string_view rest = message.substr(at + stored.size());
+    return other_layout(path, rest.substr(0, rest.find('"')), layout);
+  }
+  if (is_cut_short(path, found, wanted)) return cut_short(path, found, wanted);
+  return make(Errc::bad_input, "name a pool that this program made; `pmempool check` looks closer");
+}
+
+Status check_options(const tier::Spec& place, const Layout& layout, const PoolOptions& options) {
+  if (Status s = check_kind(place); !s) return s.error();
+  if (std::strlen(layout.name) == 0 || std::strlen(layout.name) > longest_layout)
+    return Error::make(Errc::bad_input, "the name of a layout has 1 to %zu bytes", longest_layout)
+        .try_next("give the layout another name");
+  if (options.bytes < smallest_pool_bytes)
+    return Error::make(Errc::bad_input, "a pool of %zu bytes is too small", options.bytes)
+        .try_next("ask for %zu bytes (8 MiB) at least", smallest_pool_bytes);
+  return os::check_place(place.path);
+}
+
+Status check_room(const tier::Spec& place, const std::string& directory, std::size_t bytes) {
+  tier::Spec there = place;
+  std::snprintf(there.path, sizeof there.path, "%s", directory.c_str());
+  Result<std::size_t> room = tier::capacity(there);
+  if (!room) return room.error();
+  if (bytes <= *room) return Done{};
+  return Error::make(Errc::no_space, "a pool of %zu bytes does not fit: %s has %zu bytes free",
+                     bytes, directory.c_str(), *room)
+      .try_next("ask for a smaller pool, or name a path with more room");
+}
+
+/// A file on an fsdax: tier must be what its name says.
+Status check_dax(const tier::Spec& place, const char* path) {
+  if (place.kind != tier::Kind::fsdax) return Done{};
+  Result<os::File> file = os::open_existing(path, false);
+  if (!file) return file.error();
+  if (os::is_dax(*file)) return Done{};
+  return Error::make(Errc::unsupported, "%s does not lie on a DAX file system", path)
+      .try_next("mount it with -o dax, or use file: for a disk, shm: for DRAM in its stead");
+}
+
+} // namespace
+
+void Pool::Close::operator()(pmemobjpool* pool) const { pmemobj_close(pool); }
+
+Result<Pool> Pool::attach(pmemobjpool* handle, const tier::Spec& place, const char* path) {
+  Pool pool;
+  pool.pool_.reset(handle);
+  pool.base_ = reinterpret_cast<std::byte*>(handle);
+  pool.dying_ = std::make_unique<std::mutex>();
+  pool.path_ = path;
+  pool.kind_ = place.kind;
+  if (place.kind == tier::Kind::file)
+    pool.durability_ = Durability::msync;
+  else
+    pool.durability_ = pmem_has_auto_flush() == 1 ? Durability::fence : Durability::flush;
+  if (place.kind == tier::Kind::file && pool.is_pmem())
+    return Error::make(
+               Errc::unsupported,
+               "pool %s lies in a file, but this process has pools taken for persistent memory",
+               path)
+        .try_next("open it in a process of its own, without PMEM_IS_PMEM_FORCE");
+  return pool;
+}
+
+Result<Pool> Pool::create(const tier::Spec& place, const Layout& layout,
+                          const PoolOptions& options) {
+  if (Status s = check_options(place, layout, options); !s) return s.error();
+  const bool unnamed = os::is_directory(place.path);
+  char name[sizeof place.path + 40];
+  if (unnamed)
+    os::unused_name(place.path, ".pool", name, sizeof name);
+  else
+    std::snprintf(name, sizeof name, "%s", place.path);
+  if (Status s = check_room(place, parent_of(name), options.bytes); !s) return s.error();
+
+  take_memory_for_persistent(place.kind);
+  pmemobjpool* handle =
+      pmemobj_create(name, layout_text(layout).c_str(), options.bytes, owner_only);
+  if (handle == nullptr) return refusal("create", name, layout);
+  Result<Pool> pool = attach(handle, place, name);
+  const auto finish = [&]() -> Status {
+    if (!pool) return pool.error();
+    if (Status s = check_dax(place, name); !s) return s.error();
+    return pool->make_root(options);
+  };
+  const Status finished = finish();
+  if (unnamed || !finished) os::remove_file(name);
+  if (!finished) return finished.error();
+  if (place.populate) os::touch(pool->base_, options.bytes);
+  return pool;
+}
+
+Result<Pool> Pool::open(const tier::Spec& place, const Layout& layout) {
+  if (Status s = check_kind(place); !s) return s.error();
+  if (place.kind == tier::Kind::shm)
+    if (Status s = os::check_memory_directory(parent_of(place.path).c_str()); !s) return s.error();
+  if (Status s = check_dax(place, place.path); !s) return s.error();
+  std::size_t found = 0, wanted = 0;
+  if (is_cut_short(place.path, found, wanted)) return cut_short(place.path, found, wanted);
+  take_memory_for_persistent(place.kind);
+  pmemobjpool* handle = pmemobj_open(place.path, layout_text(layout).c_str());
+  if (handle == nullptr) return refusal("open", place.path, layout);
+  Result<Pool> pool = attach(handle, place, place.path);
+  if (!pool) return pool.error();
+  if (Status s = pool->find_root(); !s) return s.error();
+  if (Status s = pool->finish_dying(); !s) return s.error();
+  if (place.populate) os::touch(pool->base_, pool->bytes());
+  return pool;
+}
+
+Result<tier::Spec> place_of(const char* path) {
+  tier::Spec place;
+  if (std::strlen(path) >= sizeof place.path)
+    return Error::make(Errc::bad_input, "the path has more than %zu bytes", sizeof place.path - 1)
+        .try_next("go to its directory and name the file alone");
+  Result<os::File> file = os::open_existing(path, false);
+  if (!file) return file.error();
+  std::snprintf(place.path, sizeof place.path, "%s", path);
+  place.kind = os::is_dax(*file)                                     ? tier::Kind::fsdax
+               : os::check_memory_directory(parent_of(path).c_str()) ? tier::Kind::shm
+                                                                     : tier::Kind::file;
+  return place;
+}
+
+} // namespace nearfar::persist

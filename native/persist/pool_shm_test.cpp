@@ -1,0 +1,62 @@
+// shm: pools want a process of their own: libpmemobj settles how it flushes at the first pool.
+#include <cstring>
+#include <doctest/doctest.h>
+#include <filesystem>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "persist/pool.hpp"
+#include "test_support.hpp"
+
+using namespace nearfar;
+using persist::Pool;
+
+namespace {
+
+/// Runs `check` in a child, so that its pools are the first of a process.
+template <class Check>
+bool in_a_child(const Check& check) {
+  const pid_t child = fork();
+  if (child == 0) _exit(check() ? 0 : 1);
+  int status = 1;
+  waitpid(child, &status, 0);
+  return status == 0;
+}
+
+constexpr persist::Layout layout{"shm_test", 1};
+
+} // namespace
+
+TEST_CASE("a tmpfs counts as persistent memory, and is said to be emulated") {
+  if (!std::filesystem::is_directory("/dev/shm")) return;
+  CHECK(in_a_child([] {
+    Result<Pool> pool = Pool::create(*tier::parse("shm:/dev/shm,populate"), layout, {8 << 20, 64});
+    if (!pool) return false;
+    const test::Folder folder;
+    const Result<Pool> file =
+        Pool::create(*tier::parse(("file:" + folder.path()).c_str()), layout, {8 << 20, 64});
+    return pool->is_pmem() && pool->emulated() && !file && file.error().code == Errc::unsupported &&
+           folder.empty();
+  }));
+}
+
+TEST_CASE("shm: wants a tmpfs and fsdax: a DAX file system") {
+  const test::Folder folder;
+  const auto made = [&](const char* kind) {
+    return Pool::create(*tier::parse((kind + folder.path("a.pool")).c_str()), layout,
+                        {8 << 20, 64});
+  };
+  CHECK(made("shm:").error().code == Errc::bad_input);
+  CHECK(in_a_child([&] { return made("fsdax:").error().code == Errc::unsupported; }));
+  CHECK(folder.empty());
+}
+
+TEST_CASE("the tier of an existing pool file is told by its file system") {
+  const test::Folder folder;
+  CHECK(
+      Pool::create(*tier::parse(("file:" + folder.path("a.pool")).c_str()), layout, {8 << 20, 64}));
+  Result<tier::Spec> place = persist::place_of(folder.path("a.pool").c_str());
+  REQUIRE(place);
+  CHECK(place->kind == tier::Kind::file);
+  CHECK(persist::place_of(folder.path("b.pool").c_str()).error().code == Errc::not_found);
+}
