@@ -16,8 +16,8 @@ namespace nearfar::test {
 /// An empty folder, removed with all that is in it at the end of the test.
 class Folder {
 public:
-  Folder() {
-    std::string name = (std::filesystem::temp_directory_path() / "nearfar-test-XXXXXX").string();
+  explicit Folder(const std::filesystem::path& parent = std::filesystem::temp_directory_path()) {
+    std::string name = (parent / "nearfar-test-XXXXXX").string();
     path_ = mkdtemp(name.data());
   }
   Folder(const Folder&) = delete;

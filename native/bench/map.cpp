@@ -62,6 +62,7 @@ MapRun summary(const kernels::TeamRun& team, const std::vector<MapShare>& shares
 
 } // namespace
 
+MapBench::MapBench(MapPlan plan) : plan_(std::move(plan)) {}
 MapBench::MapBench(MapBench&&) noexcept = default;
 MapBench& MapBench::operator=(MapBench&&) noexcept = default;
 MapBench::~MapBench() = default;

@@ -77,7 +77,7 @@ public:
   Result<MapRun> run(MapPass pass);
 
 private:
-  explicit MapBench(MapPlan plan) : plan_(std::move(plan)) {}
+  explicit MapBench(MapPlan plan);
   Status load();
 
   MapPlan plan_;

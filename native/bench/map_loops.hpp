@@ -115,7 +115,7 @@ std::uint64_t run_dependent(Adaptor& map, std::span<const std::uint64_t> keys) {
   for (std::size_t i = 0; i < keys.size(); ++i) {
     const std::uint64_t key = keys[i + (value & nothing)];
     value = map.get(key);
-    right += value == map_word(key) ? 1 : 0;
+    right += value == map_word(key);
   }
   return right;
 }

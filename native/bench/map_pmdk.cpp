@@ -19,7 +19,7 @@ constexpr persist::Layout layout{"nearfar bench map", 1};
 /// Room for an entry and its share of buckets while they double: an entry of at most 128 bytes, two
 /// arrays of 80-byte heads or 40-byte slots, a logged link each, and the allocator's own.
 constexpr std::size_t bytes_an_entry = 448;
-constexpr std::size_t bytes_beside = 64 << 20;
+constexpr std::size_t bytes_beside = 16 << 20;
 
 /// One of the three maps, its values, and pmembench's lock.
 template <class Map>

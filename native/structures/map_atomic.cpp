@@ -143,7 +143,7 @@ PMEMoid MapAtomic::find(std::uint64_t key, std::uint64_t& chain) const {
     const auto* entry = direct<Entry>(at);
     if (entry->key == key) return at;
     at = entry->links.next;
-    if (at.off == first.off) break;
+    if (at.off == first.off) at.off = 0;
   }
   return OID_NULL;
 }
