@@ -14,7 +14,20 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 
 #: Native layers that may know whom: each one the layers before it.
-NATIVE = ["base", "os", "tier", "topo", "kernels", "probe", "cache", "storelog", "persist", "structures", "bench", "bind"]
+NATIVE = [
+    "base",
+    "os",
+    "tier",
+    "topo",
+    "kernels",
+    "probe",
+    "cache",
+    "storelog",
+    "persist",
+    "structures",
+    "bench",
+    "bind",
+]
 #: Beside the layers, for tests alone: they may be included by no source but a test.
 NATIVE_TEST_ONLY = {"test_support.hpp"}
 

@@ -53,5 +53,6 @@ void register_probe(nanobind::module_& module);
 void register_cache(nanobind::module_& module);
 void register_bench(nanobind::module_& module);
 void register_together(nanobind::module_& module);
+void register_map(nanobind::module_& module); // where built with libpmemobj
 
 } // namespace nearfar::bind
