@@ -8,6 +8,7 @@
 
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "bench/map.hpp"
 #include "os/clock.hpp"
@@ -60,13 +61,16 @@ public:
 
   WorstCpu() : tick_ns_(os::tsc_tick_ns()), last_ns_(os::thread_cpu_ns()) {}
   void read() { last_ns_ = os::thread_cpu_ns(); }
-  void look_at(std::uint64_t ticks) {
+  /// True if it read the clock, which took time.
+  bool look_at(std::uint64_t ticks) {
+    if (ticks <= worst_ticks_) return false;
     const auto wall_ns = static_cast<std::uint64_t>(static_cast<double>(ticks) * tick_ns_);
-    if (wall_ns <= worst_ns_) return;
     const std::uint64_t used_ns = os::thread_cpu_ns() - last_ns_;
     const std::uint64_t bound_ns = used_ns < wall_ns ? used_ns : wall_ns;
     if (bound_ns > worst_ns_) worst_ns_ = bound_ns;
+    worst_ticks_ = static_cast<std::uint64_t>(static_cast<double>(worst_ns_) / tick_ns_);
     read();
+    return true;
   }
   std::uint64_t worst_ns() const { return worst_ns_; }
 
@@ -74,25 +78,35 @@ private:
   double tick_ns_;
   std::uint64_t last_ns_;
   std::uint64_t worst_ns_ = 0;
+  std::uint64_t worst_ticks_ = 0;
 };
 
+/// As pmembench: one reading of the clock an operation, each operation from the last reading to its
+/// own. What a reading takes by itself is taken off.
 template <MapOperation operation, class Adaptor>
 std::uint64_t run_each(Adaptor& map, std::span<const std::uint64_t> keys, MapShare& share) {
-  const std::uint64_t own = os::tsc_own_ticks();
+  std::vector<std::uint64_t> spent(keys.size());
   WorstCpu worst;
   std::uint64_t right = 0;
+  std::uint64_t last = os::tsc_end();
   for (std::size_t i = 0; i < keys.size(); ++i) {
-    if (i % WorstCpu::operations_a_reading == 0) worst.read();
-    const std::uint64_t began = os::tsc_begin();
+    if (i % WorstCpu::operations_a_reading == 0) {
+      worst.read();
+      last = os::tsc_end();
+    }
     right += operate<operation>(map, keys[i]);
-    const std::uint64_t spent = os::tsc_end() - began;
-    const std::uint64_t ticks = spent > own ? spent - own : 0;
+    const std::uint64_t now = os::tsc_end();
+    spent[i] = now - last;
+    last = worst.look_at(spent[i]) ? os::tsc_end() : now;
+  }
+  share.worst_cpu_ns = worst.worst_ns();
+  const std::uint64_t own = os::tsc_own_ticks();
+  for (const std::uint64_t stretch : spent) {
+    const std::uint64_t ticks = stretch > own ? stretch - own : 0;
     share.ticks.record(ticks);
     share.sum_ticks += ticks;
     if (ticks < share.least_ticks) share.least_ticks = ticks;
-    worst.look_at(spent);
   }
-  share.worst_cpu_ns = worst.worst_ns();
   return right;
 }
 
