@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from nearfar.records.allocators import AllocatorFacts, MallocResult, MallocRow
 from nearfar.records.depth import (
     AccessPoint,
     AccessResult,
@@ -411,6 +412,44 @@ def pipeline(near_only: bool = False) -> PipelineResult:
         compared_iterations=50,
         **_shaped(figures, Origin.MEASURED if near_only else Origin.EMULATED),
     )  # fmt: skip
+
+
+def _malloc_row(test: Any, allocator: str, threads: int, cpus: int) -> MallocRow:
+    speed = {"glibc": 1.0, "mimalloc": 0.6, "jemalloc": 0.9}[allocator]
+    cpu_s = {"small": 0.24, "free-loop": 0.31, "warm": 0.11}[test] * speed
+    peak = {"small": 272e6, "free-loop": 90e6, "warm": 1.6e6}[test]
+    figures = {
+        "cpu_time_s": _around(cpu_s), "wall_time_s": _around(cpu_s / min(threads, cpus) * 1.1),
+        "peak_memory_bytes": _around(peak), "settled_memory_bytes": _around(peak * 0.8),
+        "settled_share": _around(0.8),
+    }  # fmt: skip
+    if test == "warm":
+        figures["pair_time_ns"] = _around(22 * speed)
+    if allocator != "glibc":
+        figures |= {"ratio_to_glibc": _around(speed), "wall_ratio_to_glibc": _around(speed),
+                    "peak_ratio_to_glibc": _around(1.0)}  # fmt: skip
+    blocks = {"small": 1_000_000, "free-loop": 10_000, "warm": 5_000_000}[test]
+    return MallocRow(
+        test=test, allocator=allocator, threads=threads, oversubscribed=threads > cpus,
+        count=blocks, pairs=blocks * (10 if test == "free-loop" else 1), **_shaped(figures),
+    )  # fmt: skip
+
+
+def malloc(threads: tuple[int, ...] = (1, 2, 4, 8, 16), cpus: int = 2) -> MallocResult:
+    names = ("glibc", "mimalloc", "jemalloc")
+    rows = [
+        _malloc_row(test, name, count, cpus)
+        for test in ("small", "free-loop", "warm")
+        for count in threads
+        for name in names
+    ]
+    facts = [AllocatorFacts(allocator=name, library=f"/made-up/lib{name}.so") for name in names]
+    return MallocResult(**dict(rows[1]), rows=rows, allocators=facts)
+
+
+def allocators() -> Run:
+    """The malloc tests of the Seoul thesis."""
+    return study(sections=Sections(malloc=malloc()))
 
 
 def together() -> Run:

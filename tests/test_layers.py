@@ -25,6 +25,7 @@ NATIVE = [
     "storelog",
     "persist",
     "structures",
+    "crash",
     "bench",
     "bind",
 ]

@@ -130,7 +130,8 @@ def _numbers_of(value: Any, key: str = "") -> Iterator[tuple[str, float]]:
 
 
 @pytest.mark.parametrize(
-    "run", [factories.study(), factories.oversubscribed(), factories.together()]
+    "run",
+    [factories.study(), factories.oversubscribed(), factories.together(), factories.allocators()],
 )
 def test_provenance_covers_every_number(run: Run) -> None:
     """The walk, done again on the plain document, finds no number that the first one missed."""

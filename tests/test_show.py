@@ -30,7 +30,9 @@ def save(run: Run, directory: Path) -> str:
     return str(directory)
 
 
-@pytest.mark.parametrize("name", ["study", "interrupted", "noisy", "oversubscribed", "together"])
+@pytest.mark.parametrize(
+    "name", ["study", "interrupted", "noisy", "oversubscribed", "together", "allocators"]
+)
 def test_record_in_the_terminal(name: str, snapshot: SnapshotAssertion) -> None:
     run: Run = getattr(factories, name)()
     assert printed(text.record(run)) == snapshot
@@ -54,6 +56,7 @@ def test_tables_fit(width: int) -> None:
         text.stencil(factories.stencil(far_rows=0)),
         text.pipeline_run(factories.pipeline()),
         text.pipeline_run(factories.pipeline(near_only=True)),
+        text.malloc(factories.malloc()),
     ):
         lines = printed(result, width).splitlines()
         assert max(map(len, lines)) <= width

@@ -20,6 +20,15 @@ Status check(const MapPlan& plan) {
     return Error::make(Errc::bad_input, "values of %llu bytes cannot be stored",
                        static_cast<unsigned long long>(plan.value_bytes))
         .try_next("give -d from 1 to 1048576 bytes");
+  const bool ours = plan.type == MapType::map || plan.type == MapType::dram;
+  if (plan.alloc && ours)
+    return Error::make(Errc::bad_input, "only the maps after PMDK keep values as libpmemobj's objects")
+        .try_next("leave --alloc out, or choose map_atomic, map_tx or map_rp");
+  if ((plan.type == MapType::dram) != (plan.tier.kind == tier::Kind::dram))
+    return Error::make(Errc::bad_input, "%s cannot lie on tier %s",
+                       plan.type == MapType::dram ? "the twin in DRAM" : "a map in a pool",
+                       tier::kind_name(plan.tier.kind))
+        .try_next("give --type dram --tier dram, or a pool's tier: shm:, fsdax:DIR, file:DIR");
   if (plan.cpus.empty() || plan.cpus.size() > plan.operations)
     return Error::make(Errc::bad_input, "%llu operations cannot be shared by %zu threads",
                        static_cast<unsigned long long>(plan.operations), plan.cpus.size())
@@ -72,7 +81,8 @@ std::size_t MapBench::pool_bytes() const { return subject_->pool_bytes(); }
 Result<MapBench> MapBench::create(const MapPlan& plan) {
   if (Status sound = check(plan); !sound) return sound.error();
   MapBench bench(plan);
-  Result<std::unique_ptr<MapSubject>> subject = pmdk_map(plan);
+  const bool ours = plan.type == MapType::map || plan.type == MapType::dram;
+  Result<std::unique_ptr<MapSubject>> subject = ours ? our_map(plan) : pmdk_map(plan);
   if (!subject) return subject.error();
   bench.subject_ = std::move(*subject);
   std::uint32_t seed = plan.seed;

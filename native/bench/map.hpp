@@ -6,9 +6,9 @@
 //           each       every operation timed by itself (time stamp counter, serialised), and the
 //                      worst by the processor time of its thread
 //           dependent  gets only: the next key is known only once the last value is there
-// Values    8 bytes at most lie in the map's own entry. Larger ones are objects of their own in the
-//           maps after PMDK, written and flushed within the insertion's transaction; a get reads
-//           all of them.
+// Values    8 bytes at most lie in the map's own entry. Larger ones are records of our map; in the
+//           maps after PMDK they are objects, written and flushed within the insertion's transaction.
+//           A get reads all of a value.
 // Checked   every operation must find what it must; values read are summed and compared.
 // Counted   fences and lines of the measured pass alone (storelog, bench/pmem_counting.hpp).
 // Thread safety  one MapBench a thread; run() works on the processors of its plan. The maps after
@@ -28,17 +28,18 @@
 
 namespace nearfar::bench {
 
-enum class MapType : unsigned char { map_atomic, map_tx, map_rp };
+/// Ours in a pool and in DRAM, the three after PMDK.
+enum class MapType : unsigned char { map, dram, map_atomic, map_tx, map_rp };
 enum class MapOperation : unsigned char { insert, get, remove };
 enum class MapPass : unsigned char { whole, each, dependent };
 
 struct MapPlan {
-  MapType type = MapType::map_rp;
+  MapType type = MapType::map;
   MapOperation operation = MapOperation::insert;
   std::uint64_t operations = 0; ///< of all threads; also the entries of the map
   std::uint64_t value_bytes = 8;
   bool alloc = false; ///< pmembench's --alloc: values are objects never written nor read
-  tier::Spec tier;    ///< of the pool; a directory for one without a name
+  tier::Spec tier;    ///< of the pool, a directory for one without a name; dram for type dram
   std::vector<int> cpus;
   std::uint32_t seed = 1;
 };

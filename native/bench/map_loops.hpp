@@ -173,5 +173,7 @@ private:
 
 /// A map after PMDK in a pool of its own.
 Result<std::unique_ptr<MapSubject>> pmdk_map(const MapPlan& plan);
+/// Our map in a pool of its own, or its twin in DRAM.
+Result<std::unique_ptr<MapSubject>> our_map(const MapPlan& plan);
 
 } // namespace nearfar::bench

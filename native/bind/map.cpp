@@ -10,7 +10,7 @@ namespace nearfar::bind {
 
 namespace {
 
-constexpr std::string_view types[] = {"map_atomic", "map_tx", "map_rp"};
+constexpr std::string_view types[] = {"map", "dram", "map_atomic", "map_tx", "map_rp"};
 constexpr std::string_view operations[] = {"insert", "get", "remove"};
 constexpr std::string_view passes[] = {"whole", "each", "dependent"};
 

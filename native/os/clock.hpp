@@ -14,4 +14,10 @@ std::uint64_t now_ns();
 /// loop.
 std::uint64_t thread_cpu_ns();
 
+/// Processor time of all threads of this process so far, those that ended included.
+std::uint64_t process_cpu_ns();
+
+/// Sleeps at least that long, signals or not.
+void sleep_ns(std::uint64_t duration_ns);
+
 } // namespace nearfar::os

@@ -10,8 +10,8 @@ bool record(Kind kind, const void* at, std::size_t bytes, Site site) {
   return thread_state.recorder->record(kind, at, bytes, site);
 }
 
-Recorder::Recorder(const void* pool, std::size_t bytes)
-    : pool_(static_cast<const std::byte*>(pool)) {
+Recorder::Recorder(const void* pool, std::size_t bytes, Image image)
+    : pool_(static_cast<const std::byte*>(pool)), image_(image) {
   log_.pool_bytes = bytes;
   restart();
 }
@@ -19,7 +19,7 @@ Recorder::Recorder(const void* pool, std::size_t bytes)
 void Recorder::restart() {
   log_.events.clear();
   log_.data.clear();
-  log_.image.assign(pool_, pool_ + log_.pool_bytes);
+  if (image_ == Image::keep) log_.image.assign(pool_, pool_ + log_.pool_bytes);
 }
 
 std::uint16_t Recorder::thread_number() {

@@ -33,7 +33,9 @@ class Recorder {
 public:
   /// Records what happens in [pool, pool + bytes); stores and flushes elsewhere are left out, and
   /// ranges that stick out are cut. Copies the pool as it is now: that much is taken as durable.
-  Recorder(const void* pool, std::size_t bytes);
+  /// Where only events are wanted, often, the copy can be left out.
+  enum class Image : bool { leave_out, keep };
+  Recorder(const void* pool, std::size_t bytes, Image image = Image::keep);
   Recorder(const Recorder&) = delete;
   Recorder& operator=(const Recorder&) = delete;
 
@@ -50,6 +52,7 @@ private:
   std::uint16_t thread_number();
 
   const std::byte* pool_;
+  Image image_;
   std::optional<Suppressed> suppressed_;
   std::mutex mutex_;
   std::vector<std::uint64_t> threads_; ///< identities, in order of appearance

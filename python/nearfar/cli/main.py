@@ -16,6 +16,7 @@ from typer.exceptions import TyperException
 from nearfar import __version__
 from nearfar.cli import (
     bench_compete,
+    bench_malloc,
     bench_mapped,
     bench_pipeline,
     bench_stencil,
@@ -53,6 +54,7 @@ bench.command()(bench_mapped.mapped)
 bench.command()(bench_compete.compete)
 bench.command()(bench_stencil.stencil)
 bench.command()(bench_pipeline.pipeline)
+bench.command()(bench_malloc.malloc)
 
 fit = typer.Typer(no_args_is_help=True, help="Models from measurements.")
 fit.command()(fit_contention.contention)

@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from nearfar.records.allocators import MallocResult
 from nearfar.records.depth import (
     AccessResult,
     BlocksResult,
@@ -74,6 +75,7 @@ class Sections(BaseModel):
     compete: CompeteResult | None = None
     stencil: StencilResult | None = None
     pipeline: PipelineResult | None = None
+    malloc: MallocResult | None = None
 
 
 class Run(BaseModel):

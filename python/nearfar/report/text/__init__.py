@@ -1,5 +1,6 @@
 """Results as tables for a terminal of 80 columns, one function a result model."""
 
+from nearfar.report.text.allocators import malloc
 from nearfar.report.text.depth import access, blocks, loaded, parallelism, persistence, tails
 from nearfar.report.text.predictions import (
     contention,
@@ -26,6 +27,7 @@ __all__ = [
     "counts",
     "latency",
     "loaded",
+    "malloc",
     "map_work",
     "mapped",
     "noise",

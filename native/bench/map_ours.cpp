@@ -1,0 +1,149 @@
+#include <atomic>
+#include <cstring>
+
+#include "bench/map_loops.hpp"
+#include "structures/map.hpp"
+
+namespace nearfar::bench {
+
+namespace {
+
+constexpr persist::Layout layout{"nearfar bench map", 2};
+
+/// Room for an entry and what lies idle: 16 bytes in a slot, half of them free at worst, and a
+/// chunk in advance. A record has its key and a head beside its value.
+constexpr std::size_t bytes_an_entry = 64;
+constexpr std::size_t bytes_a_record = 96;
+constexpr std::size_t bytes_beside = 24 << 20;
+constexpr std::size_t inline_bytes = sizeof(std::uint64_t);
+
+/// What the map needs beside itself: a pool and its medium, or a medium alone with a root.
+struct InPool {
+  using Medium = structures::Pmem;
+  persist::Pool pool;
+  std::unique_ptr<Medium> medium;
+
+  structures::MapRoot& root() { return *reinterpret_cast<structures::MapRoot*>(pool.root()); }
+  std::size_t bytes() const { return pool.bytes(); }
+};
+struct InDram {
+  using Medium = structures::Dram;
+  std::unique_ptr<Medium> medium = std::make_unique<Medium>();
+  std::unique_ptr<structures::MapRoot> head = std::make_unique<structures::MapRoot>();
+
+  structures::MapRoot& root() { return *head; }
+  std::size_t bytes() const { return 0; }
+};
+
+Result<InPool> make_pool(const MapPlan& plan) {
+  persist::PoolOptions options;
+  const std::size_t record =
+      plan.value_bytes > inline_bytes ? plan.value_bytes * 5 / 4 + bytes_a_record : 0;
+  options.bytes = bytes_beside + plan.operations * (bytes_an_entry + record);
+  options.root_bytes = sizeof(structures::MapRoot);
+  Result<persist::Pool> pool = persist::Pool::create(plan.tier, layout, options);
+  if (!pool) return pool.error();
+  auto medium = std::make_unique<structures::Pmem>(*pool);
+  return InPool{std::move(*pool), std::move(medium)};
+}
+
+/// Values of a word, kept in the entry.
+struct Words {
+  using Stored = std::uint64_t;
+  explicit Words(std::size_t) {}
+  std::uint64_t of(std::uint64_t key) const { return map_word(key); }
+  template <class Map>
+  std::uint64_t get(const Map& map, std::uint64_t key) const {
+    std::uint64_t value = 0;
+    return map.get(key, value) ? value : 0;
+  }
+};
+
+/// Values of more bytes: the word over and over, all read back.
+struct Strings {
+  using Stored = structures::Bytes;
+  std::size_t bytes;
+
+  explicit Strings(std::size_t value_bytes) : bytes(value_bytes) {}
+  std::string_view of(std::uint64_t key) const {
+    thread_local std::string value;
+    value.resize(bytes);
+    const std::uint64_t word = map_word(key);
+    for (std::size_t at = 0; at + sizeof word <= bytes; at += sizeof word)
+      std::memcpy(value.data() + at, &word, sizeof word);
+    return value;
+  }
+  template <class Map>
+  std::uint64_t get(const Map& map, std::uint64_t key) const {
+    thread_local std::string value;
+    if (!map.get(key, value) || value.size() != bytes) return 0;
+    std::uint64_t first = 0;
+    std::memcpy(&first, value.data(), sizeof first);
+    for (std::size_t at = 0; at + sizeof first <= bytes; at += sizeof first)
+      if (std::memcmp(value.data() + at, &first, sizeof first) != 0) return 0;
+    return first;
+  }
+};
+
+template <class Place, class Values>
+class OurAdaptor {
+public:
+  using Map = structures::Map<typename Place::Medium, std::uint64_t, typename Values::Stored>;
+
+  OurAdaptor(Place place, std::size_t value_bytes)
+      : place_(std::move(place)), values_(value_bytes) {}
+  Status open() {
+    Result<std::unique_ptr<Map>> map = Map::open(*place_.medium, place_.root());
+    if (!map) return map.error();
+    map_ = std::move(*map);
+    return Done{};
+  }
+
+  bool insert(std::uint64_t key) { return took(map_->insert(key, values_.of(key))); }
+  bool remove(std::uint64_t key) { return took(map_->remove(key)); }
+  std::uint64_t get(std::uint64_t key) { return values_.get(*map_, key); }
+  const Error* failure() const { return failed_.load() ? &failure_ : nullptr; }
+  std::size_t pool_bytes() const { return place_.bytes(); }
+
+private:
+  bool took(Result<bool> done) {
+    if (done) return *done;
+    if (!failing_.exchange(true)) { // the first of all threads is told
+      failure_ = done.error();
+      failed_ = true;
+    }
+    return false;
+  }
+
+  Place place_;
+  Values values_;
+  std::unique_ptr<Map> map_;
+  std::atomic<bool> failing_{false};
+  std::atomic<bool> failed_{false};
+  Error failure_;
+};
+
+template <class Place, class Values>
+Result<std::unique_ptr<MapSubject>> make(Place place, const MapPlan& plan) {
+  using Adaptor = OurAdaptor<Place, Values>;
+  auto adaptor = std::make_unique<Adaptor>(std::move(place), plan.value_bytes);
+  if (Status opened = adaptor->open(); !opened) return opened.error();
+  return std::unique_ptr<MapSubject>(std::make_unique<MapLoops<Adaptor>>(std::move(adaptor)));
+}
+
+template <class Place>
+Result<std::unique_ptr<MapSubject>> make_for(Place place, const MapPlan& plan) {
+  if (plan.value_bytes <= inline_bytes) return make<Place, Words>(std::move(place), plan);
+  return make<Place, Strings>(std::move(place), plan);
+}
+
+} // namespace
+
+Result<std::unique_ptr<MapSubject>> our_map(const MapPlan& plan) {
+  if (plan.type == MapType::dram) return make_for(InDram{}, plan);
+  Result<InPool> place = make_pool(plan);
+  if (!place) return place.error();
+  return make_for(std::move(*place), plan);
+}
+
+} // namespace nearfar::bench

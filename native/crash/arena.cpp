@@ -1,0 +1,119 @@
+#include "crash/arena.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+namespace nearfar::crash {
+
+namespace {
+
+/// Bits of the bytes of one line that [offset, offset + bytes) covers.
+std::uint64_t byte_mask(std::uint32_t line, std::size_t offset, std::size_t bytes) {
+  const std::size_t start = std::size_t{line} * line_bytes;
+  const std::size_t first = std::max(offset, start) - start;
+  const std::size_t last = std::min(offset + bytes, start + line_bytes) - start;
+  const std::uint64_t below =
+      last == line_bytes ? ~std::uint64_t{0} : (std::uint64_t{1} << last) - 1;
+  return below & ~((std::uint64_t{1} << first) - 1);
+}
+
+bool differs(const Undecided& line, std::uint64_t mask) {
+  for (std::size_t i = 0; i < line_bytes; ++i) {
+    if ((mask >> i & 1u) == 0) continue;
+    for (const Line& version : line.versions)
+      if (version[i] != line.versions[0][i]) return true;
+  }
+  return false;
+}
+
+} // namespace
+
+Arena::Arena(std::size_t bytes)
+    : memory_(static_cast<std::byte*>(::operator new(bytes, std::align_val_t{4096}))),
+      bytes_(bytes), state_((bytes + line_bytes - 1) / line_bytes) {
+  std::memset(memory_, 0, bytes);
+}
+
+Arena::~Arena() {
+  if (active_arena.arena == this) active_arena = {};
+  ::operator delete(memory_, std::align_val_t{4096});
+}
+
+void Arena::begin(const std::vector<Undecided>& lines, Chooser& chooser) {
+  undecided_ = &lines;
+  chooser_ = &chooser;
+  written_.assign(lines.size(), 0);
+  for (const Undecided& line : lines)
+    state_[line.line] = undecided;
+  active_arena = {memory_, bytes_, this};
+}
+
+void Arena::end(std::span<const std::byte> durable) {
+  active_arena = {};
+  for (const Undecided& line : *undecided_)
+    state_[line.line] = 0;
+  for (const std::uint32_t line : touched_) {
+    update(durable, line);
+    state_[line] = 0;
+  }
+  touched_.clear();
+}
+
+void Arena::update(std::span<const std::byte> durable, std::uint32_t line) {
+  const std::size_t at = std::size_t{line} * line_bytes;
+  std::memcpy(memory_ + at, durable.data() + at, line_bytes);
+}
+
+void Arena::copy_all(std::span<const std::byte> durable) {
+  std::memcpy(memory_, durable.data(), bytes_);
+}
+
+std::size_t Arena::slot_of(std::uint32_t line) const {
+  std::size_t slot = 0;
+  while ((*undecided_)[slot].line != line)
+    ++slot;
+  return slot;
+}
+
+void Arena::read(std::size_t offset, std::size_t bytes) {
+  const std::size_t end = std::min(offset + bytes, bytes_);
+  for (std::size_t at = offset / line_bytes; at * line_bytes < end; ++at) {
+    if ((state_[at] & undecided) == 0) continue;
+    const auto line = static_cast<std::uint32_t>(at);
+    const std::size_t slot = slot_of(line);
+    const std::uint64_t mask = byte_mask(line, offset, end - offset) & ~written_[slot];
+    if (differs((*undecided_)[slot], mask)) decide(line);
+  }
+}
+
+void Arena::decide(std::uint32_t line) {
+  const std::size_t slot = slot_of(line);
+  const Undecided& choices = (*undecided_)[slot];
+  const Line& version = choices.versions[chooser_->choose(slot)];
+  std::byte* memory = memory_ + std::size_t{line} * line_bytes;
+  for (std::size_t i = 0; i < line_bytes; ++i)
+    if ((written_[slot] >> i & 1u) == 0) memory[i] = version[i];
+  if ((state_[line] & touched) == 0) touched_.push_back(line);
+  state_[line] = touched;
+}
+
+void Arena::decide_all() {
+  for (const Undecided& line : *undecided_)
+    if ((state_[line.line] & undecided) != 0) decide(line.line);
+}
+
+void Arena::wrote(std::size_t offset, std::size_t bytes) {
+  const std::size_t end = std::min(offset + bytes, bytes_);
+  for (std::size_t at = offset / line_bytes; at * line_bytes < end; ++at) {
+    const auto line = static_cast<std::uint32_t>(at);
+    if ((state_[at] & undecided) != 0)
+      written_[slot_of(line)] |= byte_mask(line, offset, end - offset);
+    if ((state_[at] & touched) == 0) {
+      touched_.push_back(line);
+      state_[at] |= touched;
+    }
+  }
+}
+
+} // namespace nearfar::crash

@@ -1,0 +1,98 @@
+// The memory that recovery runs on: an image of the pool in which lines that may or may not be
+// durable are decided only when recovery reads them.
+//
+// How            code under test is compiled with -fsanitize=thread, but linked with our callbacks
+//                (crash/tool/callbacks.cpp): they hand each read and write to on_read() and
+//                on_write(). A read of undecided bytes asks the Chooser which version of its line
+//                is durable. Code without instrumentation calls decide_all() first: correct, more
+//                states.
+// Thread safety  one arena and one thread at a time (the hooks are global).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "crash/persistency.hpp"
+
+namespace nearfar::crash {
+
+/// A line that may hold any of several contents after the crash; version 0 is the durable one.
+struct Undecided {
+  std::uint32_t line = 0;
+  std::vector<Line> versions;
+  std::vector<std::uint32_t> pieces; ///< how many pending pieces each version has
+};
+
+/// Decides which version of undecided line `slot` is there.
+class Chooser {
+public:
+  virtual ~Chooser() = default;
+  virtual std::size_t choose(std::size_t slot) = 0;
+};
+
+class Arena {
+public:
+  /// Memory at a place of its own that stays: pointers into the pool keep their value.
+  explicit Arena(std::size_t bytes);
+  Arena(const Arena&) = delete;
+  Arena& operator=(const Arena&) = delete;
+  ~Arena();
+
+  std::byte* memory() { return memory_; }
+  std::size_t bytes() const { return bytes_; }
+
+  /// Everything that next runs sees the durable image again, with these lines undecided.
+  void begin(const std::vector<Undecided>& undecided, Chooser& chooser);
+  /// Puts back what ran had changed; the hooks see nothing more.
+  void end(std::span<const std::byte> durable);
+  void decide_all();
+  /// Copies a line of the durable image that has changed, or all of it.
+  void update(std::span<const std::byte> durable, std::uint32_t line);
+  void copy_all(std::span<const std::byte> durable);
+
+  /// Not for users: the slow halves of the hooks.
+  void read(std::size_t offset, std::size_t bytes);
+  void wrote(std::size_t offset, std::size_t bytes);
+
+private:
+  static constexpr std::uint8_t touched = 1, undecided = 2;
+
+  void decide(std::uint32_t line);
+  std::size_t slot_of(std::uint32_t line) const;
+
+  std::byte* memory_;
+  std::size_t bytes_;
+  std::vector<std::uint8_t> state_;    ///< of each line
+  std::vector<std::uint32_t> touched_; ///< lines to put back
+  const std::vector<Undecided>* undecided_ = nullptr;
+  std::vector<std::uint64_t> written_; ///< for each slot: bytes that recovery wrote itself
+  Chooser* chooser_ = nullptr;
+};
+
+/// Not for users: what the hooks work on. No arena is active where `bytes` is 0.
+struct ActiveArena {
+  std::byte* memory = nullptr;
+  std::size_t bytes = 0;
+  Arena* arena = nullptr;
+};
+inline ActiveArena active_arena;
+
+/// Before memory is read.
+inline void on_read(const void* at, std::size_t bytes) {
+  const std::size_t offset =
+      reinterpret_cast<std::uintptr_t>(at) - reinterpret_cast<std::uintptr_t>(active_arena.memory);
+  if (offset >= active_arena.bytes || bytes == 0) return;
+  active_arena.arena->read(offset, bytes);
+}
+
+/// Before memory is written.
+inline void on_write(const void* at, std::size_t bytes) {
+  const std::size_t offset =
+      reinterpret_cast<std::uintptr_t>(at) - reinterpret_cast<std::uintptr_t>(active_arena.memory);
+  if (offset >= active_arena.bytes || bytes == 0) return;
+  active_arena.arena->wrote(offset, bytes);
+}
+
+} // namespace nearfar::crash

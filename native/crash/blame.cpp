@@ -1,0 +1,221 @@
+// From an image that fails to the store to blame: the smallest set of lines that makes it fail.
+//
+// How   1. From the failing image every pending line is made as new as it can be, as long as the
+//          image still fails: what stays old is *missing*. 2. Of the rest, every line is made as
+//          old as it can be: what stays new is there *too early*. Each step is one run of recovery,
+//          so the result is minimal in the sense that no single line can be left out.
+//       Only missing lines: something acknowledged was not made durable. Only early ones: it was
+//       overwritten in place, unlogged. Both: the early store overtook the missing one.
+#include "crash/explorer.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace nearfar::crash {
+
+using storelog::Event;
+using storelog::Kind;
+using storelog::Log;
+using storelog::Site;
+
+namespace {
+
+bool covers(const Event& event, std::uint64_t address, std::size_t bytes) {
+  return event.address < address + bytes && address < event.address + event.bytes;
+}
+
+bool covers_line(const Event& event, std::uint64_t address) {
+  const std::uint64_t line = address / line_bytes;
+  return event.bytes > 0 && event.address / line_bytes <= line &&
+         (event.address + event.bytes - 1) / line_bytes >= line;
+}
+
+/// Whether an event of this kind in [from, to) touches the line of `address`.
+bool flushed(const Log& log, std::size_t from, std::size_t to, std::uint64_t address) {
+  for (std::size_t i = from; i < to && i < log.events.size(); ++i)
+    if (log.events[i].kind == Kind::flush && covers_line(log.events[i], address)) return true;
+  return false;
+}
+
+/// Whether the operation around event `at` logs anything, and whether it logs these bytes.
+struct Logged {
+  bool anything = false;
+  bool these = false;
+};
+Logged logged(const Log& log, std::size_t at, std::uint64_t address, std::size_t bytes) {
+  Logged result;
+  std::size_t first = std::min(at, log.events.size());
+  while (first > 0 && log.events[first - 1].kind != Kind::begin)
+    --first;
+  for (std::size_t i = first; i < log.events.size() && log.events[i].kind != Kind::end; ++i) {
+    if (log.events[i].kind != Kind::log) continue;
+    result.anything = true;
+    result.these = result.these || covers(log.events[i], address, bytes);
+  }
+  return result;
+}
+
+std::uint64_t address_of(std::uint32_t line, const Piece& piece) {
+  return std::uint64_t{line} * line_bytes + piece.offset;
+}
+
+} // namespace
+
+bool Explorer::fails(const Point& point, const std::vector<std::size_t>& versions) {
+  forced_ = &versions;
+  const bool failed = run(point).failure != Failure::none;
+  forced_ = nullptr;
+  return failed;
+}
+
+void Explorer::found(const Persistency& model, const Point& point, const Verdict& verdict) {
+  ++result_.violations;
+  if (result_.violations > options_.blamed) return;
+  Finding finding;
+  finding.failure = verdict.failure;
+  finding.what = verdict.what;
+  finding.event = point.event;
+  finding.acknowledged = point.acknowledged;
+  finding.in_flight = point.in_flight;
+  finding.during_recovery = point.level > 0;
+  const std::vector<Decision> path = path_;
+  blame(model, point, finding);
+  path_ = path;
+  for (Finding& known : result_.findings)
+    if (known.store.place() == finding.store.place() && known.missing == finding.missing &&
+        known.failure == finding.failure &&
+        std::strcmp(known.store.file(), finding.store.file()) == 0) {
+      ++known.violations;
+      return;
+    }
+  if (result_.findings.size() >= options_.findings) return;
+  finding.image = durable_;
+  for (const Decision& decision : path_) {
+    const Undecided& choices = undecided_[decision.slot];
+    std::memcpy(finding.image.data() + std::size_t{choices.line} * line_bytes,
+                choices.versions[decision.version].data(), line_bytes);
+  }
+  result_.findings.push_back(std::move(finding));
+}
+
+void Explorer::blame(const Persistency& model, const Point& point, Finding& finding) {
+  std::vector<std::size_t> versions(undecided_.size(), 0);
+  for (const Decision& decision : path_)
+    versions[decision.slot] = decision.version;
+  const auto try_version = [&](std::size_t slot, std::size_t version) {
+    const std::size_t before = std::exchange(versions[slot], version);
+    if (before == version || fails(point, versions)) return;
+    versions[slot] = before;
+  };
+  for (std::size_t slot = 0; slot < versions.size(); ++slot)
+    try_version(slot, undecided_[slot].versions.size() - 1);
+  std::vector<bool> missing(versions.size());
+  for (std::size_t slot = 0; slot < versions.size(); ++slot)
+    missing[slot] = versions[slot] + 1 < undecided_[slot].versions.size();
+  for (std::size_t slot = 0; slot < versions.size(); ++slot)
+    if (!missing[slot])
+      for (std::size_t version = 0; version < versions[slot]; ++version)
+        try_version(slot, version);
+  for (std::size_t slot = 0; slot < versions.size(); ++slot) {
+    const Undecided& choices = undecided_[slot];
+    const std::vector<Piece>& pieces = model.pending()[slot].pieces;
+    const std::uint32_t durable = choices.pieces[versions[slot]];
+    const std::uint64_t address = std::uint64_t{choices.line} * line_bytes;
+    const auto site = [&](const Piece& piece) {
+      return (piece.recovery || point.level == 0 ? log_at(point) : trace_.log)
+          .events[piece.event]
+          .site;
+    };
+    if (missing[slot])
+      finding.lines.push_back({address, false, site(pieces[durable])});
+    else if (versions[slot] > 0)
+      finding.lines.push_back({address, true, site(pieces[durable - 1])});
+  }
+  name_culprit(model, point, versions, finding);
+}
+
+void Explorer::name_culprit(const Persistency& model, const Point& point,
+                            const std::vector<std::size_t>& versions, Finding& finding) {
+  const Piece* first_missing = nullptr;
+  const Piece* last_early = nullptr;
+  std::uint64_t missing_at = 0;
+  std::uint64_t early_at = 0;
+  for (std::size_t slot = 0; slot < versions.size(); ++slot) {
+    const Undecided& choices = undecided_[slot];
+    const std::vector<Piece>& pieces = model.pending()[slot].pieces;
+    const std::uint32_t durable = choices.pieces[versions[slot]];
+    const bool missing = versions[slot] + 1 < choices.versions.size();
+    const bool listed =
+        std::any_of(finding.lines.begin(), finding.lines.end(), [&](const BlamedLine& line) {
+          return line.address == std::uint64_t{choices.line} * line_bytes;
+        });
+    if (!listed) continue;
+    if (missing && (first_missing == nullptr || pieces[durable].event < first_missing->event)) {
+      first_missing = &pieces[durable];
+      missing_at = address_of(choices.line, *first_missing);
+    }
+    if (!missing && durable > 0 &&
+        (last_early == nullptr || pieces[durable - 1].event > last_early->event)) {
+      last_early = &pieces[durable - 1];
+      early_at = address_of(choices.line, *last_early);
+    }
+  }
+  const auto log_of = [&](const Piece& piece) -> const Log& {
+    return piece.recovery ? nested_log_ : trace_.log;
+  };
+  if (last_early != nullptr) {
+    const Log& log = log_of(*last_early);
+    if (first_missing == nullptr) {
+      finding.missing = logged(log, last_early->event, early_at, last_early->bytes).these
+                            ? Missing::logic
+                            : Missing::log;
+      finding.store = log.events[last_early->event].site;
+      return;
+    }
+    finding.before = log.events[last_early->event].site;
+  }
+  if (first_missing != nullptr) {
+    const Log& log = log_of(*first_missing);
+    const std::size_t until =
+        last_early != nullptr && last_early->recovery == first_missing->recovery ? last_early->event
+                                                                                 : point.event;
+    finding.store = log.events[first_missing->event].site;
+    finding.missing = flushed(log, first_missing->event, until, missing_at) ||
+                              log.events[first_missing->event].kind == Kind::nt_store
+                          ? Missing::fence
+                          : Missing::flush;
+    return;
+  }
+  blame_durable(point, finding);
+}
+
+/// Nothing pending matters: what is durable already is wrong. The newest durable store of the
+/// operation in flight that no log call covers overwrote what was still needed.
+void Explorer::blame_durable(const Point& point, Finding& finding) {
+  const std::size_t until = point.level == 0 ? point.event : outer_event_;
+  finding.missing = Missing::logic;
+  for (std::size_t i = std::min(until, trace_.log.events.size()); i-- > 0;) {
+    const Event& event = trace_.log.events[i];
+    if (event.kind == Kind::begin) break;
+    if (event.kind != Kind::store && event.kind != Kind::nt_store) continue;
+    if (finding.store.line() == 0 && !finding.store.is_code()) finding.store = event.site;
+    const Logged range = logged(trace_.log, i, event.address, event.bytes);
+    if (!range.anything || range.these) continue;
+    finding.missing = Missing::log;
+    finding.store = event.site;
+    return;
+  }
+}
+
+const char* name(Failure failure) {
+  constexpr const char* names[] = {"none", "refused",        "broken",  "lost", "not_atomic",
+                                   "leak", "not_idempotent", "crashed", "hung"};
+  return names[static_cast<std::size_t>(failure)];
+}
+
+const char* name(Missing missing) {
+  constexpr const char* names[] = {"flush", "fence", "log", "logic"};
+  return names[static_cast<std::size_t>(missing)];
+}
+
+} // namespace nearfar::crash

@@ -1,0 +1,68 @@
+// What an exploration says: how much was seen, and what went wrong where.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "crash/persistency.hpp"
+
+namespace nearfar::crash {
+
+/// How an image fails.
+enum class Failure : std::uint8_t {
+  none,
+  refused,        ///< recovery says that it cannot open the image
+  broken,         ///< an invariant does not hold
+  lost,           ///< an acknowledged operation is not there
+  not_atomic,     ///< neither what was before the operation nor what is after it
+  leak,           ///< memory that nothing reaches any more
+  not_idempotent, ///< recovery, crashed after its end and run again, gives something else
+  crashed,        ///< recovery or the check was killed by a signal
+  hung,           ///< recovery or the check took too long
+};
+
+/// What the program left out.
+enum class Missing : std::uint8_t {
+  flush, ///< the store was never written back
+  fence, ///< it was flushed, but no fence followed in time: order, or durability, is not promised
+  log,   ///< it was overwritten in place without being logged
+  logic, ///< everything was durable in program order; the algorithm itself is wrong
+};
+
+/// One pending line that the failure needs, as it was in the failing image.
+struct BlamedLine {
+  std::uint64_t address = 0; ///< of the line, in the pool
+  bool durable = false;      ///< it fails because this became durable (else: because it did not)
+  storelog::Site store;      ///< the store that makes the difference
+};
+
+struct Finding {
+  Failure failure = Failure::none;
+  std::string what; ///< one sentence
+  Missing missing = Missing::logic;
+  storelog::Site store;  ///< the store to blame
+  storelog::Site before; ///< what it had to be durable, or logged, before; line 0 if nothing
+  std::vector<BlamedLine> lines;
+  std::uint64_t event = 0;        ///< the crash is before this event of the log
+  std::uint64_t acknowledged = 0; ///< operations
+  bool in_flight = false;         ///< and one more had begun
+  bool during_recovery = false;
+  std::uint64_t violations = 1; ///< images that failed by the same store and kind
+  std::vector<std::byte> image;
+};
+
+struct Exploration {
+  std::uint64_t states = 0; ///< images on which recovery ran and was checked
+  double states_left = 0;   ///< images that were not covered; 0 says that all were
+  std::uint64_t points = 0; ///< failure points
+  std::uint64_t violations = 0;
+  std::uint64_t recovery_states = 0; ///< of `states`: crashes during recovery
+  double seconds = 0;                ///< of CPU time
+  std::vector<Finding> findings;
+};
+
+const char* name(Failure failure);
+const char* name(Missing missing);
+
+} // namespace nearfar::crash

@@ -1,0 +1,144 @@
+#include "crash/persistency.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace nearfar::crash {
+
+using storelog::Event;
+using storelog::Kind;
+
+namespace {
+
+void await(PendingLine& pending, std::uint16_t thread) {
+  const auto all = static_cast<std::uint32_t>(pending.pieces.size());
+  for (auto& [who, pieces] : pending.awaiting)
+    if (who == thread) {
+      pieces = all;
+      return;
+    }
+  pending.awaiting.emplace_back(thread, all);
+}
+
+} // namespace
+
+Persistency::Persistency(const storelog::Log& log, Platform platform, std::span<std::byte> durable,
+                         std::vector<PendingLine> carried, bool recovery)
+    : log_(log), platform_(platform), recovery_(recovery), durable_(durable),
+      pending_(std::move(carried)) {
+  for (PendingLine& line : pending_)
+    line.awaiting.clear(); // threads and their fences are gone with the crash
+}
+
+bool Persistency::next() {
+  if (at_end_) return false;
+  if (before_point_) {
+    pass(log_.events[event_++]);
+    before_point_ = false;
+  }
+  for (; event_ < log_.events.size(); ++event_) {
+    const Event& event = log_.events[event_];
+    const bool point = platform_ == Platform::eadr
+                           ? event.kind == Kind::store || event.kind == Kind::nt_store
+                           : event.kind == Kind::fence && would_drain(event.thread);
+    if (point) {
+      before_point_ = true;
+      return true;
+    }
+    pass(event);
+  }
+  at_end_ = true;
+  return true;
+}
+
+void Persistency::pass(const Event& event) {
+  switch (event.kind) {
+  case Kind::store: add_store(event, false); break;
+  case Kind::nt_store: add_store(event, true); break;
+  case Kind::flush: flush(event); break;
+  case Kind::fence: drain(event.thread); break;
+  case Kind::log:
+  case Kind::begin:
+  case Kind::end: break;
+  }
+}
+
+PendingLine* Persistency::find(std::uint32_t line) {
+  for (PendingLine& pending : pending_)
+    if (pending.line == line) return &pending;
+  return nullptr;
+}
+
+void Persistency::add_store(const Event& event, bool non_temporal) {
+  const std::byte* data = log_.data.data() + event.data;
+  std::uint64_t at = event.address;
+  const std::uint64_t end = at + event.bytes;
+  while (at < end) {
+    const std::uint64_t piece_end = std::min(end, (at / 8 + 1) * 8);
+    const auto line = static_cast<std::uint32_t>(at / line_bytes);
+    PendingLine* pending = find(line);
+    if (pending == nullptr) pending = &pending_.emplace_back(PendingLine{line, {}, {}});
+    pending->pieces.push_back({static_cast<std::uint32_t>(&event - log_.events.data()),
+                               static_cast<std::uint8_t>(at % line_bytes),
+                               static_cast<std::uint8_t>(piece_end - at), recovery_,
+                               data + (at - event.address)});
+    if (non_temporal) await(*pending, event.thread);
+    at = piece_end;
+  }
+  if (platform_ != Platform::eadr) return;
+  for (PendingLine& pending : pending_)
+    settle(pending, pending.pieces.size());
+  pending_.clear();
+}
+
+void Persistency::flush(const Event& event) {
+  const std::uint64_t first = event.address / line_bytes;
+  const std::uint64_t last = (event.address + event.bytes - 1) / line_bytes;
+  for (PendingLine& pending : pending_)
+    if (pending.line >= first && pending.line <= last) await(pending, event.thread);
+}
+
+bool Persistency::would_drain(std::uint16_t thread) const {
+  return std::any_of(pending_.begin(), pending_.end(), [&](const PendingLine& pending) {
+    return std::any_of(pending.awaiting.begin(), pending.awaiting.end(),
+                       [&](const auto& entry) { return entry.first == thread; });
+  });
+}
+
+void Persistency::drain(std::uint16_t thread) {
+  for (PendingLine& pending : pending_) {
+    std::uint32_t drained = 0;
+    for (const auto& [who, pieces] : pending.awaiting)
+      if (who == thread) drained = pieces;
+    if (drained == 0) continue;
+    settle(pending, drained);
+    std::erase_if(pending.awaiting, [&](auto& entry) {
+      entry.second = entry.second > drained ? entry.second - drained : 0;
+      return entry.second == 0;
+    });
+  }
+  std::erase_if(pending_, [](const PendingLine& pending) { return pending.pieces.empty(); });
+}
+
+void Persistency::settle(PendingLine& pending, std::size_t pieces) {
+  const Line now = version(pending, pieces);
+  changed_.push_back({pending.line, version(pending, 0)});
+  std::memcpy(durable_.data() + std::size_t{pending.line} * line_bytes, now.data(), line_bytes);
+  pending.pieces.erase(pending.pieces.begin(),
+                       pending.pieces.begin() + static_cast<std::ptrdiff_t>(pieces));
+}
+
+Line Persistency::version(const PendingLine& pending, std::size_t pieces) const {
+  Line line;
+  std::memcpy(line.data(), durable_.data() + std::size_t{pending.line} * line_bytes, line_bytes);
+  for (std::size_t i = 0; i < pieces; ++i) {
+    const Piece& piece = pending.pieces[i];
+    std::memcpy(line.data() + piece.offset, piece.data, piece.bytes);
+  }
+  return line;
+}
+
+std::vector<Changed> Persistency::take_changed() { return std::exchange(changed_, {}); }
+
+} // namespace nearfar::crash

@@ -1,0 +1,101 @@
+// The x86 persistency model: which bytes are durable, which may be, as a program goes on.
+//
+// Model          ADR: what reached the memory controller survives, caches do not.
+//                - Within a line, stores become durable in program order: a line holds, after a
+//                  crash, what a prefix of its pending stores left (Intel SDM vol. 3A, 11.12 and
+//                  Rudoff, "Persistent memory programming", ;login: 42(2), 2017). A store of more
+//                  than 8 bytes counts as its aligned pieces of at most 8, in ascending order.
+//                - Lines are independent of each other: any may have been written back at any time.
+//                - A flush obliges the next fence of the same thread: after it, what the line held
+//                  at the flush is durable. Without that fence nothing is promised.
+//                - Non-temporal stores need the fence alone. A write-combining buffer holds one
+//                  line, so they too become durable as a prefix in their line.
+//                - What was not flushed and fenced stays pending, over any number of fences.
+//                eADR: caches survive; every store is durable at once, in program order.
+// Thread safety  none; one thread explores.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "storelog/recorder.hpp"
+
+namespace nearfar::crash {
+
+using storelog::line_bytes;
+
+/// What survives of a store that was not flushed.
+enum class Platform : std::uint8_t { adr, eadr };
+
+using Line = std::array<std::byte, line_bytes>;
+
+/// At most eight aligned bytes that become durable in one go.
+struct Piece {
+  std::uint32_t event = 0; ///< which event of the log stored it
+  std::uint8_t offset = 0; ///< in the line
+  std::uint8_t bytes = 0;
+  bool recovery = false; ///< stored by recovery, not by the program
+  const std::byte* data = nullptr;
+};
+
+/// A line with stores that may or may not be durable.
+struct PendingLine {
+  std::uint32_t line = 0;
+  std::vector<Piece> pieces; ///< in program order
+  /// (thread, how many pieces its next fence makes durable)
+  std::vector<std::pair<std::uint16_t, std::uint32_t>> awaiting;
+};
+
+/// A line of the durable image, and what it held before it changed.
+struct Changed {
+  std::uint32_t line = 0;
+  Line before;
+};
+
+/// Walks through a log from failure point to failure point. A failure point lies just before a
+/// fence that makes something durable, for what can be left there includes what could be left
+/// anywhere since the fence before; the last one is the end of the log. On eADR it lies before each
+/// store.
+class Persistency {
+public:
+  /// `durable` is changed in place as fences pass; what `carried` holds is pending from the start
+  /// (crash during recovery). The log must outlive this.
+  Persistency(const storelog::Log& log, Platform platform, std::span<std::byte> durable,
+              std::vector<PendingLine> carried = {}, bool recovery = false);
+
+  /// Moves on to the next failure point; false if there is none.
+  bool next();
+
+  /// Events before this one have happened.
+  std::size_t event() const { return event_; }
+  const std::vector<PendingLine>& pending() const { return pending_; }
+  /// Lines of `durable` that changed since this was last asked, oldest first.
+  std::vector<Changed> take_changed();
+
+  /// What `pending` leaves of its line when its first `pieces` are durable.
+  Line version(const PendingLine& pending, std::size_t pieces) const;
+
+private:
+  void pass(const storelog::Event& event);
+  void add_store(const storelog::Event& event, bool non_temporal);
+  void flush(const storelog::Event& event);
+  bool would_drain(std::uint16_t thread) const;
+  void drain(std::uint16_t thread);
+  void settle(PendingLine& pending, std::size_t pieces);
+  PendingLine* find(std::uint32_t line);
+
+  const storelog::Log& log_;
+  Platform platform_;
+  bool recovery_;
+  std::span<std::byte> durable_;
+  std::size_t event_ = 0;
+  bool at_end_ = false;
+  bool before_point_ = false; ///< stands just before an event that was a failure point
+  std::vector<PendingLine> pending_;
+  std::vector<Changed> changed_;
+};
+
+} // namespace nearfar::crash

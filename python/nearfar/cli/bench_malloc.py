@@ -1,0 +1,141 @@
+"""``nearfar bench malloc``."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from nearfar.cli import options
+from nearfar.errors import BadInputError, MachineError
+
+if TYPE_CHECKING:
+    from nearfar.measure.allocators import Allocator
+    from nearfar.records.allocators import MallocTest
+    from nearfar.records.run import Skipped
+
+#: The comma before another allocator: a tier has commas of its own.
+_BEFORE_ALLOCATOR = r",(?=\s*(?:glibc|hmalloc|mimalloc|jemalloc|memkind|preload)\b)"
+
+
+def malloc(
+    test: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--test",
+            metavar="TEST,…",
+            help="small, large, free-loop, half-free-loop or warm (default: all).",
+        ),
+    ] = None,
+    threads: Annotated[
+        list[str] | None,
+        typer.Option("--threads", metavar="N,…", help="Threads (default: 1, and one a processor)."),
+    ] = None,
+    allocator: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--allocator",
+            metavar="NAME,…",
+            help="glibc, mimalloc, jemalloc, memkind[:kind] or preload:LIBRARY (default: those "
+            "that are installed).",
+        ),
+    ] = None,
+    count: Annotated[
+        int | None,
+        typer.Option("-n", metavar="N", min=1, help="Blocks of a round, instead of the thesis'."),
+    ] = None,
+    cpus: options.Cpus = None,
+    time: options.Time = None,
+    runs: options.Runs = None,
+    warmup: options.Warmup = 0,
+    seed: options.Seed = 1,
+    out: options.Out = None,
+    json: options.Json = None,
+    strict: options.Strict = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Allocators at the four malloc tests of the Seoul thesis, and at a warm loop.
+
+    small: 10^6 blocks of 1-512 B, then all freed. large: 10^6 of 1-524287 B, then all freed.
+    free-loop: 10^4 of 1-524287 B all freed, ten rounds. half-free-loop: the same, but the even
+    ones are freed in each round and the rest at the end. warm: one of 4096 living blocks of
+    1-512 B is replaced, again and again. The first byte of each block is touched, and the work
+    is split over the threads. Each test runs in a fresh process, allocators in turns; ratios to
+    glibc, which always takes part, come from neighbouring runs. Lists take commas, or repeat the
+    flag.
+
+    Examples:
+
+        nearfar bench malloc
+
+        nearfar bench malloc --test small --threads 1,2,4 --allocator mimalloc
+
+        nearfar bench malloc --test free-loop --allocator memkind:pmem:/data --json -
+    """
+    from nearfar.cli.plans import chosen_cpus, chosen_threads
+    from nearfar.cli.recording import recorded
+    from nearfar.measure import malloc as measurement
+    from nearfar.measure.session import Effort
+    from nearfar.report import text
+    from nearfar.units import parse_seconds
+
+    tests = _tests(_parts(test))
+    counts = _numbers(_parts(threads))
+    names = _parts(allocator, _BEFORE_ALLOCATOR)
+    budget_s = parse_seconds(time) if time else 120.0
+    arguments = {
+        "tests": tests, "threads": counts, "allocators": names, "time_s": budget_s, "n": count,
+    }  # fmt: skip
+    with recorded(
+        "bench malloc", arguments, seed=seed, out=out, quiet=quiet, strict=strict
+    ) as recording:
+        team = chosen_cpus(recording.machine, cpus)
+        chosen = chosen_threads(counts or sorted({1, len(team)}), len(team))
+        found, missing = _allocators(names)
+        plan = measurement.MallocPlan(tests, chosen, found, tuple(team), seed, count)
+        plan.check_room()
+        effort = Effort(budget_s, runs, warmup, apart=False)
+        result, skipped = measurement.measure(recording.session, plan, effort)
+        recording.keep("malloc", result, [*missing, *skipped])
+    recording.show(text.malloc(result), recording.document(result), json)
+
+
+def _parts(values: list[str] | None, comma: str = ",") -> list[str]:
+    """What was given, by commas or by repeating, each once."""
+    parts = [part.strip() for value in values or [] for part in re.split(comma, value)]
+    return list(dict.fromkeys(parts))
+
+
+def _tests(names: list[str]) -> tuple[MallocTest, ...]:
+    from nearfar.measure.malloc import TESTS
+
+    for name in names:
+        if name not in TESTS:
+            raise BadInputError(f"no test '{name}' is known", f"use {', '.join(TESTS)}")
+    return tuple(test for test in TESTS if not names or test in names)
+
+
+def _numbers(texts: list[str]) -> list[int]:
+    for text in texts:
+        if not text.isdecimal() or int(text) == 0:
+            raise BadInputError(f"'{text}' is no number of threads", "write it like 1,2,4")
+    return [int(text) for text in texts]
+
+
+def _allocators(names: list[str]) -> tuple[tuple[Allocator, ...], list[Skipped]]:
+    """Those named, glibc first; where none is, those that are installed."""
+    from nearfar.measure.allocators import GLIBC, USUAL, resolve
+    from nearfar.records.run import Skipped
+
+    if names:
+        return tuple(resolve(name) for name in dict.fromkeys([GLIBC, *names])), []
+    found: list[Allocator] = []
+    missing: list[Skipped] = []
+    for name in USUAL:
+        try:
+            found.append(resolve(name))
+        except MachineError as error:
+            why = f"{error.what}: {error.next_step}"
+            missing.append(Skipped(section="malloc", what=name, why=why))
+    return tuple(found), missing

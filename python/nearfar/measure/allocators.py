@@ -1,0 +1,115 @@
+"""Allocators by name: which library is preloaded for each, and whether it is there."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from nearfar import _native
+from nearfar.errors import BadInputError, MachineError, from_native
+
+#: Beside the native module, wherever the package is installed.
+PROGRAM = Path(_native.__file__).with_name("nearfar-malloc")
+
+GLIBC = "glibc"
+#: Those of a run where none is named.
+USUAL = (GLIBC, "mimalloc", "jemalloc", "memkind")
+EXAMPLES = "glibc, mimalloc, jemalloc, memkind, memkind:pmem:DIR or preload:LIBRARY"
+
+
+@dataclass(frozen=True)
+class Allocator:
+    """``name`` is the user's, ``native`` what the test program is told, ``library`` is preloaded;
+    ``origin_tier`` is a tier whose figures are of the same origin."""
+
+    name: str
+    native: str
+    library: str = ""
+    origin_tier: str = "dram"
+
+
+#: Names that libraries go by on the distributions we know, newest first, and their package.
+_LIBRARIES = {
+    "mimalloc": (("libmimalloc.so.3", "libmimalloc.so.2", "libmimalloc.so.2.0"), "libmimalloc2.0"),
+    "jemalloc": (("libjemalloc.so.2",), "libjemalloc2"),
+    "memkind": (("libmemkind.so.0",), "libmemkind0"),
+}
+
+
+def resolve(name: str) -> Allocator:
+    """The allocator of a name, its library found and loaded once.
+
+    Raises BadInputError for a name that is none, MachineError where its library is not installed.
+    """
+    kind, _, rest = name.partition(":")
+    if name == GLIBC:
+        return Allocator(name, name)
+    if kind == "preload" and rest:
+        if not Path(rest).is_file():
+            raise BadInputError(f"there is no library {rest}", "name the file of a malloc library")
+        return _first_that_loads(name, "preload", [str(Path(rest).resolve())])
+    if kind not in _LIBRARIES or (rest and kind != "memkind"):
+        raise BadInputError(f"no allocator '{name}' is known", f"use {EXAMPLES}")
+    native = f"memkind:{rest or 'default'}" if kind == "memkind" else kind
+    return _first_that_loads(name, native, _LIBRARIES[kind][0])
+
+
+class NotLoadedError(MachineError):
+    """The library of an allocator could not be preloaded."""
+
+
+def _first_that_loads(name: str, native: str, libraries: Sequence[str]) -> Allocator:
+    for library in libraries:
+        candidate = Allocator(name, native, library)
+        with contextlib.suppress(NotLoadedError):
+            run(candidate, "small", count=1, seed=1, cpus=_one_cpu(), settle_s=0.0)
+            return candidate
+    kind = name.partition(":")[0]
+    if kind in _LIBRARIES:
+        raise MachineError(
+            f"{kind} is not installed", f"sudo apt-get install -y {_LIBRARIES[kind][1]}"
+        )
+    raise BadInputError(f"{libraries[0]} brings no malloc", "name the file of a malloc library")
+
+
+def _one_cpu() -> list[int]:
+    return [min(os.sched_getaffinity(0))]
+
+
+def run(
+    allocator: Allocator, test: str, *, count: int, seed: int, cpus: Sequence[int], settle_s: float
+) -> dict[str, str]:
+    """One test in a fresh process: the figures it prints, by key.
+
+    Raises what the test program tells, MachineError where it died.
+    """
+    command = [
+        str(PROGRAM), test, str(count), str(seed), ",".join(map(str, cpus)),
+        str(round(settle_s * 1000)), allocator.native,
+    ]  # fmt: skip
+    environment = {key: value for key, value in os.environ.items() if key != "LD_PRELOAD"}
+    if allocator.library:
+        environment["LD_PRELOAD"] = allocator.library
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    lines = done.stdout.splitlines()
+    if lines and lines[0].startswith("error "):
+        what, next_step = [*lines[1:], "", ""][:2]
+        code = lines[0].removeprefix("error ")
+        if code == "not_found":
+            raise NotLoadedError(what, next_step)
+        raise from_native(RuntimeError(code, f"{allocator.name}: {what}", next_step, 0))
+    if done.returncode != 0 or not lines:
+        raise MachineError(
+            f"{allocator.name} died at the test {test} "
+            f"({_ending(done.returncode)}): {done.stderr.strip()[-200:]}",
+            "leave it out, or use a smaller -n",
+        )
+    return dict(line.split(" ", 1) for line in lines)
+
+
+def _ending(code: int) -> str:
+    return f"signal {-code}" if code < 0 else f"exit code {code}"

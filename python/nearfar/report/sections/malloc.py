@@ -1,0 +1,121 @@
+"""Allocators at the malloc tests."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from nearfar.records.allocators import MallocResult, MallocRow
+from nearfar.report.section import Cell, Context, Figure, Section, Table, figure_cell
+from nearfar.report.sections._threads import OVERSUBSCRIBED
+from nearfar.report.wording import count, format_quantity, origin_mark, origins, say
+
+GLIBC = "glibc"
+_WORK = {
+    "small": "blocks of 1–512 B, then all freed",
+    "large": "blocks of 1–524287 B, then all freed",
+    "free-loop": "blocks of 1–524287 B, all freed, ten rounds",
+    "half-free-loop": "blocks of 1–524287 B, the even ones freed, ten rounds; then the rest",
+    "warm": "times one of 4096 blocks of 1–512 B replaced",
+}
+
+
+def section(context: Context) -> Section | None:
+    """The section, or None where no allocator was tested."""
+    result = context.run.sections.malloc
+    if result is None:
+        return None
+    return Section("malloc", "Allocators", finding(result), _figures(result),
+                   [_table(result), _libraries(result)], notes(result))  # fmt: skip
+
+
+def finding(result: MallocResult) -> str:
+    """The time of the row at the top, and against glibc."""
+    text = (
+        f"Test {result.test} takes {result.allocator} {say(result, 'cpu_time_s')} of processor "
+        f"time on {count(result.threads, 'thread')}"
+    )
+    if result.ratio_to_glibc is None:
+        return f"{text}."
+    return f"{text}, {say(result, 'ratio_to_glibc')} what glibc's malloc takes."
+
+
+def tests_of(result: MallocResult) -> list[str]:
+    """The tests of a result, in its order."""
+    return list(dict.fromkeys(row.test for row in result.rows))
+
+
+def work(rows: Sequence[MallocRow], test: str) -> str:
+    """What a test does, with its number of blocks."""
+    blocks = next(row.count for row in rows if row.test == test)
+    return f"{blocks:,} {_WORK[test]}".replace(",", " ", blocks // 1000 > 0)
+
+
+def _figures(result: MallocResult) -> list[Figure]:
+    return [_figure([row for row in result.rows if row.test == test]) for test in tests_of(result)]
+
+
+def _figure(rows: Sequence[MallocRow]) -> Figure:
+    from nearfar.report.charts import Bar, Dot, row_chart, scaling_chart
+    from nearfar.report.drawing import draw
+
+    test = rows[0].test
+    caption = f"{test}: {work(rows, test)}. Wall time; bars are 95 % intervals."
+    found = origins((row, "wall_time_s") for row in rows)
+    if any(row.oversubscribed for row in rows):
+        caption = f"{caption} {OVERSUBSCRIBED}"
+    if len({row.threads for row in rows}) > 1:
+        dots = [
+            Dot(row.allocator, row.threads, *row.estimate("wall_time_s"), row.oversubscribed,
+                bool(origin_mark(row, "wall_time_s")))
+            for row in rows
+        ]  # fmt: skip
+        return draw(caption, scaling_chart(dots, "wall time (s)"), height=260, narrow_height=220,
+                    origins=found)  # fmt: skip
+    bars = [
+        Bar(f"{row.allocator}{origin_mark(row, 'wall_time_s')}", row.allocator,
+            *row.estimate("wall_time_s"), format_quantity("wall_time_s", row.wall_time_s),
+            row.oversubscribed)
+        for row in rows
+    ]  # fmt: skip
+    return draw(caption, row_chart(bars, "wall time (s)"), height=30 * len(bars), origins=found)
+
+
+def _table(result: MallocResult) -> Table:
+    rows = [
+        [
+            Cell(row.test), Cell(row.allocator, code=True),
+            Cell(str(row.threads), "shared processors" if row.oversubscribed else ""),
+            figure_cell(row, "cpu_time_s"), figure_cell(row, "ratio_to_glibc"),
+            figure_cell(row, "wall_time_s"), figure_cell(row, "wall_ratio_to_glibc"),
+            figure_cell(row, "peak_memory_bytes"), figure_cell(row, "settled_memory_bytes"),
+        ]
+        for row in result.rows
+    ]  # fmt: skip
+    return Table(
+        ["Test", "Allocator", "Threads", "CPU time", "over glibc's", "Wall time", "over glibc's",
+         "Peak memory", "After 1 s"],
+        rows, "Times and memory", frozenset(range(2, 9)), folded=True,
+    )  # fmt: skip
+
+
+def _libraries(result: MallocResult) -> Table:
+    rows = [[Cell(a.allocator, code=True), Cell(a.library, code=True)] for a in result.allocators]
+    return Table(["Allocator", "Code loaded from"], rows, "Libraries", folded=True)
+
+
+def notes(result: MallocResult) -> list[str]:
+    """What the times and the memory are of, and the warm loop in time a pair."""
+    told = [
+        "CPU time is of all threads, the allocator's own included. Each test ran in a fresh "
+        "process, allocators in turns; ratios are medians over neighbouring runs.",
+        "Memory is resident memory beyond what was there before the test, after it a second after "
+        "the last free.",
+    ]
+    pairs = [
+        f"{row.allocator} {say(row, 'pair_time_ns')}"
+        for row in result.rows
+        if row.test == "warm" and row.threads == 1
+    ]
+    if pairs:
+        told.append(f"A warm pair of free and malloc takes one thread: {', '.join(pairs)}.")
+    return told
