@@ -20,11 +20,11 @@ constexpr std::size_t inline_bytes = sizeof(std::uint64_t);
 /// What the map needs beside itself: a pool and its medium, or a medium alone with a root.
 struct InPool {
   using Medium = structures::Pmem;
-  persist::Pool pool;
+  std::unique_ptr<persist::Pool> pool; // the medium knows where it is
   std::unique_ptr<Medium> medium;
 
-  structures::MapRoot& root() { return *reinterpret_cast<structures::MapRoot*>(pool.root()); }
-  std::size_t bytes() const { return pool.bytes(); }
+  structures::MapRoot& root() { return *reinterpret_cast<structures::MapRoot*>(pool->root()); }
+  std::size_t bytes() const { return pool->bytes(); }
 };
 struct InDram {
   using Medium = structures::Dram;
@@ -43,8 +43,10 @@ Result<InPool> make_pool(const MapPlan& plan) {
   options.root_bytes = sizeof(structures::MapRoot);
   Result<persist::Pool> pool = persist::Pool::create(plan.tier, layout, options);
   if (!pool) return pool.error();
-  auto medium = std::make_unique<structures::Pmem>(*pool);
-  return InPool{std::move(*pool), std::move(medium)};
+  InPool made;
+  made.pool = std::make_unique<persist::Pool>(std::move(*pool));
+  made.medium = std::make_unique<structures::Pmem>(*made.pool);
+  return made;
 }
 
 /// Values of a word, kept in the entry.
