@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "bench/map_keys.hpp"
+#include "bench/pmdk_primitives.hpp"
 #include "test_support.hpp"
 
 using namespace nearfar;
@@ -129,4 +130,24 @@ TEST_CASE("what cannot be run is refused") {
   CHECK(nowhere->run(MapPass::whole).error().code == Errc::bad_input);
   wanted.tier = *tier::parse("dram");
   CHECK(refused(wanted, Errc::bad_input));
+}
+
+TEST_CASE("libpmemobj's primitives are run and counted") {
+  Result<PrimitiveBench> bench =
+      PrimitiveBench::create(*tier::parse("shm:/dev/shm"), test::usable_cpu());
+  REQUIRE(bool(bench));
+  const auto fences = [&](Primitive primitive) {
+    Result<PrimitiveRun> run = bench->run(primitive, 300);
+    REQUIRE(bool(run));
+    CHECK(run->seconds > 0);
+    return static_cast<double>(run->counted.fences) / 300;
+  };
+  CHECK(fences(Primitive::persist) == 1);
+  const double one = fences(Primitive::tx_1_range);
+  CHECK(one > 1);
+  CHECK(fences(Primitive::tx_8_ranges) > one);
+  CHECK(fences(Primitive::tx_alloc) > one);
+  for (const Primitive primitive :
+       {Primitive::publish_1_word, Primitive::alloc_publish, Primitive::alloc_free})
+    CHECK(fences(primitive) >= 1);
 }

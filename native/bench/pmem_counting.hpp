@@ -10,11 +10,16 @@
 // Cost      one more call and two increments of thread-local words: 1 to 2 ns each.
 #pragma once
 
+#include "base/result.hpp"
+
 namespace nearfar::bench {
 
 /// Whether the counting stands between libpmemobj and libpmem in this process, found out by a flush
 /// of libpmemobj: false in a program whose linking hides it, and then nothing may be counted.
 /// `pool` is an open pool, `at` a word in it.
 bool counts_pmem(void* pool, const void* at);
+
+/// What to say where it does not.
+Error uncounted();
 
 } // namespace nearfar::bench

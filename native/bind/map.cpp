@@ -2,6 +2,7 @@
 
 #include <nanobind/stl/vector.h>
 
+#include "bench/pmdk_primitives.hpp"
 #include "bind/convert.hpp"
 
 namespace nb = nanobind;
@@ -12,6 +13,8 @@ namespace {
 
 constexpr std::string_view types[] = {"map", "dram", "map_atomic", "map_tx", "map_rp"};
 constexpr std::string_view operations[] = {"insert", "get", "remove"};
+constexpr std::string_view primitives[] = {"persist",        "tx_1_range",    "tx_8_ranges", "tx_alloc",
+                                           "publish_1_word", "alloc_publish", "alloc_free"};
 constexpr std::string_view passes[] = {"whole", "each", "dependent"};
 
 nb::dict run_dict(const bench::MapRun& run) {
@@ -31,9 +34,33 @@ nb::dict run_dict(const bench::MapRun& run) {
   return d;
 }
 
+void register_primitives(nb::module_& module) {
+  using bench::PrimitiveBench;
+  nb::class_<PrimitiveBench>(module, "PrimitiveBench")
+      .def(nb::new_([](const char* tier, int cpu) {
+             const tier::Spec place = parse_tier(tier);
+             return run_unlocked([&] { return PrimitiveBench::create(place, cpu); });
+           }),
+           nb::arg("tier"), nb::arg("cpu"))
+      .def(
+          "run",
+          [](PrimitiveBench& self, const char* name, std::uint64_t count) {
+            const auto primitive = by_name<bench::Primitive>(name, primitives);
+            const auto run = run_unlocked([&] { return self.run(primitive, count); });
+            nb::dict d;
+            d["seconds"] = run.seconds;
+            d["fences"] = run.counted.fences;
+            d["lines"] = run.counted.lines;
+            d["members"] = members_list(run.members);
+            return d;
+          },
+          nb::arg("primitive"), nb::arg("count"));
+}
+
 } // namespace
 
 void register_map(nb::module_& module) {
+  register_primitives(module);
   using bench::MapBench;
   nb::class_<MapBench>(module, "MapBench")
       .def(nb::new_([](const char* type, const char* operation, std::uint64_t count,

@@ -224,6 +224,43 @@ def replay_map(
     seed: int,
 ) -> MapReplay: ...
 
+class MapRun(TypedDict):
+    seconds: float
+    mean_ns: float
+    least_ns: float
+    largest_ns: float
+    percentiles_ns: dict[float, float]
+    worst_cpu_ns: float
+    fences: int
+    lines: int
+    members: list[Member]
+
+class MapBench:
+    def __init__(
+        self,
+        type: str,
+        operation: str,
+        operations: int,
+        value_bytes: int,
+        alloc: bool,
+        tier: str,
+        cpus: list[int],
+        seed: int,
+    ) -> None: ...
+    def load_seconds(self) -> float: ...
+    def pool_bytes(self) -> int: ...
+    def run(self, pass_: str) -> MapRun: ...
+
+class PrimitiveRun(TypedDict):
+    seconds: float
+    fences: int
+    lines: int
+    members: list[Member]
+
+class PrimitiveBench:
+    def __init__(self, tier: str, cpu: int) -> None: ...
+    def run(self, primitive: str, count: int) -> PrimitiveRun: ...
+
 class MappedBench:
     def __init__(self, path: str, size_bytes: int, cpu: int) -> None: ...
     def facts(self) -> MappingFacts: ...

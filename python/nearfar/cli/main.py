@@ -17,6 +17,7 @@ from nearfar import __version__
 from nearfar.cli import (
     bench_compete,
     bench_malloc,
+    bench_map,
     bench_mapped,
     bench_pipeline,
     bench_stencil,
@@ -55,6 +56,7 @@ bench.command()(bench_compete.compete)
 bench.command()(bench_stencil.stencil)
 bench.command()(bench_pipeline.pipeline)
 bench.command()(bench_malloc.malloc)
+bench.command("map")(bench_map.map_)
 
 fit = typer.Typer(no_args_is_help=True, help="Models from measurements.")
 fit.command()(fit_contention.contention)

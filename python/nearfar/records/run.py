@@ -15,6 +15,7 @@ from nearfar.records.depth import (
     PersistenceResult,
     TailsResult,
 )
+from nearfar.records.pools import MapResult
 from nearfar.records.results import BandwidthResult, LatencyResult, MappedResult, StreamResult
 from nearfar.records.together import CompeteResult, PipelineResult, StencilResult
 
@@ -75,6 +76,7 @@ class Sections(BaseModel):
     compete: CompeteResult | None = None
     stencil: StencilResult | None = None
     pipeline: PipelineResult | None = None
+    map: MapResult | None = None
     malloc: MallocResult | None = None
 
 

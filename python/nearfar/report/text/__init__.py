@@ -2,6 +2,7 @@
 
 from nearfar.report.text.allocators import malloc
 from nearfar.report.text.depth import access, blocks, loaded, parallelism, persistence, tails
+from nearfar.report.text.pools import map_run
 from nearfar.report.text.predictions import (
     contention,
     contention_model,
@@ -28,6 +29,7 @@ __all__ = [
     "latency",
     "loaded",
     "malloc",
+    "map_run",
     "map_work",
     "mapped",
     "noise",

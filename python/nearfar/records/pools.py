@@ -1,0 +1,66 @@
+"""The results of benchmarks on structures in persistent pools."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from nearfar.records.shape import Amount, Positive, Shaped, Size
+
+MapType = Literal["map", "dram", "map_atomic", "map_tx", "map_rp"]
+MapOperation = Literal["insert", "get", "remove"]
+
+
+class MapPoint(Shaped):
+    """One operation on a map of one size. Times of operations are of one thread's view."""
+
+    operations: Size
+    value_bytes: Size
+    ops_per_s: Positive = Field(description="of all threads, in a loop that does nothing else")
+    latency_ns: Positive = Field(description="threads over operations per second")
+    time_s: Positive = Field(description="of all operations")
+    load_time_s: Positive | None = Field(None, description="of loading, which is not measured")
+    mean_latency_ns: Positive = Field(description="operations timed one by one, from here on")
+    least_latency_ns: Amount
+    p50_latency_ns: Amount
+    p90_latency_ns: Amount
+    p99_latency_ns: Amount
+    p999_latency_ns: Amount
+    p9999_latency_ns: Amount
+    largest_latency_ns: Amount = Field(description="wall time: interruptions are in it")
+    worst_cpu_ns: Amount = Field(
+        description="upper bound of the processor time of the worst single operation"
+    )
+    dependent_latency_ns: Positive | None = Field(
+        None, description="gets only: each key known once the value before is there"
+    )
+    fences_per_op: Amount
+    lines_per_op: Amount
+    flush_fence_ns: Positive | None = Field(
+        None, description="one store, clwb and sfence on a random line, in the same epochs"
+    )
+
+
+class PmdkCost(Shaped):
+    """One way of libpmemobj to change a pool, in the same process and epochs."""
+
+    name: str
+    latency_ns: Positive
+    fences_per_op: Amount
+    lines_per_op: Amount
+    ratio: Positive = Field(description="its time over the map's operation, by epochs")
+
+
+class MapResult(MapPoint):
+    """The last point of the sweep, and all of them."""
+
+    type: MapType
+    operation: MapOperation
+    tier: str
+    cpus: list[int]
+    oversubscribed: bool = Field(description="more threads than processors")
+    alloc: bool = Field(description="values are objects that are neither written nor read")
+    pool: str | None = Field(None, description="file that --keep left")
+    sweep: list[MapPoint] = Field(default_factory=list)
+    pmdk: list[PmdkCost] = Field(default_factory=list)
