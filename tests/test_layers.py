@@ -18,6 +18,7 @@ NATIVE = [
     "base",
     "os",
     "tier",
+    "alloc",
     "topo",
     "kernels",
     "probe",

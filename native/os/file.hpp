@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "base/result.hpp"
 
@@ -23,6 +24,8 @@ public:
   ~File();
 
   int fd() const { return fd_; }
+  /// Leaves the descriptor open, to be closed by who calls.
+  int release() { return std::exchange(fd_, -1); }
 
 private:
   int fd_ = -1;
@@ -47,8 +50,20 @@ void unused_name(const char* directory, const char* ending, char* name, std::siz
 /// Opens an existing file or device for reading and writing. `direct` asks for O_DIRECT.
 Result<File> open_existing(const char* path, bool direct);
 
+/// Claims `bytes` of a file or device of `total` bytes that no other open descriptor has claimed,
+/// in this process or another; returns their offset, a multiple of `unit`. The claim ends when the
+/// File is closed. It binds those who claim, nobody else. Errors: no_space.
+Result<std::size_t> claim_range(const File& file, std::size_t bytes, std::size_t unit,
+                                std::size_t total);
+
 /// Reserves the blocks of a file, so that no later store can meet a full disk (SIGBUS).
 Status reserve_space(const File& file, std::size_t bytes);
+
+/// Reserves the blocks of a part of a file. An errno, 0 for success; nothing allocates.
+int reserve_part(int fd, std::uint64_t offset, std::uint64_t bytes);
+
+/// Sets the size of a file without reserving blocks. An errno, 0 for success.
+int set_file_size(int fd, std::uint64_t bytes);
 
 /// Bytes free to this user in the file system that holds `path` (or its parent, if it is not
 /// there).
