@@ -22,7 +22,8 @@ Status check(const MapPlan& plan) {
         .try_next("give -d from 1 to 1048576 bytes");
   const bool ours = plan.type == MapType::map || plan.type == MapType::dram;
   if (plan.alloc && ours)
-    return Error::make(Errc::bad_input, "only the maps after PMDK keep values as libpmemobj's objects")
+    return Error::make(Errc::bad_input,
+                       "only the maps after PMDK keep values as libpmemobj's objects")
         .try_next("leave --alloc out, or choose map_atomic, map_tx or map_rp");
   if ((plan.type == MapType::dram) != (plan.tier.kind == tier::Kind::dram))
     return Error::make(Errc::bad_input, "%s cannot lie on tier %s",

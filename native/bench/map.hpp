@@ -7,8 +7,8 @@
 //                      worst by the processor time of its thread
 //           dependent  gets only: the next key is known only once the last value is there
 // Values    8 bytes at most lie in the map's own entry. Larger ones are records of our map; in the
-//           maps after PMDK they are objects, written and flushed within the insertion's transaction.
-//           A get reads all of a value.
+//           maps after PMDK they are objects, written and flushed within the insertion's
+//           transaction. A get reads all of a value.
 // Checked   every operation must find what it must; values read are summed and compared.
 // Counted   fences and lines of the measured pass alone (storelog, bench/pmem_counting.hpp).
 // Thread safety  one MapBench a thread; run() works on the processors of its plan. The maps after

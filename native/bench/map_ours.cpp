@@ -39,7 +39,7 @@ Result<InPool> make_pool(const MapPlan& plan) {
   persist::PoolOptions options;
   const std::size_t record =
       plan.value_bytes > inline_bytes ? plan.value_bytes * 5 / 4 + bytes_a_record : 0;
-  options.bytes = bytes_beside + plan.operations * (bytes_an_entry + record);
+  options.bytes = whole_pages(bytes_beside + plan.operations * (bytes_an_entry + record));
   options.root_bytes = sizeof(structures::MapRoot);
   Result<persist::Pool> pool = persist::Pool::create(plan.tier, layout, options);
   if (!pool) return pool.error();

@@ -116,7 +116,7 @@ template <class Map>
 Result<std::unique_ptr<MapSubject>> make(const MapPlan& plan) {
   persist::PoolOptions options;
   const std::size_t value = plan.value_bytes > 8 || plan.alloc ? plan.value_bytes + 128 : 0;
-  options.bytes = bytes_beside + plan.operations * (bytes_an_entry + value);
+  options.bytes = whole_pages(bytes_beside + plan.operations * (bytes_an_entry + value));
   options.root_bytes = sizeof(PMEMoid);
   Result<persist::Pool> pool = persist::Pool::create(plan.tier, layout, options);
   if (!pool) return pool.error();

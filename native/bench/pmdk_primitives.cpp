@@ -81,8 +81,7 @@ struct PrimitiveBench::State {
   bool alloc_publish(std::uint64_t value) {
     std::array<pobj_action, 4> actions;
     std::size_t count = 0;
-    const PMEMoid made =
-        pmemobj_reserve(handle(), &actions[count++], object_bytes, object_type);
+    const PMEMoid made = pmemobj_reserve(handle(), &actions[count++], object_bytes, object_type);
     if (made.off == 0) return false;
     auto* object = structures::direct<std::uint64_t>(made);
     *object = value;

@@ -1,8 +1,8 @@
 #include "bench/pmem_counting.hpp"
 
 #include <cstddef>
-#include <dlfcn.h>
 #include <cstdint>
+#include <dlfcn.h>
 #include <libpmem.h>
 #include <libpmemobj.h>
 

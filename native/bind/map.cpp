@@ -13,8 +13,9 @@ namespace {
 
 constexpr std::string_view types[] = {"map", "dram", "map_atomic", "map_tx", "map_rp"};
 constexpr std::string_view operations[] = {"insert", "get", "remove"};
-constexpr std::string_view primitives[] = {"persist",        "tx_1_range",    "tx_8_ranges", "tx_alloc",
-                                           "publish_1_word", "alloc_publish", "alloc_free"};
+constexpr std::string_view primitives[] = {"persist",   "tx_1_range",     "tx_8_ranges",
+                                           "tx_alloc",  "publish_1_word", "alloc_publish",
+                                           "alloc_free"};
 constexpr std::string_view passes[] = {"whole", "each", "dependent"};
 
 nb::dict run_dict(const bench::MapRun& run) {

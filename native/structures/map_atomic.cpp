@@ -161,9 +161,8 @@ Result<bool> MapAtomic::insert(std::uint64_t key, PMEMoid value) {
   auto* all = direct<Buckets>(header_->buckets);
   ListHead* head = &all->heads()[header_->hash(key, all->count)];
   Contents contents{key, value};
-  const PMEMoid made =
-      pmemobj_list_insert_new(pool_, offsetof(Entry, links), head, head->first, 1, sizeof(Entry),
-                              entry_type, fill_entry, &contents);
+  const PMEMoid made = pmemobj_list_insert_new(pool_, offsetof(Entry, links), head, head->first, 1,
+                                               sizeof(Entry), entry_type, fill_entry, &contents);
   if (made.off == 0) {
     const Error failed = pool_error("inserting an entry");
     set(header_->entries_dirty, std::uint32_t{0});

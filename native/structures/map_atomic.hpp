@@ -4,7 +4,8 @@
 // Invariants    every entry is in exactly one bucket's circular list; `entries` is their number
 //               unless `entries_dirty`; `growing` is null but while buckets are being replaced, and
 //               then every entry is in either array.
-// Durability    insertion: entries_dirty = 1; the entry's contents, then allocation and links in one
+// Durability    insertion: entries_dirty = 1; the entry's contents, then allocation and links in
+// one
 //               redo log of libpmemobj; entries; entries_dirty = 0. Removal likewise. Growth: the
 //               new array, linked at `growing`; entries moved one by one, each by one redo log; the
 //               old array freed; `buckets`, then `growing`. open() finishes what was interrupted.

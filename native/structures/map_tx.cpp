@@ -46,7 +46,9 @@ struct MapTx::Buckets {
   std::uint64_t count;
 
   PMEMoid* heads() { return reinterpret_cast<PMEMoid*>(this + 1); }
-  static std::size_t bytes(std::uint64_t count) { return sizeof(Buckets) + count * sizeof(PMEMoid); }
+  static std::size_t bytes(std::uint64_t count) {
+    return sizeof(Buckets) + count * sizeof(PMEMoid);
+  }
 };
 
 struct MapTx::Entry {

@@ -14,7 +14,8 @@
 
 namespace nearfar::structures {
 
-/// The universal hash of map_atomic and map_tx: ((a key + b) mod p) mod buckets, modulo 2^64 inside.
+/// The universal hash of map_atomic and map_tx: ((a key + b) mod p) mod buckets, modulo 2^64
+/// inside.
 struct ChainHash {
   std::uint32_t a = 1804289383; ///< what glibc's rand() yields first and second, never seeded
   std::uint32_t b = 846930886;

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nearfar import _native
 from nearfar._native import PersistenceProbe, persist_instructions
@@ -76,9 +76,7 @@ class MapPlan:
     @property
     def grid(self) -> Sequence[Key]:
         """All figures of all points."""
-        return [
-            Key(*point, figure, of) for point in self.points for figure, of in self._figures
-        ]
+        return [Key(*point, figure, of) for point in self.points for figure, of in self._figures]
 
     @property
     def persistent(self) -> bool:
@@ -276,7 +274,7 @@ class _Figures:
             for name in (*PRIMITIVES, PMDK_MAP)
         ]  # fmt: skip
 
-    def _shaped(self, told: dict[str, Estimate]) -> dict[str, object]:
+    def _shaped(self, told: dict[str, Estimate]) -> dict[str, Any]:
         return self.session.figures(self.plan.tier, persistent=self.plan.persistent, **told)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from nearfar import _native
@@ -33,8 +32,8 @@ def place(tier: str) -> str:
             f"tier {tier} cannot hold a pool: it has no files",
             "use shm:, fsdax:DIR or file:DIR",
         )
-    path = parsed["path"] or "/dev/shm"
-    folder = path if os.path.isdir(path) else os.path.dirname(path) or "."
+    path = Path(parsed["path"] or "/dev/shm")
+    folder = path if path.is_dir() else path.parent
     return f"{parsed['kind']}:{folder},populate"
 
 

@@ -127,8 +127,8 @@ def notes(result: MapResult) -> list[str]:
     """How it was done, and what limits the figures."""
     threads = count(len(result.cpus), "thread")
     told = [
-        f"{threads} on {result.tier}. In a row: a loop that does nothing else. Median, p99 and worst "
-        "are of operations timed one by one; the worst is told by its thread's processor time."
+        f"{threads} on {result.tier}. In a row: a loop that does nothing else. Median, p99 and "
+        "worst are of operations timed one by one; the worst is its thread's processor time."
     ]
     if result.load_time_s is not None:
         told.append(f"Loading took {say(result, 'load_time_s')} and is not in these figures.")
