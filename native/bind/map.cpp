@@ -78,7 +78,7 @@ void register_map(nb::module_& module) {
              plan.seed = seed;
              return run_unlocked([&] { return MapBench::create(plan); });
            }),
-           nb::arg("type"), nb::arg("operation"), nb::arg("operations"), nb::arg("value_bytes"),
+           nb::arg("kind"), nb::arg("operation"), nb::arg("operations"), nb::arg("value_bytes"),
            nb::arg("alloc"), nb::arg("tier"), nb::arg("cpus"), nb::arg("seed"))
       .def("load_seconds", &MapBench::load_seconds)
       .def("pool_bytes", &MapBench::pool_bytes)

@@ -241,7 +241,7 @@ class MapRun(TypedDict):
 class MapBench:
     def __init__(
         self,
-        type: str,
+        kind: str,
         operation: str,
         operations: int,
         value_bytes: int,

@@ -114,10 +114,10 @@ class MapPlan:
         """The tier without a file's name, for probes that map memory themselves."""
         return self.place.removesuffix(",populate")
 
-    def bench(self, point: Point, type: MapType | None = None) -> MapBench:
+    def bench(self, point: Point, kind: MapType | None = None) -> MapBench:
         """A fresh map, loaded where the operation wants it so."""
         return _native.MapBench(
-            type or self.type, self.operation, *point, self.alloc, self.place, list(self.cpus),
+            kind or self.type, self.operation, *point, self.alloc, self.place, list(self.cpus),
             self.seed,
         )  # fmt: skip
 
