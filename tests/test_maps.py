@@ -44,7 +44,8 @@ def test_every_figure_has_interval_and_origin(run_nearfar: RunNearfar, tmp_path:
 
 
 def fences(told: dict[str, Any], name: str) -> float:
-    return next(cost["fences_per_op"] for cost in told["pmdk"] if cost["name"] == name)
+    found: float = next(c["fences_per_op"] for c in told["pmdk"] if c["name"] == name)
+    return found
 
 
 @pytest.mark.parametrize("type_", ["map", "map_atomic", "map_tx", "map_rp"])
