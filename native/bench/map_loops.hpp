@@ -19,9 +19,6 @@ namespace nearfar::bench {
 /// The value of a key; never 0, for keys have at most 63 bits.
 inline std::uint64_t map_word(std::uint64_t key) { return ~key; }
 
-/// Room in whole pages: a pool that is to be touched everywhere can have no other size.
-inline std::size_t whole_pages(std::size_t bytes) { return (bytes + 4095) / 4096 * 4096; }
-
 /// What one thread did.
 struct MapShare {
   Histogram ticks;

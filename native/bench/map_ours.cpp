@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "bench/map_loops.hpp"
+#include "bench/pool_place.hpp"
 #include "structures/map.hpp"
 
 namespace nearfar::bench {
@@ -17,36 +18,12 @@ constexpr std::size_t bytes_a_record = 96;
 constexpr std::size_t bytes_beside = 24 << 20;
 constexpr std::size_t inline_bytes = sizeof(std::uint64_t);
 
-/// What the map needs beside itself: a pool and its medium, or a medium alone with a root.
-struct InPool {
-  using Medium = structures::Pmem;
-  std::unique_ptr<persist::Pool> pool; // the medium knows where it is
-  std::unique_ptr<Medium> medium;
-
-  structures::MapRoot& root() { return *reinterpret_cast<structures::MapRoot*>(pool->root()); }
-  std::size_t bytes() const { return pool->bytes(); }
-};
-struct InDram {
-  using Medium = structures::Dram;
-  std::unique_ptr<Medium> medium = std::make_unique<Medium>();
-  std::unique_ptr<structures::MapRoot> head = std::make_unique<structures::MapRoot>();
-
-  structures::MapRoot& root() { return *head; }
-  std::size_t bytes() const { return 0; }
-};
-
-Result<InPool> make_pool(const MapPlan& plan) {
-  persist::PoolOptions options;
+Result<InPool<structures::Pmem>> make_place(const MapPlan& plan) {
   const std::size_t record =
       plan.value_bytes > inline_bytes ? plan.value_bytes * 5 / 4 + bytes_a_record : 0;
-  options.bytes = whole_pages(bytes_beside + plan.operations * (bytes_an_entry + record));
-  options.root_bytes = sizeof(structures::MapRoot);
-  Result<persist::Pool> pool = persist::Pool::create(plan.tier, layout, options);
-  if (!pool) return pool.error();
-  InPool made;
-  made.pool = std::make_unique<persist::Pool>(std::move(*pool));
-  made.medium = std::make_unique<structures::Pmem>(*made.pool);
-  return made;
+  return InPool<structures::Pmem>::create(plan.tier, layout,
+                                          bytes_beside + plan.operations * (bytes_an_entry + record),
+                                          sizeof(structures::MapRoot));
 }
 
 /// Values of a word, kept in the entry.
@@ -95,7 +72,7 @@ public:
   OurAdaptor(Place place, std::size_t value_bytes)
       : place_(std::move(place)), values_(value_bytes) {}
   Status open() {
-    Result<std::unique_ptr<Map>> map = Map::open(*place_.medium, place_.root());
+    Result<std::unique_ptr<Map>> map = Map::open(*place_.medium, *reinterpret_cast<structures::MapRoot*>(place_.root()));
     if (!map) return map.error();
     map_ = std::move(*map);
     return Done{};
@@ -142,8 +119,8 @@ Result<std::unique_ptr<MapSubject>> make_for(Place place, const MapPlan& plan) {
 } // namespace
 
 Result<std::unique_ptr<MapSubject>> our_map(const MapPlan& plan) {
-  if (plan.type == MapType::dram) return make_for(InDram{}, plan);
-  Result<InPool> place = make_pool(plan);
+  if (plan.type == MapType::dram) return make_for(InDram(sizeof(structures::MapRoot)), plan);
+  Result<InPool<structures::Pmem>> place = make_place(plan);
   if (!place) return place.error();
   return make_for(std::move(*place), plan);
 }

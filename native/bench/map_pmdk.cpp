@@ -2,7 +2,7 @@
 
 #include "bench/map_loops.hpp"
 #include "bench/pmem_counting.hpp"
-#include "persist/pool.hpp"
+#include "bench/pool_place.hpp"
 #include "structures/map_atomic.hpp"
 #include "structures/map_rp.hpp"
 #include "structures/map_tx.hpp"
@@ -114,11 +114,10 @@ private:
 
 template <class Map>
 Result<std::unique_ptr<MapSubject>> make(const MapPlan& plan) {
-  persist::PoolOptions options;
   const std::size_t value = plan.value_bytes > 8 || plan.alloc ? plan.value_bytes + 128 : 0;
-  options.bytes = whole_pages(bytes_beside + plan.operations * (bytes_an_entry + value));
-  options.root_bytes = sizeof(PMEMoid);
-  Result<persist::Pool> pool = persist::Pool::create(plan.tier, layout, options);
+  Result<persist::Pool> pool =
+      make_pool(plan.tier, layout, bytes_beside + plan.operations * (bytes_an_entry + value),
+                sizeof(PMEMoid));
   if (!pool) return pool.error();
   if (!counts_pmem(pool->handle(), pool->root())) return uncounted();
   Result<Map> map = Map::create(pool->handle(), reinterpret_cast<PMEMoid*>(pool->root()));

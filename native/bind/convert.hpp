@@ -58,6 +58,8 @@ void register_cache(nanobind::module_& module);
 void register_inspect(nanobind::module_& module);
 void register_bench(nanobind::module_& module);
 void register_together(nanobind::module_& module);
-void register_map(nanobind::module_& module); // where built with libpmemobj
+// Where built with libpmemobj:
+void register_map(nanobind::module_& module);
+void register_intset(nanobind::module_& module);
 
 } // namespace nearfar::bind

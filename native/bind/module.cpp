@@ -13,5 +13,6 @@ NB_MODULE(_native, module) {
   nearfar::bind::register_together(module);
 #ifdef NEARFAR_HAVE_POOLS
   nearfar::bind::register_map(module);
+  nearfar::bind::register_intset(module);
 #endif
 }

@@ -254,6 +254,27 @@ class MapBench:
     def pool_bytes(self) -> int: ...
     def run(self, pass_: str) -> MapRun: ...
 
+class IntsetRun(TypedDict):
+    operations: int
+    changed: int
+    seconds: float
+    fences: int
+    lines: int
+    members: list[Member]
+
+class IntsetBench:
+    def __init__(
+        self,
+        structure: str,
+        medium: str,
+        entries: int,
+        update_percent: int,
+        tier: str,
+        cpu: int,
+        seed: int,
+    ) -> None: ...
+    def run(self, budget_ns: int) -> IntsetRun: ...
+
 class PrimitiveRun(TypedDict):
     seconds: float
     fences: int

@@ -16,6 +16,7 @@ from typer.exceptions import TyperException
 from nearfar import __version__
 from nearfar.cli import (
     bench_compete,
+    bench_intset,
     bench_malloc,
     bench_map,
     bench_mapped,
@@ -61,6 +62,7 @@ bench.command()(bench_stencil.stencil)
 bench.command()(bench_pipeline.pipeline)
 bench.command()(bench_malloc.malloc)
 bench.command("map")(bench_map.map_)
+bench.command()(bench_intset.intset)
 
 fit = typer.Typer(no_args_is_help=True, help="Models from measurements.")
 fit.command()(fit_contention.contention)

@@ -64,3 +64,37 @@ class MapResult(MapPoint):
     pool: str | None = Field(None, description="file that --keep left")
     sweep: list[MapPoint] = Field(default_factory=list)
     pmdk: list[PmdkCost] = Field(default_factory=list)
+
+
+IntsetStructure = Literal["list", "hash", "skip_list"]
+IntsetMedium = Literal["pmem", "unflushed", "dram", "pmdk"]
+
+
+class IntsetSeries(Shaped):
+    """One medium's throughput: the mean of all runs with its bootstrap interval."""
+
+    medium: IntsetMedium
+    ops_per_s: Positive
+    fences_per_op: Amount
+    lines_per_op: Amount
+    changed_share: Amount = Field(description="operations that inserted or removed something")
+
+
+class IntsetResult(Shaped):
+    """A set of integers under look-ups and updates. ``series`` ran in turns, a run each."""
+
+    structure: IntsetStructure
+    entries: Size = Field(description="at first; keys are drawn from twice as many")
+    update_share: Amount = Field(description="half of them insertions, half removals")
+    tier: str
+    cpu: int
+    ops_per_s: Positive
+    slowdown: Positive | None = Field(None, description="against the volatile twin, by runs")
+    unflushed_slowdown: Positive | None = Field(
+        None, description="against the same code without flushes and fences, by runs"
+    )
+    pmdk_ratio: Positive | None = Field(
+        None, description="throughput over a correct version on libpmemobj, by runs"
+    )
+    run_time_s: Positive = Field(description="asked for, of one run of one medium")
+    series: list[IntsetSeries]

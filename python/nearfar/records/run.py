@@ -15,7 +15,7 @@ from nearfar.records.depth import (
     PersistenceResult,
     TailsResult,
 )
-from nearfar.records.pools import MapResult
+from nearfar.records.pools import IntsetResult, MapResult
 from nearfar.records.results import BandwidthResult, LatencyResult, MappedResult, StreamResult
 from nearfar.records.together import CompeteResult, PipelineResult, StencilResult
 
@@ -77,6 +77,7 @@ class Sections(BaseModel):
     stencil: StencilResult | None = None
     pipeline: PipelineResult | None = None
     map: MapResult | None = None
+    intset: IntsetResult | None = None
     malloc: MallocResult | None = None
 
 

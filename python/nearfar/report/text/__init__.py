@@ -2,7 +2,7 @@
 
 from nearfar.report.text.allocators import malloc
 from nearfar.report.text.depth import access, blocks, loaded, parallelism, persistence, tails
-from nearfar.report.text.pools import map_run
+from nearfar.report.text.pools import intset, map_run
 from nearfar.report.text.predictions import (
     contention,
     contention_model,
@@ -26,6 +26,7 @@ __all__ = [
     "contention_model",
     "counter_fits",
     "counts",
+    "intset",
     "latency",
     "loaded",
     "malloc",

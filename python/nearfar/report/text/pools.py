@@ -5,7 +5,8 @@ from __future__ import annotations
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from nearfar.records.pools import MapResult
+from nearfar.records.pools import IntsetResult, MapResult
+from nearfar.report.sections import intset as intset_section
 from nearfar.report.sections import maps
 from nearfar.report.text.layout import block, columns
 from nearfar.report.wording import format_quantity, origins
@@ -36,3 +37,18 @@ def map_run(result: MapResult) -> RenderableType:
     return block(
         "Persistent hash map", maps.finding(result), found, Group(*parts), maps.notes(result)
     )
+
+
+def intset(result: IntsetResult) -> RenderableType:
+    """Throughput, a row a medium."""
+    section = intset_section
+    rows = [
+        [
+            section.MEDIA[one.medium],
+            *(format_quantity(key, getattr(one, key)) for key in section.COLUMNS),
+        ]
+        for one in result.series
+    ]
+    table = columns(["Medium", *section.COLUMNS.values()], rows, 1)
+    found = origins((one, "ops_per_s") for one in result.series)
+    return block("Set of integers", section.finding(result), found, table, section.notes(result))

@@ -26,6 +26,7 @@ _SECTIONS: dict[str, Callable[[Any], RenderableType]] = {
     "persistence": depth.persistence,
     "mapped": results.mapped,
     "map": pools.map_run,
+    "intset": pools.intset,
     "compete": together.compete,
     "stencil": together.stencil,
     "pipeline": together.pipeline_run,
