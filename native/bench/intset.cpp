@@ -17,7 +17,8 @@ class IntsetSubject {
 public:
   virtual ~IntsetSubject() = default;
   virtual Status fill(const std::vector<std::uint64_t>& keys) = 0;
-  virtual Result<IntsetRun> run(const IntsetPlan& plan, std::uint64_t budget_ns, Random& random) = 0;
+  virtual Result<IntsetRun> run(const IntsetPlan& plan, std::uint64_t budget_ns,
+                                Random& random) = 0;
 };
 
 namespace {
@@ -178,8 +179,7 @@ Result<std::unique_ptr<IntsetSubject>> make(const IntsetPlan& plan,
                                             const std::vector<std::uint64_t>& keys) {
   using Shape = Kind<structures::Pmem>;
   constexpr std::size_t root_bytes = sizeof(typename Shape::Root);
-  if (plan.medium == IntsetMedium::dram)
-    return filled<InDram, Kind>(InDram(root_bytes), keys);
+  if (plan.medium == IntsetMedium::dram) return filled<InDram, Kind>(InDram(root_bytes), keys);
   const std::size_t bytes = bytes_beside + plan.entries * Shape::bytes_an_entry;
   if (plan.medium == IntsetMedium::unflushed) {
     auto place = InPool<structures::Unflushed>::create(plan.tier, layout, bytes, root_bytes);
@@ -194,8 +194,8 @@ Result<std::unique_ptr<IntsetSubject>> make(const IntsetPlan& plan,
 Result<std::unique_ptr<IntsetSubject>> make_pmdk(const IntsetPlan& plan,
                                                  const std::vector<std::uint64_t>& keys) {
   constexpr std::size_t bytes_an_entry = 448; // as in map_pmdk.cpp
-  Result<persist::Pool> pool = make_pool(
-      plan.tier, layout, bytes_beside + plan.entries * bytes_an_entry, sizeof(PMEMoid));
+  Result<persist::Pool> pool =
+      make_pool(plan.tier, layout, bytes_beside + plan.entries * bytes_an_entry, sizeof(PMEMoid));
   if (!pool) return pool.error();
   Result<structures::MapTx> map =
       structures::MapTx::create(pool->handle(), reinterpret_cast<PMEMoid*>(pool->root()));

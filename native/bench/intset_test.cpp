@@ -26,8 +26,8 @@ constexpr std::uint64_t budget_ns = 2'000'000;
 TEST_CASE("every set on every medium keeps its size, and flushes only where it must") {
   for (const auto structure :
        {IntsetStructure::list, IntsetStructure::hash, IntsetStructure::skip_list})
-    for (const auto medium : {IntsetMedium::pmem, IntsetMedium::unflushed, IntsetMedium::dram,
-                              IntsetMedium::pmdk}) {
+    for (const auto medium :
+         {IntsetMedium::pmem, IntsetMedium::unflushed, IntsetMedium::dram, IntsetMedium::pmdk}) {
       if (medium == IntsetMedium::pmdk && structure != IntsetStructure::hash) continue;
       Result<IntsetBench> bench = IntsetBench::create(plan(structure, medium));
       REQUIRE(bool(bench));

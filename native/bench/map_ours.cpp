@@ -21,9 +21,9 @@ constexpr std::size_t inline_bytes = sizeof(std::uint64_t);
 Result<InPool<structures::Pmem>> make_place(const MapPlan& plan) {
   const std::size_t record =
       plan.value_bytes > inline_bytes ? plan.value_bytes * 5 / 4 + bytes_a_record : 0;
-  return InPool<structures::Pmem>::create(plan.tier, layout,
-                                          bytes_beside + plan.operations * (bytes_an_entry + record),
-                                          sizeof(structures::MapRoot));
+  return InPool<structures::Pmem>::create(
+      plan.tier, layout, bytes_beside + plan.operations * (bytes_an_entry + record),
+      sizeof(structures::MapRoot));
 }
 
 /// Values of a word, kept in the entry.
@@ -72,7 +72,8 @@ public:
   OurAdaptor(Place place, std::size_t value_bytes)
       : place_(std::move(place)), values_(value_bytes) {}
   Status open() {
-    Result<std::unique_ptr<Map>> map = Map::open(*place_.medium, *reinterpret_cast<structures::MapRoot*>(place_.root()));
+    Result<std::unique_ptr<Map>> map =
+        Map::open(*place_.medium, *reinterpret_cast<structures::MapRoot*>(place_.root()));
     if (!map) return map.error();
     map_ = std::move(*map);
     return Done{};

@@ -96,7 +96,12 @@ class IntsetPlan:
 
 
 def plan_for(
-    structure: IntsetStructure, entries: int, update_percent: int, tier: str, cpu: int, turn_s: float
+    structure: IntsetStructure,
+    entries: int,
+    update_percent: int,
+    tier: str,
+    cpu: int,
+    turn_s: float,
 ) -> IntsetPlan:
     """A plan whose run on all media takes ``turn_s``, the short runs before included.
 
@@ -112,7 +117,12 @@ def measure(session: Session, plan: IntsetPlan, effort: Effort) -> IntsetResult:
     """Run the plan."""
     pools.require_pools()
     samples, _ = session.repeat(
-        "intset", "ops_per_s", plan, effort, judge_spread=False, kernel_works=plan.kind == "file",
+        "intset",
+        "ops_per_s",
+        plan,
+        effort,
+        judge_spread=False,
+        kernel_works=plan.kind == "file",
         label=" ".join,
     )
     series = [_series(session, plan, samples, medium) for medium in plan.media]
@@ -121,11 +131,9 @@ def measure(session: Session, plan: IntsetPlan, effort: Effort) -> IntsetResult:
     against = {"dram": "slowdown", "unflushed": "unflushed_slowdown"}
     for medium, key in against.items():
         if medium in plan.media[1:]:
-            told[key] = _ratio(samples, Key(medium, "rate"), Key(first, "rate"), session.seed)  # type: ignore[arg-type]
+            told[key] = _ratio(samples, Key(medium, "rate"), Key(first, "rate"), session.seed)
     if "pmdk" in plan.media:
-        told["pmdk_ratio"] = _ratio(
-            samples, Key(first, "rate"), Key("pmdk", "rate"), session.seed
-        )
+        told["pmdk_ratio"] = _ratio(samples, Key(first, "rate"), Key("pmdk", "rate"), session.seed)
     return IntsetResult(
         **_shaped(session, plan, first, told),
         structure=plan.structure,

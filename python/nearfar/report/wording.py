@@ -41,6 +41,8 @@ def format_quantity(key: str, value: float) -> str:
         return format_size(value)
     if key.endswith("_ns"):
         return format_time(value * 1e-9)
+    if key.endswith("_per_s"):
+        return f"{value * 1e-6:.3g} M/s" if value >= 1e6 else f"{value:,.3g} /s"
     if key.endswith("_s"):
         return format_time(value)
     if key.endswith("_J"):

@@ -38,9 +38,9 @@ def section(context: Context) -> Section | None:
 def finding(result: IntsetResult) -> str:
     """Throughput and the slowdowns, each with its origin."""
     text = (
-        f"A {_STRUCTURES[result.structure]} of {result.entries:,} entries did "
-        f"{say(result, 'ops_per_s')} operations/s on {result.tier}, "
-        f"{result.update_share:.0%} of them updates"
+        f"A {_STRUCTURES[result.structure]} of {result.entries:,} entries ran at "
+        f"{say(result, 'ops_per_s')} on {result.tier}, "
+        f"{result.update_share:.0%} of operations updates"
     )
     if result.slowdown is not None:
         text += f"; its volatile twin is {_times(result, 'slowdown')} as fast"
@@ -111,7 +111,7 @@ def notes(result: IntsetResult) -> list[str]:
     told = [
         f"Means of {samples} runs of {format_quantity('run_time_s', result.run_time_s)} with 95 % "
         "bootstrap intervals of 10,000 resamples; media ran in turns.",
-        "Keys come from twice as many as there are entries: half of the updates find nothing to do.",
+        "Keys come from twice as many as there are entries: half of updates find nothing to do.",
     ]
     if result.slowdown is not None:
         told.append(SOURCE)
