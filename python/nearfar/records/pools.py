@@ -98,3 +98,6 @@ class IntsetResult(Shaped):
     )
     run_time_s: Positive = Field(description="asked for, of one run of one medium")
     series: list[IntsetSeries]
+    beside: list[IntsetResult] = Field(
+        default_factory=list, description="other structures of the same study"
+    )

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from nearfar.records.pools import IntsetResult
 from nearfar.records.shape import Origin
 from nearfar.report.section import Cell, Context, Figure, Section, Table, figure_cell
 from nearfar.report.wording import format_quantity, origin_mark, origin_of, origins, say
 
-_STRUCTURES = {"list": "sorted list", "hash": "hash set", "skip_list": "skip list"}
+if TYPE_CHECKING:
+    from nearfar.report.charts import Bar
+
+STRUCTURES = {"list": "sorted list", "hash": "hash set", "skip_list": "skip list"}
 MEDIA = {
     "pmem": "in its pool", "unflushed": "without flushes and fences", "dram": "volatile twin",
     "pmdk": "by libpmemobj's transactions",
 }  # fmt: skip
 COLUMNS = {
-    "ops_per_s": "Operations/s", "fences_per_op": "Fences an operation",
-    "lines_per_op": "Lines an operation",
+    "ops_per_s": "Operations", "fences_per_op": "Fences", "lines_per_op": "Lines",
 }  # fmt: skip
 #: Mean slowdowns against DRAM that the WSCAD 2022 paper reports: on Optane, on a SATA SSD.
 PUBLISHED = {"list": (3.2, 47.0), "hash": (11.2, 274.8), "skip_list": (4.7, 167.4)}
@@ -37,8 +41,12 @@ def section(context: Context) -> Section | None:
 
 def finding(result: IntsetResult) -> str:
     """Throughput and the slowdowns, each with its origin."""
+    return " ".join(_finding(one) for one in together(result))
+
+
+def _finding(result: IntsetResult) -> str:
     text = (
-        f"A {_STRUCTURES[result.structure]} of {result.entries:,} entries ran at "
+        f"A {STRUCTURES[result.structure]} of {result.entries:,} entries ran at "
         f"{say(result, 'ops_per_s')} on {result.tier}, "
         f"{result.update_share:.0%} of operations updates"
     )
@@ -55,54 +63,70 @@ def _times(result: IntsetResult, key: str) -> str:
     return f"{getattr(result, key):.2f} times{origin_mark(result, key)}"
 
 
+def together(result: IntsetResult) -> list[IntsetResult]:
+    """All structures of a record."""
+    return [result, *result.beside]
+
+
 def _tables(result: IntsetResult) -> list[Table]:
     rows = [
-        [Cell(MEDIA[one.medium]), *(figure_cell(one, key) for key in COLUMNS)]
-        for one in result.series
-    ]
-    heads = ["Medium", *COLUMNS.values()]
-    tables = [Table(heads, rows, "Throughput by medium", frozenset({1, 2, 3}))]
+        [Cell(STRUCTURES[r.structure]), Cell(MEDIA[one.medium]),
+         *(figure_cell(one, key) for key in COLUMNS)]
+        for r in together(result)
+        for one in r.series
+    ]  # fmt: skip
+    heads = ["Structure", "Medium", *COLUMNS.values()]
+    tables = [Table(heads, rows, "Throughput by medium", frozenset({2, 3, 4}))]
     if result.slowdown is not None:
         tables.append(_slowdowns(result))
     return tables
 
 
 def _slowdowns(result: IntsetResult) -> Table:
-    optane, ssd = PUBLISHED[result.structure]
-    rows = [
-        [Cell(f"this machine, {_label(result)}"), figure_cell(result, "slowdown")],
-        [Cell("Optane, published mean"), Cell(f"{optane:g}", origin=Origin.CLAIMED)],
-        [Cell("SATA SSD, published mean"), Cell(f"{ssd:g}", origin=Origin.CLAIMED)],
-    ]
-    return Table(
-        ["Slowdown against DRAM", "Times"], rows, "Beside the published means", frozenset({1})
-    )
+    rows = []
+    for one in together(result):
+        optane, ssd = PUBLISHED[one.structure]
+        rows.append([
+            Cell(STRUCTURES[one.structure]), figure_cell(one, "slowdown"),
+            figure_cell(one, "unflushed_slowdown"), Cell(f"{optane:g} ×", origin=Origin.CLAIMED),
+            Cell(f"{ssd:g} ×", origin=Origin.CLAIMED),
+        ])  # fmt: skip
+    heads = [
+        "Slowdown", f"{_label(result)}, against DRAM", "against itself without flushes",
+        "Optane, published", "SATA SSD, published",
+    ]  # fmt: skip
+    return Table(heads, rows, "Beside the published means", frozenset({1, 2, 3, 4}))
 
 
 def _label(result: IntsetResult) -> str:
     """The tier; DRAM in the stead of a device is never without that word."""
     emulated = origin_of(result, "slowdown") is Origin.EMULATED
-    return f"{result.tier} (emulated: DRAM)" if emulated else result.tier
+    return f"{result.tier} (emulated)" if emulated else result.tier
 
 
 def _figure(result: IntsetResult) -> Figure:
-    from nearfar.report.charts import Bar, row_chart
+    from nearfar.report.charts import row_chart
     from nearfar.report.drawing import draw
 
-    optane, ssd = PUBLISHED[result.structure]
-    own = format_quantity("ratio", result.slowdown or 0.0)
-    bars = [Bar(_label(result), "here", *result.estimate("slowdown"), own)]
-    if result.unflushed_slowdown is not None:
-        key = "unflushed_slowdown"
-        text = format_quantity("ratio", result.unflushed_slowdown)
-        bars.append(Bar("of it flushes and fences", "here", *result.estimate(key), text))
-    bars += [
-        Bar(f"{name}, published", "published", value, value, value, f"{value:g} ×", hollow=True)
-        for name, value in (("Optane", optane), ("SATA SSD", ssd))
-    ]
+    bars = [bar for one in together(result) for bar in _bars(one)]
     chart = row_chart(bars, "slowdown against DRAM, logarithmic", log=True)
     found = (*origins([(result, "slowdown")]), Origin.CLAIMED)
     return draw("What durability costs.", chart, height=26 * len(bars), origins=found)
+
+
+def _bars(result: IntsetResult) -> list[Bar]:
+    from nearfar.report.charts import Bar
+
+    name, (optane, ssd) = STRUCTURES[result.structure], PUBLISHED[result.structure]
+    own = format_quantity("ratio", result.slowdown or 0.0)
+    return [
+        Bar(f"{name}, {_label(result)}", "here", *result.estimate("slowdown"), own),
+        *(
+            Bar(f"{name}, {device}, published", "published", value, value, value, f"{value:g} ×",
+                hollow=True)
+            for device, value in (("Optane", optane), ("SATA SSD", ssd))
+        ),
+    ]  # fmt: skip
 
 
 def notes(result: IntsetResult) -> list[str]:

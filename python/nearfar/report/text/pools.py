@@ -44,11 +44,13 @@ def intset(result: IntsetResult) -> RenderableType:
     section = intset_section
     rows = [
         [
+            section.STRUCTURES[structure.structure],
             section.MEDIA[one.medium],
             *(format_quantity(key, getattr(one, key)) for key in section.COLUMNS),
         ]
-        for one in result.series
+        for structure in section.together(result)
+        for one in structure.series
     ]
-    table = columns(["Medium", *section.COLUMNS.values()], rows, 1)
+    table = columns(["Structure", "Medium", *section.COLUMNS.values()], rows, 2)
     found = origins((one, "ops_per_s") for one in result.series)
     return block("Set of integers", section.finding(result), found, table, section.notes(result))
