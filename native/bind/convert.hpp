@@ -57,5 +57,6 @@ void register_probe(nanobind::module_& module);
 void register_cache(nanobind::module_& module);
 void register_bench(nanobind::module_& module);
 void register_together(nanobind::module_& module);
+void register_structures(nanobind::module_& module); ///< where libpmemobj is installed
 
 } // namespace nearfar::bind

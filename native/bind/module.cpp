@@ -10,4 +10,7 @@ NB_MODULE(_native, module) {
   nearfar::bind::register_cache(module);
   nearfar::bind::register_bench(module);
   nearfar::bind::register_together(module);
+#ifdef NEARFAR_HAVE_LIBPMEMOBJ
+  nearfar::bind::register_structures(module);
+#endif
 }
