@@ -58,8 +58,12 @@ void register_cache(nanobind::module_& module);
 void register_inspect(nanobind::module_& module);
 void register_bench(nanobind::module_& module);
 void register_together(nanobind::module_& module);
+<<<<<<< HEAD
 // Where built with libpmemobj:
 void register_map(nanobind::module_& module);
 void register_intset(nanobind::module_& module);
+=======
+void register_structures(nanobind::module_& module); ///< where libpmemobj is installed
+>>>>>>> main
 
 } // namespace nearfar::bind
