@@ -16,12 +16,8 @@ namespace nearfar::test {
 /// An empty folder, removed with all that is in it at the end of the test.
 class Folder {
 public:
-<<<<<<< HEAD
-  explicit Folder(const std::filesystem::path& parent = std::filesystem::temp_directory_path()) {
-=======
   Folder() : Folder(std::filesystem::temp_directory_path()) {}
   explicit Folder(const std::filesystem::path& parent) {
->>>>>>> main
     std::string name = (parent / "nearfar-test-XXXXXX").string();
     path_ = mkdtemp(name.data());
   }

@@ -58,12 +58,9 @@ void register_cache(nanobind::module_& module);
 void register_inspect(nanobind::module_& module);
 void register_bench(nanobind::module_& module);
 void register_together(nanobind::module_& module);
-<<<<<<< HEAD
-// Where built with libpmemobj:
+// Where libpmemobj is installed:
+void register_structures(nanobind::module_& module);
 void register_map(nanobind::module_& module);
 void register_intset(nanobind::module_& module);
-=======
-void register_structures(nanobind::module_& module); ///< where libpmemobj is installed
->>>>>>> main
 
 } // namespace nearfar::bind

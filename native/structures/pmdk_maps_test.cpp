@@ -22,9 +22,10 @@ PMEMoid value_of(std::uint64_t word) { return {word, ~word}; }
 bool same(PMEMoid a, PMEMoid b) { return a.off == b.off && a.pool_uuid_lo == b.pool_uuid_lo; }
 
 /// Pools on a disk persist by msync: two minutes for these tests.
-const char* const fast_parent = "/dev/shm";
-
-tier::Spec place(const std::string& path) { return *tier::parse(("shm:" + path).c_str()); }
+tier::Spec place(const std::string& path) {
+  const bool tmpfs = path.rfind("/dev/shm", 0) == 0;
+  return *tier::parse(((tmpfs ? "shm:" : "file:") + path).c_str());
+}
 
 Pool make_pool(const tier::Spec& where, std::size_t bytes) {
   persist::PoolOptions options;
@@ -71,7 +72,7 @@ void drive(Map& map, std::unordered_map<std::uint64_t, std::uint64_t>& twin, Ran
 
 TEST_CASE_TEMPLATE("a map holds what was put in, through growth, shrinking and reopening", Map,
                    MapAtomic, MapTx, MapRp) {
-  const test::Folder folder(fast_parent);
+  const test::Folder folder = test::Folder::quick();
   const tier::Spec where = place(folder.path("a.pool"));
   std::unordered_map<std::uint64_t, std::uint64_t> twin;
   Random random(11);
@@ -100,7 +101,7 @@ TEST_CASE("buckets double at chains over 10, or over 5 at more than 2 entries a 
 }
 
 TEST_CASE("the two chained maps grow alike, and map_rp at half full") {
-  const test::Folder folder(fast_parent);
+  const test::Folder folder = test::Folder::quick();
   const Pool first = make_pool(place(folder.path("1")), 32 << 20);
   const Pool second = make_pool(place(folder.path("2")), 32 << 20);
   const Pool third = make_pool(place(folder.path("3")), 32 << 20);
@@ -123,7 +124,7 @@ TEST_CASE("the two chained maps grow alike, and map_rp at half full") {
 
 TEST_CASE_TEMPLATE("a full pool is an error, and the map keeps what it had", Map, MapAtomic, MapTx,
                    MapRp) {
-  const test::Folder folder(fast_parent);
+  const test::Folder folder = test::Folder::quick();
   const tier::Spec where = place(folder.path("a.pool"));
   std::uint64_t stored = 0;
   {
