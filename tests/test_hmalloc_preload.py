@@ -79,8 +79,8 @@ def _programs(folder: Path) -> dict[str, list[str]]:
     )
     return {
         "python3": ["python3", "-c", work],
-        "bash": ["bash", "-c", "for i in {1..60}; do x=\"$x$(echo $i | tr 0-9 a-j)\"; done; echo $x"],
-        "git": ["git", "-C", str(repository), "log", "--stat", "-5", "--format=%H %s", "--no-color"],
+        "bash": ["bash", "-c", "for i in {1..60}; do x=$x$(echo $i | tr 0-9 a-j); done; echo $x"],
+        "git": ["git", "-C", str(repository), "log", "--stat", "-5", "--format=%H", "--no-color"],
         "grep": ["grep", "-n", "-E", "(1|3|7)+.*line .*(42|17)", str(words)],
         "sqlite3": _sqlite(folder),
         "gcc": ["gcc", "-O2", "-S", "-o", "-", str(repository / "tests/programs/preload_cases.c")],
