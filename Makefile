@@ -21,7 +21,7 @@ $(shell rm -rf .venv build)
 endif
 endif
 
-.PHONY: help study build test test-long test-asan test-tsan test-clang lint format schema clean
+.PHONY: help study build test test-long test-vm test-asan test-tsan test-clang lint format schema clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' $(MAKEFILE_LIST) | \
@@ -36,8 +36,12 @@ build: $(STAMPS)/package ## set up and build, so that ./nearfar works
 test: $(STAMPS)/package $(STAMPS)/test ## set up, then lint and all tests but the long ones
 	@tools/run-tests
 
-test-long: $(STAMPS)/package $(STAMPS)/test ## the tests that take minutes
+test-long: $(STAMPS)/package $(STAMPS)/test $(STAMPS)/clang ## the tests that take minutes, ten of them fuzzing
 	@$(PYTHON) -m pytest -m long
+	@tools/fuzz 600
+
+test-vm: $(STAMPS)/package $(STAMPS)/test $(STAMPS)/vm ## tests in an emulated machine with an NVDIMM and a node without processors
+	@NEARFAR_VM=required $(PYTHON) -m pytest tests/vm
 
 test-asan test-tsan test-clang: test-%: $(STAMPS)/test
 	@tools/native-tests $*
@@ -69,6 +73,10 @@ $(STAMPS)/test-system: tools/packages $(STAMPS)/system
 
 $(STAMPS)/clang: tools/packages
 	@tools/packages clang
+	@mkdir -p $(@D) && touch $@
+
+$(STAMPS)/vm: tools/packages
+	@tools/packages vm
 	@mkdir -p $(@D) && touch $@
 
 $(STAMPS)/venv: pyproject.toml tools/make-venv tools/requirements.py | $(STAMPS)/system

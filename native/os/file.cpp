@@ -9,6 +9,7 @@
 #include <cstring>
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
@@ -116,6 +117,95 @@ Result<File> open_existing(const char* path, bool direct) {
     return error.try_next("use a path on a disk file system such as ext4 or xfs");
   }
   return path_error("open", path);
+}
+
+Result<File> open_readonly(const char* path) {
+  File file(open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  if (file.fd() < 0) {
+    Error error = path_error("open", path);
+    if (error.code == Errc::no_permission) error.try_next("run as a user who may read it");
+    return error;
+  }
+  struct stat s {};
+  if (fstat(file.fd(), &s) == 0 && S_ISREG(s.st_mode)) return file;
+  return Error::make(Errc::bad_input, "%s is %s", path,
+                     S_ISDIR(s.st_mode) ? "a directory" : "no regular file")
+      .try_next("name a file");
+}
+
+Result<std::size_t> file_size(const File& file) {
+  struct stat s {};
+  if (fstat(file.fd(), &s) == 0) return static_cast<std::size_t>(s.st_size);
+  return Error::make(Errc::os_error, "cannot tell the size of the file: %s", std::strerror(errno));
+}
+
+Status claim_alone(const File& file, const char* path) {
+  const bool locked = flock(file.fd(), LOCK_EX | LOCK_NB) == 0;
+  // A mapping keeps a file open for the kernel after its descriptor is closed: a lease sees it. It
+  // is given up at once; whoever opens the file later meets the lock.
+  const bool leased = locked && fcntl(file.fd(), F_SETLEASE, F_WRLCK) == 0;
+  const int code = errno;
+  if (leased) fcntl(file.fd(), F_SETLEASE, F_UNLCK);
+  if (leased || (locked && code != EAGAIN)) return Done{}; // no leases here, or not for this user
+  Error error = Error::make(Errc::no_permission, "%s is in use by another process", path);
+  error.os_errno = EWOULDBLOCK;
+  return error.try_next("end the program that uses it (fuser -v %s names it)", path);
+}
+
+BlockReuse block_reuse(const File& file) {
+  struct Known {
+    long magic;
+    const char* name;
+    bool copies_on_write;
+    bool in_memory;
+  };
+  static constexpr Known known[] = {
+      {EXT4_SUPER_MAGIC, "ext4", false, false},  {XFS_SUPER_MAGIC, "xfs", true, false},
+      {BTRFS_SUPER_MAGIC, "btrfs", true, false}, {0x2fc12fc1, "zfs", true, false},
+      {F2FS_SUPER_MAGIC, "f2fs", true, false},   {0xca451a4e, "bcachefs", true, false},
+      {TMPFS_MAGIC, "tmpfs", false, true},       {RAMFS_MAGIC, "ramfs", false, true},
+      {NFS_SUPER_MAGIC, "nfs", true, false},     {OVERLAYFS_SUPER_MAGIC, "overlay", true, false},
+  };
+  BlockReuse reuse{"", true, false};
+  struct statfs s {};
+  if (fstatfs(file.fd(), &s) != 0) return reuse;
+  std::snprintf(reuse.name, sizeof reuse.name, "%#lx", static_cast<unsigned long>(s.f_type));
+  for (const Known& one : known) {
+    if (s.f_type != one.magic) continue;
+    std::snprintf(reuse.name, sizeof reuse.name, "%s", one.name);
+    reuse.copies_on_write = one.copies_on_write;
+    reuse.in_memory = one.in_memory;
+  }
+  return reuse;
+}
+
+static Error lock_error(int code) {
+  Error error = Error::make(classify(code), "a range of the device cannot be claimed: %s",
+                            std::strerror(code));
+  error.os_errno = code;
+  return error.try_next("see that the device may be written, and that locks work on it");
+}
+
+// Locks of an open file description: two descriptors of one process exclude each other as two
+// processes do, and the kernel drops them with the descriptor, even after kill -9.
+Result<std::size_t> claim_range(const File& file, std::size_t bytes, std::size_t unit,
+                                std::size_t total) {
+  std::size_t offset = 0;
+  while (offset + bytes <= total) {
+    struct flock wanted {};
+    wanted.l_type = F_WRLCK;
+    wanted.l_whence = SEEK_SET;
+    wanted.l_start = static_cast<off_t>(offset);
+    wanted.l_len = static_cast<off_t>(bytes);
+    if (fcntl(file.fd(), F_OFD_SETLK, &wanted) == 0) return offset;
+    if (errno != EAGAIN && errno != EACCES) return lock_error(errno);
+    if (fcntl(file.fd(), F_OFD_GETLK, &wanted) != 0) return lock_error(errno);
+    if (wanted.l_type == F_UNLCK) continue; // given back in between
+    const auto end = static_cast<std::size_t>(wanted.l_start + wanted.l_len);
+    offset = (end + unit - 1) / unit * unit;
+  }
+  return Error::make(Errc::no_space, "%zu bytes in one piece are not free: others hold them", bytes)
+      .try_next("ask for a smaller --size, or wait until the others have ended");
 }
 
 Status reserve_space(const File& file, std::size_t bytes) {
