@@ -40,7 +40,9 @@ SiteCache* open_sites() {
   void* memory = take_metadata(sizeof(SiteCache));
   if (memory == nullptr) return nullptr;
   auto* sites = new (memory) SiteCache;
+  this_cache->inside_plan = true;
   sites->stack_end = plan.longest > 1 && !plan.by_tables ? os::stack_end() : nullptr;
+  this_cache->inside_plan = false;
   this_cache->sites = sites;
   return sites;
 }
@@ -164,9 +166,7 @@ Decision decide(std::size_t size, const void* return_address, const void* frame)
   if (this_cache->inside_plan) return otherwise; // looking at the stack allocates
   SiteCache* sites = this_cache->sites;
   if (sites == nullptr) [[unlikely]] {
-    this_cache->inside_plan = own_cache();
     sites = open_sites();
-    this_cache->inside_plan = false;
     if (sites == nullptr) return otherwise;
   }
   Chain chain;

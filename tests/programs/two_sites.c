@@ -42,11 +42,11 @@ int main(void) {
   printf("thread-small %d\n", tier(block));
   int far = 0;
   void* blocks[100];
-  for (int i = 0; i < 100; ++i) far += tier(blocks[i] = second(4096)) == 1;
-  printf("second-page-far %d\n", far);
+  for (int i = 0; i < 100; ++i) far += tier(blocks[i] = second(5000)) == 1;
+  printf("many-far %d\n", far);
   for (int i = 0; i < 100; ++i) free(blocks[i]);
   far = 0;
-  for (int i = 0; i < 100; ++i) far += tier(blocks[i] = second(4096)) == 1;
-  printf("second-page-again-far %d\n", far);
+  for (int i = 0; i < 100; ++i) far += tier(blocks[i] = second(5000)) == 1;
+  printf("many-again-far %d\n", far);
   return 0;
 }
