@@ -24,7 +24,7 @@ def _output(command: list[str]) -> str:
 
 
 def _build_id(program: Path) -> str:
-    return re.findall(r"Build ID: (\w+)", _output(["readelf", "-n", str(program)]))[0]
+    return str(re.findall(r"Build ID: (\w+)", _output(["readelf", "-n", str(program)]))[0])
 
 
 def _return_address(program: Path, function: str, callee: str) -> str:
