@@ -11,7 +11,7 @@ PYTHON := .venv/bin/python
 STEP := tools/step
 
 # Folders are listed with the files: a file that is added or removed makes its folder newer.
-NATIVE := CMakeLists.txt $(shell find native)
+NATIVE := CMakeLists.txt $(shell find native include)
 
 # A checkout that was moved, or a Python that was taken away, leaves nothing usable behind.
 ifneq ($(wildcard $(STAMPS)/place),)
@@ -55,7 +55,7 @@ lint: $(STAMPS)/package $(STAMPS)/test ## ruff, mypy --strict, clang-format
 
 format: $(STAMPS)/test ## put all sources into the form that lint wants
 	@.venv/bin/ruff check -q --fix . ; .venv/bin/ruff format -q .
-	@find native -name '*.[ch]pp' -exec .venv/bin/clang-format -i {} +
+	@find native include -name '*.[ch]pp' -exec .venv/bin/clang-format -i {} +
 
 schema: $(STAMPS)/package ## write docs/formats/run.schema.json from the models
 	@$(PYTHON) tools/write_schema.py docs/formats/run.schema.json
