@@ -39,6 +39,7 @@ PYTHON = [
     ["measure"],
     ["simulate"],
     ["model"],
+    ["place"],
     ["report"],
     ["cli"],
 ]
