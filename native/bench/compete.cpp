@@ -4,7 +4,7 @@
 #include <atomic>
 #include <cstring>
 
-#include "kernels/arrays.hpp"
+#include "kernels/paced_arrays.hpp"
 #include "os/clock.hpp"
 #include "os/steal.hpp"
 
@@ -33,8 +33,9 @@ double bytes_within(const CompeteThread& thread, std::uint64_t from, std::uint64
 }
 
 /// Copies, at least once, until it has made its iterations or another thread all of its own.
-void copy_again_and_again(const kernels::Slice& slice, CompeteThread& thread,
-                          std::size_t iterations, std::atomic<bool>& finished) {
+void copy_again_and_again(const kernels::Slice& slice, kernels::ArrayPacers& pacers,
+                          CompeteThread& thread, std::size_t iterations,
+                          std::atomic<bool>& finished) {
   const kernels::ArrayKernel& copy = *kernels::find_array_kernel("copy");
   const os::StealMeter steal(thread.cpu);
   const std::uint64_t stolen_before = steal.taken_ns();
@@ -44,7 +45,7 @@ void copy_again_and_again(const kernels::Slice& slice, CompeteThread& thread,
   thread.start_ns = os::now_ns();
   for (std::size_t i = 0; i < iterations; ++i) {
     if (i > 0 && finished.load(std::memory_order_relaxed)) break;
-    copy.run(slice);
+    kernels::run_paced(copy, slice, pacers);
     const os::Usage usage = meter.since();
     if (usage.wall_ns - looked_ns >= look_every_ns || i + 1 == iterations) {
       stolen = steal.taken_ns() - stolen_before;
@@ -85,12 +86,14 @@ Result<CompeteBench> CompeteBench::create(Copy copy, const tier::Spec& near, con
   const tier::Spec& far_destination = copy == Copy::far_near ? near : far;
   for (std::size_t i = 0; i < bench.cpus_.size(); ++i) {
     const bool is_far = i >= bench.near_threads_;
-    Result<tier::Mapping> source = tier::map(is_far ? far_source : near, elements * sizeof(double));
+    const tier::Spec& from = is_far ? far_source : near;
+    const tier::Spec& to = is_far ? far_destination : near;
+    Result<tier::Mapping> source = tier::map_to_pace(from, elements * sizeof(double));
     if (!source) return source.error();
-    Result<tier::Mapping> destination =
-        tier::map(is_far ? far_destination : near, elements * sizeof(double));
+    Result<tier::Mapping> destination = tier::map_to_pace(to, elements * sizeof(double));
     if (!destination) return destination.error();
-    bench.pairs_.push_back({std::move(*source), std::move(*destination)});
+    bench.pairs_.push_back({std::move(*source), std::move(*destination), bench.devices_.of(from),
+                            bench.devices_.of(to)});
   }
   if (Status touched = bench.touch(); !touched) return touched.error();
   for (std::size_t i = 0; i < bench.pairs_.size(); ++i) {
@@ -126,9 +129,12 @@ Result<CompeteRun> CompeteBench::run(std::size_t iterations) {
   }
   std::atomic<bool> finished{false};
   Result<kernels::TeamRun> run = kernels::run_team(cpus_, [&](std::size_t member) {
-    const kernels::Slice slice{doubles(pairs_[member].source), nullptr,
-                               doubles(pairs_[member].destination), elements_, 0.0};
-    copy_again_and_again(slice, result.threads[member], iterations, finished);
+    const Pair& pair = pairs_[member];
+    const kernels::Slice slice{doubles(pair.source), nullptr, doubles(pair.destination), elements_,
+                               0.0};
+    kernels::ArrayPacers pacers = {kernels::Pacer(pair.source_device), kernels::Pacer(nullptr),
+                                   kernels::Pacer(pair.destination_device)};
+    copy_again_and_again(slice, pacers, result.threads[member], iterations, finished);
   });
   if (!run) return run.error();
   sum_up(result, iteration_bytes());

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "kernels/pace.hpp"
 #include "kernels/team.hpp"
 #include "os/usage.hpp"
 #include "tier/mapping.hpp"
@@ -75,6 +76,8 @@ private:
   struct Pair {
     tier::Mapping source;
     tier::Mapping destination;
+    kernels::Device* source_device; ///< nullptr where a tier is not paced
+    kernels::Device* destination_device;
   };
   CompeteBench(std::size_t elements, std::size_t near_threads, std::vector<int> cpus)
       : elements_(elements), near_threads_(near_threads), cpus_(std::move(cpus)) {}
@@ -84,6 +87,7 @@ private:
   std::size_t near_threads_;
   std::vector<int> cpus_; ///< near ones first
   std::vector<Pair> pairs_;
+  kernels::Devices devices_;
 };
 
 } // namespace nearfar::bench

@@ -4,8 +4,8 @@
 #include <semaphore>
 
 #include "base/random.hpp"
-#include "kernels/arrays.hpp"
 #include "kernels/barrier.hpp"
+#include "kernels/paced_arrays.hpp"
 #include "os/clock.hpp"
 
 namespace nearfar::bench {
@@ -64,8 +64,12 @@ Result<PipelineBench> PipelineBench::create(std::size_t elements, const tier::Sp
         {&bench.vectors_[0], vector_bytes},
         {&bench.vectors_[1], vector_bytes}})
     if (Status s = map_into(*mapping, near, bytes); !s) return s.error();
-  if (!far_cpus.empty())
-    if (Status s = map_into(bench.far_, far, vector_bytes); !s) return s.error();
+  if (!far_cpus.empty()) {
+    Result<tier::Mapping> mapping = tier::map_to_pace(far, vector_bytes);
+    if (!mapping) return mapping.error();
+    bench.far_ = std::move(*mapping);
+    bench.far_device_ = bench.devices_.of(far);
+  }
   Result<kernels::TeamRun> filled = kernels::run_team(bench.cpus_, [&](std::size_t member) {
     if (member < bench.near_threads_) {
       bench.fill(bench.share(member, bench.near_threads_));
@@ -134,6 +138,7 @@ void PipelineBench::near_side(std::size_t index, std::size_t iterations, Pipelin
   const bool leads = index == 0;
   const bool alone = far_threads() == 0;
   const Share own = share(index, near_threads_);
+  kernels::Pacer unpaced(nullptr);
   PipelineRun ignored; // what the other threads saw
   PipelineRun& seen = leads ? run : ignored;
   std::uint64_t lap = os::now_ns();
@@ -144,7 +149,7 @@ void PipelineBench::near_side(std::size_t index, std::size_t iterations, Pipelin
     add_lap(seen.generate_ns, lap);
     if (alone) {
       kernels::analyse_chunks(vector(i + 1), elements_, own.first_chunk, own.end_chunk,
-                              meeting.parts.data());
+                              meeting.parts.data(), unpaced);
       meeting.near_side.wait();
       if (leads) run.findings[i].analysis = kernels::combine(meeting.parts);
       add_lap(seen.analyse_ns, lap);
@@ -164,6 +169,9 @@ void PipelineBench::far_side(std::size_t index, std::size_t iterations, Pipeline
   const Share own = share(index, far_threads());
   const std::size_t first = first_of(own.first_chunk);
   const kernels::ArrayKernel& copy = *kernels::find_array_kernel("copy");
+  kernels::ArrayPacers transfer = {kernels::Pacer(nullptr), kernels::Pacer(nullptr),
+                                   kernels::Pacer(far_device_)};
+  kernels::Pacer analysis(far_device_);
   PipelineRun ignored;
   PipelineRun& seen = leads ? run : ignored;
   std::uint64_t lap = os::now_ns();
@@ -171,13 +179,15 @@ void PipelineBench::far_side(std::size_t index, std::size_t iterations, Pipeline
     if (leads) meeting.finished.acquire();
     meeting.far_side.wait();
     add_lap(seen.transfer_idle_ns, lap);
-    copy.run({vector(i + 1) + first, nullptr, doubles(far_) + first,
-              first_of(own.end_chunk) - first, 0.0});
+    kernels::run_paced(copy,
+                       {vector(i + 1) + first, nullptr, doubles(far_) + first,
+                        first_of(own.end_chunk) - first, 0.0},
+                       transfer);
     meeting.far_side.wait();
     if (leads) meeting.copied.release();
     add_lap(seen.transfer_ns, lap);
     kernels::analyse_chunks(doubles(far_), elements_, own.first_chunk, own.end_chunk,
-                            meeting.parts.data());
+                            meeting.parts.data(), analysis);
     meeting.far_side.wait();
     if (leads) run.findings[i].analysis = kernels::combine(meeting.parts);
     add_lap(seen.analyse_ns, lap);

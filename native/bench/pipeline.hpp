@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "kernels/pace.hpp"
 #include "kernels/passes.hpp"
 #include "kernels/sparse.hpp"
 #include "kernels/team.hpp"
@@ -52,7 +53,8 @@ public:
   PipelineBench(PipelineBench&&) = default; // and no copies
 
   /// Maps matrix and vectors near, one vector far, and fills them. Without `far_cpus` nothing lies
-  /// far. Errors: bad_input (no near thread, no element, more than 2^32 elements, a processor that
+  /// far. The near tier cannot be paced: its threads gather, and do not know their bytes.
+  /// Errors: bad_input (no near thread, no element, more than 2^32 elements, a processor that
   /// cannot be used), those of tier::map.
   static Result<PipelineBench> create(std::size_t elements, const tier::Spec& near,
                                       const tier::Spec& far, std::span<const int> near_cpus,
@@ -93,6 +95,8 @@ private:
   tier::Mapping source_;
   std::array<tier::Mapping, 2> vectors_;
   tier::Mapping far_;
+  kernels::Devices devices_;
+  kernels::Device* far_device_ = nullptr; ///< where the far tier is paced
 };
 
 } // namespace nearfar::bench

@@ -23,7 +23,7 @@ Status map_both(std::array<tier::Mapping, 2>& arrays, const tier::Spec& spec, st
     return Error::make(Errc::no_space, "an array of so many elements has no address")
         .try_next("use fewer --rows or --cols");
   for (tier::Mapping& array : arrays) {
-    Result<tier::Mapping> mapping = tier::map(spec, rows * columns * sizeof(double));
+    Result<tier::Mapping> mapping = tier::map_to_pace(spec, rows * columns * sizeof(double));
     if (!mapping) return mapping.error();
     array = std::move(*mapping);
   }
@@ -58,6 +58,11 @@ Status check_shape(const StencilShape& shape, std::size_t near_threads, std::siz
   if (near_threads == 0 && shape.far_rows < shape.rows)
     return Error::make(Errc::bad_input, "near rows, and no near thread to work on them")
         .try_next("give --near-threads, or --far-rows %zu", shape.rows);
+  const bool planes = shape.kernel == StencilKernel::seven;
+  if (planes && (shape.width == 0 || shape.columns % shape.width != 0))
+    return Error::make(Errc::bad_input, "a plane of %zu elements is no whole rows of %zu",
+                       shape.columns, shape.width)
+        .try_next("give planes of whole rows");
   return Done{};
 }
 
@@ -72,6 +77,8 @@ Result<StencilBench> StencilBench::create(const StencilShape& shape, const tier:
   bench.near_threads_ = near_cpus.size();
   bench.cpus_.assign(near_cpus.begin(), near_cpus.end());
   bench.cpus_.insert(bench.cpus_.end(), far_cpus.begin(), far_cpus.end());
+  bench.near_device_ = bench.devices_.of(near);
+  bench.far_device_ = bench.devices_.of(far);
   const auto stored = [&](std::size_t rows) { return rows == 0 ? 0 : rows + bench.ghosts(); };
   if (Status s = map_both(bench.near_, near, stored(bench.near_rows()), shape.columns); !s)
     return s.error();
@@ -131,21 +138,51 @@ void StencilBench::fill(std::size_t member) {
   }
 }
 
-void StencilBench::refresh_ghost(std::size_t member, unsigned array) const {
+void StencilBench::refresh_ghost(std::size_t member, unsigned array, Pacers& pacers) const {
   const Share rows = share(member);
   if (ghosts() == 0 || rows.first == rows.end) return;
   const std::size_t bytes = shape_.columns * sizeof(double);
-  if (rows.end == near_rows()) std::memcpy(near_ghost(array), own_row(array, near_rows()), bytes);
-  if (rows.first == near_rows())
-    std::memcpy(far_ghost(array), own_row(array, near_rows() - 1), bytes);
+  const auto refresh = [&](double* ghost, std::size_t row, bool far) {
+    std::memcpy(ghost, own_row(array, row), bytes);
+    pacers.of(!far).charge(bytes, 0);
+    pacers.of(far).charge(bytes, bytes); // lines that stores allocate are read first
+  };
+  if (rows.end == near_rows()) refresh(near_ghost(array), near_rows(), false);
+  if (rows.first == near_rows()) refresh(far_ghost(array), near_rows() - 1, true);
 }
 
-void StencilBench::sweep(const Share& rows, bool far, unsigned from) const {
-  const std::size_t first = std::max<std::size_t>(rows.first, 1);
+/// Sweeps one row, or two at once where that is faster. Returns the next row.
+std::size_t StencilBench::sweep_from(std::size_t row, std::size_t end, bool far,
+                                     unsigned from) const {
+  const auto in = [&](std::size_t r) { return row_seen_from(far, from, r); };
+  double* out = own_row(1 - from, row);
+  if (shape_.kernel == StencilKernel::seven) {
+    kernels::seven_point_plane(in(row - 1), in(row), in(row + 1), out, shape_.columns,
+                               shape_.width);
+    return row + 1;
+  }
+  if (row + 1 == end || shape_.columns < kernels::two_rows_from) {
+    kernels::stencil_row(in(row - 1), in(row), in(row + 1), out, shape_.columns);
+    return row + 1;
+  }
+  kernels::stencil_two_rows({in(row - 1), in(row), in(row + 1), in(row + 2)},
+                            {out, own_row(1 - from, row + 1)}, shape_.columns);
+  return row + 2;
+}
+
+void StencilBench::sweep(const Share& rows, bool far, unsigned from, Pacers& pacers) const {
   const std::size_t end = std::min(rows.end, shape_.rows - 1);
-  for (std::size_t row = first; row < end; ++row)
-    kernels::stencil_row(row_seen_from(far, from, row - 1), own_row(from, row),
-                         row_seen_from(far, from, row + 1), own_row(1 - from, row), shape_.columns);
+  const std::size_t row_bytes = shape_.columns * sizeof(double);
+  const bool reads_across = shared() && ghosts() == 0;
+  std::size_t row = std::max<std::size_t>(rows.first, 1);
+  while (row < end) {
+    const std::size_t next = sweep_from(row, end, far, from);
+    const std::size_t bytes = (next - row) * row_bytes;
+    pacers.of(far).charge(2 * bytes, bytes); // loaded, and allocated by the stores
+    if (reads_across && (far ? row == near_rows() : next == near_rows()))
+      pacers.of(!far).charge(row_bytes, 0);
+    row = next;
+  }
 }
 
 Result<StencilRun> StencilBench::run(std::size_t sweeps) {
@@ -163,14 +200,17 @@ Result<StencilRun> StencilBench::run(std::size_t sweeps) {
   Result<kernels::TeamRun> run = kernels::run_team(cpus_, [&](std::size_t member) {
     const bool far = member >= near_threads_;
     const Share rows = share(member);
+    Pacers own = pacers();
     meeting.wait();
     began_ns[member] = os::now_ns();
     for (std::size_t i = 0; i < sweeps; ++i) {
       const unsigned from = i % 2;
       const std::uint64_t start = os::now_ns();
       // All rows of `from` are final since the last meeting: this is the time between sweeps.
-      refresh_ghost(member, from);
-      sweep(rows, far, from);
+      own.near.start();
+      own.far.start();
+      refresh_ghost(member, from, own);
+      sweep(rows, far, from, own);
       const std::uint64_t end = os::now_ns();
       raise_to(far ? slowest[i].far : slowest[i].near, end - start);
       raise_to(slowest[i].ended_ns, end);
@@ -189,20 +229,32 @@ Result<StencilRun> StencilBench::run(std::size_t sweeps) {
   return result;
 }
 
+void StencilBench::sweep_serially(unsigned from) const {
+  const std::size_t width = shape_.width;
+  const auto inner = [&](std::size_t k) { // not of the border
+    if (shape_.kernel == StencilKernel::eight) return k > 0 && k + 1 < shape_.columns;
+    const std::size_t row = k / width;
+    const std::size_t column = k % width;
+    return row > 0 && row + 1 < shape_.columns / width && column > 0 && column + 1 < width;
+  };
+  for (std::size_t row = 1; row + 1 < shape_.rows; ++row) {
+    const double* above = own_row(from, row - 1);
+    const double* middle = own_row(from, row);
+    const double* below = own_row(from, row + 1);
+    double* out = own_row(1 - from, row);
+    for (std::size_t k = 0; k < shape_.columns; ++k)
+      if (inner(k))
+        out[k] = shape_.kernel == StencilKernel::eight
+                     ? kernels::mean_of_eight(above, middle, below, k)
+                     : kernels::mean_of_seven(above, middle, below, k, width);
+  }
+}
+
 Status StencilBench::run_serially(std::size_t sweeps) {
   for (std::size_t member = 0; member < cpus_.size(); ++member)
     fill(member);
   for (std::size_t i = 0; i < sweeps; ++i)
-    for (std::size_t row = 1; row + 1 < shape_.rows; ++row) {
-      const double* above = own_row(i % 2, row - 1);
-      const double* middle = own_row(i % 2, row);
-      const double* below = own_row(i % 2, row + 1);
-      double* out = own_row(1 - i % 2, row);
-      for (std::size_t k = 1; k + 1 < shape_.columns; ++k)
-        out[k] = (((above[k - 1] + above[k]) + above[k + 1]) + (middle[k - 1] + middle[k + 1]) +
-                  ((below[k - 1] + below[k]) + below[k + 1])) /
-                 8;
-    }
+    sweep_serially(i % 2);
   current_ = sweeps % 2;
   return Done{};
 }

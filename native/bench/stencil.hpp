@@ -1,9 +1,10 @@
 // A stencil shared by two memories, after the cooperation benchmark of the Oslo thesis.
 //
 // An array of rows x columns doubles, each inner element of the next sweep the mean of its eight
-// neighbours, the border fixed. The first rows lie near, the last `far_rows` far; near threads work
-// on near rows, far threads on far rows, and all meet after each sweep, where the arrays change
-// places.
+// neighbours, the border fixed; or a stack of planes, each element the mean of itself and its six
+// neighbours: a plane is then a row here, and its elements columns. The first rows lie near, the
+// last `far_rows` far; near threads work on near rows, far threads on far rows, and all meet after
+// each sweep, where the arrays change places.
 //
 //   direct  the two rows beside the boundary are read across it
 //   ghost   each side keeps a copy of the other's row beside the boundary, refreshed between sweeps
@@ -19,6 +20,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "kernels/pace.hpp"
 #include "kernels/team.hpp"
 #include "tier/mapping.hpp"
 
@@ -26,11 +28,15 @@ namespace nearfar::bench {
 
 enum class StencilVersion : unsigned char { direct, ghost };
 
+enum class StencilKernel : unsigned char { eight, seven };
+
 struct StencilShape {
   std::size_t rows = 0;
   std::size_t columns = 0;
   std::size_t far_rows = 0;
   StencilVersion version = StencilVersion::direct;
+  StencilKernel kernel = StencilKernel::eight;
+  std::size_t width = 0; ///< seven: of a row of a plane; divides columns
 };
 
 /// One sweep: the slowest thread of each side, refreshing of ghost rows included, waiting not; and
@@ -51,7 +57,8 @@ public:
   StencilBench(StencilBench&&) = default; // and no copies
 
   /// Maps both arrays of each side. Errors: bad_input (far rows beyond the array, rows without
-  /// threads, a processor that cannot be used), those of tier::map.
+  /// threads, a plane that is no whole rows, a processor that cannot be used), those of tier::map.
+  /// A paced tier is charged with what a sweep must move: neighbours come from caches.
   static Result<StencilBench> create(const StencilShape& shape, const tier::Spec& near,
                                      const tier::Spec& far, std::span<const int> near_cpus,
                                      std::span<const int> far_cpus, std::uint64_t seed);
@@ -88,9 +95,18 @@ private:
   double* near_ghost(unsigned array) const;
   double* far_ghost(unsigned array) const;
   const double* row_seen_from(bool far, unsigned array, std::size_t row) const;
+  /// A thread's pacers of both sides.
+  struct Pacers {
+    kernels::Pacer near;
+    kernels::Pacer far;
+    kernels::Pacer& of(bool is_far) { return is_far ? far : near; }
+  };
+  Pacers pacers() const { return {kernels::Pacer(near_device_), kernels::Pacer(far_device_)}; }
   void fill(std::size_t member);
-  void sweep(const Share& rows, bool far, unsigned from) const;
-  void refresh_ghost(std::size_t member, unsigned array) const;
+  std::size_t sweep_from(std::size_t row, std::size_t end, bool far, unsigned from) const;
+  void sweep(const Share& rows, bool far, unsigned from, Pacers& pacers) const;
+  void refresh_ghost(std::size_t member, unsigned array, Pacers& pacers) const;
+  void sweep_serially(unsigned from) const;
 
   StencilShape shape_;
   std::uint64_t seed_;
@@ -98,7 +114,10 @@ private:
   std::vector<int> cpus_;             ///< near ones first
   std::array<tier::Mapping, 2> near_; ///< rows, then the ghost of the first far row
   std::array<tier::Mapping, 2> far_;  ///< the ghost of the last near row, then rows
-  unsigned current_ = 0;              ///< the array that holds the result
+  kernels::Devices devices_;
+  kernels::Device* near_device_ = nullptr; ///< where the tier is paced
+  kernels::Device* far_device_ = nullptr;
+  unsigned current_ = 0; ///< the array that holds the result
 };
 
 } // namespace nearfar::bench

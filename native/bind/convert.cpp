@@ -37,12 +37,6 @@ void raise(const Error& error) {
   throw nb::python_error();
 }
 
-tier::Spec parse_tier(const char* text) {
-  Result<tier::Spec> spec = tier::parse(text);
-  if (!spec) raise(spec.error());
-  return *spec;
-}
-
 nb::dict usage_dict(const os::Usage& usage) {
   nb::dict d;
   d["wall_ns"] = usage.wall_ns;

@@ -28,8 +28,12 @@ auto run_unlocked(const Call& call) {
   return std::move(*result);
 }
 
-/// Parses a tier or raises.
+/// Parses a tier or raises; the pace of a paced one comes from the source that Python set. Needs
+/// the GIL.
 tier::Spec parse_tier(const char* text);
+
+/// Adds set_pace_source() to the module.
+void register_pace(nanobind::module_& module);
 
 /// {wall_ns, cpu_ns, minor_faults, major_faults, involuntary_switches}
 nanobind::dict usage_dict(const os::Usage& usage);

@@ -6,6 +6,7 @@ namespace nb = nanobind;
 namespace nearfar::bind {
 
 void register_tier(nb::module_& module) {
+  register_pace(module);
   module.def(
       "parse_tier",
       [](const char* text) {
@@ -16,6 +17,7 @@ void register_tier(nb::module_& module) {
         d["path"] = spec.path;
         d["pages"] = os::page_size_name(spec.pages);
         d["populate"] = spec.populate;
+        d["profile"] = spec.profile;
         return d;
       },
       nb::arg("text"));

@@ -98,9 +98,12 @@ void register_stencil(nb::module_& module) {
       .def(nb::new_([](std::size_t rows, std::size_t columns, std::size_t far_rows,
                        const char* version, const char* near, const char* far,
                        const std::vector<int>& near_cpus, const std::vector<int>& far_cpus,
-                       std::uint64_t seed) {
-             const bench::StencilShape shape{rows, columns, far_rows,
-                                             by_name<bench::StencilVersion>(version, versions)};
+                       std::uint64_t seed, std::size_t width) {
+             const auto kernel =
+                 width == 0 ? bench::StencilKernel::eight : bench::StencilKernel::seven;
+             const bench::StencilShape shape{
+                 rows,   columns, far_rows, by_name<bench::StencilVersion>(version, versions),
+                 kernel, width};
              const tier::Spec near_spec = parse_tier(near);
              const tier::Spec far_spec = parse_tier(far);
              return run_unlocked([&] {
@@ -109,7 +112,7 @@ void register_stencil(nb::module_& module) {
            }),
            nb::arg("rows"), nb::arg("columns"), nb::arg("far_rows"), nb::arg("version"),
            nb::arg("near"), nb::arg("far"), nb::arg("near_cpus"), nb::arg("far_cpus"),
-           nb::arg("seed"))
+           nb::arg("seed"), nb::arg("width") = 0)
       .def(
           "run",
           [](StencilBench& self, std::size_t sweeps) {

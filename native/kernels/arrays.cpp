@@ -89,12 +89,17 @@ NEARFAR_DISPATCH std::uint64_t triad(const Slice& x) {
 }
 
 constexpr ArrayKernel kernels[] = {
-    {"read", 8, 0, false, read},   {"write", 0, 8, true, write}, {"ntwrite", 0, 8, false, ntwrite},
-    {"copy", 8, 8, true, copy},    {"scale", 8, 8, true, scale}, {"add", 16, 8, true, add},
-    {"triad", 16, 8, true, triad},
+    {"read", "a", '-', 8, 0, false, read},      {"write", "", 'a', 0, 8, true, write},
+    {"ntwrite", "", 'a', 0, 8, false, ntwrite}, {"copy", "a", 'c', 8, 8, true, copy},
+    {"scale", "c", 'b', 8, 8, true, scale},     {"add", "ab", 'c', 16, 8, true, add},
+    {"triad", "bc", 'a', 16, 8, true, triad},
 };
 
 } // namespace
+
+bool ArrayKernel::reads_array(std::size_t index) const {
+  return std::strchr(reads, "abc"[index]) != nullptr;
+}
 
 std::span<const ArrayKernel> array_kernels() { return kernels; }
 

@@ -22,11 +22,17 @@ struct Slice {
 
 struct ArrayKernel {
   const char* name;
+  const char* reads;     ///< letters of the arrays it loads
+  char writes;           ///< the array it stores to, or '-'
   unsigned loaded_bytes; ///< an element
   unsigned stored_bytes; ///< an element
   bool allocates;        ///< stored lines are first read by the processor: not in the counted bytes
   /// Returns the sum of the words it read (as unsigned integers, modulo 2^64); 0 where it stores.
   std::uint64_t (*run)(const Slice&);
+
+  /// By place: 0 for a, 1 for b, 2 for c.
+  bool reads_array(std::size_t index) const;
+  bool writes_array(std::size_t index) const { return writes == "abc"[index]; }
 };
 
 /// All kernels, in a fixed order.

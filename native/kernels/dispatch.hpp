@@ -6,5 +6,6 @@
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || defined(__clang__)
 #define NEARFAR_DISPATCH
 #else
+#define NEARFAR_DISPATCHES
 #define NEARFAR_DISPATCH __attribute__((target_clones("avx512f", "avx2", "default")))
 #endif

@@ -47,11 +47,15 @@ constexpr auto higher = [](double a, double b) { return a < b ? b : a; };
 } // namespace
 
 void analyse_chunks(const double* x, std::size_t elements, std::size_t first, std::size_t end,
-                    Analysis* chunks) {
+                    Analysis* chunks, Pacer& pacer) {
   const auto pass = [&](double Analysis::*result, const auto& look) {
-    for (std::size_t i = first; i < end; ++i)
-      chunks[i].*result = look(chunk_at(x, elements, i));
+    for (std::size_t i = first; i < end; ++i) {
+      const Chunk chunk = chunk_at(x, elements, i);
+      chunks[i].*result = look(chunk);
+      pacer.charge(chunk.count * sizeof(double), 0);
+    }
   };
+  pacer.start();
   pass(&Analysis::sum, [](const Chunk& c) { return fold(c.x, c.count, 0.0, value, add); });
   pass(&Analysis::smallest,
        [](const Chunk& c) { return fold(c.x, c.count, c.x[0], value, lower); });

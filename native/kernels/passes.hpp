@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <vector>
 
+#include "kernels/pace.hpp"
+
 namespace nearfar::kernels {
 
 inline constexpr std::size_t chunk_elements = 4096;
@@ -23,9 +25,9 @@ struct Analysis {
 };
 
 /// All five passes over chunks [first, end) of a vector; chunks[i] gets what chunk i holds. The
-/// last chunk may be short.
+/// last chunk may be short. `pacer` is charged with every chunk of every pass.
 void analyse_chunks(const double* x, std::size_t elements, std::size_t first, std::size_t end,
-                    Analysis* chunks);
+                    Analysis* chunks, Pacer& pacer);
 
 /// What the chunks hold together, in their order; there is at least one.
 Analysis combine(const std::vector<Analysis>& chunks);

@@ -24,8 +24,9 @@ TEST_CASE("five passes see every element, whoever works on which chunks") {
     const std::size_t count = (elements - 1) / kernels::chunk_elements + 1;
     for (std::size_t cut = 0; cut <= count; ++cut) {
       std::vector<kernels::Analysis> chunks(count);
-      kernels::analyse_chunks(x.data(), elements, cut, count, chunks.data());
-      kernels::analyse_chunks(x.data(), elements, 0, cut, chunks.data());
+      kernels::Pacer unpaced(nullptr);
+      kernels::analyse_chunks(x.data(), elements, cut, count, chunks.data(), unpaced);
+      kernels::analyse_chunks(x.data(), elements, 0, cut, chunks.data(), unpaced);
       CHECK(kernels::combine(chunks) == expected);
     }
   }

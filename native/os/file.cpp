@@ -127,6 +127,14 @@ Status reserve_space(const File& file, std::size_t bytes) {
   return error.try_next("ask for a smaller --size, or name a path with more room");
 }
 
+int reserve_part(int fd, std::uint64_t offset, std::uint64_t bytes) {
+  return posix_fallocate(fd, static_cast<off_t>(offset), static_cast<off_t>(bytes));
+}
+
+int set_file_size(int fd, std::uint64_t bytes) {
+  return ftruncate(fd, static_cast<off_t>(bytes)) == 0 ? 0 : errno;
+}
+
 Result<std::size_t> free_space(const char* path) {
   char parent[PATH_MAX];
   std::snprintf(parent, sizeof parent, "%s", path);

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "base/result.hpp"
 
@@ -23,6 +24,8 @@ public:
   ~File();
 
   int fd() const { return fd_; }
+  /// Leaves the descriptor open, to be closed by who calls.
+  int release() { return std::exchange(fd_, -1); }
 
 private:
   int fd_ = -1;
@@ -49,6 +52,12 @@ Result<File> open_existing(const char* path, bool direct);
 
 /// Reserves the blocks of a file, so that no later store can meet a full disk (SIGBUS).
 Status reserve_space(const File& file, std::size_t bytes);
+
+/// Reserves the blocks of a part of a file. An errno, 0 for success; nothing allocates.
+int reserve_part(int fd, std::uint64_t offset, std::uint64_t bytes);
+
+/// Sets the size of a file without reserving blocks. An errno, 0 for success.
+int set_file_size(int fd, std::uint64_t bytes);
 
 /// Bytes free to this user in the file system that holds `path` (or its parent, if it is not
 /// there).

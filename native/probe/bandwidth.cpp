@@ -6,6 +6,7 @@
 #include <cmath>
 #include <string_view>
 
+#include "kernels/paced_arrays.hpp"
 #include "os/cpu.hpp"
 
 namespace nearfar::probe {
@@ -30,18 +31,22 @@ void follow(std::array<double, 3>& x, const char* kernel) {
 
 } // namespace
 
-ArrayBench::ArrayBench(std::array<tier::Mapping, 3> arrays, std::size_t elements)
-    : arrays_(std::move(arrays)), elements_(elements) {}
+ArrayBench::ArrayBench(std::array<tier::Mapping, 3> arrays, const std::array<tier::Spec, 3>& specs,
+                       std::size_t elements)
+    : arrays_(std::move(arrays)), elements_(elements) {
+  for (std::size_t i = 0; i < specs.size(); ++i)
+    device_of_[i] = devices_.of(specs[i]);
+}
 
 Result<ArrayBench> ArrayBench::create(const std::array<tier::Spec, 3>& specs, std::size_t elements,
                                       std::span<const int> cpus) {
   std::array<tier::Mapping, 3> arrays;
   for (std::size_t i = 0; i < arrays.size(); ++i) {
-    Result<tier::Mapping> mapping = tier::map(specs[i], elements * sizeof(double));
+    Result<tier::Mapping> mapping = tier::map_to_pace(specs[i], elements * sizeof(double));
     if (!mapping) return mapping.error();
     arrays[i] = std::move(*mapping);
   }
-  ArrayBench bench(std::move(arrays), elements);
+  ArrayBench bench(std::move(arrays), specs, elements);
   if (Status touched = bench.reset(cpus); !touched) return touched.error();
   for (std::size_t i = 0; i < specs.size(); ++i)
     if (Status pages = tier::verify_pages(specs[i], bench.arrays_[i]); !pages) return pages.error();
@@ -75,8 +80,11 @@ Result<ArrayRepeat> ArrayBench::repeat(const char* name, std::span<const int> cp
   const kernels::ArrayKernel* kernel = kernels::find_array_kernel(name);
   if (kernel == nullptr) return Error::make(Errc::bad_input, "unknown kernel '%s'", name);
   std::atomic<std::uint64_t> checksum{0};
-  Result<kernels::TeamRun> run = kernels::run_team(
-      cpus, [&](std::size_t member) { checksum += kernel->run(slice(member, cpus.size())); });
+  Result<kernels::TeamRun> run = kernels::run_team(cpus, [&](std::size_t member) {
+    kernels::ArrayPacers pacers = {kernels::Pacer(device_of_[0]), kernels::Pacer(device_of_[1]),
+                                   kernels::Pacer(device_of_[2])};
+    checksum += kernels::run_paced(*kernel, slice(member, cpus.size()), pacers);
+  });
   if (!run) return run.error();
   follow(expected_, name);
   const bool only_reads = kernel->stored_bytes == 0;

@@ -10,6 +10,7 @@
 
 #include "base/result.hpp"
 #include "kernels/arrays.hpp"
+#include "kernels/pace.hpp"
 #include "kernels/team.hpp"
 #include "tier/mapping.hpp"
 
@@ -42,10 +43,13 @@ public:
   Status reset(std::span<const int> cpus);
 
 private:
-  ArrayBench(std::array<tier::Mapping, 3> arrays, std::size_t elements);
+  ArrayBench(std::array<tier::Mapping, 3> arrays, const std::array<tier::Spec, 3>& specs,
+             std::size_t elements);
   kernels::Slice slice(std::size_t index, std::size_t parts) const;
 
   std::array<tier::Mapping, 3> arrays_;
+  kernels::Devices devices_;
+  std::array<kernels::Device*, 3> device_of_{}; ///< nullptr where a tier is not paced
   std::size_t elements_;
   std::array<double, 3> expected_{};
 };

@@ -48,18 +48,6 @@ Result<std::size_t> shm_capacity(const char* path) {
   return std::min(*room, os::available_memory_bytes());
 }
 
-Result<os::File> open_backing(const Spec& spec) {
-  switch (spec.kind) {
-  case Kind::dram:
-  case Kind::numa: return os::File();
-  case Kind::devdax: return os::open_existing(spec.path, false);
-  case Kind::fsdax:
-  case Kind::shm:
-  case Kind::file: return os::create_unnamed(spec.path);
-  }
-  return os::File();
-}
-
 } // namespace
 
 Result<std::size_t> capacity(const Spec& spec) {
@@ -78,7 +66,30 @@ Result<std::size_t> capacity(const Spec& spec) {
   return std::size_t{0};
 }
 
+Result<os::File> open_backing(const Spec& spec) {
+  switch (spec.kind) {
+  case Kind::dram:
+  case Kind::numa: return os::File();
+  case Kind::devdax: return os::open_existing(spec.path, false);
+  case Kind::fsdax:
+  case Kind::shm:
+  case Kind::file: return os::create_unnamed(spec.path);
+  }
+  return os::File();
+}
+
 Result<Mapping> map(const Spec& spec, std::size_t bytes) {
+  if (spec.paced())
+    return Error::make(Errc::unsupported,
+                       "this measurement cannot keep the pace of %s, an emulated tier: its loop "
+                       "would run at the speed of the memory behind it",
+                       spec.profile)
+        .try_next("use bench stream, compete, stencil or pipeline (far side), which know their "
+                  "bytes, or the tier without paced:");
+  return map_to_pace(spec, bytes);
+}
+
+Result<Mapping> map_to_pace(const Spec& spec, std::size_t bytes) {
   Result<std::size_t> room = capacity(spec);
   if (!room) return room.error();
   if (bytes > *room)

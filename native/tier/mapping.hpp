@@ -22,9 +22,17 @@ struct Mapping {
 /// Room that the tier has for this user now, in bytes.
 Result<std::size_t> capacity(const Spec& spec);
 
+/// The file or device behind a tier, to be mapped by who calls; without a descriptor for dram and
+/// numa. A file has no name.
+Result<os::File> open_backing(const Spec& spec);
+
 /// Maps `bytes` > 0 of a tier. Refuses before it allocates anything when the tier has not that much
-/// room. Pages are untouched unless the tier prefaults (shm:, populate).
+/// room. Pages are untouched unless the tier prefaults (shm:, populate). A paced tier is refused
+/// (unsupported), so that no loop runs on it at the speed of the memory behind it.
 Result<Mapping> map(const Spec& spec, std::size_t bytes);
+
+/// The same for those that charge a kernels::Pacer with every line they touch: paced or not.
+Result<Mapping> map_to_pace(const Spec& spec, std::size_t bytes);
 
 /// To be called once the pages have been touched: fails (failed_check) where the kernel gave pages
 /// other than the spec asked for. At least 95 % of a thp tier must lie on huge pages.

@@ -133,3 +133,12 @@ TEST_CASE("where the kernel grants huge pages, they do not pass for 4k") {
   }
   CHECK(!tier::verify_pages(parsed("dram,pages=4k"), huge));
 }
+
+TEST_CASE("a paced tier is mapped only for those who keep its pace") {
+  const tier::Spec spec = parsed("paced:dram@optane-100");
+  Result<tier::Mapping> unpaced = tier::map(spec, mib);
+  REQUIRE(!unpaced);
+  CHECK(unpaced.error().code == Errc::unsupported);
+  CHECK(std::string(unpaced.error().what).find("optane-100") != std::string::npos);
+  CHECK(bool(tier::map_to_pace(spec, mib)));
+}

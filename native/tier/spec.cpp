@@ -9,7 +9,8 @@ namespace nearfar::tier {
 namespace {
 
 constexpr const char* grammar = "tiers are dram, numa:N, fsdax:PATH, devdax:/dev/daxX.Y, shm:DIR, "
-                                "file:PATH, then ,pages=4k|2m|1g|thp ,populate";
+                                "file:PATH, paced:TIER@PROFILE, then ,pages=4k|2m|1g|thp "
+                                ",populate";
 
 struct KindName {
   std::string_view name;
@@ -40,13 +41,15 @@ Status read_option(std::string_view option, Spec& spec) {
     return Done{};
   }
   constexpr std::string_view pages_key = "pages=";
-  if (option.substr(0, pages_key.size()) != pages_key) return refuse("unknown tier option", option);
+  if (!option.starts_with(pages_key)) return refuse("unknown tier option", option);
+  std::string_view size = option;
+  size.remove_prefix(pages_key.size());
   for (const PagesName& p : page_sizes)
-    if (option.substr(pages_key.size()) == p.name) {
+    if (size == p.name) {
       spec.pages = p.pages;
       return Done{};
     }
-  return refuse("unknown page size", option.substr(pages_key.size()));
+  return refuse("unknown page size", size);
 }
 
 Status read_node(std::string_view argument, Spec& spec) {
@@ -78,7 +81,27 @@ Status read_argument(bool colon, std::string_view argument, Spec& spec) {
   }
 }
 
+/// Takes `paced:` and `@PROFILE` off a head.
+Result<std::string_view> read_pace(std::string_view head, Spec& spec) {
+  constexpr std::string_view prefix = "paced:";
+  if (head.substr(0, prefix.size()) != prefix) return head;
+  head.remove_prefix(prefix.size());
+  const std::size_t at = head.rfind('@');
+  if (at == head.npos || at + 1 == head.size())
+    return refuse("a device profile is missing, such as @optane-100, after", head);
+  const std::string_view profile = head.substr(at + 1);
+  if (profile.size() >= sizeof spec.profile) return refuse("profile name too long", profile);
+  std::memcpy(spec.profile, profile.data(), profile.size());
+  spec.profile[profile.size()] = '\0';
+  return head.substr(0, at);
+}
+
 } // namespace
+
+bool same_memory(const Spec& a, const Spec& b) {
+  return a.kind == b.kind && a.node == b.node && std::strcmp(a.path, b.path) == 0 &&
+         std::strcmp(a.profile, b.profile) == 0 && a.pace == b.pace;
+}
 
 const char* kind_name(Kind kind) {
   for (const KindName& k : kinds)
@@ -89,13 +112,17 @@ const char* kind_name(Kind kind) {
 Result<Spec> parse(const char* text) {
   const std::string_view whole(text);
   std::string_view rest = whole;
-  const std::string_view head = rest.substr(0, rest.find(','));
-  rest.remove_prefix(head.size());
+  const std::string_view whole_head = rest.substr(0, rest.find(','));
+  rest.remove_prefix(whole_head.size());
+  Spec spec;
+  Result<std::string_view> unpaced = read_pace(whole_head, spec);
+  if (!unpaced) return unpaced.error();
+  const std::string_view head = *unpaced;
   const std::size_t colon = head.find(':');
   const std::string_view name = head.substr(0, colon);
-  const std::string_view argument = colon == head.npos ? "" : head.substr(colon + 1);
+  std::string_view argument = head; // what follows the colon; substr() would want the C++ runtime
+  argument.remove_prefix(colon == head.npos ? head.size() : colon + 1);
 
-  Spec spec;
   bool known = false;
   for (const KindName& k : kinds)
     if (k.name == name) {

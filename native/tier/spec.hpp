@@ -1,6 +1,7 @@
 // The grammar of tiers: every --tier of every verb.
 //
 //   dram | numa:N | fsdax:PATH | devdax:/dev/daxX.Y | shm:[DIR] | file:PATH
+//   paced:TIER@PROFILE   one of these, slowed down to a device profile: an emulated slow tier
 //   each followed by options: ,pages=4k|2m|1g|thp  ,populate
 //
 // PATH of fsdax: and file: is a directory, or the name of a file that does not exist yet. Either
@@ -18,13 +19,32 @@ enum class Kind : unsigned char { dram, numa, fsdax, devdax, shm, file };
 
 const char* kind_name(Kind kind);
 
+/// How slow a paced tier is. The grammar holds no figures: whoever parsed it fills them in from the
+/// profile that it names.
+struct Pace {
+  double read_line_ns = 0;      ///< delay of a thread for each line of 64 bytes that it reads
+  double write_line_ns = 0;     ///< and that it writes
+  double read_bytes_per_s = 0;  ///< what all threads of the tier share; > 0
+  double write_bytes_per_s = 0; ///< > 0
+  double jitter = 0;            ///< share of a delay that varies at random, 0 to 1
+
+  bool operator==(const Pace&) const = default;
+};
+
 struct Spec {
   Kind kind = Kind::dram;
   int node = -1;       ///< numa: only
   char path[256] = ""; ///< fsdax:, devdax:, shm:, file:
   os::PageSize pages = os::PageSize::system;
-  bool populate = false; ///< touch every page when mapping; shm: always does
+  bool populate = false;  ///< touch every page when mapping; shm: always does
+  char profile[256] = ""; ///< paced: only
+  Pace pace;              ///< paced: only
+
+  bool paced() const { return profile[0] != '\0'; }
 };
+
+/// Whether both name the same memory: page size and when it is touched do not matter.
+bool same_memory(const Spec& a, const Spec& b);
 
 /// Parses a tier. Errors (bad_input) name the offending part and the grammar.
 Result<Spec> parse(const char* text);

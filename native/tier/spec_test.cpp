@@ -100,3 +100,27 @@ TEST_CASE("kinds have the names of the grammar") {
     CHECK(tier::kind_name(parsed(text).kind) == text.substr(0, text.find(':')));
   }
 }
+
+TEST_CASE("paced: keeps the tier behind it, its options, and the name of the profile") {
+  const tier::Spec dram = parsed("paced:dram@optane-100,pages=thp");
+  CHECK(dram.kind == Kind::dram);
+  CHECK(dram.paced());
+  CHECK(std::string(dram.profile) == "optane-100");
+  CHECK(dram.pages == PageSize::transparent_huge);
+  const tier::Spec file = parsed("paced:file:/a@b:c@./my.toml");
+  CHECK(std::string(file.path) == "/a@b:c");
+  CHECK(std::string(file.profile) == "./my.toml");
+  CHECK(!parsed("file:/a@b").paced());
+  CHECK(complaint("paced:dram").find("device profile is missing") != std::string::npos);
+  CHECK(complaint("paced:dram@").find("device profile is missing") != std::string::npos);
+  CHECK(complaint("paced:ram@optane-100").find("unknown tier") != std::string::npos);
+  CHECK(complaint("paced:paced:dram@a@b").find("unknown tier") != std::string::npos);
+  CHECK(complaint("paced:dram@" + std::string(300, 'x')).find("too long") != std::string::npos);
+}
+
+TEST_CASE("the same memory, whatever its pages") {
+  CHECK(tier::same_memory(parsed("dram"), parsed("dram,pages=4k,populate")));
+  CHECK(!tier::same_memory(parsed("dram"), parsed("paced:dram@a")));
+  CHECK(!tier::same_memory(parsed("paced:dram@b"), parsed("paced:dram@a")));
+  CHECK(!tier::same_memory(parsed("file:/a"), parsed("file:/b")));
+}

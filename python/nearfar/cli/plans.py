@@ -57,16 +57,20 @@ def probe_plan(
 ) -> StudyPlan:
     """The plan of ``nearfar probe``: one tier, all probes."""
     from nearfar.measure import arrays, latency
-    from nearfar.measure.study import PROBE, QUICK, StudyPlan
+    from nearfar.measure.study import PACED, PROBE, QUICK, StudyPlan
+    from nearfar.measure.tiers import is_paced
 
     team = chosen_cpus(machine, cpus)
     asked = parse_size(size) if size else None
     if asked:
         arrays.check_room((tier, tier, tier), asked)
     largest = 32 * MIB if quick else latency.default_region(machine.last_cache_bytes())
+    shares = QUICK if quick else PROBE
+    left_out = [section for section in shares if is_paced(tier) and section not in PACED]
     return StudyPlan(
-        [tier], QUICK if quick else PROBE, time_s, team, region_bytes or largest,
+        [tier], PACED if left_out else shares, time_s, team, region_bytes or largest,
         threads=chosen_threads(threads, len(team)), array_bytes=asked, runs=runs, warmup=warmup,
+        left_out=left_out,
     )  # fmt: skip
 
 

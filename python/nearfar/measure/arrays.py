@@ -70,9 +70,7 @@ def check_room(tiers: Sequence[str], array_bytes: int) -> None:
     """Refuse arrays that do not fit, before anything is allocated."""
     lying_on: dict[str, list[str]] = {}
     for tier in tiers:
-        spec = parse_tier(tier)
-        in_memory = spec["kind"] in ("dram", "shm")  # both are pages of the same memory
-        lying_on.setdefault("memory" if in_memory else tier.split(",")[0], []).append(tier)
+        lying_on.setdefault(_place(tier), []).append(tier)
     for here in lying_on.values():
         room = min(tier_capacity_bytes(tier) for tier in here)
         if array_bytes * len(here) > room:
@@ -83,13 +81,26 @@ def check_room(tiers: Sequence[str], array_bytes: int) -> None:
             )
 
 
+def _place(tier: str) -> str:
+    """What a tier takes its room from: dram and shm are pages of the same memory."""
+    spec = parse_tier(tier)
+    if spec["kind"] in ("dram", "shm"):
+        return "memory"
+    return f"{spec['kind']} {spec['node']} {spec['path']}"
+
+
 def check_bytes(wanted: Mapping[str, int], next_step: str) -> None:
     """Refuse what does not fit, by tier, before anything is allocated."""
-    for tier, size in wanted.items():
-        room = tier_capacity_bytes(tier)
+    lying_on: dict[str, list[str]] = {}
+    for tier in wanted:
+        lying_on.setdefault(_place(tier), []).append(tier)
+    for here in lying_on.values():
+        room = min(tier_capacity_bytes(tier) for tier in here)
+        size = sum(wanted[tier] for tier in here)
         if size > room:
             raise MachineError(
-                f"{format_size(size)} do not fit in {tier}, which has {format_size(room)} free",
+                f"{format_size(size)} do not fit in {' and '.join(here)}, which has "
+                f"{format_size(room)} free",
                 next_step,
             )
 

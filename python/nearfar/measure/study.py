@@ -47,6 +47,8 @@ PROBE = {
 LATEST_START = 1.1
 #: A coarse look, with one region size an octave.
 QUICK = {"latency": 0.45, "bandwidth": 0.2, "parallelism": 0.1, "persistence": 0.1, "loaded": 0.15}
+#: What can be probed of a paced tier: kernels that know their bytes keep its pace.
+PACED = {"bandwidth": 0.8}
 MAPPED_BYTES = 256 * MIB
 #: Kinds of tiers that are memory to the processor, and can be probed by loads alone.
 _MEMORY = ("dram", "numa", "fsdax", "devdax", "shm")
@@ -57,8 +59,9 @@ class StudyPlan:
     """What is covered.
 
     ``tiers``: the first one is probed in depth, all of them for latency and bandwidth; ``shares``:
-    sections and their parts of ``time_s``; ``path``: a directory for the mapped file; ``threads``:
-    counts, or the default ones; ``array_bytes``: of each array, or four times the last cache.
+    sections and their parts of ``time_s``; ``left_out``: sections that the tier does not allow;
+    ``path``: a directory for the mapped file; ``threads``: counts, or the default ones;
+    ``array_bytes``: of each array, or four times the last cache.
     """
 
     tiers: Sequence[str]
@@ -71,6 +74,7 @@ class StudyPlan:
     array_bytes: int | None = None
     runs: int | None = None
     warmup: int = 0
+    left_out: Sequence[str] = ()
 
     def effort(self, section: str, parts: int = 1) -> Effort:
         """The budget of one of ``parts`` equal parts of a section."""
@@ -102,6 +106,8 @@ class Study:
         So is one that would begin too late. Raises the failure of the first where none succeeded.
         """
         failures: list[NearfarError] = []
+        for name in self.plan.left_out:
+            self._skip(name, "the whole section", "its loops cannot keep the pace of a paced tier")
         deadline = time.monotonic() + LATEST_START * self.plan.time_s
         base = 0.0
         for name, share in self.plan.shares.items():

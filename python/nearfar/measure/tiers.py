@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from nearfar._native import AccessProbe, parse_tier, tier_capacity_bytes
 from nearfar.errors import BadInputError, MachineError
+from nearfar.profiles.pacing import told
 from nearfar.records.shape import Origin
 from nearfar.units import KIB, MIB, format_size
 
@@ -37,15 +38,26 @@ def check_region(tier: str, region_bytes: int | None) -> None:
             f"which has {format_size(room)} free",
             "give a smaller --region",
         )
+    if is_paced(tier):
+        return  # its probe maps arrays, and walks no region
     AccessProbe(tier, 2 * MIB, [min(os.sched_getaffinity(0))])
+
+
+def is_paced(tier: str) -> bool:
+    """Whether a tier is emulated by slowing another one down."""
+    return parse_tier(tier)["profile"] != ""
 
 
 def origin_of(*tiers: str, persistent: bool = False) -> tuple[Origin, str]:
     """Origin and note of a figure measured on these tiers.
 
     ``shm:`` is DRAM that stands in for persistent memory: its figures are emulated. What it costs
-    to persist (``persistent``) is emulated on every tier of DRAM.
+    to persist (``persistent``) is emulated on every tier of DRAM. Whatever involves a paced tier is
+    emulated.
     """
+    paced_as = [spec["profile"] for spec in map(parse_tier, tiers) if spec["profile"]]
+    if paced_as:
+        return Origin.EMULATED, "; ".join(map(told, dict.fromkeys(paced_as)))
     volatile = ("shm", "dram", "numa") if persistent else ("shm",)
     if any(parse_tier(tier)["kind"] in volatile for tier in tiers):
         return Origin.EMULATED, "DRAM stands in for persistent memory"

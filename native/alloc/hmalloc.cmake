@@ -1,0 +1,34 @@
+# libhmalloc: the layer `alloc` with what it uses of base, os and tier, for C programs. Compiled anew
+# from these layers' sources without exceptions and run-time types, and linked by the C driver, so
+# that the libraries need libc and nothing else (tests/test_hmalloc_elf.py reads them).
+set(hmalloc_uses os/address_space.cpp os/file.cpp os/lock.cpp os/numa.cpp os/pages.cpp os/process.cpp
+                 tier/mapping.cpp tier/spec.cpp)
+file(GLOB hmalloc_sources CONFIGURE_DEPENDS alloc/*.cpp)
+list(FILTER hmalloc_sources EXCLUDE REGEX "_test\\.cpp$")
+
+add_library(nearfar_hmalloc_objects OBJECT ${hmalloc_sources} ${hmalloc_uses})
+target_link_libraries(nearfar_hmalloc_objects PUBLIC nearfar_options Threads::Threads)
+target_include_directories(nearfar_hmalloc_objects PUBLIC ${PROJECT_SOURCE_DIR}/include)
+# -O2 whatever the build type says: a heap is part of every program's fast path.
+target_compile_options(nearfar_hmalloc_objects PRIVATE
+  -fno-exceptions -fno-rtti -fno-threadsafe-statics -ftls-model=initial-exec -O2
+  -fno-builtin-malloc -fno-builtin-free -fno-builtin-calloc -fno-builtin-realloc)
+
+add_library(hmalloc SHARED $<TARGET_OBJECTS:nearfar_hmalloc_objects>)
+add_library(hmalloc_static STATIC $<TARGET_OBJECTS:nearfar_hmalloc_objects>)
+set_target_properties(hmalloc PROPERTIES VERSION 1.0 SOVERSION 1)
+set_target_properties(hmalloc_static PROPERTIES OUTPUT_NAME hmalloc)
+foreach(library hmalloc hmalloc_static)
+  set_target_properties(${library} PROPERTIES LINKER_LANGUAGE C)
+  target_include_directories(${library} PUBLIC
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:include>)
+  target_link_libraries(${library} PUBLIC Threads::Threads)
+endforeach()
+target_link_options(hmalloc PRIVATE -Wl,--no-undefined -Wl,-z,now -static-libgcc)
+
+if(NEARFAR_TESTS)
+  file(GLOB alloc_tests CONFIGURE_DEPENDS alloc/*_test.cpp)
+  add_executable(alloc_test ${alloc_tests})
+  target_link_libraries(alloc_test PRIVATE hmalloc_static nearfar_os nearfar_test_main)
+  doctest_discover_tests(alloc_test TEST_PREFIX "alloc: ")
+endif()

@@ -1,0 +1,195 @@
+#include "alloc/options.hpp"
+
+#include <cstring>
+
+namespace nearfar::alloc {
+
+namespace {
+
+Error refuse(const char* complaint, std::string_view part) {
+  return Error::make(Errc::bad_input, "%s '%.*s'", complaint, static_cast<int>(part.size()),
+                     part.data())
+      .try_next("options are bind, prefer, weighted, capacity=SIZE, overflow=fail|spill:TIER, "
+                "reserve=sparse|chunk|full, fork=private|copy|deny, pages=thp|4k, populate");
+}
+
+/// What follows `key` in `option`, if it begins with it.
+bool value_of(std::string_view option, std::string_view key, std::string_view& value) {
+  if (!option.starts_with(key)) return false;
+  value = option;
+  value.remove_prefix(key.size());
+  return true;
+}
+
+Status read_overflow(std::string_view value, Options& options) {
+  std::string_view target;
+  if (value == "fail") return Done{};
+  if (!value_of(value, "spill:", target))
+    return refuse("overflow is fail or spill:TIER, not", value);
+  if (!good_name(target)) return refuse("no name of a tier:", target);
+  std::memcpy(options.spill_to, target.data(), target.size());
+  options.spill_to[target.size()] = '\0';
+  return Done{};
+}
+
+Status read_reserve(std::string_view value, Options& options) {
+  if (value == "sparse")
+    options.reserve = Reserve::sparse;
+  else if (value == "chunk")
+    options.reserve = Reserve::chunk;
+  else if (value == "full")
+    options.reserve = Reserve::full;
+  else
+    return refuse("reserve is sparse, chunk or full, not", value);
+  return Done{};
+}
+
+Status read_fork(std::string_view value, Options& options) {
+  if (value == "private")
+    options.fork = ForkPolicy::make_private;
+  else if (value == "copy")
+    options.fork = ForkPolicy::copy;
+  else if (value == "deny")
+    options.fork = ForkPolicy::deny;
+  else
+    return refuse("fork is private, copy or deny, not", value);
+  return Done{};
+}
+
+enum class Taken : std::uint8_t { no, yes };
+
+/// Reads an option of libhmalloc's own; the others are left to the grammar of tiers.
+Result<Taken> read_own(std::string_view option, Options& options) {
+  std::string_view value;
+  Status status = Done{};
+  if (option == "bind")
+    options.policy = os::Policy::bind;
+  else if (option == "prefer")
+    options.policy = os::Policy::prefer;
+  else if (option == "weighted")
+    options.policy = os::Policy::weighted;
+  else if (value_of(option, "overflow=", value)) {
+    if (Status s = read_overflow(value, options); !s) return s.error();
+  } else if (value_of(option, "reserve=", value)) {
+    if (Status s = read_reserve(value, options); !s) return s.error();
+  } else if (value_of(option, "fork=", value)) {
+    if (Status s = read_fork(value, options); !s) return s.error();
+  } else if (value_of(option, "capacity=", value)) {
+    if (!parse_size(value, options.capacity) || options.capacity == 0)
+      return refuse("no size for capacity:", value);
+  } else {
+    return Taken::no;
+  }
+  return Taken::yes;
+}
+
+/// Nodes as numa:A+B+C has them; the grammar of tiers knows one.
+Result<Taken> read_nodes(std::string_view head, Options& options) {
+  std::string_view list;
+  if (!value_of(head, "numa:", list)) return Taken::no;
+  unsigned long node = 0;
+  std::size_t digits = 0;
+  for (std::size_t i = 0; i <= list.size(); ++i) {
+    const char c = i < list.size() ? list[i] : '+';
+    if (c == '+') {
+      if (digits == 0 || node >= os::max_nodes) return refuse("not NUMA nodes", list);
+      options.nodes |= 1ul << node;
+      node = digits = 0;
+    } else if (c >= '0' && c <= '9' && digits < 4) {
+      node = node * 10 + static_cast<unsigned long>(c - '0');
+      ++digits;
+    } else {
+      return refuse("not NUMA nodes", list);
+    }
+  }
+  return Taken::yes;
+}
+
+Status check_together(const Options& options, bool several_nodes) {
+  const bool numa = options.spec.kind == tier::Kind::numa;
+  if (!numa && options.policy != os::Policy::local)
+    return refuse("bind, prefer and weighted are for numa:, not for",
+                  tier::kind_name(options.spec.kind));
+  if (several_nodes && options.policy == os::Policy::bind)
+    return refuse("several nodes want prefer or weighted, not", "bind");
+  if (options.spec.kind == tier::Kind::devdax && options.fork == ForkPolicy::copy)
+    return refuse("a device cannot be copied for a child: fork is private or deny, not", "copy");
+  if (options.spec.pages == os::PageSize::huge_2m || options.spec.pages == os::PageSize::huge_1g)
+    return refuse("a heap has pages=thp or pages=4k, not", os::page_size_name(options.spec.pages));
+  return Done{};
+}
+
+} // namespace
+
+bool good_name(std::string_view name) {
+  if (name.empty() || name.size() >= name_bytes) return false;
+  for (const char c : name)
+    if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+          c == '_'))
+      return false;
+  return true;
+}
+
+bool parse_size(std::string_view text, std::uint64_t& bytes) {
+  std::uint64_t whole = 0;
+  std::uint64_t fraction = 0; // in thousandths
+  std::uint64_t place = 1000;
+  std::size_t at = 0;
+  bool digits = false;
+  for (; at < text.size() && text[at] >= '0' && text[at] <= '9'; ++at, digits = true) {
+    if (whole > (UINT64_MAX - 9) / 10) return false;
+    whole = whole * 10 + static_cast<std::uint64_t>(text[at] - '0');
+  }
+  if (digits && at < text.size() && text[at] == '.')
+    for (++at; at < text.size() && text[at] >= '0' && text[at] <= '9'; ++at)
+      if (place > 1) fraction += static_cast<std::uint64_t>(text[at] - '0') * (place /= 10);
+  if (!digits) return false;
+  std::string_view unit = text;
+  unit.remove_prefix(at);
+  std::uint64_t scale = 1;
+  if (!unit.empty() && unit != "B") {
+    constexpr std::string_view letters = "KMGT";
+    const char upper = unit[0] == 'k' ? 'K' : unit[0];
+    const std::size_t power = letters.find(upper);
+    if (power == letters.npos) return false;
+    unit.remove_prefix(1);
+    const bool decimal = unit == "B";
+    if (!decimal && !unit.empty() && unit != "iB") return false;
+    for (std::size_t i = 0; i <= power; ++i)
+      scale *= decimal ? 1000 : 1024;
+  }
+  if (whole > UINT64_MAX / scale - 1) return false;
+  bytes = whole * scale + fraction * scale / 1000;
+  return true;
+}
+
+Result<Options> parse_options(std::string_view text) {
+  Options options;
+  char own_grammar[sizeof options.spec.path + 64] = "";
+  std::size_t length = 0;
+  for (std::string_view rest = text; !rest.empty() || length == 0;) {
+    const bool head = length == 0;
+    std::string_view part = rest.substr(0, rest.find(','));
+    rest.remove_prefix(part.size() < rest.size() ? part.size() + 1 : part.size());
+    Result<Taken> taken = head ? read_nodes(part, options) : read_own(part, options);
+    if (!taken) return taken.error();
+    if (*taken == Taken::yes && !head) continue;
+    if (head) part = part.substr(0, part.find('+'));
+    if (length + part.size() + 2 > sizeof own_grammar) return refuse("too long:", text);
+    if (!head) own_grammar[length++] = ',';
+    std::memcpy(own_grammar + length, part.data(), part.size());
+    length += part.size();
+    if (head && part.empty()) break;
+  }
+  own_grammar[length] = '\0';
+  Result<tier::Spec> spec = tier::parse(own_grammar);
+  if (!spec) return spec.error();
+  options.spec = *spec;
+  const bool several = (options.nodes & (options.nodes - 1)) != 0;
+  if (options.spec.kind == tier::Kind::numa && options.policy == os::Policy::local)
+    options.policy = several ? os::Policy::prefer : os::Policy::bind;
+  if (Status s = check_together(options, several); !s) return s.error();
+  return options;
+}
+
+} // namespace nearfar::alloc

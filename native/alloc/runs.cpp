@@ -1,0 +1,328 @@
+#include "alloc/runs.hpp"
+
+#include <bit>
+#include <cerrno>
+
+#include "alloc/bits.hpp"
+#include "os/address_space.hpp"
+#include "os/file.hpp"
+
+namespace nearfar::alloc {
+
+namespace {
+
+constexpr auto relaxed = std::memory_order_relaxed;
+constexpr unsigned linear_bins = 16;
+
+Span& span(std::uint32_t index) { return geometry.spans[index]; }
+SpanKind kind_of(std::uint32_t index) {
+  return static_cast<SpanKind>(span(index).kind.load(relaxed));
+}
+void set_kind(std::uint32_t index, SpanKind kind) {
+  span(index).kind.store(static_cast<std::uint8_t>(kind), relaxed);
+}
+
+std::uint32_t next_of(std::uint32_t index) {
+  return static_cast<std::uint32_t>(span(index).word.load(relaxed));
+}
+std::uint32_t previous_of(std::uint32_t index) {
+  return static_cast<std::uint32_t>(span(index).word.load(relaxed) >> 32);
+}
+void set_links(std::uint32_t index, std::uint32_t next, std::uint32_t previous) {
+  span(index).word.store(std::uint64_t{previous} << 32 | next, relaxed);
+}
+
+} // namespace
+
+bool Runs::open(unsigned tier, std::uint32_t limit, const Medium& medium) {
+  const auto per_tier = static_cast<std::uint32_t>(spans_per_tier());
+  const std::uint32_t begin = tier * per_tier;
+  const std::size_t map_bytes = (std::size_t{per_tier} * tier_count / 64 + 1) * 8;
+  dirty_ = reinterpret_cast<std::uint64_t*>(os::map_anonymous(map_bytes));
+  committed_ = reinterpret_cast<std::uint64_t*>(os::map_anonymous(map_bytes));
+  if (dirty_ == nullptr || committed_ == nullptr) return false;
+  medium_ = medium;
+  first_ = begin == 0 ? 1 : begin; // span 0 stands for "none"
+  limit_ = limit < per_tier - 1 ? limit : per_tier - 1;
+  frontier_ = highest_ = first_;
+  return true;
+}
+
+unsigned Runs::bin_of(std::uint32_t spans) {
+  if (spans < linear_bins) return spans;
+  const auto top = static_cast<unsigned>(std::bit_width(spans)) - 1;
+  return linear_bins + (top - 4) * 8 + ((spans >> (top - 3)) & 7);
+}
+
+unsigned Runs::bin_that_fits(std::uint32_t spans) {
+  const unsigned bin = bin_of(spans);
+  if (spans < linear_bins) return bin;
+  const auto top = static_cast<unsigned>(std::bit_width(spans)) - 1;
+  return (spans & ((1u << (top - 3)) - 1)) == 0 ? bin : bin + 1;
+}
+
+void Runs::insert(std::uint32_t first, std::uint32_t spans, std::uint8_t stamp) {
+  const unsigned bin = bin_of(spans);
+  const std::uint32_t head = heads_[bin];
+  set_links(first, head, 0);
+  if (head != 0) set_links(head, next_of(head), first);
+  heads_[bin] = first;
+  nonempty_[bin / 64] |= std::uint64_t{1} << (bin % 64);
+  span(first).extent.store(spans, relaxed);
+  span(first).stamp.store(stamp, relaxed);
+  if (spans > 1) {
+    set_kind(first + spans - 1, SpanKind::free_tail);
+    span(first + spans - 1).extent.store(first, relaxed);
+  }
+  set_kind(first, SpanKind::free_head);
+}
+
+void Runs::remove(std::uint32_t first) {
+  const std::uint32_t spans = span(first).extent.load(relaxed);
+  const unsigned bin = bin_of(spans);
+  const std::uint32_t next = next_of(first);
+  const std::uint32_t previous = previous_of(first);
+  if (next != 0) set_links(next, next_of(next), previous);
+  if (previous != 0)
+    set_links(previous, next, previous_of(previous));
+  else if ((heads_[bin] = next) == 0)
+    nonempty_[bin / 64] &= ~(std::uint64_t{1} << (bin % 64));
+  set_kind(first, SpanKind::none);
+  set_kind(first + spans - 1, SpanKind::none);
+}
+
+std::uint8_t Runs::younger(std::uint8_t a, std::uint8_t b) const {
+  const std::uint8_t now = stamp_.load(relaxed);
+  return static_cast<std::uint8_t>(now - a) < static_cast<std::uint8_t>(now - b) ? a : b;
+}
+
+void Runs::join_and_insert(std::uint32_t first, std::uint32_t spans, std::uint8_t stamp) {
+  if (first > first_) {
+    const SpanKind before = kind_of(first - 1);
+    std::uint32_t head = no_span;
+    if (before == SpanKind::free_tail) head = span(first - 1).extent.load(relaxed);
+    if (before == SpanKind::free_head) head = first - 1;
+    if (head != no_span) {
+      spans += span(head).extent.load(relaxed);
+      stamp = younger(stamp, span(head).stamp.load(relaxed));
+      remove(head);
+      first = head;
+    }
+  }
+  if (first + spans < frontier_ && kind_of(first + spans) == SpanKind::free_head) {
+    const std::uint32_t after = first + spans;
+    spans += span(after).extent.load(relaxed);
+    stamp = younger(stamp, span(after).stamp.load(relaxed));
+    remove(after);
+  }
+  if (first + spans == frontier_) {
+    frontier_ = first;
+    tail_stamp_ = younger(stamp, tail_stamp_);
+  } else {
+    insert(first, spans, stamp);
+  }
+}
+
+std::uint32_t Runs::find(std::uint32_t spans) {
+  // A run of the bin below may be long enough too: its first few are looked at.
+  constexpr int looks = 4;
+  std::uint32_t run = heads_[bin_of(spans)];
+  for (int i = 0; i < looks && run != 0; ++i, run = next_of(run))
+    if (span(run).extent.load(relaxed) >= spans) return run;
+  unsigned bin = bin_that_fits(spans);
+  for (std::size_t word = bin / 64; word < sizeof nonempty_ / sizeof nonempty_[0]; ++word) {
+    const std::uint64_t bits = nonempty_[word] & (~std::uint64_t{0} << (bin % 64));
+    if (bits != 0) return heads_[word * 64 + static_cast<unsigned>(std::countr_zero(bits))];
+    bin = 0;
+  }
+  return 0;
+}
+
+std::uint32_t Runs::take_from_frontier(std::uint32_t spans, std::uint32_t align_spans) {
+  const std::uint32_t at = (frontier_ + align_spans - 1) & ~(align_spans - 1);
+  const std::uint64_t end = std::uint64_t{at} + spans;
+  if (end > std::uint64_t{first_} + limit_) return no_span;
+  const std::uint32_t gap = frontier_;
+  frontier_ = static_cast<std::uint32_t>(end);
+  if (at > gap) insert(gap, at - gap, tail_stamp_);
+  if (frontier_ > highest_) highest_ = frontier_;
+  return at;
+}
+
+void Runs::trim(std::uint32_t got, std::uint32_t length, std::uint32_t wanted,
+                std::uint32_t spans) {
+  const std::uint32_t end = wanted + spans;
+  const std::uint8_t stamp = span(got).stamp.load(relaxed);
+  if (wanted > got) insert(got, wanted - got, stamp);
+  if (got + length > end) insert(end, got + length - end, stamp);
+}
+
+std::uint32_t Runs::take(std::uint32_t spans, std::uint32_t align_spans, bool& dirty) {
+  const os::Hold hold(lock_);
+  std::uint32_t at = no_span;
+  const std::uint64_t with_slack = std::uint64_t{spans} + align_spans - 1;
+  const std::uint32_t run = with_slack < limit_ ? find(static_cast<std::uint32_t>(with_slack)) : 0;
+  if (run != 0) {
+    const std::uint32_t length = span(run).extent.load(relaxed);
+    remove(run);
+    at = (run + align_spans - 1) & ~(align_spans - 1);
+    trim(run, length, at, spans);
+  } else {
+    at = take_from_frontier(spans, align_spans);
+  }
+  if (at == no_span) {
+    errno = ENOMEM;
+    return no_span;
+  }
+  if (const int code = medium_.by_chunk ? commit(at, spans) : 0; code != 0) {
+    join_and_insert(at, spans, stamp_.load(relaxed));
+    errno = code;
+    return no_span;
+  }
+  const std::uint32_t written = count_dirty(at, spans);
+  dirty_free_.fetch_sub(written, relaxed);
+  dirty = written > 0 || !medium_.known_zero;
+  mark_dirty(at, spans);
+  return at;
+}
+
+void Runs::give_back(std::uint32_t first, std::uint32_t spans, std::uint8_t stamp) {
+  const os::Hold hold(lock_);
+  dirty_free_.fetch_add(spans, relaxed);
+  join_and_insert(first, spans, stamp);
+}
+
+bool Runs::extend(std::uint32_t first, std::uint32_t spans, std::uint32_t more) {
+  const os::Hold hold(lock_);
+  const std::uint32_t next = first + spans;
+  std::uint32_t length = 0;
+  if (next == frontier_) {
+    if (std::uint64_t{next} + more > std::uint64_t{first_} + limit_) return false;
+    frontier_ += more;
+    if (frontier_ > highest_) highest_ = frontier_;
+  } else if (kind_of(next) == SpanKind::free_head &&
+             (length = span(next).extent.load(relaxed)) >= more) {
+    remove(next);
+    trim(next, length, next, more);
+  } else {
+    return false;
+  }
+  if (medium_.by_chunk && commit(next, more) != 0) {
+    join_and_insert(next, more, stamp_.load(relaxed));
+    return false;
+  }
+  dirty_free_.fetch_sub(count_dirty(next, more), relaxed);
+  mark_dirty(next, more);
+  return true;
+}
+
+int Runs::commit_range(std::uint32_t first, std::uint32_t spans) {
+  std::byte* at = span_address(first);
+  const std::size_t bytes = std::size_t{spans} << span_shift;
+  const std::uint64_t offset = std::uint64_t{first - first_} << span_shift;
+  if (!medium_.anonymous) {
+    if (const int code = os::reserve_part(medium_.fd, offset, bytes); code != 0) return code;
+  } else if (medium_.mapped) { // on a node: is there so much?
+    os::NodeMemory memory;
+    const int node = std::countr_zero(medium_.options.nodes);
+    if (os::node_memory(node, memory) && memory.free_bytes < bytes) return ENOMEM;
+  } else {
+    if (const int code = os::map_anonymous_at(at, bytes, os::Place::fresh, true); code != 0)
+      return code;
+    if (medium_.options.policy != os::Policy::local)
+      os::set_policy(at, bytes, medium_.options.policy, medium_.options.nodes, false);
+  }
+  if (medium_.options.spec.populate) os::populate(at, bytes);
+  return 0;
+}
+
+int Runs::commit(std::uint32_t first, std::uint32_t spans) {
+  constexpr std::uint32_t chunk_spans = (std::uint32_t{4} << 20) >> span_shift;
+  const std::uint32_t end = first + spans;
+  for (std::uint32_t at = first; at < end;) {
+    if (bit_is_set(committed_, at)) {
+      ++at;
+      continue;
+    }
+    std::uint32_t stop = at + 1;
+    while (stop < end && !bit_is_set(committed_, stop))
+      ++stop;
+    std::uint32_t ahead = stop; // behind the frontier a whole chunk is made sure of
+    const std::uint32_t chunk_end =
+        first_ + (stop - first_ + chunk_spans - 1) / chunk_spans * chunk_spans;
+    while (stop == end && ahead < chunk_end && ahead < first_ + limit_ && ahead >= frontier_ &&
+           !bit_is_set(committed_, ahead))
+      ++ahead;
+    int code = commit_range(at, ahead - at);
+    if (code != 0 && ahead > stop) code = commit_range(at, (ahead = stop) - at);
+    if (code != 0) return code;
+    set_bits(committed_, at, ahead - at);
+    at = ahead;
+  }
+  return 0;
+}
+
+void Runs::mark_dirty(std::uint32_t first, std::uint32_t spans) { set_bits(dirty_, first, spans); }
+
+std::uint32_t Runs::count_dirty(std::uint32_t first, std::uint32_t spans) const {
+  return count_bits(dirty_, first, spans);
+}
+
+std::uint32_t Runs::clear_dirty(std::uint32_t first, std::uint32_t spans) {
+  const std::uint32_t dirty = count_dirty(first, spans);
+  clear_bits(dirty_, first, spans);
+  dirty_free_.fetch_sub(dirty, relaxed);
+  return dirty;
+}
+
+void Runs::discard(std::uint32_t first, std::uint32_t spans) {
+  std::byte* at = span_address(first);
+  const std::size_t bytes = std::size_t{spans} << span_shift;
+  if (medium_.anonymous || medium_.options.reserve == Reserve::full || os::punch(at, bytes) != 0)
+    os::discard(at, bytes);
+}
+
+std::uint32_t Runs::next_to_purge(std::uint8_t now, bool all, std::uint32_t& spans) {
+  for (unsigned bin = 0; bin < bin_count; ++bin)
+    for (std::uint32_t run = heads_[bin]; run != 0; run = next_of(run)) {
+      spans = span(run).extent.load(relaxed);
+      if ((all || old_enough(span(run).stamp.load(relaxed), now)) && count_dirty(run, spans) > 0)
+        return run;
+    }
+  return no_span;
+}
+
+/// What lies between the frontier and where it once was.
+std::uint32_t Runs::tail_to_purge(std::uint8_t now, bool all, std::uint32_t& spans) {
+  spans = highest_ - frontier_;
+  return spans > 0 && (all || old_enough(tail_stamp_, now)) && count_dirty(frontier_, spans) > 0
+             ? frontier_
+             : no_span;
+}
+
+std::size_t Runs::purge(std::uint8_t now, bool all) {
+  std::size_t bytes = 0;
+  while (dirty_free_.load(relaxed) > 0) {
+    lock_.lock();
+    std::uint32_t spans = 0;
+    std::uint32_t run = next_to_purge(now, all, spans);
+    if (run != no_span) {
+      remove(run);
+    } else if ((run = tail_to_purge(now, all, spans)) != no_span) {
+      frontier_ = highest_; // nobody else may take it meanwhile
+    } else {
+      lock_.unlock();
+      break;
+    }
+    const std::uint32_t dirty = clear_dirty(run, spans);
+    if (medium_.by_chunk && !medium_.anonymous) clear_bits(committed_, run, spans);
+    lock_.unlock();
+    discard(run, spans);
+    bytes += std::size_t{dirty} << span_shift;
+    const os::Hold hold(lock_);
+    join_and_insert(run, spans, static_cast<std::uint8_t>(now - 2));
+  }
+  return bytes;
+}
+
+} // namespace nearfar::alloc

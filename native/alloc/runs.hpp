@@ -1,0 +1,107 @@
+// Runs of spans: what slabs and large blocks of one tier are made of.
+//
+// Free runs are kept by length in bins, eight to a doubling, and joined with their free neighbours;
+// a new run is the first of the smallest bin that surely fits, or is taken from the frontier,
+// behind which nothing was ever used. All of it is in the span table: nothing is stored in the
+// tier.
+//
+// Thread safety  any thread; one lock a tier, never held during a system call but commit().
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "alloc/options.hpp"
+#include "alloc/window.hpp"
+#include "os/lock.hpp"
+
+namespace nearfar::alloc {
+
+inline constexpr std::uint32_t no_span = UINT32_MAX;
+
+/// Makes sure that memory is there before it is handed out.
+struct Medium {
+  int fd = -1; ///< of the file or device behind the tier
+  bool anonymous = true;
+  bool sync = false;      ///< MAP_SYNC
+  bool by_chunk = false;  ///< spans are made sure of by commit()
+  bool mapped = false;    ///< the window is mapped as a whole
+  bool known_zero = true; ///< what was never written, or discarded, reads as zero
+  Options options;
+};
+
+class Runs {
+public:
+  /// The first span of `tier` is where it begins; at most `limit` spans are used.
+  bool open(unsigned tier, std::uint32_t limit, const Medium& medium);
+
+  /// Takes `spans` at a multiple of `align_spans` (a power of two; addresses count). no_span if the
+  /// tier is full, with errno set. `dirty` tells whether something may have been written there
+  /// before.
+  std::uint32_t take(std::uint32_t spans, std::uint32_t align_spans, bool& dirty);
+  /// `stamp` is the tick in which they were last used.
+  void give_back(std::uint32_t first, std::uint32_t spans, std::uint8_t stamp);
+
+  /// Grows a run in place. False if what follows is in use.
+  bool extend(std::uint32_t first, std::uint32_t spans, std::uint32_t more);
+
+  /// Gives free spans back to the system that are old_enough(), or all. Returns bytes.
+  std::size_t purge(std::uint8_t now, bool all);
+  /// Whether there is anything that purge() could give back some time.
+  bool has_dirty() const { return dirty_free_.load(std::memory_order_relaxed) > 0; }
+
+  std::uint32_t used_spans() const { return frontier_ - first_; }
+  /// Address space used so far; for accounts.
+  std::uint64_t span_bytes_used() {
+    const os::Hold hold(lock_);
+    return std::uint64_t{used_spans()} << span_shift;
+  }
+  std::uint32_t highest_span() const { return highest_; }
+  std::uint32_t first_span() const { return first_; }
+  std::uint32_t limit_spans() const { return limit_; }
+  std::uint64_t free_dirty_spans() const { return dirty_free_.load(std::memory_order_relaxed); }
+  void set_limit(std::uint32_t spans) { limit_ = spans < limit_ ? spans : limit_; }
+  Medium& medium() { return medium_; }
+  os::Lock& lock() { return lock_; }
+  /// Whether a span may have been written since the system gave it.
+  bool any_written(std::uint32_t at) const { return (dirty_[at / 64] >> (at % 64) & 1) != 0; }
+  void set_stamp(std::uint8_t now) { stamp_.store(now, std::memory_order_relaxed); }
+
+private:
+  static constexpr unsigned bin_count = 16 + 8 * 26;
+
+  static unsigned bin_of(std::uint32_t spans);
+  static unsigned bin_that_fits(std::uint32_t spans);
+  std::uint32_t find(std::uint32_t spans);
+  std::uint32_t take_from_frontier(std::uint32_t spans, std::uint32_t align_spans);
+  void insert(std::uint32_t first, std::uint32_t spans, std::uint8_t stamp);
+  void remove(std::uint32_t first);
+  void join_and_insert(std::uint32_t first, std::uint32_t spans, std::uint8_t stamp);
+  std::uint8_t younger(std::uint8_t a, std::uint8_t b) const;
+  void trim(std::uint32_t got, std::uint32_t length, std::uint32_t wanted, std::uint32_t spans);
+  int commit(std::uint32_t first, std::uint32_t spans);
+  int commit_range(std::uint32_t first, std::uint32_t spans);
+  void mark_dirty(std::uint32_t first, std::uint32_t spans);
+  std::uint32_t clear_dirty(std::uint32_t first, std::uint32_t spans);
+  std::uint32_t count_dirty(std::uint32_t first, std::uint32_t spans) const;
+  void discard(std::uint32_t first, std::uint32_t spans);
+  std::uint32_t next_to_purge(std::uint8_t now, bool all, std::uint32_t& spans);
+  std::uint32_t tail_to_purge(std::uint8_t now, bool all, std::uint32_t& spans);
+
+  os::Lock lock_;
+  Medium medium_;
+  std::uint32_t first_ = 0;
+  std::uint32_t frontier_ = 0;
+  std::uint32_t highest_ = 0; ///< the frontier never was behind this
+  std::uint32_t limit_ = 0;
+  std::uint64_t* dirty_ = nullptr;           ///< a bit a span
+  std::uint64_t* committed_ = nullptr;       ///< a bit a span, where medium_.by_chunk
+  std::atomic<std::uint64_t> dirty_free_{0}; ///< dirty spans in free runs
+  std::atomic<std::uint8_t> stamp_{0};
+  std::uint8_t tail_stamp_ = 0; ///< when the frontier last went back
+  std::uint64_t nonempty_[(bin_count + 63) / 64] = {};
+  std::uint32_t heads_[bin_count] =
+      {}; ///< first span of the first run, 0 for none (span 0 is never used)
+};
+
+} // namespace nearfar::alloc

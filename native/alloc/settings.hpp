@@ -1,0 +1,35 @@
+// Settings of the process, from its environment, and the tiers it asks for.
+//
+// Thread safety  configure() by anyone; what it sets does not change afterwards.
+#pragma once
+
+#include <cstddef>
+
+#include "base/result.hpp"
+#include "os/lock.hpp"
+
+namespace nearfar::alloc {
+
+struct Settings {
+  std::size_t quarantine_bytes = 0; ///< 0: off
+  bool guard = false;               ///< an inaccessible span behind each large block and slab
+  int default_tier = 0;             ///< of malloc() in libhmalloc-preload.so
+};
+extern Settings settings;
+
+/// Opens the window and the near tier, once, without calling anything that might allocate. False if
+/// this process has no address space for it.
+bool open_near();
+
+/// Reads the environment and makes its tiers, once. What makes no sense ends the process.
+/// Allocations made while this runs, by this thread, go near.
+void configure();
+
+/// Makes a tier. Errors as hm_tier_create() tells them.
+Result<int> create_tier(const char* name, const char* specification);
+int find_tier(const char* name);
+
+/// For fork.
+os::Lock& making_lock();
+
+} // namespace nearfar::alloc

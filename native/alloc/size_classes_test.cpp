@@ -1,0 +1,45 @@
+#include "alloc/size_classes.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace nearfar::alloc;
+
+TEST_CASE("every size has the smallest class that holds it") {
+  for (std::size_t size = 1; size <= largest_class_bytes; size += size < 4096 ? 1 : 61) {
+    const unsigned c = class_of(size);
+    REQUIRE(c < class_count);
+    CHECK(class_infos[c].bytes >= size);
+    if (c > 0) CHECK(class_infos[c - 1].bytes < size);
+  }
+  CHECK(class_of(0) == 0);
+  CHECK(class_of(largest_class_bytes) == class_count - 1);
+}
+
+TEST_CASE("a class loses at most an eighth of a block") {
+  for (std::size_t size = 129; size <= largest_class_bytes; size += 97) {
+    const double loss = static_cast<double>(class_infos[class_of(size)].bytes - size);
+    CHECK(loss / static_cast<double>(class_infos[class_of(size)].bytes) < 0.125);
+  }
+}
+
+TEST_CASE("the reciprocal divides every offset of a slab, and tells multiples") {
+  constexpr std::uint64_t fraction = (std::uint64_t{1} << reciprocal_shift) - 1;
+  for (const ClassInfo& info : class_infos) {
+    std::size_t wrong = 0;
+    for (std::uint64_t offset = 0; offset < info.spans * span_bytes; offset += offset % 7 + 1) {
+      const std::uint64_t product = offset * info.reciprocal;
+      const bool multiple = (product & fraction) < info.reciprocal;
+      if (product >> reciprocal_shift != offset / info.bytes) ++wrong;
+      if (multiple != (offset % info.bytes == 0)) ++wrong;
+    }
+    CHECK(wrong == 0);
+  }
+}
+
+TEST_CASE("a slab holds at least eight blocks, a multiple of 64 KiB") {
+  for (const ClassInfo& info : class_infos) {
+    CHECK(info.blocks >= 8);
+    CHECK(std::size_t{info.blocks} * info.bytes <= info.spans * span_bytes);
+    CHECK(info.spans * span_bytes < std::size_t{1} << 23);
+  }
+}

@@ -1,0 +1,69 @@
+// Address space whose place the caller chooses: reserving, mapping into it, giving pages back.
+//
+// Purpose        the windows of libhmalloc; measurements map with os/pages.hpp.
+// Errors         every int is an errno, 0 for success; nothing allocates, so that all of this works
+//                below malloc.
+// Thread safety  functions on different ranges may run at once.
+// Freestanding   no exceptions, no C++ runtime.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace nearfar::os {
+
+inline constexpr std::size_t page_bytes = 4096; ///< the smallest page of x86-64
+
+/// Inaccessible address space at a multiple of `alignment` (a power of two); nullptr if there is
+/// not so much.
+std::byte* reserve_space_at(std::size_t bytes, std::size_t alignment);
+
+/// The same at `at`, in place of what is there. An errno.
+int reserve_fixed(std::byte* at, std::size_t bytes);
+
+/// Private zeroed memory anywhere; nothing is charged for it until it is touched, where the system
+/// allows that. nullptr on failure.
+std::byte* map_anonymous(std::size_t bytes);
+
+void unmap(std::byte* at, std::size_t bytes);
+
+/// Whether a mapping may replace what is there: `replace` inside a reservation, `fresh` where
+/// nothing must be (EEXIST).
+enum class Place : unsigned char { replace, fresh };
+
+/// Private zeroed memory at `at`. `charged` has the kernel account for it now.
+int map_anonymous_at(std::byte* at, std::size_t bytes, Place place, bool charged);
+
+/// A shared mapping of a file at `at`; `sync` asks for MAP_SYNC.
+int map_file_at(std::byte* at, std::size_t bytes, int fd, std::uint64_t offset, bool sync,
+                Place place);
+
+/// Moves a mapping over another one (mremap).
+int move_mapping(std::byte* from, std::byte* to, std::size_t bytes);
+
+enum class Access : unsigned char { none, read, read_write };
+int protect(std::byte* at, std::size_t bytes, Access access);
+
+/// Gives pages back: anonymous ones are zero when touched again, those of a file as the file is.
+int discard(std::byte* at, std::size_t bytes);
+
+/// Punches the range out of the file that is mapped there: zero when touched again.
+int punch(std::byte* at, std::size_t bytes);
+
+/// Touches all pages for writing without changing them; ENOMEM or EFAULT (no room) where the kernel
+/// cannot give them. EINVAL before Linux 5.14.
+int populate(std::byte* at, std::size_t bytes);
+
+/// Asks for transparent huge pages, or for none.
+int advise_huge(std::byte* at, std::size_t bytes, bool huge);
+
+/// Keeps the range out of children.
+int keep_from_children(std::byte* at, std::size_t bytes);
+
+/// RLIMIT_AS, SIZE_MAX for none.
+std::size_t address_space_limit();
+
+/// Whether vm.overcommit_memory is 2: every writable page is charged when it is mapped.
+bool strict_overcommit();
+
+} // namespace nearfar::os

@@ -1,0 +1,40 @@
+// NUMA policies of ranges, and where pages are. System calls of the kernel, without libnuma.
+//
+// Errors         every int is an errno, 0 for success.
+// Freestanding   no exceptions, no C++ runtime; nothing allocates.
+#pragma once
+
+#include <cstddef>
+
+namespace nearfar::os {
+
+inline constexpr int max_nodes = 64;
+
+/// Where new pages of a range come from.
+enum class Policy : unsigned char {
+  local,    ///< the node of the processor that touches them
+  prefer,   ///< the nodes if they have room
+  bind,     ///< the nodes alone
+  weighted, ///< spread over the nodes by the kernel's weights (Linux 6.9)
+};
+
+/// Sets the policy; `move` brings pages along that are elsewhere. `nodes` has a bit for each node.
+int set_policy(std::byte* at, std::size_t bytes, Policy policy, unsigned long nodes, bool move);
+
+/// Asks for the node of each of `count` pages (at most 1024): its number, or -errno for a page that
+/// is not in memory (-ENOENT, -EFAULT).
+int locate_pages(const std::byte* first, std::size_t count, int* nodes);
+
+/// Nodes with memory, a bit each; without NUMA in the kernel node 0.
+unsigned long nodes_with_memory();
+/// Nodes with processors, a bit each.
+unsigned long nodes_with_processors();
+
+/// Bytes of a node that are free, and all it has. False if there is no such node.
+struct NodeMemory {
+  std::size_t free_bytes = 0;
+  std::size_t total_bytes = 0;
+};
+bool node_memory(int node, NodeMemory& memory);
+
+} // namespace nearfar::os

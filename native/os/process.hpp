@@ -1,0 +1,49 @@
+// This process: its environment as it was started with, its name and threads, ends and forks.
+//
+// Freestanding   no exceptions, no C++ runtime; nothing allocates but start_thread().
+#pragma once
+
+#include <cstddef>
+
+namespace nearfar::os {
+
+/// A variable of the environment, read from /proc/self/environ while libc has not set its own up
+/// yet (below malloc in the loader). Empty if it is not set, or the process runs with raised
+/// privileges. False if the value is longer than `size` - 1.
+bool environment(const char* name, char* value, std::size_t size);
+
+/// Writes all of it, whatever interrupts.
+void write_all(int fd, const char* text, std::size_t bytes);
+
+/// Opens a file for writing from its beginning; -1 with errno set.
+int create_text(const char* path);
+void close_descriptor(int fd);
+
+/// Reads a whole file into memory of map_anonymous(), zero-terminated. nullptr with errno set.
+char* read_file(const char* path, std::size_t& bytes);
+
+int process_number();
+int thread_number();
+/// Name of the calling thread, at most 15 characters.
+void thread_name(char (&name)[16]);
+
+/// Starts a detached thread with a small stack and all signals blocked. An errno, 0 for success.
+int start_thread(void* (*run)(void*));
+void name_this_thread(const char* name);
+void sleep_ms(unsigned milliseconds);
+
+/// Has `run` called with the value set by set_thread_value() when a thread that set one ends.
+void at_thread_exit(void (*run)(void*));
+void set_thread_value(void* value);
+
+/// Has functions called around fork(), see pthread_atfork(3).
+void at_fork(void (*before)(), void (*in_parent)(), void (*in_child)());
+
+void at_exit(void (*run)());
+/// False if the signal cannot be caught, or something else catches it.
+bool on_signal(int number, void (*run)(int));
+
+[[noreturn]] void abort_process();
+[[noreturn]] void exit_process(int code);
+
+} // namespace nearfar::os

@@ -1,0 +1,23 @@
+// The chunks of memory that a structure has taken: a table of links in its root.
+//
+// Sizes          chunk k has unit << (k / 8) bytes, so that at most an eighth of what a structure
+//                takes lies idle, and its size needs no room on the medium. 168 chunks reach
+//                2^24 units.
+// Durability     a link appears together with its memory (Medium::allocate is atomic).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace nearfar::structures {
+
+/// Links of chunks, 0 where none is. Zeroed memory is an empty table.
+struct ChunkTable {
+  static constexpr unsigned capacity = 168;
+  std::uint64_t chunk[capacity];
+};
+
+/// Units in chunk k, when the first chunks have `first`.
+constexpr std::size_t chunk_units(unsigned k, std::size_t first) { return first << (k / 8); }
+
+} // namespace nearfar::structures

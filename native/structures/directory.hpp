@@ -1,0 +1,106 @@
+// The directory of extendible hashing, in DRAM: top bits of a hash -> segment.
+//
+// Growth         doubling makes a level of zeros in constant time; an entry is filled from the
+//                level below when it is first looked at. So there is no pause, however large the
+//                directory is. Levels below are kept: together they are no larger than the newest.
+// Not persistent segments carry what rebuilds it (segments.hpp).
+// Thread safety  find() by any thread at any time; reserve() and set() exclude each other.
+// Source         extendible hashing: Fagin et al. 1979; segments below it: CCEH, Nam et al. 2019.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "base/result.hpp"
+
+namespace nearfar::structures {
+
+/// A segment's address with the number of hash bits that all its entries share. 0 is no segment.
+class Entry {
+public:
+  static constexpr unsigned max_depth = 26;
+
+  Entry() = default;
+  explicit Entry(std::uint64_t word) : word_(word) {}
+  /// `segment` lies on a cache line, so that its low bits have room for the depth.
+  Entry(const void* segment, unsigned depth)
+      : word_(reinterpret_cast<std::uintptr_t>(segment) | depth) {}
+
+  explicit operator bool() const { return word_ != 0; }
+  std::uint64_t word() const { return word_; }
+  template <class T>
+  T* segment() const {
+    return reinterpret_cast<T*>(word_ & ~std::uint64_t{63});
+  }
+  unsigned depth() const { return static_cast<unsigned>(word_ & 63); }
+  /// The hash bits that all entries share.
+  std::uint64_t mask() const { return ~std::uint64_t{0} << (64 - depth()); }
+  friend bool operator==(Entry, Entry) = default;
+
+private:
+  std::uint64_t word_ = 0;
+};
+
+class Directory {
+public:
+  Directory() = default;
+  Directory(const Directory&) = delete;
+  Directory& operator=(const Directory&) = delete;
+
+  /// The segment for this hash now, or none.
+  Entry find(std::uint64_t hash) const {
+    Level* level = newest_.load(std::memory_order_acquire);
+    if (level == nullptr) return {};
+    const Entry entry{level->slots[hash >> (64 - level->bits)].load(std::memory_order_acquire)};
+    return entry ? entry : fill(*level, hash);
+  }
+
+  /// Makes room for segments of this depth. Fails with no_space; then nothing has changed.
+  Status reserve(unsigned depth);
+
+  /// Lets all hashes that begin with the `entry.depth()` bits of `prefix` lead to the entry.
+  /// Room for its depth was reserved.
+  void set(std::uint64_t prefix, Entry entry);
+
+  /// Forgets all segments. No other call may run.
+  void clear();
+
+  /// Calls visit(prefix, entry) for each segment in the order of their prefixes, until it returns
+  /// false.
+  template <class Visit>
+  void for_each(Visit visit) const {
+    const Level* level = newest_.load(std::memory_order_acquire);
+    if (level == nullptr) return;
+    const unsigned bits = level->bits;
+    for (std::uint64_t i = 0; i < std::uint64_t{1} << bits;) {
+      const Entry entry = find(i << (64 - bits));
+      if (!entry) {
+        ++i; // half the hashes, at most, have no segment yet
+        continue;
+      }
+      if (!visit(i >> (bits - entry.depth()), entry)) return;
+      i += std::uint64_t{1} << (bits - entry.depth());
+    }
+  }
+
+private:
+  struct Free {
+    void operator()(std::atomic<std::uint64_t>* slots) const;
+  };
+  struct Level {
+    unsigned bits = 0;
+    Level* older = nullptr;
+    std::unique_ptr<std::atomic<std::uint64_t>[], Free> slots;
+  };
+
+  static Entry fill(Level& level, std::uint64_t hash);
+
+  std::atomic<Level*> newest_{nullptr};
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Level>> levels_;
+};
+
+} // namespace nearfar::structures

@@ -1,0 +1,285 @@
+// A persistent hash map: extendible hashing over buckets of one cache line.
+//
+// Shape          a directory in DRAM (directory.hpp) leads from the top bits of a hash to a segment
+//                of `groups` groups of 16 buckets; a bucket is a line of four slots (value, word).
+//                An entry lies in one of four successive buckets of its group, from its home on.
+//                A group without room splits its segment.
+// Word           the hash with its top bit set, which the segment implies; so 0 is "free", and
+// every
+//                key can be stored. Keys of up to 8 bytes are the hash itself (a bijection); other
+//                keys, and values over 8 bytes, lie in a record that the value word links.
+// Invariants     a slot holds an entry if its word has the bits of its segment's prefix; any other
+//                word is free room (entries that moved out in a split stay behind, and are that).
+//                A key is in one slot at most. A record is linked by one slot.
+// Durability     insert: [record, flush, fence,] value, word - in this order in one line - flush,
+//                fence. Replace: [record, flush, fence,] value, flush, fence. Remove: word = 0,
+//                flush, fence; then its record is free. Split: contents of the new segment, flush,
+//                fence, its birth word, flush, fence; then what moved is free in the old one.
+//                Clear: one store of the epoch, flush, fence. So every call but bulk_load() is
+//                atomic, and durable when it returns. Opening writes nothing.
+// Memory         records come from heap.hpp (recovery by reachability): no leaks, no fences for it.
+//                Removed entries leave room for others; segments are given back by clear() alone.
+// Growth         a split moves the entries of one segment (16 KiB); nothing else waits for it.
+// Thread safety  get, contains, insert, put, remove by any number of threads: writers exclude each
+//                other by group, readers take no lock and never see what is not yet durable.
+//                size() is exact when no writer runs. open, clear, bulk_load, for_each and verify
+//                want no writer beside them.
+// Errors         no_space (pool full, or 2^26 segments): nothing has changed. bad_input: an entry
+//                over 1 MiB. failed_check: the pool is damaged. os_error: msync failed.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "structures/hash.hpp"
+#include "structures/records.hpp"
+#include "structures/segments.hpp"
+#include "structures/seqlock.hpp"
+#include "structures/stored.hpp"
+
+namespace nearfar::structures {
+
+/// In the pool, on a cache line. Zeroed memory is an empty map.
+struct MapRoot {
+  SegmentsRoot segments;
+  ChunkTable records;
+};
+
+template <class Medium, class Key, class Value, unsigned groups = 16>
+class Map {
+  using K = Stored<Key>;
+  using V = Stored<Value>;
+
+public:
+  /// Recovers the map that lies at `root`. Fails with failed_check where it is damaged.
+  static Result<std::unique_ptr<Map>> open(Medium& medium, MapRoot& root) {
+    std::unique_ptr<Map> map(new Map(medium, root));
+    if (Status found = map->recover(false); !found) return found.error();
+    return map;
+  }
+
+  /// False, and nothing changed, if the key is there.
+  Result<bool> insert(typename K::In key, typename V::In value) { return store(key, value, false); }
+  /// Inserts or replaces; true if the key was not there.
+  Result<bool> put(typename K::In key, typename V::In value) { return store(key, value, true); }
+
+  bool get(typename K::In key, typename V::Out& value) const { return look(key, &value); }
+  bool contains(typename K::In key) const { return look(key, nullptr); }
+
+  /// True if the key was there.
+  Result<bool> remove(typename K::In key) {
+    const std::uint64_t hash = hash_of(key);
+    for (;;) {
+      const Entry entry = directory_.find(hash);
+      if (!entry) return false;
+      prefetch(entry, hash);
+      const std::lock_guard guard(lock_of(entry, hash));
+      if (directory_.find(hash) != entry) continue;
+      Slot* slot = probe(entry, hash, key).found;
+      if (slot == nullptr) return false;
+      const std::uint64_t value = slot->value;
+      medium_.store(slot->word, 0);
+      medium_.flush(&slot->word, sizeof slot->word);
+      medium_.fence();
+      lock_of(entry, hash).add_live(-1);
+      if constexpr (!in_words) records_.free(value);
+      return settled(true);
+    }
+  }
+
+  std::size_t size() const {
+    std::int64_t sum = 0;
+    for (const SeqLock& lock : locks_)
+      sum += lock.live.load(std::memory_order_relaxed);
+    return static_cast<std::size_t>(sum);
+  }
+
+  Status clear() {
+    if (Status cleared = segments_.clear(); !cleared) return cleared;
+    forget();
+    return Done{};
+  }
+
+  /// Puts all pairs (key, value), with few fences: durable together when it returns, but a crash
+  /// before that may leave any part of them.
+  template <class Pairs>
+  Status bulk_load(const Pairs& pairs);
+
+  /// Calls visit(key, value) for each entry, in no order.
+  template <class Visit>
+  void for_each(Visit visit) const {
+    directory_.for_each([&](std::uint64_t prefix, Entry entry) {
+      each_live(prefix, entry, [&](const Slot& slot, std::uint64_t hash) {
+        typename K::Out key;
+        typename V::Out value;
+        if (read(slot.value, hash, &key, &value, [] { return true; })) visit(key, value);
+        return true;
+      });
+      return true;
+    });
+  }
+
+  /// Checks all invariants anew, from the pool alone. Fails with failed_check, which names the
+  /// offset of what is wrong.
+  Status verify() const {
+    Map fresh(medium_, root_);
+    if (Status found = fresh.recover(true); !found) return found;
+    if (fresh.size() == size()) return Done{};
+    return Error::make(Errc::failed_check, "the map counts %zu entries and holds %zu", size(),
+                       fresh.size());
+  }
+
+private:
+  static constexpr bool in_words = K::fits_word && V::fits_word;
+  static constexpr bool key_in_word = K::fits_word;
+  static constexpr std::uint64_t top = std::uint64_t{1} << 63;
+  static constexpr unsigned buckets = 16; ///< to a group
+  static constexpr unsigned slots = 4;    ///< to a bucket
+  static constexpr unsigned window = 4;   ///< buckets an entry may lie in
+  static constexpr std::size_t segment_slots = std::size_t{groups} * buckets * slots;
+  static constexpr std::size_t rows = 64; ///< of locks; a segment's groups have a row
+
+  struct Slot {
+    std::uint64_t value;
+    std::uint64_t word; ///< after the value: a line becomes durable in the order of its stores
+  };
+  static_assert(sizeof(Slot) * slots == os::cache_line_bytes);
+  static constexpr std::size_t segment_bytes = segment_slots * sizeof(Slot);
+  struct Probe {
+    Slot* found = nullptr;
+    Slot* free = nullptr;
+  };
+
+  Map(Medium& medium, MapRoot& root)
+      : medium_(medium), root_(root), segments_(medium, root.segments),
+        records_(medium, root.records) {}
+
+  static std::uint64_t hash_of(typename K::In key) {
+    if constexpr (key_in_word)
+      return mix(K::word(key));
+    else
+      return hash_bytes(K::bytes(key));
+  }
+  static unsigned group_of(std::uint64_t hash) {
+    return static_cast<unsigned>(hash / buckets) % groups;
+  }
+  static Slot* bucket(Entry entry, std::uint64_t hash, unsigned step) {
+    const std::size_t line = group_of(hash) * buckets + (hash + step) % buckets;
+    return entry.segment<Slot>() + line * slots;
+  }
+  static void prefetch(Entry entry, std::uint64_t hash) {
+    for (unsigned i = 0; i < window; ++i)
+      __builtin_prefetch(bucket(entry, hash, i), 1);
+  }
+  std::size_t row_of(Entry entry) const {
+    return reinterpret_cast<std::uintptr_t>(entry.segment<Slot>()) / segment_bytes % rows * groups;
+  }
+  SeqLock& lock_of(Entry entry, std::uint64_t hash) const {
+    return locks_[row_of(entry) + group_of(hash)];
+  }
+  Result<bool> settled(bool result) const {
+    if (medium_.failed()) return sync_failed();
+    return result;
+  }
+
+  template <class Test>
+  static unsigned each_slot(Test test) {
+    static_assert(slots == 4);
+    return unsigned{test(0)} | unsigned{test(1)} << 1 | unsigned{test(2)} << 2 |
+           unsigned{test(3)} << 3;
+  }
+  /// Bit i is set if slot i of the line has exactly this word. Free of branches: a branch on a line
+  /// that is still on its way would keep the processor from going on to the next operation.
+  static unsigned same(const Slot* line, std::uint64_t word) {
+    return each_slot([&](unsigned i) { return load(line[i].word) == word; });
+  }
+  /// Bit i is set if slot i is free: its word has not the bits of the segment's prefix.
+  static unsigned unused(const Slot* line, std::uint64_t word, std::uint64_t mask) {
+    return each_slot([&](unsigned i) { return ((load(line[i].word) ^ word) & mask) != 0; });
+  }
+
+  /// The slot of the key in this line, or null.
+  template <class Still>
+  Slot* find_in(Slot* line, std::uint64_t word, typename K::In key, Still still) const {
+    for (unsigned found = same(line, word); found != 0; found &= found - 1) {
+      Slot* slot = line + std::countr_zero(found);
+      if (is_key(slot->value, key, still)) return slot;
+    }
+    return nullptr;
+  }
+
+  /// For the holder of the lock: where the key is, and a free slot if it is nowhere.
+  Probe probe(Entry entry, std::uint64_t hash, typename K::In key) const {
+    Slot* free = nullptr;
+    for (unsigned i = 0; i < window; ++i) {
+      Slot* line = bucket(entry, hash, i);
+      if (Slot* slot = find_in(line, hash | top, key, [] { return true; })) return {slot, nullptr};
+      if (free != nullptr) continue;
+      if (const unsigned found = unused(line, hash | top, entry.mask()); found != 0)
+        free = line + std::countr_zero(found);
+    }
+    return {nullptr, free};
+  }
+
+  template <class Still>
+  bool is_key(const std::uint64_t& value, typename K::In key, Still still) const {
+    if constexpr (key_in_word)
+      return true;
+    else
+      return records_.has_key(load(value), K::bytes(key), still);
+  }
+
+  /// Turns a value word into key and value, either of which may be null. False: it changed.
+  template <class Still>
+  bool read(std::uint64_t word, std::uint64_t hash, typename K::Out* key, typename V::Out* value,
+            Still still) const {
+    if constexpr (key_in_word)
+      if (key != nullptr) *key = K::of_word(unmix(hash));
+    if constexpr (in_words) {
+      if (value != nullptr) *value = V::of_word(word);
+      return true;
+    } else {
+      std::string key_bytes;
+      std::string value_bytes;
+      const bool wants_key = key != nullptr && !key_in_word;
+      if (!records_.read(word, wants_key ? &key_bytes : nullptr,
+                         value != nullptr ? &value_bytes : nullptr, still))
+        return false;
+      if constexpr (!key_in_word)
+        if (wants_key && !K::assign(*key, key_bytes)) return false;
+      return value == nullptr || V::assign(*value, value_bytes);
+    }
+  }
+
+  bool look(typename K::In key, typename V::Out* value) const;
+  Result<bool> store(typename K::In key, typename V::In value, bool replace);
+  Result<std::uint64_t> value_word(typename K::In key, typename V::In value);
+  /// The bulk loader's own insert: no lock, no fence. The record it replaced, or 0.
+  Result<std::uint64_t> publish(typename K::In key, std::uint64_t value);
+  Status publish_all(const std::vector<std::uint64_t>& words, auto from);
+  Status plant(std::uint64_t hash);
+  Status split(std::uint64_t hash);
+  void move_upper(Entry from, Slot* to, std::uint64_t word, unsigned depth);
+
+  template <class Visit>
+  bool each_live(std::uint64_t prefix, Entry entry, Visit visit) const;
+  Status recover(bool thorough);
+  bool sound(const Slot& slot, Entry entry, std::uint64_t hash, bool thorough);
+  void forget();
+
+  Medium& medium_;
+  MapRoot& root_;
+  Segments<Medium, segment_bytes> segments_;
+  Records<Medium> records_;
+  Directory directory_;
+  std::mutex planting_;
+  mutable std::array<SeqLock, rows * groups> locks_;
+};
+
+} // namespace nearfar::structures
+
+#include "structures/map_impl.hpp" // IWYU pragma: export

@@ -1,0 +1,27 @@
+#include "structures/medium.hpp"
+
+namespace nearfar::structures {
+
+Flush flush_for(persist::Durability durability) {
+  if (durability == persist::Durability::msync) return Flush::msync;
+  if (durability == persist::Durability::fence) return Flush::none;
+  if (os::can_persist(os::Persist::clwb)) return Flush::clwb;
+  return os::can_persist(os::Persist::clflushopt) ? Flush::clflushopt : Flush::clflush;
+}
+
+Status Dram::allocate(std::uint64_t* link, std::size_t bytes, bool) {
+  Result<os::Range> range = os::map_range(bytes, os::PageSize::system, -1, false); // zeros
+  if (!range) return range.error();
+  const std::lock_guard guard(mutex_);
+  ranges_.push_back(std::move(*range));
+  store(*link, link_of(ranges_.back().data()));
+  return Done{};
+}
+
+Error sync_failed() {
+  return Error::make(Errc::os_error, "writing the pool back to its file failed, so the last "
+                                     "operation may not be durable")
+      .try_next("look at the kernel's log for errors of the device, then run nearfar pool check");
+}
+
+} // namespace nearfar::structures

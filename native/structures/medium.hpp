@@ -1,0 +1,183 @@
+// Where a structure lives, and what a store costs there: the policy every structure is built on.
+//
+// Pmem           a pool: links are offsets from its base; what is flushed and then fenced survives.
+// Unflushed      the same code in the same pool without flushes and fences: a baseline for what
+//                they cost. A crash loses or tears what was stored.
+// Dram           the twin: links are addresses; nothing survives. The same code shape; chunks come
+//                from the kernel in the same sizes, nodes from the same allocator (heap.hpp), which
+//                packs them tighter than malloc does: no straw man.
+//
+// A medium of another kind (an image of memory under the crash explorer) offers the same members.
+//
+// Durability     flush() begins the write-back of lines, fence() returns when all write-backs this
+//                thread has begun are durable. On a medium that persists by msync, flush() itself
+//                waits. Every store, flush and fence is reported to storelog with the line of the
+//                structure that asked for it.
+// Thread safety  all members may be called by several threads; allocate() on different words.
+// Errors         allocate(): no_space, and nothing has changed. A failed msync is remembered:
+//                failed() stays true, for what was promised durable may not be.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "os/cpu.hpp"
+#include "os/flush.hpp"
+#include "os/pages.hpp"
+#include "persist/pool.hpp"
+#include "storelog/storelog.hpp"
+
+namespace nearfar::structures {
+
+using storelog::Site;
+
+/// Loads a word that another thread may be storing.
+inline std::uint64_t load(const std::uint64_t& word) {
+  return __atomic_load_n(&word, __ATOMIC_ACQUIRE);
+}
+
+/// A structure's memory on a medium: what it allocates by.
+class Source {
+public:
+  virtual ~Source() = default;
+  /// Takes `bytes` on a cache line and stores their link in `*link`, both or none; zeroed if asked.
+  virtual Status allocate(std::uint64_t* link, std::size_t bytes, bool zeroed) = 0;
+};
+
+/// Chunks from a libpmemobj pool.
+class PoolSource final : public Source {
+public:
+  explicit PoolSource(persist::Pool& pool) : pool_(&pool) {}
+  Status allocate(std::uint64_t* link, std::size_t bytes, bool zeroed) override {
+    return pool_->allocate(link, bytes, chunk_type, zeroed);
+  }
+
+private:
+  static constexpr std::uint64_t chunk_type = 0x6368756e6b; // "chunk", for pmempool info
+  persist::Pool* pool_;
+};
+
+/// How a flush is done, chosen once.
+enum class Flush : unsigned char { clwb, clflushopt, clflush, none, msync };
+
+/// The way that `durability` asks for, by the best instruction this processor has.
+Flush flush_for(persist::Durability durability);
+
+/// Persistent memory; `enabled` is false for the baseline without flushes and fences.
+template <bool enabled>
+class Persistent {
+public:
+  static constexpr bool durable = enabled;
+
+  explicit Persistent(persist::Pool& pool)
+      : Persistent(pool.base(), flush_for(pool.durability()), std::make_unique<PoolSource>(pool)) {}
+  /// Memory that is no pool: an image, a test's buffer. Links count from `base`.
+  Persistent(std::byte* base, Flush how, std::unique_ptr<Source> source)
+      : base_(base), how_(how), source_(std::move(source)) {}
+
+  template <class T>
+  T* at(std::uint64_t link) const {
+    return reinterpret_cast<T*>(base_ + link);
+  }
+  std::uint64_t link_of(const void* address) const {
+    return static_cast<std::uint64_t>(static_cast<const std::byte*>(address) - base_);
+  }
+
+  /// Stores a word in one piece, after all earlier stores.
+  void store(std::uint64_t& word, std::uint64_t value, Site site = Site::current()) {
+    __atomic_store_n(&word, value, __ATOMIC_RELEASE);
+    if constexpr (enabled) storelog::store(&word, sizeof word, site);
+  }
+  /// Reports stores that were made by other means.
+  void stored(const void* at, std::size_t bytes, Site site = Site::current()) {
+    if constexpr (enabled) storelog::store(at, bytes, site);
+  }
+  void flush(const void* at, std::size_t bytes, Site site = Site::current()) {
+    if constexpr (enabled) {
+      storelog::flush(at, bytes, site);
+      std::atomic_signal_fence(std::memory_order_seq_cst); // the compiler keeps stores before it
+      write_back(at, bytes);
+    }
+  }
+  void fence(Site site = Site::current()) {
+    if constexpr (enabled) {
+      storelog::fence(site);
+      if (how_ != Flush::msync) os::fence();
+    }
+  }
+  Status allocate(std::uint64_t* link, std::size_t bytes, bool zeroed) {
+    return source_->allocate(link, bytes, zeroed);
+  }
+  bool failed() const { return failed_.load(std::memory_order_relaxed); }
+
+private:
+  void write_back(const void* at, std::size_t bytes) {
+    const auto first = reinterpret_cast<std::uintptr_t>(at) & ~(os::cache_line_bytes - 1);
+    const auto end = reinterpret_cast<std::uintptr_t>(at) + bytes;
+    switch (how_) {
+    case Flush::clwb:
+      for (auto line = first; line < end; line += os::cache_line_bytes)
+        os::write_back_clwb(reinterpret_cast<void*>(line));
+      return;
+    case Flush::clflushopt:
+      for (auto line = first; line < end; line += os::cache_line_bytes)
+        os::flush_clflushopt(reinterpret_cast<void*>(line));
+      return;
+    case Flush::clflush:
+      for (auto line = first; line < end; line += os::cache_line_bytes)
+        os::flush_clflush(reinterpret_cast<void*>(line));
+      return;
+    case Flush::none: return;
+    case Flush::msync: return sync_pages(first, end);
+    }
+  }
+  void sync_pages(std::uintptr_t first, std::uintptr_t end) {
+    constexpr std::uintptr_t page = 4096;
+    first &= ~(page - 1);
+    if (!os::sync_range(reinterpret_cast<const std::byte*>(first), end - first))
+      failed_.store(true, std::memory_order_relaxed);
+  }
+
+  std::byte* base_;
+  Flush how_;
+  std::atomic<bool> failed_{false};
+  std::unique_ptr<Source> source_;
+};
+
+using Pmem = Persistent<true>;
+using Unflushed = Persistent<false>;
+
+/// Ordinary memory. What was allocated goes with the object.
+class Dram {
+public:
+  static constexpr bool durable = false;
+
+  template <class T>
+  T* at(std::uint64_t link) const {
+    return reinterpret_cast<T*>(link);
+  }
+  std::uint64_t link_of(const void* address) const {
+    return reinterpret_cast<std::uintptr_t>(address);
+  }
+  void store(std::uint64_t& word, std::uint64_t value) {
+    __atomic_store_n(&word, value, __ATOMIC_RELEASE);
+  }
+  void stored(const void*, std::size_t) {}
+  void flush(const void*, std::size_t) {}
+  void fence() {}
+  Status allocate(std::uint64_t* link, std::size_t bytes, bool zeroed);
+  bool failed() const { return false; }
+
+private:
+  std::mutex mutex_;
+  std::vector<os::Range> ranges_;
+};
+
+/// What a structure reports when an msync has failed.
+Error sync_failed();
+
+} // namespace nearfar::structures

@@ -1,0 +1,52 @@
+// A lock for writers whose version tells readers whether what they have read was whole.
+//
+// Writers lock. A reader takes the version with begin(), reads by acquire loads, and asks still():
+// false means that a writer was there, and what was read is void. A reader therefore never sees
+// what is stored but not yet durable, for a writer fences before it unlocks.
+// Thread safety  all members may be called by several threads; live is its holder's.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <sched.h>
+
+namespace nearfar::structures {
+
+class alignas(16) SeqLock {
+public:
+  void lock() {
+    for (;;) {
+      std::uint32_t version = version_.load(std::memory_order_relaxed);
+      if ((version & 1u) == 0 &&
+          version_.compare_exchange_weak(version, version + 1, std::memory_order_acquire))
+        return;
+      if ((version & 1u) != 0) sched_yield(); // its holder may wait for this processor
+    }
+  }
+  void unlock() {
+    version_.store(version_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+  }
+
+  std::uint32_t begin() const {
+    for (;;) {
+      const std::uint32_t version = version_.load(std::memory_order_acquire);
+      if ((version & 1u) == 0) return version;
+      sched_yield();
+    }
+  }
+  bool still(std::uint32_t version) const {
+    return version_.load(std::memory_order_acquire) == version;
+  }
+
+  /// Entries under this lock, more or fewer than when it was made; changed by the holder alone.
+  std::atomic<std::int64_t> live{0};
+
+  void add_live(std::int64_t change) {
+    live.store(live.load(std::memory_order_relaxed) + change, std::memory_order_relaxed);
+  }
+
+private:
+  std::atomic<std::uint32_t> version_{0};
+};
+
+} // namespace nearfar::structures
