@@ -1,0 +1,119 @@
+// A singly linked chain of nodes on a medium: what list, skip list and queue have in common.
+//
+// Invariants     from the root's head each node links the next; the last links 0. A node is linked
+//                once.
+// Durability     link: node, flush, fence, link to it, flush, fence. Unlink: the link before it,
+//                flush, fence; then the node is free. Clear: head = 0, flush, fence. Each is atomic
+//                and durable when it returns. Opening writes nothing.
+// Memory         heap.hpp, recovered by reachability: recover() claims what it walks over.
+// Thread safety  make() by several threads; the rest as its owner's locks say.
+#pragma once
+
+#include "structures/heap.hpp"
+#include "structures/medium.hpp"
+#include "structures/stored.hpp"
+
+namespace nearfar::structures {
+
+/// In the pool, on a cache line. Zeroed memory is an empty chain.
+struct ChainRoot {
+  std::uint64_t head;
+  std::uint64_t unused[7]; ///< the head has its line for itself
+  ChunkTable nodes;
+};
+
+template <class T>
+struct Node {
+  std::uint64_t next;
+  T value;
+};
+
+template <class Medium, Plain T>
+class Chain {
+public:
+  Chain(Medium& medium, ChainRoot& root)
+      : medium_(medium), root_(root), heap_(medium, root.nodes) {}
+
+  std::uint64_t& head() const { return root_.head; }
+  Node<T>* at(std::uint64_t link) const {
+    return link == 0 ? nullptr : medium_.template at<Node<T>>(link);
+  }
+  std::uint64_t link_of(const void* address) const { return medium_.link_of(address); }
+  bool failed() const { return medium_.failed(); }
+
+  /// A node that nothing links yet; its write-back has begun.
+  Result<Node<T>*> make(const T& value, std::uint64_t next) {
+    Result<std::uint64_t> link = heap_.take(sizeof(Node<T>));
+    if (!link) return link.error();
+    Node<T>* node = at(*link);
+    node->next = next;
+    node->value = value;
+    medium_.stored(node, sizeof *node);
+    medium_.flush(node, sizeof *node);
+    return node;
+  }
+  void fence(Site site = Site::current()) {
+    if constexpr (Medium::durable) medium_.fence(site);
+  }
+  /// Lets `where`, a link of the chain, lead to a node that is durable.
+  void link(std::uint64_t& where, const Node<T>* node) {
+    medium_.store(where, medium_.link_of(node));
+    medium_.flush(&where, sizeof where);
+    medium_.fence();
+  }
+  /// Takes the node that `where` leads to out of the chain.
+  void unlink(std::uint64_t& where) {
+    const std::uint64_t link = where;
+    medium_.store(where, at(link)->next);
+    medium_.flush(&where, sizeof where);
+    medium_.fence();
+    heap_.give_back(link, sizeof(Node<T>));
+  }
+  /// Links several runs of nodes, all made and fenced, with one fence.
+  void link_runs(const std::vector<std::pair<std::uint64_t*, const Node<T>*>>& runs) {
+    for (const auto& [where, node] : runs) {
+      medium_.store(*where, medium_.link_of(node));
+      medium_.flush(where, sizeof *where);
+    }
+    medium_.fence();
+  }
+  /// Gives nodes back that were made and never linked.
+  void drop(const std::vector<Node<T>*>& nodes) {
+    for (const Node<T>* node : nodes)
+      heap_.give_back(medium_.link_of(node), sizeof *node);
+  }
+  /// Changes the successor of a node that nothing links yet.
+  void set_next(Node<T>* node, std::uint64_t next) {
+    medium_.store(node->next, next);
+    medium_.flush(&node->next, sizeof node->next);
+  }
+  void clear() {
+    medium_.store(root_.head, 0);
+    medium_.flush(&root_.head, sizeof root_.head);
+    medium_.fence();
+    heap_.reset();
+  }
+
+  /// At open, once: walks the chain and takes the memory of its nodes; calls visit(where, node) for
+  /// each, which may refuse it. Fails with failed_check, which names the link that is wrong.
+  template <class Visit>
+  Status recover(Visit visit) {
+    for (std::uint64_t* where = &root_.head; *where != 0;) {
+      Node<T>* node = at(*where);
+      if (!heap_.claim(*where, sizeof(Node<T>)) || !visit(where, node))
+        return Error::make(Errc::failed_check, "the link at offset %llu of the pool is damaged: %s",
+                           static_cast<unsigned long long>(medium_.link_of(where)),
+                           "no node of this structure can lie where it leads")
+            .try_next("restore the pool from a copy");
+      where = &node->next;
+    }
+    return Done{};
+  }
+
+private:
+  Medium& medium_;
+  ChainRoot& root_;
+  Heap<Medium> heap_;
+};
+
+} // namespace nearfar::structures
