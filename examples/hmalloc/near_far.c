@@ -1,15 +1,14 @@
 /* An index in near memory that leads to records in far memory.
  *
  * Build   cc near_far.c $(pkg-config --cflags --libs hmalloc) -o near_far
- * Run     ./near_far                     far memory is a file in /tmp
- *         HMALLOC_FAR=numa:1 ./near_far  or whatever the variable says
+ * Run     ./near_far                     far memory is a node without processors, or a file in /tmp
+ *         HMALLOC_FAR=numa:1 ./near_far  or what the variable says
  *
  * Keys are looked up in near memory alone; a record is read from far memory when it was found.
  */
 #include <nearfar/hmalloc.h>
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { RECORDS = 4096, RECORD_BYTES = 1000 };
@@ -53,7 +52,9 @@ static const char* side(const void* ptr) {
 }
 
 int main(void) {
-  if (setenv("HMALLOC_FAR", "file:/tmp,capacity=64MiB", 0) != 0) return 1;
+  const int configured = hm_tier_find("far") == HM_FAR; /* by HMALLOC_FAR, or a node that is there */
+  if (!configured && hm_tier_create("far", "file:/tmp,capacity=64MiB") != HM_FAR)
+    return fail("far memory");
   struct entry* index = hm_calloc(HM_NEAR, RECORDS, sizeof *index);
   if (index == NULL) return fail("the index");
   if (fill(index) != 0) return 1;

@@ -7,8 +7,10 @@ terminal.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
+import threading
 from collections.abc import Mapping, Sequence
 
 #: What a shell returns for a program that is there but cannot be started, and for one that is not.
@@ -22,6 +24,8 @@ _PASSED_ON = frozenset(
 )  # fmt: skip
 #: ``si_code`` of a signal that a process sent (kill, sigqueue, tkill); the kernel's are above 0.
 _MOST_OF_A_PROCESS = 0
+#: Wakes the one who waits for the program's end.
+_ENDED = signal.SIGCHLD
 #: What Python ignores and programs expect to kill them.
 _IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
 
@@ -43,11 +47,10 @@ def run(
 
     ``aside``: what it writes to standard output goes to standard error. Raises StartError.
     """
-    watched = _PASSED_ON | {signal.SIGCHLD}
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, watched)
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _PASSED_ON | {_ENDED})
     try:
         child = _start(arguments, environment, before, aside)
-        return child, _wait(child, watched)
+        return child, _wait(child)
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
@@ -71,14 +74,27 @@ def _start(
         raise StartError(CANNOT_START, error.strerror or str(error)) from None
 
 
-def _wait(child: int, watched: frozenset[signal.Signals]) -> int:
-    while True:
-        told = signal.sigwaitinfo(watched)
-        if told.si_signo != signal.SIGCHLD:
-            if told.si_code <= _MOST_OF_A_PROCESS:
-                os.kill(child, told.si_signo)  # not reaped yet, so the number is still its own
-            continue
-        ended, status = os.waitpid(child, os.WNOHANG)
-        if ended:
-            code = os.waitstatus_to_exitcode(status)
-            return code if code >= 0 else 128 - code
+def _wait(child: int) -> int:
+    handle = os.pidfd_open(child)  # a number could be another's by the time a signal comes
+    statuses: list[int] = []
+    us = threading.get_ident()
+
+    def reap() -> None:
+        statuses.append(os.waitpid(child, 0)[1])
+        # To this thread, which has it blocked: the kernel's own goes to the process, and is lost
+        # where another thread ignores it.
+        signal.pthread_kill(us, _ENDED)
+
+    reaper = threading.Thread(target=reap, daemon=True)
+    reaper.start()
+    try:
+        while not statuses:
+            told = signal.sigwaitinfo(_PASSED_ON | {_ENDED})
+            if told.si_signo in _PASSED_ON and told.si_code <= _MOST_OF_A_PROCESS:
+                with contextlib.suppress(ProcessLookupError):
+                    signal.pidfd_send_signal(handle, told.si_signo)
+        reaper.join()
+    finally:
+        os.close(handle)
+    code = os.waitstatus_to_exitcode(statuses[0])
+    return code if code >= 0 else 128 - code
