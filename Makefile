@@ -21,7 +21,7 @@ $(shell rm -rf .venv build)
 endif
 endif
 
-.PHONY: help study build test test-long test-asan test-tsan test-clang lint format schema clean
+.PHONY: help study build test test-long test-vm test-asan test-tsan test-clang lint format schema clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' $(MAKEFILE_LIST) | \
@@ -38,6 +38,9 @@ test: $(STAMPS)/package $(STAMPS)/test ## set up, then lint and all tests but th
 
 test-long: $(STAMPS)/package $(STAMPS)/test ## the tests that take minutes
 	@$(PYTHON) -m pytest -m long
+
+test-vm: $(STAMPS)/package $(STAMPS)/test $(STAMPS)/vm ## tests in an emulated machine with an NVDIMM and a node without processors
+	@NEARFAR_VM=required $(PYTHON) -m pytest tests/vm
 
 test-asan test-tsan test-clang: test-%: $(STAMPS)/test
 	@tools/native-tests $*
@@ -69,6 +72,10 @@ $(STAMPS)/test-system: tools/packages $(STAMPS)/system
 
 $(STAMPS)/clang: tools/packages
 	@tools/packages clang
+	@mkdir -p $(@D) && touch $@
+
+$(STAMPS)/vm: tools/packages
+	@tools/packages vm
 	@mkdir -p $(@D) && touch $@
 
 $(STAMPS)/venv: pyproject.toml tools/make-venv tools/requirements.py | $(STAMPS)/system

@@ -118,6 +118,35 @@ Result<File> open_existing(const char* path, bool direct) {
   return path_error("open", path);
 }
 
+static Error lock_error(int code) {
+  Error error = Error::make(classify(code), "a range of the device cannot be claimed: %s",
+                            std::strerror(code));
+  error.os_errno = code;
+  return error.try_next("see that the device may be written, and that locks work on it");
+}
+
+// Locks of an open file description: two descriptors of one process exclude each other as two
+// processes do, and the kernel drops them with the descriptor, even after kill -9.
+Result<std::size_t> claim_range(const File& file, std::size_t bytes, std::size_t unit,
+                                std::size_t total) {
+  std::size_t offset = 0;
+  while (offset + bytes <= total) {
+    struct flock wanted {};
+    wanted.l_type = F_WRLCK;
+    wanted.l_whence = SEEK_SET;
+    wanted.l_start = static_cast<off_t>(offset);
+    wanted.l_len = static_cast<off_t>(bytes);
+    if (fcntl(file.fd(), F_OFD_SETLK, &wanted) == 0) return offset;
+    if (errno != EAGAIN && errno != EACCES) return lock_error(errno);
+    if (fcntl(file.fd(), F_OFD_GETLK, &wanted) != 0) return lock_error(errno);
+    if (wanted.l_type == F_UNLCK) continue; // given back in between
+    const auto end = static_cast<std::size_t>(wanted.l_start + wanted.l_len);
+    offset = (end + unit - 1) / unit * unit;
+  }
+  return Error::make(Errc::no_space, "%zu bytes in one piece are not free: others hold them", bytes)
+      .try_next("ask for a smaller --size, or wait until the others have ended");
+}
+
 Status reserve_space(const File& file, std::size_t bytes) {
   const int code = posix_fallocate(file.fd(), 0, static_cast<off_t>(bytes));
   if (code == 0) return Done{};

@@ -50,6 +50,12 @@ void unused_name(const char* directory, const char* ending, char* name, std::siz
 /// Opens an existing file or device for reading and writing. `direct` asks for O_DIRECT.
 Result<File> open_existing(const char* path, bool direct);
 
+/// Claims `bytes` of a file or device of `total` bytes that no other open descriptor has claimed,
+/// in this process or another; returns their offset, a multiple of `unit`. The claim ends when the
+/// File is closed. It binds those who claim, nobody else. Errors: no_space.
+Result<std::size_t> claim_range(const File& file, std::size_t bytes, std::size_t unit,
+                                std::size_t total);
+
 /// Reserves the blocks of a file, so that no later store can meet a full disk (SIGBUS).
 Status reserve_space(const File& file, std::size_t bytes);
 

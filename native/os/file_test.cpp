@@ -46,6 +46,34 @@ TEST_CASE("a file that exists is refused and left as it was") {
   CHECK(kept == "precious");
 }
 
+TEST_CASE("claimed ranges never overlap, and are free again once their file is closed") {
+  const test::Folder folder;
+  const std::string path = folder.path("device");
+  std::ofstream(path) << "anything";
+  const auto opened = [&path] {
+    Result<os::File> file = os::open_existing(path.c_str(), false);
+    REQUIRE(bool(file));
+    return std::move(*file);
+  };
+  const auto claim = [](const os::File& file) {
+    return os::claim_range(file, 3 * mib, 2 * mib, 8 * mib);
+  };
+  os::File files[3] = {opened(), opened(), opened()};
+  Result<std::size_t> first = claim(files[0]);
+  REQUIRE(bool(first));
+  CHECK(*first == 0);
+  Result<std::size_t> second = claim(files[1]);
+  REQUIRE(bool(second));
+  CHECK(*second == 4 * mib); // the next multiple of the unit
+  Result<std::size_t> third = claim(files[2]);
+  REQUIRE(!third);
+  CHECK(third.error().code == Errc::no_space);
+  files[0] = os::File(); // closed
+  Result<std::size_t> again = claim(files[2]);
+  REQUIRE(bool(again));
+  CHECK(*again == 0);
+}
+
 TEST_CASE("a new file has its name, and nobody else may read it") {
   const test::Folder folder;
   Result<os::File> file = os::create_new(folder.path("new").c_str());

@@ -114,7 +114,7 @@ Range::~Range() {
   if (reserved_ != nullptr) munmap(reserved_, reserved_bytes_);
 }
 
-Result<Range> map_range(std::size_t bytes, PageSize pages, int fd, bool sync) {
+Result<Range> map_range(std::size_t bytes, PageSize pages, int fd, bool sync, std::size_t offset) {
   const std::size_t align = alignment_of(pages, fd < 0);
   const std::size_t size = round_up(bytes, fd < 0 ? align : small_page);
   Range range;
@@ -125,7 +125,7 @@ Result<Range> map_range(std::size_t bytes, PageSize pages, int fd, bool sync) {
   range.reserved_ = static_cast<std::byte*>(reserved);
   const auto first = round_up(reinterpret_cast<std::uintptr_t>(reserved) + small_page, align);
   void* data = mmap(reinterpret_cast<void*>(first), size, PROT_READ | PROT_WRITE,
-                    map_flags(pages, fd, sync), fd, 0);
+                    map_flags(pages, fd, sync), fd, static_cast<off_t>(offset));
   if (data == MAP_FAILED) return explain_map_failure(errno, bytes, pages, sync);
   if (pages == PageSize::small_4k) madvise(data, size, MADV_NOHUGEPAGE);
   if (pages == PageSize::transparent_huge) madvise(data, size, MADV_HUGEPAGE);

@@ -29,17 +29,18 @@ public:
   std::size_t size() const { return size_; }
 
 private:
-  friend Result<Range> map_range(std::size_t, PageSize, int, bool);
+  friend Result<Range> map_range(std::size_t, PageSize, int, bool, std::size_t);
   std::byte* data_ = nullptr;
   std::size_t size_ = 0;
   std::byte* reserved_ = nullptr;
   std::size_t reserved_bytes_ = 0;
 };
 
-/// Maps `bytes` (rounded up to the page), anonymous where `fd` < 0, shared from the file otherwise;
-/// `sync` asks for MAP_SYNC. Pages are not touched. Errors: no_space, unsupported (huge pages not
-/// reserved, MAP_SYNC on a file that is not DAX), no_permission.
-Result<Range> map_range(std::size_t bytes, PageSize pages, int fd, bool sync);
+/// Maps `bytes` (rounded up to the page), anonymous where `fd` < 0, shared from the file's `offset`
+/// otherwise; `sync` asks for MAP_SYNC. Pages are not touched. Errors: no_space, unsupported (huge
+/// pages not reserved, MAP_SYNC on a file that is not DAX), no_permission.
+Result<Range> map_range(std::size_t bytes, PageSize pages, int fd, bool sync,
+                        std::size_t offset = 0);
 
 /// Binds a range that is not touched yet to one NUMA node (MPOL_BIND).
 Status bind_to_node(const Range& range, int node);

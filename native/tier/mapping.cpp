@@ -24,13 +24,14 @@ Result<std::size_t> node_capacity(int node) {
   return kib << 10;
 }
 
-Result<std::size_t> device_capacity(const char* path) {
+/// A number that the kernel tells of a DAX device: its `size`, its `align`.
+Result<std::size_t> device_attribute(const char* path, const char* attribute) {
   const char* slash = path;
   for (const char* p = path; *p != '\0'; ++p)
     if (*p == '/') slash = p + 1;
-  char size_path[512];
-  std::snprintf(size_path, sizeof size_path, "/sys/bus/dax/devices/%s/size", slash);
-  std::FILE* file = std::fopen(size_path, "re");
+  char told[512];
+  std::snprintf(told, sizeof told, "/sys/bus/dax/devices/%s/%s", slash, attribute);
+  std::FILE* file = std::fopen(told, "re");
   if (file == nullptr)
     return Error::make(Errc::unsupported, "this machine has no DAX device %s", path)
         .try_next("`nearfar topo` lists DAX devices; `ndctl list` and `cxl list` show what could "
@@ -39,6 +40,23 @@ Result<std::size_t> device_capacity(const char* path) {
   const bool read = std::fscanf(file, "%zu", &bytes) == 1;
   std::fclose(file);
   return read ? bytes : 0;
+}
+
+/// Part of a device: whole units of it, which no other mapping has.
+struct Claim {
+  std::size_t offset = 0;
+  std::size_t bytes = 0;
+};
+Result<Claim> claim_device(const Spec& spec, const os::File& file, std::size_t bytes) {
+  Result<std::size_t> unit = device_attribute(spec.path, "align");
+  if (!unit) return unit.error();
+  Result<std::size_t> total = device_attribute(spec.path, "size");
+  if (!total) return total.error();
+  if (*unit == 0) *unit = 1;
+  const std::size_t whole = (bytes + *unit - 1) / *unit * *unit;
+  Result<std::size_t> offset = os::claim_range(file, whole, *unit, *total);
+  if (!offset) return offset.error();
+  return Claim{*offset, whole};
 }
 
 /// A tmpfs may promise more than the memory that is left, and the process would be killed for it.
@@ -54,7 +72,7 @@ Result<std::size_t> capacity(const Spec& spec) {
   switch (spec.kind) {
   case Kind::dram: return os::available_memory_bytes();
   case Kind::numa: return node_capacity(spec.node);
-  case Kind::devdax: return device_capacity(spec.path);
+  case Kind::devdax: return device_attribute(spec.path, "size");
   case Kind::shm:
     if (Status place = os::check_memory_directory(spec.path); !place) return place.error();
     return shm_capacity(spec.path);
@@ -104,7 +122,14 @@ Result<Mapping> map_to_pace(const Spec& spec, std::size_t bytes) {
   if (!lives_in_memory(spec.kind) && spec.kind != Kind::devdax)
     if (Status s = os::reserve_space(mapping.file, bytes); !s) return s.error();
   mapping.sync = spec.kind == Kind::fsdax;
-  Result<os::Range> range = os::map_range(bytes, spec.pages, mapping.file.fd(), mapping.sync);
+  Claim claim{0, bytes};
+  if (spec.kind == Kind::devdax) {
+    Result<Claim> claimed = claim_device(spec, mapping.file, bytes);
+    if (!claimed) return claimed.error();
+    claim = *claimed;
+  }
+  Result<os::Range> range =
+      os::map_range(claim.bytes, spec.pages, mapping.file.fd(), mapping.sync, claim.offset);
   if (!range) return range.error();
   mapping.range = std::move(*range);
   if (spec.kind == Kind::numa)

@@ -121,7 +121,8 @@ class Study:
             except (NearfarError, NativeError) as failure:
                 error = failure if isinstance(failure, NearfarError) else from_native(failure)
                 failures.append(error)
-                self._skip(name, "the whole section", f"{error.what}; {error.next_step}")
+                reason = "; ".join(filter(None, (error.what, error.next_step)))
+                self._skip(name, "the whole section", reason)
             self.save(self.sections, self.skipped)
         if len(failures) == len(self.plan.shares):
             raise failures[0]
