@@ -15,7 +15,7 @@ EXAMPLES = ROOT / "examples" / "hmalloc"
 HEADER = ROOT / "include" / "nearfar" / "hmalloc.h"
 #: Kept between runs, so that only what changed is built again.
 BUILD = ROOT / "build" / "consumers"
-LIBRARIES = ("hmalloc", "hmalloc_static")
+LIBRARIES = ("hmalloc", "hmalloc_static", "hmalloc_preload")
 
 
 def quietly(*command: object, **variables: str) -> str:

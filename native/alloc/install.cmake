@@ -2,7 +2,7 @@
 # wheel alike; and with `cmake --install`, for C and C++ programs: header, libraries, hmalloc.pc,
 # find_package(nearfar), hmalloc(3).
 if(NEARFAR_PYTHON)
-  foreach(library hmalloc)
+  foreach(library hmalloc hmalloc_preload)
     install(FILES $<TARGET_FILE:${library}> DESTINATION nearfar
             RENAME $<TARGET_FILE_PREFIX:${library}>$<TARGET_FILE_BASE_NAME:${library}>.so)
   endforeach()
@@ -13,7 +13,7 @@ endif()
 
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
-install(TARGETS hmalloc hmalloc_static EXPORT nearfar-targets
+install(TARGETS hmalloc hmalloc_static hmalloc_preload EXPORT nearfar-targets
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/nearfar DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(FILES ${PROJECT_SOURCE_DIR}/docs/man/hmalloc.3 DESTINATION ${CMAKE_INSTALL_MANDIR}/man3)

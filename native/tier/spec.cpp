@@ -89,7 +89,7 @@ Result<std::string_view> read_pace(std::string_view head, Spec& spec) {
   const std::size_t at = head.rfind('@');
   if (at == head.npos || at + 1 == head.size())
     return refuse("a device profile is missing, such as @optane-100, after", head);
-  std::string_view profile = head; // substr() from a place on would want the C++ runtime
+  std::string_view profile = head; // its end; substr() would want the C++ runtime
   profile.remove_prefix(at + 1);
   if (profile.size() >= sizeof spec.profile) return refuse("profile name too long", profile);
   std::memcpy(spec.profile, profile.data(), profile.size());
@@ -121,7 +121,7 @@ Result<Spec> parse(const char* text) {
   const std::string_view head = *unpaced;
   const std::size_t colon = head.find(':');
   const std::string_view name = head.substr(0, colon);
-  std::string_view argument = head; // what follows the colon
+  std::string_view argument = head; // what follows the colon; substr() would want the C++ runtime
   argument.remove_prefix(colon == head.npos ? head.size() : colon + 1);
 
   bool known = false;

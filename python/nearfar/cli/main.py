@@ -30,6 +30,7 @@ from nearfar.cli import (
     predict_pipeline,
     probe,
     report,
+    run,
     show,
     sim,
     split,
@@ -76,6 +77,7 @@ app.add_typer(fit, name="fit")
 app.add_typer(predict, name="predict")
 app.command()(split.split)
 app.command()(sim.sim)
+app.command(context_settings={"allow_interspersed_args": False})(run.run)
 
 
 def _print_version(wanted: bool) -> None:
