@@ -15,11 +15,18 @@ _HEADS = ["Tier", "Allocations", "Frees", "Failed", "Spilled", "Allocated", "Liv
           "Returned"]  # fmt: skip
 
 
+#: Processes that a terminal shows; the JSON document has all.
+MOST_PROCESSES = 6
+
+
 def run_accounts(accounts: RunAccounts) -> RenderableType:
     """A table a process: what was allocated in each tier, counted by libhmalloc."""
     parts: list[RenderableType] = []
-    for process in accounts.processes:
+    for process in accounts.processes[:MOST_PROCESSES]:
         parts += [Text(f"Process {process.process}  [counted]", style="bold"), _table(process)]
+    more = len(accounts.processes) - MOST_PROCESSES
+    if more > 0:
+        parts.append(Text(f"and {more} more processes, all of them in --json FILE", style="dim"))
     return Group(*parts)
 
 
