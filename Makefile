@@ -36,8 +36,9 @@ build: $(STAMPS)/package ## set up and build, so that ./nearfar works
 test: $(STAMPS)/package $(STAMPS)/test ## set up, then lint and all tests but the long ones
 	@tools/run-tests
 
-test-long: $(STAMPS)/package $(STAMPS)/test ## the tests that take minutes
+test-long: $(STAMPS)/package $(STAMPS)/test $(STAMPS)/clang ## the tests that take minutes, ten of them fuzzing
 	@$(PYTHON) -m pytest -m long
+	@tools/fuzz 600
 
 test-vm: $(STAMPS)/package $(STAMPS)/test $(STAMPS)/vm ## tests in an emulated machine with an NVDIMM and a node without processors
 	@NEARFAR_VM=required $(PYTHON) -m pytest tests/vm

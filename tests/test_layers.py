@@ -26,6 +26,7 @@ NATIVE = [
     "storelog",
     "persist",
     "structures",
+    "inspect",
     "crash",
     "bench",
     "bind",

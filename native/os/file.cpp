@@ -9,6 +9,7 @@
 #include <cstring>
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
@@ -116,6 +117,66 @@ Result<File> open_existing(const char* path, bool direct) {
     return error.try_next("use a path on a disk file system such as ext4 or xfs");
   }
   return path_error("open", path);
+}
+
+Result<File> open_readonly(const char* path) {
+  File file(open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  if (file.fd() < 0) {
+    Error error = path_error("open", path);
+    if (error.code == Errc::no_permission) error.try_next("run as a user who may read it");
+    return error;
+  }
+  struct stat s {};
+  if (fstat(file.fd(), &s) == 0 && S_ISREG(s.st_mode)) return file;
+  return Error::make(Errc::bad_input, "%s is %s", path,
+                     S_ISDIR(s.st_mode) ? "a directory" : "no regular file")
+      .try_next("name a file");
+}
+
+Result<std::size_t> file_size(const File& file) {
+  struct stat s {};
+  if (fstat(file.fd(), &s) == 0) return static_cast<std::size_t>(s.st_size);
+  return Error::make(Errc::os_error, "cannot tell the size of the file: %s", std::strerror(errno));
+}
+
+Status claim_alone(const File& file, const char* path) {
+  const bool locked = flock(file.fd(), LOCK_EX | LOCK_NB) == 0;
+  // A mapping keeps a file open for the kernel after its descriptor is closed: a lease sees it. It
+  // is given up at once; whoever opens the file later meets the lock.
+  const bool leased = locked && fcntl(file.fd(), F_SETLEASE, F_WRLCK) == 0;
+  const int code = errno;
+  if (leased) fcntl(file.fd(), F_SETLEASE, F_UNLCK);
+  if (leased || (locked && code != EAGAIN)) return Done{}; // no leases here, or not for this user
+  Error error = Error::make(Errc::no_permission, "%s is in use by another process", path);
+  error.os_errno = EWOULDBLOCK;
+  return error.try_next("end the program that uses it (fuser -v %s names it)", path);
+}
+
+BlockReuse block_reuse(const File& file) {
+  struct Known {
+    long magic;
+    const char* name;
+    bool copies_on_write;
+    bool in_memory;
+  };
+  static constexpr Known known[] = {
+      {EXT4_SUPER_MAGIC, "ext4", false, false},  {XFS_SUPER_MAGIC, "xfs", true, false},
+      {BTRFS_SUPER_MAGIC, "btrfs", true, false}, {0x2fc12fc1, "zfs", true, false},
+      {F2FS_SUPER_MAGIC, "f2fs", true, false},   {0xca451a4e, "bcachefs", true, false},
+      {TMPFS_MAGIC, "tmpfs", false, true},       {RAMFS_MAGIC, "ramfs", false, true},
+      {NFS_SUPER_MAGIC, "nfs", true, false},     {OVERLAYFS_SUPER_MAGIC, "overlay", true, false},
+  };
+  BlockReuse reuse{"", true, false};
+  struct statfs s {};
+  if (fstatfs(file.fd(), &s) != 0) return reuse;
+  std::snprintf(reuse.name, sizeof reuse.name, "%#lx", static_cast<unsigned long>(s.f_type));
+  for (const Known& one : known) {
+    if (s.f_type != one.magic) continue;
+    std::snprintf(reuse.name, sizeof reuse.name, "%s", one.name);
+    reuse.copies_on_write = one.copies_on_write;
+    reuse.in_memory = one.in_memory;
+  }
+  return reuse;
 }
 
 static Error lock_error(int code) {

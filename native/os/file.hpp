@@ -50,6 +50,26 @@ void unused_name(const char* directory, const char* ending, char* name, std::siz
 /// Opens an existing file or device for reading and writing. `direct` asks for O_DIRECT.
 Result<File> open_existing(const char* path, bool direct);
 
+/// Opens a regular file for reading alone; a pipe or a device is refused, and never waited for.
+/// Errors: not_found, no_permission, bad_input (no regular file).
+Result<File> open_readonly(const char* path);
+
+/// The size of an open file.
+Result<std::size_t> file_size(const File& file);
+
+/// Takes an exclusive lock on a file (flock, as libpmemobj does) and makes sure that nobody else
+/// has it open or mapped (a write lease, where this user may take one). Held until the file is
+/// closed. Errors: no_permission with errno EWOULDBLOCK if it is in use.
+Status claim_alone(const File& file, const char* path);
+
+/// How the file system that holds a file treats an overwritten block.
+struct BlockReuse {
+  char name[16];        ///< of the file system, as mount shows it; "0x..." if it is not known
+  bool copies_on_write; ///< old blocks stay until the file system reuses them
+  bool in_memory;       ///< tmpfs, ramfs: blocks are pages, and may have been swapped out
+};
+BlockReuse block_reuse(const File& file);
+
 /// Claims `bytes` of a file or device of `total` bytes that no other open descriptor has claimed,
 /// in this process or another; returns their offset, a multiple of `unit`. The claim ends when the
 /// File is closed. It binds those who claim, nobody else. Errors: no_space.

@@ -321,3 +321,104 @@ class PipelineBench:
         seed: int,
     ) -> None: ...
     def run(self, iterations: int) -> PipelineRun: ...
+
+class PoolFinding(TypedDict):
+    severity: str
+    part: str
+    offset: int
+    what: str
+
+class PoolHeader(TypedDict):
+    major: int
+    features_compat: int
+    features_incompat: int
+    features_ro_compat: int
+    set_uuid: str
+    uuid: str
+    pool_id: int
+    created_s: int
+    open_when_last_used: bool
+
+class PoolDescriptor(TypedDict):
+    layout: str
+    lanes_offset: int
+    lanes: int
+    heap_offset: int
+    heap_bytes: int
+    root_offset: int
+    root_bytes: int
+    run_id: int
+
+class PoolLogs(TypedDict):
+    used: int
+    pending: int
+    entries: int
+    extensions: int
+
+class PoolHeap(TypedDict):
+    zones: int
+    zones_in_use: int
+    chunks: int
+    free_chunks: int
+    run_chunks: int
+    large_chunks: int
+
+class PoolCount(TypedDict):
+    objects: int
+    block_bytes: int
+    smallest_bytes: int
+    largest_bytes: int
+
+class PoolTypeCount(PoolCount):
+    type: int
+
+class PoolRuns(TypedDict):
+    block_bytes: int
+    runs: int
+    chunks: int
+    blocks: int
+    used_blocks: int
+
+class PoolFacts(TypedDict):
+    kind: str
+    size_bytes: int
+    usable: bool
+    damage: int
+    notes: int
+    findings: list[PoolFinding]
+    header: PoolHeader
+    descriptor: PoolDescriptor
+
+class PoolExamination(PoolFacts):
+    logs: dict[str, PoolLogs]
+    heap: PoolHeap
+    types: list[PoolTypeCount]
+    further_types: PoolCount
+    internal_objects: PoolCount
+    all_objects: PoolCount
+    runs: list[PoolRuns]
+
+class PoolLost(TypedDict):
+    type: int
+    objects: int
+    heads: int
+    block_bytes: int
+    examples: list[int]
+
+class PoolLeaks(PoolFacts):
+    replayed: bool
+    objects: int
+    lost: int
+    lost_bytes: int
+    types: list[PoolLost]
+
+class PoolShredded(TypedDict):
+    size_bytes: int
+    read_from_cache: bool
+    file_system: str
+    copies_on_write: bool
+    in_memory: bool
+
+def pool_examine(path: str) -> PoolExamination: ...
+def pool_leaks(path: str) -> PoolLeaks: ...
+def pool_shred(path: str, progress: Callable[[int, int], None]) -> PoolShredded: ...

@@ -25,6 +25,10 @@ from nearfar.cli import (
     doctor,
     fit_contention,
     fit_counters,
+    pool_check,
+    pool_info,
+    pool_leaks,
+    pool_shred,
     predict_contention,
     predict_map,
     predict_pipeline,
@@ -67,6 +71,12 @@ predict.command()(predict_pipeline.pipeline)
 for operation in (predict_map.map_get, predict_map.map_insert, predict_map.map_remove):
     predict.command()(operation)
 
+pool = typer.Typer(no_args_is_help=True, help="Look into pools of libpmemobj without opening them.")
+pool.command()(pool_info.info)
+pool.command()(pool_check.check)
+pool.command()(pool_leaks.leaks)
+pool.command()(pool_shred.shred)
+
 for verb in (
     study.study, topo.topo, doctor.doctor, probe.probe, report.report, show.show,
     compare.compare,
@@ -76,6 +86,7 @@ app.add_typer(bench, name="bench")
 app.add_typer(fit, name="fit")
 app.add_typer(predict, name="predict")
 app.command()(split.split)
+app.add_typer(pool, name="pool")
 app.command()(sim.sim)
 app.command(context_settings={"allow_interspersed_args": False})(run.run)
 

@@ -1,0 +1,32 @@
+// The second page of a pool: where its lanes and its heap lie, and its root object.
+#pragma once
+
+#include <string>
+
+#include "inspect/findings.hpp"
+#include "inspect/source.hpp"
+
+namespace nearfar::inspect {
+
+struct Descriptor {
+  std::string layout; ///< as the program named it, control characters as they are
+  Offset lanes_offset = 0;
+  std::uint64_t lane_count = 0;
+  Offset heap_offset = 0;
+  Offset heap_bytes = 0;   ///< what the heap field says, or the rest of the file where it is zero
+  Offset mapped_bytes = 0; ///< the file in whole pages: what libpmemobj maps
+  Offset root_offset = 0;  ///< 0: there is no root object yet
+  Offset root_bytes = 0;
+  std::uint64_t run_id = 0;
+  bool usable = false; ///< lanes and heap lie within the file and apart: they may be looked at
+
+  Offset heap_end() const { return heap_offset + heap_bytes; }
+  bool in_heap(Offset offset) const { return offset >= heap_offset && offset < heap_end(); }
+  /// Whether recovery may store `bytes` there: heap, lanes, root offset and root size.
+  bool storable(Offset offset, Offset bytes) const;
+};
+
+/// Reads and checks it; findings name every field that libpmemobj would stumble over.
+Descriptor read_descriptor(const Source& source, Findings& findings);
+
+} // namespace nearfar::inspect

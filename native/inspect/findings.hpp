@@ -1,0 +1,49 @@
+// What is wrong with a pool: where, and in which words.
+//
+// Thread safety  values, no shared state.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "inspect/layout.hpp"
+
+namespace nearfar::inspect {
+
+enum class Severity : unsigned char {
+  note,   ///< worth knowing; the pool is consistent
+  damage, ///< the pool is not what its own fields say, or cannot be opened
+};
+
+struct Finding {
+  Severity severity;
+  const char* part; ///< "header", "descriptor", "lane", "heap", "run", "object", "root", "types"
+  Offset offset;    ///< in the file, of the bytes that are wrong
+  std::string text; ///< a sentence without a full stop
+};
+
+/// Keeps the first ones and counts all: a hostile file shall not fill memory.
+class Findings {
+public:
+  static constexpr std::size_t kept_at_most = 200;
+
+  [[gnu::format(printf, 4, 5)]] void damage(const char* part, Offset offset, const char* format,
+                                            ...);
+  [[gnu::format(printf, 4, 5)]] void note(const char* part, Offset offset, const char* format, ...);
+  /// What read() failed with: the file is shorter than it was, or unreadable there.
+  void unreadable(const char* part, Offset offset, std::size_t bytes);
+
+  const std::vector<Finding>& kept() const { return kept_; }
+  std::uint64_t damage_count() const { return damage_; }
+  std::uint64_t note_count() const { return notes_; }
+
+private:
+  void keep(Severity severity, const char* part, Offset offset, const char* text);
+
+  std::vector<Finding> kept_;
+  std::uint64_t damage_ = 0;
+  std::uint64_t notes_ = 0;
+};
+
+} // namespace nearfar::inspect

@@ -1,0 +1,92 @@
+#include "inspect/pool.hpp"
+
+#include <algorithm>
+#include <cinttypes>
+
+namespace nearfar::inspect {
+
+namespace {
+
+/// Passes objects on and sees whether those that the pool names are among them.
+class NamedObjects final : public ObjectSink {
+public:
+  NamedObjects(const Pool& pool, ObjectSink& next)
+      : next_(next), root_(pool.descriptor.root_offset), root_bytes_(pool.descriptor.root_bytes),
+        extensions_(pool.lanes.extensions.begin(), pool.lanes.extensions.end()) {}
+
+  void object(const Object& object) override {
+    if (object.offset == root_) root_found_ = object.internal && object.bytes >= root_bytes_;
+    while (at_ < extensions_.size() && extensions_[at_] < object.offset + object.bytes) {
+      if (extensions_[at_] >= object.offset) ++held_;
+      ++at_;
+    }
+    next_.object(object);
+  }
+  void run(const Run& run, const Chunk& chunk, std::uint64_t used) override {
+    next_.run(run, chunk, used);
+  }
+
+  void tell(Findings& findings) const {
+    if (root_ != 0 && !root_found_)
+      findings.damage("root", descriptor_at::root_offset,
+                      "the root object of %" PRIu64 " bytes is not at offset %#" PRIx64,
+                      root_bytes_, root_);
+    if (held_ < extensions_.size())
+      findings.damage("lane", extensions_.front(),
+                      "%zu of %zu extensions of logs lie in no allocated object",
+                      extensions_.size() - held_, extensions_.size());
+  }
+
+private:
+  ObjectSink& next_;
+  Offset root_;
+  Offset root_bytes_;
+  std::vector<Offset> extensions_; ///< upward, as the objects come
+  std::size_t at_ = 0;
+  std::size_t held_ = 0;
+  bool root_found_ = false;
+};
+
+/// The opener checks zones and chunks before it replays any log.
+void check_unrecovered(const Source& source, Pool& pool) {
+  walk_heap(source, pool.descriptor, pool.findings, [](const Chunk&) {});
+}
+
+void walk_objects(const Source& source, ObjectSink& sink, Pool& pool) {
+  NamedObjects named(pool, sink);
+  ObjectWalker walker(source, pool.findings, named);
+  pool.zones = walk_heap(source, pool.descriptor, pool.findings,
+                         [&](const Chunk& chunk) { walker.walk(chunk); });
+  named.tell(pool.findings);
+}
+
+} // namespace
+
+void examine(const Source& source, PatchedSource& recovered, ObjectSink& sink, Pool& pool) {
+  pool.file_bytes = source.size();
+  pool.header = read_header(source, pool.findings);
+  pool.descriptor = read_descriptor(source, pool.findings);
+  if (!pool.descriptor.usable) return;
+  pool.lanes = read_lanes(source, pool.descriptor, recovered, pool.findings);
+  if (pool.lanes.pending() == 0) return walk_objects(source, sink, pool);
+  check_unrecovered(source, pool);
+  if (pool.lanes.replayed) return walk_objects(recovered, sink, pool);
+  pool.findings.note("lane", pool.descriptor.lanes_offset,
+                     "unfinished transactions are too large to be replayed here: objects are told "
+                     "as they are before recovery");
+  walk_objects(source, sink, pool);
+}
+
+Pool examine(const Source& source) {
+  Pool pool;
+  pool.kind = identify(source);
+  pool.file_bytes = source.size();
+  if (pool.kind != Kind::object) return pool;
+  PatchedSource recovered(source);
+  Census census;
+  examine(source, recovered, census, pool);
+  pool.census = std::move(census);
+  return pool;
+}
+
+} // namespace nearfar::inspect

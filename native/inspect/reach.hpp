@@ -1,0 +1,40 @@
+// Which objects nothing leads to: persistent leaks.
+//
+// Method   conservative, as collectors for C do it (Boehm and Weiser 1988): every aligned word of a
+//          reached object that, taken as an offset, lies in another object counts as a link to it.
+//          That covers PMEMoids, whose second word is an offset. A number may look like an offset
+//          by chance, so a leak can be missed; links that are kept otherwise (unaligned, as
+//          differences or with bits set above the offset) are not seen, so an object may be called
+//          lost that is not.
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "inspect/pool.hpp"
+
+namespace nearfar::inspect {
+
+/// Lost objects of one type number.
+struct Lost {
+  static constexpr std::size_t most_examples = 5;
+
+  std::uint64_t type = 0;
+  std::uint64_t objects = 0;
+  std::uint64_t heads = 0; ///< of these, no lost object leads to; the others hang below one
+  Offset block_bytes = 0;
+  std::vector<Offset> examples; ///< offsets of the first ones
+};
+
+struct Reach {
+  std::uint64_t objects = 0; ///< all but the library's own
+  std::uint64_t lost = 0;
+  Offset lost_bytes = 0; ///< blocks, headers included
+  std::vector<Lost> types;
+};
+
+/// Examines a pool into `pool` and tells what is lost as recovery would leave it. Nothing is told
+/// (an empty Reach) if the pool has damage, no root object, or logs that could not be replayed.
+Reach find_lost(const Source& source, Pool& pool);
+
+} // namespace nearfar::inspect

@@ -1,0 +1,82 @@
+#include "inspect/source.hpp"
+
+#include <algorithm>
+
+#include "os/block_io.hpp"
+
+namespace nearfar::inspect {
+
+namespace {
+
+bool within(Offset size, Offset offset, std::size_t bytes) {
+  return offset <= size && bytes <= size - offset;
+}
+
+} // namespace
+
+bool MemorySource::read(Offset offset, void* to, std::size_t bytes) const {
+  if (!within(bytes_.size(), offset, bytes)) return false;
+  std::memcpy(to, bytes_.data() + offset, bytes);
+  return true;
+}
+
+const std::byte* MemorySource::view(Offset offset, std::size_t bytes) const {
+  return within(bytes_.size(), offset, bytes) ? bytes_.data() + offset : nullptr;
+}
+
+bool FileSource::read(Offset offset, void* to, std::size_t bytes) const {
+  return within(size_, offset, bytes) &&
+         bool(os::read_at(file_, static_cast<std::byte*>(to), bytes, offset));
+}
+
+Result<FileSource> open_source(const char* path) {
+  Result<os::File> file = os::open_readonly(path);
+  if (!file) return file.error();
+  Result<std::size_t> size = os::file_size(*file);
+  if (!size) return size.error();
+  return FileSource(std::move(*file), *size);
+}
+
+bool PatchedSource::store(Offset offset, std::uint64_t word) {
+  std::byte bytes[8];
+  if (!below_.read(offset, bytes, sizeof bytes)) return false;
+  std::memcpy(bytes, &word, sizeof word);
+  for (std::size_t i = 0; i < sizeof bytes; ++i) {
+    const Offset at = offset + i;
+    auto [slot, fresh] = lines_.try_emplace(at / 8);
+    if (fresh && !below_.read(at / 8 * 8, slot->second.data(), 8)) slot->second = {};
+    slot->second[at % 8] = bytes[i];
+  }
+  return true;
+}
+
+bool PatchedSource::read(Offset offset, void* to, std::size_t bytes) const {
+  if (!below_.read(offset, to, bytes)) return false;
+  for (auto slot = lines_.lower_bound(offset / 8);
+       slot != lines_.end() && slot->first * 8 < offset + bytes; ++slot)
+    for (std::size_t i = 0; i < 8; ++i) {
+      const Offset at = slot->first * 8 + i;
+      if (at >= offset && at - offset < bytes)
+        static_cast<std::byte*>(to)[at - offset] = slot->second[i];
+    }
+  return true;
+}
+
+const std::byte* Window::fill(Offset offset, std::size_t bytes) {
+  const Offset size = source_->size();
+  if (!within(size, offset, bytes)) return nullptr;
+  const std::size_t wanted = std::min<Offset>(std::max(bytes, most_bytes), size - offset);
+  held_ = 0;
+  if (const std::byte* lies = source_->view(offset, wanted)) {
+    from_ = lies;
+  } else {
+    if (buffer_.size() < wanted) buffer_.resize(wanted);
+    if (!source_->read(offset, buffer_.data(), wanted)) return nullptr;
+    from_ = buffer_.data();
+  }
+  begin_ = offset;
+  held_ = wanted;
+  return from_;
+}
+
+} // namespace nearfar::inspect

@@ -1,0 +1,116 @@
+// The bytes of a pool as something that may be wrong, may shrink, and is never written.
+//
+// Purpose        every read names its offset and length and may fail; nothing is a pointer into a
+//                mapping, so a file that is cut while it is read cannot raise SIGBUS.
+// Thread safety  a Source is used by one thread at a time.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <map>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "inspect/layout.hpp"
+#include "os/file.hpp"
+
+namespace nearfar::inspect {
+
+/// A number at `at`, little-endian, of any alignment.
+template <class Number>
+Number load(const std::byte* at) {
+  Number number;
+  std::memcpy(&number, at, sizeof number);
+  return number;
+}
+
+class Source {
+public:
+  virtual ~Source() = default;
+
+  virtual Offset size() const = 0;
+
+  /// Copies `[offset, offset + bytes)`; false if the source does not hold all of it.
+  virtual bool read(Offset offset, void* to, std::size_t bytes) const = 0;
+
+  /// The bytes themselves where they already lie in memory, else nullptr; same bounds as read().
+  virtual const std::byte* view(Offset, std::size_t) const { return nullptr; }
+
+  template <class Number>
+  std::optional<Number> number(Offset offset) const {
+    Number value;
+    if (!read(offset, &value, sizeof value)) return std::nullopt;
+    return value;
+  }
+};
+
+/// Bytes in memory, which stay where they are.
+class MemorySource final : public Source {
+public:
+  explicit MemorySource(std::span<const std::byte> bytes) : bytes_(bytes) {}
+  Offset size() const override { return bytes_.size(); }
+  bool read(Offset offset, void* to, std::size_t bytes) const override;
+  const std::byte* view(Offset offset, std::size_t bytes) const override;
+
+private:
+  std::span<const std::byte> bytes_;
+};
+
+/// A file, read by pread; its size is what it was when it was opened.
+class FileSource final : public Source {
+public:
+  FileSource(os::File file, Offset size) : file_(std::move(file)), size_(size) {}
+  Offset size() const override { return size_; }
+  bool read(Offset offset, void* to, std::size_t bytes) const override;
+  const os::File& file() const { return file_; }
+
+private:
+  os::File file_;
+  Offset size_;
+};
+
+/// Opens a regular file for reading; errors as os::open_readonly().
+Result<FileSource> open_source(const char* path);
+
+/// Another source as it would be after some words were stored into it.
+class PatchedSource final : public Source {
+public:
+  explicit PatchedSource(const Source& below) : below_(below) {}
+  /// Stores eight bytes; false if they are not within the source.
+  bool store(Offset offset, std::uint64_t word);
+  Offset size() const override { return below_.size(); }
+  bool read(Offset offset, void* to, std::size_t bytes) const override;
+
+private:
+  const Source& below_;
+  std::map<Offset, std::array<std::byte, 8>> lines_; ///< by offset / 8: the eight bytes there
+};
+
+/// Reads that go upward through a source in small steps, at the cost of few large ones.
+class Window {
+public:
+  explicit Window(const Source& source) : source_(&source) {}
+
+  /// `bytes` at `offset`, valid until the next call; nullptr if out of bounds.
+  const std::byte* at(Offset offset, std::size_t bytes) {
+    if (offset >= begin_ && offset - begin_ <= held_ && bytes <= held_ - (offset - begin_))
+      return from_ + (offset - begin_);
+    return fill(offset, bytes);
+  }
+
+  static constexpr std::size_t most_bytes = 65536;
+
+private:
+  const std::byte* fill(Offset offset, std::size_t bytes);
+
+  const Source* source_;
+  Offset begin_ = 0;
+  std::size_t held_ = 0;
+  const std::byte* from_ = nullptr;
+  std::vector<std::byte> buffer_;
+};
+
+} // namespace nearfar::inspect
