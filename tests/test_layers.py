@@ -41,6 +41,7 @@ PYTHON = [
     ["profiles"],
     ["measure"],
     ["simulate"],
+    ["verify"],
     ["model"],
     ["place"],
     ["report"],

@@ -35,8 +35,13 @@ Arena::Arena(std::size_t bytes)
   std::memset(memory_, 0, bytes);
 }
 
+Arena::Arena(std::byte* shared, std::size_t bytes)
+    : memory_(shared), bytes_(bytes), shared_(true), state_((bytes + line_bytes - 1) / line_bytes) {
+}
+
 Arena::~Arena() {
   if (active_arena.arena == this) active_arena = {};
+  if (shared_) return;
   ::operator delete(memory_, std::align_val_t{4096});
 }
 
@@ -58,6 +63,16 @@ void Arena::end(std::span<const std::byte> durable) {
     state_[line] = 0;
   }
   touched_.clear();
+  if (shared_) restore(durable);
+}
+
+void Arena::restore(std::span<const std::byte> durable) {
+  constexpr std::size_t page = 4096;
+  for (std::size_t at = 0; at < bytes_; at += page) {
+    const std::size_t part = std::min(page, bytes_ - at);
+    if (std::memcmp(memory_ + at, durable.data() + at, part) != 0)
+      std::memcpy(memory_ + at, durable.data() + at, part);
+  }
 }
 
 void Arena::update(std::span<const std::byte> durable, std::uint32_t line) {

@@ -36,11 +36,13 @@ class Arena {
 public:
   /// Memory at a place of its own that stays: pointers into the pool keep their value.
   explicit Arena(std::size_t bytes);
+  /// Memory of a file that other programs change: it is compared to be put back.
+  Arena(std::byte* shared, std::size_t bytes);
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
   ~Arena();
 
-  std::byte* memory() { return memory_; }
+  std::byte* memory() const { return memory_; }
   std::size_t bytes() const { return bytes_; }
 
   /// Everything that next runs sees the durable image again, with these lines undecided.
@@ -62,8 +64,11 @@ private:
   void decide(std::uint32_t line);
   std::size_t slot_of(std::uint32_t line) const;
 
+  void restore(std::span<const std::byte> durable);
+
   std::byte* memory_;
   std::size_t bytes_;
+  bool shared_ = false;
   std::vector<std::uint8_t> state_;    ///< of each line
   std::vector<std::uint32_t> touched_; ///< lines to put back
   const std::vector<Undecided>* undecided_ = nullptr;

@@ -68,19 +68,18 @@ bool Explorer::fails(const Point& point, const std::vector<std::size_t>& version
   return failed;
 }
 
-void Explorer::found(const Persistency& model, const Point& point, const Verdict& verdict) {
+void Explorer::found(const Persistency& model, const Point& point, const Verdict& verdict,
+                     std::vector<std::size_t> versions) {
   ++result_.violations;
-  if (result_.violations > options_.blamed) return;
   Finding finding;
   finding.failure = verdict.failure;
   finding.what = verdict.what;
   finding.event = point.event;
   finding.acknowledged = point.acknowledged;
   finding.in_flight = point.in_flight;
+  finding.finished = point.finished;
   finding.during_recovery = point.level > 0;
-  const std::vector<Decision> path = path_;
-  blame(model, point, finding);
-  path_ = path;
+  blame(model, point, versions, finding);
   for (Finding& known : result_.findings)
     if (known.store.place() == finding.store.place() && known.missing == finding.missing &&
         known.failure == finding.failure &&
@@ -90,18 +89,16 @@ void Explorer::found(const Persistency& model, const Point& point, const Verdict
     }
   if (result_.findings.size() >= options_.findings) return;
   finding.image = durable_;
-  for (const Decision& decision : path_) {
-    const Undecided& choices = undecided_[decision.slot];
+  for (std::size_t slot = 0; slot < versions.size(); ++slot) {
+    const Undecided& choices = undecided_[slot];
     std::memcpy(finding.image.data() + std::size_t{choices.line} * line_bytes,
-                choices.versions[decision.version].data(), line_bytes);
+                choices.versions[versions[slot]].data(), line_bytes);
   }
   result_.findings.push_back(std::move(finding));
 }
 
-void Explorer::blame(const Persistency& model, const Point& point, Finding& finding) {
-  std::vector<std::size_t> versions(undecided_.size(), 0);
-  for (const Decision& decision : path_)
-    versions[decision.slot] = decision.version;
+void Explorer::blame(const Persistency& model, const Point& point,
+                     std::vector<std::size_t> versions, Finding& finding) {
   const auto try_version = [&](std::size_t slot, std::size_t version) {
     const std::size_t before = std::exchange(versions[slot], version);
     if (before == version || fails(point, versions)) return;

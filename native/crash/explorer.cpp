@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
-#include <ctime>
+
+#include "os/clock.hpp"
 
 namespace nearfar::crash {
 
@@ -28,64 +29,34 @@ std::uint64_t hash_line(std::uint32_t line, const std::byte* content) {
   return hash;
 }
 
-double cpu_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
-
 } // namespace
 
-Explorer::Explorer(Subject& subject, std::size_t bytes, const Options& options)
-    : subject_(subject), options_(options), arena_(bytes),
-      recovery_(arena_.memory(), bytes, storelog::Recorder::Image::leave_out) {}
+Explorer::Explorer(Checked& checked, Arena& arena, const Trace& trace, const Options& options)
+    : checked_(checked), arena_(arena), trace_(trace), options_(options),
+      recovery_(arena_.memory(), arena_.bytes(), storelog::Recorder::Image::leave_out) {}
 
-Result<Done> Explorer::record(const std::vector<Operation>& operations,
-                              std::optional<storelog::Suppressed> suppressed) {
-  std::memset(arena_.memory(), 0, arena_.bytes());
-  if (Status made = subject_.create(arena_.memory(), arena_.bytes()); !made) return made;
-  storelog::Recorder recorder(arena_.memory(), arena_.bytes());
-  recorder.suppress(suppressed);
-  trace_ = {};
-  Contents model;
-  trace_.models.push_back(model);
-  {
-    const storelog::Attached attached(&recorder);
-    for (std::size_t i = 0; i < operations.size(); ++i) {
-      storelog::begin(i);
-      if (Status done = subject_.apply(operations[i]); !done) return done;
-      storelog::end(i);
-      subject_.apply_to_model(operations[i], model);
-      trace_.models.push_back(model);
-      if (!options_.ordered) std::sort(trace_.models.back().begin(), trace_.models.back().end());
-    }
-  }
-  subject_.close();
-  trace_.log = recorder.log();
-  std::vector<std::byte> replayed = trace_.log.image;
-  for (const Event& event : trace_.log.events)
-    if (event.kind == Kind::store || event.kind == Kind::nt_store)
-      std::memcpy(replayed.data() + event.address, trace_.log.data.data() + event.data,
-                  event.bytes);
-  const auto [mine, theirs] = std::mismatch(replayed.begin(), replayed.end(), arena_.memory());
-  if (mine != replayed.end())
-    return Error::make(Errc::failed_check, "a store to pool offset %zu was not reported",
-                       static_cast<std::size_t>(mine - replayed.begin()))
-        .try_next("report every store to the pool to storelog");
-  return Done{};
-}
-
-Exploration Explorer::explore(const std::function<void(const Progress&)>& progress) {
-  const double start = cpu_seconds();
-  progress_ = progress;
-  result_ = {};
-  seen_.clear();
+void Explorer::prepare() {
   durable_ = trace_.log.image;
   arena_.copy_all(durable_);
   durable_hash_ = 0;
-  for (std::uint32_t line = 0; line * line_bytes < durable_.size(); ++line)
+  for (std::uint32_t line = 0; std::size_t{line} * line_bytes < durable_.size(); ++line)
     durable_hash_ += hash_line(line, durable_.data() + std::size_t{line} * line_bytes);
+}
+
+Exploration Explorer::explore(const std::function<void(const Progress&)>& progress) {
+  const std::uint64_t start = os::now_ns();
+  progress_ = progress;
+  result_ = {};
+  seen_.clear();
   guard_ = std::make_unique<os::Guard>(options_.limit_ms);
-  Persistency model(trace_.log, options_.platform, durable_);
-  explore_points(model, {}, nullptr);
+  passes_ = options_.read_all ? 2 : 1;
+  for (pass_ = 0; pass_ < passes_; ++pass_) {
+    prepare();
+    Persistency model(trace_.log, options_.platform, durable_);
+    explore_points(model, {}, nullptr);
+  }
   guard_.reset();
-  result_.seconds = cpu_seconds() - start;
+  result_.seconds = static_cast<double>(os::now_ns() - start) * 1e-9;
   return std::move(result_);
 }
 
@@ -107,7 +78,12 @@ void Explorer::explore_points(Persistency& model, Point point, const Contents* r
     }
     if (recovered != nullptr && point.event == log.events.size()) point.exactly = recovered;
     if (point.level == 0) outer_event_ = point.event;
-    explore_point(model, point);
+    point.finished = point.level == 0 && point.event == log.events.size();
+    list_versions(model);
+    if (options_.read_all)
+      explore_every(model, point);
+    else
+      explore_read(model, point);
   }
 }
 
@@ -159,8 +135,7 @@ std::uint64_t Explorer::key(const Point& point) const {
   for (const Undecided& choices : undecided_)
     for (const Line& version : choices.versions)
       versions += hash_line(choices.line, version.data());
-  std::uint64_t hash = mix(mix(durable_hash_, versions), point.acknowledged * 2 + point.in_flight);
-  hash = mix(hash, static_cast<std::uint64_t>(point.level));
+  std::uint64_t hash = mix(mix(durable_hash_, versions), point.demands());
   if (point.exactly != nullptr)
     for (const auto& [key, value] : *point.exactly)
       hash = mix(mix(hash, key), value);
@@ -182,8 +157,7 @@ double Explorer::covered() const {
   return images;
 }
 
-void Explorer::explore_point(const Persistency& model, const Point& point) {
-  list_versions(model);
+void Explorer::explore_read(const Persistency& model, const Point& point) {
   if (!seen_.insert(key(point)).second) return;
   ++result_.points;
   double left = images();
@@ -195,12 +169,17 @@ void Explorer::explore_point(const Persistency& model, const Point& point) {
     result_.recovery_states += point.level > 0;
     left -= covered();
     if (verdict.failure != Failure::none) {
-      found(model, point, verdict);
+      std::vector<std::size_t> versions(undecided_.size(), 0);
+      for (const Decision& decision : path_)
+        versions[decision.slot] = decision.version;
+      const std::vector<Decision> path = path_;
+      found(model, point, verdict, versions);
+      path_ = path;
     } else if (point.level == 0 && options_.crash_recovery && !recovery_.log().events.empty()) {
       explore_nested(model.pending(), point);
       list_versions(model);
     }
-    if (result_.states % 4096 == 0) tell();
+    tell();
   } while (advance());
   if (exhausted()) result_.states_left += std::max(left, 0.0);
 }
@@ -224,6 +203,8 @@ Explorer::Verdict Explorer::run(const Point& point) {
   depth_ = 0;
   recovery_.restart();
   arena_.begin(undecided_, *this);
+  if (options_.read_all) arena_.decide_all();
+  moment_ = {point.acknowledged, point.in_flight, point.finished};
   reason_ = nullptr;
   stage_ = 0;
   const os::Guarded guarded = guard_->run(
@@ -231,14 +212,15 @@ Explorer::Verdict Explorer::run(const Point& point) {
         auto& self = *static_cast<Explorer*>(context);
         {
           const storelog::Attached attached(&self.recovery_);
-          self.reason_ = self.subject_.open(self.arena_.memory(), self.arena_.bytes());
+          self.reason_ =
+              self.checked_.open(self.arena_.memory(), self.arena_.bytes(), self.moment_);
         }
         if (self.reason_ != nullptr) return;
         self.stage_ = 1;
         self.contents_.clear();
-        self.reason_ = self.subject_.contents(self.contents_);
-        self.leaked_ = self.reason_ == nullptr ? self.subject_.leaked_bytes() : 0;
-        self.subject_.close();
+        self.reason_ = self.checked_.contents(self.contents_);
+        self.leaked_ = self.reason_ == nullptr ? self.checked_.leaked_bytes() : 0;
+        self.checked_.close();
       },
       this);
   storelog::thread_state.recorder = nullptr; // where a jump left it attached
@@ -259,12 +241,17 @@ Explorer::Verdict Explorer::run(const Point& point) {
 }
 
 Explorer::Verdict Explorer::judge(const Point& point) {
-  if (reason_ != nullptr) return {stage_ == 0 ? Failure::refused : Failure::broken, reason_};
-  if (!options_.ordered) std::sort(contents_.begin(), contents_.end());
+  if (reason_ != nullptr) {
+    const Failure told = checked_.failure();
+    if (told != Failure::none) return {told, reason_};
+    return {stage_ == 0 ? Failure::refused : Failure::broken, reason_};
+  }
+  if (!trace_.ordered) std::sort(contents_.begin(), contents_.end());
   char text[200];
   if (point.exactly != nullptr && contents_ != *point.exactly)
     return {Failure::not_idempotent,
             "recovery was crashed at its end, and the next one found something else"};
+  if (trace_.models.empty()) return {}; // whoever checks knows no more
   const Contents& before = trace_.models[point.acknowledged];
   if (contents_ != before &&
       (!point.in_flight || contents_ != trace_.models[point.acknowledged + 1])) {
@@ -314,19 +301,96 @@ void Explorer::explore_nested(const std::vector<PendingLine>& pending, const Poi
   path_ = path;
 }
 
+/// All images, whatever recovery reads: first those that few decisions make, then the rest.
+void Explorer::explore_every(const Persistency& model, const Point& point) {
+  result_.points += pass_ == 0;
+  std::vector<std::size_t> newest(undecided_.size());
+  for (std::size_t slot = 0; slot < newest.size(); ++slot)
+    newest[slot] = undecided_[slot].versions.size() - 1;
+  std::vector<std::size_t> versions = newest;
+  if (pass_ == 0) {
+    explore_image(model, point, versions);
+    explore_prefixes(model, point);
+    for (std::size_t slot = 0; slot < newest.size(); ++slot) {
+      for (versions[slot] = 0; versions[slot] < newest[slot]; ++versions[slot])
+        explore_image(model, point, versions);
+    }
+    std::vector<std::size_t> oldest(newest.size(), 0);
+    for (std::size_t slot = 0; slot < newest.size(); ++slot) {
+      for (oldest[slot] = newest[slot]; oldest[slot] > 0; --oldest[slot])
+        explore_image(model, point, oldest);
+    }
+    return;
+  }
+  double left = images();
+  for (bool more = true; more && !exhausted(); left -= 1) {
+    explore_image(model, point, versions);
+    std::size_t slot = 0;
+    while (slot < versions.size() && versions[slot] == 0) {
+      versions[slot] = newest[slot];
+      ++slot;
+    }
+    more = slot < versions.size();
+    if (more) --versions[slot];
+  }
+  result_.states_left += exhausted() ? std::max(left, 0.0) : 0;
+}
+
+/// As if the power had failed after each store since the failure point before, all of them durable.
+void Explorer::explore_prefixes(const Persistency& model, const Point& point) {
+  std::vector<std::uint32_t> events;
+  for (const PendingLine& pending : model.pending())
+    for (const Piece& piece : pending.pieces)
+      events.push_back(piece.event);
+  std::sort(events.begin(), events.end());
+  events.erase(std::unique(events.begin(), events.end()), events.end());
+  std::vector<std::size_t> versions(undecided_.size());
+  for (const std::uint32_t last : events) {
+    for (std::size_t slot = 0; slot < versions.size(); ++slot) {
+      const auto& pieces = model.pending()[slot].pieces;
+      const auto count = static_cast<std::size_t>(std::count_if(
+          pieces.begin(), pieces.end(), [&](const Piece& piece) { return piece.event <= last; }));
+      const Line content = model.version(model.pending()[slot], count);
+      const auto& known = undecided_[slot].versions;
+      versions[slot] =
+          static_cast<std::size_t>(std::find(known.begin(), known.end(), content) - known.begin());
+    }
+    explore_image(model, point, versions);
+  }
+}
+
+void Explorer::explore_image(const Persistency& model, const Point& point,
+                             const std::vector<std::size_t>& versions) {
+  if (exhausted()) return;
+  std::uint64_t hash = durable_hash_;
+  for (std::size_t slot = 0; slot < versions.size(); ++slot) {
+    const Undecided& choices = undecided_[slot];
+    hash += hash_line(choices.line, choices.versions[versions[slot]].data());
+    hash -= hash_line(choices.line, choices.versions[0].data());
+  }
+  if (!seen_.insert(mix(hash, point.demands())).second) return;
+  forced_ = &versions;
+  const Verdict verdict = run(point);
+  forced_ = nullptr;
+  ++result_.states;
+  if (verdict.failure != Failure::none) found(model, point, verdict, versions);
+  tell();
+}
+
 void Explorer::tell() {
-  if (progress_)
-    progress_({result_.states, outer_event_, trace_.log.events.size(), result_.violations});
+  if (!progress_ || result_.states % options_.told_every != 0) return;
+  progress_({result_.states, outer_event_, trace_.log.events.size(), result_.violations, pass_ + 1,
+             passes_});
 }
 
 Finding Explorer::replay(std::span<const std::byte> image, std::uint64_t acknowledged,
-                         bool in_flight) {
+                         bool in_flight, bool finished) {
   durable_.assign(image.begin(), image.end());
   arena_.copy_all(durable_);
   undecided_.clear();
   path_.clear();
   guard_ = std::make_unique<os::Guard>(options_.limit_ms);
-  const Verdict verdict = run({0, acknowledged, in_flight, 0, nullptr});
+  const Verdict verdict = run({0, acknowledged, in_flight, finished, 0, nullptr});
   guard_.reset();
   Finding finding;
   finding.failure = verdict.failure;

@@ -14,30 +14,26 @@
 
 #include <functional>
 #include <memory>
-#include <optional>
 #include <unordered_set>
 
 #include "crash/arena.hpp"
 #include "crash/finding.hpp"
-#include "crash/subject.hpp"
+#include "crash/trace.hpp"
 #include "os/guard.hpp"
 
 namespace nearfar::crash {
-
-/// What was done to a subject, and what it must hold after each operation.
-struct Trace {
-  storelog::Log log;
-  std::vector<Contents> models; ///< models[k] after k operations, sorted as contents are compared
-};
 
 struct Options {
   Platform platform = Platform::adr;
   std::uint64_t budget = 0;      ///< states at most; 0: no limit
   std::uint64_t limit_ms = 1000; ///< CPU time for one recovery with its check
   bool crash_recovery = true;
-  bool ordered = false;        ///< contents are a sequence, not a set
-  std::uint64_t blamed = 1000; ///< violations that are traced to a line; more are only counted
-  std::size_t findings = 64;   ///< that are kept, each with its first image
+  bool ordered = false;            ///< contents are a sequence, not a set
+  std::uint64_t violations = 200;  ///< after so many it ends; each is traced to a line
+  std::uint64_t told_every = 4096; ///< states between two calls of the progress
+  /// What is checked cannot tell what it reads (another program): every pending line matters.
+  bool read_all = false;
+  std::size_t findings = 64; ///< that are kept, each with its first image
 };
 
 struct Progress {
@@ -45,22 +41,21 @@ struct Progress {
   std::uint64_t events_done = 0;
   std::uint64_t events = 0;
   std::uint64_t violations = 0;
+  int pass = 1;
+  int passes = 1;
 };
 
 class Explorer : private Chooser {
 public:
-  /// Fills the subject by the operations in an arena of `bytes`, records it, and says whether the
-  /// log accounts for every byte: a store that was not reported is an error (failed_check).
-  Explorer(Subject& subject, std::size_t bytes, const Options& options);
-
-  Result<Done> record(const std::vector<Operation>& operations,
-                      std::optional<storelog::Suppressed> suppressed = {});
-  const Trace& trace() const { return trace_; }
+  /// All must outlive the explorer. The arena is that in which the trace was recorded, so that
+  /// pointers keep their values.
+  Explorer(Checked& checked, Arena& arena, const Trace& trace, const Options& options);
 
   Exploration explore(const std::function<void(const Progress&)>& progress = {});
 
   /// Runs recovery and the check once on an image, as after `acknowledged` operations.
-  Finding replay(std::span<const std::byte> image, std::uint64_t acknowledged, bool in_flight);
+  Finding replay(std::span<const std::byte> image, std::uint64_t acknowledged, bool in_flight,
+                 bool finished = false);
 
 private:
   struct Decision {
@@ -72,8 +67,14 @@ private:
     std::size_t event = 0;
     std::uint64_t acknowledged = 0;
     bool in_flight = false;
+    bool finished = false;
     int level = 0;                     ///< 1: crash during recovery
     const Contents* exactly = nullptr; ///< recovery had ended with these
+
+    /// What a good image must satisfy, as a number.
+    std::uint64_t demands() const {
+      return acknowledged * 8 + in_flight * 4u + finished * 2u + (level > 0 ? 1u : 0u);
+    }
   };
   struct Verdict {
     Failure failure = Failure::none;
@@ -82,7 +83,12 @@ private:
 
   std::size_t choose(std::size_t slot) override;
   void explore_points(Persistency& model, Point point, const Contents* recovered);
-  void explore_point(const Persistency& model, const Point& point);
+  void prepare();
+  void explore_read(const Persistency& model, const Point& point);
+  void explore_every(const Persistency& model, const Point& point);
+  void explore_prefixes(const Persistency& model, const Point& point);
+  void explore_image(const Persistency& model, const Point& point,
+                     const std::vector<std::size_t>& versions);
   void explore_nested(const std::vector<PendingLine>& pending, const Point& point);
   bool advance();
   Verdict run(const Point& point);
@@ -93,21 +99,26 @@ private:
   std::uint64_t key(const Point& point) const;
   double images() const;
   double covered() const;
-  bool exhausted() const { return options_.budget != 0 && result_.states >= options_.budget; }
-  void found(const Persistency& model, const Point& point, const Verdict& verdict);
+  bool exhausted() const {
+    return (options_.budget != 0 && result_.states >= options_.budget) ||
+           result_.violations >= options_.violations;
+  }
+  void found(const Persistency& model, const Point& point, const Verdict& verdict,
+             std::vector<std::size_t> versions);
   /// Blame (blame.cpp).
   bool fails(const Point& point, const std::vector<std::size_t>& versions);
-  void blame(const Persistency& model, const Point& point, Finding& finding);
+  void blame(const Persistency& model, const Point& point, std::vector<std::size_t> versions,
+             Finding& finding);
   void name_culprit(const Persistency& model, const Point& point,
                     const std::vector<std::size_t>& versions, Finding& finding);
   void blame_durable(const Point& point, Finding& finding);
   const storelog::Log& log_at(const Point& point) const;
   void tell();
 
-  Subject& subject_;
+  Checked& checked_;
+  Arena& arena_;
+  const Trace& trace_;
   Options options_;
-  Arena arena_;
-  Trace trace_;
   std::vector<std::byte> durable_;
   std::uint64_t durable_hash_ = 0;
   std::vector<Undecided> undecided_;
@@ -125,6 +136,9 @@ private:
   std::unique_ptr<os::Guard> guard_;
   const char* reason_ = nullptr;
   std::uint64_t leaked_ = 0;
+  Moment moment_;
+  int pass_ = 0;
+  int passes_ = 1;
   int stage_ = 0; ///< 0 recovery, 1 check
 };
 

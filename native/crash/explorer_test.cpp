@@ -71,7 +71,7 @@ public:
   void apply_to_model(const Operation& operation, Contents& model) const override {
     model.emplace_back(operation.key, operation.value);
   }
-  const char* open(std::byte* pool, std::size_t) override {
+  const char* open(std::byte* pool, std::size_t, const Moment&) override {
     words_ = reinterpret_cast<std::uint64_t*>(pool);
     while (fault_ == Fault::endless_recovery && get(head) != 0) {
     }
@@ -127,9 +127,10 @@ std::vector<Operation> inserts(std::size_t count) {
 
 Exploration explore(Fault fault, const Options& options = {}, std::size_t count = 20) {
   Toy toy(fault);
-  Explorer explorer(toy, 1 << 14, options);
-  REQUIRE(explorer.record(inserts(count)));
-  return explorer.explore();
+  Arena arena(1 << 14);
+  Result<Trace> trace = record_trace(toy, arena, inserts(count), false);
+  REQUIRE(trace);
+  return Explorer(toy, arena, *trace, options).explore();
 }
 
 const Finding* named(const Exploration& result, unsigned line, Missing missing) {
@@ -192,7 +193,7 @@ TEST_CASE("a recovery that cannot be crashed is found") {
 TEST_CASE("a recovery that hangs is reported as that") {
   Options quick;
   quick.limit_ms = 4;
-  quick.blamed = 1;
+  quick.violations = 1;
   const Exploration result = explore(Fault::endless_recovery, quick, 1);
   REQUIRE(result.violations > 0);
   CHECK(result.findings[0].failure == Failure::hung);
@@ -207,6 +208,17 @@ TEST_CASE("on eADR flushes are not missed, logs are") {
   CHECK(explore(Fault::log, eadr).violations > 0);
 }
 
+TEST_CASE("where reads are unknown, every image is explored, each once") {
+  Options all;
+  all.read_all = true;
+  const Exploration every = explore(Fault::none, all, 5);
+  CHECK(every.violations == 0);
+  CHECK(every.states_left == 0);
+  CHECK(explore(Fault::node_flush, all, 5).violations > 0);
+  const Exploration log = explore(Fault::log, all, 5);
+  CHECK(named(log, line_of_total, Missing::log) != nullptr);
+}
+
 TEST_CASE("a budget is kept, and what it left out is told") {
   Options few;
   few.budget = 10;
@@ -217,15 +229,16 @@ TEST_CASE("a budget is kept, and what it left out is told") {
 
 TEST_CASE("a store that was not reported is refused") {
   Toy toy(Fault::unreported);
-  Explorer explorer(toy, 1 << 14, {});
-  const auto recorded = explorer.record(inserts(3));
-  REQUIRE(!recorded);
+  Arena arena(1 << 14);
+  CHECK(!record_trace(toy, arena, inserts(3), false));
 }
 
 TEST_CASE("a failing image fails again when replayed") {
   Toy toy(Fault::head_flush);
-  Explorer explorer(toy, 1 << 14, {});
-  REQUIRE(explorer.record(inserts(5)));
+  Arena arena(1 << 14);
+  Result<Trace> trace = record_trace(toy, arena, inserts(5), false);
+  REQUIRE(trace);
+  Explorer explorer(toy, arena, *trace, {});
   const Exploration result = explorer.explore();
   REQUIRE(!result.findings.empty());
   const Finding& finding = result.findings[0];

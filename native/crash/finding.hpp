@@ -6,21 +6,9 @@
 #include <vector>
 
 #include "crash/persistency.hpp"
+#include "crash/subject.hpp"
 
 namespace nearfar::crash {
-
-/// How an image fails.
-enum class Failure : std::uint8_t {
-  none,
-  refused,        ///< recovery says that it cannot open the image
-  broken,         ///< an invariant does not hold
-  lost,           ///< an acknowledged operation is not there
-  not_atomic,     ///< neither what was before the operation nor what is after it
-  leak,           ///< memory that nothing reaches any more
-  not_idempotent, ///< recovery, crashed after its end and run again, gives something else
-  crashed,        ///< recovery or the check was killed by a signal
-  hung,           ///< recovery or the check took too long
-};
 
 /// What the program left out.
 enum class Missing : std::uint8_t {
@@ -47,6 +35,7 @@ struct Finding {
   std::uint64_t event = 0;        ///< the crash is before this event of the log
   std::uint64_t acknowledged = 0; ///< operations
   bool in_flight = false;         ///< and one more had begun
+  bool finished = false;          ///< the program had come to its end
   bool during_recovery = false;
   std::uint64_t violations = 1; ///< images that failed by the same store and kind
   std::vector<std::byte> image;
@@ -58,7 +47,7 @@ struct Exploration {
   std::uint64_t points = 0; ///< failure points
   std::uint64_t violations = 0;
   std::uint64_t recovery_states = 0; ///< of `states`: crashes during recovery
-  double seconds = 0;                ///< of CPU time
+  double seconds = 0;                ///< of wall time, on one thread
   std::vector<Finding> findings;
 };
 

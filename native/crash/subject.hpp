@@ -25,18 +25,35 @@ struct Operation {
 /// Pairs that a structure holds: by key, or, of a queue, first in first.
 using Contents = std::vector<std::pair<std::uint64_t, std::uint64_t>>;
 
-class Subject {
-public:
-  virtual ~Subject() = default;
+/// Where in the program the power failed.
+struct Moment {
+  std::uint64_t acknowledged = 0; ///< operations that had ended
+  bool in_flight = false;         ///< and one more had begun
+  bool finished = false;          ///< the program had come to its end
+};
 
-  /// Makes an empty structure in a zeroed pool. It counts as durable before the trace begins.
-  virtual Status create(std::byte* pool, std::size_t bytes) = 0;
-  /// Changes it; its stores, flushes and fences are reported (storelog/storelog.hpp).
-  virtual Status apply(const Operation& operation) = 0;
-  /// What the operation must do, on a plain DRAM model of it.
-  virtual void apply_to_model(const Operation& operation, Contents& model) const = 0;
+/// How an image fails.
+enum class Failure : std::uint8_t {
+  none,
+  refused,        ///< recovery says that it cannot open the image
+  broken,         ///< an invariant does not hold
+  lost,           ///< an acknowledged operation is not there
+  not_atomic,     ///< neither what was before the operation nor what is after it
+  leak,           ///< memory that nothing reaches any more
+  not_idempotent, ///< recovery, crashed after its end and run again, gives something else
+  crashed,        ///< recovery or the check was killed by a signal
+  hung,           ///< recovery or the check took too long
+};
+
+/// What tells whether an image is good. A structure under test is one (Subject); so is a program.
+class Checked {
+public:
+  virtual ~Checked() = default;
+
   /// Opens what a crash left, recovery included. Returns why not, or null.
-  virtual const char* open(std::byte* pool, std::size_t bytes) = 0;
+  virtual const char* open(std::byte* pool, std::size_t bytes, const Moment& moment) = 0;
+  /// Of which kind is the reason that open() or contents() gave; none: what that call suggests.
+  virtual Failure failure() const { return Failure::none; }
   /// Lists all it holds, in any order but a queue's; checks its invariants. Returns what is broken,
   /// or null.
   virtual const char* contents(Contents& found) = 0;
@@ -44,6 +61,17 @@ public:
   virtual std::uint64_t leaked_bytes() = 0;
   /// Drops what lives in DRAM, without a store to the pool.
   virtual void close() = 0;
+};
+
+/// A structure under test: it can be filled, too.
+class Subject : public Checked {
+public:
+  /// Makes an empty structure in a zeroed pool. It counts as durable before the trace begins.
+  virtual Status create(std::byte* pool, std::size_t bytes) = 0;
+  /// Changes it; its stores, flushes and fences are reported (storelog/storelog.hpp).
+  virtual Status apply(const Operation& operation) = 0;
+  /// What the operation must do, on a plain DRAM model of it.
+  virtual void apply_to_model(const Operation& operation, Contents& model) const = 0;
 };
 
 } // namespace nearfar::crash

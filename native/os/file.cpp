@@ -119,6 +119,18 @@ Result<File> open_existing(const char* path, bool direct) {
   return path_error("open", path);
 }
 
+bool write_whole(int fd, const void* data, std::size_t bytes) {
+  const auto* from = static_cast<const char*>(data);
+  while (bytes > 0) {
+    const ssize_t wrote = ::write(fd, from, bytes);
+    if (wrote < 0 && errno == EINTR) continue;
+    if (wrote <= 0) return false;
+    from += wrote;
+    bytes -= static_cast<std::size_t>(wrote);
+  }
+  return true;
+}
+
 Result<File> open_readonly(const char* path) {
   File file(open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (file.fd() < 0) {

@@ -50,6 +50,9 @@ void unused_name(const char* directory, const char* ending, char* name, std::siz
 /// Opens an existing file or device for reading and writing. `direct` asks for O_DIRECT.
 Result<File> open_existing(const char* path, bool direct);
 
+/// Writes all of it at the file's place, whatever interrupts. False if the system refused.
+bool write_whole(int fd, const void* data, std::size_t bytes);
+
 /// Opens a regular file for reading alone; a pipe or a device is refused, and never waited for.
 /// Errors: not_found, no_permission, bad_input (no regular file).
 Result<File> open_readonly(const char* path);

@@ -1,8 +1,8 @@
 #include "storelog/recorder.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <iterator>
+#include <string_view>
 
 namespace nearfar::storelog {
 
@@ -33,7 +33,7 @@ std::uint16_t Recorder::thread_number() {
 bool Recorder::record(Kind kind, const void* at, std::size_t bytes, Site site) {
   const std::lock_guard locked(mutex_);
   if (suppressed_ && suppressed_->kind == kind && suppressed_->site.place() == site.place() &&
-      std::strcmp(suppressed_->site.file(), site.file()) == 0)
+      std::string_view(site.file()).ends_with(suppressed_->site.file()))
     return false;
   Event event{kind, thread_number(), 0, 0, 0, site};
   if (kind == Kind::begin || kind == Kind::end) {

@@ -23,7 +23,8 @@ struct Log {
   std::vector<std::byte> data; ///< bytes that stores left behind, by Event::data
 };
 
-/// A call that a mutation takes away: all events of this kind that this site reports.
+/// A call that a mutation takes away: all events of this kind that this line reports, in the file
+/// whose path ends so.
 struct Suppressed {
   Kind kind = Kind::flush;
   Site site;

@@ -22,6 +22,9 @@ from nearfar.cli import (
     bench_stencil,
     bench_stream,
     compare,
+    crash_check,
+    crash_replay,
+    crash_run,
     doctor,
     fit_contention,
     fit_counters,
@@ -71,6 +74,10 @@ predict.command()(predict_pipeline.pipeline)
 for operation in (predict_map.map_get, predict_map.map_insert, predict_map.map_remove):
     predict.command()(operation)
 
+crash = typer.Typer(no_args_is_help=True, help="What survives a power cut: every image explored.")
+for crash_verb in (crash_check.check, crash_run.run, crash_replay.replay):
+    crash.command()(crash_verb)
+
 pool = typer.Typer(no_args_is_help=True, help="Look into pools of libpmemobj without opening them.")
 pool.command()(pool_info.info)
 pool.command()(pool_check.check)
@@ -85,6 +92,7 @@ for verb in (
 app.add_typer(bench, name="bench")
 app.add_typer(fit, name="fit")
 app.add_typer(predict, name="predict")
+app.add_typer(crash, name="crash")
 app.command()(split.split)
 app.add_typer(pool, name="pool")
 app.command()(sim.sim)

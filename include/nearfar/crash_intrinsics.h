@@ -1,0 +1,45 @@
+/* Lets `nearfar crash run` see flushes and fences that a program writes as intrinsics.
+ *
+ * How      compile with -include nearfar/crash_intrinsics.h (C or C++). _mm_clwb, _mm_clflushopt,
+ *          _mm_clflush, _mm_sfence and _mm_stream_* then also report themselves. Without the
+ *          recorder in the process the reports are weak symbols that are absent: one test of a
+ *          pointer each.
+ * Also     nearfar_crash_begin(n) and nearfar_crash_end(n) around an operation: its end is its
+ *          acknowledgement, which the checker finds in NEARFAR_CRASH_ACKNOWLEDGED.
+ */
+#ifndef NEARFAR_CRASH_INTRINSICS_H
+#define NEARFAR_CRASH_INTRINSICS_H
+
+#include <immintrin.h>
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+__attribute__((weak)) void nearfar_crash_flush(const void *at, size_t bytes);
+__attribute__((weak)) void nearfar_crash_fence(void);
+__attribute__((weak)) void nearfar_crash_nt_store(const void *at, size_t bytes);
+__attribute__((weak)) void nearfar_crash_begin(unsigned long operation);
+__attribute__((weak)) void nearfar_crash_end(unsigned long operation);
+#ifdef __cplusplus
+}
+#endif
+
+/* Macros, so that the call lies in the caller's line; the instruction itself is issued as well
+ * where the compiler may issue it. */
+#define NEARFAR_CRASH_FLUSHED(at) \
+  (nearfar_crash_flush ? nearfar_crash_flush((at), 1) : (void)0)
+#define NEARFAR_CRASH_STREAM(call, at, bytes) \
+  ((call), nearfar_crash_nt_store ? nearfar_crash_nt_store((at), (bytes)) : (void)0)
+
+#define _mm_clwb(at) (__builtin_ia32_clflush(at), NEARFAR_CRASH_FLUSHED(at))
+#define _mm_clflushopt(at) (__builtin_ia32_clflush(at), NEARFAR_CRASH_FLUSHED(at))
+#define _mm_clflush(at) (__builtin_ia32_clflush(at), NEARFAR_CRASH_FLUSHED(at))
+#define _mm_sfence() \
+  (__builtin_ia32_sfence(), nearfar_crash_fence ? nearfar_crash_fence() : (void)0)
+#define _mm_stream_si32(at, value) NEARFAR_CRASH_STREAM((_mm_stream_si32)((at), (value)), (at), 4)
+#define _mm_stream_si64(at, value) NEARFAR_CRASH_STREAM((_mm_stream_si64)((at), (value)), (at), 8)
+#define _mm_stream_si128(at, value) \
+  NEARFAR_CRASH_STREAM((_mm_stream_si128)((at), (value)), (at), 16)
+
+#endif

@@ -1,0 +1,109 @@
+// What code compiled with -fsanitize=thread calls, for whoever wants to see its reads and writes.
+//
+// Names and signatures are those of LLVM's ThreadSanitizer interface, which GCC shares; its library
+// is not linked. Included by one file of a program or library, which defines before it, in this
+// namespace scope, on_read(at, bytes, code) and on_write(at, bytes, code): called before the
+// access, `code` being the return address into the program. That file is compiled without
+// instrumentation.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#define NEARFAR_CODE __builtin_return_address(0)
+#define NEARFAR_CALLBACK [[gnu::visibility("default")]]
+
+extern "C" {
+
+NEARFAR_CALLBACK void __tsan_init() {}
+NEARFAR_CALLBACK void __tsan_func_entry(void*) {}
+NEARFAR_CALLBACK void __tsan_func_exit() {}
+NEARFAR_CALLBACK void __tsan_read_range(void* at, std::size_t bytes) {
+  on_read(at, bytes, NEARFAR_CODE);
+}
+NEARFAR_CALLBACK void __tsan_write_range(void* at, std::size_t bytes) {
+  on_write(at, bytes, NEARFAR_CODE);
+}
+NEARFAR_CALLBACK void __tsan_vptr_read(void** at) { on_read(at, sizeof *at, NEARFAR_CODE); }
+NEARFAR_CALLBACK void __tsan_vptr_update(void** at, void*) {
+  on_write(at, sizeof *at, NEARFAR_CODE);
+}
+
+#define NEARFAR_ACCESS(bytes)                                                                      \
+  NEARFAR_CALLBACK void __tsan_read##bytes(void* at) { on_read(at, bytes, NEARFAR_CODE); }         \
+  NEARFAR_CALLBACK void __tsan_write##bytes(void* at) { on_write(at, bytes, NEARFAR_CODE); }       \
+  NEARFAR_CALLBACK void __tsan_unaligned_read##bytes(void* at) {                                   \
+    on_read(at, bytes, NEARFAR_CODE);                                                              \
+  }                                                                                                \
+  NEARFAR_CALLBACK void __tsan_unaligned_write##bytes(void* at) {                                  \
+    on_write(at, bytes, NEARFAR_CODE);                                                             \
+  }                                                                                                \
+  NEARFAR_CALLBACK void __tsan_volatile_read##bytes(void* at) {                                    \
+    on_read(at, bytes, NEARFAR_CODE);                                                              \
+  }                                                                                                \
+  NEARFAR_CALLBACK void __tsan_volatile_write##bytes(void* at) {                                   \
+    on_write(at, bytes, NEARFAR_CODE);                                                             \
+  }
+NEARFAR_ACCESS(1)
+NEARFAR_ACCESS(2)
+NEARFAR_ACCESS(4)
+NEARFAR_ACCESS(8)
+NEARFAR_ACCESS(16)
+#undef NEARFAR_ACCESS
+
+// Atomic operations are replaced by these calls, which must carry them out: always in the strongest
+// order, for one thread explores and speed is elsewhere.
+#define NEARFAR_ATOMIC_CHANGE(bits, type, name)                                                    \
+  NEARFAR_CALLBACK type __tsan_atomic##bits##_##name(volatile type* at, type value, int) {         \
+    on_read(const_cast<type*>(at), sizeof *at, NEARFAR_CODE);                                      \
+    on_write(const_cast<type*>(at), sizeof *at, NEARFAR_CODE);                                     \
+    return __atomic_##name(at, value, __ATOMIC_SEQ_CST);                                           \
+  }
+#define NEARFAR_ATOMIC(bits, type)                                                                 \
+  NEARFAR_CALLBACK type __tsan_atomic##bits##_load(const volatile type* at, int) {                 \
+    on_read(const_cast<const type*>(at), sizeof *at, NEARFAR_CODE);                                \
+    return __atomic_load_n(at, __ATOMIC_SEQ_CST);                                                  \
+  }                                                                                                \
+  NEARFAR_CALLBACK void __tsan_atomic##bits##_store(volatile type* at, type value, int) {          \
+    on_write(const_cast<type*>(at), sizeof *at, NEARFAR_CODE);                                     \
+    __atomic_store_n(at, value, __ATOMIC_SEQ_CST);                                                 \
+  }                                                                                                \
+  NEARFAR_CALLBACK type __tsan_atomic##bits##_exchange(volatile type* at, type value, int) {       \
+    on_read(const_cast<type*>(at), sizeof *at, NEARFAR_CODE);                                      \
+    on_write(const_cast<type*>(at), sizeof *at, NEARFAR_CODE);                                     \
+    return __atomic_exchange_n(at, value, __ATOMIC_SEQ_CST);                                       \
+  }                                                                                                \
+  NEARFAR_ATOMIC_CHANGE(bits, type, fetch_add)                                                     \
+  NEARFAR_ATOMIC_CHANGE(bits, type, fetch_sub)                                                     \
+  NEARFAR_ATOMIC_CHANGE(bits, type, fetch_and)                                                     \
+  NEARFAR_ATOMIC_CHANGE(bits, type, fetch_or)                                                      \
+  NEARFAR_ATOMIC_CHANGE(bits, type, fetch_xor)                                                     \
+  NEARFAR_CALLBACK int __tsan_atomic##bits##_compare_exchange_strong(                              \
+      volatile type* at, type* expected, type value, int, int) {                                   \
+    on_read(const_cast<type*>(at), sizeof *at, NEARFAR_CODE);                                      \
+    on_write(const_cast<type*>(at), sizeof *at, NEARFAR_CODE);                                     \
+    return __atomic_compare_exchange_n(at, expected, value, false, __ATOMIC_SEQ_CST,               \
+                                       __ATOMIC_SEQ_CST);                                          \
+  }                                                                                                \
+  NEARFAR_CALLBACK int __tsan_atomic##bits##_compare_exchange_weak(                                \
+      volatile type* at, type* expected, type value, int, int) {                                   \
+    return __tsan_atomic##bits##_compare_exchange_strong(at, expected, value, 0, 0);               \
+  }                                                                                                \
+  NEARFAR_CALLBACK type __tsan_atomic##bits##_compare_exchange_val(                                \
+      volatile type* at, type expected, type value, int, int) {                                    \
+    __tsan_atomic##bits##_compare_exchange_strong(at, &expected, value, 0, 0);                     \
+    return expected;                                                                               \
+  }
+NEARFAR_ATOMIC(8, std::uint8_t)
+NEARFAR_ATOMIC(16, std::uint16_t)
+NEARFAR_ATOMIC(32, std::uint32_t)
+NEARFAR_ATOMIC(64, std::uint64_t)
+#undef NEARFAR_ATOMIC
+#undef NEARFAR_ATOMIC_CHANGE
+
+NEARFAR_CALLBACK void __tsan_atomic_thread_fence(int) { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+NEARFAR_CALLBACK void __tsan_atomic_signal_fence(int) { __atomic_signal_fence(__ATOMIC_SEQ_CST); }
+}
+
+#undef NEARFAR_CALLBACK
+#undef NEARFAR_CODE

@@ -1,0 +1,43 @@
+// Stores of a program that was compiled with -fsanitize=thread and linked with this library instead
+// of ThreadSanitizer's: the compiler put a call before each.
+//
+// A call comes before its store, so the bytes are taken when the thread calls next, whatever for.
+#include "crash/runtime/recording.hpp"
+
+namespace {
+
+using namespace nearfar::crash::runtime;
+
+/// A store that is about to happen, and the code after its call.
+struct Coming {
+  const void* at = nullptr;
+  std::size_t bytes = 0;
+  const void* code = nullptr;
+};
+thread_local Coming coming;
+
+} // namespace
+
+namespace nearfar::crash::runtime {
+
+void settle_stores() {
+  if (coming.at == nullptr) return;
+  const Coming made = coming;
+  coming.at = nullptr;
+  report_store(Kind::store, made.at, made.bytes, made.code);
+}
+
+} // namespace nearfar::crash::runtime
+
+namespace {
+
+inline void on_read(const void*, std::size_t, const void*) {}
+inline void on_write(const void* at, std::size_t bytes, const void* code) {
+  if (__builtin_expect(coming.at != nullptr, 0)) settle_stores();
+  if (regions.count == 0 || seen != Seen::callbacks || region_of(at) == nullptr) return;
+  coming = {at, bytes, code};
+}
+
+} // namespace
+
+#include "crash/callbacks.hpp"

@@ -1,0 +1,255 @@
+#include "crash/runtime/recording.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <new>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "storelog/log_file.hpp"
+
+namespace nearfar::crash::runtime {
+
+using storelog::LogWriter;
+using storelog::Site;
+
+Regions regions;
+Seen seen = Seen::faults;
+
+namespace {
+
+constexpr std::size_t page_bytes = 4096;
+constexpr std::size_t shadow_bytes = std::size_t{1} << 36; // address space, not memory
+constexpr std::uint16_t outside = UINT16_MAX;              // who changes a file by write()
+
+std::atomic_flag busy = ATOMIC_FLAG_INIT;
+alignas(LogWriter) char writer_memory[sizeof(LogWriter)];
+LogWriter* writer = nullptr;
+dev_t pool_device;
+ino_t pool_file;
+bool pool_known = false;
+bool told_other = false;
+char* shadow = nullptr;
+std::atomic<std::uint16_t> threads{0};
+thread_local std::uint16_t thread = UINT16_MAX;
+
+struct Lock {
+  Lock() {
+    while (busy.test_and_set(std::memory_order_acquire))
+      ;
+  }
+  ~Lock() { busy.clear(std::memory_order_release); }
+};
+
+std::uint16_t thread_number() {
+  if (thread == UINT16_MAX) thread = threads.fetch_add(1);
+  return thread;
+}
+
+/// Numbers of code addresses that were named already.
+struct NamedCode {
+  const void* code;
+  std::uint32_t site;
+};
+constexpr std::size_t named_count = 1 << 14;
+NamedCode named[named_count];
+std::uint32_t unknown_site = UINT32_MAX;
+
+std::uint32_t name_code(const void* code) {
+  Dl_info info;
+  if (code == nullptr || dladdr(code, &info) == 0 || info.dli_fname == nullptr) {
+    if (unknown_site == UINT32_MAX) unknown_site = writer->site(Site("unknown", 0));
+    return unknown_site;
+  }
+  const auto offset = static_cast<std::uint64_t>(static_cast<const char*>(code) -
+                                                 static_cast<const char*>(info.dli_fbase));
+  char path[4096];
+  const char* absolute = info.dli_fname[0] == '/' ? info.dli_fname : realpath(info.dli_fname, path);
+  if (absolute == nullptr) { // the program itself, started by a name that PATH resolved
+    const ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
+    path[std::max<ssize_t>(length, 0)] = '\0';
+    absolute = path;
+  }
+  return writer->site(Site::code(absolute, offset));
+}
+
+std::uint32_t site_of(const void* code) {
+  std::size_t at = (reinterpret_cast<std::uintptr_t>(code) * 0x9e3779b97f4a7c15u) >> 50;
+  for (std::size_t tries = 0; tries < 16; ++tries, at = (at + 1) % named_count) {
+    if (named[at].code == code) return named[at].site;
+    if (named[at].code != nullptr || code == nullptr) continue;
+    named[at] = {code, name_code(code)};
+    return named[at].site;
+  }
+  return name_code(code);
+}
+
+void put(Kind kind, std::uint16_t who, std::uint64_t address, std::size_t bytes, const void* data,
+         const void* code) {
+  writer->event(kind, who, site_of(code), address, static_cast<std::uint32_t>(bytes), data);
+}
+
+/// What changed in [offset, offset + bytes) of the pool since the shadow was last right.
+void compare(const char* now, std::uint64_t offset, std::size_t bytes, Kind kind, std::uint16_t who,
+             const void* code) {
+  for (std::size_t at = 0; at < bytes;) {
+    char* old = shadow + offset;
+    if (now[at] == old[at]) {
+      ++at;
+      continue;
+    }
+    std::size_t end = at + 1; // up to 8 equal bytes within one store are part of it
+    for (std::size_t same = 0, i = end; i < bytes && same < 8; ++i) {
+      same = now[i] == old[i] ? same + 1 : 0;
+      if (same == 0) end = i + 1;
+    }
+    std::memcpy(old + at, now + at, end - at);
+    put(kind, who, offset + at, end - at, now + at, code);
+    at = end;
+  }
+}
+
+bool begin_pool(int fd, const struct stat& file) {
+  shadow = static_cast<char*>(mmap(nullptr, shadow_bytes, PROT_READ | PROT_WRITE,
+                                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+  if (shadow == MAP_FAILED) return false;
+  pool_device = file.st_dev;
+  pool_file = file.st_ino;
+  char link[64];
+  char path[4096] = "";
+  std::snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+  path[std::max<ssize_t>(readlink(link, path, sizeof path - 1), 0)] = '\0';
+  writer->pool(static_cast<std::uint64_t>(file.st_size), path);
+  return pool_known = true;
+}
+
+void watch(const Region& region) {
+  if (seen == Seen::faults) syscall(SYS_mprotect, region.start, region.bytes, PROT_READ);
+}
+
+} // namespace
+
+bool started() { return writer != nullptr; }
+
+void start() {
+  const char* path = getenv("NEARFAR_CRASH_LOG");
+  if (path == nullptr || writer != nullptr) return;
+  const char* how = getenv("NEARFAR_CRASH_RECORDER");
+  seen = how != nullptr && std::strcmp(how, "instrumented") == 0 ? Seen::callbacks : Seen::faults;
+  const int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  if (fd < 0) {
+    std::fprintf(stderr, "nearfar: cannot write the log %s: %s\n", path, std::strerror(errno));
+    _exit(126);
+  }
+  unsetenv("NEARFAR_CRASH_LOG"); // children of the program write no second log over it
+  writer = new (writer_memory) LogWriter(fd);
+  writer->begin();
+}
+
+void finish() {
+  settle_stores();
+  const Lock locked;
+  if (writer == nullptr) return;
+  writer->end();
+  if (writer->failed()) std::fprintf(stderr, "nearfar: the log could not be written to its end\n");
+}
+
+void mapped(void* start, std::size_t bytes, int protection, int flags, int fd, off_t offset) {
+  const int shared = flags & MAP_TYPE;
+  struct stat file;
+  if (writer == nullptr || fd < 0 || (protection & PROT_WRITE) == 0 ||
+      (shared != MAP_SHARED && shared != MAP_SHARED_VALIDATE) || fstat(fd, &file) != 0 ||
+      !S_ISREG(file.st_mode) || file.st_size == 0)
+    return;
+  const Lock locked;
+  if (!pool_known && !begin_pool(fd, file)) return;
+  if (file.st_dev != pool_device || file.st_ino != pool_file) {
+    if (!told_other) std::fprintf(stderr, "nearfar: a second mapped file is not recorded\n");
+    told_other = true;
+    return;
+  }
+  if (regions.count == Regions::most) return;
+  const auto at = static_cast<std::uint64_t>(offset);
+  const std::size_t inside =
+      std::min(bytes, static_cast<std::size_t>(std::max<off_t>(file.st_size - offset, 0)));
+  auto* alias = static_cast<char*>(reinterpret_cast<void*>(
+      syscall(SYS_mmap, nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, offset)));
+  static bool first = true;
+  if (first) { // durable before anything was recorded
+    for (std::size_t page = 0; page < inside; page += page_bytes) {
+      const std::size_t part = std::min(page_bytes, inside - page);
+      if (std::memcmp(alias + page, shadow + at + page, part) == 0) continue;
+      std::memcpy(shadow + at + page, alias + page, part);
+      writer->image(at + page, alias + page, part);
+    }
+  } else { // what write() or another process did in between
+    compare(alias, at, inside, Kind::nt_store, outside, nullptr);
+    put(Kind::fence, outside, 0, 0, nullptr, nullptr);
+  }
+  first = false;
+  writer->flush();
+  const Region region{static_cast<char*>(start), bytes, at, alias};
+  watch(region);
+  regions.region[regions.count] = region;
+  ++regions.count;
+}
+
+void unmapped(void* start, std::size_t bytes) {
+  settle_stores();
+  const Lock locked;
+  for (int i = 0; i < regions.count; ++i) {
+    Region& region = regions.region[i];
+    if (region.start < static_cast<char*>(start) ||
+        region.start >= static_cast<char*>(start) + bytes)
+      continue;
+    syscall(SYS_munmap, region.alias, region.bytes);
+    region = regions.region[--regions.count];
+    --i;
+  }
+}
+
+void report(Kind kind, const void* at, std::size_t bytes, const void* code) {
+  settle_stores();
+  const Lock locked;
+  if (writer == nullptr || !pool_known) return;
+  if (kind == Kind::begin || kind == Kind::end) {
+    put(kind, thread_number(), bytes, 0, nullptr, code);
+  } else if (kind == Kind::fence) {
+    put(kind, thread_number(), 0, 0, nullptr, code);
+  } else if (const Region* region = region_of(at); region != nullptr && bytes > 0) {
+    const auto into = static_cast<std::uint64_t>(static_cast<const char*>(at) - region->start);
+    const std::uint64_t first = (region->offset + into) / 64 * 64;
+    const std::uint64_t last =
+        region->offset + std::min<std::uint64_t>(into + bytes, region->bytes);
+    put(kind, thread_number(), first, last - first, nullptr, code);
+  }
+}
+
+void report_store(Kind kind, const void* at, std::size_t bytes, const void* code) {
+  const Lock locked;
+  const Region* region = region_of(at);
+  if (writer == nullptr || region == nullptr || bytes == 0) return;
+  const auto into = static_cast<std::uint64_t>(static_cast<const char*>(at) - region->start);
+  bytes = std::min<std::size_t>(bytes, region->bytes - into);
+  std::memcpy(shadow + region->offset + into, region->alias + into, bytes);
+  put(kind, thread_number(), region->offset + into, bytes, region->alias + into, code);
+}
+
+void report_changes(const void* page, const void* code) {
+  const Lock locked;
+  const Region* region = region_of(page);
+  if (writer == nullptr || region == nullptr) return;
+  const auto into = static_cast<std::uint64_t>(static_cast<const char*>(page) - region->start);
+  const std::size_t bytes = std::min<std::size_t>(page_bytes, region->bytes - into);
+  compare(region->alias + into, region->offset + into, bytes, Kind::store, thread_number(), code);
+}
+
+} // namespace nearfar::crash::runtime

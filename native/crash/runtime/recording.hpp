@@ -1,0 +1,69 @@
+// Inside the program under test: which mapping is its pool, and the log that is written of it.
+//
+// The pool       the first regular file that the program maps shared and writable. Mapped again, it
+//                is still the same pool; another file is not recorded, and standard error says so.
+// Thread safety  all members; a spin lock, for signal handlers call them too.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <sys/types.h>
+
+#include "storelog/event.hpp"
+
+namespace nearfar::crash::runtime {
+
+using storelog::Kind;
+
+/// How stores are seen.
+enum class Seen : std::uint8_t {
+  faults,    ///< pages are read-only: every store faults, is stepped over, and is compared
+  callbacks, ///< the compiler put a call before every store
+};
+
+struct Region {
+  char* start = nullptr; ///< as the program sees it
+  std::size_t bytes = 0;
+  std::uint64_t offset = 0; ///< in the pool
+  char* alias = nullptr;    ///< the same pages, always writable
+};
+
+/// Where stores are looked for; no region where `count` is 0.
+struct Regions {
+  static constexpr int most = 16;
+  Region region[most];
+  int count = 0;
+};
+extern Regions regions;
+extern Seen seen;
+
+/// The region that holds `at`, or null. Inline, for callbacks come here with every store.
+inline Region* region_of(const void* at) {
+  for (int i = 0; i < regions.count; ++i)
+    if (static_cast<std::size_t>(static_cast<const char*>(at) - regions.region[i].start) <
+        regions.region[i].bytes)
+      return &regions.region[i];
+  return nullptr;
+}
+
+/// Reads NEARFAR_CRASH_LOG and begins; does nothing if it is not set.
+void start();
+/// Ends the log.
+void finish();
+bool started();
+
+void mapped(void* start, std::size_t bytes, int protection, int flags, int fd, off_t offset);
+void unmapped(void* start, std::size_t bytes);
+
+/// Records a store that a callback announced, now that it has been made; a no-op where there is
+/// none.
+void settle_stores();
+
+/// `code` is a return address; 0 says that nobody knows.
+void report(Kind kind, const void* at, std::size_t bytes, const void* code);
+/// A store that was made already: takes its bytes from memory and updates the shadow.
+void report_store(Kind kind, const void* at, std::size_t bytes, const void* code);
+/// Compares a page with its shadow, and reports what has changed as stores.
+void report_changes(const void* page, const void* code);
+
+} // namespace nearfar::crash::runtime

@@ -1,0 +1,44 @@
+// The commands of nearfar-crash, and how their arguments come.
+#pragma once
+
+#include <cstdint>
+#include <cstdlib>
+#include <string_view>
+
+#include "crash/persistency.hpp"
+
+namespace nearfar::crash {
+
+/// KEY=VALUE arguments. Python wrote them: a missing key has its default, nothing is checked twice.
+class Arguments {
+public:
+  Arguments(int count, char** values) : count_(count), values_(values) {}
+
+  const char* text(std::string_view key, const char* otherwise = "") const {
+    for (int i = 0; i < count_; ++i) {
+      const std::string_view given = values_[i];
+      if (given.starts_with(key) && given.size() > key.size() && given[key.size()] == '=')
+        return values_[i] + key.size() + 1;
+    }
+    return otherwise;
+  }
+  std::uint64_t number(std::string_view key, std::uint64_t otherwise) const {
+    const char* value = text(key, nullptr);
+    return value == nullptr ? otherwise : std::strtoull(value, nullptr, 10);
+  }
+
+private:
+  int count_;
+  char** values_;
+};
+
+inline Platform platform_of(const Arguments& given) {
+  return std::string_view(given.text("platform")) == "eadr" ? Platform::eadr : Platform::adr;
+}
+
+int check(const Arguments& given);  ///< fills a structure and explores it
+int sites(const Arguments& given);  ///< flushes, fences and log calls of such a run, for mutations
+int run(const Arguments& given);    ///< explores the log of a program, or replays one image of it
+int replay(const Arguments& given); ///< recovers one kept image
+
+} // namespace nearfar::crash

@@ -1,0 +1,23 @@
+// nearfar-crash: the explorer as a program, run by `nearfar crash`. Not a public interface.
+//
+// Arguments  COMMAND KEY=VALUE...; see commands.hpp.
+// Output     lines of fields between tabs: progress, site, log, finding, line, result, error.
+// Python
+//            makes tables, JSON and SARIF of them.
+// Returns    0 if it did what was asked, whatever it found; 2 or 3 after an `error` line.
+#include <cstdio>
+#include <string_view>
+
+#include "crash/tool/commands.hpp"
+
+int main(int count, char** arguments) {
+  using namespace nearfar::crash;
+  const std::string_view command = count > 1 ? arguments[1] : "";
+  const Arguments given(count - 2, arguments + 2);
+  if (command == "check") return check(given);
+  if (command == "sites") return sites(given);
+  if (command == "run") return run(given);
+  if (command == "replay") return replay(given);
+  std::fprintf(stderr, "nearfar-crash is started by `nearfar crash`\n");
+  return 2;
+}

@@ -1,0 +1,102 @@
+#include "crash/tool/output.hpp"
+
+#include <cerrno>
+#include <cinttypes>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <string_view>
+
+namespace nearfar::crash {
+
+namespace {
+
+struct Close {
+  void operator()(std::FILE* file) const { std::fclose(file); }
+};
+using File = std::unique_ptr<std::FILE, Close>;
+
+bool write_image(const std::string& path, const std::vector<std::byte>& image) {
+  const File file(std::fopen(path.c_str(), "wb"));
+  return file != nullptr &&
+         std::fwrite(image.data(), 1, image.size(), file.get()) == image.size() &&
+         std::fflush(file.get()) == 0;
+}
+
+} // namespace
+
+std::string place(const storelog::Site& site) {
+  char text[32];
+  if (site.is_code())
+    std::snprintf(text, sizeof text, "+0x%" PRIx64, site.offset());
+  else
+    std::snprintf(text, sizeof text, ":%" PRIu64, site.line());
+  const std::string_view path = site.file();
+  const std::size_t own = path.rfind("/native/"); // our own sources are named from the repository
+  return std::string(own == path.npos ? path : path.substr(own + 1)) + text;
+}
+
+const char* name(storelog::Kind kind) {
+  constexpr const char* names[] = {"",      "store", "nt_store", "flush",
+                                   "fence", "log",   "begin",    "end"};
+  return names[static_cast<std::size_t>(kind)];
+}
+
+int print_error(const Error& error) {
+  const bool callers =
+      error.code == Errc::bad_input || error.code == Errc::not_found || error.code == Errc::exists;
+  std::printf("error\t%d\t%s\t%s\n", callers ? 2 : 3, error.what, error.next);
+  return callers ? 2 : 3;
+}
+
+void print_progress(const Progress& progress) {
+  std::printf("progress\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%d\t%d\n",
+              progress.states, progress.events_done, progress.events, progress.violations,
+              progress.pass, progress.passes);
+  std::fflush(stdout);
+}
+
+void print_finding(const Finding& finding, const char* image) {
+  std::printf("finding\t%s\t%s\t%s\t%s\t%s\t%" PRIu64 "\t%" PRIu64 "\t%d\t%d\t%d\t%" PRIu64
+              "\t%s\n",
+              name(finding.failure), finding.what.c_str(), name(finding.missing),
+              place(finding.store).c_str(), place(finding.before).c_str(), finding.event,
+              finding.acknowledged, finding.in_flight, finding.finished, finding.during_recovery,
+              finding.violations, image == nullptr ? "" : image);
+  for (const BlamedLine& line : finding.lines)
+    std::printf("line\t%" PRIu64 "\t%d\t%s\n", line.address, line.durable,
+                place(line.store).c_str());
+}
+
+int print_exploration(const Exploration& result, const char* folder) {
+  for (std::size_t i = 0; i < result.findings.size(); ++i) {
+    std::string path;
+    if (folder[0] != '\0') {
+      path = std::string(folder) + "/" + std::to_string(i + 1) + ".image";
+      if (!write_image(path, result.findings[i].image))
+        return print_error(
+            Error::make(Errc::os_error, "cannot write '%s': %s", path.c_str(), std::strerror(errno))
+                .try_next("give a folder with room by --images"));
+    }
+    print_finding(result.findings[i], path.c_str());
+  }
+  std::printf("result\t%" PRIu64 "\t%.0f\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%.9g\n",
+              result.states, result.states_left, result.points, result.violations,
+              result.recovery_states, result.seconds);
+  return 0;
+}
+
+Result<std::vector<std::byte>> read_image(const char* path) {
+  const File file(std::fopen(path, "rb"));
+  if (file == nullptr)
+    return Error::make(Errc::not_found, "cannot open image '%s': %s", path, std::strerror(errno))
+        .try_next("name an image that was kept");
+  std::vector<std::byte> image;
+  std::byte block[1 << 16];
+  std::size_t got = 0;
+  while ((got = std::fread(block, 1, sizeof block, file.get())) > 0)
+    image.insert(image.end(), block, block + got);
+  return image;
+}
+
+} // namespace nearfar::crash

@@ -1,0 +1,26 @@
+// What nearfar-crash prints: one line a thing, fields between tabs.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "crash/explorer.hpp"
+
+namespace nearfar::crash {
+
+/// FILE:LINE, or MODULE+0xOFFSET where only machine code is known.
+std::string place(const storelog::Site& site);
+const char* name(storelog::Kind kind);
+
+/// Prints "error"; returns the exit code.
+int print_error(const Error& error);
+void print_progress(const Progress& progress);
+/// `image` is the file its image was kept in, or null.
+void print_finding(const Finding& finding, const char* image);
+/// Keeps images in `folder` if it is not empty. Returns the exit code.
+int print_exploration(const Exploration& result, const char* folder);
+
+Result<std::vector<std::byte>> read_image(const char* path);
+
+} // namespace nearfar::crash

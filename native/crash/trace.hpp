@@ -1,0 +1,25 @@
+// What was done to persistent memory, and what must be found in it after each operation.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "crash/arena.hpp"
+#include "crash/subject.hpp"
+
+namespace nearfar::crash {
+
+struct Trace {
+  storelog::Log log;
+  /// models[k] after k operations, sorted unless order counts. Empty where nobody knows.
+  std::vector<Contents> models;
+  bool ordered = false; ///< contents are a sequence, not a set
+};
+
+/// Fills the subject in the arena and records it. `suppressed` takes a call away (mutations).
+/// Errors: those of the subject; failed_check if the log does not account for every byte, for then
+/// a store was not reported, and what was explored would not be what happens.
+Result<Trace> record_trace(Subject& subject, Arena& arena, const std::vector<Operation>& operations,
+                           bool ordered, std::optional<storelog::Suppressed> suppressed = {});
+
+} // namespace nearfar::crash

@@ -1,0 +1,94 @@
+// The on-disk form of a log (docs/formats/storelog.md): appended in chunks, each with a checksum.
+//
+// Cut short      whoever is killed leaves whole chunks and perhaps a torn one. read_log() gives
+// what
+//                can be trusted and says how it ended.
+// Thread safety  one thread writes; callers of several exclude each other.
+// Freestanding   the writer allocates nothing and throws nothing: it runs inside other programs.
+#pragma once
+
+#include <deque>
+#include <string>
+
+#include "base/result.hpp"
+#include "storelog/recorder.hpp"
+
+namespace nearfar::storelog {
+
+inline constexpr std::uint32_t log_version = 1;
+inline constexpr char log_magic[8] = {'N', 'F', 'S', 'T', 'O', 'R', 'E', '\n'};
+
+/// What a record of a file is, beside the kinds of event.
+enum class Tag : std::uint8_t {
+  site = 16,  ///< names site number `site`: `address` is Site::place(), the data its file
+  image = 17, ///< bytes that were durable before the first event
+  pool = 18,  ///< `address` is the size of the pool in bytes, the data its path
+  last = 19,  ///< the log is complete; `address` is the number of events
+};
+
+struct FileHeader {
+  char magic[8];
+  std::uint32_t version;
+  std::uint32_t checksum; ///< CRC32C of magic and version
+};
+struct ChunkHeader {
+  std::uint32_t bytes;    ///< of the records that follow
+  std::uint32_t checksum; ///< CRC32C of them
+};
+/// Followed by its data, padded to a multiple of 8 bytes.
+struct FileRecord {
+  std::uint8_t tag;
+  std::uint8_t reserved;
+  std::uint16_t thread;
+  std::uint32_t site;
+  std::uint64_t address;
+  std::uint32_t bytes;      ///< of the event
+  std::uint32_t data_bytes; ///< that follow
+};
+static_assert(sizeof(FileHeader) == 16 && sizeof(ChunkHeader) == 8 && sizeof(FileRecord) == 24);
+
+/// Appends to an open file. Data of more than a chunk is written as several records.
+class LogWriter {
+public:
+  explicit LogWriter(int fd) : fd_(fd) {}
+
+  void begin();
+  void pool(std::uint64_t bytes, const char* path);
+  void image(std::uint64_t address, const void* data, std::size_t bytes);
+  std::uint32_t site(Site site);
+  void event(Kind kind, std::uint16_t thread, std::uint32_t site, std::uint64_t address,
+             std::uint32_t bytes, const void* data);
+  /// Writes what is buffered as a chunk.
+  void flush();
+  void end();
+  bool failed() const { return failed_; } ///< a write failed; nothing more is written
+
+private:
+  static constexpr std::size_t chunk_bytes = 1 << 13; ///< what a killed program loses at most
+
+  void put(FileRecord record, const void* data);
+
+  int fd_;
+  bool failed_ = false;
+  std::uint32_t sites_ = 0;
+  std::uint64_t events_ = 0;
+  std::size_t used_ = 0;
+  alignas(8) char buffer_[chunk_bytes];
+};
+
+/// A log that was read. Sites point into `names`.
+struct ReadLog {
+  Log log;
+  std::deque<std::string> names;
+  std::string pool_path;
+  bool complete = false;
+  std::string ending; ///< if not complete: what is wrong, and at which offset
+};
+
+/// Errors: not_found; bad_input (no log, another version).
+Result<ReadLog> read_log(const char* path);
+
+/// Writes a log that is in memory.
+Status write_log(const Log& log, const char* pool_path, int fd);
+
+} // namespace nearfar::storelog

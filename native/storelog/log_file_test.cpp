@@ -1,0 +1,99 @@
+#include "storelog/log_file.hpp"
+
+#include <cstring>
+#include <doctest/doctest.h>
+#include <filesystem>
+#include <fstream>
+
+#include "os/file.hpp"
+#include "test_support.hpp"
+
+using namespace nearfar;
+using namespace nearfar::storelog;
+
+namespace {
+
+Log example() {
+  Log log;
+  log.pool_bytes = 10'000;
+  log.image.resize(log.pool_bytes);
+  log.image[5000] = std::byte{7};
+  const Site site("program.c", 12);
+  log.data = {std::byte{1}, std::byte{2}, std::byte{3}};
+  log.events = {{Kind::begin, 0, 0, 4, 3, site},
+                {Kind::store, 1, 3, 64, 0, Site("program.c", 13)},
+                {Kind::flush, 1, 64, 64, 3, Site::code("/lib/a.so", 0x99)},
+                {Kind::fence, 1, 0, 0, 3, site}};
+  return log;
+}
+
+std::string written(const test::Folder& folder, const Log& log) {
+  std::string path = folder.path("log");
+  Result<os::File> file = os::create_new(path.c_str());
+  REQUIRE(file);
+  REQUIRE(write_log(log, "/pool", file->fd()));
+  return path;
+}
+
+} // namespace
+
+TEST_CASE("a log comes back as it was written") {
+  const test::Folder folder;
+  const Log log = example();
+  Result<ReadLog> read = read_log(written(folder, log).c_str());
+  REQUIRE(read);
+  CHECK(read->complete);
+  CHECK(read->pool_path == "/pool");
+  CHECK(read->log.image == log.image);
+  CHECK(read->log.data == log.data);
+  REQUIRE(read->log.events.size() == log.events.size());
+  for (std::size_t i = 0; i < log.events.size(); ++i) {
+    const Event& a = log.events[i];
+    const Event& b = read->log.events[i];
+    CHECK(a.kind == b.kind);
+    CHECK(a.thread == b.thread);
+    CHECK(a.address == b.address);
+    CHECK(a.bytes == b.bytes);
+    CHECK(a.site.place() == b.site.place());
+    CHECK(std::strcmp(a.site.file(), b.site.file()) == 0);
+  }
+}
+
+TEST_CASE("a log cut anywhere is read up to the cut, and says so") {
+  const test::Folder folder;
+  Log log = example();
+  for (int i = 0; i < 5000; ++i)
+    log.events.push_back(log.events[1]); // several chunks
+  const std::string path = written(folder, log);
+  const auto full = std::filesystem::file_size(path);
+  std::size_t most = 0;
+  for (const std::uintmax_t size : {full - 1, full / 2, std::uintmax_t{100}, std::uintmax_t{16}}) {
+    std::filesystem::resize_file(path, size);
+    Result<ReadLog> read = read_log(path.c_str());
+    REQUIRE(read);
+    CHECK(!read->complete);
+    CHECK(read->ending.find("cut short at offset") != std::string::npos);
+    CHECK(read->log.events.size() < log.events.size());
+    most = std::max(most, read->log.events.size());
+  }
+  CHECK(most > 1000);
+  std::filesystem::resize_file(path, 7);
+  CHECK(!read_log(path.c_str()));
+}
+
+TEST_CASE("a damaged byte is noticed wherever it is") {
+  const test::Folder folder;
+  const std::string path = written(folder, example());
+  std::string bytes;
+  {
+    std::ifstream in(path, std::ios::binary);
+    bytes.assign(std::istreambuf_iterator<char>(in), {});
+  }
+  for (std::size_t at = 0; at < bytes.size(); ++at) {
+    std::string damaged = bytes;
+    damaged[at] = static_cast<char>(damaged[at] ^ 0x20);
+    std::ofstream(path, std::ios::binary | std::ios::trunc) << damaged;
+    Result<ReadLog> read = read_log(path.c_str());
+    if (read) CHECK(!read->complete);
+  }
+}

@@ -1,0 +1,154 @@
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+
+#include "base/crc32c.hpp"
+#include "storelog/log_file.hpp"
+
+namespace nearfar::storelog {
+
+namespace {
+
+/// A pool larger than this is taken for damage.
+constexpr std::uint64_t largest_pool = std::uint64_t{1} << 40;
+
+struct Close {
+  void operator()(std::FILE* file) const { std::fclose(file); }
+};
+
+class Reader {
+public:
+  Reader(std::FILE* file, ReadLog& result) : file_(file), result_(result) {}
+
+  Status header(const char* path);
+  void chunks();
+
+private:
+  bool chunk(const ChunkHeader& header);
+  bool record(const FileRecord& record, const char* data);
+  bool event(const FileRecord& record, const char* data);
+  bool stop(const char* why) {
+    char text[160];
+    std::snprintf(text, sizeof text, "the log is %s at offset %ld; %zu events before that are used",
+                  why, offset_, result_.log.events.size());
+    result_.ending = text;
+    return false;
+  }
+
+  std::FILE* file_;
+  ReadLog& result_;
+  std::vector<Site> sites_;
+  std::vector<char> payload_;
+  long offset_ = sizeof(FileHeader);
+};
+
+Status Reader::header(const char* path) {
+  FileHeader header;
+  if (std::fread(&header, sizeof header, 1, file_) != 1 ||
+      std::memcmp(header.magic, log_magic, sizeof header.magic) != 0 ||
+      header.checksum != crc32c(&header, 12))
+    return Error::make(Errc::bad_input, "'%s' is no log of stores", path)
+        .try_next("record one: nearfar crash run");
+  if (header.version != log_version)
+    return Error::make(Errc::bad_input, "'%s' is a log of version %u; this reads version %u", path,
+                       header.version, log_version)
+        .try_next("record it again with this nearfar");
+  return Done{};
+}
+
+void Reader::chunks() {
+  for (;;) {
+    ChunkHeader header;
+    const std::size_t got = std::fread(&header, 1, sizeof header, file_);
+    if (result_.complete && got == 0) return;
+    if (got != sizeof header) {
+      stop("cut short");
+      return;
+    }
+    if (!chunk(header)) return;
+    offset_ += static_cast<long>(sizeof header + header.bytes);
+  }
+}
+
+bool Reader::chunk(const ChunkHeader& header) {
+  if (header.bytes == 0 || header.bytes > (1u << 20)) return stop("damaged");
+  payload_.resize(header.bytes);
+  if (std::fread(payload_.data(), 1, header.bytes, file_) != header.bytes) return stop("cut short");
+  if (crc32c(payload_.data(), header.bytes) != header.checksum) return stop("damaged");
+  for (std::size_t at = 0; at < header.bytes;) {
+    FileRecord next;
+    if (header.bytes - at < sizeof next) return stop("damaged");
+    std::memcpy(&next, payload_.data() + at, sizeof next);
+    at += sizeof next;
+    const std::size_t data = (std::size_t{next.data_bytes} + 7) / 8 * 8;
+    if (header.bytes - at < data) return stop("damaged");
+    if (!record(next, payload_.data() + at)) return false;
+    at += data;
+  }
+  return true;
+}
+
+bool Reader::record(const FileRecord& record, const char* data) {
+  Log& log = result_.log;
+  switch (static_cast<Tag>(record.tag)) {
+  case Tag::site:
+    if (record.site != sites_.size()) return stop("damaged");
+    result_.names.emplace_back(data, record.data_bytes);
+    sites_.emplace_back(result_.names.back().c_str(), record.address);
+    return true;
+  case Tag::pool:
+    if (record.address > largest_pool || !log.image.empty()) return stop("damaged");
+    log.pool_bytes = record.address;
+    log.image.resize(log.pool_bytes);
+    result_.pool_path.assign(data, record.data_bytes);
+    return true;
+  case Tag::image:
+    if (record.address > log.pool_bytes || record.data_bytes > log.pool_bytes - record.address)
+      return stop("damaged");
+    std::memcpy(log.image.data() + record.address, data, record.data_bytes);
+    return true;
+  case Tag::last:
+    if (record.address != log.events.size()) return stop("damaged");
+    result_.complete = true;
+    return true;
+  }
+  return event(record, data);
+}
+
+bool Reader::event(const FileRecord& record, const char* data) {
+  Log& log = result_.log;
+  if (record.tag < static_cast<int>(Kind::store) || record.tag > static_cast<int>(Kind::end) ||
+      record.site >= sites_.size())
+    return stop("damaged");
+  const auto kind = static_cast<Kind>(record.tag);
+  const bool marks = kind == Kind::begin || kind == Kind::end || kind == Kind::fence;
+  const bool stores = kind == Kind::store || kind == Kind::nt_store;
+  if (!marks && (record.bytes == 0 || record.address > log.pool_bytes ||
+                 record.bytes > log.pool_bytes - record.address))
+    return stop("damaged");
+  if (stores && record.data_bytes != record.bytes) return stop("damaged");
+  log.events.push_back(
+      {kind, record.thread, record.bytes, record.address, log.data.size(), sites_[record.site]});
+  if (stores) {
+    const auto* bytes = reinterpret_cast<const std::byte*>(data);
+    log.data.insert(log.data.end(), bytes, bytes + record.bytes);
+  }
+  return true;
+}
+
+} // namespace
+
+Result<ReadLog> read_log(const char* path) {
+  const std::unique_ptr<std::FILE, Close> file(std::fopen(path, "rb"));
+  if (file == nullptr)
+    return Error::make(Errc::not_found, "cannot open the log '%s': %s", path, std::strerror(errno))
+        .try_next("record one: nearfar crash run");
+  ReadLog result;
+  Reader reader(file.get(), result);
+  if (Status read = reader.header(path); !read) return read.error();
+  reader.chunks();
+  return result;
+}
+
+} // namespace nearfar::storelog

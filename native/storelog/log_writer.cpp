@@ -1,0 +1,111 @@
+#include <algorithm>
+#include <cstring>
+
+#include "base/crc32c.hpp"
+#include "os/file.hpp"
+#include "storelog/log_file.hpp"
+
+namespace nearfar::storelog {
+
+namespace {
+
+constexpr std::size_t padded(std::size_t bytes) { return (bytes + 7) / 8 * 8; }
+
+} // namespace
+
+void LogWriter::begin() {
+  FileHeader header{};
+  std::memcpy(header.magic, log_magic, sizeof header.magic);
+  header.version = log_version;
+  header.checksum = crc32c(&header, 12);
+  failed_ = !os::write_whole(fd_, &header, sizeof header);
+}
+
+void LogWriter::put(FileRecord record, const void* data) {
+  const std::size_t bytes = sizeof record + padded(record.data_bytes);
+  if (used_ + bytes > chunk_bytes) flush();
+  std::memcpy(buffer_ + used_, &record, sizeof record);
+  if (record.data_bytes > 0) {
+    std::memset(buffer_ + used_ + bytes - 8, 0, 8);
+    std::memcpy(buffer_ + used_ + sizeof record, data, record.data_bytes);
+  }
+  used_ += bytes;
+}
+
+void LogWriter::pool(std::uint64_t bytes, const char* path) {
+  put({static_cast<std::uint8_t>(Tag::pool), 0, 0, 0, bytes, 0,
+       static_cast<std::uint32_t>(std::strlen(path))},
+      path);
+}
+
+void LogWriter::image(std::uint64_t address, const void* data, std::size_t bytes) {
+  const auto* from = static_cast<const char*>(data);
+  for (std::size_t done = 0; done < bytes;) {
+    const auto part = static_cast<std::uint32_t>(std::min(bytes - done, chunk_bytes / 2));
+    put({static_cast<std::uint8_t>(Tag::image), 0, 0, 0, address + done, part, part}, from + done);
+    done += part;
+  }
+}
+
+std::uint32_t LogWriter::site(Site site) {
+  const std::uint32_t number = sites_++;
+  const auto bytes =
+      static_cast<std::uint32_t>(std::min<std::size_t>(std::strlen(site.file()), 4096));
+  put({static_cast<std::uint8_t>(Tag::site), 0, 0, number, site.place(), 0, bytes}, site.file());
+  return number;
+}
+
+void LogWriter::event(Kind kind, std::uint16_t thread, std::uint32_t site, std::uint64_t address,
+                      std::uint32_t bytes, const void* data) {
+  const bool stores = kind == Kind::store || kind == Kind::nt_store;
+  const auto* from = static_cast<const char*>(data);
+  std::uint32_t done = 0;
+  do {
+    const std::uint32_t part =
+        stores ? std::min<std::uint32_t>(bytes - done, chunk_bytes / 2) : bytes;
+    put({static_cast<std::uint8_t>(kind), 0, thread, site, address + done, part, stores ? part : 0},
+        from + done);
+    ++events_;
+    done += part;
+  } while (done < bytes);
+}
+
+void LogWriter::flush() {
+  if (used_ == 0 || failed_) return;
+  const ChunkHeader header{static_cast<std::uint32_t>(used_), crc32c(buffer_, used_)};
+  failed_ = !os::write_whole(fd_, &header, sizeof header) || !os::write_whole(fd_, buffer_, used_);
+  used_ = 0;
+}
+
+void LogWriter::end() {
+  put({static_cast<std::uint8_t>(Tag::last), 0, 0, 0, events_, 0, 0}, nullptr);
+  flush();
+}
+
+Status write_log(const Log& log, const char* pool_path, int fd) {
+  LogWriter writer(fd);
+  writer.begin();
+  writer.pool(log.pool_bytes, pool_path);
+  constexpr std::size_t page = 4096;
+  for (std::size_t at = 0; at < log.image.size(); at += page) {
+    const std::size_t bytes = std::min(page, log.image.size() - at);
+    const auto* from = log.image.data() + at;
+    if (std::any_of(from, from + bytes, [](std::byte b) { return b != std::byte{0}; }))
+      writer.image(at, from, bytes);
+  }
+  std::vector<std::pair<Site, std::uint32_t>> sites;
+  for (const Event& event : log.events) {
+    auto known = std::find_if(sites.begin(), sites.end(),
+                              [&](const auto& entry) { return entry.first == event.site; });
+    if (known == sites.end()) known = sites.insert(known, {event.site, writer.site(event.site)});
+    writer.event(event.kind, event.thread, known->second, event.address, event.bytes,
+                 log.data.data() + event.data);
+  }
+  writer.end();
+  if (writer.failed())
+    return Error::make(Errc::os_error, "the log could not be written")
+        .try_next("look for room on the disk");
+  return Done{};
+}
+
+} // namespace nearfar::storelog

@@ -1,0 +1,97 @@
+"""``nearfar crash run``."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from nearfar.cli import exploring, options
+
+
+class Recorder(StrEnum):
+    """How stores are seen."""
+
+    PRELOAD = "preload"
+    INSTRUMENTED = "instrumented"
+
+
+def run(
+    program: Annotated[
+        list[str], typer.Argument(metavar="-- PROGRAM ARGS", help="What is recorded, once.")
+    ],
+    checker: Annotated[
+        str,
+        typer.Option(
+            "--checker", metavar="CMD", help="Run on each image, whose path follows its arguments."
+        ),
+    ],
+    recorder: Annotated[
+        Recorder, typer.Option("--recorder", help="Any program; or one compiled for it.")
+    ] = Recorder.PRELOAD,
+    platform: exploring.PlatformFlag = exploring.Platform.ADR,
+    budget: exploring.Budget = 20_000,
+    time: Annotated[
+        str, typer.Option("--time", metavar="TIME", help="Longest time for one check.")
+    ] = "10",
+    images: exploring.Images = None,
+    json: options.Json = None,
+    sarif: exploring.Sarif = None,
+    quiet: options.Quiet = False,
+) -> int:
+    """Record a program on persistent memory, and check what a crash can leave of its pool.
+
+    The pool is the first regular file that PROGRAM maps shared and writable. CMD opens an image of
+    it and exits with 0 if it is good, 2 if it does not open, and anything else if it is not good;
+    its last line of output says why. NEARFAR_CRASH_ACKNOWLEDGED, NEARFAR_CRASH_IN_FLIGHT and
+    NEARFAR_CRASH_FINISHED tell it what must be there (nearfar/crash_intrinsics.h). Exits with 1 on
+    a violation. What PROGRAM prints goes to standard error.
+
+    Examples:
+
+        nearfar crash run --checker ./check -- ./program pool
+
+        nearfar crash run --recorder instrumented --checker "./check --quick" -- ./program pool
+    """
+    import shlex
+    import tempfile
+
+    from nearfar.errors import BadInputError
+    from nearfar.units import parse_seconds
+    from nearfar.verify.images import folder_for, keep
+    from nearfar.verify.recorder import record
+
+    command = shlex.split(checker)
+    if not command:
+        raise BadInputError("--checker is empty", "name a program that checks an image")
+    limit_ms = int(parse_seconds(time) * 1000)
+    asked: dict[str, object] = {
+        "checker": command, "platform": platform.value, "limit_ms": limit_ms,
+    }  # fmt: skip
+    folder = folder_for(images)
+    try:
+        with tempfile.TemporaryDirectory(prefix="nearfar-crash-") as work:
+            log = Path(work) / "log"
+            code = record(program, log, recorder.value)
+            result = exploring.explore(
+                "run",
+                {"log": log, "image": Path(work) / "image", "output": Path(work) / "output",
+                 "images": folder, "budget": budget, "limit_ms": limit_ms,
+                 "platform": platform.value, **numbered(command)},
+                quiet or json == "-",
+            )  # fmt: skip
+        if code:
+            result.warnings.append(f"{program[0]} ended with {code}; it is explored up to there")
+        keep(result, folder, {"verb": "run", **asked})
+    finally:
+        if folder.is_dir() and not any(folder.iterdir()):
+            folder.rmdir()
+    told = {"verb": "crash run", **asked, "program": program, "recorder": recorder.value}
+    return exploring.show(result, told, json, sarif)
+
+
+def numbered(command: list[str]) -> dict[str, str]:
+    """A command as the explorer wants it, an argument each."""
+    return {f"checker{i}": argument for i, argument in enumerate(command)}

@@ -1,0 +1,38 @@
+"""An exploration of crashes in the terminal."""
+
+from __future__ import annotations
+
+from rich.console import Group, RenderableType
+
+from nearfar.verify.findings import FAILURES, Exploration, Finding
+
+
+def exploration(result: Exploration) -> RenderableType:
+    """Counts, then each finding with its cause and how to see it again."""
+    covered = (
+        "every image was explored" if result.states_left == 0
+        else f"at most {result.states_left:,.0f} images are left"
+    )  # fmt: skip
+    head = (
+        f"{result.states:,} images at {result.points:,} failure points, "
+        f"{result.recovery_states:,} of them crashes during recovery; {covered}"
+    )
+    verdict = f"{result.violations:,} violations" if result.violations else "no violation"
+    return Group(head, verdict, *(_finding(i, f) for i, f in enumerate(result.findings, 1)))
+
+
+def _finding(number: int, finding: Finding) -> str:
+    when = "during recovery, " if finding.during_recovery else ""
+    lines = [
+        "",
+        f"{number}. {FAILURES.get(finding.failure, finding.failure)}: {finding.what}",
+        f"   {finding.sentence()}" if finding.store else "   no store can be blamed",
+        f"   crash {when}before event {finding.event:,}, "
+        f"{finding.acknowledged:,} operations acknowledged; {finding.violations:,} images",
+    ]
+    for line in finding.lines:
+        state = "durable" if line.durable else "not durable"
+        lines.append(f"   line at {line.address:#x} {state}: {line.store}")
+    if finding.replay:
+        lines.append(f"   see it again: {finding.replay}")
+    return "\n".join(lines)

@@ -1,0 +1,1 @@
+"""Crash exploration: the native explorer as a program, its findings, images kept, SARIF."""

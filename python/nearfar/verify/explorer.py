@@ -1,0 +1,105 @@
+"""Runs the native explorer and reads what it prints (native/crash/tool/output.hpp)."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import nearfar._native
+from nearfar.errors import BadInputError, MachineError
+from nearfar.verify.findings import BlamedLine, Exploration, Finding
+
+#: Called with (states, violations, share of the log that is done).
+Progress = Callable[[int, int, float], None]
+
+
+def shipped(name: str) -> Path:
+    """A program or library that lies beside the native core. Raises MachineError if it is not."""
+    path = Path(nearfar._native.__file__).with_name(name)
+    if not path.exists():
+        raise MachineError(
+            f"this nearfar was built without {name}",
+            "install libpmemobj-dev and build again: make build",
+        )
+    return path
+
+
+def explore(
+    command: str, arguments: Mapping[str, object], progress: Progress | None = None
+) -> Exploration:
+    """Run one command of the explorer to its end."""
+    result = Exploration()
+    for kind, fields in _lines(command, arguments):
+        if kind == "progress" and progress is not None:
+            states, done, events, violations, turn, turns = map(int, fields)
+            progress(states, violations, (turn - 1 + done / max(events, 1)) / turns)
+        elif kind == "log":
+            if fields[2] == "0":
+                result.warnings.append(fields[3])
+        elif kind == "finding":
+            result.findings.append(_finding(fields))
+        elif kind == "line":
+            line = BlamedLine(int(fields[0]), fields[1] == "1", fields[2])
+            result.findings[-1].lines.append(line)
+        elif kind == "result":
+            result.states, result.points = int(fields[0]), int(fields[2])
+            result.states_left = float(fields[1])
+            result.violations, result.recovery_states = int(fields[3]), int(fields[4])
+            result.time_s = float(fields[5])
+    return result
+
+
+def call_sites(arguments: Mapping[str, object]) -> list[tuple[str, str, list[str]]]:
+    """(flush, fence or log; FILE:LINE; stores it covers) of every call in a recorded trace."""
+    return [(f[0], f[1], f[2:]) for kind, f in _lines("sites", arguments) if kind == "site"]
+
+
+def _finding(fields: list[str]) -> Finding:
+    store, before = (place if not place.startswith(":") else "" for place in fields[3:5])
+    flags = [value == "1" for value in fields[7:10]]
+    return Finding(
+        fields[0], fields[1], fields[2], store, before, int(fields[5]), int(fields[6]),
+        flags[0], flags[1], flags[2], int(fields[10]), fields[11],
+    )  # fmt: skip
+
+
+def _lines(command: str, arguments: Mapping[str, object]) -> Iterator[tuple[str, list[str]]]:
+    typed = [f"{key}={value}" for key, value in arguments.items()]
+    with subprocess.Popen(
+        [shipped("nearfar-crash"), command, *typed], stdout=subprocess.PIPE, text=True,
+        encoding="utf-8", errors="replace",
+    ) as process:  # fmt: skip
+        assert process.stdout is not None
+        try:
+            for line in process.stdout:
+                kind, *fields = line.rstrip("\n").split("\t")
+                if kind == "error":
+                    error = BadInputError if fields[0] == "2" else MachineError
+                    raise error(fields[1], fields[2])
+                yield kind, fields
+        except BaseException:
+            process.kill()
+            raise
+    if process.returncode != 0:
+        raise MachineError(
+            f"the explorer ended with {process.returncode}", "report it with your command line"
+        )
+
+
+def with_lines(result: Exploration) -> None:
+    """Turn code addresses of findings into source lines, where the programs tell them."""
+    from nearfar.verify.symbols import source_lines
+
+    places = {p for f in result.findings for p in (f.store, f.before, *(n.store for n in f.lines))}
+    known = source_lines(places)
+    result.findings = [
+        replace(
+            finding,
+            store=known.get(finding.store, finding.store),
+            before=known.get(finding.before, finding.before),
+            lines=[replace(n, store=known.get(n.store, n.store)) for n in finding.lines],
+        )
+        for finding in result.findings
+    ]

@@ -1,0 +1,92 @@
+"""What an exploration found: counts, and failures traced to a store."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+
+#: What a finding's ``failure`` says, for people.
+FAILURES = {
+    "refused": "the image does not open",
+    "broken": "an invariant does not hold",
+    "lost": "an acknowledged operation is lost",
+    "not_atomic": "an operation is there in part",
+    "leak": "memory is lost",
+    "not_idempotent": "recovery, run twice, gives something else",
+    "crashed": "recovery or checker crashed",
+    "hung": "recovery or checker did not end",
+}
+#: What a finding's ``missing`` says: the remedy.
+MISSING = {
+    "flush": "is never flushed",
+    "fence": "is flushed, but no fence follows in time",
+    "log": "overwrites in place what was not logged",
+    "logic": "is durable in order: the algorithm itself is wrong",
+}
+
+
+@dataclass(frozen=True)
+class BlamedLine:
+    """A cache line that the failure needs: durable too early, or not durable yet."""
+
+    address: int
+    durable: bool
+    store: str
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One cause, with the first image that shows it. ``store`` is FILE:LINE."""
+
+    failure: str
+    what: str
+    missing: str
+    store: str
+    before: str
+    event: int
+    acknowledged: int
+    in_flight: bool
+    finished: bool
+    during_recovery: bool
+    violations: int
+    image: str
+    lines: list[BlamedLine] = field(default_factory=list)
+    replay: str = ""
+
+    def sentence(self) -> str:
+        """The cause in words."""
+        order = f" before the store of {self.before}" if self.before else ""
+        return f"the store of {self.store} {MISSING.get(self.missing, self.missing)}{order}"
+
+
+@dataclass
+class Exploration:
+    """Counts of one exploration. ``states_left`` is 0 only if every image was covered."""
+
+    states: int = 0
+    states_left: float = 0
+    points: int = 0
+    violations: int = 0
+    recovery_states: int = 0
+    time_s: float = 0.0
+    findings: list[Finding] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+    @property
+    def states_per_s(self) -> float:
+        """Images explored a second, on one thread."""
+        return self.states / self.time_s if self.time_s > 0 else 0.0
+
+    def document(self) -> dict[str, object]:
+        """As JSON shows it."""
+        return {
+            "states": self.states,
+            "states_left": self.states_left,
+            "violations": self.violations,
+            "states_per_s": self.states_per_s,
+            "failure_points": self.points,
+            "recovery_states": self.recovery_states,
+            "time_s": self.time_s,
+            "provenance": {"states_per_s": "measured", "time_s": "measured"},
+            "findings": [asdict(finding) for finding in self.findings],
+            "warnings": self.warnings,
+        }
