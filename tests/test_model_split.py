@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from conftest import RunNearfar
 from nearfar.errors import BadInputError
 from nearfar.model import layer_condition, split
+from nearfar.model.competition import MeasuredPair
+from nearfar.model.split_cost import Calibration, beyond_a_copy, software_cost
 from published import COLS, MIB, ROWS, competition, machine, stencil
 
 MACHINE = machine()
@@ -21,7 +23,7 @@ HEAD = "rows,cols,far_rows,near_threads,far_threads,near_s,far_s,total_s\n"
 VERSIONS: tuple[split.Version, ...] = ("direct", "ghost")
 
 
-def calibration(version: str) -> split.Calibration:
+def calibration(version: str) -> Calibration:
     return split.calibrate(MACHINE, split.read_calibration(str(stencil(version)), 8))
 
 
@@ -108,7 +110,7 @@ def test_the_thesis_equations() -> None:
 
 
 def test_a_software_cost_alone_is_the_first_rung() -> None:
-    got = split.predict(MACHINE, asked(far_rows=750), split.software_cost(14.466e-9))
+    got = split.predict(MACHINE, asked(far_rows=750), software_cost(14.466e-9))
     assert got.calibration_level == 1
     assert got.far_time_s == pytest.approx(0.3431, rel=0.001)
 
@@ -187,3 +189,36 @@ def test_the_verb_refuses(run_nearfar: RunNearfar, fitted: list[str]) -> None:
     run_nearfar(
         *fitted, *pair, "--software-ns", "1", "--calibrate", str(stencil("direct"))
     ).assert_refused(2)
+
+
+PAIR = MeasuredPair(1, 1, (30e9, 29e9, 31e9), (2e9, 1.95e9, 2.05e9))
+TWO = split.Machine(PAIR, split.CacheShare(1 * MIB, 16 * MIB, 16))
+SMALL = split.Array(8000, 8000, 8)
+
+
+def test_one_measured_row_splits_for_its_own_threads_alone() -> None:
+    got = split.predict(TWO, asked(array=SMALL, threads=(1, 1)), Calibration())
+    assert got.far_rows == pytest.approx(8000 * 2 / 32, abs=1)
+    assert "1 measured row" in got.calibration
+    low, high = got.intervals["total_time_s"]
+    assert low < got.total_time_s < high
+    with pytest.raises(BadInputError, match="2 \\+ 1"):
+        split.predict(TWO, asked(array=SMALL, threads=(2, 1)))
+
+
+def test_what_a_sweep_takes_beyond_a_copy_is_paid_on_both_sides() -> None:
+    copy_s = 16 / 32e9
+    known = beyond_a_copy(copy_s + 1e-10, copy_s)
+    assert known.level == 1
+    got = split.predict(TWO, asked(array=SMALL, threads=(1, 1), far_rows=500), known)
+    factor = {t.name: t.value for t in got.terms}["near traffic factor"]
+    assert got.near_time_s == pytest.approx(7500 * 8000 * (16 * factor / 30e9 + 1e-10))
+    assert got.far_time_s == pytest.approx(500 * 8000 * (16 * factor / 2e9 + 1e-10))
+
+
+def test_a_sweep_that_beats_the_copy_lowers_the_near_side_alone() -> None:
+    known = beyond_a_copy(0.9 * 16 / 32e9, 16 / 32e9)
+    plain = split.predict(TWO, asked(array=SMALL, threads=(1, 1), far_rows=500))
+    got = split.predict(TWO, asked(array=SMALL, threads=(1, 1), far_rows=500), known)
+    assert got.near_time_s == pytest.approx(0.9 * plain.near_time_s)
+    assert got.far_time_s == pytest.approx(plain.far_time_s)

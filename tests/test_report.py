@@ -117,11 +117,18 @@ def test_strings_of_a_record_stay_strings() -> None:
     assert "<script>alert('nearfar')</script>" in page.text()
 
 
+def _is_observed(member: Any) -> bool:
+    """A drop, or the series of one thread."""
+    return isinstance(member, dict) and bool({"involuntary_switches", "end_s"} & member.keys())
+
+
 def _numbers_of(value: Any, key: str = "") -> Iterator[tuple[str, float]]:
     if isinstance(value, dict):
         for name, member in value.items():
             if name not in ("intervals", "provenance"):
                 yield from _numbers_of(member, name)
+    elif isinstance(value, list) and any(_is_observed(member) for member in value):
+        yield key, len(value)  # one row for the list
     elif isinstance(value, list):
         for member in value:
             yield from _numbers_of(member, key)
@@ -151,8 +158,8 @@ def test_provenance_covers_every_number(run: Run) -> None:
     assert sorted(found) == sorted(expected)
 
 
-def test_provenance_table_has_a_row_for_each_figure() -> None:
-    run = factories.study()
+@pytest.mark.parametrize("run", [factories.study(), factories.together()])
+def test_provenance_table_has_a_row_for_each_figure(run: Run) -> None:
     found = list(numbers(run.sections))
     page = render(run)
     table = page[page.index('<section id="provenance"') :]

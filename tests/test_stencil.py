@@ -125,3 +125,63 @@ def test_bad_input_is_refused_before_anything_is_allocated(
 ) -> None:
     run_nearfar("bench", "stencil", "--rows", "10", *arguments).assert_refused(code)
     assert not list(tmp_path.glob("nearfar-runs/*"))
+
+
+def test_the_planes_of_seven_points_end_to_end(run_nearfar: RunNearfar) -> None:
+    done = run_nearfar(
+        "bench", "stencil", "--kernel", "stencil7", "--rows", "12", "--cols", "32", "--far-rows",
+        "5", "--runs", "1", "--json", "-",
+    )  # fmt: skip
+    assert done.code == 0, done.stderr
+    document = json.loads(done.stdout)
+    assert document["matches_serial"]
+    assert document["kernel"] == "stencil7"
+
+
+ONE_EACH = ("--near-threads", "1", "--far-threads", "1")
+
+
+def test_a_split_is_predicted_kept_and_run_later(tmp_path: Path, run_nearfar: RunNearfar) -> None:
+    far = "paced:dram@optane-100"
+    done = run_nearfar(
+        "bench", "stencil", "--far", far, "--far-rows", "auto", "--split-only", "--rows", "300",
+        "--cols", "1024", *ONE_EACH, "--runs", "1", "--json", "split.json", "--quiet",
+    )  # fmt: skip
+    if done.code == 2 and "share processors" in done.stderr:
+        pytest.skip("one processor: both threads would share it")
+    assert done.code == 0, done.stderr
+    split = json.loads((tmp_path / "split.json").read_text())
+    assert 0 < split["far_rows"] < 150  # the slower side gets less
+    assert split["provenance"]["total_time_s"]["origin"] == "modelled"
+    assert split["provenance"]["far_bandwidth_bytes_per_s"]["origin"] == "emulated"
+    assert split["calibration_level"] == 1
+    low, high = split["intervals"]["total_time_s"]
+    assert low <= split["total_time_s"] <= high
+    done = run_nearfar("bench", "stencil", "--far-rows", "split.json", "--runs", "1", "--json", "-")
+    assert done.code == 0, done.stderr
+    result = json.loads(done.stdout)
+    assert result["split"]["predicted_on"] == split["predicted_on"]
+    assert result["far"] == far
+    assert result["far_rows"] == split["far_rows"]
+    assert result["far_alone_time_s"] > result["near_alone_time_s"]
+    run_nearfar("bench", "stencil", "--far-rows", "split.json", "--rows", "9").assert_refused(2)
+
+
+@pytest.mark.parametrize(
+    "text", ["{}", "[]", "x", '{"kind": "nearfar-stencil-split", "rows": "many"}']
+)
+def test_a_damaged_split_is_refused(text: str, tmp_path: Path, run_nearfar: RunNearfar) -> None:
+    (tmp_path / "split.json").write_text(text)
+    run_nearfar("bench", "stencil", "--far-rows", "split.json").assert_refused(2)
+
+
+@pytest.mark.parametrize("far_rows", ["-1", "some", "none.json"])
+def test_far_rows_are_a_number_auto_or_a_split(far_rows: str, run_nearfar: RunNearfar) -> None:
+    run_nearfar("bench", "stencil", "--far-rows", far_rows).assert_refused(2)
+
+
+def test_an_oversubscribed_split_is_not_predicted(run_nearfar: RunNearfar) -> None:
+    run_nearfar(
+        "bench", "stencil", "--far-rows", "auto", "--rows", "64", "--cols", "64",
+        "--near-threads", "9999", "--far-threads", "1", "--cpus", str(CPU),
+    ).assert_refused(2)  # fmt: skip

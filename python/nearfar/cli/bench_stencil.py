@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,6 +13,7 @@ from nearfar.cli import options
 from nearfar.errors import BadInputError
 
 if TYPE_CHECKING:
+    from nearfar.measure.stencil import StencilPlan
     from nearfar.records.together import StencilResult
 
 
@@ -22,19 +24,35 @@ class Version(StrEnum):
     GHOST = "ghost"
 
 
+class Kernel(StrEnum):
+    """What is swept over the array."""
+
+    STENCIL8 = "stencil8"
+    STENCIL7 = "stencil7"
+
+
 def stencil(
+    context: typer.Context,
     far_rows: Annotated[
-        int, typer.Option("--far-rows", metavar="R", min=0, help="Rows on the far side.")
+        str,
+        typer.Option("--far-rows", metavar="R|auto|FILE", help="Rows on the far side, see above."),
     ],
     near: options.Near = "dram",
     far: options.Far = "shm:",
     rows: Annotated[int, typer.Option("--rows", metavar="M", min=1)] = 8192,
     cols: Annotated[int, typer.Option("--cols", metavar="N", min=1)] = 8192,
+    kernel: Annotated[
+        Kernel,
+        typer.Option("--kernel", help="Eight neighbours; or seven points, a row being a plane."),
+    ] = Kernel.STENCIL8,
     version: Annotated[
         Version, typer.Option("--version", help="Border rows read across, or kept twice.")
     ] = Version.DIRECT,
     near_threads: options.MaybeNearThreads = None,
     far_threads: options.MaybeFarThreads = None,
+    split_only: Annotated[
+        bool, typer.Option("--split-only", help="With auto: predict the split, and stop.")
+    ] = False,
     cpus: options.Cpus = None,
     time: options.Time = None,
     runs: options.Runs = None,
@@ -54,14 +72,23 @@ def stencil(
     The mean of the eight neighbours of each element, ten sweeps, two arrays that change places.
     The last R rows lie far and are worked on by far threads, the others near. Times are those of
     one sweep: the slowest near thread, the slowest far thread, and the whole. Every repeat must
-    leave the same bits as a plain serial sweep.
+    leave the same bits as a plain serial sweep. With --kernel stencil7 a row is a plane of N × N
+    elements, and each element the mean of itself and its six neighbours in three dimensions.
+
+    With --far-rows auto the split is predicted first, from copies on both tiers at once and from
+    what the sweep costs on the near side; the run is then compared with the prediction, and with
+    all rows near and all rows far. --split-only --json FILE stops at the prediction; --far-rows
+    FILE runs it later.
 
     Examples:
 
         nearfar bench stencil --far-rows 2048
 
         nearfar bench stencil --far fsdax:/mnt/pmem --far-rows 750 --version ghost --far-threads 2
+
+        nearfar bench stencil --far paced:dram@optane-100 --far-rows auto
     """
+    from nearfar.cli.far_rows import parse_far_rows, predict_split, read_split
     from nearfar.cli.plans import last_cache, stencil_plan
     from nearfar.cli.recording import recorded
     from nearfar.measure import stencil as measurement
@@ -69,30 +96,56 @@ def stencil(
     from nearfar.report import text
     from nearfar.units import parse_seconds
 
+    source = parse_far_rows(far_rows)
+    if split_only and source is not None:
+        raise BadInputError("--split-only has nothing to predict", "give --far-rows auto")
+    split = read_split(source, context) if isinstance(source, Path) else None
+    wanted = None if isinstance(source, Path) else source
+    if split:
+        rows, cols, near, far = split.rows, split.cols, split.near, split.far
+        kernel, version = Kernel(split.kernel), Version(split.version)
+        near_threads, far_threads = split.near_threads, split.far_threads
+        wanted = split.far_rows
     budget_s = parse_seconds(time) if time else 20.0
     arguments = {
-        "rows": rows, "cols": cols, "far_rows": far_rows, "version": version.value, "near": near,
-        "far": far, "time_s": budget_s,
+        "kernel": kernel.value, "rows": rows, "cols": cols, "far_rows": far_rows,
+        "version": version.value, "near": near, "far": far, "time_s": budget_s,
     }  # fmt: skip
     with recorded(
         "bench stencil", arguments, seed=seed, out=out, quiet=quiet, strict=strict
     ) as recording:
         plan = stencil_plan(
-            recording, (rows, cols, far_rows), version.value, (near, far),
+            recording, kernel.value, (rows, cols, wanted), version.value, (near, far),
             (near_threads, far_threads), cpus=cpus, seed=seed,
+            beside_alone=split is not None or wanted is None,
         )  # fmt: skip
-        if csv and (plan.teams.oversubscribed or not 0 < far_rows < rows):
-            raise BadInputError(
-                "such a row calibrates no split: both sides need rows, and threads processors",
-                "use fewer threads and another --far-rows, or leave --csv out",
-            )
+        _check_row(csv, plan, open_split=wanted is None)
         cache = last_cache(recording, plan.teams.cpus[0])
         effort = Effort(budget_s, runs, warmup)
-        result = measurement.measure(recording.session, plan, effort, cache)
-        recording.keep("stencil", result, [])
+        if wanted is None:
+            split = predict_split(recording.session, plan, effort, cache)
+            recording.keep("stencil_split", split, [])
+            plan = replace(plan, far_rows=split.far_rows)
+            plan.check_room()
+        if not split_only:
+            result = measurement.measure(recording.session, plan, effort, cache, split)
+            recording.keep("stencil", result, [])
+    if split_only and split:
+        recording.show(text.stencil_split(split), recording.document(split), json)
+        return
     if csv:
         _write_row(csv, result)
     recording.show(text.stencil(result), recording.document(result), json)
+
+
+def _check_row(csv: Path | None, plan: StencilPlan, *, open_split: bool) -> None:
+    """Refuse to write a row that nothing can be calibrated with."""
+    one_side = not open_split and not 0 < plan.far_rows < plan.rows
+    if csv and (plan.teams.oversubscribed or one_side or plan.kernel != "stencil8"):
+        raise BadInputError(
+            "such a row calibrates no split: both sides need rows, and threads processors",
+            "use fewer threads, another --far-rows and stencil8, or leave --csv out",
+        )
 
 
 def _write_row(path: Path, r: StencilResult) -> None:

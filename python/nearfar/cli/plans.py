@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from nearfar.measure.stencil import StencilPlan
     from nearfar.measure.study import StudyPlan
     from nearfar.measure.teams import Teams
-    from nearfar.records.together import CompeteMode, StencilVersion
+    from nearfar.records.together import CompeteMode, StencilKernel, StencilVersion
 
 
 def chosen_cpus(machine: Machine, wanted: str | None) -> list[int]:
@@ -201,15 +201,17 @@ def _splits(
 
 def stencil_plan(
     recording: Recording,
-    shape: tuple[int, int, int],
+    kernel: StencilKernel,
+    shape: tuple[int, int, int | None],
     version: StencilVersion,
     tiers: tuple[str, str],
     threads: tuple[int | None, int | None],
     *,
     cpus: str | None,
     seed: int,
+    beside_alone: bool = False,
 ) -> StencilPlan:
-    """The plan of ``bench stencil``; ``shape`` is rows, columns and far rows.
+    """The plan of ``bench stencil``; ``shape`` is rows, columns and far rows, these None if open.
 
     Raises BadInputError for far rows beyond the array and too many threads, MachineError where
     the arrays do not fit.
@@ -219,7 +221,10 @@ def stencil_plan(
 
     check_tiers(tiers)
     teams = both_teams(recording.machine, threads, cpus)
-    plan = StencilPlan(*shape, version, *tiers, teams, seed)
+    rows, cols, far_rows = shape
+    plan = StencilPlan(
+        rows, cols, far_rows or 0, version, *tiers, teams, seed, kernel, beside_alone
+    )  # fmt: skip
     plan.check_room()
     return plan
 

@@ -91,6 +91,7 @@ def split(
     """
     from nearfar.cli.predictions import show
     from nearfar.model import split as splitting
+    from nearfar.model.split_cost import software_cost
     from nearfar.report import text
 
     machine = _machine(contention, host)
@@ -105,7 +106,7 @@ def split(
     if software_ns is not None:
         if not isfinite(software_ns):
             raise BadInputError("--software-ns is no finite number", "give nanoseconds")
-        known = splitting.software_cost(software_ns * 1e-9)
+        known = software_cost(software_ns * 1e-9)
     question = splitting.Question(array, version.value, pairs, far_rows, model.value)
     result = splitting.predict(machine, question, known)
     if measured:

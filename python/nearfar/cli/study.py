@@ -23,9 +23,10 @@ def study(
 ) -> None:
     """Measure this machine's memory and write a report: the main job.
 
-    Finds the memory tiers, probes latency and bandwidth, runs STREAM, and compares a mapped file
-    with the classic calls, in under three minutes. The record and its report.html are written to a
-    directory of their own; a second study shows what changed since the one before.
+    Finds the memory tiers, probes latency and bandwidth, runs STREAM, lets near and far memory work
+    at once (an emulated far memory where there is none), and compares a mapped file with the
+    classic calls, in under three minutes. The record and its report.html are written to a directory
+    of their own; a second study shows what changed since the one before.
 
     Examples:
 
@@ -37,6 +38,7 @@ def study(
     """
     from nearfar import store
     from nearfar.cli.console import note
+    from nearfar.cli.far_rows import predict_split
     from nearfar.cli.recording import recorded
     from nearfar.measure import latency
     from nearfar.measure.study import STUDY, Study, StudyPlan, memory_tiers
@@ -65,7 +67,7 @@ def study(
             memory_tiers(machine), STUDY, time_s, cpus, region, directory.path,
             range(1, len(cpus) + 1) if full else (),
         )  # fmt: skip
-        Study(recording.session, recording.machine, plan, save).run()
+        Study(recording.session, recording.machine, plan, save, predict_split).run()
     report = page.write_report(directory.path, run, before)
     if not quiet:
         note(f"report: {report}")

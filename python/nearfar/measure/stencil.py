@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean
 
 from nearfar._native import StencilBench
@@ -12,18 +12,31 @@ from nearfar.measure.arrays import DOUBLE, check_bytes, in_cache
 from nearfar.measure.ceiling import check_rate
 from nearfar.measure.session import Effort, Samples, Session
 from nearfar.measure.teams import Teams
-from nearfar.records.together import StencilResult, StencilVersion
+from nearfar.records.together import (
+    StencilKernel,
+    StencilResult,
+    StencilSplit,
+    StencilVersion,
+    elements_of_row,
+)
 from nearfar.stats import Estimate, median
 
 #: Sweeps of one repeat, as in the thesis.
 SWEEPS = 10
+#: Of the runs beside it that have all rows on one side.
+SWEEPS_ALONE = 3
 #: One load and one store an element; neighbours come from caches.
 ELEMENT_BYTES = 16
+
+ALONE = ("near_alone", "far_alone")
 
 
 @dataclass(frozen=True)
 class StencilPlan:
-    """One split of the rows. Values: mean seconds of one sweep, by ``near``, ``far``, ``total``."""
+    """One split of the rows. Values: mean seconds of one sweep, by ``near``, ``far``, ``total``.
+
+    ``beside_alone``: each repeat also sweeps with all rows near and with all rows far.
+    """
 
     rows: int
     cols: int
@@ -33,6 +46,8 @@ class StencilPlan:
     far: str
     teams: Teams
     values_seed: int
+    kernel: StencilKernel = "stencil8"
+    beside_alone: bool = False
 
     def __post_init__(self) -> None:
         if self.far_rows > self.rows:
@@ -50,23 +65,38 @@ class StencilPlan:
     def grid(self) -> Sequence[str]:
         """The sides that have rows, and the whole."""
         rows = {"near": self.near_rows, "far": self.far_rows, "total": self.rows}
-        return [side for side, count in rows.items() if count]
+        sides = [side for side, count in rows.items() if count]
+        return [*sides, *ALONE] if self.beside_alone else sides
+
+    @property
+    def row_elements(self) -> int:
+        """Elements of a row."""
+        return elements_of_row(self.kernel, self.cols)
+
+    def alone(self) -> dict[str, StencilPlan]:
+        """The same with all rows near, and with all rows far."""
+        near, far = (replace(self, far_rows=rows, beside_alone=False) for rows in (0, self.rows))
+        return dict(zip(ALONE, (near, far), strict=True))
 
     def check_room(self) -> None:
         """Refuse arrays that do not fit, before anything is allocated."""
+        for plan in self.alone().values() if self.beside_alone else ():
+            plan.check_room()
         ghost = 1 if self.version == "ghost" and self.near_rows and self.far_rows else 0
         wanted: dict[str, int] = {}
         for tier, rows in ((self.near, self.near_rows), (self.far, self.far_rows)):
             if rows:
-                both_arrays = 2 * (rows + ghost) * self.cols * DOUBLE
+                both_arrays = 2 * (rows + ghost) * self.row_elements * DOUBLE
                 wanted[tier] = wanted.get(tier, 0) + both_arrays
         check_bytes(wanted, "use fewer --rows or --cols, or another split (--far-rows)")
 
     def bench(self) -> StencilBench:
         """Fresh arrays, touched by those who work on them."""
         return StencilBench(
-            self.rows, self.cols, self.far_rows, self.version, self.near, self.far,
-            self.teams.near_cpus, self.teams.far_cpus, self.values_seed,
+            self.rows, self.row_elements, self.far_rows, self.version, self.near, self.far,
+            self.teams.near_cpus if self.near_rows else [],
+            self.teams.far_cpus if self.far_rows else [],
+            self.values_seed, self.cols if self.kernel == "stencil7" else 0,
         )  # fmt: skip
 
     def epoch(self, seed: int) -> Samples[str]:
@@ -75,10 +105,14 @@ class StencilPlan:
         run = bench.run(SWEEPS)
         samples: Samples[str] = Samples(beside=[bench.checksum()])
         times = {"near": run["near_ns"], "far": run["far_ns"], "total": run["total_ns"]}
-        for side in self.grid:
+        del bench  # its memory, before that of the next
+        for side in set(self.grid) & times.keys():
             usages = run["members"] if side == "total" else []
             samples.add(side, fmean(times[side]) * 1e-9, usages)
-        moved = self.rows * self.cols * ELEMENT_BYTES
+        for side, plan in self.alone().items() if self.beside_alone else ():
+            alone = plan.bench().run(SWEEPS_ALONE)
+            samples.add(side, fmean(alone["total_ns"]) * 1e-9, alone["members"])
+        moved = self.rows * self.row_elements * ELEMENT_BYTES
         threads = self.teams.near_threads + self.teams.far_threads
         check_rate(moved / (fmean(run["total_ns"]) * 1e-9), threads, "the stencil")
         return samples
@@ -88,9 +122,16 @@ class StencilPlan:
 
 
 def measure(
-    session: Session, plan: StencilPlan, effort: Effort, effective_last_cache: int
+    session: Session,
+    plan: StencilPlan,
+    effort: Effort,
+    effective_last_cache: int,
+    split: StencilSplit | None = None,
 ) -> StencilResult:
-    """Run the plan, and compare what each repeat left with a plain serial sweep."""
+    """Run the plan, and compare what each repeat left with a plain serial sweep.
+
+    ``split``: the prediction that chose the far rows.
+    """
     samples, _ = session.repeat(f"stencil {plan.version}", "s", plan, effort)
     session.progress.step("the same serially, to compare", 1.0)
     serial = plan.bench()
@@ -100,10 +141,12 @@ def measure(
             "the shared stencil left other values than a serial sweep: its times are worthless",
             "check the memory of this machine; report it if it is sound",
         )
-    times = {f"{side}_time_s": median(samples.of(side)) for side in plan.grid}
+    times = {f"{side}_time_s": median(samples.of(side)) for side in samples.series}
     figures = {**times, **_rates(plan, samples)}
     return StencilResult(
         **session.figures(plan.near, plan.far, persistent=False, **figures),
+        kernel=plan.kernel,
+        split=split,
         rows=plan.rows,
         cols=plan.cols,
         far_rows=plan.far_rows,
@@ -113,7 +156,7 @@ def measure(
         near_threads=plan.teams.near_threads,
         far_threads=plan.teams.far_threads,
         oversubscribed=plan.teams.oversubscribed,
-        in_cache=in_cache(plan.rows * plan.cols * DOUBLE, effective_last_cache),
+        in_cache=in_cache(plan.rows * plan.row_elements * DOUBLE, effective_last_cache),
         sweeps=SWEEPS,
         matches_serial=True,
     )
@@ -124,7 +167,7 @@ def _rates(plan: StencilPlan, samples: Samples[str]) -> dict[str, Estimate]:
     rows = {"near": plan.near_rows, "far": plan.far_rows}
     return {
         f"{side}_bandwidth_bytes_per_s": median(
-            [count * plan.cols * ELEMENT_BYTES / seconds for seconds in samples.of(side)]
+            [count * plan.row_elements * ELEMENT_BYTES / seconds for seconds in samples.of(side)]
         )
         for side, count in rows.items()
         if count

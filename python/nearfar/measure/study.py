@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from nearfar._native import NativeError, parse_tier
@@ -19,24 +19,31 @@ from nearfar.measure import (
     access,
     bandwidth,
     blocks,
+    compete,
     latency,
     loaded,
     mapped,
     parallelism,
     persistence,
+    pipeline,
+    stencil,
     stream,
     tails,
+    together,
 )
 from nearfar.measure.arrays import ArrayPlan, default_array_bytes, thread_counts
 from nearfar.measure.session import Effort, Session
+from nearfar.measure.teams import Teams
 from nearfar.records.run import Sections, Skipped
+from nearfar.records.together import StencilSplit
 from nearfar.units import MIB
 
 #: Share of the whole time, by section, in the order they run. What is missing to one is for setting
 #: up and for the report.
 STUDY = {
-    "latency": 0.22, "bandwidth": 0.12, "stream": 0.12, "parallelism": 0.04, "blocks": 0.04,
-    "access": 0.08, "persistence": 0.06, "loaded": 0.06, "tails": 0.02, "mapped": 0.16,
+    "latency": 0.18, "bandwidth": 0.1, "stream": 0.1, "parallelism": 0.04, "blocks": 0.04,
+    "access": 0.07, "persistence": 0.05, "loaded": 0.05, "tails": 0.02, "compete": 0.05,
+    "stencil": 0.08, "pipeline": 0.03, "mapped": 0.13,
 }  # fmt: skip
 PROBE = {
     "latency": 0.3, "bandwidth": 0.12, "parallelism": 0.07, "blocks": 0.07, "access": 0.14,
@@ -83,16 +90,18 @@ class StudyPlan:
 
 
 Save = Callable[[Sections, list[Skipped]], None]
+PredictSplit = Callable[[Session, stencil.StencilPlan, Effort, int], StencilSplit]
 
 
 @dataclass
 class Study:
-    """A study under way."""
+    """A study under way. ``predict_split`` is the model's, which measurements do not know."""
 
     session: Session
     machine: Machine
     plan: StudyPlan
     save: Save
+    predict_split: PredictSplit | None = None
 
     def __post_init__(self) -> None:
         self.sections = Sections()
@@ -223,6 +232,41 @@ class Study:
             self.session, self._deep_tier, self._far_region, self.plan.cpus[0],
             self.plan.effort("tails"),
         )  # fmt: skip
+
+    def _compete(self) -> None:
+        size = self.plan.array_bytes or default_array_bytes(self.last_cache)
+        plan = together.compete_plan(self._sides, self._teams, size)
+        self.sections.compete, skipped = compete.measure(
+            self.session, plan, self.plan.effort("compete"), self.last_cache
+        )
+        self.skipped += skipped
+
+    def _stencil(self) -> None:
+        plan = together.stencil_plan(self._sides, self._teams, self.session.seed)
+        plan.check_room()
+        split = None
+        if self.predict_split and not plan.teams.oversubscribed:
+            effort = self.plan.effort("stencil", 2)
+            split = self.predict_split(self.session, plan, effort, self.last_cache)
+            plan = replace(plan, far_rows=split.far_rows)
+        self.sections.stencil = stencil.measure(
+            self.session, plan, self.plan.effort("stencil", 2), self.last_cache, split
+        )
+
+    def _pipeline(self) -> None:
+        plan = together.pipeline_plan(self._sides, self._teams, self.session.seed)
+        plan.check_room()
+        self.sections.pipeline = pipeline.measure(
+            self.session, plan, self.plan.effort("pipeline"), self.last_cache
+        )
+
+    @property
+    def _sides(self) -> tuple[str, str]:
+        return self._tier, together.far_tier(self.plan.tiers)
+
+    @property
+    def _teams(self) -> Teams:
+        return together.teams(tuple(self.plan.cpus))
 
     def _mapped(self) -> None:
         path, cpu = str(self.plan.path), self.plan.cpus[0]

@@ -26,10 +26,12 @@ from statistics import fmean
 from typing import Literal
 
 from nearfar.errors import BadInputError
-from nearfar.model import consistency, contention, layer_condition, tables
-from nearfar.model.contention import ContentionModel, SideSpeed
+from nearfar.model import competition, consistency, layer_condition, tables
+from nearfar.model.competition import Competition
+from nearfar.model.contention import SideSpeed
 from nearfar.model.layer_condition import Traffic
 from nearfar.model.results import LADDER, SplitPrediction, Term, modelled
+from nearfar.model.split_cost import Calibration, Cost
 
 COLUMNS = ("rows", "cols", "far_rows", "near_threads", "far_threads", "near_s", "far_s", "total_s")
 #: A total below the slower side contradicts it, beyond the rounding of a printed table.
@@ -64,38 +66,6 @@ class Array:
 
 
 @dataclass(frozen=True)
-class Cost:
-    """What calibration tells of one side: seconds an element a thread, and a scale of memory."""
-
-    software_s: float = 0.0
-    memory_scale: float = 1.0
-
-    def of_element(self, memory_s: float, *, waits: bool) -> float:
-        """Seconds of a thread for one element whose memory term is ``memory_s``."""
-        scaled = self.memory_scale * memory_s
-        return self.software_s + scaled if waits else max(self.software_s, scaled)
-
-    @staticmethod
-    def measured(element_s: float, memory_s: float, *, waits: bool) -> Cost:
-        """The cost that makes an element take exactly ``element_s``."""
-        if element_s < memory_s:
-            return Cost(0.0, element_s / memory_s)
-        return Cost(element_s - memory_s if waits else element_s)
-
-
-@dataclass(frozen=True)
-class Calibration:
-    """Everything one measured row gives."""
-
-    near: Cost = Cost()
-    far: Cost = Cost()
-    skew: float = 1.0
-    #: measured rows behind it
-    rows: int = 0
-    level: int = 0
-
-
-@dataclass(frozen=True)
 class MeasuredRow:
     """One measured run, times of a sweep."""
 
@@ -112,7 +82,7 @@ class MeasuredRow:
 class Machine:
     """All that predictions share: the contention model and the caches."""
 
-    contention: ContentionModel
+    contention: Competition
     cache: CacheShare
 
 
@@ -156,7 +126,7 @@ def calibrate(machine: Machine, measured: Sequence[MeasuredRow]) -> Calibration:
         _mean([far for _, far in costs]),
         fmean(row.total_s / max(row.near_s, row.far_s) for row in measured),
         rows=len(measured),
-        level=contention.level(machine.contention)[0],
+        level=competition.level(machine.contention),
     )
 
 
@@ -176,17 +146,12 @@ def _mean(costs: Sequence[Cost]) -> Cost:
     return Cost(fmean(c.software_s for c in costs), fmean(c.memory_scale for c in costs))
 
 
-def software_cost(far_s: float) -> Calibration:
-    """What the far accessor's cost of an element, measured by itself, gives."""
-    return Calibration(far=Cost(far_s), level=1)
-
-
 def inconsistencies(machine: Machine, measured: Sequence[MeasuredRow]) -> list[str]:
     """Sentences about calibration rows that do not agree with themselves or each other."""
     found = []
     cases = []
     for row in measured:
-        near, far = contention.speeds(machine.contention, row.near_threads, row.far_threads)
+        near, far = competition.speeds(machine.contention, row.near_threads, row.far_threads)
         near_bandwidth = row.near_threads * near.value
         found.append(
             consistency.far_rows_against_formula(
@@ -221,7 +186,7 @@ def _sides(
     machine: Machine, array: Array, near_threads: int, far_threads: int, reading: str = "value"
 ) -> tuple[_Side, _Side]:
     """Both sides; ``reading`` is value, or the fast or slow end of the interval."""
-    pair = contention.speeds(machine.contention, near_threads, far_threads)
+    pair = competition.speeds(machine.contention, near_threads, far_threads)
     share = machine.cache.of_thread(near_threads + far_threads)
     traffic = layer_condition.traffic(
         array.cols, array.element_bytes, int(share), machine.cache.ways
@@ -345,13 +310,13 @@ def _interval(
 ) -> tuple[_Times, _Times]:
     """Fast and slow end: policies and contention, and its scatter for a calibrated cost too."""
     ends = []
+    near_scatter, far_scatter = competition.half_widths(machine.contention)
     for reading, sign in (("fast", -1), ("slow", 1)):
         near, far = _asked(machine, question, best.threads, reading)
-        scatter = machine.contention
         spread = replace(
             known,
-            near=_scattered(known.near, sign * scatter.near.half_width),
-            far=_scattered(known.far, sign * scatter.far.half_width),
+            near=_scattered(known.near, sign * near_scatter),
+            far=_scattered(known.far, sign * far_scatter),
         )
         rates = _rates(question.array, near, far, best.threads, spread)
         ends.append(rates.times(question.array.rows, best.far_rows))
@@ -366,7 +331,7 @@ def _prediction(
     machine: Machine, question: Question, known: Calibration, best: _Answer
 ) -> SplitPrediction:
     low, high = _interval(machine, question, known, best)
-    rows = len(machine.contention.rows)
+    rows = competition.rows(machine.contention)
     times = best.times
     return SplitPrediction(
         version=question.version,
@@ -375,7 +340,8 @@ def _prediction(
         near_threads=best.threads[0],
         far_threads=best.threads[1],
         calibration_level=known.level,
-        calibration=f"{known.level}: {LADDER[known.level]}; competition from {rows} measured rows",
+        calibration=f"{known.level}: {LADDER[known.level]}; competition from {rows} measured "
+        f"row{'s' * (rows > 1)}",
         terms=_terms(question, known, best),
         limits=_limits(known),
         **modelled(
@@ -405,7 +371,7 @@ def _terms(question: Question, known: Calibration, best: _Answer) -> list[Term]:
     slower = "near" if best.times.near > best.times.far else "far"
     for (name, side, cost, can_wait), threads in zip(pairs, best.threads, strict=True):
         memory = cost.memory_scale * side.memory_s
-        waits = can_wait and side.traffic.broken and cost.software_s > 0
+        waits = cost.adds or (can_wait and side.traffic.broken and cost.software_s > 0)
         decides = name == slower
         terms += [
             Term(name=f"{name} copy bandwidth", value=threads * side.speed, unit="bytes/s"),

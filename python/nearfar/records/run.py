@@ -16,7 +16,7 @@ from nearfar.records.depth import (
     TailsResult,
 )
 from nearfar.records.results import BandwidthResult, LatencyResult, MappedResult, StreamResult
-from nearfar.records.together import CompeteResult, PipelineResult, StencilResult
+from nearfar.records.together import CompeteResult, PipelineResult, StencilResult, StencilSplit
 
 #: Raised when a reader of the old version could misread the new one.
 SCHEMA_VERSION = 1
@@ -73,6 +73,7 @@ class Sections(BaseModel):
     loaded: LoadedResult | None = None
     tails: TailsResult | None = None
     compete: CompeteResult | None = None
+    stencil_split: StencilSplit | None = None
     stencil: StencilResult | None = None
     pipeline: PipelineResult | None = None
     malloc: MallocResult | None = None

@@ -63,6 +63,12 @@ def claimed(note: str) -> Provenance:
     return Provenance(origin=Origin.CLAIMED, statistic="claim", samples=0, note=note)
 
 
+class Observed(BaseModel):
+    """Base of what was seen once, so that nothing in it has an interval or a provenance."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
 class Shaped(BaseModel):
     """Base of all results."""
 

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from nearfar.records.shape import Shaped
+from nearfar.records.shape import Observed, Shaped
 
 CompeteMode = Literal["far-far", "far-near", "near-far"]
 Side = Literal["near", "far"]
 
 
-class CompeteDrop(BaseModel):
+class CompeteDrop(Observed):
     """Iterations in a row that took much longer than the thread's median one: seen once, so that
     nothing here has an interval."""
-
-    model_config = ConfigDict(extra="forbid")
 
     side: Side
     cpu: int
@@ -37,10 +35,8 @@ class CompeteDrop(BaseModel):
     cause: Literal["page faults", "steal", "pushed aside", "unexplained"]
 
 
-class CompeteThread(BaseModel):
+class CompeteThread(Observed):
     """One thread of one repeat: the rate of each iteration, as it was read off the clock."""
-
-    model_config = ConfigDict(extra="forbid")
 
     side: Side
     cpu: int
@@ -74,11 +70,44 @@ class CompeteResult(CompeteRow):
 
 
 StencilVersion = Literal["direct", "ghost"]
+StencilKernel = Literal["stencil8", "stencil7"]
+
+
+class StencilSplit(Shaped):
+    """How many rows should lie far, predicted from what was measured of the two tiers."""
+
+    kind: Literal["nearfar-stencil-split"] = "nearfar-stencil-split"
+    kernel: StencilKernel
+    rows: int
+    cols: int
+    version: StencilVersion
+    near: str
+    far: str
+    near_threads: int
+    far_threads: int
+    far_rows: int = Field(description="predicted to let both sides end together")
+    near_time_s: float = Field(description="one sweep, predicted")
+    far_time_s: float
+    total_time_s: float
+    near_bandwidth_bytes_per_s: float = Field(description="near copies beside far ones")
+    far_bandwidth_bytes_per_s: float = Field(description="far copies beside near ones")
+    near_alone_bandwidth_bytes_per_s: float = Field(description="near copies, nothing far")
+    near_element_time_s: float = Field(
+        description="a thread's time for an element of the sweep, all of it near, nothing far"
+    )
+    traffic_factor: float = Field(description="traffic over a copy's, by the layer condition")
+    calibration_level: int = Field(ge=0, le=3, description="rung of the ladder, 0 to 3")
+    calibration: str
+    predicted_on: str = Field(description="date and time, ISO 8601")
 
 
 class StencilResult(Shaped):
-    """Section ``stencil``: one sweep over an array whose rows two memories share."""
+    """Section ``stencil``: one sweep over an array whose rows two memories share.
 
+    With ``stencil7`` a row is a plane of ``cols`` × ``cols`` elements.
+    """
+
+    kernel: StencilKernel = "stencil8"
     rows: int
     cols: int
     far_rows: int = Field(description="the last rows of the array")
@@ -96,6 +125,23 @@ class StencilResult(Shaped):
     total_time_s: float
     near_bandwidth_bytes_per_s: float | None = Field(None, description="16 bytes an element")
     far_bandwidth_bytes_per_s: float | None = None
+    near_alone_time_s: float | None = Field(
+        None, description="a sweep with all rows near and the same near threads"
+    )
+    far_alone_time_s: float | None = Field(
+        None, description="a sweep with all rows far and the same far threads"
+    )
+    split: StencilSplit | None = Field(None, description="the prediction that chose the far rows")
+
+    @property
+    def row_elements(self) -> int:
+        """Elements of a row."""
+        return elements_of_row(self.kernel, self.cols)
+
+
+def elements_of_row(kernel: StencilKernel, cols: int) -> int:
+    """Elements of a row, or of a plane of the stencil in three dimensions."""
+    return cols * cols if kernel == "stencil7" else cols
 
 
 class PipelineResult(Shaped):

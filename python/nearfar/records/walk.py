@@ -2,7 +2,8 @@
 
 A number is a *quantity* where it has an interval or a provenance, or is a fraction (then its origin
 is missing, and is shown as missing) that was not asked for; any other number is a *setting*.
-Settings beside a quantity, or above it, are its conditions.
+Settings beside a quantity, or above it, are its conditions. A list of single observations (drops,
+series of threads) is one setting: how many there are.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 from pydantic import BaseModel
 
 from nearfar.records.run import Sections
-from nearfar.records.shape import Provenance, Shaped
+from nearfar.records.shape import Observed, Provenance, Shaped
 
 _ENVELOPE = frozenset({"intervals", "provenance"})
 
@@ -96,6 +97,8 @@ def _walk(model: BaseModel, path: str, above: Conditions) -> Iterator[Quantity |
         name = f"{path}/{field.alias or key}"
         if isinstance(value, BaseModel) and key not in _ENVELOPE:
             yield from _walk(value, name, conditions)
+        elif isinstance(value, list) and any(isinstance(member, Observed) for member in value):
+            yield Setting(path, key, len(value), conditions)
         elif isinstance(value, list):
             for member in value:
                 if isinstance(member, BaseModel):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nearfar.records.together import StencilResult
+from nearfar.records.together import StencilResult, StencilSplit
 from nearfar.report.section import Cell, Context, Section, Table, figure_cell
 from nearfar.report.sections._threads import IN_CACHE
 from nearfar.report.wording import count, say
@@ -12,6 +12,8 @@ _VERSIONS = {
     "direct": "border rows are read across",
     "ghost": "each side keeps a copy of the other's border row",
 }
+#: Times that a split predicts.
+PREDICTED = ("near_time_s", "far_time_s", "total_time_s")
 #: A row of the table: its name, rows, threads, key of the time, key of the rate.
 Side = tuple[str, int, str, str, str]
 
@@ -20,29 +22,80 @@ def section(context: Context) -> Section | None:
     """The section, or None where no stencil ran."""
     result = context.run.sections.stencil
     if result is None:
-        return None
+        return _split_alone(context.run.sections.stencil_split)
+    heads = ["Side", "Rows", "Threads", "One sweep", "Rate"]
     rows = [
         [Cell(name), Cell(str(rows)), Cell(threads), figure_cell(result, time),
          figure_cell(result, rate) if rate else Cell("–")]
         for name, rows, threads, time, rate in sides(result)
     ]  # fmt: skip
-    table = Table(["Side", "Rows", "Threads", "One sweep", "Rate"], rows, "Time of one sweep",
-                  frozenset({1, 2, 3, 4}))  # fmt: skip
+    split = result.split
+    if split:
+        heads += ["Predicted", "Error"]
+        for row, (_, _, _, time, _) in zip(rows, sides(result), strict=True):
+            told = time in PREDICTED
+            row.append(figure_cell(split, time) if told else Cell("–"))
+            row.append(Cell(error_of(result, split, time) if told else "–"))
+    table = Table(heads, rows, "Time of one sweep", frozenset(range(1, len(heads))))
     return Section("stencil", "Stencil shared by two memories", finding(result), (), [table],
                    notes(result))  # fmt: skip
+
+
+def _split_alone(split: StencilSplit | None) -> Section | None:
+    """A prediction whose run is still to come."""
+    if split is None:
+        return None
+    rows = [
+        [Cell(name), Cell(str(rows)), figure_cell(split, key)]
+        for name, rows, key in (
+            ("near", split.rows - split.far_rows, "near_time_s"),
+            ("far", split.far_rows, "far_time_s"),
+            ("whole", split.rows, "total_time_s"),
+        )
+    ]
+    table = Table(["Side", "Rows", "One sweep"], rows, "Predicted", frozenset({1, 2}))
+    return Section("stencil", "Split of a stencil", split_finding(split), (), [table],
+                   split_notes(split))  # fmt: skip
+
+
+def split_finding(split: StencilSplit) -> str:
+    """Which rows should lie far."""
+    return (
+        f"Of {shape_of(split)} elements, {count(split.far_rows, 'row')} on {split.far} let both "
+        "sides end together."
+    )
 
 
 def finding(result: StencilResult) -> str:
     """The time of a sweep, and which side the other waited for."""
     text = (
-        f"A sweep over {result.rows} × {result.cols} elements, {count(result.far_rows, 'row')} of "
+        f"A sweep over {shape_of(result)} elements, {count(result.far_rows, 'row')} of "
         f"them on {result.far}, takes {say(result, 'total_time_s')}"
     )
     if result.near_time_s is None or result.far_time_s is None:
         return f"{text}."
     first, last = sorted((result.near_time_s, result.far_time_s))
     slower = "far" if last == result.far_time_s else "near"
-    return f"{text}; the {slower} side takes {last / first:.2f} times as long as the other."
+    text += f"; the {slower} side takes {last / first:.2f} times as long as the other"
+    alone = [t for t in (result.near_alone_time_s, result.far_alone_time_s) if t is not None]
+    if alone:
+        gain = min(alone) / result.total_time_s - 1
+        text += f", and the whole is {abs(gain):.1%} {'faster' if gain > 0 else 'slower'} than all "
+        text += f"rows on the {'near' if alone[0] == min(alone) else 'far'} side"
+    if result.split:
+        text += f"; the prediction is off by {error_of(result, result.split, 'total_time_s')}"
+    return f"{text}."
+
+
+def shape_of(result: StencilResult | StencilSplit) -> str:
+    """Rows and columns, or planes, rows and columns."""
+    lengths = [result.rows, result.cols, *[result.cols] * (result.kernel == "stencil7")]
+    return " × ".join(map(str, lengths))
+
+
+def error_of(result: StencilResult, split: StencilSplit, time: str) -> str:
+    """Predicted over measured, less one, with its sign."""
+    return f"{getattr(split, time) / getattr(result, time) - 1:+.1%}"
 
 
 def sides(result: StencilResult) -> list[Side]:
@@ -60,17 +113,42 @@ def sides(result: StencilResult) -> list[Side]:
              "far_time_s", "far_bandwidth_bytes_per_s")
         )  # fmt: skip
     threads = result.near_threads + result.far_threads
-    return [*found, ("whole", result.rows, f"{threads}{shared}", "total_time_s", "")]
+    found.append(("whole", result.rows, f"{threads}{shared}", "total_time_s", ""))
+    if result.near_alone_time_s is not None:
+        found.append(
+            ("all rows near", result.rows, f"{result.near_threads}", "near_alone_time_s", "")
+        )
+    if result.far_alone_time_s is not None:
+        found.append(("all rows far", result.rows, f"{result.far_threads}", "far_alone_time_s", ""))
+    return found
 
 
 def notes(result: StencilResult) -> list[str]:
     """Version, how times were taken, and the check."""
-    size = format_size(result.rows * result.cols * 8)
+    size = format_size(result.rows * result.row_elements * 8)
     told = [
         f"Two arrays of {size}; version {result.version}: {_VERSIONS[result.version]}. Times are "
         f"means over {result.sweeps} sweeps; rates count 16 bytes an element.",
         "Every repeat left the same bits as a plain serial sweep.",
     ]
+    if result.split:
+        told += split_notes(result.split)
     if result.oversubscribed:
         told.append("Threads shared processors (shared): such times feed no fit.")
     return [*told, IN_CACHE] if result.in_cache else told
+
+
+def split_notes(split: StencilSplit) -> list[str]:
+    """What a predicted split stands on."""
+    beside, far, alone, element = (
+        say(split, key)
+        for key in (
+            "near_bandwidth_bytes_per_s", "far_bandwidth_bytes_per_s",
+            "near_alone_bandwidth_bytes_per_s", "near_element_time_s",
+        )
+    )  # fmt: skip
+    return [
+        f"Predicted on {split.predicted_on} from copies ({beside} near beside {far} far, {alone} "
+        f"near alone) and {element} for an element swept on the near side, nothing far; traffic "
+        f"{split.traffic_factor:.3f} times a copy's. Calibration {split.calibration}."
+    ]

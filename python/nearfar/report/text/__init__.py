@@ -15,7 +15,7 @@ from nearfar.report.text.record import noise, record
 from nearfar.report.text.results import bandwidth, latency, mapped, published_curve, stream
 from nearfar.report.text.sheet import sheet
 from nearfar.report.text.simulation import counts
-from nearfar.report.text.together import compete, pipeline_run, stencil
+from nearfar.report.text.together import compete, pipeline_run, stencil, stencil_split
 
 __all__ = [
     "access",
@@ -42,6 +42,7 @@ __all__ = [
     "sheet",
     "split",
     "stencil",
+    "stencil_split",
     "stream",
     "tails",
 ]

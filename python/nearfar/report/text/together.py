@@ -6,7 +6,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from nearfar.records.shape import Shaped
-from nearfar.records.together import CompeteResult, PipelineResult, StencilResult
+from nearfar.records.together import CompeteResult, PipelineResult, StencilResult, StencilSplit
 from nearfar.report.sections import compete as compete_section
 from nearfar.report.sections import pipeline as pipeline_section
 from nearfar.report.sections import stencil as stencil_section
@@ -63,11 +63,43 @@ def stencil(result: StencilResult) -> RenderableType:
          _with_interval(result, rate) if rate else "–"]
         for name, count, threads, time, rate in stencil_section.sides(result)
     ]  # fmt: skip
-    table = columns(["Side", "Rows", "Threads", "One sweep", "Rate"], rows, 1)
+    heads = ["Side", "Rows", "Threads", "One sweep", "Rate"]
+    if result.split:
+        heads += ["Predicted", "Error"]
+        for row, (_, _, _, time, _) in zip(rows, stencil_section.sides(result), strict=True):
+            row += _predicted(result, result.split, time)
+    table = columns(heads, rows, 1)
     found = origins([(result, "total_time_s")])
     return block(
         "Shared stencil", stencil_section.finding(result), found, table,
         stencil_section.notes(result),
+    )  # fmt: skip
+
+
+def _predicted(result: StencilResult, split: StencilSplit, time: str) -> list[str]:
+    if time not in stencil_section.PREDICTED:
+        return ["–", "–"]
+    return [
+        format_quantity(time, getattr(split, time)),
+        stencil_section.error_of(result, split, time),
+    ]
+
+
+def stencil_split(split: StencilSplit) -> RenderableType:
+    """A predicted split by itself."""
+    rows = [
+        [side, str(count), str(threads), _with_interval(split, key)]
+        for side, count, threads, key in (
+            ("near", split.rows - split.far_rows, split.near_threads, "near_time_s"),
+            ("far", split.far_rows, split.far_threads, "far_time_s"),
+            ("whole", split.rows, split.near_threads + split.far_threads, "total_time_s"),
+        )
+    ]
+    return block(
+        "Split of a stencil", stencil_section.split_finding(split),
+        origins([(split, "total_time_s")]),
+        columns(["Side", "Rows", "Threads", "One sweep"], rows, 1),
+        stencil_section.split_notes(split),
     )  # fmt: skip
 
 

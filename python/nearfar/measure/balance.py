@@ -1,0 +1,83 @@
+"""What a split of a stencil is predicted from: copies that compete, and the stencil's own cost.
+
+Only the near side sweeps here. Of the far tier nothing is known but what its copies reach beside
+near ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from nearfar._native import CompeteBench
+from nearfar.measure.arrays import DOUBLE, default_array_bytes
+from nearfar.measure.session import Effort, Samples, Session
+from nearfar.measure.stencil import SWEEPS_ALONE, StencilPlan
+from nearfar.stats import Estimate, median
+
+#: Copies of the fastest thread in one repeat.
+ITERATIONS = 40
+#: Rows of the sweep that tells the stencil's cost, as a share of all, and at least.
+SHARE_SWEPT, LEAST_SWEPT = 4, 64
+
+FIGURES = ("near", "far", "near_alone", "element")
+
+
+class Balance(NamedTuple):
+    """Bytes/s of both sides and of the near side by itself; a thread's seconds for an element."""
+
+    near: Estimate
+    far: Estimate
+    near_alone: Estimate
+    element: Estimate
+
+
+@dataclass(frozen=True)
+class BalancePlan:
+    """All of it in one repeat, one after the other: what a noisy hour slows, it slows in all."""
+
+    stencil: StencilPlan
+    array_bytes: int
+
+    @property
+    def grid(self) -> Sequence[str]:
+        """The figures."""
+        return FIGURES
+
+    def epoch(self, seed: int) -> Samples[str]:
+        """Fresh memory for each."""
+        samples: Samples[str] = Samples()
+        plan = self.stencil
+        both = self._copies(plan.teams.near_cpus, plan.teams.far_cpus)
+        samples.add("near", both[0], [])
+        samples.add("far", both[1], [])
+        samples.add("near_alone", self._copies(plan.teams.near_cpus, [])[0], [])
+        rows = min(max(plan.rows // SHARE_SWEPT, LEAST_SWEPT), plan.rows)
+        swept = replace(plan, rows=rows, far_rows=0, beside_alone=False)
+        run = swept.bench().run(SWEEPS_ALONE)
+        elements = (rows - 2) * plan.row_elements
+        side_s = sum(run["near_ns"]) / len(run["near_ns"]) * 1e-9
+        samples.add("element", side_s * plan.teams.near_threads / elements, run["members"])
+        return samples
+
+    def _copies(self, near_cpus: list[int], far_cpus: list[int]) -> tuple[float, float]:
+        bench = CompeteBench(
+            "far-far", self.stencil.near, self.stencil.far, self.array_bytes // DOUBLE, near_cpus,
+            far_cpus,
+        )  # fmt: skip
+        bench.run(1)
+        run = bench.run(ITERATIONS)
+        return run["near_bytes_per_s"], run["far_bytes_per_s"]
+
+    def smaller(self) -> None:
+        """There is nothing to give up."""
+
+
+def measure(
+    session: Session, plan: StencilPlan, effort: Effort, effective_last_cache: int
+) -> Balance:
+    """The figures, medians over the repeats."""
+    balance = BalancePlan(plan, default_array_bytes(effective_last_cache))
+    samples, _ = session.repeat("competition, and the cost of the sweep", "", balance, effort)
+    return Balance(*(median(samples.of(figure)) for figure in FIGURES))

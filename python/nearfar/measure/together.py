@@ -1,0 +1,49 @@
+"""Near and far memory at work together, as a study measures it: sizes that fit its time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from nearfar._native import parse_tier
+from nearfar.measure.compete import CompetePlan
+from nearfar.measure.pipeline import QUICK_ELEMENTS, QUICK_ITERATIONS, PipelinePlan
+from nearfar.measure.stencil import StencilPlan
+from nearfar.measure.teams import Teams
+
+#: What stands in for far memory on a machine that has none.
+STAND_IN = "paced:dram@optane-100"
+#: Of the array that both sides share: 128 MiB.
+ROWS, COLS = 2048, 8192
+#: Of its rows that lie far where nothing predicts a better share.
+FAR_SHARE = 8
+
+Sides = tuple[str, str]
+
+
+def far_tier(tiers: Sequence[str]) -> str:
+    """The first tier that is far memory, or an emulated one."""
+    real = [t for t in tiers[1:] if parse_tier(t)["kind"] in ("numa", "fsdax", "devdax")]
+    return (real or [STAND_IN])[0]
+
+
+def teams(cpus: tuple[int, ...]) -> Teams:
+    """One far thread, near ones on all other processors."""
+    return Teams(max(len(cpus) - 1, 1), 1, cpus)
+
+
+def compete_plan(sides: Sides, threads: Teams, array_bytes: int) -> CompetePlan:
+    """Copies within each memory at once."""
+    split = (threads.near_threads, threads.far_threads)
+    return CompetePlan("far-far", *sides, array_bytes, threads.cpus, (split,))
+
+
+def stencil_plan(sides: Sides, threads: Teams, seed: int) -> StencilPlan:
+    """The stencil, compared with all rows near and all rows far."""
+    return StencilPlan(
+        ROWS, COLS, ROWS // FAR_SHARE, "direct", *sides, threads, seed, beside_alone=True
+    )
+
+
+def pipeline_plan(sides: Sides, threads: Teams, seed: int) -> PipelinePlan:
+    """The pipeline, small."""
+    return PipelinePlan(QUICK_ELEMENTS, QUICK_ITERATIONS, *sides, threads, seed)
