@@ -169,6 +169,11 @@ HM_API const char* hm_tier_name(hm_tier tier) HM_NOTHROW;
 /** The sentence of the last failure in this thread, "" if there was none. Valid until the next. */
 HM_API const char* hm_error(void) HM_NOTHROW;
 
+/** Brings the pages of variables to a tier; HM_TIER_VAR() of nearfar/hmalloc_var.h has this called.
+ *  `begin` and `pages_end` are page boundaries, `end` is where the variables end. Where it fails a
+ *  sentence on stderr says so, -1 is returned, and the variables stay where they are. */
+HM_API int hm_place_variables(const char* tier, char* begin, char* end, char* pages_end) HM_NOTHROW;
+
 /* ---- accounts -------------------------------------------------------------------------------- */
 
 /** Accounts of a tier. Counters of running threads are read without stopping them, so that sums may

@@ -40,8 +40,8 @@ struct Cache {
   int thread = 0;
   char name[16] = "";
   char error[512] = "";
-  SiteCache* sites = nullptr;  ///< of a plan
-  bool inside_plan = false;    ///< looking at the stack, which may allocate
+  SiteCache* sites = nullptr; ///< of a plan
+  bool inside_plan = false;   ///< looking at the stack, which may allocate
 };
 
 extern Cache cache_of_none; ///< of threads that have not allocated yet

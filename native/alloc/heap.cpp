@@ -294,8 +294,8 @@ bool resize_in_place(void* ptr, std::size_t has, std::size_t size) {
                     static_cast<std::uint32_t>(spans)))
     return false;
   if (const int budget = span.budget.load(relaxed); budget != 0)
-    charge_budget(budget, static_cast<std::int64_t>(spans << span_shift) -
-                              static_cast<std::int64_t>(has));
+    charge_budget(budget,
+                  static_cast<std::int64_t>(spans << span_shift) - static_cast<std::int64_t>(has));
   return true;
 }
 

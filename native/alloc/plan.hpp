@@ -1,8 +1,8 @@
 // Plans: which allocations go to which tier (docs/formats/plan.md).
 //
 // A rule names a tier and conditions; the first rule that holds decides, otherwise the plan's
-// default. What a rule says of the call site and the thread is worked out once for a site and thread,
-// and kept in the thread's site cache; sizes, budgets and ratios are looked at each time.
+// default. What a rule says of the call site and the thread is worked out once for a site and
+// thread, and kept in the thread's site cache; sizes, budgets and ratios are looked at each time.
 //
 // Thread safety  load_plan() by one thread, before any other function; the others by any.
 #pragma once
@@ -30,13 +30,13 @@ struct SiteFrame {
 struct Rule {
   int tier = 0;
   std::uint64_t least_bytes = 0, most_bytes = UINT64_MAX;
-  const SiteFrame* chain = nullptr; ///< innermost first
-  std::uint8_t chain_length = 0;    ///< 0: any site
-  char thread[16] = "";             ///< empty: any; a final '*' stands for anything
-  std::int64_t budget = -1;         ///< bytes in live blocks, -1 for none
-  std::uint8_t budget_number = 0;   ///< among the rules with a budget
-  double ratio = -1;                ///< share of the bytes that come here, -1 for all
-  std::atomic<std::int64_t> used{0}; ///< of the budget
+  const SiteFrame* chain = nullptr;              ///< innermost first
+  std::uint8_t chain_length = 0;                 ///< 0: any site
+  char thread[16] = "";                          ///< empty: any; a final '*' stands for anything
+  std::int64_t budget = -1;                      ///< bytes in live blocks, -1 for none
+  std::uint8_t budget_number = 0;                ///< among the rules with a budget
+  double ratio = -1;                             ///< share of the bytes that come here, -1 for all
+  std::atomic<std::int64_t> used{0};             ///< of the budget
   std::atomic<std::uint64_t> seen{0}, placed{0}; ///< bytes, for the ratio
 
   bool holds_always() const {
@@ -53,14 +53,14 @@ struct Plan {
 };
 extern Plan plan;
 
-/// Reads a plan and makes the tiers that it names and that are not there. Errors: bad_input with the
-/// number of the line, not_found, no_permission, and those of tiers.
+/// Reads a plan and makes the tiers that it names and that are not there. Errors: bad_input with
+/// the number of the line, not_found, no_permission, and those of tiers.
 Status load_plan(const char* path);
 
 /// Where a block goes.
 struct Decision {
   int tier = 0;
-  Rule* charged = nullptr;   ///< whose budget it counts against
+  Rule* charged = nullptr; ///< whose budget it counts against
   std::size_t charged_bytes = 0;
 };
 

@@ -40,7 +40,9 @@ SiteCache* open_sites() {
   void* memory = take_metadata(sizeof(SiteCache));
   if (memory == nullptr) return nullptr;
   auto* sites = new (memory) SiteCache;
+  this_cache->inside_plan = true;
   sites->stack_end = plan.longest > 1 && !plan.by_tables ? os::stack_end() : nullptr;
+  this_cache->inside_plan = false;
   this_cache->sites = sites;
   return sites;
 }
@@ -65,7 +67,8 @@ void walk_tables(const void* return_address, Chain& chain) {
   const void* found[longest_chain + inside];
   const std::size_t count = os::call_chain_by_tables(found, longest_chain + inside);
   std::size_t at = 0;
-  while (at < count && found[at] != return_address) ++at;
+  while (at < count && found[at] != return_address)
+    ++at;
   for (++at; at < count && chain.length < plan.longest; ++at)
     chain.addresses[chain.length++] = found[at];
 }
@@ -163,9 +166,7 @@ Decision decide(std::size_t size, const void* return_address, const void* frame)
   if (this_cache->inside_plan) return otherwise; // looking at the stack allocates
   SiteCache* sites = this_cache->sites;
   if (sites == nullptr) [[unlikely]] {
-    this_cache->inside_plan = own_cache();
     sites = open_sites();
-    this_cache->inside_plan = false;
     if (sites == nullptr) return otherwise;
   }
   Chain chain;
@@ -194,7 +195,9 @@ void settle(const Decision& decision, void* block) {
   Rule& rule = *decision.charged;
   const bool here = block != nullptr && static_cast<int>(tier_of(block)) == decision.tier;
   const std::size_t bytes = here ? usable_size(block, "malloc") : 0;
-  rule.used.fetch_add(static_cast<std::int64_t>(bytes) - static_cast<std::int64_t>(decision.charged_bytes), relaxed);
+  rule.used.fetch_add(static_cast<std::int64_t>(bytes) -
+                          static_cast<std::int64_t>(decision.charged_bytes),
+                      relaxed);
   if (here) set_budget(block, rule.budget_number + 1);
 }
 

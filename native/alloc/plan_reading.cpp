@@ -18,9 +18,11 @@ constexpr std::string_view head = "hmalloc-plan 1";
 constexpr std::uint32_t most_rules = 10'000;
 
 std::string_view next_word(std::string_view& rest) {
-  while (!rest.empty() && (rest.front() == ' ' || rest.front() == '\t')) rest.remove_prefix(1);
+  while (!rest.empty() && (rest.front() == ' ' || rest.front() == '\t'))
+    rest.remove_prefix(1);
   std::size_t length = 0;
-  while (length < rest.size() && rest[length] != ' ' && rest[length] != '\t') ++length;
+  while (length < rest.size() && rest[length] != ' ' && rest[length] != '\t')
+    ++length;
   const std::string_view word = rest.substr(0, length);
   rest.remove_prefix(length);
   return word;
@@ -160,7 +162,8 @@ private:
 
   Status allocate_rules(std::string_view text) {
     std::uint32_t lines = 1;
-    for (const char c : text) lines += c == '\n' ? 1u : 0u;
+    for (const char c : text)
+      lines += c == '\n' ? 1u : 0u;
     if (lines > most_rules) return refuse("a plan has at most 10000 lines", "");
     void* memory = take_metadata(lines * sizeof(Rule));
     if (memory == nullptr) return Error::make(Errc::no_space, "no memory for the plan");

@@ -20,7 +20,8 @@ std::byte* window_of(int tier) {
                                       (static_cast<std::uintptr_t>(tier) << hm_window.shift));
 }
 
-/// What a child that runs `work` writes to stderr before it is killed by SIGABRT; empty if it is not.
+/// What a child that runs `work` writes to stderr before it is killed by SIGABRT; empty if it is
+/// not.
 template <class Work>
 std::string last_words(const Work& work) {
   int ends[2];
@@ -61,7 +62,8 @@ TEST_CASE("malloc and free neither load from nor store into the memory of a tier
     REQUIRE(block != nullptr);
     REQUIRE(hm_usable_size(block) > 0);
   }
-  for (void* block : blocks) hm_free(block);
+  for (void* block : blocks)
+    hm_free(block);
   CHECK(mprotect(window_of(tier), std::size_t{1} << 30, PROT_READ | PROT_WRITE) == 0);
   hm_trim(tier);
 }
@@ -120,7 +122,8 @@ TEST_CASE("freed memory is given back, and reads as zero through hm_calloc") {
     std::memset(blocks.back(), 1, size);
   }
   char* first = blocks.front();
-  for (std::size_t i = 1; i < count; ++i) hm_free(blocks[i]);
+  for (std::size_t i = 1; i < count; ++i)
+    hm_free(blocks[i]);
   CHECK(hm_trim(HM_NEAR) > count * size * 9 / 10);
   CHECK(first[size - 1] == 1); // what is live stays
   hm_free(first);

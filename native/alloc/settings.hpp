@@ -29,8 +29,8 @@ void configure();
 /// Makes a tier. Errors as hm_tier_create() tells them.
 Result<int> create_tier(const char* name, const char* specification);
 int find_tier(const char* name);
-/// Once, for libhmalloc-preload.so: reads HMALLOC_DEFAULT and HMALLOC_PLAN. What makes no sense ends
-/// the process.
+/// Once, for libhmalloc-preload.so: reads HMALLOC_DEFAULT and HMALLOC_PLAN. What makes no sense
+/// ends the process.
 void configure_preload();
 
 /// For fork.

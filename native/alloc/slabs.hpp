@@ -29,7 +29,9 @@ enum State : std::int8_t {
   budgeted = 8,    ///< and up to 126: handed out, counted against budget number state - 8
   no_block = 127,  ///< behind the last one
 };
-inline bool is_live(std::int8_t state) { return state == live || (state >= budgeted && state < no_block); }
+inline bool is_live(std::int8_t state) {
+  return state == live || (state >= budgeted && state < no_block);
+}
 using AtomicState = std::atomic<std::int8_t>;
 
 struct Slab {

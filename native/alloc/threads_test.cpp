@@ -29,7 +29,8 @@ public:
     hm_free(old);
   }
   void drain() {
-    for (auto& place : places_) hm_free(place.exchange(nullptr));
+    for (auto& place : places_)
+      hm_free(place.exchange(nullptr));
   }
   int wrong() const { return wrong_.load(); }
 
@@ -41,7 +42,8 @@ private:
 
 void churn(Exchange& exchange, std::uint64_t seed, int steps) {
   Random random(seed);
-  for (int i = 0; i < steps; ++i) exchange.swap_one(random);
+  for (int i = 0; i < steps; ++i)
+    exchange.swap_one(random);
 }
 
 } // namespace
@@ -53,7 +55,8 @@ TEST_CASE("blocks are freed by other threads than those that allocated them") {
     for (std::uint64_t t = 0; t < 4; ++t)
       threads.emplace_back(churn, std::ref(exchange), t + 10, 10'000);
     hm_trim(HM_NEAR);
-    for (std::thread& thread : threads) thread.join();
+    for (std::thread& thread : threads)
+      thread.join();
   }
   CHECK(exchange.wrong() == 0);
   exchange.drain();
@@ -66,7 +69,8 @@ TEST_CASE("children forked under churn can allocate and free") {
   std::vector<std::thread> threads;
   for (std::uint64_t t = 0; t < 2; ++t)
     threads.emplace_back([&exchange, &stop, t] {
-      for (std::uint64_t i = 0; !stop.load(); ++i) churn(exchange, t * 1000 + i, 100);
+      for (std::uint64_t i = 0; !stop.load(); ++i)
+        churn(exchange, t * 1000 + i, 100);
     });
   int failed = 0;
   for (int i = 0; i < 100; ++i) {
@@ -81,7 +85,8 @@ TEST_CASE("children forked under churn can allocate and free") {
     if (waitpid(child, &status, 0) != child || status != 0) ++failed;
   }
   stop.store(true);
-  for (std::thread& thread : threads) thread.join();
+  for (std::thread& thread : threads)
+    thread.join();
   CHECK(failed == 0);
   CHECK(exchange.wrong() == 0);
   exchange.drain();

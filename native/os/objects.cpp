@@ -17,7 +17,7 @@ struct Search {
 
 bool holds(const dl_phdr_info& info, std::uintptr_t address) {
   for (int i = 0; i < info.dlpi_phnum; ++i) {
-    const ElfW(Phdr) & header = info.dlpi_phdr[i];
+    const ElfW(Phdr)& header = info.dlpi_phdr[i];
     if (header.p_type == PT_LOAD && address - info.dlpi_addr - header.p_vaddr < header.p_memsz)
       return true;
   }
@@ -77,7 +77,8 @@ std::size_t call_chain_by_tables(const void** addresses, std::size_t most) {
   void* found[longest];
   const int count = backtrace(found, longest);
   std::size_t kept = 0;
-  for (int i = 1; i < count && kept < most; ++i) addresses[kept++] = found[i];
+  for (int i = 1; i < count && kept < most; ++i)
+    addresses[kept++] = found[i];
   return kept;
 }
 

@@ -54,8 +54,7 @@ void* adopt(void* ptr, std::size_t size, void* block) {
     return nullptr;
   }
   if (ptr != nullptr && ours(ptr)) return reallocate(tier_of(ptr), ptr, size);
-  void* block =
-      place(size, address, frame, [&](unsigned tier) { return allocate(tier, size); });
+  void* block = place(size, address, frame, [&](unsigned tier) { return allocate(tier, size); });
   return ptr == nullptr ? block : adopt(ptr, size, block);
 }
 

@@ -1,5 +1,5 @@
-// operator new and delete, so that a plan sees who called new, not libstdc++. Where memory is short,
-// what the standard asks for is done by libstdc++, if the program has it.
+// operator new and delete, so that a plan sees who called new, not libstdc++. Where memory is
+// short, what the standard asks for is done by libstdc++, if the program has it.
 #include <bit>
 #include <cstddef>
 #include <dlfcn.h>
