@@ -11,7 +11,7 @@ PYTHON := .venv/bin/python
 STEP := tools/step
 
 # Folders are listed with the files: a file that is added or removed makes its folder newer.
-NATIVE := CMakeLists.txt $(shell find native)
+NATIVE := CMakeLists.txt $(shell find native include)
 
 # A checkout that was moved, or a Python that was taken away, leaves nothing usable behind.
 ifneq ($(wildcard $(STAMPS)/place),)
@@ -41,6 +41,9 @@ test-long: $(STAMPS)/package $(STAMPS)/test $(STAMPS)/clang ## the tests that ta
 	@tools/fuzz 600
 
 test-vm: $(STAMPS)/package $(STAMPS)/test $(STAMPS)/vm ## tests in an emulated machine with an NVDIMM and a node without processors
+	@$(STEP) "configure test" build/test-configure.log cmake --preset test
+	@$(STEP) "programs for the machine" build/vm-build.log \
+	  cmake --build --preset test --target power_cut
 	@NEARFAR_VM=required $(PYTHON) -m pytest tests/vm
 
 test-asan test-tsan test-clang: test-%: $(STAMPS)/test
@@ -55,7 +58,7 @@ lint: $(STAMPS)/package $(STAMPS)/test ## ruff, mypy --strict, clang-format
 
 format: $(STAMPS)/test ## put all sources into the form that lint wants
 	@.venv/bin/ruff check -q --fix . ; .venv/bin/ruff format -q .
-	@find native -name '*.[ch]pp' -exec .venv/bin/clang-format -i {} +
+	@find native include -name '*.[ch]pp' -exec .venv/bin/clang-format -i {} +
 
 schema: $(STAMPS)/package ## write docs/formats/run.schema.json from the models
 	@$(PYTHON) tools/write_schema.py docs/formats/run.schema.json

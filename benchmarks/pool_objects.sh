@@ -7,7 +7,7 @@ objects=${1:-10000000} bytes=${2:-48}
 folder=$(mktemp -d -p /dev/shm)
 trap 'rm -rf "$folder"' EXIT
 gcc -O2 -o "$folder/fill" benchmarks/reference/pool_fill.c -lpmemobj
-PMEM_IS_PMEM_FORCE=1 "$folder/fill" "$folder/pool" $((objects * (bytes + 32) / 900000 + 64)) "$objects" "$bytes"
+PMEM_IS_PMEM_FORCE=1 "$folder/fill" "$folder/pool" $((objects * (bytes + 96) / 900000 + 64)) "$objects" "$bytes"
 .venv/bin/python - "$folder/pool" <<'PYTHON'
 import sys, time
 from nearfar import _native

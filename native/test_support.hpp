@@ -16,9 +16,15 @@ namespace nearfar::test {
 /// An empty folder, removed with all that is in it at the end of the test.
 class Folder {
 public:
-  Folder() {
-    std::string name = (std::filesystem::temp_directory_path() / "nearfar-test-XXXXXX").string();
+  Folder() : Folder(std::filesystem::temp_directory_path()) {}
+  explicit Folder(const std::filesystem::path& parent) {
+    std::string name = (parent / "nearfar-test-XXXXXX").string();
     path_ = mkdtemp(name.data());
+  }
+  /// In memory where there is a tmpfs: for tests that sync often.
+  static Folder quick() {
+    const bool tmpfs = std::filesystem::is_directory("/dev/shm");
+    return Folder(tmpfs ? "/dev/shm" : std::filesystem::temp_directory_path());
   }
   Folder(const Folder&) = delete;
   Folder& operator=(const Folder&) = delete;

@@ -189,3 +189,23 @@ def test_what_cannot_be_run_or_read(run_nearfar: RunNearfar, tmp_path: Path) -> 
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "file").touch()
     run_nearfar("crash", "check", "--structure", "map", "--images", "full").assert_refused(2)
+
+
+@needs_libpmem
+@pytest.mark.long
+@pytest.mark.parametrize("bug", range(11))
+def test_known_kinds_of_bugs_are_found_and_named(
+    bug: int, run_nearfar: RunNearfar, tmp_path: Path
+) -> None:
+    text = (Path(__file__).parent / "programs" / "intset.c").read_text()
+    checker = compile_c(tmp_path, "check", text, "-DCHECK")
+    program = compile_c(tmp_path, "intset", text, f"-DBUG={bug}", "-lpmem")
+    done = crash_run(run_nearfar, program, checker, "--budget", "1500")
+    found = document(done)
+    if bug == 0:
+        assert (done.code, found["states_left"]) == (0, 0), done
+        return
+    lines = [i for i, line in enumerate(text.splitlines(), 1) if re.search(rf"SITE {bug}\b", line)]
+    named = {int(finding["store"].rpartition(":")[2]) for finding in found["findings"]}
+    assert done.code == 1
+    assert set(lines) & named, found["findings"]

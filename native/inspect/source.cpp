@@ -62,21 +62,26 @@ bool PatchedSource::read(Offset offset, void* to, std::size_t bytes) const {
   return true;
 }
 
+/// Whoever goes onward gets much at once; a jump reads the page around it.
 const std::byte* Window::fill(Offset offset, std::size_t bytes) {
   const Offset size = source_->size();
   if (!within(size, offset, bytes)) return nullptr;
-  const std::size_t wanted = std::min<Offset>(std::max(bytes, most_bytes), size - offset);
+  const bool onward = held_ != 0 && offset >= begin_ && offset - begin_ <= held_ + most_bytes;
+  const Offset begin = onward ? offset : offset / page_bytes * page_bytes;
+  const Offset least = offset - begin + bytes;
+  const std::size_t wanted =
+      std::min(std::max<Offset>(least, onward ? most_bytes : page_bytes), size - begin);
   held_ = 0;
-  if (const std::byte* lies = source_->view(offset, wanted)) {
+  if (const std::byte* lies = source_->view(begin, wanted)) {
     from_ = lies;
   } else {
     if (buffer_.size() < wanted) buffer_.resize(wanted);
-    if (!source_->read(offset, buffer_.data(), wanted)) return nullptr;
+    if (!source_->read(begin, buffer_.data(), wanted)) return nullptr;
     from_ = buffer_.data();
   }
-  begin_ = offset;
+  begin_ = begin;
   held_ = wanted;
-  return from_;
+  return from_ + (offset - begin);
 }
 
 } // namespace nearfar::inspect

@@ -89,7 +89,7 @@ private:
   std::map<Offset, std::array<std::byte, 8>> lines_; ///< by offset / 8: the eight bytes there
 };
 
-/// Reads that go upward through a source in small steps, at the cost of few large ones.
+/// Small reads, most of them upward through a source, at the cost of few large ones.
 class Window {
 public:
   explicit Window(const Source& source) : source_(&source) {}

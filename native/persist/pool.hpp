@@ -33,6 +33,7 @@
 #include <string>
 
 #include "base/result.hpp"
+#include "persist/durability.hpp"
 #include "tier/spec.hpp"
 
 struct pmemobjpool; // PMEMobjpool of libpmemobj
@@ -45,13 +46,6 @@ inline constexpr std::size_t smallest_pool_bytes = 8 << 20; ///< PMEMOBJ_MIN_POO
 struct Layout {
   const char* name = "";
   std::uint32_t version = 1;
-};
-
-/// How a store becomes durable on the medium of a pool.
-enum class Durability : unsigned char {
-  flush, ///< write back its lines, then a fence (ADR; DRAM that stands in for it)
-  fence, ///< a fence alone: the caches are in the domain that survives (eADR)
-  msync, ///< os::sync_range: a page cache
 };
 
 /// First in the root object. Fixed size and place: other programs read it as bytes.

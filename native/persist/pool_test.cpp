@@ -48,7 +48,7 @@ bool says(const Result<Pool>& pool, Errc code, const char* part) {
 } // namespace
 
 TEST_CASE("a pool keeps its root from one opening to the next") {
-  const test::Folder folder;
+  const test::Folder folder = test::Folder::quick();
   const std::string path = folder.path("a.pool");
   {
     Pool pool = make(path);
@@ -68,7 +68,7 @@ TEST_CASE("a pool keeps its root from one opening to the next") {
 }
 
 TEST_CASE("memory is linked on a line, kept, and given back") {
-  const test::Folder folder;
+  const test::Folder folder = test::Folder::quick();
   const std::string path = folder.path("a.pool");
   std::uint64_t first = 0;
   {
@@ -96,7 +96,7 @@ TEST_CASE("memory is linked on a line, kept, and given back") {
 }
 
 TEST_CASE("a full pool gives an error and keeps what it has") {
-  const test::Folder folder;
+  const test::Folder folder = test::Folder::quick();
   Pool pool = make(folder.path("a.pool"));
   auto* words = reinterpret_cast<std::uint64_t*>(pool.root());
   const std::size_t got = fill(pool, words, 32);
@@ -106,7 +106,7 @@ TEST_CASE("a full pool gives an error and keeps what it has") {
 }
 
 TEST_CASE("zero_on_free overwrites before it gives memory back, also after a crash") {
-  const test::Folder folder;
+  const test::Folder folder = test::Folder::quick();
   const std::string path = folder.path("a.pool");
   std::uint64_t offset = 0;
   {
@@ -134,7 +134,7 @@ TEST_CASE("zero_on_free overwrites before it gives memory back, also after a cra
 }
 
 TEST_CASE("pools that are not what the program expects are refused with the reason") {
-  const test::Folder folder;
+  const test::Folder folder = test::Folder::quick();
   const std::string path = folder.path("a.pool");
   { const Pool pool = make(path); }
   CHECK(says(Pool::open(place(path), {"other", 3}), Errc::bad_input, "another type: it holds"));
@@ -157,14 +157,14 @@ TEST_CASE("pools that are not what the program expects are refused with the reas
 }
 
 TEST_CASE("a root that does not fit leaves no file") {
-  const test::Folder folder;
+  const test::Folder folder = test::Folder::quick();
   CHECK(says(Pool::create(place(folder.path("a.pool")), layout, {pool_bytes, 64 << 20}),
              Errc::no_space, "no 67108864 bytes left"));
   CHECK(folder.empty());
 }
 
 TEST_CASE("a pool that is open is refused, here and in another process") {
-  const test::Folder folder;
+  const test::Folder folder = test::Folder::quick();
   const std::string path = folder.path("a.pool");
   const Pool pool = make(path);
   CHECK(says(Pool::open(place(path), layout), Errc::unsupported, "already open"));
@@ -178,7 +178,7 @@ TEST_CASE("a pool that is open is refused, here and in another process") {
 }
 
 TEST_CASE("a directory makes a pool without a name") {
-  const test::Folder folder;
+  const test::Folder folder = test::Folder::quick();
   Pool pool = make(folder.path());
   CHECK(folder.empty());
   auto* words = reinterpret_cast<std::uint64_t*>(pool.root());

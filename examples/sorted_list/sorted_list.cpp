@@ -1,0 +1,53 @@
+// A sorted list that survives power failures: sorted_list TIER KEY... adds keys, prints them all.
+//
+// For example: sorted_list file:/tmp/list.pool 5 3 9. There is no order of flushes to get right
+// here, nothing to snapshot, and no way to forget either: what would be wrong does not compile.
+#include <cstdio>
+#include <cstdlib>
+#include <nearfar/persist.hpp>
+
+using namespace nearfar::persist;
+
+struct list_pool;
+struct node {
+  field<std::int64_t> key;
+  field<ptr<node, list_pool>> next;
+};
+struct list {
+  field<ptr<node, list_pool>> first;
+  field<std::uint64_t> size;
+};
+struct list_pool {
+  using root = list;
+  static constexpr char name[] = "sorted list";
+  static constexpr std::uint64_t layouts[] = {8146666118056889086u};
+};
+
+/// The link where `key` is or would be.
+field<ptr<node, list_pool>>& place_of_key(list& all, std::int64_t key) {
+  auto* link = std::addressof(all.first);
+  while (*link && (*link)->key < key)
+    link = std::addressof((*link)->next);
+  return *link;
+}
+
+nearfar::Status insert(pool<list_pool>& pool, std::int64_t key) {
+  return pool.transact([&](tx<list_pool>& tx) {
+    auto& link = place_of_key(tx.root(), key);
+    if (link && link->key == key) return;
+    tx.publish(link, tx.make<node>(key, link.get()));
+    tx.root().size.set(tx, tx.root().size + 1);
+  });
+}
+
+int main(int count, char** words) {
+  if (count < 2) return std::fputs("usage: sorted_list TIER [KEY...]\n", stderr), 2;
+  auto opened = pool<list_pool>::open_or_create(words[1]);
+  if (!opened) return std::fprintf(stderr, "%s\n", opened.error().what), 2;
+  for (int i = 2; i < count; ++i)
+    if (auto done = insert(*opened, std::atoll(words[i])); !done)
+      return std::fprintf(stderr, "%s\n", done.error().what), 3;
+  for (auto n = opened->root().first.get(); n; n = n->next)
+    std::printf("%ld\n", n->key.get());
+  std::printf("%lu keys\n", opened->root().size.get());
+}

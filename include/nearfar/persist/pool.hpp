@@ -1,0 +1,196 @@
+// A pool of one program's types, open.
+//
+// One pool of a type may be open in a process at a time: that is what makes pointers 8 bytes.
+// Thread safety  transact(), read() and persist() from several threads; open and close from one.
+#pragma once
+
+#include <cstddef>
+#include <cstring>
+#include <memory>
+#include <type_traits>
+#include <utility>
+
+#include "base/result.hpp"
+#include "nearfar/persist/transaction.hpp"
+#include "persist/pool.hpp"
+#include "persist/session.hpp"
+#include "tier/spec.hpp"
+
+namespace nearfar::persist {
+
+struct pool_options {
+  std::size_t bytes = 64 << 20;
+  Path path = Path::redo;
+  std::size_t log_bytes = 1 << 20; ///< redo path; the largest transaction takes half of it
+  bool zero_on_free = false;       ///< freed memory is overwritten, durably; so is the log at close
+};
+
+template <class Pool>
+class pool {
+public:
+  using root_type = typename Pool::root;
+  using tx_type = tx<Pool>;
+  static_assert(detail::check_layout<Pool>());
+
+  /// Makes a pool at a tier such as "shm:/dev/shm/list.pool". Errors: those of Pool::create.
+  static Result<pool> create(const char* place, const pool_options& options = {}) {
+    if (Status s = check_single(); !s) return s.error();
+    Result<tier::Spec> spec = tier::parse(place);
+    if (!spec) return spec.error();
+    const Schema schema = detail::schema_of<Pool>();
+    Result<persist::Pool> file = persist::Pool::create(
+        *spec, layout(), {options.bytes, Store::root_bytes(schema), options.zero_on_free});
+    if (!file) return file.error();
+    pool made(std::move(*file));
+    Result<std::unique_ptr<Store>> store =
+        Store::create(made.inside_->source.ground(), schema, {options.path, options.log_bytes});
+    return made.with(store);
+  }
+
+  /// Opens a pool at a tier or a path, and recovers it. Errors: those of Pool::open and
+  /// Store::open.
+  static Result<pool> open(const char* place) {
+    if (Status s = check_single(); !s) return s.error();
+    const bool is_tier = std::strchr(place, ':') != nullptr;
+    Result<tier::Spec> spec = is_tier ? tier::parse(place) : place_of(place);
+    if (!spec) return spec.error();
+    Result<persist::Pool> file = persist::Pool::open(*spec, layout());
+    if (!file) return file.error();
+    pool made(std::move(*file));
+    Result<std::unique_ptr<Store>> store =
+        Store::open(made.inside_->source.ground(), detail::schema_of<Pool>());
+    return made.with(store);
+  }
+
+  /// Opens the pool there, or makes it where there is none.
+  static Result<pool> open_or_create(const char* place, const pool_options& options = {}) {
+    Result<pool> opened = open(place);
+    if (opened || opened.error().code != Errc::not_found) return opened;
+    return create(place, options);
+  }
+
+  pool(pool&&) noexcept = default;
+  pool& operator=(pool&&) = delete;
+  ~pool() { // writes everything back; the next opening has nothing to recover
+    if (inside_ && inside_->store) {
+      inside_->store.reset();
+      detail::base_of<Pool> = nullptr;
+    }
+  }
+
+  root_type& root() const { return *reinterpret_cast<root_type*>(store().root()); }
+
+  /// Runs body(tx) as one transaction under `on`: all of it happens, durably, or nothing does. The
+  /// body returns nothing, or a Status, whose error takes everything back, as an exception does.
+  /// Inside a transaction of this thread it is part of that one.
+  template <class Body>
+  Status transact(guard& on, Body&& body) const {
+    if (Session* outer = Session::of(store())) return join(*outer, on, body);
+    Session session(store(), on);
+    if (!session.failed()) {
+      tx_type transaction(session, root());
+      if (Status s = call(body, transaction); !s) return s.error();
+    }
+    return session.commit();
+  }
+  /// The same under the pool's own guard: one transaction at a time.
+  template <class Body>
+  Status transact(Body&& body) const {
+    return transact(store().common_guard(), body);
+  }
+
+  /// Runs body(reader) while no transaction under `on` changes anything; yields what it returns.
+  template <class Body>
+  decltype(auto) read(guard& on, Body&& body) const {
+    const Reading reading(on);
+    const reader<Pool> held(root());
+    return body(held);
+  }
+  template <class Body>
+  decltype(auto) read(Body&& body) const {
+    return read(store().common_guard(), body);
+  }
+
+  /// Makes what was stored in an array durable: all elements, or some.
+  template <class T>
+  void persist(const array<T, Pool>& values, Site site = Site::current()) const {
+    persist(values, 0, values.size(), site);
+  }
+  template <class T>
+  void persist(const array<T, Pool>& values, std::size_t first, std::size_t count,
+               Site site = Site::current()) const {
+    const std::span<T> range = values.raw().subspan(first, count);
+    storelog::store(range.data(), range.size_bytes(), site);
+    store().write_back().flush(range.data(), range.size_bytes(), site);
+    store().write_back().fence(site);
+  }
+
+  /// Transactions that recovery found in the log when the pool was opened.
+  std::size_t recovered() const { return store().recovered(); }
+  bool emulated() const { return inside_->file.emulated(); }
+  Path path() const { return store().path(); }
+  const persist::Pool& file() const { return inside_->file; }
+
+private:
+  struct Inside { // in the order in which they are needed
+    explicit Inside(persist::Pool&& opened) : file(std::move(opened)), source(file) {}
+    persist::Pool file;
+    PoolSource source;
+    std::unique_ptr<Store> store;
+  };
+
+  explicit pool(persist::Pool&& file) : inside_(std::make_unique<Inside>(std::move(file))) {}
+
+  static Layout layout() { return {Pool::name, layout_version<Pool>}; }
+  Store& store() const { return *inside_->store; }
+
+  static Status check_single() {
+    if (detail::base_of<Pool> == nullptr) return Done{};
+    return Error::make(Errc::unsupported, "a pool of type '%s' is already open in this process",
+                       Pool::name)
+        .try_next("close it first, or give the other one a pool type of its own");
+  }
+
+  Result<pool> with(Result<std::unique_ptr<Store>>& store) {
+    if (!store) return store.error();
+    inside_->store = std::move(*store);
+    detail::base_of<Pool> = inside_->file.base();
+    return std::move(*this);
+  }
+
+  template <class Body>
+  static Status call(Body& body, tx_type& transaction) {
+    if constexpr (std::is_void_v<std::invoke_result_t<Body&, tx_type&>>) {
+      body(transaction);
+      return Done{};
+    } else {
+      return body(transaction);
+    }
+  }
+
+  template <class Body>
+  Status join(Session& outer, guard& on, Body& body) const {
+    struct Doom { // also when an exception goes by, which somebody in between might catch
+      Session& session;
+      bool finished = false;
+      ~Doom() {
+        if (!finished)
+          session.doom(
+              Error::make(Errc::bad_input, "a transaction inside this one was taken back"));
+      }
+    } doom{outer};
+    outer.hold(on);
+    tx_type transaction(outer, root());
+    if (Status s = call(body, transaction); !s) {
+      outer.doom(s.error());
+      return s.error();
+    }
+    doom.finished = true;
+    if (outer.failed()) return *outer.error();
+    return Done{};
+  }
+
+  std::unique_ptr<Inside> inside_;
+};
+
+} // namespace nearfar::persist

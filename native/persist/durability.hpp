@@ -1,0 +1,12 @@
+// How a store becomes durable on the medium of a pool.
+#pragma once
+
+namespace nearfar::persist {
+
+enum class Durability : unsigned char {
+  flush, ///< write back its lines, then a fence (ADR; DRAM that stands in for it)
+  fence, ///< a fence alone: the caches are in the domain that survives (eADR)
+  msync, ///< os::sync_range: a page cache
+};
+
+} // namespace nearfar::persist

@@ -1,0 +1,53 @@
+// What the typed layer stands on: a pool, or a piece of memory that plays one (tests, crash
+// images).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "persist/pool.hpp"
+
+namespace nearfar::persist {
+
+/// Where memory comes from. allocate() and release() do what Pool's do.
+class Source {
+public:
+  virtual ~Source() = default;
+  virtual Status allocate(std::uint64_t* link, std::size_t bytes, std::uint64_t type,
+                          bool zeroed) = 0;
+  virtual Status release(std::uint64_t* link) = 0;
+};
+
+struct Ground {
+  std::byte* base = nullptr;
+  std::size_t bytes = 0;
+  std::byte* root = nullptr; ///< room for a StoreHead and the program's root
+  std::size_t root_bytes = 0;
+  Durability durability = Durability::flush;
+  bool zero_on_free = false;
+  Source* source = nullptr;
+  pmemobjpool* pool = nullptr; ///< for the undo path
+  const char* name = "";       ///< for errors
+};
+
+/// The ground that a pool gives.
+class PoolSource final : public Source {
+public:
+  explicit PoolSource(Pool& pool) : pool_(&pool) {}
+  Status allocate(std::uint64_t* link, std::size_t bytes, std::uint64_t type,
+                  bool zeroed) override {
+    return pool_->allocate(link, bytes, type, zeroed);
+  }
+  Status release(std::uint64_t* link) override { return pool_->release(link); }
+
+  Ground ground() {
+    return {pool_->base(),        pool_->bytes(),        pool_->root(), pool_->root_bytes(),
+            pool_->durability(),  pool_->zero_on_free(), this,          pool_->handle(),
+            pool_->path().c_str()};
+  }
+
+private:
+  Pool* pool_;
+};
+
+} // namespace nearfar::persist

@@ -1,0 +1,338 @@
+#include "persist/session.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace nearfar::persist {
+
+namespace {
+
+/// Content up to this size travels in the record; larger content is made durable before it.
+constexpr std::size_t largest_inline_content = 512;
+
+[[gnu::tls_model("initial-exec")]] thread_local constinit Reading* current_reading = nullptr;
+
+Error waits_for_itself() {
+  return Error::make(Errc::bad_input, "a transaction inside a reading of the same guard")
+      .try_next("end the reading first, or read inside the transaction");
+}
+
+} // namespace
+
+Session* Session::of(const Store& store) {
+  Session* s = current_session;
+  while (s != nullptr && s->store_ != &store)
+    s = s->outer_;
+  return s;
+}
+
+Session::Session(Store& store, guard& on)
+    : store_(&store), outer_(current_session), guard_(nullptr), block_(inline_),
+      used_(sizeof(RecordHead)), block_size_(inline_bytes) {
+  hold(on);
+  if (store.path() == Path::undo && !failed()) begin_undo();
+  current_session = this;
+}
+
+Session::~Session() {
+  if (!ended_) {
+    if (begun_undo_) abort_undo();
+    end();
+  }
+  for (auto held = more_guards_.rbegin(); held != more_guards_.rend(); ++held)
+    (*held)->mutex_.unlock();
+  if (guard_ != nullptr) guard_->mutex_.unlock();
+}
+
+bool Session::holds(const guard& on) const {
+  for (const Session* s = this; s != nullptr; s = s->outer_)
+    if (s->guard_ == &on || std::count(s->more_guards_.begin(), s->more_guards_.end(), &on) > 0)
+      return true;
+  return false;
+}
+
+void Session::hold(guard& on) {
+  for (const Reading* r = current_reading; r != nullptr; r = r->outer_)
+    if (r->guard_ == &on && r->locked_) return doom(waits_for_itself());
+  if (holds(on)) return;
+  on.mutex_.lock();
+  if (guard_ == nullptr)
+    guard_ = &on;
+  else
+    more_guards_.push_back(&on);
+}
+
+bool Session::inside(const void* at, std::size_t bytes) const {
+  const Ground& ground = store_->ground_;
+  const auto* first = static_cast<const std::byte*>(at);
+  return first >= ground.base && bytes <= ground.bytes &&
+         first <= ground.base + (ground.bytes - bytes);
+}
+
+const std::byte* Session::lookup(const void* at) const {
+  if (index_) {
+    const auto found = index_->find(at);
+    return found == index_->end() ? nullptr : found->second;
+  }
+  for (std::size_t i = 0; i < count_; ++i)
+    if (slots_[i].at == at) return slots_[i].data;
+  return nullptr;
+}
+
+void Session::remember(const void* at, std::byte* data) {
+  if (count_ < inline_slots) {
+    slots_[count_] = {at, data};
+  } else {
+    if (!index_) {
+      index_ = std::make_unique<std::unordered_map<const void*, std::byte*>>();
+      for (const Slot& slot : slots_)
+        index_->emplace(slot.at, slot.data);
+    }
+    index_->emplace(at, data);
+  }
+  ++count_;
+}
+
+/// Room at the end of the record that does not move, so that references which find() gave stay.
+std::byte* Session::room(std::size_t bytes) {
+  if (bytes > block_size_ - used_) {
+    const std::size_t size = std::max(2 * block_size_, bytes);
+    if (blocks_.empty())
+      inline_used_ = used_;
+    else
+      blocks_.back().second = used_;
+    blocks_.emplace_back(std::make_unique_for_overwrite<std::byte[]>(size), 0);
+    block_ = blocks_.back().first.get();
+    block_size_ = size;
+    used_ = 0;
+  }
+  std::byte* at = block_ + used_;
+  used_ += bytes;
+  total_ += bytes;
+  return at;
+}
+
+/// Adds an entry; yields where its data lies in the record.
+std::byte* Session::append(std::uint64_t offset, Entry::Kind kind, const void* data,
+                           std::uint32_t bytes, Site site) {
+  std::byte* at = room(Entry::size(bytes));
+  const std::uint64_t word = Entry::word(offset, kind, bytes);
+  std::memcpy(at, &word, sizeof word);
+  if (bytes % 8 != 0) std::memset(at + 8 + bytes / 8 * 8, 0, 8); // padding is part of the checksum
+  std::memcpy(at + 8, data, bytes);
+  if (storelog::recording()) sites_.push_back(site);
+  return at + 8;
+}
+
+bool Session::rewrite(void* at, const void* value, std::uint32_t bytes, Site site) {
+  auto* data = const_cast<std::byte*>(lookup(at));
+  if (data == nullptr || failed()) return data != nullptr;
+  static_cast<void>(site);
+  std::memcpy(data, value, bytes);
+  return true;
+}
+
+void Session::write_new(void* at, const void* value, std::uint32_t bytes, Site site) {
+  if (failed()) return;
+  if (!inside(at, bytes))
+    return doom(Error::make(Errc::bad_input, "a write outside pool %.150s", store_->ground_.name)
+                    .try_next("set fields of objects in the pool, not of copies"));
+  if (begun_undo_) return write_undo(at, value, bytes, site);
+  if (!storelog::log(at, bytes, site)) [[unlikely]] {
+    const auto* from = static_cast<const std::byte*>(value);
+    unlogged_.push_back({static_cast<std::byte*>(at), {from, from + bytes}, site});
+    return remember(at, unlogged_.back().bytes.data());
+  }
+  const auto offset =
+      static_cast<std::uint64_t>(static_cast<std::byte*>(at) - store_->ground_.base);
+  remember(at, append(offset, Entry::Kind::write, value, bytes, site));
+}
+
+Session::Taken* Session::taken_at(std::uint64_t offset) {
+  for (Taken& taken : taken_)
+    if (taken.offset == offset) return &taken;
+  return nullptr;
+}
+
+bool Session::takes(std::uint64_t offset) const {
+  return std::any_of(taken_.begin(), taken_.end(),
+                     [&](const Taken& t) { return t.offset == offset && !t.published; });
+}
+
+std::uint64_t Session::take(std::uint32_t type, std::size_t bytes, Site) {
+  if (failed()) return 0;
+  return begun_undo_ ? take_undo(type, bytes) : take_redo(type, bytes);
+}
+
+std::uint64_t Session::take_redo(std::uint32_t type, std::size_t bytes) {
+  Result<std::uint64_t> taken = store_->heap_->take(type, bytes);
+  if (!taken && taken.error().code == Errc::no_space && store_->heap_->has_retired()) {
+    // What was freed lately waits for the log to go past it.
+    const std::lock_guard lock(store_->commit_);
+    store_->log_->drain();
+    store_->heap_->reclaim(store_->log_->start());
+    Result<std::uint64_t> again = store_->heap_->take(type, bytes);
+    if (again) {
+      taken_.push_back({*again, bytes, type, false, {}});
+      return *again;
+    }
+  }
+  if (!taken) {
+    doom(taken.error());
+    return 0;
+  }
+  taken_.push_back({*taken, bytes, type, false, {}});
+  return *taken;
+}
+
+/// The content of a new object, in pieces that an entry can hold.
+void Session::append_content(std::uint64_t offset, std::size_t bytes, Site site) {
+  const std::byte* at = store_->ground_.base + offset;
+  for (std::size_t done = 0; done < bytes; done += Entry::longest_write) {
+    const auto part =
+        static_cast<std::uint32_t>(std::min<std::size_t>(bytes - done, Entry::longest_write));
+    append(offset + done, Entry::Kind::write, at + done, part, site);
+  }
+}
+
+void Session::publish(std::uint64_t offset, std::uint32_t, std::size_t bytes, Site site) {
+  if (failed()) return;
+  Taken* taken = taken_at(offset);
+  if (taken == nullptr || taken->published)
+    return doom(Error::make(Errc::bad_input, "publishing what this transaction has not taken")
+                    .try_next("publish a fresh object once, in the transaction that made it"));
+  taken->published = true;
+  if (begun_undo_) return publish_undo(*taken, bytes, site);
+  std::byte* at = store_->ground_.base + offset;
+  storelog::store(at, bytes, site);
+  if (bytes <= largest_inline_content) {
+    if (storelog::log(at, bytes, site)) append_content(offset, bytes, site);
+  } else {
+    store_->write_back_.flush(at, bytes, site);
+    fence_first_ = true;
+  }
+  const BitPlace bit = store_->heap_->bit_of(offset);
+  if (storelog::log(store_->ground_.base + bit.word, sizeof bit.mask, site))
+    append(bit.word, Entry::Kind::set_bits, &bit.mask, sizeof bit.mask, site);
+}
+
+void Session::free(std::uint64_t offset, std::uint32_t type, std::size_t bytes, Site site) {
+  if (failed() || offset == 0) return;
+  if (std::count(freed_.begin(), freed_.end(), offset) > 0)
+    return doom(Error::make(Errc::bad_input, "an object was freed twice in one transaction")
+                    .try_next("free what is no longer linked, once"));
+  freed_.push_back(offset);
+  if (begun_undo_) return free_undo(offset, type, bytes, site);
+  free_redo(offset, type, site);
+}
+
+void Session::free_redo(std::uint64_t offset, std::uint32_t type, Site site) {
+  const BitPlace bit = store_->heap_->bit_of(offset);
+  std::byte* base = store_->ground_.base;
+  const Taken* own = taken_at(offset);
+  const bool published_here = own != nullptr && own->published;
+  const bool allocated =
+      bit.word != 0 &&
+      (published_here ||
+       (__atomic_load_n(reinterpret_cast<std::uint64_t*>(base + bit.word), __ATOMIC_RELAXED) &
+        bit.mask) != 0);
+  if (!allocated) {
+    freed_.pop_back();
+    return doom(Error::make(Errc::bad_input,
+                            "freeing what is no object of pool %.150s, or was freed",
+                            store_->ground_.name)
+                    .try_next("free what is no longer linked, once"));
+  }
+  if (store_->overwrites(type))
+    if (storelog::log(base + offset, bit.object_bytes, site))
+      append(offset, Entry::Kind::zero, &bit.object_bytes, sizeof bit.object_bytes, site);
+  if (storelog::log(base + bit.word, sizeof bit.mask, site))
+    append(bit.word, Entry::Kind::clear_bits, &bit.mask, sizeof bit.mask, site);
+}
+
+/// The record in one piece.
+std::byte* Session::whole_record() {
+  if (blocks_.empty()) return inline_;
+  blocks_.back().second = used_;
+  auto whole = std::make_unique_for_overwrite<std::byte[]>(total_);
+  std::byte* to = whole.get();
+  std::memcpy(to, inline_, inline_used_);
+  to += inline_used_;
+  for (const auto& [block, used] : blocks_) {
+    std::memcpy(to, block.get(), used);
+    to += used;
+  }
+  blocks_.emplace_back(std::move(whole), 0);
+  return blocks_.back().first.get();
+}
+
+Status Session::commit_redo() {
+  if (total_ == sizeof(RecordHead) && unlogged_.empty()) return Done{};
+  if (total_ > store_->log_->largest_record())
+    return Error::make(Errc::no_space,
+                       "a transaction of %zu bytes does not fit the log, which takes %u", total_,
+                       store_->log_->largest_record())
+        .try_next("part the transaction, or make the pool with a larger log");
+  std::byte* record = whole_record();
+  const std::lock_guard lock(store_->commit_);
+  if (fence_first_) store_->write_back_.fence();
+  Status done = store_->log_->commit(record, static_cast<std::uint32_t>(total_),
+                                     sites_.empty() ? nullptr : sites_.data());
+  for (const Unlogged& write : unlogged_) {
+    std::memcpy(write.at, write.bytes.data(), write.bytes.size());
+    storelog::store(write.at, write.bytes.size(), write.site);
+  }
+  for (const std::uint64_t offset : freed_)
+    store_->heap_->retire(offset, store_->log_->tail());
+  store_->heap_->reclaim(store_->log_->start());
+  return done;
+}
+
+Status Session::commit() {
+  if (failed()) return *error_;
+  Status done = begun_undo_ ? commit_undo() : commit_redo();
+  if (!done) {
+    // A failed msync comes after the record: the changes are made, their durability is not sure.
+    if (done.error().code != Errc::os_error || begun_undo_) return done.error();
+  }
+  for (Taken& taken : taken_)
+    if (taken.published) taken.offset = 0;
+  ended_ = true;
+  end();
+  return done;
+}
+
+/// Gives back what was taken and not published, or not committed.
+void Session::give_back() {
+  for (const Taken& taken : taken_) {
+    if (taken.offset == 0 || !store_->heap_) continue;
+    if (store_->overwrites(taken.type)) {
+      std::byte* at = store_->ground_.base + taken.offset;
+      std::memset(at, 0, taken.bytes);
+      store_->keep(at, taken.bytes);
+    }
+    store_->heap_->give_back(taken.offset);
+  }
+  taken_.clear();
+}
+
+void Session::end() {
+  give_back();
+  current_session = outer_;
+  ended_ = true;
+}
+
+Reading::Reading(guard& on) : guard_(&on), outer_(current_reading), locked_(true) {
+  if (current_session != nullptr && current_session->holds(on)) locked_ = false;
+  for (const Reading* r = current_reading; r != nullptr; r = r->outer_)
+    if (r->guard_ == &on) locked_ = false;
+  if (locked_) on.mutex_.lock_shared();
+  current_reading = this;
+}
+
+Reading::~Reading() {
+  current_reading = outer_;
+  if (locked_) guard_->mutex_.unlock_shared();
+}
+
+} // namespace nearfar::persist

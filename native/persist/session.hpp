@@ -1,0 +1,175 @@
+// A transaction from its begin to its end, without types: what `tx` (nearfar/persist.hpp) is made
+// of.
+//
+// Redo path      writes are gathered in volatile memory, in the form of a log record; find() shows
+// the
+//                writer its own; memory is touched at commit alone. An abort forgets them.
+// Undo path      libpmemobj snapshots what is about to change, once (ranges that were snapshotted,
+// or
+//                touch them, are not taken again), and the store is made at once.
+// Failures       something that cannot be done (no memory, no log space, an address outside the
+// pool)
+//                dooms the session: later calls do nothing, commit() aborts and tells the first
+//                error.
+// Nesting        a session inside a session of the same store is the outer one (Session::of); the
+//                failure of an inner one dooms the whole.
+// Thread safety  a session belongs to one thread; it holds its guards until it has ended.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "persist/store.hpp"
+
+namespace nearfar::persist {
+
+class Session {
+public:
+  /// Begins; `on` is held to the end. Check failed() before use: it is true already if it could
+  /// not.
+  Session(Store& store, guard& on);
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+  ~Session(); ///< aborts, unless commit() was called
+
+  /// The session of this thread on `store`, null if there is none.
+  static Session* of(const Store& store);
+
+  /// Holds one more guard to the end.
+  void hold(guard& on);
+  /// Whether this session, or one around it, holds a guard.
+  bool holds(const guard& on) const;
+
+  /// Changes `bytes` (at most Entry::longest_write) at `at`, which lies in the pool.
+  void write(void* at, const void* value, std::uint32_t bytes, Site site = Site::current()) {
+    if (count_ == 0 || !rewrite(at, value, bytes, site)) write_new(at, value, bytes, site);
+  }
+  /// What this session, or one around it, wrote at `at` and memory does not show yet; else null.
+  const std::byte* find(const void* at) const {
+    for (const Session* s = this; s != nullptr; s = s->outer_)
+      if (s->count_ != 0)
+        if (const std::byte* found = s->lookup(at)) return found;
+    return nullptr;
+  }
+
+  /// Reserves memory for `bytes` of a type; offset 0 if there is none. It is given back at the end
+  /// unless it was published.
+  std::uint64_t take(std::uint32_t type, std::size_t bytes, Site site = Site::current());
+  /// What was taken and filled becomes an object, with this transaction. (A link to it is written
+  /// by the caller.)
+  void publish(std::uint64_t offset, std::uint32_t type, std::size_t bytes,
+               Site site = Site::current());
+  /// Frees an object, with this transaction. Twice, or what is no object, dooms the session.
+  void free(std::uint64_t offset, std::uint32_t type, std::size_t bytes,
+            Site site = Site::current());
+
+  Status commit();
+  void doom(const Error& error) {
+    if (!error_) error_ = error;
+  }
+  bool failed() const { return error_.has_value(); }
+  const std::optional<Error>& error() const { return error_; }
+  bool takes(std::uint64_t offset) const; ///< whether it is taken here and not yet published
+
+private:
+  static constexpr std::size_t inline_bytes = 1000;
+  static constexpr std::size_t inline_slots = 16;
+
+  struct Slot {
+    const void* at;
+    std::byte* data;
+  };
+  struct Taken {
+    std::uint64_t offset;
+    std::size_t bytes;
+    std::uint32_t type;
+    bool published;
+    alignas(8) std::byte action[128]; ///< undo path: libpmemobj's pobj_action
+  };
+  struct Unlogged { ///< only when a mutation takes a log call away
+    std::byte* at;
+    std::vector<std::byte> bytes;
+    Site site;
+  };
+  struct Range {
+    const std::byte* first;
+    const std::byte* end;
+  };
+
+  const std::byte* lookup(const void* at) const;
+  bool rewrite(void* at, const void* value, std::uint32_t bytes, Site site);
+  void write_new(void* at, const void* value, std::uint32_t bytes, Site site);
+  std::byte* append(std::uint64_t offset, Entry::Kind kind, const void* data, std::uint32_t bytes,
+                    Site site);
+  std::byte* room(std::size_t bytes);
+  void remember(const void* at, std::byte* data);
+  void append_content(std::uint64_t offset, std::size_t bytes, Site site);
+  std::byte* whole_record();
+  Status commit_redo();
+  std::uint64_t take_redo(std::uint32_t type, std::size_t bytes);
+  void free_redo(std::uint64_t offset, std::uint32_t type, Site site);
+  void give_back();
+  void end();
+  bool inside(const void* at, std::size_t bytes) const;
+  Taken* taken_at(std::uint64_t offset);
+
+  // undo path (session_undo.cpp)
+  void begin_undo();
+  void write_undo(void* at, const void* value, std::size_t bytes, Site site);
+  bool snapshot(const std::byte* at, std::size_t bytes, Site site);
+  std::uint64_t take_undo(std::uint32_t type, std::size_t bytes);
+  void publish_undo(Taken& taken, std::size_t bytes, Site site);
+  void free_undo(std::uint64_t offset, std::uint32_t type, std::size_t bytes, Site site);
+  Status commit_undo();
+  void abort_undo();
+
+  Store* store_;
+  Session* outer_;
+  bool ended_ = false;
+  bool begun_undo_ = false;
+  bool fence_first_ = false; ///< content that is in no record has to be durable before the record
+  std::vector<guard*> more_guards_;
+  guard* guard_;
+  std::optional<Error> error_;
+
+  std::size_t count_ = 0; ///< of writes that find() knows
+  std::array<Slot, inline_slots> slots_;
+  std::unique_ptr<std::unordered_map<const void*, std::byte*>> index_; ///< beyond inline_slots
+  std::byte* block_;                                                   ///< what is appended to
+  std::size_t used_;                                                   ///< of that block
+  std::size_t block_size_;                                             ///< of that block
+  std::size_t total_ = sizeof(RecordHead);
+  std::vector<std::pair<std::unique_ptr<std::byte[]>, std::size_t>> blocks_; ///< and their use
+  std::size_t inline_used_ = sizeof(RecordHead);
+  std::vector<Site> sites_; ///< of each entry, while stores are recorded
+  std::vector<Unlogged> unlogged_;
+  std::vector<Taken> taken_;
+  std::vector<std::uint64_t> freed_;
+  std::vector<Range> ranges_; ///< undo path: snapshotted
+  alignas(8) std::byte inline_[inline_bytes];
+};
+
+/// Not for users: the innermost session of this thread.
+[[gnu::tls_model("initial-exec")]] inline thread_local constinit Session* current_session = nullptr;
+
+/// Holds a guard for reading, together with others; goes through where this thread's transaction
+/// holds it.
+class Reading {
+public:
+  explicit Reading(guard& on);
+  Reading(const Reading&) = delete;
+  Reading& operator=(const Reading&) = delete;
+  ~Reading();
+
+private:
+  friend class Session;
+  guard* guard_;
+  Reading* outer_;
+  bool locked_;
+};
+
+} // namespace nearfar::persist

@@ -1,0 +1,133 @@
+// The undo path: libpmemobj's transactions under the same front end.
+//
+// libpmemobj flushes and fences by itself; a recorder sees that by catching its calls.
+#include <cerrno>
+#include <cstring>
+#include <libpmemobj.h>
+
+#include "persist/session.hpp"
+
+namespace nearfar::persist {
+
+namespace {
+
+static_assert(sizeof(pobj_action) <= 128);
+
+pobj_action* action_of(std::byte* bytes) { return reinterpret_cast<pobj_action*>(bytes); }
+
+Error failure(const char* doing, int code) {
+  Error error = Error::make(code == ENOMEM || code == ENOSPC ? Errc::no_space : Errc::os_error,
+                            "libpmemobj cannot %s: %s", doing, pmemobj_errormsg());
+  error.os_errno = code;
+  return error.try_next(
+      "the transaction was taken back; a full pool wants something removed first");
+}
+
+} // namespace
+
+void Session::begin_undo() {
+  if (pmemobj_tx_stage() != TX_STAGE_NONE)
+    return doom(Error::make(Errc::bad_input, "this thread is in a libpmemobj transaction already")
+                    .try_next("end it first: libpmemobj has one pool a thread at a time"));
+  const int code = pmemobj_tx_begin(store_->ground_.pool, nullptr, TX_PARAM_NONE);
+  if (code == 0)
+    begun_undo_ = true;
+  else {
+    pmemobj_tx_end();
+    doom(failure("begin a transaction", code));
+  }
+}
+
+/// Snapshots what was not snapshotted yet. Ranges that touch become one.
+bool Session::snapshot(const std::byte* at, std::size_t bytes, Site site) {
+  const std::byte* end = at + bytes;
+  for (Range& range : ranges_) {
+    if (at >= range.first && end <= range.end) return true;
+    if (at <= range.end && at >= range.first) at = range.end; // only what sticks out
+    if (at != range.end) continue;
+    bytes = static_cast<std::size_t>(end - at);
+    if (storelog::log(at, bytes, site)) {
+      const int code = pmemobj_tx_xadd_range_direct(at, bytes, POBJ_XADD_NO_ABORT);
+      if (code != 0) return doom(failure("snapshot", code)), false;
+    }
+    range.end = end;
+    return true;
+  }
+  if (storelog::log(at, bytes, site)) {
+    const int code = pmemobj_tx_xadd_range_direct(at, bytes, POBJ_XADD_NO_ABORT);
+    if (code != 0) return doom(failure("snapshot", code)), false;
+  }
+  ranges_.push_back({at, end});
+  return true;
+}
+
+void Session::write_undo(void* at, const void* value, std::size_t bytes, Site site) {
+  if (!snapshot(static_cast<std::byte*>(at), bytes, site)) return;
+  if (bytes == 8)
+    __atomic_store(static_cast<std::uint64_t*>(at), static_cast<const std::uint64_t*>(value),
+                   __ATOMIC_RELEASE);
+  else
+    std::memcpy(at, value, bytes);
+  storelog::store(at, bytes, site);
+}
+
+std::uint64_t Session::take_undo(std::uint32_t type, std::size_t bytes) {
+  taken_.push_back({0, bytes, type, false, {}});
+  Taken& taken = taken_.back();
+  const PMEMoid object =
+      pmemobj_reserve(store_->ground_.pool, action_of(taken.action), bytes, type + 1);
+  if (OID_IS_NULL(object)) {
+    taken_.pop_back();
+    doom(failure("allocate", errno));
+    return 0;
+  }
+  taken.offset = object.off;
+  return object.off;
+}
+
+void Session::publish_undo(Taken& taken, std::size_t bytes, Site site) {
+  const std::byte* at = store_->ground_.base + taken.offset;
+  storelog::store(at, bytes, site);
+  int code = pmemobj_tx_xpublish(action_of(taken.action), 1, POBJ_XPUBLISH_NO_ABORT);
+  if (code != 0) return doom(failure("publish", code));
+  // New memory needs no snapshot, but a flush at commit.
+  code = pmemobj_tx_xadd_range_direct(at, bytes, POBJ_XADD_NO_SNAPSHOT | POBJ_XADD_NO_ABORT);
+  if (code != 0) return doom(failure("publish", code));
+  ranges_.push_back({at, at + bytes});
+}
+
+void Session::free_undo(std::uint64_t offset, std::uint32_t type, std::size_t bytes, Site site) {
+  PMEMoid object = pmemobj_oid(store_->ground_.base);
+  object.off = offset;
+  std::byte* at = store_->ground_.base + offset;
+  if (store_->overwrites(type)) {
+    if (!snapshot(at, bytes, site)) return;
+    std::memset(at, 0, bytes);
+    storelog::store(at, bytes, site);
+  }
+  const int code = pmemobj_tx_xfree(object, POBJ_XFREE_NO_ABORT);
+  if (code != 0) doom(failure("free", code));
+}
+
+Status Session::commit_undo() {
+  // What was taken and not published goes back; libpmemobj forgets the rest of its actions.
+  for (Taken& taken : taken_)
+    if (!taken.published) pmemobj_cancel(store_->ground_.pool, action_of(taken.action), 1);
+  taken_.clear();
+  pmemobj_tx_commit();
+  begun_undo_ = false;
+  const int code = pmemobj_tx_end();
+  if (code == 0) return Done{};
+  return failure("commit", code);
+}
+
+void Session::abort_undo() {
+  for (Taken& taken : taken_)
+    if (!taken.published) pmemobj_cancel(store_->ground_.pool, action_of(taken.action), 1);
+  taken_.clear();
+  begun_undo_ = false;
+  if (pmemobj_tx_stage() == TX_STAGE_WORK) pmemobj_tx_abort(ECANCELED);
+  pmemobj_tx_end();
+}
+
+} // namespace nearfar::persist

@@ -1,0 +1,83 @@
+// The store of a typed pool: its types, its heap, its log, and who is in a transaction.
+//
+// Thread safety  sessions (session.hpp) on several threads; creation and destruction on one.
+// Errors         open(): bad_input (creation was not finished, another layout, a damaged log).
+//                create(): no_space, unsupported (the undo path on what is no libpmemobj pool).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+
+#include "base/result.hpp"
+#include "persist/format.hpp"
+#include "persist/ground.hpp"
+#include "persist/guard.hpp"
+#include "persist/heap.hpp"
+#include "persist/redo_log.hpp"
+#include "persist/write_back.hpp"
+
+namespace nearfar::persist {
+
+/// What a program keeps in a pool.
+struct Schema {
+  std::span<const TypeEntry> types; ///< the first is that of the root
+  std::span<const LinkEntry> links;
+  std::uint64_t hash = 0;
+};
+
+struct StoreOptions {
+  Path path = Path::redo;
+  std::size_t log_bytes = 1 << 20; ///< redo path; the largest transaction takes half of it
+};
+
+class Store {
+public:
+  static Result<std::unique_ptr<Store>> create(const Ground& ground, const Schema& schema,
+                                               const StoreOptions& options);
+  static Result<std::unique_ptr<Store>> open(const Ground& ground, const Schema& schema);
+  /// How large a root a Ground needs for a schema.
+  static std::size_t root_bytes(const Schema& schema) {
+    return sizeof(StoreHead) + schema.types[0].bytes;
+  }
+  Store(const Store&) = delete;
+  Store& operator=(const Store&) = delete;
+  ~Store(); ///< writes everything back and empties the log
+
+  const Ground& ground() const { return ground_; }
+  std::byte* root() const { return ground_.root + sizeof(StoreHead); }
+  Path path() const { return head()->path; }
+  guard& common_guard() { return guard_; }
+  /// Records that recovery applied when the store was opened.
+  std::size_t recovered() const { return recovered_; }
+  WriteBack& write_back() { return write_back_; }
+
+private:
+  friend class Session;
+
+  Store(const Ground& ground, const Schema& schema)
+      : ground_(ground), schema_(schema), write_back_(ground.durability) {}
+
+  StoreHead* head() const { return reinterpret_cast<StoreHead*>(ground_.root); }
+  void keep(const void* at, std::size_t bytes, Site site = Site::current());
+  Status write_types();
+  Status start();
+  Status check_head() const;
+  bool overwrites(std::uint32_t type) const {
+    return ground_.zero_on_free || (schema_.types[type].flags & TypeEntry::secret) != 0;
+  }
+  bool has_secrets() const;
+
+  Ground ground_;
+  Schema schema_;
+  WriteBack write_back_;
+  guard guard_;
+  std::mutex commit_; ///< the log, and applying what is in it
+  std::optional<RedoLog> log_;
+  std::optional<Heap> heap_;
+  std::size_t recovered_ = 0;
+};
+
+} // namespace nearfar::persist

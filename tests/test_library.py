@@ -1,0 +1,84 @@
+"""The C++ library as a stranger gets it: installed, then found by CMake and by pkg-config.
+
+The example is copied out of the tree and built there both ways; both programs then share a pool.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+EXAMPLE = ROOT / "examples" / "sorted_list"
+
+
+def run(*command: str | Path, env: dict[str, str] | None = None) -> str:
+    result = subprocess.run(
+        [str(c) for c in command], capture_output=True, text=True, check=False,
+        env={**os.environ, **(env or {})},
+    )  # fmt: skip
+    assert result.returncode == 0, f"{command}\n{result.stdout}\n{result.stderr}"
+    return result.stdout
+
+
+def has_libpmemobj() -> bool:
+    return subprocess.run(["pkg-config", "--exists", "libpmemobj"], check=False).returncode == 0
+
+
+@pytest.fixture(scope="module")
+def prefix(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    if not has_libpmemobj():
+        pytest.skip("libpmemobj is not installed: apt-get install libpmemobj-dev")
+    build, prefix = tmp_path_factory.mktemp("build"), tmp_path_factory.mktemp("prefix")
+    run("cmake", "-S", ROOT, "-B", build, "-G", "Ninja", "-DNEARFAR_PYTHON=OFF",
+        f"-DCMAKE_INSTALL_PREFIX={prefix}", "-DCMAKE_INSTALL_LIBDIR=lib")  # fmt: skip
+    run("cmake", "--build", build, "--target", "nearfar")
+    run("cmake", "--install", build, "--component", "development")
+    return prefix
+
+
+@pytest.fixture(scope="module")
+def example(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return Path(shutil.copytree(EXAMPLE, tmp_path_factory.mktemp("outside") / "sorted_list"))
+
+
+@pytest.fixture(scope="module")
+def by_cmake(prefix: Path, example: Path) -> Path:
+    run("cmake", "-S", example, "-B", example / "build", "-G", "Ninja",
+        f"-DCMAKE_PREFIX_PATH={prefix}")  # fmt: skip
+    run("cmake", "--build", example / "build")
+    return example / "build" / "sorted_list"
+
+
+@pytest.fixture(scope="module")
+def by_pkg_config(prefix: Path, example: Path) -> Path:
+    found = {"PKG_CONFIG_PATH": str(prefix / "lib" / "pkgconfig")}
+    flags = run("pkg-config", "--cflags", "--libs", "nearfar", env=found).split()
+    program = example / "by_pkg_config"
+    run("g++", "-std=c++20", "-Wall", "-Wextra", "-Werror", example / "sorted_list.cpp", "-o",
+        program, *flags)  # fmt: skip
+    return program
+
+
+def test_the_example_is_short() -> None:
+    assert len((EXAMPLE / "sorted_list.cpp").read_text().splitlines()) < 60
+
+
+def test_programs_built_both_ways_share_a_pool(
+    by_cmake: Path, by_pkg_config: Path, tmp_path: Path
+) -> None:
+    tier = f"file:{tmp_path}/list.pool"
+    assert run(by_cmake, tier, "5", "3", "9").split() == ["3", "5", "9", "3", "keys"]
+    assert run(by_pkg_config, tier, "4", "5").split() == ["3", "4", "5", "9", "4", "keys"]
+    assert "4 keys" in run(by_cmake, tier)
+
+
+@pytest.mark.skipif(shutil.which("pmempool") is None, reason="pmempool is not installed")
+def test_the_tools_of_libpmemobj_accept_the_pool(by_cmake: Path, tmp_path: Path) -> None:
+    run(by_cmake, f"file:{tmp_path}/list.pool", *map(str, range(1000)))
+    assert "consistent" in run("pmempool", "check", "-v", tmp_path / "list.pool")
+    assert "sorted list;version=1" in run("pmempool", "info", tmp_path / "list.pool")
