@@ -11,8 +11,9 @@
 
 namespace nearfar {
 
-/// Allocates in a tier: std::vector<int, nearfar::TierAllocator<int>> v(TierAllocator<int>(HM_FAR)).
-/// Allocators of different tiers compare unequal; memory may be freed through any of them.
+/// Allocates in a tier: std::vector<int, nearfar::TierAllocator<int>>
+/// v(TierAllocator<int>(HM_FAR)). Allocators of different tiers compare unequal; memory may be
+/// freed through any of them.
 template <class T>
 class TierAllocator {
 public:
