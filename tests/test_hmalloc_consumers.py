@@ -34,7 +34,8 @@ def prefix(tmp_path_factory: pytest.TempPathFactory) -> Path:
     quietly("cmake", "-S", ROOT, "-B", BUILD, "-G", "Ninja", "-DNEARFAR_PYTHON=OFF",
             "-DCMAKE_INSTALL_LIBDIR=lib")  # fmt: skip
     quietly("cmake", "--build", BUILD, "--target", *LIBRARIES)
-    quietly("cmake", "--install", BUILD, "--prefix", place / "first")
+    quietly("cmake", "--install", BUILD, "--prefix", place / "first",
+            "--component", "hmalloc")  # fmt: skip
     return (place / "first").rename(place / "moved")
 
 
