@@ -58,5 +58,6 @@ void register_cache(nanobind::module_& module);
 void register_inspect(nanobind::module_& module);
 void register_bench(nanobind::module_& module);
 void register_together(nanobind::module_& module);
+void register_structures(nanobind::module_& module); ///< where libpmemobj is installed
 
 } // namespace nearfar::bind
