@@ -80,9 +80,9 @@ static inline int memkind_create_pmem(const char* directory, size_t bytes, memki
   hm_tier tier = -1;
   int number = 0;
   const int length =
-      bytes == 0 ? snprintf(specification, sizeof specification, "file:%s", directory)
-                 : snprintf(specification, sizeof specification, "file:%s,capacity=%zu", directory,
-                            bytes);
+      bytes == 0
+          ? snprintf(specification, sizeof specification, "file:%s", directory)
+          : snprintf(specification, sizeof specification, "file:%s,capacity=%zu", directory, bytes);
   if (length < 0 || (size_t)length >= sizeof specification) return MEMKIND_ERROR_INVALID;
   for (; number < HM_TIER_COUNT && tier < 0; ++number) {
     snprintf(name, sizeof name, "pmem-%d", number);

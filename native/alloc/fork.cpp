@@ -145,6 +145,7 @@ void before_fork() {
 void after_in_parent() {
   for (Copy& copy : copies)
     drop_copy(copy);
+  drop_variable_copies();
   unlock_metadata();
   for_locks([](os::Lock& lock) { lock.unlock(); });
   purge_lock().unlock();
