@@ -37,6 +37,7 @@ from nearfar.cli import (
     predict_pipeline,
     probe,
     report,
+    run,
     show,
     sim,
     split,
@@ -95,6 +96,7 @@ app.add_typer(crash, name="crash")
 app.command()(split.split)
 app.add_typer(pool, name="pool")
 app.command()(sim.sim)
+app.command(context_settings={"allow_interspersed_args": False})(run.run)
 
 
 def _print_version(wanted: bool) -> None:

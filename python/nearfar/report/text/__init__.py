@@ -2,6 +2,7 @@
 
 from nearfar.report.text.allocators import malloc
 from nearfar.report.text.depth import access, blocks, loaded, parallelism, persistence, tails
+from nearfar.report.text.placement import run_accounts
 from nearfar.report.text.predictions import (
     contention,
     contention_model,
@@ -37,6 +38,7 @@ __all__ = [
     "pipeline_run",
     "published_curve",
     "record",
+    "run_accounts",
     "sheet",
     "split",
     "stencil",
