@@ -27,8 +27,12 @@ PAIRS = int(os.environ.get("PAIRS", "12"))
 QUESTIONS = 20_000_000
 #: Pairs of free and malloc of one warm loop.
 WARM = 5_000_000
-#: A rule of the plan that matches nothing the test does: each call site is looked up in vain.
-PLAN = os.environ.get("PLAN", "")
+#: A rule by call site that matches nothing the test does, and one by size that always does.
+PLAN = """hmalloc-plan 1
+rule near site=name:libnowhere.so+0x10
+rule near size=1..1GiB
+default near
+"""
 
 Side = Callable[[], float]
 
@@ -57,14 +61,17 @@ def tier_of() -> None:
     program = Path(tempfile.gettempdir()) / "nearfar-reference-tier-of"
     subprocess.run(
         ["gcc", "-O2", "-I", HERE.parent / "include", HERE / "reference" / "tier_of.c", "-o",
-         program, BESIDE / "libhmalloc.so", "-lmemkind", f"-Wl,-rpath,{BESIDE}"],
+         program, BESIDE / "libhmalloc.so", "-lmemkind"],
         check=True,
     )  # fmt: skip
+    loaded = {**os.environ, "LD_PRELOAD": str(BESIDE / "libhmalloc.so")}
 
     def side(who: str) -> Side:
         command = ["taskset", "-c", str(one_cpu()[0]), str(program), who, str(QUESTIONS)]
         return lambda: float(
-            subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()[0]
+            subprocess.run(
+                command, check=True, capture_output=True, text=True, env=loaded
+            ).stdout.split()[0]
         )
 
     print("\nWhich tier or kind, ns a question")
@@ -106,9 +113,14 @@ def watch() -> None:
 
 
 def plan() -> None:
-    print("\nA plan, ns a warm pair (one malloc in each)")
-    interleave({"without a plan": _warm(), "with a plan": _warm(HMALLOC_PLAN=PLAN)},
-               "without a plan")  # fmt: skip
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "benchmark.plan"
+        file.write_text(PLAN)
+        print("\nA plan, ns a warm pair (one malloc in each)")
+        interleave(
+            {"without a plan": _warm(), "with a plan": _warm(HMALLOC_PLAN=str(file))},
+            "without a plan",
+        )
 
 
 if __name__ == "__main__":
