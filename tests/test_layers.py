@@ -45,6 +45,7 @@ PYTHON = [
     ["simulate"],
     ["verify"],
     ["model"],
+    ["place"],
     ["report"],
     ["cli"],
 ]

@@ -16,9 +16,9 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-__attribute__((weak)) void nearfar_crash_flush(const void *at, size_t bytes);
+__attribute__((weak)) void nearfar_crash_flush(const void* at, size_t bytes);
 __attribute__((weak)) void nearfar_crash_fence(void);
-__attribute__((weak)) void nearfar_crash_nt_store(const void *at, size_t bytes);
+__attribute__((weak)) void nearfar_crash_nt_store(const void* at, size_t bytes);
 __attribute__((weak)) void nearfar_crash_begin(unsigned long operation);
 __attribute__((weak)) void nearfar_crash_end(unsigned long operation);
 #ifdef __cplusplus
@@ -27,19 +27,18 @@ __attribute__((weak)) void nearfar_crash_end(unsigned long operation);
 
 /* Macros, so that the call lies in the caller's line; the instruction itself is issued as well
  * where the compiler may issue it. */
-#define NEARFAR_CRASH_FLUSHED(at) \
-  (nearfar_crash_flush ? nearfar_crash_flush((at), 1) : (void)0)
-#define NEARFAR_CRASH_STREAM(call, at, bytes) \
+#define NEARFAR_CRASH_FLUSHED(at) (nearfar_crash_flush ? nearfar_crash_flush((at), 1) : (void)0)
+#define NEARFAR_CRASH_STREAM(call, at, bytes)                                                      \
   ((call), nearfar_crash_nt_store ? nearfar_crash_nt_store((at), (bytes)) : (void)0)
 
 #define _mm_clwb(at) (__builtin_ia32_clflush(at), NEARFAR_CRASH_FLUSHED(at))
 #define _mm_clflushopt(at) (__builtin_ia32_clflush(at), NEARFAR_CRASH_FLUSHED(at))
 #define _mm_clflush(at) (__builtin_ia32_clflush(at), NEARFAR_CRASH_FLUSHED(at))
-#define _mm_sfence() \
+#define _mm_sfence()                                                                               \
   (__builtin_ia32_sfence(), nearfar_crash_fence ? nearfar_crash_fence() : (void)0)
 #define _mm_stream_si32(at, value) NEARFAR_CRASH_STREAM((_mm_stream_si32)((at), (value)), (at), 4)
 #define _mm_stream_si64(at, value) NEARFAR_CRASH_STREAM((_mm_stream_si64)((at), (value)), (at), 8)
-#define _mm_stream_si128(at, value) \
+#define _mm_stream_si128(at, value)                                                                \
   NEARFAR_CRASH_STREAM((_mm_stream_si128)((at), (value)), (at), 16)
 
 #endif

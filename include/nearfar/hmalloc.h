@@ -1,17 +1,16 @@
 /* libhmalloc: the program says which memory.
  *
  * Purpose        One heap for each tier of memory (DRAM, a NUMA node, CXL, persistent memory, a
- *                file). The address of a block alone tells its tier, so that one hm_free() serves all.
- * Thread safety  Every function may be called by any thread at any time, unless it says otherwise;
- *                a block may be freed by another thread than the one that allocated it. None may be
+ *                file). The address of a block alone tells its tier, so that one hm_free() serves
+ * all. Thread safety  Every function may be called by any thread at any time, unless it says
+ * otherwise; a block may be freed by another thread than the one that allocated it. None may be
  *                called in a signal handler.
  * Units          Sizes are bytes. A tier is a small number; HM_NEAR and HM_FAR always exist as
  *                numbers, whether or not the machine has such memory.
- * Errors         Functions that return a pointer return NULL and set errno; those that return an int
- *                return -1 and set errno. hm_error() tells the sentence behind it.
- *                  EINVAL  a tier number, an alignment or a specification that makes no sense
- *                  ENODEV  the tier is not configured, or this machine has no such memory
- *                  ENOMEM  the tier is full (and does not spill), or the size overflows
+ * Errors         Functions that return a pointer return NULL and set errno; those that return an
+ * int return -1 and set errno. hm_error() tells the sentence behind it. EINVAL  a tier number, an
+ * alignment or a specification that makes no sense ENODEV  the tier is not configured, or this
+ * machine has no such memory ENOMEM  the tier is full (and does not spill), or the size overflows
  *                Freeing what was not allocated, or twice, ends the program (SIGABRT) after a
  *                sentence on stderr that names the pointer, its tier and what is wrong with it.
  * Tier memory    Allocating and freeing stores nothing in the memory of a tier, so that a slow or
@@ -30,9 +29,9 @@
  *                                    are written
  *                  HMALLOC_STATS_FILE  where to, stderr by default; %p in it is the process
  *                  HMALLOC_HARDEN    guard | quarantine=SIZE | both, separated by ','
- *                A value that makes no sense is told on stderr and ends the program (exit 2); a tier
- *                that this machine cannot give does so with exit 3. A program with raised
- *                privileges ignores them all.
+ *                A value that makes no sense is told on stderr and ends the program (exit 2); a
+ * tier that this machine cannot give does so with exit 3. A program with raised privileges ignores
+ * them all.
  */
 #ifndef NEARFAR_HMALLOC_H
 #define NEARFAR_HMALLOC_H
@@ -54,11 +53,11 @@ extern "C" {
 typedef int hm_tier;
 
 enum {
-  HM_NEAR = 0,        /**< near memory: DRAM unless HMALLOC_NEAR says otherwise */
-  HM_FAR = 1,         /**< far memory: HMALLOC_FAR, else the first NUMA node without processors */
-  HM_TIER_COUNT = 8,  /**< tiers are numbered 0 to 7 */
-  HM_FOREIGN = -1,    /**< hm_tier_of(): not of this library */
-  HM_KEEP = -2        /**< hm_realloc(): the tier the block has */
+  HM_NEAR = 0,       /**< near memory: DRAM unless HMALLOC_NEAR says otherwise */
+  HM_FAR = 1,        /**< far memory: HMALLOC_FAR, else the first NUMA node without processors */
+  HM_TIER_COUNT = 8, /**< tiers are numbered 0 to 7 */
+  HM_FOREIGN = -1,   /**< hm_tier_of(): not of this library */
+  HM_KEEP = -2       /**< hm_realloc(): the tier the block has */
 };
 
 #ifndef HM_NO_SHORT_NAMES
@@ -122,14 +121,14 @@ enum { HM_MAX_NODES = 64 }; /**< NUMA nodes are numbered below this */
 
 /** What the kernel says of a range's pages. */
 struct hm_pages {
-  size_t page_bytes;             /**< size of a page as counted here */
-  size_t pages;                  /**< pages that the range touches */
-  size_t absent;                 /**< of these: not in memory, never written or given back */
-  size_t on_node[HM_MAX_NODES];  /**< of these: in memory on each NUMA node */
+  size_t page_bytes;            /**< size of a page as counted here */
+  size_t pages;                 /**< pages that the range touches */
+  size_t absent;                /**< of these: not in memory, never written or given back */
+  size_t on_node[HM_MAX_NODES]; /**< of these: in memory on each NUMA node */
 };
 
-/** Asks the kernel (move_pages) where the pages of any range of this process are. Errors: EINVAL for
- *  an empty range; ENOSYS without NUMA in the kernel. */
+/** Asks the kernel (move_pages) where the pages of any range of this process are. Errors: EINVAL
+ * for an empty range; ENOSYS without NUMA in the kernel. */
 HM_API int hm_residency(const void* ptr, size_t bytes, struct hm_pages* found) HM_NOTHROW;
 
 /** Moves all pages of a tier in anonymous memory (dram, numa) to the NUMA nodes of a bit mask and
@@ -138,8 +137,8 @@ HM_API int hm_migrate(hm_tier tier, unsigned long nodes) HM_NOTHROW;
 
 /* ---- tiers ----------------------------------------------------------------------------------- */
 
-/** Makes a tier and returns its number. `name` is at most 31 letters, digits, '-' or '_'; "near" and
- *  "far" name HM_NEAR (always made already: EEXIST) and HM_FAR. The specification is
+/** Makes a tier and returns its number. `name` is at most 31 letters, digits, '-' or '_'; "near"
+ * and "far" name HM_NEAR (always made already: EEXIST) and HM_FAR. The specification is
  *
  *    dram  numa:N  shm:[DIR]  fsdax:PATH  devdax:/dev/daxX.Y  file:PATH     followed by any of
  *    ,bind ,prefer ,weighted    numa: only there (default); there if there is room; spread over the
@@ -156,8 +155,8 @@ HM_API int hm_migrate(hm_tier tier, unsigned long nodes) HM_NOTHROW;
  *    ,pages=thp|4k  ,populate   huge pages where the kernel can; touch each chunk when it is taken
  *
  *  A tier in a file has no name in the file system, and is gone with the process. MAP_SYNC is used
- *  for fsdax:, and is an error where the file system does not grant it. Tiers stay until the program
- *  ends. Errors: EINVAL, EEXIST, ENODEV, ENOSPC (no number is left, or no room), EACCES. */
+ *  for fsdax:, and is an error where the file system does not grant it. Tiers stay until the
+ * program ends. Errors: EINVAL, EEXIST, ENODEV, ENOSPC (no number is left, or no room), EACCES. */
 HM_API hm_tier hm_tier_create(const char* name, const char* specification) HM_NOTHROW;
 
 /** The tier of that name, or -1 (ENODEV). */
@@ -169,10 +168,16 @@ HM_API const char* hm_tier_name(hm_tier tier) HM_NOTHROW;
 /** The sentence of the last failure in this thread, "" if there was none. Valid until the next. */
 HM_API const char* hm_error(void) HM_NOTHROW;
 
+/** Brings the pages of variables to a tier; HM_TIER_VAR() of nearfar/hmalloc_var.h has this called.
+ *  `begin` and `pages_end` are page boundaries, `end` is where the variables end. Where it fails a
+ *  sentence on stderr says so, -1 is returned, and the variables stay where they are. */
+HM_API int hm_place_variables(const char* tier, char* begin, char* end, char* pages_end) HM_NOTHROW;
+
 /* ---- accounts -------------------------------------------------------------------------------- */
 
 /** Accounts of a tier. Counters of running threads are read without stopping them, so that sums may
- *  be off by what happens meanwhile. Bytes are those of size classes, as hm_usable_size() has them. */
+ *  be off by what happens meanwhile. Bytes are those of size classes, as hm_usable_size() has them.
+ */
 struct hm_tier_stats {
   uint64_t allocations;     /**< blocks handed out since the start */
   uint64_t frees;           /**< blocks freed since the start */

@@ -8,6 +8,7 @@
 #include "alloc/residency.hpp"
 #include "alloc/stats.hpp"
 #include "alloc/trouble.hpp"
+#include "alloc/variables.hpp"
 
 using namespace nearfar;
 using namespace nearfar::alloc;
@@ -109,6 +110,20 @@ hm_tier hm_tier_find(const char* name) noexcept {
 
 const char* hm_tier_name(hm_tier tier) noexcept {
   return tier >= 0 && tier < HM_TIER_COUNT && tiers[tier].ready() ? tiers[tier].name : nullptr;
+}
+
+int hm_place_variables(const char* tier, char* begin, char* end, char* pages_end) noexcept {
+  if (begin == end) return 0;
+  const int found = hm_tier_find(tier);
+  if (found >= 0) {
+    Status placed =
+        place_variables(static_cast<unsigned>(found), reinterpret_cast<std::byte*>(begin),
+                        static_cast<std::size_t>(pages_end - begin));
+    if (placed) return 0;
+    report(placed.error());
+  }
+  say("variables of tier %s stay near: %s", tier, hm_error());
+  return -1;
 }
 
 const char* hm_error() noexcept { return last_report(); }

@@ -74,6 +74,7 @@ void unlist_and_free(Cache* cache) {
   for (TierCache* stacks : cache->tiers)
     if (stacks != &empty_stacks) return_metadata(stacks, stacks_bytes);
   free_quarantine(cache->quarantine);
+  free_sites(cache->sites);
   return_metadata(cache, sizeof(Cache));
 }
 

@@ -30,6 +30,7 @@ struct TierCache {
 };
 
 struct Quarantine;
+struct SiteCache;
 
 struct Cache {
   TierCache* tiers[tier_count];
@@ -39,7 +40,8 @@ struct Cache {
   int thread = 0;
   char name[16] = "";
   char error[512] = "";
-  std::uint8_t site_depth = 0; ///< inside the plan's own look at the stack
+  SiteCache* sites = nullptr; ///< of a plan
+  bool inside_plan = false;   ///< looking at the stack, which may allocate
 };
 
 extern Cache cache_of_none; ///< of threads that have not allocated yet
@@ -79,6 +81,8 @@ struct PastCounts {
   Counter frees;
 };
 extern PastCounts past_counts[tier_count][cached_classes];
+
+void free_sites(SiteCache* sites);
 
 /// Once: has caches closed as their threads end.
 void watch_thread_ends();

@@ -8,6 +8,7 @@
 #include "alloc/settings.hpp"
 #include "alloc/tier_making.hpp"
 #include "alloc/trouble.hpp"
+#include "alloc/variables.hpp"
 #include "os/address_space.hpp"
 #include "os/file.hpp"
 #include "os/process.hpp"
@@ -137,12 +138,14 @@ void before_fork() {
   purge_lock().lock();
   for_locks([](os::Lock& lock) { lock.lock(); });
   lock_metadata();
+  copy_variables_for_child();
   for_file_tiers(prepare_copy);
 }
 
 void after_in_parent() {
   for (Copy& copy : copies)
     drop_copy(copy);
+  drop_variable_copies();
   unlock_metadata();
   for_locks([](os::Lock& lock) { lock.unlock(); });
   purge_lock().unlock();
@@ -155,6 +158,7 @@ void after_in_child() {
   reset_decay();
   if (own_cache()) this_cache->thread = os::thread_number();
   for_file_tiers(settle_in_child);
+  adopt_variable_copies();
   close_other_caches();
 }
 

@@ -98,6 +98,7 @@ bool check_request(unsigned tier, std::size_t size) {
     report(ENOMEM, "this process has no address space for the window of tiers");
     return false;
   }
+  if (tiers[tier].ready()) return true; // near, before anything is configured
   configure();
   if (tiers[tier].ready()) return true;
   if (tiers[tier].state.load(relaxed) == TierState::absent)
@@ -191,20 +192,30 @@ Slot live_slot(const void* ptr, const Span& span, const char* call) {
   const auto inside = static_cast<std::size_t>(static_cast<const std::byte*>(ptr) - slab->start);
   const std::size_t index = inside / info.bytes;
   if (inside % info.bytes != 0 || index >= slab->blocks ||
-      slab->states()[index].load(relaxed) != live)
+      !is_live(slab->states()[index].load(relaxed)))
     misuse(call, ptr);
   return {slab->start + inside, slab->states() + index};
 }
 
+bool is_large(const void* ptr, const Span& span) {
+  return kind_of(span) == SpanKind::large && (offset_of(ptr) & (span_bytes - 1)) == 0;
+}
+
+/// The budget that a live block counts against, 0 for none.
+int budget_of(const void* ptr) {
+  const Span& span = span_of(ptr);
+  if (is_large(ptr, span)) return span.budget.load(relaxed);
+  const int state = live_slot(ptr, span, "hm_realloc").state->load(relaxed);
+  return state >= budgeted ? state - budgeted + 1 : 0;
+}
+
 void release_large(void* ptr, Span& span) {
   const std::uint64_t spans = span.extent.load(relaxed);
+  if (const int budget = span.budget.exchange(0, relaxed); budget != 0)
+    charge_budget(budget, -static_cast<std::int64_t>((spans - guard_spans()) << span_shift));
   if (settings.guard) set_guard(static_cast<std::byte*>(ptr), spans, false);
   give_back_large(tiers[tier_of(ptr)], static_cast<std::uint32_t>(&span - geometry.spans));
   note_freed(spans << span_shift);
-}
-
-bool is_large(const void* ptr, const Span& span) {
-  return kind_of(span) == SpanKind::large && (offset_of(ptr) & (span_bytes - 1)) == 0;
 }
 
 } // namespace
@@ -237,10 +248,11 @@ void release_slowly(void* ptr) {
     release_large(ptr, span);
   } else if (kind_of(span) == SpanKind::slab) {
     const Slot slot = live_slot(ptr, span, "hm_free");
+    const std::size_t bytes = class_infos[span.size_class.load(relaxed)].bytes;
+    if (const int state = slot.state->load(relaxed); state >= budgeted)
+      charge_budget(state - budgeted + 1, -static_cast<std::int64_t>(bytes));
     slot.state->store(quarantined, relaxed);
-    if (settings.quarantine_bytes == 0 ||
-        !put_in_quarantine(slot, class_infos[span.size_class.load(relaxed)].bytes))
-      release_slot(slot);
+    if (settings.quarantine_bytes == 0 || !put_in_quarantine(slot, bytes)) release_slot(slot);
   } else {
     misuse("hm_free", ptr);
   }
@@ -258,21 +270,47 @@ std::size_t usable_size(const void* ptr, const char* call) {
   return class_infos[span.size_class.load(relaxed)].bytes;
 }
 
+void set_budget(void* block, int budget) {
+  Span& span = span_of(block);
+  if (is_large(block, span))
+    span.budget.store(static_cast<std::uint8_t>(budget), relaxed);
+  else
+    live_slot(block, span, "malloc")
+        .state->store(static_cast<std::int8_t>(budgeted + budget - 1), relaxed);
+}
+
+namespace {
+
+/// Resizes a block where it is. False if it has to move.
+bool resize_in_place(void* ptr, std::size_t has, std::size_t size) {
+  // If it fits and at least half of it stays in use.
+  if (size <= has && (size >= has / 2 || has <= granule_bytes)) return true;
+  Span& span = span_of(ptr);
+  if (kind_of(span) != SpanKind::large || size <= largest_class_bytes || size > largest_request ||
+      settings.guard)
+    return false;
+  const std::size_t spans = spans_for(size);
+  if (!resize_large(tiers[tier_of(ptr)], static_cast<std::uint32_t>(&span - geometry.spans),
+                    static_cast<std::uint32_t>(spans)))
+    return false;
+  if (const int budget = span.budget.load(relaxed); budget != 0)
+    charge_budget(budget,
+                  static_cast<std::int64_t>(spans << span_shift) - static_cast<std::int64_t>(has));
+  return true;
+}
+
+} // namespace
+
 void* reallocate(unsigned tier, void* ptr, std::size_t size) {
   const std::size_t has = usable_size(ptr, "hm_realloc");
-  if (tier == tier_of(ptr)) {
-    // In place if it fits and at least half of it stays in use.
-    if (size <= has && (size >= has / 2 || has <= granule_bytes)) return ptr;
-    Span& span = span_of(ptr);
-    if (kind_of(span) == SpanKind::large && size > largest_class_bytes && size <= largest_request &&
-        !settings.guard &&
-        resize_large(tiers[tier], static_cast<std::uint32_t>(&span - geometry.spans),
-                     static_cast<std::uint32_t>(spans_for(size))))
-      return ptr;
-  }
+  if (tier == tier_of(ptr) && resize_in_place(ptr, has, size)) return ptr;
   void* moved = allocate(tier, size);
   if (moved == nullptr) return nullptr;
   std::memcpy(moved, ptr, size < has ? size : has);
+  if (const int budget = budget_of(ptr); budget != 0 && tier_of(moved) == tier_of(ptr)) {
+    set_budget(moved, budget);
+    charge_budget(budget, static_cast<std::int64_t>(usable_size(moved, "hm_realloc")));
+  }
   release(ptr);
   return moved;
 }

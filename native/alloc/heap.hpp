@@ -84,6 +84,17 @@ std::size_t usable_size(const void* ptr, const char* call);
 /// Resizes a live block of the window; `tier` is where it shall be.
 void* reallocate(unsigned tier, void* ptr, std::size_t size);
 
+/// Bytes that a block of this size has where it is not aligned specially.
+inline std::size_t rounded_size(std::size_t size) {
+  return size <= largest_class_bytes ? class_infos[class_of(size)].bytes
+                                     : spans_for(size) << span_shift;
+}
+
+/// Budgets of a plan: a live block may count against one, 1 + its number; 0 for none.
+void set_budget(void* block, int budget);
+/// Adds to what counts against a budget (plan_matching.cpp).
+void charge_budget(int budget, std::int64_t bytes);
+
 /// The tier of an address of the window.
 inline unsigned tier_of(const void* ptr) {
   return static_cast<unsigned>(offset_of(ptr) >> geometry.shift);

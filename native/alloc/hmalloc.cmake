@@ -1,7 +1,7 @@
 # libhmalloc: the layer `alloc` with what it uses of base, os and tier, for C programs. Compiled anew
 # from these layers' sources without exceptions and run-time types, and linked by the C driver, so
 # that the libraries need libc and nothing else (tests/test_hmalloc_elf.py reads them).
-set(hmalloc_uses os/address_space.cpp os/file.cpp os/lock.cpp os/numa.cpp os/pages.cpp os/process.cpp
+set(hmalloc_uses os/address_space.cpp os/file.cpp os/lock.cpp os/numa.cpp os/objects.cpp os/pages.cpp os/process.cpp
                  tier/mapping.cpp tier/spec.cpp)
 file(GLOB hmalloc_sources CONFIGURE_DEPENDS alloc/*.cpp)
 list(FILTER hmalloc_sources EXCLUDE REGEX "_test\\.cpp$")
@@ -10,21 +10,37 @@ add_library(nearfar_hmalloc_objects OBJECT ${hmalloc_sources} ${hmalloc_uses})
 target_link_libraries(nearfar_hmalloc_objects PUBLIC nearfar_options Threads::Threads)
 target_include_directories(nearfar_hmalloc_objects PUBLIC ${PROJECT_SOURCE_DIR}/include)
 # -O2 whatever the build type says: a heap is part of every program's fast path.
-target_compile_options(nearfar_hmalloc_objects PRIVATE
+set(hmalloc_options
   -fno-exceptions -fno-rtti -fno-threadsafe-statics -ftls-model=initial-exec -O2
   -fno-builtin-malloc -fno-builtin-free -fno-builtin-calloc -fno-builtin-realloc)
+target_compile_options(nearfar_hmalloc_objects PRIVATE ${hmalloc_options})
+
+file(GLOB preload_sources CONFIGURE_DEPENDS alloc/preload/*.cpp)
+add_library(nearfar_preload_objects OBJECT ${preload_sources})
+target_link_libraries(nearfar_preload_objects PRIVATE nearfar_options)
+target_include_directories(nearfar_preload_objects PRIVATE ${PROJECT_SOURCE_DIR}/include)
+# Frame pointers there: a plan follows them from malloc() up.
+target_compile_options(nearfar_preload_objects PRIVATE ${hmalloc_options} -fno-omit-frame-pointer)
 
 add_library(hmalloc SHARED $<TARGET_OBJECTS:nearfar_hmalloc_objects>)
 add_library(hmalloc_static STATIC $<TARGET_OBJECTS:nearfar_hmalloc_objects>)
+add_library(hmalloc_preload SHARED $<TARGET_OBJECTS:nearfar_hmalloc_objects>
+                                   $<TARGET_OBJECTS:nearfar_preload_objects>)
+set_target_properties(hmalloc_preload PROPERTIES OUTPUT_NAME hmalloc-preload)
 set_target_properties(hmalloc PROPERTIES VERSION 1.0 SOVERSION 1)
 set_target_properties(hmalloc_static PROPERTIES OUTPUT_NAME hmalloc)
-foreach(library hmalloc hmalloc_static)
+foreach(library hmalloc hmalloc_static hmalloc_preload)
   set_target_properties(${library} PROPERTIES LINKER_LANGUAGE C)
   target_include_directories(${library} PUBLIC
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:include>)
   target_link_libraries(${library} PUBLIC Threads::Threads)
 endforeach()
-target_link_options(hmalloc PRIVATE -Wl,--no-undefined -Wl,-z,now -static-libgcc)
+foreach(library hmalloc hmalloc_preload)
+  target_link_options(${library} PRIVATE -Wl,-z,now -static-libgcc)
+  if(NOT CMAKE_CXX_FLAGS MATCHES "-fsanitize") # whose run time is the program's
+    target_link_options(${library} PRIVATE -Wl,--no-undefined)
+  endif()
+endforeach()
 
 if(NEARFAR_TESTS)
   file(GLOB alloc_tests CONFIGURE_DEPENDS alloc/*_test.cpp)

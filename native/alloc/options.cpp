@@ -112,6 +112,8 @@ Status check_together(const Options& options, bool several_nodes) {
                   tier::kind_name(options.spec.kind));
   if (several_nodes && options.policy == os::Policy::bind)
     return refuse("several nodes want prefer or weighted, not", "bind");
+  if (options.spec.paced())
+    return refuse("a paced tier is for measurements, not for a heap:", options.spec.profile);
   if (options.spec.kind == tier::Kind::devdax && options.fork == ForkPolicy::copy)
     return refuse("a device cannot be copied for a child: fork is private or deny, not", "copy");
   if (options.spec.pages == os::PageSize::huge_2m || options.spec.pages == os::PageSize::huge_1g)

@@ -10,6 +10,7 @@
 #include "alloc/cache.hpp"
 #include "alloc/decay.hpp"
 #include "alloc/fork.hpp"
+#include "alloc/plan.hpp"
 #include "alloc/stats.hpp"
 #include "alloc/tier_making.hpp"
 #include "alloc/trouble.hpp"
@@ -140,6 +141,13 @@ void configure_default() {
   settings.default_tier = found;
 }
 
+void configure_plan() {
+  char value[value_bytes];
+  if (!read_variable("HMALLOC_PLAN", value)) return;
+  if (Status s = load_plan(value); !s) refuse("HMALLOC_PLAN", s.error());
+  settings.planned = true;
+}
+
 void configure_statistics() {
   char when[value_bytes];
   char file[value_bytes];
@@ -158,11 +166,15 @@ void configure_all() {
   for (TierHeap& tier : tiers)
     if (tier.ready())
       if (Status s = resolve_spill(tier); !s) refuse(tier.name, s.error());
-  configure_default();
   configure_statistics();
 }
 
 } // namespace
+
+void configure_preload() {
+  configure_default();
+  configure_plan();
+}
 
 os::Lock& making_lock() { return making; }
 

@@ -14,6 +14,7 @@ struct Settings {
   std::size_t quarantine_bytes = 0; ///< 0: off
   bool guard = false;               ///< an inaccessible span behind each large block and slab
   int default_tier = 0;             ///< of malloc() in libhmalloc-preload.so
+  bool planned = false;             ///< malloc() there asks the plan
 };
 extern Settings settings;
 
@@ -28,6 +29,9 @@ void configure();
 /// Makes a tier. Errors as hm_tier_create() tells them.
 Result<int> create_tier(const char* name, const char* specification);
 int find_tier(const char* name);
+/// Once, for libhmalloc-preload.so: reads HMALLOC_DEFAULT and HMALLOC_PLAN. What makes no sense
+/// ends the process.
+void configure_preload();
 
 /// For fork.
 os::Lock& making_lock();

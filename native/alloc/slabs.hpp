@@ -26,8 +26,12 @@ enum State : std::int8_t {
   live = 3,        ///< handed out
   quarantined = 4, ///< freed, kept back
   purging = 5,     ///< free, its pages are being given back
+  budgeted = 8,    ///< and up to 126: handed out, counted against budget number state - 8
   no_block = 127,  ///< behind the last one
 };
+inline bool is_live(std::int8_t state) {
+  return state == live || (state >= budgeted && state < no_block);
+}
 using AtomicState = std::atomic<std::int8_t>;
 
 struct Slab {

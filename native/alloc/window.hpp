@@ -27,8 +27,8 @@ struct Span {
   std::atomic<std::uint32_t> extent; ///< slab: its first span; large, free_head: spans; tail: head
   std::atomic<std::uint8_t> kind;
   std::atomic<std::uint8_t> size_class;
-  std::atomic<std::uint8_t> stamp; ///< free_head: when it was freed, in ticks of the decay
-  std::uint8_t unused;
+  std::atomic<std::uint8_t> stamp;  ///< free_head: when it was freed, in ticks of the decay
+  std::atomic<std::uint8_t> budget; ///< large: 1 + the number of the budget it counts against, or 0
 };
 static_assert(sizeof(Span) == 16);
 

@@ -20,6 +20,14 @@ public:
     if (value > largest_) largest_ = value;
   }
 
+  /// Takes in the values of another one.
+  void add(const Histogram& other) {
+    for (std::size_t i = 0; i < counts_.size(); ++i)
+      counts_[i] += other.counts_[i];
+    total_ += other.total_;
+    if (other.largest_ > largest_) largest_ = other.largest_;
+  }
+
   std::uint64_t total() const { return total_; }
   std::uint64_t largest() const { return largest_; }
 

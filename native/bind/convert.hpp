@@ -58,5 +58,9 @@ void register_cache(nanobind::module_& module);
 void register_inspect(nanobind::module_& module);
 void register_bench(nanobind::module_& module);
 void register_together(nanobind::module_& module);
+// Where libpmemobj is installed:
+void register_structures(nanobind::module_& module);
+void register_map(nanobind::module_& module);
+void register_intset(nanobind::module_& module);
 
 } // namespace nearfar::bind

@@ -11,4 +11,9 @@ NB_MODULE(_native, module) {
   nearfar::bind::register_inspect(module);
   nearfar::bind::register_bench(module);
   nearfar::bind::register_together(module);
+#ifdef NEARFAR_HAVE_LIBPMEMOBJ
+  nearfar::bind::register_structures(module);
+  nearfar::bind::register_map(module);
+  nearfar::bind::register_intset(module);
+#endif
 }

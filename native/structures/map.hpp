@@ -10,13 +10,14 @@
 //                keys, and values over 8 bytes, lie in a record that the value word links.
 // Invariants     a slot holds an entry if its word has the bits of its segment's prefix; any other
 //                word is free room (entries that moved out in a split stay behind, and are that).
-//                A key is in one slot at most. A record is linked by one slot.
+//                A key is in one slot at most. A record is linked by one slot. A bucket is marked
+//                if one of its entries lies elsewhere; marks are rebuilt at open and need no flush.
 // Durability     insert: [record, flush, fence,] value, word - in this order in one line - flush,
 //                fence. Replace: [record, flush, fence,] value, flush, fence. Remove: word = 0,
 //                flush, fence; then its record is free. Split: contents of the new segment, flush,
 //                fence, its birth word, flush, fence; then what moved is free in the old one.
 //                Clear: one store of the epoch, flush, fence. So every call but bulk_load() is
-//                atomic, and durable when it returns. Opening writes nothing.
+//                atomic, and durable when it returns. Opening stores marks alone.
 // Memory         records come from heap.hpp (recovery by reachability): no leaks, no fences for it.
 //                Removed entries leave room for others; segments are given back by clear() alone.
 // Growth         a split moves the entries of one segment (16 KiB); nothing else waits for it.
@@ -30,6 +31,7 @@
 
 #include <array>
 #include <bit>
+#include <bitset>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -76,13 +78,13 @@ public:
     for (;;) {
       const Entry entry = directory_.find(hash);
       if (!entry) return false;
-      prefetch(entry, hash);
+      __builtin_prefetch(bucket(entry, hash, 0), 1);
       const std::lock_guard guard(lock_of(entry, hash));
       if (directory_.find(hash) != entry) continue;
-      Slot* slot = probe(entry, hash, key).found;
+      Slot* slot = find(entry, hash, key, [] { return true; });
       if (slot == nullptr) return false;
       const std::uint64_t value = slot->value;
-      medium_.store(slot->word, 0);
+      medium_.store(slot->word, slot->word & mark);
       medium_.flush(&slot->word, sizeof slot->word);
       medium_.fence();
       lock_of(entry, hash).add_live(-1);
@@ -136,10 +138,12 @@ public:
 private:
   static constexpr bool in_words = K::fits_word && V::fits_word;
   static constexpr bool key_in_word = K::fits_word;
+  static_assert(groups >= 2 && std::has_single_bit(groups), "a word needs a bit for the mark");
   static constexpr std::uint64_t top = std::uint64_t{1} << 63;
-  static constexpr unsigned buckets = 16; ///< to a group
-  static constexpr unsigned slots = 4;    ///< to a bucket
-  static constexpr unsigned window = 4;   ///< buckets an entry may lie in
+  static constexpr unsigned buckets = 16;        ///< to a group
+  static constexpr std::uint64_t mark = buckets; ///< the lowest bit of a group's number
+  static constexpr unsigned slots = 4;           ///< to a bucket
+  static constexpr unsigned window = 4;          ///< buckets an entry may lie in
   static constexpr std::size_t segment_slots = std::size_t{groups} * buckets * slots;
   static constexpr std::size_t rows = 64; ///< of locks; a segment's groups have a row
 
@@ -171,9 +175,11 @@ private:
     const std::size_t line = group_of(hash) * buckets + (hash + step) % buckets;
     return entry.segment<Slot>() + line * slots;
   }
-  static void prefetch(Entry entry, std::uint64_t hash) {
-    for (unsigned i = 0; i < window; ++i)
-      __builtin_prefetch(bucket(entry, hash, i), 1);
+  static std::uint64_t word_of(std::uint64_t hash) { return (hash | top) & ~mark; }
+  static bool marked(const Slot* line) { return (load(line->word) & mark) != 0; }
+  /// The place of a slot in its segment.
+  static std::size_t place_of(Entry entry, const Slot* slot) {
+    return static_cast<std::size_t>(slot - entry.template segment<Slot>());
   }
   std::size_t row_of(Entry entry) const {
     return reinterpret_cast<std::uintptr_t>(entry.segment<Slot>()) / segment_bytes % rows * groups;
@@ -192,37 +198,54 @@ private:
     return unsigned{test(0)} | unsigned{test(1)} << 1 | unsigned{test(2)} << 2 |
            unsigned{test(3)} << 3;
   }
-  /// Bit i is set if slot i of the line has exactly this word. Free of branches: a branch on a line
-  /// that is still on its way would keep the processor from going on to the next operation.
+  /// Bit i is set if slot i of the line has this word, marks aside. Free of branches: a branch on a
+  /// line that is still on its way would keep the processor from going on to the next operation.
   static unsigned same(const Slot* line, std::uint64_t word) {
-    return each_slot([&](unsigned i) { return load(line[i].word) == word; });
+    return each_slot([&](unsigned i) { return ((load(line[i].word) ^ word) & ~mark) == 0; });
   }
-  /// Bit i is set if slot i is free: its word has not the bits of the segment's prefix.
-  static unsigned unused(const Slot* line, std::uint64_t word, std::uint64_t mask) {
-    return each_slot([&](unsigned i) { return ((load(line[i].word) ^ word) & mask) != 0; });
+  /// The first slot of the line that is free - whose word has not the bits of the segment's prefix
+  /// - or null.
+  static Slot* unused(Slot* line, std::uint64_t word, std::uint64_t mask) {
+    const unsigned found =
+        each_slot([&](unsigned i) { return ((load(line[i].word) ^ word) & mask) != 0; });
+    return found != 0 ? line + std::countr_zero(found) : nullptr;
   }
 
   /// The slot of the key in this line, or null.
   template <class Still>
-  Slot* find_in(Slot* line, std::uint64_t word, typename K::In key, Still still) const {
-    for (unsigned found = same(line, word); found != 0; found &= found - 1) {
+  Slot* find_in(Slot* line, std::uint64_t hash, typename K::In key, Still still) const {
+    for (unsigned found = same(line, word_of(hash)); found != 0; found &= found - 1) {
       Slot* slot = line + std::countr_zero(found);
       if (is_key(slot->value, key, still)) return slot;
     }
     return nullptr;
   }
-
-  /// For the holder of the lock: where the key is, and a free slot if it is nowhere.
+  /// The slot of the key, or null.
+  template <class Still>
+  Slot* find(Entry entry, std::uint64_t hash, typename K::In key, Still still) const {
+    Slot* home = bucket(entry, hash, 0);
+    Slot* slot = find_in(home, hash, key, still);
+    if (slot != nullptr || !marked(home)) return slot;
+    for (unsigned i = 1; i < window && slot == nullptr; ++i)
+      slot = find_in(bucket(entry, hash, i), hash, key, still);
+    return slot;
+  }
+  /// For the holder of the lock: where the key is, or else the first free slot for it.
   Probe probe(Entry entry, std::uint64_t hash, typename K::In key) const {
+    if (Slot* slot = find(entry, hash, key, [] { return true; })) return {slot, nullptr};
     Slot* free = nullptr;
-    for (unsigned i = 0; i < window; ++i) {
-      Slot* line = bucket(entry, hash, i);
-      if (Slot* slot = find_in(line, hash | top, key, [] { return true; })) return {slot, nullptr};
-      if (free != nullptr) continue;
-      if (const unsigned found = unused(line, hash | top, entry.mask()); found != 0)
-        free = line + std::countr_zero(found);
-    }
+    for (unsigned i = 0; i < window && free == nullptr; ++i)
+      free = unused(bucket(entry, hash, i), word_of(hash), entry.mask());
     return {nullptr, free};
+  }
+  /// Stores a new entry in a free slot and begins its write-back.
+  void fill(Entry entry, std::uint64_t hash, Slot* slot, std::uint64_t value) {
+    Slot* home = bucket(entry, hash, 0);
+    if (slot - home >= slots || slot < home)
+      if (!marked(home)) medium_.store(home->word, home->word | mark);
+    medium_.store(slot->value, value);
+    medium_.store(slot->word, word_of(hash) | (slot->word & mark));
+    medium_.flush(slot, sizeof *slot);
   }
 
   template <class Still>
@@ -257,6 +280,7 @@ private:
 
   bool look(typename K::In key, typename V::Out* value) const;
   Result<bool> store(typename K::In key, typename V::In value, bool replace);
+  std::uint64_t set(Entry entry, std::uint64_t hash, Probe at, std::uint64_t value);
   Result<std::uint64_t> value_word(typename K::In key, typename V::In value);
   /// The bulk loader's own insert: no lock, no fence. The record it replaced, or 0.
   Result<std::uint64_t> publish(typename K::In key, std::uint64_t value);
@@ -269,6 +293,7 @@ private:
   bool each_live(std::uint64_t prefix, Entry entry, Visit visit) const;
   Status recover(bool thorough);
   bool sound(const Slot& slot, Entry entry, std::uint64_t hash, bool thorough);
+  void mark_homes(std::uint64_t prefix, Entry entry);
   void forget();
 
   Medium& medium_;

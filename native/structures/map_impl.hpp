@@ -14,9 +14,7 @@ bool Map<Medium, Key, Value, groups>::look(typename K::In key, typename V::Out* 
     const SeqLock& lock = lock_of(entry, hash);
     const std::uint32_t version = lock.begin();
     const auto still = [&] { return lock.still(version); };
-    Slot* slot = nullptr;
-    for (unsigned i = 0; i < window && slot == nullptr; ++i)
-      slot = find_in(bucket(entry, hash, i), hash | top, key, still);
+    Slot* slot = find(entry, hash, key, still);
     if (slot != nullptr && value != nullptr) read(load(slot->value), hash, nullptr, value, still);
     // A split sets the directory under the lock: an entry that stood until now stood all the time.
     if (directory_.find(hash) == entry && lock.still(version)) return slot != nullptr;
@@ -32,6 +30,22 @@ Result<std::uint64_t> Map<Medium, Key, Value, groups>::value_word(typename K::In
     return records_.write(key_in_word ? std::string_view() : K::bytes(key), V::bytes(value));
 }
 
+/// Stores the value where the key is, or a new entry in the free slot, and begins the write-back.
+/// Returns the value word it replaced, or 0.
+template <class Medium, class Key, class Value, unsigned groups>
+std::uint64_t Map<Medium, Key, Value, groups>::set(Entry entry, std::uint64_t hash, Probe at,
+                                                   std::uint64_t value) {
+  if (at.found == nullptr) {
+    fill(entry, hash, at.free, value);
+    lock_of(entry, hash).add_live(1);
+    return 0;
+  }
+  const std::uint64_t before = at.found->value;
+  medium_.store(at.found->value, value);
+  medium_.flush(&at.found->value, sizeof at.found->value);
+  return before;
+}
+
 template <class Medium, class Key, class Value, unsigned groups>
 Result<bool> Map<Medium, Key, Value, groups>::store(typename K::In key, typename V::In value,
                                                     bool replace) {
@@ -42,25 +56,20 @@ Result<bool> Map<Medium, Key, Value, groups>::store(typename K::In key, typename
       if (Status made = plant(hash); !made) return made.error();
       continue;
     }
-    prefetch(entry, hash);
+    __builtin_prefetch(bucket(entry, hash, 0), 1);
     {
       const std::lock_guard guard(lock_of(entry, hash));
       if (directory_.find(hash) != entry) continue;
       const Probe at = probe(entry, hash, key);
       if (at.found != nullptr && !replace) return false;
-      if (Slot* slot = at.found != nullptr ? at.found : at.free; slot != nullptr) {
+      if (at.found != nullptr || at.free != nullptr) {
         Result<std::uint64_t> word = value_word(key, value);
         if (!word) return word.error();
         if constexpr (!in_words) medium_.fence();
-        const std::uint64_t before = slot->value;
-        medium_.store(slot->value, *word);
-        if (at.found == nullptr) medium_.store(slot->word, hash | top);
-        medium_.flush(slot, sizeof *slot);
+        const std::uint64_t before = set(entry, hash, at, *word);
         medium_.fence();
-        if (at.found == nullptr)
-          lock_of(entry, hash).add_live(1);
-        else if constexpr (!in_words)
-          records_.free(before);
+        if constexpr (!in_words)
+          if (before != 0) records_.free(before);
         return settled(at.found == nullptr);
       }
     }
@@ -76,14 +85,7 @@ Result<std::uint64_t> Map<Medium, Key, Value, groups>::publish(typename K::In ke
     const Entry entry = directory_.find(hash);
     if (entry) {
       const Probe at = probe(entry, hash, key);
-      if (Slot* slot = at.found != nullptr ? at.found : at.free; slot != nullptr) {
-        const std::uint64_t before = at.found != nullptr ? slot->value : 0;
-        medium_.store(slot->value, value);
-        if (at.found == nullptr) medium_.store(slot->word, hash | top);
-        medium_.flush(slot, sizeof *slot);
-        if (at.found == nullptr) lock_of(entry, hash).add_live(1);
-        return before;
-      }
+      if (at.found != nullptr || at.free != nullptr) return set(entry, hash, at, value);
     }
     if (Status made = entry ? split(hash) : plant(hash); !made) return made.error();
   }
@@ -179,11 +181,15 @@ Status Map<Medium, Key, Value, groups>::split(std::uint64_t hash) {
   const std::uint64_t prefix = hash >> (64 - depth) | 1;
   move_upper(entry, reinterpret_cast<Slot*>(taken->segment), prefix << (64 - depth) | top, depth);
   medium_.stored(taken->segment, segment_bytes);
+  const Entry lower(entry.template segment<void>(), depth);
+  const Entry upper(taken->segment, depth);
+  mark_homes(prefix, upper);
   medium_.flush(taken->segment, segment_bytes);
   medium_.fence();
   segments_.bear(*taken, depth, prefix);
-  directory_.set(prefix - 1, Entry(entry.template segment<void>(), depth));
-  directory_.set(prefix, Entry(taken->segment, depth));
+  mark_homes(prefix - 1, lower);
+  directory_.set(prefix - 1, lower);
+  directory_.set(prefix, upper);
   return Done{};
 }
 
@@ -197,7 +203,7 @@ void Map<Medium, Key, Value, groups>::move_upper(Entry from, Slot* to, std::uint
   for (std::size_t i = 0; i < segment_slots; ++i) {
     const bool moves = ((slot[i].word ^ word) & mask) == 0;
     to[i].value = moves ? slot[i].value : 0;
-    to[i].word = moves ? slot[i].word : 0;
+    to[i].word = moves ? slot[i].word & ~mark : 0;
   }
 }
 
@@ -207,12 +213,13 @@ template <class Visit>
 bool Map<Medium, Key, Value, groups>::each_live(std::uint64_t prefix, Entry entry,
                                                 Visit visit) const {
   const std::uint64_t word = prefix << (64 - entry.depth()) | top;
-  const std::uint64_t implied = prefix << (64 - entry.depth()) & top;
+  const std::uint64_t top_bit = prefix << (64 - entry.depth()) & top;
   const Slot* slot = entry.template segment<Slot>();
   for (std::size_t i = 0; i < segment_slots; ++i) {
     const std::uint64_t found = load(slot[i].word);
     if (((found ^ word) & entry.mask()) != 0) continue;
-    if (!visit(slot[i], (found & ~top) | implied)) return false;
+    const std::uint64_t group_bit = i / slots & mark;
+    if (!visit(slot[i], (found & ~top & ~mark) | top_bit | group_bit)) return false;
   }
   return true;
 }
@@ -222,8 +229,7 @@ bool Map<Medium, Key, Value, groups>::each_live(std::uint64_t prefix, Entry entr
 template <class Medium, class Key, class Value, unsigned groups>
 bool Map<Medium, Key, Value, groups>::sound(const Slot& slot, Entry entry, std::uint64_t hash,
                                             bool thorough) {
-  const auto place = static_cast<std::size_t>(&slot - entry.template segment<Slot>());
-  const std::size_t line = place / slots;
+  const std::size_t line = place_of(entry, &slot) / slots;
   if (line / buckets != group_of(hash) || (line - hash) % buckets >= window) return false;
   if constexpr (!in_words)
     if (!records_.claim(slot.value)) return false;
@@ -233,12 +239,27 @@ bool Map<Medium, Key, Value, groups>::sound(const Slot& slot, Entry entry, std::
   return hash_of(key) == hash && probe(entry, hash, key).found == &slot;
 }
 
+/// Marks the buckets that an entry is away from, and no others. Not flushed: it is done at open.
+template <class Medium, class Key, class Value, unsigned groups>
+void Map<Medium, Key, Value, groups>::mark_homes(std::uint64_t prefix, Entry entry) {
+  std::bitset<segment_slots / slots> away;
+  each_live(prefix, entry, [&](const Slot& slot, std::uint64_t hash) {
+    const std::size_t line = place_of(entry, &slot) / slots;
+    if (line % buckets != hash % buckets) away.set(line / buckets * buckets + hash % buckets);
+    return true;
+  });
+  Slot* line = entry.template segment<Slot>();
+  for (std::size_t i = 0; i < away.size(); ++i, line += slots)
+    if (marked(line) != away[i]) medium_.store(line->word, line->word ^ mark);
+}
+
 template <class Medium, class Key, class Value, unsigned groups>
 Status Map<Medium, Key, Value, groups>::recover(bool thorough) {
   if (Status built = segments_.rebuild(directory_); !built) return built;
   std::int64_t live = 0;
   std::uint64_t wrong = 0; // link of a slot
   directory_.for_each([&](std::uint64_t prefix, Entry entry) {
+    if (!thorough) mark_homes(prefix, entry); // else the marks are part of what is checked
     return each_live(prefix, entry, [&](const Slot& slot, std::uint64_t hash) {
       ++live;
       if (sound(slot, entry, hash, thorough)) return true;

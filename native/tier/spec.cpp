@@ -89,7 +89,8 @@ Result<std::string_view> read_pace(std::string_view head, Spec& spec) {
   const std::size_t at = head.rfind('@');
   if (at == head.npos || at + 1 == head.size())
     return refuse("a device profile is missing, such as @optane-100, after", head);
-  const std::string_view profile = head.substr(at + 1);
+  std::string_view profile = head; // its end; substr() would want the C++ runtime
+  profile.remove_prefix(at + 1);
   if (profile.size() >= sizeof spec.profile) return refuse("profile name too long", profile);
   std::memcpy(spec.profile, profile.data(), profile.size());
   spec.profile[profile.size()] = '\0';

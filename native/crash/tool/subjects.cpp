@@ -18,7 +18,7 @@ auto find(Contents& model, std::uint64_t key) {
 }
 
 /// Small segments, so that a few hundred operations split many of them.
-using SmallMap = structures::Map<Pmem, std::uint64_t, std::uint64_t, 1>;
+using SmallMap = structures::Map<Pmem, std::uint64_t, std::uint64_t, 2>;
 
 class MapSubject final : public StructureSubject<SmallMap, structures::MapRoot> {
 public:

@@ -37,8 +37,8 @@ def malloc(
         typer.Option(
             "--allocator",
             metavar="NAME,…",
-            help="glibc, mimalloc, jemalloc, memkind[:kind] or preload:LIBRARY (default: those "
-            "that are installed).",
+            help="glibc, hmalloc:near, hmalloc:TIER, mimalloc, jemalloc, memkind[:kind] or "
+            "preload:LIBRARY (default: those that are installed).",
         ),
     ] = None,
     count: Annotated[
@@ -69,9 +69,9 @@ def malloc(
 
         nearfar bench malloc
 
-        nearfar bench malloc --test small --threads 1,2,4 --allocator mimalloc
+        nearfar bench malloc --test small --threads 1,2,4 --allocator hmalloc:near,mimalloc
 
-        nearfar bench malloc --test free-loop --allocator memkind:pmem:/data --json -
+        nearfar bench malloc --test free-loop --allocator hmalloc:file:/data --json -
     """
     from nearfar.cli.plans import chosen_cpus, chosen_threads
     from nearfar.cli.recording import recorded

@@ -19,11 +19,20 @@ if TYPE_CHECKING:
 
 def print_result(text: RenderableType) -> None:
     """Print a table or a text on stdout, plain where stdout is no terminal or NO_COLOR is set."""
+    _print(text, aside=False)
+
+
+def print_aside(text: RenderableType) -> None:
+    """The same on stderr, where stdout belongs to somebody else."""
+    _print(text, aside=True)
+
+
+def _print(text: RenderableType, *, aside: bool) -> None:
     from rich.console import Console
 
-    console = Console(highlight=False)
+    console = Console(highlight=False, stderr=aside)
     if not console.is_terminal:
-        console = Console(highlight=False, width=100)
+        console = Console(highlight=False, stderr=aside, width=100)
     console.print(text)
 
 

@@ -16,7 +16,9 @@ from typer.exceptions import TyperException
 from nearfar import __version__
 from nearfar.cli import (
     bench_compete,
+    bench_intset,
     bench_malloc,
+    bench_map,
     bench_mapped,
     bench_pipeline,
     bench_stencil,
@@ -37,6 +39,7 @@ from nearfar.cli import (
     predict_pipeline,
     probe,
     report,
+    run,
     show,
     sim,
     split,
@@ -62,6 +65,8 @@ bench.command()(bench_compete.compete)
 bench.command()(bench_stencil.stencil)
 bench.command()(bench_pipeline.pipeline)
 bench.command()(bench_malloc.malloc)
+bench.command("map")(bench_map.map_)
+bench.command()(bench_intset.intset)
 
 fit = typer.Typer(no_args_is_help=True, help="Models from measurements.")
 fit.command()(fit_contention.contention)
@@ -95,6 +100,7 @@ app.add_typer(crash, name="crash")
 app.command()(split.split)
 app.add_typer(pool, name="pool")
 app.command()(sim.sim)
+app.command(context_settings={"allow_interspersed_args": False})(run.run)
 
 
 def _print_version(wanted: bool) -> None:

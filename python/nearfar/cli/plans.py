@@ -12,10 +12,12 @@ if TYPE_CHECKING:
     from nearfar.machine.model import Machine
     from nearfar.measure.arrays import ArrayPlan
     from nearfar.measure.compete import CompetePlan, Split
+    from nearfar.measure.maps import MapPlan
     from nearfar.measure.pipeline import PipelinePlan
     from nearfar.measure.stencil import StencilPlan
     from nearfar.measure.study import StudyPlan
     from nearfar.measure.teams import Teams
+    from nearfar.records.pools import MapOperation, MapType
     from nearfar.records.together import CompeteMode, StencilKernel, StencilVersion
 
 
@@ -263,4 +265,38 @@ def pipeline_plan(
     check_tiers(tiers)
     plan = PipelinePlan(*work, *tiers, both_teams(recording.machine, threads, cpus), seed)
     plan.check_room()
+    return plan
+
+
+def map_plan(
+    machine: Machine,
+    work: tuple[MapType, MapOperation],
+    sizes: tuple[list[int], list[int]],
+    tier: str,
+    threads: int,
+    *,
+    cpus: str | None,
+    seed: int,
+    alloc: bool,
+    compare: bool,
+    keep: bool,
+) -> MapPlan:
+    """The plan of ``bench map``; ``sizes`` are operations and bytes of a value.
+
+    Raises BadInputError for what no map can do, and for a file to keep that exists.
+    """
+    from nearfar.measure import maps, pools
+    from nearfar.measure.teams import check_threads
+
+    team = chosen_cpus(machine, cpus)
+    check_threads(threads, team, asked=cpus is not None)
+    points = tuple(maps.Point(n, d) for d in sizes[1] for n in sizes[0])
+    placed = tuple(team[i % len(team)] for i in range(threads))
+    plan = maps.MapPlan(*work, points, tier, placed, seed, alloc, compare)
+    if keep:
+        if not plan.persistent:
+            raise BadInputError("--type dram has no pool to keep", "leave --keep out")
+        pools.place(tier)
+        pools.kept_file(tier, maps.DEFAULT_FILE)
+    maps.check(plan)
     return plan

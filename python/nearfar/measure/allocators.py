@@ -12,13 +12,16 @@ from pathlib import Path
 from nearfar import _native
 from nearfar.errors import BadInputError, MachineError, from_native
 
-#: Beside the native module, wherever the package is installed.
-PROGRAM = Path(_native.__file__).with_name("nearfar-malloc")
+#: Where our programs and libraries lie, wherever the package is installed.
+BESIDE = Path(_native.__file__).parent
 
 GLIBC = "glibc"
 #: Those of a run where none is named.
-USUAL = (GLIBC, "mimalloc", "jemalloc", "memkind")
-EXAMPLES = "glibc, mimalloc, jemalloc, memkind, memkind:pmem:DIR or preload:LIBRARY"
+USUAL = (GLIBC, "hmalloc:near", "mimalloc", "jemalloc", "memkind")
+EXAMPLES = (
+    "glibc, hmalloc:near, hmalloc:TIER, mimalloc, jemalloc, memkind, memkind:pmem:DIR or "
+    "preload:LIBRARY"
+)
 
 
 @dataclass(frozen=True)
@@ -52,10 +55,21 @@ def resolve(name: str) -> Allocator:
         if not Path(rest).is_file():
             raise BadInputError(f"there is no library {rest}", "name the file of a malloc library")
         return _first_that_loads(name, "preload", [str(Path(rest).resolve())])
+    if kind == "hmalloc":
+        return _hmalloc(name, rest or "near")
     if kind not in _LIBRARIES or (rest and kind != "memkind"):
         raise BadInputError(f"no allocator '{name}' is known", f"use {EXAMPLES}")
     native = f"memkind:{rest or 'default'}" if kind == "memkind" else kind
     return _first_that_loads(name, native, _LIBRARIES[kind][0])
+
+
+def _hmalloc(name: str, tier: str) -> Allocator:
+    """A tier of libhmalloc, which is part of the package; made once, to see that it can be."""
+    emulated = tier.startswith("shm:")  # DRAM that stands in for persistent memory
+    library = str(BESIDE / "libhmalloc.so")
+    found = Allocator(name, f"hmalloc:{tier}", library, "shm:" if emulated else "dram")
+    run(found, "small", count=1, seed=1, cpus=one_cpu(), settle_s=0.0)
+    return found
 
 
 class NotLoadedError(MachineError):
@@ -66,7 +80,7 @@ def _first_that_loads(name: str, native: str, libraries: Sequence[str]) -> Alloc
     for library in libraries:
         candidate = Allocator(name, native, library)
         with contextlib.suppress(NotLoadedError):
-            run(candidate, "small", count=1, seed=1, cpus=_one_cpu(), settle_s=0.0)
+            run(candidate, "small", count=1, seed=1, cpus=one_cpu(), settle_s=0.0)
             return candidate
     kind = name.partition(":")[0]
     if kind in _LIBRARIES:
@@ -76,8 +90,19 @@ def _first_that_loads(name: str, native: str, libraries: Sequence[str]) -> Alloc
     raise BadInputError(f"{libraries[0]} brings no malloc", "name the file of a malloc library")
 
 
-def _one_cpu() -> list[int]:
+def one_cpu() -> list[int]:
+    """A processor that this process may use, for what is not timed."""
     return [min(os.sched_getaffinity(0))]
+
+
+def test_command(
+    native: str, test: str, *, count: int, seed: int, cpus: Sequence[int], settle_s: float
+) -> list[str]:
+    """The command line of one test in a process; ``native`` is a name of ``find_allocator``."""
+    return [
+        str(BESIDE / "nearfar-malloc"), test, str(count), str(seed),
+        ",".join(map(str, cpus)), str(round(settle_s * 1000)), native,
+    ]  # fmt: skip
 
 
 def run(
@@ -87,10 +112,9 @@ def run(
 
     Raises what the test program tells, MachineError where it died.
     """
-    command = [
-        str(PROGRAM), test, str(count), str(seed), ",".join(map(str, cpus)),
-        str(round(settle_s * 1000)), allocator.native,
-    ]  # fmt: skip
+    command = test_command(
+        allocator.native, test, count=count, seed=seed, cpus=cpus, settle_s=settle_s
+    )
     environment = {key: value for key, value in os.environ.items() if key != "LD_PRELOAD"}
     if allocator.library:
         environment["LD_PRELOAD"] = allocator.library

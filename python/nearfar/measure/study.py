@@ -20,9 +20,11 @@ from nearfar.measure import (
     bandwidth,
     blocks,
     compete,
+    intset,
     latency,
     loaded,
     mapped,
+    maps,
     parallelism,
     persistence,
     pipeline,
@@ -34,6 +36,7 @@ from nearfar.measure import (
 from nearfar.measure.arrays import ArrayPlan, default_array_bytes, thread_counts
 from nearfar.measure.session import Effort, Session
 from nearfar.measure.teams import Teams
+from nearfar.records.pools import IntsetStructure
 from nearfar.records.run import Sections, Skipped
 from nearfar.records.together import StencilSplit
 from nearfar.units import MIB
@@ -41,9 +44,9 @@ from nearfar.units import MIB
 #: Share of the whole time, by section, in the order they run. What is missing to one is for setting
 #: up and for the report.
 STUDY = {
-    "latency": 0.18, "bandwidth": 0.1, "stream": 0.1, "parallelism": 0.04, "blocks": 0.04,
+    "latency": 0.17, "bandwidth": 0.09, "stream": 0.09, "parallelism": 0.04, "blocks": 0.04,
     "access": 0.07, "persistence": 0.05, "loaded": 0.05, "tails": 0.02, "compete": 0.05,
-    "stencil": 0.08, "pipeline": 0.03, "mapped": 0.13,
+    "stencil": 0.07, "pipeline": 0.03, "mapped": 0.1, "map": 0.05, "intset": 0.05,
 }  # fmt: skip
 PROBE = {
     "latency": 0.3, "bandwidth": 0.12, "parallelism": 0.07, "blocks": 0.07, "access": 0.14,
@@ -57,6 +60,9 @@ QUICK = {"latency": 0.45, "bandwidth": 0.2, "parallelism": 0.1, "persistence": 0
 #: What can be probed of a paced tier: kernels that know their bytes keep its pace.
 PACED = {"bandwidth": 0.8}
 MAPPED_BYTES = 256 * MIB
+MAP_POINTS = (maps.Point(20_000, 8), maps.Point(200_000, 8))
+INTSETS: tuple[IntsetStructure, ...] = ("hash", "list", "skip_list")
+INTSET_ENTRIES, INTSET_UPDATE_PERCENT = 1024, 50
 #: Kinds of tiers that are memory to the processor, and can be probed by loads alone.
 _MEMORY = ("dram", "numa", "fsdax", "devdax", "shm")
 
@@ -275,6 +281,35 @@ class Study:
         effort = self.plan.effort("mapped")
         self.sections.mapped, skipped = mapped.measure(self.session, plan, effort, inspection)
         self.skipped += skipped
+
+    @property
+    def _pool_tier(self) -> str:
+        """The first tier that can hold a pool without a disk behind it; a tmpfs in its stead."""
+        holding = [t for t in self.plan.tiers if parse_tier(t)["kind"] in ("fsdax", "shm")]
+        return holding[0] if holding else "shm:"
+
+    def _map(self) -> None:
+        plan = maps.MapPlan(
+            "map", "insert", MAP_POINTS, self._pool_tier, (self.plan.cpus[0],), compare=True
+        )
+        maps.check(plan)
+        self.sections.map, skipped = maps.measure(self.session, plan, self.plan.effort("map"))
+        self.skipped += skipped
+
+    def _intset(self) -> None:
+        effort = self.plan.effort("intset", len(INTSETS))
+        results = [
+            intset.measure(
+                self.session,
+                intset.plan_for(
+                    structure, INTSET_ENTRIES, INTSET_UPDATE_PERCENT, self._pool_tier,
+                    self.plan.cpus[0], effort.budget_s / intset.RUNS,
+                ),
+                replace(effort, epochs=effort.epochs or intset.RUNS, apart=False),
+            )
+            for structure in INTSETS
+        ]  # fmt: skip
+        self.sections.intset = results[0].model_copy(update={"beside": results[1:]})
 
 
 def memory_tiers(machine: Machine) -> list[str]:

@@ -15,6 +15,7 @@ from nearfar.records.depth import (
     PersistenceResult,
     TailsResult,
 )
+from nearfar.records.pools import IntsetResult, MapResult
 from nearfar.records.results import BandwidthResult, LatencyResult, MappedResult, StreamResult
 from nearfar.records.together import CompeteResult, PipelineResult, StencilResult, StencilSplit
 
@@ -76,6 +77,8 @@ class Sections(BaseModel):
     stencil_split: StencilSplit | None = None
     stencil: StencilResult | None = None
     pipeline: PipelineResult | None = None
+    map: MapResult | None = None
+    intset: IntsetResult | None = None
     malloc: MallocResult | None = None
 
 

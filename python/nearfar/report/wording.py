@@ -41,13 +41,15 @@ def format_quantity(key: str, value: float) -> str:
         return format_size(value)
     if key.endswith("_ns"):
         return format_time(value * 1e-9)
+    if key.endswith("_per_s"):
+        return f"{value * 1e-6:.3g} M/s" if value >= 1e6 else f"{value:,.3g} /s"
     if key.endswith("_s"):
         return format_time(value)
     if key.endswith("_J"):
         return format_energy(value)
     if key.endswith("_share"):
         return f"{value:.0%}"
-    if key == "ratio" or key.endswith("ratio_to_glibc"):
+    if key in ("ratio", "pmdk_ratio") or key.endswith(("ratio_to_glibc", "slowdown")):
         return f"{value:.2f} ×" if value >= 0.1 else f"{value:.2g} ×"
     if isinstance(value, int) or 1e3 <= abs(value) < 1e15:
         return f"{value:,.0f}"

@@ -47,7 +47,7 @@ def tests_of(result: MallocResult) -> list[str]:
 def work(rows: Sequence[MallocRow], test: str) -> str:
     """What a test does, with its number of blocks."""
     blocks = next(row.count for row in rows if row.test == test)
-    return f"{blocks:,} {_WORK[test]}".replace(",", " ", blocks // 1000 > 0)
+    return f"{blocks:,}".replace(",", "\u202f") + f" {_WORK[test]}"
 
 
 def _figures(result: MallocResult) -> list[Figure]:

@@ -2,6 +2,8 @@
 
 from nearfar.report.text.allocators import malloc
 from nearfar.report.text.depth import access, blocks, loaded, parallelism, persistence, tails
+from nearfar.report.text.placement import run_accounts
+from nearfar.report.text.pools import intset, map_run
 from nearfar.report.text.predictions import (
     contention,
     contention_model,
@@ -25,9 +27,11 @@ __all__ = [
     "contention_model",
     "counter_fits",
     "counts",
+    "intset",
     "latency",
     "loaded",
     "malloc",
+    "map_run",
     "map_work",
     "mapped",
     "noise",
@@ -37,6 +41,7 @@ __all__ = [
     "pipeline_run",
     "published_curve",
     "record",
+    "run_accounts",
     "sheet",
     "split",
     "stencil",

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from nearfar.records.run import NoiseRecord, Run
 from nearfar.report.sections.machine import machine_name
-from nearfar.report.text import allocators, depth, results, together
+from nearfar.report.text import allocators, depth, pools, results, together
 from nearfar.report.verdict import noise_evidence, status_line
 
 #: Sections in the order of the report.
@@ -25,6 +25,8 @@ _SECTIONS: dict[str, Callable[[Any], RenderableType]] = {
     "stream": results.stream,
     "persistence": depth.persistence,
     "mapped": results.mapped,
+    "map": pools.map_run,
+    "intset": pools.intset,
     "compete": together.compete,
     "stencil": together.stencil,
     "pipeline": together.pipeline_run,

@@ -1,0 +1,128 @@
+"""What libhmalloc's own calls cost: telling a block's tier, matching a plan, keeping watch.
+
+Run it on a quiet machine from the checkout, after ``make build`` (memkind's header is wanted:
+Debian package libmemkind-dev):
+
+    .venv/bin/python benchmarks/hmalloc.py [tier_of] [watch] [plan]
+
+Sides run in turns, in a random order within each of PAIRS rounds. The four malloc tests are
+``nearfar bench malloc``. The figures go into benchmarks/RESULTS.md.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from nearfar.measure.allocators import BESIDE, Allocator, one_cpu, run
+from nearfar.stats import Estimate, median, ratio_of_pairs
+
+HERE = Path(__file__).parent
+PAIRS = int(os.environ.get("PAIRS", "12"))
+QUESTIONS = 20_000_000
+#: Pairs of free and malloc of one warm loop.
+WARM = 5_000_000
+#: A rule by call site that matches nothing the test does, and one by size that always does.
+PLAN = """hmalloc-plan 1
+rule near site=name:libnowhere.so+0x10
+rule near size=1..1GiB
+default near
+"""
+
+Side = Callable[[], float]
+
+
+def interleave(sides: Mapping[str, Side], base: str) -> None:
+    """Each side PAIRS times; the first named is compared with the base, value by value."""
+    found: dict[str, list[float]] = {name: [] for name in sides}
+    order = random.Random(1)
+    for _ in range(PAIRS):
+        for name in order.sample(list(sides), len(sides)):
+            found[name].append(sides[name]())
+    for name, values in found.items():
+        told = f"{name:28} {_said(median(values))} ns"
+        if name != base:
+            more = [a - b for a, b in zip(values, found[base], strict=True)]
+            ratio = ratio_of_pairs(values, found[base])
+            told += f"  ratio {_said(ratio)}  difference {_said(median(more))} ns"
+        print(told, flush=True)
+
+
+def _said(e: Estimate) -> str:
+    return f"{e.value:.3f} [{e.low:.3f}, {e.high:.3f}]"
+
+
+def tier_of() -> None:
+    program = Path(tempfile.gettempdir()) / "nearfar-reference-tier-of"
+    subprocess.run(
+        ["gcc", "-O2", "-I", HERE.parent / "include", HERE / "reference" / "tier_of.c", "-o",
+         program, BESIDE / "libhmalloc.so", "-lmemkind"],
+        check=True,
+    )  # fmt: skip
+    loaded = {**os.environ, "LD_PRELOAD": str(BESIDE / "libhmalloc.so")}
+
+    def side(who: str) -> Side:
+        command = ["taskset", "-c", str(one_cpu()[0]), str(program), who, str(QUESTIONS)]
+        return lambda: float(
+            subprocess.run(
+                command, check=True, capture_output=True, text=True, env=loaded
+            ).stdout.split()[0]
+        )
+
+    print("\nWhich tier or kind, ns a question")
+    interleave({who: side(who) for who in ("memkind", "hmalloc", "inline")}, "memkind")
+
+
+def _warm(**variables: str) -> Side:
+    """The warm loop of ``bench malloc`` under the preloaded library, ns a pair."""
+    library = Allocator("preloaded", "preload", str(BESIDE / "libhmalloc-preload.so"))
+
+    def measure() -> float:
+        os.environ.update(variables)
+        try:
+            figures = run(library, "warm", count=WARM, seed=1, cpus=one_cpu(), settle_s=0.0)
+        finally:
+            for name in variables:
+                del os.environ[name]
+        return int(figures["wall_ns"]) / WARM
+
+    return measure
+
+
+def watch() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        stats = {"HMALLOC_STATS": "exit", "HMALLOC_STATS_FILE": f"{folder}/%p"}
+        print("\nStatistics and hardening, ns a warm pair")
+        interleave(
+            {
+                "bare": _warm(),
+                "statistics": _warm(**stats),
+                "guard": _warm(HMALLOC_HARDEN="guard"),
+                "statistics and guard": _warm(HMALLOC_HARDEN="guard", **stats),
+                "and quarantine of 1 MiB": _warm(
+                    HMALLOC_HARDEN="guard,quarantine=1MiB", **stats
+                ),
+            },
+            "bare",
+        )  # fmt: skip
+
+
+def plan() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "benchmark.plan"
+        file.write_text(PLAN)
+        print("\nA plan, ns a warm pair (one malloc in each)")
+        interleave(
+            {"without a plan": _warm(), "with a plan": _warm(HMALLOC_PLAN=str(file))},
+            "without a plan",
+        )
+
+
+if __name__ == "__main__":
+    for name in sys.argv[1:] or ["tier_of", "watch", "plan"]:
+        {"tier_of": tier_of, "watch": watch, "plan": plan}[name]()

@@ -1,0 +1,136 @@
+// malloc and all that glibc has with it, in place of glibc's.
+#include <bit>
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+
+#include "alloc/preload/placing.hpp"
+#include "alloc/preload/real.hpp"
+#include "os/address_space.hpp"
+
+#define NEARFAR_EXPORT __attribute__((visibility("default"), used))
+
+using namespace nearfar;
+using namespace nearfar::alloc;
+
+namespace {
+
+/// After the library's own start, and before the program's constructors.
+[[gnu::constructor(102)]] void start() {
+  if (open_near()) {
+    configure();
+    configure_preload();
+  }
+}
+
+bool ours(const void* ptr) { return geometry.base != 0 && is_ours(ptr); }
+
+void free_any(void* ptr) {
+  if (ptr == nullptr) return;
+  if (ours(ptr)) [[likely]]
+    return release(ptr);
+  real_free(ptr);
+}
+
+[[gnu::always_inline]] inline void* aligned(std::size_t alignment, std::size_t size,
+                                            const void* address, const void* frame) {
+  return place(size, address, frame,
+               [&](unsigned tier) { return allocate_aligned(tier, alignment, size); });
+}
+
+/// A foreign block becomes ours when it is resized.
+void* adopt(void* ptr, std::size_t size, void* block) {
+  if (block == nullptr) return nullptr;
+  const std::size_t had = real_usable_size(ptr);
+  std::memcpy(block, ptr, had < size ? had : size);
+  real_free(ptr);
+  return block;
+}
+
+[[gnu::always_inline]] inline void* reallocate_any(void* ptr, std::size_t size, const void* address,
+                                                   const void* frame) {
+  if (ptr != nullptr && size == 0) {
+    free_any(ptr);
+    return nullptr;
+  }
+  if (ptr != nullptr && ours(ptr)) return reallocate(tier_of(ptr), ptr, size);
+  void* block = place(size, address, frame, [&](unsigned tier) { return allocate(tier, size); });
+  return ptr == nullptr ? block : adopt(ptr, size, block);
+}
+
+} // namespace
+
+extern "C" {
+
+NEARFAR_EXPORT void* malloc(std::size_t size) noexcept {
+  return place(size, NEARFAR_CALL_SITE, [&](unsigned tier) { return allocate(tier, size); });
+}
+
+NEARFAR_EXPORT void free(void* ptr) noexcept { free_any(ptr); }
+NEARFAR_EXPORT void cfree(void* ptr) noexcept { free_any(ptr); }
+NEARFAR_EXPORT void free_sized(void* ptr, std::size_t) noexcept { free_any(ptr); }
+NEARFAR_EXPORT void free_aligned_sized(void* ptr, std::size_t, std::size_t) noexcept {
+  free_any(ptr);
+}
+
+NEARFAR_EXPORT void* calloc(std::size_t count, std::size_t size) noexcept {
+  std::size_t bytes = 0; // an overflow is told below
+  if (__builtin_mul_overflow(count, size, &bytes)) bytes = SIZE_MAX;
+  return place(bytes, NEARFAR_CALL_SITE,
+               [&](unsigned tier) { return allocate_zeroed(tier, count, size); });
+}
+
+NEARFAR_EXPORT void* realloc(void* ptr, std::size_t size) noexcept {
+  return reallocate_any(ptr, size, NEARFAR_CALL_SITE);
+}
+
+NEARFAR_EXPORT void* reallocarray(void* ptr, std::size_t count, std::size_t size) noexcept {
+  std::size_t bytes = 0;
+  if (__builtin_mul_overflow(count, size, &bytes)) {
+    errno = ENOMEM;
+    return nullptr;
+  }
+  return reallocate_any(ptr, bytes, NEARFAR_CALL_SITE);
+}
+
+NEARFAR_EXPORT void* aligned_alloc(std::size_t alignment, std::size_t size) noexcept {
+  return aligned(alignment, size, NEARFAR_CALL_SITE);
+}
+
+/// glibc takes the next power of two.
+NEARFAR_EXPORT void* memalign(std::size_t alignment, std::size_t size) noexcept {
+  constexpr std::size_t largest = std::size_t{1} << 62;
+  return aligned(alignment > largest ? alignment : std::bit_ceil(alignment), size,
+                 NEARFAR_CALL_SITE);
+}
+
+NEARFAR_EXPORT int posix_memalign(void** result, std::size_t alignment, std::size_t size) noexcept {
+  if (alignment % sizeof(void*) != 0 || !std::has_single_bit(alignment)) return EINVAL;
+  const int before = errno;
+  void* block = aligned(alignment, size, NEARFAR_CALL_SITE);
+  const int code = errno;
+  errno = before; // POSIX: the code is returned
+  if (block == nullptr) return code;
+  *result = block;
+  return 0;
+}
+
+NEARFAR_EXPORT void* valloc(std::size_t size) noexcept {
+  return aligned(os::page_bytes, size, NEARFAR_CALL_SITE);
+}
+
+NEARFAR_EXPORT void* pvalloc(std::size_t size) noexcept {
+  if (size > SIZE_MAX - os::page_bytes) {
+    errno = ENOMEM;
+    return nullptr;
+  }
+  const std::size_t pages = (size + os::page_bytes - 1) / os::page_bytes;
+  return aligned(os::page_bytes, pages * os::page_bytes, NEARFAR_CALL_SITE);
+}
+
+NEARFAR_EXPORT std::size_t malloc_usable_size(void* ptr) noexcept {
+  if (ptr == nullptr) return 0;
+  return ours(ptr) ? usable_size(ptr, "malloc_usable_size") : real_usable_size(ptr);
+}
+
+} // extern "C"

@@ -1,0 +1,94 @@
+// Many threads at once: blocks cross from one to another, threads come and go, memory is given back
+// and children are forked meanwhile.
+#include <nearfar/hmalloc.h>
+
+#include <atomic>
+#include <cstring>
+#include <doctest/doctest.h>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+#include <vector>
+
+#include "base/random.hpp"
+
+namespace {
+
+using nearfar::Random;
+
+/// Blocks on their way from thread to thread; each holds its own size in its first word.
+class Exchange {
+public:
+  void swap_one(Random& random) {
+    std::size_t size = sizeof(std::size_t) + random.below(std::size_t{16} << random.below(14));
+    auto* block = static_cast<std::size_t*>(hm_malloc(HM_NEAR, size));
+    *block = size;
+    std::size_t* old = places_[random.below(place_count)].exchange(block);
+    if (old == nullptr) return;
+    if (*old > hm_usable_size(old) || *old < sizeof(std::size_t)) wrong_.fetch_add(1);
+    hm_free(old);
+  }
+  void drain() {
+    for (auto& place : places_)
+      hm_free(place.exchange(nullptr));
+  }
+  int wrong() const { return wrong_.load(); }
+
+private:
+  static constexpr std::size_t place_count = 512;
+  std::atomic<std::size_t*> places_[place_count] = {};
+  std::atomic<int> wrong_{0};
+};
+
+void churn(Exchange& exchange, std::uint64_t seed, int steps) {
+  Random random(seed);
+  for (int i = 0; i < steps; ++i)
+    exchange.swap_one(random);
+}
+
+} // namespace
+
+TEST_CASE("blocks are freed by other threads than those that allocated them") {
+  Exchange exchange;
+  for (int round = 0; round < 5; ++round) {
+    std::vector<std::thread> threads;
+    for (std::uint64_t t = 0; t < 4; ++t)
+      threads.emplace_back(churn, std::ref(exchange), t + 10, 10'000);
+    hm_trim(HM_NEAR);
+    for (std::thread& thread : threads)
+      thread.join();
+  }
+  CHECK(exchange.wrong() == 0);
+  exchange.drain();
+}
+
+#ifndef __SANITIZE_THREAD__ // which does not follow threads into a child
+TEST_CASE("children forked under churn can allocate and free") {
+  Exchange exchange;
+  std::atomic<bool> stop{false};
+  std::vector<std::thread> threads;
+  for (std::uint64_t t = 0; t < 2; ++t)
+    threads.emplace_back([&exchange, &stop, t] {
+      for (std::uint64_t i = 0; !stop.load(); ++i)
+        churn(exchange, t * 1000 + i, 100);
+    });
+  int failed = 0;
+  for (int i = 0; i < 100; ++i) {
+    const pid_t child = fork();
+    if (child == 0) {
+      Exchange own;
+      churn(own, static_cast<std::uint64_t>(i), 300);
+      own.drain();
+      _exit(own.wrong() == 0 ? 0 : 1);
+    }
+    int status = 0;
+    if (waitpid(child, &status, 0) != child || status != 0) ++failed;
+  }
+  stop.store(true);
+  for (std::thread& thread : threads)
+    thread.join();
+  CHECK(failed == 0);
+  CHECK(exchange.wrong() == 0);
+  exchange.drain();
+}
+#endif

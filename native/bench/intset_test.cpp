@@ -1,0 +1,80 @@
+#include "bench/intset.hpp"
+
+#include <doctest/doctest.h>
+
+#include "test_support.hpp"
+
+using namespace nearfar;
+using namespace bench;
+
+namespace {
+
+IntsetPlan plan(IntsetStructure structure, IntsetMedium medium) {
+  IntsetPlan made;
+  made.structure = structure;
+  made.medium = medium;
+  made.entries = 200;
+  made.tier = *tier::parse("shm:/dev/shm");
+  made.cpu = test::usable_cpu();
+  return made;
+}
+
+constexpr std::uint64_t budget_ns = 2'000'000;
+
+} // namespace
+
+TEST_CASE("every set on every medium keeps its size, and flushes only where it must") {
+  for (const auto structure :
+       {IntsetStructure::list, IntsetStructure::hash, IntsetStructure::skip_list})
+    for (const auto medium :
+         {IntsetMedium::pmem, IntsetMedium::unflushed, IntsetMedium::dram, IntsetMedium::pmdk}) {
+      if (medium == IntsetMedium::pmdk && structure != IntsetStructure::hash) continue;
+      Result<IntsetBench> bench = IntsetBench::create(plan(structure, medium));
+      REQUIRE(bool(bench));
+      for (int again = 0; again < 2; ++again) {
+        Result<IntsetRun> run = bench->run(budget_ns);
+        REQUIRE(bool(run));
+        CHECK(run->operations >= 32);
+        CHECK(run->changed > 0);
+        CHECK(run->changed < run->operations / 2);
+        const bool durable = medium == IntsetMedium::pmem || medium == IntsetMedium::pmdk;
+        if (durable)
+          CHECK(run->counted.fences >= run->changed);
+        else
+          CHECK(run->counted.fences + run->counted.lines == 0);
+      }
+    }
+}
+
+TEST_CASE("without updates nothing changes, with updates alone about half of them do") {
+  IntsetPlan wanted = plan(IntsetStructure::hash, IntsetMedium::pmem);
+  wanted.update_percent = 0;
+  Result<IntsetBench> looked = IntsetBench::create(wanted);
+  REQUIRE(bool(looked));
+  Result<IntsetRun> looking = looked->run(budget_ns);
+  REQUIRE(bool(looking));
+  CHECK(looking->changed + looking->counted.fences == 0);
+  wanted.update_percent = 100;
+  Result<IntsetBench> updated = IntsetBench::create(wanted);
+  REQUIRE(bool(updated));
+  Result<IntsetRun> updating = updated->run(budget_ns);
+  REQUIRE(bool(updating));
+  const auto share =
+      static_cast<double>(updating->changed) / static_cast<double>(updating->operations);
+  CHECK(share > 0.3);
+  CHECK(share < 0.7);
+}
+
+TEST_CASE("sets that cannot be made are refused") {
+  const auto refused = [](const IntsetPlan& wanted) {
+    const Result<IntsetBench> made = IntsetBench::create(wanted);
+    return !made && made.error().code == Errc::bad_input;
+  };
+  CHECK(refused(plan(IntsetStructure::list, IntsetMedium::pmdk)));
+  IntsetPlan wanted = plan(IntsetStructure::hash, IntsetMedium::pmem);
+  wanted.update_percent = 101;
+  CHECK(refused(wanted));
+  wanted.update_percent = 50;
+  wanted.entries = 0;
+  CHECK(refused(wanted));
+}

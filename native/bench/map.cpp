@@ -1,0 +1,125 @@
+#include "bench/map.hpp"
+
+#include <algorithm>
+
+#include "bench/map_keys.hpp"
+#include "bench/map_loops.hpp"
+
+namespace nearfar::bench {
+
+namespace {
+
+constexpr std::uint64_t most_operations = 1'000'000'000;
+
+Status check(const MapPlan& plan) {
+  if (plan.operations == 0 || plan.operations > most_operations)
+    return Error::make(Errc::bad_input, "%llu operations cannot be run",
+                       static_cast<unsigned long long>(plan.operations))
+        .try_next("give -n from 1 to %llu", static_cast<unsigned long long>(most_operations));
+  if (plan.value_bytes == 0 || plan.value_bytes > (std::uint64_t{1} << 20))
+    return Error::make(Errc::bad_input, "values of %llu bytes cannot be stored",
+                       static_cast<unsigned long long>(plan.value_bytes))
+        .try_next("give -d from 1 to 1048576 bytes");
+  const bool ours = plan.type == MapType::map || plan.type == MapType::dram;
+  if (plan.alloc && ours)
+    return Error::make(Errc::bad_input,
+                       "only the maps after PMDK keep values as libpmemobj's objects")
+        .try_next("leave --alloc out, or choose map_atomic, map_tx or map_rp");
+  if ((plan.type == MapType::dram) != (plan.tier.kind == tier::Kind::dram))
+    return Error::make(Errc::bad_input, "%s cannot lie on tier %s",
+                       plan.type == MapType::dram ? "the twin in DRAM" : "a map in a pool",
+                       tier::kind_name(plan.tier.kind))
+        .try_next("give --type dram --tier dram, or a pool's tier: shm:, fsdax:DIR, file:DIR");
+  if (plan.cpus.empty() || plan.cpus.size() > plan.operations)
+    return Error::make(Errc::bad_input, "%llu operations cannot be shared by %zu threads",
+                       static_cast<unsigned long long>(plan.operations), plan.cpus.size())
+        .try_next("give at least one operation a thread");
+  return Done{};
+}
+
+/// The keys of thread `index` of `threads`.
+std::span<const std::uint64_t> part(std::span<const std::uint64_t> keys, std::size_t index,
+                                    std::size_t threads) {
+  const std::size_t begin = keys.size() * index / threads;
+  return keys.subspan(begin, keys.size() * (index + 1) / threads - begin);
+}
+
+MapRun summary(const kernels::TeamRun& team, const std::vector<MapShare>& shares, bool each) {
+  MapRun run;
+  run.seconds = team.seconds();
+  run.members = team.members;
+  Histogram all;
+  std::uint64_t sum = 0;
+  std::uint64_t least = ~std::uint64_t{0};
+  for (const MapShare& share : shares) {
+    run.counted.fences += share.counted.fences;
+    run.counted.lines += share.counted.lines;
+    run.worst_cpu_ns = std::max(run.worst_cpu_ns, static_cast<double>(share.worst_cpu_ns));
+    all.add(share.ticks);
+    sum += share.sum_ticks;
+    least = std::min(least, share.least_ticks);
+  }
+  if (!each) return run;
+  const double tick_ns = os::tsc_tick_ns();
+  const auto ns = [&](std::uint64_t ticks) { return static_cast<double>(ticks) * tick_ns; };
+  run.mean_ns = ns(sum) / static_cast<double>(all.total());
+  run.least_ns = ns(least);
+  run.largest_ns = ns(all.largest());
+  for (const double share : map_percentiles)
+    run.percentiles_ns.push_back(ns(all.percentile(share)));
+  return run;
+}
+
+} // namespace
+
+MapBench::MapBench(MapPlan plan) : plan_(std::move(plan)) {}
+MapBench::MapBench(MapBench&&) noexcept = default;
+MapBench& MapBench::operator=(MapBench&&) noexcept = default;
+MapBench::~MapBench() = default;
+
+std::size_t MapBench::pool_bytes() const { return subject_->pool_bytes(); }
+
+Result<MapBench> MapBench::create(const MapPlan& plan) {
+  if (Status sound = check(plan); !sound) return sound.error();
+  MapBench bench(plan);
+  const bool ours = plan.type == MapType::map || plan.type == MapType::dram;
+  Result<std::unique_ptr<MapSubject>> subject = ours ? our_map(plan) : pmdk_map(plan);
+  if (!subject) return subject.error();
+  bench.subject_ = std::move(*subject);
+  std::uint32_t seed = plan.seed;
+  bench.keys_ = draw_keys(plan.operations, seed);
+  if (plan.operation == MapOperation::insert) return bench;
+  if (Status loaded = bench.load(); !loaded) return loaded.error();
+  bench.keys_ = shuffled(std::move(bench.keys_), seed);
+  return bench;
+}
+
+Status MapBench::load() {
+  MapShare share;
+  const auto work = [&](std::size_t) {
+    subject_->run(MapOperation::insert, MapPass::whole, keys_, share);
+  };
+  Result<kernels::TeamRun> team = kernels::run_team({plan_.cpus.data(), 1}, work);
+  if (!team) return team.error();
+  if (share.failure) return *share.failure;
+  load_seconds_ = team->seconds();
+  return Done{};
+}
+
+Result<MapRun> MapBench::run(MapPass pass) {
+  if (spent_ || (pass == MapPass::dependent && plan_.operation != MapOperation::get))
+    return Error::make(Errc::bad_input, "this pass cannot be run here")
+        .try_next("run insertions and removals once, and dependent passes over gets");
+  spent_ = plan_.operation != MapOperation::get;
+  std::vector<MapShare> shares(plan_.cpus.size());
+  const auto work = [&](std::size_t index) {
+    subject_->run(plan_.operation, pass, part(keys_, index, shares.size()), shares[index]);
+  };
+  Result<kernels::TeamRun> team = kernels::run_team(plan_.cpus, work);
+  if (!team) return team.error();
+  for (const MapShare& share : shares)
+    if (share.failure) return *share.failure;
+  return summary(*team, shares, pass == MapPass::each);
+}
+
+} // namespace nearfar::bench

@@ -1,0 +1,91 @@
+// Insertions, look-ups and removals in a hash map, as pmembench's map_insert, map_get, map_remove.
+//
+// Keys      as pmembench draws them: glibc's rand_r from the seed, two draws a key, the low half
+//           first. Look-ups and removals go through all keys in a random order, each once.
+// Passes    whole      one span from the first operation to the last, nothing else in the loop
+//           each       every operation timed by itself (time stamp counter, serialised), and the
+//                      worst by the processor time of its thread
+//           dependent  gets only: the next key is known only once the last value is there
+// Values    8 bytes at most lie in the map's own entry. Larger ones are records of our map; in the
+//           maps after PMDK they are objects, written and flushed within the insertion's
+//           transaction. A get reads all of a value.
+// Checked   every operation must find what it must; values read are summed and compared.
+// Counted   fences and lines of the measured pass alone (storelog, bench/pmem_counting.hpp).
+// Thread safety  one MapBench a thread; run() works on the processors of its plan. The maps after
+//           PMDK take turns under one lock, as in pmembench.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/histogram.hpp"
+#include "base/result.hpp"
+#include "kernels/team.hpp"
+#include "storelog/storelog.hpp"
+#include "tier/spec.hpp"
+
+namespace nearfar::bench {
+
+/// Ours in a pool and in DRAM, the three after PMDK.
+enum class MapType : unsigned char { map, dram, map_atomic, map_tx, map_rp };
+enum class MapOperation : unsigned char { insert, get, remove };
+enum class MapPass : unsigned char { whole, each, dependent };
+
+struct MapPlan {
+  MapType type = MapType::map;
+  MapOperation operation = MapOperation::insert;
+  std::uint64_t operations = 0; ///< of all threads; also the entries of the map
+  std::uint64_t value_bytes = 8;
+  bool alloc = false; ///< pmembench's --alloc: values are objects never written nor read
+  tier::Spec tier;    ///< of the pool, a directory for one without a name; dram for type dram
+  std::vector<int> cpus;
+  std::uint32_t seed = 1;
+};
+
+/// Times of single operations are there after a pass `each` alone.
+struct MapRun {
+  double seconds = 0; ///< first start to last end
+  double mean_ns = 0;
+  double least_ns = 0;
+  double largest_ns = 0;
+  std::vector<double> percentiles_ns; ///< of map_percentiles
+  double worst_cpu_ns = 0;            ///< upper bound, see map_loops.hpp
+  storelog::Counters counted;         ///< of all threads
+  std::vector<kernels::Member> members;
+};
+
+inline constexpr double map_percentiles[] = {0.5, 0.9, 0.99, 0.999, 0.9999};
+
+class MapSubject; // a map and the loops over it
+
+class MapBench {
+public:
+  /// Makes an empty map, and for gets and removals loads it with all keys. Errors: bad_input (no
+  /// operations, too many, no processor, a value the map cannot hold), failed_check, those of
+  /// persist::Pool::create.
+  static Result<MapBench> create(const MapPlan& plan);
+  MapBench(MapBench&&) noexcept;
+  MapBench& operator=(MapBench&&) noexcept;
+  ~MapBench();
+
+  double load_seconds() const { return load_seconds_; }
+  std::size_t pool_bytes() const; ///< 0 for a map in DRAM
+
+  /// Insertions and removals can be run once; gets as often as wanted. Errors: bad_input (a second
+  /// time; `dependent` of anything but gets), no_space, failed_check.
+  Result<MapRun> run(MapPass pass);
+
+private:
+  explicit MapBench(MapPlan plan);
+  Status load();
+
+  MapPlan plan_;
+  std::vector<std::uint64_t> keys_; ///< in the order of the operations
+  std::unique_ptr<MapSubject> subject_;
+  double load_seconds_ = 0;
+  bool spent_ = false;
+};
+
+} // namespace nearfar::bench

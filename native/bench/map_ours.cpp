@@ -1,0 +1,129 @@
+#include <atomic>
+#include <cstring>
+
+#include "bench/map_loops.hpp"
+#include "bench/pool_place.hpp"
+#include "structures/map.hpp"
+
+namespace nearfar::bench {
+
+namespace {
+
+constexpr persist::Layout layout{"nearfar bench map", 2};
+
+/// Room for an entry and what lies idle: 16 bytes in a slot, half of them free at worst, and a
+/// chunk in advance. A record has its key and a head beside its value.
+constexpr std::size_t bytes_an_entry = 64;
+constexpr std::size_t bytes_a_record = 96;
+constexpr std::size_t bytes_beside = 24 << 20;
+constexpr std::size_t inline_bytes = sizeof(std::uint64_t);
+
+Result<InPool<structures::Pmem>> make_place(const MapPlan& plan) {
+  const std::size_t record =
+      plan.value_bytes > inline_bytes ? plan.value_bytes * 5 / 4 + bytes_a_record : 0;
+  return InPool<structures::Pmem>::create(
+      plan.tier, layout, bytes_beside + plan.operations * (bytes_an_entry + record),
+      sizeof(structures::MapRoot));
+}
+
+/// Values of a word, kept in the entry.
+struct Words {
+  using Stored = std::uint64_t;
+  explicit Words(std::size_t) {}
+  std::uint64_t of(std::uint64_t key) const { return map_word(key); }
+  template <class Map>
+  std::uint64_t get(const Map& map, std::uint64_t key) const {
+    std::uint64_t value = 0;
+    return map.get(key, value) ? value : 0;
+  }
+};
+
+/// Values of more bytes: the word over and over, all read back.
+struct Strings {
+  using Stored = structures::Bytes;
+  std::size_t bytes;
+
+  explicit Strings(std::size_t value_bytes) : bytes(value_bytes) {}
+  std::string_view of(std::uint64_t key) const {
+    thread_local std::string value;
+    value.resize(bytes);
+    const std::uint64_t word = map_word(key);
+    for (std::size_t at = 0; at + sizeof word <= bytes; at += sizeof word)
+      std::memcpy(value.data() + at, &word, sizeof word);
+    return value;
+  }
+  template <class Map>
+  std::uint64_t get(const Map& map, std::uint64_t key) const {
+    thread_local std::string value;
+    if (!map.get(key, value) || value.size() != bytes) return 0;
+    std::uint64_t first = 0;
+    std::memcpy(&first, value.data(), sizeof first);
+    for (std::size_t at = 0; at + sizeof first <= bytes; at += sizeof first)
+      if (std::memcmp(value.data() + at, &first, sizeof first) != 0) return 0;
+    return first;
+  }
+};
+
+template <class Place, class Values>
+class OurAdaptor {
+public:
+  using Map = structures::Map<typename Place::Medium, std::uint64_t, typename Values::Stored>;
+
+  OurAdaptor(Place place, std::size_t value_bytes)
+      : place_(std::move(place)), values_(value_bytes) {}
+  Status open() {
+    Result<std::unique_ptr<Map>> map =
+        Map::open(*place_.medium, *reinterpret_cast<structures::MapRoot*>(place_.root()));
+    if (!map) return map.error();
+    map_ = std::move(*map);
+    return Done{};
+  }
+
+  bool insert(std::uint64_t key) { return took(map_->insert(key, values_.of(key))); }
+  bool remove(std::uint64_t key) { return took(map_->remove(key)); }
+  std::uint64_t get(std::uint64_t key) { return values_.get(*map_, key); }
+  const Error* failure() const { return failed_.load() ? &failure_ : nullptr; }
+  std::size_t pool_bytes() const { return place_.bytes(); }
+
+private:
+  bool took(Result<bool> done) {
+    if (done) return *done;
+    if (!failing_.exchange(true)) { // the first of all threads is told
+      failure_ = done.error();
+      failed_ = true;
+    }
+    return false;
+  }
+
+  Place place_;
+  Values values_;
+  std::unique_ptr<Map> map_;
+  std::atomic<bool> failing_{false};
+  std::atomic<bool> failed_{false};
+  Error failure_;
+};
+
+template <class Place, class Values>
+Result<std::unique_ptr<MapSubject>> make(Place place, const MapPlan& plan) {
+  using Adaptor = OurAdaptor<Place, Values>;
+  auto adaptor = std::make_unique<Adaptor>(std::move(place), plan.value_bytes);
+  if (Status opened = adaptor->open(); !opened) return opened.error();
+  return std::unique_ptr<MapSubject>(std::make_unique<MapLoops<Adaptor>>(std::move(adaptor)));
+}
+
+template <class Place>
+Result<std::unique_ptr<MapSubject>> make_for(Place place, const MapPlan& plan) {
+  if (plan.value_bytes <= inline_bytes) return make<Place, Words>(std::move(place), plan);
+  return make<Place, Strings>(std::move(place), plan);
+}
+
+} // namespace
+
+Result<std::unique_ptr<MapSubject>> our_map(const MapPlan& plan) {
+  if (plan.type == MapType::dram) return make_for(InDram(sizeof(structures::MapRoot)), plan);
+  Result<InPool<structures::Pmem>> place = make_place(plan);
+  if (!place) return place.error();
+  return make_for(std::move(*place), plan);
+}
+
+} // namespace nearfar::bench

@@ -1,0 +1,94 @@
+#include "bench/map.hpp"
+
+#include <nanobind/stl/vector.h>
+
+#include "bench/pmdk_primitives.hpp"
+#include "bind/convert.hpp"
+
+namespace nb = nanobind;
+
+namespace nearfar::bind {
+
+namespace {
+
+constexpr std::string_view types[] = {"map", "dram", "map_atomic", "map_tx", "map_rp"};
+constexpr std::string_view operations[] = {"insert", "get", "remove"};
+constexpr std::string_view primitives[] = {"persist",   "tx_1_range",     "tx_8_ranges",
+                                           "tx_alloc",  "publish_1_word", "alloc_publish",
+                                           "alloc_free"};
+constexpr std::string_view passes[] = {"whole", "each", "dependent"};
+
+nb::dict run_dict(const bench::MapRun& run) {
+  nb::dict percentiles;
+  for (std::size_t i = 0; i < run.percentiles_ns.size(); ++i)
+    percentiles[nb::float_(bench::map_percentiles[i])] = run.percentiles_ns[i];
+  nb::dict d;
+  d["seconds"] = run.seconds;
+  d["mean_ns"] = run.mean_ns;
+  d["least_ns"] = run.least_ns;
+  d["largest_ns"] = run.largest_ns;
+  d["percentiles_ns"] = percentiles;
+  d["worst_cpu_ns"] = run.worst_cpu_ns;
+  d["fences"] = run.counted.fences;
+  d["lines"] = run.counted.lines;
+  d["members"] = members_list(run.members);
+  return d;
+}
+
+void register_primitives(nb::module_& module) {
+  using bench::PrimitiveBench;
+  nb::class_<PrimitiveBench>(module, "PrimitiveBench")
+      .def(nb::new_([](const char* tier, int cpu) {
+             const tier::Spec place = parse_tier(tier);
+             return run_unlocked([&] { return PrimitiveBench::create(place, cpu); });
+           }),
+           nb::arg("tier"), nb::arg("cpu"))
+      .def(
+          "run",
+          [](PrimitiveBench& self, const char* name, std::uint64_t count) {
+            const auto primitive = by_name<bench::Primitive>(name, primitives);
+            const auto run = run_unlocked([&] { return self.run(primitive, count); });
+            nb::dict d;
+            d["seconds"] = run.seconds;
+            d["fences"] = run.counted.fences;
+            d["lines"] = run.counted.lines;
+            d["members"] = members_list(run.members);
+            return d;
+          },
+          nb::arg("primitive"), nb::arg("count"));
+}
+
+} // namespace
+
+void register_map(nb::module_& module) {
+  register_primitives(module);
+  using bench::MapBench;
+  nb::class_<MapBench>(module, "MapBench")
+      .def(nb::new_([](const char* type, const char* operation, std::uint64_t count,
+                       std::uint64_t value_bytes, bool alloc, const char* tier,
+                       const std::vector<int>& cpus, std::uint32_t seed) {
+             bench::MapPlan plan;
+             plan.type = by_name<bench::MapType>(type, types);
+             plan.operation = by_name<bench::MapOperation>(operation, operations);
+             plan.operations = count;
+             plan.value_bytes = value_bytes;
+             plan.alloc = alloc;
+             plan.tier = parse_tier(tier);
+             plan.cpus = cpus;
+             plan.seed = seed;
+             return run_unlocked([&] { return MapBench::create(plan); });
+           }),
+           nb::arg("kind"), nb::arg("operation"), nb::arg("operations"), nb::arg("value_bytes"),
+           nb::arg("alloc"), nb::arg("tier"), nb::arg("cpus"), nb::arg("seed"))
+      .def("load_seconds", &MapBench::load_seconds)
+      .def("pool_bytes", &MapBench::pool_bytes)
+      .def(
+          "run",
+          [](MapBench& self, const char* pass) {
+            const auto chosen = by_name<bench::MapPass>(pass, passes);
+            return run_dict(run_unlocked([&] { return self.run(chosen); }));
+          },
+          nb::arg("pass_"));
+}
+
+} // namespace nearfar::bind

@@ -1,0 +1,127 @@
+"""``nearfar run``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from nearfar.cli import options
+
+if TYPE_CHECKING:
+    from nearfar.place.accounts import RunAccounts
+    from nearfar.place.preload import Placement
+
+
+def run(
+    program: Annotated[list[str], typer.Argument(metavar="-- PROGRAM [ARGS]…", show_default=False)],
+    plan: Annotated[
+        Path | None,
+        typer.Option("--plan", metavar="PLAN", help="Which allocations go where (a plan file)."),
+    ] = None,
+    tier: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--tier", metavar="NAME=TIER", help="A tier, such as far=numa:1; repeat for several."
+        ),
+    ] = None,
+    stats: Annotated[
+        bool, typer.Option("--stats", help="Show afterwards what was allocated where.")
+    ] = False,
+    json: options.Json = None,
+    quiet: options.Quiet = False,
+) -> int:
+    """Run a program with its heap where you want it.
+
+    The program is not changed: libhmalloc is preloaded and takes the place of malloc. With a plan,
+    each allocation goes where the plan's rules say; without one, the whole heap goes to the tier
+    that is named. Signals are passed on, and the program's exit code is returned (128 and the
+    signal's number if one killed it, 126 or 127 if it could not be started). With --json -, what
+    the program writes to its standard output goes to standard error.
+
+    Examples:
+
+        nearfar run --tier far=numa:1 -- ./program --its-own-flag
+
+        nearfar run --tier far=fsdax:/mnt/pmem,capacity=8GiB --stats -- python3 script.py
+
+        nearfar run --plan program.plan --tier far=numa:1 --json stats.json -- ./program
+    """
+    import tempfile
+
+    from nearfar.place import preload
+
+    placement = _placement(plan, tier or [])
+    if not quiet:
+        _tell_if_ignored(program[0])
+    wanted = stats or json is not None
+    with tempfile.TemporaryDirectory(prefix="nearfar-run-") as folder:
+        variables = preload.environment(placement, Path(folder) if wanted else None)
+        preload.check(variables)
+        process, code = _run(program, variables, aside=json == "-")
+        if wanted and process:
+            accounts = _accounts(program, code, placement, Path(folder), process)
+            _show(accounts, stats, json)
+    return code
+
+
+def _placement(plan: Path | None, tiers: list[str]) -> Placement:
+    from nearfar.errors import BadInputError
+    from nearfar.place.preload import Placement, parse_tiers
+
+    if plan and not plan.is_file():
+        raise BadInputError(f"there is no plan {plan}", "docs/hmalloc.md tells how one is written")
+    return Placement(plan, parse_tiers(tiers))
+
+
+def _tell_if_ignored(program: str) -> None:
+    from nearfar.cli.console import note
+    from nearfar.place.program import find, ignores_preload
+
+    file = find(program)
+    why = ignores_preload(file) if file else ""
+    if why:
+        note(f"nearfar: {why}: no library can be preloaded, and its memory stays where it is")
+
+
+def _run(program: list[str], variables: dict[str, str], *, aside: bool) -> tuple[int, int]:
+    """Process number (0 if it was not started) and exit code."""
+    from nearfar.cli.console import note
+    from nearfar.place.running import StartError, run
+
+    try:
+        return run(program, variables, aside=aside)
+    except StartError as error:
+        note(f"nearfar: cannot start {program[0]}: {error.why}\n  next: check its name and mode")
+        return 0, error.code
+
+
+def _accounts(
+    program: list[str], code: int, placement: Placement, folder: Path, process: int
+) -> RunAccounts:
+    from nearfar.cli.console import note
+    from nearfar.place.accounts import RunAccounts, read
+
+    processes = read(folder, process)
+    if not any(found.process == process for found in processes):
+        note(f"nearfar: {program[0]} left no statistics: it did not end by exit(), or is one that "
+             "no library can be preloaded into")  # fmt: skip
+    return RunAccounts(
+        program=program,
+        exit_code=code,
+        plan=str(placement.plan) if placement.plan else None,
+        tiers=dict(placement.tiers),
+        processes=processes,
+    )
+
+
+def _show(accounts: RunAccounts, stats: bool, json: str | None) -> None:
+    """The table goes to standard error: standard output is the program's."""
+    from nearfar.cli.console import print_aside, write_json
+    from nearfar.report import text
+
+    if stats:
+        print_aside(text.run_accounts(accounts))
+    if json is not None:
+        write_json(json, accounts.model_dump_json(indent=1, exclude_none=True))

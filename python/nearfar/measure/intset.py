@@ -1,0 +1,176 @@
+"""A set of integers under look-ups and updates at random, after the WSCAD 2022 paper on PMDK.
+
+Every run makes all sets afresh, one on each medium, and runs them in an order that turns from run
+to run: the structure in its pool, the same code without flushes and fences, its volatile twin, and
+for hash a version by libpmemobj's transactions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from nearfar import _native
+from nearfar.measure import pools
+from nearfar.measure.session import Effort, Samples, Session
+from nearfar.records.pools import IntsetResult, IntsetSeries
+from nearfar.stats import Estimate, mean
+
+if TYPE_CHECKING:
+    from nearfar._native import IntsetRun
+    from nearfar.records.pools import IntsetMedium, IntsetStructure
+
+RUNS = 10
+
+
+class Key(NamedTuple):
+    """A figure of one medium."""
+
+    medium: IntsetMedium
+    figure: str
+
+
+@dataclass(frozen=True)
+class IntsetPlan:
+    """One structure on one tier, beside its baselines. Values: operations/s, or an operation."""
+
+    structure: IntsetStructure
+    entries: int
+    update_percent: int
+    tier: str
+    cpu: int
+    run_s: float
+
+    @property
+    def kind(self) -> str:
+        """Of the tier."""
+        return str(_native.parse_tier(self.tier)["kind"])
+
+    @property
+    def media(self) -> tuple[IntsetMedium, ...]:
+        """What is run beside one another; on the disk libpmemobj's version would fill for hours."""
+        if self.kind == "dram":
+            return ("dram",)
+        with_pmdk = self.structure == "hash" and self.kind != "file"
+        ours: tuple[IntsetMedium, ...] = ("pmem", "unflushed", "dram")
+        return (*ours, "pmdk") if with_pmdk else ours
+
+    @property
+    def grid(self) -> Sequence[Key]:
+        """All figures of all media."""
+        figures = ("rate", "fences", "lines", "changed")
+        return [Key(medium, figure) for medium in self.media for figure in figures]
+
+    def bench(self, medium: IntsetMedium, seed: int) -> _native.IntsetBench:
+        """A fresh set, filled."""
+        place = self.tier if self.kind == "dram" else pools.place(self.tier)
+        return _native.IntsetBench(
+            self.structure, medium, self.entries, self.update_percent, place, self.cpu, seed
+        )
+
+    def epoch(self, seed: int) -> Samples[Key]:
+        """One run on every medium; a short one before it, which is not counted, warms caches up."""
+        samples: Samples[Key] = Samples()
+        turn = seed % len(self.media)
+        for medium in (*self.media[turn:], *self.media[:turn]):
+            bench = self.bench(medium, seed)
+            bench.run(int(self.run_s * 1e8))
+            self._note(samples, medium, bench.run(int(self.run_s * 1e9)))
+        return samples
+
+    def _note(self, samples: Samples[Key], medium: IntsetMedium, run: IntsetRun) -> None:
+        operations = run["operations"]
+        waits = self.kind == "file" and medium == "pmem"  # for the disk
+        usages = [] if waits else run["members"]
+        samples.add(Key(medium, "rate"), operations / run["seconds"], usages)
+        samples.add(Key(medium, "fences"), run["fences"] / operations, [])
+        samples.add(Key(medium, "lines"), run["lines"] / operations, [])
+        samples.add(Key(medium, "changed"), run["changed"] / operations, [])
+
+    def smaller(self) -> IntsetPlan | None:
+        """There is nothing to give up."""
+        return None
+
+
+def plan_for(
+    structure: IntsetStructure,
+    entries: int,
+    update_percent: int,
+    tier: str,
+    cpu: int,
+    turn_s: float,
+) -> IntsetPlan:
+    """A plan whose run on all media takes ``turn_s``, the short runs before included.
+
+    Raises BadInputError for a tier that cannot hold a pool, MachineError where it does not fit.
+    """
+    plan = IntsetPlan(structure, entries, update_percent, tier, cpu, turn_s)
+    for medium in plan.media:
+        plan.bench(medium, 1)
+    return replace(plan, run_s=turn_s / 1.1 / len(plan.media))
+
+
+def measure(session: Session, plan: IntsetPlan, effort: Effort) -> IntsetResult:
+    """Run the plan."""
+    pools.require_pools()
+    samples, _ = session.repeat(
+        "intset",
+        "ops_per_s",
+        plan,
+        effort,
+        judge_spread=False,
+        kernel_works=plan.kind == "file",
+        label=" ".join,
+    )
+    series = [_series(session, plan, samples, medium) for medium in plan.media]
+    first = plan.media[0]
+    told = {"ops_per_s": _mean(samples, Key(first, "rate"), session.seed)}
+    against = {"dram": "slowdown", "unflushed": "unflushed_slowdown"}
+    for medium, key in against.items():
+        if medium in plan.media[1:]:
+            told[key] = _ratio(samples, Key(medium, "rate"), Key(first, "rate"), session.seed)
+    if "pmdk" in plan.media:
+        told["pmdk_ratio"] = _ratio(samples, Key(first, "rate"), Key("pmdk", "rate"), session.seed)
+    return IntsetResult(
+        **_shaped(session, plan, first, told),
+        structure=plan.structure,
+        entries=plan.entries,
+        update_share=plan.update_percent / 100,
+        tier=plan.tier,
+        cpu=plan.cpu,
+        run_time_s=plan.run_s,
+        series=series,
+    )
+
+
+def _series(
+    session: Session, plan: IntsetPlan, samples: Samples[Key], medium: IntsetMedium
+) -> IntsetSeries:
+    told = {
+        "ops_per_s": _mean(samples, Key(medium, "rate"), session.seed),
+        "fences_per_op": _mean(samples, Key(medium, "fences"), session.seed),
+        "lines_per_op": _mean(samples, Key(medium, "lines"), session.seed),
+        "changed_share": _mean(samples, Key(medium, "changed"), session.seed),
+    }
+    return IntsetSeries(medium=medium, **_shaped(session, plan, medium, told))
+
+
+def _shaped(
+    session: Session, plan: IntsetPlan, medium: IntsetMedium, told: dict[str, Estimate]
+) -> dict[str, Any]:
+    """The twin alone is measured on DRAM as DRAM; all else tells of the pool's tier."""
+    tier = "dram" if medium == "dram" else plan.tier
+    return session.figures(tier, persistent=medium != "dram", **told)
+
+
+def _mean(samples: Samples[Key], key: Key, seed: int) -> Estimate:
+    return mean(samples.series[key], seed)
+
+
+def _ratio(samples: Samples[Key], above: Key, below: Key, seed: int) -> Estimate:
+    """Mean of the ratios of runs that stood beside one another."""
+    ratios = np.divide(samples.series[above], samples.series[below])
+    return mean(ratios.tolist(), seed)

@@ -1,0 +1,296 @@
+"""Insertions, look-ups and removals in hash maps, as pmembench's map_insert, map_get, map_remove.
+
+Each epoch makes fresh pools: one for the loop timed as a whole, one for operations timed one by
+one; look-ups need but one. Between them lies the reference, one clwb and sfence at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from nearfar import _native
+from nearfar._native import PersistenceProbe, persist_instructions
+from nearfar.errors import BadInputError, MachineError
+from nearfar.measure import pools
+from nearfar.measure.session import Effort, Samples, Session
+from nearfar.records.pools import MapPoint, MapResult, PmdkCost
+from nearfar.records.run import Skipped
+from nearfar.stats import Estimate, median, ratio_of_pairs
+from nearfar.units import MIB
+
+if TYPE_CHECKING:
+    from nearfar._native import MapBench, MapRun
+    from nearfar.records.pools import MapOperation, MapType
+
+#: Time stamps of single operations: share of all, and the key of its record.
+PERCENTILES = {
+    0.5: "p50_latency_ns", 0.9: "p90_latency_ns", 0.99: "p99_latency_ns",
+    0.999: "p999_latency_ns", 0.9999: "p9999_latency_ns",
+}  # fmt: skip
+PRIMITIVES = (
+    "persist", "tx_1_range", "tx_8_ranges", "tx_alloc", "publish_1_word", "alloc_publish",
+    "alloc_free",
+)  # fmt: skip
+PRIMITIVE_COUNT = 20_000
+#: The map as PMDK would have it, run beside ours under --compare pmdk.
+PMDK_MAP: MapType = "map_rp"
+REFERENCE_BYTES = 64 * MIB
+REFERENCE_NS = 20_000_000
+DEFAULT_FILE = "nearfar-map.pool"
+
+
+class Key(NamedTuple):
+    """One figure of one point of the sweep; ``of`` names a primitive, or is empty."""
+
+    operations: int
+    value_bytes: int
+    figure: str
+    of: str = ""
+
+
+class Point(NamedTuple):
+    """A size of the map and of its values."""
+
+    operations: int
+    value_bytes: int
+
+    def __str__(self) -> str:
+        return f"{self.operations} operations on {self.value_bytes}-byte values"
+
+
+@dataclass(frozen=True)
+class MapPlan:
+    """One map and operation, several sizes. Values: ns, or a count an operation, by figure."""
+
+    type: MapType
+    operation: MapOperation
+    points: tuple[Point, ...]
+    tier: str
+    cpus: tuple[int, ...]
+    seed: int = 1
+    alloc: bool = False
+    compare: bool = False
+
+    @property
+    def grid(self) -> Sequence[Key]:
+        """All figures of all points."""
+        return [Key(*point, figure, of) for point in self.points for figure, of in self._figures]
+
+    @property
+    def persistent(self) -> bool:
+        """Whether the map lies in a pool."""
+        return self.type != "dram"
+
+    @property
+    def place(self) -> str:
+        """The tier of each epoch's pools."""
+        return pools.place(self.tier) if self.persistent else self.tier
+
+    @property
+    def _figures(self) -> list[tuple[str, str]]:
+        figures = ["whole", "mean", "least", *PERCENTILES.values(), "largest", "cpu", "fences",
+                   "lines"]  # fmt: skip
+        if self.operation == "get":
+            figures.append("dependent")
+        if self.operation != "insert":
+            figures.append("load")
+        if self.has_reference:
+            figures.append("reference")
+        compared = (*PRIMITIVES, PMDK_MAP) if self.compare else ()
+        return [(f, "") for f in figures] + [
+            (f, name) for name in compared for f in ("whole", "fences", "lines")
+        ]
+
+    @property
+    def has_reference(self) -> bool:
+        """Whether one clwb and sfence is timed beside it."""
+        kind = _native.parse_tier(self.tier)["kind"]
+        return self.persistent and kind != "file" and "clwb" in persist_instructions()
+
+    @property
+    def tier_of_memory(self) -> str:
+        """The tier without a file's name, for probes that map memory themselves."""
+        return self.place.removesuffix(",populate")
+
+    def bench(self, point: Point, kind: MapType | None = None) -> MapBench:
+        """A fresh map, loaded where the operation wants it so."""
+        return _native.MapBench(
+            kind or self.type, self.operation, *point, self.alloc, self.place, list(self.cpus),
+            self.seed,
+        )  # fmt: skip
+
+    def epoch(self, seed: int) -> Samples[Key]:
+        """Each point once, on fresh pools."""
+        samples: Samples[Key] = Samples()
+        for point in self.points:
+            _Epoch(self, point, samples).run()
+        return samples
+
+    def smaller(self) -> MapPlan | None:
+        """Without the largest map."""
+        if len(self.points) == 1:
+            return None
+        largest = max(self.points)
+        return replace(self, points=tuple(p for p in self.points if p != largest))
+
+
+@dataclass(frozen=True)
+class _Epoch:
+    plan: MapPlan
+    point: Point
+    samples: Samples[Key]
+
+    def run(self) -> None:
+        """The map's passes, the reference, and what it is compared with."""
+        bench = self.plan.bench(self.point)
+        if self.plan.operation != "insert":
+            self._add("load", bench.load_seconds() * 1e9)
+        whole = bench.run("whole")
+        self._whole(whole)
+        if self.plan.operation == "get":
+            dependent = bench.run("dependent")["seconds"] * len(self.plan.cpus)
+            self._add("dependent", dependent * 1e9 / self.point.operations)
+        else:
+            del bench  # its pool, before the next one is made
+            bench = self.plan.bench(self.point)
+        self._each(bench.run("each"))
+        del bench
+        if self.plan.has_reference:
+            probe = PersistenceProbe(self.plan.tier_of_memory, REFERENCE_BYTES, self.plan.cpus[0])
+            self._add("reference", probe.sample("clwb", 64, 1, REFERENCE_NS)["fence_ns"])
+        if self.plan.compare:
+            self._compare()
+
+    def _add(self, figure: str, value: float, of: str = "") -> None:
+        self.samples.add(Key(*self.point, figure, of), value, [])
+
+    def _whole(self, run: MapRun, of: str = "") -> None:
+        operations = self.point.operations
+        self.samples.usages.extend(run["members"])
+        self._add("whole", run["seconds"] * 1e9 / operations, of)
+        self._add("fences", run["fences"] / operations, of)
+        self._add("lines", run["lines"] / operations, of)
+
+    def _each(self, run: MapRun) -> None:
+        self._add("mean", run["mean_ns"])
+        self._add("least", run["least_ns"])
+        for share, figure in PERCENTILES.items():
+            self._add(figure, run["percentiles_ns"][share])
+        self._add("largest", run["largest_ns"])
+        self._add("cpu", run["worst_cpu_ns"])
+
+    def _compare(self) -> None:
+        primitives = _native.PrimitiveBench(self.plan.place, self.plan.cpus[0])
+        for name in PRIMITIVES:
+            run = primitives.run(name, PRIMITIVE_COUNT)
+            self.samples.usages.extend(run["members"])
+            self._add("whole", run["seconds"] * 1e9 / PRIMITIVE_COUNT, name)
+            self._add("fences", run["fences"] / PRIMITIVE_COUNT, name)
+            self._add("lines", run["lines"] / PRIMITIVE_COUNT, name)
+        del primitives
+        self._whole(self.plan.bench(self.point, PMDK_MAP).run("whole"), PMDK_MAP)
+
+
+def check(plan: MapPlan) -> None:
+    """Refuse what cannot be run, before anything is: by a map of one entry of each value's size."""
+    pools.require_pools()
+    if plan.compare and not plan.persistent:
+        raise BadInputError(
+            "--compare pmdk compares pools, and --type dram has none", "choose another --type"
+        )
+    for value_bytes in {point.value_bytes for point in plan.points}:
+        replace(plan, cpus=plan.cpus[:1]).bench(Point(1, value_bytes))
+
+
+def measure(session: Session, plan: MapPlan, effort: Effort) -> tuple[MapResult, list[Skipped]]:
+    """Run the plan; the last size that was run is the result, all of them its sweep."""
+    samples, _ = session.repeat(
+        "map", "ns", plan, effort, judge_spread=False, label=lambda key: " ".join(map(str, key))
+    )
+    done = [p for p in plan.points if Key(*p, "whole") in samples.series]
+    figures = _Figures(session, plan, samples)
+    sweep = [figures.point(point) for point in done]
+    result = MapResult(
+        **sweep[-1].model_dump(),
+        type=plan.type,
+        operation=plan.operation,
+        tier=plan.tier,
+        cpus=list(plan.cpus),
+        oversubscribed=len(set(plan.cpus)) < len(plan.cpus),
+        alloc=plan.alloc,
+        sweep=sweep,
+        pmdk=figures.costs(done[-1]) if plan.compare else [],
+    )
+    dropped = [str(p) for p in plan.points if p not in done]
+    return result, [Skipped(section="map", what=what, why="no time") for what in dropped]
+
+
+@dataclass(frozen=True)
+class _Figures:
+    session: Session
+    plan: MapPlan
+    samples: Samples[Key]
+
+    def _of(self, point: Point, figure: str, of: str = "") -> list[float]:
+        return self.samples.of(Key(*point, figure, of))
+
+    def point(self, point: Point) -> MapPoint:
+        times = self._of(point, "whole")
+        threads = len(self.plan.cpus)
+        told: dict[str, Estimate] = {
+            "ops_per_s": median([1e9 / ns for ns in times]),
+            "latency_ns": median([ns * threads for ns in times]),
+            "time_s": median([ns * point.operations * 1e-9 for ns in times]),
+            "mean_latency_ns": median(self._of(point, "mean")),
+            "least_latency_ns": median(self._of(point, "least")),
+            "largest_latency_ns": median(self._of(point, "largest")),
+            "worst_cpu_ns": median(self._of(point, "cpu")),
+            "fences_per_op": median(self._of(point, "fences")),
+            "lines_per_op": median(self._of(point, "lines")),
+            **{figure: median(self._of(point, figure)) for figure in PERCENTILES.values()},
+        }
+        optional = {"dependent": "dependent_latency_ns", "reference": "flush_fence_ns"}
+        for figure, key in optional.items():
+            if Key(*point, figure) in self.samples.series:
+                told[key] = median(self._of(point, figure))
+        if Key(*point, "load") in self.samples.series:
+            told["load_time_s"] = median([ns * 1e-9 for ns in self._of(point, "load")])
+        return MapPoint(**point._asdict(), **self._shaped(told))
+
+    def costs(self, point: Point) -> list[PmdkCost]:
+        ours = self._of(point, "whole")
+        return [
+            PmdkCost(
+                name=name,
+                **self._shaped({
+                    "latency_ns": median(self._of(point, "whole", name)),
+                    "fences_per_op": median(self._of(point, "fences", name)),
+                    "lines_per_op": median(self._of(point, "lines", name)),
+                    "ratio": ratio_of_pairs(self._of(point, "whole", name), ours),
+                }),
+            )
+            for name in (*PRIMITIVES, PMDK_MAP)
+        ]  # fmt: skip
+
+    def _shaped(self, told: dict[str, Estimate]) -> dict[str, Any]:
+        return self.session.figures(self.plan.tier, persistent=self.plan.persistent, **told)
+
+
+def keep(plan: MapPlan) -> str:
+    """Run the largest point once more, unmeasured, in a pool that stays. Returns its file."""
+    file = pools.kept_file(plan.tier, DEFAULT_FILE)
+    kind = _native.parse_tier(plan.tier)["kind"]
+    point = plan.points[-1]
+    try:
+        _native.MapBench(
+            plan.type, plan.operation, *point, plan.alloc, f"{kind}:{file}", list(plan.cpus),
+            plan.seed,
+        ).run("whole")  # fmt: skip
+    except _native.NativeError:
+        file.unlink(missing_ok=True)
+        raise
+    if not file.exists():
+        raise MachineError(f"{file} is not there", "report this with the command you ran")
+    return str(file)

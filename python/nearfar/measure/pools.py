@@ -1,0 +1,51 @@
+"""What benchmarks on persistent pools share: whether there are any, and where they lie."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from nearfar import _native
+from nearfar.errors import BadInputError, MachineError
+
+#: Kinds of tiers that have files, and so can hold a pool.
+KINDS = ("shm", "fsdax", "file")
+
+
+def require_pools() -> None:
+    """Refuse where the native core was built without libpmemobj."""
+    if not hasattr(_native, "MapBench"):
+        raise MachineError(
+            "this nearfar was built without libpmemobj, which pools are made with",
+            "install libpmemobj-dev (apt-get install libpmemobj-dev), then `make build` again",
+        )
+
+
+def place(tier: str) -> str:
+    """The tier of pools without a name, their pages touched before anything is timed.
+
+    ``tier`` may name a file to keep; measurements use its directory. Raises BadInputError for
+    tiers that have no files.
+    """
+    parsed = _native.parse_tier(tier)
+    if parsed["kind"] not in KINDS:
+        raise BadInputError(
+            f"tier {tier} cannot hold a pool: it has no files",
+            "use shm:, fsdax:DIR or file:DIR",
+        )
+    path = Path(parsed["path"] or "/dev/shm")
+    folder = path if path.is_dir() else path.parent
+    return f"{parsed['kind']}:{folder},populate"
+
+
+def kept_file(tier: str, name: str) -> Path:
+    """The file that --keep makes: the one that the tier names, or ``name`` in its directory.
+
+    Raises BadInputError where it exists.
+    """
+    path = Path(_native.parse_tier(tier)["path"] or "/dev/shm")
+    file = path / name if path.is_dir() else path
+    if file.exists():
+        raise BadInputError(
+            f"{file} exists", "remove it, or name another file in --tier, such as shm:/dev/shm/a"
+        )
+    return file

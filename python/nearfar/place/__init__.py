@@ -1,0 +1,1 @@
+"""Programs run with their memory where it was asked to be."""

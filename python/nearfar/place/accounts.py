@@ -1,0 +1,77 @@
+"""The accounts that libhmalloc writes when a process ends, as hmalloc(3) tells them.
+
+Lines of ``key value``: ``hmalloc-stats 1``, ``process N``, ``tier.NAME.KEY N``,
+``thread.NUMBER.name NAME`` and ``thread.NUMBER.NAME.KEY N``.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, Field
+
+_HEAD = "hmalloc-stats 1"
+
+
+class Thread(BaseModel):
+    """A thread that was alive at the end; counts by tier."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    thread: int
+    name: str = ""
+    tiers: dict[str, dict[str, int]] = Field(default_factory=dict)
+
+
+class Process(BaseModel):
+    """Counts by tier, as ``hm_tier_stats`` has them, of threads that ended too."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    process: int
+    tiers: dict[str, dict[str, int]] = Field(default_factory=dict)
+    threads: list[Thread] = Field(default_factory=list)
+
+
+class RunAccounts(BaseModel):
+    """What ``nearfar run --json`` writes. Bytes are those of size classes; all are counts."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    program: list[str]
+    exit_code: int
+    plan: str | None = None
+    tiers: dict[str, str] = Field(default_factory=dict, description="as --tier gave them")
+    processes: list[Process] = Field(
+        default_factory=list,
+        description="that ended by exit() or a return of main, the program itself first",
+    )
+
+
+def read(folder: Path, program: int) -> list[Process]:
+    """The accounts that lie in a folder, a file a process; the program's own first."""
+    found = [parse(file.read_text()) for file in sorted(folder.iterdir())]
+    whole = [process for process in found if process is not None]
+    return sorted(whole, key=lambda process: (process.process != program, process.process))
+
+
+def parse(text: str) -> Process | None:
+    """The accounts of one process; None where they were not written to the end."""
+    lines = text.splitlines()
+    if len(lines) < 2 or lines[0] != _HEAD or not text.endswith("\n"):
+        return None
+    process = Process(process=0)
+    threads: dict[str, Thread] = {}
+    for line in lines[1:]:
+        key, _, value = line.partition(" ")
+        match key.split("."):
+            case ["process"]:
+                process.process = int(value)
+            case ["tier", tier, count]:
+                process.tiers.setdefault(tier, {})[count] = int(value)
+            case ["thread", number, "name"]:
+                threads[number] = Thread(thread=int(number), name=value)
+            case ["thread", number, tier, count] if number in threads:
+                threads[number].tiers.setdefault(tier, {})[count] = int(value)
+    process.threads = list(threads.values())
+    return process

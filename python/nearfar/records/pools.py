@@ -1,0 +1,103 @@
+"""The results of benchmarks on structures in persistent pools."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from nearfar.records.shape import Amount, Positive, Shaped, Size
+
+MapType = Literal["map", "dram", "map_atomic", "map_tx", "map_rp"]
+MapOperation = Literal["insert", "get", "remove"]
+
+
+class MapPoint(Shaped):
+    """One operation on a map of one size. Times of operations are of one thread's view."""
+
+    operations: Size
+    value_bytes: Size
+    ops_per_s: Positive = Field(description="of all threads, in a loop that does nothing else")
+    latency_ns: Positive = Field(description="threads over operations per second")
+    time_s: Positive = Field(description="of all operations")
+    load_time_s: Positive | None = Field(None, description="of loading, which is not measured")
+    mean_latency_ns: Positive = Field(description="operations timed one by one, from here on")
+    least_latency_ns: Amount
+    p50_latency_ns: Amount
+    p90_latency_ns: Amount
+    p99_latency_ns: Amount
+    p999_latency_ns: Amount
+    p9999_latency_ns: Amount
+    largest_latency_ns: Amount = Field(description="wall time: interruptions are in it")
+    worst_cpu_ns: Amount = Field(
+        description="upper bound of the processor time of the worst single operation"
+    )
+    dependent_latency_ns: Positive | None = Field(
+        None, description="gets only: each key known once the value before is there"
+    )
+    fences_per_op: Amount
+    lines_per_op: Amount
+    flush_fence_ns: Positive | None = Field(
+        None, description="one store, clwb and sfence on a random line, in the same epochs"
+    )
+
+
+class PmdkCost(Shaped):
+    """One way of libpmemobj to change a pool, in the same process and epochs."""
+
+    name: str
+    latency_ns: Positive
+    fences_per_op: Amount
+    lines_per_op: Amount
+    ratio: Positive = Field(description="its time over the map's operation, by epochs")
+
+
+class MapResult(MapPoint):
+    """The last point of the sweep, and all of them."""
+
+    type: MapType
+    operation: MapOperation
+    tier: str
+    cpus: list[int]
+    oversubscribed: bool = Field(description="more threads than processors")
+    alloc: bool = Field(description="values are objects that are neither written nor read")
+    pool: str | None = Field(None, description="file that --keep left")
+    sweep: list[MapPoint] = Field(default_factory=list)
+    pmdk: list[PmdkCost] = Field(default_factory=list)
+
+
+IntsetStructure = Literal["list", "hash", "skip_list"]
+IntsetMedium = Literal["pmem", "unflushed", "dram", "pmdk"]
+
+
+class IntsetSeries(Shaped):
+    """One medium's throughput: the mean of all runs with its bootstrap interval."""
+
+    medium: IntsetMedium
+    ops_per_s: Positive
+    fences_per_op: Amount
+    lines_per_op: Amount
+    changed_share: Amount = Field(description="operations that inserted or removed something")
+
+
+class IntsetResult(Shaped):
+    """A set of integers under look-ups and updates. ``series`` ran in turns, a run each."""
+
+    structure: IntsetStructure
+    entries: Size = Field(description="at first; keys are drawn from twice as many")
+    update_share: Amount = Field(description="half of them insertions, half removals")
+    tier: str
+    cpu: int
+    ops_per_s: Positive
+    slowdown: Positive | None = Field(None, description="against the volatile twin, by runs")
+    unflushed_slowdown: Positive | None = Field(
+        None, description="against the same code without flushes and fences, by runs"
+    )
+    pmdk_ratio: Positive | None = Field(
+        None, description="throughput over a correct version on libpmemobj, by runs"
+    )
+    run_time_s: Positive = Field(description="asked for, of one run of one medium")
+    series: list[IntsetSeries]
+    beside: list[IntsetResult] = Field(
+        default_factory=list, description="other structures of the same study"
+    )

@@ -1,0 +1,147 @@
+"""A set of integers: what durability costs, beside the published means."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nearfar.records.pools import IntsetResult
+from nearfar.records.shape import Origin
+from nearfar.report.section import Cell, Context, Figure, Section, Table, figure_cell
+from nearfar.report.wording import format_quantity, origin_mark, origin_of, origins, say
+
+if TYPE_CHECKING:
+    from nearfar.report.charts import Bar
+
+STRUCTURES = {"list": "sorted list", "hash": "hash set", "skip_list": "skip list"}
+MEDIA = {
+    "pmem": "in its pool", "unflushed": "without flushes and fences", "dram": "volatile twin",
+    "pmdk": "by libpmemobj's transactions",
+}  # fmt: skip
+COLUMNS = {
+    "ops_per_s": "Operations", "fences_per_op": "Fences", "lines_per_op": "Lines",
+}  # fmt: skip
+#: Mean slowdowns against DRAM that the WSCAD 2022 paper reports: on Optane, on a SATA SSD.
+PUBLISHED = {"list": (3.2, 47.0), "hash": (11.2, 274.8), "skip_list": (4.7, 167.4)}
+SOURCE = (
+    "Mean slowdowns against DRAM on Optane and on an SSD as published in the WSCAD 2022 paper on "
+    "PMDK; whether its DRAM baseline was malloc or PMDK on DRAM is not said there."
+)
+
+
+def section(context: Context) -> Section | None:
+    """The section, or None where no set was run."""
+    result = context.run.sections.intset
+    if result is None:
+        return None
+    figures = [_figure(result)] if result.slowdown is not None else []
+    return Section(
+        "intset", "Set of integers", finding(result), figures, _tables(result), notes(result)
+    )
+
+
+def finding(result: IntsetResult) -> str:
+    """Throughput and the slowdowns, each with its origin."""
+    return " ".join(_finding(one) for one in together(result))
+
+
+def _finding(result: IntsetResult) -> str:
+    text = (
+        f"A {STRUCTURES[result.structure]} of {result.entries:,} entries ran at "
+        f"{say(result, 'ops_per_s')} on {result.tier}, "
+        f"{result.update_share:.0%} of operations updates"
+    )
+    if result.slowdown is not None:
+        text += f"; its volatile twin is {_times(result, 'slowdown')} as fast"
+    if result.unflushed_slowdown is not None:
+        text += f", the same code without flushes {_times(result, 'unflushed_slowdown')}"
+    if result.pmdk_ratio is not None:
+        text += f"; it is {_times(result, 'pmdk_ratio')} as fast as a version on libpmemobj"
+    return f"{text}."
+
+
+def _times(result: IntsetResult, key: str) -> str:
+    return f"{getattr(result, key):.2f} times{origin_mark(result, key)}"
+
+
+def together(result: IntsetResult) -> list[IntsetResult]:
+    """All structures of a record."""
+    return [result, *result.beside]
+
+
+def _tables(result: IntsetResult) -> list[Table]:
+    rows = [
+        [Cell(STRUCTURES[r.structure]), Cell(MEDIA[one.medium]),
+         *(figure_cell(one, key) for key in COLUMNS)]
+        for r in together(result)
+        for one in r.series
+    ]  # fmt: skip
+    heads = ["Structure", "Medium", *COLUMNS.values()]
+    tables = [Table(heads, rows, "Throughput by medium", frozenset({2, 3, 4}))]
+    if result.slowdown is not None:
+        tables.append(_slowdowns(result))
+    return tables
+
+
+def _slowdowns(result: IntsetResult) -> Table:
+    rows = []
+    for one in together(result):
+        optane, ssd = PUBLISHED[one.structure]
+        rows.append([
+            Cell(STRUCTURES[one.structure]), figure_cell(one, "slowdown"),
+            figure_cell(one, "unflushed_slowdown"), Cell(f"{optane:g} ×", origin=Origin.CLAIMED),
+            Cell(f"{ssd:g} ×", origin=Origin.CLAIMED),
+        ])  # fmt: skip
+    heads = [
+        "Slowdown", f"{_label(result)}, against DRAM", "against itself without flushes",
+        "Optane, published", "SATA SSD, published",
+    ]  # fmt: skip
+    return Table(heads, rows, "Beside the published means", frozenset({1, 2, 3, 4}))
+
+
+def _label(result: IntsetResult) -> str:
+    """The tier; DRAM in the stead of a device is never without that word."""
+    emulated = origin_of(result, "slowdown") is Origin.EMULATED
+    return f"{result.tier} (emulated)" if emulated else result.tier
+
+
+def _figure(result: IntsetResult) -> Figure:
+    from nearfar.report.charts import row_chart
+    from nearfar.report.drawing import draw
+
+    bars = [bar for one in together(result) for bar in _bars(one)]
+    chart = row_chart(bars, "slowdown against DRAM, logarithmic", log=True)
+    found = (*origins([(result, "slowdown")]), Origin.CLAIMED)
+    return draw("What durability costs.", chart, height=26 * len(bars), origins=found)
+
+
+def _bars(result: IntsetResult) -> list[Bar]:
+    from nearfar.report.charts import Bar
+
+    name, (optane, ssd) = STRUCTURES[result.structure], PUBLISHED[result.structure]
+    own = format_quantity("ratio", result.slowdown or 0.0)
+    return [
+        Bar(f"{name}, {_label(result)}", "here", *result.estimate("slowdown"), own),
+        *(
+            Bar(f"{name}, {device}, published", "published", value, value, value, f"{value:g} ×",
+                hollow=True)
+            for device, value in (("Optane", optane), ("SATA SSD", ssd))
+        ),
+    ]  # fmt: skip
+
+
+def notes(result: IntsetResult) -> list[str]:
+    """How it was done, and what the ratios are not."""
+    samples = result.provenance["ops_per_s"].samples
+    told = [
+        f"Means of {samples} runs of {format_quantity('run_time_s', result.run_time_s)} with 95 % "
+        "bootstrap intervals of 10,000 resamples; media ran in turns.",
+        "Keys come from twice as many as there are entries: half of updates find nothing to do.",
+    ]
+    if result.slowdown is not None:
+        told.append(SOURCE)
+        if origin_of(result, "slowdown") is Origin.EMULATED:
+            told.append(
+                "DRAM stood in for persistent memory, with all flushes and fences: these ratios "
+                "are no device's."
+            )
+    return told

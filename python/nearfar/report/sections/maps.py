@@ -1,0 +1,146 @@
+"""Operations on a persistent hash map, one by one and in a row."""
+
+from __future__ import annotations
+
+from nearfar.records.pools import MapPoint, MapResult, PmdkCost
+from nearfar.report.section import Cell, Context, Figure, Section, Table, figure_cell
+from nearfar.report.wording import count, format_quantity, origin_mark, origins, say
+from nearfar.units import format_size
+
+_NOUNS = {"insert": "insertion", "get": "look-up", "remove": "removal"}
+_TYPES = {
+    "map": "nearfar's map", "dram": "the map's twin in DRAM", "map_atomic": "map_atomic",
+    "map_tx": "map_tx", "map_rp": "map_rp",
+}  # fmt: skip
+_PRIMITIVES = {
+    "persist": "8 bytes stored and persisted",
+    "tx_1_range": "transaction of 1 range",
+    "tx_8_ranges": "transaction of 8 ranges",
+    "tx_alloc": "transaction: allocate, 2 ranges",
+    "publish_1_word": "1 word published",
+    "alloc_publish": "reserve, fill, publish",
+    "alloc_free": "allocate and free, atomically",
+}
+#: Key and head of each column of the table of sizes.
+COLUMNS = {
+    "latency_ns": "In a row", "dependent_latency_ns": "Dependent", "p50_latency_ns": "Median",
+    "p99_latency_ns": "p99", "worst_cpu_ns": "Worst, CPU", "fences_per_op": "Fences",
+    "lines_per_op": "Lines",
+}  # fmt: skip
+COSTS = {
+    "latency_ns": "Time", "fences_per_op": "Fences", "lines_per_op": "Lines",
+    "ratio": "Over this map",
+}  # fmt: skip
+
+
+def section(context: Context) -> Section | None:
+    """The section, or None where no map was run."""
+    result = context.run.sections.map
+    if result is None:
+        return None
+    tables = [_points(result)]
+    if result.pmdk:
+        tables.append(_costs(result))
+    return Section(
+        "map", "Persistent hash map", finding(result), [_figure(result)], tables, notes(result)
+    )
+
+
+def finding(result: MapResult) -> str:
+    """The time of an operation, what it flushed, and the reference beside it."""
+    noun = _NOUNS[result.operation]
+    article = "An" if noun[0] in "aeiou" else "A"
+    text = (
+        f"{article} {noun} in {_TYPES[result.type]} took {say(result, 'latency_ns')} at "
+        f"{result.operations:,} entries of {format_size(result.value_bytes)}, with "
+        f"{result.fences_per_op:.3g} fences and {result.lines_per_op:.3g} lines flushed"
+    )
+    if result.flush_fence_ns is not None and result.operation != "get":
+        text += (
+            f": {result.latency_ns / result.flush_fence_ns:.2f} times one clwb and sfence "
+            f"({say(result, 'flush_fence_ns')})"
+        )
+    ours = next((cost for cost in result.pmdk if cost.name == "map_rp"), None)
+    if ours is not None:
+        text += f"; map_rp, as PMDK does it, takes {format_quantity('ratio', ours.ratio)} as long"
+    return f"{text}."
+
+
+def used_columns(result: MapResult) -> list[str]:
+    """Keys that any point has."""
+    return [key for key in COLUMNS if any(getattr(p, key) is not None for p in result.sweep)]
+
+
+def name_of(point: MapPoint) -> str:
+    """Entries and bytes of a value."""
+    return f"{point.operations:,} × {format_size(point.value_bytes)}"
+
+
+def cost_name(cost: PmdkCost) -> str:
+    """What was done, in words."""
+    return _PRIMITIVES.get(cost.name, f"{cost.name}, the same operation")
+
+
+def _points(result: MapResult) -> Table:
+    keys = used_columns(result)
+    rows = [[Cell(name_of(p)), *(figure_cell(p, key) for key in keys)] for p in result.sweep]
+    heads = ["Entries × value", *(COLUMNS[key] for key in keys)]
+    return Table(heads, rows, "One operation, by size", frozenset(range(1, len(heads))))
+
+
+def _costs(result: MapResult) -> Table:
+    rows = [
+        [Cell(cost_name(cost)), *(figure_cell(cost, key) for key in COSTS)]
+        for cost in result.pmdk
+    ]  # fmt: skip
+    heads = ["libpmemobj", *COSTS.values()]
+    return Table(
+        heads, rows, "libpmemobj's own ways, same process and epochs", frozenset({1, 2, 3, 4})
+    )
+
+
+def _figure(result: MapResult) -> Figure:
+    from nearfar.report.charts import Bar, row_chart
+    from nearfar.report.drawing import draw
+
+    key = "latency_ns"
+    bars = [
+        Bar(
+            name_of(p) + origin_mark(p, key), _TYPES[result.type], *p.estimate(key),
+            format_quantity(key, p.latency_ns),
+        )
+        for p in result.sweep
+    ] + [
+        Bar(
+            cost_name(c) + origin_mark(c, key), "libpmemobj", *c.estimate(key),
+            format_quantity(key, c.latency_ns),
+        )
+        for c in result.pmdk
+    ]  # fmt: skip
+    chart = row_chart(bars, "time of one operation (ns), logarithmic", log=True)
+    found = origins((p, key) for p in [*result.sweep, *result.pmdk])
+    caption = f"{_NOUNS[result.operation].capitalize()}s in {_TYPES[result.type]}."
+    return draw(caption, chart, height=max(26 * len(bars), 60), origins=found)
+
+
+def notes(result: MapResult) -> list[str]:
+    """How it was done, and what limits the figures."""
+    threads = count(len(result.cpus), "thread")
+    told = [
+        f"{threads} on {result.tier}. In a row: a loop that does nothing else. Median, p99 and "
+        "worst are of operations timed one by one; the worst is its thread's processor time."
+    ]
+    if result.load_time_s is not None:
+        told.append(f"Loading took {say(result, 'load_time_s')} and is not in these figures.")
+    if result.type.startswith("map_"):
+        told.append(
+            "Threads take turns under one lock, as in pmembench. Fences and lines are those that "
+            "libpmemobj asks of libpmem, counted between the two."
+        )
+    if result.alloc:
+        told.append("Values are objects that are neither written nor read, as pmembench's.")
+    if result.oversubscribed:
+        told.append("Threads shared processors.")
+    if result.pool:
+        told.append(f"A pool of {result.operations:,} entries was left in {result.pool}.")
+    return told

@@ -1,0 +1,97 @@
+"""libhmalloc as others use it: installed, found by pkg-config and CMake, with its manual page."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+EXAMPLES = ROOT / "examples" / "hmalloc"
+HEADER = ROOT / "include" / "nearfar" / "hmalloc.h"
+#: Kept between runs, so that only what changed is built again.
+BUILD = ROOT / "build" / "consumers"
+LIBRARIES = ("hmalloc", "hmalloc_static", "hmalloc_preload")
+
+
+def quietly(*command: object, **variables: str) -> str:
+    done = subprocess.run(
+        [str(part) for part in command], capture_output=True, text=True, check=False,
+        env={**os.environ, **variables},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def prefix(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where libhmalloc was installed, moved afterwards: nothing may know the first place."""
+    place = tmp_path_factory.mktemp("prefix")
+    quietly("cmake", "-S", ROOT, "-B", BUILD, "-G", "Ninja", "-DNEARFAR_PYTHON=OFF",
+            "-DCMAKE_INSTALL_LIBDIR=lib")  # fmt: skip
+    quietly("cmake", "--build", BUILD, "--target", *LIBRARIES)
+    quietly("cmake", "--install", BUILD, "--prefix", place / "first",
+            "--component", "hmalloc")  # fmt: skip
+    return (place / "first").rename(place / "moved")
+
+
+def flags(prefix: Path, *wanted: str) -> list[str]:
+    return quietly(
+        "pkg-config", *wanted, "hmalloc", PKG_CONFIG_PATH=str(prefix / "lib" / "pkgconfig")
+    ).split()
+
+
+def near_and_far(program: Path, prefix: Path) -> None:
+    told = quietly(program, LD_LIBRARY_PATH=str(prefix / "lib"), HMALLOC_FAR="dram")
+    assert told.splitlines()[:2] == [
+        "the index is near, its records are far", "far memory holds 4096 blocks",
+    ]  # fmt: skip
+    assert "the first record is near now: record of key 0" in told
+
+
+def test_the_c_example_by_pkg_config(prefix: Path, tmp_path: Path) -> None:
+    program = tmp_path / "near_far"
+    quietly("cc", "-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", EXAMPLES / "near_far.c",
+            *flags(prefix, "--cflags", "--libs"), "-o", program)  # fmt: skip
+    near_and_far(program, prefix)
+
+
+def test_the_static_library_needs_no_other(prefix: Path, tmp_path: Path) -> None:
+    program = tmp_path / "near_far"
+    quietly("cc", EXAMPLES / "near_far.c", *flags(prefix, "--cflags"), prefix / "lib/libhmalloc.a",
+            "-pthread", "-o", program)  # fmt: skip
+    near_and_far(program, prefix)
+
+
+def test_the_examples_by_find_package(prefix: Path, tmp_path: Path) -> None:
+    quietly("cmake", "-S", EXAMPLES, "-B", tmp_path, "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={prefix}")
+    quietly("cmake", "--build", tmp_path)
+    near_and_far(tmp_path / "near_far", prefix)
+
+
+def test_the_manual_page_is_installed_and_sound(prefix: Path) -> None:
+    page = prefix / "share" / "man" / "man3" / "hmalloc.3"
+    assert page.is_file()
+    if not shutil.which("groff"):
+        pytest.skip("groff is not installed: the page was NOT set")
+    done = subprocess.run(
+        ["groff", "-mdoc", "-Tutf8", "-ww", str(page)], capture_output=True, text=True, check=True
+    )
+    assert done.stderr == ""
+
+
+def test_the_manual_page_knows_what_the_header_does() -> None:
+    header, page = HEADER.read_text(), (ROOT / "docs" / "man" / "hmalloc.3").read_text()
+    declared = set(re.findall(r"^HM_API .*?\b(hm\w*)\(", header, re.MULTILINE))
+    assert len(declared) > 15
+    assert declared == set(re.findall(r"^\.Fn (hm\w*)", page.split(".Sh DESCRIPTION")[0], re.M))
+    assert set(re.findall(r"HMALLOC_[A-Z_]+[A-Z]", header)) == set(
+        re.findall(r"HMALLOC_[A-Z_]+[A-Z]", page)
+    )
+    counts = re.findall(r"^  uint64_t (\w+);", header, re.MULTILINE)
+    assert counts
+    assert [count for count in counts if count not in page] == []

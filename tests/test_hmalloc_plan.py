@@ -1,0 +1,132 @@
+"""Plans: what goes where by site, size, thread, budget and ratio; and plans that make no sense."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from hmalloc_build import compile_c, preloaded
+
+HEAD = "hmalloc-plan 1\ntier far dram\n"
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    flags = ["-fno-omit-frame-pointer", "-Wl,--build-id"]
+    return compile_c(tmp_path_factory.mktemp("plan"), "two_sites", flags=flags)
+
+
+def _output(command: list[str]) -> str:
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def _build_id(program: Path) -> str:
+    return str(re.findall(r"Build ID: (\w+)", _output(["readelf", "-n", str(program)]))[0])
+
+
+def _return_address(program: Path, function: str, callee: str) -> str:
+    """The address behind the call of ``callee`` in ``function``."""
+    text = _output(
+        ["objdump", "-d", "--no-show-raw-insn", f"--disassemble={function}", str(program)]
+    )
+    lines = [line for line in text.splitlines() if re.match(r"\s+[0-9a-f]+:", line)]
+    at = next(i for i, line in enumerate(lines) if re.search(rf"call.*<{callee}(@plt)?>", line))
+    return "0x" + lines[at + 1].split(":")[0].strip()
+
+
+def _run(program: Path, folder: Path, text: str) -> dict[str, int]:
+    plan = folder / "plan"
+    plan.write_text(HEAD + text)
+    done = preloaded(program, settings={"HMALLOC_PLAN": str(plan)})
+    assert done.returncode == 0, done.stderr
+    return {name: int(value) for name, value in (line.split() for line in done.stdout.splitlines())}
+
+
+def test_sizes(program: Path, tmp_path: Path) -> None:
+    found = _run(program, tmp_path, "rule far size=64KiB..\n")
+    assert (found["first-small"], found["first-large"], found["second-large"]) == (0, 1, 1)
+    found = _run(program, tmp_path, "rule far size=100..100\n")
+    assert (found["first-small"], found["first-large"]) == (1, 0)
+
+
+def test_default(program: Path, tmp_path: Path) -> None:
+    found = _run(program, tmp_path, "default far\nrule near size=..1000\n")
+    assert (found["first-small"], found["first-large"]) == (0, 1)
+
+
+@pytest.mark.parametrize("digits", [8, None], ids=["short build-id", "whole build-id"])
+def test_one_site(program: Path, tmp_path: Path, digits: int | None) -> None:
+    where = _return_address(program, "first", "malloc")
+    found = _run(program, tmp_path, f"rule far site={_build_id(program)[:digits]}+{where}\n")
+    names = ["first-small", "first-large", "through-small", "second-small", "second-large"]
+    assert [found[name] for name in names] == [1, 1, 1, 0, 0]
+
+
+@pytest.mark.parametrize("unwind", ["frame-pointers", "tables"])
+def test_a_chain(program: Path, tmp_path: Path, unwind: str) -> None:
+    build_id = _build_id(program)
+    inner = _return_address(program, "first", "malloc")
+    outer = _return_address(program, "through", "first")
+    chain = f"{build_id}+{inner}<{build_id}+{outer}"
+    found = _run(program, tmp_path, f"unwind {unwind}\nrule far site={chain}\n")
+    assert (found["through-small"], found["first-small"], found["second-small"]) == (1, 0, 0)
+
+
+def test_threads(program: Path, tmp_path: Path) -> None:
+    found = _run(program, tmp_path, "rule far thread=worker-*\n")
+    assert (found["thread-small"], found["first-small"]) == (1, 0)
+    assert _run(program, tmp_path, "rule far thread=worker\n")["thread-small"] == 0
+
+
+def test_budget_is_for_live_blocks(program: Path, tmp_path: Path) -> None:
+    found = _run(program, tmp_path, "rule far size=5000..5000 budget=125KiB\n")
+    assert (found["many-far"], found["many-again-far"]) == (25, 25)
+
+
+def test_ratio(program: Path, tmp_path: Path) -> None:
+    found = _run(program, tmp_path, "rule far size=5000..5000 ratio=0.25\n")
+    assert (found["many-far"], found["many-again-far"]) == (25, 25)
+
+
+def test_first_rule_decides(program: Path, tmp_path: Path) -> None:
+    found = _run(program, tmp_path, "rule near size=100..100\nrule far\n")
+    assert (found["first-small"], found["first-large"]) == (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "the first line must be 'hmalloc-plan 1'"),
+        (
+            "hmalloc-plan 2\n",
+            "plan:1: the first line must be 'hmalloc-plan 1', not 'hmalloc-plan 2'",
+        ),
+        (HEAD + "rule\n", "plan:3: no name of a tier"),
+        (HEAD + "rule slow\n", "plan:3: there is no tier 'slow'"),
+        (HEAD + "rule far size=9..1\n", "makes no sense: 'size=9..1'"),
+        (HEAD + "rule far size=5\n", "makes no sense: 'size=5'"),
+        (HEAD + "rule far ratio=2\n", "makes no sense: 'ratio=2'"),
+        (HEAD + "rule far site=xyz+0x1\n", "makes no sense: 'site=xyz+0x1'"),
+        (HEAD + "rule far budget=much\n", "makes no sense: 'budget=much'"),
+        (HEAD + "rule far colour=red\n", "are known, not 'colour=red'"),
+        (HEAD + "place far\n", "rule, tier, default and unwind are known, not 'place'"),
+        (HEAD + "unwind magic\n", "not 'magic'"),
+        ("hmalloc-plan 1\ntier far nonsense\n", "plan:2: unknown tier 'nonsense'"),
+    ],
+)
+def test_plans_that_make_no_sense(tmp_path: Path, text: str, words: str) -> None:
+    plan = tmp_path / "plan"
+    plan.write_text(text)
+    done = preloaded("true", settings={"HMALLOC_PLAN": str(plan)})
+    assert done.returncode == 2
+    assert words in done.stderr
+    assert done.stderr.startswith("libhmalloc: HMALLOC_PLAN: ")
+
+
+def test_a_missing_plan(tmp_path: Path) -> None:
+    done = preloaded("true", settings={"HMALLOC_PLAN": str(tmp_path / "none")})
+    assert done.returncode == 2
+    assert "cannot read the plan" in done.stderr

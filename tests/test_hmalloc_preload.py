@@ -1,0 +1,207 @@
+"""libhmalloc-preload.so in place of glibc's malloc: sixteen cases, real programs, forks."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from hmalloc_build import PRELOAD, clean_environment, compile_c, preloaded
+
+CASES = [
+    "of-nothing", "calloc-overflow", "calloc-zeroes", "aligned-calls", "page-calls",
+    "bad-alignments", "usable-size", "realloc-growth", "realloc-shrink", "cross-thread-free",
+    "threads-exiting", "fork", "dlopen", "libc-allocates", "errno-is-kept", "at-exit",
+]  # fmt: skip
+
+SETTINGS = {
+    "near": {},
+    "in shared memory": {"HMALLOC_FAR": "shm:,capacity=1GiB", "HMALLOC_DEFAULT": "far"},
+    "hardened": {"HMALLOC_HARDEN": "guard,quarantine=1MiB"},
+}
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("preload")
+    for name in ("preload_cases", "fork_churn"):
+        compile_c(folder, name)
+    return folder
+
+
+@pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS.keys())
+def test_all_cases(built: Path, settings: dict[str, str]) -> None:
+    done = preloaded(built / "preload_cases", "libm.so.6", settings=settings)
+    assert done.stdout.splitlines() == [f"ok {case}" for case in CASES], done.stderr
+    assert done.returncode == 0
+
+
+def test_all_cases_where_address_space_is_limited(built: Path) -> None:
+    command = f"ulimit -v 3000000 && exec {built / 'preload_cases'} libm.so.6"
+    done = preloaded("bash", "-c", command)
+    assert done.stdout.splitlines() == [f"ok {case}" for case in CASES], done.stderr
+
+
+def _sqlite(folder: Path) -> list[str]:
+    script = (
+        "create table t(a integer primary key, b text);"
+        "with recursive n(i) as (select 1 union all select i+1 from n where i<20000)"
+        " insert into t select i, printf('row %d of many', i * 7919 % 20011) from n;"
+        "create index b on t(b);"
+        "select count(*), sum(length(b)), min(b), max(b) from t where b like '%7%';"
+        "select b from t order by b desc limit 50;"
+    )
+    if shutil.which("sqlite3"):
+        return ["sqlite3", ":memory:", script]
+    body = f"import sqlite3\nc = sqlite3.connect(':memory:')\nfor s in {script!r}.split(';'):\n"
+    return ["python3", "-c", body + "    print(c.execute(s).fetchall())"]
+
+
+def _programs(folder: Path) -> dict[str, list[str]]:
+    """Programs that do real work on this repository's own files."""
+    repository = Path(__file__).parent.parent
+    words = folder / "words"
+    words.write_text("\n".join(f"{i * 7919 % 10007} line {i}" for i in range(20000)) + "\n")
+    work = (
+        "import collections, json, random, re, threading\n"
+        "r = random.Random(1)\n"
+        "d = {str(r.random()): [r.randrange(1000) for _ in range(20)] for _ in range(5000)}\n"
+        "s = json.dumps(d, sort_keys=True)\n"
+        "assert json.loads(s) == d\n"
+        "out = []\n"
+        "def run(k): out.append(sum(len(bytearray(i * k)) for i in range(500)))\n"
+        "ts = [threading.Thread(target=run, args=(k,)) for k in range(8)]\n"
+        "[t.start() for t in ts]; [t.join() for t in ts]\n"
+        "print(len(s), hash(len(s)), collections.Counter(re.findall(r'\\d', s)), sorted(out))\n"
+    )
+    return {
+        "python3": ["python3", "-c", work],
+        "bash": ["bash", "-c", "for i in {1..60}; do x=$x$(echo $i | tr 0-9 a-j); done; echo $x"],
+        "git": ["git", "-C", str(repository), "log", "--stat", "-5", "--format=%H", "--no-color"],
+        "grep": ["grep", "-n", "-E", "(1|3|7)+.*line .*(42|17)", str(words)],
+        "sqlite3": _sqlite(folder),
+        "gcc": ["gcc", "-O2", "-S", "-o", "-", str(repository / "tests/programs/preload_cases.c")],
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("tier", ["near", "far"])
+@pytest.mark.parametrize("name", ["python3", "bash", "git", "grep", "sqlite3", "gcc"])
+def test_real_programs_say_the_same(name: str, tier: str, tmp_path: Path) -> None:
+    command = _programs(tmp_path)[name]
+    if shutil.which(command[0]) is None:
+        pytest.skip(f"{command[0]} is not installed")
+    settings = {"HMALLOC_DEFAULT": tier, "HMALLOC_FAR": "shm:,capacity=1GiB"}
+    settings |= {"HMALLOC_STATS": "exit", "HMALLOC_STATS_FILE": str(tmp_path / "stats-%p")}
+    plain = subprocess.run(command, env=clean_environment(), capture_output=True, text=True)
+    done = preloaded(*command, settings=settings)
+    assert plain.returncode == 0, plain.stderr
+    assert (done.returncode, done.stdout, done.stderr) == (0, plain.stdout, plain.stderr)
+    counts = [
+        line.split() for file in tmp_path.glob("stats-*") for line in file.read_text().splitlines()
+    ]
+    allocations = sum(int(v) for k, v in counts if k == f"tier.{tier}.allocations")
+    assert allocations > 50, "the program did not allocate through the library"
+
+
+def test_forks_under_churn(built: Path) -> None:
+    assert preloaded(built / "fork_churn", "400").stdout == "400 of 400\n"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("tier", ["near", "far"])
+def test_ten_thousand_forks_under_churn(built: Path, tier: str) -> None:
+    settings = {"HMALLOC_DEFAULT": tier, "HMALLOC_FAR": "shm:,capacity=256MiB"}
+    done = preloaded(built / "fork_churn", "10000", settings=settings, timeout=900)
+    assert done.stdout == "10000 of 10000\n", done
+
+
+@pytest.mark.parametrize(
+    ("settings", "code", "words"),
+    [
+        ({"HMALLOC_FAR": "nonsense"}, 2, "HMALLOC_FAR: unknown tier 'nonsense'"),
+        ({"HMALLOC_FAR": "numa:63"}, 3, "no NUMA node 63"),
+        ({"HMALLOC_FAR": "dram,overflow=burst"}, 2, "overflow is fail or spill:TIER"),
+        ({"HMALLOC_FAR": "dram,overflow=spill:none"}, 2, "no such other tier"),
+        ({"HMALLOC_FAR": "file:/no/such/folder"}, 2, "/no/such"),
+        ({"HMALLOC_FAR": "shm:,capacity=900TiB"}, 3, "does not fit"),
+        ({"HMALLOC_DEFAULT": "slow"}, 2, "there is no tier 'slow'"),
+        ({"HMALLOC_DECAY_MS": "soon"}, 2, "HMALLOC_DECAY_MS"),
+        ({"HMALLOC_HARDEN": "very"}, 2, "guard and quarantine=SIZE"),
+        ({"HMALLOC_STATS": "often"}, 2, "exit and signal:NUMBER"),
+        ({"HMALLOC_NEAR": "shm:"}, 2, "the near tier is dram or numa"),
+    ],
+)
+def test_settings_that_make_no_sense(settings: dict[str, str], code: int, words: str) -> None:
+    done = preloaded("true", settings=settings)
+    assert done.returncode == code
+    assert done.stderr.startswith("libhmalloc: ")
+    assert words in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_statistics_on_a_signal(tmp_path: Path) -> None:
+    stats = tmp_path / "stats"
+    script = f"""
+import os, signal, time
+from pathlib import Path
+held = [bytearray(1000) for _ in range(1000)]
+os.kill(os.getpid(), signal.SIGUSR2)
+for _ in range(500):
+    if Path({str(stats)!r}).exists() and "thread." in Path({str(stats)!r}).read_text(): break
+    time.sleep(0.01)
+"""
+    settings = {"HMALLOC_STATS": f"signal:{12}", "HMALLOC_STATS_FILE": str(stats)}
+    assert preloaded("python3", "-c", script, settings=settings).returncode == 0
+    lines = stats.read_text().splitlines()
+    assert lines[0] == "hmalloc-stats 1"
+    assert int(dict(line.split() for line in lines[1:])["tier.near.allocations"]) > 1000
+
+
+def test_the_child_of_a_tier_in_a_file_has_its_own(tmp_path: Path) -> None:
+    script = (
+        "import os\n"
+        "data = bytearray(b'p' * 100000)\n"
+        "child = os.fork()\n"
+        "if child == 0:\n"
+        "    data[0] = ord('c')\n"
+        "    more = [bytearray(i) for i in range(2000)]\n"
+        "    os._exit(0 if data[1] == ord('p') else 1)\n"
+        "print(os.waitpid(child, 0)[1], chr(data[0]))\n"
+    )
+    for policy in ("private", "copy"):
+        spec = f"file:{tmp_path},capacity=256MiB,fork={policy}"
+        settings = {"HMALLOC_DEFAULT": "far", "HMALLOC_FAR": spec}
+        done = preloaded("python3", "-c", script, settings=settings)
+        assert done.stdout == "0 p\n", (policy, done)
+
+
+def _with_small_disk(folder: Path, program: Path, reserve: str) -> subprocess.CompletedProcess[str]:
+    mounted = f"mount -t tmpfs -o size=16m none {folder} && exec {program} {folder} {reserve}"
+    return subprocess.run(["unshare", "-rm", "sh", "-c", mounted], capture_output=True, text=True)
+
+
+def test_a_full_disk_is_an_error_not_a_signal(tmp_path: Path) -> None:
+    program = compile_c(tmp_path, "full_disk", linked=True)
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    full = _with_small_disk(folder, program, "capacity=12MiB,reserve=full")
+    if "blocks" not in full.stdout:
+        pytest.skip(f"no file system can be mounted here: {full.stderr}")
+    assert full.stdout == "192 blocks, then ENOMEM\n"
+    chunk = _with_small_disk(folder, program, "capacity=12MiB,reserve=chunk")
+    assert (chunk.returncode, chunk.stdout) == (0, "0 blocks, then ENOMEM\n")
+    refused = _with_small_disk(folder, program, "capacity=40MiB")
+    assert refused.returncode == 3
+    assert "does not fit" in refused.stdout
+    sparse = _with_small_disk(folder, program, "capacity=12MiB,reserve=sparse")
+    assert sparse.returncode == -7, "without a reservation the kernel sends SIGBUS: it was told so"
+
+
+def test_the_library_is_what_was_asked_for() -> None:
+    assert PRELOAD.exists()
+    script = "print(open('/proc/self/maps').read().count('libhmalloc-preload'))"
+    assert int(preloaded("python3", "-c", script).stdout) > 0
+    assert "libhmalloc" not in os.environ.get("LD_PRELOAD", "")

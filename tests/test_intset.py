@@ -1,0 +1,73 @@
+"""``nearfar bench intset``: its contract, its baselines, and what it may not be taken for."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from conftest import RunNearfar
+from nearfar import _native
+from nearfar.store import read_run
+
+pytestmark = pytest.mark.skipif(
+    not hasattr(_native, "IntsetBench"), reason="built without libpmemobj"
+)
+
+
+@pytest.mark.parametrize("structure", ["list", "hash", "skip_list"])
+def test_a_set_beside_its_baselines(
+    run_nearfar: RunNearfar, tmp_path: Path, structure: str
+) -> None:
+    done = run_nearfar(
+        "bench", "intset", "--structure", structure, "-n", "100", "--runs", "5", "--time", "0.5",
+        "--json", "-", "--quiet", "--out", str(tmp_path / "run"),
+    )  # fmt: skip
+    assert done.code == 0, done
+    told = json.loads(done.stdout)
+    for key in ("ops_per_s", "slowdown", "unflushed_slowdown"):
+        low, high = told["intervals"][key]
+        assert low <= told[key] <= high
+        assert told["provenance"][key]["origin"] == "emulated"
+        assert told["provenance"][key]["statistic"] == "mean"
+        assert told["provenance"][key]["samples"] == 5
+    media = {one["medium"]: one for one in told["series"]}
+    assert ("pmdk" in media) == ("pmdk_ratio" in told) == (structure == "hash")
+    assert media["dram"]["provenance"]["ops_per_s"]["origin"] == "measured"
+    assert media["dram"]["fences_per_op"] == 0
+    assert media["pmem"]["fences_per_op"] >= 0.9 * media["pmem"]["changed_share"]
+    assert media["unflushed"]["fences_per_op"] < 0.1 * media["pmem"]["fences_per_op"]
+    assert read_run(tmp_path / "run").sections.intset is not None
+    page = run_nearfar("report", str(tmp_path / "run"))
+    assert page.code == 0, page
+    html = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
+    assert "these ratios are no device" in html  # never unlabelled beside the published ones
+
+
+def test_dram_alone_has_no_slowdown(run_nearfar: RunNearfar) -> None:
+    done = run_nearfar(
+        "bench", "intset", "--tier", "dram", "-n", "100", "--runs", "5", "--time", "0.2",
+        "--json", "-", "--quiet",
+    )  # fmt: skip
+    told = json.loads(done.stdout)
+    assert told["ops_per_s"] > 0
+    assert told["provenance"]["ops_per_s"]["origin"] == "measured"
+    assert "slowdown" not in told
+
+
+def test_a_set_on_a_disk_persists_by_msync(run_nearfar: RunNearfar, tmp_path: Path) -> None:
+    done = run_nearfar(
+        "bench", "intset", "--tier", f"file:{tmp_path}", "-n", "50", "--runs", "5", "--time",
+        "0.5", "--json", "-", "--quiet",
+    )  # fmt: skip
+    told = json.loads(done.stdout)
+    assert told["provenance"]["slowdown"]["origin"] == "measured"
+    assert told["slowdown"] > 1
+    assert list(tmp_path.glob("*.pool")) == []
+
+
+def test_what_has_no_files_is_refused(run_nearfar: RunNearfar) -> None:
+    run_nearfar("bench", "intset", "--tier", "numa:0").assert_refused(2)
+    run_nearfar("bench", "intset", "--update", "101").assert_refused(2)
+    run_nearfar("bench", "intset", "-n", "900000000000").assert_refused(2)

@@ -1,0 +1,108 @@
+"""``nearfar bench map``: its contract, its pools, its counts; the map against PMDK's."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import RunNearfar
+from nearfar import _native
+from nearfar.store import read_run
+
+pytestmark = pytest.mark.skipif(not hasattr(_native, "MapBench"), reason="built without libpmemobj")
+FIGURES = (
+    "ops_per_s", "latency_ns", "mean_latency_ns", "p50_latency_ns", "p9999_latency_ns",
+    "worst_cpu_ns", "fences_per_op", "lines_per_op", "time_s",
+)  # fmt: skip
+
+
+def test_every_figure_has_interval_and_origin(run_nearfar: RunNearfar, tmp_path: Path) -> None:
+    done = run_nearfar(
+        "bench", "map", "-n", "500", "-n", "2000", "--runs", "5", "--compare", "pmdk", "--json",
+        "-", "--quiet", "--out", str(tmp_path / "run"),
+    )  # fmt: skip
+    assert done.code == 0, done
+    told = json.loads(done.stdout)
+    for key in FIGURES:
+        low, high = told["intervals"][key]
+        assert low <= told[key] <= high
+        assert told["provenance"][key]["origin"] == "emulated"  # shm: is no persistent memory
+    assert [point["operations"] for point in told["sweep"]] == [500, 2000]
+    assert told["operations"] == 2000
+    assert told["fences_per_op"] < 1.5 < 4 < fences(told, "map_rp") < fences(told, "tx_8_ranges")
+    assert fences(told, "persist") == 1
+    assert all(cost["provenance"]["ratio"]["samples"] == 5 for cost in told["pmdk"])
+    assert read_run(tmp_path / "run").sections.map is not None
+    assert (tmp_path / "run" / "report.html").exists() or run_nearfar(
+        "report", str(tmp_path / "run")
+    ).code == 0
+
+
+def fences(told: dict[str, Any], name: str) -> float:
+    found: float = next(c["fences_per_op"] for c in told["pmdk"] if c["name"] == name)
+    return found
+
+
+@pytest.mark.parametrize("type_", ["map", "map_atomic", "map_tx", "map_rp"])
+def test_pmempool_accepts_the_pool_that_is_kept(
+    run_nearfar: RunNearfar, tmp_path: Path, type_: str
+) -> None:
+    file = tmp_path / "kept.pool"
+    done = run_nearfar(
+        "bench", "map", "--type", type_, "-n", "50", "--runs", "1", "--tier", f"file:{file}",
+        "--keep", "--json", "-", "--quiet",
+    )  # fmt: skip
+    assert done.code == 0, done
+    told = json.loads(done.stdout)
+    assert told["pool"] == str(file)
+    assert told["provenance"]["latency_ns"]["origin"] == "measured"  # by msync, on a disk
+    assert "flush_fence_ns" not in told
+    if shutil.which("pmempool") is None:
+        pytest.skip("pmempool is not installed")
+    for verb in ("check", "info"):
+        checked = subprocess.run(["pmempool", verb, file], capture_output=True, text=True)
+        assert checked.returncode == 0, checked
+    run_nearfar(
+        "bench", "map", "-n", "50", "--tier", f"file:{file}", "--keep"
+    ).assert_refused(2)  # fmt: skip
+
+
+def test_measuring_leaves_nothing_behind(run_nearfar: RunNearfar, tmp_path: Path) -> None:
+    before = set(Path("/dev/shm").iterdir())
+    for operation in ("get", "remove"):
+        done = run_nearfar(
+            "bench", "map", "--op", operation, "-n", "300", "-d", "40", "--runs", "1",
+            "--threads", "2", "--json", "-", "--quiet",
+        )  # fmt: skip
+        assert done.code == 0, done
+        told = json.loads(done.stdout)
+        assert told["load_time_s"] > 0
+        assert ("dependent_latency_ns" in told) == (operation == "get")
+        assert len(told["cpus"]) == 2
+    assert set(Path("/dev/shm").iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--tier", "dram"),
+        ("--type", "dram", "--tier", "shm:"),
+        ("--type", "dram", "--keep"),
+        ("--type", "dram", "--compare", "pmdk"),
+        ("--alloc",),
+        ("-d", "99999999"),
+        ("--threads", "100000"),
+        ("--tier", "shm:/no/such/place/a.pool"),
+    ],
+)
+def test_what_cannot_be_run_is_refused(run_nearfar: RunNearfar, arguments: tuple[str, ...]) -> None:
+    run_nearfar("bench", "map", "-n", "100", *arguments).assert_refused(2)
+
+
+def test_a_map_that_does_not_fit_is_refused(run_nearfar: RunNearfar) -> None:
+    run_nearfar("bench", "map", "-n", "900000000").assert_refused(3)

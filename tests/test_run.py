@@ -1,0 +1,165 @@
+"""``nearfar run``: a program with its heap where the command line or a plan says."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from conftest import RunNearfar
+from nearfar.errors import BadInputError
+from nearfar.place.preload import Placement, environment, parse_tiers
+
+#: A program that tells what it was given, allocates, and ends as it is told.
+PROGRAM = """
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+int main(int argc, char** argv) {
+  char* blocks[1000];
+  for (int i = 0; i < 1000; ++i) {
+    blocks[i] = malloc(1000);
+    memset(blocks[i], i, 1000);
+  }
+  for (int i = 0; i < 1000; ++i) free(blocks[i]);
+  printf("%d %s\\n", argc, argc > 1 ? argv[1] : "-");
+  if (argc > 2 && strcmp(argv[2], "abort") == 0) abort();
+  return argc > 2 ? atoi(argv[2]) : 0;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("program")
+    (folder / "prog.c").write_text(PROGRAM)
+    for flag, name in (("-O0", "prog"), ("-static", "static")):
+        subprocess.run(["cc", flag, "-o", folder / name, folder / "prog.c"], check=True)
+    return folder / "prog"
+
+
+def test_the_heap_lies_where_it_was_asked_to(
+    program: Path, tmp_path: Path, run_nearfar: RunNearfar
+) -> None:
+    done = run_nearfar(
+        "run", "--tier", "far=dram", "--stats", "--json", "s.json", "--", str(program), "--odd", "5"
+    )
+    assert (done.code, done.stdout) == (5, "3 --odd\n")
+    assert "far" in done.stderr
+    document = json.loads((tmp_path / "s.json").read_text())
+    assert document["exit_code"] == 5
+    assert document["tiers"] == {"far": "dram"}
+    (process,) = document["processes"]
+    assert process["tiers"]["far"]["allocations"] >= 1000
+    assert process["tiers"]["far"]["frees"] >= 1000
+    assert process["tiers"]["near"]["allocations"] < 100
+
+
+def test_a_tier_of_another_name_and_a_near_one_beside_it(
+    program: Path, run_nearfar: RunNearfar
+) -> None:
+    done = run_nearfar(
+        "run", "--tier", "near=dram,pages=4k", "--tier", "slow=file:/tmp,capacity=64MiB",
+        "--json", "-", "--", str(program),
+    )  # fmt: skip
+    assert done.code == 0, done.stderr
+    assert done.stderr == "1 -\n"  # standard output holds the document alone
+    (process,) = json.loads(done.stdout)["processes"]
+    assert process["tiers"]["slow"]["allocations"] >= 1000
+
+
+def test_the_output_is_that_of_the_program_alone(run_nearfar: RunNearfar) -> None:
+    script = ["-c", "import json, sys; print(json.dumps(list(range(9)))); sys.exit(3)"]
+    plain = subprocess.run([sys.executable, *script], capture_output=True, text=True, check=False)
+    done = run_nearfar("run", "--tier", "far=dram", "--", sys.executable, *script)
+    assert (done.code, done.stdout, done.stderr) == (3, plain.stdout, plain.stderr)
+
+
+def test_a_killed_program_leaves_no_statistics_and_says_so(
+    program: Path, run_nearfar: RunNearfar
+) -> None:
+    done = run_nearfar("run", "--tier", "far=dram", "--stats", "--", str(program), "x", "abort")
+    assert done.code == 128 + signal.SIGABRT
+    assert "left no statistics" in done.stderr
+
+
+def test_a_static_program_is_told_to_ignore_it(program: Path, run_nearfar: RunNearfar) -> None:
+    static = program.with_name("static")
+    done = run_nearfar("run", "--tier", "far=dram", "--", str(static), "a", "4")
+    assert (done.code, done.stdout) == (4, "3 a\n")
+    assert "linked statically" in done.stderr
+
+
+@pytest.mark.parametrize(("name", "code"), [("missing", 127), ("plain", 126)])
+def test_a_program_that_cannot_be_started(
+    name: str, code: int, tmp_path: Path, run_nearfar: RunNearfar
+) -> None:
+    (tmp_path / "plain").write_text("x")
+    done = run_nearfar("run", "--tier", "far=dram", "--", f"./{name}")
+    assert done.code == code
+    assert "cannot start" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        ([], 2, "none are named"),
+        (["--tier", "far"], 2, "no NAME=TIER"),
+        (["--tier", "far=dram", "--tier", "far=shm:"], 2, "told twice"),
+        (["--tier", "a=dram", "--tier", "b=shm:"], 2, "2 are named"),
+        (["--tier", "far=nonsense"], 2, "nonsense"),
+        (["--tier", "far=numa:63"], 3, "63"),
+        (["--tier", "far=dram,capacity=much"], 2, "much"),
+        (["--plan", "missing.plan"], 2, "no plan missing.plan"),
+    ],
+)
+def test_bad_input_is_refused_before_the_program_starts(
+    arguments: list[str], code: int, said: str, tmp_path: Path, run_nearfar: RunNearfar
+) -> None:
+    done = run_nearfar("run", *arguments, "--", "touch", "started")
+    done.assert_refused(code)
+    assert said in done.stderr
+    assert not (tmp_path / "started").exists()
+
+
+def test_a_wrong_plan_is_told_by_file_and_line(tmp_path: Path, run_nearfar: RunNearfar) -> None:
+    (tmp_path / "p.plan").write_text("hmalloc-plan 1\n# fine so far\nnonsense here\n")
+    done = run_nearfar("run", "--plan", "p.plan", "--", "touch", "started")
+    done.assert_refused(2)
+    assert "p.plan:3:" in done.stderr
+    assert not (tmp_path / "started").exists()
+
+
+def test_variables_for_a_program(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("LD_PRELOAD", "libother.so")
+    monkeypatch.setenv("HMALLOC_PLAN", "stale")
+    placed = environment(Placement(None, parse_tiers(["cxl=numa:1", "near=dram"])), tmp_path)
+    assert placed["LD_PRELOAD"].endswith("libhmalloc-preload.so:libother.so")
+    assert placed["HMALLOC_TIERS"] == "cxl=numa:1"
+    assert placed["HMALLOC_NEAR"] == "dram"
+    assert placed["HMALLOC_DEFAULT"] == "cxl"
+    assert "HMALLOC_PLAN" not in placed
+    assert placed["HMALLOC_STATS_FILE"] == f"{tmp_path}/%p"
+    planned = environment(Placement(tmp_path / "p", {}), None)
+    assert planned["HMALLOC_PLAN"] == str(tmp_path / "p")
+    assert "HMALLOC_DEFAULT" not in planned
+    with pytest.raises(BadInputError):
+        parse_tiers(["a;b=dram"])
+
+
+def test_real_programs_do_the_same_work(tmp_path: Path, run_nearfar: RunNearfar) -> None:
+    for command in (["git", "--version"], ["grep", "-c", "root", "/etc/passwd"]):
+        if not shutil.which(command[0]):
+            continue
+        plain = subprocess.run(
+            command, capture_output=True, text=True, check=False, env=dict(os.environ)
+        )
+        done = run_nearfar("run", "--tier", "far=file:/tmp,capacity=256MiB", "--", *command)
+        assert (done.code, done.stdout) == (plain.returncode, plain.stdout)

@@ -1,0 +1,298 @@
+"""Persistent structures through the bindings, against a dict, a sorted set and a list.
+
+Closing and opening again, and a child killed (kill -9) while it works, are rules like any other:
+what the child acknowledged through its pipe is there, and at most the one operation after it.
+"""
+
+import contextlib
+import os
+import pickle
+import signal
+import struct
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+
+from nearfar import _native
+from nearfar._native import NativeError
+
+pytestmark = pytest.mark.skipif(
+    not hasattr(_native, "WordMap"), reason="libpmemobj is not installed"
+)
+
+POOL_BYTES = 32 << 20
+#: One operation on structure or model: the name of a method of both, and its arguments.
+Operation = tuple[str, tuple[Any, ...]]
+
+
+class MapModel(dict[Any, Any]):
+    """A dict with the methods of a persistent map."""
+
+    def insert(self, key: Any, value: Any) -> bool:
+        new = key not in self
+        self.setdefault(key, value)
+        return new
+
+    def put(self, key: Any, value: Any) -> bool:
+        new = key not in self
+        self[key] = value
+        return new
+
+    def remove(self, key: Any) -> bool:
+        return self.pop(key, None) is not None
+
+    def bulk_load(self, pairs: list[tuple[Any, Any]]) -> None:
+        self.update(pairs)
+
+    def contents(self) -> Any:
+        return sorted(self.items())
+
+
+class SortedModel(set[int]):
+    """A set with the methods of a sorted list."""
+
+    def insert(self, key: int) -> bool:
+        new = key not in self
+        self.add(key)
+        return new
+
+    def remove(self, key: int) -> bool:  # type: ignore[override]
+        there = key in self
+        self.discard(key)
+        return there
+
+    def contains(self, key: int) -> bool:
+        return key in self
+
+    def bulk_load(self, keys: list[int]) -> None:
+        self.update(keys)
+
+    def contents(self) -> Any:
+        return sorted(self)
+
+
+class QueueModel(list[int]):
+    """A list with the methods of a queue."""
+
+    def push(self, value: int) -> None:
+        self.append(value)
+
+    def pop(self) -> int | None:  # type: ignore[override]
+        return super().pop(0) if self else None
+
+    def front(self) -> int | None:
+        return self[0] if self else None
+
+    def bulk_load(self, values: list[int]) -> None:
+        self.extend(values)
+
+    def contents(self) -> Any:
+        return list(self)
+
+
+def contents(structure: Any) -> Any:
+    return sorted(structure.items()) if hasattr(structure, "items") else structure.values()
+
+
+words = st.integers(0, 40) | st.integers(0, 2**64 - 1)
+strings = st.binary(max_size=20) | st.binary(min_size=200, max_size=20000)
+
+
+def operations(name: str, *arguments: st.SearchStrategy[Any]) -> st.SearchStrategy[Operation]:
+    return st.tuples(st.just(name), st.tuples(*arguments))
+
+
+def on_map(thing: st.SearchStrategy[Any]) -> st.SearchStrategy[Operation]:
+    return (
+        operations("insert", thing, thing)
+        | operations("put", thing, thing)
+        | operations("remove", thing)
+        | operations("get", thing)
+        | operations("bulk_load", st.lists(st.tuples(thing, thing), max_size=300))
+        | operations("clear")
+    )
+
+
+on_sorted = (
+    operations("insert", words)
+    | operations("remove", words)
+    | operations("contains", words)
+    | operations("bulk_load", st.lists(words, max_size=30))
+    | operations("clear")
+)
+on_queue = (
+    operations("push", words)
+    | operations("pop")
+    | operations("front")
+    | operations("bulk_load", st.lists(words, max_size=30))
+    | operations("clear")
+)
+
+
+def killed_child(opened: Callable[[], Any], steps: list[Operation], acknowledged: int) -> int:
+    """Lets a child do steps and kills it once it has acknowledged so many; how many it had."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            structure = opened()
+            for number, (name, arguments) in enumerate(steps):
+                getattr(structure, name)(*arguments)
+                os.write(writer, struct.pack("<I", number + 1))
+            signal.pause()
+        finally:
+            os._exit(1)
+    os.close(writer)
+    count = 0
+    with os.fdopen(reader, "rb") as acks:
+        while count < acknowledged:
+            (count,) = struct.unpack("<I", acks.read(4))
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        while last := acks.read(4):
+            (count,) = struct.unpack("<I", last)
+    return count
+
+
+def machine(kind: str, model: type, steps: st.SearchStrategy[Operation]) -> type:
+    """A state machine for the structure of this name in ``_native``."""
+    atomic = steps.filter(lambda step: step[0] != "bulk_load")  # a killed load may leave any part
+
+    class Machine(RuleBasedStateMachine):
+        structure: Any = None
+
+        @initialize()
+        def create(self) -> None:
+            shm = Path("/dev/shm")
+            self.folder = tempfile.TemporaryDirectory(dir=shm if shm.is_dir() else None)
+            place = f"{'shm' if shm.is_dir() else 'file'}:{self.folder.name}/pool"
+            self.opened: Callable[[], Any] = lambda: getattr(_native, kind).open(place)
+            self.structure = getattr(_native, kind).create(place, POOL_BYTES)
+            self.model = model()
+
+        @rule(step=steps)
+        def operate(self, step: Operation) -> None:
+            name, arguments = step
+            assert getattr(self.structure, name)(*arguments) == getattr(self.model, name)(
+                *arguments
+            )
+
+        @rule()
+        def reopen(self) -> None:
+            self.structure.close()
+            self.structure = self.opened()
+
+        @rule(steps=st.lists(atomic, min_size=1, max_size=30), data=st.data())
+        def kill(self, steps: list[Operation], data: st.DataObject) -> None:
+            self.structure.close()
+            done = killed_child(self.opened, steps, data.draw(st.integers(0, len(steps))))
+            for name, arguments in steps[:done]:
+                getattr(self.model, name)(*arguments)
+            self.structure = self.opened()
+            if done < len(steps) and contents(self.structure) != self.model.contents():
+                name, arguments = steps[done]
+                getattr(self.model, name)(*arguments)
+
+        @precondition(lambda self: self.structure is not None)
+        @invariant()
+        def alike(self) -> None:
+            self.structure.verify()
+            assert contents(self.structure) == self.model.contents()
+            assert self.structure.size() == len(self.model)
+
+        def teardown(self) -> None:
+            if self.structure is not None:
+                self.structure.close()
+                self.folder.cleanup()
+
+    return Machine
+
+
+MACHINES = {
+    "WordMap": (MapModel, on_map(words)),
+    "BytesMap": (MapModel, on_map(strings)),
+    "WordList": (SortedModel, on_sorted),
+    "WordSkipList": (SortedModel, on_sorted),
+    "WordQueue": (QueueModel, on_queue),
+}
+
+
+@pytest.mark.parametrize("kind", MACHINES)
+def test_structure_is_its_model(kind: str) -> None:
+    model, steps = MACHINES[kind]
+    run_state_machine_as_test(
+        machine(kind, model, steps),
+        settings=settings(
+            max_examples=8,
+            stateful_step_count=20,
+            deadline=None,
+            suppress_health_check=list(HealthCheck),
+        ),
+    )
+
+
+@pytest.fixture
+def place() -> Iterator[str]:
+    shm = Path("/dev/shm")
+    with tempfile.TemporaryDirectory(dir=shm if shm.is_dir() else None) as folder:
+        yield f"{'shm' if shm.is_dir() else 'file'}:{folder}/pool"
+
+
+def test_full_pool_is_an_error_and_leaves_the_map_whole(place: str) -> None:
+    full_map = _native.BytesMap.create(place, POOL_BYTES)
+    value = bytes(range(256)) * 16
+    stored = 0
+    with contextlib.suppress(NativeError):
+        while full_map.insert(stored.to_bytes(8), value):
+            stored += 1
+    with pytest.raises(NativeError, match="no_space"):
+        full_map.insert(stored.to_bytes(8), value)
+    assert stored > 500
+    for _ in range(2):
+        full_map.verify()
+        assert full_map.size() == stored
+        assert all(full_map.get(i.to_bytes(8)) == value for i in range(stored))
+        full_map.close()
+        full_map = _native.BytesMap.open(place)
+    assert full_map.remove((0).to_bytes(8))
+    assert full_map.insert((0).to_bytes(8), value)
+    full_map.close()
+
+
+def test_pool_of_another_structure_is_refused(place: str) -> None:
+    _native.WordList.create(place, POOL_BYTES).close()
+    with pytest.raises(NativeError):
+        _native.WordMap.open(place)
+    with pytest.raises(NativeError):
+        _native.WordList.create(place, POOL_BYTES)
+
+
+def test_second_process_is_refused(place: str) -> None:
+    words = _native.WordList.create(place, POOL_BYTES)
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            _native.WordList.open(place)
+        except NativeError as error:
+            os.write(writer, pickle.dumps(error.args[0]))
+        finally:
+            os._exit(0)
+    os.close(writer)
+    os.waitpid(child, 0)
+    with os.fdopen(reader, "rb") as answer:
+        assert pickle.loads(answer.read()) == "unsupported"
+    words.close()
