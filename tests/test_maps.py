@@ -106,3 +106,17 @@ def test_what_cannot_be_run_is_refused(run_nearfar: RunNearfar, arguments: tuple
 
 def test_a_map_that_does_not_fit_is_refused(run_nearfar: RunNearfar) -> None:
     run_nearfar("bench", "map", "-n", "900000000").assert_refused(3)
+
+
+def test_stream_in_a_pool(run_nearfar: RunNearfar) -> None:
+    done = run_nearfar(
+        "bench", "stream", "--tier", "shm:", "--accessor", "pmemobj", "--size", "1MiB", "--runs",
+        "2", "--threads", "1", "--json", "-", "--quiet",
+    )  # fmt: skip
+    assert done.code == 0, done
+    told = json.loads(done.stdout)
+    assert told["accessor"] == "pmemobj"
+    assert told["worst_error"] < 1e-12
+    assert told["triad"]["provenance"]["best_bandwidth_bytes_per_s"]["origin"] == "emulated"
+    for place in (("--tier", "dram"), ("--tier", "shm:", "--tier-b", "dram")):
+        run_nearfar("bench", "stream", *place, "--accessor", "pmemobj").assert_refused(2)

@@ -58,4 +58,12 @@ nb::list members_list(const std::vector<kernels::Member>& members) {
   return list;
 }
 
+nb::dict array_dict(const probe::ArrayRepeat& repeat) {
+  nb::dict d;
+  d["seconds"] = repeat.seconds;
+  d["counted_bytes"] = repeat.counted_bytes;
+  d["members"] = members_list(repeat.members);
+  return d;
+}
+
 } // namespace nearfar::bind

@@ -7,6 +7,7 @@
 
 #include "base/result.hpp"
 #include "kernels/team.hpp"
+#include "probe/bandwidth.hpp"
 #include "tier/spec.hpp"
 
 namespace nearfar::bind {
@@ -37,6 +38,9 @@ void register_pace(nanobind::module_& module);
 
 /// {wall_ns, cpu_ns, minor_faults, major_faults, involuntary_switches}
 nanobind::dict usage_dict(const os::Usage& usage);
+
+/// {seconds, counted_bytes, members}
+nanobind::dict array_dict(const probe::ArrayRepeat& repeat);
 
 /// [{start_ns, end_ns, ...usage}], one for each thread
 nanobind::list members_list(const std::vector<kernels::Member>& members);

@@ -3,6 +3,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "bench/pmdk_primitives.hpp"
+#include "bench/pool_arrays.hpp"
 #include "bind/convert.hpp"
 
 namespace nb = nanobind;
@@ -58,9 +59,28 @@ void register_primitives(nb::module_& module) {
           nb::arg("primitive"), nb::arg("count"));
 }
 
+/// As ArrayBench in probe.cpp, over the objects of a pool.
+void register_pool_arrays(nb::module_& module) {
+  using bench::PoolArrays;
+  nb::class_<PoolArrays>(module, "PoolArrayBench")
+      .def(nb::new_([](const char* tier, std::size_t elements, const std::vector<int>& cpus) {
+             const tier::Spec place = parse_tier(tier);
+             return run_unlocked([&] { return PoolArrays::create(place, elements, cpus); });
+           }),
+           nb::arg("tier"), nb::arg("elements"), nb::arg("cpus"))
+      .def(
+          "repeat",
+          [](PoolArrays& self, const char* kernel, const std::vector<int>& cpus) {
+            return array_dict(run_unlocked([&] { return self.bench.repeat(kernel, cpus); }));
+          },
+          nb::arg("kernel"), nb::arg("cpus"))
+      .def("worst_error", [](PoolArrays& self) { return self.bench.worst_error(); });
+}
+
 } // namespace
 
 void register_map(nb::module_& module) {
+  register_pool_arrays(module);
   register_primitives(module);
   using bench::MapBench;
   nb::class_<MapBench>(module, "MapBench")

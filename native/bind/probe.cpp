@@ -98,12 +98,7 @@ void register_bandwidth(nb::module_& module) {
       .def(
           "repeat",
           [](ArrayBench& self, const char* kernel, const std::vector<int>& cpus) {
-            const probe::ArrayRepeat r = run_unlocked([&] { return self.repeat(kernel, cpus); });
-            nb::dict d;
-            d["seconds"] = r.seconds;
-            d["counted_bytes"] = r.counted_bytes;
-            d["members"] = members_list(r.members);
-            return d;
+            return array_dict(run_unlocked([&] { return self.repeat(kernel, cpus); }));
           },
           nb::arg("kernel"), nb::arg("cpus"))
       .def("worst_error", &ArrayBench::worst_error, nb::call_guard<nb::gil_scoped_release>());

@@ -31,25 +31,30 @@ void follow(std::array<double, 3>& x, const char* kernel) {
 
 } // namespace
 
-ArrayBench::ArrayBench(std::array<tier::Mapping, 3> arrays, const std::array<tier::Spec, 3>& specs,
-                       std::size_t elements)
-    : arrays_(std::move(arrays)), elements_(elements) {
-  for (std::size_t i = 0; i < specs.size(); ++i)
-    device_of_[i] = devices_.of(specs[i]);
-}
-
 Result<ArrayBench> ArrayBench::create(const std::array<tier::Spec, 3>& specs, std::size_t elements,
                                       std::span<const int> cpus) {
   std::array<tier::Mapping, 3> arrays;
+  std::array<double*, 3> data{};
   for (std::size_t i = 0; i < arrays.size(); ++i) {
     Result<tier::Mapping> mapping = tier::map_to_pace(specs[i], elements * sizeof(double));
     if (!mapping) return mapping.error();
     arrays[i] = std::move(*mapping);
+    data[i] = reinterpret_cast<double*>(arrays[i].data());
   }
-  ArrayBench bench(std::move(arrays), specs, elements);
+  ArrayBench bench(data, elements);
+  bench.arrays_ = std::move(arrays);
+  for (std::size_t i = 0; i < specs.size(); ++i)
+    bench.device_of_[i] = bench.devices_.of(specs[i]);
   if (Status touched = bench.reset(cpus); !touched) return touched.error();
   for (std::size_t i = 0; i < specs.size(); ++i)
     if (Status pages = tier::verify_pages(specs[i], bench.arrays_[i]); !pages) return pages.error();
+  return bench;
+}
+
+Result<ArrayBench> ArrayBench::over(const std::array<double*, 3>& arrays, std::size_t elements,
+                                    std::span<const int> cpus) {
+  ArrayBench bench(arrays, elements);
+  if (Status touched = bench.reset(cpus); !touched) return touched.error();
   return bench;
 }
 
@@ -58,9 +63,7 @@ kernels::Slice ArrayBench::slice(std::size_t index, std::size_t parts) const {
   const std::size_t first = lines * index / parts * doubles_per_line;
   const std::size_t end =
       index + 1 == parts ? elements_ : lines * (index + 1) / parts * doubles_per_line;
-  const auto array = [&](std::size_t i) {
-    return reinterpret_cast<double*>(arrays_[i].data()) + first;
-  };
+  const auto array = [&](std::size_t i) { return data_[i] + first; };
   return {array(0), array(1), array(2), end - first, scalar};
 }
 
@@ -100,8 +103,8 @@ Result<ArrayRepeat> ArrayBench::repeat(const char* name, std::span<const int> cp
 
 double ArrayBench::worst_error() const {
   double worst = 0;
-  for (std::size_t i = 0; i < arrays_.size(); ++i) {
-    const double* x = reinterpret_cast<const double*>(arrays_[i].data());
+  for (std::size_t i = 0; i < data_.size(); ++i) {
+    const double* x = data_[i];
     const double scale = std::max(std::abs(expected_[i]), 1e-300);
     for (std::size_t k = 0; k < elements_; ++k)
       worst = std::max(worst, std::abs(x[k] - expected_[i]) / scale);

@@ -32,6 +32,11 @@ public:
   static Result<ArrayBench> create(const std::array<tier::Spec, 3>& specs, std::size_t elements,
                                    std::span<const int> cpus);
 
+  /// The same over three arrays of somebody else's, who outlives the bench; each on a line of its
+  /// own, each `elements` doubles long. Their pages are not verified: they are the owner's.
+  static Result<ArrayBench> over(const std::array<double*, 3>& arrays, std::size_t elements,
+                                 std::span<const int> cpus);
+
   /// Runs one kernel over the arrays, split evenly over `cpus` (non-empty).
   /// Errors: bad_input (unknown kernel or processor), failed_check (read checksum).
   Result<ArrayRepeat> repeat(const char* kernel, std::span<const int> cpus);
@@ -43,11 +48,12 @@ public:
   Status reset(std::span<const int> cpus);
 
 private:
-  ArrayBench(std::array<tier::Mapping, 3> arrays, const std::array<tier::Spec, 3>& specs,
-             std::size_t elements);
+  ArrayBench(const std::array<double*, 3>& data, std::size_t elements)
+      : data_(data), elements_(elements) {}
   kernels::Slice slice(std::size_t index, std::size_t parts) const;
 
-  std::array<tier::Mapping, 3> arrays_;
+  std::array<tier::Mapping, 3> arrays_; ///< empty over somebody else's
+  std::array<double*, 3> data_;
   kernels::Devices devices_;
   std::array<kernels::Device*, 3> device_of_{}; ///< nullptr where a tier is not paced
   std::size_t elements_;

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Annotated
 
 import typer
 
 from nearfar.cli import options
+
+
+class Accessor(StrEnum):
+    """How the arrays come about."""
+
+    MAPPED = "mapped"
+    PMEMOBJ = "pmemobj"
 
 
 def stream(
@@ -32,6 +40,10 @@ def stream(
             "--reference-rules", help="Ten iterations on one set of arrays, the first not counted."
         ),
     ] = False,
+    accessor: Annotated[
+        Accessor,
+        typer.Option("--accessor", help="Arrays mapped from the tier, or objects of a pool on it."),
+    ] = Accessor.MAPPED,
     seed: options.Seed = 1,
     out: options.Out = None,
     json: options.Json = None,
@@ -51,6 +63,8 @@ def stream(
 
         nearfar bench stream --tier shm: --threads 1 --threads 2 --json stream.json
 
+        nearfar bench stream --tier shm: --accessor pmemobj
+
         nearfar bench stream --tier-a dram --tier-b numa:1 --size 512MiB
     """
     from dataclasses import replace
@@ -64,13 +78,18 @@ def stream(
 
     tiers = (tier_a or tier, tier_b or tier, tier_c or tier)
     budget_s = parse_seconds(time) if time else 20.0
-    arguments = {"tiers": tiers, "time_s": budget_s, "reference_rules": reference_rules}
+    arguments = {
+        "tiers": tiers, "time_s": budget_s, "reference_rules": reference_rules,
+        "accessor": accessor.value,
+    }  # fmt: skip
     with recorded(
         "bench stream", arguments, seed=seed, out=out, quiet=quiet, strict=strict
     ) as recording:
         plan, last_cache = array_plan(
             recording, measurement.KERNELS, tiers, threads=threads, cpus=cpus, size=size, runs=runs
         )
+        plan = replace(plan, accessor=accessor.value)
+        measurement.check(plan)
         effort = Effort(budget_s, runs, warmup)
         if reference_rules:
             plan = replace(plan, rounds=measurement.REFERENCE_ROUNDS)

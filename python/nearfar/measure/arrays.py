@@ -6,10 +6,13 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from nearfar import _native
 from nearfar._native import ArrayBench, parse_tier, tier_capacity_bytes
 from nearfar.errors import BadInputError, MachineError
 from nearfar.measure.ceiling import check_rate
+from nearfar.measure.pools import place
 from nearfar.measure.session import Samples
+from nearfar.records.results import Accessor
 from nearfar.records.run import Skipped
 from nearfar.units import MIB, format_size
 
@@ -107,7 +110,10 @@ def check_bytes(wanted: Mapping[str, int], next_step: str) -> None:
 
 @dataclass(frozen=True)
 class ArrayPlan:
-    """Kernels over three arrays, each on a tier, by number of threads. Values: bytes/s."""
+    """Kernels over three arrays, each on a tier, by number of threads. Values: bytes/s.
+
+    ``accessor``: whether the arrays are mappings of their tiers, or objects of a pool on one tier.
+    """
 
     kernels: tuple[str, ...]
     tiers: tuple[str, str, str]
@@ -115,6 +121,7 @@ class ArrayPlan:
     cpus: tuple[int, ...]
     threads: tuple[int, ...]
     rounds: int = ROUNDS
+    accessor: Accessor = "mapped"
 
     def __post_init__(self) -> None:
         check_size(self.array_bytes)
@@ -133,6 +140,12 @@ class ArrayPlan:
         """Processors of that many threads; round again where there are more threads than those."""
         return [self.cpus[i % len(self.cpus)] for i in range(threads)]
 
+    def bench(self, team: list[int]) -> ArrayBench | _native.PoolArrayBench:
+        """Fresh arrays, touched by those threads."""
+        if self.accessor == "mapped":
+            return ArrayBench(*self.tiers, self.elements, team)
+        return _native.PoolArrayBench(place(self.tiers[0]), self.elements, team)
+
     def epoch(self, seed: int) -> Samples[Point]:
         """Fresh arrays for each number of threads, touched by those threads; one untimed round."""
         samples: Samples[Point] = Samples()
@@ -140,7 +153,7 @@ class ArrayPlan:
         random.Random(seed).shuffle(counts)
         for threads in counts:
             team = self.team(threads)
-            bench = ArrayBench(*self.tiers, self.elements, team)
+            bench = self.bench(team)
             for i in range(1 + self.rounds):
                 for kernel in self.kernels:
                     repeat = bench.repeat(kernel, team)
@@ -160,7 +173,7 @@ class ArrayPlan:
         return replace(self, threads=tuple(sorted({*kept, self.threads[-1]})))
 
 
-def _check_contents(bench: ArrayBench) -> float:
+def _check_contents(bench: ArrayBench | _native.PoolArrayBench) -> float:
     """Largest relative error of any element; raises MachineError if a kernel computed wrongly."""
     error = bench.worst_error()
     if error > 1e-12:

@@ -83,12 +83,17 @@ class StreamKernel(Shaped):
     write_allocate: bool = Field(description="stored lines are first read: real traffic is higher")
 
 
+#: How arrays come about: mapped from their tiers, or objects of a libpmemobj pool.
+Accessor = Literal["mapped", "pmemobj"]
+
+
 class StreamRun(Shaped):
     """All four kernels on one placement with one number of threads."""
 
     tier_a: str
     tier_b: str
     tier_c: str
+    accessor: Accessor = "mapped"
     cpus: list[int]
     oversubscribed: bool = False
     size_bytes: Size = Field(description="per array")

@@ -39,7 +39,7 @@ def placement(run: StreamRun) -> str:
     """``dram``, or one tier an array."""
     tiers = (run.tier_a, run.tier_b, run.tier_c)
     if len(set(tiers)) == 1:
-        return run.tier_a
+        return run.tier_a + (", in a libpmemobj pool" if run.accessor == "pmemobj" else "")
     return ", ".join(f"{name} on {tier}" for name, tier in zip("abc", tiers, strict=True))
 
 
