@@ -16,10 +16,10 @@ _PRIMITIVES = {
     "persist": "8 bytes stored and persisted",
     "tx_1_range": "transaction of 1 range",
     "tx_8_ranges": "transaction of 8 ranges",
-    "tx_alloc": "transaction: allocate, 2 ranges",
+    "tx_alloc": "allocate in a transaction",
     "publish_1_word": "1 word published",
     "alloc_publish": "reserve, fill, publish",
-    "alloc_free": "allocate and free, atomically",
+    "alloc_free": "allocate and free",
 }
 #: Key and head of each column of the table of sizes.
 COLUMNS = {
