@@ -53,6 +53,8 @@ public:
   /// Records that recovery applied when the store was opened.
   std::size_t recovered() const { return recovered_; }
   WriteBack& write_back() { return write_back_; }
+  /// Ends as a crash would: from now on nothing is stored, also by the destructor.
+  void abandon() { log_.reset(); }
 
 private:
   friend class Session;

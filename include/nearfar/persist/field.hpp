@@ -93,6 +93,11 @@ struct detail::access {
   static Session& session(Tx& transaction) {
     return *transaction.session_;
   }
+  /// What a body is called with, for who brings a store of its own instead of a pool.
+  template <class Pool>
+  static tx<Pool> transaction(Session& session, typename Pool::root& root) {
+    return tx<Pool>(session, root);
+  }
 };
 
 namespace detail {

@@ -36,15 +36,16 @@ public:
 
   static constexpr std::uint64_t first = 8192; ///< the roots of structures lie before it
 
-private:
-  std::uint64_t next() const {
-    const std::uint64_t taken = *reinterpret_cast<const std::uint64_t*>(base_);
-    return (std::max(taken, first) + 63) / 64 * 64;
-  }
   static void make_durable(const void* at, std::size_t bytes) {
     storelog::store(at, bytes, pool_site);
     storelog::flush(at, bytes, pool_site);
     storelog::fence(pool_site);
+  }
+
+private:
+  std::uint64_t next() const {
+    const std::uint64_t taken = *reinterpret_cast<const std::uint64_t*>(base_);
+    return (std::max(taken, first) + 63) / 64 * 64;
   }
 
   std::byte* base_;

@@ -107,6 +107,10 @@ Chosen choose_subject(std::string_view name, std::size_t operations) {
     chosen.subject = std::make_unique<QueueSubject>();
     chosen.ordered = true;
   }
+  if (name == "move") {
+    chosen.subject = move_subject();
+    chosen.moves = true;
+  }
   return chosen;
 }
 

@@ -21,6 +21,9 @@ struct Chosen {
   bool moves = false;   ///< it has two containers, and a move between them
 };
 
+/// Two lists and a move between them, in transactions of the typed layer (subjects_move.cpp).
+std::unique_ptr<Subject> move_subject();
+
 /// `operations` are to be done on it: the pool has room for them.
 Chosen choose_subject(std::string_view name, std::size_t operations);
 

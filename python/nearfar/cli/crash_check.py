@@ -17,6 +17,7 @@ class Structure(StrEnum):
     LIST = "list"
     SKIP_LIST = "skip_list"
     QUEUE = "queue"
+    MOVE = "move"
 
 
 def check(
@@ -32,7 +33,8 @@ def check(
 ) -> int:
     """Explore every image that a crash can leave of one of nearfar's own structures.
 
-    A seeded mix of insertions and removals is recorded; recovery then runs on each image that a
+    A seeded mix of insertions and removals (and, with `move`, of moves from one list to another,
+    each a transaction of the typed layer) is recorded; recovery then runs on each image that a
     power cut could leave, also on those of a cut during recovery. Each must hold what a plain DRAM
     model holds after the acknowledged operations, with or without the one in flight, and leak
     nothing. Exits with 1 on a violation.
