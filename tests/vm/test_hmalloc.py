@@ -40,7 +40,8 @@ def test_a_full_far_tier_fails_or_spills_as_told(machine: Machine) -> None:
 def test_a_whole_program_runs_on_the_far_node(machine: Machine) -> None:
     script = (
         "held = [bytes([n]) * 100_000 for n in range(200)]; "
-        "print([line for line in open('/proc/self/numa_maps') if 'N1=' in line and 'N0=' not in line])"
+        "lines = list(open('/proc/self/numa_maps')); "
+        "print([line for line in lines if 'N1=' in line and 'N0=' not in line])"
     )
     told = machine.run(f'./nearfar run --tier far=numa:1 -- python3 -c "{script}"').ok()
     on_far = sum(int(word[3:]) for word in told.replace("\\n", " ").split() if word[:3] == "N1=")
