@@ -53,11 +53,27 @@ def near_and_far(program: Path, prefix: Path) -> None:
     assert "the first record is near now: record of key 0" in told
 
 
+def containers(program: Path, prefix: Path) -> None:
+    told = quietly(program, LD_LIBRARY_PATH=str(prefix / "lib"), HMALLOC_FAR="dram")
+    assert told.splitlines() == [
+        "the index is near, its texts are far",
+        "the text of key 300, too long to be kept inside",
+    ]
+
+
 def test_the_c_example_by_pkg_config(prefix: Path, tmp_path: Path) -> None:
     program = tmp_path / "near_far"
     quietly("cc", "-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", EXAMPLES / "near_far.c",
             *flags(prefix, "--cflags", "--libs"), "-o", program)  # fmt: skip
     near_and_far(program, prefix)
+
+
+def test_the_cxx_example_by_pkg_config(prefix: Path, tmp_path: Path) -> None:
+    program = tmp_path / "containers"
+    quietly("c++", "-std=c++20", "-Wall", "-Wextra", "-Wpedantic", "-Werror",
+            EXAMPLES / "containers.cpp", *flags(prefix, "--cflags", "--libs"),
+            "-o", program)  # fmt: skip
+    containers(program, prefix)
 
 
 def test_the_static_library_needs_no_other(prefix: Path, tmp_path: Path) -> None:
@@ -71,6 +87,7 @@ def test_the_examples_by_find_package(prefix: Path, tmp_path: Path) -> None:
     quietly("cmake", "-S", EXAMPLES, "-B", tmp_path, "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={prefix}")
     quietly("cmake", "--build", tmp_path)
     near_and_far(tmp_path / "near_far", prefix)
+    containers(tmp_path / "containers", prefix)
 
 
 def test_the_manual_page_is_installed_and_sound(prefix: Path) -> None:

@@ -27,7 +27,7 @@ SETTINGS = {
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("preload")
-    for name in ("preload_cases", "fork_churn"):
+    for name in ("preload_cases", "fork_churn", "fork_contents"):
         compile_c(folder, name)
     return folder
 
@@ -108,6 +108,10 @@ def test_real_programs_say_the_same(name: str, tier: str, tmp_path: Path) -> Non
 
 def test_forks_under_churn(built: Path) -> None:
     assert preloaded(built / "fork_churn", "400").stdout == "400 of 400\n"
+
+
+def test_children_get_no_block_twice(built: Path) -> None:
+    assert preloaded(built / "fork_contents", "300").stdout == "300 of 300\n"
 
 
 @pytest.mark.long

@@ -18,7 +18,7 @@
  *                known to be zero.
  * Fork           A child has the near heap as after any fork. What it gets of a tier in a shared
  *                file is told by the option fork= of the tier; it never shares one silently.
- * Environment    Read once, when the first function is called:
+ * Environment    Read once, when the library is loaded, before main():
  *                  HMALLOC_NEAR, HMALLOC_FAR  specifications of the two tiers, see hm_tier_create()
  *                  HMALLOC_TIERS     further ones: NAME=SPEC, separated by ';'
  *                  HMALLOC_DEFAULT   libhmalloc-preload.so: the tier of malloc() (default "near")

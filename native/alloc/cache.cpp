@@ -1,6 +1,8 @@
 #include "alloc/cache.hpp"
 
+#include <atomic>
 #include <new>
+#include <utility>
 
 #include "alloc/decay.hpp"
 #include "alloc/metadata.hpp"
@@ -116,10 +118,13 @@ bool refill(TierHeap& tier, Stack& stack, unsigned size_class) {
 
 void flush_half(TierHeap& tier, Stack& stack, unsigned size_class) {
   const std::uint32_t count = (stack.count + 1) / 2;
+  const std::uint32_t rest = stack.count - count;
+  stack.count = 0; // a child forked meanwhile must not give these blocks back again
   tier.classes[size_class].give_back(stack.slots, count, current_tick());
-  for (std::uint32_t i = count; i < stack.count; ++i)
-    stack.slots[i - count] = stack.slots[i];
-  stack.count -= count;
+  for (std::uint32_t i = 0; i < rest; ++i)
+    stack.slots[i] = stack.slots[count + i];
+  std::atomic_signal_fence(std::memory_order_release);
+  stack.count = rest;
   note_freed(std::size_t{count} * class_infos[size_class].bytes);
 }
 
@@ -127,9 +132,9 @@ void flush_tier(Cache& cache, unsigned tier) {
   if (cache.tiers[tier] == &empty_stacks) return;
   for (unsigned c = 0; c < cached_classes; ++c) {
     Stack& stack = cache.tiers[tier]->stacks[c];
-    if (stack.count > 0) tiers[tier].classes[c].give_back(stack.slots, stack.count, current_tick());
-    note_freed(std::size_t{stack.count} * class_infos[c].bytes);
-    stack.count = 0;
+    const std::uint32_t count = std::exchange(stack.count, 0); // first, as in flush_half()
+    if (count > 0) tiers[tier].classes[c].give_back(stack.slots, count, current_tick());
+    note_freed(std::size_t{count} * class_infos[c].bytes);
   }
 }
 

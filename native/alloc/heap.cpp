@@ -235,6 +235,7 @@ void release_slot(Slot slot) {
   }
   if (stack->count == stack->capacity) flush_half(tiers[tier], *stack, size_class);
   stack->slots[stack->count] = slot;
+  std::atomic_signal_fence(std::memory_order_release); // as in release()
   ++stack->count;
   stack->frees.add(1);
 }

@@ -71,6 +71,7 @@ inline void release(void* ptr) {
     return release_slowly(ptr);
   state->store(cached, std::memory_order_relaxed);
   stack.slots[count] = {static_cast<std::byte*>(ptr), state};
+  std::atomic_signal_fence(std::memory_order_release); // a fork sees the slot before the count
   stack.count = count + 1;
   stack.frees.add(1);
 }

@@ -275,11 +275,13 @@ std::uint32_t Runs::clear_dirty(std::uint32_t first, std::uint32_t spans) {
   return dirty;
 }
 
-void Runs::discard(std::uint32_t first, std::uint32_t spans) {
+bool Runs::discard(std::uint32_t first, std::uint32_t spans) {
   std::byte* at = span_address(first);
   const std::size_t bytes = std::size_t{spans} << span_shift;
-  if (medium_.anonymous || medium_.options.reserve == Reserve::full || os::punch(at, bytes) != 0)
-    os::discard(at, bytes);
+  if (medium_.anonymous) return os::discard(at, bytes) == 0;
+  if (medium_.options.reserve != Reserve::full && os::punch(at, bytes) == 0) return true;
+  os::discard(at, bytes);
+  return false;
 }
 
 std::uint32_t Runs::next_to_purge(std::uint8_t now, bool all, std::uint32_t& spans) {
@@ -317,9 +319,10 @@ std::size_t Runs::purge(std::uint8_t now, bool all) {
     const std::uint32_t dirty = clear_dirty(run, spans);
     if (medium_.by_chunk && !medium_.anonymous) clear_bits(committed_, run, spans);
     lock_.unlock();
-    discard(run, spans);
-    bytes += std::size_t{dirty} << span_shift;
+    const bool zero = discard(run, spans);
+    if (zero) bytes += std::size_t{dirty} << span_shift;
     const os::Hold hold(lock_);
+    if (!zero) medium_.known_zero = false; // locked pages (mlock) stay as they were
     join_and_insert(run, spans, static_cast<std::uint8_t>(now - 2));
   }
   return bytes;

@@ -65,6 +65,11 @@ public:
   os::Lock& lock() { return lock_; }
   /// Whether a span may have been written since the system gave it.
   bool any_written(std::uint32_t at) const { return (dirty_[at / 64] >> (at % 64) & 1) != 0; }
+  /// The system does not take memory back (pages locked by mlock): hm_calloc() has to clear it.
+  void forget_zeros() {
+    const os::Hold hold(lock_);
+    medium_.known_zero = false;
+  }
   void set_stamp(std::uint8_t now) { stamp_.store(now, std::memory_order_relaxed); }
 
 private:
@@ -84,7 +89,8 @@ private:
   void mark_dirty(std::uint32_t first, std::uint32_t spans);
   std::uint32_t clear_dirty(std::uint32_t first, std::uint32_t spans);
   std::uint32_t count_dirty(std::uint32_t first, std::uint32_t spans) const;
-  void discard(std::uint32_t first, std::uint32_t spans);
+  /// Whether the pages were given up: they are zero when touched again.
+  bool discard(std::uint32_t first, std::uint32_t spans);
   std::uint32_t next_to_purge(std::uint8_t now, bool all, std::uint32_t& spans);
   std::uint32_t tail_to_purge(std::uint8_t now, bool all, std::uint32_t& spans);
 

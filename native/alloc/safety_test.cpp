@@ -1,6 +1,7 @@
 // What must never happen: stores into a tier by the heap itself, and misuse that goes unnoticed.
 #include <nearfar/hmalloc.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <doctest/doctest.h>
@@ -127,4 +128,22 @@ TEST_CASE("freed memory is given back, and reads as zero through hm_calloc") {
   CHECK(hm_trim(HM_NEAR) > count * size * 9 / 10);
   CHECK(first[size - 1] == 1); // what is live stays
   hm_free(first);
+}
+
+TEST_CASE("memory that the program has locked is cleared by hm_calloc") {
+  const int tier = hm_tier_create("locked", "dram,capacity=64MiB");
+  REQUIRE(tier >= 0);
+  for (const std::size_t size : {std::size_t{100'000}, std::size_t{1'000'000}}) {
+    auto* block = static_cast<unsigned char*>(hm_malloc(tier, size));
+    REQUIRE(block != nullptr);
+    REQUIRE(mlock(block, 4096) == 0); // the system refuses to take such pages back
+    std::memset(block, 1, size);
+    hm_free(block);
+    hm_trim(tier);
+    auto* again = static_cast<unsigned char*>(hm_calloc(tier, 1, size));
+    CHECK(again == block);
+    CHECK(std::all_of(again, again + size, [](unsigned char byte) { return byte == 0; }));
+    munlock(again, size);
+    hm_free(again);
+  }
 }

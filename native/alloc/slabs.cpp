@@ -182,7 +182,9 @@ std::size_t discard_blocks(Slab* slab, Runs& runs, std::uint32_t first, std::uin
   const std::size_t from = (first * bytes + os::page_bytes - 1) / os::page_bytes * os::page_bytes;
   const std::size_t to = end * bytes / os::page_bytes * os::page_bytes;
   if (to <= from || !runs.medium().anonymous) return 0;
-  return os::discard(slab->start + from, to - from) == 0 ? to - from : 0;
+  if (os::discard(slab->start + from, to - from) == 0) return to - from;
+  runs.forget_zeros();
+  return 0;
 }
 
 /// Claims all free blocks of a slab, so that its pages can be given back without the lock. Returns

@@ -72,7 +72,8 @@ Result<Allocator> hmalloc(const std::string& tier) {
   auto* why = loaded<const char* (*)()>("hm_error");
   if (found.malloc == nullptr || found.free == nullptr || find == nullptr || create == nullptr ||
       why == nullptr)
-    return Error::make(Errc::not_found, "libhmalloc is not loaded").try_next("preload it");
+    return Error::make(Errc::not_found, "libhmalloc is not loaded")
+        .try_next("build it into the package: `make build`, in a checkout");
   found.tier = find(tier.c_str());
   if (found.tier < 0) found.tier = create("bench", tier.c_str());
   if (found.tier >= 0) return Allocator(found);

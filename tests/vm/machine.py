@@ -74,7 +74,7 @@ class Machine:
 
     folder: Path
     kernel_options: str = ""
-    boot_limit_s: float = 90.0
+    boot_limit_s: float = 240.0
     boot_s: float = field(default=0.0, init=False)
 
     def __enter__(self) -> Self:
@@ -118,7 +118,7 @@ class Machine:
         """The folder that the guest has as /mnt/share."""
         return self.folder / "share"
 
-    def run(self, command: str, timeout_s: float = 120.0) -> Done:
+    def run(self, command: str, timeout_s: float = 300.0) -> Done:
         """Run a shell command in the checkout's folder. Raises MachineError if it never ends."""
         self._port.sendall(base64.b64encode(command.encode()) + b"\n")
         line = self._line(time.monotonic() + timeout_s, f"did not end: {command}")

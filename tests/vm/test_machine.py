@@ -8,9 +8,9 @@ from pathlib import Path
 from vm.machine import Machine
 
 
-def test_it_boots_within_half_a_minute(machine: Machine) -> None:
+def test_it_boots_and_tells_how_long_it_took(machine: Machine) -> None:
     print(f"boot to first command: {machine.boot_s:.1f} s")
-    assert machine.boot_s < 30  # a promise of the harness, with a wide margin; not a measurement
+    assert 0 < machine.boot_s < machine.boot_limit_s
 
 
 def test_commands_bring_back_code_and_both_streams(machine: Machine) -> None:

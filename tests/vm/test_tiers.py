@@ -66,3 +66,14 @@ def test_a_mapped_file_has_map_sync_on_fsdax_alone(machine: Machine, tier: str) 
     told = machine.run(f"./nearfar bench mapped --path {PMEM} --size 4MiB --time 5 --json -").ok()
     mapping = json.loads(told)["mapping"]
     assert (mapping["dax"], mapping["map_sync"]) == (True, True)
+
+
+def test_maps_and_sets_run_where_pools_can_lie(machine: Machine, tier: str) -> None:
+    if not tier.startswith("fsdax"):
+        refused = machine.run(f"./nearfar bench map --op get --type map -n 500 --tier {tier}")
+        assert refused.code == 2
+        assert "cannot hold a pool" in refused.stderr
+        return
+    few = f"--tier {tier} --runs 5 --quiet"
+    machine.run(f"./nearfar bench map --op insert --type map -n 500 -d 8 {few}", 300).ok()
+    machine.run(f"./nearfar bench intset --structure hash -n 256 --time 1 {few}", 300).ok()
