@@ -2,17 +2,23 @@
  *
  * Purpose        One heap for each tier of memory (DRAM, a NUMA node, CXL, persistent memory, a
  *                file). The address of a block alone tells its tier, so that one hm_free() serves
- * all. Thread safety  Every function may be called by any thread at any time, unless it says
- * otherwise; a block may be freed by another thread than the one that allocated it. None may be
- *                called in a signal handler.
+ *                all.
+ *
+ * Thread safety  Every function may be called by any thread at any time, unless it says otherwise;
+ *                a block may be freed by another thread than the one that allocated it. None may
+ *                be called in a signal handler.
+ *
  * Units          Sizes are bytes. A tier is a small number; HM_NEAR and HM_FAR always exist as
  *                numbers, whether or not the machine has such memory.
+ *
  * Errors         Functions that return a pointer return NULL and set errno; those that return an
- * int return -1 and set errno. hm_error() tells the sentence behind it. EINVAL  a tier number, an
- * alignment or a specification that makes no sense ENODEV  the tier is not configured, or this
- * machine has no such memory ENOMEM  the tier is full (and does not spill), or the size overflows
+ *                int return -1 and set errno. hm_error() tells the sentence behind it.
+ *                - EINVAL: a tier number, an alignment or a specification that makes no sense
+ *                - ENODEV: the tier is not configured, or this machine has no such memory
+ *                - ENOMEM: the tier is full (and does not spill), or the size overflows
  *                Freeing what was not allocated, or twice, ends the program (SIGABRT) after a
  *                sentence on stderr that names the pointer, its tier and what is wrong with it.
+ *
  * Tier memory    Allocating and freeing stores nothing in the memory of a tier, so that a slow or
  *                wearing medium is touched by the program alone. hm_calloc() clears what is not
  *                known to be zero.

@@ -6,12 +6,16 @@
  *
  * Purpose        A variable marked so lies in a section of its own, which begins and ends at page
  *                boundaries; before main() (or at the end of dlopen()) the pages of each program
- * and shared library are brought to the tier, contents kept. Other tiers than far are declared once
- * in a file: HM_TIER_VARS(slow), then HM_TIER_VAR(slow). Errors         Where there is no such
- * tier, a sentence on stderr says that they stay near. Thread safety  The pages are replaced while
- * constructors run: constructors of earlier priority than 103, and threads that they start, must
- * not use the variables. Needs          An ELF linker with __start_ and __stop_ symbols (GNU ld,
- * gold, lld); C or C++ with GNU attributes. Link with -lhmalloc.
+ *                and shared library are brought to the tier, contents kept. Other tiers than far
+ *                are declared once in a file: HM_TIER_VARS(slow), then HM_TIER_VAR(slow).
+ *
+ * Errors         Where there is no such tier, a sentence on stderr says that they stay near.
+ *
+ * Thread safety  The pages are replaced while constructors run: constructors of earlier priority
+ *                than 103, and threads that they start, must not use the variables.
+ *
+ * Needs          An ELF linker with __start_ and __stop_ symbols (GNU ld, gold, lld); C or C++ with
+ *                GNU attributes. Link with -lhmalloc.
  */
 #ifndef NEARFAR_HMALLOC_VAR_H
 #define NEARFAR_HMALLOC_VAR_H

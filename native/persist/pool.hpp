@@ -12,10 +12,9 @@
 //                libpmemobj, so that a crash leaves either both or none; release() takes it away
 //                likewise. About 1 to 2 us each: for chunks, not for nodes. Memory begins on a
 //                cache line; in the 8 bytes before it lies the offset of libpmemobj's own object.
-// Durability     of allocate(), release(), create(): durable when they return. What the owner
-// stores
-//                is the owner's to flush, by durability(): flush lines and fence, fence alone on a
-//                machine whose caches survive (eADR), or os::sync_range.
+// Durability     of allocate(), release(), create(): durable when they return. What the
+//                owner stores is the owner's to flush, by durability(): flush lines and fence,
+//                fence alone on a machine whose caches survive (eADR), or os::sync_range.
 // Units          bytes. Offset 0 is "nothing".
 // Errors         by value. open(): not_found; bad_input (no pool, another layout, another version,
 //                cut short: each said so); unsupported (another process or another Pool has it

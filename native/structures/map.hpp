@@ -4,10 +4,10 @@
 //                of `groups` groups of 16 buckets; a bucket is a line of four slots (value, word).
 //                An entry lies in one of four successive buckets of its group, from its home on.
 //                A group without room splits its segment.
-// Word           the hash with its top bit set, which the segment implies; so 0 is "free", and
-// every
-//                key can be stored. Keys of up to 8 bytes are the hash itself (a bijection); other
-//                keys, and values over 8 bytes, lie in a record that the value word links.
+// Word           the hash with its top bit set, which the segment implies; so 0 is "free",
+//                and every key can be stored. Keys of up to 8 bytes are the hash itself (a
+//                bijection); other keys, and values over 8 bytes, lie in a record that the value
+//                word links.
 // Invariants     a slot holds an entry if its word has the bits of its segment's prefix; any other
 //                word is free room (entries that moved out in a split stay behind, and are that).
 //                A key is in one slot at most. A record is linked by one slot. A bucket is marked
