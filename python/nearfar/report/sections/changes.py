@@ -94,6 +94,8 @@ def _condition(key: str, value: Scalar) -> str:
         return "past the caches" if value and key == "nontemporal" else ""
     if key in _COUNTED:
         return count(int(value), _COUNTED[key])
+    if key == "accessor":
+        return "" if value == "mapped" else "in a libpmemobj pool"
     if key == "share":
         return percentile(float(value))
     if key == "stride_bytes" and value == 0:
