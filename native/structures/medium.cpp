@@ -2,13 +2,6 @@
 
 namespace nearfar::structures {
 
-Flush flush_for(persist::Durability durability) {
-  if (durability == persist::Durability::msync) return Flush::msync;
-  if (durability == persist::Durability::fence) return Flush::none;
-  if (os::can_persist(os::Persist::clwb)) return Flush::clwb;
-  return os::can_persist(os::Persist::clflushopt) ? Flush::clflushopt : Flush::clflush;
-}
-
 Status Dram::allocate(std::uint64_t* link, std::size_t bytes, bool) {
   Result<os::Range> range = os::map_range(bytes, os::PageSize::system, -1, false); // zeros
   if (!range) return range.error();

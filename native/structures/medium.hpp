@@ -18,17 +18,15 @@
 //                failed() stays true, for what was promised durable may not be.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <mutex>
 #include <vector>
 
-#include "os/cpu.hpp"
-#include "os/flush.hpp"
 #include "os/pages.hpp"
 #include "persist/pool.hpp"
+#include "persist/write_back.hpp"
 #include "storelog/storelog.hpp"
 
 namespace nearfar::structures {
@@ -61,12 +59,6 @@ private:
   persist::Pool* pool_;
 };
 
-/// How a flush is done, chosen once.
-enum class Flush : unsigned char { clwb, clflushopt, clflush, none, msync };
-
-/// The way that `durability` asks for, by the best instruction this processor has.
-Flush flush_for(persist::Durability durability);
-
 /// Persistent memory; `enabled` is false for the baseline without flushes and fences.
 template <bool enabled>
 class Persistent {
@@ -74,10 +66,10 @@ public:
   static constexpr bool durable = enabled;
 
   explicit Persistent(persist::Pool& pool)
-      : Persistent(pool.base(), flush_for(pool.durability()), std::make_unique<PoolSource>(pool)) {}
+      : Persistent(pool.base(), pool.durability(), std::make_unique<PoolSource>(pool)) {}
   /// Memory that is no pool: an image, a test's buffer. Links count from `base`.
-  Persistent(std::byte* base, Flush how, std::unique_ptr<Source> source)
-      : base_(base), how_(how), source_(std::move(source)) {}
+  Persistent(std::byte* base, persist::Durability durability, std::unique_ptr<Source> source)
+      : base_(base), write_back_(durability), source_(std::move(source)) {}
 
   template <class T>
   T* at(std::uint64_t link) const {
@@ -97,54 +89,19 @@ public:
     if constexpr (enabled) storelog::store(at, bytes, site);
   }
   void flush(const void* at, std::size_t bytes, Site site = Site::current()) {
-    if constexpr (enabled) {
-      storelog::flush(at, bytes, site);
-      std::atomic_signal_fence(std::memory_order_seq_cst); // the compiler keeps stores before it
-      write_back(at, bytes);
-    }
+    if constexpr (enabled) write_back_.flush(at, bytes, site);
   }
   void fence(Site site = Site::current()) {
-    if constexpr (enabled) {
-      storelog::fence(site);
-      if (how_ != Flush::msync) os::fence();
-    }
+    if constexpr (enabled) write_back_.fence(site);
   }
   Status allocate(std::uint64_t* link, std::size_t bytes, bool zeroed) {
     return source_->allocate(link, bytes, zeroed);
   }
-  bool failed() const { return failed_.load(std::memory_order_relaxed); }
+  bool failed() const { return write_back_.failed(); }
 
 private:
-  void write_back(const void* at, std::size_t bytes) {
-    const auto first = reinterpret_cast<std::uintptr_t>(at) & ~(os::cache_line_bytes - 1);
-    const auto end = reinterpret_cast<std::uintptr_t>(at) + bytes;
-    switch (how_) {
-    case Flush::clwb:
-      for (auto line = first; line < end; line += os::cache_line_bytes)
-        os::write_back_clwb(reinterpret_cast<void*>(line));
-      return;
-    case Flush::clflushopt:
-      for (auto line = first; line < end; line += os::cache_line_bytes)
-        os::flush_clflushopt(reinterpret_cast<void*>(line));
-      return;
-    case Flush::clflush:
-      for (auto line = first; line < end; line += os::cache_line_bytes)
-        os::flush_clflush(reinterpret_cast<void*>(line));
-      return;
-    case Flush::none: return;
-    case Flush::msync: return sync_pages(first, end);
-    }
-  }
-  void sync_pages(std::uintptr_t first, std::uintptr_t end) {
-    constexpr std::uintptr_t page = 4096;
-    first &= ~(page - 1);
-    if (!os::sync_range(reinterpret_cast<const std::byte*>(first), end - first))
-      failed_.store(true, std::memory_order_relaxed);
-  }
-
   std::byte* base_;
-  Flush how_;
-  std::atomic<bool> failed_{false};
+  persist::WriteBack write_back_;
   std::unique_ptr<Source> source_;
 };
 

@@ -43,7 +43,7 @@ public:
   }
   template <class Medium = Pmem>
   std::unique_ptr<Medium> medium() {
-    return std::make_unique<Medium>(base(), flush_for(persist::Durability::flush),
+    return std::make_unique<Medium>(base(), persist::Durability::flush,
                                     std::make_unique<Arena>(base(), bytes()));
   }
 

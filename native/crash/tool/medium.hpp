@@ -65,7 +65,7 @@ public:
   }
   const char* open(std::byte* pool, std::size_t bytes, const Moment&) override {
     static_assert(sizeof(Root) + root_at <= ImageSource::first);
-    medium_ = std::make_unique<Pmem>(pool, structures::Flush::none,
+    medium_ = std::make_unique<Pmem>(pool, persist::Durability::fence,
                                      std::make_unique<ImageSource>(pool, bytes));
     auto opened = S::open(*medium_, *reinterpret_cast<Root*>(pool + root_at));
     if (!opened) {
