@@ -10,14 +10,9 @@
 
 namespace nearfar::bench {
 
-/// A pool of at least `bytes`, in whole pages: one that is to be touched everywhere can have no
-/// other size.
 inline Result<persist::Pool> make_pool(const tier::Spec& tier, const persist::Layout& layout,
                                        std::size_t bytes, std::size_t root_bytes) {
-  persist::PoolOptions options;
-  options.bytes = (bytes + 4095) / 4096 * 4096;
-  options.root_bytes = root_bytes;
-  return persist::Pool::create(tier, layout, options);
+  return persist::Pool::create(tier, layout, {bytes, root_bytes});
 }
 
 template <class MediumOfPool>

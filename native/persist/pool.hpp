@@ -61,7 +61,7 @@ struct PoolHead {
 static_assert(sizeof(PoolHead) == 64);
 
 struct PoolOptions {
-  std::size_t bytes = 0;
+  std::size_t bytes = 0; ///< rounded up to whole pages of 4 KiB: libpmemobj maps no part of one
   std::size_t root_bytes = 0;
   bool zero_on_free = false; ///< memory is overwritten, durably, before it is given back
 };

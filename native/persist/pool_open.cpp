@@ -18,6 +18,7 @@ namespace nearfar::persist {
 namespace {
 
 constexpr mode_t owner_only = 0600;
+constexpr std::size_t page = 4096;
 constexpr std::size_t longest_layout = 900; // PMEMOBJ_MAX_LAYOUT is 1024, version and NUL included
 constexpr std::string_view version_key = ";version=";
 
@@ -190,8 +191,9 @@ Result<Pool> Pool::attach(pmemobjpool* handle, const tier::Spec& place, const ch
   return pool;
 }
 
-Result<Pool> Pool::create(const tier::Spec& place, const Layout& layout,
-                          const PoolOptions& options) {
+Result<Pool> Pool::create(const tier::Spec& place, const Layout& layout, const PoolOptions& asked) {
+  PoolOptions options = asked;
+  options.bytes = (asked.bytes + page - 1) & ~(page - 1);
   if (Status s = check_options(place, layout, options); !s) return s.error();
   const bool unnamed = os::is_directory(place.path);
   char name[sizeof place.path + 40];

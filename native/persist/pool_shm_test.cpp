@@ -40,6 +40,15 @@ TEST_CASE("a tmpfs counts as persistent memory, and is said to be emulated") {
   }));
 }
 
+TEST_CASE("a pool that is touched everywhere may be asked for by any size") {
+  if (!std::filesystem::is_directory("/dev/shm")) return;
+  CHECK(in_a_child([] {
+    const std::size_t asked = (8 << 20) + 1;
+    Result<Pool> pool = Pool::create(*tier::parse("shm:/dev/shm,populate"), layout, {asked, 64});
+    return bool(pool) && pool->bytes() == (8 << 20) + 4096;
+  }));
+}
+
 TEST_CASE("shm: wants a tmpfs and fsdax: a DAX file system") {
   const test::Folder folder;
   const auto made = [&](const char* kind) {
