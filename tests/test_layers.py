@@ -38,7 +38,7 @@ NATIVE_TEST_ONLY = {"test_support.hpp"}
 
 #: Python layers; modules on one line may import each other.
 PYTHON = [
-    ["_native", "errors", "units", "stats", "noise", "records", "store"],
+    ["_native", "errors", "files", "units", "stats", "noise", "records", "store"],
     ["machine"],
     ["profiles"],
     ["measure"],

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,6 +15,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from nearfar.errors import BadInputError, MachineError
+from nearfar.files import write_whole
 from nearfar.records.run import SCHEMA_VERSION, Run
 
 #: Where runs go unless told otherwise: below the current directory.
@@ -59,20 +59,8 @@ class RunDirectory:
 
     def save(self) -> None:
         """Write ``run.json``; a crash leaves the old one or the new one, never half of one."""
-        partial = self.path / "run.json.partial"
-        try:
-            with partial.open("w", encoding="utf-8") as file:
-                file.write(self.run.model_dump_json(indent=1, exclude_none=True) + "\n")
-                file.flush()
-                os.fsync(file.fileno())
-            partial.rename(self.path / "run.json")
-        except OSError as error:
-            with contextlib.suppress(OSError):
-                partial.unlink(missing_ok=True)
-            raise MachineError(
-                f"cannot write {self.path}/run.json: {error.strerror}",
-                "free some space, or use --out DIR",
-            ) from None
+        document = self.run.model_dump_json(indent=1, exclude_none=True) + "\n"
+        write_whole(self.path / "run.json", document, "free some space, or use --out DIR")
 
     def discard_if_empty(self) -> bool:
         """Remove the directory again where nothing was measured; tells whether it did."""

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nearfar.errors import MachineError
+from nearfar.files import write_whole
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -41,28 +40,13 @@ def write_json(target: str, document: str) -> None:
     if target == "-":
         sys.stdout.write(document + "\n")
         return
-    file = Path(target)
-    partial = file.with_name(f".{file.name}.partial")
-    try:
-        partial.write_text(document + "\n", encoding="utf-8")
-        partial.replace(file)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            partial.unlink(missing_ok=True)
-        raise MachineError(
-            f"cannot write {target}: {error.strerror}", "name another file, or - for stdout"
-        ) from None
+    write_whole(Path(target), document + "\n", "name another file, or - for stdout")
 
 
 def write_table(path: Path, heads: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
     """Write a CSV file, as models read them. Raises MachineError where it cannot be written."""
     lines = [",".join(map(str, row)) for row in (heads, *rows)]
-    try:
-        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise MachineError(
-            f"cannot write {path}: {error.strerror}", "name another file after --csv"
-        ) from None
+    write_whole(path, "\n".join(lines) + "\n", "name another file after --csv")
 
 
 def note(text: str) -> None:

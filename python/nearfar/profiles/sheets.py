@@ -11,7 +11,8 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
-from nearfar.errors import BadInputError, MachineError
+from nearfar.errors import BadInputError
+from nearfar.files import write_whole
 from nearfar.records.profile import SCHEMA_VERSION, Datasheet, Figure, Host, Profile
 
 _FORMAT = "see docs/formats/profile.md, or copy from a shipped file"
@@ -122,14 +123,7 @@ def _line_of(text: str, where: Sequence[str]) -> int:
 
 def write_profile(sheet: Datasheet, path: Path) -> None:
     """Write a profile or a host, whole or not at all. Raises MachineError if it cannot."""
-    partial = path.with_name(f"{path.name}.partial")
-    try:
-        partial.write_text(to_toml(sheet), encoding="utf-8")
-        partial.replace(path)
-    except OSError as error:
-        raise MachineError(
-            f"cannot write {path}: {error.strerror}", "name a file that you may write"
-        ) from None
+    write_whole(path, to_toml(sheet), "name a file that you may write")
 
 
 def to_toml(sheet: Datasheet) -> str:

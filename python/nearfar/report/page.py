@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from nearfar.errors import MachineError
+from nearfar.files import write_whole
 from nearfar.records.run import Run
 from nearfar.report.glance import cards
 from nearfar.report.section import Context
@@ -37,17 +37,11 @@ def write_report(directory: Path, run: Run, previous: Sequence[tuple[Path, Run]]
 
 def write_page(file: Path, run: Run, previous: Sequence[tuple[Path, Run]] = ()) -> Path:
     """As write_report, to any file; what was there before is replaced whole or not at all."""
-    page = render(run, previous)
-    partial = file.with_name(f"{file.name}.partial")
-    try:
-        partial.write_text(page, encoding="utf-8")
-        partial.replace(file)
-    except OSError as error:
-        partial.unlink(missing_ok=True)
-        raise MachineError(
-            f"cannot write {file}: {error.strerror}",
-            "name a file you may write to: nearfar report RECORD --out FILE",
-        ) from None
+    write_whole(
+        file,
+        render(run, previous),
+        "name a file you may write to: nearfar report RECORD --out FILE",
+    )
     return file
 
 

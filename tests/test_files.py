@@ -1,0 +1,45 @@
+"""Files are written whole or not at all, and what is no file is left what it is."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from nearfar.errors import MachineError
+from nearfar.files import write_whole
+
+
+def test_a_file_is_replaced_and_nothing_is_left_beside(tmp_path: Path) -> None:
+    file = tmp_path / "result"
+    for text in ("first", "second"):
+        write_whole(file, text, "try another")
+        assert file.read_text() == text
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_a_link_stays_a_link(tmp_path: Path) -> None:
+    (tmp_path / "latest").symlink_to("result")
+    write_whole(tmp_path / "latest", "text", "try another")
+    assert (tmp_path / "latest").is_symlink()
+    assert (tmp_path / "result").read_text() == "text"
+
+
+def test_a_pipe_stays_a_pipe(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        write_whole(pipe, "text", "try another")
+        assert os.read(reader, 100) == b"text"
+    finally:
+        os.close(reader)
+    assert pipe.is_fifo()
+
+
+def test_what_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
+    with pytest.raises(MachineError, match="cannot write") as error:
+        write_whole(tmp_path / "none" / "result", "text", "try another")
+    assert error.value.next_step == "try another"
+    assert list(tmp_path.iterdir()) == []
