@@ -27,9 +27,9 @@ constexpr std::uint64_t operations_a_look = 32; // at the clock
 
 /// How a set of each kind is filled, and how much room its entries want while it is used: half of
 /// the operations meet free memory, so twice the entries is more than enough.
-template <class Medium>
-struct ListSet {
-  using Set = structures::List<Medium, std::uint64_t>;
+template <class Sorted>
+struct SortedSet {
+  using Set = Sorted;
   using Root = structures::ChainRoot;
   static constexpr std::size_t bytes_an_entry = 128;
   static Status fill(Set& set, const std::vector<std::uint64_t>& keys) {
@@ -38,15 +38,9 @@ struct ListSet {
   static Result<bool> insert(Set& set, std::uint64_t key) { return set.insert(key); }
 };
 template <class Medium>
-struct SkipListSet {
-  using Set = structures::SkipList<Medium, std::uint64_t>;
-  using Root = structures::ChainRoot;
-  static constexpr std::size_t bytes_an_entry = 128;
-  static Status fill(Set& set, const std::vector<std::uint64_t>& keys) {
-    return set.bulk_load(keys);
-  }
-  static Result<bool> insert(Set& set, std::uint64_t key) { return set.insert(key); }
-};
+using ListSet = SortedSet<structures::List<Medium, std::uint64_t>>;
+template <class Medium>
+using SkipListSet = SortedSet<structures::SkipList<Medium, std::uint64_t>>;
 template <class Medium>
 struct HashSet {
   using Set = structures::Map<Medium, std::uint64_t, std::uint64_t>;

@@ -3,6 +3,7 @@
 // Thread safety  values, no shared state.
 #pragma once
 
+#include <cstdarg>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -39,7 +40,8 @@ public:
   std::uint64_t note_count() const { return notes_; }
 
 private:
-  void keep(Severity severity, const char* part, Offset offset, const char* text);
+  void keep(Severity severity, const char* part, Offset offset, const char* format,
+            std::va_list arguments);
 
   std::vector<Finding> kept_;
   std::uint64_t damage_ = 0;

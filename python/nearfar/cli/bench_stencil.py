@@ -17,13 +17,6 @@ if TYPE_CHECKING:
     from nearfar.records.together import StencilResult
 
 
-class Version(StrEnum):
-    """How rows on the other side are reached."""
-
-    DIRECT = "direct"
-    GHOST = "ghost"
-
-
 class Kernel(StrEnum):
     """What is swept over the array."""
 
@@ -45,9 +38,7 @@ def stencil(
         Kernel,
         typer.Option("--kernel", help="Eight neighbours; or seven points, a row being a plane."),
     ] = Kernel.STENCIL8,
-    version: Annotated[
-        Version, typer.Option("--version", help="Border rows read across, or kept twice.")
-    ] = Version.DIRECT,
+    version: options.Version = options.StencilVersion.DIRECT,
     near_threads: options.MaybeNearThreads = None,
     far_threads: options.MaybeFarThreads = None,
     split_only: Annotated[
@@ -103,7 +94,7 @@ def stencil(
     wanted = None if isinstance(source, Path) else source
     if split:
         rows, cols, near, far = split.rows, split.cols, split.near, split.far
-        kernel, version = Kernel(split.kernel), Version(split.version)
+        kernel, version = Kernel(split.kernel), options.StencilVersion(split.version)
         near_threads, far_threads = split.near_threads, split.far_threads
         wanted = split.far_rows
     budget_s = parse_seconds(time) if time else 20.0

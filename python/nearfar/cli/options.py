@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+
+class StencilVersion(StrEnum):
+    """How rows on the other side are reached."""
+
+    DIRECT = "direct"
+    GHOST = "ghost"
+
+
+Version = Annotated[
+    StencilVersion, typer.Option("--version", help="Border rows read across, or kept twice.")
+]
 Json = Annotated[
     str | None,
     typer.Option(

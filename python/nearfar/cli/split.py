@@ -22,13 +22,6 @@ class Kernel(StrEnum):
     STENCIL8 = "stencil8"
 
 
-class Version(StrEnum):
-    """How rows on the other side are reached."""
-
-    DIRECT = "direct"
-    GHOST = "ghost"
-
-
 class Model(StrEnum):
     """Ours, or the two equations of the thesis."""
 
@@ -49,9 +42,7 @@ def split(
     kernel: Annotated[
         Kernel, typer.Option("--kernel", help="Mean of the eight neighbours.")
     ] = Kernel.STENCIL8,
-    version: Annotated[
-        Version, typer.Option("--version", help="Border rows read across, or kept twice.")
-    ] = Version.DIRECT,
+    version: options.Version = options.StencilVersion.DIRECT,
     near_threads: options.MaybeNearThreads = None,
     far_threads: options.MaybeFarThreads = None,
     threads: Annotated[
