@@ -22,6 +22,10 @@ STRUCTURES = ("map", "list", "skip_list")
 _PUT = 0
 
 Lines = npt.NDArray[np.uint64]
+Numbers = tuple[int, ...]
+
+#: Records of the log: how many numbers, and the bytes of an entry of those that count entries.
+_FORMS = {b"X": (1, 24), b"F": (1, 16 + LINE), b"B": (5, 0), b"A": (2, 0)}
 
 
 @dataclass(frozen=True)
@@ -39,51 +43,46 @@ class Told:
 
     extents: list[Extent] = field(default_factory=list)
     durable: dict[int, tuple[int, bytes]] = field(default_factory=dict)  # turn, bytes of a line
-    operations: list[list[int]] = field(default_factory=list)  # thread, structure, op, key, value
-    unfinished: dict[int, list[int]] = field(default_factory=dict)  # by thread
-    acknowledged: int = 0
+    operations: list[Numbers] = field(default_factory=list)  # thread, structure, op, key, value
+    unfinished: dict[int, Numbers] = field(default_factory=dict)  # by thread
+
+    @property
+    def acknowledged(self) -> int:
+        """How many operations were."""
+        return len(self.operations)
 
 
 def read_log(log: bytes) -> Told:
     """The records up to the cut; the last one may be torn, and then it never happened."""
     told = Told()
-    for kind, numbers, lines in _records(log):
+    for kind, numbers, body in _records(log):
         if kind == b"X":
-            told.extents = [Extent(*numbers[i : i + 3]) for i in range(1, len(numbers), 3)]
+            told.extents = [Extent(*entry) for entry in struct.iter_unpack("<3Q", body)]
         elif kind == b"F":
-            for offset, turn, line in lines:
+            for offset, turn, line in struct.iter_unpack(f"<2Q{LINE}s", body):
                 if turn > told.durable.get(offset, (0, b""))[0]:
                     told.durable[offset] = (turn, line)
         elif kind == b"B":
             told.unfinished[numbers[0]] = numbers
         else:
             told.operations.append(told.unfinished.pop(numbers[0]))
-            told.acknowledged += 1
     return told
 
 
-def _records(log: bytes) -> Iterator[tuple[bytes, list[int], list[tuple[int, int, bytes]]]]:
+def _records(log: bytes) -> Iterator[tuple[bytes, Numbers, bytes]]:
+    """Kind, numbers, and for X and F the entries that the first number counts."""
     at = 0
     while at < len(log):
         kind = log[at : at + 1]
-        count = {b"B": 5, b"A": 2}.get(kind, 1)
-        if at + 1 + 8 * count > len(log):
+        count, entry_bytes = _FORMS[kind]
+        body = at + 1 + 8 * count
+        if body > len(log):
             return
-        numbers = list(struct.unpack_from(f"<{count}Q", log, at + 1))
-        at += 1 + 8 * count
-        lines: list[tuple[int, int, bytes]] = []
-        more = {b"X": 24, b"F": 16 + LINE}.get(kind, 0) * numbers[0]
-        if kind in (b"X", b"F") and at + more > len(log):
+        numbers = struct.unpack_from(f"<{count}Q", log, at + 1)
+        at = body + entry_bytes * numbers[0]
+        if at > len(log):
             return
-        if kind == b"X":
-            numbers += struct.unpack_from(f"<{more // 8}Q", log, at)
-        if kind == b"F":
-            for start in range(at, at + more, 16 + LINE):
-                offset, turn = struct.unpack_from("<2Q", log, start)
-                lines.append((offset, turn, log[start + 16 : start + 16 + LINE]))
-        if kind in (b"X", b"F"):
-            at += more
-        yield kind, numbers, lines
+        yield kind, numbers, log[body:at]
 
 
 @dataclass
@@ -161,7 +160,7 @@ def complaints(before: Contents, told: Told, after: Contents) -> list[str]:
     return found
 
 
-def _apply(contents: Contents, operation: list[int]) -> None:
+def _apply(contents: Contents, operation: Numbers) -> None:
     _, structure, kind, key, value = operation
     if kind == _PUT:
         contents[structure][key] = value if structure == 0 else 0
