@@ -25,7 +25,7 @@
 #include <vector>
 
 #include "os/pages.hpp"
-#include "persist/pool.hpp"
+#include "persist/ground.hpp"
 #include "persist/write_back.hpp"
 #include "storelog/storelog.hpp"
 
@@ -38,27 +38,6 @@ inline std::uint64_t load(const std::uint64_t& word) {
   return __atomic_load_n(&word, __ATOMIC_ACQUIRE);
 }
 
-/// A structure's memory on a medium: what it allocates by.
-class Source {
-public:
-  virtual ~Source() = default;
-  /// Takes `bytes` on a cache line and stores their link in `*link`, both or none; zeroed if asked.
-  virtual Status allocate(std::uint64_t* link, std::size_t bytes, bool zeroed) = 0;
-};
-
-/// Chunks from a libpmemobj pool.
-class PoolSource final : public Source {
-public:
-  explicit PoolSource(persist::Pool& pool) : pool_(&pool) {}
-  Status allocate(std::uint64_t* link, std::size_t bytes, bool zeroed) override {
-    return pool_->allocate(link, bytes, chunk_type, zeroed);
-  }
-
-private:
-  static constexpr std::uint64_t chunk_type = 0x6368756e6b; // "chunk", for pmempool info
-  persist::Pool* pool_;
-};
-
 /// Persistent memory; `enabled` is false for the baseline without flushes and fences.
 template <bool enabled>
 class Persistent {
@@ -66,9 +45,10 @@ public:
   static constexpr bool durable = enabled;
 
   explicit Persistent(persist::Pool& pool)
-      : Persistent(pool.base(), pool.durability(), std::make_unique<PoolSource>(pool)) {}
+      : Persistent(pool.base(), pool.durability(), std::make_unique<persist::PoolSource>(pool)) {}
   /// Memory that is no pool: an image, a test's buffer. Links count from `base`.
-  Persistent(std::byte* base, persist::Durability durability, std::unique_ptr<Source> source)
+  Persistent(std::byte* base, persist::Durability durability,
+             std::unique_ptr<persist::Source> source)
       : base_(base), write_back_(durability), source_(std::move(source)) {}
 
   template <class T>
@@ -95,14 +75,15 @@ public:
     if constexpr (enabled) write_back_.fence(site);
   }
   Status allocate(std::uint64_t* link, std::size_t bytes, bool zeroed) {
-    return source_->allocate(link, bytes, zeroed);
+    return source_->allocate(link, bytes, chunk_type, zeroed);
   }
   bool failed() const { return write_back_.failed(); }
 
 private:
+  static constexpr std::uint64_t chunk_type = 0x6368756e6b; // "chunk", for pmempool info
   std::byte* base_;
   persist::WriteBack write_back_;
-  std::unique_ptr<Source> source_;
+  std::unique_ptr<persist::Source> source_;
 };
 
 using Pmem = Persistent<true>;

@@ -10,16 +10,20 @@
 namespace nearfar::structures::test {
 
 /// Memory from a buffer, in the order it is asked for; how much is taken lies in its first word.
-class Arena final : public Source {
+class Arena final : public persist::Source {
 public:
   Arena(std::byte* base, std::size_t bytes) : base_(base), bytes_(bytes) {}
-  Status allocate(std::uint64_t* link, std::size_t bytes, bool zeroed) override {
+  Status allocate(std::uint64_t* link, std::size_t bytes, std::uint64_t, bool zeroed) override {
     auto* taken = reinterpret_cast<std::uint64_t*>(base_);
     const std::uint64_t from = (std::max<std::uint64_t>(*taken, first) + 63) / 64 * 64;
     if (from + bytes > bytes_) return Error::make(Errc::no_space, "the buffer is full");
     std::memset(base_ + from, zeroed ? 0 : 0xA5, bytes); // a pool's memory is not fresh
     *taken = from + bytes;
     *link = from;
+    return Done{};
+  }
+  Status release(std::uint64_t* link) override {
+    *link = 0;
     return Done{};
   }
 

@@ -16,11 +16,11 @@ using structures::Pmem;
 
 /// Memory is taken in ascending order; how much lies in the pool's first word. One that crashes
 /// before its link is durable was never given out.
-class ImageSource final : public structures::Source {
+class ImageSource final : public persist::Source {
 public:
   ImageSource(std::byte* base, std::size_t bytes) : base_(base), bytes_(bytes) {}
 
-  Status allocate(std::uint64_t* link, std::size_t bytes, bool zeroed) override {
+  Status allocate(std::uint64_t* link, std::size_t bytes, std::uint64_t, bool zeroed) override {
     const std::uint64_t from = next();
     if (from + bytes > bytes_) return Error::make(Errc::no_space, "the image is full");
     if (zeroed) {
@@ -30,6 +30,11 @@ public:
     *link = from; // which is what makes it taken: next() looks at the links' targets no more
     *reinterpret_cast<std::uint64_t*>(base_) = from + bytes;
     make_durable(base_, sizeof(std::uint64_t));
+    make_durable(link, sizeof *link);
+    return Done{};
+  }
+  Status release(std::uint64_t* link) override {
+    *link = 0;
     make_durable(link, sizeof *link);
     return Done{};
   }

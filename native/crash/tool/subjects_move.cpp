@@ -91,24 +91,6 @@ void move(Tx& tx, std::uint64_t key) {
   root.size[1 - list].set(tx, root.size[1 - list].get() + 1);
 }
 
-/// The stand-in for libpmemobj's allocator, as the typed layer asks for it.
-class PoolSource final : public persist::Source {
-public:
-  PoolSource(std::byte* pool, std::size_t bytes) : image_(pool, bytes) {}
-
-  Status allocate(std::uint64_t* link, std::size_t bytes, std::uint64_t, bool zeroed) override {
-    return image_.allocate(link, bytes, zeroed);
-  }
-  Status release(std::uint64_t* link) override {
-    *link = 0;
-    ImageSource::make_durable(link, sizeof *link);
-    return Done{};
-  }
-
-private:
-  ImageSource image_;
-};
-
 /// An entry's key is twice that of its element, plus the number of its list.
 class MoveSubject final : public Subject {
 public:
@@ -178,7 +160,7 @@ private:
   persist::Ground ground(std::byte* pool, std::size_t bytes) {
     close();
     base_ = persist::detail::base_of<move_pool> = pool;
-    source_ = std::make_unique<PoolSource>(pool, bytes);
+    source_ = std::make_unique<ImageSource>(pool, bytes);
     return {pool,
             bytes,
             pool + root_at,
@@ -215,7 +197,7 @@ private:
   }
 
   std::byte* base_ = nullptr;
-  std::unique_ptr<PoolSource> source_;
+  std::unique_ptr<ImageSource> source_;
   std::unique_ptr<persist::Store> store_;
   char why_[sizeof(Error::what)] = "";
 };
