@@ -69,7 +69,7 @@ class Machine:
     """One virtual machine, started on entry and gone on exit.
 
     ``folder`` holds what belongs to it: ``nvdimm`` (made where absent), ``share``, which the guest
-    has as /mnt/share, ``log``, what the guest writes to /run/ports/nearfar.log, and ``console``.
+    has as /mnt/share (what it has written there is here before its write returns), and ``console``.
     """
 
     folder: Path
@@ -156,8 +156,6 @@ class Machine:
             "-device", "virtio-serial-pci",
             "-chardev", "socket,id=control,path=control,server=on,wait=off",
             "-device", "virtserialport,chardev=control,name=nearfar.control",
-            "-chardev", f"file,id=log,path={self.folder / 'log'}",
-            "-device", "virtserialport,chardev=log,name=nearfar.log",
             "-kernel", str(image), "-initrd", str(archive), "-append", options,
             "-nodefaults", "-nographic", "-serial", "stdio", "-no-reboot",
         ]  # fmt: skip

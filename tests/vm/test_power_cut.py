@@ -31,7 +31,6 @@ pytestmark = pytest.mark.vm
 CUTS = 20
 POOL = "/mnt/pmem/pool"
 PROGRAM = ROOT / "build" / "test" / "tests" / "vm" / "programs" / "power_cut"
-_LOG = "/run/ports/nearfar.log"
 
 
 @dataclass
@@ -59,8 +58,9 @@ class Campaign:
                 found = self._check(machine)
                 if found:
                     return found
+            (machine.share / "log").unlink(missing_ok=True)
             early = number % 4 == 0
-            machine.start(f"{PROGRAM} run {POOL} {_LOG} {number} {self.without}")
+            machine.start(f"{PROGRAM} run {POOL} /mnt/share/log {number} {self.without}")
             time.sleep(self.random.uniform(0.05, 0.5) if early else self.random.uniform(1, 3))
             ended = machine.run("cat /mnt/share/background").stdout
             assert ended == "", f"the load ended by itself: {ended}"
@@ -92,7 +92,8 @@ class Campaign:
         return found
 
     def _cut(self) -> None:
-        told = read_log((self.folder / "log").read_bytes())
+        log = self.folder / "share" / "log"
+        told = read_log(log.read_bytes() if log.exists() else b"")
         if not told.extents:
             told.extents = self.told.extents
         self.told = told

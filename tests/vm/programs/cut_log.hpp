@@ -3,7 +3,9 @@
 // The program that links this has its flushes and fences of one pool streamed to a descriptor:
 // those it reports to storelog, and those that libpmemobj makes of libpmem (which are caught by the
 // names that libpmemobj imports). Only what a fence has made durable goes out, before the thread
-// goes on: what the host has not read is still pending, and may be lost.
+// goes on: what the host has not got is still pending, and may be lost. So a write to the
+// descriptor must return only when the host has it: a file on a 9p share does so. (A virtio port
+// returns before, and the host would take for lost what later stores rely on.)
 //
 // Records         a byte of kind, then little-endian numbers of 64 bits:
 //                   X n, n·(file offset, disk offset, bytes)   where the pool lies, once
