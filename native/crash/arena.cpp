@@ -51,7 +51,7 @@ void Arena::begin(const std::vector<Undecided>& lines, Chooser& chooser) {
   written_.assign(lines.size(), 0);
   for (const Undecided& line : lines)
     state_[line.line] = undecided;
-  active_arena = {memory_, bytes_, this};
+  active_arena = {memory_, bytes_, state_.data(), this};
 }
 
 void Arena::end(std::span<const std::byte> durable) {
@@ -59,7 +59,7 @@ void Arena::end(std::span<const std::byte> durable) {
   for (const Undecided& line : *undecided_)
     state_[line.line] = 0;
   for (const std::uint32_t line : touched_) {
-    update(durable, line);
+    put_back(durable, line);
     state_[line] = 0;
   }
   touched_.clear();
@@ -75,13 +75,20 @@ void Arena::restore(std::span<const std::byte> durable) {
   }
 }
 
-void Arena::update(std::span<const std::byte> durable, std::uint32_t line) {
+void Arena::put_back(std::span<const std::byte> durable, std::uint32_t line) {
   const std::size_t at = std::size_t{line} * line_bytes;
   std::memcpy(memory_ + at, durable.data() + at, line_bytes);
 }
 
+void Arena::update(std::span<const std::byte> durable, std::uint32_t line) {
+  put_back(durable, line);
+  const std::size_t at = std::size_t{line} * line_bytes;
+  if (mirror_ != nullptr) std::memcpy(mirror_ + at, durable.data() + at, line_bytes);
+}
+
 void Arena::copy_all(std::span<const std::byte> durable) {
   std::memcpy(memory_, durable.data(), bytes_);
+  if (mirror_ != nullptr) std::memcpy(mirror_, durable.data(), bytes_);
 }
 
 std::size_t Arena::slot_of(std::uint32_t line) const {

@@ -54,20 +54,27 @@ public:
   void update(std::span<const std::byte> durable, std::uint32_t line);
   void copy_all(std::span<const std::byte> durable);
 
+  /// Whatever becomes durable is written there, too: memory of as many bytes, or null.
+  void mirror(std::byte* other) { mirror_ = other; }
+  std::byte* mirror() const { return mirror_; }
+
+  static constexpr std::uint8_t touched = 1, undecided = 2; ///< states of a line, as bits
+
   /// Not for users: the slow halves of the hooks.
   void read(std::size_t offset, std::size_t bytes);
   void wrote(std::size_t offset, std::size_t bytes);
 
 private:
-  static constexpr std::uint8_t touched = 1, undecided = 2;
-
   void decide(std::uint32_t line);
   std::size_t slot_of(std::uint32_t line) const;
 
   void restore(std::span<const std::byte> durable);
 
+  void put_back(std::span<const std::byte> durable, std::uint32_t line);
+
   std::byte* memory_;
   std::size_t bytes_;
+  std::byte* mirror_ = nullptr;
   bool shared_ = false;
   std::vector<std::uint8_t> state_;    ///< of each line
   std::vector<std::uint32_t> touched_; ///< lines to put back
@@ -80,7 +87,15 @@ private:
 struct ActiveArena {
   std::byte* memory = nullptr;
   std::size_t bytes = 0;
+  const std::uint8_t* state = nullptr; ///< of each line
   Arena* arena = nullptr;
+
+  /// Whether nothing is to be done for an access: it lies in one line, whose state has no bit of
+  /// `mask` but those of `wanted`. Nearly all do.
+  bool idle(std::size_t offset, std::size_t length, std::uint8_t mask, std::uint8_t wanted) const {
+    const std::size_t line = offset / line_bytes;
+    return (offset + length - 1) / line_bytes == line && (state[line] & mask) == wanted;
+  }
 };
 inline ActiveArena active_arena;
 
@@ -89,6 +104,7 @@ inline void on_read(const void* at, std::size_t bytes) {
   const std::size_t offset =
       reinterpret_cast<std::uintptr_t>(at) - reinterpret_cast<std::uintptr_t>(active_arena.memory);
   if (offset >= active_arena.bytes || bytes == 0) return;
+  if (active_arena.idle(offset, bytes, Arena::undecided, 0)) return;
   active_arena.arena->read(offset, bytes);
 }
 
@@ -97,6 +113,7 @@ inline void on_write(const void* at, std::size_t bytes) {
   const std::size_t offset =
       reinterpret_cast<std::uintptr_t>(at) - reinterpret_cast<std::uintptr_t>(active_arena.memory);
   if (offset >= active_arena.bytes || bytes == 0) return;
+  if (active_arena.idle(offset, bytes, Arena::undecided | Arena::touched, Arena::touched)) return;
   active_arena.arena->wrote(offset, bytes);
 }
 

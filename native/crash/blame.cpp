@@ -55,6 +55,35 @@ Logged logged(const Log& log, std::size_t at, std::uint64_t address, std::size_t
   return result;
 }
 
+bool stores(const Event& event) {
+  return event.kind == Kind::store || event.kind == Kind::nt_store;
+}
+
+/// Whether any operation logs some of these bytes: then they are data. The stores that write a log
+/// itself are logged by nobody.
+bool ever_logged(const Log& log, const Event& store) {
+  return std::any_of(log.events.begin(), log.events.end(), [&](const Event& event) {
+    return event.kind == Kind::log && covers(event, store.address, store.bytes);
+  });
+}
+
+/// Whether a store changed data that its operation did not log, though it logs others.
+bool left_out(const Log& log, std::size_t at) {
+  const Event& event = log.events[at];
+  const Logged range = logged(log, at, event.address, event.bytes);
+  return range.anything && !range.these && ever_logged(log, event);
+}
+
+/// The first such store of the operation around event `at`, or null.
+const Event* first_left_out(const Log& log, std::size_t at) {
+  std::size_t first = std::min(at, log.events.size());
+  while (first > 0 && log.events[first - 1].kind != Kind::begin)
+    --first;
+  for (std::size_t i = first; i < log.events.size() && log.events[i].kind != Kind::end; ++i)
+    if (stores(log.events[i]) && left_out(log, i)) return &log.events[i];
+  return nullptr;
+}
+
 std::uint64_t address_of(std::uint32_t line, const Piece& piece) {
   return std::uint64_t{line} * line_bytes + piece.offset;
 }
@@ -79,7 +108,7 @@ void Explorer::found(const Persistency& model, const Point& point, const Verdict
   finding.in_flight = point.in_flight;
   finding.finished = point.finished;
   finding.during_recovery = point.level > 0;
-  blame(model, point, versions, finding);
+  if (!verdict.second) blame(model, point, versions, finding);
   for (Finding& known : result_.findings)
     if (known.store.place() == finding.store.place() && known.missing == finding.missing &&
         known.failure == finding.failure &&
@@ -131,59 +160,73 @@ void Explorer::blame(const Persistency& model, const Point& point,
   name_culprit(model, point, versions, finding);
 }
 
-void Explorer::name_culprit(const Persistency& model, const Point& point,
-                            const std::vector<std::size_t>& versions, Finding& finding) {
-  const Piece* first_missing = nullptr;
-  const Piece* last_early = nullptr;
-  std::uint64_t missing_at = 0;
-  std::uint64_t early_at = 0;
+/// Of the lines that the failure needs: the store that is not there, and the one that is too early.
+Explorer::Suspects Explorer::suspects(const Persistency& model,
+                                      const std::vector<std::size_t>& versions,
+                                      const Finding& finding) const {
+  Suspects found;
   for (std::size_t slot = 0; slot < versions.size(); ++slot) {
     const Undecided& choices = undecided_[slot];
     const std::vector<Piece>& pieces = model.pending()[slot].pieces;
     const std::uint32_t durable = choices.pieces[versions[slot]];
-    const bool missing = versions[slot] + 1 < choices.versions.size();
-    const bool listed =
-        std::any_of(finding.lines.begin(), finding.lines.end(), [&](const BlamedLine& line) {
-          return line.address == std::uint64_t{choices.line} * line_bytes;
-        });
-    if (!listed) continue;
-    if (missing && (first_missing == nullptr || pieces[durable].event < first_missing->event)) {
-      first_missing = &pieces[durable];
-      missing_at = address_of(choices.line, *first_missing);
-    }
-    if (!missing && durable > 0 &&
-        (last_early == nullptr || pieces[durable - 1].event > last_early->event)) {
-      last_early = &pieces[durable - 1];
-      early_at = address_of(choices.line, *last_early);
+    const std::uint64_t line = std::uint64_t{choices.line} * line_bytes;
+    if (std::none_of(finding.lines.begin(), finding.lines.end(),
+                     [&](const BlamedLine& blamed) { return blamed.address == line; }))
+      continue;
+    if (versions[slot] + 1 < choices.versions.size()) {
+      const Piece& piece = pieces[durable];
+      const std::uint64_t address = address_of(choices.line, piece);
+      // What is logged may be lost, as long as its log is there: rather blame what is not.
+      const bool may = logged(log_of(piece), piece.event, address, piece.bytes).these;
+      if (found.missing == nullptr ||
+          std::pair(may, piece.event) < std::pair(found.missing_may, found.missing->event)) {
+        found.missing = &piece;
+        found.missing_at = address;
+        found.missing_may = may;
+      }
+    } else if (durable > 0 &&
+               (found.early == nullptr || pieces[durable - 1].event > found.early->event)) {
+      found.early = &pieces[durable - 1];
+      found.early_at = address_of(choices.line, *found.early);
     }
   }
-  const auto log_of = [&](const Piece& piece) -> const Log& {
-    return piece.recovery ? nested_log_ : trace_.log;
-  };
-  if (last_early != nullptr) {
-    const Log& log = log_of(*last_early);
-    if (first_missing == nullptr) {
-      finding.missing = logged(log, last_early->event, early_at, last_early->bytes).these
-                            ? Missing::logic
-                            : Missing::log;
-      finding.store = log.events[last_early->event].site;
-      return;
-    }
-    finding.before = log.events[last_early->event].site;
-  }
-  if (first_missing != nullptr) {
-    const Log& log = log_of(*first_missing);
-    const std::size_t until =
-        last_early != nullptr && last_early->recovery == first_missing->recovery ? last_early->event
-                                                                                 : point.event;
-    finding.store = log.events[first_missing->event].site;
-    finding.missing = flushed(log, first_missing->event, until, missing_at) ||
-                              log.events[first_missing->event].kind == Kind::nt_store
-                          ? Missing::fence
-                          : Missing::flush;
+  return found;
+}
+
+void Explorer::name_culprit(const Persistency& model, const Point& point,
+                            const std::vector<std::size_t>& versions, Finding& finding) {
+  const Suspects found = suspects(model, versions, finding);
+  if (found.missing == nullptr && found.early == nullptr) return blame_durable(point, finding);
+  if (found.missing == nullptr) return blame_early(found, finding);
+  const Log& log = log_of(*found.missing);
+  const Event& store = log.events[found.missing->event];
+  finding.store = store.site;
+  if (found.early != nullptr)
+    finding.before = log_of(*found.early).events[found.early->event].site;
+  const bool same_log =
+      found.early != nullptr && found.early->recovery == found.missing->recovery;
+  const std::size_t until = same_log ? found.early->event : point.event;
+  if (left_out(log, found.missing->event))
+    finding.missing = Missing::log;
+  else if (store.kind == Kind::nt_store ||
+           flushed(log, found.missing->event, until, found.missing_at))
+    finding.missing = Missing::fence;
+  else
+    finding.missing = Missing::flush;
+}
+
+/// Something was overwritten in place. Where that is the log itself, it lacks what the operation
+/// stores without a log call.
+void Explorer::blame_early(const Suspects& found, Finding& finding) const {
+  const Log& log = log_of(*found.early);
+  finding.missing = Missing::log;
+  if (const Event* unlogged = first_left_out(log, found.early->event)) {
+    finding.store = unlogged->site;
     return;
   }
-  blame_durable(point, finding);
+  finding.store = log.events[found.early->event].site;
+  if (logged(log, found.early->event, found.early_at, found.early->bytes).these)
+    finding.missing = Missing::logic;
 }
 
 /// Nothing pending matters: what is durable already is wrong. The newest durable store of the
@@ -191,10 +234,15 @@ void Explorer::name_culprit(const Persistency& model, const Point& point,
 void Explorer::blame_durable(const Point& point, Finding& finding) {
   const std::size_t until = point.level == 0 ? point.event : outer_event_;
   finding.missing = Missing::logic;
+  if (const Event* unlogged = first_left_out(trace_.log, until)) {
+    finding.missing = Missing::log;
+    finding.store = unlogged->site;
+    return;
+  }
   for (std::size_t i = std::min(until, trace_.log.events.size()); i-- > 0;) {
     const Event& event = trace_.log.events[i];
     if (event.kind == Kind::begin) break;
-    if (event.kind != Kind::store && event.kind != Kind::nt_store) continue;
+    if (!stores(event)) continue;
     if (finding.store.line() == 0 && !finding.store.is_code()) finding.store = event.site;
     const Logged range = logged(trace_.log, i, event.address, event.bytes);
     if (!range.anything || range.these) continue;
@@ -206,7 +254,8 @@ void Explorer::blame_durable(const Point& point, Finding& finding) {
 
 const char* name(Failure failure) {
   constexpr const char* names[] = {"none", "refused",        "broken",  "lost", "not_atomic",
-                                   "leak", "not_idempotent", "crashed", "hung"};
+                                   "leak", "not_idempotent", "crashed", "hung",
+                                   "disagreed"};
   return names[static_cast<std::size_t>(failure)];
 }
 

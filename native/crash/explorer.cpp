@@ -118,8 +118,9 @@ void Explorer::list_versions(const Persistency& model) {
     choices.line = pending[slot].line;
     choices.versions.clear();
     choices.pieces.clear();
+    Line version = model.version(pending[slot], 0);
     for (std::size_t pieces = 0; pieces <= pending[slot].pieces.size(); ++pieces) {
-      const Line version = model.version(pending[slot], pieces);
+      if (pieces > 0) pending[slot].pieces[pieces - 1].put(version);
       if (std::find(choices.versions.begin(), choices.versions.end(), version) !=
           choices.versions.end())
         continue;
@@ -164,8 +165,11 @@ void Explorer::explore_read(const Persistency& model, const Point& point) {
   path_.clear();
   do {
     if (exhausted()) break;
-    const Verdict verdict = run(point);
+    Verdict verdict = run(point);
     ++result_.states;
+    if (verdict.failure == Failure::none && options_.confirm_every != 0 &&
+        result_.states % options_.confirm_every == 0)
+      verdict = confirm();
     result_.recovery_states += point.level > 0;
     left -= covered();
     if (verdict.failure != Failure::none) {
@@ -246,7 +250,8 @@ Explorer::Verdict Explorer::judge(const Point& point) {
     if (told != Failure::none) return {told, reason_};
     return {stage_ == 0 ? Failure::refused : Failure::broken, reason_};
   }
-  if (!trace_.ordered) std::sort(contents_.begin(), contents_.end());
+  if (!trace_.ordered && !std::is_sorted(contents_.begin(), contents_.end()))
+    std::sort(contents_.begin(), contents_.end());
   char text[200];
   if (point.exactly != nullptr && contents_ != *point.exactly)
     return {Failure::not_idempotent,
@@ -270,6 +275,27 @@ Explorer::Verdict Explorer::judge(const Point& point) {
     return {Failure::leak, text};
   }
   return {};
+}
+
+/// Puts the image that has just been found good into the mirror, for a second opinion. Lines that
+/// recovery did not read have any of their contents, for they must not matter.
+Explorer::Verdict Explorer::confirm() {
+  const auto put = [&](std::size_t slot, const Line& content) {
+    std::memcpy(arena_.mirror() + std::size_t{undecided_[slot].line} * line_bytes, content.data(),
+                line_bytes);
+  };
+  for (std::size_t slot = 0; slot < undecided_.size(); ++slot) {
+    const std::vector<Line>& versions = undecided_[slot].versions;
+    put(slot, versions[random_.below(versions.size())]);
+  }
+  for (const Decision& decision : path_)
+    put(decision.slot, undecided_[decision.slot].versions[decision.version]);
+  const char* otherwise = checked_.confirm(moment_, contents_);
+  for (std::size_t slot = 0; slot < undecided_.size(); ++slot)
+    put(slot, undecided_[slot].versions[0]);
+  ++result_.confirmed;
+  if (otherwise == nullptr) return {};
+  return {checked_.failure(), otherwise, true};
 }
 
 /// Crashes at each point of the recovery that has just run.
@@ -390,7 +416,8 @@ Finding Explorer::replay(std::span<const std::byte> image, std::uint64_t acknowl
   undecided_.clear();
   path_.clear();
   guard_ = std::make_unique<os::Guard>(options_.limit_ms);
-  const Verdict verdict = run({0, acknowledged, in_flight, finished, 0, nullptr});
+  Verdict verdict = run({0, acknowledged, in_flight, finished, 0, nullptr});
+  if (verdict.failure == Failure::none && options_.confirm_every != 0) verdict = confirm();
   guard_.reset();
   Finding finding;
   finding.failure = verdict.failure;

@@ -16,6 +16,7 @@
 #include <memory>
 #include <unordered_set>
 
+#include "base/random.hpp"
 #include "crash/arena.hpp"
 #include "crash/finding.hpp"
 #include "crash/trace.hpp"
@@ -33,6 +34,8 @@ struct Options {
   std::uint64_t told_every = 4096; ///< states between two calls of the progress
   /// What is checked cannot tell what it reads (another program): every pending line matters.
   bool read_all = false;
+  /// Every so many images have a second opinion (Checked::confirm); 0: none.
+  std::uint64_t confirm_every = 0;
   std::size_t findings = 64; ///< that are kept, each with its first image
 };
 
@@ -79,6 +82,7 @@ private:
   struct Verdict {
     Failure failure = Failure::none;
     std::string what;
+    bool second = false; ///< a second opinion: no more can be found out about it
   };
 
   std::size_t choose(std::size_t slot) override;
@@ -92,6 +96,7 @@ private:
   void explore_nested(const std::vector<PendingLine>& pending, const Point& point);
   bool advance();
   Verdict run(const Point& point);
+  Verdict confirm();
   Verdict judge(const Point& point);
   void list_versions(const Persistency& model);
   void follow(std::vector<Changed> changed);
@@ -109,10 +114,23 @@ private:
   bool fails(const Point& point, const std::vector<std::size_t>& versions);
   void blame(const Persistency& model, const Point& point, std::vector<std::size_t> versions,
              Finding& finding);
+  struct Suspects {
+    const Piece* missing = nullptr; ///< the first store that did not become durable
+    std::uint64_t missing_at = 0;
+    bool missing_may = false;     ///< it was logged
+    const Piece* early = nullptr; ///< the last store that did
+    std::uint64_t early_at = 0;
+  };
+  Suspects suspects(const Persistency& model, const std::vector<std::size_t>& versions,
+                    const Finding& finding) const;
   void name_culprit(const Persistency& model, const Point& point,
                     const std::vector<std::size_t>& versions, Finding& finding);
+  void blame_early(const Suspects& found, Finding& finding) const;
   void blame_durable(const Point& point, Finding& finding);
   const storelog::Log& log_at(const Point& point) const;
+  const storelog::Log& log_of(const Piece& piece) const {
+    return piece.recovery ? nested_log_ : trace_.log;
+  }
   void tell();
 
   Checked& checked_;
@@ -137,6 +155,7 @@ private:
   const char* reason_ = nullptr;
   std::uint64_t leaked_ = 0;
   Moment moment_;
+  Random random_{1}; ///< for what a second opinion finds in lines that do not matter
   int pass_ = 0;
   int passes_ = 1;
   int stage_ = 0; ///< 0 recovery, 1 check

@@ -47,6 +47,7 @@ struct Exploration {
   std::uint64_t points = 0; ///< failure points
   std::uint64_t violations = 0;
   std::uint64_t recovery_states = 0; ///< of `states`: crashes during recovery
+  std::uint64_t confirmed = 0;       ///< of `states`: those with a second opinion
   double seconds = 0;                ///< of wall time, on one thread
   std::vector<Finding> findings;
 };

@@ -132,10 +132,8 @@ void Persistency::settle(PendingLine& pending, std::size_t pieces) {
 Line Persistency::version(const PendingLine& pending, std::size_t pieces) const {
   Line line;
   std::memcpy(line.data(), durable_.data() + std::size_t{pending.line} * line_bytes, line_bytes);
-  for (std::size_t i = 0; i < pieces; ++i) {
-    const Piece& piece = pending.pieces[i];
-    std::memcpy(line.data() + piece.offset, piece.data, piece.bytes);
-  }
+  for (std::size_t i = 0; i < pieces; ++i)
+    pending.pieces[i].put(line);
   return line;
 }
 

@@ -18,6 +18,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <vector>
 
@@ -39,6 +40,8 @@ struct Piece {
   std::uint8_t bytes = 0;
   bool recovery = false; ///< stored by recovery, not by the program
   const std::byte* data = nullptr;
+
+  void put(Line& line) const { std::memcpy(line.data() + offset, data, bytes); }
 };
 
 /// A line with stores that may or may not be durable.

@@ -43,6 +43,7 @@ enum class Failure : std::uint8_t {
   not_idempotent, ///< recovery, crashed after its end and run again, gives something else
   crashed,        ///< recovery or the check was killed by a signal
   hung,           ///< recovery or the check took too long
+  disagreed,      ///< a second opinion found something else in the same image
 };
 
 /// What tells whether an image is good. A structure under test is one (Subject); so is a program.
@@ -61,6 +62,9 @@ public:
   virtual std::uint64_t leaked_bytes() = 0;
   /// Drops what lives in DRAM, without a store to the pool.
   virtual void close() = 0;
+  /// A second opinion, by other means, on an image in which contents() found `found`; the image
+  /// lies in the arena's mirror. Returns what is otherwise, or null; failure() tells its kind.
+  virtual const char* confirm(const Moment&, const Contents& /*found*/) { return nullptr; }
 };
 
 /// A structure under test: it can be filled, too.

@@ -1,6 +1,7 @@
-// What the typed layer keeps in a pool, as bytes. Other programs read it (nearfar pool info|leaks).
+// What pools and the typed layer keep in a file, as bytes. Other programs read it (nearfar pool).
 //
-// The owner's root of the pool (pool.hpp) is a StoreHead, then the program's root object, type 0.
+// The root object of the pool is a PoolHead, which names the owner's root (pool.hpp). The root of
+// the typed layer is a StoreHead, then the program's root object, type 0.
 // All links are offsets from the pool's start; 0 is nothing. Little-endian, no padding.
 //
 //   StoreHead.types  ->  TypeEntry[type_count], then LinkEntry[], which TypeEntry.first_link counts
@@ -17,6 +18,19 @@
 #include <cstdint>
 
 namespace nearfar::persist {
+
+/// First in the root object. Fixed size and place: other programs read it as bytes.
+struct PoolHead {
+  static constexpr std::uint64_t expected_magic = 0x317261667261656e; // "nearfar1"
+  std::uint64_t magic;
+  std::uint64_t pool_bytes; ///< of the whole file, to know one that was cut
+  std::uint64_t root;       ///< offset of the owner's root, on a cache line
+  std::uint64_t root_bytes;
+  std::uint64_t dying; ///< offset of memory that is being overwritten before it is freed, or 0
+  std::uint64_t flags; ///< bit 0: zero_on_free
+  std::uint64_t reserved[2];
+};
+static_assert(sizeof(PoolHead) == 64);
 
 /// How transactions are made durable; fixed when a pool is made.
 enum class Path : std::uint32_t {

@@ -33,6 +33,7 @@
 
 #include "base/result.hpp"
 #include "persist/durability.hpp"
+#include "persist/format.hpp"
 #include "tier/spec.hpp"
 
 struct pmemobjpool; // PMEMobjpool of libpmemobj
@@ -46,19 +47,6 @@ struct Layout {
   const char* name = "";
   std::uint32_t version = 1;
 };
-
-/// First in the root object. Fixed size and place: other programs read it as bytes.
-struct PoolHead {
-  static constexpr std::uint64_t expected_magic = 0x317261667261656e; // "nearfar1"
-  std::uint64_t magic;
-  std::uint64_t pool_bytes; ///< of the whole file, to know one that was cut
-  std::uint64_t root;       ///< offset of the owner's root, on a cache line
-  std::uint64_t root_bytes;
-  std::uint64_t dying; ///< offset of memory that is being overwritten before it is freed, or 0
-  std::uint64_t flags; ///< bit 0: zero_on_free
-  std::uint64_t reserved[2];
-};
-static_assert(sizeof(PoolHead) == 64);
 
 struct PoolOptions {
   std::size_t bytes = 0; ///< rounded up to whole pages of 4 KiB: libpmemobj maps no part of one

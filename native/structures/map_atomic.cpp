@@ -58,6 +58,12 @@ void MapAtomic::set(T& field, T value) {
   pmemobj_persist(pool_, &field, sizeof field);
 }
 
+/// Its offset tells whether there is an object, so it comes last; they may lie in two lines.
+void MapAtomic::set_handle(PMEMoid& field, PMEMoid value) {
+  set(field.pool_uuid_lo, value.pool_uuid_lo);
+  set(field.off, value.off);
+}
+
 int MapAtomic::fill_buckets(PMEMobjpool* pool, void* object, void* count) {
   auto* made = static_cast<Buckets*>(object);
   made->count = *static_cast<const std::uint64_t*>(count);
@@ -99,9 +105,8 @@ Result<MapAtomic> MapAtomic::open(PMEMobjpool* pool, PMEMoid where) {
 }
 
 Status MapAtomic::recover() {
-  // A handle's offset is written last, so it alone tells whether there is one.
   if (header_->growing.off != 0) {
-    if (header_->buckets.off == 0) set(header_->buckets, header_->growing);
+    if (header_->buckets.off == 0) set_handle(header_->buckets, header_->growing);
     if (header_->buckets.off == header_->growing.off) {
       set(header_->growing.off, std::uint64_t{0});
     } else if (Status finished = finish_rebuild(); !finished) {
@@ -215,7 +220,7 @@ Status MapAtomic::finish_rebuild() {
     }
   }
   pmemobj_free(&header_->buckets);
-  set(header_->buckets, header_->growing);
+  set_handle(header_->buckets, header_->growing);
   set(header_->growing.off, std::uint64_t{0});
   return Done{};
 }

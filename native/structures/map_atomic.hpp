@@ -8,7 +8,7 @@
 // one
 //               redo log of libpmemobj; entries; entries_dirty = 0. Removal likewise. Growth: the
 //               new array, linked at `growing`; entries moved one by one, each by one redo log; the
-//               old array freed; `buckets`, then `growing`. open() finishes what was interrupted.
+//               old array freed; `buckets` (pool, then offset), then `growing`. open() finishes what was interrupted.
 // Growth        all at once, within the insertion that made a chain too long, or the removal that
 //               left fewer entries than buckets.
 // Thread safety none; see structures/pmdk_maps.hpp.
@@ -47,6 +47,7 @@ private:
   static int fill_entry(PMEMobjpool* pool, void* object, void* contents);
   template <class T>
   void set(T& field, T value);
+  void set_handle(PMEMoid& field, PMEMoid value);
   Status start();
   Status recover();
   Status rebuild(std::uint64_t count);

@@ -82,10 +82,11 @@ std::uint32_t name_code(const void* code) {
 }
 
 std::uint32_t site_of(const void* code) {
+  if (code == nullptr) return name_code(code);
   std::size_t at = (reinterpret_cast<std::uintptr_t>(code) * 0x9e3779b97f4a7c15u) >> 50;
   for (std::size_t tries = 0; tries < 16; ++tries, at = (at + 1) % named_count) {
     if (named[at].code == code) return named[at].site;
-    if (named[at].code != nullptr || code == nullptr) continue;
+    if (named[at].code != nullptr) continue;
     named[at] = {code, name_code(code)};
     return named[at].site;
   }
@@ -117,6 +118,23 @@ void compare(const char* now, std::uint64_t offset, std::size_t bytes, Kind kind
   }
 }
 
+/// The whole file as it is now, durable before anything was recorded: a library may map a part of it
+/// first.
+bool take_image(int fd, std::size_t bytes) {
+  void* mapped = reinterpret_cast<void*>(
+      syscall(SYS_mmap, nullptr, bytes, PROT_READ, MAP_SHARED, fd, 0));
+  if (mapped == MAP_FAILED) return false;
+  const auto* now = static_cast<const char*>(mapped);
+  for (std::size_t at = 0; at < bytes; at += page_bytes) {
+    const std::size_t part = std::min(page_bytes, bytes - at);
+    if (std::memcmp(now + at, shadow + at, part) == 0) continue;
+    std::memcpy(shadow + at, now + at, part);
+    writer->image(at, now + at, part);
+  }
+  syscall(SYS_munmap, mapped, bytes);
+  return true;
+}
+
 bool begin_pool(int fd, const struct stat& file) {
   shadow = static_cast<char*>(mmap(nullptr, shadow_bytes, PROT_READ | PROT_WRITE,
                                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
@@ -128,7 +146,7 @@ bool begin_pool(int fd, const struct stat& file) {
   std::snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
   path[std::max<ssize_t>(readlink(link, path, sizeof path - 1), 0)] = '\0';
   writer->pool(static_cast<std::uint64_t>(file.st_size), path);
-  return pool_known = true;
+  return pool_known = take_image(fd, static_cast<std::size_t>(file.st_size));
 }
 
 void watch(const Region& region) {
@@ -182,19 +200,9 @@ void mapped(void* start, std::size_t bytes, int protection, int flags, int fd, o
       std::min(bytes, static_cast<std::size_t>(std::max<off_t>(file.st_size - offset, 0)));
   auto* alias = static_cast<char*>(reinterpret_cast<void*>(
       syscall(SYS_mmap, nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, offset)));
-  static bool first = true;
-  if (first) { // durable before anything was recorded
-    for (std::size_t page = 0; page < inside; page += page_bytes) {
-      const std::size_t part = std::min(page_bytes, inside - page);
-      if (std::memcmp(alias + page, shadow + at + page, part) == 0) continue;
-      std::memcpy(shadow + at + page, alias + page, part);
-      writer->image(at + page, alias + page, part);
-    }
-  } else { // what write() or another process did in between
-    compare(alias, at, inside, Kind::nt_store, outside, nullptr);
-    put(Kind::fence, outside, 0, 0, nullptr, nullptr);
-  }
-  first = false;
+  // What write() or another process did since the image was taken, or since an earlier mapping.
+  compare(alias, at, inside, Kind::nt_store, outside, nullptr);
+  put(Kind::fence, outside, 0, 0, nullptr, nullptr);
   writer->flush();
   const Region region{static_cast<char*>(start), bytes, at, alias};
   watch(region);

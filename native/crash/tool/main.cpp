@@ -1,8 +1,7 @@
 // nearfar-crash: the explorer as a program, run by `nearfar crash`. Not a public interface.
 //
 // Arguments  COMMAND KEY=VALUE...; see commands.hpp.
-// Output     lines of fields between tabs: progress, site, log, finding, line, result, error.
-// Python
+// Output     lines of fields between tabs: progress, site, log, finding, line, result, error. Python
 //            makes tables, JSON and SARIF of them.
 // Returns    0 if it did what was asked, whatever it found; 2 or 3 after an `error` line.
 #include <cstdio>
@@ -16,6 +15,8 @@ int main(int count, char** arguments) {
   const Arguments given(count - 2, arguments + 2);
   if (command == "check") return check(given);
   if (command == "sites") return sites(given);
+  if (command == "make") return make(given);
+  if (command == "fill") return fill(given);
   if (command == "run") return run(given);
   if (command == "replay") return replay(given);
   std::fprintf(stderr, "nearfar-crash is started by `nearfar crash`\n");

@@ -24,7 +24,7 @@ def replay(
     """
     import tempfile
 
-    from nearfar.cli.crash_run import numbered
+    from nearfar.cli.crash_run import checker_arguments
     from nearfar.verify.images import story_of
 
     story = story_of(image)
@@ -37,7 +37,7 @@ def replay(
             result = exploring.explore(
                 "run",
                 {"kept": image, "image": Path(work) / "image", "output": Path(work) / "output",
-                 "limit_ms": story["limit_ms"], **moment, **numbered(story["checker"])},
+                 "limit_ms": story["limit_ms"], **moment, **checker_arguments(story["checker"])},
                 True,
             )  # fmt: skip
     result.states = 1

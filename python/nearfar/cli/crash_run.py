@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -9,6 +10,9 @@ from typing import Annotated
 import typer
 
 from nearfar.cli import exploring, options
+
+
+_FUNCTION = re.compile(r"(.+\.so[.0-9]*):([A-Za-z_]\w*)")
 
 
 class Recorder(StrEnum):
@@ -25,7 +29,8 @@ def run(
     checker: Annotated[
         str,
         typer.Option(
-            "--checker", metavar="CMD", help="Run on each image, whose path follows its arguments."
+            "--checker", metavar="CMD|LIB.so:FUNC",
+            help="Run on each image, whose path follows its arguments; or a C function.",
         ),
     ],
     recorder: Annotated[
@@ -46,14 +51,17 @@ def run(
     The pool is the first regular file that PROGRAM maps shared and writable. CMD opens an image of
     it and exits with 0 if it is good, 2 if it does not open, and anything else if it is not good;
     its last line of output says why. NEARFAR_CRASH_ACKNOWLEDGED, NEARFAR_CRASH_IN_FLIGHT and
-    NEARFAR_CRASH_FINISHED tell it what must be there (nearfar/crash_intrinsics.h). Exits with 1 on
-    a violation. What PROGRAM prints goes to standard error.
+    NEARFAR_CRASH_FINISHED tell it what must be there (nearfar/crash_intrinsics.h). LIB.so:FUNC
+    names a C function that does the same, and faster (nearfar/crash_checker.h). Exits with 1 on a
+    violation. What PROGRAM prints goes to standard error.
 
     Examples:
 
         nearfar crash run --checker ./check -- ./program pool
 
         nearfar crash run --recorder instrumented --checker "./check --quick" -- ./program pool
+
+        nearfar crash run --checker ./check.so:check -- ./program pool
     """
     import shlex
     import tempfile
@@ -79,7 +87,7 @@ def run(
                 "run",
                 {"log": log, "image": Path(work) / "image", "output": Path(work) / "output",
                  "images": folder, "budget": budget, "limit_ms": limit_ms,
-                 "platform": platform.value, **numbered(command)},
+                 "platform": platform.value, **checker_arguments(command)},
                 quiet or json == "-",
             )  # fmt: skip
         if code:
@@ -92,6 +100,8 @@ def run(
     return exploring.show(result, told, json, sarif)
 
 
-def numbered(command: list[str]) -> dict[str, str]:
-    """A command as the explorer wants it, an argument each."""
+def checker_arguments(command: list[str]) -> dict[str, str]:
+    """A checker as the explorer wants it: LIBRARY.so:FUNCTION, or a command, an argument each."""
+    if len(command) == 1 and (match := _FUNCTION.fullmatch(command[0])):
+        return {"checker_library": str(Path(match[1]).resolve()), "checker_function": match[2]}
     return {f"checker{i}": argument for i, argument in enumerate(command)}

@@ -43,14 +43,15 @@ def explore(command: str, arguments: dict[str, object], quiet: bool) -> Explorat
     from nearfar.cli.console import progress
     from nearfar.verify.explorer import explore as run
     from nearfar.verify.explorer import with_lines
+    from nearfar.verify.structures import check
 
     with progress(quiet) as shown:
-        result = run(
-            command, arguments,
-            lambda states, bad, done: shown.step(
-                f"{states:,} images, {bad:,} violations, {1 - done:.0%} of the log left", done
-            ),
-        )  # fmt: skip
+
+        def tell(states: int, bad: int, done: float) -> None:
+            text = f"{states:,} images, {bad:,} violations, {1 - done:.0%} of the log left"
+            shown.step(text, done)
+
+        result = check(arguments, tell) if command == "check" else run(command, arguments, tell)
     with_lines(result)
     return result
 

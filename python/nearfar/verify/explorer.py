@@ -47,7 +47,7 @@ def explore(
             result.states, result.points = int(fields[0]), int(fields[2])
             result.states_left = float(fields[1])
             result.violations, result.recovery_states = int(fields[3]), int(fields[4])
-            result.time_s = float(fields[5])
+            result.time_s, result.confirmed = float(fields[5]), int(fields[6])
     return result
 
 

@@ -14,6 +14,7 @@ FAILURES = {
     "not_idempotent": "recovery, run twice, gives something else",
     "crashed": "recovery or checker crashed",
     "hung": "recovery or checker did not end",
+    "disagreed": "libpmemobj recovers something else than the replay of its logs",
 }
 #: What a finding's ``missing`` says: the remedy.
 MISSING = {
@@ -67,6 +68,7 @@ class Exploration:
     points: int = 0
     violations: int = 0
     recovery_states: int = 0
+    confirmed: int = 0
     time_s: float = 0.0
     findings: list[Finding] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
@@ -85,6 +87,7 @@ class Exploration:
             "states_per_s": self.states_per_s,
             "failure_points": self.points,
             "recovery_states": self.recovery_states,
+            "confirmed_states": self.confirmed,
             "time_s": self.time_s,
             "provenance": {"states_per_s": "measured", "time_s": "measured"},
             "findings": [asdict(finding) for finding in self.findings],

@@ -17,6 +17,8 @@ def exploration(result: Exploration) -> RenderableType:
         f"{result.states:,} images at {result.points:,} failure points, "
         f"{result.recovery_states:,} of them crashes during recovery; {covered}"
     )
+    if result.confirmed:
+        head += f"; {result.confirmed:,} were opened by libpmemobj as well"
     verdict = f"{result.violations:,} violations" if result.violations else "no violation"
     return Group(head, verdict, *(_finding(i, f) for i, f in enumerate(result.findings, 1)))
 

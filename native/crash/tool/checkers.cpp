@@ -1,0 +1,142 @@
+#include "crash/tool/checkers.hpp"
+
+#include <cinttypes>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <dlfcn.h>
+
+#include "nearfar/crash_checker.h"
+#include "os/child.hpp"
+#include "os/helper.hpp"
+
+namespace nearfar::crash {
+
+namespace {
+
+/// What both have in common: their words for what they found.
+class Checker : public Checked {
+public:
+  const char* contents(Contents&) override { return nullptr; }
+  std::uint64_t leaked_bytes() override { return 0; }
+  void close() override {}
+  Failure failure() const override { return failure_; }
+
+
+protected:
+  const char* lost(const os::Ended& ended, std::uint64_t limit_ms) {
+    char text[64];
+    if (ended.hung) {
+      std::snprintf(text, sizeof text, "the checker did not end within %" PRIu64 " ms", limit_ms);
+      return tell(Failure::hung, text);
+    }
+    if (ended.signal == 0)
+      return tell(Failure::crashed, "the checker ended its process, by exit()");
+    std::snprintf(text, sizeof text, "the checker was killed by signal %d (%s)", ended.signal,
+                  strsignal(ended.signal));
+    return tell(Failure::crashed, text);
+  }
+  /// `said` may be empty; then it is told what it `did`, and the code.
+  const char* judge(int code, std::string said, const char* did) {
+    if (code == NEARFAR_CRASH_GOOD) return nullptr;
+    if (said.empty()) said = did + std::to_string(code);
+    if (code == NEARFAR_CRASH_REFUSED)
+      return tell(Failure::refused, "the image does not open: " + said);
+    return tell(Failure::broken, said);
+  }
+  const char* tell(Failure failure, std::string why) {
+    failure_ = failure;
+    why_ = std::move(why);
+    for (char& c : why_)
+      if (c == '\t' || c == '\n') c = ' ';
+    return why_.c_str();
+  }
+
+private:
+  Failure failure_ = Failure::none;
+  std::string why_;
+};
+
+class Program final : public Checker {
+public:
+  Program(std::vector<char*> arguments, os::File output, std::uint64_t limit_ms)
+      : arguments_(std::move(arguments)), output_(std::move(output)), limit_ms_(limit_ms) {}
+
+  const char* open(std::byte*, std::size_t, const Moment& moment) override {
+    set("NEARFAR_CRASH_ACKNOWLEDGED", moment.acknowledged);
+    set("NEARFAR_CRASH_IN_FLIGHT", moment.in_flight);
+    set("NEARFAR_CRASH_FINISHED", moment.finished);
+    os::empty(output_);
+    Result<os::Ended> ended = os::run_program(arguments_.data(), output_.fd(), limit_ms_);
+    if (!ended) return tell(Failure::crashed, ended.error().what);
+    if (ended->hung || ended->signal != 0) return lost(*ended, limit_ms_);
+    return judge(ended->code, os::last_line(output_), "the checker exited with ");
+  }
+private:
+  static void set(const char* name, std::uint64_t value) {
+    setenv(name, std::to_string(value).c_str(), 1);
+  }
+  std::vector<char*> arguments_;
+  os::File output_;
+  std::uint64_t limit_ms_;
+};
+
+/// Called in a helper process, which shares the memory of the image.
+class Function final : public Checker {
+public:
+  Function(nearfar_crash_checker* check, std::string path, os::File output, std::uint64_t limit_ms)
+      : check_(check), path_(std::move(path)), output_(std::move(output)), limit_ms_(limit_ms),
+        helper_([this](std::string_view question) { return serve(question); }, output_.fd()) {}
+
+  const char* open(std::byte* pool, std::size_t bytes, const Moment& moment) override {
+    const nearfar_crash_image image{path_.c_str(),       pool,
+                                    bytes,               moment.acknowledged,
+                                    moment.in_flight,    moment.finished};
+    const std::string_view question(reinterpret_cast<const char*>(&image), sizeof image);
+    Result<os::Helper::Answer> answer = helper_.ask(question, limit_ms_);
+    if (!answer) return tell(Failure::crashed, answer.error().what);
+    if (answer->ended.hung || answer->ended.signal != 0 || answer->ended.code != 0)
+      return lost(answer->ended, limit_ms_);
+    int code = 0;
+    std::memcpy(&code, answer->text.data(), sizeof code);
+    return judge(code, answer->text.substr(sizeof code), "the checker returned ");
+  }
+
+private:
+  std::string serve(std::string_view question) const {
+    nearfar_crash_image image;
+    std::memcpy(&image, question.data(), sizeof image); // its pointers are good here, after fork()
+    char why[256] = "";
+    const int code = check_(&image, why, sizeof why);
+    why[sizeof why - 1] = '\0';
+    return std::string(reinterpret_cast<const char*>(&code), sizeof code) + why;
+  }
+
+  nearfar_crash_checker* check_;
+  std::string path_;
+  os::File output_;
+  std::uint64_t limit_ms_;
+  os::Helper helper_;
+};
+
+} // namespace
+
+std::unique_ptr<Checked> program_checker(std::vector<char*> arguments, os::File output,
+                                         std::uint64_t limit_ms) {
+  return std::make_unique<Program>(std::move(arguments), std::move(output), limit_ms);
+}
+
+Result<std::unique_ptr<Checked>> function_checker(const char* library, const char* function,
+                                                  std::string path, os::File output,
+                                                  std::uint64_t limit_ms) {
+  void* loaded = dlopen(library, RTLD_NOW | RTLD_LOCAL); // for good
+  void* found = loaded == nullptr ? nullptr : dlsym(loaded, function);
+  if (found == nullptr)
+    return Error::make(Errc::not_found, "cannot call the checker: %s", dlerror())
+        .try_next("give --checker a shared library and a function of it: ./check.so:check");
+  return std::unique_ptr<Checked>(std::make_unique<Function>(
+      reinterpret_cast<nearfar_crash_checker*>(found), std::move(path), std::move(output),
+      limit_ms));
+}
+
+} // namespace nearfar::crash

@@ -1,0 +1,19 @@
+// The redo log of a typed pool: which of its records recovery would apply (persist/record.hpp).
+#pragma once
+
+#include "inspect/store.hpp"
+
+namespace nearfar::inspect {
+
+struct Records {
+  std::uint64_t count = 0;   ///< that recovery would apply
+  std::uint64_t entries = 0; ///< in them
+  bool replayed = true;      ///< false: they change more than is replayed here
+};
+
+/// Goes through the ring from its start, as recovery does, and applies it to `patched`. Damage is a
+/// record that passes its checksum and changes what does not lie in the pool.
+Records replay_records(const Source& source, const Store& store, PatchedSource& patched,
+                       Findings& findings);
+
+} // namespace nearfar::inspect

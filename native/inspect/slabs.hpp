@@ -1,0 +1,22 @@
+// The chunks of a typed pool on the redo path: a directory of them, and the objects in each.
+#pragma once
+
+#include "inspect/objects.hpp"
+#include "inspect/store.hpp"
+
+namespace nearfar::inspect {
+
+struct Slabs {
+  std::uint64_t pages = 0;     ///< of the directory
+  std::uint64_t chunks = 0;
+  std::uint64_t left_over = 0; ///< that a crash left, and the next opening frees
+  std::uint64_t objects = 0;
+};
+
+/// Walks directory and chunks, and tells every allocated object, upward by offset; its type is an
+/// index of store.types. Damage is a chunk that leaves the heap, overlaps another, or does not hold
+/// what its head says.
+Slabs walk_slabs(const Source& source, const Descriptor& descriptor, const Store& store,
+                 Findings& findings, ObjectSink& sink);
+
+} // namespace nearfar::inspect

@@ -1,0 +1,38 @@
+"""Explores a structure of nearfar's own: directly, or by way of libpmemobj where it stands on it."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from nearfar.errors import MachineError
+from nearfar.verify.explorer import Progress, explore, shipped
+from nearfar.verify.findings import Exploration
+from nearfar.verify.recorder import record
+
+#: Structures that work through libpmemobj's logs and allocator.
+ON_LIBPMEMOBJ = ("map_atomic", "map_tx", "map_rp")
+
+
+def check(asked: Mapping[str, object], progress: Progress | None = None) -> Exploration:
+    """Record a structure's operations and explore what a crash can leave of them."""
+    if asked["structure"] not in ON_LIBPMEMOBJ:
+        return explore("check", asked, progress)
+    with tempfile.TemporaryDirectory(prefix="nearfar-crash-", dir=_memory()) as work:
+        pool, log = Path(work) / "pool", Path(work) / "log"
+        what = {key: asked[key] for key in ("structure", "n", "seed") if key in asked}
+        explore("make", {**what, "pool": pool})
+        fill = [str(shipped("nearfar-crash")), "fill", f"pool={pool}"]
+        fill += [f"{key}={value}" for key, value in what.items()]
+        if code := record(fill, log, "preload"):
+            raise MachineError(
+                f"filling {asked['structure']} ended with {code}", "look at what it printed above"
+            )
+        return explore("check", {**asked, "log": log}, progress)
+
+
+def _memory() -> str | None:
+    """Where pools are made: in memory, if there is a place."""
+    shm = Path("/dev/shm")
+    return str(shm) if shm.is_dir() else None
