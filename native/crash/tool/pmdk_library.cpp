@@ -1,6 +1,8 @@
 // The half of PMDK's maps that libpmemobj itself does: making pools, filling them under the
 // recorder, and opening images. Not watched.
 #include <algorithm>
+#include <array>
+#include <cerrno>
 #include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
@@ -9,6 +11,8 @@
 
 #include "crash/tool/pmdk.hpp"
 #include "crash/tool/private_images.hpp"
+#include "inspect/checksum.hpp"
+#include "inspect/layout.hpp"
 #include "nearfar/crash_intrinsics.h"
 #include "os/helper.hpp"
 #include "structures/map_atomic.hpp"
@@ -86,20 +90,55 @@ std::string list(const char* path, std::uint64_t keys) {
 
 } // namespace
 
+namespace {
+
+struct CloseFile {
+  void operator()(std::FILE* file) const { std::fclose(file); }
+};
+
+/// Lets a pool have few lanes, for one thread uses one: each opening recovers all of them, one by
+/// one, and a pool is made with 1024.
+bool leave_lanes_out(const char* path) {
+  constexpr std::uint64_t lanes = 8;
+  constexpr std::size_t own = inspect::descriptor_at::checksum - inspect::descriptor_at::begin;
+  std::array<std::byte, inspect::descriptor_bytes> bytes;
+  const std::unique_ptr<std::FILE, CloseFile> file(std::fopen(path, "r+be"));
+  if (!file || std::fseek(file.get(), inspect::descriptor_at::begin, SEEK_SET) != 0 ||
+      std::fread(bytes.data(), bytes.size(), 1, file.get()) != 1)
+    return false;
+  const std::size_t count = inspect::descriptor_at::lane_count - inspect::descriptor_at::begin;
+  std::memcpy(&bytes[count], &lanes, sizeof lanes);
+  const std::uint64_t sum = inspect::checksum(bytes, own);
+  std::memcpy(&bytes[own], &sum, sizeof sum);
+  return std::fseek(file.get(), inspect::descriptor_at::begin, SEEK_SET) == 0 &&
+         std::fwrite(bytes.data(), bytes.size(), 1, file.get()) == 1 &&
+         std::fflush(file.get()) == 0;
+}
+
+} // namespace
+
 bool is_pmdk(std::string_view structure) {
   return structure == "map_tx" || structure == "map_atomic" || structure == "map_rp";
 }
 
 Status make_pool(std::string_view structure, const char* path, std::size_t operations) {
+  // Without the state of the DIMMs, which each opening would look for in all of /sys.
+  int without = 0;
+  pmemobj_ctl_set(nullptr, "sds.at_create", &without);
   const std::size_t bytes = PMEMOBJ_MIN_POOL + operations * 512 / 4096 * 4096;
-  const Pool pool(pmemobj_create(path, layout, bytes, 0600));
-  if (!pool) return refusal("make", path);
-  PMEMoid* where = handle(pool.get());
-  return with_map(structure, [&]<class Map>() -> Status {
-    Result<Map> map = Map::create(pool.get(), where);
-    if (!map) return map.error();
-    return Done{};
-  });
+  {
+    const Pool pool(pmemobj_create(path, layout, bytes, 0600));
+    if (!pool) return refusal("make", path);
+    PMEMoid* where = handle(pool.get());
+    Status made = with_map(structure, [&]<class Map>() -> Status {
+      Result<Map> map = Map::create(pool.get(), where);
+      if (!map) return map.error();
+      return Done{};
+    });
+    if (!made) return made;
+  }
+  if (leave_lanes_out(path)) return Done{};
+  return Error::make(Errc::os_error, "cannot change %s: %s", path, std::strerror(errno));
 }
 
 Status fill_pool(std::string_view structure, const char* path,
@@ -140,6 +179,7 @@ Library::Library(std::string_view structure, const os::File& image, std::uint64_
                  std::uint64_t limit_ms) {
   setenv("PMEM_IS_PMEM_FORCE", "1", 1); // a file in memory, flushed by instructions
   setenv("PMEM_NO_FLUSH", "1", 1);      // what it flushes is thrown away
+  setenv("PMEMOBJ_NLANES", "1", 0);     // one thread; recovery goes through all lanes, as always
   const std::string path = "/proc/self/fd/" + std::to_string(image.fd());
   const auto serve = [structure = std::string(structure), path, keys](std::string_view) {
     make_mappings_private();
