@@ -48,6 +48,16 @@ Exploration Explorer::explore(const std::function<void(const Progress&)>& progre
   progress_ = progress;
   result_ = {};
   seen_.clear();
+  if (trace_.ending != Failure::none) {
+    Finding finding;
+    finding.failure = trace_.ending;
+    finding.what = trace_.ended;
+    finding.event = trace_.log.events.size();
+    finding.acknowledged = trace_.models.size() - 2;
+    finding.in_flight = true;
+    result_.findings.push_back(std::move(finding)); // without an image: no crash was needed
+    result_.violations = 1;
+  }
   guard_ = std::make_unique<os::Guard>(options_.limit_ms);
   passes_ = options_.read_all ? 2 : 1;
   for (pass_ = 0; pass_ < passes_; ++pass_) {

@@ -38,7 +38,7 @@ struct Finding {
   bool finished = false;          ///< the program had come to its end
   bool during_recovery = false;
   std::uint64_t violations = 1; ///< images that failed by the same store and kind
-  std::vector<std::byte> image;
+  std::vector<std::byte> image; ///< empty where the program itself failed
 };
 
 struct Exploration {

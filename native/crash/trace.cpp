@@ -1,7 +1,10 @@
 #include "crash/trace.hpp"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
+
+#include "os/guard.hpp"
 
 namespace nearfar::crash {
 
@@ -10,18 +13,63 @@ using storelog::Kind;
 
 namespace {
 
-Status apply_all(Subject& subject, const std::vector<Operation>& operations, Trace& trace) {
+constexpr std::uint64_t limit_ms = 10'000; ///< CPU time for one operation
+
+/// An operation that may be wrong: it ends as a sentence instead of ending this program.
+class Guarded {
+public:
+  explicit Guarded(Subject& subject) : subject_(subject) {}
+
+  /// Says whether it was done; if not, `trace` tells how it ended.
+  bool apply(const Operation& operation, std::size_t number, Trace& trace) {
+    operation_ = &operation;
+    refused_.reset();
+    const os::Guarded ran = guard_.run(
+        [](void* context) {
+          auto& self = *static_cast<Guarded*>(context);
+          const Status done = self.subject_.apply(*self.operation_);
+          if (!done) self.refused_ = done.error();
+        },
+        this);
+    char text[sizeof(Error::what) + 80];
+    if (ran.ending == os::Ending::crashed) {
+      trace.ending = Failure::crashed;
+      std::snprintf(text, sizeof text, "operation %zu was killed by signal %d (%s)", number,
+                    ran.signal, strsignal(ran.signal));
+    } else if (ran.ending == os::Ending::hung) {
+      trace.ending = Failure::hung;
+      std::snprintf(text, sizeof text, "operation %zu did not end within %llu ms", number,
+                    static_cast<unsigned long long>(limit_ms));
+    } else if (refused_) {
+      trace.ending = Failure::broken;
+      std::snprintf(text, sizeof text, "operation %zu failed: %s", number, refused_->what);
+    } else {
+      return true;
+    }
+    trace.ended = text;
+    return false;
+  }
+
+private:
+  os::Guard guard_{limit_ms};
+  Subject& subject_;
+  const Operation* operation_ = nullptr;
+  std::optional<Error> refused_;
+};
+
+void apply_all(Subject& subject, const std::vector<Operation>& operations, Trace& trace) {
+  Guarded guarded(subject);
   Contents model;
   trace.models.push_back(model);
   for (std::size_t i = 0; i < operations.size(); ++i) {
     storelog::begin(i);
-    if (Status done = subject.apply(operations[i]); !done) return done;
-    storelog::end(i);
+    const bool done = guarded.apply(operations[i], i, trace);
     subject.apply_to_model(operations[i], model);
     trace.models.push_back(model);
     if (!trace.ordered) std::sort(trace.models.back().begin(), trace.models.back().end());
+    if (!done) return;
+    storelog::end(i);
   }
-  return Done{};
 }
 
 Status check_complete(const storelog::Log& log, const Arena& arena) {
@@ -48,9 +96,9 @@ Result<Trace> record_trace(Subject& subject, Arena& arena, const std::vector<Ope
   trace.ordered = ordered;
   {
     const storelog::Attached attached(&recorder);
-    if (Status done = apply_all(subject, operations, trace); !done) return done.error();
+    apply_all(subject, operations, trace);
   }
-  subject.close();
+  if (trace.ending == Failure::none) subject.close(); // else it is in disorder
   trace.log = recorder.log();
   if (Status complete = check_complete(trace.log, arena); !complete) return complete.error();
   return trace;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "crash/arena.hpp"
@@ -14,10 +15,15 @@ struct Trace {
   /// models[k] after k operations, sorted unless order counts. Empty where nobody knows.
   std::vector<Contents> models;
   bool ordered = false; ///< contents are a sequence, not a set
+  /// How the program ended before its time, in a sentence; empty if it did all operations. What it
+  /// had done is there: the operation that failed counts as in flight.
+  Failure ending = Failure::none;
+  std::string ended;
 };
 
 /// Fills the subject in the arena and records it. `suppressed` takes a call away (mutations).
-/// Errors: those of the subject; failed_check if the log does not account for every byte, for then
+/// An operation that fails, crashes or hangs ends the trace (Trace::ended). Errors: those of
+/// create(); failed_check if the log does not account for every byte, for then
 /// a store was not reported, and what was explored would not be what happens.
 Result<Trace> record_trace(Subject& subject, Arena& arena, const std::vector<Operation>& operations,
                            bool ordered, std::optional<storelog::Suppressed> suppressed = {});

@@ -140,7 +140,8 @@ void Session::write_new(void* at, const void* value, std::uint32_t bytes, Site s
   if (begun_undo_) return write_undo(at, value, bytes, site);
   if (!storelog::log(at, bytes, site)) [[unlikely]] {
     const auto* from = static_cast<const std::byte*>(value);
-    unlogged_.push_back({static_cast<std::byte*>(at), {from, from + bytes}, site});
+    unlogged_.push_back(
+        {static_cast<std::byte*>(at), Entry::Kind::write, {from, from + bytes}, site});
     return remember(at, unlogged_.back().bytes.data());
   }
   const auto offset =
@@ -212,8 +213,30 @@ void Session::publish(std::uint64_t offset, std::uint32_t, std::size_t bytes, Si
     fence_first_ = true;
   }
   const BitPlace bit = store_->heap_->bit_of(offset);
-  if (storelog::log(store_->ground_.base + bit.word, sizeof bit.mask, site))
-    append(bit.word, Entry::Kind::set_bits, &bit.mask, sizeof bit.mask, site);
+  change_bits(bit.word, Entry::Kind::set_bits, bit.mask, site);
+}
+
+/// Sets or clears bits of a word of the heap's, with this transaction.
+void Session::change_bits(std::uint64_t word, Entry::Kind kind, std::uint64_t mask, Site site) {
+  std::byte* at = store_->ground_.base + word;
+  if (storelog::log(at, sizeof mask, site)) {
+    append(word, kind, &mask, sizeof mask, site);
+  } else {
+    const auto* from = reinterpret_cast<const std::byte*>(&mask);
+    unlogged_.push_back({at, kind, {from, from + sizeof mask}, site});
+  }
+}
+
+void Session::store_unlogged(const Unlogged& change) const {
+  if (change.kind == Entry::Kind::write) {
+    std::memcpy(change.at, change.bytes.data(), change.bytes.size());
+  } else {
+    auto* word = reinterpret_cast<std::uint64_t*>(change.at);
+    std::uint64_t mask = 0;
+    std::memcpy(&mask, change.bytes.data(), sizeof mask);
+    *word = change.kind == Entry::Kind::set_bits ? *word | mask : *word & ~mask;
+  }
+  storelog::store(change.at, change.bytes.size(), change.site);
 }
 
 void Session::free(std::uint64_t offset, std::uint32_t type, std::size_t bytes, Site site) {
@@ -246,8 +269,7 @@ void Session::free_redo(std::uint64_t offset, std::uint32_t type, Site site) {
   if (store_->overwrites(type))
     if (storelog::log(base + offset, bit.object_bytes, site))
       append(offset, Entry::Kind::zero, &bit.object_bytes, sizeof bit.object_bytes, site);
-  if (storelog::log(base + bit.word, sizeof bit.mask, site))
-    append(bit.word, Entry::Kind::clear_bits, &bit.mask, sizeof bit.mask, site);
+  change_bits(bit.word, Entry::Kind::clear_bits, bit.mask, site);
 }
 
 /// The record in one piece.
@@ -278,10 +300,8 @@ Status Session::commit_redo() {
   if (fence_first_) store_->write_back_.fence();
   Status done = store_->log_->commit(record, static_cast<std::uint32_t>(total_),
                                      sites_.empty() ? nullptr : sites_.data());
-  for (const Unlogged& write : unlogged_) {
-    std::memcpy(write.at, write.bytes.data(), write.bytes.size());
-    storelog::store(write.at, write.bytes.size(), write.site);
-  }
+  for (const Unlogged& change : unlogged_)
+    store_unlogged(change);
   for (const std::uint64_t offset : freed_)
     store_->heap_->retire(offset, store_->log_->tail());
   store_->heap_->reclaim(store_->log_->start());

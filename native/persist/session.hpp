@@ -90,8 +90,9 @@ private:
     bool published;
     alignas(8) std::byte action[128]; ///< undo path: libpmemobj's pobj_action
   };
-  struct Unlogged { ///< only when a mutation takes a log call away
+  struct Unlogged { ///< only when a mutation takes a log call away: made in place at commit
     std::byte* at;
+    Entry::Kind kind;
     std::vector<std::byte> bytes;
     Site site;
   };
@@ -107,6 +108,8 @@ private:
                     Site site);
   std::byte* room(std::size_t bytes);
   void remember(const void* at, std::byte* data);
+  void change_bits(std::uint64_t word, Entry::Kind kind, std::uint64_t mask, Site site);
+  void store_unlogged(const Unlogged& change) const;
   void append_content(std::uint64_t offset, std::size_t bytes, Site site);
   std::byte* whole_record();
   Status commit_redo();

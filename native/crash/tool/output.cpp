@@ -71,7 +71,7 @@ void print_finding(const Finding& finding, const char* image) {
 int print_exploration(const Exploration& result, const char* folder) {
   for (std::size_t i = 0; i < result.findings.size(); ++i) {
     std::string path;
-    if (folder[0] != '\0') {
+    if (folder[0] != '\0' && !result.findings[i].image.empty()) {
       path = std::string(folder) + "/" + std::to_string(i + 1) + ".image";
       if (!write_image(path, result.findings[i].image))
         return print_error(

@@ -32,10 +32,11 @@ def folder_for(wanted: Path | None) -> Path:
 
 def keep(result: Exploration, folder: Path, origin: dict[str, object]) -> None:
     """Write how each image came about beside it; drops the folder if there is none."""
-    if not result.findings:
+    if not any(finding.image for finding in result.findings):
         folder.rmdir()
-        return
     for i, finding in enumerate(result.findings):
+        if not finding.image:
+            continue
         image = Path(finding.image)
         story = {
             "schema_version": 1,
