@@ -1,8 +1,20 @@
 #include "structures/medium.hpp"
 
+#include <cstring>
+
 namespace nearfar::structures {
 
-Status Dram::allocate(std::uint64_t* link, std::size_t bytes, bool) {
+Status Dram::allocate(std::uint64_t* link, std::size_t bytes, bool zeroed) {
+  if (bytes <= largest_small) {
+    Small block(static_cast<std::byte*>(
+        ::operator new(bytes, std::align_val_t{os::cache_line_bytes}, std::nothrow)));
+    if (!block) return Error::make(Errc::no_space, "there is no memory for %zu bytes", bytes);
+    if (zeroed) std::memset(block.get(), 0, bytes);
+    const std::lock_guard guard(mutex_);
+    small_.push_back(std::move(block));
+    store(*link, link_of(small_.back().get()));
+    return Done{};
+  }
   Result<os::Range> range = os::map_range(bytes, os::PageSize::system, -1, false); // zeros
   if (!range) return range.error();
   const std::lock_guard guard(mutex_);

@@ -3,8 +3,8 @@
 // Pmem           a pool: links are offsets from its base; what is flushed and then fenced survives.
 // Unflushed      the same code in the same pool without flushes and fences: a baseline for what
 //                they cost. A crash loses or tears what was stored.
-// Dram           the twin: links are addresses; nothing survives. The same code shape; chunks come
-//                from the kernel in the same sizes, nodes from the same allocator (heap.hpp), which
+// Dram           the twin: links are addresses; nothing survives. The same code shape; larger
+//                chunks come from the kernel in the same sizes, nodes from the same allocator (heap.hpp), which
 //                packs them tighter than malloc does: no straw man.
 //
 // A medium of another kind (an image of memory under the crash explorer) offers the same members.
@@ -22,6 +22,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <vector>
 
 #include "os/pages.hpp"
@@ -111,8 +112,19 @@ public:
   bool failed() const { return false; }
 
 private:
+  /// What a small structure takes comes from the C library, which keeps such pieces: a mapping of
+  /// its own would cost ten microseconds to make, to touch and to end.
+  static constexpr std::size_t largest_small = 64 << 10;
+  struct Delete {
+    void operator()(std::byte* block) const {
+      ::operator delete(block, std::align_val_t{os::cache_line_bytes});
+    }
+  };
+  using Small = std::unique_ptr<std::byte, Delete>;
+
   std::mutex mutex_;
   std::vector<os::Range> ranges_;
+  std::vector<Small> small_;
 };
 
 /// What a structure reports when an msync has failed.
