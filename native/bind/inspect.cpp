@@ -123,6 +123,27 @@ Result<inspect::Pool> examine_file(const char* path) {
   return inspect::examine(*source);
 }
 
+nb::dict typed_dict(const inspect::Typed& typed) {
+  nb::dict d;
+  d["is_nearfar"] = typed.store.is_nearfar;
+  d["is_typed"] = typed.store.is_typed;
+  d["redo"] = typed.store.path == persist::Path::redo;
+  nb::list types;
+  for (const inspect::StoreType& type : typed.store.types) {
+    nb::dict one;
+    one["name"] = text(type.name);
+    one["bytes"] = type.bytes;
+    one["links"] = type.links.size();
+    one["secret"] = type.secret;
+    types.append(one);
+  }
+  d["types"] = types;
+  d["records"] = typed.records.count;
+  d["chunks"] = typed.slabs.chunks;
+  d["objects"] = typed.slabs.objects;
+  return d;
+}
+
 /// What examine() and leaks() both tell.
 nb::dict pool_dict(const inspect::Pool& pool) {
   nb::dict d = findings_dict(pool.findings);
@@ -131,6 +152,7 @@ nb::dict pool_dict(const inspect::Pool& pool) {
   d["usable"] = pool.descriptor.usable;
   d["header"] = header_dict(pool.header);
   d["descriptor"] = descriptor_dict(pool.descriptor);
+  d["typed"] = typed_dict(pool.typed);
   return d;
 }
 
@@ -170,7 +192,8 @@ Result<Leaks> find_leaks(const char* path) {
 nb::dict leaks(const char* path) {
   const Leaks found = run_unlocked([&] { return find_leaks(path); });
   nb::dict d = pool_dict(found.pool);
-  d["replayed"] = found.pool.lanes.replayed;
+  d["replayed"] = found.pool.lanes.replayed && found.pool.typed.records.replayed;
+  d["by_type"] = found.reach.typed;
   d["objects"] = found.reach.objects;
   d["lost"] = found.reach.lost;
   d["lost_bytes"] = found.reach.lost_bytes;
@@ -178,6 +201,7 @@ nb::dict leaks(const char* path) {
   for (const inspect::Lost& lost : found.reach.types) {
     nb::dict type;
     type["type"] = lost.type;
+    type["name"] = text(lost.name);
     type["objects"] = lost.objects;
     type["heads"] = lost.heads;
     type["block_bytes"] = lost.block_bytes;

@@ -18,16 +18,16 @@ std::uint64_t byte_mask(std::uint32_t line, std::size_t offset, std::size_t byte
   return below & ~((std::uint64_t{1} << first) - 1);
 }
 
-bool differs(const Undecided& line, std::uint64_t mask) {
-  for (std::size_t i = 0; i < line_bytes; ++i) {
-    if ((mask >> i & 1u) == 0) continue;
-    for (const Line& version : line.versions)
-      if (version[i] != line.versions[0][i]) return true;
-  }
-  return false;
-}
-
 } // namespace
+
+void Undecided::add(const Line& version, std::size_t after) {
+  if (std::find(versions.begin(), versions.end(), version) != versions.end()) return;
+  if (!versions.empty())
+    for (std::size_t i = 0; i < line_bytes; ++i)
+      if (version[i] != versions[0][i]) differing |= std::uint64_t{1} << i;
+  versions.push_back(version);
+  pieces.push_back(static_cast<std::uint32_t>(after));
+}
 
 Arena::Arena(std::size_t bytes)
     : memory_(static_cast<std::byte*>(::operator new(bytes, std::align_val_t{4096}))),
@@ -105,7 +105,7 @@ void Arena::read(std::size_t offset, std::size_t bytes) {
     const auto line = static_cast<std::uint32_t>(at);
     const std::size_t slot = slot_of(line);
     const std::uint64_t mask = byte_mask(line, offset, end - offset) & ~written_[slot];
-    if (differs((*undecided_)[slot], mask)) decide(line);
+    if (((*undecided_)[slot].differing & mask) != 0) decide(line);
   }
 }
 

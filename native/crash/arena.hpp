@@ -23,6 +23,10 @@ struct Undecided {
   std::uint32_t line = 0;
   std::vector<Line> versions;
   std::vector<std::uint32_t> pieces; ///< how many pending pieces each version has
+  std::uint64_t differing = 0;       ///< a bit for each byte in which versions differ
+
+  /// Adds a version, unless it is there already.
+  void add(const Line& version, std::size_t pieces);
 };
 
 /// Decides which version of undecided line `slot` is there.

@@ -128,14 +128,11 @@ void Explorer::list_versions(const Persistency& model) {
     choices.line = pending[slot].line;
     choices.versions.clear();
     choices.pieces.clear();
+    choices.differing = 0;
     Line version = model.version(pending[slot], 0);
     for (std::size_t pieces = 0; pieces <= pending[slot].pieces.size(); ++pieces) {
       if (pieces > 0) pending[slot].pieces[pieces - 1].put(version);
-      if (std::find(choices.versions.begin(), choices.versions.end(), version) !=
-          choices.versions.end())
-        continue;
-      choices.versions.push_back(version);
-      choices.pieces.push_back(static_cast<std::uint32_t>(pieces));
+      choices.add(version, pieces);
     }
   }
 }

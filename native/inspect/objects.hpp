@@ -25,6 +25,12 @@ public:
   virtual void run(const Run&, const Chunk&, std::uint64_t /*used_blocks*/) {}
 };
 
+/// For who wants counts alone.
+class NoObjects final : public ObjectSink {
+public:
+  void object(const Object&) override {}
+};
+
 class ObjectWalker {
 public:
   ObjectWalker(const Source& source, Findings& findings, ObjectSink& sink)

@@ -62,15 +62,21 @@ void walk_objects(const Source& source, ObjectSink& sink, Pool& pool) {
 
 } // namespace
 
-void examine(const Source& source, PatchedSource& recovered, ObjectSink& sink, Pool& pool) {
+void examine(const Source& source, PatchedSource& recovered, ObjectSink& sink, ObjectSink& typed,
+             Pool& pool) {
   pool.file_bytes = source.size();
   pool.header = read_header(source, pool.findings);
   pool.descriptor = read_descriptor(source, pool.findings);
   if (!pool.descriptor.usable) return;
   pool.lanes = read_lanes(source, pool.descriptor, recovered, pool.findings);
-  if (pool.lanes.pending() == 0) return walk_objects(source, sink, pool);
-  check_unrecovered(source, pool);
-  if (pool.lanes.replayed) return walk_objects(recovered, sink, pool);
+  const bool pending = pool.lanes.pending() != 0;
+  if (pending) check_unrecovered(source, pool);
+  if (pool.lanes.replayed) {
+    const Source& seen = pending ? static_cast<const Source&>(recovered) : source;
+    walk_objects(seen, sink, pool);
+    pool.typed = examine_typed(seen, pool.descriptor, recovered, pool.findings, typed);
+    return;
+  }
   pool.findings.note("lane", pool.descriptor.lanes_offset,
                      "unfinished transactions are too large to be replayed here: objects are told "
                      "as they are before recovery");
@@ -84,7 +90,8 @@ Pool examine(const Source& source) {
   if (pool.kind != Kind::object) return pool;
   PatchedSource recovered(source);
   Census census;
-  examine(source, recovered, census, pool);
+  NoObjects typed;
+  examine(source, recovered, census, typed, pool);
   pool.census = std::move(census);
   return pool;
 }

@@ -7,6 +7,7 @@
 #include "inspect/census.hpp"
 #include "inspect/header.hpp"
 #include "inspect/lanes.hpp"
+#include "inspect/typed.hpp"
 
 namespace nearfar::inspect {
 
@@ -18,6 +19,7 @@ struct Pool {
   Lanes lanes;
   Zones zones;
   Census census;
+  Typed typed; ///< of a pool that nearfar's typed layer made
   Findings findings;
 };
 
@@ -25,7 +27,9 @@ struct Pool {
 Pool examine(const Source& source);
 
 /// Reads header, descriptor and lanes and replays the logs, then has `sink` see every object as
-/// recovery would leave it. What examine() is made of, for those who want more than counts.
-void examine(const Source& source, PatchedSource& recovered, ObjectSink& sink, Pool& pool);
+/// recovery would leave it, and `typed` those within chunks of the typed layer. What examine() is
+/// made of, for those who want more than counts.
+void examine(const Source& source, PatchedSource& recovered, ObjectSink& sink, ObjectSink& typed,
+             Pool& pool);
 
 } // namespace nearfar::inspect

@@ -97,7 +97,8 @@ TEST_CASE("logs of unfinished operations are replayed, redo before undo") {
   PatchedSource recovered(source);
   Census census;
   Pool pool;
-  examine(source, recovered, census, pool);
+  NoObjects typed;
+  examine(source, recovered, census, typed, pool);
   CHECK(pool.findings.damage_count() == 0);
   CHECK(pool.lanes.internal.pending == 1);
   CHECK(pool.lanes.undo.pending == 1);

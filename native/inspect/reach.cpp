@@ -1,108 +1,22 @@
 #include "inspect/reach.hpp"
 
 #include <algorithm>
+#include <cinttypes>
 #include <map>
+
+#include "inspect/object_index.hpp"
 
 namespace nearfar::inspect {
 
 namespace {
 
-/// All objects of a heap, found again by any offset within them.
-class Objects final : public ObjectSink {
+/// Any aligned word of an object that could be an offset.
+class AnyWord {
 public:
-  static constexpr std::size_t none = ~std::size_t{0};
+  AnyWord(const Source& source, const ObjectIndex& objects) : window_(source), objects_(objects) {}
 
-  struct Item {
-    Offset offset;
-    Offset bytes;
-    Offset block_bytes;
-    std::uint64_t type;
-  };
-
-  void object(const Object& object) override {
-    items_.push_back({object.offset, object.bytes, object.block_bytes, object.type});
-    internal_.push_back(object.internal);
-  }
-
-  /// To be called once, when all objects are there.
-  void index() {
-    if (items_.empty()) return;
-    first_ = items_.front().offset;
-    end_ = items_.back().offset + items_.back().bytes;
-    for (std::size_t i = 0; i < items_.size(); ++i)
-      while (starts_.size() <= (items_[i].offset - first_) / step)
-        starts_.push_back(i);
-  }
-
-  /// The object that holds `offset`, or none.
-  std::size_t holding(Offset offset) const {
-    if (offset < first_ || offset >= end_) return none;
-    const std::size_t slot = std::min<std::size_t>((offset - first_) / step, starts_.size() - 1);
-    const std::size_t last =
-        slot + 1 < starts_.size() ? std::min(starts_[slot + 1] + 1, items_.size()) : items_.size();
-    const auto begin = items_.begin() + static_cast<std::ptrdiff_t>(starts_[slot]);
-    const auto after =
-        std::upper_bound(begin, items_.begin() + static_cast<std::ptrdiff_t>(last), offset,
-                         [](Offset wanted, const Item& item) { return wanted < item.offset; });
-    std::size_t found = static_cast<std::size_t>(after - items_.begin());
-    if (found == 0) return none;
-    const Item& item = items_[--found];
-    return offset - item.offset < item.bytes ? found : none;
-  }
-
-  std::size_t size() const { return items_.size(); }
-  const Item& operator[](std::size_t i) const { return items_[i]; }
-  bool internal(std::size_t i) const { return internal_[i]; }
-
-private:
-  static constexpr Offset step = 4096; ///< one entry of the index stands for so many bytes
-
-  std::vector<Item> items_; ///< upward by offset
-  std::vector<bool> internal_;
-  std::vector<std::size_t> starts_; ///< the first item at or behind each step
-  Offset first_ = 0;
-  Offset end_ = 0;
-};
-
-class Graph {
-public:
-  Graph(const Source& source, const Objects& objects)
-      : window_(source), objects_(objects), reached_(objects.size()) {}
-
-  void mark_from(std::size_t start) {
-    if (start == Objects::none) return;
-    reach(start);
-    while (!waiting_.empty()) {
-      const std::size_t next = waiting_.back();
-      waiting_.pop_back();
-      each_link(next, [&](std::size_t target) { reach(target); });
-    }
-  }
-
-  bool reached(std::size_t i) const { return reached_[i]; }
-
-  /// Which lost objects another lost one leads to.
-  std::vector<bool> below_lost() {
-    std::vector<bool> below(objects_.size());
-    for (std::size_t i = 0; i < objects_.size(); ++i) {
-      if (reached_[i]) continue;
-      each_link(i, [&](std::size_t target) {
-        if (target != i) below[target] = true;
-      });
-    }
-    return below;
-  }
-
-private:
-  void reach(std::size_t i) {
-    if (reached_[i]) return;
-    reached_[i] = true;
-    waiting_.push_back(i);
-  }
-
-  /// Links that the words of an object make.
   template <class See>
-  void each_link(std::size_t i, const See& see) {
+  void each(std::size_t i, const See& see) {
     const Offset begin = (objects_[i].offset + 7) / 8 * 8;
     const Offset end = objects_[i].offset + objects_[i].bytes;
     for (Offset at = begin; at + 8 <= end;) {
@@ -111,30 +25,116 @@ private:
       if (words == nullptr) return; // the file was cut since it was examined
       for (std::size_t w = 0; w < step; w += 8) {
         const std::size_t target = objects_.holding(load<std::uint64_t>(words + w));
-        if (target != Objects::none) see(target);
+        if (target != ObjectIndex::none) see(target);
       }
       at += step;
     }
   }
 
+private:
   Window window_;
-  const Objects& objects_;
+  const ObjectIndex& objects_;
+};
+
+/// The members that the types of a typed pool name. Its objects have type numbers from `first` on.
+class NamedMembers {
+public:
+  NamedMembers(const Source& source, const ObjectIndex& objects, const Store& store,
+               std::uint64_t first, Findings& findings)
+      : window_(source), objects_(objects), store_(store), first_(first), findings_(findings) {}
+
+  bool knows(std::size_t i) const {
+    return objects_[i].type >= first_ && objects_[i].type - first_ < store_.types.size();
+  }
+  template <class See>
+  void each(std::size_t i, const See& see) {
+    if (knows(i)) each_of(objects_[i].offset, objects_[i].type - first_, see);
+  }
+  /// Links of an object of that type, the root included, which is none of the heap.
+  template <class See>
+  void each_of(Offset at, std::uint64_t type, const See& see) {
+    for (const persist::LinkEntry& link : store_.types[type].links) {
+      const std::byte* bytes = window_.at(at + link.offset, link.array != 0 ? 16 : 8);
+      if (bytes == nullptr) return;
+      const auto leads_to = load<std::uint64_t>(bytes);
+      const std::uint64_t count = link.array != 0 ? load<std::uint64_t>(bytes + 8) : 1;
+      if (leads_to == 0) continue;
+      const std::size_t target = objects_.holding(leads_to);
+      const Offset wanted = store_.types[link.target].bytes;
+      if (target != ObjectIndex::none && objects_[target].offset == leads_to &&
+          objects_[target].type == first_ + link.target &&
+          count <= objects_[target].bytes / wanted)
+        see(target);
+      else
+        findings_.damage("link", at + link.offset,
+                         "a link of %s leads to %#" PRIx64 ", where no %s is",
+                         store_.types[type].name.c_str(), leads_to,
+                         store_.types[link.target].name.c_str());
+    }
+  }
+
+private:
+  Window window_;
+  const ObjectIndex& objects_;
+  const Store& store_;
+  std::uint64_t first_;
+  Findings& findings_;
+};
+
+template <class Links>
+class Graph {
+public:
+  Graph(const ObjectIndex& objects, Links& links)
+      : objects_(objects), links_(links), reached_(objects.size()) {}
+
+  void reach(std::size_t i) {
+    if (reached_[i]) return;
+    reached_[i] = true;
+    waiting_.push_back(i);
+  }
+  /// All that those reached lead to.
+  void spread() {
+    while (!waiting_.empty()) {
+      const std::size_t next = waiting_.back();
+      waiting_.pop_back();
+      links_.each(next, [&](std::size_t target) { reach(target); });
+    }
+  }
+  bool reached(std::size_t i) const { return reached_[i]; }
+
+  /// Which lost objects another lost one leads to.
+  std::vector<bool> below_lost() {
+    std::vector<bool> below(objects_.size());
+    for (std::size_t i = 0; i < objects_.size(); ++i) {
+      if (reached_[i]) continue;
+      links_.each(i, [&](std::size_t target) {
+        if (target != i) below[target] = true;
+      });
+    }
+    return below;
+  }
+
+private:
+  const ObjectIndex& objects_;
+  Links& links_;
   std::vector<bool> reached_;
   std::vector<std::size_t> waiting_;
 };
 
-Reach summary(const Objects& objects, Graph& graph) {
+/// Adds what a graph says about the objects that `counts` chooses.
+template <class Links, class Counts, class Name>
+void tell(const ObjectIndex& objects, Graph<Links>& graph, const Counts& counts, const Name& name,
+          Reach& reach) {
   const std::vector<bool> below = graph.below_lost();
-  Reach reach;
   std::map<std::uint64_t, Lost> types;
   for (std::size_t i = 0; i < objects.size(); ++i) {
-    if (objects.internal(i)) continue;
+    if (!counts(i)) continue;
     ++reach.objects;
     if (graph.reached(i)) continue;
     ++reach.lost;
     reach.lost_bytes += objects[i].block_bytes;
     Lost& lost = types[objects[i].type];
-    lost.type = objects[i].type;
+    name(lost, objects[i].type);
     ++lost.objects;
     lost.block_bytes += objects[i].block_bytes;
     if (!below[i]) ++lost.heads;
@@ -142,24 +142,56 @@ Reach summary(const Objects& objects, Graph& graph) {
   }
   for (auto& [type, lost] : types)
     reach.types.push_back(std::move(lost));
-  return reach;
+}
+
+/// Typed objects, by the links that their types name.
+void tell_typed(const Source& seen, const ObjectIndex& objects, std::uint64_t first, Pool& pool,
+                Reach& reach) {
+  const Store& store = pool.typed.store;
+  NamedMembers links(seen, objects, store, first, pool.findings);
+  Graph graph(objects, links);
+  links.each_of(store.root, 0, [&](std::size_t target) { graph.reach(target); });
+  graph.spread();
+  reach.typed = true;
+  tell(
+      objects, graph, [&](std::size_t i) { return !objects.internal(i) && links.knows(i); },
+      [&](Lost& lost, std::uint64_t type) {
+        lost.type = type - first;
+        lost.name = store.types[lost.type].name;
+      },
+      reach);
 }
 
 } // namespace
 
 Reach find_lost(const Source& source, Pool& pool) {
   PatchedSource recovered(source);
-  Objects objects;
-  examine(source, recovered, objects, pool);
-  if (pool.findings.damage_count() != 0 || pool.descriptor.root_offset == 0 || !pool.lanes.replayed)
-    return {};
+  ObjectIndex objects, typed;
+  examine(source, recovered, objects, typed, pool);
+  const bool replayed = pool.lanes.replayed && pool.typed.records.replayed;
+  if (pool.findings.damage_count() != 0 || pool.descriptor.root_offset == 0 || !replayed) return {};
   objects.index();
+  typed.index();
   const Source* seen = &source;
-  if (pool.lanes.pending() != 0) seen = &recovered;
-  Graph graph(*seen, objects);
+  if (pool.lanes.pending() != 0 || pool.typed.records.count != 0) seen = &recovered;
+  Reach reach;
+  AnyWord words(*seen, objects);
+  Graph graph(objects, words);
   for (std::size_t i = 0; i < objects.size(); ++i)
-    if (objects.internal(i)) graph.mark_from(i); // the root object, and what the lanes hold
-  return summary(objects, graph);
+    if (objects.internal(i)) graph.reach(i); // the root object, and what the lanes hold
+  graph.spread();
+  const Store& store = pool.typed.store;
+  const bool undo = store.usable && store.path == persist::Path::undo;
+  tell(
+      objects, graph,
+      [&](std::size_t i) {
+        const bool is_typed = undo && objects[i].type - 1 < store.types.size();
+        return !objects.internal(i) && !is_typed;
+      },
+      [](Lost& lost, std::uint64_t type) { lost.type = type; }, reach);
+  if (undo) tell_typed(*seen, objects, 1, pool, reach);
+  if (store.usable && !undo) tell_typed(*seen, typed, 0, pool, reach);
+  return reach;
 }
 
 } // namespace nearfar::inspect

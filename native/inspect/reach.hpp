@@ -6,9 +6,12 @@
 //          by chance, so a leak can be missed; links that are kept otherwise (unaligned, as
 //          differences or with bits set above the offset) are not seen, so an object may be called
 //          lost that is not.
+//          In pools of nearfar's typed layer the links are known: exactly the members that the
+//          pool's own descriptors name, each leading to an object of its type. A link that leads
+//          elsewhere is damage.
 #pragma once
 
-#include <array>
+#include <string>
 #include <vector>
 
 #include "inspect/pool.hpp"
@@ -19,7 +22,8 @@ namespace nearfar::inspect {
 struct Lost {
   static constexpr std::size_t most_examples = 5;
 
-  std::uint64_t type = 0;
+  std::uint64_t type = 0; ///< number; of a typed object its index among the pool's types
+  std::string name;       ///< of a typed object's type
   std::uint64_t objects = 0;
   std::uint64_t heads = 0; ///< of these, no lost object leads to; the others hang below one
   Offset block_bytes = 0;
@@ -27,6 +31,7 @@ struct Lost {
 };
 
 struct Reach {
+  bool typed = false;        ///< some links are known by type
   std::uint64_t objects = 0; ///< all but the library's own
   std::uint64_t lost = 0;
   Offset lost_bytes = 0; ///< blocks, headers included
@@ -35,6 +40,7 @@ struct Reach {
 
 /// Examines a pool into `pool` and tells what is lost as recovery would leave it. Nothing is told
 /// (an empty Reach) if the pool has damage, no root object, or logs that could not be replayed.
+/// Typed links that lead nowhere are added to the pool's findings.
 Reach find_lost(const Source& source, Pool& pool);
 
 } // namespace nearfar::inspect

@@ -45,8 +45,12 @@ ChunkHead plan(std::uint32_t type, std::size_t bytes) {
 Status Heap::load() {
   for (std::uint64_t* link = directory_; *link != 0;) {
     auto* page = reinterpret_cast<DirectoryPage*>(ground_.base + *link);
+    empty_slots_.reserve(empty_slots_.size() + DirectoryPage::slot_count);
     for (std::uint64_t& slot : page->slots)
-      if (Status s = load_slot(&slot); !s) return s.error();
+      if (slot == 0)
+        empty_slots_.push_back(&slot);
+      else if (Status s = load_slot(&slot); !s)
+        return s.error();
     link = &page->next;
   }
   std::reverse(empty_slots_.begin(), empty_slots_.end()); // lowest first
@@ -54,10 +58,6 @@ Status Heap::load() {
 }
 
 Status Heap::load_slot(std::uint64_t* slot) {
-  if (*slot == 0) {
-    empty_slots_.push_back(slot);
-    return Done{};
-  }
   if (*slot + sizeof(ChunkHead) > ground_.bytes)
     return Error::make(Errc::bad_input, "a chunk of pool %.150s lies outside it", ground_.name)
         .try_next("bring the pool back from a copy; `nearfar pool check` looks closer");

@@ -484,6 +484,21 @@ class PoolRuns(TypedDict):
     blocks: int
     used_blocks: int
 
+class PoolStoreType(TypedDict):
+    name: str
+    bytes: int
+    links: int
+    secret: bool
+
+class PoolTyped(TypedDict):
+    is_nearfar: bool
+    is_typed: bool
+    redo: bool
+    types: list[PoolStoreType]
+    records: int
+    chunks: int
+    objects: int
+
 class PoolFacts(TypedDict):
     kind: str
     size_bytes: int
@@ -493,6 +508,7 @@ class PoolFacts(TypedDict):
     findings: list[PoolFinding]
     header: PoolHeader
     descriptor: PoolDescriptor
+    typed: PoolTyped
 
 class PoolExamination(PoolFacts):
     logs: dict[str, PoolLogs]
@@ -505,6 +521,7 @@ class PoolExamination(PoolFacts):
 
 class PoolLost(TypedDict):
     type: int
+    name: str
     objects: int
     heads: int
     block_bytes: int
@@ -512,6 +529,7 @@ class PoolLost(TypedDict):
 
 class PoolLeaks(PoolFacts):
     replayed: bool
+    by_type: bool
     objects: int
     lost: int
     lost_bytes: int

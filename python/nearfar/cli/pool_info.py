@@ -52,7 +52,7 @@ def _document(facts: PoolExamination, file: Path) -> dict[str, object]:
         object_block_bytes=facts["all_objects"]["block_bytes"],
         heap_bytes=facts["descriptor"]["heap_bytes"],
     )  # fmt: skip
-    parts = ("header", "descriptor", "logs", "heap", "runs", "types", "further_types")
+    parts = ("header", "descriptor", "typed", "logs", "heap", "runs", "types", "further_types")
     return {**counts, **{part: facts[part] for part in (*parts, "internal_objects")}}  # type: ignore[literal-required]
 
 
@@ -68,7 +68,7 @@ def _head(facts: PoolExamination, file: Path) -> list[str]:
         made = f"{header['created_s']} s after 1970"
     root = f"{format_size(descriptor['root_bytes'])} at {descriptor['root_offset']:#x}"
     heap = f"{format_size(descriptor['heap_bytes'])} at {descriptor['heap_offset']:#x}"
-    return [
+    lines = [
         f"{file}: {format_size(facts['size_bytes'])}, format {header['major']}, made {made}",
         f"layout  {descriptor['layout'] or '(none)'}",
         f"uuid    {header['uuid']}, of its set {header['set_uuid']}",
@@ -76,6 +76,23 @@ def _head(facts: PoolExamination, file: Path) -> list[str]:
         f"heap    {heap}",
         f"root    {root if descriptor['root_offset'] else '(none)'}",
     ]
+    return [*lines, *_typed(facts)]
+
+
+def _typed(facts: PoolExamination) -> list[str]:
+    """What nearfar's own layers say about the pool, if it is one of theirs."""
+    typed = facts["typed"]
+    if not typed["is_typed"]:
+        return ["owner   nearfar"] if typed["is_nearfar"] else []
+    names = ", ".join(one["name"] for one in typed["types"])
+    path = "redo" if typed["redo"] else "undo"
+    lines = [f"owner   nearfar's typed layer, {path} path; types: {names}"]
+    if typed["redo"]:
+        lines.append(
+            f"objects {typed['objects']} in {typed['chunks']} chunks; "
+            f"{typed['records']} records of the log not written back yet"
+        )
+    return lines
 
 
 def _body(facts: PoolExamination) -> RenderableType:

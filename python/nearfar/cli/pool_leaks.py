@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from nearfar._native import PoolLeaks
 
 _METHOD = "conservative: any aligned word that could be an offset into an object counts as a link"
+_BY_TYPE = "typed objects by the links that the pool's types name; other blocks conservatively"
 
 
 def leaks(file: File, json: Json = None) -> int:
@@ -22,6 +23,7 @@ def leaks(file: File, json: Json = None) -> int:
     Conservative: each aligned 8-byte word of a reached object that could be an offset into another
     one, as in a PMEMoid, counts as a link. So a leak can be missed where a number looks like an
     offset, and a program that keeps links in another form has objects reported that are not lost.
+    Objects of nearfar's typed layer are followed by exactly the links that their types have.
     Exit code 1 if anything is lost, or if the pool is damaged.
 
     Example: `nearfar pool leaks /mnt/pmem/data.pool`
@@ -38,10 +40,14 @@ def leaks(file: File, json: Json = None) -> int:
     counts = {key: facts[key] for key in ("objects", "lost", "lost_bytes")}
     if json is not None:
         told = document(facts, file, **counts)
-        write_json(json, dumps({**told, "method": _METHOD, "types": facts["types"]}, indent=1))
+        write_json(json, dumps({**told, "method": _method(facts), "types": facts["types"]}, indent=1))
     if json != "-":
         print_plain(_lines(facts, file))
     return int(ExitCode.VIOLATION if facts["lost"] else ExitCode.OK)
+
+
+def _method(facts: PoolLeaks) -> str:
+    return _BY_TYPE if facts["by_type"] else _METHOD
 
 
 def _require_sense(facts: PoolLeaks, file: Path) -> None:
@@ -73,7 +79,7 @@ def _lines(facts: PoolLeaks, file: Path) -> list[str]:
     for lost in sorted(facts["types"], key=lambda one: -one["block_bytes"]):
         places = ", ".join(f"{offset:#x}" for offset in lost["examples"])
         lines.append(
-            f"type {lost['type']}: {lost['objects']} lost, {format_size(lost['block_bytes'])}; "
+            f"type {lost['name'] or lost['type']}: {lost['objects']} lost, {format_size(lost['block_bytes'])}; "
             f"{lost['heads']} that no lost one leads to; at {places}"
             + (", …" if lost["objects"] > len(lost["examples"]) else "")
         )
@@ -81,4 +87,4 @@ def _lines(facts: PoolLeaks, file: Path) -> list[str]:
     verdict = f"{facts['lost']} of {facts['objects']} objects are lost ({size})"
     if not facts["lost"]:
         verdict = f"all {facts['objects']} objects can be reached"
-    return [*lines, f"{file}: {verdict}", _METHOD]
+    return [*lines, f"{file}: {verdict}", _method(facts)]
