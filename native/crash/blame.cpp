@@ -201,10 +201,8 @@ void Explorer::name_culprit(const Persistency& model, const Point& point,
   const Log& log = log_of(*found.missing);
   const Event& store = log.events[found.missing->event];
   finding.store = store.site;
-  if (found.early != nullptr)
-    finding.before = log_of(*found.early).events[found.early->event].site;
-  const bool same_log =
-      found.early != nullptr && found.early->recovery == found.missing->recovery;
+  if (found.early != nullptr) finding.before = log_of(*found.early).events[found.early->event].site;
+  const bool same_log = found.early != nullptr && found.early->recovery == found.missing->recovery;
   const std::size_t until = same_log ? found.early->event : point.event;
   if (left_out(log, found.missing->event))
     finding.missing = Missing::log;
@@ -254,8 +252,7 @@ void Explorer::blame_durable(const Point& point, Finding& finding) {
 
 const char* name(Failure failure) {
   constexpr const char* names[] = {"none", "refused",        "broken",  "lost", "not_atomic",
-                                   "leak", "not_idempotent", "crashed", "hung",
-                                   "disagreed"};
+                                   "leak", "not_idempotent", "crashed", "hung", "disagreed"};
   return names[static_cast<std::size_t>(failure)];
 }
 

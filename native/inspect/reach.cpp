@@ -62,14 +62,12 @@ public:
       const std::size_t target = objects_.holding(leads_to);
       const Offset wanted = store_.types[link.target].bytes;
       if (target != ObjectIndex::none && objects_[target].offset == leads_to &&
-          objects_[target].type == first_ + link.target &&
-          count <= objects_[target].bytes / wanted)
+          objects_[target].type == first_ + link.target && count <= objects_[target].bytes / wanted)
         see(target);
       else
-        findings_.damage("link", at + link.offset,
-                         "a link of %s leads to %#" PRIx64 ", where no %s is",
-                         store_.types[type].name.c_str(), leads_to,
-                         store_.types[link.target].name.c_str());
+        findings_.damage(
+            "link", at + link.offset, "a link of %s leads to %#" PRIx64 ", where no %s is",
+            store_.types[type].name.c_str(), leads_to, store_.types[link.target].name.c_str());
     }
   }
 

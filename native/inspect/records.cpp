@@ -33,9 +33,7 @@ public:
       return false;
     return persist::record_crc(record.data(), head.bytes) == head.crc;
   }
-  Offset offset_of(std::uint64_t lsn) const {
-    return store_.log + lsn % store_.lines * line_bytes;
-  }
+  Offset offset_of(std::uint64_t lsn) const { return store_.log + lsn % store_.lines * line_bytes; }
 
 private:
   const Source& source_;
@@ -93,8 +91,8 @@ Records replay_records(const Source& source, const Store& store, PatchedSource& 
       ++entries;
     });
     if (!formed || !inside) {
-      findings.damage("log", ring.offset_of(lsn),
-                      "record %" PRIu64 " passes its checksum, but %s", lsn,
+      findings.damage("log", ring.offset_of(lsn), "record %" PRIu64 " passes its checksum, but %s",
+                      lsn,
                       formed ? "changes what does not lie in the pool" : "is no row of entries");
       return records;
     }

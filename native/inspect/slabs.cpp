@@ -16,8 +16,8 @@ constexpr const char* part = "chunk";
 
 class Walker {
 public:
-  Walker(const Source& source, const Descriptor& descriptor, const Store& store,
-         Findings& findings, ObjectSink& sink)
+  Walker(const Source& source, const Descriptor& descriptor, const Store& store, Findings& findings,
+         ObjectSink& sink)
       : source_(source), descriptor_(descriptor), store_(store), window_(source),
         findings_(findings), sink_(sink) {}
 
@@ -74,9 +74,8 @@ private:
                        head.type);
     else if (head.chunk_bytes > room)
       findings_.damage(part, at, "a chunk of %" PRIu64 " bytes leaves the heap", head.chunk_bytes);
-    else if (head.count == 0 || head.objects % 8 != 0 ||
-             head.objects < sizeof head + 8 * words || head.objects > head.chunk_bytes ||
-             head.object_bytes % 8 != 0 ||
+    else if (head.count == 0 || head.objects % 8 != 0 || head.objects < sizeof head + 8 * words ||
+             head.objects > head.chunk_bytes || head.object_bytes % 8 != 0 ||
              head.object_bytes > (head.chunk_bytes - head.objects) / head.count)
       findings_.damage(part, at,
                        "a chunk of %" PRIu64 " bytes has no room for %u objects of %" PRIu64,

@@ -7,7 +7,7 @@
 namespace nearfar::inspect {
 
 struct Slabs {
-  std::uint64_t pages = 0;     ///< of the directory
+  std::uint64_t pages = 0; ///< of the directory
   std::uint64_t chunks = 0;
   std::uint64_t left_over = 0; ///< that a crash left, and the next opening frees
   std::uint64_t objects = 0;

@@ -30,14 +30,12 @@ public:
     store_.is_nearfar = true;
     StoreHead owner;
     if (!check_pool(at, head) || head.root_bytes < sizeof owner ||
-        !source_.read(head.root, &owner, sizeof owner) ||
-        owner.magic != StoreHead::expected_magic)
+        !source_.read(head.root, &owner, sizeof owner) || owner.magic != StoreHead::expected_magic)
       return store_;
     store_.is_typed = true;
     store_.path = owner.path;
     store_.root = head.root + sizeof owner;
-    store_.usable = check_owner(head, owner) && read_types(head.root, owner) &&
-                    check_root(head);
+    store_.usable = check_owner(head, owner) && read_types(head.root, owner) && check_root(head);
     return store_;
   }
 
@@ -96,8 +94,8 @@ private:
 
   bool read_types(Offset at, const StoreHead& owner) {
     if (owner.type_count == 0 || owner.type_count > most_types || owner.link_count > most_links ||
-        !within_heap(owner.types, owner.type_count * sizeof(TypeEntry) +
-                                      owner.link_count * sizeof(LinkEntry))) {
+        !within_heap(owner.types,
+                     owner.type_count * sizeof(TypeEntry) + owner.link_count * sizeof(LinkEntry))) {
       findings_.damage("store", at + offsetof(StoreHead, types),
                        "%u types with %" PRIu64 " links at %#" PRIx64 " do not lie in the heap",
                        owner.type_count, owner.link_count, owner.types);
@@ -128,8 +126,7 @@ private:
     for (std::uint32_t i = 0; i < entry.link_count; ++i) {
       const Offset link_at = links + (link + i) * sizeof(LinkEntry);
       LinkEntry member;
-      if (!source_.read(link_at, &member, sizeof member))
-        return unreadable(link_at, sizeof member);
+      if (!source_.read(link_at, &member, sizeof member)) return unreadable(link_at, sizeof member);
       const Offset room = member.array != 0 ? 16 : 8;
       if (member.array > 1 || member.offset % 8 != 0 || type.bytes < room ||
           member.offset > type.bytes - room || member.target >= owner.type_count) {

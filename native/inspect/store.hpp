@@ -25,10 +25,10 @@ struct Store {
   persist::Path path = persist::Path::redo;
   Offset root = 0; ///< where the program's root, of type 0, lies
   std::vector<StoreType> types;
-  Offset log = 0;           ///< where the ring of the redo log lies
-  std::uint64_t lines = 0;  ///< of the ring
-  std::uint64_t start = 0;  ///< number of the oldest record that is needed
-  Offset directory = 0;     ///< first page of the directory of chunks; 0: none yet
+  Offset log = 0;          ///< where the ring of the redo log lies
+  std::uint64_t lines = 0; ///< of the ring
+  std::uint64_t start = 0; ///< number of the oldest record that is needed
+  Offset directory = 0;    ///< first page of the directory of chunks; 0: none yet
 };
 
 /// Reads and checks them, as recovery of libpmemobj left the pool. Nothing is found wrong with the

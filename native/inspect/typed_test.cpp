@@ -121,12 +121,12 @@ TEST_CASE("damage of nearfar's own formats is named by its offset") {
       if (finding.severity == Severity::damage && finding.offset == at) return true;
     return false;
   };
-  CHECK(damaged_at(head + 8, 1 << 30, head + 8));        // pool_bytes
-  CHECK(damaged_at(head + 16, 64, head + 16));           // root
-  CHECK(damaged_at(head + 40, 2, head + 40));            // flags
-  CHECK(damaged_at(owner + 16, 7, owner + 16));          // path
-  CHECK(damaged_at(owner + 24, 64, owner + 24));         // types
-  CHECK(damaged_at(owner + 32, 64, owner + 32));         // log
+  CHECK(damaged_at(head + 8, 1 << 30, head + 8)); // pool_bytes
+  CHECK(damaged_at(head + 16, 64, head + 16));    // root
+  CHECK(damaged_at(head + 40, 2, head + 40));     // flags
+  CHECK(damaged_at(owner + 16, 7, owner + 16));   // path
+  CHECK(damaged_at(owner + 24, 64, owner + 24));  // types
+  CHECK(damaged_at(owner + 32, 64, owner + 32));  // log
   CHECK(damaged_at(store.directory + 8, 64, store.directory + 8));
   const auto chunk = load<std::uint64_t>(&whole[store.directory + 8]);
   CHECK(damaged_at(chunk, ~std::uint64_t{0}, chunk)); // chunk_bytes

@@ -123,8 +123,7 @@ Result<Helper::Answer> Helper::ask(std::string_view question, std::uint64_t limi
   Answer answer;
   bool late = false;
   const std::uint64_t deadline = now_ns() + limit_ms * 1'000'000;
-  if (send_text(socket_.fd(), question) &&
-      receive_text(socket_.fd(), answer.text, deadline, late))
+  if (send_text(socket_.fd(), question) && receive_text(socket_.fd(), answer.text, deadline, late))
     return answer;
   answer.ended = lost(late);
   return answer;

@@ -8,7 +8,8 @@
 // one
 //               redo log of libpmemobj; entries; entries_dirty = 0. Removal likewise. Growth: the
 //               new array, linked at `growing`; entries moved one by one, each by one redo log; the
-//               old array freed; `buckets` (pool, then offset), then `growing`. open() finishes what was interrupted.
+//               old array freed; `buckets` (pool, then offset), then `growing`. open() finishes
+//               what was interrupted.
 // Growth        all at once, within the insertion that made a chain too long, or the removal that
 //               left fewer entries than buckets.
 // Thread safety none; see structures/pmdk_maps.hpp.

@@ -118,11 +118,11 @@ void compare(const char* now, std::uint64_t offset, std::size_t bytes, Kind kind
   }
 }
 
-/// The whole file as it is now, durable before anything was recorded: a library may map a part of it
-/// first.
+/// The whole file as it is now, durable before anything was recorded: a library may map a part of
+/// it first.
 bool take_image(int fd, std::size_t bytes) {
-  void* mapped = reinterpret_cast<void*>(
-      syscall(SYS_mmap, nullptr, bytes, PROT_READ, MAP_SHARED, fd, 0));
+  void* mapped =
+      reinterpret_cast<void*>(syscall(SYS_mmap, nullptr, bytes, PROT_READ, MAP_SHARED, fd, 0));
   if (mapped == MAP_FAILED) return false;
   const auto* now = static_cast<const char*>(mapped);
   for (std::size_t at = 0; at < bytes; at += page_bytes) {

@@ -108,8 +108,8 @@ Result<Recorded> record(const Arguments& given) {
   made.options = options_of(given);
   made.arena = std::make_unique<Arena>(chosen.pool_bytes);
   Result<Trace> trace =
-      record_trace(*chosen.subject, *made.arena, operations_of(given, chosen.moves),
-                   chosen.ordered, suppressed_of(given));
+      record_trace(*chosen.subject, *made.arena, operations_of(given, chosen.moves), chosen.ordered,
+                   suppressed_of(given));
   if (!trace) return trace.error();
   made.trace = std::move(*trace);
   made.subject = std::move(chosen.subject);

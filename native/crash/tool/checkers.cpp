@@ -22,7 +22,6 @@ public:
   void close() override {}
   Failure failure() const override { return failure_; }
 
-
 protected:
   const char* lost(const os::Ended& ended, std::uint64_t limit_ms) {
     char text[64];
@@ -72,6 +71,7 @@ public:
     if (ended->hung || ended->signal != 0) return lost(*ended, limit_ms_);
     return judge(ended->code, os::last_line(output_), "the checker exited with ");
   }
+
 private:
   static void set(const char* name, std::uint64_t value) {
     setenv(name, std::to_string(value).c_str(), 1);
@@ -89,9 +89,8 @@ public:
         helper_([this](std::string_view question) { return serve(question); }, output_.fd()) {}
 
   const char* open(std::byte* pool, std::size_t bytes, const Moment& moment) override {
-    const nearfar_crash_image image{path_.c_str(),       pool,
-                                    bytes,               moment.acknowledged,
-                                    moment.in_flight,    moment.finished};
+    const nearfar_crash_image image{path_.c_str(),    pool,           bytes, moment.acknowledged,
+                                    moment.in_flight, moment.finished};
     const std::string_view question(reinterpret_cast<const char*>(&image), sizeof image);
     Result<os::Helper::Answer> answer = helper_.ask(question, limit_ms_);
     if (!answer) return tell(Failure::crashed, answer.error().what);
@@ -134,9 +133,9 @@ Result<std::unique_ptr<Checked>> function_checker(const char* library, const cha
   if (found == nullptr)
     return Error::make(Errc::not_found, "cannot call the checker: %s", dlerror())
         .try_next("give --checker a shared library and a function of it: ./check.so:check");
-  return std::unique_ptr<Checked>(std::make_unique<Function>(
-      reinterpret_cast<nearfar_crash_checker*>(found), std::move(path), std::move(output),
-      limit_ms));
+  return std::unique_ptr<Checked>(
+      std::make_unique<Function>(reinterpret_cast<nearfar_crash_checker*>(found), std::move(path),
+                                 std::move(output), limit_ms));
 }
 
 } // namespace nearfar::crash

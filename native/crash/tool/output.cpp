@@ -80,7 +80,8 @@ int print_exploration(const Exploration& result, const char* folder) {
     }
     print_finding(result.findings[i], path.c_str());
   }
-  std::printf("result\t%" PRIu64 "\t%.0f\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%.9g\t%" PRIu64 "\n",
+  std::printf("result\t%" PRIu64 "\t%.0f\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%.9g\t%" PRIu64
+              "\n",
               result.states, result.states_left, result.points, result.violations,
               result.recovery_states, result.seconds, result.confirmed);
   return 0;

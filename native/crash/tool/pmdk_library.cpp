@@ -158,9 +158,8 @@ Status fill_pool(std::string_view structure, const char* path,
 }
 
 void apply_to_pmdk_model(std::string_view structure, const Operation& operation, Contents& model) {
-  const auto known = std::find_if(model.begin(), model.end(), [&](const auto& entry) {
-    return entry.first == operation.key;
-  });
+  const auto known = std::find_if(model.begin(), model.end(),
+                                  [&](const auto& entry) { return entry.first == operation.key; });
   if (operation.what == Operation::What::remove) {
     if (known != model.end()) model.erase(known);
   } else if (known == model.end()) {

@@ -2,9 +2,9 @@
 // The C library's header is left out: it declares the same names otherwise.
 #include "crash/tool/private_images.hpp"
 
-#include <linux/mman.h>
 #include <cstddef>
 #include <dlfcn.h>
+#include <linux/mman.h>
 
 namespace {
 

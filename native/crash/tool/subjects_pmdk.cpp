@@ -337,8 +337,7 @@ std::vector<std::uint64_t> lanes_in_use(const Descriptor& descriptor, const stor
 std::unique_ptr<Checked> pmdk_subject(std::string_view structure, const Trace& trace,
                                       Library& library) {
   Findings findings;
-  const Descriptor descriptor =
-      read_descriptor(inspect::MemorySource(trace.log.image), findings);
+  const Descriptor descriptor = read_descriptor(inspect::MemorySource(trace.log.image), findings);
   if (!descriptor.usable) return nullptr;
   std::vector<std::uint64_t> lanes = lanes_in_use(descriptor, trace.log);
   if (structure == "map_tx")

@@ -44,10 +44,24 @@ inline std::vector<std::byte> sound() {
   const auto put = [&](Offset at, const auto& value) {
     std::memcpy(&image[at], &value, sizeof value);
   };
-  put(root, persist::PoolHead{persist::PoolHead::expected_magic, size_bytes, owner,
-                              sizeof(persist::StoreHead) + 64, 0, 0, {}});
-  put(owner, persist::StoreHead{persist::StoreHead::expected_magic, 1, persist::Path::redo, 2,
-                                types, log, lines, directory, 1, 1, {}});
+  put(root, persist::PoolHead{persist::PoolHead::expected_magic,
+                              size_bytes,
+                              owner,
+                              sizeof(persist::StoreHead) + 64,
+                              0,
+                              0,
+                              {}});
+  put(owner, persist::StoreHead{persist::StoreHead::expected_magic,
+                                1,
+                                persist::Path::redo,
+                                2,
+                                types,
+                                log,
+                                lines,
+                                directory,
+                                1,
+                                1,
+                                {}});
   put(types, persist::TypeEntry{"root", 64, 0, 0, 1});
   put(types + sizeof(persist::TypeEntry), persist::TypeEntry{"node", 24, 0, 1, 0});
   put(types + 2 * sizeof(persist::TypeEntry), persist::LinkEntry{8, 1, 0, 0});

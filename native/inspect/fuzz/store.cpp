@@ -9,9 +9,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   fuzz::Choices choices(data, size);
   const bool heads = choices.take<std::uint8_t>() % 2 == 0;
   if (heads) // behind either magic number
-    made_store::lay(image, choices.take<std::uint8_t>() % 2 == 0 ? made_store::root + 8
-                                                                 : made_store::owner + 8,
-                    choices, 200);
+    made_store::lay(
+        image, choices.take<std::uint8_t>() % 2 == 0 ? made_store::root + 8 : made_store::owner + 8,
+        choices, 200);
   else
     made_store::lay(image, made_store::types, choices, 4096);
   made_store::look(image);

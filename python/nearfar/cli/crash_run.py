@@ -11,7 +11,6 @@ import typer
 
 from nearfar.cli import exploring, options
 
-
 _FUNCTION = re.compile(r"(.+\.so[.0-9]*):([A-Za-z_]\w*)")
 
 
@@ -29,7 +28,8 @@ def run(
     checker: Annotated[
         str,
         typer.Option(
-            "--checker", metavar="CMD|LIB.so:FUNC",
+            "--checker",
+            metavar="CMD|LIB.so:FUNC",
             help="Run on each image, whose path follows its arguments; or a C function.",
         ),
     ],

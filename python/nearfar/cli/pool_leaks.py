@@ -40,7 +40,9 @@ def leaks(file: File, json: Json = None) -> int:
     counts = {key: facts[key] for key in ("objects", "lost", "lost_bytes")}
     if json is not None:
         told = document(facts, file, **counts)
-        write_json(json, dumps({**told, "method": _method(facts), "types": facts["types"]}, indent=1))
+        write_json(
+            json, dumps({**told, "method": _method(facts), "types": facts["types"]}, indent=1)
+        )
     if json != "-":
         print_plain(_lines(facts, file))
     return int(ExitCode.VIOLATION if facts["lost"] else ExitCode.OK)
