@@ -57,8 +57,7 @@ struct HashSet {
 };
 
 Error unsound() {
-  return Error::make(Errc::failed_check,
-                     "the set does not hold what was put in and not taken out")
+  return Error::make(Errc::failed_check, "the set does not hold what was put in and not taken out")
       .try_next("report this with the command you ran");
 }
 

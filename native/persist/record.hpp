@@ -1,6 +1,7 @@
 // One record of the redo log: what a transaction changes, as bytes.
 //
-// Format         RecordHead, then entries; a record begins on a line (64 bytes) of the log. An entry
+// Format         RecordHead, then entries; a record begins on a line (64 bytes) of the log. An
+// entry
 //                is a word, offset | kind << 48 | bytes << 52, then
 //                its data, padded to 8 bytes:
 //                  write       `bytes` bytes, to be stored at the offset
@@ -27,6 +28,17 @@ struct RecordHead {
   std::uint32_t crc;
 };
 static_assert(sizeof(RecordHead) == 16);
+
+/// Stores a value in place: a word in one piece, for readers that look without a guard.
+inline void store_value(std::byte* at, const void* value, std::size_t bytes) {
+  if (bytes == 8 && reinterpret_cast<std::uintptr_t>(at) % 8 == 0) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, value, sizeof word);
+    __atomic_store_n(reinterpret_cast<std::uint64_t*>(at), word, __ATOMIC_RELEASE);
+  } else {
+    std::memcpy(at, value, bytes);
+  }
+}
 
 /// CRC32C of a record: of its head but for `crc`, and of its entries.
 inline std::uint32_t record_crc(const RecordHead& head, const std::byte* entries) {

@@ -16,14 +16,7 @@ RecordHead head_of(const std::byte* record) {
 
 void change(std::byte* at, const Entry& entry) {
   switch (entry.kind) {
-  case Entry::Kind::write:
-    if (entry.bytes == 8 &&
-        entry.offset % 8 == 0) { // in one piece, for readers that look without a guard
-      __atomic_store_n(reinterpret_cast<std::uint64_t*>(at), entry.operand(), __ATOMIC_RELEASE);
-    } else {
-      std::memcpy(at, entry.data, entry.bytes);
-    }
-    return;
+  case Entry::Kind::write: store_value(at, entry.data, entry.bytes); return;
   case Entry::Kind::set_bits: *reinterpret_cast<std::uint64_t*>(at) |= entry.operand(); return;
   case Entry::Kind::clear_bits: *reinterpret_cast<std::uint64_t*>(at) &= ~entry.operand(); return;
   case Entry::Kind::zero: std::memset(at, 0, entry.operand()); return;
@@ -36,7 +29,8 @@ const std::byte* RedoLog::fetch(std::uint64_t lsn) const {
   const std::byte* record = line(lsn);
   const RecordHead head = head_of(record);
   const std::uint64_t room = (place_.count - lsn % place_.count) * line_bytes;
-  if (head.lsn != lsn || head.bytes < sizeof head || head.bytes > std::min<std::uint64_t>(room, largest_record()))
+  if (head.lsn != lsn || head.bytes < sizeof head ||
+      head.bytes > std::min<std::uint64_t>(room, largest_record()))
     return nullptr;
   return record_crc(head, record + sizeof head) == head.crc ? record : nullptr;
 }

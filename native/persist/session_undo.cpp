@@ -65,11 +65,7 @@ bool Session::snapshot(const std::byte* at, std::size_t bytes, Site site) {
 
 void Session::write_undo(void* at, const void* value, std::size_t bytes, Site site) {
   if (!snapshot(static_cast<std::byte*>(at), bytes, site)) return;
-  if (bytes == 8)
-    __atomic_store(static_cast<std::uint64_t*>(at), static_cast<const std::uint64_t*>(value),
-                   __ATOMIC_RELEASE);
-  else
-    std::memcpy(at, value, bytes);
+  store_value(static_cast<std::byte*>(at), value, bytes);
   storelog::store(at, bytes, site);
 }
 
