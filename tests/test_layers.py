@@ -27,6 +27,7 @@ NATIVE = [
     "persist",
     "structures",
     "inspect",
+    "trace",
     "sim",
     "crash",
     "bench",
