@@ -81,7 +81,8 @@ def _lines(facts: PoolLeaks, file: Path) -> list[str]:
     for lost in sorted(facts["types"], key=lambda one: -one["block_bytes"]):
         places = ", ".join(f"{offset:#x}" for offset in lost["examples"])
         lines.append(
-            f"type {lost['name'] or lost['type']}: {lost['objects']} lost, {format_size(lost['block_bytes'])}; "
+            f"type {lost['name'] or lost['type']}: {lost['objects']} lost, "
+            f"{format_size(lost['block_bytes'])}; "
             f"{lost['heads']} that no lost one leads to; at {places}"
             + (", …" if lost["objects"] > len(lost["examples"]) else "")
         )

@@ -1,4 +1,4 @@
-"""Explores a structure of nearfar's own: directly, or by way of libpmemobj where it stands on it."""
+"""Explores structures of nearfar's own: directly, or by way of libpmemobj where they use it."""
 
 from __future__ import annotations
 
