@@ -47,6 +47,7 @@ PYTHON = [
     ["verify"],
     ["model"],
     ["place"],
+    ["trace"],
     ["report"],
     ["cli"],
 ]
