@@ -60,7 +60,7 @@ class SiteSummary:
             if self.source:
                 told["source"] = self.source
         for key in ("allocations", "allocated_bytes", "peak_bytes", "touched_objects"):
-            told[key] = site[key]  # type: ignore[literal-required]
+            told[key] = site[key]
         return {**told, **site["records"]}
 
 
