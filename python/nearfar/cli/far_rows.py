@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -69,12 +68,8 @@ def read_split(path: Path, context: typer.Context) -> StencilSplit:
         ) from None
 
 
-def predict_split(
-    session: Session, plan: StencilPlan, effort: Effort, last_cache: int
-) -> StencilSplit:
-    """Measure what both tiers reach at once and what the sweep costs near, and predict from it."""
-    from nearfar.measure import balance
-
+def check_predictable(plan: StencilPlan) -> None:
+    """Refuse, before anything is measured, threads and rows that no split is predicted for."""
     if plan.teams.oversubscribed:
         raise BadInputError(
             "threads that share processors feed no prediction",
@@ -85,6 +80,15 @@ def predict_split(
             "a split needs a thread on either side, and rows to share",
             "give --near-threads and --far-threads, and at least three --rows",
         )
+
+
+def predict_split(
+    session: Session, plan: StencilPlan, effort: Effort, last_cache: int
+) -> StencilSplit:
+    """Measure what both tiers reach at once and what the sweep costs near, and predict from it."""
+    from nearfar.measure import balance
+
+    check_predictable(plan)
     measured = balance.measure(session, plan, effort, last_cache)
     prediction = _prediction(plan, measured)
     return _record(session, plan, measured, prediction)
@@ -117,6 +121,8 @@ def _triple(estimate: Estimate) -> tuple[float, float, float]:
 def _record(
     session: Session, plan: StencilPlan, measured: Balance, prediction: SplitPrediction
 ) -> StencilSplit:
+    from nearfar.cli.forecasts import now
+    from nearfar.model import published
     from nearfar.records.together import StencilSplit
 
     found = session.figures(
@@ -146,5 +152,6 @@ def _record(
         traffic_factor=factors[0],
         calibration_level=prediction.calibration_level,
         calibration=prediction.calibration,
-        predicted_on=datetime.now(UTC).isoformat(timespec="seconds"),
+        predicted_on=now(),
+        published=list(published.of_stencil()),
     )
