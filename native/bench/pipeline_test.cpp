@@ -35,7 +35,10 @@ TEST_CASE("every split and tier finds in every iteration what near threads alone
     REQUIRE(bool(expected));
     CHECK(expected->transfer_ns == 0);
     for (const std::string& far : {std::string("dram"), "file:" + folder.path()})
-      for (const auto& [near, away] : {std::pair{1u, 1u}, {2u, 1u}, {1u, 2u}, {3u, 0u}}) {
+      for (const auto& team :
+           {std::pair{1u, 1u}, {2u, 1u}, {1u, 2u}, {3u, 0u}}) { // clang 14 cannot capture a binding
+        const auto near = team.first;
+        const auto away = team.second;
         CAPTURE(elements);
         CAPTURE(near);
         CAPTURE(away);
