@@ -358,3 +358,34 @@ def test_known_kinds_of_bugs_are_found_and_named(
     named = {int(finding["store"].rpartition(":")[2]) for finding in found["findings"]}
     assert done.code == 1
     assert set(lines) & named, found["findings"]
+
+
+@needs_libpmem
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("name", "bug"),
+    [*(("skip_list_obj", bug) for bug in range(9)), ("removed_value", 0), ("removed_value", 1)],
+)
+def test_known_bugs_on_libpmemobj_are_found_and_named(
+    name: str, bug: int, run_nearfar: RunNearfar, tmp_path: Path
+) -> None:
+    text = (Path(__file__).parent / "programs" / f"{name}.c").read_text()
+    library = compile_c(
+        tmp_path, "check.so", text, INCLUDE, "-DCHECK", "-shared", "-fPIC", "-lpmemobj"
+    )
+    program = compile_c(tmp_path, name, text, INCLUDE, f"-DBUG={bug}", "-lpmemobj")
+    pool = tmp_path / "pool"
+    subprocess.run([program, "make", pool], check=True)
+    done = run_nearfar(
+        "crash", "run", "--checker", f"{library}:check", "--budget", "2500", "--json", "-",
+        "--", str(program), "run", str(pool), timeout=600,
+    )  # fmt: skip
+    found = document(done)
+    assert not found["warnings"]
+    if bug == 0:
+        assert (done.code, found["violations"]) == (0, 0), done
+        return
+    line = 1 + text[: text.index(f"SITE {bug} ")].count("\n")
+    named = {Path(finding["store"]).name for finding in found["findings"]}
+    assert done.code == 1
+    assert f"{name}.c:{line}" in named, found["findings"]

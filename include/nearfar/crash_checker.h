@@ -18,8 +18,8 @@
 
 /* What the power cut left, and what had happened before it. */
 struct nearfar_crash_image {
-  const char* path;           /* a file that holds the image; it may be opened and changed */
-  void* memory;               /* the same bytes, mapped shared and writable */
+  const char* path;           /* a file that holds the image; it may be opened and mapped */
+  void* memory;               /* the same bytes, which may be changed */
   size_t bytes;               /* of the pool */
   unsigned long acknowledged; /* operations that had ended (nearfar_crash_end) */
   int in_flight;              /* 1: one more had begun */
@@ -32,8 +32,9 @@ enum {
   NEARFAR_CRASH_REFUSED = 2, /* the image does not open */
 };
 
-/* Returns one of these. `why` has room for `bytes` characters that tell what is wrong. What the
- * function leaves in `memory` or in the file is gone before the next image. */
+/* Returns one of these. `why` has room for `bytes` characters that tell what is wrong. What it stores
+ * into `memory`, or into the file by mapping it, is gone before the next image; it must not write
+ * the file by system calls. */
 typedef int nearfar_crash_checker(const struct nearfar_crash_image* image, char* why, size_t bytes);
 
 #endif

@@ -35,9 +35,9 @@ Arena::Arena(std::size_t bytes)
   std::memset(memory_, 0, bytes);
 }
 
-Arena::Arena(std::byte* shared, std::size_t bytes)
-    : memory_(shared), bytes_(bytes), shared_(true), state_((bytes + line_bytes - 1) / line_bytes) {
-}
+Arena::Arena(std::byte* shared, std::size_t bytes, bool change)
+    : memory_(shared), bytes_(bytes), shared_(true), changed_(change),
+      state_((bytes + line_bytes - 1) / line_bytes) {}
 
 Arena::~Arena() {
   if (active_arena.arena == this) active_arena = {};
@@ -63,7 +63,7 @@ void Arena::end(std::span<const std::byte> durable) {
     state_[line] = 0;
   }
   touched_.clear();
-  if (shared_) restore(durable);
+  if (changed_) restore(durable);
 }
 
 void Arena::restore(std::span<const std::byte> durable) {

@@ -40,8 +40,9 @@ class Arena {
 public:
   /// Memory at a place of its own that stays: pointers into the pool keep their value.
   explicit Arena(std::size_t bytes);
-  /// Memory of a file that other programs change: it is compared to be put back.
-  Arena(std::byte* shared, std::size_t bytes);
+  /// Memory of a file that other programs read. Where they `change` it, all of it is compared after
+  /// each of them, to be put back.
+  Arena(std::byte* shared, std::size_t bytes, bool change);
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
   ~Arena();
@@ -80,6 +81,7 @@ private:
   std::size_t bytes_;
   std::byte* mirror_ = nullptr;
   bool shared_ = false;
+  bool changed_ = false; ///< by others
   std::vector<std::uint8_t> state_;    ///< of each line
   std::vector<std::uint32_t> touched_; ///< lines to put back
   const std::vector<Undecided>* undecided_ = nullptr;

@@ -237,7 +237,11 @@ void Explorer::blame_durable(const Point& point, Finding& finding) {
     finding.store = unlogged->site;
     return;
   }
-  for (std::size_t i = std::min(until, trace_.log.events.size()); i-- > 0;) {
+  std::size_t newest = std::min(until, trace_.log.events.size());
+  if (!point.in_flight && point.acknowledged > 0) // what was acknowledged is wrong: none after it
+    while (newest > 0 && trace_.log.events[newest - 1].kind != Kind::end)
+      --newest;
+  for (std::size_t i = newest; i-- > 0;) {
     const Event& event = trace_.log.events[i];
     if (event.kind == Kind::begin) break;
     if (!stores(event)) continue;

@@ -38,6 +38,7 @@ struct root {
 
 static struct node *at(PMEMoid oid) { return pmemobj_direct(oid); }
 
+#ifndef CHECK
 /* The links before `key` on each level. */
 static void find(struct root *root, uint64_t key, PMEMoid **before) {
   PMEMoid *links = root->first;
@@ -48,7 +49,6 @@ static void find(struct root *root, uint64_t key, PMEMoid **before) {
   }
 }
 
-#ifndef CHECK
 static void insert(PMEMobjpool *pool, struct root *root, uint64_t key, int height) {
   PMEMoid *before[LEVELS];
   struct node *made = NULL;

@@ -5,10 +5,13 @@
 #include <cstdlib>
 #include <cstring>
 #include <dlfcn.h>
+#include <unistd.h>
 
+#include "crash/tool/private_images.hpp"
 #include "nearfar/crash_checker.h"
 #include "os/child.hpp"
 #include "os/helper.hpp"
+#include "os/pages.hpp"
 
 namespace nearfar::crash {
 
@@ -102,9 +105,17 @@ public:
   }
 
 private:
+  /// What it maps of the image is its own copy, so that nothing has to be put back after it.
   std::string serve(std::string_view question) const {
     nearfar_crash_image image;
     std::memcpy(&image, question.data(), sizeof image); // its pointers are good here, after fork()
+    make_mappings_private();
+    Result<os::File> file = os::open_existing(path_.c_str(), false);
+    if (!file) _exit(1);
+    Result<os::Range> own =
+        os::map_range(image.bytes, os::PageSize::small_4k, file->fd(), false);
+    if (!own) _exit(1);
+    image.memory = own->data();
     char why[256] = "";
     const int code = check_(&image, why, sizeof why);
     why[sizeof why - 1] = '\0';

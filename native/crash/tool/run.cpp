@@ -68,7 +68,8 @@ int run(const Arguments& given) {
   options.violations = given.number("violations", options.violations);
   options.told_every = 16;
   options.limit_ms = 3'600'000; // the checker has its own limit
-  Arena arena(shared->range.data(), trace.log.pool_bytes);
+  const bool changes = std::strlen(given.text("checker_function")) == 0; // a function has a copy
+  Arena arena(shared->range.data(), trace.log.pool_bytes, changes);
   Result<std::unique_ptr<Checked>> checker = checker_of(given, image, std::move(*output));
   if (!checker) return print_error(checker.error());
   Explorer explorer(**checker, arena, trace, options);
