@@ -81,7 +81,7 @@ private:
   std::size_t bytes_;
   std::byte* mirror_ = nullptr;
   bool shared_ = false;
-  bool changed_ = false; ///< by others
+  bool changed_ = false;               ///< by others
   std::vector<std::uint8_t> state_;    ///< of each line
   std::vector<std::uint32_t> touched_; ///< lines to put back
   const std::vector<Undecided>* undecided_ = nullptr;

@@ -19,19 +19,17 @@ class Ring {
 public:
   Ring(const Source& source, const Store& store) : source_(source), store_(store) {}
 
-  /// The record of that number, in one piece; empty if there is none.
+  /// The record of that number, which never goes round the end of the ring.
   bool fetch(std::uint64_t lsn, std::vector<std::byte>& record) const {
     const Offset at = lsn % store_.lines * line_bytes;
     const Offset ring = store_.lines * line_bytes;
     RecordHead head;
     if (!source_.read(store_.log + at, &head, sizeof head)) return false;
-    if (head.lsn != lsn || head.bytes < sizeof head || head.bytes > ring / 2) return false;
-    record.resize(head.bytes);
-    const std::size_t straight = std::min<Offset>(head.bytes, ring - at);
-    if (!source_.read(store_.log + at, record.data(), straight) ||
-        !source_.read(store_.log, record.data() + straight, head.bytes - straight))
+    if (head.lsn != lsn || head.bytes < sizeof head || head.bytes > std::min(ring - at, ring / 2))
       return false;
-    return persist::record_crc(record.data(), head.bytes) == head.crc;
+    record.resize(head.bytes);
+    return source_.read(store_.log + at, record.data(), head.bytes) &&
+           persist::record_crc(head, record.data() + sizeof head) == head.crc;
   }
   Offset offset_of(std::uint64_t lsn) const { return store_.log + lsn % store_.lines * line_bytes; }
 

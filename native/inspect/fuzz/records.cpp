@@ -14,11 +14,9 @@ void mend_record(std::vector<std::byte>& image) {
   std::memcpy(&head, &image[log + line_bytes], sizeof head);
   head.lsn = 1;
   head.bytes = static_cast<std::uint32_t>(16 + head.bytes % (lines * line_bytes / 2 - 15));
-  head.crc = 0;
   // Record 1 lies in line 1 and does not wrap.
   std::byte* record = &image[log + line_bytes];
-  std::memcpy(record, &head, sizeof head);
-  head.crc = persist::record_crc(record, head.bytes);
+  head.crc = persist::record_crc(head, record + sizeof head);
   std::memcpy(record, &head, sizeof head);
 }
 
