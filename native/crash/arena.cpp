@@ -21,7 +21,9 @@ std::uint64_t byte_mask(std::uint32_t line, std::size_t offset, std::size_t byte
 } // namespace
 
 void Undecided::add(const Line& version, std::size_t after) {
-  if (std::find(versions.begin(), versions.end(), version) != versions.end()) return;
+  const auto known = std::find(versions.begin(), versions.end(), version);
+  newest = static_cast<std::size_t>(known - versions.begin());
+  if (known != versions.end()) return;
   if (!versions.empty())
     for (std::size_t i = 0; i < line_bytes; ++i)
       if (version[i] != versions[0][i]) differing |= std::uint64_t{1} << i;

@@ -24,8 +24,9 @@ struct Undecided {
   std::vector<Line> versions;
   std::vector<std::uint32_t> pieces; ///< how many pending pieces each version has
   std::uint64_t differing = 0;       ///< a bit for each byte in which versions differ
+  std::size_t newest = 0;            ///< what all pieces leave: an earlier one may be the same
 
-  /// Adds a version, unless it is there already.
+  /// Adds the next version, unless it is there already.
   void add(const Line& version, std::size_t pieces);
 };
 

@@ -134,10 +134,10 @@ void Explorer::blame(const Persistency& model, const Point& point,
     versions[slot] = before;
   };
   for (std::size_t slot = 0; slot < versions.size(); ++slot)
-    try_version(slot, undecided_[slot].versions.size() - 1);
+    try_version(slot, undecided_[slot].newest);
   std::vector<bool> missing(versions.size());
   for (std::size_t slot = 0; slot < versions.size(); ++slot)
-    missing[slot] = versions[slot] + 1 < undecided_[slot].versions.size();
+    missing[slot] = versions[slot] != undecided_[slot].newest;
   for (std::size_t slot = 0; slot < versions.size(); ++slot)
     if (!missing[slot])
       for (std::size_t version = 0; version < versions[slot]; ++version)
@@ -170,10 +170,10 @@ Explorer::Suspects Explorer::suspects(const Persistency& model,
     const std::vector<Piece>& pieces = model.pending()[slot].pieces;
     const std::uint32_t durable = choices.pieces[versions[slot]];
     const std::uint64_t line = std::uint64_t{choices.line} * line_bytes;
-    if (std::none_of(finding.lines.begin(), finding.lines.end(),
-                     [&](const BlamedLine& blamed) { return blamed.address == line; }))
-      continue;
-    if (versions[slot] + 1 < choices.versions.size()) {
+    const auto blamed = std::find_if(finding.lines.begin(), finding.lines.end(),
+                                     [&](const BlamedLine& one) { return one.address == line; });
+    if (blamed == finding.lines.end()) continue;
+    if (!blamed->durable) {
       const Piece& piece = pieces[durable];
       const std::uint64_t address = address_of(choices.line, piece);
       // What is logged may be lost, as long as its log is there: rather blame what is not.
