@@ -2,7 +2,7 @@
 
 from nearfar.report.text.allocators import malloc
 from nearfar.report.text.depth import access, blocks, loaded, parallelism, persistence, tails
-from nearfar.report.text.placement import run_accounts
+from nearfar.report.text.placement import plan_check, run_accounts
 from nearfar.report.text.pools import intset, map_run
 from nearfar.report.text.predictions import (
     contention,
@@ -39,6 +39,7 @@ __all__ = [
     "persistence",
     "pipeline",
     "pipeline_run",
+    "plan_check",
     "published_curve",
     "record",
     "run_accounts",
