@@ -28,12 +28,17 @@ CoreCost core_of(const Core& c) {
   return {std::get<0>(c), std::get<1>(c), std::get<2>(c), std::get<3>(c), std::get<4>(c)};
 }
 
-/// One pass over the trace for all placements.
-Result<std::vector<Cost>> run(const char* path, std::vector<Costs> accounts) {
+/// One pass over the trace for all placements; of the blocks of records, one in `every` counts.
+Result<std::vector<Cost>> run(const char* path, std::vector<Costs> accounts, std::uint64_t every) {
   Result<Reader> reader = Reader::open(path);
   if (!reader) return reader.error();
   std::vector<std::uint32_t> sites;
+  std::uint64_t block = 0;
   for (auto part = reader->next(); !part.empty(); part = reader->next()) {
+    if (every > 1)
+      for (Costs& account : accounts)
+        account.pass_by();
+    if (block++ % every != 0) continue;
     const std::vector<Object>& objects = reader->tables().objects;
     for (std::size_t i = sites.size(); i < objects.size(); ++i)
       sites.push_back(objects[i].site);
@@ -42,7 +47,7 @@ Result<std::vector<Cost>> run(const char* path, std::vector<Costs> accounts) {
   }
   std::vector<Cost> made;
   for (Costs& account : accounts)
-    made.push_back(account.finish(reader->totals()[Total::instructions],
+    made.push_back(account.finish(every > 1 ? 0 : reader->totals()[Total::instructions],
                                   reader->tables().sites.size()));
   return made;
 }
@@ -51,6 +56,7 @@ nb::dict cost_dict(const Cost& cost) {
   nb::dict d;
   d["time_ns"] = cost.time_ns;
   d["stall_ns"] = cost.stall_ns;
+  d["instructions"] = cost.instructions;
   nb::list sites;
   for (const SiteCost& site : cost.sites)
     sites.append(nb::make_tuple(site.reads, site.prefetches, site.writes, site.dependent,
@@ -59,17 +65,21 @@ nb::dict cost_dict(const Cost& cost) {
   return d;
 }
 
-nb::list trace_costs(const char* path, const Memory& near, const Memory& far, const Core& core,
-                     const std::vector<std::vector<std::uint8_t>>& far_sites) {
+/// A placement: near, far, core, and by site 1 for far.
+using PlacingTuple = std::tuple<Memory, Memory, Core, std::vector<std::uint8_t>>;
+
+nb::list trace_costs(const char* path, const std::vector<PlacingTuple>& placings,
+                     std::uint64_t every) {
+  if (every == 0) throw nb::value_error("one block in 0 is none");
   std::vector<Costs> accounts;
-  for (const std::vector<std::uint8_t>& placed : far_sites) {
+  for (const auto& [near, far, core, far_sites] : placings) {
     Result<Costs> made =
-        Costs::create({{memory_of(near), memory_of(far)}, core_of(core), placed});
+        Costs::create({{memory_of(near), memory_of(far)}, core_of(core), far_sites});
     if (!made) raise(made.error());
     accounts.push_back(std::move(*made));
   }
   nb::list list;
-  for (const Cost& cost : run_unlocked([&] { return run(path, std::move(accounts)); }))
+  for (const Cost& cost : run_unlocked([&] { return run(path, std::move(accounts), every); }))
     list.append(cost_dict(cost));
   return list;
 }
@@ -94,8 +104,8 @@ nb::list trace_lives(const char* path, std::size_t parts) {
 } // namespace
 
 void register_stalls(nb::module_& module) {
-  module.def("trace_costs", trace_costs, nb::arg("path"), nb::arg("near"), nb::arg("far"),
-             nb::arg("core"), nb::arg("far_sites"));
+  module.def("trace_costs", trace_costs, nb::arg("path"), nb::arg("placings"),
+             nb::arg("every"));
   module.def("trace_lives", trace_lives, nb::arg("path"), nb::arg("parts"));
 }
 

@@ -67,12 +67,15 @@ void Costs::record(const Record& record, std::uint32_t site) {
   const unsigned memory = site < placing_.far_sites.size() && placing_.far_sites[site] != 0;
   const MemoryCost& costs = placing_.memories[memory];
   SiteCost& cost = sites_[site];
+  if (thread.passed_by) {
+    drain(thread);
+    thread.instruction = record.instructions;
+    thread.passed_by = false;
+  }
   if (record.instructions > thread.instruction) {
     const std::uint64_t window = placing_.core.window;
     if (record.instructions > window) retire(thread, record.instructions - window);
-    thread.now += static_cast<double>(record.instructions - thread.instruction) *
-                  placing_.core.instruction_ns;
-    thread.instruction = record.instructions;
+    execute(thread, record.instructions);
   }
   double& back = thread.back[thread.records++ % kept];
   back = thread.now;
@@ -113,6 +116,26 @@ void Costs::retire(Thread& thread, std::uint64_t up_to) {
   }
 }
 
+void Costs::execute(Thread& thread, std::uint64_t up_to) {
+  const std::uint64_t instructions = up_to - thread.instruction;
+  thread.now += static_cast<double>(instructions) * placing_.core.instruction_ns;
+  instructions_ += instructions;
+  thread.instruction = up_to;
+}
+
+/// Waits for all loads in flight.
+void Costs::drain(Thread& thread) {
+  for (; thread.first < thread.loads.size(); ++thread.first)
+    wait(thread, thread.loads[thread.first].back, thread.loads[thread.first].site);
+  thread.loads.clear();
+  thread.first = 0;
+}
+
+void Costs::pass_by() {
+  for (Thread& thread : threads_)
+    thread.passed_by = true;
+}
+
 void Costs::wait(Thread& thread, double until, std::uint32_t site) {
   if (until <= thread.now) return;
   sites_[site].stall_ns += until - thread.now;
@@ -151,14 +174,12 @@ void Costs::stream(Thread& thread, unsigned memory, std::uint32_t site) {
 Cost Costs::finish(std::uint64_t instructions, std::size_t sites) {
   Cost cost;
   for (Thread& thread : threads_) {
-    if (threads_.size() == 1 && instructions > thread.instruction)
-      thread.now +=
-          static_cast<double>(instructions - thread.instruction) * placing_.core.instruction_ns;
-    for (; thread.first < thread.loads.size(); ++thread.first)
-      wait(thread, thread.loads[thread.first].back, thread.loads[thread.first].site);
+    if (threads_.size() == 1 && instructions > thread.instruction) execute(thread, instructions);
+    drain(thread);
     cost.time_ns = std::max(cost.time_ns, thread.now);
   }
   cost.stall_ns = stall_ns_;
+  cost.instructions = instructions_;
   sites_.resize(std::max(sites, sites_.size()));
   cost.sites = sites_;
   return cost;

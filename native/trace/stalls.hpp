@@ -58,6 +58,7 @@ struct SiteCost {
 struct Cost {
   double time_ns = 0;    ///< of the slowest thread
   double stall_ns = 0;   ///< of all threads
+  std::uint64_t instructions = 0; ///< that took time, of all threads
   std::vector<SiteCost> sites;
 };
 
@@ -70,7 +71,10 @@ public:
   /// `sites` tells the site of each object.
   void take(std::span<const Record> records, std::span<const std::uint32_t> sites);
 
-  /// The account, with the instructions behind the last record of a lone thread.
+  /// Records are left out here: the instructions up to the next one take no time.
+  void pass_by();
+
+  /// The account, with the instructions behind the last record of a lone thread (0: not told).
   Cost finish(std::uint64_t instructions, std::size_t sites);
 
 private:
@@ -84,6 +88,7 @@ private:
     double now = 0;
     std::uint64_t instruction = 0;
     std::uint64_t records = 0;
+    bool passed_by = false;
     std::vector<Flight> loads; ///< in flight, a queue from `first` on
     std::size_t first = 0;
     double lines[most_parallel] = {}; ///< when each place for a line is free
@@ -100,7 +105,9 @@ private:
   explicit Costs(const Placing& placing);
   Thread& thread_of(const Record& record);
   void record(const Record& record, std::uint32_t site);
+  void execute(Thread& thread, std::uint64_t up_to);
   void retire(Thread& thread, std::uint64_t up_to);
+  void drain(Thread& thread);
   void wait(Thread& thread, double until, std::uint32_t site);
   double send(Thread& thread, const Record& record, SiteCost& cost, unsigned memory);
   void stream(Thread& thread, unsigned memory, std::uint32_t site);
@@ -111,6 +118,7 @@ private:
   double free_at_[2] = {0, 0}; ///< when each memory can begin the next line
   std::vector<SiteCost> sites_;
   double stall_ns_ = 0;
+  std::uint64_t instructions_ = 0;
 };
 
 } // namespace nearfar::trace

@@ -1,6 +1,7 @@
 #include "trace/stalls.hpp"
 
 #include <doctest/doctest.h>
+#include <span>
 
 using namespace nearfar;
 using namespace nearfar::trace;
@@ -60,7 +61,7 @@ TEST_CASE("loads a window apart do not overlap; as far apart as a latency, they 
   p.core.instruction_ns = 1; // 256 ns between loads
   const Cost cost = cost_of(p, loads(256, false));
   CHECK(cost.time_ns == doctest::Approx(records * 256.0).epsilon(0.01));
-  CHECK(cost.stall_ns == doctest::Approx(0));
+  CHECK(cost.stall_ns == doctest::Approx(100)); // for the last one, with nothing behind it
 }
 
 TEST_CASE("bandwidth bounds what latency would let through") {
@@ -111,4 +112,18 @@ TEST_CASE("figures of no sense are refused") {
   p = placing();
   p.memories[1].latency_ns = -1;
   CHECK(!Costs::create(p));
+}
+
+TEST_CASE("what is passed by takes no time") {
+  Placing p = placing();
+  p.core.instruction_ns = 1;
+  Result<Costs> costs = Costs::create(p);
+  REQUIRE(costs);
+  std::vector<Record> made = loads(1000, true);
+  costs->take(std::span(made).first(1), sites);
+  costs->pass_by();
+  costs->take(std::span(made).last(1), sites);
+  const Cost cost = costs->finish(0, sites.size());
+  CHECK(cost.instructions == 1000);
+  CHECK(cost.time_ns == doctest::Approx(1000 + 100 + 100));
 }
