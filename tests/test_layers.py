@@ -27,6 +27,7 @@ NATIVE = [
     "persist",
     "structures",
     "inspect",
+    "trace",
     "crash",
     "bench",
     "bind",
