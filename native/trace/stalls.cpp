@@ -77,13 +77,11 @@ void Costs::record(const Record& record, std::uint32_t site) {
     if (record.instructions > window) retire(thread, record.instructions - window);
     execute(thread, record.instructions);
   }
-  double& back = thread.back[thread.records++ % kept];
-  back = thread.now;
+  thread.returns[thread.records++ % kept] = {thread.now, most_parallel};
   switch (record.kind) {
   case Kind::load:
     ++cost.reads;
-    back = send(thread, record, cost, memory);
-    thread.loads.push_back({record.instructions, back, site});
+    thread.loads.push_back({record.instructions, send(thread, record, cost, memory), site});
     break;
   case Kind::store:
     ++cost.reads;
@@ -144,23 +142,43 @@ void Costs::wait(Thread& thread, double until, std::uint32_t site) {
 }
 
 /// A line's way to memory and back, in one of the places for lines in flight. Returns when it is
-/// there.
+/// there. What waits for a load takes over its place: a chain of loads holds one.
 double Costs::send(Thread& thread, const Record& record, SiteCost& cost, unsigned memory) {
   const MemoryCost& costs = placing_.memories[memory];
   double start = thread.now;
+  unsigned place = most_parallel;
   if (record.depends > 0 && record.depends < kept && record.depends < thread.records) {
     ++cost.dependent;
-    start = std::max(start, thread.back[(thread.records - 1 - record.depends) % kept]);
+    const Return& parent = thread.returns[(thread.records - 1 - record.depends) % kept];
+    start = std::max(start, parent.back);
+    if (parent.place < most_parallel && thread.lines[parent.place] == parent.back)
+      place = parent.place;
+  }
+  if (place == most_parallel) {
+    place = first_free(thread);
+    start = std::max(start, thread.lines[place]);
   }
   if (!pages_[memory].knows(record.line << line_shift >> costs.page_shift)) {
     ++cost.walks;
     start += costs.walk_ns;
   }
-  double* place = std::min_element(thread.lines, thread.lines + placing_.core.parallelism);
-  start = std::max({start, *place, free_at_[memory]});
-  free_at_[memory] = start + costs.line_ns;
-  *place = start + costs.latency_ns;
-  return *place;
+  start = std::max(start, free_at_[memory]);
+  // What sets out later, at the end of a chain, leaves the bus to others until then.
+  free_at_[memory] = std::max(free_at_[memory], thread.now) + costs.line_ns;
+  const double back = start + costs.latency_ns;
+  thread.lines[place] = back;
+  thread.returns[(thread.records - 1) % kept] = {back, place};
+  return back;
+}
+
+unsigned Costs::first_free(const Thread& thread) const {
+  unsigned found = 0;
+  double least = thread.lines[0];
+  for (unsigned i = 1; i < placing_.core.parallelism; ++i) {
+    found = thread.lines[i] < least ? i : found;
+    least = std::min(least, thread.lines[i]);
+  }
+  return found;
 }
 
 /// A line that a prefetcher asks for. It has places of its own; what bounds it is the bandwidth.

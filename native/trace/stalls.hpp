@@ -83,6 +83,10 @@ private:
     double back; ///< when its line is there
     std::uint32_t site;
   };
+  struct Return {
+    double back = 0;
+    unsigned place = most_parallel; ///< among the lines in flight, if it has one
+  };
   static constexpr unsigned kept = 256; ///< returns that later records may depend on
   struct Thread {
     double now = 0;
@@ -92,7 +96,7 @@ private:
     std::vector<Flight> loads; ///< in flight, a queue from `first` on
     std::size_t first = 0;
     double lines[most_parallel] = {}; ///< when each place for a line is free
-    double back[kept] = {};
+    Return returns[kept] = {};
   };
   /// Pages by set, the youngest first.
   struct Pages {
@@ -110,6 +114,7 @@ private:
   void drain(Thread& thread);
   void wait(Thread& thread, double until, std::uint32_t site);
   double send(Thread& thread, const Record& record, SiteCost& cost, unsigned memory);
+  unsigned first_free(const Thread& thread) const;
   void stream(Thread& thread, unsigned memory, std::uint32_t site);
 
   Placing placing_;

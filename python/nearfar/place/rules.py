@@ -8,7 +8,7 @@ ones lead to sites of different verdicts.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from nearfar.place.sites import Frame, Site
@@ -32,8 +32,11 @@ class Rule:
         return "site=" + "<".join(frame.in_plan() for frame in self.chain)
 
 
-def rules_for(sites: Iterable[Site], near: frozenset[int]) -> list[Rule]:
-    """Rules for the heap's sites, ``near`` being numbers of those that stay near.
+def rules_for(
+    sites: Iterable[Site], near: frozenset[int], gains: Mapping[int, float]
+) -> list[Rule]:
+    """Rules for the heap's sites, ``near`` being numbers of those that stay near, ``gains`` what
+    each gains there.
 
     Longer chains first, since the first rule that holds decides. Of more than ``MOST_RULES``, those
     of most weight in bytes and in time are kept.
@@ -46,7 +49,7 @@ def rules_for(sites: Iterable[Site], near: frozenset[int]) -> list[Rule]:
         Rule("near" if group[0].number in near else "far", chain, tuple(group))
         for chain, group in by_chain.items()
     ]
-    kept = sorted(rules, key=lambda rule: -_weight(rule, movable))[:MOST_RULES]
+    kept = sorted(rules, key=lambda rule: -_weight(rule, movable, gains))[:MOST_RULES]
     return sorted(kept, key=lambda rule: (-len(rule.chain), rule.sites[0].number))
 
 
@@ -61,9 +64,11 @@ def _shortest(site: Site, others: Sequence[Site], near: frozenset[int]) -> Chain
     return chain
 
 
-def _weight(rule: Rule, movable: Sequence[Site]) -> float:
+def _weight(rule: Rule, movable: Sequence[Site], gains: Mapping[int, float]) -> float:
+    """A rule's share of all bytes and of all gains."""
     bytes_ = sum(site.allocated_bytes for site in movable) or 1
-    cost = sum(max(site.far_cost_ns, 0) for site in movable) or 1
+    all_gains = sum(gains.values()) or 1.0
     return sum(
-        site.allocated_bytes / bytes_ + max(site.far_cost_ns, 0) / cost for site in rule.sites
+        site.allocated_bytes / bytes_ + gains.get(site.number, 0.0) / all_gains
+        for site in rule.sites
     )

@@ -42,10 +42,7 @@ class Site:
     peak_bytes: int
     reads: int
     writes: int
-    dependent_reads: int
-    mean_life_share: float
-    far_cost_ns: float  # what having it far costs, all else near
-    stall_ns: float  # time that waits for it while all is far
+    life_share: float  # of the run that a byte lived
 
     def is_movable(self) -> bool:
         """Whether a plan can say where it goes."""
