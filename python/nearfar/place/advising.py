@@ -129,7 +129,7 @@ def _price(near_bytes: int, heap: int, prices: tuple[float, float, str] | None) 
 
 
 def _heap_bytes(asked: Asked) -> int:
-    return int(asked.traced.sizes[[s.number for s in asked.traced.heap()]].sum(axis=0).max(initial=0))
+    return int(asked.traced.heap_sizes().max(initial=0))
 
 
 def _on_curve(

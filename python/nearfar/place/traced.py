@@ -34,6 +34,10 @@ class Traced:
         """Sites that a plan can move."""
         return [site for site in self.sites if site.is_movable()]
 
+    def heap_sizes(self) -> NDArray[np.float64]:
+        """What the movable sites hold together, part by part."""
+        return self.sizes[[site.number for site in self.heap()]].sum(axis=0)
+
     def fixed_bytes(self) -> int:
         """Most that stack, globals and mappings held at once."""
         import numpy as np
