@@ -25,10 +25,12 @@ from nearfar.place.traced import Traced, read_trace
 from nearfar.records.advice import AdviceResult
 from nearfar.records.run import Skipped
 from nearfar.records.shape import Origin, Provenance
+from nearfar.units import format_size
 
 if TYPE_CHECKING:
     from nearfar.cli.recording import Recording
     from nearfar.records.profile import Profile
+    from nearfar.trace.caches import Caches
     from nearfar.trace.recording import Recorded
 
 #: Of an emulated run over a native one, beyond which another way to trace is offered.
@@ -94,12 +96,13 @@ def _memory(name: str, resident_bytes: int) -> Profile:
 
 
 def _trace(wanted: Wanted, trace: Path, native: NativeRun) -> Seen:
-    from nearfar.profiles import load_host
+    from nearfar.profiles import THIS, load_host
     from nearfar.trace.caches import caches_of
     from nearfar.trace.recording import record
 
     host = load_host(wanted.host)
     caches = caches_of(host, {})
+    notes = _shrink_last(caches) if wanted.host == THIS else []
     begin = time.monotonic()
     with _stopped_after(wanted.time_s) as stopped:
         recorded = record(
@@ -107,7 +110,26 @@ def _trace(wanted: Wanted, trace: Path, native: NativeRun) -> Seen:
             aside=True,
         )  # fmt: skip
     elapsed = time.monotonic() - begin
+    recorded.notes += notes
     return Seen(native, recorded, read_trace(trace), elapsed, stopped.is_set())
+
+
+def _shrink_last(caches: Caches) -> list[str]:
+    """Takes the last cache for what a chase finds of it. Returns what to say of that."""
+    from dataclasses import replace
+
+    from nearfar.measure.memory_here import last_cache_here
+
+    told = caches.llc
+    if told is None:
+        return []
+    cpu = min(os.sched_getaffinity(0))
+    found = last_cache_here(told.size_bytes, 2 * caches.l2.size_bytes, cpu)
+    if found == told.size_bytes:
+        return []
+    caches.llc = replace(told, size_bytes=found) if found else None
+    return [f"the last cache is told to hold {format_size(told.size_bytes)}, and a chase over as "
+            f"much misses it: it is taken for {format_size(found) if found else 'none at all'}"]
 
 
 @contextmanager
@@ -137,7 +159,7 @@ def _advise(
     misfit = coster.calibrate(seen.native.time_s, traced.instructions)
     labels = labels_of(traced.sites)
     asked = Asked(traced, coster, near, seen.native.time_s, wanted.budget, labels)
-    found = [advise(asked, memory_of(profile), profile) for profile in fars]
+    found = [advise(asked, memory_of(profile, coster.near), profile) for profile in fars]
     plan = _write_plan(wanted, recording.directory.path, asked, found[0])
     first = found[0].advice
     result = AdviceResult(

@@ -61,6 +61,32 @@ def _measured(tier: str, region: int, cpu: int, name: str) -> Profile:
     )  # fmt: skip
 
 
+def last_cache_here(told_bytes: int, least_bytes: int, cpu: int) -> int:
+    """The largest power of two up to what is told at which a chase still stays in the caches; 0 if
+    there is none from ``least_bytes`` on.
+
+    Virtual machines are told of last caches that are their neighbours' too. Chases are on huge
+    pages, and stay in the caches where they take less than half of what memory does.
+    """
+    try:
+        probe = LatencyProbe("dram,pages=thp", 4 * told_bytes, cpu)
+        probe.prepare(4 * told_bytes, 64, 1, WARM_STEPS)
+        memory = _samples(probe)
+        region = told_bytes
+        while region >= least_bytes:
+            probe.prepare(region, 64, 1, 4 * region // 64)
+            if _samples(probe) < memory / 2:
+                return region
+            region //= 2
+    except NativeError as error:
+        raise from_native(error) from None
+    return 0
+
+
+def _samples(probe: LatencyProbe) -> float:
+    return median(probe.sample(_SAMPLE_NS)["latency_ns"] for _ in range(3))
+
+
 def _chase(tier: str, region: int, cpu: int) -> list[float]:
     probe = LatencyProbe(tier, region, cpu)
     probe.prepare(region, 64, 1, WARM_STEPS)

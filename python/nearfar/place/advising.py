@@ -1,7 +1,8 @@
 """From a trace, memories and a budget to advice: what it costs to be far, and what stays near.
 
-The interval of a slowdown is that over the range of the far memory's latency, and over cores with a
-window and a number of lines in flight of two thirds and one and a half times those assumed.
+The interval of a slowdown is that over the range of the far memory's latency (10 % where none is
+told), and over cores with a window and a number of lines in flight of two thirds and one and a half
+times those assumed.
 """
 
 from __future__ import annotations
@@ -90,7 +91,7 @@ def advise(asked: Asked, far: Memory, profile: Profile) -> Found:
 
 def _knee(choices: Choices) -> Point:
     points = choices.points
-    at = knee([p.near_bytes for p in points], [choices.slowdown(p.cost) for p in points])
+    at = knee([p.budget for p in points], [choices.slowdown(p.cost) for p in points])
     return points[at]
 
 
@@ -208,7 +209,7 @@ def _sites(asked: Asked, choices: Choices, point: Point) -> list[SiteAdvice]:
             ),
         )
         for site in asked.traced.sites
-        if site.reads or site.writes or site.allocations
+        if (site.reads or site.writes or site.allocations) and not site.is_recorder()
     ]
     return sorted(made, key=lambda site: -site.far_time_s)
 

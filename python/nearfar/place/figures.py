@@ -22,6 +22,9 @@ WINDOW = 320
 #: Pages of the second level of a TLB: between Skylake's 1536 and Zen 5's 4096.
 TLB_ENTRIES, TLB_WAYS = 2048, 16
 
+#: Range of a latency that a profile gives without one.
+_UNTOLD = 0.1
+
 MemoryTuple = tuple[float, float, float, float, int]
 CoreTuple = tuple[float, int, int, int, int]
 
@@ -56,8 +59,11 @@ class Core:
         return instruction_ns, self.window, self.parallelism, TLB_ENTRIES, TLB_WAYS
 
 
-def memory_of(profile: Profile) -> Memory:
-    """Raises BadInputError where a profile has neither a latency nor timings to make one from."""
+def memory_of(profile: Profile, like: Memory | None = None) -> Memory:
+    """Pages and their walks are those of ``like`` where the profile tells none.
+
+    Raises BadInputError where a profile has neither a latency nor timings to make one from.
+    """
     latency, low, high, write = _latency(profile)
     read_line = _line(profile, "read_bandwidth_by_threads_bytes_per_s",
                       "read_bandwidth_bytes_per_s", latency)  # fmt: skip
@@ -67,10 +73,11 @@ def memory_of(profile: Profile) -> Memory:
         _line(profile, "ntwrite_bandwidth_by_threads_bytes_per_s", "write_bandwidth_bytes_per_s",
               write) if told or write != latency else read_line
     )  # fmt: skip
-    walk = profile.scalar("page_walk_ns") if "page_walk_ns" in keys else 0.0
-    page = int(profile.scalar("page_bytes")) if "page_bytes" in keys else 4096
-    return Memory(profile.name, latency, low, high, read_line, write_line, walk,
-                  max(page.bit_length() - 1, 12))  # fmt: skip
+    walk, shift = (like.walk, like.page_shift) if like else (0.0, 12)
+    if "page_walk_ns" in keys:
+        walk = profile.scalar("page_walk_ns")
+        shift = int(profile.scalar("page_bytes")).bit_length() - 1
+    return Memory(profile.name, latency, low, high, read_line, write_line, walk, shift)
 
 
 def _latency(profile: Profile) -> tuple[float, float, float, float]:
@@ -78,6 +85,8 @@ def _latency(profile: Profile) -> tuple[float, float, float, float]:
     if "read_latency_ns" in profile.figures:
         read = profile.scalar("read_latency_ns")
         low, high = profile.figure("read_latency_ns").interval()
+        if low == high:
+            low, high = low * (1 - _UNTOLD), high * (1 + _UNTOLD)
         write = (
             profile.scalar("write_latency_ns") if "write_latency_ns" in profile.figures else read
         )
@@ -85,7 +94,7 @@ def _latency(profile: Profile) -> tuple[float, float, float, float]:
     if "tRCD_ns" in profile.figures or "tRCD_cycles" in profile.figures:
         device = Device.of(profile)
         read, write = device.read_ns(), device.write_ns("blocking")
-        return read, read, read, write
+        return read, read * (1 - _UNTOLD), read * (1 + _UNTOLD), write
     raise BadInputError(
         f"the device {profile.name} has neither read_latency_ns nor timings (tRCD, CL, burst)",
         f"see `nearfar show {profile.name}`; name another, such as cxl-asic or ddr5-remote",

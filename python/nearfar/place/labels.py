@@ -21,7 +21,7 @@ _FIXED = {
 def labels_of(sites: Iterable[Site]) -> dict[int, str]:
     """A label for each site by number."""
     told = list(sites)
-    lines = source_lines({frame.place() for site in told for frame in site.frames})
+    lines = source_lines({frame.place() for site in told if site.kind == "heap" for frame in site.frames})
     return {site.number: _label(site, lines) for site in told}
 
 

@@ -10,9 +10,6 @@ from nearfar.place.rules import Rule, rules_for
 from nearfar.place.sites import Site
 from nearfar.units import format_size
 
-#: What a site may outgrow its size in the traced run by before more of it goes far.
-_ROOM = 1.25
-
 
 def plan_text(
     sites: Sequence[Site],
@@ -44,11 +41,17 @@ def plan_text(
     if deepest > 1:
         lines.append("unwind frame-pointers")
     for rule, told in zip(rules, promise.rules, strict=True):
-        budget = f" budget={int(told.peak_bytes * _ROOM) + (1 << 16)}" if (
-            bounded and rule.tier == "near") else ""
-        lines += [f"# {told.at}", f"rule {rule.tier} {rule.condition()}{budget}"]
+        lines += [f"# {told.at}", f"rule {rule.tier} {rule.condition()}{_budget(told, heap)}"]
     lines += ["# what this run did not show", f"rule {'far' if bounded else 'near'}"]
     return "\n".join(lines) + "\n"
+
+
+def _budget(told: RulePromise, heap: HeapPromise) -> str:
+    """With another input a site may grow by what the plan leaves of the budget."""
+    if heap.near_budget_bytes is None or told.tier != "near":
+        return ""
+    left = max(heap.near_budget_bytes - heap.near_bytes, 0)
+    return f" budget={told.peak_bytes + left}"
 
 
 def _promised(

@@ -44,6 +44,10 @@ class Site:
     writes: int
     life_share: float  # of the run that a byte lived
 
+    def is_recorder(self) -> bool:
+        """Whether it is what traces the program."""
+        return self.kind == "statics" and any("libnearfar-trace" in f.path for f in self.frames)
+
     def is_movable(self) -> bool:
         """Whether a plan can say where it goes."""
         return self.kind == "heap" and bool(self.frames) and self.frames[0].can_be_told()

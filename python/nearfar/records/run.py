@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from nearfar.records.advice import AdviceResult
 from nearfar.records.allocators import MallocResult
 from nearfar.records.depth import (
     AccessResult,
@@ -83,6 +84,7 @@ class Sections(BaseModel):
     map: MapResult | None = None
     intset: IntsetResult | None = None
     malloc: MallocResult | None = None
+    advice: AdviceResult | None = None
 
 
 class Run(BaseModel):

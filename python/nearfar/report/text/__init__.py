@@ -1,5 +1,6 @@
 """Results as tables for a terminal of 80 columns, one function a result model."""
 
+from nearfar.report.text.advising import advice
 from nearfar.report.text.allocators import malloc
 from nearfar.report.text.depth import access, blocks, loaded, parallelism, persistence, tails
 from nearfar.report.text.placement import plan_check, run_accounts
@@ -20,6 +21,7 @@ from nearfar.report.text.together import compete, pipeline_run, stencil, stencil
 
 __all__ = [
     "access",
+    "advice",
     "bandwidth",
     "blocks",
     "compete",
