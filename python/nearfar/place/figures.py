@@ -17,8 +17,8 @@ from nearfar.simulate.counts import Device
 if TYPE_CHECKING:
     from nearfar.records.profile import Profile
 
-#: Instructions in flight, where no host file tells: between Skylake's 224 and Golden Cove's 512.
-WINDOW = 320
+#: Instructions in flight: those of Zen 5; Skylake has 224, Golden Cove 512.
+WINDOW = 448
 #: Pages of the second level of a TLB: between Skylake's 1536 and Zen 5's 4096.
 TLB_ENTRIES, TLB_WAYS = 2048, 16
 
