@@ -34,8 +34,8 @@ void Filter::missed(unsigned thread, std::uint64_t line, Kind kind) {
   if (!own.l2.touch(line, false)) {
     ++totals[Total::l2_misses];
     pass(After::l2, line, kind);
-    if (reach_llc(line, kind)) ++totals[Total::llc_misses];
     fill_l2(own, line);
+    if (reach_llc(line, kind)) ++totals[Total::llc_misses];
   }
   if (own.prefetcher) prefetch(own, line);
 }
@@ -62,8 +62,8 @@ void Filter::prefetch(Core& own, std::uint64_t line) {
     if (own.l2.holds(ahead)) continue;
     ++totals[Total::prefetches];
     pass(After::l2, ahead, Kind::prefetch);
-    reach_llc(ahead, Kind::prefetch);
     fill_l2(own, ahead);
+    reach_llc(ahead, Kind::prefetch);
   }
 }
 

@@ -7,6 +7,8 @@ from typing import Any
 from typer.core import TyperGroup
 
 _RECORD = "record"
+#: What no other verb of the group takes.
+_RECORDS = frozenset({"-o", "--output", "--"})
 
 
 class TraceGroup(TyperGroup):
@@ -14,6 +16,6 @@ class TraceGroup(TyperGroup):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Put the verb in where it was left out."""
-        if args and args[0] not in self.commands and args[0] not in ctx.help_option_names:
+        if args and args[0] not in self.commands and not _RECORDS.isdisjoint(args):
             args = [_RECORD, *args]
         return super().parse_args(ctx, args)

@@ -59,9 +59,8 @@ def _row(row: TraceRow, lines: dict[str, str]) -> list[str]:
     from nearfar.trace.reading import place
 
     code = place(row["frame"])
-    named = lines.get(code) or (
-        Path(code).name if code else hex(row["code"]) if row["code"] else ""
-    )
+    unnamed = hex(row["code"]) if row["code"] else ""
+    named = Path(lines.get(code) or code).name or unnamed
     within = row["address"] - row["object_address"]
     inside = f"{row['site_kind']} {row['object']} {within:+#x}" if row["object"] else "unknown"
     waits = f"{row['depends']} back" if row["depends"] else ""

@@ -82,7 +82,7 @@ def _sites(found: TraceStats) -> RenderableType:
     shown = summaries(found)[:_MOST_SITES]
     rows = [
         [
-            one.title(), *(str(one.site["records"][kind]) for kind in found["kinds"]),  # type: ignore[literal-required]
+            one.title(), *(str(one.site["records"][kind]) for kind in found["kinds"]),
             str(one.site["allocations"]), format_size(one.site["peak_bytes"]),
         ]
         for one in shown

@@ -43,7 +43,9 @@ class SiteSummary:
         if self.site["kind"] == "heap" and frames:
             first = frames[0]
             file = Path(os.fsdecode(first["path"])).name
-            return self.source or (f"{file}+{first['offset']:#x}" if file else hex(first["offset"]))
+            return Path(self.source).name or (
+                f"{file}+{first['offset']:#x}" if file else hex(first["offset"])
+            )
         if self.site["kind"] == "statics" and frames:
             return f"static data of {Path(os.fsdecode(frames[0]['path'])).name}"
         return {"stack": "stacks", "mapping": "mapped memory"}.get(self.site["kind"], "unknown")
@@ -58,7 +60,7 @@ class SiteSummary:
             if self.source:
                 told["source"] = self.source
         for key in ("allocations", "allocated_bytes", "peak_bytes", "touched_objects"):
-            told[key] = site[key]  # type: ignore[literal-required]
+            told[key] = site[key]
         return {**told, **site["records"]}
 
 

@@ -32,8 +32,8 @@ _MAGIC = b"NFTRACE\n"
 
 #: Why a program may be traced by instrumentation, and how.
 INSTRUMENTED = (
-    "compile it with -fsanitize=thread -c, link it by `nearfar trace flags`, "
-    "and trace it with --recorder instrumented"
+    "compile it with the flags that `nearfar trace flags` prints, and trace it with "
+    "--recorder instrumented"
 )
 #: Sentences for the header.
 _NEVER_TRACED = (
