@@ -7,6 +7,7 @@ import shutil
 import subprocess
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -54,7 +55,7 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return file
 
 
-def advice(run_nearfar: RunNearfar, host: Path, *program: str, more: tuple[str, ...] = ()) -> dict:
+def advice(run_nearfar: RunNearfar, host: Path, *program: str, more: tuple[str, ...] = ()) -> Any:
     done = run_nearfar("advise", "--near", "ddr4", "--host", str(host), *more, "--json", "-", "--",
                        *program)  # fmt: skip
     assert done.code == 0, done.stderr
@@ -64,8 +65,14 @@ def advice(run_nearfar: RunNearfar, host: Path, *program: str, more: tuple[str, 
 def test_the_chased_table_stays_near_and_the_plan_holds(
     program: Path, host: Path, tmp_path: Path, run_nearfar: RunNearfar
 ) -> None:
-    found = advice(run_nearfar, host, str(program), "20000", "200000",
-                   more=("--near-budget", "2MiB", "--far", "cxl-asic", "--far", "optane-100"))
+    found = advice(
+        run_nearfar,
+        host,
+        str(program),
+        "20000",
+        "200000",
+        more=("--near-budget", "2MiB", "--far", "cxl-asic", "--far", "optane-100"),
+    )
     table = max(found["sites"], key=lambda site: site["stall_share"])
     assert table["verdict"] == "near"
     assert table["size_bytes"] == 20000 * 64
@@ -103,9 +110,7 @@ def traced(program: Path, host: Path, tmp_path_factory: pytest.TempPathFactory) 
 
 
 @pytest.mark.parametrize("share", [0.2, 0.4, 0.6, 0.8])
-def test_the_plan_is_within_two_percent_of_the_best_placement(
-    traced: Traced, share: float
-) -> None:
+def test_the_plan_is_within_two_percent_of_the_best_placement(traced: Traced, share: float) -> None:
     coster = Coster(traced.path, traced.records, len(traced.sites), NEAR, Core(256, 12))
     heap = [site.number for site in traced.heap()]
     budget = int(share * most_bytes(frozenset(heap), traced.sizes))

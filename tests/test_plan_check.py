@@ -123,9 +123,7 @@ def test_a_run_that_keeps_its_promise(
     assert run_nearfar(*run, "--", str(program)).code == 2  # the program's own
 
 
-def test_check_needs_a_plan_and_a_library(
-    tmp_path: Path, run_nearfar: RunNearfar
-) -> None:
+def test_check_needs_a_plan_and_a_library(tmp_path: Path, run_nearfar: RunNearfar) -> None:
     done = run_nearfar("run", "--tier", "far=dram", "--check", "--", "true")
     assert done.code == 2
     assert "--plan FILE" in done.stderr

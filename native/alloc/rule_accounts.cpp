@@ -14,8 +14,8 @@ namespace nearfar::alloc {
 namespace {
 
 constexpr auto relaxed = std::memory_order_relaxed;
-constexpr std::size_t most_pages = 16;      ///< looked at in one block
-constexpr std::uint64_t every_small = 64;   ///< of blocks below a page, one in so many is looked at
+constexpr std::size_t most_pages = 16;    ///< looked at in one block
+constexpr std::uint64_t every_small = 64; ///< of blocks below a page, one in so many is looked at
 constexpr std::uintptr_t page = os::page_bytes;
 
 void look_at(RuleAccounts& accounts, std::uintptr_t address) {

@@ -104,8 +104,7 @@ nb::list trace_lives(const char* path, std::size_t parts) {
 } // namespace
 
 void register_stalls(nb::module_& module) {
-  module.def("trace_costs", trace_costs, nb::arg("path"), nb::arg("placings"),
-             nb::arg("every"));
+  module.def("trace_costs", trace_costs, nb::arg("path"), nb::arg("placings"), nb::arg("every"));
   module.def("trace_lives", trace_lives, nb::arg("path"), nb::arg("parts"));
 }
 

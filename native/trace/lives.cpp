@@ -59,8 +59,8 @@ std::vector<Life> lives(const Tables& tables, std::uint64_t records, std::size_t
   };
   for (const Change& change : changes(tables, records)) {
     enter(std::min<std::size_t>(
-        static_cast<std::size_t>(static_cast<double>(change.record) /
-                                 static_cast<double>(records) * static_cast<double>(parts)),
+        static_cast<std::size_t>(static_cast<double>(change.record) / static_cast<double>(records) *
+                                 static_cast<double>(parts)),
         parts - 1));
     std::uint64_t& bytes = live[change.site];
     bytes = change.born ? bytes + change.bytes : bytes - std::min(bytes, change.bytes);

@@ -3,9 +3,9 @@
 //
 // Model          a load that misses sets out when the load that made its address is back, and holds
 //                back what lies a window of instructions behind it until it is back itself. A store
-//                does not, until as many wait as two latencies take. So many lines are in flight, and
-//                those of one memory follow each other at its bandwidth, which is all that holds
-//                prefetches back. A page that the TLB does not know costs its memory's walk.
+//                does not, until as many wait as two latencies take. So many lines are in flight,
+//                and those of one memory follow each other at its bandwidth, which is all that
+//                holds prefetches back. A page that the TLB does not know costs its memory's walk.
 //                Interval analysis: Karkhanis and Smith, "A First-Order Superscalar Processor
 //                Model", ISCA 2004; Eyerman et al., ACM TOCS 27(2), 2009.
 // Limits         threads wait for each other nowhere; the time of all is that of the slowest.
@@ -27,7 +27,7 @@ struct MemoryCost {
   double latency_ns = 100; ///< of a load on a page that the TLB knows
   double line_ns = 3;      ///< a line read, at its bandwidth
   double write_line_ns = 3;
-  double walk_ns = 0;      ///< of a page that the TLB does not know
+  double walk_ns = 0; ///< of a page that the TLB does not know
   unsigned page_shift = 12;
 };
 
@@ -52,12 +52,12 @@ struct SiteCost {
   std::uint64_t writes = 0;     ///< lines written
   std::uint64_t dependent = 0;  ///< of the reads: those whose address was loaded just before
   std::uint64_t walks = 0;
-  double stall_ns = 0;          ///< time that nothing retired because of it
+  double stall_ns = 0; ///< time that nothing retired because of it
 };
 
 struct Cost {
-  double time_ns = 0;    ///< of the slowest thread
-  double stall_ns = 0;   ///< of all threads
+  double time_ns = 0;             ///< of the slowest thread
+  double stall_ns = 0;            ///< of all threads
   std::uint64_t instructions = 0; ///< that took time, of all threads
   std::vector<SiteCost> sites;
 };

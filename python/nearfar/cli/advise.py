@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -22,7 +21,8 @@ def advise(
     far: Annotated[
         list[str] | None,
         typer.Option(
-            "--far", metavar="PROFILE|TIER",
+            "--far",
+            metavar="PROFILE|TIER",
             help="Far memory: a device profile, or a tier of this machine; repeat for several "
             "(default: cxl-asic).",
         ),
@@ -47,7 +47,7 @@ def advise(
 
     The program is run as it is, to time it, then once more under an emulator, to see which accesses
     miss the caches and which call site allocated what they touch. A model of a core's waiting tells
-    what each site costs in far memory; sites are chosen for near memory by what they gain, together.
+    what each site costs in far memory; sites are chosen for near memory by what they gain together.
     The plan it writes is obeyed by `nearfar run --plan PLAN`, and held to with --check. Without
     --near-budget it lies at the knee of the curve of slowdown against near memory.
 

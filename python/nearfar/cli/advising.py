@@ -128,8 +128,10 @@ def _shrink_last(caches: Caches) -> list[str]:
     if found == told.size_bytes:
         return []
     caches.llc = replace(told, size_bytes=found) if found else None
-    return [f"the last cache is told to hold {format_size(told.size_bytes)}, and a chase over as "
-            f"much misses it: it is taken for {format_size(found) if found else 'none at all'}"]
+    return [
+        f"the last cache is told to hold {format_size(told.size_bytes)}, and a chase over as "
+        f"much misses it: it is taken for {format_size(found) if found else 'none at all'}"
+    ]
 
 
 @contextmanager
@@ -247,4 +249,3 @@ def _warnings(seen: Seen, misfit: float, plan: Path | None) -> list[str]:
             "`nearfar trace --recorder instrumented` is faster where it can be compiled anew"
         )
     return told
-

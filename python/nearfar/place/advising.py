@@ -78,9 +78,7 @@ def advise(asked: Asked, far: Memory, profile: Profile) -> Found:
         knee_bytes=bend.near_bytes,
         curve=[_on_curve(choices, each, asked, prices) for each in choices.points],
         within=list(_within(choices, asked, prices)),
-        far_writes=sum(
-            site.writes for site in asked.traced.sites if site.number in set(far_sites)
-        ),
+        far_writes=sum(site.writes for site in asked.traced.sites if site.number in set(far_sites)),
         lifetime_years=_lifetime(asked, profile, far_sites),
         currency=prices[2] if prices else None,
         sites=_sites(asked, choices, point),
@@ -183,7 +181,7 @@ def _lifetime(asked: Asked, far: Profile, far_sites: Sequence[int]) -> float | N
 
 
 def _sites(asked: Asked, choices: Choices, point: Point) -> list[SiteAdvice]:
-    """By what waiting for them costs, most first; sites that were never read or written left out."""
+    """By what having them far costs, most first; without those that hold and touch nothing."""
     far, near = choices.all_far, choices.all_near
     share_of = asked.time_near_s / near.time_ns if near.time_ns else 0.0
     made = [

@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nearfar import _native
-from nearfar.place.figures import Core, Memory
+from nearfar.place.figures import Core, CoreTuple, Memory, MemoryTuple
 
 #: Records that the model goes through; of longer traces it takes blocks at even distances.
 MOST_RECORDS = 2_000_000
 _BLOCK = 1 << 16
+Placing = tuple[MemoryTuple, MemoryTuple, CoreTuple, list[int]]
 #: Times of an instruction, in ns, between which the right one is looked for.
 _INSTRUCTION_NS = (0.01, 0.03, 0.06, 0.12, 0.2, 0.35, 0.6, 1.0, 2.0)
 
@@ -88,7 +89,7 @@ class Coster:
             flags[site] = 1
         return flags
 
-    def _run(self, placings: Iterable[tuple[object, ...]]) -> list[Cost]:
+    def _run(self, placings: Iterable[Placing]) -> list[Cost]:
         found = _native.trace_costs(str(self._trace), list(placings), self.every)
         return [
             Cost(cost["time_ns"], cost["stall_ns"], cost["instructions"],

@@ -64,7 +64,7 @@ def exactly(benefit: Sequence[float], sizes: Sizes, budget: float) -> Choice:
     scale = max(budget, 1.0)
     found = milp(
         -np.array([benefit[i] for i in gains]) / sum(benefit[i] for i in gains),
-        integrality=np.ones(len(gains)),
+        integrality=np.ones(len(gains), dtype=np.int64),
         bounds=Bounds(0, 1),
         constraints=LinearConstraint(parts / scale, ub=np.full(len(parts), budget / scale)),
         options={"time_limit": _PATIENCE_S, "mip_rel_gap": _GAP},

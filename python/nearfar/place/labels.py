@@ -1,4 +1,4 @@
-"""Where sites are, in words: a source line where there is debug information, else object and offset.
+"""Where sites are, in words: a source line where debug information tells it, or object and offset.
 
 Of a call chain, the innermost frame with a source line speaks for the site, since what lies in
 libraries without one (allocators' wrappers, C++'s) says little.
@@ -21,7 +21,8 @@ _FIXED = {
 def labels_of(sites: Iterable[Site]) -> dict[int, str]:
     """A label for each site by number."""
     told = list(sites)
-    lines = source_lines({frame.place() for site in told if site.kind == "heap" for frame in site.frames})
+    heap = [site for site in told if site.kind == "heap"]
+    lines = source_lines({frame.place() for site in heap for frame in site.frames})
     return {site.number: _label(site, lines) for site in told}
 
 

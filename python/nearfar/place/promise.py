@@ -94,4 +94,3 @@ def read_promise(plan: Path) -> Promise:
     if heap is None:
         raise BadInputError(f"{plan} promises nothing that could be checked", _NEXT)
     return Promise(heap=heap, rules=rules)
-

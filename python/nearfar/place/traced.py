@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
 from nearfar import _native
 from nearfar.errors import BadInputError
-from nearfar.place.sites import Frame, Site
+from nearfar.place.sites import Frame, Kind, Site
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    from nearfar._native import TraceFrame, TraceSite
 
 #: Parts of a run for which sizes are told.
 PARTS = 128
@@ -36,7 +39,8 @@ class Traced:
 
     def heap_sizes(self) -> NDArray[np.float64]:
         """What the movable sites hold together, part by part."""
-        return self.sizes[[site.number for site in self.heap()]].sum(axis=0)
+        held: NDArray[np.float64] = self.sizes[[site.number for site in self.heap()]].sum(axis=0)
+        return held
 
     def fixed_bytes(self) -> int:
         """Most that stack, globals and mappings held at once."""
@@ -62,19 +66,19 @@ def read_trace(path: Path) -> Traced:
     )  # fmt: skip
 
 
-def _site(number: int, told: dict[str, Any], life: float) -> Site:
+def _site(number: int, told: TraceSite, life: float) -> Site:
     records = told["records"]
     return Site(
-        number, told["kind"], tuple(_frames(told["frames"])), told["allocations"],
+        number, cast(Kind, told["kind"]), tuple(_frames(told["frames"])), told["allocations"],
         told["allocated_bytes"], told["peak_bytes"],
         records["load"] + records["store"] + records["prefetch"],
         records["write_back"] + records["nt_store"], min(life, 1.0),
     )  # fmt: skip
 
 
-def _frames(told: Iterable[dict[str, Any]]) -> Iterable[Frame]:
+def _frames(told: Iterable[TraceFrame]) -> Iterable[Frame]:
     for frame in told:
-        yield Frame(frame["path"].decode(errors="replace"), frame["build_id"], frame["offset"])
+        yield Frame(os.fsdecode(frame["path"]), frame["build_id"], frame["offset"])
 
 
 def _sizes(sites: list[Site], lives: list[tuple[float, list[int]]]) -> NDArray[np.float64]:

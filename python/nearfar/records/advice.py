@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from nearfar.records.shape import Amount, Answer, Count, Share, Shaped
+from nearfar.records.shape import Amount, Answer, Count, Shaped, Share
 
 SiteKind = Literal["unknown", "heap", "stack", "statics", "mapping", "code"]
 Verdict = Literal["near", "far", "fixed"]
