@@ -51,13 +51,16 @@ extern __thread Cache* this_cache __attribute__((tls_model("initial-exec")));
 
 inline bool own_cache() { return this_cache != &cache_of_none && this_cache != &cache_of_dead; }
 
-/// Gives the calling thread a cache, unless it is ending or memory is short, and stacks for a tier.
+/// Gives the calling thread a cache, unless it is ending or memory is short, and stacks for a tier
+/// that is ready.
 void open_cache(unsigned tier);
 
 /// Fills a stack from its class. False if the tier is full.
 bool refill(TierHeap& tier, Stack& stack, unsigned size_class);
 /// Makes room in a full stack: gives the older half back to the class.
 void flush_half(TierHeap& tier, Stack& stack, unsigned size_class);
+/// In the child of a fork: forgets the thread's free blocks of a tier that is not there.
+void drop_stacks(unsigned tier);
 /// Gives all of the thread's free blocks of a tier back.
 void flush_tier(Cache& cache, unsigned tier);
 

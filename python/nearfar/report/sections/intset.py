@@ -139,6 +139,8 @@ def notes(result: IntsetResult) -> list[str]:
     ]
     if result.slowdown is not None:
         told.append(SOURCE)
+        if result.tier.startswith("numa:"):
+            told.append(f"The volatile twin lay on {result.tier} too: its slowdown is not DRAM's.")
         if origin_of(result, "slowdown") is Origin.EMULATED:
             told.append(
                 "DRAM stood in for persistent memory, with all flushes and fences: these ratios "
