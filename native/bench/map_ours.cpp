@@ -124,8 +124,7 @@ Result<std::unique_ptr<MapSubject>> our_map(const MapPlan& plan) {
     if (!place) return place.error();
     return make_for(std::move(*place), plan);
   }
-  auto place =
-      InPool<structures::Pmem>::create(plan.tier, layout, bytes_wanted(plan), root_bytes);
+  auto place = InPool<structures::Pmem>::create(plan.tier, layout, bytes_wanted(plan), root_bytes);
   if (!place) return place.error();
   return make_for(std::move(*place), plan);
 }

@@ -77,8 +77,8 @@ Result<Backing> Backing::in_file(const tier::Spec& place, std::size_t bytes) {
   return made;
 }
 
-/// A file in memory keeps the policy of a mapping of it: whoever maps it later, libpmemobj too, gets
-/// pages of that node.
+/// A file in memory keeps the policy of a mapping of it: whoever maps it later, libpmemobj too,
+/// gets pages of that node.
 Result<Backing> Backing::on_node(const tier::Spec& place, std::size_t bytes) {
   const std::string node = "numa:" + std::to_string(place.node);
   if (Status s = check_room(place, node.c_str(), bytes); !s) return s.error();
@@ -118,8 +118,9 @@ Result<Backing> Backing::on_device(const tier::Spec& place, bool temporary) {
 
 Result<Backing> Backing::open(const tier::Spec& place) {
   if (place.kind == tier::Kind::numa)
-    return Error::make(Errc::bad_input, "there is no pool to open on numa:%d: one in the memory of "
-                                        "a node is gone with its program",
+    return Error::make(Errc::bad_input,
+                       "there is no pool to open on numa:%d: one in the memory of "
+                       "a node is gone with its program",
                        place.node)
         .try_next("make a new one, or keep pools in fsdax:FILE, devdax:DEVICE or file:FILE");
   Backing found;

@@ -31,7 +31,7 @@ from vm.power_cut import (
 pytestmark = pytest.mark.vm
 
 CUTS = 20
-ROUNDS = 4  # of a cut into growth, one into the recovery from it, one into a pool's creation
+ROUNDS = 3  # of a cut into growth, one into the recovery from it, one into a pool's creation
 STOP_LIMIT_S = 60.0
 POOL = "/mnt/pmem/pool"
 PROGRAM = ROOT / "build" / "test" / "tests" / "vm" / "programs" / "power_cut"

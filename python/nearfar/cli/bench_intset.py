@@ -29,7 +29,10 @@ def intset(
         int, typer.Option("--update", metavar="PERCENT", min=0, max=100, help="Of operations.")
     ] = 50,
     tier: Annotated[
-        str, typer.Option("--tier", metavar="TIER", help="dram, shm:, numa:N, fsdax:DIR, devdax:DEVICE, file:DIR.")
+        str,
+        typer.Option(
+            "--tier", metavar="TIER", help="dram, shm:, numa:N, fsdax:DIR, devdax:DEVICE, file:DIR."
+        ),
     ] = "shm:",
     cpus: options.Cpus = None,
     time: options.Time = None,

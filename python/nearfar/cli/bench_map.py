@@ -51,7 +51,9 @@ def map_(
     ] = None,
     tier: Annotated[
         str | None,
-        typer.Option("--tier", metavar="TIER", help="shm:, numa:N, fsdax:DIR, devdax:DEVICE, file:DIR."),
+        typer.Option(
+            "--tier", metavar="TIER", help="shm:, numa:N, fsdax:DIR, devdax:DEVICE, file:DIR."
+        ),
     ] = None,
     threads: Annotated[
         int, typer.Option("--threads", metavar="T", min=1, help="Threads that share the keys.")

@@ -285,7 +285,9 @@ class Study:
     @property
     def _pool_tier(self) -> str:
         """The first tier that can hold a pool without a disk behind it; a tmpfs in its stead."""
-        holding = [t for t in self.plan.tiers if parse_tier(t)["kind"] in ("fsdax", "devdax", "shm")]
+        holding = [
+            t for t in self.plan.tiers if parse_tier(t)["kind"] in ("fsdax", "devdax", "shm")
+        ]
         return holding[0] if holding else "shm:"
 
     def _map(self) -> None:

@@ -15,8 +15,8 @@
 //                   A thread result                          it is acknowledged
 //                   P thread phase event fences   a phase begins (0), ends (1), or the thread has
 //                     stopped in it (2) before its next fence; fences it made in it so far
-// Phases         creation and recovery of the pool are told by who makes and opens it. Growth is the
-//                allocation of a chunk, told likewise, and the birth of a segment of the map.
+// Phases         creation and recovery of the pool are told by who makes and opens it. Growth is
+//                the allocation of a chunk, told likewise, and the birth of a segment of the map.
 // Thread safety   all functions may be called by several threads.
 #pragma once
 

@@ -1,10 +1,10 @@
 // The load of the power-cut test: map, list and skip list in one pool, by two threads.
 //
 //   power_cut run POOL LOG SEED nothing|flushes|fence [creation|growth|recovery FENCE]
-//                            until the power goes; makes POOL if absent. With a phase, a thread stops
-//                            for ever before that fence of the phase
-//   power_cut fences POOL    makes POOL, works for a while, opens it again; prints the fences of each
-//                            phase
+//                            until the power goes; makes POOL if absent. With a phase, a thread
+//                            stops for ever before that fence of the phase
+//   power_cut fences POOL    makes POOL, works for a while, opens it again; prints how many fences
+//                            each phase has
 //   power_cut check POOL     verifies, and prints what is there
 //
 // `nothing` is taken out in the test; `flushes` and `fence` are its controls, and take away what
@@ -70,7 +70,8 @@ private:
 
 struct Tested {
   explicit Tested(persist::Pool& pool)
-      : medium(pool.base(), pool.durability(), std::make_unique<Growing>(pool)), root(*reinterpret_cast<Root*>(pool.root())),
+      : medium(pool.base(), pool.durability(), std::make_unique<Growing>(pool)),
+        root(*reinterpret_cast<Root*>(pool.root())),
         map(need(Map<Pmem, Number, Number>::open(medium, root.map))),
         list(need(List<Pmem, Number>::open(medium, root.list))),
         skip_list(need(SkipList<Pmem, Number>::open(medium, root.skip_list))) {}
@@ -119,8 +120,9 @@ struct Opened {
   Tested tested;
 
   explicit Opened(const char* path)
-      : Opened(path, cut::During(access(path, F_OK) == 0 ? cut::Phase::recovery
-                                                         : cut::Phase::creation)) {}
+      : Opened(path,
+               cut::During(access(path, F_OK) == 0 ? cut::Phase::recovery : cut::Phase::creation)) {
+  }
 
 private:
   Opened(const char* path, const cut::During&)
