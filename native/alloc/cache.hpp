@@ -55,6 +55,16 @@ inline bool own_cache() { return this_cache != &cache_of_none && this_cache != &
 /// that is ready.
 void open_cache(unsigned tier);
 
+/// Puts a block into a stack that has room.
+inline void push(Stack& stack, Slot slot) {
+  slot.state->store(cached, std::memory_order_relaxed);
+  const std::uint32_t count = stack.count;
+  stack.slots[count] = slot;
+  std::atomic_signal_fence(std::memory_order_release); // a fork sees the slot before the count
+  stack.count = count + 1;
+  stack.frees.add(1);
+}
+
 /// Fills a stack from its class. False if the tier is full.
 bool refill(TierHeap& tier, Stack& stack, unsigned size_class);
 /// Makes room in a full stack: gives the older half back to the class.
