@@ -173,13 +173,23 @@ Result<std::unique_ptr<IntsetSubject>> filled(Place place, const std::vector<std
   return std::unique_ptr<IntsetSubject>(std::move(set));
 }
 
+/// The twin of a pool in a node's memory lies there too, all others in DRAM.
+tier::Spec twin_tier(const IntsetPlan& plan) {
+  const bool there = plan.tier.kind == tier::Kind::numa || plan.tier.kind == tier::Kind::dram;
+  return there ? plan.tier : tier::Spec{};
+}
+
 template <template <class> class Kind>
 Result<std::unique_ptr<IntsetSubject>> make(const IntsetPlan& plan,
                                             const std::vector<std::uint64_t>& keys) {
   using Shape = Kind<structures::Pmem>;
   constexpr std::size_t root_bytes = sizeof(typename Shape::Root);
-  if (plan.medium == IntsetMedium::dram) return filled<InDram, Kind>(InDram(root_bytes), keys);
   const std::size_t bytes = bytes_beside + plan.entries * Shape::bytes_an_entry;
+  if (plan.medium == IntsetMedium::dram) {
+    Result<InDram> place = InDram::create(twin_tier(plan), bytes, root_bytes);
+    if (!place) return place.error();
+    return filled<InDram, Kind>(std::move(*place), keys);
+  }
   if (plan.medium == IntsetMedium::unflushed) {
     auto place = InPool<structures::Unflushed>::create(plan.tier, layout, bytes, root_bytes);
     if (!place) return place.error();
@@ -224,6 +234,8 @@ Status check(const IntsetPlan& plan) {
     return Error::make(Errc::bad_input, "%u %% of updates are more than all operations",
                        plan.update_percent)
         .try_next("give --update from 0 to 100");
+  if (plan.medium == IntsetMedium::dram)
+    if (Status sound = check_twin(twin_tier(plan)); !sound) return sound;
   if (plan.medium == IntsetMedium::pmdk && plan.structure != IntsetStructure::hash)
     return Error::make(Errc::bad_input, "only the hash set has a version on libpmemobj alone")
         .try_next("choose --structure hash");

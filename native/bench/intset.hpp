@@ -32,7 +32,7 @@ struct IntsetPlan {
   IntsetMedium medium = IntsetMedium::pmem;
   std::uint64_t entries = 1024;
   unsigned update_percent = 50;
-  tier::Spec tier; ///< of the pool; not looked at for dram
+  tier::Spec tier; ///< of the pool; the twin lies in DRAM, or on the node if it is one
   int cpu = 0;
   std::uint64_t seed = 1;
 };

@@ -370,6 +370,7 @@ class PipelineRun(TypedDict):
     analyse_ns: int
     transfer_idle_ns: int
     total_ns: int
+    laps: list[tuple[str, str, int, int]]
     findings: list[tuple[float, float, float, float, float, float]]
     members: list[Member]
 
