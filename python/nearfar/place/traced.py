@@ -69,7 +69,7 @@ def read_trace(path: Path) -> Traced:
 def _site(number: int, told: TraceSite, life: float) -> Site:
     records = told["records"]
     return Site(
-        number, cast(Kind, told["kind"]), tuple(_frames(told["frames"])), told["allocations"],
+        number, cast("Kind", told["kind"]), tuple(_frames(told["frames"])), told["allocations"],
         told["allocated_bytes"], told["peak_bytes"],
         records["load"] + records["store"] + records["prefetch"],
         records["write_back"] + records["nt_store"], min(life, 1.0),
