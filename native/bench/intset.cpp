@@ -13,11 +13,18 @@
 
 namespace nearfar::bench {
 
+/// A run ends with the time or with the operations, whichever is over first.
+struct IntsetEnd {
+  std::uint64_t budget_ns = ~std::uint64_t{0};
+  std::uint64_t operations = ~std::uint64_t{0};
+};
+
 class IntsetSubject {
 public:
   virtual ~IntsetSubject() = default;
   virtual Status fill(const std::vector<std::uint64_t>& keys) = 0;
-  virtual Result<IntsetRun> run(const IntsetPlan& plan, std::uint64_t budget_ns,
+  virtual std::span<const std::byte> pool() const = 0;
+  virtual Result<IntsetRun> run(const IntsetPlan& plan, const IntsetEnd& until, RegionEdge edge,
                                 Random& random) = 0;
 };
 
@@ -63,8 +70,8 @@ Error unsound() {
 
 /// The timed loop, the same for every set. Size is checked before and after, untimed.
 template <class Operate, class Size>
-Result<IntsetRun> operate(const IntsetPlan& plan, std::uint64_t budget_ns, Random& random,
-                          const Operate& operate_one, const Size& size) {
+Result<IntsetRun> operate(const IntsetPlan& plan, const IntsetEnd& until, RegionEdge edge,
+                          Random& random, const Operate& operate_one, const Size& size) {
   const std::uint64_t range = 2 * plan.entries;
   const std::uint64_t updates = (std::uint64_t{plan.update_percent} << 16) / 100;
   const std::uint64_t size_before = size();
@@ -73,10 +80,16 @@ Result<IntsetRun> operate(const IntsetPlan& plan, std::uint64_t budget_ns, Rando
   std::uint64_t removed = 0;
   std::optional<Error> failure;
   const auto work = [&](std::size_t) {
+    if (Status ready = edge.prepare(); !ready) {
+      failure = ready.error();
+      return;
+    }
     const storelog::Counters before = storelog::counters();
+    edge.begin();
     const std::uint64_t start = os::now_ns();
     std::uint64_t now = start;
-    for (; now - start < budget_ns && !failure; now = os::now_ns())
+    for (; now - start < until.budget_ns && run.operations < until.operations && !failure;
+         now = os::now_ns())
       for (std::uint64_t i = 0; i < operations_a_look; ++i) {
         const std::uint64_t draw = random.next(); // its upper part is the key, its lower the rest
         const std::uint64_t key = 1 + scaled(draw, range);
@@ -92,6 +105,7 @@ Result<IntsetRun> operate(const IntsetPlan& plan, std::uint64_t budget_ns, Rando
         removed += update && !insertion && *done;
         ++run.operations;
       }
+    edge.end();
     run.seconds = static_cast<double>(now - start) * 1e-9;
     run.counted = storelog::counters() - before;
   };
@@ -119,12 +133,14 @@ public:
     return Done{};
   }
   Status fill(const std::vector<std::uint64_t>& keys) override { return Shape::fill(*set_, keys); }
-  Result<IntsetRun> run(const IntsetPlan& plan, std::uint64_t budget_ns, Random& random) override {
+  std::span<const std::byte> pool() const override { return place_.memory(); }
+  Result<IntsetRun> run(const IntsetPlan& plan, const IntsetEnd& until, RegionEdge edge,
+                        Random& random) override {
     const auto one = [&](std::uint64_t key, bool update, bool insertion) -> Result<bool> {
       if (!update) return set_->contains(key);
       return insertion ? Shape::insert(*set_, key) : set_->remove(key);
     };
-    return operate(plan, budget_ns, random, one, [&] { return set_->size(); });
+    return operate(plan, until, edge, random, one, [&] { return set_->size(); });
   }
 
 private:
@@ -141,7 +157,9 @@ public:
       if (Result<bool> done = map_.insert(key, {0, key}); !done) return done.error();
     return Done{};
   }
-  Result<IntsetRun> run(const IntsetPlan& plan, std::uint64_t budget_ns, Random& random) override {
+  std::span<const std::byte> pool() const override { return {pool_.base(), pool_.bytes()}; }
+  Result<IntsetRun> run(const IntsetPlan& plan, const IntsetEnd& until, RegionEdge edge,
+                        Random& random) override {
     const auto one = [&](std::uint64_t key, bool update, bool insertion) -> Result<bool> {
       if (!update) return map_.get(key).off != 0;
       if (insertion) return map_.insert(key, {0, key});
@@ -149,7 +167,7 @@ public:
       if (!gone) return gone.error();
       return gone->off != 0;
     };
-    return operate(plan, budget_ns, random, one, [&] { return map_.size(); });
+    return operate(plan, until, edge, random, one, [&] { return map_.size(); });
   }
 
 private:
@@ -247,9 +265,19 @@ Result<IntsetBench> IntsetBench::create(const IntsetPlan& plan) {
   return IntsetBench(plan, std::move(*subject));
 }
 
-Result<IntsetRun> IntsetBench::run(std::uint64_t budget_ns) {
+std::span<const std::byte> IntsetBench::pool() const { return subject_->pool(); }
+
+Result<IntsetRun> IntsetBench::run(std::uint64_t budget_ns, Region* region) {
+  return run_until({.budget_ns = budget_ns}, region);
+}
+
+Result<IntsetRun> IntsetBench::run_operations(std::uint64_t operations, Region* region) {
+  return run_until({.operations = operations}, region);
+}
+
+Result<IntsetRun> IntsetBench::run_until(const IntsetEnd& end, Region* region) {
   Random random(plan_.seed++ + 0x5eed);
-  return subject_->run(plan_, budget_ns, random);
+  return subject_->run(plan_, end, {region, 0}, random);
 }
 
 } // namespace nearfar::bench

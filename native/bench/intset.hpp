@@ -12,11 +12,14 @@
 // Thread safety  one IntsetBench a thread; run() works on a thread pinned to its processor.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "base/result.hpp"
+#include "bench/region.hpp"
 #include "kernels/team.hpp"
 #include "storelog/storelog.hpp"
 #include "tier/spec.hpp"
@@ -45,6 +48,7 @@ struct IntsetRun {
 };
 
 class IntsetSubject; // a set and the loop over it
+struct IntsetEnd;    // when a run ends
 
 class IntsetBench {
 public:
@@ -54,12 +58,17 @@ public:
   IntsetBench(IntsetBench&&) noexcept;
   ~IntsetBench();
 
-  /// Operates for about `budget_ns`; may be called again. Errors: bad_input (the processor),
-  /// failed_check, no_space.
-  Result<IntsetRun> run(std::uint64_t budget_ns);
+  std::span<const std::byte> pool() const; ///< empty for a set in DRAM
+
+  /// Operates for about `budget_ns`; may be called again. `region` is told where that begins and
+  /// ends. Errors: bad_input (the processor), failed_check, no_space.
+  Result<IntsetRun> run(std::uint64_t budget_ns, Region* region = nullptr);
+  /// The same for so many operations, rounded up to 32, however long they take.
+  Result<IntsetRun> run_operations(std::uint64_t operations, Region* region);
 
 private:
   IntsetBench(const IntsetPlan& plan, std::unique_ptr<IntsetSubject> subject);
+  Result<IntsetRun> run_until(const IntsetEnd& end, Region* region);
 
   IntsetPlan plan_;
   std::unique_ptr<IntsetSubject> subject_;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <new>
+#include <span>
 
 #include "persist/pool.hpp"
 #include "structures/medium.hpp"
@@ -31,7 +32,7 @@ struct InPool {
     return made;
   }
   std::byte* root() const { return pool->root(); }
-  std::size_t bytes() const { return pool->bytes(); }
+  std::span<const std::byte> memory() const { return {pool->base(), pool->bytes()}; }
 };
 
 struct InDram {
@@ -45,7 +46,7 @@ struct InDram {
   explicit InDram(std::size_t root_bytes)
       : head(std::make_unique<Line[]>((root_bytes + sizeof(Line) - 1) / sizeof(Line))) {}
   std::byte* root() const { return head[0].bytes; }
-  std::size_t bytes() const { return 0; }
+  std::span<const std::byte> memory() const { return {}; }
 };
 
 } // namespace nearfar::bench
