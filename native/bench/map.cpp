@@ -46,9 +46,17 @@ std::span<const std::uint64_t> part(std::span<const std::uint64_t> keys, std::si
   return keys.subspan(begin, keys.size() * (index + 1) / threads - begin);
 }
 
+/// First start to last end of the loops: without what counters of their region took to be opened.
+double span_of(const std::vector<MapShare>& shares) {
+  const auto starts = [](const MapShare& a, const MapShare& b) { return a.start_ns < b.start_ns; };
+  const auto ends = [](const MapShare& a, const MapShare& b) { return a.end_ns < b.end_ns; };
+  const std::uint64_t start = std::ranges::min_element(shares, starts)->start_ns;
+  return static_cast<double>(std::ranges::max_element(shares, ends)->end_ns - start) * 1e-9;
+}
+
 MapRun summary(const kernels::TeamRun& team, const std::vector<MapShare>& shares, bool each) {
   MapRun run;
-  run.seconds = team.seconds();
+  run.seconds = span_of(shares);
   run.members = team.members;
   Histogram all;
   std::uint64_t sum = 0;
@@ -70,14 +78,6 @@ MapRun summary(const kernels::TeamRun& team, const std::vector<MapShare>& shares
   for (const double share : map_percentiles)
     run.percentiles_ns.push_back(ns(all.percentile(share)));
   return run;
-}
-
-/// First start to last end of the regions: without what their counters took to be opened.
-double span_of(const std::vector<MapShare>& shares) {
-  const auto starts = [](const MapShare& a, const MapShare& b) { return a.start_ns < b.start_ns; };
-  const auto ends = [](const MapShare& a, const MapShare& b) { return a.end_ns < b.end_ns; };
-  const std::uint64_t start = std::ranges::min_element(shares, starts)->start_ns;
-  return static_cast<double>(std::ranges::max_element(shares, ends)->end_ns - start) * 1e-9;
 }
 
 } // namespace
@@ -145,9 +145,7 @@ Result<MapRun> MapBench::run(MapPass pass, Region* region) {
   if (!team) return team.error();
   for (const MapShare& share : shares)
     if (share.failure) return *share.failure;
-  MapRun run = summary(*team, shares, pass == MapPass::each);
-  if (region != nullptr) run.seconds = span_of(shares);
-  return run;
+  return summary(*team, shares, pass == MapPass::each);
 }
 
 } // namespace nearfar::bench

@@ -50,7 +50,7 @@ struct MapPlan {
 
 /// Times of single operations are there after a pass `each` alone.
 struct MapRun {
-  double seconds = 0; ///< first start to last end; where a region is told, of the regions alone
+  double seconds = 0; ///< first start to last end of the loops
   double mean_ns = 0;
   double least_ns = 0;
   double largest_ns = 0;

@@ -1,8 +1,8 @@
 // A prefetcher of ascending and descending streams, as the second caches of x86 processors have one.
 //
 // Rule           two misses of neighbouring lines in a page, one after the other, are a stream: the
-//                next `depth` lines of that page in its direction are brought in. The streams of
-//                the last `streams` pages are remembered, the oldest given up.
+//                next `depth` lines of that page in its direction are brought in. A table of
+//                `streams` pages is remembered; a page has one place in it.
 // Source         Intel 64 and IA-32 Architectures Optimization Reference Manual, "streamer": up to
 //                20 lines ahead within a page, 32 streams. How far it really runs is not published.
 // Thread safety  none.
@@ -28,12 +28,9 @@ private:
   struct Stream {
     std::uint64_t page = ~std::uint64_t{0};
     std::uint64_t last = 0; ///< line that missed, or the last one brought in
-    std::uint64_t used = 0;
   };
-  Stream& stream_of(std::uint64_t page);
 
   std::array<Stream, streams> known_;
-  std::uint64_t now_ = 0;
 };
 
 } // namespace nearfar::cache

@@ -8,13 +8,15 @@ namespace nearfar::cache {
 
 namespace {
 
-Result<Hierarchy> make_caches(const WatchedPlan& plan, Policy policy) {
+Result<Hierarchy> make_caches(const WatchedPlan& plan, Policy policy, std::uint64_t last_bytes) {
   std::vector<Geometry> levels = plan.levels;
+  if (!levels.empty()) levels.back().size_bytes = last_bytes;
   for (Geometry& level : levels)
     level.policy = policy;
   Result<Hierarchy> caches = Hierarchy::create(levels, std::nullopt, plan.seed);
-  if (caches && levels.size() > 1)
-    caches->set_prefetcher(1, std::make_unique<StreamPrefetcher>());
+  if (!caches) return caches;
+  for (std::size_t level = 0; level < std::min<std::size_t>(levels.size(), 2); ++level)
+    caches->set_prefetcher(level, std::make_unique<StreamPrefetcher>());
   return caches;
 }
 
@@ -40,12 +42,18 @@ std::vector<LevelCounters> read(const Hierarchy& caches) {
 
 Result<Watched> Watched::create(const WatchedPlan& plan) {
   std::vector<Variant> variants;
-  for (const Policy policy : {Policy::lru, Policy::random})
-    for (const bool evicts : {true, false}) {
-      Result<Hierarchy> caches = make_caches(plan, policy);
-      if (!caches) return caches.error();
-      variants.push_back({std::move(*caches), policy, evicts, {}, 0});
-    }
+  std::vector<std::uint64_t> sizes = plan.last_bytes;
+  sizes.insert(sizes.begin(), plan.levels.empty() ? 0 : plan.levels.back().size_bytes);
+  for (const std::uint64_t last_bytes : sizes)
+    for (const Policy policy : {Policy::lru, Policy::random})
+      for (const bool evicts : {true, false}) {
+        if (evicts ? !plan.evicting : !plan.keeping) continue;
+        Result<Hierarchy> caches = make_caches(plan, policy, last_bytes);
+        if (!caches) return caches.error();
+        variants.push_back({std::move(*caches), policy, evicts, last_bytes, {}, 0});
+      }
+  if (variants.empty())
+    return Error::make(Errc::bad_input, "flushes either evict their lines or keep them");
   Result<Tlb> tlb = Tlb::create(plan.tlb, plan.page_bytes);
   if (!tlb) return tlb.error();
   variants.front().caches.set_tlb(std::move(*tlb));
@@ -97,6 +105,7 @@ std::vector<WatchedCounts> Watched::counts() const {
     WatchedCounts& counts = all.emplace_back();
     counts.policy = variant.policy;
     counts.flush_evicts = variant.flush_evicts;
+    counts.last_bytes = variant.last_bytes;
     counts.far_load_misses = variant.far_load_misses;
     const std::vector<LevelCounters> now = read(variant.caches);
     for (std::size_t level = 0; level < now.size(); ++level)

@@ -1,8 +1,9 @@
 // The caches of a host under one stream of accesses, under each of several assumptions at once.
 //
 // Purpose        simulated counters of a region of interest, and the misses that predictions price.
-// Assumptions    replacement is LRU or random; a flush evicts its line or keeps it. Nobody tells.
-// Prefetching    by streams, into the level below the first.
+// Assumptions    replacement is LRU or random; a flush evicts its line or keeps it; the last level is
+//                as large as neighbours leave it. Nobody tells.
+// Prefetching    by streams, into the first two levels.
 // Page walks     counted once, for they depend on none of that.
 // Thread safety  none.
 #pragma once
@@ -15,8 +16,11 @@ namespace nearfar::cache {
 
 struct WatchedPlan {
   std::vector<Geometry> levels;  ///< from the one nearest the core; policies are the variants'
-  std::vector<TlbLevel> tlb;     ///< at least one
+  std::vector<std::uint64_t> last_bytes; ///< other sizes that the last level may have
+  std::vector<TlbLevel> tlb;             ///< at least one
   unsigned page_bytes = 4096;
+  bool evicting = true; ///< assume that flushes evict
+  bool keeping = true;  ///< assume that they keep; at least one of both
   std::uint64_t seed = 1;
 };
 
@@ -24,6 +28,7 @@ struct WatchedPlan {
 struct WatchedCounts {
   Policy policy = Policy::lru;
   bool flush_evicts = true;
+  std::uint64_t last_bytes = 0; ///< of the last level
   std::vector<LevelCounters> levels;
   std::uint64_t far_load_misses = 0; ///< of the last level, at addresses of far memory
 };
@@ -54,6 +59,7 @@ private:
     Hierarchy caches;
     Policy policy;
     bool flush_evicts;
+    std::uint64_t last_bytes;
     std::vector<LevelCounters> before;
     std::uint64_t far_load_misses = 0;
   };

@@ -1,13 +1,13 @@
 // A benchmark of a map or a set with its accesses run through a host's caches:
 //
-//   nearfar-watch map  TYPE OPERATION N VALUE_BYTES TIER SEED CPU OPERATIONS CACHES TLB PAGE_BYTES
+//   nearfar-watch map  TYPE OPERATION N VALUE_BYTES TIER SEED CPU OPERATIONS CACHES TLB PAGE_BYTES F S
 //   nearfar-watch set  STRUCTURE MEDIUM N UPDATE_PERCENT TIER SEED CPU OPERATIONS CACHES TLB ...
 //
-// CACHES and TLB are SIZE:WAYS,SIZE:WAYS,... from the level nearest the core, in bytes and entries.
+// S: SIZE,SIZE,... that the last level may have beside its own, or "-". F: evict, keep or both, what flushes are assumed to do with their lines. CACHES and TLB are SIZE:WAYS,SIZE:WAYS,... from the level nearest the core, in bytes and entries.
 // Gets and sets run OPERATIONS to warm the caches and as many that count. Prints "operations N",
 // "changed N", "fences N", "lines N", "flushes N" (calls), "tlb_misses N", "walks N", and a line for each assumption and
-// level: "level POLICY FLUSH_EVICTS LEVEL LOADS LOAD_MISSES STORES STORE_MISSES PREFETCHES
-// WRITEBACKS", and "far POLICY FLUSH_EVICTS LOAD_MISSES" for the last level's in the pool; or three
+// level: "level POLICY FLUSH_EVICTS LAST_BYTES LEVEL LOADS LOAD_MISSES STORES STORE_MISSES PREFETCHES
+// WRITEBACKS", and "far POLICY FLUSH_EVICTS LAST_BYTES LOAD_MISSES" for the last level's in the pool; or three
 // lines: "error CODE", what went wrong, what to try next. An interface between this program and the
 // package it comes with.
 #include <charconv>
@@ -67,6 +67,15 @@ bool read_pairs(std::string_view text, Add add) {
   return true;
 }
 
+bool read_sizes(std::string_view text, std::vector<std::uint64_t>& sizes) {
+  while (!text.empty()) {
+    const std::size_t comma = std::min(text.find(','), text.size());
+    if (!read(text.substr(0, comma), sizes.emplace_back())) return false;
+    text.remove_prefix(std::min(comma + 1, text.size()));
+  }
+  return true;
+}
+
 struct Work {
   bool map = false;
   bench::MapPlan map_plan;
@@ -89,6 +98,8 @@ bool read_work(char** words, Work& work) {
       !read(words[8], cpu) || !read(words[9], work.operations) ||
       !read(words[12], work.caches.page_bytes))
     return false;
+  work.caches.evicting = std::string_view(words[13]) != "keep";
+  work.caches.keeping = std::string_view(words[13]) != "evict";
   work.map_plan.operations = work.set_plan.entries = entries;
   work.map_plan.value_bytes = fourth;
   work.set_plan.update_percent = static_cast<unsigned>(fourth);
@@ -97,6 +108,8 @@ bool read_work(char** words, Work& work) {
   work.map_plan.cpus = {cpu};
   work.set_plan.cpu = cpu;
   if (work.map_plan.operation == bench::MapOperation::get) work.map_plan.sample = work.operations;
+  if (std::string_view(words[14]) != "-" && !read_sizes(words[14], work.caches.last_bytes))
+    return false;
   return read_pairs(words[10],
                     [&](std::uint64_t size, unsigned ways) {
                       work.caches.levels.push_back({size, ways});
@@ -176,12 +189,13 @@ void print(const cache::WatchedCounts& counts) {
   const char* policy = counts.policy == cache::Policy::lru ? "lru" : "random";
   for (std::size_t level = 0; level < counts.levels.size(); ++level) {
     const cache::LevelCounters& c = counts.levels[level];
-    std::printf("level %s %d %zu %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64
+    std::printf("level %s %d %" PRIu64 " %zu %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64
                 " %" PRIu64 "\n",
-                policy, counts.flush_evicts, level + 1, c.loads(), c.load_misses(), c.stores(),
+                policy, counts.flush_evicts, counts.last_bytes, level + 1, c.loads(), c.load_misses(), c.stores(),
                 c.store_misses(), c.prefetches, c.writebacks);
   }
-  std::printf("far %s %d %" PRIu64 "\n", policy, counts.flush_evicts, counts.far_load_misses);
+  std::printf("far %s %d %" PRIu64 " %" PRIu64 "\n", policy, counts.flush_evicts,
+              counts.last_bytes, counts.far_load_misses);
 }
 
 void print(const Seen& seen, const cache::Watched& caches) {
@@ -203,7 +217,7 @@ int fail(const Error& error) {
 
 int main(int count, char** words) {
   Work work;
-  if (count != 13 || !read_work(words, work))
+  if (count != 15 || !read_work(words, work))
     return fail(Error::make(Errc::bad_input, "this program is a part of nearfar")
                     .try_next("nearfar predict structure --help"));
   Result<tier::Spec> tier = tier::parse(words[6]);

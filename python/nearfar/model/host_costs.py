@@ -1,7 +1,7 @@
 """What loads, page walks and durable stores cost on a host, out of its file: no device yet.
 
 Equation: a load that the k-th level serves takes l_k; one beyond all of them the memory's latency.
-A load that misses the first level of the TLB takes walk(S) more, S the bytes that are in use: the
+A page walk, after a miss of the last level of the TLB, takes walk(S) more, S the bytes in use: the
 host's curve `page_walk_by_region_ns` where nearfar measured it (4 KiB pages less huge ones), else
 `page_walk_ns` for each walk, i.e. each miss of the last level of the TLB.
 Source: the host's file; every figure has its own.
@@ -16,9 +16,11 @@ from dataclasses import dataclass
 from nearfar.errors import BadInputError
 from nearfar.model.map_work import Constant, constant
 from nearfar.records.profile import Host
-from nearfar.simulate.watch import Caches, Watched
+from nearfar.simulate.watch import Caches, Flushes, Watched
 
 LEVELS = ("l1d", "l2", "l3")
+#: What an evicting flush costs more than the other, over a load, where the other evicts or keeps.
+_FEW_SHARE, _MUCH_SHARE = 0.125, 0.25
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,7 @@ class Walks:
         """Seconds an operation."""
         if self.each is not None:
             return scaled(self.each, watched.walks)
-        return scaled(_interpolated(self.curve, bytes_in_use), watched.tlb_misses)
+        return scaled(_interpolated(self.curve, bytes_in_use), watched.walks)
 
 
 @dataclass(frozen=True)
@@ -44,8 +46,6 @@ class HostCosts:
     memory: Constant
     walks: Walks
     caches: Caches
-    #: True or False where this host's flushes are known to evict their line, or to keep it
-    flush_evicts: bool | None
 
 
 def scaled(cost: Constant, times: float) -> Constant:
@@ -76,7 +76,6 @@ def costs_of(host: Host) -> HostCosts:
         constant(host, "near_read_latency_ns", 1e-9),
         _walks(host),
         _caches(host),
-        _flush_evicts(host),
     )
 
 
@@ -111,19 +110,21 @@ def _caches(host: Host) -> Caches:
     levels = tuple(
         (int(host.scalar(f"{level}_bytes")), int(host.scalar(f"{level}_ways"))) for level in LEVELS
     )
+    last = {int(size) for size in host.figure("l3_bytes").interval()} - {levels[-1][0]}
     tlb = tuple(
         (int(host.scalar(f"{level}_entries")), int(host.scalar(f"{level}_ways")))
         for level in ("dtlb", "stlb")
     )
-    return Caches(levels, tlb)
+    return Caches(levels, tlb, flushes=_flushes(host), last_bytes=tuple(sorted(last)))
 
 
-def _flush_evicts(host: Host) -> bool | None:
+def _flushes(host: Host) -> Flushes:
     """A flush that keeps its line spares the next store the way to memory and back."""
     keeping, evicting = "near_flush_latency_ns", "near_evicting_flush_latency_ns"
     if keeping not in host.figures or evicting not in host.figures:
-        return None
+        return "both"
     spared = host.scalar(evicting) - host.scalar(keeping)
-    if spared > host.scalar("near_read_latency_ns") / 2:
-        return False
-    return True if spared < host.scalar("near_read_latency_ns") / 8 else None
+    load = host.scalar("near_read_latency_ns")
+    if spared < _FEW_SHARE * load:
+        return "evict"
+    return "keep" if spared > _MUCH_SHARE * load else "both"

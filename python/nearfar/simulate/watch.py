@@ -13,12 +13,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Literal
 
 import nearfar._native
 from nearfar.errors import MachineError, from_native
+from nearfar.measure.timed import MapWork, SetWork
 
-#: Accesses that warm the caches, and those that count: beyond, more changes nothing.
-OPERATIONS = 200_000
+
+
+#: What flushes are assumed to do with their lines.
+Flushes = Literal["evict", "keep", "both"]
 
 
 @dataclass(frozen=True)
@@ -28,38 +32,9 @@ class Caches:
     levels: tuple[tuple[int, int], ...]
     tlb: tuple[tuple[int, int], ...]
     page_bytes: int = 4096
-
-
-@dataclass(frozen=True)
-class MapWork:
-    """Operations on a map; ``type`` and ``operation`` as in bench map."""
-
-    type: str
-    operation: str
-    entries: int
-    value_bytes: int
-    tier: str
-
-    def words(self) -> list[str]:
-        """For the program."""
-        return ["map", self.type, self.operation, str(self.entries), str(self.value_bytes),
-                self.tier]  # fmt: skip
-
-
-@dataclass(frozen=True)
-class SetWork:
-    """Look-ups and updates of a set; ``structure`` and ``medium`` as in bench intset."""
-
-    structure: str
-    medium: str
-    entries: int
-    update_percent: int
-    tier: str
-
-    def words(self) -> list[str]:
-        """For the program."""
-        return ["set", self.structure, self.medium, str(self.entries), str(self.update_percent),
-                self.tier]  # fmt: skip
+    flushes: Flushes = "both"
+    #: sizes that the last level may have beside its own
+    last_bytes: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -80,6 +55,7 @@ class Variant:
 
     policy: str
     flush_evicts: bool
+    last_bytes: int
     levels: tuple[Level, ...]
     far_load_misses: float
 
@@ -97,13 +73,19 @@ class Watched:
     walks: float
     variants: tuple[Variant, ...]
 
+    @property
+    def likely(self) -> tuple[Variant, ...]:
+        """Those whose last level has the size that was told first."""
+        return tuple(v for v in self.variants if v.last_bytes == self.variants[0].last_bytes)
+
 
 @lru_cache(maxsize=256)
 def watch(work: MapWork | SetWork, caches: Caches, operations: int, cpu: int) -> Watched:
     """Run the benchmark under watch. Raises NearfarError where it cannot be run."""
     done = subprocess.run(
-        [str(_program()), *work.words(), "1", str(cpu), str(operations),
-         _pairs(caches.levels), _pairs(caches.tlb), str(caches.page_bytes)],
+        [str(_program()), *_words(work), "1", str(cpu), str(operations),
+         _pairs(caches.levels), _pairs(caches.tlb), str(caches.page_bytes),
+         caches.flushes, ",".join(map(str, caches.last_bytes)) or "-"],
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     lines = done.stdout.splitlines()
@@ -128,21 +110,33 @@ def _program() -> Path:
     return path
 
 
+def _words(work: MapWork | SetWork) -> list[str]:
+    if isinstance(work, MapWork):
+        return ["map", work.type, work.operation, str(work.entries), str(work.value_bytes),
+                work.tier]  # fmt: skip
+    return ["set", work.structure, work.medium, str(work.entries), str(work.update_percent),
+            work.tier]  # fmt: skip
+
+
 def _pairs(levels: Sequence[tuple[int, int]]) -> str:
     return ",".join(f"{size}:{ways}" for size, ways in levels)
 
 
+def _assumption(fields: Sequence[str]) -> tuple[str, bool, int]:
+    return fields[0], fields[1] == "1", int(fields[2])
+
+
 def _read(lines: Sequence[str]) -> Watched:
     sums: dict[str, int] = {}
-    levels: dict[tuple[str, bool], list[Level]] = {}
-    far: dict[tuple[str, bool], float] = {}
+    levels: dict[tuple[str, bool, int], list[Level]] = {}
+    far: dict[tuple[str, bool, int], float] = {}
     for line in lines:
         key, *fields = line.split(" ")
         if key == "level":
-            each = [int(count) / sums["operations"] for count in fields[3:]]
-            levels.setdefault((fields[0], fields[1] == "1"), []).append(Level(*each))
+            each = [int(count) / sums["operations"] for count in fields[4:]]
+            levels.setdefault(_assumption(fields), []).append(Level(*each))
         elif key == "far":
-            far[fields[0], fields[1] == "1"] = int(fields[2]) / sums["operations"]
+            far[_assumption(fields)] = int(fields[3]) / sums["operations"]
         else:
             sums[key] = int(fields[0])
     n = sums.pop("operations")
