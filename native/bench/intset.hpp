@@ -7,7 +7,8 @@
 // Media     pmem       the structure in a pool, as it is meant to be used
 //           unflushed  the same code in a pool without flushes and fences: not crash-safe
 //           dram       its volatile twin, the same code shape
-//           pmdk       hash only: libpmemobj's own transactions, done correctly (map_tx)
+//           pmdk       libpmemobj's own transactions, done correctly (map_tx, pmdk_sorted.hpp)
+//           pmdk_atomic, pmdk_rp   hash only: the other maps after PMDK
 // Checked   what was inserted and removed must add up to the size that is left.
 // Thread safety  one IntsetBench a thread; run() works on a thread pinned to its processor.
 #pragma once
@@ -27,7 +28,7 @@
 namespace nearfar::bench {
 
 enum class IntsetStructure : unsigned char { list, hash, skip_list };
-enum class IntsetMedium : unsigned char { pmem, unflushed, dram, pmdk };
+enum class IntsetMedium : unsigned char { pmem, unflushed, dram, pmdk, pmdk_atomic, pmdk_rp };
 
 struct IntsetPlan {
   IntsetStructure structure = IntsetStructure::hash;
@@ -53,7 +54,7 @@ struct IntsetEnd;    // when a run ends
 class IntsetBench {
 public:
   /// Makes the set and fills it. Errors: bad_input (no entries, more than 2^32, over 100 % updates,
-  /// pmdk of anything but hash), those of persist::Pool::create, no_space.
+  /// pmdk_atomic and pmdk_rp of anything but hash), those of persist::Pool::create, no_space.
   static Result<IntsetBench> create(const IntsetPlan& plan);
   IntsetBench(IntsetBench&&) noexcept;
   ~IntsetBench();

@@ -122,10 +122,10 @@ void register_map(nb::module_& module) {
       .def(
           "run_counted",
           [](MapBench& self, const bench::CountedRegion::Names& groups, std::size_t threads) {
-            bench::CountedRegion region = run_unlocked(
-                [&] { return bench::CountedRegion::create(groups, threads); });
-            nb::dict d = run_dict(
-                run_unlocked([&] { return self.run(bench::MapPass::whole, &region); }));
+            bench::CountedRegion region =
+                run_unlocked([&] { return bench::CountedRegion::create(groups, threads); });
+            nb::dict d =
+                run_dict(run_unlocked([&] { return self.run(bench::MapPass::whole, &region); }));
             d["counted"] = counted_dict(run_unlocked([&] { return region.counted(); }));
             return d;
           },

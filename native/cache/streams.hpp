@@ -1,4 +1,5 @@
-// A prefetcher of ascending and descending streams, as the second caches of x86 processors have one.
+// A prefetcher of ascending and descending streams, as the second caches of x86 processors have
+// one.
 //
 // Rule           two misses of neighbouring lines in a page, one after the other, are a stream: the
 //                next `depth` lines of that page in its direction are brought in. A table of

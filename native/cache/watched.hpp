@@ -1,7 +1,8 @@
 // The caches of a host under one stream of accesses, under each of several assumptions at once.
 //
 // Purpose        simulated counters of a region of interest, and the misses that predictions price.
-// Assumptions    replacement is LRU or random; a flush evicts its line or keeps it; the last level is
+// Assumptions    replacement is LRU or random; a flush evicts its line or keeps it; the last level
+// is
 //                as large as neighbours leave it. Nobody tells.
 // Prefetching    by streams, into the first two levels.
 // Page walks     counted once, for they depend on none of that.
@@ -15,7 +16,7 @@
 namespace nearfar::cache {
 
 struct WatchedPlan {
-  std::vector<Geometry> levels;  ///< from the one nearest the core; policies are the variants'
+  std::vector<Geometry> levels; ///< from the one nearest the core; policies are the variants'
   std::vector<std::uint64_t> last_bytes; ///< other sizes that the last level may have
   std::vector<TlbLevel> tlb;             ///< at least one
   unsigned page_bytes = 4096;

@@ -66,7 +66,8 @@ struct ThreadState {
 };
 [[gnu::tls_model("initial-exec")]] inline thread_local constinit ThreadState thread_state{};
 
-/// Not for users: called only when a listener is attached. False if a mutation takes this site away.
+/// Not for users: called only when a listener is attached. False if a mutation takes this site
+/// away.
 inline bool record(Kind kind, const void* at, std::size_t bytes, Site site) {
   return thread_state.listener->record(kind, at, bytes, site);
 }

@@ -1,13 +1,16 @@
 // A benchmark of a map or a set with its accesses run through a host's caches:
 //
-//   nearfar-watch map  TYPE OPERATION N VALUE_BYTES TIER SEED CPU OPERATIONS CACHES TLB PAGE_BYTES F S
-//   nearfar-watch set  STRUCTURE MEDIUM N UPDATE_PERCENT TIER SEED CPU OPERATIONS CACHES TLB ...
+//   nearfar-watch map  TYPE OPERATION N VALUE_BYTES TIER SEED CPU OPERATIONS CACHES TLB PAGE_BYTES
+//   F S nearfar-watch set  STRUCTURE MEDIUM N UPDATE_PERCENT TIER SEED CPU OPERATIONS CACHES TLB
+//   ...
 //
-// S: SIZE,SIZE,... that the last level may have beside its own, or "-". F: evict, keep or both, what flushes are assumed to do with their lines. CACHES and TLB are SIZE:WAYS,SIZE:WAYS,... from the level nearest the core, in bytes and entries.
-// Gets and sets run OPERATIONS to warm the caches and as many that count. Prints "operations N",
-// "changed N", "fences N", "lines N", "flushes N" (calls), "tlb_misses N", "walks N", and a line for each assumption and
-// level: "level POLICY FLUSH_EVICTS LAST_BYTES LEVEL LOADS LOAD_MISSES STORES STORE_MISSES PREFETCHES
-// WRITEBACKS", and "far POLICY FLUSH_EVICTS LAST_BYTES LOAD_MISSES" for the last level's in the pool; or three
+// S: SIZE,SIZE,... that the last level may have beside its own, or "-". F: evict, keep or both,
+// what flushes are assumed to do with their lines. CACHES and TLB are SIZE:WAYS,SIZE:WAYS,... from
+// the level nearest the core, in bytes and entries. Gets and sets run OPERATIONS to warm the caches
+// and as many that count. Prints "operations N", "changed N", "fences N", "lines N", "flushes N"
+// (calls), "tlb_misses N", "walks N", and a line for each assumption and level: "level POLICY
+// FLUSH_EVICTS LAST_BYTES LEVEL LOADS LOAD_MISSES STORES STORE_MISSES PREFETCHES WRITEBACKS", and
+// "far POLICY FLUSH_EVICTS LAST_BYTES LOAD_MISSES" for the last level's in the pool; or three
 // lines: "error CODE", what went wrong, what to try next. An interface between this program and the
 // package it comes with.
 #include <charconv>
@@ -31,7 +34,8 @@ constexpr const char* error_names[] = {"bad_input", "not_found",   "exists",    
 constexpr std::string_view types[] = {"map", "dram", "map_atomic", "map_tx", "map_rp"};
 constexpr std::string_view operations[] = {"insert", "get", "remove"};
 constexpr std::string_view structures[] = {"list", "hash", "skip_list"};
-constexpr std::string_view media[] = {"pmem", "unflushed", "dram", "pmdk"};
+constexpr std::string_view media[] = {"pmem", "unflushed",   "dram",
+                                      "pmdk", "pmdk_atomic", "pmdk_rp"};
 
 template <class T>
 bool read(std::string_view text, T& value) {
@@ -189,20 +193,20 @@ void print(const cache::WatchedCounts& counts) {
   const char* policy = counts.policy == cache::Policy::lru ? "lru" : "random";
   for (std::size_t level = 0; level < counts.levels.size(); ++level) {
     const cache::LevelCounters& c = counts.levels[level];
-    std::printf("level %s %d %" PRIu64 " %zu %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64
-                " %" PRIu64 "\n",
-                policy, counts.flush_evicts, counts.last_bytes, level + 1, c.loads(), c.load_misses(), c.stores(),
-                c.store_misses(), c.prefetches, c.writebacks);
+    std::printf("level %s %d %" PRIu64 " %zu %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64
+                " %" PRIu64 " %" PRIu64 "\n",
+                policy, counts.flush_evicts, counts.last_bytes, level + 1, c.loads(),
+                c.load_misses(), c.stores(), c.store_misses(), c.prefetches, c.writebacks);
   }
-  std::printf("far %s %d %" PRIu64 " %" PRIu64 "\n", policy, counts.flush_evicts,
-              counts.last_bytes, counts.far_load_misses);
+  std::printf("far %s %d %" PRIu64 " %" PRIu64 "\n", policy, counts.flush_evicts, counts.last_bytes,
+              counts.far_load_misses);
 }
 
 void print(const Seen& seen, const cache::Watched& caches) {
   std::printf("operations %" PRIu64 "\nchanged %" PRIu64 "\nfences %" PRIu64 "\nlines %" PRIu64
               "\nflushes %" PRIu64 "\ntlb_misses %" PRIu64 "\nwalks %" PRIu64 "\n",
-              seen.operations, seen.changed, seen.counted.fences, seen.counted.lines,
-              seen.flushes, caches.tlb_misses(), caches.walks());
+              seen.operations, seen.changed, seen.counted.fences, seen.counted.lines, seen.flushes,
+              caches.tlb_misses(), caches.walks());
   for (const cache::WatchedCounts& counts : caches.counts())
     print(counts);
 }

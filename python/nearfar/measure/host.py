@@ -42,13 +42,22 @@ class Curves:
     small: dict[int, Estimate]
 
 
-def measure(session: Session, cpu: int, effort: Effort) -> Host:
+def measure(session: Session, cpu: int, effort: Effort, largest: int = LARGEST) -> Host:
     """This machine as a host with its latencies.
 
     Raises MachineError where there are no huge pages to tell loads from page walks.
     """
     host = this_host()
-    curves = Curves(*(_curve(session, cpu, effort, pages) for pages in ("thp", "4k")))
+    curves = Curves(
+        *(
+            _curve(
+                session,
+                LatencyPlan(f"dram,pages={pages}", cpu, largest, samples_per_epoch=5),
+                effort,
+            )
+            for pages in ("thp", "4k")
+        )
+    )
     levels = _levels(host, curves.huge)
     figures = {
         **host.figures,
@@ -72,11 +81,10 @@ def measure(session: Session, cpu: int, effort: Effort) -> Host:
     )  # fmt: skip
 
 
-def _curve(session: Session, cpu: int, effort: Effort, pages: str) -> dict[int, Estimate]:
-    plan = LatencyPlan(f"dram,pages={pages}", cpu, LARGEST)
+def _curve(session: Session, plan: LatencyPlan, effort: Effort) -> dict[int, Estimate]:
     try:
         samples, _ = session.repeat(
-            f"latency on {pages} pages", "ns", plan, effort, judge_spread=False
+            f"latency on {plan.tier}", "ns", plan, effort, judge_spread=False
         )
     except NativeError as error:
         raise MachineError(

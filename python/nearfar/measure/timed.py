@@ -111,9 +111,7 @@ def _time_set(work: SetWork, cpu: int, seed: int) -> tuple[float, list[_native.M
     return float(np.median(times)), [member for run in runs for member in run["members"]]
 
 
-def _time_map(
-    work: MapWork, cpu: int, seed: int, pass_: str
-) -> tuple[float, list[_native.Member]]:
+def _time_map(work: MapWork, cpu: int, seed: int, pass_: str) -> tuple[float, list[_native.Member]]:
     def bench() -> _native.MapBench:
         return _native.MapBench(
             work.type, work.operation, work.entries, work.value_bytes, False, _place(work.tier),

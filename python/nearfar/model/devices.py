@@ -70,9 +70,11 @@ def _line(far: Profile, near: Memory) -> Constant:
         bandwidth = constant(far, "write_bandwidth_bytes_per_s", 1.0, PROFILE_MARGIN)
         unit = unit or _LINE
         return Constant(unit / bandwidth.value, _LINE / bandwidth.high, unit / bandwidth.low)
-    fence = constant(far, "write_latency_ns", 1e-9, PROFILE_MARGIN) if (
-        "write_latency_ns" in far.figures
-    ) else near.fence
+    fence = (
+        constant(far, "write_latency_ns", 1e-9, PROFILE_MARGIN)
+        if ("write_latency_ns" in far.figures)
+        else near.fence
+    )
     return Constant(fence.value / 4, 0.0, fence.high)
 
 

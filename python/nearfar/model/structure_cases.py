@@ -73,13 +73,11 @@ def entries_of(structure: str, bytes_in_use: float) -> int:
     return max(int(bytes_in_use / _BYTES_AN_ENTRY[structure]), 16)
 
 
-def set_works(
-    structure: StructureName, entries: int, update_percent: int
-) -> tuple[SetWork, SetWork]:
+def sets(structure: StructureName, entries: int, update_percent: int) -> tuple[Case, Case]:
     """The structure in its pool, and its volatile twin."""
     kind, medium = SETS[structure]
     work = SetWork(kind, medium, entries, update_percent, POOL_TIER)
-    return work, replace(work, medium="dram")
+    return Case(work), Case(replace(work, medium="dram"))
 
 
 def in_cache(case: Case) -> tuple[Case, ...]:
@@ -87,9 +85,7 @@ def in_cache(case: Case) -> tuple[Case, ...]:
     work = case.work
     if isinstance(work, SetWork):
         bare: IntsetMedium = "unflushed" if work.medium == "pmem" else work.medium
-        return tuple(
-            Case(replace(work, medium=bare, entries=n)) for n in _FEW[work.structure]
-        )
+        return tuple(Case(replace(work, medium=bare, entries=n)) for n in _FEW[work.structure])
     few = _FEW_GETS if work.operation == "get" else _FEW_CHANGED
     return tuple(replace(case, work=replace(work, entries=n)) for n in few)
 

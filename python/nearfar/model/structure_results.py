@@ -8,7 +8,7 @@ from typing import Literal
 from pydantic import Field
 
 from nearfar.model.host_costs import HostCosts
-from nearfar.model.map_work import Constant, mark_binding, time_term
+from nearfar.model.map_work import mark_binding, time_term
 from nearfar.model.results import LADDER, Prediction, Term, modelled
 from nearfar.model.structures import (
     Memory,
@@ -74,43 +74,53 @@ def predict(
     published: float | None = None,
 ) -> StructurePrediction:  # fmt: skip
     """An operation in `far` beside both baselines in `near`."""
-    there = operation_time(case.shape, case.software, costs, far)
+    there = _range(case.shape, case.software, costs, far)
     twin = operation_time(case.twin_shape, case.twin_software, costs, near)
     same = operation_time(case.shape, case.software, costs, near)
     readings = [
         _reading("twin", there, twin, published), _reading("same_code", there, same, published),
     ]  # fmt: skip
+    found = there.found
     slowdown = readings[0].estimate("slowdown")
     return StructurePrediction(
         structure=case.structure, size_entries=case.entries,
         update_share=case.update_percent / 100, far=far.name, host=costs.name,
         calibration_level=1, calibration=f"1, {LADDER[1]}", readings=readings,
-        terms=terms(there, case, far), limits=_LIMITS,
-        **modelled({"time_s": (there.parts.total, there.low, there.high), "slowdown": slowdown},
+        terms=terms(found, case, far), limits=_LIMITS,
+        **modelled({"time_s": (found.parts.total, found.low, found.high), "slowdown": slowdown},
                    samples=0, note="general form; interval: assumptions, ranges of host and device"),
     )  # fmt: skip
 
 
+@dataclass(frozen=True)
+class _Range:
+    """A time in far memory, and the same with nothing uncertain but the device."""
+
+    found: OperationTime
+    by_device: tuple[float, float]
+
+
+def _range(shape: Shape, software: Software, costs: HostCosts, far: Memory) -> _Range:
+    ends = [
+        operation_time(shape, software, costs, far.at(end)).parts.total for end in ("low", "high")
+    ]
+    return _Range(operation_time(shape, software, costs, far), (min(ends), max(ends)))
+
+
 def _reading(
-    name: BaselineName, there: OperationTime, here: OperationTime, published: float | None
+    name: BaselineName, there: _Range, here: OperationTime, published: float | None
 ) -> Reading:
-    value = there.parts.total / here.parts.total
-    low, high = ratio_range(there.constant, here.constant)
+    """A ratio: what is uncertain of host and software is uncertain of both sides alike."""
+    value = there.found.parts.total / here.parts.total
+    ratios = [
+        value, there.found.low / here.low, there.found.high / here.high,
+        *(time / here.parts.total for time in there.by_device),
+    ]  # fmt: skip
     return Reading(
         baseline=name, published_slowdown=published,
         **modelled({"near_time_s": (here.parts.total, here.low, here.high),
-                    "slowdown": (value, min(low, value), max(high, value))}, samples=0),
+                    "slowdown": (value, min(ratios), max(ratios))}, samples=0),
     )  # fmt: skip
-
-
-def ratio_range(above: Constant, below: Constant) -> tuple[float, float]:
-    """Of a ratio whose sides share host and assumptions: each side's own end over the other's value,
-    and both low, and both high."""
-    ratios = [
-        above.low / below.value, above.high / below.value, above.value / below.low,
-        above.value / below.high, above.low / below.low, above.high / below.high,
-    ]  # fmt: skip
-    return min(ratios), max(ratios)
 
 
 def terms(found: OperationTime, case: Case, far: Memory) -> list[Term]:

@@ -52,6 +52,15 @@ class Memory:
     line: Constant
     sync: Constant | None = None
 
+    def at(self, end: str) -> Memory:
+        """The same, at one end of its ranges for certain."""
+        load, fence, line = (
+            Constant(*(float(getattr(cost, end)),) * 3)
+            for cost in (self.load, self.fence, self.line)
+        )
+        sync = None if self.sync is None else Constant(*(float(getattr(self.sync, end)),) * 3)
+        return Memory(self.name, load, fence, line, sync)
+
 
 @dataclass(frozen=True)
 class Shape:
@@ -83,9 +92,7 @@ class Software:
     def of(self, loads: float) -> Constant:
         """Seconds of an operation with so many loads, and ``DRIFT`` beyond what was measured."""
         more = self.slope * (loads - self.loads)
-        value, low, high = (
-            max(t + more, 0.0) for t in (self.at.value, self.at.low, self.at.high)
-        )
+        value, low, high = (max(t + more, 0.0) for t in (self.at.value, self.at.low, self.at.high))
         return Constant(value, low * (1 - DRIFT), high * (1 + DRIFT))
 
     def slower(self, by: Constant) -> Software:
@@ -169,9 +176,7 @@ def _bare(sample: InCache, host: HostCosts) -> Constant:
     return Constant(*map(software, (sample.time.value, sample.time.low, sample.time.high)))
 
 
-def operation_time(
-    shape: Shape, software: Software, host: HostCosts, far: Memory
-) -> OperationTime:
+def operation_time(shape: Shape, software: Software, host: HostCosts, far: Memory) -> OperationTime:
     """The general form for a structure in `far` on a host."""
     own = software.of(loads_of(shape.watched))
     walks = host.walks.of_operation(shape.watched, shape.bytes_in_use)

@@ -67,7 +67,7 @@ class MapResult(MapPoint):
 
 
 IntsetStructure = Literal["list", "hash", "skip_list"]
-IntsetMedium = Literal["pmem", "unflushed", "dram", "pmdk"]
+IntsetMedium = Literal["pmem", "unflushed", "dram", "pmdk", "pmdk_atomic", "pmdk_rp"]
 
 
 class IntsetSeries(Shaped):
