@@ -1,4 +1,4 @@
-"""Structures under watch, and what is predicted from it: counts that are known, limits that hold."""
+"""Structures under watch, and what is predicted from it: known counts, limits that hold."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@
 
 #include "bench/intset.hpp"
 #include "bench/map.hpp"
-#include "seeing.hpp"
+#include "bench/watch/seeing.hpp"
 #include "storelog/recorder.hpp"
 
 using namespace nearfar;

@@ -1,6 +1,6 @@
 // Compiled without instrumentation; templates of the standard library that it shares with code that
 // is not may come from there, so what happens inside a callback is not looked at.
-#include "seeing.hpp"
+#include "bench/watch/seeing.hpp"
 
 #include <cstddef>
 

@@ -84,7 +84,7 @@ def _predict(
     from nearfar.model import published, structure_results
     from nearfar.model.devices import far_memory, near_memory
     from nearfar.model.host_costs import costs_of
-    from nearfar.model.structure_cases import Watching, sets
+    from nearfar.model.structure_cases import SETS, Watching, sets
     from nearfar.profiles import load_profile
 
     device = load_profile(far)
@@ -100,7 +100,7 @@ def _predict(
             name, entries, update, watching.shape(work.work), timed[work],
             watching.shape(twin.work), timed[twin],
         ),
-        costs, near, memory, published.slowdown(work.work.structure, device.name, sheet.name),
+        costs, near, memory, published.slowdown(SETS[name][0], device.name, sheet.name),
     )  # fmt: skip
 
 

@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from nearfar.model.host_costs import HostCosts, scaled
+from nearfar.model.host_costs import HostCosts
 from nearfar.model.map_work import Constant
 from nearfar.simulate.watch import Variant, Watched
 

@@ -19,7 +19,6 @@ import nearfar._native
 from nearfar.errors import MachineError, from_native
 from nearfar.measure.timed import MapWork, SetWork
 
-
 #: What flushes are assumed to do with their lines.
 Flushes = Literal["evict", "keep", "both"]
 
