@@ -3,7 +3,7 @@
     .venv/bin/python benchmarks/structures.py calibrate CALIBRATION.json   # quiet machine, 1 minute
     .venv/bin/python benchmarks/structures.py predict CALIBRATION.json PREDICTIONS.json
     git commit PREDICTIONS.json
-    .venv/bin/python benchmarks/structures.py measure PREDICTIONS.json     # quiet machine, 2 minutes
+    .venv/bin/python benchmarks/structures.py measure PREDICTIONS.json    # quiet machine, 2 minutes
 
 The calibration holds the host's latencies and software in cache, and no time of any point.
 """

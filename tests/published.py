@@ -5,10 +5,10 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-from nearfar.model import contention, pipeline, split
-from nearfar.model.curves import Curve, read_curves
+from nearfar.model import contention, split
+from nearfar.profiles import published_table
 
-TABLES = Path(__file__).parent / "data" / "published"
+TABLES = published_table("ucy_map_get").parent
 MODES = ("far-far", "far-near", "near-far")
 MIB = 1 << 20
 ROWS = COLS = 31623
@@ -29,14 +29,3 @@ def machine() -> split.Machine:
 
 def stencil(version: str) -> Path:
     return TABLES / f"oslo_stencil_{version}.csv"
-
-
-def pipeline_inputs() -> pipeline.Inputs:
-    def copy(side: str) -> Curve:
-        return read_curves(TABLES / f"oslo_stream_{side}.csv", ("copy",), scale=1e6)["copy"]
-
-    alone = read_curves(TABLES / "oslo_pipeline_near_only.csv", ("generate_s", "analyse_s"))
-    return pipeline.Inputs(
-        copy("near"), copy("far"), alone["generate_s"], alone["analyse_s"],
-        pipeline.Work(16_000_000, 5_000),
-    )  # fmt: skip

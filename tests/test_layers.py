@@ -27,6 +27,8 @@ NATIVE = [
     "persist",
     "structures",
     "inspect",
+    "trace",
+    "sim",
     "crash",
     "bench",
     "bind",
@@ -34,7 +36,7 @@ NATIVE = [
 #: Public headers (include/nearfar) and the layer they are part of.
 PUBLIC = {"nearfar": "persist"}
 #: Beside the layers, for tests alone: they may be included by no source but a test.
-NATIVE_TEST_ONLY = {"test_support.hpp"}
+NATIVE_TEST_ONLY = {"test_support.hpp", "sim/test_devices.hpp"}
 
 #: Python layers; modules on one line may import each other.
 PYTHON = [

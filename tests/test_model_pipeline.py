@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from conftest import RunNearfar
 from nearfar.errors import BadInputError
 from nearfar.model import curves, pipeline
+from nearfar.model.published import pipeline_inputs
 from nearfar.model.queueing import cycle_over_threads
-from published import TABLES, pipeline_inputs
+from published import TABLES
 
 INPUTS = pipeline_inputs()
 ROW = pipeline.read_calibration(str(TABLES / "oslo_pipeline.csv"))

@@ -9,8 +9,9 @@ from rich.console import Console, RenderableType
 from syrupy.assertion import SnapshotAssertion
 
 from nearfar.model import contention, pipeline, split
+from nearfar.model.published import pipeline_inputs
 from nearfar.report import text
-from published import COLS, ROWS, TABLES, contention_model, machine, pipeline_inputs, stencil
+from published import COLS, ROWS, TABLES, contention_model, machine, stencil
 
 
 def contention_shown() -> RenderableType:

@@ -118,8 +118,9 @@ def test_strings_of_a_record_stay_strings() -> None:
 
 
 def _is_observed(member: Any) -> bool:
-    """A drop, or the series of one thread."""
-    return isinstance(member, dict) and bool({"involuntary_switches", "end_s"} & member.keys())
+    """A drop, the series of one thread, or the error of a prediction."""
+    seen_once = {"involuntary_switches", "end_s", "error", "mean_error"}
+    return isinstance(member, dict) and bool(seen_once & member.keys())
 
 
 def _numbers_of(value: Any, key: str = "") -> Iterator[tuple[str, float]]:

@@ -52,9 +52,11 @@ def test_tables_fit(width: int) -> None:
         text.loaded(factories.loaded()),
         text.tails(factories.tails()),
         text.compete(factories.compete(4)),
+        text.compete(factories.compete_foretold()),
         text.stencil(factories.stencil()),
         text.stencil(factories.stencil(far_rows=0)),
         text.pipeline_run(factories.pipeline()),
+        text.pipeline_run(factories.pipeline_foretold()),
         text.pipeline_run(factories.pipeline(near_only=True)),
         text.malloc(factories.malloc()),
     ):

@@ -533,3 +533,78 @@ class PoolShredded(TypedDict):
 def pool_examine(path: str) -> PoolExamination: ...
 def pool_leaks(path: str) -> PoolLeaks: ...
 def pool_shred(path: str, progress: Callable[[int, int], None]) -> PoolShredded: ...
+
+class SimTier(TypedDict):
+    reads: int
+    writes: int
+    device_reads: int
+    device_writes: int
+    row_hits: int
+    activates: int
+    refreshes: int
+    buffer_hits: int
+    read_time_ps: int
+    read_percentiles_ns: list[int]
+    largest_read_ns: int
+    spent: dict[str, float]
+    lines_written: int
+    pages_written: int
+    most_line_writes: int
+    most_page_writes: int
+
+class SimOutcome(TypedDict):
+    end_ps: int
+    compute_ps: int
+    stall_ps: int
+    requests: int
+    moved_pages: int
+    far: SimTier
+    near: SimTier
+
+class SimDevice:
+    def __init__(self, name: str, kind: str, figures: list[tuple[str, float]]) -> None: ...
+    def timing_ps(self) -> dict[str, int]: ...
+    def ranks(self) -> int: ...
+    def check(
+        self, commands: list[tuple[int, str, int, int, int, int]]
+    ) -> list[tuple[str, int]]: ...
+
+class SimPlan:
+    def __init__(
+        self,
+        rule: str,
+        near_by_default: bool,
+        ranges: list[tuple[int, int, bool]],
+        objects: list[int],
+        near_weight: int,
+        far_weight: int,
+        near_bytes: int,
+        move_cost_ns: float,
+    ) -> None: ...
+
+class SimSource: ...
+
+class SyntheticSource(SimSource):
+    def __init__(
+        self,
+        pattern: str,
+        count: int,
+        region_bytes: int,
+        write_share: float,
+        gap_ns: float,
+        seed: int,
+    ) -> None: ...
+
+def simulate(
+    source: SimSource,
+    near: SimDevice,
+    far: SimDevice,
+    plan: SimPlan,
+    engine: str,
+    page_policy: str,
+    timeout_ns: float,
+    issue: str,
+    window: int,
+    posted_writes: bool,
+    most_requests: int,
+) -> SimOutcome: ...

@@ -13,7 +13,10 @@ from nearfar.cli import options
 from nearfar.errors import BadInputError
 
 if TYPE_CHECKING:
+    from nearfar.cli.recording import Recording
     from nearfar.measure.compete import CompetePlan, Split
+    from nearfar.measure.session import Effort
+    from nearfar.records.forecasts import CompeteForecasts
     from nearfar.records.together import CompeteRow
 
 
@@ -64,6 +67,9 @@ def compete(
     every thread is kept, and drops are listed with what the kernel knows of them. With --sweep
     the threads (all processors, or those of both sides together) are split in all ways.
 
+    Before any split runs, each side copies alone; from that the rates of both at once are
+    predicted, and shown with their error.
+
     Examples:
 
         nearfar bench compete
@@ -91,11 +97,29 @@ def compete(
         if csv:
             _check_fit(plan)
         effort = Effort(budget_s, runs, warmup)
-        result, skipped = measurement.measure(recording.session, plan, effort, last_cache)
+        forecast = _forecast(recording, plan, effort)
+        result, skipped = measurement.measure(recording.session, plan, effort, last_cache, forecast)
         recording.keep("compete", result, skipped)
     if csv:
         _write_rows(csv, result.rows)
     recording.show(text.compete(result), recording.document(result), json)
+
+
+def _forecast(recording: Recording, plan: CompetePlan, effort: Effort) -> CompeteForecasts | None:
+    """What each side alone predicts, on disk before the run; None, and why, where it cannot be."""
+    from nearfar.cli.forecasts import predict_compete
+    from nearfar.errors import MachineError
+    from nearfar.records.run import Skipped
+
+    try:
+        forecast = predict_compete(recording.session, plan, effort)
+    except MachineError as error:
+        skipped = [Skipped(section="compete", what="the prediction", why=error.what)]
+        recording.directory.run.skipped += skipped
+        return None
+    if forecast:
+        recording.keep("compete_forecast", forecast, [])
+    return forecast
 
 
 def _check_fit(plan: CompetePlan) -> None:

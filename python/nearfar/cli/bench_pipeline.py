@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -58,6 +59,9 @@ def pipeline(
     the first 50 iterations find is compared to the bit with near threads alone. The full size runs
     once, for minutes, unless --runs or --time says otherwise.
 
+    Before it runs, each stage is timed alone; from that the times are predicted, and shown with
+    their error.
+
     Examples:
 
         nearfar bench pipeline --quick
@@ -66,6 +70,7 @@ def pipeline(
 
         nearfar bench pipeline --near-only --near-threads 8 --elements 1000000 --iterations 100
     """
+    from nearfar.cli.forecasts import predict_pipeline
     from nearfar.cli.plans import last_cache, pipeline_plan
     from nearfar.cli.recording import recorded
     from nearfar.measure import pipeline as measurement
@@ -95,7 +100,11 @@ def pipeline(
         cache = last_cache(recording, plan.teams.cpus[0])
         once = runs is None and time is None and not quick
         effort = Effort(parse_seconds(time) if time else 20.0, 1 if once else runs, warmup)
-        result = measurement.measure(recording.session, plan, effort, cache)
+        each = replace(effort, epochs=runs)
+        forecast = predict_pipeline(recording.session, plan, each)
+        if forecast:
+            recording.keep("pipeline_forecast", forecast, [])
+        result = measurement.measure(recording.session, plan, effort, cache, forecast)
         recording.keep("pipeline", result, [])
     if csv:
         _write_row(csv, result)

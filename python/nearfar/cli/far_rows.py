@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -117,6 +116,8 @@ def _triple(estimate: Estimate) -> tuple[float, float, float]:
 def _record(
     session: Session, plan: StencilPlan, measured: Balance, prediction: SplitPrediction
 ) -> StencilSplit:
+    from nearfar.cli.forecasts import now
+    from nearfar.model import published
     from nearfar.records.together import StencilSplit
 
     found = session.figures(
@@ -146,5 +147,6 @@ def _record(
         traffic_factor=factors[0],
         calibration_level=prediction.calibration_level,
         calibration=prediction.calibration,
-        predicted_on=datetime.now(UTC).isoformat(timespec="seconds"),
+        predicted_on=now(),
+        published=list(published.of_stencil()),
     )

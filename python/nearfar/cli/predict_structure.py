@@ -81,7 +81,7 @@ def _predict(
     session: Session, name: StructureName, entries: int, update: int, far: str, host: str, cpu: int
 ) -> StructurePrediction:
     from nearfar.cli import calibrating
-    from nearfar.model import published, structure_results
+    from nearfar.model import slowdowns, structure_results
     from nearfar.model.devices import far_memory, near_memory
     from nearfar.model.host_costs import costs_of
     from nearfar.model.structure_cases import SETS, Watching, sets
@@ -100,7 +100,7 @@ def _predict(
             name, entries, update, watching.shape(work.work), timed[work],
             watching.shape(twin.work), timed[twin],
         ),
-        costs, near, memory, published.slowdown(SETS[name][0], device.name, sheet.name),
+        costs, near, memory, slowdowns.slowdown(SETS[name][0], device.name, sheet.name),
     )  # fmt: skip
 
 

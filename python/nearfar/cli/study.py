@@ -39,9 +39,10 @@ def study(
     from nearfar import store
     from nearfar.cli.console import note
     from nearfar.cli.far_rows import predict_split
+    from nearfar.cli.forecasts import predict_compete, predict_pipeline
     from nearfar.cli.recording import recorded
     from nearfar.measure import latency
-    from nearfar.measure.study import STUDY, Study, StudyPlan, memory_tiers
+    from nearfar.measure.study import STUDY, Predictors, Study, StudyPlan, memory_tiers
     from nearfar.records.run import Sections, Skipped
     from nearfar.report import page, text
     from nearfar.units import GIB, parse_seconds
@@ -67,7 +68,8 @@ def study(
             memory_tiers(machine), STUDY, time_s, cpus, region, directory.path,
             range(1, len(cpus) + 1) if full else (),
         )  # fmt: skip
-        Study(recording.session, recording.machine, plan, save, predict_split).run()
+        predictors = Predictors(predict_compete, predict_split, predict_pipeline)
+        Study(recording.session, recording.machine, plan, save, predictors).run()
     report = page.write_report(directory.path, run, before)
     if not quiet:
         note(f"report: {report}")

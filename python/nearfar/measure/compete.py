@@ -14,8 +14,10 @@ from nearfar.errors import MachineError
 from nearfar.measure import drops
 from nearfar.measure.arrays import DOUBLE, in_cache
 from nearfar.measure.ceiling import check_rate
+from nearfar.measure.errors import errors_of
 from nearfar.measure.session import Effort, Samples, Session
 from nearfar.measure.teams import Teams
+from nearfar.records.forecasts import CompeteForecast, CompeteForecasts
 from nearfar.records.run import Skipped
 from nearfar.records.together import (
     CompeteDrop,
@@ -104,8 +106,8 @@ class CompetePlan:
         first = bench.run(FIRST_ITERATIONS)
         run = bench.run(self.iterations or _iterations(first))
         bench.check()
-        _check_span(run)
-        usages = [_usage(thread) for thread in run["threads"]]
+        check_span(run)
+        usages = [usage_of(thread) for thread in run["threads"]]
         rates = {"near": run["near_bytes_per_s"], "far": run["far_bytes_per_s"]}
         rates["sum"] = sum(rates.values())
         check_rate(rates["sum"], sum(split), "copy")
@@ -124,7 +126,8 @@ class CompetePlan:
         return replace(self, splits=(*self.splits[:-1:2], self.splits[-1]))
 
 
-def _check_span(run: CompeteRun) -> None:
+def check_span(run: CompeteRun) -> None:
+    """Refuse a run in which the threads took turns: raises MachineError."""
     if run["to_ns"] <= run["from_ns"]:
         raise MachineError(
             "the threads never ran all at once: those that share a processor took turns",
@@ -138,7 +141,8 @@ def _iterations(first: CompeteRun) -> int:
     return int(np.clip(REPEAT_S / fastest, LEAST_ITERATIONS, MOST_ITERATIONS))
 
 
-def _usage(thread: NativeThread) -> Usage:
+def usage_of(thread: NativeThread) -> Usage:
+    """A thread's account over all of its iterations."""
     return {
         "wall_ns": thread["wall_ns"][-1],
         "cpu_ns": thread["cpu_ns"][-1],
@@ -183,41 +187,51 @@ def _drops(thread: NativeThread, run: CompeteRun, step: int) -> list[CompeteDrop
 
 
 def measure(
-    session: Session, plan: CompetePlan, effort: Effort, effective_last_cache: int
+    session: Session,
+    plan: CompetePlan,
+    effort: Effort,
+    effective_last_cache: int,
+    forecast: CompeteForecasts | None = None,
 ) -> tuple[CompeteResult, list[Skipped]]:
-    """Run the plan; the split with the most far threads is the result, all of them its rows."""
+    """Run the plan; the split with the most far threads is the result, all of them its rows.
+
+    ``forecast``: what was predicted of it.
+    """
     name = f"compete {plan.mode}"
     samples, dropped = session.repeat(name, "bytes_per_s", plan, effort)
     small = in_cache(plan.array_bytes, effective_last_cache)
     kept = sorted({(far, near) for near, far, _ in samples.series})
-    rows = [_row(session, plan, samples, (near, far), small) for far, near in kept]
+    told = forecast.rows if forecast else []
+    predicted = {(row.near_threads, row.far_threads): row for row in told}
+    rows = [
+        _row(session, plan, samples, (near, far), small, predicted.get((near, far)))
+        for far, near in kept
+    ]
     given_up = sorted({(near, far) for near, far, _ in dropped})
     skipped = [
         Skipped(section="compete", what=f"{near} near and {far} far threads", why="no time")
         for near, far in given_up
     ]
-    return CompeteResult(**dict(rows[-1]), rows=rows), skipped
+    return CompeteResult(**dict(rows[-1]), rows=rows, forecast=forecast), skipped
 
 
 def _row(
-    session: Session, plan: CompetePlan, samples: Samples[Point], split: Split, small: bool
+    session: Session,
+    plan: CompetePlan,
+    samples: Samples[Point],
+    split: Split,
+    small: bool,
+    predicted: CompeteForecast | None,
 ) -> CompeteRow:
-    near, far, both = (median(samples.of((*split, side))) for side in SIDES)
+    rates = {f"{side}_bandwidth_bytes_per_s": median(samples.of((*split, side))) for side in SIDES}
     repeats: list[Seen] = [seen for seen in samples.beside if split in seen.threads]
     for number, seen in enumerate(repeats):
         for drop in seen.drops[split]:
             drop.repeat = number
     seconds = sum(seen.seconds[split] for seen in repeats)
-    common = Estimate(seconds, seconds, seconds, near.samples, 0.0, "sum")
+    common = Estimate(seconds, seconds, seconds, len(repeats), 0.0, "sum")
     return CompeteRow(
-        **session.figures(
-            plan.near,
-            plan.far,
-            near_bandwidth_bytes_per_s=near,
-            far_bandwidth_bytes_per_s=far,
-            sum_bandwidth_bytes_per_s=both,
-            common_time_s=common,
-        ),
+        **session.figures(plan.near, plan.far, persistent=False, **rates, common_time_s=common),
         mode=plan.mode,
         near=plan.near,
         far=plan.far,
@@ -228,4 +242,5 @@ def _row(
         in_cache=small,
         threads=repeats[0].threads[split],
         drops=[drop for seen in repeats for drop in seen.drops[split]],
+        errors=errors_of(predicted, rates),
     )

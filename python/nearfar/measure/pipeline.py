@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 from nearfar._native import PipelineBench
 from nearfar.errors import MachineError
 from nearfar.measure.arrays import DOUBLE, check_bytes, in_cache
+from nearfar.measure.errors import errors_of
 from nearfar.measure.session import Effort, Samples, Session
 from nearfar.measure.teams import Teams
+from nearfar.records.forecasts import PipelineForecast
 from nearfar.records.together import PipelineResult
 from nearfar.stats import median
 
@@ -83,9 +85,16 @@ class PipelinePlan:
 
 
 def measure(
-    session: Session, plan: PipelinePlan, effort: Effort, effective_last_cache: int
+    session: Session,
+    plan: PipelinePlan,
+    effort: Effort,
+    effective_last_cache: int,
+    forecast: PipelineForecast | None = None,
 ) -> PipelineResult:
-    """Run the plan, and compare what its iterations found with near threads alone."""
+    """Run the plan, and compare what its iterations found with near threads alone.
+
+    ``forecast``: what was predicted of it.
+    """
     # Idle times are what is left over: their spread says nothing about the machine.
     samples, _ = session.repeat("pipeline", "s", plan, effort, judge_spread=False)
     session.progress.step("the same on the near side alone, to compare", 1.0)
@@ -109,4 +118,6 @@ def measure(
         oversubscribed=plan.teams.oversubscribed,
         in_cache=in_cache(plan.elements * DOUBLE, effective_last_cache),
         compared_iterations=compared,
+        forecast=forecast,
+        errors=errors_of(forecast, times),
     )

@@ -10,6 +10,7 @@ from nearfar._native import StencilBench
 from nearfar.errors import BadInputError, MachineError
 from nearfar.measure.arrays import DOUBLE, check_bytes, in_cache
 from nearfar.measure.ceiling import check_rate
+from nearfar.measure.errors import errors_of
 from nearfar.measure.session import Effort, Samples, Session
 from nearfar.measure.teams import Teams
 from nearfar.records.together import (
@@ -159,6 +160,7 @@ def measure(
         in_cache=in_cache(plan.rows * plan.row_elements * DOUBLE, effective_last_cache),
         sweeps=SWEEPS,
         matches_serial=True,
+        errors=errors_of(split, times),
     )
 
 

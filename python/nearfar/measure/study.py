@@ -36,6 +36,7 @@ from nearfar.measure import (
 from nearfar.measure.arrays import ArrayPlan, default_array_bytes, thread_counts
 from nearfar.measure.session import Effort, Session
 from nearfar.measure.teams import Teams
+from nearfar.records.forecasts import CompeteForecasts, PipelineForecast
 from nearfar.records.pools import IntsetStructure
 from nearfar.records.run import Sections, Skipped
 from nearfar.records.together import StencilSplit
@@ -96,18 +97,26 @@ class StudyPlan:
 
 
 Save = Callable[[Sections, list[Skipped]], None]
-PredictSplit = Callable[[Session, stencil.StencilPlan, Effort, int], StencilSplit]
+
+
+@dataclass(frozen=True)
+class Predictors:
+    """The models' predictions, which measurements do not know."""
+
+    compete: Callable[[Session, compete.CompetePlan, Effort], CompeteForecasts | None]
+    split: Callable[[Session, stencil.StencilPlan, Effort, int], StencilSplit]
+    pipeline: Callable[[Session, pipeline.PipelinePlan, Effort], PipelineForecast | None]
 
 
 @dataclass
 class Study:
-    """A study under way. ``predict_split`` is the model's, which measurements do not know."""
+    """A study under way."""
 
     session: Session
     machine: Machine
     plan: StudyPlan
     save: Save
-    predict_split: PredictSplit | None = None
+    predictors: Predictors | None = None
 
     def __post_init__(self) -> None:
         self.sections = Sections()
@@ -138,7 +147,7 @@ class Study:
                 failures.append(error)
                 reason = "; ".join(filter(None, (error.what, error.next_step)))
                 self._skip(name, "the whole section", reason)
-            self.save(self.sections, self.skipped)
+            self._save()
         if len(failures) == len(self.plan.shares):
             raise failures[0]
 
@@ -155,6 +164,10 @@ class Study:
     def _far_region(self) -> int:
         """Beyond every cache, no larger than it need be."""
         return min(max(self.plan.region_bytes // 2, 4 * self.last_cache), self.plan.region_bytes)
+
+    def _save(self) -> None:
+        """On disk before what comes next: a prediction before the run that judges it."""
+        self.save(self.sections, self.skipped)
 
     def _skip(self, section: str, what: str, why: str) -> None:
         self.skipped.append(Skipped(section=section, what=what, why=why))
@@ -242,8 +255,14 @@ class Study:
     def _compete(self) -> None:
         size = self.plan.array_bytes or default_array_bytes(self.last_cache)
         plan = together.compete_plan(self._sides, self._teams, size)
+        forecast = None
+        if self.predictors:
+            effort = self.plan.effort("compete", 2)
+            forecast = self.predictors.compete(self.session, plan, effort)
+            self.sections.compete_forecast = forecast
+            self._save()
         self.sections.compete, skipped = compete.measure(
-            self.session, plan, self.plan.effort("compete"), self.last_cache
+            self.session, plan, self.plan.effort("compete", 2), self.last_cache, forecast
         )
         self.skipped += skipped
 
@@ -251,9 +270,11 @@ class Study:
         plan = together.stencil_plan(self._sides, self._teams, self.session.seed)
         plan.check_room()
         split = None
-        if self.predict_split and not plan.teams.oversubscribed:
+        if self.predictors and not plan.teams.oversubscribed:
             effort = self.plan.effort("stencil", 2)
-            split = self.predict_split(self.session, plan, effort, self.last_cache)
+            split = self.predictors.split(self.session, plan, effort, self.last_cache)
+            self.sections.stencil_split = split
+            self._save()
             plan = replace(plan, far_rows=split.far_rows)
         self.sections.stencil = stencil.measure(
             self.session, plan, self.plan.effort("stencil", 2), self.last_cache, split
@@ -262,8 +283,14 @@ class Study:
     def _pipeline(self) -> None:
         plan = together.pipeline_plan(self._sides, self._teams, self.session.seed)
         plan.check_room()
+        forecast = None
+        if self.predictors:
+            effort = self.plan.effort("pipeline", 2)
+            forecast = self.predictors.pipeline(self.session, plan, effort)
+            self.sections.pipeline_forecast = forecast
+            self._save()
         self.sections.pipeline = pipeline.measure(
-            self.session, plan, self.plan.effort("pipeline"), self.last_cache
+            self.session, plan, self.plan.effort("pipeline", 2), self.last_cache, forecast
         )
 
     @property

@@ -1,10 +1,10 @@
 """A device's figures as what a structure in it pays: a load, a fence, a line more, an msync.
 
 Equation: load = read latency. fence = the latency of 64 B made durable (store, flush, fence).
-line = bytes of the device's access unit over its write bandwidth: a scattered line costs the medium
-a whole unit; where the bandwidth is not known, nothing to a whole fence. A device that moves
-blocks of 4 KiB (or takes over 2 µs to read) is a disk: its pages are cached in near memory, and what
-is flushed waits for a block to be written (msync).
+line = bytes of the device's access unit over its write bandwidth: a scattered line costs the
+medium a whole unit; where the bandwidth is not known, nothing to a whole fence. A device that
+takes over 2 µs to read is a disk: its pages are cached in near memory, and what is flushed waits
+for a block to be written (msync).
 Source: the profile; ± 10 % where it states no range. The fence of memory whose profile has none is
 that of the host's own memory, raised by what its loads take longer, at most.
 Limits: idle latencies; nothing queues. A disk's own cache may answer sooner: sequential latency is

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 
 from nearfar.errors import BadInputError
 from nearfar.model.map_work import Constant, constant
@@ -55,7 +56,7 @@ def scaled(cost: Constant, times: float) -> Constant:
 
 def _interpolated(curve: tuple[tuple[float, Constant], ...], at: float) -> Constant:
     """On a logarithmic scale of bytes; the ends' values beyond them."""
-    for (below, low), (above, high) in zip(curve, curve[1:], strict=False):
+    for (below, low), (above, high) in pairwise(curve):
         if below <= at <= above:
             share = math.log(at / below) / math.log(above / below)
             return Constant(

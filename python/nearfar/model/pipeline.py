@@ -22,14 +22,13 @@ the published row, and for software that waits for its loads.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
 from nearfar.errors import BadInputError
 from nearfar.model import consistency, tables
 from nearfar.model.curves import Curve
-from nearfar.model.queueing import cycle_over_threads
+from nearfar.model.queueing import cycle_over_threads, rising_root
 from nearfar.model.results import LADDER, PipelinePrediction, PipelineSplit, Term, modelled
 
 CALIBRATION_COLUMNS = (
@@ -147,19 +146,11 @@ def _generate_beside(inputs: Inputs, threads: int, taken: float) -> float:
     return inputs.generate.at(threads) * slowed / alone
 
 
-def _rising_root(f: Callable[[float], float], low: float, high: float) -> float:
-    """Where a rising function crosses zero, by halving."""
-    for _ in range(80):
-        middle = (low + high) / 2
-        low, high = (middle, high) if f(middle) < 0 else (low, middle)
-    return high
-
-
 def _taken(inputs: Inputs, sharing: float, total_s: float) -> float:
     return min(_MOST_TAKEN, sharing * inputs.taken_s / total_s)
 
 
-def _generate_s(inputs: Inputs, threads: int, far_s: float, sharing: float) -> float:
+def generate_s(inputs: Inputs, threads: int, far_s: float, sharing: float) -> float:
     """Seconds of generation: it sets the total that its own slowing depends on."""
 
     def at(total_s: float) -> float:
@@ -168,7 +159,7 @@ def _generate_s(inputs: Inputs, threads: int, far_s: float, sharing: float) -> f
     shortest = max(inputs.generate.at(threads), far_s)
     if at(shortest) <= shortest:
         return at(shortest)
-    return _rising_root(lambda total: total - at(total), shortest, at(shortest))
+    return rising_root(lambda total: total - at(total), shortest, at(shortest))
 
 
 # --- calibration -----------------------------------------------------------------------------
@@ -205,7 +196,7 @@ def calibrate(inputs: Inputs, row: MeasuredRow) -> Calibration:
         )
     taken = 0.0
     if row.generate_s > inputs.generate.at(row.near_threads):
-        taken = _rising_root(
+        taken = rising_root(
             lambda r: _generate_beside(inputs, row.near_threads, r) - row.generate_s,
             0.0, _MOST_TAKEN,
         )  # fmt: skip
@@ -259,7 +250,7 @@ def _split(inputs: Inputs, near: int, far: int, known: Calibration, threads: int
     transfer = transfer_s(inputs, far)
     alone, memory = inputs.analyse.at(far), inputs.far_memory_s(far)
     analyse = alone + known.exposed * memory
-    generate = _generate_s(inputs, near, transfer + analyse, known.sharing)
+    generate = generate_s(inputs, near, transfer + analyse, known.sharing)
     stages = {
         "transfer_time_s": _spread(transfer, rough),
         "analyse_time_s": (analyse, *_analysis_ends(alone, memory, known, rough)),

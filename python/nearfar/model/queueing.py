@@ -8,6 +8,8 @@ Limits: exponential service or processor sharing, all threads alike.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 
 def cycle_over_threads(away_s: float, served_s: float, threads: int) -> float:
     """Seconds per served visit of the whole system, 1 / x(n): falls with threads, never under s."""
@@ -18,3 +20,11 @@ def cycle_over_threads(away_s: float, served_s: float, threads: int) -> float:
         throughput = running / (away_s + residence)
         queued = throughput * residence
     return 1 / throughput
+
+
+def rising_root(f: Callable[[float], float], low: float, high: float) -> float:
+    """Where a rising function crosses zero, by halving; the nearer end where it does not."""
+    for _ in range(80):
+        middle = (low + high) / 2
+        low, high = (middle, high) if f(middle) < 0 else (low, middle)
+    return high

@@ -33,7 +33,7 @@ _BYTES_AN_ENTRY = {"list": 16, "hash": 27, "skip_list": 28, "pmdk": 128}
 _FEW = {"list": (32, 512), "skip_list": (64, 512), "hash": (128, 1024)}
 _FEW_GETS = (500, 2000)
 _FEW_CHANGED = (2000, 4000)
-#: What warms the caches before as many count: a hash brings in a line an operation, a skip list ten.
+#: What warms the caches before as many count: a line an operation in a hash.
 _HASH_OPERATIONS, _SKIP_LIST_OPERATIONS, _LIST_OPERATIONS = 200_000, 40_000, 20_000
 #: Loads of all operations of one watched run of a list, about: long lists are walked less often.
 _LIST_LOADS = 6_000_000

@@ -88,7 +88,7 @@ def predict(
         calibration_level=1, calibration=f"1, {LADDER[1]}", readings=readings,
         terms=terms(found, case, far), limits=_LIMITS,
         **modelled({"time_s": (found.parts.total, found.low, found.high), "slowdown": slowdown},
-                   samples=0, note="general form; interval: assumptions, ranges of host and device"),
+                   samples=0, note="general form; interval: assumptions, ranges of figures"),
     )  # fmt: skip
 
 

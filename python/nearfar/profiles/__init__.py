@@ -1,7 +1,8 @@
 """Shipped device profiles and hosts, and those of users, by name or by path.
 
 The data lies beside this file in ``devices/`` and ``hosts/``, one TOML file a name. The host
-``this`` is no file: it is made from what this machine tells of itself.
+``this`` is no file: it is made from what this machine tells of itself. In ``published/`` are tables
+that others printed, by which models are judged.
 """
 
 from __future__ import annotations
@@ -45,6 +46,11 @@ def load_host(name_or_path: str | Path) -> Host:
     if str(name_or_path) == THIS:
         return this_host()
     return read_host(_locate(name_or_path, "hosts", "host", host_names()))
+
+
+def published_table(name: str) -> Path:
+    """The CSV file of a published table that is shipped."""
+    return _folder("published") / f"{name}.csv"
 
 
 def _folder(which: str) -> Path:

@@ -15,6 +15,7 @@ from nearfar.records.depth import (
     PersistenceResult,
     TailsResult,
 )
+from nearfar.records.forecasts import CompeteForecasts, PipelineForecast
 from nearfar.records.pools import IntsetResult, MapResult
 from nearfar.records.results import BandwidthResult, LatencyResult, MappedResult, StreamResult
 from nearfar.records.together import CompeteResult, PipelineResult, StencilResult, StencilSplit
@@ -73,9 +74,11 @@ class Sections(BaseModel):
     persistence: PersistenceResult | None = None
     loaded: LoadedResult | None = None
     tails: TailsResult | None = None
+    compete_forecast: CompeteForecasts | None = None
     compete: CompeteResult | None = None
     stencil_split: StencilSplit | None = None
     stencil: StencilResult | None = None
+    pipeline_forecast: PipelineForecast | None = None
     pipeline: PipelineResult | None = None
     map: MapResult | None = None
     intset: IntsetResult | None = None

@@ -6,10 +6,17 @@ from typing import Literal
 
 from pydantic import Field
 
+from nearfar.records.forecasts import (
+    CompeteForecasts,
+    ForecastError,
+    PipelineForecast,
+    PublishedError,
+)
 from nearfar.records.shape import Observed, Shaped
 
 CompeteMode = Literal["far-far", "far-near", "near-far"]
 Side = Literal["near", "far"]
+_ERRORS = "of what was predicted before the run; empty without a prediction"
 
 
 class CompeteDrop(Observed):
@@ -61,12 +68,14 @@ class CompeteRow(Shaped):
     common_time_s: float = Field(description="in which all threads ran, over all repeats")
     threads: list[CompeteThread] = Field(description="of the first repeat, near ones first")
     drops: list[CompeteDrop] = Field(description="of all threads and repeats")
+    errors: list[ForecastError] = Field(default_factory=list, description=_ERRORS)
 
 
 class CompeteResult(CompeteRow):
     """Section ``compete``: the row with the most far threads at the top, all rows below."""
 
     rows: list[CompeteRow] = Field(default_factory=list)
+    forecast: CompeteForecasts | None = Field(None, description="made before the rows were run")
 
 
 StencilVersion = Literal["direct", "ghost"]
@@ -99,6 +108,7 @@ class StencilSplit(Shaped):
     calibration_level: int = Field(ge=0, le=3, description="rung of the ladder, 0 to 3")
     calibration: str
     predicted_on: str = Field(description="date and time, ISO 8601")
+    published: list[PublishedError] = Field(default_factory=list)
 
 
 class StencilResult(Shaped):
@@ -132,6 +142,7 @@ class StencilResult(Shaped):
         None, description="a sweep with all rows far and the same far threads"
     )
     split: StencilSplit | None = Field(None, description="the prediction that chose the far rows")
+    errors: list[ForecastError] = Field(default_factory=list, description=_ERRORS)
 
     @property
     def row_elements(self) -> int:
@@ -166,3 +177,5 @@ class PipelineResult(Shaped):
     analyse_time_s: float
     transfer_idle_time_s: float | None = Field(None, description="far side waiting for a vector")
     total_time_s: float
+    forecast: PipelineForecast | None = Field(None, description="made before it ran")
+    errors: list[ForecastError] = Field(default_factory=list, description=_ERRORS)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -49,6 +49,17 @@ class Table:
     lead: str = ""
     stacked: bool = False
 
+    @property
+    def origin(self) -> Origin | None:
+        """What the caption says of all figures: their one origin, if they share it."""
+        return _shared(cell for row in self.rows for cell in row) if self.caption else None
+
+    def column_origin(self, index: int) -> Origin | None:
+        """What a head says of the figures below it, where the caption does not."""
+        if self.origin or not self.columns[index]:
+            return None
+        return _shared(row[index] for row in self.rows)
+
 
 @dataclass(frozen=True)
 class Figure:
@@ -71,6 +82,17 @@ class Section:
     figures: Sequence[Figure] = ()
     tables: Sequence[Table] = ()
     notes: Sequence[str] = field(default_factory=tuple)
+
+
+def _shared(cells: Iterable[Cell]) -> Origin | None:
+    """The origin that figures have in common, unless they were measured: that needs no word.
+
+    None where the origin is all that a cell shows, as in the list of where numbers come from.
+    """
+    figures = [cell for cell in cells if cell.origin is not None]
+    found = {cell.origin for cell in figures}
+    plain = found == {Origin.MEASURED} or not all(cell.text for cell in figures)
+    return found.pop() if len(found) == 1 and not plain else None
 
 
 def figure_cell(shaped: Shaped, key: str) -> Cell:

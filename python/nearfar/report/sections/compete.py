@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 
+from nearfar.records.forecasts import CompeteForecast
 from nearfar.records.together import CompeteDrop, CompeteResult, CompeteRow
 from nearfar.report.section import Cell, Context, Figure, Section, Table, figure_cell
+from nearfar.report.sections import _forecasts
 from nearfar.report.sections._threads import IN_CACHE, by_threads
 from nearfar.report.wording import count, origins, say
 from nearfar.units import format_size, format_time
 
 _NEAR, _FAR, _SUM = (f"{side}_bandwidth_bytes_per_s" for side in ("near", "far", "sum"))
+COMPARED_HEADS = ("Near + far threads", "Side")
+COMPARED_CAPTION = "Predicted from each side alone, then measured"
 #: Drops that the page lists; the record has all.
 MOST_DROPS = 30
 
@@ -20,7 +24,7 @@ def section(context: Context) -> Section | None:
     result = context.run.sections.compete
     if result is None:
         return None
-    tables = [_rates(result)]
+    tables = [_rates(result), *_predicted(result)]
     if deepest(result, MOST_DROPS):
         tables.append(_drops(result))
     return Section("compete", "Near and far at once", finding(result), _figures(result), tables,
@@ -37,7 +41,18 @@ def finding(result: CompeteRow) -> str:
         f"While {count(result.far_threads, 'far thread')} copied {result.mode.replace('-', ' to ')}"
         f" ({result.far}) at {say(result, _FAR)}{shared}, "
         f"{count(result.near_threads, 'near thread')} on {result.near} copied at "
-        f"{say(result, _NEAR)}; {told}."
+        f"{say(result, _NEAR)}; {told}.{_off(result)}"
+    )
+
+
+def _off(result: CompeteRow) -> str:
+    """A sentence on the prediction, where there was one."""
+    if not result.errors:
+        return ""
+    return (
+        f" Predicted from each side alone, the near rate was off by "
+        f"{_forecasts.told(result.errors, _NEAR)}, the far one by "
+        f"{_forecasts.told(result.errors, _FAR)}."
     )
 
 
@@ -94,6 +109,17 @@ def _rates(result: CompeteResult) -> Table:
                  frozenset({1, 2, 3}))  # fmt: skip
 
 
+def _predicted(result: CompeteResult) -> list[Table]:
+    """Predictions and their error; below, the published tables."""
+    if result.forecast is None:
+        return []
+    compared = _forecasts.of_competition(result)
+    return [
+        _forecasts.table(COMPARED_HEADS, compared, COMPARED_CAPTION),
+        *_forecasts.published_table(result.forecast.published),
+    ]
+
+
 def _drops(result: CompeteResult) -> Table:
     rows = [
         [
@@ -127,6 +153,20 @@ def notes(result: CompeteResult, most_drops: int) -> list[str]:
             + ", ".join(f"{cause} {number}" for cause, number in causes.most_common())
             + ". Steal is counted by the kernel in ticks of 10 ms."
         )
+    if result.forecast:
+        told += [forecast_note(row) for row in result.forecast.rows]
     if len(drops) > most_drops:
         told.append(f"The {most_drops} deepest of {len(drops)} drops are shown.")
     return [*told, IN_CACHE] if result.in_cache else told
+
+
+def forecast_note(row: CompeteForecast) -> str:
+    """What a prediction stands on."""
+    alone = [
+        say(row, f"{key}_bandwidth_bytes_per_s") for key in ("near_alone", "far_alone", "together")
+    ]
+    return (
+        f"{row.near_threads} + {row.far_threads} predicted on {row.predicted_on} from copies alone:"
+        f" {alone[0]} near, {alone[1]} far, {alone[2]} near with all threads. Calibration "
+        f"{row.calibration}."
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nearfar.model.published import WSCAD
+from nearfar.model.slowdowns import WSCAD
 from nearfar.records.pools import IntsetResult
 from nearfar.records.shape import Origin
 from nearfar.report.section import Cell, Context, Figure, Section, Table, figure_cell

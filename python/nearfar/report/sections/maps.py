@@ -104,21 +104,16 @@ def _figure(result: MapResult) -> Figure:
     from nearfar.report.drawing import draw
 
     key = "latency_ns"
-    bars = [
-        Bar(
-            name_of(p) + origin_mark(p, key), _TYPES[result.type], *p.estimate(key),
-            format_quantity(key, p.latency_ns),
-        )
-        for p in result.sweep
-    ] + [
-        Bar(
-            cost_name(c) + origin_mark(c, key), "libpmemobj", *c.estimate(key),
-            format_quantity(key, c.latency_ns),
-        )
-        for c in result.pmdk
-    ]  # fmt: skip
+    found = origins((one, key) for one in [*result.sweep, *result.pmdk])
+
+    def bar(name: str, of: str, one: MapPoint | PmdkCost) -> Bar:
+        # One origin for all stands beside the caption.
+        mark = origin_mark(one, key) if len(found) > 1 else ""
+        return Bar(name + mark, of, *one.estimate(key), format_quantity(key, one.latency_ns))
+
+    bars = [bar(name_of(p), _TYPES[result.type], p) for p in result.sweep]
+    bars += [bar(cost_name(c), "libpmemobj", c) for c in result.pmdk]
     chart = row_chart(bars, "time of one operation (ns), logarithmic", log=True)
-    found = origins((p, key) for p in [*result.sweep, *result.pmdk])
     caption = f"{_NOUNS[result.operation].capitalize()}s in {_TYPES[result.type]}."
     return draw(caption, chart, height=max(26 * len(bars), 60), origins=found)
 

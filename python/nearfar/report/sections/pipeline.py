@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from nearfar.records.forecasts import PipelineForecast
 from nearfar.records.together import PipelineResult
 from nearfar.report.section import Cell, Context, Figure, Section, Table, figure_cell
+from nearfar.report.sections import _forecasts
 from nearfar.report.sections._threads import IN_CACHE
 from nearfar.report.wording import count, format_quantity, origin_mark, origins, say
 
 _TOTAL = "total_time_s"
+COMPARED_HEADS = ("Stage",)
+COMPARED_CAPTION = "Predicted from each stage alone, then measured"
 #: Side, stage, key.
 _STAGES = (
     ("near", "generation", "generate_time_s"),
@@ -28,7 +32,18 @@ def section(context: Context) -> Section | None:
     ]
     table = Table(["Side", "Stage", "Time"], rows, "Times of all iterations", frozenset({2}))
     return Section("pipeline", "Pipeline over two memories", finding(result), [_figure(result)],
-                   [table], notes(result))  # fmt: skip
+                   [table, *_predicted(result)], notes(result))  # fmt: skip
+
+
+def _predicted(result: PipelineResult) -> list[Table]:
+    """Predictions and their error; below, the published tables."""
+    if result.forecast is None:
+        return []
+    compared = _forecasts.of_pipeline(result)
+    return [
+        _forecasts.table(COMPARED_HEADS, compared, COMPARED_CAPTION),
+        *_forecasts.published_table(result.forecast.published),
+    ]
 
 
 def finding(result: PipelineResult) -> str:
@@ -42,7 +57,10 @@ def finding(result: PipelineResult) -> str:
     text += f" and {count(result.far_threads, 'far thread')} on {result.far}"
     near = (result.generate_idle_time_s or 0.0) / result.total_time_s
     far = (result.transfer_idle_time_s or 0.0) / result.total_time_s
-    return f"{text}; near threads waited {near:.0%} of it, far threads {far:.0%}."
+    text += f"; near threads waited {near:.0%} of it, far threads {far:.0%}"
+    if result.errors:
+        text += f"; the prediction is off by {_forecasts.told(result.errors, _TOTAL)}"
+    return f"{text}."
 
 
 def stages(result: PipelineResult) -> list[tuple[str, str, str]]:
@@ -77,6 +95,24 @@ def notes(result: PipelineResult) -> list[str]:
         f"What the first {count(result.compared_iterations, 'iteration')} of every repeat found is "
         "what one near thread alone finds, to the bit."
     ]
+    if result.forecast:
+        told.append(forecast_note(result.forecast))
     if result.oversubscribed:
         told.append("Threads shared processors: such times feed no fit.")
     return [*told, IN_CACHE] if result.in_cache else told
+
+
+def forecast_note(forecast: PipelineForecast) -> str:
+    """What a prediction stands on."""
+    generate, analyse, copy, transfer, read = (
+        say(forecast, key)
+        for key in (
+            "generate_alone_time_s", "analyse_alone_time_s", "near_copy_bandwidth_bytes_per_s",
+            "transfer_bandwidth_bytes_per_s", "far_read_bandwidth_bytes_per_s",
+        )
+    )  # fmt: skip
+    return (
+        f"Predicted on {forecast.predicted_on} from what was measured alone: generation {generate},"
+        f" analysis of near memory {analyse}, near copies with all threads {copy}, copies to far "
+        f"memory {transfer}, reads of it {read}. Calibration {forecast.calibration}."
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from nearfar.records.together import StencilResult, StencilSplit
 from nearfar.report.section import Cell, Context, Section, Table, figure_cell
+from nearfar.report.sections import _forecasts
 from nearfar.report.sections._threads import IN_CACHE
 from nearfar.report.wording import count, say
 from nearfar.units import format_size
@@ -37,8 +38,9 @@ def section(context: Context) -> Section | None:
             row.append(figure_cell(split, time) if told else Cell("–"))
             row.append(Cell(error_of(result, split, time) if told else "–"))
     table = Table(heads, rows, "Time of one sweep", frozenset(range(1, len(heads))))
-    return Section("stencil", "Stencil shared by two memories", finding(result), (), [table],
-                   notes(result))  # fmt: skip
+    below = _forecasts.published_table(split.published if split else [])
+    return Section("stencil", "Stencil shared by two memories", finding(result), (),
+                   [table, *below], notes(result))  # fmt: skip
 
 
 def _split_alone(split: StencilSplit | None) -> Section | None:
@@ -54,7 +56,8 @@ def _split_alone(split: StencilSplit | None) -> Section | None:
         )
     ]
     table = Table(["Side", "Rows", "One sweep"], rows, "Predicted", frozenset({1, 2}))
-    return Section("stencil", "Split of a stencil", split_finding(split), (), [table],
+    below = _forecasts.published_table(split.published)
+    return Section("stencil", "Split of a stencil", split_finding(split), (), [table, *below],
                    split_notes(split))  # fmt: skip
 
 

@@ -12,6 +12,19 @@ from nearfar.records.shape import Origin, Shaped
 from nearfar.report.wording import format_quantity, interval_of, origin_of
 
 
+class Told(str):
+    """A figure with its origin in words; ``bare`` is without them, for who says it elsewhere."""
+
+    bare: str
+    origin: str
+
+    def __new__(cls, bare: str, origin: str) -> Told:
+        """The figure as it stands alone."""
+        told = super().__new__(cls, f"{bare} {origin}".rstrip())
+        told.bare, told.origin = bare, origin
+        return told
+
+
 def figure(shaped: Shaped | None, key: str) -> str:
     """Value, interval, and the origin unless it was measured."""
     if shaped is None or getattr(shaped, key) is None:
@@ -21,17 +34,31 @@ def figure(shaped: Shaped | None, key: str) -> str:
     if interval:
         text += f"  ({interval})"
     origin = origin_of(shaped, key)
-    return text if origin is Origin.MEASURED else f"{text} {origin.value if origin else 'unknown'}"
+    return Told(text, "" if origin is Origin.MEASURED else origin.value if origin else "unknown")
 
 
 def columns(heads: Sequence[str], rows: Sequence[Sequence[str]], first_figure: int) -> Table:
-    """Plain columns; figures, from ``first_figure`` on, to the right."""
+    """Plain columns; figures, from ``first_figure`` on, to the right.
+
+    An origin that all figures of a column share is said once, in its head.
+    """
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    for index, head in enumerate(heads):
+    told = [_column(head, [row[i] for row in rows]) for i, head in enumerate(heads)]
+    for index, (head, _) in enumerate(told):
         table.add_column(Text(head), justify="right" if index >= first_figure else "left")
-    for row in rows:
-        table.add_row(*(Text(cell) for cell in row))
+    for cells in zip(*(cells for _, cells in told), strict=True):
+        table.add_row(*(Text(cell) for cell in cells))
     return table
+
+
+def _column(head: str, cells: Sequence[str]) -> tuple[str, Sequence[str]]:
+    """Head and cells, with the origin that all figures share in the head."""
+    found = {cell.origin for cell in cells if isinstance(cell, Told)}
+    shared = found.pop() if len(found) == 1 else ""
+    if not shared:
+        return head, cells
+    bare = [cell.bare if isinstance(cell, Told) else cell for cell in cells]
+    return f"{head}, {shared}", bare
 
 
 def block(

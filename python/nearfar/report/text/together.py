@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from nearfar.records.forecasts import PublishedError
 from nearfar.records.shape import Shaped
 from nearfar.records.together import CompeteResult, PipelineResult, StencilResult, StencilSplit
+from nearfar.report.sections import _forecasts
 from nearfar.report.sections import compete as compete_section
 from nearfar.report.sections import pipeline as pipeline_section
 from nearfar.report.sections import stencil as stencil_section
@@ -49,6 +53,10 @@ def compete(result: CompeteResult) -> RenderableType:
                 1,
             ),
         ]  # fmt: skip
+    if result.forecast:
+        compared = _forecasts.of_competition(result)
+        parts += _predicted_first(compete_section.COMPARED_HEADS, compared)
+        parts += _published(result.forecast.published)
     found = origins((row, key) for row in result.rows for key in (_NEAR, _FAR))
     return block(
         "Competition", compete_section.finding(result), found, Group(*parts),
@@ -70,8 +78,9 @@ def stencil(result: StencilResult) -> RenderableType:
             row += _predicted(result, result.split, time)
     table = columns(heads, rows, 1)
     found = origins([(result, "total_time_s")])
+    below = _published(result.split.published) if result.split else []
     return block(
-        "Shared stencil", stencil_section.finding(result), found, table,
+        "Shared stencil", stencil_section.finding(result), found, Group(table, *below),
         stencil_section.notes(result),
     )  # fmt: skip
 
@@ -95,10 +104,10 @@ def stencil_split(split: StencilSplit) -> RenderableType:
             ("whole", split.rows, split.near_threads + split.far_threads, "total_time_s"),
         )
     ]
+    table = columns(["Side", "Rows", "Threads", "One sweep"], rows, 1)
     return block(
         "Split of a stencil", stencil_section.split_finding(split),
-        origins([(split, "total_time_s")]),
-        columns(["Side", "Rows", "Threads", "One sweep"], rows, 1),
+        origins([(split, "total_time_s")]), Group(table, *_published(split.published)),
         stencil_section.split_notes(split),
     )  # fmt: skip
 
@@ -109,10 +118,36 @@ def pipeline_run(result: PipelineResult) -> RenderableType:
         [side, stage, _with_interval(result, key)]
         for side, stage, key in pipeline_section.stages(result)
     ]
+    parts: list[RenderableType] = [columns(["Side", "Stage", "All iterations"], rows, 2)]
+    if result.forecast:
+        compared = _forecasts.of_pipeline(result)
+        parts += _predicted_first(pipeline_section.COMPARED_HEADS, compared)
+        parts += _published(result.forecast.published)
     return block(
         "Pipeline", pipeline_section.finding(result), origins([(result, "total_time_s")]),
-        columns(["Side", "Stage", "All iterations"], rows, 2), pipeline_section.notes(result),
+        Group(*parts), pipeline_section.notes(result),
     )  # fmt: skip
+
+
+def _predicted_first(
+    heads: Sequence[str], compared: Sequence[_forecasts.Compared]
+) -> list[RenderableType]:
+    """Predictions made before the run, and what it then took."""
+    rows = [
+        [
+            *each.labels, _with_interval(each.predicted, each.key),
+            _with_interval(each.measured, each.key), each.error_text(),
+        ]
+        for each in compared
+    ]  # fmt: skip
+    return [Text(""), columns([*heads, *_forecasts.HEADS], rows, len(heads))]
+
+
+def _published(published: Sequence[PublishedError]) -> list[RenderableType]:
+    """Errors of the same models against published tables, where there are any."""
+    rows = _forecasts.published_rows(published)
+    caption = Text(f"{_forecasts.PUBLISHED_CAPTION}.")
+    return [Text(""), caption, columns(_forecasts.PUBLISHED_HEADS, rows, 2)] if rows else []
 
 
 def _with_interval(shaped: Shaped, key: str) -> str:

@@ -1,0 +1,180 @@
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include "bind/convert.hpp"
+#include "sim/checker.hpp"
+#include "sim/simulate.hpp"
+
+namespace nb = nanobind;
+
+namespace nearfar::bind {
+
+namespace {
+
+using namespace sim;
+
+constexpr std::string_view kinds[] = {"commands", "queued"};
+constexpr std::string_view patterns[] = {"sequential", "random", "chase"};
+constexpr std::string_view pages[] = {"open", "closed", "timeout"};
+constexpr std::string_view engines[] = {"fast", "exact"};
+constexpr std::string_view issues[] = {"blocking", "window", "trace_time"};
+constexpr std::string_view rules[] = {"fixed", "interleave", "memory_mode", "clock_dwf",
+                                      "hot_pages"};
+constexpr std::string_view acts[] = {"activate", "read", "write", "precharge", "refresh"};
+constexpr double shares[] = {0.5, 0.9, 0.99, 0.999};
+
+Device make_sim_device(const char* name, const char* kind, const Figures& figures) {
+  Result<Device> made = make_device(name, by_name<Kind>(kind, kinds), figures);
+  if (!made) raise(made.error());
+  return std::move(*made);
+}
+
+nb::dict spent_dict(const Spent& spent) {
+  nb::dict d;
+  d["activate"] = spent.activate;
+  d["array_write"] = spent.array_write;
+  d["read"] = spent.read;
+  d["write"] = spent.write;
+  d["refresh"] = spent.refresh;
+  d["background"] = spent.background;
+  return d;
+}
+
+nb::dict tier_dict(const TierOutcome& tier) {
+  nb::dict d;
+  d["reads"] = tier.reads;
+  d["writes"] = tier.writes;
+  d["device_reads"] = tier.work.reads;
+  d["device_writes"] = tier.work.writes;
+  d["row_hits"] = tier.work.row_hits;
+  d["activates"] = tier.work.activates;
+  d["refreshes"] = tier.work.refreshes;
+  d["buffer_hits"] = tier.work.buffer_hits;
+  d["read_time_ps"] = tier.read_time;
+  nb::list percentiles;
+  for (const double share : shares)
+    percentiles.append(tier.read_ns.percentile(share));
+  d["read_percentiles_ns"] = percentiles;
+  d["largest_read_ns"] = tier.read_ns.largest();
+  d["spent"] = spent_dict(tier.spent);
+  d["lines_written"] = tier.worn.lines;
+  d["pages_written"] = tier.worn.pages;
+  d["most_line_writes"] = tier.worn.most_line;
+  d["most_page_writes"] = tier.worn.most_page;
+  return d;
+}
+
+nb::dict outcome_dict(const Outcome& outcome) {
+  nb::dict d;
+  d["end_ps"] = outcome.end;
+  d["compute_ps"] = outcome.compute;
+  d["stall_ps"] = outcome.stall;
+  d["requests"] = outcome.requests;
+  d["moved_pages"] = outcome.moved_pages;
+  d["far"] = tier_dict(outcome.tiers[0]);
+  d["near"] = tier_dict(outcome.tiers[1]);
+  return d;
+}
+
+/// (begin, end, whether near)
+using RangeTuple = std::tuple<std::uint64_t, std::uint64_t, bool>;
+
+Plan make_plan(const char* rule, bool near_by_default, const std::vector<RangeTuple>& ranges,
+               const std::vector<std::uint8_t>& objects, std::uint64_t near_weight,
+               std::uint64_t far_weight, std::uint64_t near_bytes, double move_cost_ns) {
+  Plan plan;
+  plan.rule = by_name<Rule>(rule, rules);
+  plan.near_by_default = near_by_default;
+  for (const auto& [begin, end, near] : ranges)
+    plan.ranges.push_back({begin, end, near});
+  plan.objects = objects;
+  plan.near_weight = near_weight;
+  plan.far_weight = far_weight;
+  plan.near_bytes = near_bytes;
+  plan.move_cost = static_cast<Time>(move_cost_ns * 1000);
+  return plan;
+}
+
+nb::dict simulate_source(Source& source, const Device& near, const Device& far, const Plan& plan,
+                         const char* engine, const char* page_policy, double timeout_ns,
+                         const char* issue, unsigned window, bool posted_writes,
+                         std::uint64_t most_requests) {
+  Setup setup;
+  setup.near = near;
+  setup.far = far;
+  setup.plan = plan;
+  setup.engine = by_name<Engine>(engine, engines);
+  setup.near_controller.page = by_name<PagePolicy>(page_policy, pages);
+  setup.near_controller.timeout = static_cast<Time>(timeout_ns * 1000);
+  setup.far_controller = setup.near_controller;
+  setup.core = {by_name<Issue>(issue, issues), window, posted_writes};
+  setup.most_requests = most_requests;
+  return outcome_dict(run_unlocked([&] { return simulate(source, setup); }));
+}
+
+/// (clock, act, rank, group, bank in the group, row)
+using Said = std::tuple<std::uint64_t, std::string, unsigned, unsigned, unsigned, std::uint64_t>;
+
+std::vector<std::pair<std::string, std::uint64_t>> judge(const Device& device,
+                                                         const std::vector<Said>& said) {
+  std::vector<Command> commands;
+  const auto groups = static_cast<unsigned>(device.shape.groups);
+  const auto banks = static_cast<unsigned>(device.shape.banks);
+  for (const auto& [clock, act, rank, group, bank, row] : said)
+    commands.push_back({clock * device.timing.clock, by_name<Act>(act, acts), false, 0, rank, group,
+                        (rank * groups + group) * banks + bank, row});
+  std::vector<std::pair<std::string, std::uint64_t>> found;
+  for (const Violation& violation : check_timing(device, commands))
+    found.emplace_back(violation.rule, violation.missing / device.timing.clock);
+  return found;
+}
+
+nb::dict timing_dict(const Device& device) {
+  const Timing& t = device.timing;
+  nb::dict d;
+  const std::pair<const char*, Time> all[] = {
+      {"clock", t.clock}, {"tRCD", t.tRCD},   {"tRP", t.tRP},         {"tRPclean", t.tRPclean},
+      {"tRAS", t.tRAS},   {"CL", t.CL},       {"CWL", t.CWL},         {"burst", t.burst},
+      {"tCCD", t.tCCD},   {"tCCDL", t.tCCDL}, {"tRRD", t.tRRD},       {"tRRDL", t.tRRDL},
+      {"tFAW", t.tFAW},   {"tWTR", t.tWTR},   {"tRRDpre", t.tRRDpre}, {"tWTRL", t.tWTRL},
+      {"tWR", t.tWR},     {"tRTP", t.tRTP},   {"tRTRS", t.tRTRS},     {"tRFC", t.tRFC},
+      {"tREFI", t.tREFI}};
+  for (const auto& [name, time] : all)
+    d[name] = time;
+  return d;
+}
+
+} // namespace
+
+void register_sim(nb::module_& module) {
+  nb::class_<Device>(module, "SimDevice")
+      .def(nb::new_(&make_sim_device), nb::arg("name"), nb::arg("kind"), nb::arg("figures"))
+      .def("timing_ps", &timing_dict)
+      .def("ranks", [](const Device& d) { return d.shape.channels * d.shape.ranks; })
+      .def("check", &judge, nb::arg("commands"));
+  nb::class_<Plan>(module, "SimPlan")
+      .def(nb::new_(&make_plan), nb::arg("rule"), nb::arg("near_by_default"), nb::arg("ranges"),
+           nb::arg("objects"), nb::arg("near_weight"), nb::arg("far_weight"), nb::arg("near_bytes"),
+           nb::arg("move_cost_ns"));
+  nb::class_<Source>(module, "SimSource");
+  nb::class_<SyntheticSource, Source>(module, "SyntheticSource")
+      .def(
+          "__init__",
+          [](SyntheticSource* self, const char* pattern, std::uint64_t count,
+             std::uint64_t region_bytes, double write_share, double gap_ns, std::uint64_t seed) {
+            if (region_bytes < line_bytes) throw nb::value_error("a region holds a line at least");
+            new (self) SyntheticSource({by_name<Pattern>(pattern, patterns), count, region_bytes,
+                                        write_share, static_cast<Time>(gap_ns * 1000), seed});
+          },
+          nb::arg("pattern"), nb::arg("count"), nb::arg("region_bytes"), nb::arg("write_share"),
+          nb::arg("gap_ns"), nb::arg("seed"));
+  module.def("simulate", &simulate_source, nb::arg("source"), nb::arg("near"), nb::arg("far"),
+             nb::arg("plan"), nb::arg("engine"), nb::arg("page_policy"), nb::arg("timeout_ns"),
+             nb::arg("issue"), nb::arg("window"), nb::arg("posted_writes"),
+             nb::arg("most_requests"));
+}
+
+} // namespace nearfar::bind

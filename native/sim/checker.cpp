@@ -1,0 +1,178 @@
+#include "sim/checker.hpp"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+namespace nearfar::sim {
+
+namespace {
+
+enum class Scope : unsigned char { bank, group, rank, channel };
+
+/// `second` no earlier than `distance` after `first`, where both lie in one `scope`.
+struct Gap {
+  Act first;
+  Act second;
+  Scope scope;
+  Time distance;
+  const char* rule;
+};
+
+std::vector<Gap> gaps_of(const Timing& t) {
+  using enum Act;
+  using enum Scope;
+  const Time written = t.CWL + t.burst;
+  return {
+      {activate, read, bank, t.tRCD, "tRCD"},
+      {activate, write, bank, t.tRCD, "tRCD"},
+      {activate, precharge, bank, t.tRAS, "tRAS"},
+      {read, precharge, bank, t.tRTP, "tRTP"},
+      {write, precharge, bank, written + t.tWR, "tWR"},
+      {activate, activate, rank, t.tRRD, "tRRD"},
+      {activate, activate, group, t.tRRDL, "tRRDL"},
+      {read, read, channel, t.tCCD, "tCCD"},
+      {write, write, channel, t.tCCD, "tCCD"},
+      {read, write, channel, t.tCCD, "tCCD"},
+      {read, read, group, t.tCCDL, "tCCDL"},
+      {write, write, group, t.tCCDL, "tCCDL"},
+      {write, read, rank, written + t.tWTR, "tWTR"},
+      {write, read, group, written + t.tWTRL, "tWTRL"},
+      {refresh, activate, rank, t.tRFC, "tRFC"},
+      {refresh, refresh, rank, t.tRFC, "tRFC"},
+  };
+}
+
+bool same(const Command& a, const Command& b, Scope scope) {
+  if (a.channel != b.channel) return false;
+  if (scope == Scope::channel) return true;
+  if (a.rank != b.rank) return false;
+  if (scope == Scope::rank) return true;
+  if (scope == Scope::group) return a.group == b.group;
+  return a.bank == b.bank;
+}
+
+struct BankState {
+  bool open = false;
+  bool written = false;
+  std::uint64_t row = 0;
+  Time usable = 0; ///< precharge and tRP behind it
+};
+
+class Check {
+public:
+  Check(const Device& device, std::span<const Command> commands)
+      : t_(device.timing), gaps_(gaps_of(t_)), commands_(commands.begin(), commands.end()) {
+    std::stable_sort(commands_.begin(), commands_.end(),
+                     [](const Command& a, const Command& b) { return a.at < b.at; });
+    for (const Gap& gap : gaps_)
+      horizon_ = std::max(horizon_, gap.distance);
+    horizon_ = std::max({horizon_, t_.tFAW, t_.tRRDpre, t_.CL + t_.CWL + 2 * t_.burst + t_.tRTRS});
+  }
+
+  std::vector<Violation> run() {
+    for (std::size_t i = 0; i < commands_.size(); ++i) {
+      const Command& command = commands_[i];
+      if (command.at % t_.clock) complain("clock", command, command.at % t_.clock);
+      follow_bank(command);
+      look_back(i);
+    }
+    return std::move(found_);
+  }
+
+private:
+  using Key = std::tuple<std::uint32_t, std::uint32_t>;
+
+  void complain(const char* rule, const Command& command, Time missing) {
+    found_.push_back({rule, command.at, missing});
+  }
+  void need(const char* rule, const Command& command, Time from) {
+    if (command.at < from) complain(rule, command, from - command.at);
+  }
+
+  void follow_bank(const Command& c) {
+    if (c.act == Act::refresh) {
+      for (const auto& [key, rank] : rank_of_)
+        if (rank == c.rank && std::get<0>(key) == c.channel) {
+          if (banks_[key].open) complain("refresh of an open bank", c, 0);
+          need("tRP", c, banks_[key].usable);
+        }
+      return;
+    }
+    BankState& bank = banks_[Key{c.channel, c.bank}];
+    rank_of_[Key{c.channel, c.bank}] = c.rank;
+    switch (c.act) {
+    case Act::activate:
+      if (bank.open) complain("activate of an open bank", c, 0);
+      need("tRP", c, bank.usable);
+      bank = {true, false, c.row, bank.usable};
+      break;
+    case Act::precharge:
+      if (!bank.open) complain("precharge of a closed bank", c, 0);
+      if (bank.written) follow_array_write(c);
+      bank.usable = c.at + (bank.written ? t_.tRP : t_.tRPclean);
+      bank.open = bank.written = false;
+      break;
+    case Act::read:
+    case Act::write:
+      if (!bank.open || bank.row != c.row) complain("access to a row that is not open", c, 0);
+      bank.written |= c.act == Act::write;
+      break;
+    case Act::refresh: break;
+    }
+  }
+
+  void follow_array_write(const Command& c) {
+    const auto [last, first] = array_written_.try_emplace(Key{c.channel, c.rank}, c.at);
+    if (!first) need("tRRDpre", c, last->second + t_.tRRDpre);
+    last->second = c.at;
+  }
+
+  void look_back(std::size_t index) {
+    const Command& now = commands_[index];
+    unsigned activates = 0;
+    for (std::size_t i = index; i-- > 0 && commands_[i].at + horizon_ >= now.at;) {
+      const Command& before = commands_[i];
+      for (const Gap& gap : gaps_)
+        if (before.act == gap.first && now.act == gap.second && same(before, now, gap.scope))
+          need(gap.rule, now, before.at + gap.distance);
+      if (before.channel != now.channel) continue;
+      if (before.at == now.at && !before.automatic && !now.automatic)
+        complain("two commands at once", now, 0);
+      if (before.act == Act::activate && now.act == Act::activate && before.rank == now.rank &&
+          ++activates == 4)
+        need("tFAW", now, before.at + t_.tFAW);
+      need_bus(before, now);
+    }
+  }
+
+  /// Data of two accesses do not meet, and ranks and directions change with a pause.
+  void need_bus(const Command& before, const Command& now) {
+    const auto is_access = [](const Command& c) {
+      return c.act == Act::read || c.act == Act::write;
+    };
+    if (!is_access(before) || !is_access(now)) return;
+    const auto lead = [&](const Command& c) { return c.act == Act::read ? t_.CL : t_.CWL; };
+    const bool turns = before.rank != now.rank || before.act != now.act;
+    const Time from = before.at + lead(before) + t_.burst + (turns ? t_.tRTRS : 0);
+    const Time data = now.at + lead(now);
+    if (data < from) complain("data bus", now, from - data);
+  }
+
+  Timing t_;
+  std::vector<Gap> gaps_;
+  std::vector<Command> commands_;
+  Time horizon_ = 0;
+  std::map<Key, BankState> banks_;
+  std::map<Key, std::uint32_t> rank_of_;
+  std::map<Key, Time> array_written_; ///< by channel and rank
+  std::vector<Violation> found_;
+};
+
+} // namespace
+
+std::vector<Violation> check_timing(const Device& device, std::span<const Command> commands) {
+  return Check(device, commands).run();
+}
+
+} // namespace nearfar::sim

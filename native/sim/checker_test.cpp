@@ -1,0 +1,125 @@
+// What a specification says, as legal at clock N and illegal at clock N - 1. A clock is 1 ns.
+#include "sim/checker.hpp"
+
+#include <initializer_list>
+
+#include "sim/test_devices.hpp"
+
+using namespace nearfar;
+using namespace nearfar::sim;
+
+namespace {
+
+constexpr Time clock_ps = 1000;
+
+/// A command on a bank of rank, group, bank in group.
+struct Said {
+  Time at;
+  Act act;
+  std::uint32_t rank = 0;
+  std::uint32_t group = 0;
+  std::uint32_t bank = 0;
+  std::uint64_t row = 0;
+};
+
+std::vector<Violation> judge(const Device& device, std::vector<Said> said) {
+  std::vector<Command> commands;
+  const auto groups = static_cast<std::uint32_t>(device.shape.groups);
+  const auto banks = static_cast<std::uint32_t>(device.shape.banks);
+  for (const Said& s : said)
+    commands.push_back({s.at * clock_ps, s.act, false, 0, s.rank, s.group,
+                        (s.rank * groups + s.group) * banks + s.bank, s.row});
+  return check_timing(device, commands);
+}
+
+/// The last command is legal at `at`, and breaks `rule` one clock earlier, by one clock.
+void legal_from(const Device& device, const char* rule, Time at, std::vector<Said> said) {
+  CAPTURE(rule);
+  said.back().at = at;
+  CHECK(judge(device, said).empty());
+  said.back().at = at - 1;
+  const std::vector<Violation> found = judge(device, said);
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].rule == rule);
+  CHECK(found[0].missing == clock_ps);
+}
+
+using enum Act;
+
+} // namespace
+
+TEST_CASE("one bank") {
+  const Device d = ddr4();
+  legal_from(d, "tRCD", 22, {{0, activate}, {0, read}});
+  legal_from(d, "tRCD", 22, {{0, activate}, {0, write}});
+  legal_from(d, "tRAS", 52, {{0, activate}, {0, precharge}});
+  legal_from(d, "tRTP", 62, {{0, activate}, {50, read}, {0, precharge}});
+  legal_from(d, "tWR", 22 + 16 + 4 + 24, {{0, activate}, {22, write}, {0, precharge}});
+  legal_from(d, "tRP", 52 + 22, {{0, activate}, {52, precharge}, {0, activate}});
+}
+
+TEST_CASE("two banks of a rank") {
+  const Device d = ddr4();
+  legal_from(d, "tRRD", 4, {{0, activate}, {0, activate, 0, 1}});
+  legal_from(d, "tRRDL", 8, {{0, activate}, {0, activate, 0, 0, 1}});
+  legal_from(d, "tFAW", 34,
+             {{0, activate, 0, 0},
+              {8, activate, 0, 1},
+              {16, activate, 0, 2},
+              {24, activate, 0, 3},
+              {0, activate, 0, 0, 1}});
+}
+
+TEST_CASE("column commands") {
+  const Device d = ddr4();
+  const Said first{0, activate, 0, 0};
+  const Said other_group{4, activate, 0, 1};
+  const Said same_group{8, activate, 0, 0, 1};
+  legal_from(d, "tCCDL", 58, {first, same_group, {50, read}, {0, read, 0, 0, 1}});
+  legal_from(d, "tWTRL", 50 + 16 + 4 + 12, {first, same_group, {50, write}, {0, read, 0, 0, 1}});
+  legal_from(d, "tWTR", 50 + 16 + 4 + 4, {first, other_group, {50, write}, {0, read, 0, 1}});
+  // Four clocks apart two reads of different groups are legal; a read's data leave before a
+  // write's come, with two clocks between them.
+  CHECK(judge(d, {first, other_group, {50, read}, {54, read, 0, 1}}).empty());
+  legal_from(d, "data bus", 50 + 22 + 4 + 2 - 16,
+             {first, other_group, {50, read}, {0, write, 0, 1}});
+}
+
+TEST_CASE("two ranks share the bus, and change with a pause") {
+  const Device d = ddr4();
+  legal_from(d, "data bus", 56, {{0, activate}, {1, activate, 1}, {50, read}, {0, read, 1}});
+}
+
+TEST_CASE("refresh") {
+  const Device d = ddr4();
+  legal_from(d, "tRFC", 560, {{0, refresh}, {0, activate}});
+  legal_from(d, "tRP", 52 + 22, {{0, activate}, {52, precharge}, {0, refresh}});
+  CHECK(judge(d, {{0, activate}, {100, refresh}})[0].rule == "refresh of an open bank");
+}
+
+TEST_CASE("PCM: writing the array is what closing a written row takes") {
+  Figures figures = pcm_figures();
+  figures[0].second = 1; // clocks of 1 ns
+  const Device d = made("pcm", Kind::commands, figures);
+  legal_from(d, "tRP", 55 + 3, {{0, activate}, {55, precharge}, {0, activate}});
+  const Time written = 55 + 10 + 10 + 15;
+  legal_from(d, "tRP", written + 150,
+             {{0, activate}, {55, write}, {written, precharge}, {0, activate}});
+  legal_from(d, "tRRDpre", written + 28,
+             {{0, activate},
+              {5, activate, 0, 0, 1},
+              {55, write},
+              {65, write, 0, 0, 1},
+              {written, precharge},
+              {0, precharge, 0, 0, 1}});
+}
+
+TEST_CASE("what a bank's state forbids") {
+  const Device d = ddr4();
+  CHECK(judge(d, {{0, read}})[0].rule == "access to a row that is not open");
+  CHECK(judge(d, {{0, activate, 0, 0, 0, 1}, {30, read, 0, 0, 0, 2}})[0].rule ==
+        "access to a row that is not open");
+  CHECK(judge(d, {{0, activate}, {100, activate}})[0].rule == "activate of an open bank");
+  CHECK(judge(d, {{0, precharge}})[0].rule == "precharge of a closed bank");
+  CHECK(judge(d, {{0, activate}, {0, activate, 1}})[0].rule == "two commands at once");
+}

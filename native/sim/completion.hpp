@@ -1,0 +1,18 @@
+// The end of an access, as an engine tells it.
+#pragma once
+
+#include <limits>
+
+#include "sim/device.hpp"
+
+namespace nearfar::sim {
+
+constexpr Time never = std::numeric_limits<Time>::max();
+constexpr std::uint64_t nobody = ~std::uint64_t{0}; ///< waits for it
+
+struct Completion {
+  std::uint64_t id;
+  Time at;
+};
+
+} // namespace nearfar::sim

@@ -1,0 +1,268 @@
+#include "sim/device.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+namespace nearfar::sim {
+
+namespace {
+
+constexpr double ps_per_ns = 1000;
+
+struct TimeField {
+  const char* name;
+  Time Timing::*at;
+  bool required;
+};
+constexpr TimeField times[] = {
+    {"clock", &Timing::clock, true},      {"tRCD", &Timing::tRCD, true},
+    {"tRP", &Timing::tRP, true},          {"tRPclean", &Timing::tRPclean, false},
+    {"tRAS", &Timing::tRAS, true},        {"CL", &Timing::CL, true},
+    {"CWL", &Timing::CWL, true},          {"burst", &Timing::burst, true},
+    {"tCCD", &Timing::tCCD, true},        {"tCCDL", &Timing::tCCDL, false},
+    {"tRRD", &Timing::tRRD, true},        {"tRRDL", &Timing::tRRDL, false},
+    {"tRRDpre", &Timing::tRRDpre, false}, {"tFAW", &Timing::tFAW, false},
+    {"tWTR", &Timing::tWTR, true},        {"tWTRL", &Timing::tWTRL, false},
+    {"tWR", &Timing::tWR, true},          {"tRTP", &Timing::tRTP, true},
+    {"tRTRS", &Timing::tRTRS, false},     {"tRFC", &Timing::tRFC, false},
+    {"tREFI", &Timing::tREFI, false},
+};
+
+struct CountField {
+  const char* name;
+  std::uint64_t Shape::*at;
+};
+constexpr CountField counts[] = {
+    {"channels", &Shape::channels},   {"ranks", &Shape::ranks},
+    {"bank_groups", &Shape::groups},  {"banks", &Shape::banks},
+    {"row_bytes", &Shape::row_bytes},
+};
+
+struct EnergyField {
+  const char* name;
+  double Energy::*at;
+};
+constexpr EnergyField energies[] = {
+    {"activate_J", &Energy::activate}, {"array_write_J", &Energy::array_write},
+    {"read_J", &Energy::read},         {"write_J", &Energy::write},
+    {"refresh_J", &Energy::refresh},   {"active_W", &Energy::active_W},
+    {"idle_W", &Energy::idle_W},
+};
+
+/// Figures by name, each of which must be used.
+class Reader {
+public:
+  Reader(const char* device, const Figures& figures)
+      : device_(device), figures_(figures), used_(figures.size(), false) {}
+
+  const double* find(const char* name) {
+    for (std::size_t i = 0; i < figures_.size(); ++i)
+      if (figures_[i].first == name) {
+        used_[i] = true;
+        return &figures_[i].second;
+      }
+    return nullptr;
+  }
+
+  double take(const char* name, bool required, double otherwise = 0) {
+    const double* found = find(name);
+    if (!found && required && missing_.empty()) missing_ = name;
+    if (found && !(*found >= 0 && std::isfinite(*found)) && wrong_.empty()) wrong_ = name;
+    return found ? *found : otherwise;
+  }
+
+  Status verdict() const {
+    if (!missing_.empty())
+      return Error::make(Errc::bad_input, "the device %s has no %s", device_, missing_.c_str())
+          .try_next("write the figure with its source into the profile");
+    if (!wrong_.empty())
+      return Error::make(Errc::bad_input, "%s of the device %s is no number of 0 or more",
+                         wrong_.c_str(), device_)
+          .try_next("mend it in the profile");
+    for (std::size_t i = 0; i < figures_.size(); ++i)
+      if (!used_[i])
+        return Error::make(Errc::bad_input, "a device of this kind knows no %s, which %s has",
+                           figures_[i].first.c_str(), device_)
+            .try_next("take it out of the profile");
+    return Done{};
+  }
+
+private:
+  const char* device_;
+  const Figures& figures_;
+  std::vector<bool> used_;
+  std::string missing_;
+  std::string wrong_;
+};
+
+Time picoseconds(double ns) { return static_cast<Time>(std::llround(ns * ps_per_ns)); }
+
+/// Up to whole clocks; what exceeds a whole clock by less than a hundredth was a rounded figure.
+Time whole_clocks(double ns, Time clock) {
+  const double clocks = ns * ps_per_ns / static_cast<double>(clock);
+  return static_cast<Time>(std::ceil(clocks - 0.01)) * clock;
+}
+
+Error contradiction(const Device& device, const char* field, const char* rule) {
+  return Error::make(Errc::bad_input, "%s of the device %s contradicts the rest: %s", field,
+                     device.name.c_str(), rule)
+      .try_next("mend it in the profile");
+}
+
+/// A rule that every device of commands keeps, and the figure to blame.
+struct Rule {
+  bool kept;
+  const char* field;
+  const char* rule;
+};
+
+Status check_commands(const Device& d) {
+  const Timing& t = d.timing;
+  const Rule rules[] = {
+      {t.burst > 0, "burst", "a line takes time on the bus"},
+      {t.tRCD > 0, "tRCD", "a row is not there at once"},
+      {t.tCCD >= t.burst, "tCCD", "column commands closer than a burst would collide"},
+      {t.tCCDL >= t.tCCD, "tCCDL", "it is less than tCCD"},
+      {t.tRRDL >= t.tRRD, "tRRDL", "it is less than tRRD"},
+      {t.tWTRL >= t.tWTR, "tWTRL", "it is less than tWTR"},
+      {t.tRAS >= t.tRCD, "tRAS", "a row would be closed before it is there (tRCD)"},
+      {t.tFAW == 0 || t.tFAW >= t.tRRD, "tFAW", "it is less than tRRD"},
+      {t.tRPclean <= t.tRP, "tRPclean", "it is more than tRP"},
+      {(t.tRFC == 0) == (t.tREFI == 0), t.tRFC ? "tREFI" : "tRFC",
+       "give both figures of refresh, or none"},
+      {t.tREFI == 0 || t.tREFI > t.tRFC + t.tRAS + t.tRP, "tREFI",
+       "refresh leaves no time for anything else"},
+      {d.shape.row_bytes >= line_bytes, "row_bytes", "a row holds less than a line"},
+  };
+  for (const Rule& rule : rules)
+    if (!rule.kept) return contradiction(d, rule.field, rule.rule);
+  for (const CountField& field : counts)
+    if (!std::has_single_bit(d.shape.*(field.at)) || d.shape.*(field.at) > 65536)
+      return contradiction(d, field.name, "it is no power of two up to 65536");
+  return Done{};
+}
+
+Status read_commands(Device& d, Reader& reader) {
+  Timing& t = d.timing;
+  t.clock = picoseconds(reader.take("clock", true));
+  const Time clock = std::max<Time>(t.clock, 1);
+  for (const TimeField& field : times)
+    if (field.at != &Timing::clock)
+      t.*(field.at) = whole_clocks(reader.take(field.name, field.required), clock);
+  if (!reader.find("tRPclean")) t.tRPclean = t.tRP;
+  if (!reader.find("tCCDL")) t.tCCDL = t.tCCD;
+  if (!reader.find("tRRDL")) t.tRRDL = t.tRRD;
+  if (!reader.find("tWTRL")) t.tWTRL = t.tWTR;
+  for (const CountField& field : counts)
+    d.shape.*(field.at) = static_cast<std::uint64_t>(
+        reader.take(field.name, field.at == &Shape::row_bytes || field.at == &Shape::banks, 1));
+  return Done{};
+}
+
+Status read_queued(Device& d, Reader& reader) {
+  Queued& q = d.queued;
+  q.read_latency = picoseconds(reader.take("read_latency", true));
+  q.write_latency = picoseconds(reader.take("write_latency", true));
+  q.unit_bytes = static_cast<std::uint64_t>(reader.take("access_unit_bytes", false, line_bytes));
+  q.read_bytes_per_s = reader.take("read_bandwidth", true);
+  q.write_bytes_per_s = reader.take("write_bandwidth", true);
+  for (unsigned level = 0; level < 4; ++level) {
+    const std::string stem = "buffer" + std::to_string(level);
+    if (!reader.find((stem + "_bytes").c_str())) break;
+    q.buffers.push_back(
+        {static_cast<std::uint64_t>(reader.take((stem + "_bytes").c_str(), true)),
+         static_cast<std::uint64_t>(reader.take((stem + "_entry_bytes").c_str(), true)),
+         picoseconds(reader.take((stem + "_latency").c_str(), true))});
+  }
+  return Done{};
+}
+
+Status check_queued(const Device& d) {
+  const Queued& q = d.queued;
+  if (q.read_bytes_per_s <= 0) return contradiction(d, "read_bandwidth", "it is 0");
+  if (q.write_bytes_per_s <= 0) return contradiction(d, "write_bandwidth", "it is 0");
+  if (q.unit_bytes < line_bytes || !std::has_single_bit(q.unit_bytes))
+    return contradiction(d, "access_unit_bytes", "it is no power of two from 64 on");
+  std::uint64_t bytes = 0;
+  Time latency = 0;
+  for (const Buffer& buffer : q.buffers) {
+    if (buffer.entry_bytes < line_bytes || !std::has_single_bit(buffer.entry_bytes))
+      return contradiction(d, "buffer_entry_by_level_bytes", "an entry is no power of two from 64");
+    if (buffer.bytes <= bytes || buffer.bytes % buffer.entry_bytes)
+      return contradiction(d, "buffer_by_level_bytes",
+                           "levels grow outwards, and hold whole entries");
+    if (buffer.latency < latency || buffer.latency > q.read_latency)
+      return contradiction(d, "buffered_read_latency", "levels further out are not faster");
+    bytes = buffer.bytes;
+    latency = buffer.latency;
+  }
+  return Done{};
+}
+
+unsigned bits(std::uint64_t count) { return static_cast<unsigned>(std::countr_zero(count)); }
+
+} // namespace
+
+Result<Device> make_device(const char* name, Kind kind, const Figures& figures) {
+  Device d;
+  d.name = name;
+  d.kind = kind;
+  Reader reader(name, figures);
+  if (Status read = kind == Kind::commands ? read_commands(d, reader) : read_queued(d, reader);
+      !read)
+    return read.error();
+  d.link.latency = picoseconds(reader.take("link_latency", false));
+  d.link.bytes_per_s = reader.take("link_bandwidth", false);
+  d.link.queue = static_cast<std::uint64_t>(reader.take("link_queue_depth", false));
+  for (const EnergyField& field : energies) {
+    d.energy.known |= reader.find(field.name) != nullptr;
+    d.energy.*(field.at) = reader.take(field.name, false);
+  }
+  if (Status complete = reader.verdict(); !complete) return complete.error();
+  if (kind == Kind::commands && d.timing.clock == 0) return contradiction(d, "clock", "it is 0");
+  if (d.link.latency > 0 && !d.link.present())
+    return contradiction(d, "link_bandwidth", "a link with a latency has a bandwidth");
+  if (Status sound = kind == Kind::commands ? check_commands(d) : check_queued(d); !sound)
+    return sound.error();
+  return d;
+}
+
+Decoder::Decoder(const Shape& shape)
+    : channels_(bits(shape.channels)), groups_(bits(shape.groups)),
+      columns_(bits(shape.row_bytes / line_bytes)), banks_(bits(shape.banks)),
+      ranks_(bits(shape.ranks)) {}
+
+Work& Work::operator+=(const Work& other) {
+  reads += other.reads;
+  writes += other.writes;
+  row_hits += other.row_hits;
+  activates += other.activates;
+  array_writes += other.array_writes;
+  refreshes += other.refreshes;
+  active += other.active;
+  buffer_hits += other.buffer_hits;
+  return *this;
+}
+
+Spent energy_of(const Device& device, const Work& work, Time end) {
+  const Energy& e = device.energy;
+  const auto times_of = [](std::uint64_t n, double joules) {
+    return static_cast<double>(n) * joules;
+  };
+  Spent spent;
+  spent.activate = times_of(work.activates, e.activate);
+  spent.array_write = times_of(work.array_writes, e.array_write);
+  spent.read = times_of(work.reads, e.read);
+  spent.write = times_of(work.writes, e.write);
+  spent.refresh = times_of(work.refreshes, e.refresh);
+  const std::uint64_t ranks =
+      device.kind == Kind::commands ? device.shape.channels * device.shape.ranks : 1;
+  const double all = static_cast<double>(end * ranks);
+  const double active = std::min(static_cast<double>(work.active), all);
+  spent.background = (active * e.active_W + (all - active) * e.idle_W) * 1e-12;
+  return spent;
+}
+
+} // namespace nearfar::sim

@@ -1,0 +1,100 @@
+#include "sim/test_devices.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+using namespace nearfar;
+using namespace nearfar::sim;
+
+namespace {
+
+Figures without(Figures figures, const char* name) {
+  std::erase_if(figures, [&](const auto& figure) { return figure.first == name; });
+  return figures;
+}
+
+Figures with(Figures figures, const char* name, double value) {
+  figures = without(figures, name);
+  figures.emplace_back(name, value);
+  return figures;
+}
+
+void refused(const Figures& figures, const char* name, Kind kind = Kind::commands) {
+  const Result<Device> device = make_device("it", kind, figures);
+  CAPTURE(name);
+  REQUIRE(!device);
+  CHECK(device.error().code == Errc::bad_input);
+  CHECK(std::strstr(device.error().what, name));
+}
+
+} // namespace
+
+TEST_CASE("a device without a figure is refused by its name") {
+  for (const char* name : {"clock", "tRCD", "tRP", "tRAS", "CL", "CWL", "burst", "tCCD", "tRRD",
+                           "tWTR", "tWR", "tRTP", "banks", "row_bytes"})
+    refused(without(ddr4_figures(), name), name);
+}
+
+TEST_CASE("a device whose figures contradict one another is refused by the figure") {
+  refused(with(ddr4_figures(), "tRAS", 20), "tRAS");
+  refused(with(ddr4_figures(), "tCCD", 3), "tCCD");
+  refused(with(ddr4_figures(), "tCCDL", 3), "tCCD");
+  refused(with(ddr4_figures(), "tREFI", 600), "tREFI");
+  refused(without(ddr4_figures(), "tRFC"), "tRFC");
+  refused(with(ddr4_figures(), "banks", 3), "banks");
+  refused(with(ddr4_figures(), "tRCD", -1), "tRCD");
+  refused(with(ddr4_figures(), "clock", 0), "clock");
+  refused(with(ddr4_figures(), "link_latency", 30), "link_bandwidth");
+  refused(with(ddr4_figures(), "tXYZ", 30), "tXYZ");
+}
+
+TEST_CASE("a queued device wants its buffers in order") {
+  const Figures figures = {{"read_latency", 375},    {"write_latency", 109},
+                           {"read_bandwidth", 7e9},  {"write_bandwidth", 2e9},
+                           {"buffer0_bytes", 16384}, {"buffer0_entry_bytes", 256},
+                           {"buffer0_latency", 180}};
+  CHECK(make_device("it", Kind::queued, figures));
+  refused(without(figures, "read_latency"), "read_latency", Kind::queued);
+  refused(with(figures, "buffer0_latency", 400), "buffered_read_latency", Kind::queued);
+  refused(with(figures, "buffer0_entry_bytes", 100), "buffer_entry", Kind::queued);
+  refused(with(figures, "write_bandwidth", 0), "write_bandwidth", Kind::queued);
+}
+
+TEST_CASE("timings in ns become whole clocks, upwards") {
+  Figures figures = with(ddr4_figures(), "clock", 1.5);
+  const Device device = made("it", Kind::commands, figures);
+  CHECK(device.timing.tRCD == 22'500); // 22 ns are 14.7 clocks
+  CHECK(device.timing.tRP == 22'500);
+  CHECK(device.timing.tREFI == 12'480'000);
+}
+
+TEST_CASE("lines alternate between channels and groups, and stay in a row") {
+  Shape shape{2, 2, 4, 4, 8192};
+  const Decoder decoder(shape);
+  CHECK(decoder.place(0).channel == 0);
+  CHECK(decoder.place(1).channel == 1);
+  CHECK(decoder.place(2).group == 1);
+  CHECK(decoder.place(8).group == 0);
+  const std::uint64_t stripe = 8192 / line_bytes * 8; // lines of a row in all groups and channels
+  CHECK(decoder.place(stripe - 1).row == 0);
+  CHECK(decoder.place(stripe - 1).bank % 4 == 0);
+  CHECK(decoder.place(stripe).bank % 4 == 1);
+  CHECK(decoder.place(stripe * 4).rank == 1);
+  CHECK(decoder.place(stripe * 8).row == 1);
+}
+
+TEST_CASE("energy is that of commands and of states") {
+  const Device device = ddr4();
+  Work work;
+  work.activates = 2;
+  work.reads = 3;
+  work.writes = 5;
+  work.refreshes = 1;
+  work.active = 1'000'000; // of one rank: 1 us
+  const Spent spent = energy_of(device, work, 2'000'000);
+  CHECK(spent.activate == doctest::Approx(2e-9));
+  CHECK(spent.read == doctest::Approx(6e-9));
+  CHECK(spent.write == doctest::Approx(15e-9));
+  CHECK(spent.refresh == doctest::Approx(1e-7));
+  CHECK(spent.background == doctest::Approx(1e-6 * 0.5 + 3e-6 * 0.3)); // two ranks for 2 us
+}

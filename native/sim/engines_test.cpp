@@ -1,0 +1,157 @@
+// Both engines against theory, against the checker, and against each other.
+#include <initializer_list>
+
+#include "sim/checker.hpp"
+#include "sim/simulate.hpp"
+#include "sim/test_devices.hpp"
+
+using namespace nearfar;
+using namespace nearfar::sim;
+
+namespace {
+
+Setup all_far(const Device& device, Engine engine, PagePolicy page = PagePolicy::open) {
+  Setup setup;
+  setup.near = setup.far = device;
+  setup.near_controller.page = setup.far_controller.page = page;
+  setup.engine = engine;
+  return setup;
+}
+
+Outcome run(const Setup& setup, const Synthetic& what) {
+  SyntheticSource source(what);
+  Result<Outcome> outcome = simulate(source, setup);
+  REQUIRE_MESSAGE(outcome, outcome.error().what);
+  return std::move(*outcome);
+}
+
+constexpr std::uint64_t mib = 1 << 20;
+
+} // namespace
+
+TEST_CASE("an unloaded read takes tRCD + CL + burst in both engines") {
+  for (const Device& device : {ddr4(), pcm()})
+    for (const Engine engine : {Engine::fast, Engine::exact}) {
+      Setup setup = all_far(device, engine, PagePolicy::closed);
+      setup.core.issue = Issue::blocking;
+      const Outcome o = run(setup, {Pattern::sequential, 1, mib, 0, 0, 1});
+      const Timing& t = device.timing;
+      CHECK(o.end == t.tRCD + t.CL + t.burst);
+    }
+}
+
+TEST_CASE("a blocking write on a closed page is over when its cells are written") {
+  for (const Engine engine : {Engine::fast, Engine::exact}) {
+    Setup setup = all_far(pcm(), engine, PagePolicy::closed);
+    setup.core = {Issue::blocking, 1, false};
+    const Timing& t = setup.far.timing;
+    const Outcome o = run(setup, {Pattern::sequential, 1, mib, 1, 0, 1});
+    CHECK(o.end == t.tRCD + t.CWL + t.burst + t.tWR + t.tRP);
+  }
+}
+
+TEST_CASE("a stream of reads fills the bus but for refresh") {
+  for (const Engine engine : {Engine::fast, Engine::exact}) {
+    Setup setup = all_far(ddr4(), engine);
+    setup.core.window = 64;
+    const std::uint64_t lines = 200'000;
+    const Outcome o = run(setup, {Pattern::sequential, lines, 64 * mib, 0, 0, 1});
+    const Timing& t = setup.far.timing;
+    const double peak = static_cast<double>(lines * t.burst);
+    CHECK(peak / static_cast<double>(o.end) > 0.92); // tRFC / tREFI are 4.5 %
+    Figures tireless = ddr4_figures();
+    std::erase_if(tireless, [](const auto& f) { return f.first == "tRFC" || f.first == "tREFI"; });
+    setup.near = setup.far = made("ddr4", Kind::commands, tireless);
+    const Outcome never_refreshed = run(setup, {Pattern::sequential, lines, 64 * mib, 0, 0, 1});
+    CHECK(peak / static_cast<double>(never_refreshed.end) > 0.99);
+  }
+}
+
+TEST_CASE("the exact engine breaks no rule, whatever the pages, writes and cores") {
+  for (const Device& device : {ddr4(), pcm()})
+    for (const PagePolicy page : {PagePolicy::open, PagePolicy::closed, PagePolicy::timeout})
+      for (const bool posted : {false, true})
+        for (const unsigned window : {1u, 24u})
+          for (const Pattern pattern : {Pattern::sequential, Pattern::random}) {
+            Setup setup = all_far(device, Engine::exact, page);
+            setup.core = {Issue::window, window, posted};
+            std::vector<Command> commands;
+            setup.commands[0] = &commands;
+            const Outcome o = run(setup, {pattern, 3000, 8 * mib, 0.4, 3000, 7});
+            CHECK(o.tiers[0].work.reads + o.tiers[0].work.writes == 3000);
+            const std::vector<Violation> found = check_timing(device, commands);
+            CAPTURE(static_cast<int>(page));
+            CAPTURE(window);
+            CAPTURE(posted);
+            CHECK_MESSAGE(found.empty(), (found.empty() ? "" : found[0].rule));
+          }
+}
+
+TEST_CASE("every rank is refreshed as often as its interval says") {
+  for (const Engine engine : {Engine::fast, Engine::exact}) {
+    Setup setup = all_far(ddr4(), engine);
+    const Outcome o = run(setup, {Pattern::random, 20'000, 64 * mib, 0.3, 50'000, 3});
+    const double due = 2 * static_cast<double>(o.end) / static_cast<double>(setup.far.timing.tREFI);
+    CHECK(static_cast<double>(o.tiers[0].work.refreshes) == doctest::Approx(due).epsilon(0.02));
+  }
+}
+
+TEST_CASE("fast against exact: time within 5 %, energy within 3 %") {
+  const Device device = ddr4();
+  for (const PagePolicy page : {PagePolicy::open, PagePolicy::closed})
+    for (const Pattern pattern : {Pattern::sequential, Pattern::random, Pattern::chase})
+      for (const double writes : {0.0, 0.3})
+        for (const unsigned window : {1u, 10u}) {
+          const Synthetic what{pattern, 30'000, 64 * mib, writes, 2000, 5};
+          Setup setup = all_far(device, Engine::fast, page);
+          setup.core.window = window;
+          const Outcome fast = run(setup, what);
+          setup.engine = Engine::exact;
+          const Outcome exact = run(setup, what);
+          CAPTURE(static_cast<int>(page));
+          CAPTURE(static_cast<int>(pattern));
+          CAPTURE(writes);
+          CAPTURE(window);
+          CHECK(static_cast<double>(fast.end) ==
+                doctest::Approx(static_cast<double>(exact.end)).epsilon(0.05));
+          CHECK(fast.tiers[0].spent.total() ==
+                doctest::Approx(exact.tiers[0].spent.total()).epsilon(0.03));
+        }
+}
+
+TEST_CASE("dependent reads wait for one another, independent ones overlap") {
+  for (const Engine engine : {Engine::fast, Engine::exact}) {
+    Setup setup = all_far(ddr4(), engine);
+    const Outcome chase = run(setup, {Pattern::chase, 5000, 64 * mib, 0, 0, 5});
+    const Outcome random = run(setup, {Pattern::random, 5000, 64 * mib, 0, 0, 5});
+    CHECK(chase.end > 4 * random.end);
+  }
+}
+
+TEST_CASE("a link adds its latency, and bounds bandwidth and requests in flight") {
+  for (const Engine engine : {Engine::fast, Engine::exact}) {
+    Figures figures = ddr4_figures();
+    figures.emplace_back("link_latency", 70);
+    figures.emplace_back("link_bandwidth", 8e9); // 8 ns a line
+    Setup setup = all_far(made("cxl", Kind::commands, figures), engine);
+    setup.core.issue = Issue::blocking;
+    const Timing& t = setup.far.timing;
+    CHECK(run(setup, {Pattern::sequential, 1, mib, 0, 0, 1}).end ==
+          t.tRCD + t.CL + t.burst + 140'000 + 8'000);
+    setup.core = {Issue::window, 64, true};
+    const Outcome stream = run(setup, {Pattern::sequential, 20'000, 64 * mib, 0, 0, 1});
+    CHECK(static_cast<double>(stream.end) == doctest::Approx(20'000 * 8e3).epsilon(0.05));
+    figures.emplace_back("link_queue_depth", 4);
+    setup.near = setup.far = made("cxl", Kind::commands, figures);
+    const Outcome four = run(setup, {Pattern::random, 20'000, 64 * mib, 0, 0, 1});
+    setup.near = setup.far = made("cxl", Kind::commands, figures);
+    CHECK(static_cast<double>(four.end) > 20'000 * (140e3 + 30e3) / 4);
+  }
+}
+
+TEST_CASE("a window out of range is refused") {
+  Setup setup = all_far(ddr4(), Engine::fast);
+  setup.core.window = 0;
+  SyntheticSource source({Pattern::random, 1, mib, 0, 0, 1});
+  CHECK(!simulate(source, setup));
+}

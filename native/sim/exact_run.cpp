@@ -1,0 +1,93 @@
+#include "sim/exact_channel.hpp"
+#include "sim/queued.hpp"
+#include "sim/run.hpp"
+#include "sim/runs.hpp"
+
+namespace nearfar::sim {
+
+namespace {
+
+/// The channels of one memory; or a queue whose answers are known at once.
+class ExactTier {
+public:
+  static constexpr bool in_order = false;
+
+  static Result<ExactTier> create(const Device& device, const Controller& controller,
+                                  std::vector<Command>* commands) {
+    ExactTier tier(device);
+    if (device.kind == Kind::queued) {
+      Result<QueuedMemory> queued = QueuedMemory::create(device);
+      if (!queued) return queued.error();
+      tier.queued_.emplace(std::move(*queued));
+      return tier;
+    }
+    for (std::uint32_t i = 0; i < device.shape.channels; ++i)
+      tier.channels_.emplace_back(device, controller, i).record(commands);
+    return tier;
+  }
+
+  std::optional<Time> serve(std::uint64_t id, Time at, std::uint64_t line, bool write) {
+    if (queued_) return queued_->serve(at, line, write);
+    const Place place = decoder_.place(line);
+    channels_[place.channel].demand(id, at, place, write);
+    return std::nullopt;
+  }
+
+  std::optional<Time> post(Time at, std::uint64_t line) {
+    if (queued_) return queued_->accept(at, line);
+    const Place place = decoder_.place(line);
+    ExactChannel& channel = channels_[place.channel];
+    if (!channel.has_room()) {
+      waited_ = channel.next();
+      return std::nullopt;
+    }
+    channel.post(std::max(at, waited_), place);
+    return std::max(at, std::exchange(waited_, 0));
+  }
+
+  void drop(Time at, std::uint64_t line) { serve(nobody, at, line, false); }
+
+  Time next() {
+    first_ = nullptr;
+    Time at = never;
+    for (ExactChannel& channel : channels_)
+      if (channel.next() < at) {
+        at = channel.next();
+        first_ = &channel;
+      }
+    return at;
+  }
+
+  /// After next() told that there is an event.
+  std::optional<Completion> step() { return first_->step(); }
+
+  Work finish(Time end) {
+    if (queued_) return queued_->work();
+    Work sum;
+    for (ExactChannel& channel : channels_) {
+      channel.flush();
+      while (channel.next() != never)
+        channel.step();
+      channel.finish(end);
+      sum += channel.work();
+    }
+    return sum;
+  }
+
+private:
+  explicit ExactTier(const Device& device) : decoder_(device.shape) {}
+
+  Decoder decoder_;
+  std::vector<ExactChannel> channels_;
+  std::optional<QueuedMemory> queued_;
+  ExactChannel* first_ = nullptr; ///< of the next event
+  Time waited_ = 0;               ///< until when a write has found no room
+};
+
+} // namespace
+
+Result<Outcome> run_exact(Source& source, const Setup& setup) {
+  return run_with<ExactTier>(source, setup);
+}
+
+} // namespace nearfar::sim

@@ -1,0 +1,99 @@
+// The fast engine of a memory of commands: no commands, only when banks, rows, ranks and the bus
+// are free.
+//
+// Each request is timed once, in the order of the program. What an exact scheduler reorders is
+// approximated: buses are booked out of order (Calendar), posted writes wait in a queue of their
+// channel and are written in batches.
+// Left out       the command bus, power-down, reordering of reads to hit rows.
+// Thread safety  none.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "sim/calendar.hpp"
+#include "sim/controller.hpp"
+
+namespace nearfar::sim {
+
+class FastBanks {
+public:
+  FastBanks(const Device& device, const Controller& controller);
+
+  /// Times one access that somebody waits for. A read ends with its data; a write once its cells
+  /// are written: with the precharge where rows are closed at once, else after write recovery.
+  Time serve(Time at, std::uint64_t line, bool write) {
+    const Place place = decoder_.place(line);
+    Channel& channel = channels_[place.channel];
+    if (at >= channel.draining && at < channel.drained) at = channel.drained;
+    return access(channel, place, at, write);
+  }
+
+  /// Leaves a write behind, to be written with others. Returns when there is room for it.
+  Time post(Time at, std::uint64_t line);
+
+  /// Writes all posted writes; returns when the last is done, at least `at`.
+  Time drain(Time at);
+
+  /// Accounts until `end`: refreshes and open rows that nobody came back to.
+  void finish(Time end);
+
+  const Work& work() const { return work_; }
+
+private:
+  static constexpr std::uint64_t closed = ~std::uint64_t{0};
+
+  struct Bank {
+    std::uint64_t row = closed;
+    Time activate_from = 0;
+    Time column_from = 0;
+    Time precharge_from = 0;
+    Time last_used = 0;
+    std::uint32_t epoch = 0; ///< of its rank's refreshes
+    bool dirty = false;
+    Time opened = 0;
+  };
+  struct Rank {
+    explicit Rank(const Timing& t)
+        : activates(t.tRRD), windows(t.tFAW, 4), array_writes(t.tRRDpre), refresh_at(t.tREFI) {}
+    Calendar activates;
+    Quota windows; ///< of tFAW, four activates each
+    Calendar array_writes;
+    Time refresh_at;
+    Time refreshing_from = 0;
+    Time blocked_until = 0;
+    Time open_since = 0; ///< rows that stay open: since the first activate after a refresh
+    Time open_until = 0; ///< rows that are closed at once: of those accounted for
+    Time write_data_begin = 0;
+    Time read_from = 0; ///< after the last write's data
+    std::uint32_t epoch = 0;
+    bool any_open = false;
+  };
+  struct Channel {
+    explicit Channel(const Timing& t) : bus(t.burst) {}
+    Calendar bus;
+    std::vector<Rank> ranks;
+    std::vector<Bank> banks;
+    std::vector<Place> posted;
+    Time draining = 0;       ///< posted writes have the channel from here ...
+    Time drained = 0;        ///< ... until their last column command
+    Time drained_before = 0; ///< that of the batch before: there is room for one more
+  };
+
+  Time access(Channel& channel, const Place& place, Time at, bool write);
+  void open_row(Rank& rank, Bank& bank, Time at, std::uint64_t row);
+  Time precharge(Rank& rank, Bank& bank, Time at);
+  void close_lazily(Rank& rank, Bank& bank, Time at, std::uint64_t row);
+  void refresh(Rank& rank, Time at);
+  void end_epoch(Rank& rank, Bank& bank);
+  void account_open(Rank& rank, Time from, Time until);
+  Time write_batch(Channel& channel, Time at, std::size_t left);
+
+  Timing timing_;
+  Controller controller_;
+  Decoder decoder_;
+  std::vector<Channel> channels_;
+  Work work_;
+};
+
+} // namespace nearfar::sim

@@ -1,0 +1,57 @@
+#include "sim/fast_banks.hpp"
+#include "sim/queued.hpp"
+#include "sim/run.hpp"
+#include "sim/runs.hpp"
+
+namespace nearfar::sim {
+
+namespace {
+
+/// A memory whose accesses are timed when they arrive.
+class FastTier {
+public:
+  static constexpr bool in_order = true;
+
+  static Result<FastTier> create(const Device& device, const Controller& controller,
+                                 std::vector<Command>* /*no commands are issued*/) {
+    FastTier tier;
+    if (device.kind == Kind::commands) {
+      tier.banks_.emplace(device, controller);
+    } else {
+      Result<QueuedMemory> queued = QueuedMemory::create(device);
+      if (!queued) return queued.error();
+      tier.queued_.emplace(std::move(*queued));
+    }
+    return tier;
+  }
+
+  std::optional<Time> serve(std::uint64_t /*id*/, Time at, std::uint64_t line, bool write) {
+    return banks_ ? banks_->serve(at, line, write) : queued_->serve(at, line, write);
+  }
+  std::optional<Time> post(Time at, std::uint64_t line) {
+    return banks_ ? banks_->post(at, line) : queued_->accept(at, line);
+  }
+  void drop(Time at, std::uint64_t line) { serve(nobody, at, line, false); }
+
+  Time next() const { return never; }
+  std::optional<Completion> step() { return std::nullopt; }
+
+  Work finish(Time end) {
+    if (!banks_) return queued_->work();
+    banks_->drain(end);
+    banks_->finish(end);
+    return banks_->work();
+  }
+
+private:
+  std::optional<FastBanks> banks_;
+  std::optional<QueuedMemory> queued_;
+};
+
+} // namespace
+
+Result<Outcome> run_fast(Source& source, const Setup& setup) {
+  return run_with<FastTier>(source, setup);
+}
+
+} // namespace nearfar::sim

@@ -1,0 +1,55 @@
+// A link between processor and memory (CXL): latency each way, bandwidth each way, a bounded number
+// of requests in flight. Requests without data are not charged to the bandwidth.
+//
+// Thread safety  none.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "sim/calendar.hpp"
+#include "sim/completion.hpp"
+
+namespace nearfar::sim {
+
+class LinkState {
+public:
+  explicit LinkState(const Link& link)
+      : latency_(link.latency),
+        line_(link.present() ? static_cast<Time>(line_bytes / link.bytes_per_s * 1e12) : 0),
+        ends_(link.queue), down_(line_), up_(line_) {}
+
+  bool present() const { return line_ > 0; }
+
+  /// Is it still unknown when the next request may set out, as many as fit being in flight?
+  bool full() const { return !ends_.empty() && ends_[next_] == never; }
+
+  /// When a request that sets out at `at` reaches the memory. A demand takes a place in the queue
+  /// for as long as it is in flight: `place` says which; not while full().
+  Time down(Time at, bool write, std::size_t* place) {
+    if (place && !ends_.empty()) {
+      at = std::max(at, ends_[next_]);
+      ends_[next_] = never;
+      *place = next_;
+      next_ = (next_ + 1) % ends_.size();
+    }
+    return write ? down_.book(at) + line_ + latency_ : at + latency_;
+  }
+
+  /// When an answer that leaves the memory at `at` arrives, and gives its place in the queue back.
+  Time up(Time at, bool write, std::size_t place) {
+    const Time end = write ? at + latency_ : up_.book(at) + line_ + latency_;
+    if (!ends_.empty()) ends_[place] = end;
+    return end;
+  }
+
+private:
+  Time latency_;
+  Time line_;
+  std::vector<Time> ends_; ///< of the last requests, as many as fit; never: in flight
+  std::size_t next_ = 0;
+  Calendar down_;
+  Calendar up_;
+};
+
+} // namespace nearfar::sim

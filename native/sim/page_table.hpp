@@ -1,0 +1,67 @@
+// Which frame a page lies in: a hash table of whole words, grown as pages are first touched.
+//
+// Thread safety  none.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace nearfar::sim {
+
+class PageTable {
+public:
+  static constexpr std::uint64_t absent = ~std::uint64_t{0};
+
+  PageTable() : slots_(1024) {}
+
+  /// Asks this machine for the slot that a later look at `page` needs.
+  void prefetch(std::uint64_t page) const { __builtin_prefetch(&slots_[start(page)]); }
+
+  /// The value of a page, to be read or set; `absent` in a page that is new. Good until the next
+  /// call.
+  std::uint64_t& operator[](std::uint64_t page) {
+    for (std::uint64_t at = start(page);; at = (at + 1) & (slots_.size() - 1)) {
+      Slot& slot = slots_[at];
+      if (slot.page == page) return slot.value;
+      if (slot.page == absent) return insert(page, slot);
+    }
+  }
+
+  std::uint64_t size() const { return used_; }
+
+private:
+  struct Slot {
+    std::uint64_t page = absent;
+    std::uint64_t value = absent;
+  };
+
+  std::uint64_t start(std::uint64_t page) const {
+    return ((page * 0x9e3779b97f4a7c15u) >> 20) & (slots_.size() - 1);
+  }
+
+  std::uint64_t& insert(std::uint64_t page, Slot& slot) {
+    if (++used_ * 2 <= slots_.size()) {
+      slot.page = page;
+      return slot.value;
+    }
+    std::vector<Slot> old(slots_.size() * 2);
+    old.swap(slots_);
+    for (const Slot& kept : old)
+      if (kept.page != absent) free_slot(kept.page) = kept;
+    Slot& fresh = free_slot(page);
+    fresh.page = page;
+    return fresh.value;
+  }
+
+  Slot& free_slot(std::uint64_t page) {
+    std::uint64_t at = start(page);
+    while (slots_[at].page != absent)
+      at = (at + 1) & (slots_.size() - 1);
+    return slots_[at];
+  }
+
+  std::vector<Slot> slots_;
+  std::uint64_t used_ = 0;
+};
+
+} // namespace nearfar::sim

@@ -1,0 +1,172 @@
+#include "sim/placement.hpp"
+
+#include <algorithm>
+
+namespace nearfar::sim {
+
+namespace {
+
+constexpr std::uint8_t most_often = 3;
+
+Error bad_plan(const char* what, const char* next) {
+  return Error::make(Errc::bad_input, "%s", what).try_next("%s", next);
+}
+
+} // namespace
+
+Result<Placer> Placer::create(const Plan& plan) {
+  for (std::size_t i = 0; i < plan.ranges.size(); ++i)
+    if (plan.ranges[i].end <= plan.ranges[i].begin ||
+        (i && plan.ranges[i].begin < plan.ranges[i - 1].end))
+      return bad_plan("address ranges of a placement are empty, overlap or are out of order",
+                      "give disjoint ranges in rising order");
+  if (plan.rule == Rule::interleave && (plan.near_weight == 0 || plan.far_weight == 0))
+    return bad_plan("a weight of an interleave is 0", "use all-near or all-far instead");
+  const bool moves = plan.rule != Rule::fixed && plan.rule != Rule::interleave;
+  if (moves && plan.near_bytes >> page_shift == 0)
+    return bad_plan("near memory holds no page", "say how much near memory there is");
+  if (moves && plan.near_bytes > std::uint64_t{1} << 44)
+    return bad_plan("near memory of more than 16 TiB is not modelled", "give less");
+  Placer placer(plan);
+  if (plan.rule == Rule::memory_mode)
+    placer.cached_.assign(plan.near_bytes >> line_shift, PageTable::absent);
+  return placer;
+}
+
+bool Placer::near_by_range(std::uint64_t address) const {
+  const auto after =
+      std::upper_bound(plan_.ranges.begin(), plan_.ranges.end(), address,
+                       [](std::uint64_t at, const Range& range) { return at < range.begin; });
+  if (after == plan_.ranges.begin()) return plan_.near_by_default;
+  const Range& range = *(after - 1);
+  return address < range.end ? range.near : plan_.near_by_default;
+}
+
+Spot Placer::place(const Request& request, Time now, std::vector<Spot>& moved, Time& stall) {
+  switch (plan_.rule) {
+  case Rule::memory_mode: return through_cache(request, moved);
+  case Rule::clock_dwf: return in_clock_dwf(request, moved, stall);
+  case Rule::hot_pages: return among_hot(request, now, moved, stall);
+  case Rule::fixed:
+  case Rule::interleave: break;
+  }
+  return place_fixed(request);
+}
+
+Spot Placer::through_cache(const Request& request, std::vector<Spot>& moved) {
+  std::uint64_t& frame = pages_[request.address >> page_shift];
+  if (frame == PageTable::absent) frame = frames_[0]++;
+  const std::uint64_t far = frame * lines_a_page + line_in_page(request.address);
+  const std::uint64_t near = far % cached_.size();
+  std::uint64_t& held = cached_[near];
+  const bool hit = held != PageTable::absent && held >> 1 == far;
+  if (hit) {
+    held |= static_cast<std::uint64_t>(request.write);
+    return {near, true, request.write};
+  }
+  if (held != PageTable::absent && (held & 1)) { // what goes out is read near and written far
+    moved.push_back({near, true, false});
+    moved.push_back({held >> 1, false, true});
+  }
+  held = far << 1 | static_cast<std::uint64_t>(request.write);
+  moved.push_back({near, true, true}); // the line comes in, the program's write in it
+  return {far, false, false};          // and whoever missed waits for far memory
+}
+
+void Placer::move(Page& page, std::uint64_t frame, bool near, std::vector<Spot>& moved,
+                  Time& stall) {
+  for (unsigned line = 0; line < lines_a_page; ++line) {
+    moved.push_back({page.frame * lines_a_page + line, page.near, false});
+    moved.push_back({frame * lines_a_page + line, near, true});
+  }
+  if (page.near)
+    near_owner_[page.frame] = PageTable::absent;
+  else
+    free_far_.push_back(page.frame);
+  page.frame = frame;
+  page.near = near;
+  page.touches = 0;
+  stall += plan_.move_cost;
+  ++moved_pages_;
+}
+
+/// A near frame without an owner; if there is none the clock picks a page that goes far.
+std::uint64_t Placer::free_near_frame(std::vector<Spot>& moved, Time& stall) {
+  if (near_owner_.size() < near_pages()) {
+    near_owner_.push_back(PageTable::absent);
+    return frames_[1]++;
+  }
+  for (;; hand_ = (hand_ + 1) % near_owner_.size()) {
+    Page& page = movable_[near_owner_[hand_]];
+    if (page.used) {
+      page.used = false;
+      if (page.often < most_often) ++page.often;
+    } else if (plan_.rule == Rule::clock_dwf && page.often > 0) {
+      --page.often;
+    } else {
+      std::uint64_t frame;
+      if (free_far_.empty()) {
+        frame = frames_[0]++;
+      } else {
+        frame = free_far_.back();
+        free_far_.pop_back();
+      }
+      const std::uint64_t freed = page.frame;
+      move(page, frame, false, moved, stall);
+      page.often = 0;
+      return freed;
+    }
+  }
+}
+
+void Placer::bring_near(std::uint64_t index, std::vector<Spot>& moved, Time& stall) {
+  const std::uint64_t frame = free_near_frame(moved, stall);
+  move(movable_[index], frame, true, moved, stall);
+  near_owner_[frame] = index;
+}
+
+Placer::Page& Placer::page_of(const Request& request, bool prefer_near, std::vector<Spot>& moved,
+                              Time& stall) {
+  std::uint64_t& index = pages_[request.address >> page_shift];
+  if (index != PageTable::absent) return movable_[index];
+  const std::uint64_t made = index = movable_.size();
+  movable_.emplace_back();
+  if (prefer_near) {
+    const std::uint64_t frame = free_near_frame(moved, stall);
+    near_owner_[frame] = made;
+    movable_[made].frame = frame;
+    movable_[made].near = true;
+  } else {
+    movable_[made].frame = frames_[0]++;
+  }
+  return movable_[made];
+}
+
+Spot Placer::in_clock_dwf(const Request& request, std::vector<Spot>& moved, Time& stall) {
+  Page* page = &page_of(request, request.write, moved, stall);
+  if (request.write && !page->near) {
+    bring_near(static_cast<std::uint64_t>(page - movable_.data()), moved, stall);
+    page = &page_of(request, true, moved, stall);
+  }
+  page->used |= request.write;
+  return spot_in(*page, request);
+}
+
+Spot Placer::among_hot(const Request& request, Time now, std::vector<Spot>& moved, Time& stall) {
+  const bool room = near_owner_.size() < near_pages();
+  Page& page = page_of(request, room, moved, stall);
+  page.used = true;
+  if (page.near) return spot_in(page, request);
+  const std::uint64_t period = now / plan_.scan_period;
+  if (page.period != period) {
+    page.period = period;
+    page.touches = 0;
+  }
+  const double allowed = static_cast<double>(now) * 1e-12 * plan_.moves_bytes_per_s;
+  const double done = static_cast<double>(moved_pages_ << page_shift);
+  const auto index = static_cast<std::uint64_t>(&page - movable_.data());
+  if (++page.touches >= plan_.hot_touches && done < allowed) bring_near(index, moved, stall);
+  return spot_in(movable_[index], request);
+}
+
+} // namespace nearfar::sim

@@ -1,0 +1,138 @@
+// Which memory an access goes to: a plan that was made beforehand, or what kernels and hardware do.
+//
+//   fixed        objects, then address ranges, then everything else
+//   interleave   N pages near, M pages far, in turns (Linux' weighted interleave)
+//   memory_mode  near is a direct-mapped cache of far, a line each, write-back, in hardware
+//   clock_dwf    CLOCK-DWF (Lee, Bahn, Noh 2014), simplified: a page is born near if its first
+//                access is a write, else far; a write to a far page moves it near; the clock spares
+//                pages that are written again and again
+//   hot_pages    NUMA balancing: first touch fills near; a far page touched `hot_touches` times in
+//                one scan period moves near, if the rate limit allows; a clock demotes what was not
+//                touched since it last came by
+// A moved page costs `move_cost` of processor time (which is the kernel's) and the traffic of all
+// its lines, read and written, on both memories.
+//
+// Thread safety  none.
+#pragma once
+
+#include <vector>
+
+#include "sim/page_table.hpp"
+#include "sim/requests.hpp"
+
+namespace nearfar::sim {
+
+constexpr unsigned page_shift = 12;
+constexpr unsigned lines_a_page = 1u << (page_shift - line_shift);
+
+enum class Rule : unsigned char { fixed, interleave, memory_mode, clock_dwf, hot_pages };
+
+struct Range {
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0; ///< exclusive
+  bool near = false;
+};
+
+struct Plan {
+  Rule rule = Rule::fixed;
+  bool near_by_default = false;
+  std::vector<Range> ranges;         ///< fixed: disjoint, in order
+  std::vector<std::uint8_t> objects; ///< fixed: by object: 0 far, 1 near, 2 by address
+  std::uint64_t near_weight = 1;     ///< interleave
+  std::uint64_t far_weight = 1;
+  std::uint64_t near_bytes = 0; ///< rules that move pages: what near holds
+  Time move_cost = 2'000'000;   ///< of processor time a page: 2 us
+  unsigned hot_touches = 2;
+  Time scan_period = 1'000'000'000'000; ///< 1 s
+  double moves_bytes_per_s = 256e6;     ///< hot_pages: rate limit
+};
+
+/// One line of one memory.
+struct Spot {
+  std::uint64_t line = 0;
+  bool near = false;
+  bool write = false;
+};
+
+class Placer {
+public:
+  /// Errors: bad_input (ranges out of order, weights of 0, a rule that needs near_bytes).
+  static Result<Placer> create(const Plan& plan);
+
+  /// Does a request never cause others? Then place_fixed() is all it takes.
+  bool is_static() const { return plan_.rule == Rule::fixed || plan_.rule == Rule::interleave; }
+
+  void prefetch(const Request& request) const { pages_.prefetch(key_of(request)); }
+
+  /// Where a request goes, of a static plan.
+  Spot place_fixed(const Request& request) {
+    const std::uint64_t key = key_of(request);
+    std::uint64_t& frame = pages_[key];
+    const bool near = key & 1;
+    if (frame == PageTable::absent) [[unlikely]]
+      frame = frames_[near]++;
+    return {frame * lines_a_page + line_in_page(request.address), near, request.write};
+  }
+
+  /// Where it goes at `now`; appends what is moved because of it, and adds to `stall` what the
+  /// kernel takes.
+  Spot place(const Request& request, Time now, std::vector<Spot>& moved, Time& stall);
+
+  std::uint64_t moved_pages() const { return moved_pages_; }
+  std::uint64_t pages(bool near) const { return frames_[near]; }
+
+private:
+  explicit Placer(const Plan& plan) : plan_(plan) {}
+
+  static std::uint64_t line_in_page(std::uint64_t address) {
+    return (address >> line_shift) & (lines_a_page - 1);
+  }
+  /// Page and memory of a static plan: a page whose objects lie in both has a frame in each.
+  std::uint64_t key_of(const Request& request) const {
+    return (request.address >> page_shift) << 1 | static_cast<std::uint64_t>(is_near(request));
+  }
+  bool is_near(const Request& request) const {
+    const std::uint32_t object = request.object;
+    if (object < plan_.objects.size() && plan_.objects[object] < 2) return plan_.objects[object];
+    if (plan_.rule == Rule::interleave)
+      return (request.address >> page_shift) % (plan_.near_weight + plan_.far_weight) <
+             plan_.near_weight;
+    return plan_.ranges.empty() ? plan_.near_by_default : near_by_range(request.address);
+  }
+  bool near_by_range(std::uint64_t address) const;
+
+  Spot through_cache(const Request& request, std::vector<Spot>& moved);
+  Spot in_clock_dwf(const Request& request, std::vector<Spot>& moved, Time& stall);
+  Spot among_hot(const Request& request, Time now, std::vector<Spot>& moved, Time& stall);
+
+  /// A page that rules may move.
+  struct Page {
+    std::uint64_t frame = 0;
+    bool near = false;
+    bool used = false;      ///< since the clock's hand last came by: written, or touched
+    std::uint8_t often = 0; ///< clock_dwf: how often it was found written
+    std::uint32_t touches = 0;
+    std::uint64_t period = 0;
+  };
+  std::uint64_t near_pages() const { return plan_.near_bytes >> page_shift; }
+  Page& page_of(const Request& request, bool prefer_near, std::vector<Spot>& moved, Time& stall);
+  void bring_near(std::uint64_t page, std::vector<Spot>& moved, Time& stall);
+  std::uint64_t free_near_frame(std::vector<Spot>& moved, Time& stall);
+  void move(Page& page, std::uint64_t frame, bool near, std::vector<Spot>& moved, Time& stall);
+  Spot spot_in(const Page& page, const Request& request) const {
+    return {page.frame * lines_a_page + line_in_page(request.address), page.near, request.write};
+  }
+
+  Plan plan_;
+  PageTable pages_;                  ///< to frames, or to places in movable_
+  std::uint64_t frames_[2] = {0, 0}; ///< taken so far: far, near
+  std::vector<Page> movable_;
+  std::vector<std::uint64_t> near_owner_; ///< of each near frame: its page in movable_
+  std::vector<std::uint64_t> free_far_;   ///< frames that pages left
+  std::size_t hand_ = 0;
+  std::vector<std::uint64_t>
+      cached_; ///< memory_mode: the far line in each near line, dirty in bit 0
+  std::uint64_t moved_pages_ = 0;
+};
+
+} // namespace nearfar::sim

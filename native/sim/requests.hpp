@@ -1,0 +1,74 @@
+// What the engines are driven by: accesses that passed the caches, from a trace or made up.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "base/random.hpp"
+#include "sim/device.hpp"
+
+namespace nearfar::sim {
+
+constexpr std::uint32_t no_object = ~std::uint32_t{0};
+constexpr std::uint32_t most_depends = 1023;
+
+struct Request {
+  std::uint64_t address = 0; ///< in bytes, as the program sees it
+  Time gap = 0;              ///< processor time since the request before
+  std::uint32_t object = no_object;
+  std::uint32_t depends = 0; ///< how many requests back lies the read its address came out of; 0:
+                             ///< none, or too long ago (most_depends) to matter
+  bool write = false;
+};
+
+class Source {
+public:
+  virtual ~Source() = default;
+  /// Fills from the front; how many, 0 at the end. Errors: those of what is read from.
+  virtual Result<std::size_t> fill(std::span<Request> out) = 0;
+};
+
+enum class Pattern : unsigned char { sequential, random, chase };
+
+/// A stream that follows from its seed: lines in order, at random, or at random each after the
+/// other.
+struct Synthetic {
+  Pattern pattern = Pattern::sequential;
+  std::uint64_t count = 0;
+  std::uint64_t region_bytes = 0; ///< at least one line
+  double write_share = 0;
+  Time gap = 0;
+  std::uint64_t seed = 1;
+};
+
+class SyntheticSource : public Source {
+public:
+  explicit SyntheticSource(const Synthetic& what)
+      : what_(what), random_(what.seed), lines_(what.region_bytes / line_bytes),
+        writes_below_(static_cast<std::uint64_t>(what.write_share * 65536)) {}
+
+  Result<std::size_t> fill(std::span<Request> out) override {
+    std::size_t made = 0;
+    for (; made < out.size() && made_ < what_.count; ++made, ++made_) {
+      const std::uint64_t word = random_.next();
+      const std::uint64_t line =
+          what_.pattern == Pattern::sequential ? made_ % lines_ : scaled(word, lines_);
+      Request& request = out[made];
+      request.address = line * line_bytes;
+      request.gap = what_.gap;
+      request.object = no_object;
+      request.write = (word & 65535) < writes_below_;
+      request.depends = what_.pattern == Pattern::chase && made_ > 0;
+    }
+    return made;
+  }
+
+private:
+  Synthetic what_;
+  Random random_;
+  std::uint64_t lines_;
+  std::uint64_t writes_below_;
+  std::uint64_t made_ = 0;
+};
+
+} // namespace nearfar::sim

@@ -1,0 +1,11 @@
+// The runs of both engines; see simulate.hpp.
+#pragma once
+
+#include "sim/simulate.hpp"
+
+namespace nearfar::sim {
+
+Result<Outcome> run_fast(Source& source, const Setup& setup);
+Result<Outcome> run_exact(Source& source, const Setup& setup);
+
+} // namespace nearfar::sim

@@ -1,0 +1,31 @@
+// Blocks as they lie in the file: head, checksum, deflated or not.
+//
+// Thread safety  none.
+#pragma once
+
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <vector>
+
+#include "trace/format.hpp"
+#include "trace/varint.hpp"
+
+namespace nearfar::trace {
+
+struct CloseFile {
+  void operator()(std::FILE* file) const { std::fclose(file); }
+};
+using FilePointer = std::unique_ptr<std::FILE, CloseFile>;
+
+/// A payload as a block: head and stored bytes, in `out`. Deflated where that is smaller.
+void pack(BlockKind kind, std::uint32_t count, std::uint64_t first, const Bytes& payload,
+          std::vector<std::uint8_t>& out);
+
+/// How reading a block went.
+enum class Got : std::uint8_t { block, end, cut, damaged };
+
+/// Reads the block at the file's place. `plain` is its inflated payload.
+Got unpack(std::FILE* file, BlockHead& head, std::vector<std::uint8_t>& plain);
+
+} // namespace nearfar::trace

@@ -1,0 +1,114 @@
+// Numbers in as many bytes as they need (docs/formats/trace.md).
+//
+// Thread safety  values; a Bytes is used by one thread at a time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <vector>
+
+namespace nearfar::trace {
+
+/// Small differences of either sign as small numbers.
+inline std::uint64_t to_unsigned(std::uint64_t difference) {
+  return difference << 1 ^ (difference >> 63 ? ~std::uint64_t{0} : 0);
+}
+inline std::uint64_t to_signed(std::uint64_t coded) {
+  return coded >> 1 ^ (coded & 1 ? ~std::uint64_t{0} : 0);
+}
+
+/// Bytes that grow.
+class Bytes {
+public:
+  void byte(std::uint8_t value) { bytes_.push_back(value); }
+  void number(std::uint64_t value) {
+    for (; value >= 0x80; value >>= 7)
+      bytes_.push_back(static_cast<std::uint8_t>(value | 0x80));
+    bytes_.push_back(static_cast<std::uint8_t>(value));
+  }
+  /// `value` - `before`, either sign, modulo 2^64.
+  void difference(std::uint64_t value, std::uint64_t before) {
+    number(to_unsigned(value - before));
+  }
+  void text(const std::string& value) {
+    number(value.size());
+    raw(value.data(), value.size());
+  }
+  void raw(const void* data, std::size_t bytes) {
+    const auto* from = static_cast<const std::uint8_t*>(data);
+    bytes_.insert(bytes_.end(), from, from + bytes);
+  }
+  void nest(const Bytes& inner) {
+    number(inner.size());
+    raw(inner.data(), inner.size());
+  }
+  void clear() { bytes_.clear(); }
+  const std::uint8_t* data() const { return bytes_.data(); }
+  std::size_t size() const { return bytes_.size(); }
+
+private:
+  std::vector<std::uint8_t> bytes_;
+};
+
+/// Reads what Bytes wrote. Past the end, and on a number of more than ten bytes, it fails, stays
+/// failed, and yields zeros.
+class Cursor {
+public:
+  Cursor() = default;
+  Cursor(const std::uint8_t* data, std::size_t bytes) : at_(data), end_(data + bytes) {}
+
+  std::uint8_t byte() {
+    if (at_ == end_) {
+      fail();
+      return 0;
+    }
+    return *at_++;
+  }
+  std::uint64_t number() {
+    std::uint64_t value = 0;
+    for (unsigned shift = 0; shift < 70 && at_ != end_; shift += 7) {
+      const std::uint8_t next = *at_++;
+      value |= std::uint64_t{next & 0x7fu} << (shift & 63);
+      if (next < 0x80) return value;
+    }
+    fail();
+    return 0;
+  }
+  std::uint64_t difference(std::uint64_t before) { return before + to_signed(number()); }
+  std::string text() {
+    const std::uint64_t bytes = number();
+    if (bytes > left()) {
+      fail();
+      return {};
+    }
+    std::string value(reinterpret_cast<const char*>(at_), bytes);
+    at_ += bytes;
+    return value;
+  }
+  /// What nest() put there.
+  Cursor nested() {
+    const std::uint64_t bytes = number();
+    if (bytes > left()) {
+      fail();
+      return {};
+    }
+    at_ += bytes;
+    return {at_ - bytes, bytes};
+  }
+  std::size_t left() const { return static_cast<std::size_t>(end_ - at_); }
+  bool failed() const { return failed_; }
+
+private:
+  void fail() {
+    failed_ = true;
+    at_ = end_;
+  }
+
+  const std::uint8_t* at_ = nullptr;
+  const std::uint8_t* end_ = nullptr;
+  bool failed_ = false;
+};
+
+} // namespace nearfar::trace

@@ -1,0 +1,83 @@
+"""Predictions of near and far memory at work together, kept before the run that judges them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pydantic import Field
+
+from nearfar.records.shape import Observed, Shaped
+
+
+class ForecastError(Observed):
+    """How far a prediction was from the run that it was made for."""
+
+    key: str = Field(description="of the measured figure")
+    error: float = Field(description="predicted over measured, less 1")
+
+
+def error_of(errors: Sequence[ForecastError], key: str) -> float | None:
+    """The error of one figure; None where it was not predicted."""
+    return next((each.error for each in errors if each.key == key), None)
+
+
+class PublishedError(Observed):
+    """How far the model of a prediction is from what others measured and printed."""
+
+    table: str = Field(description="a file of nearfar.profiles, folder published")
+    what: str = Field(description="what was predicted, and from what")
+    cases: int
+    mean_error: float = Field(description="mean of |predicted / published - 1|")
+    worst_error: float = Field(description="predicted / published - 1 of the case farthest off")
+
+
+class Forecast(Shaped):
+    """What all of them tell of themselves."""
+
+    calibration_level: int = Field(ge=0, le=3, description="rung of the ladder, 0 to 3")
+    calibration: str
+    predicted_on: str = Field(description="date and time, ISO 8601")
+
+
+class CompeteForecast(Forecast):
+    """Rates of both sides at once, from what each was measured to reach alone."""
+
+    near_threads: int
+    far_threads: int
+    near_alone_bandwidth_bytes_per_s: float = Field(description="near copies, nothing far")
+    far_alone_bandwidth_bytes_per_s: float = Field(description="far copies, nothing near")
+    together_bandwidth_bytes_per_s: float = Field(
+        description="near copies by as many threads as both sides have"
+    )
+    near_bandwidth_bytes_per_s: float
+    far_bandwidth_bytes_per_s: float
+    sum_bandwidth_bytes_per_s: float
+
+
+class CompeteForecasts(Shaped):
+    """Of all splits whose threads have processors of their own."""
+
+    mode: str
+    near: str
+    far: str
+    rows: list[CompeteForecast]
+    published: list[PublishedError] = Field(default_factory=list)
+
+
+class PipelineForecast(Forecast):
+    """Times of all iterations, from what each side was measured to need and to reach alone."""
+
+    near: str
+    far: str
+    near_threads: int
+    far_threads: int
+    generate_alone_time_s: float = Field(description="near threads generate, nothing else runs")
+    analyse_alone_time_s: float = Field(description="as many threads as far ones, all of it near")
+    near_copy_bandwidth_bytes_per_s: float = Field(description="near copies by all threads")
+    transfer_bandwidth_bytes_per_s: float = Field(description="far threads copy near to far")
+    far_read_bandwidth_bytes_per_s: float = Field(description="far threads read far memory")
+    generate_time_s: float
+    transfer_time_s: float
+    analyse_time_s: float
+    total_time_s: float
+    published: list[PublishedError] = Field(default_factory=list)

@@ -1,0 +1,186 @@
+"""From a device profile to a device that the engines simulate.
+
+A profile with ``tRCD`` is a memory of commands: banks, rows, and what JEDEC calls its timings. Any
+other with latencies and bandwidths is simulated as a queue in front of a medium, behind buffers
+where the profile has them. What a kind needs and a profile lacks is refused by its key.
+
+Energy comes from whichever figures a profile has:
+
+    IDD0 … IDD5   as Micron's technical notes compute it, for ``chips`` chips:
+                  activate = V·(IDD0·(tRAS+tRP) - IDD3N·tRAS - IDD2N·tRP)
+                  read, write = V·(IDD4 - IDD3N)·burst, refresh = V·(IDD5 - IDD3N)·tRFC
+                  background = V·IDD3N with an open row, V·IDD2N without
+    array and row-buffer currents   as in counts mode: activate = V·I_array·tRCD, writing the array
+                  V·I_array·tRP, a line V·I_buffer·burst; background active standby or power-down
+    pJ/bit        a line read or written; no background: the total is too low
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from nearfar.errors import BadInputError
+
+if TYPE_CHECKING:
+    from nearfar._native import SimDevice
+    from nearfar.records.profile import Profile
+
+_PJ = 1e-12  # V·mA·ns
+_WATTS = 1e-3  # V·mA
+_LINE_BITS = 512
+_TIMINGS = ("tRCD", "tRP", "tRPclean", "tRAS", "CL", "CWL", "burst", "tCCD", "tCCDL", "tRRD",
+            "tRRDL", "tFAW", "tWTR", "tWTRL", "tWR", "tRTP", "tRTRS", "tRFC", "tREFI")  # fmt: skip
+_REQUIRED = ("tRCD", "tRP", "tRAS", "CL", "CWL", "burst", "tCCD", "tWTR", "tWR", "tRTP")
+_COUNTS = ("channels", "ranks", "bank_groups", "banks", "row_bytes")
+
+
+class Name(NamedTuple):
+    """A figure of the engines, and the key of the profile it is read from."""
+
+    figure: str
+    key: str
+
+
+_QUEUED = (
+    Name("read_latency", "read_latency_ns"),
+    Name("write_latency", "write_latency_ns"),
+    Name("read_bandwidth", "read_bandwidth_bytes_per_s"),
+    Name("write_bandwidth", "write_bandwidth_bytes_per_s"),
+)
+_LINK = (
+    Name("link_latency", "link_latency_ns"),
+    Name("link_bandwidth", "link_bandwidth_bytes_per_s"),
+    Name("link_queue_depth", "link_queue_depth"),
+)
+
+
+@dataclass(frozen=True)
+class Device:
+    """A profile as the engines take it, and what it cannot tell."""
+
+    name: str
+    native: SimDevice
+    has_energy: bool
+    has_background: bool
+    endurance_writes: float | None
+
+    @classmethod
+    def of(cls, profile: Profile) -> Device:
+        """Raises BadInputError (and the core's) naming an absent or contradictory figure."""
+        from nearfar import _native
+
+        by_commands = _has(profile, "tRCD")
+        figures = _by_commands(profile) if by_commands else _queued(profile)
+        for figure, key in _LINK:
+            if key in profile.figures:
+                figures[figure] = profile.scalar(key)
+        energy = _energy(profile, figures)
+        native = _native.SimDevice(
+            profile.name,
+            "commands" if by_commands else "queued",
+            list({**figures, **energy}.items()),
+        )
+        endurance = "endurance_writes"
+        return cls(
+            name=profile.name,
+            native=native,
+            has_energy=bool(energy),
+            has_background="active_W" in energy,
+            endurance_writes=profile.scalar(endurance) if endurance in profile.figures else None,
+        )
+
+
+def _has(profile: Profile, timing: str) -> bool:
+    return f"{timing}_ns" in profile.figures or f"{timing}_cycles" in profile.figures
+
+
+def _by_commands(profile: Profile) -> dict[str, float]:
+    figures = {"clock": profile.scalar("clock_ns")}
+    for timing in _TIMINGS:
+        if timing in _REQUIRED or _has(profile, timing):
+            figures[timing] = profile.timing_ns(timing)
+    if "tRRD" not in figures:  # as those call it who tell reading from writing an array
+        figures["tRRD"] = profile.timing_ns("tRRDact" if _has(profile, "tRRDact") else "tRRD")
+    if _has(profile, "tRRDpre"):
+        figures["tRRDpre"] = profile.timing_ns("tRRDpre")
+    for count in _COUNTS:
+        figures[count] = profile.scalar(count)
+    return figures
+
+
+def _queued(profile: Profile) -> dict[str, float]:
+    figures = {figure: profile.scalar(key) for figure, key in _QUEUED}
+    if "access_unit_bytes" in profile.figures:
+        figures["access_unit_bytes"] = profile.scalar("access_unit_bytes")
+    if "buffer_by_level_bytes" not in profile.figures:
+        return figures
+    sizes = profile.curve("buffer_by_level_bytes")
+    entries = dict(profile.curve("buffer_entry_by_level_bytes"))
+    latencies = dict(profile.curve("buffered_read_latency_by_level_ns"))
+    for place, (level, size) in enumerate(sizes):
+        for key, of_level in (("buffer_entry_by_level_bytes", entries),
+                              ("buffered_read_latency_by_level_ns", latencies)):  # fmt: skip
+            if level not in of_level:
+                raise BadInputError(
+                    f"{key} of {profile.name} has no level {level:g}, which buffer_by_level_bytes "
+                    "has",
+                    "write it into a copy of the profile",
+                )
+        figures[f"buffer{place}_bytes"] = size
+        figures[f"buffer{place}_entry_bytes"] = entries[level]
+        figures[f"buffer{place}_latency"] = latencies[level]
+    return figures
+
+
+def _energy(profile: Profile, figures: dict[str, float]) -> dict[str, float]:
+    if "IDD0_mA" in profile.figures:
+        return _from_idd(profile, figures)
+    if "array_current_mA" in profile.figures:
+        return _from_array_currents(profile, figures)
+    if "read_energy_pJ_per_bit" in profile.figures:
+        return {
+            "read_J": profile.scalar("read_energy_pJ_per_bit") * _LINE_BITS * 1e-12,
+            "write_J": profile.scalar("write_energy_pJ_per_bit") * _LINE_BITS * 1e-12,
+        }
+    return {}
+
+
+def _from_idd(profile: Profile, t: dict[str, float]) -> dict[str, float]:
+    volts = profile.scalar("vdd_V") * profile.scalar("chips")
+    names = ("IDD0", "IDD2N", "IDD3N", "IDD4R", "IDD4W")
+    idd0, idd2n, idd3n, idd4r, idd4w = (profile.scalar(f"{name}_mA") for name in names)
+    for name, current in (("IDD4R", idd4r), ("IDD4W", idd4w)):
+        if current < idd3n:
+            raise BadInputError(
+                f"{name}_mA of {profile.name} is {current:g}, less than IDD3N_mA = {idd3n:g}: an "
+                "access would give energy back",
+                "mend one of them in the profile",
+            )
+    activate = idd0 * (t["tRAS"] + t["tRP"]) - idd3n * t["tRAS"] - idd2n * t["tRP"]
+    energy = {
+        "activate_J": volts * max(activate, 0.0) * _PJ,
+        "read_J": volts * (idd4r - idd3n) * t["burst"] * _PJ,
+        "write_J": volts * (idd4w - idd3n) * t["burst"] * _PJ,
+        "active_W": volts * idd3n * _WATTS,
+        "idle_W": volts * idd2n * _WATTS,
+    }
+    if "tRFC" in t:
+        energy["refresh_J"] = volts * (profile.scalar("IDD5_mA") - idd3n) * t["tRFC"] * _PJ
+    return energy
+
+
+def _from_array_currents(profile: Profile, t: dict[str, float]) -> dict[str, float]:
+    volts = profile.scalar("vdd_V")
+    array = profile.scalar("array_current_mA")
+    energy = {
+        "activate_J": volts * array * t["tRCD"] * _PJ,
+        "array_write_J": volts * array * t["tRP"] * _PJ,
+        "read_J": volts * profile.scalar("row_buffer_read_current_mA") * t["burst"] * _PJ,
+        "write_J": volts * profile.scalar("row_buffer_write_current_mA") * t["burst"] * _PJ,
+        "active_W": volts * profile.scalar("active_standby_current_mA") * _WATTS,
+        "idle_W": volts * profile.scalar("precharge_power_down_current_mA") * _WATTS,
+    }
+    if "tRFC" in t:
+        energy["refresh_J"] = volts * profile.scalar("refresh_current_mA") * t["tRFC"] * _PJ
+    return energy
