@@ -27,7 +27,7 @@ from nearfar.model.devices import near_memory
 from nearfar.model.host_costs import costs_of
 from nearfar.model.structure_cases import Watching
 from nearfar.records.profile import Host
-from nearfar.stats import Estimate, median
+from nearfar.stats import Estimate, lower_quartile, median
 
 CPU = max(os.sched_getaffinity(0))
 NS = 1e9
@@ -41,12 +41,12 @@ class _Silent:
         print(text, file=sys.stderr)
 
 
-def _timed(cases: tuple[Case, ...], epochs: int) -> dict[Case, Estimate]:
+def _timed(cases: tuple[Case, ...], epochs: int) -> dict[Case, list[float]]:
     session = Session(this_machine().id, 1, _Silent())
     samples, _ = session.repeat(
         "timed", "ns", TimedPlan(cases, CPU), Effort(60, epochs, apart=False), judge_spread=False
     )
-    return {case: median(samples.of(case)) for case in cases}
+    return {case: samples.of(case) for case in cases}
 
 
 def _cases(host: Host) -> list[Case]:
@@ -59,7 +59,7 @@ def calibrate(path: Path) -> None:
     host = host_measurement.measure(session, CPU, Effort(30, 5, apart=False))
     timed = _timed(validation.all_in_cache(_cases(host)), 5)
     document = {"host": host.model_dump(mode="json", exclude_none=True),
-                "software": [(str(case), asdict(e)) for case, e in timed.items()]}  # fmt: skip
+                "software": [(str(case), asdict(lower_quartile(t))) for case, t in timed.items()]}  # fmt: skip
     path.write_text(json.dumps(document, indent=1) + "\n")
 
 
@@ -93,7 +93,7 @@ def measure(path: Path) -> None:
     timed = _timed(tuple(cases[name] for name in points), 3)
     rows = []
     for name, point in points.items():
-        seen = timed[cases[name]]
+        seen = median(timed[cases[name]])
         low, high = point["interval_ns"]
         error = point["predicted_ns"] / seen.value - 1
         covered = low <= seen.value <= high

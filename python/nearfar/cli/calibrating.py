@@ -51,13 +51,13 @@ def timed(session: Session, cases: Sequence[Case], cpu: int) -> dict[Case, Estim
     """Software in cache."""
     from nearfar.measure.session import Effort
     from nearfar.measure.timed import TimedPlan
-    from nearfar.stats import median
+    from nearfar.stats import lower_quartile
 
     samples, _ = session.repeat(
         "software in cache", "ns", TimedPlan(tuple(cases), cpu),
         Effort(60.0, SOFTWARE_EPOCHS, apart=False), judge_spread=False,
     )  # fmt: skip
-    return {case: median(samples.of(case)) for case in cases}
+    return {case: lower_quartile(samples.of(case)) for case in cases}
 
 
 def software(session: Session, cases: Sequence[Case], host: Host, cpu: int) -> dict[Case, Software]:

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from nearfar._native import NativeError, PersistenceProbe, persist_instructions
 from nearfar.errors import MachineError
 from nearfar.measure.latency import LatencyPlan
-from nearfar.measure.session import Effort, Samples, Session
+from nearfar.measure.session import Effort, Session
 from nearfar.measure.tiers import origin_of
 from nearfar.profiles.this_host import this_host
 from nearfar.records.profile import Figure, Host
 from nearfar.records.shape import Origin
-from nearfar.stats import Estimate, median
+from nearfar.stats import Estimate, lower_quartile, median
 from nearfar.units import MIB
 
 SOURCE = "nearfar"
@@ -91,24 +91,24 @@ def _curve(session: Session, plan: LatencyPlan, effort: Effort) -> dict[int, Est
             f"latencies of this host cannot be measured: {error.args[1]}",
             "allow transparent huge pages (madvise), or name a host file with --host",
         ) from None
-    return _medians(samples)
-
-
-def _medians(samples: Samples[int]) -> dict[int, Estimate]:
-    return {region: median(samples.of(region)) for region in sorted(samples.series)}
+    return {region: lower_quartile(samples.raw[region]) for region in sorted(samples.series)}
 
 
 def _levels(host: Host, huge: dict[int, Estimate]) -> dict[str, Figure]:
     """Well inside of each level; of the last one just beyond the second, where little is missed."""
     l1, l2 = host.scalar("l1d_bytes"), host.scalar("l2_bytes")
     places = {
-        "l1_load_ns": l1 / 2, "l2_load_ns": l2 / 4, "l3_load_ns": 2 * l2,
-        "near_read_latency_ns": max(huge),
+        "l1_load_ns": l1 / 2, "l2_load_ns": l2 / 4, "near_read_latency_ns": max(huge),
     }  # fmt: skip
     return {
         key: _figure(huge[min(huge, key=lambda region: abs(region - place))])
         for key, place in places.items()
-    }
+    } | {"l3_load_ns": _least(huge[min(huge, key=lambda region: abs(region - 2 * l2))])}
+
+
+def _least(estimate: Estimate) -> Figure:
+    """Of a cache that is shared, a load that neighbours have not made one from memory."""
+    return _measured("ns", estimate.low, estimate.low, max(estimate.low, estimate.value))
 
 
 def _last_cache(host: Host, huge: dict[int, Estimate], levels: dict[str, Figure]) -> Figure:
@@ -118,7 +118,7 @@ def _last_cache(host: Host, huge: dict[int, Estimate], levels: dict[str, Figure]
     sizes = []
     for region, estimate in huge.items():
         share = (memory - estimate.value) / (memory - l3)
-        if region > 2 * host.scalar("l2_bytes") and _LEAST_SHARE < share < _MOST_SHARE:
+        if region > 1.4 * host.scalar("l2_bytes") and _LEAST_SHARE < share < _MOST_SHARE:
             sizes.append(min(share * region, told))
     if not sizes:
         return host.figure("l3_bytes")
