@@ -58,8 +58,8 @@ def calibrate(path: Path) -> None:
     session = Session(this_machine().id, 1, _Silent())
     host = host_measurement.measure(session, CPU, Effort(30, 5, apart=False))
     timed = _timed(validation.all_in_cache(_cases(host)), 5)
-    document = {"host": host.model_dump(mode="json", exclude_none=True),
-                "software": [(str(case), asdict(lower_quartile(t))) for case, t in timed.items()]}  # fmt: skip
+    software = [(str(case), asdict(lower_quartile(times))) for case, times in timed.items()]
+    document = {"host": host.model_dump(mode="json", exclude_none=True), "software": software}
     path.write_text(json.dumps(document, indent=1) + "\n")
 
 
