@@ -60,6 +60,21 @@ def timed(session: Session, cases: Sequence[Case], cpu: int) -> dict[Case, Estim
     return {case: lower_quartile(samples.of(case)) for case in cases}
 
 
+def measured(
+    session: Session, cases: Sequence[Case], cpu: int, epochs: int
+) -> dict[Case, Estimate]:
+    """Points that were predicted before, as they are: medians."""
+    from nearfar.measure.session import Effort
+    from nearfar.measure.timed import TimedPlan
+    from nearfar.stats import median
+
+    samples, _ = session.repeat(
+        "predicted structures", "ns", TimedPlan(tuple(cases), cpu),
+        Effort(60.0, epochs, apart=False), judge_spread=False,
+    )  # fmt: skip
+    return {case: median(samples.of(case)) for case in cases}
+
+
 def software(session: Session, cases: Sequence[Case], host: Host, cpu: int) -> dict[Case, Software]:
     """Software of cases on a host: timed here, and scaled where the host is another one."""
     from nearfar.model.devices import near_memory

@@ -57,13 +57,22 @@ class Case:
     work: MapWork | SetWork
     dependent: bool = False
 
-    def __str__(self) -> str:
+    @property
+    def what(self) -> str:
+        """The operation and the structure."""
         work = self.work
         if isinstance(work, MapWork):
-            what = f"{work.operation}{', dependent' if self.dependent else ''} in {work.type}"
-        else:
-            what = f"{work.structure}, {work.medium}"
-        return f"{what}, {work.entries:,} entries on {work.tier}"
+            return f"{work.operation}{', dependent' if self.dependent else ''} in {work.type}"
+        return f"{work.structure}, {work.medium}"
+
+    @property
+    def volatile(self) -> bool:
+        """Whether it lies in ordinary memory, in no pool."""
+        work = self.work
+        return (work.type if isinstance(work, MapWork) else work.medium) == "dram"
+
+    def __str__(self) -> str:
+        return f"{self.what}, {self.work.entries:,} entries on {self.work.tier}"
 
 
 @dataclass(frozen=True)

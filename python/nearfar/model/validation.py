@@ -20,7 +20,7 @@ from nearfar.model.structure_cases import (
     in_cache,
     software,
 )
-from nearfar.model.structures import Memory, OperationTime, operation_time
+from nearfar.model.structures import Memory, OperationTime, Software, operation_time
 from nearfar.stats import Estimate
 
 #: Of the last cache: sizes from cache-resident to far beyond it.
@@ -70,6 +70,21 @@ def set_cases(last_cache_bytes: float, count: int = SIZES) -> list[Case]:
     ]
 
 
+def few_cases(last_cache_bytes: float) -> list[Case]:
+    """Those that a study has the time for: gets in a map, and the hash set, at all sizes."""
+    gets = [c for c in map_cases(last_cache_bytes) if _is_get(c)]
+    sets = [c for c in set_cases(last_cache_bytes) if _is_hash(c)]
+    return gets + sets
+
+
+def _is_get(case: Case) -> bool:
+    return isinstance(case.work, MapWork) and case.work.operation == "get"
+
+
+def _is_hash(case: Case) -> bool:
+    return isinstance(case.work, SetWork) and case.work.structure == "hash"
+
+
 def all_in_cache(cases: Sequence[Case]) -> tuple[Case, ...]:
     """What is timed before anything is predicted."""
     return tuple(dict.fromkeys(c for case in cases for c in in_cache(case)))
@@ -80,9 +95,21 @@ def predict(
     seen: Watching,
 ) -> list[Point]:  # fmt: skip
     """All cases on this machine's memory."""
-    points = []
-    for case in cases:
-        own = software(case, timed, costs, near, seen)
-        shape = seen.shape(case.work, dependent=case.dependent)
-        points.append(Point(case, operation_time(shape, own, costs, near)))
-    return points
+    known = {case: software(case, timed, costs, near, seen) for case in cases}
+    return predict_with(cases, known, costs, near, seen)
+
+
+def predict_with(
+    cases: Sequence[Case], known: Mapping[Case, Software], costs: HostCosts, near: Memory,
+    seen: Watching,
+) -> list[Point]:  # fmt: skip
+    """The same where software is known."""
+    return [
+        Point(
+            case,
+            operation_time(
+                seen.shape(case.work, dependent=case.dependent), known[case], costs, near
+            ),
+        )
+        for case in cases
+    ]

@@ -25,6 +25,7 @@ from nearfar.report.sections import (
     provenance,
     stencil,
     stream,
+    structures,
     tails,
 )
 
@@ -42,6 +43,7 @@ ORDER: tuple[Callable[[Context], Section | None], ...] = (
     mapped.section,
     maps.section,
     intset.section,
+    structures.section,
     compete.section,
     stencil.section,
     pipeline.section,
