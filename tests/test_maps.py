@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from conftest import RunNearfar
+from conftest import Outcome, RunNearfar
 from nearfar import _native
 from nearfar.store import read_run
 
@@ -98,6 +99,10 @@ def test_measuring_leaves_nothing_behind(run_nearfar: RunNearfar, tmp_path: Path
         ("-d", "99999999"),
         ("--threads", "100000"),
         ("--tier", "shm:/no/such/place/a.pool"),
+        ("--tier", "shm:,pages=2m"),
+        ("--tier", "paced:shm:@optane-100"),
+        ("--type", "dram", "--tier", "dram,pages=thp"),
+        ("--tier", "numa:0", "--keep"),
     ],
 )
 def test_what_cannot_be_run_is_refused(run_nearfar: RunNearfar, arguments: tuple[str, ...]) -> None:
@@ -106,6 +111,8 @@ def test_what_cannot_be_run_is_refused(run_nearfar: RunNearfar, arguments: tuple
 
 def test_a_map_that_does_not_fit_is_refused(run_nearfar: RunNearfar) -> None:
     run_nearfar("bench", "map", "-n", "900000000").assert_refused(3)
+    run_nearfar("bench", "map", "-n", "100", "--tier", "numa:62").assert_refused(3)
+    run_nearfar("bench", "map", "-n", "100", "--tier", "devdax:/dev/dax99.9").assert_refused(3)
 
 
 def test_stream_in_a_pool(run_nearfar: RunNearfar) -> None:
@@ -120,3 +127,27 @@ def test_stream_in_a_pool(run_nearfar: RunNearfar) -> None:
     assert told["triad"]["provenance"]["best_bandwidth_bytes_per_s"]["origin"] == "emulated"
     for place in (("--tier", "dram"), ("--tier", "shm:", "--tier-b", "dram")):
         run_nearfar("bench", "stream", *place, "--accessor", "pmemobj").assert_refused(2)
+
+
+def test_without_libpmemobj_pools_are_refused(tmp_path: Path) -> None:
+    """As a core that was built without it: nothing of it is there."""
+    program = """
+import sys
+from nearfar import _native
+for name in ("MapBench", "IntsetBench", "PrimitiveBench", "PoolArrayBench", "WordMap"):
+    delattr(_native, name)
+from nearfar.cli.main import main
+sys.exit(main())
+"""
+    for verb in (
+        ("map", "--compare", "pmdk", "-n", "100"),
+        ("intset", "-n", "100"),
+        ("stream", "--tier", "shm:", "--accessor", "pmemobj"),
+    ):
+        done = subprocess.run(
+            [sys.executable, "-c", program, "bench", *verb], cwd=tmp_path, capture_output=True,
+            text=True, check=False,
+        )  # fmt: skip
+        Outcome(done.returncode, done.stdout, done.stderr).assert_refused(3)
+        assert "built without libpmemobj" in done.stderr
+        assert "apt-get install libpmemobj-dev" in done.stderr

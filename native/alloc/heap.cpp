@@ -234,10 +234,12 @@ void release_slot(Slot slot) {
     return;
   }
   if (stack->count == stack->capacity) flush_half(tiers[tier], *stack, size_class);
-  stack->slots[stack->count] = slot;
-  std::atomic_signal_fence(std::memory_order_release); // as in release()
-  ++stack->count;
-  stack->frees.add(1);
+  push(*stack, slot);
+}
+
+void release_to_quarantine(Slot slot, unsigned size_class) {
+  slot.state->store(quarantined, relaxed);
+  if (!put_in_quarantine({slot, size_class, tier_of(slot.block)})) release_slot(slot);
 }
 
 void release_slowly(void* ptr) {
@@ -252,8 +254,10 @@ void release_slowly(void* ptr) {
     const std::size_t bytes = class_infos[span.size_class.load(relaxed)].bytes;
     if (const int state = slot.state->load(relaxed); state >= budgeted)
       charge_budget(state - budgeted + 1, -static_cast<std::int64_t>(bytes));
-    slot.state->store(quarantined, relaxed);
-    if (settings.quarantine_bytes == 0 || !put_in_quarantine(slot, bytes)) release_slot(slot);
+    if (settings.quarantine_bytes != 0)
+      release_to_quarantine(slot, span.size_class.load(relaxed));
+    else
+      release_slot(slot);
   } else {
     misuse("hm_free", ptr);
   }

@@ -9,7 +9,8 @@
 //           dram       its volatile twin, the same code shape
 //           pmdk       libpmemobj's own transactions, done correctly (map_tx, pmdk_sorted.hpp)
 //           pmdk_atomic, pmdk_rp   hash only: the other maps after PMDK
-// Checked   what was inserted and removed must add up to the size that is left.
+// Checked   what was inserted and removed must add up to the size that is left; without updates
+//           look-ups must find the keys that were put in, and no others.
 // Thread safety  one IntsetBench a thread; run() works on a thread pinned to its processor.
 #pragma once
 
@@ -35,13 +36,14 @@ struct IntsetPlan {
   IntsetMedium medium = IntsetMedium::pmem;
   std::uint64_t entries = 1024;
   unsigned update_percent = 50;
-  tier::Spec tier; ///< of the pool; not looked at for dram
+  tier::Spec tier; ///< of the pool; the twin lies in DRAM, or on the node if it is one
   int cpu = 0;
   std::uint64_t seed = 1;
 };
 
 struct IntsetRun {
   std::uint64_t operations = 0;
+  std::uint64_t found = 0;   ///< look-ups whose key was there
   std::uint64_t changed = 0; ///< insertions and removals that found something to do
   double seconds = 0;
   storelog::Counters counted;

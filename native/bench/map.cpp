@@ -4,6 +4,7 @@
 
 #include "bench/map_keys.hpp"
 #include "bench/map_loops.hpp"
+#include "bench/pool_place.hpp"
 
 namespace nearfar::bench {
 
@@ -25,11 +26,8 @@ Status check(const MapPlan& plan) {
     return Error::make(Errc::bad_input,
                        "only the maps after PMDK keep values as libpmemobj's objects")
         .try_next("leave --alloc out, or choose map_atomic, map_tx or map_rp");
-  if ((plan.type == MapType::dram) != (plan.tier.kind == tier::Kind::dram))
-    return Error::make(Errc::bad_input, "%s cannot lie on tier %s",
-                       plan.type == MapType::dram ? "the twin in DRAM" : "a map in a pool",
-                       tier::kind_name(plan.tier.kind))
-        .try_next("give --type dram --tier dram, or a pool's tier: shm:, fsdax:DIR, file:DIR");
+  if (plan.type == MapType::dram)
+    if (Status sound = check_twin(plan.tier); !sound) return sound;
   if (plan.sample != 0 && plan.operation != MapOperation::get)
     return Error::make(Errc::bad_input, "only gets can be a sample of all keys");
   if (plan.cpus.empty() || plan.cpus.size() > plan.operations)

@@ -42,7 +42,7 @@ struct MapPlan {
   std::uint64_t operations = 0; ///< of all threads; also the entries of the map
   std::uint64_t value_bytes = 8;
   bool alloc = false; ///< pmembench's --alloc: values are objects never written nor read
-  tier::Spec tier;    ///< of the pool, a directory for one without a name; dram for type dram
+  tier::Spec tier;    ///< of the pool, a directory for one without a name; of type dram: its node
   std::vector<int> cpus;
   std::uint32_t seed = 1;
   std::uint64_t sample = 0; ///< gets of one run, each run going on after the last; 0: all keys

@@ -145,12 +145,14 @@ public:
     const std::uint64_t first = event.address / 64;
     switch (event.kind) {
     case storelog::Kind::store: // cut at lines
+    case storelog::Kind::nt_store:
       for (std::uint64_t at = event.address, end = at + event.bytes; at < end;) {
         const std::uint64_t stop = std::min(end, (at / 64 + 1) * 64);
         pending_[at / 64].push_back({at, stop - at, event.data + (at - event.address)});
         at = stop;
       }
-      break;
+      if (event.kind == storelog::Kind::store) break;
+      [[fallthrough]]; // past the caches: durable after the next fence
     case storelog::Kind::flush:
       for (std::uint64_t line = first; line * 64 < event.address + event.bytes; ++line)
         if (const auto found = pending_.find(line); found != pending_.end())
@@ -229,6 +231,14 @@ std::size_t violations(const Run& run, std::uint64_t seed, bool stop_at_first) {
   return bad;
 }
 
+/// Whether some run goes wrong without a call. Some calls matter at few moments alone: the fence
+/// behind `start` when a record of several lines then reaches memory in part.
+bool breaks_without(const storelog::Suppressed& call) {
+  for (std::uint64_t seed = 3; seed < 20; ++seed)
+    if (violations(record_run(seed, 60, call), seed + 2, true) > 0) return true;
+  return false;
+}
+
 } // namespace
 
 TEST_CASE("whenever the power fails, acknowledged transactions are there and none is torn") {
@@ -247,8 +257,8 @@ TEST_CASE("each flush, fence and log call is needed") {
                   {event.kind, event.site}});
   }
   CHECK(calls.size() >= 12);
-  for (const auto& [name, call] : calls) {
-    INFO(name.first << ":" << name.second);
-    CHECK(violations(record_run(3, 60, call), 5, true) > 0);
+  for (const auto& call : calls) { // no structured binding: clang 14 cannot capture it
+    INFO(call.first.first << ":" << call.first.second);
+    CHECK(breaks_without(call.second));
   }
 }

@@ -10,13 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from nearfar.cli import options
-from nearfar.errors import BadInputError
 
 if TYPE_CHECKING:
-    from nearfar.cli.recording import Recording
-    from nearfar.measure.compete import CompetePlan, Split
-    from nearfar.measure.session import Effort
-    from nearfar.records.forecasts import CompeteForecasts
     from nearfar.records.together import CompeteRow
 
 
@@ -78,6 +73,7 @@ def compete(
 
         nearfar bench compete --far numa:1 --sweep --csv rows.csv --json -
     """
+    from nearfar.cli.forecasts import before_run, predict_compete
     from nearfar.cli.plans import compete_plan
     from nearfar.cli.recording import recorded
     from nearfar.measure import compete as measurement
@@ -92,43 +88,17 @@ def compete(
     ) as recording:
         plan, last_cache = compete_plan(
             recording, mode.value, near, far, near_threads=near_threads, far_threads=far_threads,
-            sweep=sweep, cpus=cpus, size=size, iterations=iterations,
+            sweep=sweep, cpus=cpus, size=size, iterations=iterations, feeds_fit=csv is not None,
         )  # fmt: skip
-        if csv:
-            _check_fit(plan)
         effort = Effort(budget_s, runs, warmup)
-        forecast = _forecast(recording, plan, effort)
+        forecast = before_run(
+            recording, "compete", lambda: predict_compete(recording.session, plan, effort)
+        )
         result, skipped = measurement.measure(recording.session, plan, effort, last_cache, forecast)
         recording.keep("compete", result, skipped)
     if csv:
         _write_rows(csv, result.rows)
     recording.show(text.compete(result), recording.document(result), json)
-
-
-def _forecast(recording: Recording, plan: CompetePlan, effort: Effort) -> CompeteForecasts | None:
-    """What each side alone predicts, on disk before the run; None, and why, where it cannot be."""
-    from nearfar.cli.forecasts import predict_compete
-    from nearfar.errors import MachineError
-    from nearfar.records.run import Skipped
-
-    try:
-        forecast = predict_compete(recording.session, plan, effort)
-    except MachineError as error:
-        skipped = [Skipped(section="compete", what="the prediction", why=error.what)]
-        recording.directory.run.skipped += skipped
-        return None
-    if forecast:
-        recording.keep("compete_forecast", forecast, [])
-    return forecast
-
-
-def _check_fit(plan: CompetePlan) -> None:
-    shared: list[Split] = [split for split in plan.splits if plan.teams(split).oversubscribed]
-    if shared:
-        raise BadInputError(
-            f"{sum(shared[0])} threads share {len(plan.cpus)} processors: such rows feed no fit",
-            "use fewer threads, or leave --csv out",
-        )
 
 
 def _write_rows(path: Path, rows: Sequence[CompeteRow]) -> None:

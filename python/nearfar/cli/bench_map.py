@@ -60,7 +60,9 @@ def map_(
     ] = None,
     tier: Annotated[
         str | None,
-        typer.Option("--tier", metavar="TIER", help="Of the pool: shm:, fsdax:DIR, file:DIR."),
+        typer.Option(
+            "--tier", metavar="TIER", help="shm:, numa:N, fsdax:DIR, devdax:DEVICE, file:DIR."
+        ),
     ] = None,
     threads: Annotated[
         int, typer.Option("--threads", metavar="T", min=1, help="Threads that share the keys.")
@@ -95,8 +97,9 @@ def map_(
 
     Keys are pmembench's. A map is filled before look-ups and removals, which is timed apart. Each
     epoch makes fresh pools and runs the keys as a whole, then timed one by one. Fences and lines
-    of an operation are counted, those of libpmemobj too. On shm: DRAM stands in for persistent
-    memory, with every flush and fence forced: such figures are emulated.
+    of an operation are counted, those of libpmemobj too. On shm: and numa: DRAM stands in for
+    persistent memory, with every flush and fence forced: such figures are emulated. --type dram on
+    numa:N lies on that node. devdax: takes the whole device, and refuses one that holds a pool.
 
     --counters adds hardware and kernel counters of the operations, read at the edges of the loop;
     what a machine does not count, as most virtual ones, is simulated in a model of its caches.

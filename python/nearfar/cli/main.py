@@ -46,6 +46,10 @@ from nearfar.cli import (
     split,
     study,
     topo,
+    trace_group,
+    trace_record,
+    trace_show,
+    trace_stats,
 )
 from nearfar.errors import ExitCode, MachineError, NearfarError, from_native
 
@@ -91,6 +95,14 @@ pool.command()(pool_check.check)
 pool.command()(pool_leaks.leaks)
 pool.command()(pool_shred.shred)
 
+trace = typer.Typer(
+    cls=trace_group.TraceGroup, no_args_is_help=True,
+    help="What a program asks of memory. `nearfar trace -o T -- PROGRAM` records.",
+)  # fmt: skip
+trace.command(context_settings={"allow_interspersed_args": False})(trace_record.record)
+trace.command()(trace_stats.stats)
+trace.command()(trace_show.show)
+
 for verb in (
     study.study, topo.topo, doctor.doctor, probe.probe, report.report, show.show,
     compare.compare,
@@ -102,6 +114,7 @@ app.add_typer(predict, name="predict")
 app.add_typer(crash, name="crash")
 app.command()(split.split)
 app.add_typer(pool, name="pool")
+app.add_typer(trace, name="trace")
 app.command()(sim.sim)
 app.command(context_settings={"allow_interspersed_args": False})(run.run)
 

@@ -172,6 +172,7 @@ class _Epoch:
         if self.plan.has_reference:
             probe = PersistenceProbe(self.plan.tier_of_memory, REFERENCE_BYTES, self.plan.cpus[0])
             self._add("reference", probe.sample("clwb", 64, 1, REFERENCE_NS)["fence_ns"])
+            del probe  # its part of a device
         if self.plan.compare:
             self._compare()
 

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeVar
 
 from nearfar._native import NativeError, parse_tier
 from nearfar.errors import MachineError, NearfarError, from_native
@@ -100,6 +101,10 @@ class StudyPlan:
 
 
 Save = Callable[[Sections, list[Skipped]], None]
+
+
+P = TypeVar("P")
+F = TypeVar("F")
 
 
 @dataclass(frozen=True)
@@ -261,8 +266,7 @@ class Study:
         plan = together.compete_plan(self._sides, self._teams, size)
         forecast = None
         if self.predictors:
-            effort = self.plan.effort("compete", 2)
-            forecast = self.predictors.compete(self.session, plan, effort)
+            forecast = self._predicted("compete", self.predictors.compete, plan)
             self.sections.compete_forecast = forecast
             self._save()
         self.sections.compete, skipped = compete.measure(
@@ -289,13 +293,23 @@ class Study:
         plan.check_room()
         forecast = None
         if self.predictors:
-            effort = self.plan.effort("pipeline", 2)
-            forecast = self.predictors.pipeline(self.session, plan, effort)
+            forecast = self._predicted("pipeline", self.predictors.pipeline, plan)
             self.sections.pipeline_forecast = forecast
             self._save()
         self.sections.pipeline = pipeline.measure(
             self.session, plan, self.plan.effort("pipeline", 2), self.last_cache, forecast
         )
+
+    def _predicted(
+        self, section: str, predict: Callable[[Session, P, Effort], F | None], plan: P
+    ) -> F | None:
+        """What half of a section's time predicts; without a prediction the section still runs."""
+        try:
+            return predict(self.session, plan, self.plan.effort(section, 2))
+        except (NearfarError, NativeError) as failure:
+            error = failure if isinstance(failure, NearfarError) else from_native(failure)
+            self._skip(section, "the prediction", error.what)
+            return None
 
     @property
     def _sides(self) -> tuple[str, str]:
@@ -316,7 +330,9 @@ class Study:
     @property
     def _pool_tier(self) -> str:
         """The first tier that can hold a pool without a disk behind it; a tmpfs in its stead."""
-        holding = [t for t in self.plan.tiers if parse_tier(t)["kind"] in ("fsdax", "shm")]
+        holding = [
+            t for t in self.plan.tiers if parse_tier(t)["kind"] in ("fsdax", "devdax", "shm")
+        ]
         return holding[0] if holding else "shm:"
 
     def _map(self) -> None:
