@@ -2,11 +2,15 @@
 
 #include <algorithm>
 
-#include "cache/streams.hpp"
+#include "cache/run_ahead.hpp"
 
 namespace nearfar::cache {
 
 namespace {
+
+/// Lines that a stream is ahead, at most: without driving out what a small cache holds.
+constexpr unsigned first_ahead = 64;
+constexpr unsigned second_ahead = 512;
 
 Result<Hierarchy> make_caches(const WatchedPlan& plan, Policy policy, std::uint64_t last_bytes) {
   std::vector<Geometry> levels = plan.levels;
@@ -16,7 +20,8 @@ Result<Hierarchy> make_caches(const WatchedPlan& plan, Policy policy, std::uint6
   Result<Hierarchy> caches = Hierarchy::create(levels, std::nullopt, plan.seed);
   if (!caches) return caches;
   for (std::size_t level = 0; level < std::min<std::size_t>(levels.size(), 2); ++level)
-    caches->set_prefetcher(level, std::make_unique<StreamPrefetcher>());
+    caches->set_prefetcher(level,
+                           std::make_unique<RunAhead>(level == 0 ? first_ahead : second_ahead));
   return caches;
 }
 

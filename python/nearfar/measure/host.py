@@ -31,6 +31,8 @@ LINES_A_FENCE = 4
 TLB = {"dtlb_entries": 64, "dtlb_ways": 4, "stlb_entries": 2048, "stlb_ways": 16}
 #: A latency between those of the last cache and of memory tells a share, away from both.
 _LEAST_SHARE, _MOST_SHARE = 0.1, 0.85
+#: How much larger the last cache may be than the most that a cycle found in it.
+_MORE_CACHE = 1.5
 _PAGE = 4096
 
 
@@ -112,7 +114,11 @@ def _least(estimate: Estimate) -> Figure:
 
 
 def _last_cache(host: Host, huge: dict[int, Estimate], levels: dict[str, Figure]) -> Figure:
-    """Bytes that the last cache held of each region that it held a part of: region x share."""
+    """Bytes that the last cache held of a region that it held a part of: region x share, the most.
+
+    A cycle in a fixed order finds less than its share in a cache that drives the oldest line out,
+    and never more.
+    """
     l3, memory = (levels[key].value or 0.0 for key in ("l3_load_ns", "near_read_latency_ns"))
     told = host.scalar("l3_bytes")
     sizes = []
@@ -122,7 +128,8 @@ def _last_cache(host: Host, huge: dict[int, Estimate], levels: dict[str, Figure]
             sizes.append(min(share * region, told))
     if not sizes:
         return host.figure("l3_bytes")
-    return _measured("B", median(sizes).value, min(sizes), max(sizes))
+    most = max(sizes)
+    return _measured("B", most, median(sizes).value, max(most, min(_MORE_CACHE * most, told)))
 
 
 def _walks(curves: Curves) -> Figure:

@@ -1,4 +1,4 @@
-#include "cache/streams.hpp"
+#include "cache/run_ahead.hpp"
 
 #include <doctest/doctest.h>
 
@@ -9,7 +9,7 @@ namespace {
 Hierarchy with_streams() {
   auto made = Hierarchy::create({{16 << 10, 8, 64, Policy::lru}, {1 << 20, 16, 64, Policy::lru}});
   REQUIRE(made);
-  made->set_prefetcher(1, std::make_unique<StreamPrefetcher>());
+  made->set_prefetcher(1, std::make_unique<RunAhead>(256));
   return std::move(*made);
 }
 
@@ -22,11 +22,12 @@ std::uint64_t misses_of(Hierarchy& caches, std::uint64_t lines, int step, std::u
 
 } // namespace
 
-TEST_CASE("streams up and down miss a few lines of each page") {
+TEST_CASE("streams up and down miss few lines, and fewer the longer they run") {
   Hierarchy caches = with_streams();
-  // Two misses start a stream in a page of 64 lines; then one in 17 finds the end of what came.
-  CHECK(misses_of(caches, 6400, 1, 1 << 20) == 100 * 5);
-  CHECK(misses_of(caches, 6400, -1, 1 << 24) <= 102 * 5);
+  // Two misses start a stream, then one after 16, 32, 64, 128 lines, and one in 257 from there on.
+  CHECK(misses_of(caches, 2 + 16 + 33 + 65 + 129, 1, 1 << 20) == 5);
+  CHECK(misses_of(caches, 25700, -1, 1 << 24) <= 110);
+  CHECK(misses_of(caches, 25700, 1, 1 << 25) <= 110);
 }
 
 TEST_CASE("lines apart are no stream") {
