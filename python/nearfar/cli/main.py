@@ -15,6 +15,7 @@ from typer.exceptions import TyperException
 
 from nearfar import __version__
 from nearfar.cli import (
+    advise,
     bench_compete,
     bench_intset,
     bench_malloc,
@@ -116,7 +117,8 @@ app.command()(split.split)
 app.add_typer(pool, name="pool")
 app.add_typer(trace, name="trace")
 app.command()(sim.sim)
-app.command(context_settings={"allow_interspersed_args": False})(run.run)
+for started in (advise.advise, run.run):
+    app.command(context_settings={"allow_interspersed_args": False})(started)
 
 
 def _print_version(wanted: bool) -> None:

@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from nearfar.records.advice import AdviceResult
 from nearfar.records.allocators import MallocResult
 from nearfar.records.depth import (
     AccessResult,
@@ -85,6 +86,7 @@ class Sections(BaseModel):
     intset: IntsetResult | None = None
     structures: StructuresResult | None = None
     malloc: MallocResult | None = None
+    advice: AdviceResult | None = None
 
 
 class Run(BaseModel):

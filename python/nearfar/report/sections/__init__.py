@@ -7,6 +7,7 @@ from collections.abc import Callable
 from nearfar.report.section import Context, Section
 from nearfar.report.sections import (
     access,
+    advice,
     bandwidth,
     blocks,
     changes,
@@ -31,6 +32,7 @@ from nearfar.report.sections import (
 
 #: Each gives its section, or None where the record has nothing for it.
 ORDER: tuple[Callable[[Context], Section | None], ...] = (
+    advice.section,
     latency.section,
     blocks.section,
     tails.section,
