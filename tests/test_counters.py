@@ -27,7 +27,7 @@ def test_readings_of_a_processor_become_fields_and_silence_is_told() -> None:
         names[0]: field for group in counters.GROUPS for field, names in group
     }  # the first choice of each
     events = counters.Events((), fields, {})
-    values, silent = events.read({k: tuple(v) for k, v in recorded.items()})  # type: ignore[misc]
+    values, silent = events.read({k: tuple(v) for k, v in recorded.items()})
     assert values["llc_load_misses"] < values["llc_loads"] < values["instructions"]
     assert set(silent) == {"l3_stall_cycles"}
     told = RegionCounters(source="perf", missing=silent, **values)  # type: ignore[arg-type]
