@@ -212,7 +212,7 @@ int budget_of(const void* ptr) {
 void release_large(void* ptr, Span& span) {
   const std::uint64_t spans = span.extent.load(relaxed);
   if (const int budget = span.budget.exchange(0, relaxed); budget != 0)
-    charge_budget(budget, -static_cast<std::int64_t>((spans - guard_spans()) << span_shift));
+    leave_budget(budget, ptr, (spans - guard_spans()) << span_shift);
   if (settings.guard) set_guard(static_cast<std::byte*>(ptr), spans, false);
   give_back_large(tiers[tier_of(ptr)], static_cast<std::uint32_t>(&span - geometry.spans));
   note_freed(spans << span_shift);
@@ -253,7 +253,7 @@ void release_slowly(void* ptr) {
     const Slot slot = live_slot(ptr, span, "hm_free");
     const std::size_t bytes = class_infos[span.size_class.load(relaxed)].bytes;
     if (const int state = slot.state->load(relaxed); state >= budgeted)
-      charge_budget(state - budgeted + 1, -static_cast<std::int64_t>(bytes));
+      leave_budget(state - budgeted + 1, slot.block, bytes);
     if (settings.quarantine_bytes != 0)
       release_to_quarantine(slot, span.size_class.load(relaxed));
     else

@@ -96,6 +96,8 @@ inline std::size_t rounded_size(std::size_t size) {
 void set_budget(void* block, int budget);
 /// Adds to what counts against a budget (plan_matching.cpp).
 void charge_budget(int budget, std::int64_t bytes);
+/// A block of so many bytes that counts against a budget is about to be freed.
+void leave_budget(int budget, const void* block, std::size_t bytes);
 
 /// The tier of an address of the window.
 inline unsigned tier_of(const void* ptr) {
