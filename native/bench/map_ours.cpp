@@ -81,7 +81,7 @@ public:
   bool remove(std::uint64_t key) { return took(map_->remove(key)); }
   std::uint64_t get(std::uint64_t key) { return values_.get(*map_, key); }
   const Error* failure() const { return failed_.load() ? &failure_ : nullptr; }
-  std::size_t pool_bytes() const { return place_.bytes(); }
+  std::span<const std::byte> pool() const { return place_.memory(); }
 
 private:
   bool took(Result<bool> done) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <new>
+#include <span>
 
 #include "persist/pool.hpp"
 #include "structures/medium.hpp"
@@ -36,7 +37,7 @@ struct InPool {
     return made;
   }
   std::byte* root() const { return pool->root(); }
-  std::size_t bytes() const { return pool->bytes(); }
+  std::span<const std::byte> memory() const { return {pool->base(), pool->bytes()}; }
 };
 
 /// Whether a volatile twin can lie there. Errors: bad_input.
@@ -70,7 +71,7 @@ struct InDram {
     return made;
   }
   std::byte* root() const { return medium->at<std::byte>(head); }
-  std::size_t bytes() const { return 0; }
+  std::span<const std::byte> memory() const { return {}; }
 };
 
 } // namespace nearfar::bench

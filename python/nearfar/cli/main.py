@@ -38,6 +38,7 @@ from nearfar.cli import (
     predict_contention,
     predict_map,
     predict_pipeline,
+    predict_structure,
     probe,
     report,
     run,
@@ -82,6 +83,8 @@ predict.command()(predict_contention.contention)
 predict.command()(predict_pipeline.pipeline)
 for operation in (predict_map.map_get, predict_map.map_insert, predict_map.map_remove):
     predict.command()(operation)
+
+predict.command()(predict_structure.structure)
 
 crash = typer.Typer(no_args_is_help=True, help="What survives a power cut: every image explored.")
 for crash_verb in (crash_check.check, crash_run.run, crash_replay.replay):

@@ -26,6 +26,7 @@ from nearfar.report.sections import (
     provenance,
     stencil,
     stream,
+    structures,
     tails,
 )
 
@@ -44,6 +45,7 @@ ORDER: tuple[Callable[[Context], Section | None], ...] = (
     mapped.section,
     maps.section,
     intset.section,
+    structures.section,
     compete.section,
     stencil.section,
     pipeline.section,

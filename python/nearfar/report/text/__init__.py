@@ -12,6 +12,7 @@ from nearfar.report.text.predictions import (
     map_work,
     pipeline,
     split,
+    structure,
 )
 from nearfar.report.text.record import noise, record
 from nearfar.report.text.results import bandwidth, latency, mapped, published_curve, stream
@@ -50,5 +51,6 @@ __all__ = [
     "stencil",
     "stencil_split",
     "stream",
+    "structure",
     "tails",
 ]
