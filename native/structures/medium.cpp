@@ -5,7 +5,7 @@
 namespace nearfar::structures {
 
 Status Dram::allocate(std::uint64_t* link, std::size_t bytes, bool zeroed) {
-  if (bytes <= largest_small) {
+  if (bytes <= largest_small && node_ == any_node) {
     Small block(static_cast<std::byte*>(
         ::operator new(bytes, std::align_val_t{os::cache_line_bytes}, std::nothrow)));
     if (!block) return Error::make(Errc::no_space, "there is no memory for %zu bytes", bytes);
@@ -17,6 +17,8 @@ Status Dram::allocate(std::uint64_t* link, std::size_t bytes, bool zeroed) {
   }
   Result<os::Range> range = os::map_range(bytes, os::PageSize::system, -1, false); // zeros
   if (!range) return range.error();
+  if (node_ != any_node)
+    if (Status bound = os::bind_to_node(*range, node_); !bound) return bound.error();
   const std::lock_guard guard(mutex_);
   ranges_.push_back(std::move(*range));
   store(*link, link_of(ranges_.back().data()));
