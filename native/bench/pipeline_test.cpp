@@ -49,6 +49,11 @@ TEST_CASE("every split and tier finds in every iteration what near threads alone
           REQUIRE(bool(run));
           CHECK(run->findings == expected->findings);
           CHECK(run->total_ns >= run->generate_ns + run->generate_idle_ns);
+          CHECK(run->near_laps.size() == 2 * bench::kept_iterations);
+          CHECK(run->far_laps.size() == (away == 0 ? 0 : 3 * bench::kept_iterations));
+          for (const std::vector<bench::Lap>* laps : {&run->near_laps, &run->far_laps})
+            for (std::size_t i = 1; i < laps->size(); ++i)
+              CHECK((*laps)[i].began_ns >= (*laps)[i - 1].ended_ns);
           CHECK(run->total_ns >= run->transfer_ns + run->analyse_ns + run->transfer_idle_ns);
         }
       }
