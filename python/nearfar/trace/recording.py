@@ -144,7 +144,7 @@ def _preloaded() -> dict[str, str]:
 
 def instrumentation_flags() -> str:
     """What GCC wants, compiling and linking. Raises MachineError where the library is missing."""
-    folder = shipped("instrumented/libtsan.so").parent
+    folder = shipped(_PLUGIN).parent / "instrumented"
     return shlex.join(
         ["-fsanitize=thread", "-fno-omit-frame-pointer", f"-L{folder}", f"-Wl,-rpath,{folder}"]
     )
@@ -185,7 +185,8 @@ def record(
             command, untraced = emulated(program, ring, notes)
             environment = _environment()
         else:
-            command = [str(program_file(program[0])), *program[1:]]
+            file = str(program_file(program[0]))
+            command = [file if "/" in file else f"./{file}", *program[1:]]
             untraced = list(_INSTRUMENTED)
             environment = {**_environment(), "NEARFAR_TRACE_RING": str(ring), **_preloaded()}
         fields = [
