@@ -124,7 +124,14 @@ void in_child() {
   unsetenv("NEARFAR_TRACE_RING"); // programs that this one starts are not traced
   if (ring == nullptr || pthread_key_create(&thread_end, at_thread_end) != 0) return;
   shared = ring;
-  if (open_core()) dl_iterate_phdr(tell_object, own);
+  if (open_core()) { // whose own copies are none of the program's
+    Core* core = own;
+    own = nullptr;
+    opening = true;
+    dl_iterate_phdr(tell_object, core);
+    opening = false;
+    own = core;
+  }
   pthread_atfork(nullptr, nullptr, in_child);
 }
 

@@ -273,9 +273,11 @@ private:
     habit.code = code;
     habit.address = address;
     habit.stride = stride;
-    habit.value = 0;
-    const std::uint64_t left = 64 - (address & 63); // of the line: beyond it may be nothing
-    std::memcpy(&habit.value, reinterpret_cast<const void*>(address), left < 8 ? left : 8);
+    // Eight bytes, of which those beyond the line are taken for zero: there may be nothing.
+    const std::uint64_t last_word = address | 56; // of the line, where the address is in it
+    const std::uint64_t at = (address & 63) > 56 ? (last_word & ~std::uint64_t{7}) : address;
+    __builtin_memcpy(&habit.value, reinterpret_cast<const void*>(at), sizeof habit.value);
+    habit.value >>= 8 * (address - at);
     return follows;
   }
 
