@@ -253,6 +253,12 @@ class MapBench:
     def load_seconds(self) -> float: ...
     def pool_bytes(self) -> int: ...
     def run(self, pass_: str) -> MapRun: ...
+    def run_counted(self, groups: list[list[str]], threads: int) -> CountedMapRun: ...
+
+class CountedMapRun(MapRun):
+    counted: dict[str, tuple[float, float]]
+
+def check_counters(names: list[str]) -> None: ...
 
 class IntsetRun(TypedDict):
     operations: int
@@ -704,3 +710,24 @@ def simulate(
     posted_writes: bool,
     most_requests: int,
 ) -> SimOutcome: ...
+
+class TraceSiteCosts(TypedDict):
+    time_ns: float
+    stall_ns: float
+    instructions: int
+    #: reads, prefetches, writes, dependent reads, page walks, ns of waiting
+    sites: list[tuple[int, int, int, int, int, float]]
+
+def trace_costs(
+    path: str,
+    placings: Sequence[
+        tuple[
+            tuple[float, float, float, float, int],
+            tuple[float, float, float, float, int],
+            tuple[float, int, int, int, int],
+            Sequence[int],
+        ]
+    ],
+    every: int,
+) -> list[TraceSiteCosts]: ...
+def trace_lives(path: str, parts: int) -> list[tuple[float, list[int]]]: ...

@@ -15,6 +15,7 @@ from typer.exceptions import TyperException
 
 from nearfar import __version__
 from nearfar.cli import (
+    advise,
     bench_compete,
     bench_intset,
     bench_malloc,
@@ -37,6 +38,7 @@ from nearfar.cli import (
     predict_contention,
     predict_map,
     predict_pipeline,
+    predict_structure,
     probe,
     report,
     run,
@@ -84,6 +86,8 @@ predict.command()(predict_pipeline.pipeline)
 for operation in (predict_map.map_get, predict_map.map_insert, predict_map.map_remove):
     predict.command()(operation)
 
+predict.command()(predict_structure.structure)
+
 crash = typer.Typer(no_args_is_help=True, help="What survives a power cut: every image explored.")
 for crash_verb in (crash_check.check, crash_run.run, crash_replay.replay):
     crash.command()(crash_verb)
@@ -118,7 +122,8 @@ app.command()(split.split)
 app.add_typer(pool, name="pool")
 app.add_typer(trace, name="trace")
 app.command()(sim.sim)
-app.command(context_settings={"allow_interspersed_args": False})(run.run)
+for started in (advise.advise, run.run):
+    app.command(context_settings={"allow_interspersed_args": False})(started)
 
 
 def _print_version(wanted: bool) -> None:

@@ -1,8 +1,9 @@
 """Results as tables for a terminal of 80 columns, one function a result model."""
 
+from nearfar.report.text.advising import advice
 from nearfar.report.text.allocators import malloc
 from nearfar.report.text.depth import access, blocks, loaded, parallelism, persistence, tails
-from nearfar.report.text.placement import run_accounts
+from nearfar.report.text.placement import plan_check, run_accounts
 from nearfar.report.text.pools import intset, map_run
 from nearfar.report.text.predictions import (
     contention,
@@ -11,6 +12,7 @@ from nearfar.report.text.predictions import (
     map_work,
     pipeline,
     split,
+    structure,
 )
 from nearfar.report.text.record import noise, record
 from nearfar.report.text.results import bandwidth, latency, mapped, published_curve, stream
@@ -20,6 +22,7 @@ from nearfar.report.text.together import compete, pipeline_run, stencil, stencil
 
 __all__ = [
     "access",
+    "advice",
     "bandwidth",
     "blocks",
     "compete",
@@ -39,6 +42,7 @@ __all__ = [
     "persistence",
     "pipeline",
     "pipeline_run",
+    "plan_check",
     "published_curve",
     "record",
     "run_accounts",
@@ -47,5 +51,6 @@ __all__ = [
     "stencil",
     "stencil_split",
     "stream",
+    "structure",
     "tails",
 ]
