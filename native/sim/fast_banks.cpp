@@ -116,7 +116,28 @@ void FastBanks::end_epoch(Rank& rank, Bank& bank) {
   bank.row = closed;
 }
 
+/// What an exact scheduler would take first comes to the front: one row of each bank, then a second
+/// one of those that have it, and so on; among equals the older.
+void FastBanks::order_posted(Channel& channel) {
+  turns_.assign(channel.banks.size(), 0);
+  keyed_.clear();
+  for (const Place& place : channel.posted) {
+    const bool goes_with_last =
+        turns_[place.bank] > 0 && channel.banks[place.bank].posted_row == place.row;
+    if (!goes_with_last) {
+      ++turns_[place.bank];
+      channel.banks[place.bank].posted_row = place.row;
+    }
+    keyed_.emplace_back(turns_[place.bank], place);
+  }
+  std::stable_sort(keyed_.begin(), keyed_.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (std::size_t i = 0; i < keyed_.size(); ++i)
+    channel.posted[i] = keyed_[i].second;
+}
+
 Time FastBanks::write_batch(Channel& channel, Time at, std::size_t left) {
+  order_posted(channel);
   const auto end =
       channel.posted.begin() + static_cast<std::ptrdiff_t>(channel.posted.size() - left);
   Time done = at;

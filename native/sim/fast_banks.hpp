@@ -9,6 +9,7 @@
 #pragma once
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "sim/calendar.hpp"
@@ -52,6 +53,7 @@ private:
     std::uint32_t epoch = 0; ///< of its rank's refreshes
     bool dirty = false;
     Time opened = 0;
+    std::uint64_t posted_row = closed; ///< of order_posted()
   };
   struct Rank {
     explicit Rank(const Timing& t)
@@ -87,6 +89,7 @@ private:
   void refresh(Rank& rank, Time at);
   void end_epoch(Rank& rank, Bank& bank);
   void account_open(Rank& rank, Time from, Time until);
+  void order_posted(Channel& channel);
   Time write_batch(Channel& channel, Time at, std::size_t left);
 
   Timing timing_;
@@ -94,6 +97,8 @@ private:
   Decoder decoder_;
   std::vector<Channel> channels_;
   Work work_;
+  std::vector<unsigned> turns_;                   ///< of order_posted(), by bank
+  std::vector<std::pair<unsigned, Place>> keyed_; ///< the posted ones, by turn
 };
 
 } // namespace nearfar::sim

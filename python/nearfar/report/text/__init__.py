@@ -15,7 +15,7 @@ from nearfar.report.text.predictions import (
 from nearfar.report.text.record import noise, record
 from nearfar.report.text.results import bandwidth, latency, mapped, published_curve, stream
 from nearfar.report.text.sheet import sheet
-from nearfar.report.text.simulation import counts
+from nearfar.report.text.simulation import counts, load_curve, simulation
 from nearfar.report.text.together import compete, pipeline_run, stencil, stencil_split
 
 __all__ = [
@@ -29,6 +29,7 @@ __all__ = [
     "counts",
     "intset",
     "latency",
+    "load_curve",
     "loaded",
     "malloc",
     "map_run",
@@ -43,6 +44,7 @@ __all__ = [
     "record",
     "run_accounts",
     "sheet",
+    "simulation",
     "split",
     "stencil",
     "stencil_split",
