@@ -17,6 +17,12 @@ from nearfar._native import ArrayBench, CompeteBench, StencilBench
 BYTES = 512 * MIB
 ARRAY = 128 * MIB
 SWEEPS = 3
+#: Name, elements of a row or plane, and the width of a plane.
+SHAPES = (
+    ("stencil, rows of 8192", 8192, 0),
+    ("stencil, rows of 1024", 1024, 0),
+    ("seven points, planes of 128 x 128", 128 * 128, 128),
+)
 
 
 def main() -> None:
@@ -29,14 +35,15 @@ def main() -> None:
             r = stream.repeat("copy", cpus)
             return {"bytes/s": r["counted_bytes"] / r["seconds"]}
 
-        for columns in (8192, 1024):
+        for name, columns, width in SHAPES:
             rows = BYTES // 8 // columns
-            bench = StencilBench(rows, columns, 0, "direct", "dram", "dram", cpus, [], 1)
+            bench = StencilBench(rows, columns, 0, "direct", "dram", "dram", cpus, [], 1, width)
 
             def sweep(bench: StencilBench = bench) -> dict[str, float]:
                 return {"bytes/s": 2 * BYTES / (fmean(bench.run(SWEEPS)["near_ns"]) * 1e-9)}
 
-            interleave(sweep, copy, f"stencil, rows of {columns}, {threads}")
+            interleave(sweep, copy, f"{name}, {threads}")
+            del bench, sweep  # its gigabyte, before the next
         compete = CompeteBench("far-far", "dram", "dram", ARRAY // 8, cpus, [])
 
         def copies(compete: CompeteBench = compete) -> dict[str, float]:

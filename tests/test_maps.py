@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from conftest import RunNearfar
+from conftest import Outcome, RunNearfar
 from nearfar import _native
 from nearfar.store import read_run
 
@@ -120,3 +121,27 @@ def test_stream_in_a_pool(run_nearfar: RunNearfar) -> None:
     assert told["triad"]["provenance"]["best_bandwidth_bytes_per_s"]["origin"] == "emulated"
     for place in (("--tier", "dram"), ("--tier", "shm:", "--tier-b", "dram")):
         run_nearfar("bench", "stream", *place, "--accessor", "pmemobj").assert_refused(2)
+
+
+def test_without_libpmemobj_pools_are_refused(tmp_path: Path) -> None:
+    """As a core that was built without it: nothing of it is there."""
+    program = """
+import sys
+from nearfar import _native
+for name in ("MapBench", "IntsetBench", "PrimitiveBench", "PoolArrayBench", "WordMap"):
+    delattr(_native, name)
+from nearfar.cli.main import main
+sys.exit(main())
+"""
+    for verb in (
+        ("map", "--compare", "pmdk", "-n", "100"),
+        ("intset", "-n", "100"),
+        ("stream", "--tier", "shm:", "--accessor", "pmemobj"),
+    ):
+        done = subprocess.run(
+            [sys.executable, "-c", program, "bench", *verb], cwd=tmp_path, capture_output=True,
+            text=True, check=False,
+        )  # fmt: skip
+        Outcome(done.returncode, done.stdout, done.stderr).assert_refused(3)
+        assert "built without libpmemobj" in done.stderr
+        assert "apt-get install libpmemobj-dev" in done.stderr

@@ -24,6 +24,12 @@ inline std::uint32_t crc32c(const void* data, std::size_t bytes, std::uint32_t b
     crc = _mm_crc32_u64(crc, word);
   }
   auto low = static_cast<std::uint32_t>(crc);
+  if (bytes >= 4) {
+    std::uint32_t word;
+    std::memcpy(&word, at, 4);
+    low = _mm_crc32_u32(low, word);
+    bytes -= 4, at += 4;
+  }
   for (; bytes > 0; --bytes, ++at)
     low = _mm_crc32_u8(low, *at);
   return ~low;

@@ -8,7 +8,8 @@
 //           unflushed  the same code in a pool without flushes and fences: not crash-safe
 //           dram       its volatile twin, the same code shape
 //           pmdk       hash only: libpmemobj's own transactions, done correctly (map_tx)
-// Checked   what was inserted and removed must add up to the size that is left.
+// Checked   what was inserted and removed must add up to the size that is left; without updates
+//           look-ups must find the keys that were put in, and no others.
 // Thread safety  one IntsetBench a thread; run() works on a thread pinned to its processor.
 #pragma once
 
@@ -38,6 +39,7 @@ struct IntsetPlan {
 
 struct IntsetRun {
   std::uint64_t operations = 0;
+  std::uint64_t found = 0;   ///< look-ups whose key was there
   std::uint64_t changed = 0; ///< insertions and removals that found something to do
   double seconds = 0;
   storelog::Counters counted;

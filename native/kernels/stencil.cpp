@@ -46,14 +46,16 @@ constexpr std::size_t lanes = 8;
 struct Loops {
   decltype(&sse2::one_row) one;
   decltype(&sse2::two_rows) two;
+  decltype(&sse2::seven_row) seven;
 };
 
 Loops best_loops() {
 #ifdef NEARFAR_DISPATCHES
-  if (__builtin_cpu_supports("avx512f")) return {avx512::one_row, avx512::two_rows};
-  if (__builtin_cpu_supports("avx2")) return {avx2::one_row, avx2::two_rows};
+  if (__builtin_cpu_supports("avx512f"))
+    return {avx512::one_row, avx512::two_rows, avx512::seven_row};
+  if (__builtin_cpu_supports("avx2")) return {avx2::one_row, avx2::two_rows, avx2::seven_row};
 #endif
-  return {sse2::one_row, sse2::two_rows};
+  return {sse2::one_row, sse2::two_rows, sse2::seven_row};
 }
 
 const Loops loops = best_loops();
@@ -80,26 +82,18 @@ void stencil_two_rows(const double* const (&in)[4], double* const (&out)[2], std
     finish(in[k], in[k + 1], in[k + 2], out[k], first, columns);
 }
 
-NEARFAR_DISPATCH void seven_point_plane(const double* above, const double* middle,
-                                        const double* below, double* out, std::size_t elements,
-                                        std::size_t width) {
-  const double* __restrict a = above;
-  const double* __restrict m = middle;
-  const double* __restrict b = below;
-  double* __restrict o = out;
-  const std::size_t rows = elements / width;
-  for (std::size_t row = 0; row < rows; ++row) {
-    const std::size_t first = row * width;
-    const std::size_t last = first + width - 1;
-    if (row == 0 || row + 1 == rows) {
-      std::memcpy(o + first, m + first, width * sizeof(double));
-      continue;
-    }
-    o[first] = m[first];
-    for (std::size_t i = first + 1; i < last; ++i)
-      o[i] = mean_of_seven(a, m, b, i, width);
-    o[last] = m[last];
+void seven_point_plane(const double* above, const double* middle, const double* below, double* out,
+                       std::size_t elements, std::size_t width) {
+  const std::size_t last_row = elements - width;
+  std::memcpy(out, middle, width * sizeof(double));
+  for (std::size_t row = width; row < last_row; row += width) {
+    const std::size_t last = row + width - 1;
+    for (std::size_t i = loops.seven(above, middle, below, out, row, width); i < last; ++i)
+      out[i] = mean_of_seven(above, middle, below, i, width);
+    out[row] = middle[row];
+    out[last] = middle[last];
   }
+  std::memcpy(out + last_row, middle + last_row, width * sizeof(double));
 }
 
 } // namespace nearfar::kernels

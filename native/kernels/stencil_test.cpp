@@ -69,3 +69,24 @@ TEST_CASE("a plane of seven points: the mean of each element and its six neighbo
     if (i < width || i >= elements - width || i % width == 0 || i % width == width - 1)
       CHECK(out[i] == middle[i]);
 }
+
+TEST_CASE("planes of any width have the bits of the plain mean") {
+  Random random(11);
+  for (std::size_t width = 1; width < 40; ++width)
+    for (const std::size_t rows : {1u, 2u, 3u, 5u}) {
+      CAPTURE(width);
+      CAPTURE(rows);
+      std::vector<std::vector<double>> in(3, std::vector<double>(rows * width));
+      for (std::vector<double>& plane : in)
+        for (double& x : plane)
+          x = static_cast<double>(random.next() >> 11) * 0x1p-53;
+      std::vector<double> expected = in[1];
+      for (std::size_t row = 1; row + 1 < rows; ++row)
+        for (std::size_t i = row * width + 1; i + 1 < (row + 1) * width; ++i)
+          expected[i] = kernels::mean_of_seven(in[0].data(), in[1].data(), in[2].data(), i, width);
+      std::vector<double> out(rows * width, -1);
+      kernels::seven_point_plane(in[0].data(), in[1].data(), in[2].data(), out.data(), rows * width,
+                                 width);
+      CHECK(out == expected);
+    }
+}

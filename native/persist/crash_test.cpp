@@ -229,6 +229,14 @@ std::size_t violations(const Run& run, std::uint64_t seed, bool stop_at_first) {
   return bad;
 }
 
+/// Whether some run goes wrong without a call. Some calls matter at few moments alone: the fence
+/// behind `start` when a record of several lines then reaches memory in part.
+bool breaks_without(const storelog::Suppressed& call) {
+  for (std::uint64_t seed = 3; seed < 20; ++seed)
+    if (violations(record_run(seed, 60, call), seed + 2, true) > 0) return true;
+  return false;
+}
+
 } // namespace
 
 TEST_CASE("whenever the power fails, acknowledged transactions are there and none is torn") {
@@ -247,8 +255,8 @@ TEST_CASE("each flush, fence and log call is needed") {
                   {event.kind, event.site}});
   }
   CHECK(calls.size() >= 12);
-  for (const auto& [name, call] : calls) {
-    INFO(name.first << ":" << name.second);
-    CHECK(violations(record_run(3, 60, call), 5, true) > 0);
+  for (const auto& call : calls) { // no structured binding: clang 14 cannot capture it
+    INFO(call.first.first << ":" << call.first.second);
+    CHECK(breaks_without(call.second));
   }
 }

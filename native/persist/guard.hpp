@@ -7,7 +7,7 @@
 // them in the same order, as with any locks.
 #pragma once
 
-#include <shared_mutex>
+#include "persist/shared_lock.hpp"
 
 namespace nearfar::persist {
 
@@ -20,7 +20,7 @@ public:
 private:
   friend class Session;
   friend class Reading;
-  std::shared_mutex mutex_;
+  SharedLock lock_;
 };
 
 } // namespace nearfar::persist

@@ -182,19 +182,11 @@ void Heap::give_back(std::uint64_t offset) {
   make_free(offset);
 }
 
-void Heap::retire(std::uint64_t offset, std::uint64_t lsn) {
+bool Heap::reclaim_some(std::uint64_t start) {
   const std::lock_guard lock(mutex_);
-  retired_.push_back({offset, lsn});
-}
-
-bool Heap::reclaim(std::uint64_t start) {
-  const std::lock_guard lock(mutex_);
-  bool any = false;
-  for (; !retired_.empty() && retired_.front().lsn <= start; any = true) {
+  for (; !retired_.empty() && retired_.front().lsn <= start; retired_.pop_front())
     make_free(retired_.front().offset);
-    retired_.pop_front();
-  }
-  return any;
+  return true;
 }
 
 } // namespace nearfar::persist

@@ -6,7 +6,7 @@
 // gone past the record that freed it (retire, reclaim): no record can then be replayed over it.
 // Sizes          objects up to 64 bytes take the next power of two, larger ones whole lines; above
 //                8 KiB each has a chunk of its own, which goes back to the pool when it is freed.
-// Thread safety  by several threads.
+// Thread safety  by several threads; retire() and reclaim() by who holds the commit lock.
 // Errors         no_space from take(), and nothing has changed.
 #pragma once
 
@@ -44,10 +44,11 @@ public:
   /// Ends a reservation that no record made good.
   void give_back(std::uint64_t offset);
   /// A record that ends before `lsn` freed the object.
-  void retire(std::uint64_t offset, std::uint64_t lsn);
+  void retire(std::uint64_t offset, std::uint64_t lsn) { retired_.push_back({offset, lsn}); }
   /// Makes memory available that was freed before `start`; says whether there was any.
-  bool reclaim(std::uint64_t start);
-  bool has_retired() const { return !retired_.empty(); }
+  bool reclaim(std::uint64_t start) {
+    return !retired_.empty() && retired_.front().lsn <= start && reclaim_some(start);
+  }
 
   BitPlace bit_of(std::uint64_t offset) const;
 
@@ -77,6 +78,7 @@ private:
   Result<std::uint64_t*> empty_slot();
   const Chunk* chunk_of(std::uint64_t offset) const;
   void make_free(std::uint64_t offset);
+  bool reclaim_some(std::uint64_t start);
 
   Ground ground_;
   std::uint64_t* directory_;

@@ -1,7 +1,8 @@
 // One record of the redo log: what a transaction changes, as bytes.
 //
-// Format         RecordHead, then entries; a record begins on a line (64 bytes) of the log and may
-//                wrap around its end. An entry is a word, offset | kind << 48 | bytes << 52, then
+// Format         RecordHead, then entries; a record begins on a line (64 bytes) of the log. An
+// entry
+//                is a word, offset | kind << 48 | bytes << 52, then
 //                its data, padded to 8 bytes:
 //                  write       `bytes` bytes, to be stored at the offset
 //                  set_bits    a word, to be or-ed into the word at the offset
@@ -28,10 +29,20 @@ struct RecordHead {
 };
 static_assert(sizeof(RecordHead) == 16);
 
-/// CRC32C of a record whose head is complete but for `crc`.
-inline std::uint32_t record_crc(const std::byte* record, std::uint32_t bytes) {
-  const std::uint32_t head = crc32c(record, offsetof(RecordHead, crc));
-  return crc32c(record + sizeof(RecordHead), bytes - sizeof(RecordHead), head);
+/// Stores a value in place: a word in one piece, for readers that look without a guard.
+inline void store_value(std::byte* at, const void* value, std::size_t bytes) {
+  if (bytes == 8 && reinterpret_cast<std::uintptr_t>(at) % 8 == 0) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, value, sizeof word);
+    __atomic_store_n(reinterpret_cast<std::uint64_t*>(at), word, __ATOMIC_RELEASE);
+  } else {
+    std::memcpy(at, value, bytes);
+  }
+}
+
+/// CRC32C of a record: of its head but for `crc`, and of its entries.
+inline std::uint32_t record_crc(const RecordHead& head, const std::byte* entries) {
+  return crc32c(entries, head.bytes - sizeof head, crc32c(&head, offsetof(RecordHead, crc)));
 }
 
 struct Entry {

@@ -16,14 +16,7 @@ RecordHead head_of(const std::byte* record) {
 
 void change(std::byte* at, const Entry& entry) {
   switch (entry.kind) {
-  case Entry::Kind::write:
-    if (entry.bytes == 8 &&
-        entry.offset % 8 == 0) { // in one piece, for readers that look without a guard
-      __atomic_store_n(reinterpret_cast<std::uint64_t*>(at), entry.operand(), __ATOMIC_RELEASE);
-    } else {
-      std::memcpy(at, entry.data, entry.bytes);
-    }
-    return;
+  case Entry::Kind::write: store_value(at, entry.data, entry.bytes); return;
   case Entry::Kind::set_bits: *reinterpret_cast<std::uint64_t*>(at) |= entry.operand(); return;
   case Entry::Kind::clear_bits: *reinterpret_cast<std::uint64_t*>(at) &= ~entry.operand(); return;
   case Entry::Kind::zero: std::memset(at, 0, entry.operand()); return;
@@ -32,49 +25,41 @@ void change(std::byte* at, const Entry& entry) {
 
 } // namespace
 
-const std::byte* RedoLog::fetch(std::uint64_t lsn) {
+const std::byte* RedoLog::fetch(std::uint64_t lsn) const {
   const std::byte* record = line(lsn);
   const RecordHead head = head_of(record);
-  const std::size_t ring = place_.count * line_bytes;
-  if (head.lsn != lsn || head.bytes < sizeof head || head.bytes > largest_record()) return nullptr;
-  const auto straight = static_cast<std::size_t>(place_.lines + ring - record);
-  if (head.bytes > straight) {
-    unwrapped_.assign(record, record + straight);
-    unwrapped_.insert(unwrapped_.end(), place_.lines, place_.lines + (head.bytes - straight));
-    record = unwrapped_.data();
-  }
-  return record_crc(record, head.bytes) == head.crc ? record : nullptr;
+  const std::uint64_t room = (place_.count - lsn % place_.count) * line_bytes;
+  if (head.lsn != lsn || head.bytes < sizeof head ||
+      head.bytes > std::min<std::uint64_t>(room, largest_record()))
+    return nullptr;
+  return record_crc(head, record + sizeof head) == head.crc ? record : nullptr;
 }
 
-void RedoLog::copy_in(const std::byte* record, std::uint32_t bytes) {
-  std::byte* to = line(tail_);
-  const auto straight = static_cast<std::size_t>(place_.lines + place_.count * line_bytes - to);
-  const std::size_t first = std::min<std::size_t>(bytes, straight);
-  std::memcpy(to, record, first);
-  storelog::store(to, first);
-  write_back_->flush(to, first);
-  if (first == bytes) return;
-  std::memcpy(place_.lines, record + first, bytes - first);
-  storelog::store(place_.lines, bytes - first);
-  write_back_->flush(place_.lines, bytes - first);
+/// Fetches what a later record will be written to, so that its stores need not wait for memory: as
+/// many lines as the last record has, behind those that were fetched for it.
+void RedoLog::prefetch(std::uint64_t lines) const {
+  constexpr std::uint64_t ahead = 8; // lines of a few short records
+  for (std::uint64_t i = 0; i < std::min(lines, ahead); ++i)
+    __builtin_prefetch(line(tail_ + ahead + i), 1);
 }
 
-Status RedoLog::commit(std::byte* record, std::uint32_t bytes, const Site* sites) {
+Status RedoLog::commit(const std::byte* record, std::uint32_t bytes, const Site* sites) {
   if (bytes > largest_record())
     return Error::make(Errc::no_space,
                        "a transaction of %u bytes does not fit the log, which takes %u", bytes,
                        largest_record())
         .try_next("part the transaction, or make the pool with a larger log");
-  const std::uint64_t lines = lines_of(bytes);
-  if (tail_ + lines - start() > place_.count) // an eighth at a time: many flushes to a fence
-    advance(std::min(tail_, std::max(tail_ + lines - place_.count, start() + place_.count / 8)));
+  if (tail_ % place_.count >= place_.count / 2) drain();
   RecordHead head{tail_, bytes, 0};
-  std::memcpy(record, &head, sizeof head);
-  head.crc = record_crc(record, bytes);
-  std::memcpy(record, &head, sizeof head);
-  copy_in(record, bytes);
+  head.crc = record_crc(head, record + sizeof head);
+  std::byte* to = line(tail_);
+  std::memcpy(to, &head, sizeof head);
+  std::memcpy(to + sizeof head, record + sizeof head, bytes - sizeof head);
+  storelog::store(to, bytes);
+  write_back_->flush(to, bytes);
   write_back_->fence();
-  tail_ += lines;
+  prefetch(lines_of(bytes));
+  tail_ += lines_of(bytes);
   apply(record, bytes, sites);
   if (!write_back_->failed()) return Done{};
   return Error::make(Errc::os_error,
@@ -87,36 +72,23 @@ void RedoLog::apply(const std::byte* record, std::uint32_t bytes, const Site* si
     std::byte* at = place_.base + entry.offset;
     change(at, entry);
     storelog::store(at, entry.reach(), sites != nullptr ? *sites++ : Site::current());
+    dirty_.add(entry.offset, entry.reach());
   });
 }
 
-/// Remembers the lines that a record changes.
-void RedoLog::note(const std::byte* record, std::uint32_t bytes) {
-  each_entry(record, bytes, [&](const Entry& entry) {
-    const std::uint64_t end = entry.offset + entry.reach();
-    for (std::uint64_t at = entry.offset & ~(line_bytes - 1); at < end; at += line_bytes)
-      dirty_.push_back(at);
-  });
-}
-
-/// Writes back what the records before `to` or a little behind changed, and moves `start` there.
-void RedoLog::advance(std::uint64_t to) {
-  std::uint64_t lsn = start();
-  if (lsn == tail_) return;
-  dirty_.clear();
-  while (lsn < to) {
-    const std::byte* record = fetch(lsn);
-    if (record == nullptr) break; // cannot be: everything before the tail was written by commit()
-    const std::uint32_t bytes = head_of(record).bytes;
-    note(record, bytes);
-    lsn += lines_of(bytes);
-  }
-  std::sort(dirty_.begin(), dirty_.end());
-  dirty_.erase(std::unique(dirty_.begin(), dirty_.end()), dirty_.end());
-  for (const std::uint64_t at : dirty_)
+void RedoLog::flush_dirty() {
+  if (dirty_.empty()) return;
+  for (const std::uint64_t at : dirty_.one_a_unit(write_back_->unit_bytes()))
     write_back_->flush(place_.base + at, line_bytes);
   write_back_->fence();
-  __atomic_store_n(place_.start, lsn, __ATOMIC_RELEASE);
+  dirty_.clear();
+}
+
+void RedoLog::drain() {
+  flush_dirty();
+  tail_ = first_of_next_round();
+  if (start() == tail_) return;
+  __atomic_store_n(place_.start, tail_, __ATOMIC_RELEASE);
   storelog::store(place_.start, sizeof *place_.start);
   write_back_->flush(place_.start, sizeof *place_.start);
   write_back_->fence();
@@ -139,7 +111,7 @@ Result<std::size_t> RedoLog::recover() {
     apply(record, bytes, nullptr);
     tail_ += lines_of(bytes);
     ++applied;
-    if (tail_ - start() > place_.count) break; // the ring has no more
+    if (tail_ - start() > place_.count) break; // the log has no more
   }
   drain();
   return applied;

@@ -1,17 +1,18 @@
 // The redo log: one fence makes a transaction durable, and what it changed is written back later.
 //
-// How it works   A ring of lines. commit() writes a record (record.hpp) behind the last one,
-// flushes
+// How it works   A row of lines. commit() writes a record (record.hpp) behind the last one, flushes
 //                it, and fences: from then on the transaction has happened. Only then are the
-//                changes applied in place, through the caches, without a flush. When the ring is
-//                nearly full, the lines that the oldest records changed are flushed together, and
-//                `start` moves past those records.
+//                changes applied in place, through the caches, without a flush. When half the lines
+//                are used, all lines of the pool that records have changed are flushed together,
+//                `start` moves past all records, and the next one is written at the beginning.
+// Numbers        an LSN counts lines and only grows: record n lies on line n modulo the number of
+//                lines, and no record reaches beyond the last line. Going back to the beginning
+//                skips the numbers that are left.
 // Durability     1. the record (flush, fence); 2. its changes, in any order, any time later;
 //                3. before `start` passes a record: its changes (flush, fence); 4. before a line of
-//                the ring is used again: `start` (flush, fence).
+//                the log is used again: `start` (flush, fence).
 // Recovery       recover() applies, from `start` on, record after record, until one is torn or of
-// an
-//                earlier round; then does 3 and 4 for all of them. A crash meanwhile repeats it.
+//                an earlier round; then does 3 and 4 for all of them. A crash meanwhile repeats it.
 // Where          any memory: a pool, or an image of one; links are offsets from its base.
 // Thread safety  one thread at a time (the store's commit lock).
 // Errors         commit(): no_space (a record larger than half the log; nothing happened), os_error
@@ -21,9 +22,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 #include "base/result.hpp"
+#include "persist/dirty_lines.hpp"
 #include "persist/record.hpp"
 #include "persist/write_back.hpp"
 
@@ -43,17 +44,17 @@ inline constexpr std::size_t smallest_log_lines = 16;
 class RedoLog {
 public:
   RedoLog(const LogPlace& place, WriteBack& write_back)
-      : place_(place), write_back_(&write_back), tail_(*place.start) {}
+      : place_(place), write_back_(&write_back), tail_(*place.start), dirty_(place.count) {}
 
   /// To be called once, before anything else. Yields how many records were applied.
   Result<std::size_t> recover();
 
-  /// Makes `record` (room for its head, then entries) durable, then applies it. `sites`, where
+  /// Makes `record` (room for a head, then entries) durable, then applies it. `sites`, where
   /// stores are recorded, has the line that asked for each entry, in order; else null.
-  Status commit(std::byte* record, std::uint32_t bytes, const Site* sites);
+  Status commit(const std::byte* record, std::uint32_t bytes, const Site* sites);
 
   /// Writes back what all records changed and empties the log.
-  void drain() { advance(tail_); }
+  void drain();
   /// Drains, then overwrites the log: it has copies of all that was written.
   void scrub();
 
@@ -67,20 +68,21 @@ private:
   std::byte* line(std::uint64_t lsn) const {
     return place_.lines + lsn % place_.count * os::cache_line_bytes;
   }
+  std::uint64_t first_of_next_round() const {
+    return (tail_ + place_.count - 1) / place_.count * place_.count;
+  }
   static std::uint64_t lines_of(std::uint32_t bytes) {
     return (bytes + os::cache_line_bytes - 1) / os::cache_line_bytes;
   }
-  const std::byte* fetch(std::uint64_t lsn); ///< the record there, in one piece; null if none
-  void copy_in(const std::byte* record, std::uint32_t bytes);
+  const std::byte* fetch(std::uint64_t lsn) const; ///< the record there; null if none
   void apply(const std::byte* record, std::uint32_t bytes, const Site* sites);
-  void note(const std::byte* record, std::uint32_t bytes);
-  void advance(std::uint64_t to);
+  void flush_dirty();
+  void prefetch(std::uint64_t lines) const;
 
   LogPlace place_;
   WriteBack* write_back_;
   std::uint64_t tail_;
-  std::vector<std::byte> unwrapped_;
-  std::vector<std::uint64_t> dirty_; ///< lines of the pool to write back
+  DirtyLines dirty_; ///< what records before the tail changed
 };
 
 } // namespace nearfar::persist

@@ -138,7 +138,7 @@ TEST_CASE("a record that points out of the pool is damage, not a crash") {
   std::memcpy(bytes.data() + sizeof(RecordHead), &word, 8);
   RecordHead head{1, static_cast<std::uint32_t>(bytes.size()), 0};
   std::memcpy(bytes.data(), &head, sizeof head);
-  head.crc = record_crc(bytes.data(), head.bytes);
+  head.crc = record_crc(head, bytes.data() + sizeof head);
   std::memcpy(bytes.data(), &head, sizeof head);
   std::memcpy(rig.memory.data() + log_at + 64, bytes.data(), bytes.size());
   Result<std::size_t> recovered = Rig(rig).log.recover();

@@ -39,9 +39,9 @@ Session::~Session() {
     if (begun_undo_) abort_undo();
     end();
   }
-  for (auto held = more_guards_.rbegin(); held != more_guards_.rend(); ++held)
-    (*held)->mutex_.unlock();
-  if (guard_ != nullptr) guard_->mutex_.unlock();
+  for (; !more_guards_.empty(); more_guards_.pop_back())
+    more_guards_.back()->lock_.unlock();
+  if (guard_ != nullptr) guard_->lock_.unlock();
 }
 
 bool Session::holds(const guard& on) const {
@@ -55,7 +55,7 @@ void Session::hold(guard& on) {
   for (const Reading* r = current_reading; r != nullptr; r = r->outer_)
     if (r->guard_ == &on && r->locked_) return doom(waits_for_itself());
   if (holds(on)) return;
-  on.mutex_.lock();
+  on.lock_.lock();
   if (guard_ == nullptr)
     guard_ = &on;
   else
@@ -166,15 +166,16 @@ std::uint64_t Session::take(std::uint32_t type, std::size_t bytes, Site) {
 
 std::uint64_t Session::take_redo(std::uint32_t type, std::size_t bytes) {
   Result<std::uint64_t> taken = store_->heap_->take(type, bytes);
-  if (!taken && taken.error().code == Errc::no_space && store_->heap_->has_retired()) {
+  if (!taken && taken.error().code == Errc::no_space) {
     // What was freed lately waits for the log to go past it.
     const std::lock_guard lock(store_->commit_);
     store_->log_->drain();
-    store_->heap_->reclaim(store_->log_->start());
-    Result<std::uint64_t> again = store_->heap_->take(type, bytes);
-    if (again) {
-      taken_.push_back({*again, bytes, type, false, {}});
-      return *again;
+    if (store_->heap_->reclaim(store_->log_->start())) {
+      Result<std::uint64_t> again = store_->heap_->take(type, bytes);
+      if (again) {
+        taken_.push_back({*again, bytes, type, false, {}});
+        return *again;
+      }
     }
   }
   if (!taken) {
@@ -326,13 +327,13 @@ Reading::Reading(guard& on) : guard_(&on), outer_(current_reading), locked_(true
   if (current_session != nullptr && current_session->holds(on)) locked_ = false;
   for (const Reading* r = current_reading; r != nullptr; r = r->outer_)
     if (r->guard_ == &on) locked_ = false;
-  if (locked_) on.mutex_.lock_shared();
+  if (locked_) on.lock_.lock_shared();
   current_reading = this;
 }
 
 Reading::~Reading() {
   current_reading = outer_;
-  if (locked_) guard_->mutex_.unlock_shared();
+  if (locked_) guard_->lock_.unlock_shared();
 }
 
 } // namespace nearfar::persist

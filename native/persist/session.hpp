@@ -23,6 +23,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "persist/few.hpp"
 #include "persist/store.hpp"
 
 namespace nearfar::persist {
@@ -132,7 +133,7 @@ private:
   bool ended_ = false;
   bool begun_undo_ = false;
   bool fence_first_ = false; ///< content that is in no record has to be durable before the record
-  std::vector<guard*> more_guards_;
+  Few<guard*, 2> more_guards_;
   guard* guard_;
   std::optional<Error> error_;
 
@@ -147,9 +148,9 @@ private:
   std::size_t inline_used_ = sizeof(RecordHead);
   std::vector<Site> sites_; ///< of each entry, while stores are recorded
   std::vector<Unlogged> unlogged_;
-  std::vector<Taken> taken_;
-  std::vector<std::uint64_t> freed_;
-  std::vector<Range> ranges_; ///< undo path: snapshotted
+  Few<Taken, 2> taken_;
+  Few<std::uint64_t, 8> freed_;
+  Few<Range, 16> ranges_; ///< undo path: snapshotted
   alignas(8) std::byte inline_[inline_bytes];
 };
 

@@ -41,33 +41,31 @@ void Session::begin_undo() {
 /// Snapshots what was not snapshotted yet. Ranges that touch become one.
 bool Session::snapshot(const std::byte* at, std::size_t bytes, Site site) {
   const std::byte* end = at + bytes;
+  const std::byte** grown = nullptr; // the end of the range that this one goes on from
   for (Range& range : ranges_) {
-    if (at >= range.first && end <= range.end) return true;
-    if (at <= range.end && at >= range.first) at = range.end; // only what sticks out
-    if (at != range.end) continue;
-    bytes = static_cast<std::size_t>(end - at);
-    if (storelog::log(at, bytes, site)) {
-      const int code = pmemobj_tx_xadd_range_direct(at, bytes, POBJ_XADD_NO_ABORT);
-      if (code != 0) return doom(failure("snapshot", code)), false;
-    }
-    range.end = end;
-    return true;
+    if (static_cast<std::size_t>(at - range.first) > // at < first becomes a large number
+        static_cast<std::size_t>(range.end - range.first))
+      continue;
+    if (end <= range.end) return true;
+    at = range.end;
+    grown = &range.end;
+    break;
   }
+  bytes = static_cast<std::size_t>(end - at);
   if (storelog::log(at, bytes, site)) {
     const int code = pmemobj_tx_xadd_range_direct(at, bytes, POBJ_XADD_NO_ABORT);
     if (code != 0) return doom(failure("snapshot", code)), false;
   }
-  ranges_.push_back({at, end});
+  if (grown != nullptr)
+    *grown = end;
+  else
+    ranges_.push_back({at, end});
   return true;
 }
 
 void Session::write_undo(void* at, const void* value, std::size_t bytes, Site site) {
   if (!snapshot(static_cast<std::byte*>(at), bytes, site)) return;
-  if (bytes == 8)
-    __atomic_store(static_cast<std::uint64_t*>(at), static_cast<const std::uint64_t*>(value),
-                   __ATOMIC_RELEASE);
-  else
-    std::memcpy(at, value, bytes);
+  store_value(static_cast<std::byte*>(at), value, bytes);
   storelog::store(at, bytes, site);
 }
 

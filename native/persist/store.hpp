@@ -7,7 +7,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 
@@ -17,6 +16,7 @@
 #include "persist/guard.hpp"
 #include "persist/heap.hpp"
 #include "persist/redo_log.hpp"
+#include "persist/shared_lock.hpp"
 #include "persist/write_back.hpp"
 
 namespace nearfar::persist {
@@ -76,7 +76,7 @@ private:
   Schema schema_;
   WriteBack write_back_;
   guard guard_;
-  std::mutex commit_; ///< the log, and applying what is in it
+  SharedLock commit_; ///< the log, and applying what is in it
   std::optional<RedoLog> log_;
   std::optional<Heap> heap_;
   std::size_t recovered_ = 0;

@@ -45,10 +45,14 @@ public:
     if (how_ != How::msync) os::fence();
   }
 
+  /// What a flush of one byte writes back.
+  std::uint64_t unit_bytes() const { return how_ == How::msync ? page : os::cache_line_bytes; }
   bool failed() const { return failed_.load(std::memory_order_relaxed); }
 
 private:
   enum class How : unsigned char { clwb, clflushopt, clflush, none, msync };
+
+  static constexpr std::uintptr_t page = 4096;
 
   static How best(Durability durability) {
     if (durability == Durability::msync) return How::msync;
@@ -64,7 +68,6 @@ private:
   }
 
   void sync_pages(std::uintptr_t first, std::uintptr_t end) {
-    constexpr std::uintptr_t page = 4096;
     first &= ~(page - 1);
     if (!os::sync_range(reinterpret_cast<const std::byte*>(first), end - first))
       failed_.store(true, std::memory_order_relaxed);

@@ -9,9 +9,9 @@
 // Thread safety  make() by several threads; the rest as its owner's locks say.
 #pragma once
 
+#include "nearfar/persist/storable.hpp"
 #include "structures/heap.hpp"
 #include "structures/medium.hpp"
-#include "structures/stored.hpp"
 
 namespace nearfar::structures {
 
@@ -28,7 +28,7 @@ struct Node {
   T value;
 };
 
-template <class Medium, Plain T>
+template <class Medium, persist::storable T>
 class Chain {
 public:
   Chain(Medium& medium, ChainRoot& root)

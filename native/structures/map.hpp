@@ -31,7 +31,6 @@
 
 #include <array>
 #include <bit>
-#include <bitset>
 #include <memory>
 #include <optional>
 #include <utility>

@@ -240,17 +240,23 @@ bool Map<Medium, Key, Value, groups>::sound(const Slot& slot, Entry entry, std::
 }
 
 /// Marks the buckets that an entry is away from, and no others. Not flushed: it is done at open.
+/// Without branches on what a slot holds, which nobody can predict: a split waits for this.
 template <class Medium, class Key, class Value, unsigned groups>
 void Map<Medium, Key, Value, groups>::mark_homes(std::uint64_t prefix, Entry entry) {
-  std::bitset<segment_slots / slots> away;
-  each_live(prefix, entry, [&](const Slot& slot, std::uint64_t hash) {
-    const std::size_t line = place_of(entry, &slot) / slots;
-    if (line % buckets != hash % buckets) away.set(line / buckets * buckets + hash % buckets);
-    return true;
-  });
+  const std::uint64_t word = prefix << (64 - entry.depth()) | top;
   Slot* line = entry.template segment<Slot>();
-  for (std::size_t i = 0; i < away.size(); ++i, line += slots)
-    if (marked(line) != away[i]) medium_.store(line->word, line->word ^ mark);
+  for (unsigned group = 0; group < groups; ++group, line += buckets * slots) {
+    unsigned away = 0; // bit b: an entry of bucket b lies in another one
+    for (unsigned i = 0; i < buckets * slots; ++i) {
+      const std::uint64_t found = load(line[i].word);
+      const unsigned home = found % buckets;
+      const bool lives = ((found ^ word) & entry.mask()) == 0;
+      away |= unsigned{lives && home != i / slots} << home;
+    }
+    for (unsigned b = 0; b < buckets; ++b)
+      if (Slot* bucket = line + b * slots; marked(bucket) != ((away >> b & 1) != 0))
+        medium_.store(bucket->word, bucket->word ^ mark);
+  }
 }
 
 template <class Medium, class Key, class Value, unsigned groups>

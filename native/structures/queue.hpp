@@ -19,7 +19,7 @@
 
 namespace nearfar::structures {
 
-template <class Medium, Plain T>
+template <class Medium, persist::storable T>
 class Queue {
 public:
   /// Recovers the queue that lies at `root`. Fails with failed_check where it is damaged.

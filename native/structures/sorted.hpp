@@ -1,67 +1,217 @@
-// What a sorted list and a skip list do alike over a chain: recovery, bulk loading, checking.
+// A persistent sorted set: a chain of ascending keys, and an index in DRAM that shortens the walk.
+// What list.hpp and skip_list.hpp have in common; they differ in their index.
 //
-// Thread safety  as its caller's lock says.
+// Invariants     keys ascend strictly along the chain.
+// Durability     insert: node, flush, fence, the link to it, flush, fence. Remove: the link past
+//                the node, flush, fence; then its memory is free. Clear: one link, flush, fence.
+//                So every call but bulk_load() is atomic, and durable when it returns.
+// Memory         heap.hpp: the free state is rebuilt at open by walking the chain, so that nothing
+//                leaks and allocating costs no fence.
+// Thread safety  contains, insert, remove, size by any number of threads: readers share a lock, a
+//                writer has it alone until what it did is durable. The rest want no writer beside
+//                them; for_each may not call the set.
+// Errors         no_space: nothing has changed. failed_check: the pool is damaged. os_error: msync.
+//
+// An Index<Medium, Key> over a chain has
+//   name, may_mislead     what the set is called; whether a search can go wrong through the index
+//   Path                  how a search came down to the chain
+//   Path first_path()     a path before all keys
+//   before(key, path)     a link of the chain that leads to no key beyond the first one that is not
+//                         smaller; tells the path unless that is null
+//   raise(node, path)     a new node stands behind the path, which moves behind it
+//   fell(node, path)      a node that stands behind the path goes
+//   forget()              nothing stands any more
 #pragma once
 
 #include <algorithm>
+#include <memory>
+#include <shared_mutex>
 #include <vector>
 
 #include "structures/chain.hpp"
 
 namespace nearfar::structures {
 
-/// What was wanted of an operation, once it is done.
-template <class Medium, class Key>
-Result<bool> settled(const Chain<Medium, Key>& chain, bool result) {
-  if (chain.failed()) return sync_failed();
-  return result;
-}
+template <class Medium, persist::storable Key, template <class, class> class Index>
+class SortedSet {
+public:
+  /// Recovers the set that lies at `root`. Fails with failed_check where it is damaged.
+  static Result<std::unique_ptr<SortedSet>> open(Medium& medium, ChainRoot& root) {
+    std::unique_ptr<SortedSet> set(new SortedSet(medium, root));
+    if (Status found = set->recover(); !found) return found.error();
+    return set;
+  }
 
-/// Walks a chain at open: keys must ascend. Calls visit(where, node) for each.
-template <class Medium, class Key, class Visit>
-Status recover_sorted(Chain<Medium, Key>& chain, Visit visit) {
+  /// False if the key is there already.
+  Result<bool> insert(const Key& key) {
+    const std::unique_lock guard(mutex_);
+    Path path;
+    std::uint64_t& where = find(key, &path);
+    if (holds(where, key)) return false;
+    Result<Node<Key>*> node = chain_.make(key, where);
+    if (!node) return node.error();
+    chain_.fence();
+    chain_.link(where, *node);
+    index_.raise(*node, path);
+    ++size_;
+    return settled(true);
+  }
+
+  /// True if the key was there.
+  Result<bool> remove(const Key& key) {
+    const std::unique_lock guard(mutex_);
+    Path path;
+    std::uint64_t& where = find(key, &path);
+    if (!holds(where, key)) return false;
+    index_.fell(chain_.at(where), path);
+    chain_.unlink(where);
+    --size_;
+    return settled(true);
+  }
+
+  bool contains(const Key& key) const {
+    const std::shared_lock guard(mutex_);
+    return holds(find(key, nullptr), key);
+  }
+  std::size_t size() const {
+    const std::shared_lock guard(mutex_);
+    return size_;
+  }
+
+  Status clear() {
+    const std::unique_lock guard(mutex_);
+    chain_.clear();
+    index_.forget();
+    size_ = 0;
+    if (chain_.failed()) return sync_failed();
+    return Done{};
+  }
+
+  /// Adds many keys with two fences in all. A crash meanwhile may leave any part of them.
+  Status bulk_load(std::vector<Key> keys);
+
+  /// Calls visit(key) in ascending order.
+  template <class Visit>
+  void for_each(Visit visit) const {
+    const std::shared_lock guard(mutex_);
+    for (const Node<Key>* node = chain_.at(chain_.head()); node; node = chain_.at(node->next))
+      visit(node->value);
+  }
+
+  /// Checks all invariants anew, from the pool alone, and that a search finds each key. Fails with
+  /// failed_check.
+  Status verify() const;
+
+private:
+  using Indexed = Index<Medium, Key>;
+  using Path = typename Indexed::Path;
+  using Nodes = std::vector<Node<Key>*>;
+  /// Links of the chain, each with the first of several new nodes it will lead to.
+  using Runs = std::vector<std::pair<std::uint64_t*, const Node<Key>*>>;
+
+  SortedSet(Medium& medium, ChainRoot& root)
+      : medium_(medium), root_(root), chain_(medium, root), index_(chain_) {}
+
+  Status recover();
+  Status make_runs(const std::vector<Key>& keys, Nodes& made, Runs& runs);
+
+  /// The first link at or behind `where` that leads to no smaller key.
+  std::uint64_t* walk(std::uint64_t* where, const Key& key) const {
+    for (Node<Key>* node = chain_.at(*where); node != nullptr && node->value < key;
+         node = chain_.at(*where))
+      where = &node->next;
+    return where;
+  }
+  /// The first link that leads to no smaller key; and how it was found.
+  std::uint64_t& find(const Key& key, Path* path) const {
+    return *walk(index_.before(key, path), key);
+  }
+  bool holds(std::uint64_t where, const Key& key) const {
+    return where != 0 && !(key < chain_.at(where)->value);
+  }
+  Result<bool> settled(bool result) const {
+    if (chain_.failed()) return sync_failed();
+    return result;
+  }
+
+  Medium& medium_;
+  ChainRoot& root_;
+  Chain<Medium, Key> chain_;
+  Indexed index_;
+  mutable std::shared_mutex mutex_;
+  std::size_t size_ = 0;
+};
+
+template <class Medium, persist::storable Key, template <class, class> class Index>
+Status SortedSet<Medium, Key, Index>::recover() {
+  Path path = index_.first_path();
   const Node<Key>* before = nullptr;
-  return chain.recover([&](std::uint64_t* where, Node<Key>* node) {
+  return chain_.recover([&](std::uint64_t*, Node<Key>* node) {
     if (before != nullptr && !(before->value < node->value)) return false;
     before = node;
-    visit(where, node);
+    ++size_;
+    index_.raise(node, path);
     return true;
   });
 }
 
-/// Adds the keys that are not there yet with two fences in all; how many they were. All are durable
-/// when it returns; a crash before that may leave any part. no_space: nothing has changed.
-template <class Medium, class Key>
-Result<std::size_t> load_sorted(Chain<Medium, Key>& chain, std::vector<Key> keys) {
-  std::sort(keys.begin(), keys.end());
-  std::vector<Node<Key>*> made;
-  std::vector<std::pair<std::uint64_t*, const Node<Key>*>> runs;
-  std::uint64_t* where = &chain.head(); // the last link before the key that was there already
-  Node<Key>* last = nullptr;            // the last new node behind it
+/// Makes nodes for the keys, which ascend, that are not there yet; links none of them. no_space:
+/// those made so far are in `made`.
+template <class Medium, persist::storable Key, template <class, class> class Index>
+Status SortedSet<Medium, Key, Index>::make_runs(const std::vector<Key>& keys, Nodes& made,
+                                                Runs& runs) {
+  std::uint64_t* where = &chain_.head(); // the last link before the key that was there already
+  Node<Key>* last = nullptr;             // the last new node behind it
   for (const Key& key : keys) {
     if (last != nullptr && !(last->value < key)) continue;
-    for (const Node<Key>* next = chain.at(*where); next != nullptr && next->value < key;
-         next = chain.at(*where)) {
-      where = &chain.at(*where)->next;
-      last = nullptr;
-    }
-    const Node<Key>* next = chain.at(*where);
-    if (next != nullptr && !(key < next->value)) continue;
-    Result<Node<Key>*> node = chain.make(key, *where);
-    if (!node) {
-      chain.drop(made);
-      return node.error();
-    }
+    std::uint64_t* const found = walk(where, key);
+    if (found != where) last = nullptr;
+    where = found;
+    if (holds(*where, key)) continue;
+    Result<Node<Key>*> node = chain_.make(key, *where);
+    if (!node) return node.error();
     if (last != nullptr)
-      chain.set_next(last, chain.link_of(*node));
+      chain_.set_next(last, chain_.link_of(*node));
     else
       runs.emplace_back(where, *node);
     made.push_back(last = *node);
   }
-  chain.fence();
-  chain.link_runs(runs);
-  if (chain.failed()) return sync_failed();
-  return made.size();
+  return Done{};
+}
+
+template <class Medium, persist::storable Key, template <class, class> class Index>
+Status SortedSet<Medium, Key, Index>::bulk_load(std::vector<Key> keys) {
+  const std::unique_lock guard(mutex_);
+  std::sort(keys.begin(), keys.end());
+  Nodes made;
+  Runs runs;
+  if (Status all = make_runs(keys, made, runs); !all) {
+    chain_.drop(made);
+    return all;
+  }
+  chain_.fence();
+  chain_.link_runs(runs);
+  size_ += made.size();
+  index_.forget();
+  Path path = index_.first_path();
+  for (Node<Key>* node = chain_.at(chain_.head()); node; node = chain_.at(node->next))
+    index_.raise(node, path);
+  if (chain_.failed()) return sync_failed();
+  return Done{};
+}
+
+template <class Medium, persist::storable Key, template <class, class> class Index>
+Status SortedSet<Medium, Key, Index>::verify() const {
+  const std::shared_lock guard(mutex_);
+  SortedSet fresh(medium_, root_);
+  if (Status found = fresh.recover(); !found) return found;
+  bool finds_all = fresh.size_ == size_;
+  if constexpr (Indexed::may_mislead)
+    for (const Node<Key>* node = chain_.at(chain_.head()); node; node = chain_.at(node->next))
+      finds_all = finds_all && chain_.at(find(node->value, nullptr)) == node;
+  if (finds_all) return Done{};
+  return Error::make(Errc::failed_check, "the %s counts %zu keys, holds %zu, %s", Indexed::name,
+                     size_, fresh.size_, "or does not find each of them");
 }
 
 } // namespace nearfar::structures

@@ -1,26 +1,21 @@
 // Types that structures keep: how they are passed in, handed out, and turned into bytes.
 #pragma once
 
-#include <concepts>
 #include <cstdint>
 #include <cstring>
 #include <string>
 #include <string_view>
-#include <type_traits>
+
+#include "nearfar/persist/storable.hpp"
 
 namespace nearfar::structures {
 
 /// Tag: byte strings of any length up to a record's limit.
 struct Bytes {};
 
-/// Values whose bytes are the whole value, fit to lie in a pool.
-template <class T>
-concept Plain = std::is_trivially_copyable_v<T> && std::is_standard_layout_v<T> &&
-                !std::is_pointer_v<T> && !std::is_empty_v<T>;
-
 template <class T>
 struct Stored {
-  static_assert(Plain<T>, "a persistent type is trivially copyable and holds no pointers");
+  static_assert(persist::detail::check_storable<T>());
   using In = const T&;
   using Out = T;
   static constexpr bool fits_word = sizeof(T) <= sizeof(std::uint64_t);

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from nearfar.cli import options
-from nearfar.errors import BadInputError
 
 if TYPE_CHECKING:
     from nearfar.cli.recording import Recording
-    from nearfar.measure.compete import CompetePlan, Split
+    from nearfar.measure.compete import CompetePlan
     from nearfar.measure.session import Effort
     from nearfar.records.forecasts import CompeteForecasts
     from nearfar.records.together import CompeteRow
@@ -92,10 +91,8 @@ def compete(
     ) as recording:
         plan, last_cache = compete_plan(
             recording, mode.value, near, far, near_threads=near_threads, far_threads=far_threads,
-            sweep=sweep, cpus=cpus, size=size, iterations=iterations,
+            sweep=sweep, cpus=cpus, size=size, iterations=iterations, feeds_fit=csv is not None,
         )  # fmt: skip
-        if csv:
-            _check_fit(plan)
         effort = Effort(budget_s, runs, warmup)
         forecast = _forecast(recording, plan, effort)
         result, skipped = measurement.measure(recording.session, plan, effort, last_cache, forecast)
@@ -120,15 +117,6 @@ def _forecast(recording: Recording, plan: CompetePlan, effort: Effort) -> Compet
     if forecast:
         recording.keep("compete_forecast", forecast, [])
     return forecast
-
-
-def _check_fit(plan: CompetePlan) -> None:
-    shared: list[Split] = [split for split in plan.splits if plan.teams(split).oversubscribed]
-    if shared:
-        raise BadInputError(
-            f"{sum(shared[0])} threads share {len(plan.cpus)} processors: such rows feed no fit",
-            "use fewer threads, or leave --csv out",
-        )
 
 
 def _write_rows(path: Path, rows: Sequence[CompeteRow]) -> None:

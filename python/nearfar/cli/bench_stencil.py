@@ -79,7 +79,12 @@ def stencil(
 
         nearfar bench stencil --far paced:dram@optane-100 --far-rows auto
     """
-    from nearfar.cli.far_rows import parse_far_rows, predict_split, read_split
+    from nearfar.cli.far_rows import (
+        check_predictable,
+        parse_far_rows,
+        predict_split,
+        read_split,
+    )
     from nearfar.cli.plans import last_cache, stencil_plan
     from nearfar.cli.recording import recorded
     from nearfar.measure import stencil as measurement
@@ -111,6 +116,8 @@ def stencil(
             beside_alone=split is not None or wanted is None,
         )  # fmt: skip
         _check_row(csv, plan, open_split=wanted is None)
+        if wanted is None:
+            check_predictable(plan)
         cache = last_cache(recording, plan.teams.cpus[0])
         effort = Effort(budget_s, runs, warmup)
         if wanted is None:

@@ -68,12 +68,8 @@ def read_split(path: Path, context: typer.Context) -> StencilSplit:
         ) from None
 
 
-def predict_split(
-    session: Session, plan: StencilPlan, effort: Effort, last_cache: int
-) -> StencilSplit:
-    """Measure what both tiers reach at once and what the sweep costs near, and predict from it."""
-    from nearfar.measure import balance
-
+def check_predictable(plan: StencilPlan) -> None:
+    """Refuse, before anything is measured, threads and rows that no split is predicted for."""
     if plan.teams.oversubscribed:
         raise BadInputError(
             "threads that share processors feed no prediction",
@@ -84,6 +80,15 @@ def predict_split(
             "a split needs a thread on either side, and rows to share",
             "give --near-threads and --far-threads, and at least three --rows",
         )
+
+
+def predict_split(
+    session: Session, plan: StencilPlan, effort: Effort, last_cache: int
+) -> StencilSplit:
+    """Measure what both tiers reach at once and what the sweep costs near, and predict from it."""
+    from nearfar.measure import balance
+
+    check_predictable(plan)
     measured = balance.measure(session, plan, effort, last_cache)
     prediction = _prediction(plan, measured)
     return _record(session, plan, measured, prediction)

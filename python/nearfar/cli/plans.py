@@ -144,11 +144,13 @@ def compete_plan(
     cpus: str | None,
     size: str | None,
     iterations: int | None,
+    feeds_fit: bool,
 ) -> tuple[CompetePlan, int]:
     """The plan of ``bench compete``, and the effective last cache it was made for.
 
-    Raises BadInputError for more threads than processors asked for and arrays too small to time,
-    MachineError where the arrays of all threads do not fit.
+    Raises BadInputError for more threads than processors asked for (than processors at all, if the
+    rows are to feed a fit) and arrays too small to time, MachineError where the arrays of all
+    threads do not fit.
     """
     from nearfar.measure import arrays, compete
     from nearfar.measure.teams import check_threads
@@ -157,7 +159,13 @@ def compete_plan(
     check_tiers((near, far))
     team = chosen_cpus(recording.machine, cpus)
     splits = _splits(len(team), near_threads, far_threads, sweep)
-    check_threads(sum(splits[0]), team, asked=cpus is not None)
+    threads = sum(splits[0])
+    check_threads(threads, team, asked=cpus is not None)
+    if feeds_fit and threads > len(team):
+        raise BadInputError(
+            f"{threads} threads share {len(team)} processors: such rows feed no fit",
+            "use fewer threads, or leave --csv out",
+        )
     asked = parse_size(size) if size else None
     if asked is not None and asked < arrays.LEAST_TIMED_ALONE:
         raise BadInputError(

@@ -18,8 +18,6 @@ from nearfar.stats import Estimate, median
 
 #: Copies of the fastest thread in one repeat.
 ITERATIONS = 40
-#: Rows of the sweep that tells the stencil's cost, as a share of all, and at least.
-SHARE_SWEPT, LEAST_SWEPT = 4, 64
 
 FIGURES = ("near", "far", "near_alone", "element")
 
@@ -53,10 +51,9 @@ class BalancePlan:
         samples.add("near", both[0], [])
         samples.add("far", both[1], [])
         samples.add("near_alone", self._copies(plan.teams.near_cpus, [])[0], [])
-        rows = min(max(plan.rows // SHARE_SWEPT, LEAST_SWEPT), plan.rows)
-        swept = replace(plan, rows=rows, far_rows=0, beside_alone=False)
-        run = swept.bench().run(SWEEPS_ALONE)
-        elements = (rows - 2) * plan.row_elements
+        # Of the array's own size: page tables and caches cost a smaller one less.
+        run = replace(plan, far_rows=0, beside_alone=False).bench().run(SWEEPS_ALONE)
+        elements = (plan.rows - 2) * plan.row_elements
         side_s = sum(run["near_ns"]) / len(run["near_ns"]) * 1e-9
         samples.add("element", side_s * plan.teams.near_threads / elements, run["members"])
         return samples

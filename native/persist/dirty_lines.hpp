@@ -1,0 +1,62 @@
+// Lines of a pool that were changed and not yet written back.
+//
+// add() keeps most repetitions out by a table in which a line has one place: one that another line
+// has taken since is noted again, which costs a flush of a clean line and nothing else.
+// Units          offsets from the pool's start; a line is named by the offset of its first byte.
+// Thread safety  one thread at a time.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "os/cpu.hpp"
+
+namespace nearfar::persist {
+
+class DirtyLines {
+public:
+  /// `expected` is how many lines there may be between two calls of clear().
+  explicit DirtyLines(std::size_t expected)
+      : places_(std::bit_ceil(std::clamp(expected, smallest, largest)), none),
+        shift_(std::countl_zero(places_.size() - 1)) {}
+
+  /// Notes the lines of [offset, offset + bytes), bytes > 0.
+  void add(std::uint64_t offset, std::uint64_t bytes) {
+    const std::uint64_t last = (offset + bytes - 1) & ~(line_bytes - 1);
+    for (std::uint64_t line = offset & ~(line_bytes - 1); line <= last; line += line_bytes) {
+      std::uint64_t& place = places_[line * golden >> shift_];
+      if (place == line) continue;
+      place = line;
+      lines_.push_back(line);
+    }
+  }
+  bool empty() const { return lines_.empty(); }
+  /// One line of each `unit` bytes (a power of two) that has any.
+  const std::vector<std::uint64_t>& one_a_unit(std::uint64_t unit) {
+    if (unit > line_bytes) {
+      std::sort(lines_.begin(), lines_.end());
+      const auto together = [&](std::uint64_t a, std::uint64_t b) { return (a ^ b) < unit; };
+      lines_.erase(std::unique(lines_.begin(), lines_.end(), together), lines_.end());
+    }
+    return lines_;
+  }
+  void clear() {
+    lines_.clear();
+    std::fill(places_.begin(), places_.end(), none);
+  }
+
+private:
+  static constexpr std::uint64_t line_bytes = os::cache_line_bytes;
+  static constexpr std::uint64_t none = ~std::uint64_t{0};     ///< is no line's offset
+  static constexpr std::uint64_t golden = 0x9e3779b97f4a7c15u; ///< Fibonacci hashing (Knuth)
+  static constexpr std::size_t smallest = 64, largest = 16384;
+
+  std::vector<std::uint64_t> places_;
+  int shift_;
+  std::vector<std::uint64_t> lines_;
+};
+
+} // namespace nearfar::persist
