@@ -35,18 +35,21 @@ public:
 
   template <class T>
   T* make(std::size_t count) {
-    void* block = std::visit([&](const auto& a) { return a.allocate(count * sizeof(T)); },
-                             allocator_);
+    void* block =
+        std::visit([&](const auto& a) { return a.allocate(count * sizeof(T)); }, allocator_);
     if (block) blocks_.push_back(block);
     return static_cast<T*>(block);
   }
 
 private:
-  Allocator allocator_;
+  const Allocator& allocator_;
   std::vector<void*> blocks_;
 };
 
 std::uint64_t mixed(std::uint64_t sum, std::uint64_t word) { return next_mmix(sum ^ word); }
+
+/// So that a sum over an array tells which values it holds.
+std::uint64_t hash(std::int32_t value) { return Random(static_cast<std::uint64_t>(value)).next(); }
 
 template <class R>
 View<std::int32_t, R> view(std::int32_t* data, unsigned number, R& recorder) {
@@ -80,7 +83,7 @@ Result<ProgramRun> sort(const ProgramWork& work, Arrays& arrays, R& recorder) {
   std::uint64_t sum = 0;
   for (std::size_t i = 0; i < n; ++i) {
     data[i] = static_cast<std::int32_t>(random.next());
-    sum += static_cast<std::uint64_t>(data[i]) * 0x9e3779b97f4a7c15u;
+    sum += hash(data[i]);
   }
   const View<std::int32_t, R> a = view(data, 0, recorder);
   ProgramRun run = timed([&] {
@@ -91,7 +94,7 @@ Result<ProgramRun> sort(const ProgramWork& work, Arrays& arrays, R& recorder) {
   });
   if (!std::is_sorted(data, data + n)) return wrong("the array is not sorted");
   for (std::size_t i = 0; i < n; ++i) {
-    sum -= static_cast<std::uint64_t>(data[i]) * 0x9e3779b97f4a7c15u;
+    sum -= hash(data[i]);
     run.checksum = mixed(run.checksum, static_cast<std::uint64_t>(data[i]));
   }
   if (sum != 0) return wrong("the sorted array does not hold what the array held");
@@ -199,7 +202,7 @@ Result<ProgramRun> lattice(const ProgramWork& work, Arrays& arrays, R& recorder)
 
 template <class R>
 Result<ProgramRun> run_with(const ProgramWork& work, const Allocator& allocator, R& recorder) {
-  const std::size_t least = work.program == Program::lbm ? 8 : 1;
+  const std::size_t least = work.program == Program::lbm ? 16 : 1;
   if (work.n < least || work.steps == 0 || program_bytes(work) > most_bytes)
     return Error::make(Errc::bad_input, "a size of %zu is too small or too large", work.n)
         .try_next("give -n %zu or more, and no more than 64 GiB of arrays", least);
@@ -221,8 +224,8 @@ std::vector<std::size_t> array_bytes(const ProgramWork& work) {
   case Program::merge: return std::vector<std::size_t>(2, work.n * sizeof(std::int32_t));
   case Program::lbm:
     if (n * n * n > 1e10) return {most_bytes + 1};
-    return std::vector<std::size_t>(2, work.n * work.n * work.n * D3Q19::directions *
-                                           sizeof(double));
+    return std::vector<std::size_t>(2,
+                                    work.n * work.n * work.n * D3Q19::directions * sizeof(double));
   case Program::matmul: break;
   }
   if (n * n > 1e11) return {most_bytes + 1};
@@ -286,14 +289,13 @@ Result<ProgramRun> run_program(const ProgramWork& work, const Allocator& allocat
 }
 
 Result<std::uint64_t> record_program(const ProgramWork& work,
-                                     const std::vector<cache::Geometry>& levels,
-                                     const char* path) {
+                                     const std::vector<cache::Geometry>& levels, const char* path) {
   if (levels.empty() || levels.size() > 3)
     return Error::make(Errc::bad_input, "a trace is taken after one to three levels of caches")
         .try_next("name l1, l2 or llc");
   Result<cache::Hierarchy> caches = cache::Hierarchy::create(levels);
   if (!caches) return caches.error();
-  Result<os::File> file = os::create_file(path);
+  Result<os::File> file = os::create_new(path);
   if (!file) return file.error();
   trace::Writer writer(file->fd(), header_of(work, levels));
   for (const std::size_t bytes : array_bytes(work)) {

@@ -31,8 +31,8 @@ constexpr unsigned instructions_an_access = 3;
 
 struct ProgramWork {
   Program program = Program::quick;
-  std::size_t n = 1 << 18;   ///< elements; edge of the lattice; rows of the matrices
-  std::size_t steps = 1;     ///< lbm
+  std::size_t n = 1 << 18; ///< elements; edge of the lattice; rows of the matrices
+  std::size_t steps = 1;   ///< lbm
   std::uint64_t seed = 1;
 };
 
@@ -40,7 +40,7 @@ struct ProgramWork {
 std::size_t program_bytes(const ProgramWork& work);
 
 struct ProgramRun {
-  os::Usage usage;           ///< of the computation alone: arrays are filled and checked outside
+  os::Usage usage;            ///< of the computation alone: arrays are filled and checked outside
   std::uint64_t checksum = 0; ///< of the result's bits, the same wherever the arrays lie
 };
 

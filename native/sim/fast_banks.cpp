@@ -99,6 +99,7 @@ Time FastBanks::access(Channel& channel, const Place& place, Time at, bool write
   bank.precharge_from = std::max(bank.precharge_from, write ? end + t.tWR : column + t.tRTP);
   if (!write) {
     ++work_.reads;
+    channel.read_column = std::max(channel.read_column, column);
     return end;
   }
   ++work_.writes;
@@ -157,7 +158,7 @@ Time FastBanks::post(Time at, std::uint64_t line) {
   if (channel.posted.size() < controller_.drain_from) return at;
   const Time on = std::max(at, channel.drained_before);
   channel.drained_before = channel.drained;
-  write_batch(channel, std::max(at, channel.drained), controller_.drain_to);
+  write_batch(channel, std::max({at, channel.drained, channel.read_column}), controller_.drain_to);
   return on;
 }
 

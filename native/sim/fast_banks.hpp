@@ -79,6 +79,7 @@ private:
     std::vector<Place> posted;
     Time draining = 0;       ///< posted writes have the channel from here ...
     Time drained = 0;        ///< ... until their last column command
+    Time read_column = 0;    ///< the last read's: those that were let go before go before
     Time drained_before = 0; ///< that of the batch before: there is room for one more
   };
 

@@ -17,6 +17,7 @@ from nearfar.records.depth import (
 )
 from nearfar.records.forecasts import CompeteForecasts, PipelineForecast
 from nearfar.records.pools import IntsetResult, MapResult
+from nearfar.records.programs import ProgramResult
 from nearfar.records.results import BandwidthResult, LatencyResult, MappedResult, StreamResult
 from nearfar.records.together import CompeteResult, PipelineResult, StencilResult, StencilSplit
 
@@ -83,6 +84,7 @@ class Sections(BaseModel):
     map: MapResult | None = None
     intset: IntsetResult | None = None
     malloc: MallocResult | None = None
+    program: ProgramResult | None = None
 
 
 class Run(BaseModel):

@@ -12,6 +12,7 @@ from nearfar.report.text.predictions import (
     pipeline,
     split,
 )
+from nearfar.report.text.programs import program
 from nearfar.report.text.record import noise, record
 from nearfar.report.text.results import bandwidth, latency, mapped, published_curve, stream
 from nearfar.report.text.sheet import sheet
@@ -40,6 +41,7 @@ __all__ = [
     "persistence",
     "pipeline",
     "pipeline_run",
+    "program",
     "published_curve",
     "record",
     "run_accounts",
