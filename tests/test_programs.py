@@ -66,7 +66,9 @@ def test_its_trace_is_simulated_by_object(
         for where in ("all-near", "all-far")
     )
     assert near < waits
-    both = run_json(run_nearfar, *common, "--engine", "both")
+    both = run_json(
+        run_nearfar, *common, "--engine", "both", "--core", "blocking", "--write-policy", "blocking"
+    )
     assert abs(both["difference"]["time_difference"]) <= 0.05
     assert abs(both["difference"]["energy_difference"]) <= 0.03
 

@@ -53,7 +53,6 @@ private:
     std::uint32_t epoch = 0; ///< of its rank's refreshes
     bool dirty = false;
     Time opened = 0;
-    std::uint64_t posted_row = closed; ///< of order_posted()
   };
   struct Rank {
     explicit Rank(const Timing& t)
@@ -88,7 +87,7 @@ private:
   Time precharge(Rank& rank, Bank& bank, Time at);
   void close_lazily(Rank& rank, Bank& bank, Time at, std::uint64_t row);
   void refresh(Rank& rank, Time at);
-  void end_epoch(Rank& rank, Bank& bank);
+  void end_epoch(Bank& bank);
   void account_open(Rank& rank, Time from, Time until);
   void order_posted(Channel& channel);
   Time write_batch(Channel& channel, Time at, std::size_t left);
