@@ -66,6 +66,17 @@ Time TraceSource::gap(Thread& thread, const trace::Record& record) {
   return static_cast<Time>(static_cast<double>(since) * instruction_ps_ / share);
 }
 
+/// What the program executed after its last record.
+Time TraceSource::tail() const {
+  std::uint64_t told = 0;
+  for (const Thread& thread : threads_)
+    told += thread.instructions;
+  const std::uint64_t all = reader_.totals()[trace::Total::instructions];
+  const double share = static_cast<double>(std::max<std::size_t>(threads_.size(), 1));
+  return all > told ? static_cast<Time>(static_cast<double>(all - told) * instruction_ps_ / share)
+                    : 0;
+}
+
 std::uint32_t TraceSource::distance(Thread& thread, const trace::Record& record) {
   if (thread.numbers.empty()) thread.numbers.resize(remembered);
   const std::uint64_t own = thread.records++;

@@ -40,6 +40,8 @@ public:
 
   Result<std::size_t> fill(std::span<Request> out) override;
 
+  Time tail() const override;
+
   const trace::Reader& reader() const { return reader_; }
   /// How often a rule was the first to hold, by its place; objects that requests named count.
   const std::vector<std::uint64_t>& held() const { return held_; }

@@ -37,6 +37,7 @@ std::string written() {
   writer.record(load(0x10u << 14, 100, 1));
   writer.record(load(0x20u << 14, 150, 2, 1));
   writer.record({0x10u << 14, 0, 150, 1, 0, 0, trace::Kind::write_back});
+  writer.totals[trace::Total::instructions] = 350;
   REQUIRE(writer.finish());
   std::fclose(fdopen(fd, "w"));
   return path;
@@ -67,6 +68,17 @@ TEST_CASE("a trace is a stream of requests") {
   CHECK(r[2].write);
   CHECK(r[2].gap == 0);
   CHECK(r[0].object == no_object);
+}
+
+TEST_CASE("what was executed after the last record is told at the end") {
+  const std::string path = written();
+  Result<TraceSource> source = TraceSource::open(path.c_str(), 500, {});
+  REQUIRE(source);
+  std::vector<Request> requests(10);
+  while (*source->fill(requests) > 0) {
+  }
+  CHECK(source->tail() == 200 * 500);
+  std::remove(path.c_str());
 }
 
 TEST_CASE("the first rule that holds says where an object goes") {

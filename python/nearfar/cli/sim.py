@@ -64,6 +64,10 @@ def sim(
     curve: Annotated[
         bool, typer.Option("--curve", help="Latency of --far by the bandwidth asked of it.")
     ] = False,
+    suite: Annotated[
+        str | None,
+        typer.Option("--suite", metavar="NAME|FILE", help="An experiment: seoul, or a file."),
+    ] = None,
     near: Annotated[
         str, typer.Option("--near", metavar="PROFILE", help="Device of the near tier.")
     ] = "dram-snu",
@@ -128,9 +132,14 @@ def sim(
         typer.Option("--cpu-time-s", metavar="T", min=0, help="With --counts: processor time."),
     ] = 0.0,
     seed: options.Seed = 1,
+    out: options.Out = None,
     json: options.Json = None,
+    quiet: options.Quiet = False,
 ) -> None:
     """A program on two simulated memories: from a trace, from counts, or a stream made up.
+
+    --suite seoul is the Seoul thesis' experiment: sorts, lattice Boltzmann and matrices, traced
+    and simulated with their arrays far and near, beside the published claims; it writes a record.
 
     With --counts, FILE.json is {"near": {"reads": N, "writes": N}, "far": {"reads": N, "writes":
     N}}: accesses of a line each, one after another, as the Seoul thesis counts them.
@@ -145,6 +154,8 @@ def sim(
 
         nearfar sim --curve --far ddr4-3200 --write-share 0.3
 
+        nearfar sim --suite seoul --out seoul
+
         nearfar sim --counts quicksort.json --near dram-snu --far pcm-snu-ns --cpu-time-s 0.02
     """
     from nearfar.cli import simulating
@@ -156,5 +167,6 @@ def sim(
         core=core.value, window=window, page_policy=page_policy.value if page_policy else None,
         write_policy=write_policy.value if write_policy else None, instruction_ns=instruction_ns,
         entries=entries, size=size, write_share=write_share, cpu_time_s=cpu_time_s, seed=seed,
+        suite=suite, out=out, quiet=quiet,
     )  # fmt: skip
     simulating.simulate(request, json)

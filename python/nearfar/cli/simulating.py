@@ -43,27 +43,47 @@ class Request:
     write_share: float
     cpu_time_s: float
     seed: int
+    suite: str | None
+    out: Path | None
+    quiet: bool
 
 
 def simulate(request: Request, json: str | None) -> None:
     """Simulate and show. Raises BadInputError for flags that do not go together."""
     sources = {
         "a trace": request.trace, "--counts": request.counts, "--pattern": request.pattern,
-        "--curve": request.curve,
+        "--curve": request.curve, "--suite": request.suite,
     }  # fmt: skip
     given = [name for name, value in sources.items() if value]
     if len(given) != 1:
         raise BadInputError(
             f"{' and '.join(given)} were given" if given else "there is nothing to simulate",
-            "give one of: a trace, --counts FILE.json, --pattern P, --curve",
+            "give one of: a trace, --counts FILE.json, --pattern P, --curve, --suite seoul",
         )
-    if request.counts:
+    if request.suite:
+        _suite(request, request.suite, json)
+    elif request.counts:
         _counts(request, request.counts, json)
     elif request.curve:
         _curve(request, json)
     else:
         result = _stream(request)
         show("sim", result, text.simulation(result), json)
+
+
+def _suite(request: Request, name: str, json: str | None) -> None:
+    from nearfar.cli.recording import recorded
+    from nearfar.simulate.suite import load_suite, run_suite
+
+    suite = load_suite(name)
+    with recorded(
+        "sim", {"suite": suite.model_dump(mode="json")}, seed=suite.seed, out=request.out,
+        quiet=request.quiet, strict=False,
+    ) as recording:  # fmt: skip
+        shown = recording.session.progress
+        result = run_suite(suite, lambda done, of, what: shown.step(what, done / of))
+        recording.keep("experiment", result, [])
+    recording.show(text.experiment(result), recording.document(result), json)
 
 
 def _counts(request: Request, file: Path, json: str | None) -> None:

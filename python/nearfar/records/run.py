@@ -15,6 +15,7 @@ from nearfar.records.depth import (
     PersistenceResult,
     TailsResult,
 )
+from nearfar.records.experiment import ExperimentResult
 from nearfar.records.forecasts import CompeteForecasts, PipelineForecast
 from nearfar.records.pools import IntsetResult, MapResult
 from nearfar.records.programs import ProgramResult
@@ -85,6 +86,7 @@ class Sections(BaseModel):
     intset: IntsetResult | None = None
     malloc: MallocResult | None = None
     program: ProgramResult | None = None
+    experiment: ExperimentResult | None = None
 
 
 class Run(BaseModel):

@@ -2,6 +2,7 @@
 
 from nearfar.report.text.allocators import malloc
 from nearfar.report.text.depth import access, blocks, loaded, parallelism, persistence, tails
+from nearfar.report.text.experiment import experiment
 from nearfar.report.text.placement import run_accounts
 from nearfar.report.text.pools import intset, map_run
 from nearfar.report.text.predictions import (
@@ -28,6 +29,7 @@ __all__ = [
     "contention_model",
     "counter_fits",
     "counts",
+    "experiment",
     "intset",
     "latency",
     "load_curve",

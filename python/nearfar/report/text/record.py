@@ -11,6 +11,7 @@ from rich.text import Text
 from nearfar.records.run import NoiseRecord, Run
 from nearfar.report.sections.machine import machine_name
 from nearfar.report.text import allocators, depth, pools, programs, results, together
+from nearfar.report.text.experiment import experiment
 from nearfar.report.verdict import noise_evidence, status_line
 
 #: Sections in the order of the report.
@@ -32,6 +33,7 @@ _SECTIONS: dict[str, Callable[[Any], RenderableType]] = {
     "pipeline": together.pipeline_run,
     "malloc": allocators.malloc,
     "program": programs.program,
+    "experiment": experiment,
 }
 
 
