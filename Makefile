@@ -43,7 +43,7 @@ test-long: $(STAMPS)/package $(STAMPS)/test $(STAMPS)/clang ## the tests that ta
 test-vm: $(STAMPS)/package $(STAMPS)/test $(STAMPS)/vm ## tests in an emulated machine with an NVDIMM and a node without processors
 	@$(STEP) "configure test" build/test-configure.log cmake --preset test
 	@$(STEP) "programs for the machine" build/vm-build.log \
-	  cmake --build --preset test --target power_cut carrier hm_nodes
+	  cmake --build --preset test --target power_cut carrier hm_nodes hm_migrate
 	@NEARFAR_VM=required $(PYTHON) -m pytest tests/vm
 
 test-asan test-tsan test-clang: test-%: $(STAMPS)/test

@@ -6,11 +6,17 @@ Debian package libmemkind-dev):
     .venv/bin/python benchmarks/hmalloc.py [tier_of] [watch] [plan]
 
 Sides run in turns, in a random order within each of PAIRS rounds. The four malloc tests are
-``nearfar bench malloc``. The figures go into benchmarks/RESULTS.md.
+``nearfar bench malloc``; what its runs say of one allocator against the others is written as a
+table by
+
+    .venv/bin/python benchmarks/hmalloc.py table hmalloc:near RUN-DIRECTORY...
+
+The figures go into benchmarks/RESULTS.md.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import subprocess
@@ -20,7 +26,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from nearfar.measure.allocators import BESIDE, Allocator, one_cpu, run
+from nearfar.measure.malloc import point_name
 from nearfar.stats import Estimate, median, ratio_of_pairs
+from nearfar.store import read_run
 
 HERE = Path(__file__).parent
 PAIRS = int(os.environ.get("PAIRS", "12"))
@@ -123,6 +131,35 @@ def plan() -> None:
         )
 
 
+def table(ours: str, *runs: str) -> None:
+    """A row a test and number of threads: CPU time on one thread, wall time on several."""
+    for run_directory in runs:
+        malloc = read_run(Path(run_directory)).sections.malloc
+        assert malloc is not None
+        lines = (Path(run_directory) / "samples.jsonl").read_text().splitlines()
+        series = {told["series"]: told["values"] for told in map(json.loads, lines)}
+        others = [fact.allocator for fact in malloc.allocators if fact.allocator != ours]
+        print(f"| test | threads | of | {' | '.join(others)} | peak / glibc | left after 1 s |")
+        print("|---" * (len(others) + 5) + "|")
+        for row in (row for row in malloc.rows if row.allocator == ours):
+            clock = "cpu" if row.threads == 1 else "wall"
+            times = {
+                name: series["malloc/" + point_name((row.test, row.threads, name, clock))]
+                for name in (ours, *others)
+            }
+            ratios = [
+                f"{e.value:.2f} [{e.low:.2f}, {e.high:.2f}]"
+                for e in (ratio_of_pairs(times[ours], times[name]) for name in others)
+            ]
+            print(
+                f"| {row.test} | {row.threads} | {clock} | {' | '.join(ratios)} "
+                f"| {row.peak_ratio_to_glibc:.2f} | {row.settled_share:.1%} |"
+            )
+
+
 if __name__ == "__main__":
+    if sys.argv[1:2] == ["table"]:
+        table(*sys.argv[2:])
+        sys.exit()
     for name in sys.argv[1:] or ["tier_of", "watch", "plan"]:
         {"tier_of": tier_of, "watch": watch, "plan": plan}[name]()

@@ -53,7 +53,9 @@ from nearfar.records.together import (
     CompeteResult,
     CompeteRow,
     CompeteThread,
+    PipelineLap,
     PipelineResult,
+    PipelineStage,
     Side,
     StencilResult,
     StencilSplit,
@@ -515,10 +517,19 @@ def pipeline(near_only: bool = False) -> PipelineResult:
     if not near_only:
         times |= {"generate_idle": 0.5, "transfer": 2.1, "transfer_idle": 1.1}
     figures = {f"{stage}_time_s": _around(seconds) for stage, seconds in times.items()}
+    near = [PipelineLap(side="near", stage="generate", start_s=0.1 * i, end_s=0.1 * i + 0.09)
+            for i in range(6)]  # fmt: skip
+    away: list[PipelineStage] = ["analyse"] if near_only else ["transfer_idle", "transfer"]
+    far = [
+        PipelineLap(side="near" if near_only else "far", stage=stage,
+                    start_s=0.1 * i + 0.03 * (n + 3 * near_only), end_s=0.1 * (i + 1))
+        for i in range(6)
+        for n, stage in enumerate(away)
+    ]  # fmt: skip
     return PipelineResult(
         elements=16_000_000, iterations=100, near="dram", far=None if near_only else "shm:",
         near_threads=1, far_threads=0 if near_only else 1, oversubscribed=False, in_cache=False,
-        compared_iterations=50,
+        compared_iterations=50, timeline=[*near, *far],
         **_shaped(figures, Origin.MEASURED if near_only else Origin.EMULATED),
     )  # fmt: skip
 

@@ -186,6 +186,30 @@ def test_a_pipeline_is_predicted_from_its_stages_alone(
     assert read_run(tmp_path / "r").sections.pipeline_forecast is not None
 
 
+@pytest.mark.parametrize("verb", ["compete", "pipeline"])
+def test_a_prediction_that_fails_leaves_the_run(
+    verb: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from nearfar.cli import forecasts
+    from nearfar.cli.main import main
+    from nearfar.errors import MachineError
+
+    def fail(*_: object) -> None:
+        raise MachineError("threads took turns", "stop what else runs")
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(forecasts, f"predict_{verb}", fail)
+    small = {
+        "compete": ["--size", "1MiB", "--iterations", "20"],
+        "pipeline": ["--elements", "5000", "--iterations", "3"],
+    }[verb]
+    assert main(["bench", verb, *small, *ONE_EACH, "--runs", "1", "--out", "r", "--quiet"]) == 0
+    run = read_run(tmp_path / "r")
+    assert [(s.section, s.what) for s in run.skipped] == [(verb, "the prediction")]
+    assert getattr(run.sections, verb) is not None
+    assert getattr(run.sections, f"{verb}_forecast") is None
+
+
 def test_shared_processors_are_not_predicted(run_nearfar: RunNearfar) -> None:
     many = ["--near-threads", "9", "--far-threads", "8", "--runs", "1", "--json", "-"]
     done = run_nearfar("bench", "compete", *many, "--size", "1MiB", "--iterations", "300")

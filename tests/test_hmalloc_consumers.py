@@ -61,6 +61,14 @@ def containers(program: Path, prefix: Path) -> None:
     ]
 
 
+def test_what_is_installed(prefix: Path) -> None:
+    headers = {path.name for path in (prefix / "include" / "nearfar").iterdir()}
+    assert headers == {path.name for path in HEADER.parent.glob("hmalloc*")}
+    assert [
+        folder for folder in prefix.rglob("*") if folder.is_dir() and not any(folder.iterdir())
+    ] == []
+
+
 def test_the_c_example_by_pkg_config(prefix: Path, tmp_path: Path) -> None:
     program = tmp_path / "near_far"
     quietly("cc", "-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", EXAMPLES / "near_far.c",

@@ -67,7 +67,29 @@ def test_a_set_on_a_disk_persists_by_msync(run_nearfar: RunNearfar, tmp_path: Pa
     assert list(tmp_path.glob("*.pool")) == []
 
 
-def test_what_has_no_files_is_refused(run_nearfar: RunNearfar) -> None:
-    run_nearfar("bench", "intset", "--tier", "numa:0").assert_refused(2)
+@pytest.mark.skipif(not Path("/sys/devices/system/node/node0").exists(), reason="no NUMA here")
+def test_on_a_node_the_twin_lies_there_too(run_nearfar: RunNearfar) -> None:
+    done = run_nearfar(
+        "bench", "intset", "--tier", "numa:0", "-n", "50", "--runs", "5", "--time", "0.5",
+        "--json", "-", "--quiet",
+    )  # fmt: skip
+    assert done.code == 0, done
+    told = json.loads(done.stdout)
+    origins = {s["medium"]: s["provenance"]["ops_per_s"]["origin"] for s in told["series"]}
+    assert origins == {
+        "pmem": "emulated", "unflushed": "emulated", "dram": "measured", "pmdk": "emulated"
+    }  # fmt: skip
+    for operation in ("get", "remove"):
+        done = run_nearfar(
+            "bench", "map", "--type", "dram", "--tier", "numa:0", "--op", operation, "-n", "200",
+            "--runs", "1", "--json", "-", "--quiet",
+        )  # fmt: skip
+        assert done.code == 0, done
+        assert json.loads(done.stdout)["provenance"]["latency_ns"]["origin"] == "measured"
+
+
+def test_what_cannot_hold_a_set_is_refused(run_nearfar: RunNearfar) -> None:
+    run_nearfar("bench", "intset", "--tier", "dram,pages=thp").assert_refused(2)
+    run_nearfar("bench", "intset", "--tier", "paced:shm:@optane-100").assert_refused(2)
     run_nearfar("bench", "intset", "--update", "101").assert_refused(2)
     run_nearfar("bench", "intset", "-n", "900000000000").assert_refused(2)

@@ -48,6 +48,7 @@ PYTHON = [
     ["verify"],
     ["model"],
     ["place"],
+    ["trace"],
     ["report"],
     ["cli"],
 ]

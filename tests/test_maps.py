@@ -99,6 +99,10 @@ def test_measuring_leaves_nothing_behind(run_nearfar: RunNearfar, tmp_path: Path
         ("-d", "99999999"),
         ("--threads", "100000"),
         ("--tier", "shm:/no/such/place/a.pool"),
+        ("--tier", "shm:,pages=2m"),
+        ("--tier", "paced:shm:@optane-100"),
+        ("--type", "dram", "--tier", "dram,pages=thp"),
+        ("--tier", "numa:0", "--keep"),
     ],
 )
 def test_what_cannot_be_run_is_refused(run_nearfar: RunNearfar, arguments: tuple[str, ...]) -> None:
@@ -107,6 +111,8 @@ def test_what_cannot_be_run_is_refused(run_nearfar: RunNearfar, arguments: tuple
 
 def test_a_map_that_does_not_fit_is_refused(run_nearfar: RunNearfar) -> None:
     run_nearfar("bench", "map", "-n", "900000000").assert_refused(3)
+    run_nearfar("bench", "map", "-n", "100", "--tier", "numa:62").assert_refused(3)
+    run_nearfar("bench", "map", "-n", "100", "--tier", "devdax:/dev/dax99.9").assert_refused(3)
 
 
 def test_stream_in_a_pool(run_nearfar: RunNearfar) -> None:

@@ -78,6 +78,10 @@ def test_a_pipeline_end_to_end(tmp_path: Path, run_nearfar: RunNearfar) -> None:
         assert document["provenance"][key]["origin"] == "emulated"  # shm: stands in
     assert document["total_time_s"] >= document["generate_time_s"]
     assert document["compared_iterations"] == 20
+    laps = document["timeline"]
+    assert len(laps) == 6 * 5  # two stages near, three far
+    assert min(lap["start_s"] for lap in laps) == 0
+    assert all(lap["start_s"] <= lap["end_s"] for lap in laps)
     kept = read_run(tmp_path / "r").sections.pipeline
     assert kept is not None
     assert kept.total_time_s == document["total_time_s"]

@@ -31,8 +31,8 @@
  *                  HMALLOC_PLAN      libhmalloc-preload.so: a plan file (docs/formats/plan.md)
  *                  HMALLOC_DECAY_MS  how long freed memory is kept before the system gets it back
  *                                    (default 250; -1 keeps it)
- *                  HMALLOC_STATS     exit | signal:NUMBER | both, separated by ',': when statistics
- *                                    are written
+ *                  HMALLOC_STATS     exit, signal:NUMBER, separated by ',': when statistics are
+ *                                    written; rules: with what each rule of the plan placed
  *                  HMALLOC_STATS_FILE  where to, stderr by default; %p in it is the process
  *                  HMALLOC_HARDEN    guard | quarantine=SIZE | both, separated by ','
  *                A value that makes no sense is told on stderr and ends the program (exit 2); a

@@ -34,7 +34,7 @@
 //       opened->read([](const auto& r) { use(r.root().first->key); });
 //
 // Durability     a transaction is durable when transact() returns without an error. On the redo
-//                path its record is flushed and fenced, once; then its changes are applied in place
+//                path its record is stored and fenced, once; then its changes are applied in place
 //                and written back later (native/persist/redo_log.hpp). On the undo path libpmemobj
 //                snapshots before each change and flushes at commit.
 // New roots      are zero: null links, numbers 0.

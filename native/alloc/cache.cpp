@@ -97,7 +97,7 @@ Cache* first_cache() { return list; }
 void watch_thread_ends() { os::at_thread_exit(close_cache); }
 
 void open_cache(unsigned tier) {
-  if (this_cache == &cache_of_dead) return;
+  if (this_cache == &cache_of_dead || !tiers[tier].ready()) return;
   if (this_cache == &cache_of_none) {
     Cache* made = make_cache();
     if (made == nullptr) return;
@@ -106,6 +106,12 @@ void open_cache(unsigned tier) {
   }
   if (this_cache->tiers[tier] != &empty_stacks) return;
   if (TierCache* stacks = make_stacks(); stacks != nullptr) this_cache->tiers[tier] = stacks;
+}
+
+void drop_stacks(unsigned tier) {
+  if (this_cache->tiers[tier] == &empty_stacks) return;
+  return_metadata(this_cache->tiers[tier], stacks_bytes);
+  this_cache->tiers[tier] = &empty_stacks;
 }
 
 bool refill(TierHeap& tier, Stack& stack, unsigned size_class) {

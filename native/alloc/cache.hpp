@@ -51,13 +51,26 @@ extern __thread Cache* this_cache __attribute__((tls_model("initial-exec")));
 
 inline bool own_cache() { return this_cache != &cache_of_none && this_cache != &cache_of_dead; }
 
-/// Gives the calling thread a cache, unless it is ending or memory is short, and stacks for a tier.
+/// Gives the calling thread a cache, unless it is ending or memory is short, and stacks for a tier
+/// that is ready.
 void open_cache(unsigned tier);
+
+/// Puts a block into a stack that has room.
+inline void push(Stack& stack, Slot slot) {
+  slot.state->store(cached, std::memory_order_relaxed);
+  const std::uint32_t count = stack.count;
+  stack.slots[count] = slot;
+  std::atomic_signal_fence(std::memory_order_release); // a fork sees the slot before the count
+  stack.count = count + 1;
+  stack.frees.add(1);
+}
 
 /// Fills a stack from its class. False if the tier is full.
 bool refill(TierHeap& tier, Stack& stack, unsigned size_class);
 /// Makes room in a full stack: gives the older half back to the class.
 void flush_half(TierHeap& tier, Stack& stack, unsigned size_class);
+/// In the child of a fork: forgets the thread's free blocks of a tier that is not there.
+void drop_stacks(unsigned tier);
 /// Gives all of the thread's free blocks of a tier back.
 void flush_tier(Cache& cache, unsigned tier);
 

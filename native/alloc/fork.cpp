@@ -84,6 +84,7 @@ void take_away(unsigned tier) {
   os::unmap(tier_base(tier), tier_span_bytes());
   if (geometry.reserved) os::reserve_fixed(tier_base(tier), tier_span_bytes());
   tiers[tier].state.store(TierState::absent);
+  drop_stacks(tier); // its blocks would be handed out
 }
 
 bool adopt_private(unsigned tier, Runs& runs, const Copy& copy) {

@@ -212,7 +212,7 @@ int budget_of(const void* ptr) {
 void release_large(void* ptr, Span& span) {
   const std::uint64_t spans = span.extent.load(relaxed);
   if (const int budget = span.budget.exchange(0, relaxed); budget != 0)
-    charge_budget(budget, -static_cast<std::int64_t>((spans - guard_spans()) << span_shift));
+    leave_budget(budget, ptr, (spans - guard_spans()) << span_shift);
   if (settings.guard) set_guard(static_cast<std::byte*>(ptr), spans, false);
   give_back_large(tiers[tier_of(ptr)], static_cast<std::uint32_t>(&span - geometry.spans));
   note_freed(spans << span_shift);
@@ -234,10 +234,12 @@ void release_slot(Slot slot) {
     return;
   }
   if (stack->count == stack->capacity) flush_half(tiers[tier], *stack, size_class);
-  stack->slots[stack->count] = slot;
-  std::atomic_signal_fence(std::memory_order_release); // as in release()
-  ++stack->count;
-  stack->frees.add(1);
+  push(*stack, slot);
+}
+
+void release_to_quarantine(Slot slot, unsigned size_class) {
+  slot.state->store(quarantined, relaxed);
+  if (!put_in_quarantine({slot, size_class, tier_of(slot.block)})) release_slot(slot);
 }
 
 void release_slowly(void* ptr) {
@@ -251,9 +253,11 @@ void release_slowly(void* ptr) {
     const Slot slot = live_slot(ptr, span, "hm_free");
     const std::size_t bytes = class_infos[span.size_class.load(relaxed)].bytes;
     if (const int state = slot.state->load(relaxed); state >= budgeted)
-      charge_budget(state - budgeted + 1, -static_cast<std::int64_t>(bytes));
-    slot.state->store(quarantined, relaxed);
-    if (settings.quarantine_bytes == 0 || !put_in_quarantine(slot, bytes)) release_slot(slot);
+      leave_budget(state - budgeted + 1, slot.block, bytes);
+    if (settings.quarantine_bytes != 0)
+      release_to_quarantine(slot, span.size_class.load(relaxed));
+    else
+      release_slot(slot);
   } else {
     misuse("hm_free", ptr);
   }

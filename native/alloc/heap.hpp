@@ -44,6 +44,8 @@ void* allocate_aligned(unsigned tier, std::size_t alignment, std::size_t size);
 inline bool is_ours(const void* ptr) { return inside_window(offset_of(ptr)); }
 
 void release_slowly(void* ptr);
+/// A live block that was just freed, with quarantine on.
+void release_to_quarantine(Slot slot, unsigned size_class);
 
 /// Frees a block of the window; what is no live block ends the process.
 inline void release(void* ptr) {
@@ -51,8 +53,8 @@ inline void release(void* ptr) {
   if (!inside_window(offset)) [[unlikely]]
     return release_slowly(ptr);
   const Span& span = geometry.spans[offset >> span_shift];
-  if (span.kind.load(std::memory_order_relaxed) != static_cast<std::uint8_t>(SpanKind::slab) ||
-      settings.quarantine_bytes != 0) [[unlikely]]
+  if (span.kind.load(std::memory_order_relaxed) != static_cast<std::uint8_t>(SpanKind::slab))
+      [[unlikely]]
     return release_slowly(ptr);
   const unsigned size_class = span.size_class.load(std::memory_order_relaxed);
   if (size_class >= cached_classes) return release_slowly(ptr);
@@ -64,16 +66,15 @@ inline void release(void* ptr) {
   auto* state = reinterpret_cast<AtomicState*>(span.word.load(std::memory_order_relaxed)) +
                 (product >> reciprocal_shift);
   Stack& stack = this_cache->tiers[offset >> geometry.shift]->stacks[size_class];
-  const std::uint32_t count = stack.count;
   // The fraction of a multiple is below the reciprocal (Lemire, Kaser, Kurz 2019).
-  if ((product & fraction) >= info.reciprocal || state->load(std::memory_order_relaxed) != live ||
-      count >= stack.capacity) [[unlikely]]
+  if ((product & fraction) >= info.reciprocal || state->load(std::memory_order_relaxed) != live)
+      [[unlikely]]
     return release_slowly(ptr);
-  state->store(cached, std::memory_order_relaxed);
-  stack.slots[count] = {static_cast<std::byte*>(ptr), state};
-  std::atomic_signal_fence(std::memory_order_release); // a fork sees the slot before the count
-  stack.count = count + 1;
-  stack.frees.add(1);
+  if (settings.quarantine_bytes != 0) [[unlikely]]
+    return release_to_quarantine({static_cast<std::byte*>(ptr), state}, size_class);
+  if (stack.count >= stack.capacity) [[unlikely]]
+    return release_slowly(ptr);
+  push(stack, {static_cast<std::byte*>(ptr), state});
 }
 
 /// Puts a block in the thread's stack, or back to its class; its state is not looked at.
@@ -95,6 +96,8 @@ inline std::size_t rounded_size(std::size_t size) {
 void set_budget(void* block, int budget);
 /// Adds to what counts against a budget (plan_matching.cpp).
 void charge_budget(int budget, std::int64_t bytes);
+/// A block of so many bytes that counts against a budget is about to be freed.
+void leave_budget(int budget, const void* block, std::size_t bytes);
 
 /// The tier of an address of the window.
 inline unsigned tier_of(const void* ptr) {

@@ -14,8 +14,8 @@ endif()
 install(TARGETS hmalloc hmalloc_static hmalloc_preload EXPORT hmalloc
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT hmalloc NAMELINK_COMPONENT hmalloc
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT hmalloc)
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/nearfar DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
-        COMPONENT hmalloc FILES_MATCHING PATTERN "hmalloc*")
+file(GLOB hmalloc_headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/include/nearfar/hmalloc*)
+install(FILES ${hmalloc_headers} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/nearfar COMPONENT hmalloc)
 install(FILES ${PROJECT_SOURCE_DIR}/docs/man/hmalloc.3 DESTINATION ${CMAKE_INSTALL_MANDIR}/man3
         COMPONENT hmalloc)
 

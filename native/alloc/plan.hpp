@@ -27,6 +27,8 @@ struct SiteFrame {
   std::uint64_t offset = 0;
 };
 
+struct RuleAccounts;
+
 struct Rule {
   int tier = 0;
   std::uint64_t least_bytes = 0, most_bytes = UINT64_MAX;
@@ -38,6 +40,7 @@ struct Rule {
   double ratio = -1;                             ///< share of the bytes that come here, -1 for all
   std::atomic<std::int64_t> used{0};             ///< of the budget
   std::atomic<std::uint64_t> seen{0}, placed{0}; ///< bytes, for the ratio
+  RuleAccounts* accounts = nullptr;              ///< where rules are counted
 
   bool holds_always() const {
     return least_bytes == 0 && most_bytes == UINT64_MAX && budget < 0 && ratio < 0;
@@ -71,6 +74,9 @@ Decision decide(std::size_t size, const void* return_address, const void* frame)
 /// To be called with what was allocated after a decision, nullptr too: counts the block's true size
 /// against the budget until it is freed, or nothing if it went elsewhere.
 void settle(const Decision& decision, void* block);
+
+/// The rule whose budget has this number, counted from 1; nullptr if there is none.
+Rule* rule_of_budget(int budget);
 
 inline constexpr unsigned most_budgets = 100; ///< rules with a budget in a plan
 

@@ -4,6 +4,7 @@
 #include "alloc/heap.hpp"
 #include "alloc/metadata.hpp"
 #include "alloc/plan.hpp"
+#include "alloc/rule_accounts.hpp"
 #include "os/process.hpp"
 
 namespace nearfar::alloc {
@@ -195,16 +196,32 @@ void settle(const Decision& decision, void* block) {
   Rule& rule = *decision.charged;
   const bool here = block != nullptr && static_cast<int>(tier_of(block)) == decision.tier;
   const std::size_t bytes = here ? usable_size(block, "malloc") : 0;
-  rule.used.fetch_add(static_cast<std::int64_t>(bytes) -
-                          static_cast<std::int64_t>(decision.charged_bytes),
-                      relaxed);
-  if (here) set_budget(block, rule.budget_number + 1);
+  const std::int64_t change =
+      static_cast<std::int64_t>(bytes) - static_cast<std::int64_t>(decision.charged_bytes);
+  const std::int64_t alive = rule.used.fetch_add(change, relaxed) + change;
+  count_placed(rule, here, here ? bytes : decision.charged_bytes);
+  if (!here) return;
+  set_budget(block, rule.budget_number + 1);
+  count_alive(rule, alive);
+}
+
+Rule* rule_of_budget(int budget) {
+  for (std::uint32_t i = 0; i < plan.rule_count; ++i)
+    if (plan.rules[i].budget >= 0 && plan.rules[i].budget_number + 1 == budget)
+      return plan.rules + i;
+  return nullptr;
 }
 
 void charge_budget(int budget, std::int64_t bytes) {
-  for (std::uint32_t i = 0; i < plan.rule_count; ++i)
-    if (plan.rules[i].budget >= 0 && plan.rules[i].budget_number + 1 == budget)
-      plan.rules[i].used.fetch_add(bytes, relaxed);
+  if (Rule* rule = rule_of_budget(budget); rule != nullptr)
+    count_alive(*rule, rule->used.fetch_add(bytes, relaxed) + bytes);
+}
+
+void leave_budget(int budget, const void* block, std::size_t bytes) {
+  Rule* rule = rule_of_budget(budget);
+  if (rule == nullptr) return;
+  look_at_pages(*rule, block, bytes);
+  rule->used.fetch_sub(static_cast<std::int64_t>(bytes), relaxed);
 }
 
 void free_sites(SiteCache* sites) {

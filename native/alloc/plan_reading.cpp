@@ -6,6 +6,7 @@
 #include "alloc/metadata.hpp"
 #include "alloc/options.hpp"
 #include "alloc/plan.hpp"
+#include "alloc/rule_accounts.hpp"
 #include "alloc/settings.hpp"
 #include "os/address_space.hpp"
 #include "os/process.hpp"
@@ -281,6 +282,8 @@ Status load_plan(const char* path) {
   plan.default_tier = settings.default_tier;
   Status read = Reader(path).read(std::string_view(text, bytes));
   os::unmap(reinterpret_cast<std::byte*>(text), bytes + 1);
+  if (read && settings.count_rules && !open_rule_accounts())
+    return Error::make(Errc::os_error, "there is no memory for the accounts of rules");
   return read;
 }
 

@@ -10,18 +10,24 @@ namespace nearfar::alloc {
 
 namespace {
 
+/// Straight to the stack it came from, where that has room.
 void leave(Quarantine& ring) {
-  const Slot slot = ring.slots[ring.first];
+  const Quarantine::Block block = ring.blocks[ring.first];
   ring.first = (ring.first + 1) % Quarantine::capacity;
   --ring.count;
-  ring.bytes -= class_infos[slab_of(slot.block)->size_class].bytes;
-  release_slot(slot);
+  ring.bytes -= class_infos[block.size_class].bytes;
+  if (block.size_class < cached_classes)
+    if (Stack& stack = this_cache->tiers[block.tier]->stacks[block.size_class];
+        stack.count < stack.capacity)
+      return push(stack, block.slot);
+  release_slot(block.slot);
 }
 
 } // namespace
 
-bool put_in_quarantine(Slot slot, std::size_t bytes) {
+bool put_in_quarantine(const Quarantine::Block& block) {
   const std::size_t most = settings.quarantine_bytes;
+  const std::size_t bytes = class_infos[block.size_class].bytes;
   if (bytes > most || !own_cache()) return false;
   Quarantine*& ring = this_cache->quarantine;
   if (ring == nullptr) {
@@ -31,7 +37,7 @@ bool put_in_quarantine(Slot slot, std::size_t bytes) {
   }
   while (ring->count > 0 && (ring->count == Quarantine::capacity || ring->bytes + bytes > most))
     leave(*ring);
-  ring->slots[(ring->first + ring->count) % Quarantine::capacity] = slot;
+  ring->blocks[(ring->first + ring->count) % Quarantine::capacity] = block;
   ++ring->count;
   ring->bytes += bytes;
   return true;

@@ -2,6 +2,8 @@
 #include <nearfar/hmalloc.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <csignal>
 #include <cstdint>
 #include <cstring>
 #include <doctest/doctest.h>
@@ -68,6 +70,57 @@ TEST_CASE("malloc and free neither load from nor store into the memory of a tier
   CHECK(mprotect(window_of(tier), std::size_t{1} << 30, PROT_READ | PROT_WRITE) == 0);
   hm_trim(tier);
 }
+
+#ifndef __SANITIZE_THREAD__ // which lets a child start no threads, and the heap wants one at times
+namespace {
+
+/// How a child ended, as waitpid() tells it; 0 if `work` was true there.
+template <class Work>
+int ending_of(const Work& work) {
+  const pid_t child = fork();
+  if (child == 0) _exit(work() ? 0 : 1);
+  int status = -1;
+  waitpid(child, &status, 0);
+  return status;
+}
+
+} // namespace
+
+TEST_CASE("a child has nothing of a tier that says fork=deny") {
+  const int status = ending_of([] { // in a child: tiers are few
+    const int tier = hm_tier_create("denied", "shm:,capacity=4MiB,fork=deny");
+    auto* block = static_cast<volatile char*>(hm_malloc(tier, 100));
+    *block = 'x';
+    const int allocating = ending_of([tier, block] {
+      const bool refused = hm_malloc(tier, 100) == nullptr && errno == ENODEV;
+      hm_free(const_cast<char*>(block)); // a program's clean-up: nothing is touched
+      const bool again = hm_malloc(tier, 100) == nullptr && errno == ENODEV;
+      return refused && again && hm_malloc(HM_NEAR, 100) != nullptr;
+    });
+    const int reading = ending_of([block] {
+      signal(SIGSEGV, SIG_DFL); // not a sanitizer's
+      return *block != '\0';
+    });
+    return allocating == 0 && WIFSIGNALED(reading) && WTERMSIG(reading) == SIGSEGV && *block == 'x';
+  });
+  CHECK(status == 0);
+}
+
+TEST_CASE("weighted nodes are used, or the kernel is said to lack them") {
+  const int status = ending_of([] {
+    constexpr std::size_t size = 100'000;
+    const int tier = hm_tier_create("weighted", "numa:0,weighted");
+    if (tier < 0) return has(hm_error(), "weighted wants Linux 6.9");
+    void* block = hm_malloc(tier, size);
+    hm_pages found{};
+    if (block == nullptr) return false;
+    std::memset(block, 1, size);
+    return hm_residency(block, size, &found) == 0 && found.on_node[0] == found.pages;
+  });
+  CHECK(status == 0);
+}
+
+#endif
 
 TEST_CASE("a second free is named, whatever lies between") {
   for (std::size_t size : {40ul, 3000ul, 100'000ul}) {

@@ -15,6 +15,7 @@ struct Settings {
   bool guard = false;               ///< an inaccessible span behind each large block and slab
   int default_tier = 0;             ///< of malloc() in libhmalloc-preload.so
   bool planned = false;             ///< malloc() there asks the plan
+  bool count_rules = false;         ///< HMALLOC_STATS asks what each rule of the plan placed
 };
 extern Settings settings;
 

@@ -10,6 +10,9 @@
 
 #include "alloc/cache.hpp"
 #include "alloc/metadata.hpp"
+#include "alloc/plan.hpp"
+#include "alloc/rule_accounts.hpp"
+#include "alloc/settings.hpp"
 #include "alloc/trouble.hpp"
 #include "os/process.hpp"
 
@@ -113,6 +116,38 @@ void write_tier(Text& text, unsigned tier) {
   };
   for (const auto& l : lines)
     text.line("tier.%s.%s %" PRIu64 "\n", tiers[tier].name, l.key, l.value);
+  text.line("tier.%s.nodes %lu\n", tiers[tier].name, tiers[tier].runs.medium().options.nodes);
+}
+
+void write_rule(Text& text, const Rule& rule, unsigned number) {
+  const RuleAccounts& accounts = *rule.accounts;
+  const std::int64_t live = rule.used.load(std::memory_order_relaxed);
+  const std::int64_t peak = accounts.peak_bytes.load(std::memory_order_relaxed);
+  text.line("rule.%u.tier %s\n", number, tiers[rule.tier].name);
+  const struct {
+    const char* key;
+    std::uint64_t value;
+  } lines[] = {
+      {"allocations", accounts.allocations.get()},
+      {"allocated_bytes", accounts.allocated_bytes.get()},
+      {"elsewhere", accounts.elsewhere.get()},
+      {"elsewhere_bytes", accounts.elsewhere_bytes.get()},
+      {"live_bytes", live > 0 ? static_cast<std::uint64_t>(live) : 0},
+      {"peak_bytes", static_cast<std::uint64_t>(peak)},
+      {"pages", accounts.pages.get()},
+      {"absent", accounts.absent.get()},
+  };
+  for (const auto& l : lines)
+    text.line("rule.%u.%s %" PRIu64 "\n", number, l.key, l.value);
+  for (unsigned node = 0; node < HM_MAX_NODES; ++node)
+    if (const std::uint64_t pages = accounts.on_node[node].get(); pages > 0)
+      text.line("rule.%u.node%u %" PRIu64 "\n", number, node, pages);
+}
+
+void write_rules(Text& text) {
+  look_at_living();
+  for (std::uint32_t i = 0; i < plan.rule_count; ++i)
+    if (plan.rules[i].accounts != nullptr) write_rule(text, plan.rules[i], i + 1);
 }
 
 /// stats_file with %p replaced by the process. -1 if it cannot be opened.
@@ -199,6 +234,7 @@ void write_stats(int fd) {
   for (unsigned t = 0; t < tier_count; ++t)
     if (tiers[t].ready()) write_tier(text, t);
   for_caches([&](const Cache& cache) { write_thread(text, cache); });
+  if (settings.count_rules && settings.planned) write_rules(text);
 }
 
 Status set_statistics(const char* when, const char* file) {
@@ -211,11 +247,13 @@ Status set_statistics(const char* when, const char* file) {
     constexpr std::string_view signal = "signal:";
     if (part == "exit") {
       os::at_exit(write_to_file);
+    } else if (part == "rules") {
+      settings.count_rules = true;
     } else if (part.starts_with(signal)) {
       part.remove_prefix(signal.size());
       if (Status s = watch_signal(part); !s) return s.error();
     } else {
-      return Error::make(Errc::bad_input, "exit and signal:NUMBER are known, not '%.*s'",
+      return Error::make(Errc::bad_input, "exit, signal:NUMBER and rules are known, not '%.*s'",
                          static_cast<int>(part.size()), part.data());
     }
   }

@@ -14,8 +14,9 @@ void fold_stats(unsigned tier, hm_tier_stats& stats);
 /// Writes the accounts of all tiers and threads: a line `hmalloc-stats 1`, then `key value` lines.
 void write_stats(int fd);
 
-/// Has them written when the process ends or is sent a signal: `when` is "exit", "signal:NUMBER" or
-/// both, separated by a comma; `file` is empty for stderr. Errors: bad_input.
+/// Has them written when the process ends or is sent a signal: `when` is "exit" or "signal:NUMBER",
+/// and "rules" to count what each rule of a plan places, separated by commas; `file` is empty for
+/// stderr. Errors: bad_input.
 Status set_statistics(const char* when, const char* file);
 
 } // namespace nearfar::alloc

@@ -52,6 +52,8 @@ Status map_backing(unsigned tier, const Options& options, std::size_t bytes, Med
   Result<os::File> file = tier::open_backing(options.spec);
   if (!file) return file.error();
   const bool device = options.spec.kind == Kind::devdax;
+  if (device)
+    if (Status s = tier::claim_device(options.spec, *file); !s) return s.error();
   if (!device)
     if (const int code = os::set_file_size(file->fd(), bytes); code != 0)
       return map_error(code, options);

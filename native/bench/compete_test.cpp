@@ -39,7 +39,10 @@ TEST_CASE("every direction copies everything, each iteration is noted, for any t
   const test::Folder folder;
   const int cpu = test::usable_cpu();
   for (const Copy copy : {Copy::far_far, Copy::far_near, Copy::near_far})
-    for (const auto& [near, far] : {std::pair{1, 1}, {2, 1}, {1, 2}, {2, 0}, {0, 1}}) {
+    for (const auto& team :
+         {std::pair{1, 1}, {2, 1}, {1, 2}, {2, 0}, {0, 1}}) { // clang 14 cannot capture a binding
+      const auto near = team.first;
+      const auto far = team.second;
       CAPTURE(near);
       CAPTURE(far);
       const std::vector<int> near_cpus(static_cast<std::size_t>(near), cpu);

@@ -1,23 +1,35 @@
 #include "bench/intset.hpp"
 
+#include <algorithm>
+#include <functional>
 #include <optional>
 #include <utility>
 
 #include "base/random.hpp"
+#include "bench/pmdk_sorted.hpp"
 #include "bench/pool_place.hpp"
 #include "os/clock.hpp"
 #include "structures/list.hpp"
 #include "structures/map.hpp"
+#include "structures/map_atomic.hpp"
+#include "structures/map_rp.hpp"
 #include "structures/map_tx.hpp"
 #include "structures/skip_list.hpp"
 
 namespace nearfar::bench {
 
+/// A run ends with the time or with the operations, whichever is over first.
+struct IntsetEnd {
+  std::uint64_t budget_ns = ~std::uint64_t{0};
+  std::uint64_t operations = ~std::uint64_t{0};
+};
+
 class IntsetSubject {
 public:
   virtual ~IntsetSubject() = default;
   virtual Status fill(const std::vector<std::uint64_t>& keys) = 0;
-  virtual Result<IntsetRun> run(const IntsetPlan& plan, std::uint64_t budget_ns,
+  virtual std::span<const std::byte> pool() const = 0;
+  virtual Result<IntsetRun> run(const IntsetPlan& plan, const IntsetEnd& until, RegionEdge edge,
                                 Random& random) = 0;
 };
 
@@ -64,8 +76,8 @@ Error unsound() {
 /// The timed loop, the same for every set. Size is checked before and after, untimed. What look-ups
 /// found is told, or the compiler would leave them out; where nothing changes it is known.
 template <class Operate, class Size>
-Result<IntsetRun> operate(const IntsetPlan& plan, std::uint64_t budget_ns, Random& random,
-                          const Operate& operate_one, const Size& size) {
+Result<IntsetRun> operate(const IntsetPlan& plan, const IntsetEnd& until, RegionEdge edge,
+                          Random& random, const Operate& operate_one, const Size& size) {
   const std::uint64_t range = 2 * plan.entries;
   const std::uint64_t updates = (std::uint64_t{plan.update_percent} << 16) / 100;
   const std::uint64_t size_before = size();
@@ -75,10 +87,16 @@ Result<IntsetRun> operate(const IntsetPlan& plan, std::uint64_t budget_ns, Rando
   std::uint64_t there = 0; // draws of keys that are in the set at first
   std::optional<Error> failure;
   const auto work = [&](std::size_t) {
+    if (Status ready = edge.prepare(); !ready) {
+      failure = ready.error();
+      return;
+    }
     const storelog::Counters before = storelog::counters();
+    edge.begin();
     const std::uint64_t start = os::now_ns();
     std::uint64_t now = start;
-    for (; now - start < budget_ns && !failure; now = os::now_ns())
+    for (; now - start < until.budget_ns && run.operations < until.operations && !failure;
+         now = os::now_ns())
       for (std::uint64_t i = 0; i < operations_a_look; ++i) {
         const std::uint64_t draw = random.next(); // its upper part is the key, its lower the rest
         const std::uint64_t key = 1 + scaled(draw, range);
@@ -96,6 +114,7 @@ Result<IntsetRun> operate(const IntsetPlan& plan, std::uint64_t budget_ns, Rando
         there += key & 1;
         ++run.operations;
       }
+    edge.end();
     run.seconds = static_cast<double>(now - start) * 1e-9;
     run.counted = storelog::counters() - before;
   };
@@ -124,12 +143,14 @@ public:
     return Done{};
   }
   Status fill(const std::vector<std::uint64_t>& keys) override { return Shape::fill(*set_, keys); }
-  Result<IntsetRun> run(const IntsetPlan& plan, std::uint64_t budget_ns, Random& random) override {
+  std::span<const std::byte> pool() const override { return place_.memory(); }
+  Result<IntsetRun> run(const IntsetPlan& plan, const IntsetEnd& until, RegionEdge edge,
+                        Random& random) override {
     const auto one = [&](std::uint64_t key, bool update, bool insertion) -> Result<bool> {
       if (!update) return set_->contains(key);
       return insertion ? Shape::insert(*set_, key) : set_->remove(key);
     };
-    return operate(plan, budget_ns, random, one, [&] { return set_->size(); });
+    return operate(plan, until, edge, random, one, [&] { return set_->size(); });
   }
 
 private:
@@ -137,29 +158,53 @@ private:
   std::unique_ptr<typename Shape::Set> set_;
 };
 
-/// A hash set by libpmemobj's transactions.
+/// A set on libpmemobj alone in a pool; one() does one operation.
+template <class Set>
 class PmdkSet final : public IntsetSubject {
 public:
-  PmdkSet(persist::Pool pool, structures::MapTx map) : pool_(std::move(pool)), map_(map) {}
+  PmdkSet(persist::Pool pool, Set set) : pool_(std::move(pool)), set_(set) {}
   Status fill(const std::vector<std::uint64_t>& keys) override {
     for (const std::uint64_t key : keys)
-      if (Result<bool> done = map_.insert(key, {0, key}); !done) return done.error();
+      if (Result<bool> done = insert(key); !done) return done.error();
     return Done{};
   }
-  Result<IntsetRun> run(const IntsetPlan& plan, std::uint64_t budget_ns, Random& random) override {
+  std::span<const std::byte> pool() const override { return {pool_.base(), pool_.bytes()}; }
+  Result<IntsetRun> run(const IntsetPlan& plan, const IntsetEnd& until, RegionEdge edge,
+                        Random& random) override {
     const auto one = [&](std::uint64_t key, bool update, bool insertion) -> Result<bool> {
-      if (!update) return map_.get(key).off != 0;
-      if (insertion) return map_.insert(key, {0, key});
-      Result<PMEMoid> gone = map_.remove(key);
-      if (!gone) return gone.error();
-      return gone->off != 0;
+      if (!update) return contains(key);
+      return insertion ? insert(key) : remove(key);
     };
-    return operate(plan, budget_ns, random, one, [&] { return map_.size(); });
+    return operate(plan, until, edge, random, one, [&] { return set_.size(); });
   }
 
 private:
+  static constexpr bool is_map = requires(Set& set) { set.get(0); };
+
+  bool contains(std::uint64_t key) const {
+    if constexpr (is_map)
+      return set_.get(key).off != 0;
+    else
+      return set_.contains(key);
+  }
+  Result<bool> insert(std::uint64_t key) {
+    if constexpr (is_map)
+      return set_.insert(key, {0, key});
+    else
+      return set_.insert(key);
+  }
+  Result<bool> remove(std::uint64_t key) {
+    if constexpr (is_map) {
+      Result<PMEMoid> gone = set_.remove(key);
+      if (!gone) return gone.error();
+      return gone->off != 0;
+    } else {
+      return set_.remove(key);
+    }
+  }
+
   persist::Pool pool_;
-  structures::MapTx map_;
+  Set set_;
 };
 
 constexpr persist::Layout layout{"nearfar bench intset", 1};
@@ -173,13 +218,23 @@ Result<std::unique_ptr<IntsetSubject>> filled(Place place, const std::vector<std
   return std::unique_ptr<IntsetSubject>(std::move(set));
 }
 
+/// The twin of a pool in a node's memory lies there too, all others in DRAM.
+tier::Spec twin_tier(const IntsetPlan& plan) {
+  const bool there = plan.tier.kind == tier::Kind::numa || plan.tier.kind == tier::Kind::dram;
+  return there ? plan.tier : tier::Spec{};
+}
+
 template <template <class> class Kind>
 Result<std::unique_ptr<IntsetSubject>> make(const IntsetPlan& plan,
                                             const std::vector<std::uint64_t>& keys) {
   using Shape = Kind<structures::Pmem>;
   constexpr std::size_t root_bytes = sizeof(typename Shape::Root);
-  if (plan.medium == IntsetMedium::dram) return filled<InDram, Kind>(InDram(root_bytes), keys);
   const std::size_t bytes = bytes_beside + plan.entries * Shape::bytes_an_entry;
+  if (plan.medium == IntsetMedium::dram) {
+    Result<InDram> place = InDram::create(twin_tier(plan), bytes, root_bytes);
+    if (!place) return place.error();
+    return filled<InDram, Kind>(std::move(*place), keys);
+  }
   if (plan.medium == IntsetMedium::unflushed) {
     auto place = InPool<structures::Unflushed>::create(plan.tier, layout, bytes, root_bytes);
     if (!place) return place.error();
@@ -190,19 +245,57 @@ Result<std::unique_ptr<IntsetSubject>> make(const IntsetPlan& plan,
   return filled<InPool<structures::Pmem>, Kind>(std::move(*place), keys);
 }
 
+/// Links of a tall node, and libpmemobj's own head and rounding.
+constexpr std::size_t pmdk_bytes_an_entry = 448; // as in map_pmdk.cpp
+constexpr unsigned skip_list_levels = 16;
+using PmdkList = PmdkSorted<1>;
+using PmdkSkipList = PmdkSorted<skip_list_levels>;
+
+/// Makes the set by make(pool) and fills it.
+template <class Make>
+Result<std::unique_ptr<IntsetSubject>> in_pmdk_pool(const IntsetPlan& plan, std::size_t root_bytes,
+                                                    const std::vector<std::uint64_t>& keys,
+                                                    const Make& make) {
+  Result<persist::Pool> pool =
+      make_pool(plan.tier, layout, bytes_beside + plan.entries * pmdk_bytes_an_entry, root_bytes);
+  if (!pool) return pool.error();
+  auto set = make(*pool);
+  if (!set) return set.error();
+  auto subject = std::make_unique<PmdkSet<std::decay_t<decltype(*set)>>>(std::move(*pool), *set);
+  if (Status full = subject->fill(keys); !full) return full.error();
+  return std::unique_ptr<IntsetSubject>(std::move(subject));
+}
+
+template <class Map>
+Result<std::unique_ptr<IntsetSubject>> pmdk_hash(const IntsetPlan& plan,
+                                                 const std::vector<std::uint64_t>& keys) {
+  return in_pmdk_pool(plan, sizeof(PMEMoid), keys, [](persist::Pool& pool) {
+    return Map::create(pool.handle(), reinterpret_cast<PMEMoid*>(pool.root()));
+  });
+}
+
+template <class Sorted>
+Result<std::unique_ptr<IntsetSubject>> pmdk_sorted(const IntsetPlan& plan,
+                                                   std::vector<std::uint64_t> keys) {
+  using Root = typename Sorted::Root;
+  std::ranges::sort(keys, std::greater<>()); // each at the front: filling a list takes no walk
+  return in_pmdk_pool(plan, sizeof(Root), keys, [](persist::Pool& pool) -> Result<Sorted> {
+    return Sorted(pool.handle(), reinterpret_cast<Root*>(pool.root()));
+  });
+}
+
 Result<std::unique_ptr<IntsetSubject>> make_pmdk(const IntsetPlan& plan,
                                                  const std::vector<std::uint64_t>& keys) {
-  constexpr std::size_t bytes_an_entry = 448; // as in map_pmdk.cpp
-  Result<persist::Pool> pool =
-      make_pool(plan.tier, layout, bytes_beside + plan.entries * bytes_an_entry, sizeof(PMEMoid));
-  if (!pool) return pool.error();
-  Result<structures::MapTx> map =
-      structures::MapTx::create(pool->handle(), reinterpret_cast<PMEMoid*>(pool->root()));
-  if (!map) return map.error();
-  auto set = std::make_unique<PmdkSet>(std::move(*pool), *map);
-  if (Status full = set->fill(keys); !full) return full.error();
-  return std::unique_ptr<IntsetSubject>(std::move(set));
+  if (plan.medium == IntsetMedium::pmdk_atomic) return pmdk_hash<structures::MapAtomic>(plan, keys);
+  if (plan.medium == IntsetMedium::pmdk_rp) return pmdk_hash<structures::MapRp>(plan, keys);
+  switch (plan.structure) {
+  case IntsetStructure::list: return pmdk_sorted<PmdkList>(plan, keys);
+  case IntsetStructure::skip_list: return pmdk_sorted<PmdkSkipList>(plan, keys);
+  default: return pmdk_hash<structures::MapTx>(plan, keys);
+  }
 }
+
+bool by_libpmemobj(IntsetMedium medium) { return medium >= IntsetMedium::pmdk; }
 
 /// Every second key of the range in a random order.
 std::vector<std::uint64_t> first_keys(const IntsetPlan& plan) {
@@ -224,8 +317,10 @@ Status check(const IntsetPlan& plan) {
     return Error::make(Errc::bad_input, "%u %% of updates are more than all operations",
                        plan.update_percent)
         .try_next("give --update from 0 to 100");
-  if (plan.medium == IntsetMedium::pmdk && plan.structure != IntsetStructure::hash)
-    return Error::make(Errc::bad_input, "only the hash set has a version on libpmemobj alone")
+  if (plan.medium == IntsetMedium::dram)
+    if (Status sound = check_twin(twin_tier(plan)); !sound) return sound;
+  if (plan.medium > IntsetMedium::pmdk && plan.structure != IntsetStructure::hash)
+    return Error::make(Errc::bad_input, "only the hash set has several versions on libpmemobj")
         .try_next("choose --structure hash");
   return Done{};
 }
@@ -241,7 +336,7 @@ Result<IntsetBench> IntsetBench::create(const IntsetPlan& plan) {
   if (Status sound = check(plan); !sound) return sound.error();
   const std::vector<std::uint64_t> keys = first_keys(plan);
   Result<std::unique_ptr<IntsetSubject>> subject = [&] {
-    if (plan.medium == IntsetMedium::pmdk) return make_pmdk(plan, keys);
+    if (by_libpmemobj(plan.medium)) return make_pmdk(plan, keys);
     switch (plan.structure) {
     case IntsetStructure::list: return make<ListSet>(plan, keys);
     case IntsetStructure::skip_list: return make<SkipListSet>(plan, keys);
@@ -252,9 +347,19 @@ Result<IntsetBench> IntsetBench::create(const IntsetPlan& plan) {
   return IntsetBench(plan, std::move(*subject));
 }
 
-Result<IntsetRun> IntsetBench::run(std::uint64_t budget_ns) {
+std::span<const std::byte> IntsetBench::pool() const { return subject_->pool(); }
+
+Result<IntsetRun> IntsetBench::run(std::uint64_t budget_ns, Region* region) {
+  return run_until({.budget_ns = budget_ns}, region);
+}
+
+Result<IntsetRun> IntsetBench::run_operations(std::uint64_t operations, Region* region) {
+  return run_until({.operations = operations}, region);
+}
+
+Result<IntsetRun> IntsetBench::run_until(const IntsetEnd& end, Region* region) {
   Random random(plan_.seed++ + 0x5eed);
-  return subject_->run(plan_, budget_ns, random);
+  return subject_->run(plan_, end, {region, 0}, random);
 }
 
 } // namespace nearfar::bench

@@ -7,17 +7,21 @@
 // Media     pmem       the structure in a pool, as it is meant to be used
 //           unflushed  the same code in a pool without flushes and fences: not crash-safe
 //           dram       its volatile twin, the same code shape
-//           pmdk       hash only: libpmemobj's own transactions, done correctly (map_tx)
+//           pmdk       libpmemobj's own transactions, done correctly (map_tx, pmdk_sorted.hpp)
+//           pmdk_atomic, pmdk_rp   hash only: the other maps after PMDK
 // Checked   what was inserted and removed must add up to the size that is left; without updates
 //           look-ups must find the keys that were put in, and no others.
 // Thread safety  one IntsetBench a thread; run() works on a thread pinned to its processor.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "base/result.hpp"
+#include "bench/region.hpp"
 #include "kernels/team.hpp"
 #include "storelog/storelog.hpp"
 #include "tier/spec.hpp"
@@ -25,14 +29,14 @@
 namespace nearfar::bench {
 
 enum class IntsetStructure : unsigned char { list, hash, skip_list };
-enum class IntsetMedium : unsigned char { pmem, unflushed, dram, pmdk };
+enum class IntsetMedium : unsigned char { pmem, unflushed, dram, pmdk, pmdk_atomic, pmdk_rp };
 
 struct IntsetPlan {
   IntsetStructure structure = IntsetStructure::hash;
   IntsetMedium medium = IntsetMedium::pmem;
   std::uint64_t entries = 1024;
   unsigned update_percent = 50;
-  tier::Spec tier; ///< of the pool; not looked at for dram
+  tier::Spec tier; ///< of the pool; the twin lies in DRAM, or on the node if it is one
   int cpu = 0;
   std::uint64_t seed = 1;
 };
@@ -47,21 +51,27 @@ struct IntsetRun {
 };
 
 class IntsetSubject; // a set and the loop over it
+struct IntsetEnd;    // when a run ends
 
 class IntsetBench {
 public:
   /// Makes the set and fills it. Errors: bad_input (no entries, more than 2^32, over 100 % updates,
-  /// pmdk of anything but hash), those of persist::Pool::create, no_space.
+  /// pmdk_atomic and pmdk_rp of anything but hash), those of persist::Pool::create, no_space.
   static Result<IntsetBench> create(const IntsetPlan& plan);
   IntsetBench(IntsetBench&&) noexcept;
   ~IntsetBench();
 
-  /// Operates for about `budget_ns`; may be called again. Errors: bad_input (the processor),
-  /// failed_check, no_space.
-  Result<IntsetRun> run(std::uint64_t budget_ns);
+  std::span<const std::byte> pool() const; ///< empty for a set in DRAM
+
+  /// Operates for about `budget_ns`; may be called again. `region` is told where that begins and
+  /// ends. Errors: bad_input (the processor), failed_check, no_space.
+  Result<IntsetRun> run(std::uint64_t budget_ns, Region* region = nullptr);
+  /// The same for so many operations, rounded up to 32, however long they take.
+  Result<IntsetRun> run_operations(std::uint64_t operations, Region* region);
 
 private:
   IntsetBench(const IntsetPlan& plan, std::unique_ptr<IntsetSubject> subject);
+  Result<IntsetRun> run_until(const IntsetEnd& end, Region* region);
 
   IntsetPlan plan_;
   std::unique_ptr<IntsetSubject> subject_;

@@ -27,8 +27,9 @@ TEST_CASE("every set on every medium keeps its size, and flushes only where it m
   for (const auto structure :
        {IntsetStructure::list, IntsetStructure::hash, IntsetStructure::skip_list})
     for (const auto medium :
-         {IntsetMedium::pmem, IntsetMedium::unflushed, IntsetMedium::dram, IntsetMedium::pmdk}) {
-      if (medium == IntsetMedium::pmdk && structure != IntsetStructure::hash) continue;
+         {IntsetMedium::pmem, IntsetMedium::unflushed, IntsetMedium::dram, IntsetMedium::pmdk,
+          IntsetMedium::pmdk_atomic, IntsetMedium::pmdk_rp}) {
+      if (medium > IntsetMedium::pmdk && structure != IntsetStructure::hash) continue;
       Result<IntsetBench> bench = IntsetBench::create(plan(structure, medium));
       REQUIRE(bool(bench));
       for (int again = 0; again < 2; ++again) {
@@ -41,7 +42,7 @@ TEST_CASE("every set on every medium keeps its size, and flushes only where it m
           CHECK(run->found < run->operations * 3 / 8);
         }
         CHECK(run->changed < run->operations / 2);
-        const bool durable = medium == IntsetMedium::pmem || medium == IntsetMedium::pmdk;
+        const bool durable = medium == IntsetMedium::pmem || medium >= IntsetMedium::pmdk;
         if (durable)
           CHECK(run->counted.fences >= run->changed);
         else
@@ -78,12 +79,34 @@ TEST_CASE("of updates alone about half change something") {
   CHECK(share < 0.7);
 }
 
+TEST_CASE("a run of operations ends with them, and its region holds them alone") {
+  struct Edges final : Region {
+    int prepared = 0;
+    int begun = 0;
+    int ended = 0;
+    Status prepare(std::size_t) override {
+      ++prepared;
+      return Done{};
+    }
+    void begin(std::size_t) override { begun += prepared; }
+    void end(std::size_t) override { ended += begun; }
+  } edges;
+  Result<IntsetBench> bench =
+      IntsetBench::create(plan(IntsetStructure::skip_list, IntsetMedium::dram));
+  REQUIRE(bool(bench));
+  CHECK(bench->pool().empty());
+  Result<IntsetRun> run = bench->run_operations(100, &edges);
+  REQUIRE(bool(run));
+  CHECK(run->operations == 128); // looked at every 32
+  CHECK(edges.ended == 1);
+}
+
 TEST_CASE("sets that cannot be made are refused") {
   const auto refused = [](const IntsetPlan& wanted) {
     const Result<IntsetBench> made = IntsetBench::create(wanted);
     return !made && made.error().code == Errc::bad_input;
   };
-  CHECK(refused(plan(IntsetStructure::list, IntsetMedium::pmdk)));
+  CHECK(refused(plan(IntsetStructure::list, IntsetMedium::pmdk_rp)));
   IntsetPlan wanted = plan(IntsetStructure::hash, IntsetMedium::pmem);
   wanted.update_percent = 101;
   CHECK(refused(wanted));

@@ -4,6 +4,7 @@
 
 #include "bench/map_keys.hpp"
 #include "bench/map_loops.hpp"
+#include "bench/pool_place.hpp"
 
 namespace nearfar::bench {
 
@@ -25,11 +26,10 @@ Status check(const MapPlan& plan) {
     return Error::make(Errc::bad_input,
                        "only the maps after PMDK keep values as libpmemobj's objects")
         .try_next("leave --alloc out, or choose map_atomic, map_tx or map_rp");
-  if ((plan.type == MapType::dram) != (plan.tier.kind == tier::Kind::dram))
-    return Error::make(Errc::bad_input, "%s cannot lie on tier %s",
-                       plan.type == MapType::dram ? "the twin in DRAM" : "a map in a pool",
-                       tier::kind_name(plan.tier.kind))
-        .try_next("give --type dram --tier dram, or a pool's tier: shm:, fsdax:DIR, file:DIR");
+  if (plan.type == MapType::dram)
+    if (Status sound = check_twin(plan.tier); !sound) return sound;
+  if (plan.sample != 0 && plan.operation != MapOperation::get)
+    return Error::make(Errc::bad_input, "only gets can be a sample of all keys");
   if (plan.cpus.empty() || plan.cpus.size() > plan.operations)
     return Error::make(Errc::bad_input, "%llu operations cannot be shared by %zu threads",
                        static_cast<unsigned long long>(plan.operations), plan.cpus.size())
@@ -44,9 +44,17 @@ std::span<const std::uint64_t> part(std::span<const std::uint64_t> keys, std::si
   return keys.subspan(begin, keys.size() * (index + 1) / threads - begin);
 }
 
+/// First start to last end of the loops: without what counters of their region took to be opened.
+double span_of(const std::vector<MapShare>& shares) {
+  const auto starts = [](const MapShare& a, const MapShare& b) { return a.start_ns < b.start_ns; };
+  const auto ends = [](const MapShare& a, const MapShare& b) { return a.end_ns < b.end_ns; };
+  const std::uint64_t start = std::ranges::min_element(shares, starts)->start_ns;
+  return static_cast<double>(std::ranges::max_element(shares, ends)->end_ns - start) * 1e-9;
+}
+
 MapRun summary(const kernels::TeamRun& team, const std::vector<MapShare>& shares, bool each) {
   MapRun run;
-  run.seconds = team.seconds();
+  run.seconds = span_of(shares);
   run.members = team.members;
   Histogram all;
   std::uint64_t sum = 0;
@@ -77,7 +85,7 @@ MapBench::MapBench(MapBench&&) noexcept = default;
 MapBench& MapBench::operator=(MapBench&&) noexcept = default;
 MapBench::~MapBench() = default;
 
-std::size_t MapBench::pool_bytes() const { return subject_->pool_bytes(); }
+std::span<const std::byte> MapBench::pool() const { return subject_->pool(); }
 
 Result<MapBench> MapBench::create(const MapPlan& plan) {
   if (Status sound = check(plan); !sound) return sound.error();
@@ -106,14 +114,30 @@ Status MapBench::load() {
   return Done{};
 }
 
-Result<MapRun> MapBench::run(MapPass pass) {
+/// All keys, or the next so many where runs are to be a sample.
+std::span<const std::uint64_t> MapBench::next_keys() {
+  const std::span all(keys_);
+  if (plan_.sample == 0 || plan_.sample >= keys_.size()) return all;
+  if (sampled_ + plan_.sample > keys_.size()) sampled_ = 0;
+  sampled_ += plan_.sample;
+  return all.subspan(sampled_ - plan_.sample, plan_.sample);
+}
+
+Result<MapRun> MapBench::run(MapPass pass, Region* region) {
   if (spent_ || (pass == MapPass::dependent && plan_.operation != MapOperation::get))
     return Error::make(Errc::bad_input, "this pass cannot be run here")
         .try_next("run insertions and removals once, and dependent passes over gets");
   spent_ = plan_.operation != MapOperation::get;
   std::vector<MapShare> shares(plan_.cpus.size());
+  const std::span<const std::uint64_t> keys = next_keys();
   const auto work = [&](std::size_t index) {
-    subject_->run(plan_.operation, pass, part(keys_, index, shares.size()), shares[index]);
+    MapShare& share = shares[index];
+    share.edge = {region, index};
+    if (Status ready = share.edge.prepare(); !ready) {
+      share.failure = ready.error();
+      return;
+    }
+    subject_->run(plan_.operation, pass, part(keys, index, shares.size()), share);
   };
   Result<kernels::TeamRun> team = kernels::run_team(plan_.cpus, work);
   if (!team) return team.error();

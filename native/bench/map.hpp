@@ -15,13 +15,16 @@
 //           PMDK take turns under one lock, as in pmembench.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "base/histogram.hpp"
 #include "base/result.hpp"
+#include "bench/region.hpp"
 #include "kernels/team.hpp"
 #include "storelog/storelog.hpp"
 #include "tier/spec.hpp"
@@ -39,14 +42,15 @@ struct MapPlan {
   std::uint64_t operations = 0; ///< of all threads; also the entries of the map
   std::uint64_t value_bytes = 8;
   bool alloc = false; ///< pmembench's --alloc: values are objects never written nor read
-  tier::Spec tier;    ///< of the pool, a directory for one without a name; dram for type dram
+  tier::Spec tier;    ///< of the pool, a directory for one without a name; of type dram: its node
   std::vector<int> cpus;
   std::uint32_t seed = 1;
+  std::uint64_t sample = 0; ///< gets of one run, each run going on after the last; 0: all keys
 };
 
 /// Times of single operations are there after a pass `each` alone.
 struct MapRun {
-  double seconds = 0; ///< first start to last end
+  double seconds = 0; ///< first start to last end of the loops
   double mean_ns = 0;
   double least_ns = 0;
   double largest_ns = 0;
@@ -71,11 +75,12 @@ public:
   ~MapBench();
 
   double load_seconds() const { return load_seconds_; }
-  std::size_t pool_bytes() const; ///< 0 for a map in DRAM
+  std::span<const std::byte> pool() const; ///< empty for a map in DRAM
 
   /// Insertions and removals can be run once; gets as often as wanted. Errors: bad_input (a second
-  /// time; `dependent` of anything but gets), no_space, failed_check.
-  Result<MapRun> run(MapPass pass);
+  /// time; `dependent` of anything but gets), no_space, failed_check. `region` is told by each
+  /// thread when its first operation begins and its last has ended.
+  Result<MapRun> run(MapPass pass, Region* region = nullptr);
 
 private:
   explicit MapBench(MapPlan plan);
@@ -84,8 +89,11 @@ private:
   MapPlan plan_;
   std::vector<std::uint64_t> keys_; ///< in the order of the operations
   std::unique_ptr<MapSubject> subject_;
+  std::span<const std::uint64_t> next_keys();
+
   double load_seconds_ = 0;
   bool spent_ = false;
+  std::uint64_t sampled_ = 0; ///< keys that runs of a sample have gone through
 };
 
 } // namespace nearfar::bench

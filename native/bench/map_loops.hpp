@@ -26,6 +26,9 @@ struct MapShare {
   std::uint64_t least_ticks = ~std::uint64_t{0};
   std::uint64_t worst_cpu_ns = 0;
   storelog::Counters counted;
+  RegionEdge edge; ///< given: who is told of the region
+  std::uint64_t start_ns = 0;
+  std::uint64_t end_ns = 0;
   std::optional<Error> failure;
 };
 
@@ -36,7 +39,7 @@ public:
   /// Runs a pass over some keys on the calling thread.
   virtual void run(MapOperation operation, MapPass pass, std::span<const std::uint64_t> keys,
                    MapShare& share) = 0;
-  virtual std::size_t pool_bytes() const = 0;
+  virtual std::span<const std::byte> pool() const = 0; ///< empty for a map in DRAM
 };
 
 inline Error wrong_answer(const char* operation) {
@@ -144,11 +147,15 @@ public:
            MapShare& share) override {
     const storelog::Counters before = storelog::counters();
     std::uint64_t right = 0;
+    share.edge.begin();
+    share.start_ns = os::now_ns();
     switch (operation) {
     case MapOperation::insert: right = run_as<MapOperation::insert>(pass, keys, share); break;
     case MapOperation::get: right = run_as<MapOperation::get>(pass, keys, share); break;
     case MapOperation::remove: right = run_as<MapOperation::remove>(pass, keys, share); break;
     }
+    share.end_ns = os::now_ns();
+    share.edge.end();
     share.counted = storelog::counters() - before;
     if (const Error* failed = map_->failure())
       share.failure = *failed;
@@ -156,7 +163,7 @@ public:
       share.failure = wrong_answer(names[static_cast<std::size_t>(operation)]);
   }
 
-  std::size_t pool_bytes() const override { return map_->pool_bytes(); }
+  std::span<const std::byte> pool() const override { return map_->pool(); }
 
 private:
   static constexpr const char* names[] = {"an insertion", "a look-up", "a removal"};

@@ -18,12 +18,10 @@ constexpr std::size_t bytes_a_record = 96;
 constexpr std::size_t bytes_beside = 24 << 20;
 constexpr std::size_t inline_bytes = sizeof(std::uint64_t);
 
-Result<InPool<structures::Pmem>> make_place(const MapPlan& plan) {
+std::size_t bytes_wanted(const MapPlan& plan) {
   const std::size_t record =
       plan.value_bytes > inline_bytes ? plan.value_bytes * 5 / 4 + bytes_a_record : 0;
-  return InPool<structures::Pmem>::create(
-      plan.tier, layout, bytes_beside + plan.operations * (bytes_an_entry + record),
-      sizeof(structures::MapRoot));
+  return bytes_beside + plan.operations * (bytes_an_entry + record);
 }
 
 /// Values of a word, kept in the entry.
@@ -83,7 +81,7 @@ public:
   bool remove(std::uint64_t key) { return took(map_->remove(key)); }
   std::uint64_t get(std::uint64_t key) { return values_.get(*map_, key); }
   const Error* failure() const { return failed_.load() ? &failure_ : nullptr; }
-  std::size_t pool_bytes() const { return place_.bytes(); }
+  std::span<const std::byte> pool() const { return place_.memory(); }
 
 private:
   bool took(Result<bool> done) {
@@ -120,8 +118,13 @@ Result<std::unique_ptr<MapSubject>> make_for(Place place, const MapPlan& plan) {
 } // namespace
 
 Result<std::unique_ptr<MapSubject>> our_map(const MapPlan& plan) {
-  if (plan.type == MapType::dram) return make_for(InDram(sizeof(structures::MapRoot)), plan);
-  Result<InPool<structures::Pmem>> place = make_place(plan);
+  constexpr std::size_t root_bytes = sizeof(structures::MapRoot);
+  if (plan.type == MapType::dram) {
+    Result<InDram> place = InDram::create(plan.tier, bytes_wanted(plan), root_bytes);
+    if (!place) return place.error();
+    return make_for(std::move(*place), plan);
+  }
+  auto place = InPool<structures::Pmem>::create(plan.tier, layout, bytes_wanted(plan), root_bytes);
   if (!place) return place.error();
   return make_for(std::move(*place), plan);
 }

@@ -48,7 +48,7 @@ public:
   }
 
   const Error* failure() const { return failure_ ? &*failure_ : nullptr; }
-  std::size_t pool_bytes() const { return pool_.bytes(); }
+  std::span<const std::byte> pool() const { return {pool_.base(), pool_.bytes()}; }
 
 private:
   /// Words of an object, the last one cut where the size is no multiple.

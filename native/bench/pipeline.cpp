@@ -21,10 +21,11 @@ Status map_into(tier::Mapping& mapping, const tier::Spec& spec, std::size_t byte
   return Done{};
 }
 
-/// Adds the time since `from` to a sum and goes on from now.
-void add_lap(std::uint64_t& sum, std::uint64_t& from) {
+/// Adds the time since `from` to a sum, and to the laps while they have room, and goes on from now.
+void add_lap(std::uint64_t& sum, std::uint64_t& from, std::vector<Lap>& laps, Stage stage) {
   const std::uint64_t now = os::now_ns();
   sum += now - from;
+  if (laps.size() < laps.capacity()) laps.push_back({stage, from, now}); // reserved by run()
   from = now;
 }
 
@@ -146,17 +147,17 @@ void PipelineBench::near_side(std::size_t index, std::size_t iterations, Pipelin
     generate(index, i, meeting);
     if (leads)
       run.findings[i].change = *std::max_element(meeting.changes.begin(), meeting.changes.end());
-    add_lap(seen.generate_ns, lap);
+    add_lap(seen.generate_ns, lap, seen.near_laps, Stage::generate);
     if (alone) {
       kernels::analyse_chunks(vector(i + 1), elements_, own.first_chunk, own.end_chunk,
                               meeting.parts.data(), unpaced);
       meeting.near_side.wait();
       if (leads) run.findings[i].analysis = kernels::combine(meeting.parts);
-      add_lap(seen.analyse_ns, lap);
+      add_lap(seen.analyse_ns, lap, seen.near_laps, Stage::analyse);
     } else if (leads) {
       if (i > 0) meeting.copied.acquire(); // the vector that the next iteration writes over
       meeting.finished.release();
-      add_lap(run.generate_idle_ns, lap);
+      add_lap(run.generate_idle_ns, lap, run.near_laps, Stage::generate_idle);
     }
     meeting.near_side.wait(); // swapped: all go on from the new vector
     lap = os::now_ns();
@@ -178,25 +179,28 @@ void PipelineBench::far_side(std::size_t index, std::size_t iterations, Pipeline
   for (std::size_t i = 0; i < iterations; ++i) {
     if (leads) meeting.finished.acquire();
     meeting.far_side.wait();
-    add_lap(seen.transfer_idle_ns, lap);
+    add_lap(seen.transfer_idle_ns, lap, seen.far_laps, Stage::transfer_idle);
     kernels::run_paced(copy,
                        {vector(i + 1) + first, nullptr, doubles(far_) + first,
                         first_of(own.end_chunk) - first, 0.0},
                        transfer);
     meeting.far_side.wait();
     if (leads) meeting.copied.release();
-    add_lap(seen.transfer_ns, lap);
+    add_lap(seen.transfer_ns, lap, seen.far_laps, Stage::transfer);
     kernels::analyse_chunks(doubles(far_), elements_, own.first_chunk, own.end_chunk,
                             meeting.parts.data(), analysis);
     meeting.far_side.wait();
     if (leads) run.findings[i].analysis = kernels::combine(meeting.parts);
-    add_lap(seen.analyse_ns, lap);
+    add_lap(seen.analyse_ns, lap, seen.far_laps, Stage::analyse);
   }
 }
 
 Result<PipelineRun> PipelineBench::run(std::size_t iterations) {
   PipelineRun result;
   result.findings.resize(iterations);
+  const std::size_t kept = std::min(iterations, kept_iterations);
+  result.near_laps.reserve(2 * kept);
+  result.far_laps.reserve(far_threads() == 0 ? 0 : 3 * kept);
   std::copy_n(source(), elements_, vector(0));
   Meeting meeting(near_threads_, far_threads(), chunks());
   Result<kernels::TeamRun> run = kernels::run_team(cpus_, [&](std::size_t member) {

@@ -35,6 +35,19 @@ struct Finding {
   bool operator==(const Finding&) const = default;
 };
 
+/// What a side can be at.
+enum class Stage { generate, generate_idle, transfer, analyse, transfer_idle };
+
+/// One stage of one iteration, by the clock of os::now_ns.
+struct Lap {
+  Stage stage;
+  std::uint64_t began_ns;
+  std::uint64_t ended_ns;
+};
+
+/// Iterations whose laps are kept.
+inline constexpr std::size_t kept_iterations = 6;
+
 /// Times are sums over all iterations, as the first thread of each side saw them. Without a far
 /// side, transfer and both idle times are 0.
 struct PipelineRun {
@@ -45,6 +58,8 @@ struct PipelineRun {
   std::uint64_t transfer_idle_ns = 0; ///< the far side waiting for a vector
   std::uint64_t total_ns = 0;
   std::vector<Finding> findings; ///< of each iteration
+  std::vector<Lap> near_laps;    ///< of the first iterations, as the first near thread saw them
+  std::vector<Lap> far_laps;
   std::vector<kernels::Member> members;
 };
 

@@ -35,7 +35,10 @@ TEST_CASE("every split and tier finds in every iteration what near threads alone
     REQUIRE(bool(expected));
     CHECK(expected->transfer_ns == 0);
     for (const std::string& far : {std::string("dram"), "file:" + folder.path()})
-      for (const auto& [near, away] : {std::pair{1u, 1u}, {2u, 1u}, {1u, 2u}, {3u, 0u}}) {
+      for (const auto& team :
+           {std::pair{1u, 1u}, {2u, 1u}, {1u, 2u}, {3u, 0u}}) { // clang 14 cannot capture a binding
+        const auto near = team.first;
+        const auto away = team.second;
         CAPTURE(elements);
         CAPTURE(near);
         CAPTURE(away);
@@ -46,6 +49,11 @@ TEST_CASE("every split and tier finds in every iteration what near threads alone
           REQUIRE(bool(run));
           CHECK(run->findings == expected->findings);
           CHECK(run->total_ns >= run->generate_ns + run->generate_idle_ns);
+          CHECK(run->near_laps.size() == 2 * bench::kept_iterations);
+          CHECK(run->far_laps.size() == (away == 0 ? 0 : 3 * bench::kept_iterations));
+          for (const std::vector<bench::Lap>* laps : {&run->near_laps, &run->far_laps})
+            for (std::size_t i = 1; i < laps->size(); ++i)
+              CHECK((*laps)[i].began_ns >= (*laps)[i - 1].ended_ns);
           CHECK(run->total_ns >= run->transfer_ns + run->analyse_ns + run->transfer_idle_ns);
         }
       }

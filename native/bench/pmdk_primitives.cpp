@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "bench/pmem_counting.hpp"
-#include "persist/pool.hpp"
+#include "bench/pool_place.hpp"
 #include "structures/pmdk_maps.hpp"
 
 namespace nearfar::bench {
@@ -107,10 +107,7 @@ PrimitiveBench::PrimitiveBench(PrimitiveBench&&) noexcept = default;
 PrimitiveBench::~PrimitiveBench() = default;
 
 Result<PrimitiveBench> PrimitiveBench::create(const tier::Spec& tier, int cpu) {
-  persist::PoolOptions options;
-  options.bytes = pool_bytes;
-  options.root_bytes = sizeof(Root);
-  Result<persist::Pool> pool = persist::Pool::create(tier, layout, options);
+  Result<persist::Pool> pool = make_pool(tier, layout, pool_bytes, sizeof(Root));
   if (!pool) return pool.error();
   if (!counts_pmem(pool->handle(), pool->root())) return uncounted();
   return PrimitiveBench(std::unique_ptr<State>(new State{std::move(*pool)}), cpu);

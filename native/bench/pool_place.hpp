@@ -4,15 +4,21 @@
 #include <cstdint>
 #include <memory>
 #include <new>
+#include <span>
 
 #include "persist/pool.hpp"
 #include "structures/medium.hpp"
+#include "tier/mapping.hpp"
 
 namespace nearfar::bench {
 
 inline Result<persist::Pool> make_pool(const tier::Spec& tier, const persist::Layout& layout,
                                        std::size_t bytes, std::size_t root_bytes) {
-  return persist::Pool::create(tier, layout, {bytes, root_bytes});
+  persist::PoolOptions options;
+  options.bytes = bytes;
+  options.root_bytes = root_bytes;
+  options.temporary = true;
+  return persist::Pool::create(tier, layout, options);
 }
 
 template <class MediumOfPool>
@@ -31,21 +37,41 @@ struct InPool {
     return made;
   }
   std::byte* root() const { return pool->root(); }
-  std::size_t bytes() const { return pool->bytes(); }
+  std::span<const std::byte> memory() const { return {pool->base(), pool->bytes()}; }
 };
 
-struct InDram {
-  struct alignas(64) Line {
-    std::byte bytes[64] = {};
-  };
-  using Medium = structures::Dram;
-  std::unique_ptr<Medium> medium = std::make_unique<Medium>();
-  std::unique_ptr<Line[]> head;
+/// Whether a volatile twin can lie there. Errors: bad_input.
+inline Status check_twin(const tier::Spec& tier) {
+  if (tier.kind != tier::Kind::dram && tier.kind != tier::Kind::numa)
+    return Error::make(Errc::bad_input, "a volatile twin cannot lie on tier %s",
+                       tier::kind_name(tier.kind))
+        .try_next("use dram or numa:N, or a type that lies in a pool");
+  if (!tier.paced() && tier.pages == os::PageSize::system) return Done{};
+  return Error::make(Errc::bad_input, "a volatile twin can choose neither pages nor pace")
+      .try_next("use dram or numa:N as they are");
+}
 
-  explicit InDram(std::size_t root_bytes)
-      : head(std::make_unique<Line[]>((root_bytes + sizeof(Line) - 1) / sizeof(Line))) {}
-  std::byte* root() const { return head[0].bytes; }
-  std::size_t bytes() const { return 0; }
+/// On tier dram wherever the kernel puts it, on numa:N on that node.
+struct InDram {
+  using Medium = structures::Dram;
+  std::unique_ptr<Medium> medium;
+  std::uint64_t head = 0; ///< link of the root
+
+  /// Fails with no_space where the node has not `bytes` left: bound memory beyond would be fatal.
+  static Result<InDram> create(const tier::Spec& tier, std::size_t bytes, std::size_t root_bytes) {
+    Result<std::size_t> room = tier::capacity(tier);
+    if (!room) return room.error();
+    if (bytes > *room)
+      return Error::make(Errc::no_space, "%zu bytes do not fit in tier %s, which has %zu free",
+                         bytes, tier::kind_name(tier.kind), *room)
+          .try_next("use fewer entries");
+    InDram made;
+    made.medium = std::make_unique<Medium>(tier.node);
+    if (Status s = made.medium->allocate(&made.head, root_bytes, true); !s) return s.error();
+    return made;
+  }
+  std::byte* root() const { return medium->at<std::byte>(head); }
+  std::span<const std::byte> memory() const { return {}; }
 };
 
 } // namespace nearfar::bench

@@ -86,7 +86,10 @@ TEST_CASE("every version, split, tier and team leaves the bits of a plain serial
       for (const std::string& far :
            {std::string("dram"), "file:" + folder.path(), std::string("paced:dram@x")})
         for (std::size_t far_rows = 0; far_rows <= size.rows; ++far_rows)
-          for (const auto& [near, away] : {std::pair{1u, 1u}, {2u, 1u}, {1u, 3u}}) {
+          for (const auto& team :
+               {std::pair{1u, 1u}, {2u, 1u}, {1u, 3u}}) { // clang 14 cannot capture a binding
+            const auto near = team.first;
+            const auto away = team.second;
             CAPTURE(size.rows);
             CAPTURE(size.columns);
             CAPTURE(far_rows);

@@ -60,7 +60,9 @@ void register_topo(nanobind::module_& module);
 void register_probe(nanobind::module_& module);
 void register_cache(nanobind::module_& module);
 void register_inspect(nanobind::module_& module);
+void register_trace(nanobind::module_& module);
 void register_sim(nanobind::module_& module);
+void register_stalls(nanobind::module_& module);
 void register_bench(nanobind::module_& module);
 void register_together(nanobind::module_& module);
 // Where libpmemobj is installed:

@@ -9,7 +9,8 @@ namespace nearfar::bind {
 namespace {
 
 constexpr std::string_view structures[] = {"list", "hash", "skip_list"};
-constexpr std::string_view media[] = {"pmem", "unflushed", "dram", "pmdk"};
+constexpr std::string_view media[] = {"pmem", "unflushed",   "dram",
+                                      "pmdk", "pmdk_atomic", "pmdk_rp"};
 
 } // namespace
 

@@ -1,7 +1,9 @@
 #include "bench/map.hpp"
 
+#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include "bench/counted_region.hpp"
 #include "bench/pmdk_primitives.hpp"
 #include "bench/pool_arrays.hpp"
 #include "bind/convert.hpp"
@@ -33,6 +35,14 @@ nb::dict run_dict(const bench::MapRun& run) {
   d["fences"] = run.counted.fences;
   d["lines"] = run.counted.lines;
   d["members"] = members_list(run.members);
+  return d;
+}
+
+/// {name: (value, share of the time it was counted)}
+nb::dict counted_dict(const std::vector<bench::Counted>& events) {
+  nb::dict d;
+  for (const bench::Counted& event : events)
+    d[nb::str(event.name.c_str())] = nb::make_tuple(event.value, event.share);
   return d;
 }
 
@@ -101,14 +111,31 @@ void register_map(nb::module_& module) {
            nb::arg("kind"), nb::arg("operation"), nb::arg("operations"), nb::arg("value_bytes"),
            nb::arg("alloc"), nb::arg("tier"), nb::arg("cpus"), nb::arg("seed"))
       .def("load_seconds", &MapBench::load_seconds)
-      .def("pool_bytes", &MapBench::pool_bytes)
+      .def("pool_bytes", [](const MapBench& self) { return self.pool().size(); })
       .def(
           "run",
           [](MapBench& self, const char* pass) {
             const auto chosen = by_name<bench::MapPass>(pass, passes);
             return run_dict(run_unlocked([&] { return self.run(chosen); }));
           },
-          nb::arg("pass_"));
+          nb::arg("pass_"))
+      .def(
+          "run_counted",
+          [](MapBench& self, const bench::CountedRegion::Names& groups, std::size_t threads) {
+            bench::CountedRegion region =
+                run_unlocked([&] { return bench::CountedRegion::create(groups, threads); });
+            nb::dict d =
+                run_dict(run_unlocked([&] { return self.run(bench::MapPass::whole, &region); }));
+            d["counted"] = counted_dict(run_unlocked([&] { return region.counted(); }));
+            return d;
+          },
+          nb::arg("groups"), nb::arg("threads"));
+  module.def(
+      "check_counters",
+      [](const std::vector<std::string>& names) {
+        run_unlocked([&] { return bench::CountedRegion::create({names}, 1); });
+      },
+      nb::arg("names"));
 }
 
 } // namespace nearfar::bind

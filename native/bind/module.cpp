@@ -9,7 +9,9 @@ NB_MODULE(_native, module) {
   nearfar::bind::register_probe(module);
   nearfar::bind::register_cache(module);
   nearfar::bind::register_inspect(module);
+  nearfar::bind::register_trace(module);
   nearfar::bind::register_sim(module);
+  nearfar::bind::register_stalls(module);
   nearfar::bind::register_bench(module);
   nearfar::bind::register_together(module);
 #ifdef NEARFAR_HAVE_LIBPMEMOBJ

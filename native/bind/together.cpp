@@ -130,6 +130,15 @@ void register_stencil(nb::module_& module) {
       .def_static("first_value", &StencilBench::first_value, nb::arg("seed"), nb::arg("index"));
 }
 
+constexpr const char* stages[] = {"generate", "generate_idle", "transfer", "analyse",
+                                  "transfer_idle"};
+
+void append_laps(nb::list& list, const char* side, const std::vector<bench::Lap>& laps) {
+  for (const bench::Lap& lap : laps)
+    list.append(nb::make_tuple(side, stages[static_cast<std::size_t>(lap.stage)], lap.began_ns,
+                               lap.ended_ns));
+}
+
 nb::dict pipeline_dict(const bench::PipelineRun& run) {
   nb::list findings;
   for (const bench::Finding& f : run.findings)
@@ -142,6 +151,10 @@ nb::dict pipeline_dict(const bench::PipelineRun& run) {
   d["analyse_ns"] = run.analyse_ns;
   d["transfer_idle_ns"] = run.transfer_idle_ns;
   d["total_ns"] = run.total_ns;
+  nb::list laps;
+  append_laps(laps, "near", run.near_laps);
+  append_laps(laps, "far", run.far_laps);
+  d["laps"] = laps;
   d["findings"] = findings;
   d["members"] = members_list(run.members);
   return d;

@@ -24,10 +24,13 @@ public:
   bool access(std::uint64_t address) {
     ++lookups_;
     const std::uint64_t page = address >> page_shift_;
-    return !levels_[0].touch(page, false) && missed(page);
+    if (levels_[0].touch(page, false)) return false;
+    ++first_misses_;
+    return missed(page);
   }
 
   std::uint64_t lookups() const { return lookups_; }
+  std::uint64_t first_misses() const { return first_misses_; } ///< of the level nearest the core
   std::uint64_t walks() const { return walks_; }
 
 private:
@@ -38,6 +41,7 @@ private:
   std::vector<Cache> levels_;
   unsigned page_shift_;
   std::uint64_t lookups_ = 0;
+  std::uint64_t first_misses_ = 0;
   std::uint64_t walks_ = 0;
 };
 

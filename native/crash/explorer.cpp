@@ -223,7 +223,7 @@ Explorer::Verdict Explorer::run(const Point& point) {
         self.checked_.close();
       },
       this);
-  storelog::thread_state.recorder = nullptr; // where a jump left it attached
+  storelog::thread_state.listener = nullptr; // where a jump left it attached
   arena_.end(durable_);
   const char* who = stage_ == 0 ? "recovery" : "the check";
   char text[200];

@@ -99,6 +99,16 @@ Result<File> create_unnamed(const char* path) {
   return File(made);
 }
 
+Result<File> create_in_memory(const char* label) {
+  const int fd = memfd_create(label, MFD_CLOEXEC);
+  if (fd >= 0) return File(fd);
+  return Error::make(Errc::os_error, "cannot make a file in memory: %s", std::strerror(errno));
+}
+
+void write_descriptor_path(const File& file, char* path, std::size_t bytes) {
+  std::snprintf(path, bytes, "/proc/self/fd/%d", file.fd());
+}
+
 Result<File> create_new(const char* path) {
   if (is_directory(path)) {
     errno = EISDIR;

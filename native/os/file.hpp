@@ -35,6 +35,12 @@ private:
 /// kill -9. `path` is a directory, or the name a file would have had (which must not exist yet).
 Result<File> create_unnamed(const char* path);
 
+/// Creates a file in memory, without a name and beyond the bounds of any mount (memfd_create).
+Result<File> create_in_memory(const char* label);
+
+/// A path by which this process can open again what a descriptor stands for, name or not.
+void write_descriptor_path(const File& file, char* path, std::size_t bytes);
+
 /// Creates a file that must not exist yet, mode 0600. The caller removes it.
 Result<File> create_new(const char* path);
 

@@ -32,6 +32,12 @@ inline void move_direct_64(void* line, const void* from) {
                : "a"(line), "d"(from)
                : "memory");
 }
+/// Stores 64 bytes from anywhere to a line, past the caches.
+inline void stream_64(void* line, const void* from) {
+  for (int i = 0; i < 4; ++i)
+    _mm_stream_si128(static_cast<__m128i*>(line) + i,
+                     _mm_loadu_si128(static_cast<const __m128i*>(from) + i));
+}
 inline void fence() { _mm_sfence(); }
 
 } // namespace nearfar::os

@@ -79,6 +79,21 @@ int locate_pages(const std::byte* first, std::size_t count, int* nodes) {
   return syscall(SYS_move_pages, 0, count, pages, nullptr, nodes, 0) == 0 ? 0 : errno;
 }
 
+int count_elsewhere(const std::byte* first, std::size_t bytes, int node, std::size_t& elsewhere) {
+  constexpr std::size_t most = 1024;
+  int nodes[most];
+  elsewhere = 0;
+  const std::size_t pages = (bytes + page_bytes - 1) / page_bytes;
+  for (std::size_t at = 0; at < pages; at += most) {
+    const std::size_t count = pages - at < most ? pages - at : most;
+    if (const int code = locate_pages(first + at * page_bytes, count, nodes); code != 0)
+      return code;
+    for (std::size_t i = 0; i < count; ++i)
+      elsewhere += nodes[i] >= 0 && nodes[i] != node ? 1 : 0;
+  }
+  return 0;
+}
+
 unsigned long nodes_with_memory() { return read_node_list("/sys/devices/system/node/has_memory"); }
 unsigned long nodes_with_processors() { return read_node_list("/sys/devices/system/node/has_cpu"); }
 

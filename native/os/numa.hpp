@@ -25,6 +25,9 @@ int set_policy(std::byte* at, std::size_t bytes, Policy policy, unsigned long no
 /// is not in memory (-ENOENT, -EFAULT).
 int locate_pages(const std::byte* first, std::size_t count, int* nodes);
 
+/// How many pages of a range are in memory on another node than this one. An errno, 0 for success.
+int count_elsewhere(const std::byte* first, std::size_t bytes, int node, std::size_t& elsewhere);
+
 /// Nodes with memory, a bit each; without NUMA in the kernel node 0.
 unsigned long nodes_with_memory();
 /// Nodes with processors, a bit each.

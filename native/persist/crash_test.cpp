@@ -145,12 +145,14 @@ public:
     const std::uint64_t first = event.address / 64;
     switch (event.kind) {
     case storelog::Kind::store: // cut at lines
+    case storelog::Kind::nt_store:
       for (std::uint64_t at = event.address, end = at + event.bytes; at < end;) {
         const std::uint64_t stop = std::min(end, (at / 64 + 1) * 64);
         pending_[at / 64].push_back({at, stop - at, event.data + (at - event.address)});
         at = stop;
       }
-      break;
+      if (event.kind == storelog::Kind::store) break;
+      [[fallthrough]]; // past the caches: durable after the next fence
     case storelog::Kind::flush:
       for (std::uint64_t line = first; line * 64 < event.address + event.bytes; ++line)
         if (const auto found = pending_.find(line); found != pending_.end())

@@ -6,8 +6,10 @@
 // Where          a tier that can hold one: shm:FILE (a tmpfs stands in for persistent memory:
 //                emulated), fsdax:FILE (must be DAX), file:FILE (any disk; durable by msync). A
 //                directory instead of a file makes a pool without a name, which is gone when it is
-//                closed, even by kill -9: for measurements. The option `populate` touches every
-//                page.
+//                closed, even by kill -9: for measurements. devdax:DEVICE holds one pool, as large
+//                as the device. numa:N makes a pool without a name in memory of that node alone
+//                (emulated), which is verified. The option `populate` touches every page; numa:
+//                always does.
 // Memory         allocate() links the memory it took into a word of the pool in one atomic step of
 //                libpmemobj, so that a crash leaves either both or none; release() takes it away
 //                likewise. About 1 to 2 us each: for chunks, not for nodes. Memory begins on a
@@ -32,6 +34,7 @@
 #include <string>
 
 #include "base/result.hpp"
+#include "persist/backing.hpp"
 #include "persist/durability.hpp"
 #include "tier/spec.hpp"
 
@@ -64,6 +67,7 @@ struct PoolOptions {
   std::size_t bytes = 0; ///< rounded up to whole pages of 4 KiB: libpmemobj maps no part of one
   std::size_t root_bytes = 0;
   bool zero_on_free = false; ///< memory is overwritten, durably, before it is given back
+  bool temporary = false;    ///< devdax: closing takes the pool off the device
 };
 
 class Pool {
@@ -94,7 +98,7 @@ public:
 
   Durability durability() const { return durability_; }
   /// True where DRAM stands in for persistent memory: every figure is emulated.
-  bool emulated() const { return kind_ == tier::Kind::shm; }
+  bool emulated() const { return kind_ == tier::Kind::shm || kind_ == tier::Kind::numa; }
   /// Whether libpmemobj takes the pool for persistent memory: flushes by instruction, not by msync.
   bool is_pmem() const;
   bool zero_on_free() const { return (head_->flags & 1u) != 0; }
@@ -109,11 +113,13 @@ private:
   };
   Pool() = default;
   static Result<Pool> attach(pmemobjpool* pool, const tier::Spec& place, const char* path);
+  Status populate(const tier::Spec& place, std::size_t bytes);
   Status make_root(const PoolOptions& options);
   Status find_root();
   Status finish_dying();
   Status retire(std::uint64_t offset, std::uint64_t* link);
 
+  Backing backing_; // before the pool, which is closed first
   std::unique_ptr<pmemobjpool, Close> pool_;
   std::byte* base_ = nullptr;
   PoolHead* head_ = nullptr;

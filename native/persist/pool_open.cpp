@@ -9,9 +9,9 @@
 #include <string_view>
 
 #include "os/file.hpp"
+#include "os/numa.hpp"
 #include "os/pages.hpp"
 #include "persist/pool.hpp"
-#include "tier/mapping.hpp"
 
 namespace nearfar::persist {
 
@@ -26,21 +26,13 @@ std::string layout_text(const Layout& layout) {
   return std::string(layout.name) + std::string(version_key) + std::to_string(layout.version);
 }
 
-std::string parent_of(const std::string& path) {
-  const std::size_t slash = path.rfind('/');
-  if (slash == std::string::npos) return ".";
-  return slash == 0 ? "/" : path.substr(0, slash);
-}
-
-bool holds_pools(tier::Kind kind) {
-  return kind == tier::Kind::shm || kind == tier::Kind::fsdax || kind == tier::Kind::file;
-}
-
 Status check_kind(const tier::Spec& place) {
-  if (!holds_pools(place.kind))
-    return Error::make(Errc::bad_input, "tier %s cannot hold a pool: it has no files",
-                       tier::kind_name(place.kind))
-        .try_next("use shm:FILE, fsdax:FILE or file:FILE");
+  if (place.kind == tier::Kind::dram)
+    return Error::make(Errc::bad_input, "tier dram cannot hold a pool: it has no files")
+        .try_next("use shm:FILE, numa:N, fsdax:FILE, devdax:DEVICE or file:FILE");
+  if (place.paced())
+    return Error::make(Errc::bad_input, "a pool cannot keep the pace of %s", place.profile)
+        .try_next("name the tier without paced:");
   if (place.pages != os::PageSize::system)
     return Error::make(Errc::bad_input, "a pool cannot choose its page size")
         .try_next("drop pages= from the tier");
@@ -50,7 +42,7 @@ Status check_kind(const tier::Spec& place) {
 /// libpmem settles once in a process, at the first pool, whether a tmpfs counts as persistent
 /// memory. This has to be said before.
 void take_memory_for_persistent(tier::Kind kind) {
-  if (kind == tier::Kind::shm) setenv("PMEM_IS_PMEM_FORCE", "1", 0);
+  if (kind == tier::Kind::shm || kind == tier::Kind::numa) setenv("PMEM_IS_PMEM_FORCE", "1", 0);
 }
 
 /// Sizes of the file and of the heap that begins in it, from libpmemobj's own headers: its message
@@ -143,18 +135,7 @@ Status check_options(const tier::Spec& place, const Layout& layout, const PoolOp
   if (options.bytes < smallest_pool_bytes)
     return Error::make(Errc::bad_input, "a pool of %zu bytes is too small", options.bytes)
         .try_next("ask for %zu bytes (8 MiB) at least", smallest_pool_bytes);
-  return os::check_place(place.path);
-}
-
-Status check_room(const tier::Spec& place, const std::string& directory, std::size_t bytes) {
-  tier::Spec there = place;
-  std::snprintf(there.path, sizeof there.path, "%s", directory.c_str());
-  Result<std::size_t> room = tier::capacity(there);
-  if (!room) return room.error();
-  if (bytes <= *room) return Done{};
-  return Error::make(Errc::no_space, "a pool of %zu bytes does not fit: %s has %zu bytes free",
-                     bytes, directory.c_str(), *room)
-      .try_next("ask for a smaller pool, or name a path with more room");
+  return Done{};
 }
 
 /// A file on an fsdax: tier must be what its name says.
@@ -191,32 +172,44 @@ Result<Pool> Pool::attach(pmemobjpool* handle, const tier::Spec& place, const ch
   return pool;
 }
 
+Status Pool::populate(const tier::Spec& place, std::size_t bytes) {
+  if (!place.populate && place.kind != tier::Kind::numa) return Done{};
+  os::touch(base_, bytes);
+  if (place.kind != tier::Kind::numa) return Done{};
+  std::size_t elsewhere = 0;
+  const int code = os::count_elsewhere(base_, bytes, place.node, elsewhere);
+  if (code == 0 && elsewhere == 0) return Done{};
+  return Error::make(Errc::failed_check, "%zu pages of the pool lie on other nodes than %d (%s)",
+                     elsewhere, place.node, std::strerror(code))
+      .try_next("report this with the kernel's version: a file's memory policy did not hold");
+}
+
 Result<Pool> Pool::create(const tier::Spec& place, const Layout& layout, const PoolOptions& asked) {
   PoolOptions options = asked;
-  options.bytes = (asked.bytes + page - 1) & ~(page - 1);
+  const std::size_t wanted = options.bytes = (asked.bytes + page - 1) & ~(page - 1);
   if (Status s = check_options(place, layout, options); !s) return s.error();
-  const bool unnamed = os::is_directory(place.path);
-  char name[sizeof place.path + 40];
-  if (unnamed)
-    os::unused_name(place.path, ".pool", name, sizeof name);
-  else
-    std::snprintf(name, sizeof name, "%s", place.path);
-  if (Status s = check_room(place, parent_of(name), options.bytes); !s) return s.error();
+  Result<Backing> backing = Backing::create(place, wanted, options.temporary);
+  if (!backing) return backing.error();
+  options.bytes = backing->bytes();
 
   take_memory_for_persistent(place.kind);
-  pmemobjpool* handle =
-      pmemobj_create(name, layout_text(layout).c_str(), options.bytes, owner_only);
+  const char* name = backing->name().c_str();
+  pmemobjpool* handle = pmemobj_create(backing->path().c_str(), layout_text(layout).c_str(),
+                                       backing->bytes_to_make(), owner_only);
   if (handle == nullptr) return refusal("create", name, layout);
   Result<Pool> pool = attach(handle, place, name);
   const auto finish = [&]() -> Status {
     if (!pool) return pool.error();
     if (Status s = check_dax(place, name); !s) return s.error();
+    if (Status s = pool->populate(place, wanted); !s) return s.error();
     return pool->make_root(options);
   };
-  const Status finished = finish();
-  if (unnamed || !finished) os::remove_file(name);
-  if (!finished) return finished.error();
-  if (place.populate) os::touch(pool->base_, options.bytes);
+  if (const Status finished = finish(); !finished) {
+    backing->discard();
+    return finished.error();
+  }
+  backing->settle();
+  pool->backing_ = std::move(*backing);
   return pool;
 }
 
@@ -225,6 +218,8 @@ Result<Pool> Pool::open(const tier::Spec& place, const Layout& layout) {
   if (place.kind == tier::Kind::shm)
     if (Status s = os::check_memory_directory(parent_of(place.path).c_str()); !s) return s.error();
   if (Status s = check_dax(place, place.path); !s) return s.error();
+  Result<Backing> backing = Backing::open(place);
+  if (!backing) return backing.error();
   std::size_t found = 0, wanted = 0;
   if (is_cut_short(place.path, found, wanted)) return cut_short(place.path, found, wanted);
   take_memory_for_persistent(place.kind);
@@ -232,9 +227,10 @@ Result<Pool> Pool::open(const tier::Spec& place, const Layout& layout) {
   if (handle == nullptr) return refusal("open", place.path, layout);
   Result<Pool> pool = attach(handle, place, place.path);
   if (!pool) return pool.error();
+  pool->backing_ = std::move(*backing);
   if (Status s = pool->find_root(); !s) return s.error();
   if (Status s = pool->finish_dying(); !s) return s.error();
-  if (place.populate) os::touch(pool->base_, pool->bytes());
+  if (Status s = pool->populate(place, pool->bytes()); !s) return s.error();
   return pool;
 }
 

@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "os/numa.hpp"
 #include "persist/pool.hpp"
 #include "test_support.hpp"
 
@@ -38,6 +39,28 @@ TEST_CASE("a tmpfs counts as persistent memory, and is said to be emulated") {
     return pool->is_pmem() && pool->emulated() && !file && file.error().code == Errc::unsupported &&
            folder.empty();
   }));
+}
+
+TEST_CASE("a pool in a node's memory is emulated, lies there, and leaves nothing") {
+  os::NodeMemory memory;
+  if (!os::node_memory(0, memory)) return; // a kernel without NUMA
+  CHECK(in_a_child([] {
+    const std::size_t asked = (8 << 20) + 1;
+    Result<Pool> pool = Pool::create(*tier::parse("numa:0"), layout, {asked, 64});
+    std::size_t elsewhere = 0;
+    return bool(pool) && pool->is_pmem() && pool->emulated() && pool->path() == "numa:0" &&
+           pool->bytes() == (8 << 20) + 4096 &&
+           os::count_elsewhere(pool->base(), pool->bytes(), 0, elsewhere) == 0 && elsewhere == 0 &&
+           os::count_elsewhere(pool->base(), pool->bytes(), 1, elsewhere) == 0 &&
+           elsewhere == pool->bytes() / 4096; // so it would be noticed
+  }));
+  const auto refused = [](const char* place, std::size_t bytes) {
+    return Pool::create(*tier::parse(place), layout, {bytes, 64}).error().code;
+  };
+  CHECK(refused("numa:0", std::size_t{1} << 50) == Errc::no_space);
+  CHECK(refused("numa:62", 8 << 20) == Errc::unsupported);
+  CHECK(refused("devdax:/dev/dax99.9", 8 << 20) == Errc::unsupported);
+  CHECK(Pool::open(*tier::parse("numa:0"), layout).error().code == Errc::bad_input);
 }
 
 TEST_CASE("a pool that is touched everywhere may be asked for by any size") {

@@ -35,15 +35,7 @@ const std::byte* RedoLog::fetch(std::uint64_t lsn) const {
   return record_crc(head, record + sizeof head) == head.crc ? record : nullptr;
 }
 
-/// Fetches what a later record will be written to, so that its stores need not wait for memory: as
-/// many lines as the last record has, behind those that were fetched for it.
-void RedoLog::prefetch(std::uint64_t lines) const {
-  constexpr std::uint64_t ahead = 8; // lines of a few short records
-  for (std::uint64_t i = 0; i < std::min(lines, ahead); ++i)
-    __builtin_prefetch(line(tail_ + ahead + i), 1);
-}
-
-Status RedoLog::commit(const std::byte* record, std::uint32_t bytes, const Site* sites) {
+Status RedoLog::commit(std::byte* record, std::uint32_t bytes, const Site* sites) {
   if (bytes > largest_record())
     return Error::make(Errc::no_space,
                        "a transaction of %u bytes does not fit the log, which takes %u", bytes,
@@ -52,14 +44,12 @@ Status RedoLog::commit(const std::byte* record, std::uint32_t bytes, const Site*
   if (tail_ % place_.count >= place_.count / 2) drain();
   RecordHead head{tail_, bytes, 0};
   head.crc = record_crc(head, record + sizeof head);
-  std::byte* to = line(tail_);
-  std::memcpy(to, &head, sizeof head);
-  std::memcpy(to + sizeof head, record + sizeof head, bytes - sizeof head);
-  storelog::store(to, bytes);
-  write_back_->flush(to, bytes);
+  std::memcpy(record, &head, sizeof head);
+  const std::uint64_t lines = lines_of(bytes);
+  std::memset(record + bytes, 0, lines * line_bytes - bytes);
+  write_back_->write_lines(line(tail_), record, lines * line_bytes);
   write_back_->fence();
-  prefetch(lines_of(bytes));
-  tail_ += lines_of(bytes);
+  tail_ += lines;
   apply(record, bytes, sites);
   if (!write_back_->failed()) return Done{};
   return Error::make(Errc::os_error,

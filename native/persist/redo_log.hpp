@@ -1,14 +1,17 @@
 // The redo log: one fence makes a transaction durable, and what it changed is written back later.
 //
-// How it works   A row of lines. commit() writes a record (record.hpp) behind the last one, flushes
-//                it, and fences: from then on the transaction has happened. Only then are the
-//                changes applied in place, through the caches, without a flush. When half the lines
-//                are used, all lines of the pool that records have changed are flushed together,
-//                `start` moves past all records, and the next one is written at the beginning.
+// How it works   A row of lines. commit() writes a record (record.hpp) behind the last one, in
+// whole
+//                lines past the caches, and fences: from then on the transaction has happened. Only
+//                then are the changes applied in place, through the caches, without a flush. When
+//                half the lines are used, all lines of the pool that records have changed are
+//                flushed together, `start` moves past all records, and the next one is written at
+//                the beginning.
 // Numbers        an LSN counts lines and only grows: record n lies on line n modulo the number of
 //                lines, and no record reaches beyond the last line. Going back to the beginning
 //                skips the numbers that are left.
-// Durability     1. the record (flush, fence); 2. its changes, in any order, any time later;
+// Durability     1. the record (stored past the caches, fence); 2. its changes, in any order, any
+// time later;
 //                3. before `start` passes a record: its changes (flush, fence); 4. before a line of
 //                the log is used again: `start` (flush, fence).
 // Recovery       recover() applies, from `start` on, record after record, until one is torn or of
@@ -49,9 +52,10 @@ public:
   /// To be called once, before anything else. Yields how many records were applied.
   Result<std::size_t> recover();
 
-  /// Makes `record` (room for a head, then entries) durable, then applies it. `sites`, where
-  /// stores are recorded, has the line that asked for each entry, in order; else null.
-  Status commit(const std::byte* record, std::uint32_t bytes, const Site* sites);
+  /// Makes a record durable, then applies it. `record` begins with room for its head and ends with
+  /// room up to a whole line, both of which this fills; `bytes` counts head and entries. `sites`,
+  /// where stores are recorded, has the line that asked for each entry, in order; else null.
+  Status commit(std::byte* record, std::uint32_t bytes, const Site* sites);
 
   /// Writes back what all records changed and empties the log.
   void drain();
@@ -77,7 +81,6 @@ private:
   const std::byte* fetch(std::uint64_t lsn) const; ///< the record there; null if none
   void apply(const std::byte* record, std::uint32_t bytes, const Site* sites);
   void flush_dirty();
-  void prefetch(std::uint64_t lines) const;
 
   LogPlace place_;
   WriteBack* write_back_;

@@ -255,7 +255,7 @@ void Session::free_redo(std::uint64_t offset, std::uint32_t type, Site site) {
 std::byte* Session::whole_record() {
   if (blocks_.empty()) return inline_;
   blocks_.back().second = used_;
-  auto whole = std::make_unique_for_overwrite<std::byte[]>(total_);
+  auto whole = std::make_unique_for_overwrite<std::byte[]>(total_ + os::cache_line_bytes);
   std::byte* to = whole.get();
   std::memcpy(to, inline_, inline_used_);
   to += inline_used_;

@@ -77,7 +77,7 @@ public:
   bool takes(std::uint64_t offset) const; ///< whether it is taken here and not yet published
 
 private:
-  static constexpr std::size_t inline_bytes = 1000;
+  static constexpr std::size_t inline_bytes = 1024; ///< whole lines, as RedoLog::commit() wants
   static constexpr std::size_t inline_slots = 16;
 
   struct Slot {
@@ -151,7 +151,7 @@ private:
   Few<Taken, 2> taken_;
   Few<std::uint64_t, 8> freed_;
   Few<Range, 16> ranges_; ///< undo path: snapshotted
-  alignas(8) std::byte inline_[inline_bytes];
+  alignas(16) std::byte inline_[inline_bytes];
 };
 
 /// Not for users: the innermost session of this thread.

@@ -6,10 +6,6 @@
 
 namespace nearfar::storelog {
 
-bool record(Kind kind, const void* at, std::size_t bytes, Site site) {
-  return thread_state.recorder->record(kind, at, bytes, site);
-}
-
 Recorder::Recorder(const void* pool, std::size_t bytes, Image image)
     : pool_(static_cast<const std::byte*>(pool)), image_(image) {
   log_.pool_bytes = bytes;

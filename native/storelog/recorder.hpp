@@ -30,7 +30,7 @@ struct Suppressed {
   Site site;
 };
 
-class Recorder {
+class Recorder final : public Listener {
 public:
   /// Records what happens in [pool, pool + bytes); stores and flushes elsewhere are left out, and
   /// ranges that stick out are cut. Copies the pool as it is now: that much is taken as durable.
@@ -43,7 +43,7 @@ public:
   /// Takes one call away from now on, or none.
   void suppress(std::optional<Suppressed> call) { suppressed_ = call; }
 
-  bool record(Kind kind, const void* at, std::size_t bytes, Site site);
+  bool record(Kind kind, const void* at, std::size_t bytes, Site site) override;
 
   const Log& log() const { return log_; }
   /// Forgets events, and takes the pool as it is now as durable. Memory is kept.
@@ -60,18 +60,18 @@ private:
   Log log_;
 };
 
-/// Attaches a recorder to this thread for a scope; what was attached before comes back after it.
+/// Attaches a listener to this thread for a scope; what was attached before comes back after it.
 class Attached {
 public:
-  explicit Attached(Recorder* recorder) : before_(thread_state.recorder) {
-    thread_state.recorder = recorder;
+  explicit Attached(Listener* listener) : before_(thread_state.listener) {
+    thread_state.listener = listener;
   }
   Attached(const Attached&) = delete;
   Attached& operator=(const Attached&) = delete;
-  ~Attached() { thread_state.recorder = before_; }
+  ~Attached() { thread_state.listener = before_; }
 
 private:
-  Recorder* before_;
+  Listener* before_;
 };
 
 } // namespace nearfar::storelog

@@ -3,7 +3,7 @@
 // Purpose        one set of calls serves two readers. Always: counters of fences and lines for
 //                each thread, for benchmarks (fences_per_op, lines_per_op). When a Recorder is
 //                attached to the thread: every event with its bytes, address, thread and source
-//                line, for the crash explorer.
+//                line, for the crash explorer. Any other Listener may be attached in its stead.
 // Cost           without a recorder, fence() is one increment of a thread-local word and one
 //                branch that is always predicted; flush() adds as many as there are lines; store()
 //                and begin() are the branch alone.
@@ -30,7 +30,7 @@
 //       os::fence();
 //     }
 //
-// Thread safety  counters and the attached recorder belong to the calling thread. One recorder may
+// Thread safety  counters and the attached listener belong to the calling thread. One recorder may
 //                be attached to several threads.
 // Linking        thread-local data of the initial-exec model: no call, also in a shared library.
 #pragma once
@@ -39,7 +39,15 @@
 
 namespace nearfar::storelog {
 
-class Recorder;
+/// Is told every event of the threads it is attached to (recorder.hpp).
+class Listener {
+public:
+  /// False if a mutation takes this call away.
+  virtual bool record(Kind kind, const void* at, std::size_t bytes, Site site) = 0;
+
+protected:
+  ~Listener() = default;
+};
 
 /// What a thread did since it began. Take differences; nothing resets them.
 struct Counters {
@@ -54,19 +62,21 @@ struct Counters {
 /// Not for users: what the inline functions work on.
 struct ThreadState {
   Counters counters;
-  Recorder* recorder = nullptr;
+  Listener* listener = nullptr;
 };
 [[gnu::tls_model("initial-exec")]] inline thread_local constinit ThreadState thread_state{};
 
-/// Not for users: out of line, called only when a recorder is attached. False if a mutation takes
-/// this site away.
-bool record(Kind kind, const void* at, std::size_t bytes, Site site);
+/// Not for users: called only when a listener is attached. False if a mutation takes this site
+/// away.
+inline bool record(Kind kind, const void* at, std::size_t bytes, Site site) {
+  return thread_state.listener->record(kind, at, bytes, site);
+}
 
 /// The counters of the calling thread, now.
 inline Counters counters() { return thread_state.counters; }
 
 /// Whether somebody records this thread.
-inline bool recording() { return __builtin_expect(thread_state.recorder != nullptr, 0); }
+inline bool recording() { return __builtin_expect(thread_state.listener != nullptr, 0); }
 
 inline void store(const void* at, std::size_t bytes, Site site = Site::current()) {
   if (recording()) record(Kind::store, at, bytes, site);

@@ -5,6 +5,8 @@ namespace nearfar::structures {
 Status Dram::allocate(std::uint64_t* link, std::size_t bytes, bool) {
   Result<os::Range> range = os::map_range(bytes, os::PageSize::system, -1, false); // zeros
   if (!range) return range.error();
+  if (node_ != any_node)
+    if (Status bound = os::bind_to_node(*range, node_); !bound) return bound.error();
   const std::lock_guard guard(mutex_);
   ranges_.push_back(std::move(*range));
   store(*link, link_of(ranges_.back().data()));

@@ -89,10 +89,13 @@ private:
 using Pmem = Persistent<true>;
 using Unflushed = Persistent<false>;
 
-/// Ordinary memory. What was allocated goes with the object.
+/// Ordinary memory, of one NUMA node if asked. What was allocated goes with the object.
 class Dram {
 public:
   static constexpr bool durable = false;
+  static constexpr int any_node = -1;
+
+  explicit Dram(int node = any_node) : node_(node) {}
 
   template <class T>
   T* at(std::uint64_t link) const {
@@ -111,6 +114,7 @@ public:
   bool failed() const { return false; }
 
 private:
+  int node_;
   std::mutex mutex_;
   std::vector<os::Range> ranges_;
 };

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstring>
+#include <string_view>
 
 namespace nearfar::tier {
 
@@ -47,7 +49,7 @@ struct Claim {
   std::size_t offset = 0;
   std::size_t bytes = 0;
 };
-Result<Claim> claim_device(const Spec& spec, const os::File& file, std::size_t bytes) {
+Result<Claim> claim_part(const Spec& spec, const os::File& file, std::size_t bytes) {
   Result<std::size_t> unit = device_attribute(spec.path, "align");
   if (!unit) return unit.error();
   Result<std::size_t> total = device_attribute(spec.path, "size");
@@ -57,6 +59,21 @@ Result<Claim> claim_device(const Spec& spec, const os::File& file, std::size_t b
   Result<std::size_t> offset = os::claim_range(file, whole, *unit, *total);
   if (!offset) return offset.error();
   return Claim{*offset, whole};
+}
+
+/// A device is overwritten where it is mapped, so one that holds a pool of PMDK is left alone: all
+/// kinds of pools begin with a signature.
+Result<os::File> open_device(const char* path) {
+  Result<std::size_t> unit = device_attribute(path, "align");
+  if (!unit) return unit.error();
+  Result<os::File> file = os::open_existing(path, false);
+  if (!file) return file;
+  Result<os::Range> head = os::map_range(*unit, os::PageSize::system, file->fd(), false);
+  if (!head) return head.error();
+  constexpr std::string_view signature = "PMEM";
+  if (std::memcmp(head->data(), signature.data(), signature.size()) != 0) return file;
+  return Error::make(Errc::exists, "device %s holds a pool, which would be overwritten", path)
+      .try_next("`pmempool info %s` shows it, `pmempool rm -f %s` takes it away", path, path);
 }
 
 /// A tmpfs may promise more than the memory that is left, and the process would be killed for it.
@@ -88,12 +105,20 @@ Result<os::File> open_backing(const Spec& spec) {
   switch (spec.kind) {
   case Kind::dram:
   case Kind::numa: return os::File();
-  case Kind::devdax: return os::open_existing(spec.path, false);
+  case Kind::devdax: return open_device(spec.path);
   case Kind::fsdax:
   case Kind::shm:
   case Kind::file: return os::create_unnamed(spec.path);
   }
   return os::File();
+}
+
+Status claim_device(const Spec& spec, const os::File& file) {
+  Result<std::size_t> total = device_attribute(spec.path, "size");
+  if (!total) return total.error();
+  if (os::claim_range(file, *total, 1, *total)) return Done{};
+  return Error::make(Errc::unsupported, "device %s is in use", spec.path)
+      .try_next("end the program that uses it, or name another device");
 }
 
 Result<Mapping> map(const Spec& spec, std::size_t bytes) {
@@ -124,7 +149,7 @@ Result<Mapping> map_to_pace(const Spec& spec, std::size_t bytes) {
   mapping.sync = spec.kind == Kind::fsdax;
   Claim claim{0, bytes};
   if (spec.kind == Kind::devdax) {
-    Result<Claim> claimed = claim_device(spec, mapping.file, bytes);
+    Result<Claim> claimed = claim_part(spec, mapping.file, bytes);
     if (!claimed) return claimed.error();
     claim = *claimed;
   }

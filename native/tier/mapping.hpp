@@ -23,8 +23,12 @@ struct Mapping {
 Result<std::size_t> capacity(const Spec& spec);
 
 /// The file or device behind a tier, to be mapped by who calls; without a descriptor for dram and
-/// numa. A file has no name.
+/// numa. A file has no name. A device that holds a pool is refused (exists).
 Result<os::File> open_backing(const Spec& spec);
+
+/// Claims all of a device for who holds `file`, against all that map() or claim it. Errors:
+/// unsupported (somebody has part of it).
+Status claim_device(const Spec& spec, const os::File& file);
 
 /// Maps `bytes` > 0 of a tier. Refuses before it allocates anything when the tier has not that much
 /// room. Pages are untouched unless the tier prefaults (shm:, populate). A paced tier is refused

@@ -253,6 +253,12 @@ class MapBench:
     def load_seconds(self) -> float: ...
     def pool_bytes(self) -> int: ...
     def run(self, pass_: str) -> MapRun: ...
+    def run_counted(self, groups: list[list[str]], threads: int) -> CountedMapRun: ...
+
+class CountedMapRun(MapRun):
+    counted: dict[str, tuple[float, float]]
+
+def check_counters(names: list[str]) -> None: ...
 
 class IntsetRun(TypedDict):
     operations: int
@@ -370,6 +376,7 @@ class PipelineRun(TypedDict):
     analyse_ns: int
     transfer_idle_ns: int
     total_ns: int
+    laps: list[tuple[str, str, int, int]]
     findings: list[tuple[float, float, float, float, float, float]]
     members: list[Member]
 
@@ -528,6 +535,101 @@ def pool_examine(path: str) -> PoolExamination: ...
 def pool_leaks(path: str) -> PoolLeaks: ...
 def pool_shred(path: str, progress: Callable[[int, int], None]) -> PoolShredded: ...
 
+class TraceTotals(TypedDict):
+    instructions: int
+    loads: int
+    stores: int
+    l1_misses: int
+    l2_misses: int
+    llc_misses: int
+    writebacks: int
+    prefetches: int
+    tlb_walks: int
+    nt_stores: int
+    flushes: int
+
+class TraceCollected(TypedDict):
+    totals: TraceTotals
+    records: int
+    size_bytes: int
+    threads: int
+    processes: int
+    lost_threads: int
+    lost_entries: int
+    float_instructions: int
+    executed: int
+
+TraceKinds = dict[str, int]  # by kind: load, store, prefetch, write_back, nt_store
+
+class TraceFrame(TypedDict):
+    path: bytes
+    build_id: str
+    offset: int
+
+class TraceSite(TypedDict):
+    kind: str
+    frames: list[TraceFrame]
+    allocations: int
+    allocated_bytes: int
+    peak_bytes: int
+    touched_objects: int
+    records: TraceKinds
+
+class TraceHeader(TypedDict):
+    line_bytes: int
+    after: str
+    fields: list[tuple[bytes, bytes]]
+
+class TraceStats(TraceHeader):
+    totals: TraceTotals
+    records: int
+    kinds: TraceKinds
+    dependent: int
+    complete: bool
+    ending: str
+    threads: list[int]
+    sites: list[TraceSite]
+
+class TraceRow(TypedDict):
+    kind: str
+    address: int
+    process: int
+    thread: int
+    code: int
+    frame: TraceFrame
+    instructions: int
+    depends: int
+    object: int
+    object_address: int
+    object_bytes: int
+    site: int
+    site_kind: str
+    site_frame: TraceFrame
+
+class TraceRows(TraceHeader):
+    rows: list[TraceRow]
+    ending: str
+
+class TraceCollector:
+    def __init__(
+        self,
+        ring: str,
+        fd: int,
+        l1: tuple[int, int],
+        l2: tuple[int, int],
+        llc: tuple[int, int] | None,
+        tlb: list[tuple[int, int]],
+        cores: int,
+        prefetch: bool,
+        after: str,
+        fields: list[tuple[str, str]],
+    ) -> None: ...
+    def run(self) -> TraceCollected: ...
+    def end(self) -> None: ...
+
+def trace_stats(path: str) -> TraceStats: ...
+def trace_show(path: str, first: int, count: int) -> TraceRows: ...
+
 class SimTier(TypedDict):
     reads: int
     writes: int
@@ -620,3 +722,24 @@ def simulate(
     posted_writes: bool,
     most_requests: int,
 ) -> SimOutcome: ...
+
+class TraceSiteCosts(TypedDict):
+    time_ns: float
+    stall_ns: float
+    instructions: int
+    #: reads, prefetches, writes, dependent reads, page walks, ns of waiting
+    sites: list[tuple[int, int, int, int, int, float]]
+
+def trace_costs(
+    path: str,
+    placings: Sequence[
+        tuple[
+            tuple[float, float, float, float, int],
+            tuple[float, float, float, float, int],
+            tuple[float, int, int, int, int],
+            Sequence[int],
+        ]
+    ],
+    every: int,
+) -> list[TraceSiteCosts]: ...
+def trace_lives(path: str, parts: int) -> list[tuple[float, list[int]]]: ...

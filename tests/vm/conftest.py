@@ -10,6 +10,8 @@ import pytest
 from vm import initramfs
 from vm.machine import Machine, missing_packages
 
+DEVICE = "/dev/dax0.0"
+
 
 @pytest.fixture(scope="session", autouse=True)
 def _emulator() -> None:
@@ -41,6 +43,12 @@ def make_fsdax(machine: Machine, file_system: str = "ext4") -> None:
     options = {"ext4": "-q -F", "xfs": "-q -f -m reflink=0"}[file_system]
     machine.run(f"mkfs.{file_system} {options} /dev/pmem0").ok()
     mount(machine)
+
+
+def make_devdax(machine: Machine) -> None:
+    """The same NVDIMM as a device without a file system."""
+    machine.run("umount /mnt/pmem")
+    machine.run("ndctl create-namespace -f -e namespace0.0 -m devdax --map=mem").ok()
 
 
 def mount(machine: Machine) -> None:

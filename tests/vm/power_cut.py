@@ -17,15 +17,17 @@ import numpy as np
 import numpy.typing as npt
 
 LINE = 64
-#: What the numbers of a structure and of an operation mean (``programs/power_cut.cpp``).
+#: What the numbers of a structure, an operation and a phase mean (``programs/power_cut.cpp``).
 STRUCTURES = ("map", "list", "skip_list")
+PHASES = ("", "creation", "growth", "recovery")
 _PUT = 0
 
 Lines = npt.NDArray[np.uint64]
 Numbers = tuple[int, ...]
 
 #: Records of the log: how many numbers, and the bytes of an entry of those that count entries.
-_FORMS = {b"X": (1, 24), b"F": (1, 16 + LINE), b"B": (5, 0), b"A": (2, 0)}
+_FORMS = {b"X": (1, 24), b"F": (1, 16 + LINE), b"B": (5, 0), b"A": (2, 0), b"P": (4, 0)}
+_STOPS = 2
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,7 @@ class Told:
     durable: dict[int, tuple[int, bytes]] = field(default_factory=dict)  # turn, bytes of a line
     operations: list[Numbers] = field(default_factory=list)  # thread, structure, op, key, value
     unfinished: dict[int, Numbers] = field(default_factory=dict)  # by thread
+    stopped: str = ""  # the phase in which a thread waits for the cut
 
     @property
     def acknowledged(self) -> int:
@@ -64,6 +67,9 @@ def read_log(log: bytes) -> Told:
                     told.durable[offset] = (turn, line)
         elif kind == b"B":
             told.unfinished[numbers[0]] = numbers
+        elif kind == b"P":
+            if numbers[2] == _STOPS:
+                told.stopped = PHASES[numbers[1]]
         else:
             told.operations.append(told.unfinished.pop(numbers[0]))
     return told

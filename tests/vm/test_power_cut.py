@@ -1,12 +1,14 @@
 """The power goes at random moments, twenty times; nothing acknowledged is lost.
 
 One boot serves two cuts: it checks what the last one left, then runs the load until the next. Every
-fourth cut comes early, into the creation of the pool or its recovery.
+fourth cut comes early. Then more cuts, each before a fence chosen at random within the creation of
+the pool, the growth of a structure, and the recovery from that.
 """
 
 from __future__ import annotations
 
 import time
+from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -29,6 +31,8 @@ from vm.power_cut import (
 pytestmark = pytest.mark.vm
 
 CUTS = 20
+ROUNDS = 3  # of a cut into growth, one into the recovery from it, one into a pool's creation
+STOP_LIMIT_S = 60.0
 POOL = "/mnt/pmem/pool"
 PROGRAM = ROOT / "build" / "test" / "tests" / "vm" / "programs" / "power_cut"
 
@@ -45,26 +49,39 @@ class Campaign:
     contents: Contents = field(default_factory=lambda: [{} for _ in STRUCTURES])
     told: Told = field(default_factory=Told)
     acknowledged: int = 0
+    in_pool: int = 0  # of them in the pool that is there now
     lost: int = 0
+    cuts: Counter[str] = field(default_factory=Counter)  # by the phase they were aimed at
 
-    def cycle(self, number: int) -> list[str]:
-        """Boot, check what the last cut left, run, cut. Returns complaints about the last cut."""
+    def cycle(self, number: int, aim: str = "", fence: int = 0) -> list[str]:
+        """Boot, check what the last cut left, run, cut. Returns complaints about the last cut.
+
+        ``aim``: the phase in which the cut shall come, before its fence number ``fence``. Recovery
+        is cut in the first opening after the last cut, so nothing is checked before.
+        """
         with Machine(self.folder) as machine:
             if number == 0:
                 make_fsdax(machine)
                 self.start = disk_start(machine)
             else:
                 mount(machine)
-                found = self._check(machine)
+                found = [] if aim == "recovery" else self._check(machine)
                 if found:
                     return found
+            if aim == "creation":
+                self._remove_pool(machine)
             (machine.share / "log").unlink(missing_ok=True)
-            early = number % 4 == 0
-            machine.start(f"{PROGRAM} run {POOL} /mnt/share/log {number} {self.without}")
-            time.sleep(self.random.uniform(0.05, 0.5) if early else self.random.uniform(1, 3))
+            where = f"{aim} {fence}" if aim else ""
+            machine.start(f"{PROGRAM} run {POOL} /mnt/share/log {number} {self.without} {where}")
+            if aim:
+                self._wait_for_stop(machine, aim)
+            else:
+                early = number % 4 == 0
+                time.sleep(self.random.uniform(0.05, 0.5) if early else self.random.uniform(1, 3))
             ended = machine.run("cat /mnt/share/background").stdout
             assert ended == "", f"the load ended by itself: {ended}"
-        self._cut()
+        self._cut(again=aim == "recovery")
+        self.cuts[aim] += 1
         return []
 
     def last(self) -> list[str]:
@@ -73,13 +90,35 @@ class Campaign:
             mount(machine)
             return self._check(machine)
 
+    def fences(self) -> dict[str, int]:
+        """How many fences each phase has, by a pool that is made, worked on, opened and removed."""
+        with Machine(self.folder) as machine:
+            make_fsdax(machine)
+            self.start = disk_start(machine)
+            told = machine.run(f"{PROGRAM} fences {POOL}").ok()
+            machine.run(f"rm {POOL} && sync").ok()
+        return {name: int(count) for name, count in (line.split() for line in told.splitlines())}
+
+    def _wait_for_stop(self, machine: Machine, aim: str) -> None:
+        deadline = time.monotonic() + STOP_LIMIT_S
+        while read_log(_bytes_of(machine.share / "log")).stopped != aim:
+            assert time.monotonic() < deadline, f"no such fence in {aim}"
+            time.sleep(0.1)
+
+    def _remove_pool(self, machine: Machine) -> None:
+        machine.run(f"rm -f {POOL} && sync").ok()
+        self.before = b""
+        self.contents = [{} for _ in STRUCTURES]
+        self.told = Told()
+        self.in_pool = 0
+
     def _check(self, machine: Machine) -> list[str]:
         if not self.before:
             return []  # cut before there was a pool: nothing was acknowledged
         done = machine.run(f"{PROGRAM} check {POOL}")
-        if done.code != 0 and self.acknowledged + self.told.acknowledged == 0:
-            machine.run(f"rm -f {POOL}").ok()  # its creation was cut, and it says so
-            self.before = b""
+        if done.code != 0 and self.in_pool + self.told.acknowledged == 0:
+            assert POOL in done.stderr, done  # its creation was cut, and it says so
+            self._remove_pool(machine)
             return []
         if done.code != 0:
             return [f"the pool does not open: {done.stderr}"]
@@ -87,22 +126,32 @@ class Campaign:
         found = complaints(self.contents, self.told, after)
         self.contents = after
         self.acknowledged += self.told.acknowledged
+        self.in_pool += self.told.acknowledged
         machine.run("sync").ok()
         self.before = bytes(Disk(machine.nvdimm, self.start, self.told.extents).read())
         return found
 
-    def _cut(self) -> None:
-        log = self.folder / "share" / "log"
-        told = read_log(log.read_bytes() if log.exists() else b"")
+    def _cut(self, again: bool) -> None:
+        """What the cut leaves. ``again``: nothing was checked since the last one."""
+        told = read_log(_bytes_of(self.folder / "share" / "log"))
         if not told.extents:
             told.extents = self.told.extents
+        if again:
+            assert not told.operations
+            assert not told.unfinished
+            told.operations, told.unfinished = self.told.operations, self.told.unfinished
         self.told = told
         disk = Disk(self.folder / "nvdimm", self.start, told.extents)
         pending, lost = lose_pending(disk, self.before, told, self.random)
         self.lost += lost
         if told.extents:
             self.before = bytes(disk.read())
-        print(f"{told.acknowledged} acknowledged, {pending} lines pending, {lost} of them lost")
+        where = f" in {told.stopped}" if told.stopped else ""
+        print(f"cut{where}: {told.acknowledged} acknowledged, {pending} lines pending, {lost} lost")
+
+
+def _bytes_of(log: Path) -> bytes:
+    return log.read_bytes() if log.exists() else b""
 
 
 def disk_start(machine: Machine) -> int:
@@ -127,6 +176,23 @@ def test_nothing_acknowledged_is_lost_in_twenty_cuts(tmp_path: Path) -> None:
         f"{CUTS} cuts, {campaign.acknowledged} operations acknowledged, {campaign.lost} lines lost"
     )
     assert campaign.acknowledged > 0
+    assert campaign.lost > 0
+
+
+def test_cuts_into_creation_growth_and_recovery_are_survived(tmp_path: Path) -> None:
+    campaign = Campaign(tmp_path)
+    fences = campaign.fences()
+    print(f"fences of a whole phase: {fences}")
+    number = 1
+    for _ in range(ROUNDS):
+        for aim in ("growth", "recovery", "creation"):
+            fence = 1 + int(campaign.random.integers(fences[aim]))
+            print(f"before fence {fence} of {aim}: ", end="")
+            assert campaign.cycle(number, aim, fence) == []
+            number += 1
+    assert campaign.last() == []
+    print(f"{dict(campaign.cuts)}, {campaign.acknowledged} operations, {campaign.lost} lines lost")
+    assert campaign.cuts == dict.fromkeys(("growth", "recovery", "creation"), ROUNDS)
     assert campaign.lost > 0
 
 

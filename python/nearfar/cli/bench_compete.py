@@ -12,10 +12,6 @@ import typer
 from nearfar.cli import options
 
 if TYPE_CHECKING:
-    from nearfar.cli.recording import Recording
-    from nearfar.measure.compete import CompetePlan
-    from nearfar.measure.session import Effort
-    from nearfar.records.forecasts import CompeteForecasts
     from nearfar.records.together import CompeteRow
 
 
@@ -77,6 +73,7 @@ def compete(
 
         nearfar bench compete --far numa:1 --sweep --csv rows.csv --json -
     """
+    from nearfar.cli.forecasts import before_run, predict_compete
     from nearfar.cli.plans import compete_plan
     from nearfar.cli.recording import recorded
     from nearfar.measure import compete as measurement
@@ -94,29 +91,14 @@ def compete(
             sweep=sweep, cpus=cpus, size=size, iterations=iterations, feeds_fit=csv is not None,
         )  # fmt: skip
         effort = Effort(budget_s, runs, warmup)
-        forecast = _forecast(recording, plan, effort)
+        forecast = before_run(
+            recording, "compete", lambda: predict_compete(recording.session, plan, effort)
+        )
         result, skipped = measurement.measure(recording.session, plan, effort, last_cache, forecast)
         recording.keep("compete", result, skipped)
     if csv:
         _write_rows(csv, result.rows)
     recording.show(text.compete(result), recording.document(result), json)
-
-
-def _forecast(recording: Recording, plan: CompetePlan, effort: Effort) -> CompeteForecasts | None:
-    """What each side alone predicts, on disk before the run; None, and why, where it cannot be."""
-    from nearfar.cli.forecasts import predict_compete
-    from nearfar.errors import MachineError
-    from nearfar.records.run import Skipped
-
-    try:
-        forecast = predict_compete(recording.session, plan, effort)
-    except MachineError as error:
-        skipped = [Skipped(section="compete", what="the prediction", why=error.what)]
-        recording.directory.run.skipped += skipped
-        return None
-    if forecast:
-        recording.keep("compete_forecast", forecast, [])
-    return forecast
 
 
 def _write_rows(path: Path, rows: Sequence[CompeteRow]) -> None:

@@ -29,7 +29,10 @@ def intset(
         int, typer.Option("--update", metavar="PERCENT", min=0, max=100, help="Of operations.")
     ] = 50,
     tier: Annotated[
-        str, typer.Option("--tier", metavar="TIER", help="dram, shm:, fsdax:DIR or file:DIR.")
+        str,
+        typer.Option(
+            "--tier", metavar="TIER", help="dram, shm:, numa:N, fsdax:DIR, devdax:DEVICE, file:DIR."
+        ),
     ] = "shm:",
     cpus: options.Cpus = None,
     time: options.Time = None,
@@ -46,8 +49,9 @@ def intset(
     The set is filled first. Keys are drawn from twice as many, so that half of all operations
     succeed and the size stays. Beside a set in a pool its volatile twin is run, the same code
     without flushes and fences, and for hash a correct version on libpmemobj, in turns. --time is
-    shared by all of them. On shm: DRAM stands in for persistent memory: slowdowns are emulated,
-    and are no device's. On file: the pool is on the disk, and every flush is an msync.
+    shared by all of them. On shm: and numa: DRAM stands in for persistent memory: slowdowns are
+    emulated, and are no device's; on numa:N the twin lies on that node too. On file: the pool is on
+    the disk, and every flush is an msync. devdax: takes the whole device.
 
     Examples:
 

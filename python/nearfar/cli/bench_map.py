@@ -34,6 +34,15 @@ class Other(StrEnum):
     PMDK = "pmdk"
 
 
+class Counters(StrEnum):
+    """Where counters of the measured region come from."""
+
+    AUTO = "auto"
+    PERF = "perf"
+    SIMULATED = "simulated"
+    OFF = "off"
+
+
 def map_(
     op: Annotated[Operation, typer.Option("--op", help="What is done, once a key.")] = (
         Operation.INSERT
@@ -51,7 +60,9 @@ def map_(
     ] = None,
     tier: Annotated[
         str | None,
-        typer.Option("--tier", metavar="TIER", help="Of the pool: shm:, fsdax:DIR, file:DIR."),
+        typer.Option(
+            "--tier", metavar="TIER", help="shm:, numa:N, fsdax:DIR, devdax:DEVICE, file:DIR."
+        ),
     ] = None,
     threads: Annotated[
         int, typer.Option("--threads", metavar="T", min=1, help="Threads that share the keys.")
@@ -66,6 +77,12 @@ def map_(
     compare: Annotated[
         Other | None, typer.Option("--compare", help="libpmemobj's own primitives beside it.")
     ] = None,
+    counters: Annotated[
+        Counters,
+        typer.Option(
+            "--counters", help="Of the operations alone: the processor's, or a model of its caches."
+        ),
+    ] = Counters.OFF,
     cpus: options.Cpus = None,
     time: options.Time = None,
     runs: options.Runs = None,
@@ -80,8 +97,13 @@ def map_(
 
     Keys are pmembench's. A map is filled before look-ups and removals, which is timed apart. Each
     epoch makes fresh pools and runs the keys as a whole, then timed one by one. Fences and lines
-    of an operation are counted, those of libpmemobj too. On shm: DRAM stands in for persistent
-    memory, with every flush and fence forced: such figures are emulated.
+    of an operation are counted, those of libpmemobj too. On shm: and numa: DRAM stands in for
+    persistent memory, with every flush and fence forced: such figures are emulated. --type dram on
+    numa:N lies on that node. devdax: takes the whole device, and refuses one that holds a pool.
+
+    --counters adds hardware and kernel counters of the operations, read at the edges of the loop;
+    what a machine does not count, as most virtual ones, is simulated in a model of its caches.
+    Four sizes or more give counters.csv, for `nearfar fit counters`, beside the record.
 
     Examples:
 
@@ -91,8 +113,11 @@ def map_(
 
         nearfar bench map --op insert --compare pmdk --json -
 
+        nearfar bench map --op get -n 10000 -n 50000 -n 200000 -n 1000000 --counters auto
+
         nearfar bench map --op insert --tier shm:/dev/shm/a.pool --keep
     """
+    from nearfar.cli import counting
     from nearfar.cli.plans import map_plan
     from nearfar.cli.recording import recorded
     from nearfar.measure import maps as measurement
@@ -105,6 +130,7 @@ def map_(
     arguments = {
         "op": op.value, "type": type_.value, "operations": sizes[0], "value_bytes": sizes[1],
         "tier": place, "threads": threads, "alloc": alloc, "compare": bool(compare),
+        "counters": counters.value,
     }  # fmt: skip
     with recorded(
         "bench map", arguments, seed=seed, out=out, quiet=quiet, strict=strict
@@ -113,9 +139,12 @@ def map_(
             recording.machine, (type_.value, op.value), sizes, place, threads, cpus=cpus,
             seed=seed, alloc=alloc, compare=compare is not None, keep=keep,
         )  # fmt: skip
+        plan = counting.with_events(plan, counters.value)
         effort = Effort(parse_seconds(time) if time else 30.0, runs, warmup)
         result, skipped = measurement.measure(recording.session, plan, effort)
+        counting.fill(result, counters.value, recording.machine)
         if keep:
             result.pool = measurement.keep(plan)
         recording.keep("map", result, skipped)
+    counting.write_tables(result, recording.directory.path)
     recording.show(text.map_run(result), recording.document(result), json)

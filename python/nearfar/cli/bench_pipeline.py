@@ -70,7 +70,7 @@ def pipeline(
 
         nearfar bench pipeline --near-only --near-threads 8 --elements 1000000 --iterations 100
     """
-    from nearfar.cli.forecasts import predict_pipeline
+    from nearfar.cli.forecasts import before_run, predict_pipeline
     from nearfar.cli.plans import last_cache, pipeline_plan
     from nearfar.cli.recording import recorded
     from nearfar.measure import pipeline as measurement
@@ -101,9 +101,9 @@ def pipeline(
         once = runs is None and time is None and not quick
         effort = Effort(parse_seconds(time) if time else 20.0, 1 if once else runs, warmup)
         each = replace(effort, epochs=runs)
-        forecast = predict_pipeline(recording.session, plan, each)
-        if forecast:
-            recording.keep("pipeline_forecast", forecast, [])
+        forecast = before_run(
+            recording, "pipeline", lambda: predict_pipeline(recording.session, plan, each)
+        )
         result = measurement.measure(recording.session, plan, effort, cache, forecast)
         recording.keep("pipeline", result, [])
     if csv:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
+    from nearfar.cli.recording import Recording
     from nearfar.measure.compete import CompetePlan
     from nearfar.measure.compete_alone import AloneEstimates
     from nearfar.measure.pipeline import PipelinePlan
@@ -15,12 +16,14 @@ if TYPE_CHECKING:
     from nearfar.measure.session import Effort, Session
     from nearfar.model import pipeline_here
     from nearfar.records.forecasts import CompeteForecast, CompeteForecasts, PipelineForecast
+    from nearfar.records.shape import Shaped
     from nearfar.stats import Estimate
 
 #: Of each side alone: rung of the ladder, and its words.
 _COPIES_ALONE = (1, "1: copies of each side alone measured here; no row of both")
 _STAGES_ALONE = (1, "1: stages of each side alone measured here; no run of both")
 
+Kept = TypeVar("Kept", bound="Shaped")
 #: Value and both ends of an estimate.
 Pick = Callable[["Estimate"], float]
 _VALUE: Pick = attrgetter("value")
@@ -31,6 +34,27 @@ _HIGH: Pick = attrgetter("high")
 def now() -> str:
     """When a prediction is made: UTC, ISO 8601."""
     return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def before_run(
+    recording: Recording, section: str, predict: Callable[[], Kept | None]
+) -> Kept | None:
+    """A prediction that is on disk before the run; without one, the run goes on and says why."""
+    from nearfar._native import NativeError
+    from nearfar.errors import MachineError, from_native
+    from nearfar.records.run import Skipped
+
+    try:
+        forecast = predict()
+    except (MachineError, NativeError) as failure:
+        error = failure if isinstance(failure, MachineError) else from_native(failure)
+        skipped = Skipped(section=section, what="the prediction", why=error.what)
+        recording.directory.run.skipped.append(skipped)
+        recording.session.progress.note(f"skipped {section}: the prediction ({error.what})")
+        return None
+    if forecast:
+        recording.keep(f"{section}_forecast", forecast, [])
+    return forecast
 
 
 def predict_compete(session: Session, plan: CompetePlan, effort: Effort) -> CompeteForecasts | None:

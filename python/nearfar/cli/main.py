@@ -15,6 +15,7 @@ from typer.exceptions import TyperException
 
 from nearfar import __version__
 from nearfar.cli import (
+    advise,
     bench_compete,
     bench_intset,
     bench_lbm,
@@ -40,6 +41,7 @@ from nearfar.cli import (
     predict_contention,
     predict_map,
     predict_pipeline,
+    predict_structure,
     probe,
     report,
     run,
@@ -48,6 +50,10 @@ from nearfar.cli import (
     split,
     study,
     topo,
+    trace_group,
+    trace_record,
+    trace_show,
+    trace_stats,
 )
 from nearfar.errors import ExitCode, MachineError, NearfarError, from_native
 
@@ -84,6 +90,8 @@ predict.command()(predict_pipeline.pipeline)
 for operation in (predict_map.map_get, predict_map.map_insert, predict_map.map_remove):
     predict.command()(operation)
 
+predict.command()(predict_structure.structure)
+
 crash = typer.Typer(no_args_is_help=True, help="What survives a power cut: every image explored.")
 for crash_verb in (crash_check.check, crash_run.run, crash_replay.replay):
     crash.command()(crash_verb)
@@ -93,6 +101,14 @@ pool.command()(pool_info.info)
 pool.command()(pool_check.check)
 pool.command()(pool_leaks.leaks)
 pool.command()(pool_shred.shred)
+
+trace = typer.Typer(
+    cls=trace_group.TraceGroup, no_args_is_help=True,
+    help="What a program asks of memory. `nearfar trace -o T -- PROGRAM` records.",
+)  # fmt: skip
+trace.command(context_settings={"allow_interspersed_args": False})(trace_record.record)
+trace.command()(trace_stats.stats)
+trace.command()(trace_show.show)
 
 for verb in (
     study.study, topo.topo, doctor.doctor, probe.probe, report.report, show.show,
@@ -105,8 +121,10 @@ app.add_typer(predict, name="predict")
 app.add_typer(crash, name="crash")
 app.command()(split.split)
 app.add_typer(pool, name="pool")
+app.add_typer(trace, name="trace")
 app.command()(sim.sim)
-app.command(context_settings={"allow_interspersed_args": False})(run.run)
+for started in (advise.advise, run.run):
+    app.command(context_settings={"allow_interspersed_args": False})(started)
 
 
 def _print_version(wanted: bool) -> None:

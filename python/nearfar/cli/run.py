@@ -12,6 +12,7 @@ from nearfar.cli import options
 if TYPE_CHECKING:
     from nearfar.place.accounts import RunAccounts
     from nearfar.place.preload import Placement
+    from nearfar.place.promise import Promise
 
 
 def run(
@@ -29,6 +30,10 @@ def run(
     stats: Annotated[
         bool, typer.Option("--stats", help="Show afterwards what was allocated where.")
     ] = False,
+    check: Annotated[
+        bool,
+        typer.Option("--check", help="Hold the run against what the plan promises; 1 if broken."),
+    ] = False,
     json: options.Json = None,
     quiet: options.Quiet = False,
 ) -> int:
@@ -40,6 +45,10 @@ def run(
     signal's number if one killed it, 126 or 127 if it could not be started). With --json -, what
     the program writes to its standard output goes to standard error.
 
+    With --check, the run is held against the promise in the plan, which `nearfar advise` wrote:
+    where the blocks of each rule went, on which nodes the kernel has put their pages, how much each
+    site allocated. A broken promise is told, and the exit code is 1 if the program's own is 0.
+
     Examples:
 
         nearfar run --tier far=numa:1 -- ./program --its-own-flag
@@ -47,6 +56,8 @@ def run(
         nearfar run --tier far=fsdax:/mnt/pmem,capacity=8GiB --stats -- python3 script.py
 
         nearfar run --plan program.plan --tier far=numa:1 --json stats.json -- ./program
+
+        nearfar run --plan program.plan --check -- ./program
     """
     import tempfile
 
@@ -55,15 +66,38 @@ def run(
     placement = _placement(plan, tier or [])
     if not quiet:
         _tell_if_ignored(program[0])
-    wanted = stats or json is not None
+    promise = _promise(placement) if check else None
+    wanted = stats or check or json is not None
     with tempfile.TemporaryDirectory(prefix="nearfar-run-") as folder:
-        variables = preload.environment(placement, Path(folder) if wanted else None)
+        variables = preload.environment(placement, Path(folder) if wanted else None, rules=check)
         preload.check(variables)
         process, code = _run(program, variables, aside=json == "-")
-        if wanted and process:
-            accounts = _accounts(program, code, placement, Path(folder), process)
-            _show(accounts, stats, json)
-    return code
+        if not wanted or not process:
+            return code
+        accounts = _accounts(program, code, placement, Path(folder), process, promise)
+    _show(accounts, stats, json)
+    return code or (_verdict(accounts) if check else 0)
+
+
+def _promise(placement: Placement) -> Promise:
+    from nearfar.errors import BadInputError
+    from nearfar.place.promise import read_promise
+
+    if placement.plan is None:
+        raise BadInputError("--check holds a run against a plan", "give --plan FILE")
+    return read_promise(placement.plan)
+
+
+def _verdict(accounts: RunAccounts) -> int:
+    """The exit code of a checked run whose program returned 0."""
+    from nearfar.errors import ExitCode, MachineError
+
+    if accounts.check is None:
+        raise MachineError(
+            f"{accounts.program[0]} cannot be checked: it left no statistics",
+            "check a dynamically linked program that ends by exit() or a return of main",
+        )
+    return ExitCode.OK if accounts.check.kept else ExitCode.VIOLATION
 
 
 def _placement(plan: Path | None, tiers: list[str]) -> Placement:
@@ -98,21 +132,29 @@ def _run(program: list[str], variables: dict[str, str], *, aside: bool) -> tuple
 
 
 def _accounts(
-    program: list[str], code: int, placement: Placement, folder: Path, process: int
+    program: list[str],
+    code: int,
+    placement: Placement,
+    folder: Path,
+    process: int,
+    promise: Promise | None,
 ) -> RunAccounts:
     from nearfar.cli.console import note
     from nearfar.place.accounts import RunAccounts, read
+    from nearfar.place.checking import hold
 
     processes = read(folder, process)
     if not any(found.process == process for found in processes):
         note(f"nearfar: {program[0]} left no statistics: it did not end by exit(), or is one that "
              "no library can be preloaded into")  # fmt: skip
+    counted = any(found.rules for found in processes)
     return RunAccounts(
         program=program,
         exit_code=code,
         plan=str(placement.plan) if placement.plan else None,
         tiers=dict(placement.tiers),
         processes=processes,
+        check=hold(promise, processes) if promise and counted else None,
     )
 
 
@@ -123,5 +165,7 @@ def _show(accounts: RunAccounts, stats: bool, json: str | None) -> None:
 
     if stats:
         print_aside(text.run_accounts(accounts))
+    if accounts.check:
+        print_aside(text.plan_check(accounts.check))
     if json is not None:
         write_json(json, accounts.model_dump_json(indent=1, exclude_none=True))

@@ -41,6 +41,7 @@ def study(
     from nearfar.cli.far_rows import predict_split
     from nearfar.cli.forecasts import predict_compete, predict_pipeline
     from nearfar.cli.recording import recorded
+    from nearfar.cli.structures_study import predict_structures
     from nearfar.measure import latency
     from nearfar.measure.study import STUDY, Predictors, Study, StudyPlan, memory_tiers
     from nearfar.records.run import Sections, Skipped
@@ -68,7 +69,9 @@ def study(
             memory_tiers(machine), STUDY, time_s, cpus, region, directory.path,
             range(1, len(cpus) + 1) if full else (),
         )  # fmt: skip
-        predictors = Predictors(predict_compete, predict_split, predict_pipeline)
+        predictors = Predictors(
+            predict_compete, predict_split, predict_pipeline, predict_structures
+        )
         Study(recording.session, recording.machine, plan, save, predictors).run()
     report = page.write_report(directory.path, run, before)
     if not quiet:

@@ -79,6 +79,7 @@ class IntsetPlan:
             bench = self.bench(medium, seed)
             bench.run(int(self.run_s * 1e8))
             self._note(samples, medium, bench.run(int(self.run_s * 1e9)))
+            del bench  # its pool: a device holds one at a time
         return samples
 
     def _note(self, samples: Samples[Key], medium: IntsetMedium, run: IntsetRun) -> None:
@@ -161,8 +162,8 @@ def _series(
 def _shaped(
     session: Session, plan: IntsetPlan, medium: IntsetMedium, told: dict[str, Estimate]
 ) -> dict[str, Any]:
-    """The twin alone is measured on DRAM as DRAM; all else tells of the pool's tier."""
-    tier = "dram" if medium == "dram" else plan.tier
+    """The twin is measured as what it is, DRAM or a node's memory; all else as the pool's tier."""
+    tier = "dram" if medium == "dram" and plan.kind != "numa" else plan.tier
     return session.figures(tier, persistent=medium != "dram", **told)
 
 

@@ -14,9 +14,12 @@ from nearfar import _native
 from nearfar._native import PersistenceProbe, persist_instructions
 from nearfar.errors import BadInputError, MachineError
 from nearfar.measure import pools
+from nearfar.measure.counters import Events
 from nearfar.measure.session import Effort, Samples, Session
+from nearfar.records.counters import RegionCounters
 from nearfar.records.pools import MapPoint, MapResult, PmdkCost
 from nearfar.records.run import Skipped
+from nearfar.records.shape import Origin, quantities
 from nearfar.stats import Estimate, median, ratio_of_pairs
 from nearfar.units import MIB
 
@@ -72,11 +75,17 @@ class MapPlan:
     seed: int = 1
     alloc: bool = False
     compare: bool = False
+    events: Events | None = None
 
     @property
     def grid(self) -> Sequence[Key]:
         """All figures of all points."""
         return [Key(*point, figure, of) for point in self.points for figure, of in self._figures]
+
+    @property
+    def counted(self) -> tuple[str, ...]:
+        """Fields of the record that events of this machine fill."""
+        return tuple(self.events.fields.values()) if self.events else ()
 
     @property
     def persistent(self) -> bool:
@@ -98,6 +107,7 @@ class MapPlan:
             figures.append("load")
         if self.has_reference:
             figures.append("reference")
+        figures += self.counted
         compared = (*PRIMITIVES, PMDK_MAP) if self.compare else ()
         return [(f, "") for f in figures] + [
             (f, name) for name in compared for f in ("whole", "fences", "lines")
@@ -156,12 +166,24 @@ class _Epoch:
             del bench  # its pool, before the next one is made
             bench = self.plan.bench(self.point)
         self._each(bench.run("each"))
+        if self.plan.events and self.plan.counted:
+            self._count(bench, self.plan.events)
         del bench
         if self.plan.has_reference:
             probe = PersistenceProbe(self.plan.tier_of_memory, REFERENCE_BYTES, self.plan.cpus[0])
             self._add("reference", probe.sample("clwb", 64, 1, REFERENCE_NS)["fence_ns"])
+            del probe  # its part of a device
         if self.plan.compare:
             self._compare()
+
+    def _count(self, bench: MapBench, events: Events) -> None:
+        """Once more with the region counted; insertions and removals on a map of their own."""
+        if self.plan.operation != "get":
+            bench = self.plan.bench(self.point)
+        groups = [list(group) for group in events.groups]
+        values, _ = events.read(bench.run_counted(groups, len(self.plan.cpus))["counted"])
+        for field, value in values.items():
+            self._add(field, value)
 
     def _add(self, figure: str, value: float, of: str = "") -> None:
         self.samples.add(Key(*self.point, figure, of), value, [])
@@ -257,7 +279,25 @@ class _Figures:
                 told[key] = median(self._of(point, figure))
         if Key(*point, "load") in self.samples.series:
             told["load_time_s"] = median([ns * 1e-9 for ns in self._of(point, "load")])
-        return MapPoint(**point._asdict(), **self._shaped(told))
+        return MapPoint(**point._asdict(), counters=self._counters(point), **self._shaped(told))
+
+    def _counters(self, point: Point) -> RegionCounters | None:
+        """Medians of the epochs; software events tell of the kernel, whatever the tier."""
+        events = self.plan.events
+        if events is None:
+            return None
+        told = {
+            field: median(self._of(point, field))
+            for field in self.plan.counted
+            if Key(*point, field) in self.samples.series
+        }
+        return RegionCounters(
+            source="perf",
+            missing=dict(events.missing),
+            **quantities(
+                Origin.MEASURED, told, seed=self.session.seed, machine=self.session.machine_id
+            ),
+        )
 
     def costs(self, point: Point) -> list[PmdkCost]:
         ours = self._of(point, "whole")

@@ -13,7 +13,7 @@ from nearfar.measure.errors import errors_of
 from nearfar.measure.session import Effort, Samples, Session
 from nearfar.measure.teams import Teams
 from nearfar.records.forecasts import PipelineForecast
-from nearfar.records.together import PipelineResult
+from nearfar.records.together import PipelineLap, PipelineResult
 from nearfar.stats import median
 
 if TYPE_CHECKING:
@@ -29,6 +29,25 @@ NEAR_BYTES = 8 + 4 * (4 + 8) + 3 * DOUBLE
 
 NEAR_STAGES = ("generate", "analyse", "total")
 STAGES = ("generate", "generate_idle", "transfer", "analyse", "transfer_idle", "total")
+
+
+@dataclass(frozen=True)
+class Seen:
+    """Beside the times of one repeat: what its first iterations found, and their laps."""
+
+    findings: Sequence[tuple[float, ...]]
+    timeline: list[PipelineLap]
+
+
+def _timeline(run: PipelineRun) -> list[PipelineLap]:
+    began = min(start for _, _, start, _ in run["laps"])
+    return [
+        PipelineLap.model_validate(
+            {"side": side, "stage": stage, "start_s": (start - began) * 1e-9,
+             "end_s": (end - began) * 1e-9}
+        )
+        for side, stage, start, end in run["laps"]
+    ]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -70,7 +89,8 @@ class PipelinePlan:
     def epoch(self, seed: int) -> Samples[str]:
         """All iterations; all repeats start from the same vector, and must find the same."""
         run = self.run(self.iterations)
-        samples: Samples[str] = Samples(beside=[run["findings"][:COMPARED]])
+        seen = Seen(run["findings"][:COMPARED], _timeline(run))
+        samples: Samples[str] = Samples(beside=[seen])
         times = {
             "generate": run["generate_ns"], "generate_idle": run["generate_idle_ns"],
             "transfer": run["transfer_ns"], "analyse": run["analyse_ns"],
@@ -100,7 +120,8 @@ def measure(
     session.progress.step("the same on the near side alone, to compare", 1.0)
     compared = min(plan.iterations, COMPARED)
     alone = replace(plan, teams=Teams(1, 0, plan.teams.cpus)).run(compared)
-    if any(found != alone["findings"] for found in samples.beside):
+    repeats: list[Seen] = samples.beside
+    if any(seen.findings != alone["findings"] for seen in repeats):
         raise MachineError(
             "the pipeline found other figures than near threads alone: its times are worthless",
             "check the memory of this machine; report it if it is sound",
@@ -118,6 +139,7 @@ def measure(
         oversubscribed=plan.teams.oversubscribed,
         in_cache=in_cache(plan.elements * DOUBLE, effective_last_cache),
         compared_iterations=compared,
+        timeline=repeats[0].timeline,
         forecast=forecast,
         errors=errors_of(forecast, times),
     )

@@ -7,8 +7,8 @@ from pathlib import Path
 from nearfar import _native
 from nearfar.errors import BadInputError, MachineError
 
-#: Kinds of tiers that have files, and so can hold a pool.
-KINDS = ("shm", "fsdax", "file")
+#: Kinds of tiers that have files, in which a pool can be kept.
+FILES = ("shm", "fsdax", "file")
 
 
 def require_pools() -> None:
@@ -24,25 +24,39 @@ def place(tier: str) -> str:
     """The tier of pools without a name, their pages touched before anything is timed.
 
     ``tier`` may name a file to keep; measurements use its directory. Raises BadInputError for
-    tiers that have no files.
+    tiers that cannot hold pools, or only in a way that is not theirs.
     """
     parsed = _native.parse_tier(tier)
-    if parsed["kind"] not in KINDS:
+    kind = parsed["kind"]
+    if kind == "dram":
         raise BadInputError(
             f"tier {tier} cannot hold a pool: it has no files",
-            "use shm:, fsdax:DIR or file:DIR",
+            "use shm:, numa:N, fsdax:DIR, devdax:DEVICE or file:DIR",
         )
+    if parsed["profile"] or parsed["pages"] != "system":
+        raise BadInputError(
+            f"a pool on {tier} would have neither pace nor page size of its own",
+            "name the tier without paced: and pages=",
+        )
+    if kind not in FILES:
+        return f"{kind}:{parsed['node'] if kind == 'numa' else parsed['path']},populate"
     path = Path(parsed["path"] or "/dev/shm")
     folder = path if path.is_dir() else path.parent
-    return f"{parsed['kind']}:{folder},populate"
+    return f"{kind}:{folder},populate"
 
 
 def kept_file(tier: str, name: str) -> Path:
     """The file that --keep makes: the one that the tier names, or ``name`` in its directory.
 
-    Raises BadInputError where it exists.
+    Raises BadInputError where it exists, and for tiers without files.
     """
-    path = Path(_native.parse_tier(tier)["path"] or "/dev/shm")
+    parsed = _native.parse_tier(tier)
+    if parsed["kind"] not in FILES:
+        raise BadInputError(
+            f"tier {tier} has no files to leave a pool in",
+            "leave --keep out, or use shm:, fsdax:DIR or file:DIR",
+        )
+    path = Path(parsed["path"] or "/dev/shm")
     file = path / name if path.is_dir() else path
     if file.exists():
         raise BadInputError(

@@ -11,9 +11,10 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeVar
 
 from nearfar._native import NativeError, parse_tier
-from nearfar.errors import NearfarError, from_native
+from nearfar.errors import MachineError, NearfarError, from_native
 from nearfar.machine.model import Machine
 from nearfar.measure import (
     access,
@@ -28,6 +29,7 @@ from nearfar.measure import (
     parallelism,
     persistence,
     pipeline,
+    pools,
     stencil,
     stream,
     tails,
@@ -39,6 +41,7 @@ from nearfar.measure.teams import Teams
 from nearfar.records.forecasts import CompeteForecasts, PipelineForecast
 from nearfar.records.pools import IntsetStructure
 from nearfar.records.run import Sections, Skipped
+from nearfar.records.structures import StructuresResult
 from nearfar.records.together import StencilSplit
 from nearfar.units import MIB
 
@@ -47,7 +50,8 @@ from nearfar.units import MIB
 STUDY = {
     "latency": 0.17, "bandwidth": 0.09, "stream": 0.09, "parallelism": 0.04, "blocks": 0.04,
     "access": 0.07, "persistence": 0.05, "map": 0.05, "intset": 0.05, "loaded": 0.05,
-    "tails": 0.02, "compete": 0.05, "stencil": 0.07, "pipeline": 0.03, "mapped": 0.1,
+    "tails": 0.02, "compete": 0.05, "stencil": 0.07, "pipeline": 0.03, "structures": 0.1,
+    "mapped": 0.1,
 }  # fmt: skip
 PROBE = {
     "latency": 0.3, "bandwidth": 0.12, "parallelism": 0.07, "blocks": 0.07, "access": 0.14,
@@ -99,6 +103,10 @@ class StudyPlan:
 Save = Callable[[Sections, list[Skipped]], None]
 
 
+P = TypeVar("P")
+F = TypeVar("F")
+
+
 @dataclass(frozen=True)
 class Predictors:
     """The models' predictions, which measurements do not know."""
@@ -106,6 +114,7 @@ class Predictors:
     compete: Callable[[Session, compete.CompetePlan, Effort], CompeteForecasts | None]
     split: Callable[[Session, stencil.StencilPlan, Effort, int], StencilSplit]
     pipeline: Callable[[Session, pipeline.PipelinePlan, Effort], PipelineForecast | None]
+    structures: Callable[[Session, int, Effort], StructuresResult]
 
 
 @dataclass
@@ -257,8 +266,7 @@ class Study:
         plan = together.compete_plan(self._sides, self._teams, size)
         forecast = None
         if self.predictors:
-            effort = self.plan.effort("compete", 2)
-            forecast = self.predictors.compete(self.session, plan, effort)
+            forecast = self._predicted("compete", self.predictors.compete, plan)
             self.sections.compete_forecast = forecast
             self._save()
         self.sections.compete, skipped = compete.measure(
@@ -285,13 +293,23 @@ class Study:
         plan.check_room()
         forecast = None
         if self.predictors:
-            effort = self.plan.effort("pipeline", 2)
-            forecast = self.predictors.pipeline(self.session, plan, effort)
+            forecast = self._predicted("pipeline", self.predictors.pipeline, plan)
             self.sections.pipeline_forecast = forecast
             self._save()
         self.sections.pipeline = pipeline.measure(
             self.session, plan, self.plan.effort("pipeline", 2), self.last_cache, forecast
         )
+
+    def _predicted(
+        self, section: str, predict: Callable[[Session, P, Effort], F | None], plan: P
+    ) -> F | None:
+        """What half of a section's time predicts; without a prediction the section still runs."""
+        try:
+            return predict(self.session, plan, self.plan.effort(section, 2))
+        except (NearfarError, NativeError) as failure:
+            error = failure if isinstance(failure, NearfarError) else from_native(failure)
+            self._skip(section, "the prediction", error.what)
+            return None
 
     @property
     def _sides(self) -> tuple[str, str]:
@@ -312,7 +330,9 @@ class Study:
     @property
     def _pool_tier(self) -> str:
         """The first tier that can hold a pool without a disk behind it; a tmpfs in its stead."""
-        holding = [t for t in self.plan.tiers if parse_tier(t)["kind"] in ("fsdax", "shm")]
+        holding = [
+            t for t in self.plan.tiers if parse_tier(t)["kind"] in ("fsdax", "devdax", "shm")
+        ]
         return holding[0] if holding else "shm:"
 
     def _map(self) -> None:
@@ -337,6 +357,14 @@ class Study:
             for structure in INTSETS
         ]  # fmt: skip
         self.sections.intset = results[0].model_copy(update={"beside": results[1:]})
+
+    def _structures(self) -> None:
+        pools.require_pools()
+        if self.predictors is None:
+            raise MachineError("no model predicts structures here", "run nearfar study")
+        self.sections.structures = self.predictors.structures(
+            self.session, self.plan.cpus[-1], self.plan.effort("structures")
+        )
 
 
 def memory_tiers(machine: Machine) -> list[str]:

@@ -1,7 +1,8 @@
 """The accounts that libhmalloc writes when a process ends, as hmalloc(3) tells them.
 
 Lines of ``key value``: ``hmalloc-stats 1``, ``process N``, ``tier.NAME.KEY N``,
-``thread.NUMBER.name NAME`` and ``thread.NUMBER.NAME.KEY N``.
+``thread.NUMBER.name NAME`` and ``thread.NUMBER.NAME.KEY N``; ``rule.NUMBER.tier NAME`` and
+``rule.NUMBER.KEY N`` where rules were counted.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field
+
+from nearfar.place.checking import Check
 
 _HEAD = "hmalloc-stats 1"
 
@@ -23,6 +26,15 @@ class Thread(BaseModel):
     tiers: dict[str, dict[str, int]] = Field(default_factory=dict)
 
 
+class Rule(BaseModel):
+    """What a rule of the plan placed; ``nodeN`` counts looked-at pages on NUMA node N."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    tier: str
+    counts: dict[str, int] = Field(default_factory=dict)
+
+
 class Process(BaseModel):
     """Counts by tier, as ``hm_tier_stats`` has them, of threads that ended too."""
 
@@ -31,6 +43,7 @@ class Process(BaseModel):
     process: int
     tiers: dict[str, dict[str, int]] = Field(default_factory=dict)
     threads: list[Thread] = Field(default_factory=list)
+    rules: dict[int, Rule] = Field(default_factory=dict, description="by number, from 1; --check")
 
 
 class RunAccounts(BaseModel):
@@ -46,6 +59,7 @@ class RunAccounts(BaseModel):
         default_factory=list,
         description="that ended by exit() or a return of main, the program itself first",
     )
+    check: Check | None = Field(default=None, description="what the plan promised; --check")
 
 
 def read(folder: Path, program: int) -> list[Process]:
@@ -71,6 +85,10 @@ def parse(text: str) -> Process | None:
                 process.tiers.setdefault(tier, {})[count] = int(value)
             case ["thread", number, "name"]:
                 threads[number] = Thread(thread=int(number), name=value)
+            case ["rule", number, "tier"]:
+                process.rules[int(number)] = Rule(tier=value)
+            case ["rule", number, count] if int(number) in process.rules:
+                process.rules[int(number)].counts[count] = int(value)
             case ["thread", number, tier, count] if number in threads:
                 threads[number].tiers.setdefault(tier, {})[count] = int(value)
     process.threads = list(threads.values())

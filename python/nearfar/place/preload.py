@@ -61,8 +61,11 @@ def parse_tiers(texts: Sequence[str]) -> dict[str, str]:
     return tiers
 
 
-def environment(placement: Placement, statistics: Path | None) -> dict[str, str]:
-    """Variables for a program under a placement; ``statistics``: a folder for its accounts.
+def environment(
+    placement: Placement, statistics: Path | None, *, rules: bool = False
+) -> dict[str, str]:
+    """Variables for a program under a placement; ``statistics``: a folder for its accounts, with
+    what each rule of the plan placed where ``rules``.
 
     Libraries that are to be preloaded anyway stay so, after ours. Raises BadInputError.
     """
@@ -83,7 +86,7 @@ def environment(placement: Placement, statistics: Path | None) -> dict[str, str]
     if placement.plan:
         ours["HMALLOC_PLAN"] = str(placement.plan.resolve())
     if statistics:
-        ours["HMALLOC_STATS"] = "exit"
+        ours["HMALLOC_STATS"] = "exit,rules" if rules else "exit"
         ours["HMALLOC_STATS_FILE"] = str(statistics / "%p")
     return ours
 

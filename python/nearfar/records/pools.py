@@ -6,6 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from nearfar.records.counters import RegionCounters
 from nearfar.records.shape import Amount, Positive, Shaped, Size
 
 MapType = Literal["map", "dram", "map_atomic", "map_tx", "map_rp"]
@@ -40,6 +41,7 @@ class MapPoint(Shaped):
     flush_fence_ns: Positive | None = Field(
         None, description="one store, clwb and sfence on a random line, in the same epochs"
     )
+    counters: RegionCounters | None = Field(None, description="of the operations alone")
 
 
 class PmdkCost(Shaped):
@@ -67,7 +69,7 @@ class MapResult(MapPoint):
 
 
 IntsetStructure = Literal["list", "hash", "skip_list"]
-IntsetMedium = Literal["pmem", "unflushed", "dram", "pmdk"]
+IntsetMedium = Literal["pmem", "unflushed", "dram", "pmdk", "pmdk_atomic", "pmdk_rp"]
 
 
 class IntsetSeries(Shaped):

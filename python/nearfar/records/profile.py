@@ -40,7 +40,7 @@ _UNITS = {
     "V": "V",
 }
 _COUNTS = ("threads", "cores", "sockets", "ways", "writes", "level", "channels", "queue_depth",
-           "banks", "ranks", "dimms", "parallelism", "groups", "chips")  # fmt: skip
+           "banks", "ranks", "dimms", "parallelism", "groups", "chips", "entries")  # fmt: skip
 _PRICE = "price_per_gib"
 
 Text = Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]

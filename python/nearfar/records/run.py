@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from nearfar.records.advice import AdviceResult
 from nearfar.records.allocators import MallocResult
 from nearfar.records.depth import (
     AccessResult,
@@ -20,6 +21,7 @@ from nearfar.records.forecasts import CompeteForecasts, PipelineForecast
 from nearfar.records.pools import IntsetResult, MapResult
 from nearfar.records.programs import ProgramResult
 from nearfar.records.results import BandwidthResult, LatencyResult, MappedResult, StreamResult
+from nearfar.records.structures import StructuresResult
 from nearfar.records.together import CompeteResult, PipelineResult, StencilResult, StencilSplit
 
 #: Raised when a reader of the old version could misread the new one.
@@ -84,9 +86,11 @@ class Sections(BaseModel):
     pipeline: PipelineResult | None = None
     map: MapResult | None = None
     intset: IntsetResult | None = None
+    structures: StructuresResult | None = None
     malloc: MallocResult | None = None
     program: ProgramResult | None = None
     experiment: ExperimentResult | None = None
+    advice: AdviceResult | None = None
 
 
 class Run(BaseModel):

@@ -155,6 +155,18 @@ def elements_of_row(kernel: StencilKernel, cols: int) -> int:
     return cols * cols if kernel == "stencil7" else cols
 
 
+PipelineStage = Literal["generate", "generate_idle", "transfer", "analyse", "transfer_idle"]
+
+
+class PipelineLap(Observed):
+    """One stage of one iteration, as it was read off the clock."""
+
+    side: Side
+    stage: PipelineStage
+    start_s: float = Field(description="since the first lap began")
+    end_s: float
+
+
 class PipelineResult(Shaped):
     """Section ``pipeline``: generation near, transfer and analysis far. Times of all iterations.
 
@@ -177,5 +189,9 @@ class PipelineResult(Shaped):
     analyse_time_s: float
     transfer_idle_time_s: float | None = Field(None, description="far side waiting for a vector")
     total_time_s: float
+    timeline: list[PipelineLap] = Field(
+        default_factory=list,
+        description="first iterations of the first repeat, by the first thread of each side",
+    )
     forecast: PipelineForecast | None = Field(None, description="made before it ran")
     errors: list[ForecastError] = Field(default_factory=list, description=_ERRORS)

@@ -1,4 +1,5 @@
-"""Pictures over time: what each thread did, one line a thread."""
+"""Pictures over time: what each thread did, one line a thread; what each side was at, one lane
+a stage."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from nearfar.report.drawing import Builder, Canvas, End, corner_labels, end_labels, inline
-from nearfar.report.palette import series_colour
+from nearfar.report.palette import INK, PAPER, series_colour
 
 if TYPE_CHECKING:
     from nearfar.report.drawing import Picture
@@ -50,6 +51,46 @@ def series_chart(lines: Sequence[Line], x_title: str, y_title: str) -> Builder:
         beside = end_labels(ends, canvas, (0, top), False)
         names = corner_labels(ends, canvas, rising=False) if canvas.narrow else beside
         return alt.layer(curves, names).properties(width=canvas.width, height=canvas.height)
+
+    return build
+
+
+@dataclass(frozen=True)
+class Span:
+    """What went on in a lane from one time to another; lanes of one group have its colour."""
+
+    lane: str
+    group: str
+    start: float
+    end: float
+
+
+def timeline_chart(spans: Sequence[Span], x_title: str) -> Builder:
+    """Bars over time, a lane each, in the order in which the lanes come."""
+    groups = list(dict.fromkeys(span.group for span in spans))
+    rows = [
+        {
+            "lane": span.lane, "x": span.start, "x2": span.end,
+            "colour": series_colour(groups.index(span.group)),
+        }
+        for span in spans
+    ]  # fmt: skip
+
+    def build(canvas: Canvas) -> Picture:
+        import altair as alt
+
+        axis = alt.Axis(title=x_title, tickCount=4 if canvas.narrow else 8)
+        y_axis = alt.Axis(grid=False, labelColor=INK, labelPadding=8)
+        bars = (
+            alt.Chart(inline(rows))
+            .mark_bar(size=12, stroke=PAPER, strokeWidth=1)
+            .encode(
+                x=alt.X("x:Q", axis=axis), x2=alt.X2("x2:Q"),
+                y=alt.Y("lane:N", sort=None, title=None, axis=y_axis),
+                color=alt.Color("colour:N", scale=None),
+            )
+        )  # fmt: skip
+        return alt.layer(bars).properties(width=canvas.width, height=canvas.height)
 
     return build
 

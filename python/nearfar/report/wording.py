@@ -33,6 +33,14 @@ def plain_tier(tier: str) -> str:
     return re.sub(r",pages=\w+", "", tier)
 
 
+def _format_rate(value: float) -> str:
+    """Events a second."""
+    for unit, prefix in ((1e6, "M"), (1e3, "k")):
+        if value >= unit:
+            return f"{value / unit:.3g} {prefix}/s"
+    return f"{value:.3g} /s"
+
+
 def format_quantity(key: str, value: float) -> str:
     """A value with the unit that its key carries."""
     if key.endswith("bytes_per_s"):
@@ -42,7 +50,7 @@ def format_quantity(key: str, value: float) -> str:
     if key.endswith("_ns"):
         return format_time(value * 1e-9)
     if key.endswith("_per_s"):
-        return f"{value * 1e-6:.3g} M/s" if value >= 1e6 else f"{value:,.3g} /s"
+        return _format_rate(value)
     if key.endswith("_s"):
         return format_time(value)
     if key.endswith("_J"):

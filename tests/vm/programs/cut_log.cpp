@@ -12,6 +12,7 @@
 #include <linux/fiemap.h>
 #include <linux/fs.h>
 #include <mutex>
+#include <string_view>
 #include <sys/ioctl.h>
 #include <unistd.h>
 #include <vector>
@@ -46,6 +47,14 @@ struct Place {
 Place last_found;
 std::atomic<std::uint64_t> turns{0};
 thread_local std::vector<Line> pending;
+
+enum class Event : unsigned char { begins, ends, stops };
+constexpr std::size_t phase_count = 4;
+std::atomic<std::uint64_t> phase_fences[phase_count];
+cut::Phase stop_phase = cut::Phase::none;
+std::uint64_t stop_fence = 0;
+thread_local std::uint64_t this_thread = 0;
+thread_local cut::Phase this_phase = cut::Phase::none;
 
 [[noreturn]] void fail(const char* what) {
   std::perror(what);
@@ -138,10 +147,32 @@ void flushed(const void* at, std::size_t bytes) {
   }
 }
 
-void fenced() {
+/// Where segments of the map are born: its growth beside the chunks.
+bool in_segments(const Site& site) {
+  return std::string_view(site.file()).ends_with("structures/segments.hpp");
+}
+
+void tell(cut::Phase phase, Event event) {
+  if (descriptor < 0) return;
+  const auto number = static_cast<std::uint64_t>(phase);
+  send_record('P', {this_thread, number, static_cast<std::uint64_t>(event), phase_fences[number]});
+}
+
+/// Counts a fence that is about to be made; the one that was chosen never is.
+void count_fence(cut::Phase phase) {
+  if (phase == cut::Phase::none) return;
+  const std::uint64_t fence = ++phase_fences[static_cast<std::size_t>(phase)];
+  if (phase != stop_phase || fence != stop_fence) return;
+  tell(phase, Event::stops);
+  for (;;)
+    pause();
+}
+
+void fenced(cut::Phase phase = this_phase) {
   if (descriptor < 0 || pending.empty()) return;
   static std::once_flag once;
   std::call_once(once, send_extents);
+  count_fence(phase);
   send_record('F', {pending.size()}, pending.data(), pending.size() * sizeof(Line));
   pending.clear();
 }
@@ -176,11 +207,32 @@ void cut::acknowledge(std::uint64_t thread, std::uint64_t result) {
   send_record('A', {thread, result});
 }
 
+void cut::stop_at(Phase phase, std::uint64_t fence) {
+  stop_phase = phase;
+  stop_fence = fence;
+}
+
+void cut::name_thread(std::uint64_t thread) { this_thread = thread; }
+
+std::uint64_t cut::fences_in(Phase phase) { return phase_fences[static_cast<std::size_t>(phase)]; }
+
+cut::During::During(Phase phase) {
+  this_phase = phase;
+  tell(phase, Event::begins);
+}
+
+cut::During::~During() {
+  tell(this_phase, Event::ends);
+  this_phase = Phase::none;
+}
+
 /// Takes the place of storelog's own, which would keep the events in memory.
-bool nearfar::storelog::record(Kind kind, const void* at, std::size_t bytes, Site) {
+bool nearfar::storelog::record(Kind kind, const void* at, std::size_t bytes, Site site) {
+  const bool birth = this_phase == cut::Phase::none && in_segments(site);
   if (kind == Kind::nt_store || (kind == Kind::flush && without != cut::Without::flushes))
     flushed(at, bytes);
-  if (kind == Kind::fence && without != cut::Without::fence) fenced();
+  if (kind == Kind::fence && without != cut::Without::fence)
+    fenced(birth ? cut::Phase::growth : this_phase);
   return true;
 }
 

@@ -13,6 +13,10 @@
 //                     of two copies of a line that of the later turn holds, whichever comes last
 //                   B thread structure operation key value   an operation begins
 //                   A thread result                          it is acknowledged
+//                   P thread phase event fences   a phase begins (0), ends (1), or the thread has
+//                     stopped in it (2) before its next fence; fences it made in it so far
+// Phases         creation and recovery of the pool are told by who makes and opens it. Growth is
+//                the allocation of a chunk, told likewise, and the birth of a segment of the map.
 // Thread safety   all functions may be called by several threads.
 #pragma once
 
@@ -22,6 +26,28 @@ namespace cut {
 
 /// What is taken out, as a control: the test must notice.
 enum class Without : unsigned char { nothing, flushes, fence };
+
+/// Stretches in which a cut is looked for.
+enum class Phase : unsigned char { none, creation, growth, recovery };
+
+/// The thread that is about to make fence number `fence` (from 1) of this phase stops for ever, its
+/// lines pending, so that the power can be cut there.
+void stop_at(Phase phase, std::uint64_t fence);
+
+/// The calling thread is in a phase while this lives.
+class During {
+public:
+  explicit During(Phase phase);
+  ~During();
+  During(const During&) = delete;
+  During& operator=(const During&) = delete;
+};
+
+/// Fences of a phase so far, of all threads.
+std::uint64_t fences_in(Phase phase);
+
+/// The number that the calling thread has in the records; 0 at first.
+void name_thread(std::uint64_t thread);
 
 /// Streams to the descriptor from here on; `pool` is a path that may not exist yet.
 void stream_to(int descriptor, const char* pool, Without without);

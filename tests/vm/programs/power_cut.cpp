@@ -1,7 +1,11 @@
 // The load of the power-cut test: map, list and skip list in one pool, by two threads.
 //
-//   power_cut run POOL LOG SEED nothing|flushes|fence   until the power goes; makes POOL if absent
-//   power_cut check POOL                                 verifies, and prints what is there
+//   power_cut run POOL LOG SEED nothing|flushes|fence [creation|growth|recovery FENCE]
+//                            until the power goes; makes POOL if absent. With a phase, a thread
+//                            stops for ever before that fence of the phase
+//   power_cut fences POOL    makes POOL, works for a while, opens it again; prints how many fences
+//                            each phase has
+//   power_cut check POOL     verifies, and prints what is there
 //
 // `nothing` is taken out in the test; `flushes` and `fence` are its controls, and take away what
 // the structures themselves flush or fence.
@@ -45,9 +49,29 @@ T need(Result<T> result) {
   std::_Exit(1);
 }
 
+/// Tells the allocation of a chunk as growth; while a pool is created or recovered it is part of
+/// that.
+class Growing final : public persist::Source {
+public:
+  explicit Growing(persist::Pool& pool) : source_(pool) {}
+  Status allocate(std::uint64_t* link, std::size_t bytes, std::uint64_t type,
+                  bool zeroed) override {
+    if (!working) return source_.allocate(link, bytes, type, zeroed);
+    const cut::During during(cut::Phase::growth);
+    return source_.allocate(link, bytes, type, zeroed);
+  }
+  Status release(std::uint64_t* link) override { return source_.release(link); }
+
+  static inline bool working = false;
+
+private:
+  persist::PoolSource source_;
+};
+
 struct Tested {
   explicit Tested(persist::Pool& pool)
-      : medium(pool), root(*reinterpret_cast<Root*>(pool.root())),
+      : medium(pool.base(), pool.durability(), std::make_unique<Growing>(pool)),
+        root(*reinterpret_cast<Root*>(pool.root())),
         map(need(Map<Pmem, Number, Number>::open(medium, root.map))),
         list(need(List<Pmem, Number>::open(medium, root.list))),
         skip_list(need(SkipList<Pmem, Number>::open(medium, root.skip_list))) {}
@@ -66,16 +90,17 @@ struct Tested {
 };
 
 /// storelog reports where a recorder is attached; cut_log.cpp takes what it reports.
-void stream_this_thread() {
+void stream_this_thread(Number thread) {
   static char anything;
   storelog::thread_state.recorder = reinterpret_cast<storelog::Recorder*>(&anything);
+  cut::name_thread(thread);
 }
 
 /// Each thread has keys of its own, so that the order of its operations is the order of a key's.
-void work(Tested& tested, Number thread, Number seed) {
-  stream_this_thread();
+void work(Tested& tested, Number thread, Number seed, Number steps) {
+  stream_this_thread(thread);
   Random random(seed * 2 + thread);
-  for (Number step = 0;; ++step) {
+  for (Number step = 0; step < steps; ++step) {
     const Number structure = step % 3;
     const Number key = random.below(keys[structure] / 2) * 2 + thread;
     const bool remove = random.below(100) < 35;
@@ -85,6 +110,36 @@ void work(Tested& tested, Number thread, Number seed) {
   }
 }
 
+tier::Spec place_of(const char* path) {
+  return need(tier::parse((std::string("fsdax:") + path).c_str()));
+}
+
+/// A pool and what is in it; their making is a phase.
+struct Opened {
+  persist::Pool pool;
+  Tested tested;
+
+  explicit Opened(const char* path)
+      : Opened(path,
+               cut::During(access(path, F_OK) == 0 ? cut::Phase::recovery : cut::Phase::creation)) {
+  }
+
+private:
+  Opened(const char* path, const cut::During&)
+      : pool(access(path, F_OK) == 0
+                 ? need(persist::Pool::open(place_of(path), layout))
+                 : need(persist::Pool::create(place_of(path), layout,
+                                              {pool_bytes, sizeof(Root), false}))),
+        tested(pool) {}
+};
+
+cut::Phase phase_of(const std::string& name) {
+  return name == "creation"   ? cut::Phase::creation
+         : name == "growth"   ? cut::Phase::growth
+         : name == "recovery" ? cut::Phase::recovery
+                              : cut::Phase::none;
+}
+
 int run(const char* path, const char* log, const char* seed, const std::string& without) {
   const int port = open(log, O_WRONLY | O_CREAT | O_APPEND, 0600);
   if (port < 0) return std::perror(log), 1;
@@ -92,22 +147,34 @@ int run(const char* path, const char* log, const char* seed, const std::string& 
                     : without == "fence" ? cut::Without::fence
                                          : cut::Without::nothing;
   cut::stream_to(port, path, what);
-  const tier::Spec place = need(tier::parse((std::string("fsdax:") + path).c_str()));
-  persist::Pool pool =
-      access(path, F_OK) == 0
-          ? need(persist::Pool::open(place, layout))
-          : need(persist::Pool::create(place, layout, {pool_bytes, sizeof(Root), false}));
-  stream_this_thread();
-  Tested tested(pool);
+  stream_this_thread(0);
+  Opened opened(path);
+  Growing::working = true;
   const Number number = std::strtoull(seed, nullptr, 10);
-  std::thread other([&] { work(tested, 1, number); });
-  work(tested, 0, number);
+  std::thread other([&] { work(opened.tested, 1, number, UINT64_MAX); });
+  work(opened.tested, 0, number, UINT64_MAX);
+  return 0;
+}
+
+int count_fences(const char* path) {
+  cut::stream_to(open("/dev/null", O_WRONLY), path, cut::Without::nothing);
+  stream_this_thread(0);
+  {
+    Opened made(path);
+    Growing::working = true;
+    constexpr Number steps = 3000;
+    work(made.tested, 0, 1, steps);
+    Growing::working = false;
+  }
+  const Opened again(path);
+  std::printf("creation %" PRIu64 "\ngrowth %" PRIu64 "\nrecovery %" PRIu64 "\n",
+              cut::fences_in(cut::Phase::creation), cut::fences_in(cut::Phase::growth),
+              cut::fences_in(cut::Phase::recovery));
   return 0;
 }
 
 int check(const char* path) {
-  const tier::Spec place = need(tier::parse((std::string("fsdax:") + path).c_str()));
-  persist::Pool pool = need(persist::Pool::open(place, layout));
+  persist::Pool pool = need(persist::Pool::open(place_of(path), layout));
   Tested tested(pool);
   need(tested.map->verify());
   need(tested.list->verify());
@@ -122,9 +189,13 @@ int check(const char* path) {
 } // namespace
 
 int main(int count, char** arguments) {
-  if (count == 6 && std::strcmp(arguments[1], "run") == 0)
+  const std::string verb = count > 1 ? arguments[1] : "";
+  if (count == 8) cut::stop_at(phase_of(arguments[6]), std::strtoull(arguments[7], nullptr, 10));
+  if (verb == "run" && (count == 6 || count == 8))
     return run(arguments[2], arguments[3], arguments[4], arguments[5]);
-  if (count == 3 && std::strcmp(arguments[1], "check") == 0) return check(arguments[2]);
-  std::fprintf(stderr, "usage: power_cut run POOL LOG SEED WITHOUT | power_cut check POOL\n");
+  if (verb == "fences" && count == 3) return count_fences(arguments[2]);
+  if (verb == "check" && count == 3) return check(arguments[2]);
+  std::fprintf(stderr, "usage: power_cut run POOL LOG SEED WITHOUT [PHASE FENCE] | fences POOL | "
+                       "check POOL\n");
   return 2;
 }

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from nearfar.report.section import Context, Section
 from nearfar.report.sections import (
     access,
+    advice,
     bandwidth,
     blocks,
     changes,
@@ -27,11 +28,13 @@ from nearfar.report.sections import (
     provenance,
     stencil,
     stream,
+    structures,
     tails,
 )
 
 #: Each gives its section, or None where the record has nothing for it.
 ORDER: tuple[Callable[[Context], Section | None], ...] = (
+    advice.section,
     latency.section,
     blocks.section,
     tails.section,
@@ -44,6 +47,7 @@ ORDER: tuple[Callable[[Context], Section | None], ...] = (
     mapped.section,
     maps.section,
     intset.section,
+    structures.section,
     compete.section,
     stencil.section,
     pipeline.section,

@@ -31,7 +31,7 @@ def section(context: Context) -> Section | None:
         [Cell(side), Cell(stage), figure_cell(result, key)] for side, stage, key in stages(result)
     ]
     table = Table(["Side", "Stage", "Time"], rows, "Times of all iterations", frozenset({2}))
-    return Section("pipeline", "Pipeline over two memories", finding(result), [_figure(result)],
+    return Section("pipeline", "Pipeline over two memories", finding(result), _figures(result),
                    [table, *_predicted(result)], notes(result))  # fmt: skip
 
 
@@ -87,6 +87,28 @@ def _figure(result: PipelineResult) -> Figure:
     chart = row_chart(bars, "time of all iterations (s)")
     found = origins([(result, _TOTAL)])
     return draw("Where the time went.", chart, height=26 * len(bars), origins=found)
+
+
+def _figures(result: PipelineResult) -> list[Figure]:
+    """The timeline, where the record has one, and the sums."""
+    return [*([_timeline(result)] if result.timeline else []), _figure(result)]
+
+
+def _timeline(result: PipelineResult) -> Figure:
+    from nearfar.report.drawing import draw
+    from nearfar.report.series import Span, timeline_chart
+
+    spans = [
+        Span(f"near {stage}" if result.far is None else f"{lap.side} {stage}", lap.side,
+             lap.start_s * 1e3, lap.end_s * 1e3)
+        for side, stage, key in _STAGES
+        for lap in result.timeline
+        if key == f"{lap.stage}_time_s" and (result.far is None or lap.side == side)
+    ]  # fmt: skip
+    lanes = len({span.lane for span in spans})
+    caption = "What each side was at in the first iterations of the first repeat."
+    found = origins([(result, _TOTAL)])
+    return draw(caption, timeline_chart(spans, "time (ms)"), height=26 * lanes, origins=found)
 
 
 def notes(result: PipelineResult) -> list[str]:

@@ -1,9 +1,10 @@
 """Results as tables for a terminal of 80 columns, one function a result model."""
 
+from nearfar.report.text.advising import advice
 from nearfar.report.text.allocators import malloc
 from nearfar.report.text.depth import access, blocks, loaded, parallelism, persistence, tails
 from nearfar.report.text.experiment import experiment
-from nearfar.report.text.placement import run_accounts
+from nearfar.report.text.placement import plan_check, run_accounts
 from nearfar.report.text.pools import intset, map_run
 from nearfar.report.text.predictions import (
     contention,
@@ -12,6 +13,7 @@ from nearfar.report.text.predictions import (
     map_work,
     pipeline,
     split,
+    structure,
 )
 from nearfar.report.text.programs import program
 from nearfar.report.text.record import noise, record
@@ -22,6 +24,7 @@ from nearfar.report.text.together import compete, pipeline_run, stencil, stencil
 
 __all__ = [
     "access",
+    "advice",
     "bandwidth",
     "blocks",
     "compete",
@@ -43,6 +46,7 @@ __all__ = [
     "persistence",
     "pipeline",
     "pipeline_run",
+    "plan_check",
     "program",
     "published_curve",
     "record",
@@ -53,5 +57,6 @@ __all__ = [
     "stencil",
     "stencil_split",
     "stream",
+    "structure",
     "tails",
 ]

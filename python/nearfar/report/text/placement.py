@@ -6,6 +6,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from nearfar.place.accounts import Process, RunAccounts
+from nearfar.place.checking import Check
 from nearfar.report.text.layout import columns
 from nearfar.units import format_size
 
@@ -17,6 +18,8 @@ _HEADS = ["Tier", "Allocations", "Frees", "Failed", "Spilled", "Allocated", "Liv
 
 #: Processes that a terminal shows; the JSON document has all.
 MOST_PROCESSES = 6
+#: Rules of a plan that a terminal shows.
+MOST_RULES = 20
 
 
 def run_accounts(accounts: RunAccounts) -> RenderableType:
@@ -39,3 +42,25 @@ def _table(process: Process) -> RenderableType:
         for tier, counts in process.tiers.items()
     ]  # fmt: skip
     return columns(_HEADS, rows, 1)
+
+
+def plan_check(check: Check) -> RenderableType:
+    """What a plan promised and what was counted, a row a rule."""
+    verdict = "kept" if check.kept else "broken"
+    head = Text(f"The plan's promise is {verdict}  [counted]", style="bold")
+    finding = Text(f"{check.matched_share:.1%} of the heap's bytes were allocated at its sites")
+    heads = ["Site", "Tier", "Promised", "Allocated", "Peak", "Pages", "Misplaced", "Verdict"]
+    rows = [
+        [
+            rule.at or f"rule {rule.rule}", rule.tier, format_size(rule.promised_bytes),
+            format_size(rule.allocated_bytes), format_size(rule.peak_bytes), f"{rule.pages:,}",
+            f"{rule.misplaced_pages:,}", rule.broken or "kept",
+        ]
+        for rule in check.rules[:MOST_RULES]
+    ]  # fmt: skip
+    notes = [Text(f"· {why}") for why in check.broken]
+    more = len(check.rules) - MOST_RULES
+    if more > 0:
+        notes.append(Text(f"· and {more} more rules, all of them in --json FILE", style="dim"))
+    notes.append(Text("· pages are those that the kernel was asked about", style="dim"))
+    return Group(head, finding, Text(""), columns(heads, rows, 2), Text(""), *notes)

@@ -15,6 +15,7 @@ from nearfar.model.results import (
     SplitPrediction,
     Term,
 )
+from nearfar.model.structure_results import TITLES, StructurePrediction
 from nearfar.records.shape import Origin
 from nearfar.report.text.layout import block, columns, figure
 from nearfar.units import format_bandwidth, format_size, format_time
@@ -117,6 +118,23 @@ def map_work(result: MapPrediction) -> RenderableType:
     rows = [["all", figure(result, "time_s")], ["one", f"{one[0]}  ({one[1]} – {one[2]})"]]
     return _shown(f"{verb} on a hash map", finding, result,
                   columns(["Operations", "Time"], rows, 1))  # fmt: skip
+
+
+def structure(result: StructurePrediction) -> RenderableType:
+    """An operation in far memory, and both readings of a slowdown."""
+    finding = (
+        f"{result.size_entries:,} entries, {result.update_share:.0%} of operations updates, in "
+        f"{result.far} on {result.host}."
+    )
+    rows = [["in far memory", figure(result, "time_s"), "", ""]]
+    for reading in result.readings:
+        told = reading.published_slowdown
+        rows.append([
+            TITLES[reading.baseline], figure(reading, "near_time_s"), figure(reading, "slowdown"),
+            "" if told is None else f"{told:g} ×",
+        ])  # fmt: skip
+    heads = ["An operation", "Time", "Slowdown", "Published"]
+    return _shown(f"Structure {result.structure}", finding, result, columns(heads, rows, 1))
 
 
 def _shown(title: str, finding: str, result: Prediction, table: RenderableType) -> RenderableType:

@@ -10,12 +10,13 @@ from rich.text import Text
 
 from nearfar.records.run import NoiseRecord, Run
 from nearfar.report.sections.machine import machine_name
-from nearfar.report.text import allocators, depth, pools, programs, results, together
+from nearfar.report.text import advising, allocators, depth, pools, programs, results, together
 from nearfar.report.text.experiment import experiment
 from nearfar.report.verdict import noise_evidence, status_line
 
 #: Sections in the order of the report.
 _SECTIONS: dict[str, Callable[[Any], RenderableType]] = {
+    "advice": advising.advice,
     "latency": results.latency,
     "blocks": depth.blocks,
     "tails": depth.tails,

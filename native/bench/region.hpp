@@ -1,0 +1,37 @@
+// The region of interest of a benchmark: who wants to know when a thread enters and leaves it.
+//
+// Purpose        counters of the measured operations alone, not of start-up or loading. Whoever
+//                counts - the processor, or a model of its caches - is told at the region's edges.
+// Thread safety  prepare, begin and end are called on the thread they are about, with its number.
+#pragma once
+
+#include <cstddef>
+
+#include "base/result.hpp"
+
+namespace nearfar::bench {
+
+class Region {
+public:
+  virtual ~Region() = default;
+  /// Once for each thread, before its region: what takes long, and may fail.
+  virtual Status prepare(std::size_t thread) = 0;
+  virtual void begin(std::size_t thread) = 0;
+  virtual void end(std::size_t thread) = 0;
+};
+
+/// A thread's own edge of a region, which may be none.
+struct RegionEdge {
+  Region* region = nullptr;
+  std::size_t thread = 0;
+
+  Status prepare() const { return region != nullptr ? region->prepare(thread) : Done{}; }
+  void begin() const {
+    if (region != nullptr) region->begin(thread);
+  }
+  void end() const {
+    if (region != nullptr) region->end(thread);
+  }
+};
+
+} // namespace nearfar::bench

@@ -1,0 +1,254 @@
+#include "trace/collector.hpp"
+
+#include <bit>
+
+#include "os/clock.hpp"
+#include "os/process.hpp"
+
+namespace nearfar::trace {
+
+namespace {
+
+constexpr std::uint32_t ring_entries = 1u << 18; // 8 MiB
+constexpr std::uint64_t batch = 1u << 14;        // after which producers see the room
+constexpr std::uint64_t flush_every_ns = 1'000'000'000;
+constexpr unsigned line_bytes = 1u << ring::line_shift;
+
+} // namespace
+
+Result<RingFile> RingFile::create(const char* path, const FirstLevel& first) {
+  if (!std::has_single_bit(first.sets) || first.sets > ring::most_sets || first.ways == 0 ||
+      first.ways > cache::Cache::max_ways)
+    return Error::make(Errc::bad_input, "a first level of %u sets of %u ways cannot be recorded",
+                       first.sets, first.ways)
+        .try_next("give a size that makes a power of two of sets, up to %u", ring::most_sets);
+  Result<os::File> file = os::create_new(path);
+  if (!file) return file.error();
+  const std::size_t bytes = ring::Shared::bytes(ring_entries);
+  if (Status reserved = os::reserve_space(*file, bytes); !reserved) {
+    os::remove_file(path);
+    return reserved.error();
+  }
+  void* at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file->fd(), 0);
+  if (at == MAP_FAILED) {
+    os::remove_file(path);
+    return Error::make(Errc::os_error, "the ring %s cannot be mapped", path)
+        .try_next("look for limits on memory (ulimit -v)");
+  }
+  auto* shared = static_cast<ring::Shared*>(at); // zeroed: the file is new
+  shared->capacity = ring_entries;
+  shared->consumer = static_cast<std::uint32_t>(os::process_number());
+  shared->l1_sets = first.sets;
+  shared->l1_ways = first.ways;
+  shared->processes = 1;
+  shared->magic = ring::magic;
+  return RingFile(path, shared);
+}
+
+RingFile::~RingFile() {
+  if (shared_ == nullptr) return;
+  shared_->stop = 1; // whoever still runs goes on unrecorded
+  munmap(shared_, ring::Shared::bytes(ring_entries));
+  os::remove_file(path_.c_str());
+}
+
+Result<Collected> Collector::run() {
+  std::uint64_t last_flush_ns = os::now_ns();
+  while (writer_.failed() == 0) {
+    const bool ended = ended_.load();
+    if (!take_some()) {
+      if (ended) break;
+      os::sleep_ms(1);
+    }
+    keep_whole(last_flush_ns);
+  }
+  shared_->stop = 1;
+  refresh_totals();
+  objects_.tell_totals();
+  const Status finished = writer_.finish();
+  if (!finished) return finished.error();
+  Collected done{writer_.totals,
+                 writer_.written_records(),
+                 writer_.bytes(),
+                 slots(),
+                 shared_->processes,
+                 shared_->lost,
+                 lost_,
+                 0,
+                 shared_->executed};
+  for (std::uint32_t i = 0; i < done.threads; ++i)
+    done.float_instructions += shared_->slots[i].floating;
+  return done;
+}
+
+std::uint32_t Collector::slots() const {
+  return std::min<std::uint32_t>(shared_->threads, ring::most_threads);
+}
+
+/// A trace that is cut later has all but the last second.
+void Collector::keep_whole(std::uint64_t& last_flush_ns) {
+  const std::uint64_t now = os::now_ns();
+  if (now - last_flush_ns < flush_every_ns) return;
+  refresh_totals();
+  writer_.flush();
+  last_flush_ns = now;
+}
+
+bool Collector::is_ready(std::uint64_t position) const {
+  const ring::Entry& entry = shared_->entries()[position & (shared_->capacity - 1)];
+  return entry.ready.load(std::memory_order_acquire) == static_cast<std::uint32_t>(position + 1);
+}
+
+/// A batch of what is there; false if nothing was.
+bool Collector::take_some() {
+  const std::uint64_t begin = shared_->head.load(std::memory_order_relaxed);
+  const std::uint64_t tail = shared_->tail.load(std::memory_order_acquire);
+  const bool nobody_left = ended_.load();
+  std::uint64_t head = begin;
+  while (head < tail && head - begin < batch) {
+    if (!is_ready(head)) {
+      if (!nobody_left) break;
+      ++lost_; // its thread was killed between reserving and writing
+      ++head;
+      continue;
+    }
+    ring::Entry& entry = shared_->entries()[head & (shared_->capacity - 1)];
+    const std::size_t taken = take(entry, head, tail);
+    if (taken == 0) break;
+    head += taken;
+  }
+  refresh_totals();
+  shared_->head.store(head, std::memory_order_release);
+  return head != begin;
+}
+
+/// An entry with what follows it; how many those are, 0 if not all are there yet.
+std::size_t Collector::take(ring::Entry& entry, std::uint64_t position, std::uint64_t ready_end) {
+  if (entry.what <= ring::What::nt_store) {
+    access(entry);
+    return 1;
+  }
+  const std::size_t further = entry.detail;
+  words_.clear();
+  for (std::size_t i = 1; i <= further; ++i) {
+    if (position + i >= ready_end || !is_ready(position + i)) return ended_.load() ? 1 : 0;
+    const ring::Entry& more = shared_->entries()[(position + i) & (shared_->capacity - 1)];
+    words_.insert(words_.end(), {more.a, more.b, more.c});
+  }
+  event(entry, words_);
+  return 1 + further;
+}
+
+Collector::Thread& Collector::thread(std::uint16_t number) {
+  while (number >= threads_.size()) {
+    const std::uint32_t process = shared_->slots[threads_.size()].process;
+    writer_.thread(process);
+    threads_.push_back({true, process, 0, 0, {}});
+  }
+  return threads_[number];
+}
+
+/// What an entry of an access says.
+Collector::Access Collector::access_of(const ring::Entry& entry) {
+  return {entry.what,
+          entry.detail,
+          entry.thread,
+          entry.a & ring::low_mask,
+          entry.b & ring::low_mask,
+          entry.c & ring::low_mask};
+}
+
+void Collector::access(const ring::Entry& entry) {
+  Access access = access_of(entry);
+  Thread& of = thread(entry.thread);
+  const auto line_of = [&of](std::uint64_t address) {
+    return (address | std::uint64_t{of.process} << process_shift) >> ring::line_shift;
+  };
+  if (access.what == ring::What::write_back || access.what == ring::What::nt_store) {
+    if (access.what == ring::What::write_back)
+      filter_.write_back(access.thread, line_of(access.address));
+    else
+      filter_.nt_store(access.thread, line_of(access.address));
+    emit(of, access, 0);
+    return;
+  }
+  const std::size_t recent = of.waited.size();
+  const std::uint64_t waits_for =
+      access.parent == 0 ? 0 : of.waited[(of.misses - access.parent) % recent];
+  filter_.missed(access.thread, line_of(access.address), static_cast<Kind>(access.what));
+  const std::uint64_t own = emit(of, access, waits_for);
+  // A load that reached a cache below, but not beyond the traced level, waits for what it waited
+  // for.
+  if (access.what == ring::What::load) of.waited[of.misses++ % recent] = own != 0 ? own : waits_for;
+  if (const std::uint64_t victim = ring::victim_of(entry); victim != 0) {
+    filter_.write_back(access.thread, line_of(victim << ring::line_shift));
+    emit(of, access, 0);
+  }
+}
+
+/// Writes what the filter passed; 1 + the record of the access itself, 0 if it did not pass.
+std::uint64_t Collector::emit(Thread& of, const Access& access, std::uint64_t waits_for) {
+  std::uint64_t own = 0;
+  for (const Passed& passed : filter_.passed) {
+    Record record;
+    record.line = passed.line;
+    record.kind = passed.kind;
+    record.thread = access.thread;
+    record.instructions = access.instructions;
+    if (passed.kind != Kind::write_back) record.code = access.code;
+    const std::uint64_t address = passed.line * line_bytes;
+    const auto process = static_cast<std::uint32_t>(address >> process_shift);
+    const bool itself = passed.kind == Kind::load || passed.kind == Kind::store;
+    record.object = objects_.object_at(process, itself ? access.address : address & ring::low_mask);
+    if (itself) {
+      own = of.records + 1;
+      if (waits_for != 0) record.depends = static_cast<std::uint32_t>(of.records + 1 - waits_for);
+    }
+    ++of.records;
+    writer_.record(record);
+  }
+  filter_.passed.clear();
+  return own;
+}
+
+void Collector::event(const ring::Entry& entry, const std::vector<std::uint64_t>& words) {
+  const std::uint32_t process = thread(entry.thread).process;
+  const std::uint64_t now = words.empty() ? entry.c : words[0];
+  switch (entry.what) {
+  case ring::What::site:
+    objects_.site(entry.a, {words.begin(), words.begin() + static_cast<std::ptrdiff_t>(
+                                                               std::min(entry.b, words.size()))});
+    break;
+  case ring::What::allocate: objects_.allocated(process, entry.a, entry.b, entry.c, now); break;
+  case ring::What::free: objects_.freed(process, entry.a, now); break;
+  case ring::What::reallocate: objects_.reallocated(process, entry.c, entry.a, entry.b, now); break;
+  case ring::What::map: objects_.mapped(process, entry.a, entry.b, now); break;
+  case ring::What::unmap: objects_.unmapped(process, entry.a, entry.b, now); break;
+  case ring::What::stack: objects_.stack(process, entry.a, entry.b, now); break;
+  case ring::What::module: {
+    const std::string path(reinterpret_cast<const char*>(words.data()), words.size() * 8);
+    objects_.module(process, entry.a, entry.c, path.c_str());
+    break;
+  }
+  case ring::What::fork:
+    objects_.forked(static_cast<std::uint32_t>(entry.a), static_cast<std::uint32_t>(entry.b));
+    break;
+  default: break;
+  }
+}
+
+void Collector::refresh_totals() {
+  Totals totals = filter_.totals;
+  for (std::uint32_t i = 0; i < slots(); ++i) {
+    const ring::Slot& slot = shared_->slots[i];
+    totals[Total::instructions] += slot.instructions;
+    totals[Total::loads] += slot.accesses[0];
+    totals[Total::stores] += slot.accesses[1];
+    totals[Total::l1_misses] += slot.l1_misses;
+    totals[Total::nt_stores] += slot.nt_stores;
+    totals[Total::flushes] += slot.flushes;
+  }
+  writer_.totals = totals;
+}
+
+} // namespace nearfar::trace

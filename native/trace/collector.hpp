@@ -1,0 +1,108 @@
+// From the ring that recorders fill, through the filter, to a trace: runs beside the program.
+//
+// Thread safety  one thread collects; end() may be called from another.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <string>
+#include <vector>
+
+#include "os/file.hpp"
+#include "trace/filter.hpp"
+#include "trace/live_objects.hpp"
+#include "trace/plugin/ring.hpp"
+#include "trace/writer.hpp"
+
+namespace nearfar::trace {
+
+struct FirstLevel {
+  std::uint32_t sets = 64; ///< a power of two
+  std::uint32_t ways = 8;
+};
+
+/// A ring in a file, mapped; the file is removed with it.
+class RingFile {
+public:
+  /// `path` must not exist yet; best in memory. Errors: as os::create_new, no_space, bad_input.
+  static Result<RingFile> create(const char* path, const FirstLevel& first);
+  RingFile(RingFile&& other) noexcept
+      : path_(std::move(other.path_)), shared_(std::exchange(other.shared_, nullptr)) {}
+  RingFile& operator=(RingFile&&) = delete;
+  ~RingFile();
+  ring::Shared& shared() { return *shared_; }
+
+private:
+  RingFile(const char* path, ring::Shared* shared) : path_(path), shared_(shared) {}
+
+  std::string path_;
+  ring::Shared* shared_;
+};
+
+/// How collecting ended.
+struct Collected {
+  Totals totals;
+  std::uint64_t records = 0; ///< that reached the file
+  std::uint64_t bytes = 0;   ///< of the file
+  std::uint32_t threads = 0;
+  std::uint32_t processes = 0;
+  std::uint32_t lost_threads = 0; ///< that shared the last slot
+  std::uint64_t lost_entries = 0; ///< that a killed thread had begun
+  std::uint64_t float_instructions = 0;
+  std::uint32_t executed = 0; ///< programs that were started (exec) and are not in the trace
+};
+
+class Collector {
+public:
+  Collector(ring::Shared& shared, Filter filter, int fd, const Header& header)
+      : shared_(&shared), filter_(std::move(filter)), writer_(fd, header), objects_(writer_) {}
+  Collector(const Collector&) = delete;
+  Collector& operator=(const Collector&) = delete;
+
+  /// Collects until end() was called and the ring is empty, then completes the trace. Errors: those
+  /// of Writer::finish(); the program is then told to go on untraced.
+  Result<Collected> run();
+
+  /// The program has ended: nothing more will come.
+  void end() { ended_.store(true); }
+
+private:
+  struct Thread {
+    bool known = false;
+    std::uint32_t process = 0;
+    std::uint64_t records = 0; ///< of this thread
+    unsigned misses = 0;       ///< loads that missed the first level, as the recorder counts them
+    /// For each of the last of them: 1 + the record (of this thread) that it waited for; 0: none.
+    std::array<std::uint64_t, 8> waited{};
+  };
+
+  bool take_some();
+  std::size_t take(ring::Entry& entry, std::uint64_t position, std::uint64_t ready_end);
+  void access(const ring::Entry& entry);
+  void event(const ring::Entry& entry, const std::vector<std::uint64_t>& words);
+  /// An entry of an access, unpacked.
+  struct Access {
+    ring::What what;
+    std::uint8_t parent; ///< which of the recent misses made its address, 0 none
+    std::uint16_t thread;
+    std::uint64_t address, code, instructions;
+  };
+  static Access access_of(const ring::Entry& entry);
+  std::uint64_t emit(Thread& of, const Access& access, std::uint64_t waits_for);
+  Thread& thread(std::uint16_t number);
+  bool is_ready(std::uint64_t position) const;
+  std::uint32_t slots() const;
+  void refresh_totals();
+  void keep_whole(std::uint64_t& last_flush_ns);
+
+  ring::Shared* shared_;
+  Filter filter_;
+  Writer writer_;
+  LiveObjects objects_;
+  std::vector<Thread> threads_;
+  std::vector<std::uint64_t> words_;
+  std::atomic<bool> ended_{false};
+  std::uint64_t lost_ = 0;
+};
+
+} // namespace nearfar::trace

@@ -1,0 +1,239 @@
+#include "trace/collector.hpp"
+
+#include <cstdlib>
+#include <doctest/doctest.h>
+#include <thread>
+#include <vector>
+
+#include "base/random.hpp"
+#include "test_support.hpp"
+#include "trace/plugin/capture.hpp"
+#include "trace/reader.hpp"
+
+using namespace nearfar;
+using namespace nearfar::trace;
+
+namespace {
+
+constexpr std::uint64_t code = 0x401000;
+
+/// A recorder and a collector in one process; the accesses are of this test's own memory.
+class Recording {
+public:
+  Recording() : ring_(make_ring()), file_(make_file()), core_(new_core()) {
+    FilterPlan plan;
+    plan.l2 = {16384, 8};
+    plan.prefetch = false;
+    plan.after = After::l2;
+    Result<Filter> filter = Filter::create(plan);
+    REQUIRE(filter);
+    collector_.emplace(ring_.shared(), std::move(*filter), file_.fd(),
+                       Header{64, After::l2, {{"recorder", "test"}}});
+    thread_ = std::thread([this] { collected_.emplace(collector_->run()); });
+  }
+  ~Recording() { std::free(core_); }
+
+  Core& core() { return *core_; }
+  Clock& clock() { return core_->ticks; }
+  template <bool store = false>
+  void access(const void* at, std::uint64_t from = code) {
+    ++core_->ticks.instructions;
+    ++core_->ticks.accesses[store];
+    core_->touch<store, 8>(reinterpret_cast<std::uint64_t>(at), from);
+  }
+
+  std::vector<Record> finish() {
+    core_->tell_counts();
+    collector_->end();
+    thread_.join();
+    REQUIRE(*collected_);
+    Result<Reader> opened = Reader::open(path_.c_str());
+    REQUIRE(opened);
+    reader.emplace(std::move(*opened));
+    std::vector<Record> all;
+    for (auto part = reader->next(); !part.empty(); part = reader->next())
+      all.insert(all.end(), part.begin(), part.end());
+    CHECK(reader->complete());
+    return all;
+  }
+  std::optional<Reader> reader;
+
+private:
+  RingFile make_ring() {
+    Result<RingFile> ring = RingFile::create(folder_.path("ring").c_str(), {16, 4});
+    REQUIRE(ring);
+    return std::move(*ring);
+  }
+  os::File make_file() {
+    Result<os::File> file = os::create_new(path_.c_str());
+    REQUIRE(file);
+    return std::move(*file);
+  }
+  Core* new_core() {
+    auto* core = static_cast<Core*>(std::calloc(1, sizeof(Core)));
+    REQUIRE(core->open(ring_.shared()));
+    core->clock = &core->ticks;
+    core->take_slot(0);
+    return core;
+  }
+
+  test::Folder folder_ = test::Folder::quick();
+  std::string path_ = folder_.path("trace");
+  RingFile ring_;
+  os::File file_;
+  Core* core_;
+  std::optional<Collector> collector_;
+  std::optional<Result<Collected>> collected_;
+  std::thread thread_;
+};
+
+struct alignas(64) Node {
+  Node* next;
+  std::uint64_t index;
+  char rest[48];
+};
+
+} // namespace
+
+TEST_CASE("accesses become records, and are counted") {
+  Recording recording;
+  std::vector<Node> nodes(1000);
+  for (const Node& node : nodes) {
+    recording.access(&node);
+    recording.access(&node.index);
+  }
+  recording.access<true>(&nodes[0]);
+  const std::vector<Record> records = recording.finish();
+  REQUIRE(records.size() == 1001);
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    CHECK(records[i].line == reinterpret_cast<std::uint64_t>(&nodes[i]) / 64);
+    CHECK(records[i].code == code);
+    CHECK(records[i].instructions == 2 * i + 1);
+    CHECK(records[i].kind == Kind::load);
+  }
+  CHECK(records.back().kind == Kind::store);
+  const Totals& totals = recording.reader->totals();
+  CHECK(totals[Total::loads] == 2000);
+  CHECK(totals[Total::stores] == 1);
+  CHECK(totals[Total::l1_misses] == 1001);
+  CHECK(totals[Total::l2_misses] == 1001);
+}
+
+TEST_CASE("what is stored to comes back as a write-back") {
+  Recording recording;
+  std::vector<Node> nodes(1000);
+  for (Node& node : nodes)
+    recording.access<true>(&node);
+  const std::vector<Record> records = recording.finish();
+  std::uint64_t written = 0;
+  for (const Record& record : records)
+    written += record.kind == Kind::write_back;
+  CHECK(written == 1000 - 256); // what is in the second level stays there
+  CHECK(recording.reader->totals()[Total::writebacks] == written);
+}
+
+TEST_CASE("a chase depends, a stream and random accesses do not") {
+  constexpr std::size_t count = 4000;
+  std::vector<Node> nodes(count);
+  Random random(1);
+  for (std::size_t i = 0; i < count; ++i) // next by a pointer, and by a number
+    nodes[i].next = &nodes[nodes[i].index = (i * 1237 + 17) % count];
+  const auto dependent = [](const std::vector<Record>& records) {
+    std::size_t found = 0;
+    for (const Record& record : records)
+      found += record.depends == 1;
+    return found;
+  };
+  SUBCASE("by pointers") {
+    Recording recording;
+    for (Node* at = &nodes[5]; recording.clock().instructions < count; at = at->next)
+      recording.access(at);
+    CHECK(dependent(recording.finish()) > count * 99 / 100);
+  }
+  SUBCASE("by numbers") {
+    Recording recording;
+    std::vector<std::uint64_t> next(8 * count);
+    for (std::size_t i = 0; i < count; ++i)
+      next[8 * i] = 8 * ((i * 1237 + 17) % count);
+    for (std::size_t at = 40; recording.clock().instructions < count; at = next[at])
+      recording.access(&next[at]);
+    CHECK(dependent(recording.finish()) > count * 99 / 100);
+  }
+  SUBCASE("a stream, of numbers that are their own places") {
+    Recording recording;
+    std::vector<std::uint64_t> own(8 * count);
+    for (std::size_t i = 0; i < own.size(); ++i)
+      own[i] = i;
+    for (const std::uint64_t& number : own)
+      recording.access(&number);
+    CHECK(dependent(recording.finish()) < count / 100);
+  }
+  SUBCASE("random accesses") {
+    Recording recording;
+    std::vector<std::uint64_t> table(8 * count);
+    for (std::uint64_t& word : table)
+      word = random.below(table.size());
+    for (std::size_t i = 0; i < count; ++i)
+      recording.access(&table[random.below(table.size())]);
+    CHECK(dependent(recording.finish()) < count / 50);
+  }
+}
+
+TEST_CASE("objects have a site, a size and a life") {
+  Recording recording;
+  std::vector<Node> memory(64);
+  const auto address = reinterpret_cast<std::uint64_t>(memory.data());
+  const std::uint64_t chain[] = {0x1234, 0x5678};
+  const std::uint64_t first[] = {10}, second[] = {30};
+  Core& core = recording.core();
+  core.tell_with(ring::What::site, 99, 2, 0, chain, 2);
+  core.tell_with(ring::What::allocate, address, 640, 99, first, 1);
+  recording.access(&memory[1]);
+  core.tell(ring::What::free, address, 0, 20);
+  core.tell_with(ring::What::allocate, address, 1280, 99, second, 1);
+  recording.access(&memory[15]);
+  recording.access(&memory[40]);
+  const std::vector<Record> records = recording.finish();
+  REQUIRE(records.size() == 3);
+  const Tables& tables = recording.reader->tables();
+  REQUIRE(tables.objects.size() == 3);
+  CHECK(records[0].object == 1);
+  CHECK(records[1].object == 2);
+  CHECK(records[2].object == 0); // beyond the second
+  CHECK((tables.objects[1] == Object{1, address, 640, 0, 10, 1, 20}));
+  CHECK((tables.objects[2] == Object{1, address, 1280, 1, 30, alive, alive}));
+  const Site& site = tables.sites[1];
+  CHECK(site.kind == SiteKind::heap);
+  CHECK(site.allocations == 2);
+  CHECK(site.bytes == 640 + 1280);
+  CHECK(site.peak_bytes == 1280);
+  CHECK((site.frames == std::vector<Frame>{{-1, 0x1234}, {-1, 0x5678}}));
+}
+
+TEST_CASE("an access over two lines counts once and may miss twice") {
+  Recording recording;
+  std::vector<Node> nodes(2);
+  recording.access(reinterpret_cast<const char*>(&nodes[1]) - 4);
+  CHECK(recording.finish().size() == 2);
+  CHECK(recording.reader->totals()[Total::loads] == 1);
+}
+
+TEST_CASE("stores past the caches drive a dirty line out, and are told once a line") {
+  Recording recording;
+  std::vector<Node> nodes(2);
+  recording.access<true>(&nodes[0]);
+  for (int i = 0; i < 8; ++i)
+    recording.core().store_past(reinterpret_cast<std::uint64_t>(&nodes[0]) + 8u * unsigned(i),
+                                code);
+  const std::vector<Record> records = recording.finish();
+  REQUIRE(records.size() == 3);
+  CHECK(records[1].kind == Kind::write_back);
+  CHECK(records[2].kind == Kind::nt_store);
+}
+
+TEST_CASE("a first level that cannot be recorded is refused, and leaves nothing") {
+  const test::Folder folder = test::Folder::quick();
+  CHECK(RingFile::create(folder.path("ring").c_str(), {48, 8}).error().code == Errc::bad_input);
+  CHECK(RingFile::create(folder.path("ring").c_str(), {64, 0}).error().code == Errc::bad_input);
+  CHECK(folder.empty());
+}

@@ -1,0 +1,32 @@
+// What an ELF file says of itself, as far as traces want it.
+//
+// Untrusted      any bytes may come.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace nearfar::trace {
+
+struct Elf {
+  struct Segment {
+    std::uint64_t offset;  ///< in the file
+    std::uint64_t address; ///< in the file's own addresses
+    std::uint64_t bytes;   ///< in memory
+  };
+  std::vector<Segment> segments; ///< those that are loaded
+  std::string build_id;          ///< in hex
+
+  /// What the loader added to the file's addresses, if `offset` of it was mapped to `address`.
+  std::optional<std::uint64_t> bias(std::uint64_t address, std::uint64_t offset) const;
+  /// The lowest and the end of the highest address in the file's own.
+  std::uint64_t low() const;
+  std::uint64_t high() const;
+};
+
+/// Nothing if it is no 64-bit ELF file that can be read.
+std::optional<Elf> read_elf(const char* path);
+
+} // namespace nearfar::trace

@@ -1,0 +1,91 @@
+#include "trace/filter.hpp"
+
+namespace nearfar::trace {
+
+Result<Filter> Filter::create(const FilterPlan& plan) {
+  if (plan.after == After::llc && !plan.llc)
+    return Error::make(Errc::bad_input, "this host has no third level of cache")
+        .try_next("trace after l2, its last level");
+  Filter filter(plan.after);
+  if (plan.llc) {
+    Result<cache::Cache> llc = cache::Cache::create(*plan.llc);
+    if (!llc) return llc.error();
+    filter.llc_.emplace(std::move(*llc));
+  }
+  for (unsigned i = 0; i < plan.cores; ++i) {
+    Result<cache::Cache> l2 = cache::Cache::create(plan.l2);
+    if (!l2) return l2.error();
+    Core core{std::move(*l2), std::nullopt, std::nullopt};
+    if (!plan.tlb.empty()) {
+      Result<cache::Tlb> tlb = cache::Tlb::create(plan.tlb);
+      if (!tlb) return tlb.error();
+      core.tlb.emplace(std::move(*tlb));
+    }
+    if (plan.prefetch) core.prefetcher.emplace(plan.l2.line_bytes);
+    filter.cores_.push_back(std::move(core));
+  }
+  return filter;
+}
+
+void Filter::missed(unsigned thread, std::uint64_t line, Kind kind) {
+  Core& own = core(thread);
+  pass(After::l1, line, kind);
+  if (own.tlb) totals[Total::tlb_walks] += own.tlb->access(line * own.l2.geometry().line_bytes);
+  if (!own.l2.touch(line, false)) {
+    ++totals[Total::l2_misses];
+    pass(After::l2, line, kind);
+    fill_l2(own, line);
+    if (reach_llc(line, kind)) ++totals[Total::llc_misses];
+  }
+  if (own.prefetcher) prefetch(own, line);
+}
+
+/// Looks a line up in the last level and brings it in; true if it was not there.
+bool Filter::reach_llc(std::uint64_t line, Kind kind) {
+  if (!llc_) return true;
+  if (llc_->touch(line, false)) return false;
+  pass(After::llc, line, kind);
+  const cache::Victim victim = llc_->fill(line, false);
+  if (victim.present && victim.dirty) left_last(victim.line);
+  return true;
+}
+
+void Filter::fill_l2(Core& own, std::uint64_t line) {
+  const cache::Victim victim = own.l2.fill(line, false);
+  if (victim.present && victim.dirty) left_l2(victim.line);
+}
+
+void Filter::prefetch(Core& own, std::uint64_t line) {
+  wanted_.clear();
+  own.prefetcher->missed(line, wanted_);
+  for (const std::uint64_t ahead : wanted_) {
+    if (own.l2.holds(ahead)) continue;
+    ++totals[Total::prefetches];
+    pass(After::l2, ahead, Kind::prefetch);
+    fill_l2(own, ahead);
+    reach_llc(ahead, Kind::prefetch);
+  }
+}
+
+void Filter::write_back(unsigned thread, std::uint64_t line) {
+  pass(After::l1, line, Kind::write_back);
+  if (!core(thread).l2.mark_dirty(line)) left_l2(line);
+}
+
+void Filter::left_l2(std::uint64_t line) {
+  pass(After::l2, line, Kind::write_back);
+  if (!llc_ || !llc_->mark_dirty(line)) left_last(line);
+}
+
+void Filter::left_last(std::uint64_t line) {
+  ++totals[Total::writebacks];
+  if (llc_) pass(After::llc, line, Kind::write_back);
+}
+
+void Filter::nt_store(unsigned thread, std::uint64_t line) {
+  if (core(thread).l2.flush(line, true).dirty) left_l2(line);
+  if (llc_ && llc_->flush(line, true).dirty) left_last(line);
+  passed.push_back({line, Kind::nt_store});
+}
+
+} // namespace nearfar::trace

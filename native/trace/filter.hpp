@@ -1,0 +1,80 @@
+// From what missed the first level to what reaches memory: L2, last level, TLB and prefetcher.
+//
+// Purpose        the second half of the filter of `nearfar trace`; the first level is in the
+// recorder. Model          an L2 and a TLB for each core, one last level for all; threads beyond
+// the cores share
+//                theirs in turn. Write-back, write-allocate, LRU; nothing that leaves the last
+//                level is driven out above; no coherence between cores. A dirty line that leaves a
+//                level makes the copy below dirty, and goes past levels that hold none.
+// TLB            is looked up by what missed the first level: walks of accesses that hit are not
+// seen. Thread safety  none.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "cache/cache.hpp"
+#include "cache/stream_prefetcher.hpp"
+#include "cache/tlb.hpp"
+#include "trace/format.hpp"
+
+namespace nearfar::trace {
+
+struct FilterPlan {
+  cache::Geometry l2;
+  std::optional<cache::Geometry> llc;
+  std::vector<cache::TlbLevel> tlb;
+  unsigned cores = 1;
+  bool prefetch = true;
+  After after = After::llc;
+};
+
+/// A line that passed the level below which the trace is taken.
+struct Passed {
+  std::uint64_t line;
+  Kind kind;
+};
+
+class Filter {
+public:
+  /// Errors: bad_input (a geometry that cannot be; a last level asked for where there is none).
+  static Result<Filter> create(const FilterPlan& plan);
+
+  /// A load or store of a thread missed the first level.
+  void missed(unsigned thread, std::uint64_t line, Kind kind);
+  /// A dirty line left the first level.
+  void write_back(unsigned thread, std::uint64_t line);
+  /// A line was stored to past the caches: it leaves them first.
+  void nt_store(unsigned thread, std::uint64_t line);
+
+  /// What passed since it was last emptied, in order.
+  std::vector<Passed> passed;
+  /// l2_misses, llc_misses, writebacks, prefetches and tlb_walks are counted here.
+  Totals totals;
+
+private:
+  struct Core {
+    cache::Cache l2;
+    std::optional<cache::Tlb> tlb;
+    std::optional<cache::StreamPrefetcher> prefetcher;
+  };
+
+  explicit Filter(After after) : after_(after) {}
+  Core& core(unsigned thread) { return cores_[thread % cores_.size()]; }
+  void pass(After level, std::uint64_t line, Kind kind) {
+    if (level == after_) passed.push_back({line, kind});
+  }
+  void fill_l2(Core& core, std::uint64_t line);
+  bool reach_llc(std::uint64_t line, Kind kind);
+  void prefetch(Core& core, std::uint64_t line);
+  void left_l2(std::uint64_t line);
+  void left_last(std::uint64_t line);
+
+  After after_;
+  std::vector<Core> cores_;
+  std::optional<cache::Cache> llc_;
+  std::vector<std::uint64_t> wanted_;
+};
+
+} // namespace nearfar::trace

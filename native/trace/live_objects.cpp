@@ -1,0 +1,234 @@
+#include "trace/live_objects.hpp"
+
+#include <algorithm>
+
+#include "trace/elf.hpp"
+
+namespace nearfar::trace {
+
+namespace {
+
+constexpr std::uint64_t line_bytes = 64;
+
+/// The first range that ends behind `low`.
+template <class Map>
+auto first_behind(Map& ranges, std::uint64_t low) {
+  auto at = ranges.upper_bound(low);
+  if (at != ranges.begin() && std::prev(at)->second.end > low) --at;
+  return at;
+}
+
+/// The range that holds the address, or else the first that begins in the rest of its line.
+template <class Map>
+auto find_line(Map& ranges, std::uint64_t address) {
+  const auto at = first_behind(ranges, address);
+  const bool in_line = at != ranges.end() && at->first / line_bytes <= address / line_bytes;
+  return in_line ? at : ranges.end();
+}
+
+std::uint64_t with_process(std::uint32_t process, std::uint64_t address) {
+  return address | std::uint64_t{process} << process_shift;
+}
+
+} // namespace
+
+LiveObjects::Process& LiveObjects::process(std::uint32_t number) {
+  if (number >= processes_.size()) processes_.resize(std::size_t{number} + 1);
+  Process& of = processes_[number];
+  of.last_low = 1; // whoever asks for it may change it
+  of.last_high = 0;
+  return of;
+}
+
+std::uint32_t LiveObjects::add_site(Site site) {
+  sites_.push_back({std::move(site), 0, 0});
+  return static_cast<std::uint32_t>(sites_.size() - 1);
+}
+
+std::uint32_t LiveObjects::site_number(std::uint32_t place) {
+  KnownSite& known = sites_[place];
+  if (known.number == 0 && place != 0) known.number = writer_->site(known.site);
+  return known.number;
+}
+
+Frame LiveObjects::frame_of(std::uint64_t code) {
+  for (auto known = modules_.rbegin(); known != modules_.rend(); ++known) {
+    if (code < known->low || code >= known->high) continue;
+    if (known->number < 0)
+      known->number = static_cast<std::int32_t>(writer_->module(known->module));
+    return {known->number, code - known->module.base};
+  }
+  return {-1, code};
+}
+
+void LiveObjects::site(std::uint64_t key, const std::vector<std::uint64_t>& chain) {
+  if (by_key_.contains(key)) return;
+  Site site{SiteKind::heap, {}, 0, 0, 0};
+  for (const std::uint64_t code : chain)
+    site.frames.push_back(frame_of(code));
+  by_key_[key] = add_site(std::move(site));
+}
+
+LiveObjects::Range LiveObjects::fresh(std::uint64_t end, std::uint32_t site,
+                                      std::uint64_t instruction) const {
+  return {end, site, 0, writer_->records(), instruction};
+}
+
+void LiveObjects::ended(const Range& range, std::uint64_t low, std::uint64_t instruction) {
+  if (range.number != 0) writer_->died(range.number, instruction);
+  KnownSite& known = sites_[range.site];
+  known.live_bytes -= std::min(known.live_bytes, range.end - low);
+}
+
+void LiveObjects::cut(Ranges& ranges, std::uint64_t low, std::uint64_t high,
+                      std::uint64_t instruction) {
+  for (auto at = first_behind(ranges, low); at != ranges.end() && at->first < high;) {
+    const std::uint64_t begin = at->first;
+    const Range range = at->second;
+    ended(range, begin, instruction);
+    at = ranges.erase(at);
+    // What sticks out lives on, as an object of its own.
+    std::uint64_t& live = sites_[range.site].live_bytes;
+    if (begin < low) {
+      ranges.emplace(begin, fresh(low, range.site, instruction));
+      live += low - begin;
+    }
+    if (range.end > high) {
+      ranges.emplace(high, fresh(range.end, range.site, instruction));
+      live += range.end - high;
+    }
+  }
+}
+
+void LiveObjects::insert(Ranges& ranges, std::uint64_t address, Range range) {
+  if (range.end <= address) return;
+  cut(ranges, address, range.end, range.born_instruction);
+  ranges.emplace(address, range);
+  KnownSite& known = sites_[range.site];
+  ++known.site.allocations;
+  known.site.bytes += range.end - address;
+  known.live_bytes += range.end - address;
+  known.site.peak_bytes = std::max(known.site.peak_bytes, known.live_bytes);
+}
+
+void LiveObjects::allocated(std::uint32_t number, std::uint64_t address, std::uint64_t bytes,
+                            std::uint64_t key, std::uint64_t instruction) {
+  Process& of = process(number);
+  const auto known = by_key_.find(key);
+  const std::uint32_t site = known == by_key_.end() ? 0 : known->second;
+  insert(of.heap, address, fresh(address + std::max<std::uint64_t>(bytes, 1), site, instruction));
+}
+
+void LiveObjects::freed(std::uint32_t number, std::uint64_t address, std::uint64_t instruction) {
+  Process& of = process(number);
+  const auto at = of.heap.find(address);
+  if (at == of.heap.end()) return; // allocated before the library was there, or by its own means
+  ended(at->second, address, instruction);
+  of.heap.erase(at);
+}
+
+void LiveObjects::reallocated(std::uint32_t number, std::uint64_t before, std::uint64_t address,
+                              std::uint64_t bytes, std::uint64_t instruction) {
+  Process& of = process(number);
+  const auto at = of.heap.find(before);
+  const std::uint32_t site = at == of.heap.end() ? 0 : at->second.site;
+  freed(number, before, instruction);
+  insert(of.heap, address, fresh(address + std::max<std::uint64_t>(bytes, 1), site, instruction));
+}
+
+void LiveObjects::mapped(std::uint32_t number, std::uint64_t address, std::uint64_t bytes,
+                         std::uint64_t instruction) {
+  if (mapping_site_ == 0) mapping_site_ = add_site({SiteKind::mapping, {}, 0, 0, 0});
+  Process& of = process(number);
+  insert(of.mappings, address, fresh(address + bytes, mapping_site_, instruction));
+}
+
+void LiveObjects::unmapped(std::uint32_t number, std::uint64_t address, std::uint64_t bytes,
+                           std::uint64_t instruction) {
+  Process& of = process(number);
+  for (Ranges* ranges : {&of.heap, &of.stacks, &of.statics, &of.mappings})
+    cut(*ranges, address, address + bytes, instruction);
+}
+
+void LiveObjects::stack(std::uint32_t number, std::uint64_t low, std::uint64_t high,
+                        std::uint64_t instruction) {
+  constexpr std::uint64_t usual_stack = std::uint64_t{8} << 20;
+  constexpr std::uint64_t largest_stack = std::uint64_t{16}
+                                          << 20; // beyond: a heap with stacks in it
+  if (stack_site_ == 0) stack_site_ = add_site({SiteKind::stack, {}, 0, 0, 0});
+  Process& of = process(number);
+  if (const auto known = first_behind(of.stacks, low);
+      known != of.stacks.end() && known->first <= low && known->second.end >= high)
+    return;
+  const auto mapping = find_line(of.mappings, low);
+  if (mapping == of.mappings.end()) { // the first thread's, which the kernel made
+    low = std::min(low, high - usual_stack);
+  } else if (mapping->second.end - mapping->first <= largest_stack) {
+    low = mapping->first;
+    high = mapping->second.end;
+  } else {
+    return;
+  }
+  insert(of.stacks, low, fresh(high, stack_site_, instruction));
+}
+
+void LiveObjects::module(std::uint32_t number, std::uint64_t address, std::uint64_t offset,
+                         const std::string& path) {
+  for (const KnownModule& known : modules_)
+    if (known.module.path == path && address >= known.low && address < known.high) return;
+  const std::optional<Elf> elf = read_elf(path.c_str());
+  if (!elf) return;
+  const std::optional<std::uint64_t> bias = elf->bias(address, offset);
+  if (!bias) return;
+  const std::uint64_t low = *bias + elf->low();
+  const std::uint64_t high = *bias + elf->high();
+  modules_.push_back({low, high, {path, elf->build_id, number, *bias, high - low}, -1});
+  const Frame whole = frame_of(low);
+  const std::uint32_t site = add_site({SiteKind::statics, {whole}, 0, 0, 0});
+  Process& of = process(number);
+  insert(of.statics, low, fresh(high, site, 0));
+}
+
+void LiveObjects::forked(std::uint32_t parent, std::uint32_t child) {
+  process(std::max(parent, child));
+  Process copy = processes_[parent];
+  for (Ranges* ranges : {&copy.heap, &copy.stacks, &copy.statics, &copy.mappings})
+    for (auto& [address, range] : *ranges) {
+      range.number = 0;
+      range.born_record = writer_->records();
+      range.born_instruction = 0;
+    }
+  processes_[child] = std::move(copy);
+}
+
+std::uint32_t LiveObjects::named(std::uint32_t number, Ranges::iterator found) {
+  Range& range = found->second;
+  if (range.number == 0)
+    range.number = writer_->object({site_number(range.site), with_process(number, found->first),
+                                    range.end - found->first, range.born_record,
+                                    range.born_instruction, alive, alive});
+  return range.number;
+}
+
+std::uint32_t LiveObjects::object_at(std::uint32_t number, std::uint64_t address) {
+  if (number >= processes_.size()) return 0;
+  Process& of = processes_[number];
+  if (address >= of.last_low && address < of.last_high) return of.last_number;
+  for (Ranges* ranges : {&of.heap, &of.stacks, &of.statics, &of.mappings}) {
+    const auto found = find_line(*ranges, address);
+    if (found == ranges->end()) continue;
+    of.last_number = named(number, found);
+    of.last_low = found->first;
+    of.last_high = ranges == &of.heap ? found->second.end : found->first;
+    return of.last_number;
+  }
+  return 0;
+}
+
+void LiveObjects::tell_totals() {
+  for (std::uint32_t place = 1; place < sites_.size(); ++place)
+    if (sites_[place].site.allocations > 0)
+      writer_->site_totals(site_number(place), sites_[place].site);
+}
+
+} // namespace nearfar::trace

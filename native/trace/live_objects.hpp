@@ -1,0 +1,97 @@
+// Which object holds an address at the moment, in each process, and where it was made.
+//
+// Purpose        from events of allocation and mapping to the objects and sites of a trace. An
+// object
+//                gets a number, and a place in the file, when a record first names it.
+// Order          blocks of the heap come before stacks, these before static data, these before
+// other
+//                mappings, where several hold an address.
+// Thread safety  none.
+#pragma once
+
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "trace/format.hpp"
+#include "trace/writer.hpp"
+
+namespace nearfar::trace {
+
+class LiveObjects {
+public:
+  explicit LiveObjects(Writer& writer) : writer_(&writer) {}
+
+  /// A site of the program: return addresses, innermost first.
+  void site(std::uint64_t key, const std::vector<std::uint64_t>& chain);
+  void allocated(std::uint32_t process, std::uint64_t address, std::uint64_t bytes,
+                 std::uint64_t key, std::uint64_t instruction);
+  void freed(std::uint32_t process, std::uint64_t address, std::uint64_t instruction);
+  /// It keeps its site.
+  void reallocated(std::uint32_t process, std::uint64_t before, std::uint64_t address,
+                   std::uint64_t bytes, std::uint64_t instruction);
+  void mapped(std::uint32_t process, std::uint64_t address, std::uint64_t bytes,
+              std::uint64_t instruction);
+  void unmapped(std::uint32_t process, std::uint64_t address, std::uint64_t bytes,
+                std::uint64_t instruction);
+  void stack(std::uint32_t process, std::uint64_t low, std::uint64_t high,
+             std::uint64_t instruction);
+  void module(std::uint32_t process, std::uint64_t address, std::uint64_t offset,
+              const std::string& path);
+  /// A child has what its parent had.
+  void forked(std::uint32_t parent, std::uint32_t child);
+
+  /// Number of the object that holds the line of an address, 0 if none is known.
+  std::uint32_t object_at(std::uint32_t process, std::uint64_t address);
+
+  /// Writes what the sites allocated in all.
+  void tell_totals();
+
+private:
+  struct Range {
+    std::uint64_t end = 0;
+    std::uint32_t site = 0;   ///< place in sites_
+    std::uint32_t number = 0; ///< in the file; 0: not yet
+    std::uint64_t born_record = 0;
+    std::uint64_t born_instruction = 0;
+  };
+  using Ranges = std::map<std::uint64_t, Range>; ///< by first address; they do not overlap
+  struct Process {
+    Ranges heap, stacks, statics, mappings;
+    // The range that was found last, and the object in it.
+    std::uint64_t last_low = 1, last_high = 0;
+    std::uint32_t last_number = 0;
+  };
+  struct KnownSite {
+    Site site;
+    std::uint64_t live_bytes = 0;
+    std::uint32_t number = 0; ///< in the file; 0: not yet
+  };
+  struct KnownModule {
+    std::uint64_t low, high;
+    Module module;
+    std::int32_t number; ///< in the file; -1: not yet
+  };
+
+  Process& process(std::uint32_t number);
+  std::uint32_t add_site(Site site);
+  std::uint32_t site_number(std::uint32_t place);
+  Frame frame_of(std::uint64_t code);
+  void insert(Ranges& ranges, std::uint64_t address, Range range);
+  /// Ends what overlaps [low, high); parts that stick out stay.
+  void cut(Ranges& ranges, std::uint64_t low, std::uint64_t high, std::uint64_t instruction);
+  void ended(const Range& range, std::uint64_t low, std::uint64_t instruction);
+  std::uint32_t named(std::uint32_t process, Ranges::iterator found);
+  Range fresh(std::uint64_t end, std::uint32_t site, std::uint64_t instruction) const;
+
+  Writer* writer_;
+  std::vector<Process> processes_;
+  std::vector<KnownSite> sites_{1};
+  std::unordered_map<std::uint64_t, std::uint32_t> by_key_;
+  std::vector<KnownModule> modules_;
+  std::uint32_t stack_site_ = 0;
+  std::uint32_t mapping_site_ = 0;
+};
+
+} // namespace nearfar::trace

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MIT (LICENSE in this folder)
+// From a call of an allocator to its site: return addresses outwards along frame pointers.
+//
+// Frames         a function that keeps no frame pointer ends the chain or hides its caller; an
+// address
+//                counts only if it lies behind a call instruction in code that was mapped.
+// Thread safety  any thread.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace nearfar::trace {
+
+/// What an allocator's stand-in hands over.
+struct Allocation {
+  std::uint64_t address;
+  std::uint64_t bytes;
+  std::uint64_t before; ///< of a block that was resized: its address until then; else 0
+  std::uint64_t caller; ///< return address
+  std::uint64_t frame;  ///< where the stand-in keeps its caller's frame pointer
+};
+
+/// Where code lies.
+class CodeRanges {
+public:
+  void add(std::uint64_t low, std::uint64_t bytes) {
+    const unsigned at = reserved_.fetch_add(1, std::memory_order_relaxed);
+    if (at >= most) return;
+    ranges_[at].high.store(low + bytes, std::memory_order_relaxed);
+    ranges_[at].low.store(low, std::memory_order_release);
+  }
+
+  /// Whether the address lies behind a call in code.
+  bool follows_call(std::uint64_t address) const {
+    if (!holds(address)) return false;
+    const auto* at = reinterpret_cast<const std::uint8_t*>(address);
+    if (at[-5] == 0xe8) return true;         // call rel32
+    for (int bytes = 2; bytes <= 7; ++bytes) // call r/m64
+      if (at[-bytes] == 0xff && (at[1 - bytes] >> 3 & 7) == 2) return true;
+    return false;
+  }
+
+private:
+  static constexpr unsigned most = 1024;
+  struct Range {
+    std::atomic<std::uint64_t> low{~std::uint64_t{0}};
+    std::atomic<std::uint64_t> high{0};
+  };
+
+  bool holds(std::uint64_t address) const {
+    const unsigned reserved = reserved_.load(std::memory_order_relaxed);
+    for (unsigned i = 0; i < reserved && i < most; ++i)
+      if (address >= ranges_[i].low.load(std::memory_order_acquire) + 8 &&
+          address < ranges_[i].high.load(std::memory_order_relaxed))
+        return true;
+    return false;
+  }
+
+  Range ranges_[most];
+  std::atomic<unsigned> reserved_{0};
+};
+
+struct Chain {
+  static constexpr unsigned most = 4;
+  std::uint64_t codes[most];
+  unsigned length = 0;
+  std::uint64_t key = 0; ///< differs where chains differ, but for one in 2^64
+};
+
+/// Follows frame pointers within [frame, stack_end).
+inline Chain chain_of(const Allocation& allocation, std::uint64_t stack_end,
+                      const CodeRanges& code) {
+  constexpr std::uint64_t farthest = 1u << 20; // of a frame from the one below
+  Chain chain;
+  chain.codes[chain.length++] = allocation.caller;
+  for (std::uint64_t at = allocation.frame; chain.length < Chain::most;) {
+    const std::uint64_t outer = *reinterpret_cast<const std::uint64_t*>(at);
+    if (outer <= at || outer - at > farthest || outer % 8 != 0 || outer + 16 > stack_end) break;
+    const std::uint64_t caller = reinterpret_cast<const std::uint64_t*>(outer)[1];
+    if (!code.follows_call(caller)) break;
+    chain.codes[chain.length++] = caller;
+    at = outer;
+  }
+  chain.key = chain.length;
+  for (unsigned i = 0; i < chain.length; ++i) {
+    chain.key = (chain.key ^ chain.codes[i]) * 0x9e3779b97f4a7c15u;
+    chain.key ^= chain.key >> 32;
+  }
+  chain.key |= 1;
+  return chain;
+}
+
+/// Which chains were told already; a full one tells some again, which does no harm.
+class ToldSites {
+public:
+  /// True if the chain is to be told now.
+  bool is_new(std::uint64_t key) {
+    std::size_t at = (key >> 8) % size;
+    for (unsigned tries = 0; tries < 32; ++tries, at = (at + 1) % size) {
+      const std::uint64_t known = told_[at].load(std::memory_order_relaxed);
+      if (known == key) return false;
+      if (known != 0) continue;
+      told_[at].store(key, std::memory_order_relaxed);
+      break;
+    }
+    return true;
+  }
+
+private:
+  static constexpr std::size_t size = 1u << 16;
+  std::atomic<std::uint64_t> told_[size];
+};
+
+} // namespace nearfar::trace

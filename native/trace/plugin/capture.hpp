@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: MIT (LICENSE in this folder)
+// A thread's accesses through its first level of cache, into the ring.
+//
+// Cache          exact LRU, write-back, write-allocate: a set is its tags, the youngest first, so
+// that
+//                one comparison settles most accesses.
+// Dependence     an address waits for a load if it lies up to a page behind a word of a line that
+// was
+//                missed recently; or if it is base + value * 2^n with the same base as last time,
+//                value being what the same instruction loaded last, and does not advance by a
+//                stride.
+// Thread safety  a Core belongs to one thread.
+#pragma once
+
+#include <cstring>
+
+#include "trace/plugin/allocation.hpp"
+#include "trace/plugin/ring.hpp"
+
+namespace nearfar::trace {
+
+/// What is counted without a call for each access.
+struct Clock {
+  std::uint64_t instructions;
+  std::uint64_t accesses[2]; ///< loads, stores
+  std::uint64_t floating;    ///< instructions that compute with floating point
+};
+
+class Core {
+public:
+  static constexpr unsigned recent_lines = 8;
+
+  /// A core that was zeroed is made ready; false if there is no memory.
+  bool open(ring::Shared& shared) {
+    shared_ = &shared;
+    older_ways_ = shared.l1_ways - 1;
+    set_mask_ = shared.l1_sets - 1;
+    const std::size_t older = std::size_t{shared.l1_sets} * older_ways_ * sizeof(std::uint64_t);
+    older_ = static_cast<std::uint64_t*>(std::malloc(older + 1));
+    if (older_ == nullptr) return false;
+    std::memset(older_, no_line_byte, older);
+    std::memset(youngest_, no_line_byte, sizeof youngest_);
+    return true;
+  }
+
+  /// A slot of its own, its clock being known: at the start, and in a forked child.
+  void take_slot(std::uint32_t process) {
+    std::uint32_t number = shared_->threads.fetch_add(1);
+    if (number >= ring::most_threads) { // the last slot is shared by all that came too late
+      shared_->lost.fetch_add(1);
+      number = ring::most_threads - 1;
+    }
+    thread_ = static_cast<std::uint16_t>(number);
+    slot = &shared_->slots[number];
+    slot->process = process;
+    slot->started = 1;
+    recent_count_ = 0;
+    origin_ = *clock;
+    counted_[0] = counted_[1] = 0;
+  }
+
+  ring::Slot* slot;
+  const Clock* clock; ///< of this thread alone
+  Clock ticks;        ///< what `clock` points to where threads run side by side
+
+  void tell_counts() {
+    slot->instructions = clock->instructions - origin_.instructions;
+    slot->floating = clock->floating - origin_.floating;
+    for (unsigned i = 0; i < 2; ++i)
+      slot->accesses[i] = clock->accesses[i] - origin_.accesses[i] + counted_[i];
+  }
+
+  /// An access that the clock does not count.
+  void count(bool store) { ++counted_[store]; }
+
+  /// An access of 1, 2, 4 or 8 bytes.
+  template <bool store, unsigned bytes>
+  [[gnu::always_inline]] void touch(std::uint64_t address, std::uint64_t code) {
+    const std::uint64_t line = address >> ring::line_shift;
+    std::uint64_t& tag = youngest_[line & set_mask_];
+    if ((tag ^ line << 1) > 1 || (address & 63) > 64 - bytes) [[unlikely]] {
+      touch_slowly(address, bytes, store, code);
+      return;
+    }
+    if constexpr (store) tag |= 1;
+  }
+  void touch(std::uint64_t address, std::uint64_t bytes, bool store, std::uint64_t code) {
+    touch_slowly(address, bytes, store, code);
+  }
+
+  /// Bytes that go past the caches: one entry for each run of stores to a line.
+  [[gnu::noinline]] void store_past(std::uint64_t address, std::uint64_t code) {
+    const std::uint64_t line = address >> ring::line_shift;
+    if (line == combining_) return;
+    combining_ = line;
+    drop(line);
+    push(ring::What::nt_store, 0, address, code);
+  }
+
+  /// An address at the stack pointer: of a push or a call. Need be told of first touches alone.
+  void pushed(std::uint64_t address) {
+    if (address < stack_low_ || address > stack_high_) grow_stack(address);
+  }
+  /// Is the line of an address the youngest of its set: touched before, and not long ago?
+  bool is_youngest(std::uint64_t address) const {
+    const std::uint64_t line = address >> ring::line_shift;
+    return (youngest_[line & set_mask_] ^ line << 1) <= 1;
+  }
+
+  /// A block was allocated or resized; `told` knows which sites need no telling.
+  void tell_allocation(const Allocation& allocation, const CodeRanges& code, ToldSites& told) {
+    tell_counts();
+    if (allocation.before != 0) {
+      tell_with(ring::What::reallocate, allocation.address, allocation.bytes, allocation.before,
+                &slot->instructions, 1);
+      return;
+    }
+    const Chain chain = chain_of(allocation, stack_high_, code);
+    if (told.is_new(chain.key))
+      tell_with(ring::What::site, chain.key, chain.length, 0, chain.codes, chain.length);
+    tell_with(ring::What::allocate, allocation.address, allocation.bytes, chain.key,
+              &slot->instructions, 1);
+  }
+  void tell_freed(std::uint64_t address) {
+    tell_counts();
+    tell(ring::What::free, address, 0, slot->instructions);
+  }
+
+  /// An event that is no access.
+  void tell(ring::What what, std::uint64_t a, std::uint64_t b, std::uint64_t c) {
+    ring::push(*shared_, what, 0, thread_, a, b, c);
+  }
+  /// An event and what belongs to it, three words an entry, as entries that follow each other.
+  void tell_with(ring::What what, std::uint64_t a, std::uint64_t b, std::uint64_t c,
+                 const std::uint64_t* words, unsigned count) {
+    const unsigned further = (count + 2) / 3;
+    std::uint64_t position;
+    if (!ring::reserve(*shared_, 1 + further, position)) return;
+    ring::publish(*shared_, position, what, static_cast<std::uint8_t>(further), thread_, a, b, c);
+    for (unsigned i = 0; i < further; ++i) {
+      std::uint64_t part[3] = {};
+      for (unsigned k = 0; k < 3 && 3 * i + k < count; ++k)
+        part[k] = words[3 * i + k];
+      ring::publish(*shared_, position + 1 + i, ring::What::more, 0, thread_, part[0], part[1],
+                    part[2]);
+    }
+  }
+
+private:
+  struct Recent {
+    unsigned count;
+    std::uint64_t words[8]; ///< of the line when it was missed: those that may be addresses
+  };
+  /// What an instruction did at its last miss.
+  struct Habit {
+    std::uint64_t code;
+    std::uint64_t address;
+    std::uint64_t stride;
+    std::uint64_t value;
+    std::uint64_t bases[2];
+    std::uint8_t shift; ///< of the one that fitted last
+  };
+  static constexpr unsigned habits = 64;
+  static constexpr std::uint64_t least_pointer = 1u << 16;
+  static constexpr std::uint64_t most_pointer = std::uint64_t{1} << 47;
+  static constexpr std::uint64_t reach = 4096;
+
+  [[gnu::noinline]] void touch_slowly(std::uint64_t address, std::uint64_t bytes, bool store,
+                                      std::uint64_t code) {
+    const std::uint64_t first = address >> ring::line_shift;
+    const std::uint64_t last = (address + bytes - 1) >> ring::line_shift;
+    touch_line(first, address, store, code);
+    for (std::uint64_t line = first + 1; line <= last; ++line)
+      touch_line(line, line << ring::line_shift, store, code);
+  }
+
+  void touch_line(std::uint64_t line, std::uint64_t address, bool store, std::uint64_t code) {
+    std::uint64_t& youngest = youngest_[line & set_mask_];
+    if ((youngest ^ line << 1) <= 1) {
+      youngest |= store;
+      return;
+    }
+    std::uint64_t* older = older_ + (line & set_mask_) * older_ways_;
+    std::uint64_t carried = youngest;
+    for (unsigned way = 0; way < older_ways_; ++way) { // each moves one place down as it is passed
+      const std::uint64_t tag = older[way];
+      older[way] = carried;
+      carried = tag;
+      if ((tag ^ line << 1) > 1) continue;
+      youngest = tag | store;
+      return;
+    }
+    youngest = line << 1 | store;
+    missed(line, address, store, code, carried);
+  }
+
+  void missed(std::uint64_t line, std::uint64_t address, bool store, std::uint64_t code,
+              std::uint64_t victim) {
+    ++slot->l1_misses;
+    tell_counts();
+    const std::uint8_t parent = depends_on(address, code);
+    ring::push_miss(*shared_, store ? ring::What::store : ring::What::load, parent, thread_,
+                    address, code, slot->instructions, (victim & 1) != 0 ? victim >> 1 : 0);
+    if (!store) remember(line);
+  }
+
+  void push(ring::What what, std::uint8_t detail, std::uint64_t address, std::uint64_t code) {
+    ring::push(*shared_, what, detail, thread_, address, code, slot->instructions);
+  }
+
+  /// The line's words as they are now: the access has just been made, so they can be read.
+  void remember(std::uint64_t line) {
+    Recent& recent = recent_[recent_count_++ % recent_lines];
+    recent.count = 0;
+    const auto* words = reinterpret_cast<const std::uint64_t*>(line << ring::line_shift);
+    for (unsigned i = 0; i < 8; ++i) {
+      recent.words[recent.count] = words[i];
+      recent.count += words[i] - least_pointer < most_pointer - least_pointer;
+    }
+  }
+
+  /// Which of the recent misses the address was made of: 1 the last, 0 none.
+  std::uint8_t depends_on(std::uint64_t address, std::uint64_t code) {
+    const bool habitual = follows_habit(address, code);
+    const unsigned known = recent_count_ < recent_lines ? recent_count_ : recent_lines;
+    for (unsigned back = 1; back <= known; ++back) {
+      const Recent& recent = recent_[(recent_count_ - back) % recent_lines];
+      for (unsigned i = 0; i < recent.count; ++i)
+        if (address - recent.words[i] < reach) return static_cast<std::uint8_t>(back);
+    }
+    return habitual && known > 0 ? 1 : 0;
+  }
+
+  /// Is this base + value * 2^n, as the time before, by an instruction that keeps no stride?
+  bool follows_habit(std::uint64_t address, std::uint64_t code) {
+    Habit& habit = habits_[(code ^ code >> 6) % habits];
+    const std::uint64_t stride = address - habit.address;
+    bool follows = false;
+    if (habit.code == code) {
+      const std::uint64_t words[2] = {habit.value, habit.value & 0xffffffff};
+      for (unsigned i = 0; i < 2 && !follows; ++i) {
+        const std::uint64_t base = address - (words[i] << habit.shift);
+        follows = stride != habit.stride && base == habit.bases[i];
+        habit.bases[i] = base;
+      }
+      // The wrong scale never fits: try the next one.
+      if (!follows) {
+        habit.shift = static_cast<std::uint8_t>((habit.shift + 1) % 7);
+        for (unsigned i = 0; i < 2; ++i)
+          habit.bases[i] = address - (words[i] << habit.shift);
+      }
+    }
+    habit.code = code;
+    habit.address = address;
+    habit.stride = stride;
+    habit.value = 0;
+    const std::uint64_t left = 64 - (address & 63); // of the line: beyond it may be nothing
+    std::memcpy(&habit.value, reinterpret_cast<const void*>(address), left < 8 ? left : 8);
+    return follows;
+  }
+
+  void drop(std::uint64_t line) {
+    std::uint64_t& youngest = youngest_[line & set_mask_];
+    std::uint64_t* older = older_ + (line & set_mask_) * older_ways_;
+    std::uint64_t* found = (youngest ^ line << 1) <= 1 ? &youngest : nullptr;
+    for (unsigned way = 0; way < older_ways_ && found == nullptr; ++way)
+      if ((older[way] ^ line << 1) <= 1) found = older + way;
+    if (found == nullptr) return;
+    if ((*found & 1) != 0) push(ring::What::write_back, 0, line << ring::line_shift, 0);
+    *found = no_line; // its place is taken by age, as if it were still there
+  }
+
+  /// Bounds that grow by at least a page, so that this is rare.
+  [[gnu::noinline]] void grow_stack(std::uint64_t address) {
+    constexpr std::uint64_t page = 4096;
+    constexpr std::uint64_t other_stack = std::uint64_t{8} << 20; // a stack of its own: a coroutine
+    const bool far = stack_high_ == 0 || address + other_stack < stack_low_ ||
+                     address > stack_high_ + other_stack;
+    if (far || address < stack_low_) stack_low_ = address / page * page;
+    if (far || address > stack_high_) stack_high_ = address / page * page + page - 1;
+    if (far) stack_high_ += page;
+    ring::push(*shared_, ring::What::stack, 0, thread_, stack_low_, stack_high_ + 1,
+               slot->instructions);
+  }
+
+  static constexpr int no_line_byte = 0xfe;
+  static constexpr std::uint64_t no_line = 0xfefefefefefefefe; ///< clean
+
+  // Tags: a line, shifted left, and whether it is dirty in the lowest bit.
+  std::uint64_t youngest_[ring::most_sets];
+  std::uint64_t set_mask_;
+  std::uint64_t* older_; ///< the other ways of each set, by age
+  unsigned older_ways_;
+  ring::Shared* shared_;
+  std::uint64_t counted_[2];
+  std::uint16_t thread_;
+  Clock origin_; ///< what the clock showed when the thread began
+  std::uint64_t combining_;
+  std::uint64_t stack_low_;
+  std::uint64_t stack_high_;
+  unsigned recent_count_;
+  Recent recent_[recent_lines];
+  Habit habits_[habits];
+};
+
+} // namespace nearfar::trace

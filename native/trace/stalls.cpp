@@ -1,0 +1,206 @@
+#include "trace/stalls.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+namespace nearfar::trace {
+
+namespace {
+
+constexpr unsigned line_shift = 6;
+
+bool sensible(const MemoryCost& m) {
+  for (const double value : {m.latency_ns, m.line_ns, m.write_line_ns, m.walk_ns})
+    if (!std::isfinite(value) || value < 0) return false;
+  return m.page_shift >= 12 && m.page_shift <= 30;
+}
+
+} // namespace
+
+Result<Costs> Costs::create(const Placing& placing) {
+  const CoreCost& core = placing.core;
+  const bool good = sensible(placing.memories[0]) && sensible(placing.memories[1]) &&
+                    core.instruction_ns >= 0 && std::isfinite(core.instruction_ns) &&
+                    core.window > 0 && core.parallelism > 0 && core.parallelism <= most_parallel &&
+                    core.tlb_ways > 0 && core.tlb_entries >= core.tlb_ways;
+  if (!good)
+    return Error::make(Errc::bad_input, "these figures of core and memories make no sense")
+        .try_next("latencies are finite, a core has 1 to %u lines in flight", most_parallel);
+  return Costs(placing);
+}
+
+Costs::Costs(const Placing& placing) : placing_(placing) {
+  const CoreCost& core = placing.core;
+  for (Pages& pages : pages_) {
+    pages.ways = core.tlb_ways;
+    pages.sets = std::bit_floor(std::uint64_t{core.tlb_entries / core.tlb_ways});
+    pages.tags.assign(pages.sets * pages.ways, ~std::uint64_t{0});
+  }
+}
+
+bool Costs::Pages::knows(std::uint64_t page) {
+  std::uint64_t* set = tags.data() + (page & (sets - 1)) * ways;
+  std::uint64_t carried = page;
+  for (unsigned way = 0; way < ways; ++way) { // each moves one place down as it is passed
+    std::swap(set[way], carried);
+    if (carried == page) return true;
+  }
+  return false;
+}
+
+void Costs::take(std::span<const Record> records, std::span<const std::uint32_t> sites) {
+  for (const Record& one : records) {
+    const std::uint32_t site = one.object < sites.size() ? sites[one.object] : 0;
+    if (site >= sites_.size()) sites_.resize(site + std::size_t{1});
+    record(one, site);
+  }
+}
+
+Costs::Thread& Costs::thread_of(const Record& record) {
+  if (record.thread >= threads_.size()) threads_.resize(record.thread + std::size_t{1});
+  return threads_[record.thread];
+}
+
+void Costs::record(const Record& record, std::uint32_t site) {
+  Thread& thread = thread_of(record);
+  const unsigned memory = site < placing_.far_sites.size() && placing_.far_sites[site] != 0;
+  const MemoryCost& costs = placing_.memories[memory];
+  SiteCost& cost = sites_[site];
+  if (thread.passed_by) {
+    drain(thread);
+    thread.instruction = record.instructions;
+    thread.passed_by = false;
+  }
+  if (record.instructions > thread.instruction) {
+    const std::uint64_t window = placing_.core.window;
+    if (record.instructions > window) retire(thread, record.instructions - window);
+    execute(thread, record.instructions);
+  }
+  thread.returns[thread.records++ % kept] = {thread.now, most_parallel};
+  switch (record.kind) {
+  case Kind::load:
+    ++cost.reads;
+    thread.loads.push_back({record.instructions, send(thread, record, cost, memory), site});
+    break;
+  case Kind::store:
+    ++cost.reads;
+    wait(thread, send(thread, record, cost, memory) - 2 * costs.latency_ns, site);
+    break;
+  case Kind::prefetch:
+    ++cost.prefetches;
+    stream(thread, memory, site);
+    break;
+  case Kind::write_back:
+  case Kind::nt_store:
+    ++cost.writes;
+    free_at_[memory] = std::max(free_at_[memory], thread.now) + costs.write_line_ns;
+    break;
+  }
+}
+
+/// Lets the loads up to this instruction come back. Each is waited for once the window behind it is
+/// full, which is when the instructions up to there are executed.
+void Costs::retire(Thread& thread, std::uint64_t up_to) {
+  while (thread.first < thread.loads.size() && thread.loads[thread.first].instruction <= up_to) {
+    const Flight& flight = thread.loads[thread.first++];
+    const std::uint64_t ahead = flight.instruction + placing_.core.window - thread.instruction;
+    const double full = thread.now + static_cast<double>(ahead) * placing_.core.instruction_ns;
+    if (flight.back > full) wait(thread, thread.now + (flight.back - full), flight.site);
+  }
+  if (thread.first == thread.loads.size()) {
+    thread.loads.clear();
+    thread.first = 0;
+  }
+}
+
+void Costs::execute(Thread& thread, std::uint64_t up_to) {
+  const std::uint64_t instructions = up_to - thread.instruction;
+  thread.now += static_cast<double>(instructions) * placing_.core.instruction_ns;
+  instructions_ += instructions;
+  thread.instruction = up_to;
+}
+
+/// Waits for all loads in flight.
+void Costs::drain(Thread& thread) {
+  for (; thread.first < thread.loads.size(); ++thread.first)
+    wait(thread, thread.loads[thread.first].back, thread.loads[thread.first].site);
+  thread.loads.clear();
+  thread.first = 0;
+}
+
+void Costs::pass_by() {
+  for (Thread& thread : threads_)
+    thread.passed_by = true;
+}
+
+void Costs::wait(Thread& thread, double until, std::uint32_t site) {
+  if (until <= thread.now) return;
+  sites_[site].stall_ns += until - thread.now;
+  stall_ns_ += until - thread.now;
+  thread.now = until;
+}
+
+/// A line's way to memory and back, in one of the places for lines in flight. Returns when it is
+/// there. What waits for a load takes over its place: a chain of loads holds one.
+double Costs::send(Thread& thread, const Record& record, SiteCost& cost, unsigned memory) {
+  const MemoryCost& costs = placing_.memories[memory];
+  double start = thread.now;
+  unsigned place = most_parallel;
+  if (record.depends > 0 && record.depends < kept && record.depends < thread.records) {
+    ++cost.dependent;
+    const Return& parent = thread.returns[(thread.records - 1 - record.depends) % kept];
+    start = std::max(start, parent.back);
+    if (parent.place < most_parallel && thread.lines[parent.place] == parent.back)
+      place = parent.place;
+  }
+  if (place == most_parallel) {
+    place = first_free(thread);
+    start = std::max(start, thread.lines[place]);
+  }
+  if (!pages_[memory].knows(record.line << line_shift >> costs.page_shift)) {
+    ++cost.walks;
+    start += costs.walk_ns;
+  }
+  start = std::max(start, free_at_[memory]);
+  // What sets out later, at the end of a chain, leaves the bus to others until then.
+  free_at_[memory] = std::max(free_at_[memory], thread.now) + costs.line_ns;
+  const double back = start + costs.latency_ns;
+  thread.lines[place] = back;
+  thread.returns[(thread.records - 1) % kept] = {back, place};
+  return back;
+}
+
+unsigned Costs::first_free(const Thread& thread) const {
+  unsigned found = 0;
+  double least = thread.lines[0];
+  for (unsigned i = 1; i < placing_.core.parallelism; ++i) {
+    found = thread.lines[i] < least ? i : found;
+    least = std::min(least, thread.lines[i]);
+  }
+  return found;
+}
+
+/// A line that a prefetcher asks for. It has places of its own; what bounds it is the bandwidth.
+void Costs::stream(Thread& thread, unsigned memory, std::uint32_t site) {
+  const MemoryCost& costs = placing_.memories[memory];
+  const double start = std::max(thread.now, free_at_[memory]);
+  free_at_[memory] = start + costs.line_ns;
+  wait(thread, start - costs.latency_ns, site);
+}
+
+Cost Costs::finish(std::uint64_t instructions, std::size_t sites) {
+  Cost cost;
+  for (Thread& thread : threads_) {
+    if (threads_.size() == 1 && instructions > thread.instruction) execute(thread, instructions);
+    drain(thread);
+    cost.time_ns = std::max(cost.time_ns, thread.now);
+  }
+  cost.stall_ns = stall_ns_;
+  cost.instructions = instructions_;
+  sites_.resize(std::max(sites, sites_.size()));
+  cost.sites = sites_;
+  return cost;
+}
+
+} // namespace nearfar::trace

@@ -1,0 +1,129 @@
+// What the misses of a trace cost a processor, site by site, for any placement of sites on two
+// memories: a window of instructions, retired in order.
+//
+// Model          a load that misses sets out when the load that made its address is back, and holds
+//                back what lies a window of instructions behind it until it is back itself. A store
+//                does not, until as many wait as two latencies take. So many lines are in flight,
+//                and those of one memory follow each other at its bandwidth, which is all that
+//                holds prefetches back. A page that the TLB does not know costs its memory's walk.
+//                Interval analysis: Karkhanis and Smith, "A First-Order Superscalar Processor
+//                Model", ISCA 2004; Eyerman et al., ACM TOCS 27(2), 2009.
+// Limits         threads wait for each other nowhere; the time of all is that of the slowest.
+// Units          nanoseconds, bytes.
+// Thread safety  values.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/result.hpp"
+#include "trace/format.hpp"
+
+namespace nearfar::trace {
+
+/// A memory as a core sees it.
+struct MemoryCost {
+  double latency_ns = 100; ///< of a load on a page that the TLB knows
+  double line_ns = 3;      ///< a line read, at its bandwidth
+  double write_line_ns = 3;
+  double walk_ns = 0; ///< of a page that the TLB does not know
+  unsigned page_shift = 12;
+};
+
+struct CoreCost {
+  double instruction_ns = 0.25;
+  unsigned window = 256;     ///< instructions in flight
+  unsigned parallelism = 16; ///< lines in flight; at most most_parallel
+  unsigned tlb_entries = 1536;
+  unsigned tlb_ways = 12;
+};
+inline constexpr unsigned most_parallel = 64;
+
+struct Placing {
+  MemoryCost memories[2]; ///< near, far
+  CoreCost core;
+  std::vector<std::uint8_t> far_sites; ///< by site: 1 far; what lies behind the end is near
+};
+
+struct SiteCost {
+  std::uint64_t reads = 0;      ///< lines read by loads and stores
+  std::uint64_t prefetches = 0; ///< lines read by prefetchers
+  std::uint64_t writes = 0;     ///< lines written
+  std::uint64_t dependent = 0;  ///< of the reads: those whose address was loaded just before
+  std::uint64_t walks = 0;
+  double stall_ns = 0; ///< time that nothing retired because of it
+};
+
+struct Cost {
+  double time_ns = 0;             ///< of the slowest thread
+  double stall_ns = 0;            ///< of all threads
+  std::uint64_t instructions = 0; ///< that took time, of all threads
+  std::vector<SiteCost> sites;
+};
+
+/// Takes records in their order and keeps the account of one placement.
+class Costs {
+public:
+  /// Errors: bad_input (figures of no sense).
+  static Result<Costs> create(const Placing& placing);
+
+  /// `sites` tells the site of each object.
+  void take(std::span<const Record> records, std::span<const std::uint32_t> sites);
+
+  /// Records are left out here: the instructions up to the next one take no time.
+  void pass_by();
+
+  /// The account, with the instructions behind the last record of a lone thread (0: not told).
+  Cost finish(std::uint64_t instructions, std::size_t sites);
+
+private:
+  struct Flight {
+    std::uint64_t instruction;
+    double back; ///< when its line is there
+    std::uint32_t site;
+  };
+  struct Return {
+    double back = 0;
+    unsigned place = most_parallel; ///< among the lines in flight, if it has one
+  };
+  static constexpr unsigned kept = 256; ///< returns that later records may depend on
+  struct Thread {
+    double now = 0;
+    std::uint64_t instruction = 0;
+    std::uint64_t records = 0;
+    bool passed_by = false;
+    std::vector<Flight> loads; ///< in flight, a queue from `first` on
+    std::size_t first = 0;
+    double lines[most_parallel] = {}; ///< when each place for a line is free
+    Return returns[kept] = {};
+  };
+  /// Pages by set, the youngest first.
+  struct Pages {
+    std::vector<std::uint64_t> tags;
+    std::uint64_t sets = 1;
+    unsigned ways = 1;
+    bool knows(std::uint64_t page);
+  };
+
+  explicit Costs(const Placing& placing);
+  Thread& thread_of(const Record& record);
+  void record(const Record& record, std::uint32_t site);
+  void execute(Thread& thread, std::uint64_t up_to);
+  void retire(Thread& thread, std::uint64_t up_to);
+  void drain(Thread& thread);
+  void wait(Thread& thread, double until, std::uint32_t site);
+  double send(Thread& thread, const Record& record, SiteCost& cost, unsigned memory);
+  unsigned first_free(const Thread& thread) const;
+  void stream(Thread& thread, unsigned memory, std::uint32_t site);
+
+  Placing placing_;
+  std::vector<Thread> threads_;
+  Pages pages_[2];
+  double free_at_[2] = {0, 0}; ///< when each memory can begin the next line
+  std::vector<SiteCost> sites_;
+  double stall_ns_ = 0;
+  std::uint64_t instructions_ = 0;
+};
+
+} // namespace nearfar::trace

@@ -1,0 +1,129 @@
+#include "trace/stalls.hpp"
+
+#include <doctest/doctest.h>
+#include <span>
+
+using namespace nearfar;
+using namespace nearfar::trace;
+
+namespace {
+
+constexpr std::uint64_t records = 1000;
+
+/// Two sites, site 1 of object 1 and site 2 of object 2.
+const std::vector<std::uint32_t> sites = {0, 1, 2};
+
+Placing placing() {
+  Placing p;
+  p.memories[0] = {100, 1, 1, 0, 21};
+  p.memories[1] = {300, 3, 3, 0, 21};
+  p.core = {0, 256, 10, 1536, 12};
+  return p;
+}
+
+/// A load every `gap` instructions, each waiting for the one before where `depends`.
+std::vector<Record> loads(std::uint64_t gap, bool depends, std::uint32_t object = 1) {
+  std::vector<Record> made;
+  for (std::uint64_t i = 0; i < records; ++i) {
+    Record one;
+    one.line = i;
+    one.instructions = (i + 1) * gap;
+    one.object = object;
+    one.depends = depends && i > 0;
+    made.push_back(one);
+  }
+  return made;
+}
+
+Cost cost_of(const Placing& placing, const std::vector<Record>& made) {
+  Result<Costs> costs = Costs::create(placing);
+  REQUIRE(costs);
+  costs->take(made, sites);
+  return costs->finish(made.back().instructions, sites.size());
+}
+
+} // namespace
+
+TEST_CASE("a chain of loads costs a latency each, whatever the window") {
+  const Cost cost = cost_of(placing(), loads(1, true));
+  CHECK(cost.time_ns == doctest::Approx(records * 100.0));
+  CHECK(cost.sites[1].dependent == records - 1);
+}
+
+TEST_CASE("independent loads overlap as far as lines may be in flight") {
+  CHECK(cost_of(placing(), loads(1, false)).time_ns ==
+        doctest::Approx(records * 100.0 / 10).epsilon(0.01));
+}
+
+TEST_CASE("loads a window apart do not overlap; as far apart as a latency, they cost nothing") {
+  Placing p = placing();
+  CHECK(cost_of(p, loads(256, false)).time_ns == doctest::Approx(records * 100.0).epsilon(0.01));
+  p.core.instruction_ns = 1; // 256 ns between loads
+  const Cost cost = cost_of(p, loads(256, false));
+  CHECK(cost.time_ns == doctest::Approx(records * 256.0).epsilon(0.01));
+  CHECK(cost.stall_ns == doctest::Approx(100)); // for the last one, with nothing behind it
+}
+
+TEST_CASE("bandwidth bounds what latency would let through") {
+  Placing p = placing();
+  p.memories[0].line_ns = 50;
+  CHECK(cost_of(p, loads(1, false)).time_ns == doctest::Approx(records * 50.0).epsilon(0.01));
+  std::vector<Record> made = loads(1, false);
+  for (Record& one : made)
+    one.kind = Kind::prefetch;
+  CHECK(cost_of(p, made).time_ns == doctest::Approx(records * 50.0).epsilon(0.01));
+}
+
+TEST_CASE("stores go on until their places are taken") {
+  std::vector<Record> made = loads(1, false);
+  for (Record& one : made)
+    one.kind = Kind::store;
+  CHECK(cost_of(placing(), made).time_ns == doctest::Approx(records * 10.0).epsilon(0.03));
+}
+
+TEST_CASE("a far site costs far latency, and the stall is its own") {
+  Placing p = placing();
+  p.far_sites = {0, 0, 1};
+  std::vector<Record> made = loads(1, true);
+  for (std::uint64_t i = 0; i < records; i += 2)
+    made[i].object = 2;
+  const Cost cost = cost_of(p, made);
+  CHECK(cost.time_ns == doctest::Approx(records / 2 * 400.0));
+  CHECK(cost.sites[2].stall_ns == doctest::Approx(records / 2 * 300.0).epsilon(0.02));
+  CHECK(cost.sites[1].stall_ns == doctest::Approx(records / 2 * 100.0).epsilon(0.02));
+}
+
+TEST_CASE("small pages cost a walk each time the TLB has forgotten them") {
+  Placing p = placing();
+  p.memories[0].page_shift = 12;
+  p.memories[0].walk_ns = 40;
+  std::vector<Record> made = loads(1, true);
+  const Cost few = cost_of(p, made); // 64 lines a page
+  CHECK(few.sites[1].walks == (records + 63) / 64);
+  for (Record& one : made)
+    one.line *= 64;
+  CHECK(cost_of(p, made).time_ns == doctest::Approx(records * 140.0));
+}
+
+TEST_CASE("figures of no sense are refused") {
+  Placing p = placing();
+  p.core.parallelism = most_parallel + 1;
+  CHECK(!Costs::create(p));
+  p = placing();
+  p.memories[1].latency_ns = -1;
+  CHECK(!Costs::create(p));
+}
+
+TEST_CASE("what is passed by takes no time") {
+  Placing p = placing();
+  p.core.instruction_ns = 1;
+  Result<Costs> costs = Costs::create(p);
+  REQUIRE(costs);
+  std::vector<Record> made = loads(1000, true);
+  costs->take(std::span(made).first(1), sites);
+  costs->pass_by();
+  costs->take(std::span(made).last(1), sites);
+  const Cost cost = costs->finish(0, sites.size());
+  CHECK(cost.instructions == 1000);
+  CHECK(cost.time_ns == doctest::Approx(1000 + 100 + 100));
+}

@@ -1,0 +1,103 @@
+"""What predictions of structures measure here before they compute: the host, software in cache."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from nearfar.measure.session import Session
+    from nearfar.measure.timed import Case
+    from nearfar.model.host_costs import HostCosts
+    from nearfar.model.map_work import Constant
+    from nearfar.model.structures import Software
+    from nearfar.records.profile import Host
+    from nearfar.stats import Estimate
+
+#: Repeats, each on fresh memory.
+HOST_EPOCHS, SOFTWARE_EPOCHS = 3, 9
+#: Bytes of the largest region where only loads from the caches are wanted.
+_COARSE_LARGEST = 32 << 20
+#: Of software on another processor, scaled as loads of the first cache are.
+_SCALE_RANGE = 1.3
+
+
+@contextmanager
+def open_session(quiet: bool, seed: int = 1) -> Iterator[Session]:
+    """A session without a record."""
+    from nearfar.cli.console import progress
+    from nearfar.machine.topology import this_machine
+    from nearfar.measure.session import Session
+
+    with progress(quiet) as shown:
+        yield Session(this_machine().id, seed, shown)
+
+
+def measured_host(session: Session, cpu: int, *, coarse: bool = False) -> Host:
+    """The host ``this`` with latencies, in some fifteen seconds; ``coarse``: in two."""
+    from nearfar.measure import host
+    from nearfar.measure.session import Effort
+
+    if coarse:
+        return host.measure(session, cpu, Effort(5.0, 1, apart=False), _COARSE_LARGEST)
+    session.progress.note("measuring loads and page walks of this host, some fifteen seconds")
+    return host.measure(session, cpu, Effort(60.0, HOST_EPOCHS, apart=False))
+
+
+def timed(session: Session, cases: Sequence[Case], cpu: int) -> dict[Case, Estimate]:
+    """Software in cache."""
+    from nearfar.measure.session import Effort
+    from nearfar.measure.timed import TimedPlan
+    from nearfar.stats import lower_quartile
+
+    samples, _ = session.repeat(
+        "software in cache", "ns", TimedPlan(tuple(cases), cpu),
+        Effort(60.0, SOFTWARE_EPOCHS, apart=False), judge_spread=False,
+    )  # fmt: skip
+    return {case: lower_quartile(samples.of(case)) for case in cases}
+
+
+def measured(
+    session: Session, cases: Sequence[Case], cpu: int, epochs: int
+) -> dict[Case, Estimate]:
+    """Points that were predicted before, as they are: medians."""
+    from nearfar.measure.session import Effort
+    from nearfar.measure.timed import TimedPlan
+    from nearfar.stats import median
+
+    samples, _ = session.repeat(
+        "predicted structures", "ns", TimedPlan(tuple(cases), cpu),
+        Effort(60.0, epochs, apart=False), judge_spread=False,
+    )  # fmt: skip
+    return {case: median(samples.of(case)) for case in cases}
+
+
+def software(session: Session, cases: Sequence[Case], host: Host, cpu: int) -> dict[Case, Software]:
+    """Software of cases on a host: timed here, and scaled where the host is another one."""
+    from nearfar.model.devices import near_memory
+    from nearfar.model.host_costs import costs_of
+    from nearfar.model.structure_cases import Watching, in_cache, software
+    from nearfar.profiles import THIS
+
+    times = timed(session, [c for case in cases for c in in_cache(case)], cpu)
+    own = host if host.name == THIS else measured_host(session, cpu, coarse=True)
+    costs = costs_of(own)
+    here = {
+        case: software(case, times, costs, near_memory(own, costs), Watching(costs.caches, cpu))
+        for case in cases
+    }
+    if host.name == THIS:
+        return here
+    scale = _scale(costs_of(host), costs)
+    return {case: found.slower(scale) for case, found in here.items()}
+
+
+def _scale(host: HostCosts, here: HostCosts) -> Constant:
+    """How much longer a host's software takes than ours: as its first cache's loads, ± 30 %."""
+    from nearfar.model.map_work import Constant
+
+    scale = host.loads[0].value / here.loads[0].value
+    return Constant(scale, scale / _SCALE_RANGE, scale * _SCALE_RANGE)

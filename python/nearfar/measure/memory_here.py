@@ -1,0 +1,126 @@
+"""A memory of this machine in two seconds, as a core's misses see it: a device profile of the spot.
+
+Latency is that of a pointer chase over as much memory as a program uses, on huge pages; what a
+chase on small pages takes beyond it is the page walk. Parallelism is that of eight chains side by
+side, bandwidth that of one thread. ``nearfar probe`` measures all this at length, with intervals
+over repeats; here the range is that of the samples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import median
+
+from nearfar._native import ArrayBench, LatencyProbe, NativeError, parse_tier
+from nearfar.errors import from_native
+from nearfar.measure.latency import WARM_STEPS
+from nearfar.records.profile import Figure, Profile
+from nearfar.records.shape import Origin
+from nearfar.units import MIB
+
+_SAMPLES, _SAMPLE_NS = 9, 4_000_000
+_CHAINS = (4, 8, 12, 16)
+_ARRAY_BYTES = 64 * MIB
+_SOURCE = "here"
+#: Regions that are chased: beyond the second level of every cache, and no more than is quick.
+LEAST_REGION, MOST_REGION = 32 * MIB, 1024 * MIB
+
+
+def memory_here(tier: str, region_bytes: int, cpu: int, name: str | None = None) -> Profile:
+    """Measure a tier. Raises BadInputError and MachineError as all measurements of tiers do."""
+    region = min(max(region_bytes, LEAST_REGION), MOST_REGION)
+    try:
+        return _measured(tier, region, cpu, name or tier)
+    except NativeError as error:
+        raise from_native(error) from None
+
+
+def _measured(tier: str, region: int, cpu: int, name: str) -> Profile:
+    pages = parse_tier(tier)["pages"]
+    plain = tier.replace(f",pages={pages}", "")
+    as_is = _chase(tier, region, cpu)
+    try:
+        huge = as_is if pages in ("thp", "2m", "1g") else _chase(f"{plain},pages=thp", region, cpu)
+    except NativeError:  # a medium without huge pages: all of the latency is its own
+        huge = as_is
+    walk = max(median(as_is) - median(huge), 0.0)
+    large = pages in ("thp", "2m", "1g")
+    figures = {
+        "read_latency_ns": _figure(huge, "ns", f"huge pages, over {region} B"),
+        "page_walk_ns": _figure([walk], "ns", "a chase on small pages, less one on huge pages"),
+        "page_bytes": _figure([2.0 * MIB if large else 4096.0], "B", "of the tier as it was named"),
+        "read_parallelism": _figure([_parallelism(tier, region, cpu)], "count", "chains at once"),
+    }
+    for key, kernel in (("read", "read"), ("ntwrite", "ntwrite")):
+        rate = _rate(tier, kernel, cpu)
+        figures[f"{key}_bandwidth_by_threads_bytes_per_s"] = _curve(rate)
+    return Profile(
+        name=name, title=f"{tier} of this machine, measured on the spot",
+        description="What misses cost: latency, page walk, parallelism and bandwidth of a thread.",
+        sources={_SOURCE: "nearfar, a chase and array kernels of two seconds"}, figures=figures,
+    )  # fmt: skip
+
+
+def last_cache_here(told_bytes: int, least_bytes: int, cpu: int) -> int:
+    """The largest power of two up to what is told at which a chase still stays in the caches; 0 if
+    there is none from ``least_bytes`` on.
+
+    Virtual machines are told of last caches that are their neighbours' too. Chases are on huge
+    pages, and stay in the caches where they take less than half of what memory does.
+    """
+    try:
+        probe = LatencyProbe("dram,pages=thp", 4 * told_bytes, cpu)
+        probe.prepare(4 * told_bytes, 64, 1, WARM_STEPS)
+        memory = _samples(probe)
+        region = told_bytes
+        while region >= least_bytes:
+            probe.prepare(region, 64, 1, 4 * region // 64)
+            if _samples(probe) < memory / 2:
+                return region
+            region //= 2
+    except NativeError as error:
+        raise from_native(error) from None
+    return 0
+
+
+def _samples(probe: LatencyProbe) -> float:
+    return median(probe.sample(_SAMPLE_NS)["latency_ns"] for _ in range(3))
+
+
+def _chase(tier: str, region: int, cpu: int) -> list[float]:
+    probe = LatencyProbe(tier, region, cpu)
+    probe.prepare(region, 64, 1, WARM_STEPS)
+    return [probe.sample(_SAMPLE_NS)["latency_ns"] for _ in range(_SAMPLES)]
+
+
+def _parallelism(tier: str, region: int, cpu: int) -> float:
+    """One chain's latency over the best of several, side by side."""
+    probe = LatencyProbe(tier, region, cpu)
+    probe.prepare(region, 64, 1, WARM_STEPS)
+    alone = median(probe.sample_chains(1, _SAMPLE_NS)["latency_ns"] for _ in range(3))
+    together = min(
+        median(probe.sample_chains(chains, _SAMPLE_NS)["latency_ns"] for _ in range(3))
+        for chains in _CHAINS
+    )
+    return max(alone / together, 1.0)
+
+
+def _rate(tier: str, kernel: str, cpu: int) -> float:
+    bench = ArrayBench(tier, tier, tier, _ARRAY_BYTES // 8, [cpu])
+    repeats = [bench.repeat(kernel, [cpu]) for _ in range(4)]
+    return median(r["counted_bytes"] / r["seconds"] for r in repeats[1:])
+
+
+def _figure(values: Sequence[float], unit: str, note: str) -> Figure:
+    low, high = (min(values), max(values)) if len(values) > 1 else (None, None)
+    return Figure(
+        unit=unit, value=median(values), low=low, high=high, source=_SOURCE, confidence="A",
+        origin=Origin.MEASURED, note=note,
+    )  # fmt: skip
+
+
+def _curve(rate: float) -> Figure:
+    return Figure(
+        unit="B/s", x=["threads"], points=[[1.0, rate]], source=_SOURCE, confidence="A",
+        origin=Origin.MEASURED,
+    )  # fmt: skip

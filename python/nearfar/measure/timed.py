@@ -1,0 +1,143 @@
+"""Times of operations on maps and sets of given sizes: what predictions stand on, and meet.
+
+A set is filled and run for a while before what counts. Gets go through their map once before what
+counts; insertions and removals make a map anew each time. Each case is timed once an epoch, in a
+random order. Times are of the operations alone, loading and starting left out.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from nearfar import _native
+from nearfar.measure.session import Samples
+
+if TYPE_CHECKING:
+    from nearfar.records.pools import IntsetMedium, IntsetStructure, MapOperation, MapType
+
+#: What sets run to warm up, and then to be timed: slices short enough that most are undisturbed.
+WARM_NS = 5_000_000
+SLICE_NS = 2_000_000
+SLICES = 9
+#: Maps made anew for one timing of insertions or removals, at most.
+MOST_MAPS = 5
+
+
+@dataclass(frozen=True)
+class MapWork:
+    """Operations on a map, as in bench map; ``tier`` holds its pool."""
+
+    type: MapType
+    operation: MapOperation
+    entries: int
+    value_bytes: int
+    tier: str
+
+
+@dataclass(frozen=True)
+class SetWork:
+    """Look-ups and updates of a set, as in bench intset; ``tier`` holds its pool."""
+
+    structure: IntsetStructure
+    medium: IntsetMedium
+    entries: int
+    update_percent: int
+    tier: str
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is timed; ``dependent``: gets of which each waits for the one before."""
+
+    work: MapWork | SetWork
+    dependent: bool = False
+
+    @property
+    def what(self) -> str:
+        """The operation and the structure."""
+        work = self.work
+        if isinstance(work, MapWork):
+            return f"{work.operation}{', dependent' if self.dependent else ''} in {work.type}"
+        return f"{work.structure}, {work.medium}"
+
+    @property
+    def volatile(self) -> bool:
+        """Whether it lies in ordinary memory, in no pool."""
+        work = self.work
+        return (work.type if isinstance(work, MapWork) else work.medium) == "dram"
+
+    def __str__(self) -> str:
+        return f"{self.what}, {self.work.entries:,} entries on {self.work.tier}"
+
+
+@dataclass(frozen=True)
+class TimedPlan:
+    """Cases on one processor. Values: ns an operation."""
+
+    cases: tuple[Case, ...]
+    cpu: int
+
+    @property
+    def grid(self) -> Sequence[Case]:
+        """All cases."""
+        return self.cases
+
+    def epoch(self, seed: int) -> Samples[Case]:
+        """Each once, in a random order."""
+        samples: Samples[Case] = Samples()
+        for case in random.Random(seed).sample(self.cases, len(self.cases)):
+            work = case.work
+            if isinstance(work, SetWork):
+                ns, usages = _time_set(work, self.cpu, seed)
+            else:
+                pass_ = "dependent" if case.dependent else "whole"
+                ns, usages = _time_map(work, self.cpu, seed, pass_)
+            samples.add(case, ns, usages)
+        return samples
+
+    def smaller(self) -> TimedPlan | None:
+        """There is nothing to give up."""
+        return None
+
+
+def _place(tier: str) -> str:
+    """Pools are touched before anything is timed."""
+    return tier if _native.parse_tier(tier)["kind"] == "dram" else f"{tier},populate"
+
+
+def _time_set(work: SetWork, cpu: int, seed: int) -> tuple[float, list[_native.Member]]:
+    bench = _native.IntsetBench(
+        work.structure, work.medium, work.entries, work.update_percent, _place(work.tier), cpu, seed
+    )
+    bench.run(WARM_NS)
+    runs = [bench.run(SLICE_NS) for _ in range(SLICES)]
+    times = [run["seconds"] * 1e9 / run["operations"] for run in runs]
+    return float(np.median(times)), [member for run in runs for member in run["members"]]
+
+
+def _time_map(work: MapWork, cpu: int, seed: int, pass_: str) -> tuple[float, list[_native.Member]]:
+    def bench() -> _native.MapBench:
+        return _native.MapBench(
+            work.type, work.operation, work.entries, work.value_bytes, False, _place(work.tier),
+            [cpu], seed,
+        )  # fmt: skip
+
+    times: list[float] = []
+    members: list[_native.Member] = []
+    gets = work.operation == "get"
+    subject = bench()
+    if gets:
+        subject.run(pass_)
+    while sum(times) * 1e9 < SLICE_NS * SLICES and (gets or len(times) < MOST_MAPS):
+        if not gets and times:
+            del subject
+            subject = bench()
+        run = subject.run(pass_)
+        times.append(run["seconds"])
+        members += run["members"]
+    return float(np.median(times)) * 1e9 / work.entries, members

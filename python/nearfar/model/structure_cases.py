@@ -1,0 +1,106 @@
+"""From the name of a structure to what is timed in cache, what is watched, and what is predicted.
+
+Software of a structure in a pool is timed without flushes and fences where there is such a version;
+of those on libpmemobj there is none, so that their fences are taken off by what they cost here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from nearfar.measure.timed import Case, MapWork, SetWork
+from nearfar.model.host_costs import HostCosts
+from nearfar.model.map_work import Constant
+from nearfar.model.structure_results import StructureName
+from nearfar.model.structures import InCache, Memory, Shape, Software, software_of
+from nearfar.records.pools import IntsetMedium, IntsetStructure
+from nearfar.simulate.watch import Caches, watch
+from nearfar.stats import Estimate
+
+Work = MapWork | SetWork
+
+#: The set and the medium of bench intset behind each name.
+SETS: dict[StructureName, tuple[IntsetStructure, IntsetMedium]] = {
+    "list": ("list", "pmem"), "hash": ("hash", "pmem"), "skip_list": ("skip_list", "pmem"),
+    "list_tx": ("list", "pmdk"), "skip_list_tx": ("skip_list", "pmdk"), "map_tx": ("hash", "pmdk"),
+    "map_atomic": ("hash", "pmdk_atomic"), "map_rp": ("hash", "pmdk_rp"),
+}  # fmt: skip
+POOL_TIER = "shm:"
+#: Bytes in use by an entry, slots that stand free included; where they lie is watched, not this.
+_BYTES_AN_ENTRY = {"list": 16, "hash": 27, "skip_list": 28, "pmdk": 128}
+#: Entries that lie in the first caches, a few and more.
+_FEW = {"list": (32, 512), "skip_list": (64, 512), "hash": (128, 1024)}
+_FEW_GETS = (500, 2000)
+_FEW_CHANGED = (2000, 4000)
+#: What warms the caches before as many count: a line an operation in a hash.
+_HASH_OPERATIONS, _SKIP_LIST_OPERATIONS, _LIST_OPERATIONS = 200_000, 40_000, 20_000
+#: Loads of all operations of one watched run of a list, about: long lists are walked less often.
+_LIST_LOADS = 6_000_000
+
+
+@dataclass(frozen=True)
+class Watching:
+    """Works in a host's caches."""
+
+    caches: Caches
+    cpu: int
+
+    def shape(self, work: Work, *, dependent: bool = False) -> Shape:
+        """Every access of it. Raises NearfarError where it cannot be run."""
+        seen = watch(work, self.caches, _operations(work), self.cpu)
+        return Shape(seen, bytes_of(work), dependent)
+
+
+def _operations(work: Work) -> int:
+    if isinstance(work, SetWork) and work.structure == "skip_list":
+        return _SKIP_LIST_OPERATIONS
+    if isinstance(work, SetWork) and work.structure == "list":
+        return min(max(_LIST_LOADS // work.entries, 32), _LIST_OPERATIONS)
+    return _HASH_OPERATIONS
+
+
+def bytes_of(work: Work) -> float:
+    """In use."""
+    if isinstance(work, SetWork):
+        kind = "pmdk" if work.medium.startswith("pmdk") else work.structure
+        return float(work.entries * _BYTES_AN_ENTRY[kind])
+    return float(work.entries * _BYTES_AN_ENTRY["hash"])
+
+
+def entries_of(structure: str, bytes_in_use: float) -> int:
+    """Of a structure of ours that takes so many bytes."""
+    return max(int(bytes_in_use / _BYTES_AN_ENTRY[structure]), 16)
+
+
+def sets(structure: StructureName, entries: int, update_percent: int) -> tuple[Case, Case]:
+    """The structure in its pool, and its volatile twin."""
+    kind, medium = SETS[structure]
+    work = SetWork(kind, medium, entries, update_percent, POOL_TIER)
+    return Case(work), Case(replace(work, medium="dram"))
+
+
+def in_cache(case: Case) -> tuple[Case, ...]:
+    """What is timed to know the software of a case: it, small, and without fences if that goes."""
+    work = case.work
+    if isinstance(work, SetWork):
+        bare: IntsetMedium = "unflushed" if work.medium == "pmem" else work.medium
+        return tuple(Case(replace(work, medium=bare, entries=n)) for n in _FEW[work.structure])
+    few = _FEW_GETS if work.operation == "get" else _FEW_CHANGED
+    return tuple(replace(case, work=replace(work, entries=n)) for n in few)
+
+
+def software(
+    case: Case, timed: Mapping[Case, Estimate], costs: HostCosts, near: Memory, seen: Watching
+) -> Software:
+    """Of a case, from what was timed in cache."""
+    return software_of(
+        [
+            InCache(
+                Constant(*(t * 1e-9 for t in (timed[c].value, timed[c].low, timed[c].high))),
+                seen.shape(c.work, dependent=c.dependent), near,
+            )
+            for c in in_cache(case)
+        ],
+        costs,
+    )  # fmt: skip

@@ -1,0 +1,258 @@
+"""Time of an operation on a pointer structure in any memory: the general form.
+
+Equation: an operation that others follow takes
+  t_software + W/M + (fences·p - hidden) + (lines - fences)·w,   W = Σ hits_k·(l_k - l_1)
+      + misses_near·(L_near - l_1) + misses_far·(L_far - l_1) + walks·t_walk
+  M       1 where each operation waits for the last; else max(2, window / t_software): operations
+          under way at once. Two: the branch on what was loaded is a coin toss, so that on average
+          one load is issued beyond it. More where software is shorter than the window that the
+          processor looks ahead
+  hidden  fences·min(p, min(window, t_software) + W/M): software and loads go on under a fence
+  On files, every flush is an msync: flushes·t_sync in the place of fences and lines.
+t_software  measured in cache, with what the model says of cache hits there taken off: a + b·loads
+hits, misses, walks   the structure's own accesses through the host's caches (`simulate.watch`)
+fences, lines, flushes   the store log of the same run
+Value: mean over {flushes evict, keep} x {LRU, random}; flushes as the host's do where it is known.
+Interval: extremes over these x all ranges of host and device, its cache sizes among them, x M from
+3/4 to 4/3 of its value.
+Source: the design of nearfar; the overlap is that of an out-of-order core in the shape of a bound.
+Limits: one thread; stores wait for nothing but fences; bandwidth binds nowhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from nearfar.model.host_costs import HostCosts
+from nearfar.model.map_work import Constant
+from nearfar.simulate.watch import Variant, Watched
+
+#: Seconds of software that a processor looks ahead: reorder buffers of 224 to 512 entries, 3 to 5
+#: instructions a cycle, 3 to 4 GHz.
+WINDOW = Constant(25e-9, 18e-9, 35e-9)
+#: Operations under way at once where the next does not wait, at least.
+LEAST_OVERLAP = 2.0
+#: What the same code takes more or less in another run, on other pages, at another size.
+DRIFT = 0.10
+#: Interval of that number, either way.
+_OVERLAP_RANGE = 4 / 3
+_HALVINGS = 30
+#: Loads an operation that differ by less tell no slope.
+_SAME = 1.1
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What a structure lies in: seconds of a load, a fence, a line more under it, an msync."""
+
+    name: str
+    load: Constant
+    fence: Constant
+    line: Constant
+    sync: Constant | None = None
+
+    def at(self, end: str) -> Memory:
+        """The same, at one end of its ranges for certain."""
+        load, fence, line = (
+            Constant(*(float(getattr(cost, end)),) * 3)
+            for cost in (self.load, self.fence, self.line)
+        )
+        sync = None if self.sync is None else Constant(*(float(getattr(self.sync, end)),) * 3)
+        return Memory(self.name, load, fence, line, sync)
+
+
+@dataclass(frozen=True)
+class Shape:
+    """One operation as it was seen, and whether the next waits for it."""
+
+    watched: Watched
+    bytes_in_use: float
+    dependent: bool = False
+
+
+@dataclass(frozen=True)
+class InCache:
+    """An operation timed in cache, in seconds, and what was seen of it."""
+
+    time: Constant
+    shape: Shape
+    #: that it was timed on
+    memory: Memory
+
+
+@dataclass(frozen=True)
+class Software:
+    """Seconds of software: a + b·loads."""
+
+    at: Constant
+    loads: float
+    slope: float
+
+    def of(self, loads: float) -> Constant:
+        """Seconds of an operation with so many loads, and ``DRIFT`` beyond what was measured."""
+        more = self.slope * (loads - self.loads)
+        value, low, high = (max(t + more, 0.0) for t in (self.at.value, self.at.low, self.at.high))
+        return Constant(value, low * (1 - DRIFT), high * (1 + DRIFT))
+
+    def slower(self, by: Constant) -> Software:
+        """On another processor."""
+        return Software(
+            Constant(self.at.value * by.value, self.at.low * by.low, self.at.high * by.high),
+            self.loads, self.slope * by.value,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Seconds of an operation by cause, as they show in its time."""
+
+    software: float
+    cache_hits: float
+    near_misses: float
+    far_misses: float
+    walks: float
+    fences: float
+    lines: float
+
+    @property
+    def total(self) -> float:
+        """Seconds."""
+        return (
+            self.software + self.cache_hits + self.near_misses + self.far_misses + self.walks
+            + self.fences + self.lines
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class OperationTime:
+    """An operation's time: its parts at all values, the total's range, and how much overlaps."""
+
+    parts: Parts
+    low: float
+    high: float
+    overlap: float
+
+    @property
+    def constant(self) -> Constant:
+        """Total with range."""
+        return Constant(self.parts.total, self.low, self.high)
+
+
+def loads_of(watched: Watched) -> float:
+    """Loads an operation."""
+    return watched.variants[0].levels[0].loads
+
+
+def software_of(samples: Sequence[InCache], host: HostCosts) -> Software:
+    """From operations in cache: one of them, or a line through the smallest and the largest."""
+    bare = sorted((loads_of(s.shape.watched), _bare(s, host)) for s in samples)
+    (fewest, first), (most, last) = bare[0], bare[-1]
+    if most < _SAME * fewest:
+        times = [t for _, t in bare]
+        middle = sum(t.value for t in times) / len(times)
+        return Software(
+            Constant(middle, min(t.low for t in times), max(t.high for t in times)), fewest, 0.0
+        )
+    return Software(last, most, max((last.value - first.value) / (most - fewest), 0.0))
+
+
+def _bare(sample: InCache, host: HostCosts) -> Constant:
+    """Of its time, the software: what, with its cache hits and fences, takes so long.
+
+    Both depend on the software that hides them, so that it is searched for.
+    """
+    loads = loads_of(sample.shape.watched)
+
+    def software(time: float) -> float:
+        low, high = 0.0, time
+        for _ in range(_HALVINGS):
+            middle = (low + high) / 2
+            guess = Software(Constant(middle, middle, middle), loads, 0.0)
+            found = operation_time(sample.shape, guess, host, sample.memory)
+            low, high = (middle, high) if found.parts.total < time else (low, middle)
+        return (low + high) / 2
+
+    return Constant(*map(software, (sample.time.value, sample.time.low, sample.time.high)))
+
+
+def operation_time(shape: Shape, software: Software, host: HostCosts, far: Memory) -> OperationTime:
+    """The general form for a structure in `far` on a host."""
+    own = software.of(loads_of(shape.watched))
+    walks = host.walks.of_operation(shape.watched, shape.bytes_in_use)
+    values = [
+        _parts(shape, variant, _Prices.at(host, far, own, walks, "value"))
+        for variant in shape.watched.likely
+    ]
+    mean = _mean([parts for parts, _ in values])
+    ends = [
+        _parts(shape, variant, _Prices.at(host, far, own, walks, end))[0].total
+        for variant in shape.watched.variants
+        for end in ("low", "high")
+    ]
+    overlap = sum(m for _, m in values) / len(values)
+    return OperationTime(mean, min([mean.total, *ends]), max([mean.total, *ends]), overlap)
+
+
+@dataclass(frozen=True)
+class _Prices:
+    """All constants at one end of their ranges; a wide overlap makes the low end."""
+
+    loads: tuple[float, ...]
+    near: float
+    far: float
+    fence: float
+    line: float
+    sync: float | None
+    software: float
+    walks: float
+    window: float
+    overlap_factor: float
+
+    @staticmethod
+    def at(host: HostCosts, far: Memory, own: Constant, walks: Constant, end: str) -> _Prices:
+        def of(cost: Constant) -> float:
+            return float(getattr(cost, end))
+
+        opposite = {"value": "value", "low": "high", "high": "low"}[end]
+        factor = {"value": 1.0, "low": _OVERLAP_RANGE, "high": 1 / _OVERLAP_RANGE}[end]
+        return _Prices(
+            tuple(map(of, host.loads)), of(host.memory), of(far.load), of(far.fence),
+            of(far.line), None if far.sync is None else of(far.sync), of(own), of(walks),
+            float(getattr(WINDOW, opposite)), factor,
+        )  # fmt: skip
+
+
+def _parts(shape: Shape, variant: Variant, paid: _Prices) -> tuple[Parts, float]:
+    """Parts under one assumption, and the operations under way at once."""
+    first = paid.loads[0]
+    levels = variant.levels
+    hits = sum(
+        (level.loads - level.load_misses) * max(cost - first, 0.0)
+        for level, cost in zip(levels[1:], paid.loads[1:], strict=True)
+    )
+    far = variant.far_load_misses
+    near = max(levels[-1].load_misses - far, 0.0)
+    waits = (hits, near * (paid.near - first), far * (paid.far - first), paid.walks)
+    overlap = 1.0
+    if not shape.dependent:
+        ahead = paid.window / paid.software if paid.software > 0 else LEAST_OVERLAP
+        overlap = max(max(LEAST_OVERLAP, ahead) * paid.overlap_factor, 1.0)
+    waited = [wait / overlap for wait in waits]
+    fences, lines = _durable(shape.watched, paid, sum(waited))
+    return Parts(paid.software, waited[0], waited[1], waited[2], waited[3], fences, lines), overlap
+
+
+def _durable(watched: Watched, paid: _Prices, waited: float) -> tuple[float, float]:
+    """Seconds of fences, or of msyncs, beyond what they hide; and of the lines under them."""
+    if paid.sync is not None:
+        return watched.flushes * paid.sync, 0.0
+    hidden = min(paid.fence, min(paid.window, paid.software) + waited)
+    more_lines = max(watched.lines - watched.fences, 0.0)
+    return watched.fences * (paid.fence - hidden), more_lines * paid.line
+
+
+def _mean(parts: Sequence[Parts]) -> Parts:
+    count = len(parts)
+    names = ("software", "cache_hits", "near_misses", "far_misses", "walks", "fences", "lines")
+    return Parts(*(sum(getattr(p, name) for p in parts) / count for name in names))

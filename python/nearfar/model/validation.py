@@ -1,0 +1,115 @@
+"""Predicted against measured on this machine: which cases, and how far off.
+
+The cases: gets in a map, each after the last or each waiting for it, insertions, and the three sets
+of bench intset with half of the operations updates; in DRAM and in a pool on tmpfs; six sizes from
+what the first caches hold to 16 times the last one. Nothing of a measured point is in its
+prediction: software is timed in cache, loads by the probe, misses are watched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from nearfar.measure.timed import Case, MapWork, SetWork
+from nearfar.model.host_costs import HostCosts
+from nearfar.model.structure_cases import (
+    POOL_TIER,
+    Watching,
+    entries_of,
+    in_cache,
+    software,
+)
+from nearfar.model.structures import Memory, OperationTime, Software, operation_time
+from nearfar.stats import Estimate
+
+#: Of the last cache: sizes from cache-resident to far beyond it.
+LARGEST_CACHES = 16
+_SMALLEST_BYTES = 24 * 1024
+SIZES = 6
+UPDATE_PERCENT = 50
+
+
+@dataclass(frozen=True)
+class Point:
+    """A case at one size, as predicted, in seconds."""
+
+    case: Case
+    predicted: OperationTime
+
+
+def sizes(last_cache_bytes: float, count: int = SIZES) -> list[float]:
+    """Bytes in even steps of their logarithm."""
+    ratio = LARGEST_CACHES * last_cache_bytes / _SMALLEST_BYTES
+    return [_SMALLEST_BYTES * ratio ** (i / (count - 1)) for i in range(count)]
+
+
+def map_cases(last_cache_bytes: float, count: int = SIZES) -> list[Case]:
+    """Of bench map."""
+    kinds: list[tuple[MapWork, bool]] = [
+        (MapWork("map", "get", 0, 8, POOL_TIER), False),
+        (MapWork("map", "get", 0, 8, POOL_TIER), True),
+        (MapWork("map", "insert", 0, 8, POOL_TIER), False),
+        (MapWork("dram", "get", 0, 8, "dram"), False),
+        (MapWork("dram", "get", 0, 8, "dram"), True),
+    ]
+    return [
+        Case(replace(work, entries=entries_of("hash", size)), dependent)
+        for work, dependent in kinds
+        for size in sizes(last_cache_bytes, count)
+    ]
+
+
+def set_cases(last_cache_bytes: float, count: int = SIZES) -> list[Case]:
+    """Of bench intset."""
+    return [
+        Case(SetWork(structure, medium, entries_of(structure, size), UPDATE_PERCENT, POOL_TIER))
+        for structure in ("hash", "skip_list", "list")
+        for medium in ("pmem", "dram")
+        for size in sizes(last_cache_bytes, count)
+    ]
+
+
+def few_cases(last_cache_bytes: float) -> list[Case]:
+    """Those that a study has the time for: gets in a map, and the hash set, at all sizes."""
+    gets = [c for c in map_cases(last_cache_bytes) if _is_get(c)]
+    sets = [c for c in set_cases(last_cache_bytes) if _is_hash(c)]
+    return gets + sets
+
+
+def _is_get(case: Case) -> bool:
+    return isinstance(case.work, MapWork) and case.work.operation == "get"
+
+
+def _is_hash(case: Case) -> bool:
+    return isinstance(case.work, SetWork) and case.work.structure == "hash"
+
+
+def all_in_cache(cases: Sequence[Case]) -> tuple[Case, ...]:
+    """What is timed before anything is predicted."""
+    return tuple(dict.fromkeys(c for case in cases for c in in_cache(case)))
+
+
+def predict(
+    cases: Sequence[Case], timed: Mapping[Case, Estimate], costs: HostCosts, near: Memory,
+    seen: Watching,
+) -> list[Point]:  # fmt: skip
+    """All cases on this machine's memory."""
+    known = {case: software(case, timed, costs, near, seen) for case in cases}
+    return predict_with(cases, known, costs, near, seen)
+
+
+def predict_with(
+    cases: Sequence[Case], known: Mapping[Case, Software], costs: HostCosts, near: Memory,
+    seen: Watching,
+) -> list[Point]:  # fmt: skip
+    """The same where software is known."""
+    return [
+        Point(
+            case,
+            operation_time(
+                seen.shape(case.work, dependent=case.dependent), known[case], costs, near
+            ),
+        )
+        for case in cases
+    ]

@@ -1,0 +1,120 @@
+"""What a device profile and a host say of the cost of a line, for the core model of `trace`.
+
+A line of a stream takes what one thread reaches on the device, where the profile has bandwidth by
+threads, else what the device's bandwidth gives, else its latency over the lines in flight.
+Devices that are told in timings alone (``dram-snu``) cost an access on a closed page.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from nearfar.errors import BadInputError
+from nearfar.profiles.pacing import LINE_BYTES, LINES_IN_FLIGHT
+from nearfar.simulate.counts import Device
+
+if TYPE_CHECKING:
+    from nearfar.records.profile import Profile
+
+#: Instructions in flight: those of Zen 5; Skylake has 224, Golden Cove 512.
+WINDOW = 448
+#: Pages of the second level of a TLB: between Skylake's 1536 and Zen 5's 4096.
+TLB_ENTRIES, TLB_WAYS = 2048, 16
+
+#: Range of a latency that a profile gives without one.
+_UNTOLD = 0.1
+
+MemoryTuple = tuple[float, float, float, float, int]
+CoreTuple = tuple[float, int, int, int, int]
+
+
+@dataclass(frozen=True)
+class Memory:
+    """A memory as a core sees it; times in ns, and the range of its latency."""
+
+    name: str
+    latency: float
+    low: float
+    high: float
+    line: float
+    write_line: float
+    walk: float
+    page_shift: int
+
+    def at(self, latency: float) -> MemoryTuple:
+        """As the native core takes it, with this latency."""
+        return latency, self.line, self.write_line, self.walk, self.page_shift
+
+
+@dataclass(frozen=True)
+class Core:
+    """A processor core as far as misses concern it."""
+
+    window: int
+    parallelism: int
+
+    def at(self, instruction_ns: float) -> CoreTuple:
+        """As the native core takes it."""
+        return instruction_ns, self.window, self.parallelism, TLB_ENTRIES, TLB_WAYS
+
+
+def memory_of(profile: Profile, like: Memory | None = None) -> Memory:
+    """Pages and their walks are those of ``like`` where the profile tells none.
+
+    Raises BadInputError where a profile has neither a latency nor timings to make one from.
+    """
+    latency, low, high, write = _latency(profile)
+    read_line = _line(profile, "read_bandwidth_by_threads_bytes_per_s",
+                      "read_bandwidth_bytes_per_s", latency)  # fmt: skip
+    keys = set(profile.figures)
+    told = {"write_bandwidth_bytes_per_s", "ntwrite_bandwidth_by_threads_bytes_per_s"} & keys
+    write_line = (
+        _line(profile, "ntwrite_bandwidth_by_threads_bytes_per_s", "write_bandwidth_bytes_per_s",
+              write) if told or write != latency else read_line
+    )  # fmt: skip
+    walk, shift = (like.walk, like.page_shift) if like else (0.0, 12)
+    if "page_walk_ns" in keys:
+        walk = profile.scalar("page_walk_ns")
+        shift = int(profile.scalar("page_bytes")).bit_length() - 1
+    return Memory(profile.name, latency, low, high, read_line, write_line, walk, shift)
+
+
+def _latency(profile: Profile) -> tuple[float, float, float, float]:
+    """Of a read with its range, and of a write."""
+    if "read_latency_ns" in profile.figures:
+        read = profile.scalar("read_latency_ns")
+        low, high = profile.figure("read_latency_ns").interval()
+        if low == high:
+            low, high = low * (1 - _UNTOLD), high * (1 + _UNTOLD)
+        write = (
+            profile.scalar("write_latency_ns") if "write_latency_ns" in profile.figures else read
+        )
+        return read, low, high, write
+    if "tRCD_ns" in profile.figures or "tRCD_cycles" in profile.figures:
+        device = Device.of(profile)
+        read, write = device.read_ns(), device.write_ns("blocking")
+        return read, read * (1 - _UNTOLD), read * (1 + _UNTOLD), write
+    raise BadInputError(
+        f"the device {profile.name} has neither read_latency_ns nor timings (tRCD, CL, burst)",
+        f"see `nearfar show {profile.name}`; name another, such as cxl-asic or ddr5-remote",
+    )
+
+
+def _line(profile: Profile, by_threads: str, all_threads: str, latency: float) -> float:
+    """Time of a line that is streamed, in ns."""
+    figures = profile.figures
+    if by_threads in figures and figures[by_threads].x == ["threads"]:
+        points = dict(profile.curve(by_threads))
+        if 1.0 in points:
+            return LINE_BYTES / points[1.0] * 1e9
+    if all_threads in figures:
+        return LINE_BYTES / profile.scalar(all_threads) * 1e9
+    return latency / LINES_IN_FLIGHT
+
+
+def core_of(near: Profile) -> Core:
+    """From the parallelism that was probed on near memory, where it was."""
+    parallel = near.figures.get("read_parallelism")
+    lines = round(parallel.value) if parallel and parallel.value else LINES_IN_FLIGHT
+    return Core(window=WINDOW, parallelism=min(max(lines, 1), 64))

@@ -1,0 +1,72 @@
+"""Plan files as `nearfar advise` writes them (docs/formats/plan.md), with their promise."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from nearfar import __version__
+from nearfar.place.promise import HeapPromise, Promise, RulePromise
+from nearfar.place.rules import Rule, rules_for
+from nearfar.place.sites import Site
+from nearfar.units import format_size
+
+
+def plan_text(
+    sites: Sequence[Site],
+    near: frozenset[int],
+    gains: Mapping[int, float],
+    heap: HeapPromise,
+    labels: Mapping[int, str],
+    program: Sequence[str],
+) -> str:
+    """A plan that keeps the sites ``near`` near, and sends all others of the heap far.
+
+    ``labels`` say where sites are, in words. Sites that the traced run did not show go far where a
+    budget was given, near otherwise.
+    """
+    rules = rules_for(sites, near, gains)
+    bounded = heap.near_budget_bytes is not None
+    promise = Promise(heap=heap, rules=[
+        _promised(number, rule, gains, labels) for number, rule in enumerate(rules, start=1)
+    ])  # fmt: skip
+    lines = [
+        "hmalloc-plan 1",
+        f"# by nearfar advise {__version__} for: {' '.join(program)}".replace("\n", " "),
+        f"# near: {format_size(heap.near_bytes)} of a heap of {format_size(heap.peak_bytes)}; "
+        f"slowdown {heap.slowdown:.3g}, all far {heap.slowdown_all_far:.3g}",
+        "# `nearfar run --check` holds a run against these lines:",
+        *promise.lines(),
+    ]
+    deepest = max((len(rule.chain) for rule in rules), default=1)
+    if deepest > 1:
+        lines.append("unwind frame-pointers")
+    for rule, told in zip(rules, promise.rules, strict=True):
+        lines += [f"# {told.at}", f"rule {rule.tier} {rule.condition()}{_budget(told, heap)}"]
+    lines += ["# what this run did not show", f"rule {'far' if bounded else 'near'}"]
+    return "\n".join(lines) + "\n"
+
+
+def _budget(told: RulePromise, heap: HeapPromise) -> str:
+    """With another input a site may grow by what the plan leaves of the budget."""
+    if heap.near_budget_bytes is None or told.tier != "near":
+        return ""
+    left = max(heap.near_budget_bytes - heap.near_bytes, 0)
+    return f" budget={told.peak_bytes + left}"
+
+
+def _promised(
+    number: int, rule: Rule, gains: Mapping[int, float], labels: Mapping[int, str]
+) -> RulePromise:
+    total = sum(gains.values()) or 1.0
+    gain = sum(gains.get(site.number, 0.0) for site in rule.sites)
+    return RulePromise(
+        rule=number,
+        tier=rule.tier,
+        allocations=sum(site.allocations for site in rule.sites),
+        allocated_bytes=sum(site.allocated_bytes for site in rule.sites),
+        peak_bytes=sum(site.peak_bytes for site in rule.sites),
+        reads=sum(site.reads for site in rule.sites),
+        writes=sum(site.writes for site in rule.sites),
+        stall_share=min(gain / total, 1.0),
+        at=labels.get(rule.sites[0].number, ""),
+    )

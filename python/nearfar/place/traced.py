@@ -1,0 +1,93 @@
+"""A trace as advice needs it: its sites with their sizes over time, and what it counted in all."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from nearfar import _native
+from nearfar.errors import BadInputError
+from nearfar.place.sites import Frame, Kind, Site
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from nearfar._native import TraceFrame, TraceSite
+
+#: Parts of a run for which sizes are told.
+PARTS = 128
+
+
+@dataclass(frozen=True)
+class Traced:
+    """What was seen of a run. Sizes are sites by parts, in bytes."""
+
+    path: Path
+    sites: tuple[Site, ...]
+    sizes: NDArray[np.float64]
+    records: int
+    instructions: int
+    ending: str  # what is wrong with the file; empty where it is whole
+
+    def heap(self) -> list[Site]:
+        """Sites that a plan can move."""
+        return [site for site in self.sites if site.is_movable()]
+
+    def heap_sizes(self) -> NDArray[np.float64]:
+        """What the movable sites hold together, part by part."""
+        held: NDArray[np.float64] = self.sizes[[site.number for site in self.heap()]].sum(axis=0)
+        return held
+
+    def fixed_bytes(self) -> int:
+        """Most that stack, globals and mappings held at once."""
+        import numpy as np
+
+        fixed = [site.number for site in self.sites if not site.is_movable()]
+        return int(np.max(self.sizes[fixed].sum(axis=0), initial=0.0))
+
+
+def read_trace(path: Path) -> Traced:
+    """Raises BadInputError where the trace holds no record."""
+    stats = _native.trace_stats(str(path))
+    if not stats["records"]:
+        raise BadInputError(
+            f"{path} holds no access to memory: {stats['ending'] or 'all stayed in the caches'}",
+            "give the program more data, or name a host with smaller caches (--host)",
+        )
+    lives = _native.trace_lives(str(path), PARTS)
+    told = [_site(i, site, lives[i][0]) for i, site in enumerate(stats["sites"])]
+    return Traced(
+        path, tuple(told), _sizes(told, lives), stats["records"],
+        stats["totals"]["instructions"], stats["ending"],
+    )  # fmt: skip
+
+
+def _site(number: int, told: TraceSite, life: float) -> Site:
+    records = told["records"]
+    return Site(
+        number, cast("Kind", told["kind"]), tuple(_frames(told["frames"])), told["allocations"],
+        told["allocated_bytes"], told["peak_bytes"],
+        records["load"] + records["store"] + records["prefetch"],
+        records["write_back"] + records["nt_store"], min(life, 1.0),
+    )  # fmt: skip
+
+
+def _frames(told: Iterable[TraceFrame]) -> Iterable[Frame]:
+    for frame in told:
+        yield Frame(os.fsdecode(frame["path"]), frame["build_id"], frame["offset"])
+
+
+def _sizes(sites: list[Site], lives: list[tuple[float, list[int]]]) -> NDArray[np.float64]:
+    """Sizes over time, raised to the peak that was counted: objects without a record held some."""
+    import numpy as np
+
+    sizes = np.array([life[1] for life in lives], dtype=float).reshape(len(sites), PARTS)
+    for site in sites:
+        seen = sizes[site.number].max()
+        if site.peak_bytes > seen:
+            sizes[site.number] += site.peak_bytes - seen
+    return sizes

@@ -1,0 +1,101 @@
+"""What ``nearfar advise`` finds: which data stays near, what it costs, how sure that is."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from nearfar.records.shape import Amount, Answer, Count, Shaped, Share
+
+SiteKind = Literal["unknown", "heap", "stack", "statics", "mapping", "code"]
+Verdict = Literal["near", "far", "fixed"]
+
+
+class SiteAdvice(Shaped):
+    """A place in the program that memory comes from; counts are of the traced run."""
+
+    site: Count
+    kind: SiteKind
+    at: str = Field(description="source line, or object file and offset")
+    chain: list[str] = Field(default_factory=list, description="return addresses, innermost first")
+    size_bytes: Count = Field(description="most that lived at once")
+    allocated_bytes: Count
+    allocations: Count
+    life_share: Share = Field(description="of the run that a byte lived")
+    reads: Count = Field(description="lines read from memory, prefetched ones included")
+    writes: Count = Field(description="lines written to memory")
+    dependent_share: Share = Field(description="of the reads: the address was loaded just before")
+    stall_share: Share = Field(description="of all waiting, with all data far")
+    far_time_s: float = Field(description="what having it far adds to the run")
+    verdict: Verdict = Field(description="fixed: no plan can move it, and it stays near")
+
+
+class BudgetPoint(Shaped):
+    """A point of the curve: so much near memory, and what the best plan found then costs."""
+
+    near_budget_bytes: Count
+    near_bytes: Count = Field(description="most that this plan keeps near at once")
+    slowdown: Amount
+    exact: bool = Field(description="no set of sites gains more, site by site, within 0.1 %")
+    price: Amount | None = Field(None, description="of the memory for the heap")
+
+
+class WithinPoint(Shaped):
+    """The least near memory, of the curve, with which the program slows down so little."""
+
+    within_slowdown: Amount
+    near_bytes: Count
+    slowdown: Amount
+    price: Amount | None = None
+
+
+class PolicyAdvice(Shaped):
+    """What a kernel or the hardware would do instead, with as much near memory."""
+
+    policy: str
+    slowdown: Amount
+    near_share: Share = Field(description="of the accesses: served by near memory")
+    moved_pages: Count
+
+
+class FarAdvice(Shaped):
+    """One far memory. Slowdowns are against all data near."""
+
+    far: str
+    slowdown_all_far: Amount = Field(description="heap, stack, globals and mappings far")
+    slowdown_heap_far: Amount
+    slowdown_plan: Amount
+    time_all_far_s: Amount
+    time_heap_far_s: Amount
+    time_plan_s: Amount
+    near_bytes: Count = Field(description="most of the heap that the plan keeps near at once")
+    knee_bytes: Count = Field(description="where the curve bends: more near memory gains little")
+    curve: list[BudgetPoint]
+    within: list[WithinPoint]
+    policies: list[PolicyAdvice] = Field(default_factory=list)
+    far_writes: Count = Field(description="lines written to far memory under the plan")
+    energy_J: Amount | None = Field(None, description="of both memories, plan")  # noqa: N815
+    energy_all_far_J: Amount | None = None  # noqa: N815
+    lifetime_years: Amount | None = Field(
+        None, description="of a far memory of the heap's size, writes spread evenly over it"
+    )
+    currency: str | None = None
+    sites: list[SiteAdvice]
+
+
+class AdviceResult(FarAdvice, Answer):
+    """Section ``advice``: the first far memory at the top, all of them in ``fars``."""
+
+    program: list[str]
+    host: str
+    near: str
+    near_budget_bytes: Count | None = None
+    heap_bytes: Count = Field(description="most of the heap that lived at once")
+    fixed_bytes: Count = Field(description="stack, globals and mappings: near in every plan")
+    time_near_s: Amount = Field(description="of the program as it is, untraced")
+    traced_time_s: Amount
+    records: Count = Field(description="lines of the trace")
+    sampled_share: Share = Field(description="of the records that the model went through")
+    plan: str | None = Field(None, description="the plan file")
+    fars: list[FarAdvice] = Field(default_factory=list)

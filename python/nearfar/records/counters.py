@@ -1,0 +1,35 @@
+"""Counters of a measured region: totals of all its operations."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from nearfar.records.shape import Amount, Shaped
+
+CounterSource = Literal["perf", "simulated", "perf and simulated"]
+#: What a record can hold, in the order it is shown.
+FIELDS = (
+    "instructions", "cycles", "llc_loads", "llc_load_misses", "llc_stores", "llc_store_misses",
+    "l3_stall_cycles", "page_faults", "context_switches", "task_clock_ns",
+)  # fmt: skip
+
+
+class RegionCounters(Shaped):
+    """Totals over the operations of one run; what was not counted is absent, with the reason."""
+
+    source: CounterSource
+    instructions: Amount | None = None
+    cycles: Amount | None = None
+    llc_loads: Amount | None = Field(
+        default=None, description="that reached the last level of caches"
+    )
+    llc_load_misses: Amount | None = None
+    llc_stores: Amount | None = None
+    llc_store_misses: Amount | None = None
+    l3_stall_cycles: Amount | None = Field(default=None, description="while a load missed the L3")
+    page_faults: Amount | None = None
+    context_switches: Amount | None = None
+    task_clock_ns: Amount | None = None
+    missing: dict[str, str] = Field(default_factory=dict, description="why a field is absent")

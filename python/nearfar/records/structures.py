@@ -1,0 +1,41 @@
+"""Structures predicted and measured on this machine, and predicted on memory that it lacks."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from nearfar.records.shape import Amount, Count, Finite, Positive, Shaped, Size
+
+
+class StructurePoint(Shaped):
+    """One operation at one size, predicted before it was measured."""
+
+    what: str = Field(description="operation and structure")
+    tier: str
+    entries: Size
+    predicted_latency_ns: Positive
+    latency_ns: Positive = Field(description="measured after that, an operation")
+    relative_error: Finite = Field(description="predicted over measured, less 1")
+    covered: bool = Field(description="the measured time lies in the predicted interval")
+
+
+class DeviceSlowdown(Shaped):
+    """An operation in a device's memory against its volatile twin in this machine's."""
+
+    structure: str
+    entries: Size
+    device: str
+    time_s: Positive
+    slowdown: Positive
+
+
+class StructuresResult(Shaped):
+    """All points of one run, and the devices."""
+
+    predicted_at: str = Field(description="UTC, ISO 8601: before the first point was measured")
+    effective_last_cache_bytes: Positive
+    mean_error: Amount = Field(description="mean of |relative error| over the points")
+    worst_error: Amount
+    covered_points: Count
+    points: list[StructurePoint]
+    devices: list[DeviceSlowdown]

@@ -1,0 +1,59 @@
+"""Advice on a terminal."""
+
+from __future__ import annotations
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from nearfar.records.advice import AdviceResult, FarAdvice
+from nearfar.report.sections import advice as section
+from nearfar.report.text.layout import block, columns, figure
+from nearfar.report.wording import origins
+from nearfar.units import format_size
+
+_BAR = 30
+
+
+def advice(result: AdviceResult) -> RenderableType:
+    """Bounds, curve and sites for each far memory."""
+    parts: list[RenderableType] = []
+    for far in result.fars:
+        parts += [_bounds(far), Text(""), *_curve(far), Text("")]
+    heads = ["Site", "Verdict", "Size", "Life", "Reads", "Writes", "Waiting", "Far costs"]
+    rows = [
+        [site.at, site.verdict, format_size(site.size_bytes), f"{site.life_share:.0%}",
+         f"{site.reads:,}", f"{site.writes:,}", f"{site.stall_share:.0%}",
+         figure(site, "far_time_s")]
+        for site in section.shown(result)
+    ]  # fmt: skip
+    parts.append(columns(heads, rows, 2))
+    more = len(result.sites) - len(rows)
+    if more > 0:
+        parts.append(Text(f"and {more} more sites, all of them in --json FILE", style="dim"))
+    found = origins([(result, "slowdown_plan"), (result, "time_near_s")])
+    title = f"Advice for {' '.join(result.program)}"
+    return block(title, section.finding(result), found, Group(*parts), section.notes(result))
+
+
+def _bounds(far: FarAdvice) -> RenderableType:
+    rows = [
+        [words, figure(far, f"slowdown_{key}"), figure(far, f"time_{key}_s")]
+        for key, words in (
+            ("all_far", "everything far"), ("heap_far", "the heap far"), ("plan", "with the plan")
+        )
+    ]  # fmt: skip
+    rows += [[policy.policy, figure(policy, "slowdown"), "–"] for policy in far.policies]
+    return columns([f"On {far.far}", "Slowdown", "Time"], rows, 1)
+
+
+def _curve(far: FarAdvice) -> list[RenderableType]:
+    """Slowdown by near memory, a bar a point; the bend is marked."""
+    top = max((point.slowdown for point in far.curve), default=1.0)
+    rows = []
+    for point in {p.near_bytes: p for p in reversed(far.curve)}.values():
+        width = round(_BAR * (point.slowdown - 1) / (top - 1)) if top > 1 else 0
+        mark = "  knee" if point.near_bytes == far.knee_bytes else ""
+        price = "" if point.price is None else f"{point.price:.3g} {far.currency}"
+        rows.append([format_size(point.near_bytes), f"{point.slowdown:.3f}",
+                     "█" * max(width, 0) + mark, price])  # fmt: skip
+    return [columns(["Near", "Slowdown", "", ""], list(reversed(rows)), 99)]

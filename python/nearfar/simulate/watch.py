@@ -1,0 +1,145 @@
+"""Every access of a map or a set, run through a model of a host's caches (`native/bench/watch`).
+
+What runs is the benchmark itself with the real structure, compiled with calls before each read and
+write; what is counted begins and ends where the benchmark's own timing does. Four assumptions are
+run at once: LRU or random replacement, flushes that evict their line or keep it. Inside of
+libpmemobj nothing is seen but what it flushes.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Literal
+
+import nearfar._native
+from nearfar.errors import MachineError, from_native
+from nearfar.measure.timed import MapWork, SetWork
+
+#: What flushes are assumed to do with their lines.
+Flushes = Literal["evict", "keep", "both"]
+
+
+@dataclass(frozen=True)
+class Caches:
+    """What a host has: (bytes, ways) of each level, (entries, ways) of each level of its TLB."""
+
+    levels: tuple[tuple[int, int], ...]
+    tlb: tuple[tuple[int, int], ...]
+    page_bytes: int = 4096
+    flushes: Flushes = "both"
+    #: sizes that the last level may have beside its own
+    last_bytes: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Level:
+    """What one level of caches saw, an operation."""
+
+    loads: float
+    load_misses: float
+    stores: float
+    store_misses: float
+    prefetches: float
+    writebacks: float
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One assumption, and what each level saw under it; misses of the last one in the pool."""
+
+    policy: str
+    flush_evicts: bool
+    last_bytes: int
+    levels: tuple[Level, ...]
+    far_load_misses: float
+
+
+@dataclass(frozen=True)
+class Watched:
+    """Averages an operation; ``operations`` is how many of them."""
+
+    operations: int
+    changed: float
+    fences: float
+    lines: float
+    flushes: float
+    tlb_misses: float
+    walks: float
+    variants: tuple[Variant, ...]
+
+    @property
+    def likely(self) -> tuple[Variant, ...]:
+        """Those whose last level has the size that was told first."""
+        return tuple(v for v in self.variants if v.last_bytes == self.variants[0].last_bytes)
+
+
+@lru_cache(maxsize=256)
+def watch(work: MapWork | SetWork, caches: Caches, operations: int, cpu: int) -> Watched:
+    """Run the benchmark under watch. Raises NearfarError where it cannot be run."""
+    done = subprocess.run(
+        [str(_program()), *_words(work), "1", str(cpu), str(operations),
+         _pairs(caches.levels), _pairs(caches.tlb), str(caches.page_bytes),
+         caches.flushes, ",".join(map(str, caches.last_bytes)) or "-"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    lines = done.stdout.splitlines()
+    if lines and lines[0].startswith("error "):
+        what, next_step = [*lines[1:], "", ""][:2]
+        raise from_native(RuntimeError(lines[0].removeprefix("error "), what, next_step, 0))
+    if done.returncode != 0 or not lines:
+        raise MachineError(
+            f"the watched benchmark ended with {done.returncode}: {done.stderr.strip()[-200:]}",
+            "report it with your command line",
+        )
+    return _read(lines)
+
+
+def _program() -> Path:
+    path = Path(nearfar._native.__file__).with_name("nearfar-watch")
+    if not path.exists():
+        raise MachineError(
+            "this nearfar was built without nearfar-watch",
+            "install libpmemobj-dev and build again: make build",
+        )
+    return path
+
+
+def _words(work: MapWork | SetWork) -> list[str]:
+    if isinstance(work, MapWork):
+        return ["map", work.type, work.operation, str(work.entries), str(work.value_bytes),
+                work.tier]  # fmt: skip
+    return ["set", work.structure, work.medium, str(work.entries), str(work.update_percent),
+            work.tier]  # fmt: skip
+
+
+def _pairs(levels: Sequence[tuple[int, int]]) -> str:
+    return ",".join(f"{size}:{ways}" for size, ways in levels)
+
+
+def _assumption(fields: Sequence[str]) -> tuple[str, bool, int]:
+    return fields[0], fields[1] == "1", int(fields[2])
+
+
+def _read(lines: Sequence[str]) -> Watched:
+    sums: dict[str, int] = {}
+    levels: dict[tuple[str, bool, int], list[Level]] = {}
+    far: dict[tuple[str, bool, int], float] = {}
+    for line in lines:
+        key, *fields = line.split(" ")
+        if key == "level":
+            each = [int(count) / sums["operations"] for count in fields[4:]]
+            levels.setdefault(_assumption(fields), []).append(Level(*each))
+        elif key == "far":
+            far[_assumption(fields)] = int(fields[3]) / sums["operations"]
+        else:
+            sums[key] = int(fields[0])
+    n = sums.pop("operations")
+    return Watched(
+        operations=n,
+        variants=tuple(Variant(*key, tuple(found), far[key]) for key, found in levels.items()),
+        **{key: value / n for key, value in sums.items()},
+    )

@@ -1,0 +1,185 @@
+"""``nearfar advise``: from a program to a placement that holds, and clear words where it cannot."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import RunNearfar
+from hmalloc_build import compile_c
+from nearfar.place.choosing import choose
+from nearfar.place.costing import Coster
+from nearfar.place.figures import Core, Memory
+from nearfar.place.knapsack import most_bytes
+from nearfar.place.traced import Traced, read_trace
+
+pytestmark = pytest.mark.skipif(
+    shutil.which("qemu-x86_64") is None, reason="qemu-x86_64 is not installed"
+)
+
+NEAR = Memory("near", 100, 90, 110, 2, 2, 0, 12)
+FAR = Memory("far", 400, 360, 440, 8, 12, 0, 12)
+#: Caches of a small host, so that a small program misses them.
+HOST = """schema_version = 1
+kind = "host"
+name = "small"
+title = "a small host"
+description = "for tests"
+[sources]
+tests = "made up for tests"
+"""
+FIGURES = {"l1d_bytes": 32768, "l1d_ways": 8, "l2_bytes": 262144, "l2_ways": 8, "cores": 1}
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return compile_c(tmp_path_factory.mktemp("advise"), "three_sites",
+                     flags=["-fno-omit-frame-pointer"])  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def host(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("host") / "small.toml"
+    text = HOST
+    for key, value in FIGURES.items():
+        unit = "B" if key.endswith("bytes") else "count"
+        text += f'[figures.{key}]\nunit = "{unit}"\nvalue = {value}\nsource = "tests"\n'
+        text += 'confidence = "C"\n'
+    file.write_text(text)
+    return file
+
+
+def advice(run_nearfar: RunNearfar, host: Path, *program: str, more: tuple[str, ...] = ()) -> Any:
+    done = run_nearfar("advise", "--near", "ddr4", "--host", str(host), *more, "--json", "-", "--",
+                       *program)  # fmt: skip
+    assert done.code == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_the_chased_table_stays_near_and_the_plan_holds(
+    program: Path, host: Path, tmp_path: Path, run_nearfar: RunNearfar
+) -> None:
+    found = advice(
+        run_nearfar,
+        host,
+        str(program),
+        "20000",
+        "200000",
+        more=("--near-budget", "2MiB", "--far", "cxl-asic", "--far", "optane-100"),
+    )
+    table = max(found["sites"], key=lambda site: site["stall_share"])
+    assert table["verdict"] == "near"
+    assert table["size_bytes"] == 20000 * 64
+    assert table["dependent_share"] > 0.5
+    assert {s["kind"] for s in found["sites"]} >= {"heap", "stack", "statics"}
+    assert found["near_bytes"] <= 2 << 20
+    assert 1.0 < found["slowdown_plan"] < found["slowdown_all_far"]
+    assert [far["far"] for far in found["fars"]] == ["cxl-asic", "optane-100"]
+    slow = [point["slowdown"] for point in found["curve"]]
+    assert slow == sorted(slow, reverse=True)
+    # another input, other addresses
+    done = run_nearfar("run", "--plan", found["plan"], "--tier", "far=dram", "--check", "--json",
+                       "-", "--", str(program), "26000", "1000")  # fmt: skip
+    check = json.loads(done.stdout)["check"]
+    assert check["matched_share"] >= 0.95
+    assert done.code == 0, done.stderr
+    report = tmp_path / "nearfar-runs"
+    record = next(report.glob("*-advise"))
+    done = run_nearfar("report", str(record))
+    assert done.code == 0, done.stderr
+    assert "Advice for three_sites" in (record / "report.html").read_text()
+
+
+@pytest.fixture(scope="module")
+def traced(program: Path, host: Path, tmp_path_factory: pytest.TempPathFactory) -> Traced:
+    from nearfar.profiles import load_host
+    from nearfar.trace.caches import caches_of
+    from nearfar.trace.recording import record
+
+    file = tmp_path_factory.mktemp("traced") / "t"
+    caches = caches_of(load_host(host), {})
+    record([str(program), "8000", "80000"], file, caches, host="small", after=caches.last,
+           prefetch=True, aside=True)  # fmt: skip
+    return read_trace(file)
+
+
+@pytest.mark.parametrize("share", [0.2, 0.4, 0.6, 0.8])
+def test_the_plan_is_within_two_percent_of_the_best_placement(traced: Traced, share: float) -> None:
+    coster = Coster(traced.path, traced.records, len(traced.sites), NEAR, Core(256, 12))
+    heap = [site.number for site in traced.heap()]
+    budget = int(share * most_bytes(frozenset(heap), traced.sizes))
+    found = choose(traced, coster, FAR, budget).best_within(budget)
+    kept = [
+        frozenset(near) for n in range(len(heap) + 1) for near in combinations(heap, n)
+        if most_bytes(frozenset(near), traced.sizes) <= budget
+    ]  # fmt: skip
+    assert len(kept) > 2
+    far = [[n for n in heap if n not in near] for near in kept]
+    best = min(cost.time_ns for cost in coster.costs(FAR, far))
+    assert found.cost.time_ns <= 1.02 * best
+
+
+def test_programs_that_cannot_be_advised_on(tmp_path: Path, run_nearfar: RunNearfar) -> None:
+    plain = tmp_path / "plain"
+    plain.write_text("#!/bin/sh\n")
+    (tmp_path / "folder").mkdir()
+    for program, words in (
+        ("./plain", "is not executable"), ("./none", "there is no program"),
+        ("./folder", "is a folder"),
+    ):  # fmt: skip
+        done = run_nearfar("advise", "--", program)
+        assert (done.code, words in done.stderr) == (2, True), done.stderr
+    done = run_nearfar("advise", "--near", "ddr4", "--time", "1", "--", "sleep", "20")
+    assert done.code == 2
+    assert "still running after 1 s" in done.stderr
+    done = run_nearfar("advise", "--near", "ddr4", "--", "sh", "-c", "kill -11 $$")
+    assert done.code == 2
+    assert "killed by signal 11" in done.stderr
+    done = run_nearfar("advise", "--far", "nothing", "--", "true")
+    assert done.code == 2
+    assert "neither a device profile nor a tier" in done.stderr
+
+
+C_PROGRAMS = {
+    "fails": "#include <stdlib.h>\nint main(void) { volatile char* p = malloc(1 << 22);"
+    " for (int i = 0; i < 1 << 22; i += 64) p[i] = 1; return 3; }",
+    "forks": "#include <stdlib.h>\n#include <unistd.h>\n#include <sys/wait.h>\nint main(void) {"
+    " volatile char* p = malloc(1 << 22); fork();"
+    " for (int i = 0; i < 1 << 22; i += 64) p[i] = 1; wait(NULL); return 0; }",
+    "nothing": "static volatile char a[1 << 22]; int main(void) {"
+    " for (int i = 0; i < 1 << 22; i += 64) a[i] = 1; return 0; }",
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("fails", "ends with 3"), ("forks", "2 processes were traced as one"),
+        ("nothing", "no plan can move any of its memory"),
+    ],
+)  # fmt: skip
+def test_programs_of_which_something_is_to_be_said(
+    name: str, words: str, host: Path, tmp_path: Path, run_nearfar: RunNearfar
+) -> None:
+    source = tmp_path / f"{name}.c"
+    source.write_text(C_PROGRAMS[name])
+    subprocess.run(["cc", "-O1", "-o", str(tmp_path / name), str(source)], check=True)
+    found = advice(run_nearfar, host, f"./{name}")
+    assert any(words in warning for warning in found["warnings"]), found["warnings"]
+    assert ("plan" in found) == (name != "nothing")
+
+
+def test_a_script_is_traced_as_its_interpreter(
+    host: Path, tmp_path: Path, run_nearfar: RunNearfar
+) -> None:
+    script = tmp_path / "script"
+    script.write_text("#!/bin/sh\nx=0\nwhile [ $x -lt 300 ]; do x=$((x+1)); done\n")
+    script.chmod(0o755)
+    found = advice(run_nearfar, host, "./script")
+    assert found["sites"]

@@ -1,0 +1,92 @@
+"""Which sites stay near: the knapsack against exhaustive search, and the rules of a plan."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nearfar.place.knapsack import by_density, exactly, fits, gain_of, knee, most_bytes
+from nearfar.place.plan_file import plan_text
+from nearfar.place.promise import HeapPromise
+from nearfar.place.rules import MOST_RULES, rules_for
+from nearfar.place.sites import Frame, Site
+
+
+def best_of_all(benefit: list[float], sizes: np.ndarray, budget: float) -> float:
+    """By looking at every set."""
+    everything = range(len(benefit))
+    sets = (frozenset(s) for n in range(len(benefit) + 1) for s in combinations(everything, n))
+    return max(gain_of(s, benefit) for s in sets if fits(s, sizes, budget))
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 9), st.floats(0, 1))
+def test_the_exact_choice_is_the_best(seed: int, count: int, share: float) -> None:
+    random = np.random.default_rng(seed)
+    sizes = random.integers(0, 1000, (count, 6)).astype(float)
+    benefit = random.integers(-20, 100, count).astype(float).tolist()
+    budget = share * most_bytes(frozenset(range(count)), sizes)
+    found = exactly(benefit, sizes, budget)
+    assert fits(found.near, sizes, budget)
+    best = best_of_all(benefit, sizes, budget)
+    assert gain_of(found.near, benefit) >= best * 0.998 - 1e-9
+    dense = by_density(benefit, sizes, budget)
+    assert fits(dense, sizes, budget)
+    assert gain_of(dense, benefit) <= best + 1e-9
+
+
+def test_sites_that_live_one_after_the_other_share_near_memory() -> None:
+    sizes = np.array([[100.0, 0.0], [0.0, 100.0], [100.0, 100.0]])
+    assert exactly([5.0, 5.0, 9.0], sizes, 100.0).near == {0, 1}
+
+
+def test_the_knee_lies_where_the_curve_bends() -> None:
+    assert knee([0, 10, 20, 100], [2.0, 1.2, 1.15, 1.0]) == 1
+    assert knee([0, 100], [1.0, 1.0]) == 0
+
+
+def site(number: int, *offsets: int, size: int = 100, kind: str = "heap", name: str = "") -> Site:
+    frames = tuple(Frame("/bin/prog", name or "ab" * 20, offset) for offset in offsets)
+    return Site(number, kind, frames, 1, size, size, 10, 5, 1.0)  # type: ignore[arg-type]
+
+
+def test_rules_name_as_few_addresses_as_tell_verdicts_apart() -> None:
+    sites = [site(1, 0x10, 0x100), site(2, 0x10, 0x200), site(3, 0x20, 0x300), site(4, 0x20, 0x400),
+             site(5, 0x10)]  # fmt: skip
+    rules = rules_for(sites, frozenset({1, 5}), {1: 5.0})
+    told = {tuple(f.offset for f in rule.chain): rule.tier for rule in rules}
+    assert told == {(0x10, 0x100): "near", (0x10, 0x200): "far", (0x20,): "far", (0x10,): "near"}
+    assert [len(rule.chain) for rule in rules] == [2, 2, 1, 1]  # the first that holds decides
+
+
+def test_of_many_rules_those_of_weight_are_kept() -> None:
+    sites = [site(n, n, size=n) for n in range(1, 301)]
+    rules = rules_for(sites, frozenset(), {})
+    assert len(rules) == MOST_RULES
+    assert {300, 299} <= {rule.sites[0].number for rule in rules}
+
+
+def test_what_no_plan_can_name_gets_no_rule() -> None:
+    sites = [site(1, 0x10, kind="stack"), site(2), site(3, 0x30, name="name:a b"), site(4, 0x40)]
+    assert [rule.sites[0].number for rule in rules_for(sites, frozenset(), {})] == [4]
+
+
+@pytest.mark.parametrize("budget", [None, 500])
+def test_a_plan_is_text_that_the_library_reads(budget: int | None) -> None:
+    heap = HeapPromise(allocated_bytes=400, peak_bytes=400, near_bytes=200,
+                       near_budget_bytes=budget, slowdown=1.1, slowdown_all_far=2.0)  # fmt: skip
+    sites = [site(1, 0x10), site(2, 0x20)]
+    text = plan_text(sites, frozenset({1}), {1: 1.0}, heap, {1: "a.c:1", 2: "b.c:2"}, ["p", "q"])
+    lines = text.splitlines()
+    assert lines[0] == "hmalloc-plan 1"
+    rules = [line for line in lines if line.startswith("rule")]
+    chain = "site=" + "ab" * 20
+    assert rules == [
+        f"rule near {chain}+0x10" + (" budget=400" if budget else ""),
+        f"rule far {chain}+0x20",
+        "rule far" if budget else "rule near",
+    ]

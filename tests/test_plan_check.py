@@ -1,0 +1,132 @@
+"""``nearfar run --check``: a run held against the promise of its plan."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from conftest import RunNearfar
+from hmalloc_build import compile_c
+from nearfar.errors import BadInputError
+from nearfar.place.accounts import Process, Rule, parse
+from nearfar.place.checking import hold
+from nearfar.place.promise import HeapPromise, Promise, RulePromise, read_promise
+
+KIB = 1024
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return compile_c(tmp_path_factory.mktemp("check"), "three_sites")
+
+
+def promised(rule: int, tier: str, size: int, **more: object) -> RulePromise:
+    told: dict[str, object] = {
+        "rule": rule, "tier": tier, "allocations": 1, "allocated_bytes": size, "peak_bytes": size,
+        "reads": 10, "writes": 5, "stall_share": 0.25, "at": f"three_sites.c:{rule}",
+    }  # fmt: skip
+    return RulePromise.model_validate({**told, **more})
+
+
+def promise(*rules: RulePromise) -> Promise:
+    total = sum(rule.allocated_bytes for rule in rules)
+    heap = HeapPromise(allocated_bytes=total, peak_bytes=total, near_bytes=total // 2,
+                       slowdown=1.1, slowdown_all_far=2.5)  # fmt: skip
+    return Promise(heap=heap, rules=list(rules))
+
+
+def plan(folder: Path, told: Promise, *rules: str) -> Path:
+    file = folder / "p.plan"
+    file.write_text("\n".join(["hmalloc-plan 1", *told.lines(), *rules]) + "\n")
+    return file
+
+
+def counted(*, nodes: int = 0, **rules: dict[str, int]) -> Process:
+    return Process(
+        process=1, tiers={"near": {"nodes": 0}, "far": {"nodes": nodes}},
+        rules={int(name[1:]): Rule(tier="far", counts=counts) for name, counts in rules.items()},
+    )  # fmt: skip
+
+
+def test_a_promise_survives_its_file(tmp_path: Path) -> None:
+    told = promise(promised(1, "near", 100), promised(2, "far", 300, at="a file.c:7"))
+    found = read_promise(plan(tmp_path, told, "rule near"))
+    assert found.heap == told.heap
+    assert [rule.at for rule in found.rules] == ["three_sites.c:1", "a_file.c:7"]
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("", "promises nothing"),
+        ("# promise 1 heap peak_bytes=much", "no promise"),
+        ("# promise 1 ", "no promise"),
+    ],
+)
+def test_plans_without_a_promise_are_refused(tmp_path: Path, line: str, words: str) -> None:
+    file = tmp_path / "p.plan"
+    file.write_text(f"hmalloc-plan 1\n{line}\nrule near\n")
+    with pytest.raises(BadInputError, match=words):
+        read_promise(file)
+
+
+def test_what_is_kept_and_what_is_broken() -> None:
+    told = promise(promised(1, "far", 600), promised(2, "far", 400))
+    good = {"allocations": 1, "allocated_bytes": 600, "node1": 90, "absent": 10, "pages": 100}
+    other = {**good, "allocated_bytes": 400}
+    assert hold(told, [counted(nodes=2, r1=good, r2=other)]).kept
+    spilled = {**good, "allocated_bytes": 500, "elsewhere_bytes": 100}
+    assert "did not go to far" in hold(told, [counted(r1=spilled, r2=other)]).rules[0].broken
+    moved = {**good, "node1": 80, "node0": 10}
+    assert "not on far's node" in hold(told, [counted(nodes=2, r1=moved, r2=other)]).rules[0].broken
+    less = {**good, "allocated_bytes": 10}
+    assert "instead of 60.0%" in hold(told, [counted(r1=less, r2=other)]).rules[0].broken
+    unknown = {"allocations": 1, "allocated_bytes": 200}
+    found = hold(told, [counted(r1=good, r2=other, r3=unknown)])
+    assert not found.kept
+    assert "sites that the plan does not know" in found.broken[0]
+
+
+def test_accounts_of_rules_are_read() -> None:
+    text = "hmalloc-stats 1\nprocess 7\nrule.1.tier far\nrule.1.pages 12\nrule.1.node3 4\n"
+    process = parse(text)
+    assert process is not None
+    assert process.rules[1] == Rule(tier="far", counts={"pages": 12, "node3": 4})
+
+
+def test_a_run_that_keeps_its_promise(
+    program: Path, tmp_path: Path, run_nearfar: RunNearfar
+) -> None:
+    table, log, array = 1000 * 64, 4000 * 8, 16000 * 8
+    told = promise(promised(1, "near", table), promised(2, "far", log), promised(3, "far", array))
+    rules = [f"rule near size={table}..{table}", f"rule far size={log}..{log}",
+             f"rule far size={array}..{array}", "rule near"]  # fmt: skip
+    file = plan(tmp_path, told, *rules)
+    run = ["run", "--plan", str(file), "--tier", "far=dram", "--check"]
+    done = run_nearfar(*run, "--json", "-", "--", str(program), "1000", "5000")
+    assert done.code == 0, done.stderr
+    check = json.loads(done.stdout)["check"]
+    assert check["kept"]
+    assert [rule["allocations"] for rule in check["rules"]] == [1, 1, 1]
+    assert check["rules"][1]["pages"] > 0  # the log lives to the end
+    assert "promise is kept" in done.stderr
+    few = "far=dram,capacity=64KiB,overflow=spill:near"
+    done = run_nearfar("run", "--plan", str(file), "--tier", few, "--check", "--", str(program),
+                       "1000", "5000")  # fmt: skip
+    assert done.code == 1
+    assert "did not go to far" in " ".join(done.stderr.split())
+    done = run_nearfar(*run, "--", str(program), "3000", "5000")  # other sizes: other rules
+    assert done.code == 1
+    assert "does not know" in " ".join(done.stderr.split())
+    assert run_nearfar(*run, "--", str(program)).code == 2  # the program's own
+
+
+def test_check_needs_a_plan_and_a_library(tmp_path: Path, run_nearfar: RunNearfar) -> None:
+    done = run_nearfar("run", "--tier", "far=dram", "--check", "--", "true")
+    assert done.code == 2
+    assert "--plan FILE" in done.stderr
+    file = plan(tmp_path, promise(promised(1, "far", 1)), "rule near")
+    done = run_nearfar("run", "--plan", str(file), "--check", "--", "sh", "-c", "kill -9 $$")
+    assert done.code == 128 + 9

@@ -1,0 +1,202 @@
+"""Structures under watch, and what is predicted from it: known counts, limits that hold."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from conftest import RunNearfar
+from nearfar import _native
+from nearfar.errors import BadInputError
+from nearfar.measure.timed import MapWork, SetWork
+from nearfar.model import validation
+from nearfar.model.devices import far_memory, is_disk, near_memory
+from nearfar.model.host_costs import HostCosts, costs_of
+from nearfar.model.map_work import Constant
+from nearfar.model.structures import (
+    InCache,
+    Memory,
+    Shape,
+    Software,
+    operation_time,
+    software_of,
+)
+from nearfar.profiles import load_host, load_profile
+from nearfar.simulate.watch import Caches, Level, Variant, Watched, watch
+
+needs_pools = pytest.mark.skipif(not hasattr(_native, "MapBench"), reason="without libpmemobj")
+
+CACHES = Caches(((32 << 10, 8), (1 << 20, 16), (4 << 20, 16)), ((64, 4), (1536, 12)))
+
+
+@needs_pools
+def test_a_map_in_cache_misses_nothing_and_one_beyond_it_a_line_a_get() -> None:
+    small = watch(MapWork("map", "get", 1000, 8, "shm:"), CACHES, 20_000, 0)
+    assert small.operations == 1000
+    assert all(v.levels[-1].load_misses < 0.02 for v in small.variants)
+    assert small.fences == small.lines == 0
+    large = watch(MapWork("map", "get", 400_000, 8, "shm:"), CACHES, 100_000, 0)
+    for variant in large.variants:
+        assert 0.4 < variant.far_load_misses < 1.1  # its bucket, of which a part is in cache
+        assert variant.levels[-1].load_misses < variant.far_load_misses + 0.1
+    assert large.walks > 0.2
+
+
+@needs_pools
+def test_the_volatile_twin_has_no_far_memory_and_a_pool_flushes_what_it_changes() -> None:
+    work = SetWork("hash", "pmem", 1024, 50, "shm:")
+    seen = watch(work, CACHES, 20_000, 0)
+    assert seen.fences == pytest.approx(seen.changed, rel=0.02)
+    assert seen.flushes == pytest.approx(seen.lines)
+    evicting = [v.levels[-1].load_misses for v in seen.variants if v.flush_evicts]
+    keeping = [v.levels[-1].load_misses for v in seen.variants if not v.flush_evicts]
+    assert min(evicting) > 10 * max(keeping)
+    twin = watch(replace(work, medium="dram"), CACHES, 20_000, 0)
+    assert twin.fences == twin.flushes == 0
+    assert all(v.far_load_misses == 0 for v in twin.variants)
+
+
+@needs_pools
+def test_watching_is_repeatable_and_knows_other_sizes_of_the_last_cache() -> None:
+    work = SetWork("skip_list", "dram", 20_000, 0, "shm:")
+    caches = replace(CACHES, flushes="keep", last_bytes=(2 << 20, 64 << 20))
+    seen = watch(work, caches, 5_000, 0)
+    watch.cache_clear()
+    again = watch(work, caches, 5_000, 0)
+    assert again.changed == seen.changed
+    sizes = [v.last_bytes for v in seen.variants]
+    assert sizes == [4 << 20, 4 << 20, 2 << 20, 2 << 20, 64 << 20, 64 << 20]
+    assert [v.last_bytes for v in seen.likely] == [4 << 20, 4 << 20]
+    small, large = seen.variants[2], seen.variants[4]
+    assert small.levels[-1].load_misses >= large.levels[-1].load_misses
+
+
+@needs_pools
+def test_what_cannot_be_watched_is_refused_as_the_benchmark_does() -> None:
+    with pytest.raises(BadInputError, match="cannot be made"):
+        watch(SetWork("hash", "dram", 0, 50, "shm:"), CACHES, 100, 0)
+
+
+NS = 1e-9
+
+
+def _costs(memory_ns: float = 100.0) -> HostCosts:
+    from nearfar.model.host_costs import Walks
+
+    def ns(value: float) -> Constant:
+        return Constant(value * NS, value * NS, value * NS)
+
+    return HostCosts("test", (ns(1), ns(4), ns(20)), ns(memory_ns), Walks(ns(0)), CACHES)
+
+
+def _seen(misses: float, far: float = 0.0, fences: float = 0.0) -> Watched:
+    levels = (
+        Level(20, misses, 0, 0, 0, 0), Level(misses, misses, 0, 0, 0, 0),
+        Level(misses, misses, 0, 0, 0, 0),
+    )  # fmt: skip
+    return Watched(
+        1000, fences, fences, fences, fences, 0.0, 0.0, (Variant("lru", False, 1, levels, far),)
+    )
+
+
+def _memory(load_ns: float, fence_ns: float = 0.0, sync_ns: float | None = None) -> Memory:
+    def ns(value: float) -> Constant:
+        return Constant(value * NS, value * NS, value * NS)
+
+    return Memory("m", ns(load_ns), ns(fence_ns), ns(0), None if sync_ns is None else ns(sync_ns))
+
+
+def _software(ns: float) -> Software:
+    return Software(Constant(ns * NS, ns * NS, ns * NS), 20, 0.0)
+
+
+def test_a_dependent_chain_pays_each_miss_in_full_and_others_overlap() -> None:
+    seen = _seen(misses=1.0, far=1.0)
+    chain = operation_time(Shape(seen, 0, True), _software(30), _costs(), _memory(300))
+    assert chain.parts.total == pytest.approx((30 + 299) * NS)
+    beside = operation_time(Shape(seen, 0), _software(30), _costs(), _memory(300))
+    assert beside.overlap == 2
+    assert beside.parts.total == pytest.approx((30 + 299 / 2) * NS)
+    assert beside.low < beside.parts.total < beside.high
+
+
+def test_software_and_loads_run_on_under_a_fence() -> None:
+    alone = operation_time(Shape(_seen(0, fences=1), 0), _software(10), _costs(), _memory(100, 90))
+    assert alone.parts.total == pytest.approx(90 * NS)  # 10 ns of software are hidden under it
+    waits = operation_time(
+        Shape(_seen(1, far=1, fences=1), 0), _software(10), _costs(), _memory(1001, 90)
+    )
+    assert waits.parts.fences == pytest.approx(0)
+
+
+def test_on_a_disk_each_flush_is_an_msync_and_nothing_hides_it() -> None:
+    found = operation_time(
+        Shape(_seen(0, fences=0.5), 0), _software(10), _costs(), _memory(100, 0, 50_000)
+    )
+    assert found.parts.total == pytest.approx((10 + 25_000) * NS)
+
+
+def test_software_in_cache_is_found_again() -> None:
+    """What the general form makes of known software leads back to it, and its slope."""
+    host, near = _costs(), _memory(100, 150)
+
+    def timed(loads: float, ns: float) -> InCache:
+        seen = replace(_seen(0.5, fences=0.25))
+        first = replace(seen.variants[0].levels[0], loads=loads)
+        variant = replace(seen.variants[0], levels=(first, *seen.variants[0].levels[1:]))
+        shape = Shape(replace(seen, variants=(variant,)), 0)
+        own = Software(Constant(ns * NS, ns * NS, ns * NS), loads, 0.0)
+        time = operation_time(shape, own, host, near).parts.total
+        return InCache(Constant(time, time, time), shape, near)
+
+    found = software_of([timed(20, 40), timed(60, 80)], host)
+    assert found.slope == pytest.approx(1 * NS, rel=1e-3)
+    assert found.of(60).value == pytest.approx(80 * NS, rel=1e-3)
+    assert found.of(100).value == pytest.approx(120 * NS, rel=1e-3)
+
+
+def test_every_shipped_device_with_a_latency_can_be_priced() -> None:
+    host = load_host("xeon-5317")
+    near = near_memory(host, costs_of(host))
+    for name in ("optane-100", "optane-200-4x128", "cxl-asic", "pcm-lee", "ddr5", "ucy-optane"):
+        memory = far_memory(load_profile(name), near)
+        assert memory.sync is None
+        assert memory.fence.low <= memory.fence.value <= memory.fence.high
+    disk = load_profile("ssd-s4600")
+    assert is_disk(disk)
+    memory = far_memory(disk, near)
+    assert memory.sync is not None
+    assert memory.sync.low == pytest.approx(36e-6)
+    assert memory.load == near.load  # its pages are cached
+    with pytest.raises(BadInputError, match="read_latency_ns"):
+        far_memory(load_profile("oslo-nvdimm"), near)
+
+
+def test_a_host_without_latencies_is_refused_by_name() -> None:
+    with pytest.raises(BadInputError, match="snu-2014"):
+        costs_of(load_host("snu-2014"))
+
+
+def test_cases_reach_from_the_first_cache_to_sixteen_last_ones() -> None:
+    sizes = validation.sizes(4 << 20)
+    assert len(sizes) == 6
+    assert sizes[0] < 32 << 10
+    assert sizes[-1] == pytest.approx(64 << 20)
+
+
+@needs_pools
+def test_predict_structure_tells_both_readings(run_nearfar: RunNearfar) -> None:
+    done = run_nearfar(
+        "predict", "structure", "--structure", "map_tx", "--far", "ssd-s4600", "--host",
+        "xeon-5317", "--size-entries", "256", "--json", "-", "-q",
+    )  # fmt: skip
+    assert done.code == 0, done
+    told = json.loads(done.stdout)
+    assert [r["baseline"] for r in told["readings"]] == ["twin", "same_code"]
+    assert told["readings"][0]["published_slowdown"] == 274.8
+    low, high = told["intervals"]["slowdown"]
+    assert 1 < low <= told["slowdown"] <= high
+    assert told["time_s"] > 1e-6
+    assert any(t["name"] == "msyncs" and t["binds"] for t in told["terms"])
