@@ -289,7 +289,8 @@ std::optional<Completion> ExactChannel::step() {
 
 void ExactChannel::finish(Time end) {
   for (Rank& rank : ranks_) {
-    if (rank.open) rank.open_until = std::max(rank.open_until, end);
+    if (rank.open) // until the refresh that closes them
+      rank.open_until = std::max(rank.open_until, std::min(end, rank.refresh_at));
     work_.active += rank.open_until - rank.open_since;
     rank.open_since = rank.open_until;
     if (timing_.tREFI && rank.refresh_at <= end) {

@@ -50,15 +50,6 @@ class WithinPoint(Shaped):
     price: Amount | None = None
 
 
-class PolicyAdvice(Shaped):
-    """What a kernel or the hardware would do instead, with as much near memory."""
-
-    policy: str
-    slowdown: Amount
-    near_share: Share = Field(description="of the accesses: served by near memory")
-    moved_pages: Count
-
-
 class FarAdvice(Shaped):
     """One far memory. Slowdowns are against all data near."""
 
@@ -73,10 +64,7 @@ class FarAdvice(Shaped):
     knee_bytes: Count = Field(description="where the curve bends: more near memory gains little")
     curve: list[BudgetPoint]
     within: list[WithinPoint]
-    policies: list[PolicyAdvice] = Field(default_factory=list)
     far_writes: Count = Field(description="lines written to far memory under the plan")
-    energy_J: Amount | None = Field(None, description="of both memories, plan")  # noqa: N815
-    energy_all_far_J: Amount | None = None  # noqa: N815
     lifetime_years: Amount | None = Field(
         None, description="of a far memory of the heap's size, writes spread evenly over it"
     )

@@ -63,10 +63,6 @@ def _bounds(result: AdviceResult) -> Table:
          figure_cell(far, f"time_{key}_s")]
         for far in result.fars
         for key, words in _WHOLES.items()
-    ] + [
-        [Cell(far.far, code=True), Cell(policy.policy), figure_cell(policy, "slowdown"), Cell("–")]
-        for far in result.fars
-        for policy in far.policies
     ]  # fmt: skip
     return Table(["Far memory", "Placement", "Slowdown", "Time"], rows, "Placements",
                  frozenset({2, 3}))  # fmt: skip

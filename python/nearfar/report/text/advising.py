@@ -42,7 +42,6 @@ def _bounds(far: FarAdvice) -> RenderableType:
             ("all_far", "everything far"), ("heap_far", "the heap far"), ("plan", "with the plan")
         )
     ]  # fmt: skip
-    rows += [[policy.policy, figure(policy, "slowdown"), "–"] for policy in far.policies]
     return columns([f"On {far.far}", "Slowdown", "Time"], rows, 1)
 
 
