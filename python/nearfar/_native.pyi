@@ -697,6 +697,24 @@ class SyntheticSource(SimSource):
         seed: int,
     ) -> None: ...
 
+class TraceFacts(TypedDict):
+    fields: dict[str, str]
+    after: str
+    records: int
+    complete: bool
+    ending: str
+    instructions: int
+    held: list[int]
+
+class TraceSource(SimSource):
+    def __init__(
+        self,
+        path: str,
+        instruction_ps: float,
+        rules: list[tuple[int, int, list[tuple[str, int]], int, int, bool]],
+    ) -> None: ...
+    def facts(self) -> TraceFacts: ...
+
 def simulate(
     source: SimSource,
     near: SimDevice,

@@ -18,10 +18,13 @@ from nearfar.cli import (
     advise,
     bench_compete,
     bench_intset,
+    bench_lbm,
     bench_malloc,
     bench_map,
     bench_mapped,
+    bench_matmul,
     bench_pipeline,
+    bench_sort,
     bench_stencil,
     bench_stream,
     compare,
@@ -75,6 +78,9 @@ bench.command()(bench_pipeline.pipeline)
 bench.command()(bench_malloc.malloc)
 bench.command("map")(bench_map.map_)
 bench.command()(bench_intset.intset)
+bench.command()(bench_sort.sort)
+bench.command()(bench_lbm.lbm)
+bench.command()(bench_matmul.matmul)
 
 fit = typer.Typer(no_args_is_help=True, help="Models from measurements.")
 fit.command()(fit_contention.contention)
