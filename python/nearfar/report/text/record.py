@@ -10,7 +10,8 @@ from rich.text import Text
 
 from nearfar.records.run import NoiseRecord, Run
 from nearfar.report.sections.machine import machine_name
-from nearfar.report.text import advising, allocators, depth, pools, results, together
+from nearfar.report.text import advising, allocators, depth, pools, programs, results, together
+from nearfar.report.text.experiment import experiment
 from nearfar.report.verdict import noise_evidence, status_line
 
 #: Sections in the order of the report.
@@ -33,6 +34,8 @@ _SECTIONS: dict[str, Callable[[Any], RenderableType]] = {
     "stencil": together.stencil,
     "pipeline": together.pipeline_run,
     "malloc": allocators.malloc,
+    "program": programs.program,
+    "experiment": experiment,
 }
 
 
