@@ -50,6 +50,8 @@ from nearfar.cli import (
     split,
     study,
     topo,
+    trace_exchange,
+    trace_flags,
     trace_group,
     trace_record,
     trace_show,
@@ -109,6 +111,9 @@ trace = typer.Typer(
 trace.command(context_settings={"allow_interspersed_args": False})(trace_record.record)
 trace.command()(trace_stats.stats)
 trace.command()(trace_show.show)
+trace.command("import")(trace_exchange.import_)
+trace.command()(trace_exchange.export)
+trace.command()(trace_flags.flags)
 
 for verb in (
     study.study, topo.topo, doctor.doctor, probe.probe, report.report, show.show,
