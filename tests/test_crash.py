@@ -346,11 +346,19 @@ def test_known_kinds_of_bugs_are_found_and_named(
     assert set(lines) & named, found["findings"]
 
 
+NOT_FOUND = pytest.mark.xfail(strict=True, reason="not found yet: benchmarks/RESULTS.md")
+
+
 @needs_libpmem
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "bug"),
-    [*(("skip_list_obj", bug) for bug in range(9)), ("removed_value", 0), ("removed_value", 1)],
+    [
+        *(("skip_list_obj", bug) for bug in (0, 1, 3, 4)),
+        *(pytest.param("skip_list_obj", bug, marks=NOT_FOUND) for bug in (2, 5, 6, 7, 8)),
+        ("removed_value", 0),
+        pytest.param("removed_value", 1, marks=NOT_FOUND),
+    ],
 )
 def test_known_bugs_on_libpmemobj_are_found_and_named(
     name: str, bug: int, run_nearfar: RunNearfar, tmp_path: Path
