@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -125,6 +127,20 @@ def test_ten_thousand_forks_under_churn(built: Path, tier: str, block_limit: int
     assert done.stdout == "10000 of 10000\n", done
 
 
+@pytest.mark.parametrize(("beyond", "code"), [(0, 0), (1, -signal.SIGSEGV)])
+def test_a_store_behind_a_guarded_block_ends_the_program(beyond: int, code: int) -> None:
+    script = f"""
+import ctypes
+libc = ctypes.CDLL(None)
+libc.malloc.restype = ctypes.c_void_p
+libc.malloc_usable_size.argtypes = [ctypes.c_void_p]
+block = libc.malloc(600000)
+ctypes.memset(block, 1, libc.malloc_usable_size(block) + {beyond})
+"""
+    done = preloaded(sys.executable, "-c", script, settings={"HMALLOC_HARDEN": "guard"})
+    assert done.returncode == code, done.stderr
+
+
 @pytest.mark.parametrize(
     ("settings", "code", "words"),
     [
@@ -134,6 +150,7 @@ def test_ten_thousand_forks_under_churn(built: Path, tier: str, block_limit: int
         ({"HMALLOC_FAR": "dram,overflow=spill:none"}, 2, "no such other tier"),
         ({"HMALLOC_FAR": "file:/no/such/folder"}, 2, "/no/such"),
         ({"HMALLOC_FAR": "shm:,capacity=900TiB"}, 3, "does not fit"),
+        ({"HMALLOC_FAR": "dram,capacity=4KiB"}, 2, "capacity is at least 64KiB, not '4KiB'"),
         ({"HMALLOC_DEFAULT": "slow"}, 2, "there is no tier 'slow'"),
         ({"HMALLOC_DECAY_MS": "soon"}, 2, "HMALLOC_DECAY_MS"),
         ({"HMALLOC_HARDEN": "very"}, 2, "guard and quarantine=SIZE"),
