@@ -154,7 +154,7 @@ ctypes.memset(block, 1, libc.malloc_usable_size(block) + {beyond})
         ({"HMALLOC_DEFAULT": "slow"}, 2, "there is no tier 'slow'"),
         ({"HMALLOC_DECAY_MS": "soon"}, 2, "HMALLOC_DECAY_MS"),
         ({"HMALLOC_HARDEN": "very"}, 2, "guard and quarantine=SIZE"),
-        ({"HMALLOC_STATS": "often"}, 2, "exit and signal:NUMBER"),
+        ({"HMALLOC_STATS": "often"}, 2, "exit, signal:NUMBER and rules"),
         ({"HMALLOC_NEAR": "shm:"}, 2, "the near tier is dram or numa"),
     ],
 )
@@ -200,6 +200,22 @@ def test_the_child_of_a_tier_in_a_file_has_its_own(tmp_path: Path) -> None:
         settings = {"HMALLOC_DEFAULT": "far", "HMALLOC_FAR": spec}
         done = preloaded("python3", "-c", script, settings=settings)
         assert done.stdout == "0 p\n", (policy, done)
+
+
+def test_guards_of_a_tier_in_a_file_are_left_out_of_a_child(tmp_path: Path) -> None:
+    script = (
+        "import os\n"
+        "written = bytearray(b'p' * 3000000)\n"
+        "del written\n"
+        "data = bytearray(b'p' * 600000)\n"
+        "child = os.fork()\n"
+        "if child == 0: os._exit(0 if data == b'p' * 600000 else 1)\n"
+        "print(os.waitpid(child, 0)[1])\n"
+    )
+    settings = {"HMALLOC_DEFAULT": "far", "HMALLOC_FAR": f"file:{tmp_path},capacity=256MiB"}
+    settings |= {"HMALLOC_HARDEN": "guard"}
+    done = preloaded(sys.executable, "-c", script, settings=settings)
+    assert done.stdout == "0\n", done
 
 
 def _with_small_disk(folder: Path, program: Path, reserve: str) -> subprocess.CompletedProcess[str]:
