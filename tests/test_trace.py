@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import time
@@ -372,3 +374,88 @@ def test_wrong_use_is_refused(run_nearfar: RunNearfar, tmp_path: Path) -> None:
     done = run_nearfar("trace", "-o", "T", "--", "true", env={**os.environ, "PATH": str(tmp_path)})
     done.assert_refused(3)
     assert "qemu-user" in done.stderr
+
+
+FLOATS = """
+#include <stdlib.h>
+int main(void) {
+  long n = 1 << 18;
+  double *a = malloc(n * sizeof *a), *b = malloc(n * sizeof *b);
+  for (long i = 0; i < n; ++i) b[i] = i;
+  for (long i = 0; i < n; ++i) a[i] = 2.0 * b[i] + 1.0;
+  double s = 0;
+  for (long i = 0; i < n; ++i) s += a[i];
+  free(a);
+  return s < 0;
+}
+"""
+
+
+def test_an_instrumented_program_is_traced_without_the_emulator(
+    run_nearfar: RunNearfar, tmp_path: Path
+) -> None:
+    flags = shlex.split(run_nearfar("trace", "flags").stdout)
+    n = 1 << 18
+    for name, options in (("plain", []), ("wide", ["-O3", "-mavx512f"])):
+        program = compile_c(tmp_path, name, FLOATS, "-g", *options, *flags)
+        if name == "wide" and "avx512f" not in Path("/proc/cpuinfo").read_text():
+            continue  # it was compiled; this processor cannot run it
+        found = traced(
+            run_nearfar, tmp_path / f"{name}.trace", "--recorder", "instrumented",
+            *EQUAL_TO_USUAL, "--", program,
+        )  # fmt: skip
+        lines = n * 8 // 64
+        assert found["recorder"] == "instrumented"
+        assert 4 * lines * 0.99 < found["l2_misses"] < 4 * lines * 1.02
+        made = [site for site in found["sites"] if site.get("source", "").endswith(".c:5")]
+        assert sum(site["allocations"] for site in made) == 2
+        if name == "plain":
+            assert 2 * n <= found["loads"] < 2.01 * n
+            assert 2 * n <= found["stores"] < 2.01 * n
+    plain = compile_c(tmp_path, "other", FLOATS)
+    done = run_nearfar("trace", "-o", "N", "--recorder", "instrumented", "--", plain)
+    assert "nothing of" in done.stderr
+    assert "trace flags" in done.stderr
+    assert subprocess.run([str(tmp_path / "plain")], check=False).returncode == 0  # untraced
+
+
+FORMS = {
+    "ramulator": "LD 0x1000\nST 0x2040\nLD 0x1040\n",
+    "dramsim3": "0x1000 READ 1\n0x2040 WRITE 2\n0x1040 READ 5\n",
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_other_simulators_traces_go_in_and_out(
+    form: str, run_nearfar: RunNearfar, tmp_path: Path
+) -> None:
+    (tmp_path / "theirs").write_text(FORMS[form])
+    assert run_nearfar("trace", "import", "theirs", "--from", form, "-o", "T").code == 0
+    found = stats(run_nearfar, tmp_path / "T")
+    assert found["complete"]
+    assert (found["loads"], found["stores"], found["records"]) == (2, 1, 3)
+    assert run_nearfar("trace", "export", "T", "--to", form, "-o", "back").code == 0
+    assert (tmp_path / "back").read_text() == FORMS[form]
+    (tmp_path / "theirs").write_text(FORMS[form] + "LD\n")
+    refused = run_nearfar("trace", "import", "theirs", "--from", form, "-o", "T")
+    refused.assert_refused(2)
+    assert "line 4" in refused.stderr
+    run_nearfar("trace", "export", "T", "--to", form, "-o", "back").assert_refused(2)
+
+
+def test_champsim_and_ramulators_older_forms(run_nearfar: RunNearfar, tmp_path: Path) -> None:
+    one = struct.pack("<QBB2B4B2Q4Q", 0x401000, 0, 0, *[0] * 6, 0x2040, 0, 0x1000, 0x1040, 0, 0)
+    (tmp_path / "c").write_bytes(2 * one)
+    assert run_nearfar("trace", "import", "c", "--from", "champsim", "-o", "C").code == 0
+    found = stats(run_nearfar, tmp_path / "C")
+    assert (found["loads"], found["stores"], found["instructions"]) == (4, 2, 2)
+    assert run_nearfar("trace", "export", "C", "--to", "champsim", "-o", "c2").code == 0
+    back = (tmp_path / "c2").read_bytes()
+    assert len(back) == 6 * 64
+    assert struct.unpack_from("<Q24x4Q", back)[:2] == (0x401000, 0x1000)
+    (tmp_path / "c").write_bytes(one[:-1])
+    run_nearfar("trace", "import", "c", "--from", "champsim", "-o", "C").assert_refused(2)
+    (tmp_path / "r").write_text("0x1000 R\n0x2000 W\n3 4096\n4 4160 8192\n")
+    assert run_nearfar("trace", "import", "r", "--from", "ramulator", "-o", "R").code == 0
+    found = stats(run_nearfar, tmp_path / "R")
+    assert (found["loads"], found["stores"], found["instructions"]) == (3, 2, 11)

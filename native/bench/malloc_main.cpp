@@ -5,8 +5,6 @@
 // lines: "error CODE", what went wrong, what to try next. An interface between this program and the
 // package it comes with.
 #include <algorithm>
-#include <charconv>
-#include <cinttypes>
 #include <cstdio>
 #include <cstring>
 #include <iterator>
@@ -14,25 +12,14 @@
 #include <vector>
 
 #include "bench/malloc.hpp"
+#include "bench/program_output.hpp"
 
 using namespace nearfar;
 
 namespace {
 
-constexpr const char* error_names[] = {"bad_input", "not_found",   "exists",       "no_permission",
-                                       "no_space",  "unsupported", "failed_check", "os_error"};
-
-int fail(const Error& error) {
-  std::printf("error %s\n%s\n%s\n", error_names[static_cast<unsigned>(error.code)], error.what,
-              error.next);
-  return 1;
-}
-
-template <class T>
-bool read(std::string_view text, T& value) {
-  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return code == std::errc() && end == text.data() + text.size();
-}
+using bench::fail;
+using bench::read;
 
 bool read_cpus(std::string_view text, std::vector<int>& cpus) {
   while (!text.empty()) {
@@ -56,11 +43,7 @@ void print(const bench::MallocRun& run) {
   std::printf("wall_ns %.0f\ncpu_ns %.0f\n", run.wall_seconds * 1e9, run.cpu_seconds * 1e9);
   std::printf("pairs %zu\npeak_bytes %zu\nsettled_bytes %zu\n", run.pairs, run.peak_bytes,
               run.settled_bytes);
-  const os::Usage& usage = run.usage;
-  std::printf("thread_wall_ns %" PRIu64 "\nthread_cpu_ns %" PRIu64 "\nminor_faults %" PRIu64
-              "\nmajor_faults %" PRIu64 "\ninvoluntary_switches %" PRIu64 "\n",
-              usage.wall_ns, usage.cpu_ns, usage.minor_faults, usage.major_faults,
-              usage.involuntary_switches);
+  bench::print_usage(run.usage);
 }
 
 } // namespace

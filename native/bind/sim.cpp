@@ -7,6 +7,7 @@
 #include "bind/convert.hpp"
 #include "sim/checker.hpp"
 #include "sim/simulate.hpp"
+#include "sim/trace_source.hpp"
 
 namespace nb = nanobind;
 
@@ -115,6 +116,41 @@ nb::dict simulate_source(Source& source, const Device& near, const Device& far, 
   return outcome_dict(run_unlocked([&] { return simulate(source, setup); }));
 }
 
+/// (object, site, frames of (module, offset), least bytes, most bytes, whether near); -1: any
+using RuleTuple =
+    std::tuple<std::int64_t, std::int64_t, std::vector<std::pair<std::string, std::uint64_t>>,
+               std::uint64_t, std::uint64_t, bool>;
+
+TraceSource open_trace(const char* path, double instruction_ps,
+                       const std::vector<RuleTuple>& given) {
+  std::vector<ObjectRule> rules_of;
+  for (const auto& [object, site, frames, least, most, near] : given)
+    rules_of.push_back({static_cast<std::uint64_t>(object), static_cast<std::uint64_t>(site),
+                        frames, least, most, near});
+  Result<TraceSource> source = TraceSource::open(path, instruction_ps, std::move(rules_of));
+  if (!source) raise(source.error());
+  return std::move(*source);
+}
+
+nb::dict trace_facts(const TraceSource& source) {
+  const trace::Reader& reader = source.reader();
+  const trace::Header& header = reader.header();
+  nb::dict fields;
+  for (const auto& [key, value] : header.fields)
+    fields[key.c_str()] = value;
+  nb::dict d;
+  d["fields"] = fields;
+  d["after"] = header.after == trace::After::l1   ? "l1"
+               : header.after == trace::After::l2 ? "l2"
+                                                  : "llc";
+  d["records"] = reader.records();
+  d["complete"] = reader.complete();
+  d["ending"] = reader.ending();
+  d["instructions"] = reader.totals()[trace::Total::instructions];
+  d["held"] = source.held();
+  return d;
+}
+
 /// (clock, act, rank, group, bank in the group, row)
 using Said = std::tuple<std::uint64_t, std::string, unsigned, unsigned, unsigned, std::uint64_t>;
 
@@ -171,6 +207,9 @@ void register_sim(nb::module_& module) {
           },
           nb::arg("pattern"), nb::arg("count"), nb::arg("region_bytes"), nb::arg("write_share"),
           nb::arg("gap_ns"), nb::arg("seed"));
+  nb::class_<TraceSource, Source>(module, "TraceSource")
+      .def(nb::new_(&open_trace), nb::arg("path"), nb::arg("instruction_ps"), nb::arg("rules"))
+      .def("facts", &trace_facts);
   module.def("simulate", &simulate_source, nb::arg("source"), nb::arg("near"), nb::arg("far"),
              nb::arg("plan"), nb::arg("engine"), nb::arg("page_policy"), nb::arg("timeout_ns"),
              nb::arg("issue"), nb::arg("window"), nb::arg("posted_writes"),

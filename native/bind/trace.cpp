@@ -8,6 +8,7 @@
 
 #include "bind/convert.hpp"
 #include "trace/collector.hpp"
+#include "trace/interchange.hpp"
 #include "trace/reader.hpp"
 
 namespace nb = nanobind;
@@ -19,6 +20,7 @@ namespace {
 using namespace nearfar::trace;
 
 constexpr std::string_view after_names[] = {"l1", "l2", "llc"};
+constexpr std::string_view form_names[] = {"ramulator", "dramsim3", "champsim"};
 constexpr const char* kind_names[kinds] = {"load", "store", "prefetch", "write_back", "nt_store"};
 constexpr const char* site_names[site_kinds] = {"unknown", "heap",    "stack",
                                                 "statics", "mapping", "code"};
@@ -234,6 +236,17 @@ nb::dict show(const char* path, std::uint64_t first, std::uint64_t count) {
   return d;
 }
 
+/// {reads, writes} of export_trace() or import_trace()
+template <auto exchange>
+nb::dict exchanged(const char* from, int fd, const char* form) {
+  const Form wanted = by_name<Form>(form, form_names);
+  const Exchanged done = run_unlocked([&] { return exchange(from, fd, wanted); });
+  nb::dict d;
+  d["reads"] = done.reads;
+  d["writes"] = done.writes;
+  return d;
+}
+
 } // namespace
 
 void register_trace(nb::module_& module) {
@@ -243,6 +256,10 @@ void register_trace(nb::module_& module) {
            nb::arg("after"), nb::arg("fields"))
       .def("run", run_collecting)
       .def("end", [](Collecting& self) { self.collector().end(); });
+  module.def("trace_export", exchanged<export_trace>, nb::arg("path"), nb::arg("fd"),
+             nb::arg("form"));
+  module.def("trace_import", exchanged<import_trace>, nb::arg("path"), nb::arg("fd"),
+             nb::arg("form"));
   module.def("trace_stats", stats, nb::arg("path"));
   module.def("trace_show", show, nb::arg("path"), nb::arg("first"), nb::arg("count"));
 }

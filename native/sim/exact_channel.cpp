@@ -113,8 +113,9 @@ void ExactChannel::consider_refresh(std::uint32_t number) {
   const Rank& rank = ranks_[number];
   Choice candidate;
   candidate.urgency = refresh_first;
-  Time from = std::max(rank.refresh_at, command_from_);
+  const Time from = std::max(rank.refresh_at, command_from_);
   if (from > choice_.at) return;
+  Time all_closed = from;
   const auto per_rank = static_cast<std::uint32_t>(banks_.size() / ranks_.size());
   for (std::uint32_t i = number * per_rank; i < (number + 1) * per_rank; ++i) {
     const Bank& bank = banks_[i];
@@ -124,12 +125,12 @@ void ExactChannel::consider_refresh(std::uint32_t number) {
       candidate.at = std::max(from, precharge_time(bank));
       consider(candidate);
     }
-    from = std::max(from, bank.activate_from);
+    all_closed = std::max(all_closed, bank.activate_from);
   }
   if (rank.open) return;
   candidate.act = Act::refresh;
   candidate.bank = number;
-  candidate.at = from;
+  candidate.at = all_closed;
   consider(candidate);
 }
 
@@ -288,7 +289,8 @@ std::optional<Completion> ExactChannel::step() {
 
 void ExactChannel::finish(Time end) {
   for (Rank& rank : ranks_) {
-    if (rank.open) rank.open_until = std::max(rank.open_until, end);
+    if (rank.open) // until the refresh that closes them
+      rank.open_until = std::max(rank.open_until, std::min(end, rank.refresh_at));
     work_.active += rank.open_until - rank.open_since;
     rank.open_since = rank.open_until;
     if (timing_.tREFI && rank.refresh_at <= end) {

@@ -64,7 +64,6 @@ void FastBanks::close_lazily(Rank& rank, Bank& bank, Time at, std::uint64_t row)
   const Time keeps = bank.last_used + (at_once ? 0 : controller_.timeout);
   if (at <= keeps && (bank.row == row || !at_once)) return;
   const Time closing = std::max(bank.precharge_from, keeps);
-  if (at_once) account_open(rank, bank.opened, closing);
   bank.activate_from = precharge(rank, bank, closing);
   bank.row = closed;
 }
@@ -77,7 +76,7 @@ Time FastBanks::access(Channel& channel, const Place& place, Time at, bool write
     refresh(rank, at);
   if (at >= rank.refreshing_from) at = std::max(at, rank.blocked_until);
   if (bank.epoch != rank.epoch) {
-    if (bank.row != closed) end_epoch(rank, bank);
+    if (bank.row != closed) end_epoch(bank);
     bank.epoch = rank.epoch;
   }
   if (controller_.page != PagePolicy::open && bank.row != closed)
@@ -97,8 +96,10 @@ Time FastBanks::access(Channel& channel, const Place& place, Time at, bool write
   bank.column_from = column + t.tCCDL;
   bank.last_used = column;
   bank.precharge_from = std::max(bank.precharge_from, write ? end + t.tWR : column + t.tRTP);
+  if (controller_.page == PagePolicy::closed) account_open(rank, bank.opened, bank.precharge_from);
   if (!write) {
     ++work_.reads;
+    channel.read_column = std::max(channel.read_column, column);
     return end;
   }
   ++work_.writes;
@@ -109,14 +110,36 @@ Time FastBanks::access(Channel& channel, const Place& place, Time at, bool write
 }
 
 /// A refresh closed the row.
-void FastBanks::end_epoch(Rank& rank, Bank& bank) {
+void FastBanks::end_epoch(Bank& bank) {
   if (bank.dirty) ++work_.array_writes;
-  if (controller_.page == PagePolicy::closed) account_open(rank, bank.opened, bank.precharge_from);
   bank.dirty = false;
   bank.row = closed;
 }
 
+/// What an exact scheduler would take first comes to the front: the rows that are open, then
+/// another row of each bank with all that wait for it, and so on; among equals the older.
+void FastBanks::order_posted(Channel& channel) {
+  turns_.assign(channel.banks.size(), 0);
+  keyed_.clear();
+  for (const Place& place : channel.posted) {
+    unsigned turn = 0;
+    if (channel.banks[place.bank].row != place.row) {
+      const auto same_row = [&](const auto& other) {
+        return other.second.bank == place.bank && other.second.row == place.row;
+      };
+      const auto before = std::find_if(keyed_.begin(), keyed_.end(), same_row);
+      turn = before != keyed_.end() ? before->first : ++turns_[place.bank];
+    }
+    keyed_.emplace_back(turn, place);
+  }
+  std::stable_sort(keyed_.begin(), keyed_.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (std::size_t i = 0; i < keyed_.size(); ++i)
+    channel.posted[i] = keyed_[i].second;
+}
+
 Time FastBanks::write_batch(Channel& channel, Time at, std::size_t left) {
+  order_posted(channel);
   const auto end =
       channel.posted.begin() + static_cast<std::ptrdiff_t>(channel.posted.size() - left);
   Time done = at;
@@ -136,7 +159,7 @@ Time FastBanks::post(Time at, std::uint64_t line) {
   if (channel.posted.size() < controller_.drain_from) return at;
   const Time on = std::max(at, channel.drained_before);
   channel.drained_before = channel.drained;
-  write_batch(channel, std::max(at, channel.drained), controller_.drain_to);
+  write_batch(channel, std::max({at, channel.drained, channel.read_column}), controller_.drain_to);
   return on;
 }
 
@@ -153,9 +176,8 @@ void FastBanks::finish(Time end) {
       if (timing_.tREFI && end >= rank.refresh_at) refresh(rank, end);
       if (rank.any_open) account_open(rank, rank.open_since, end);
     }
-    for (std::size_t i = 0; i < channel.banks.size(); ++i)
-      if (channel.banks[i].row != closed)
-        end_epoch(channel.ranks[i * channel.ranks.size() / channel.banks.size()], channel.banks[i]);
+    for (Bank& bank : channel.banks)
+      if (bank.row != closed) end_epoch(bank);
   }
 }
 

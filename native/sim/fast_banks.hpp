@@ -9,6 +9,7 @@
 #pragma once
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "sim/calendar.hpp"
@@ -77,6 +78,7 @@ private:
     std::vector<Place> posted;
     Time draining = 0;       ///< posted writes have the channel from here ...
     Time drained = 0;        ///< ... until their last column command
+    Time read_column = 0;    ///< the last read's: those that were let go before go before
     Time drained_before = 0; ///< that of the batch before: there is room for one more
   };
 
@@ -85,8 +87,9 @@ private:
   Time precharge(Rank& rank, Bank& bank, Time at);
   void close_lazily(Rank& rank, Bank& bank, Time at, std::uint64_t row);
   void refresh(Rank& rank, Time at);
-  void end_epoch(Rank& rank, Bank& bank);
+  void end_epoch(Bank& bank);
   void account_open(Rank& rank, Time from, Time until);
+  void order_posted(Channel& channel);
   Time write_batch(Channel& channel, Time at, std::size_t left);
 
   Timing timing_;
@@ -94,6 +97,8 @@ private:
   Decoder decoder_;
   std::vector<Channel> channels_;
   Work work_;
+  std::vector<unsigned> turns_;                   ///< of order_posted(), by bank
+  std::vector<std::pair<unsigned, Place>> keyed_; ///< the posted ones, by turn
 };
 
 } // namespace nearfar::sim

@@ -26,6 +26,8 @@ public:
   virtual ~Source() = default;
   /// Fills from the front; how many, 0 at the end. Errors: those of what is read from.
   virtual Result<std::size_t> fill(std::span<Request> out) = 0;
+  /// Processor time after the last request; asked for at the end.
+  virtual Time tail() const { return 0; }
 };
 
 enum class Pattern : unsigned char { sequential, random, chase };

@@ -56,7 +56,7 @@ public:
       outcome_.requests += *got;
       take(std::span<const Request>(requests).first(*got));
     }
-    return finish();
+    return finish(source.tail());
   }
 
 private:
@@ -247,9 +247,11 @@ private:
     }
   }
 
-  Result<Outcome> finish() {
+  Result<Outcome> finish(Time tail) {
     for (std::uint64_t id = next_ > window_ ? next_ - window_ : 0; id < next_; ++id)
       end_of(id);
+    now_ += tail;
+    outcome_.compute += tail;
     outcome_.end = std::max(now_, last_);
     outcome_.moved_pages = placer_.moved_pages();
     const Device* devices[2] = {&setup_.far, &setup_.near};

@@ -39,7 +39,7 @@ public:
   void access(const void* at, std::uint64_t from = code) {
     ++core_->ticks.instructions;
     ++core_->ticks.accesses[store];
-    core_->touch<store, 8>(reinterpret_cast<std::uint64_t>(at), from);
+    core_->touch<store>(reinterpret_cast<std::uint64_t>(at), 8, from);
   }
 
   std::vector<Record> finish() {

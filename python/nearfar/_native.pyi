@@ -627,6 +627,12 @@ class TraceCollector:
     def run(self) -> TraceCollected: ...
     def end(self) -> None: ...
 
+class TraceExchanged(TypedDict):
+    reads: int
+    writes: int
+
+def trace_export(path: str, fd: int, form: str) -> TraceExchanged: ...
+def trace_import(path: str, fd: int, form: str) -> TraceExchanged: ...
 def trace_stats(path: str) -> TraceStats: ...
 def trace_show(path: str, first: int, count: int) -> TraceRows: ...
 
@@ -690,6 +696,24 @@ class SyntheticSource(SimSource):
         gap_ns: float,
         seed: int,
     ) -> None: ...
+
+class TraceFacts(TypedDict):
+    fields: dict[str, str]
+    after: str
+    records: int
+    complete: bool
+    ending: str
+    instructions: int
+    held: list[int]
+
+class TraceSource(SimSource):
+    def __init__(
+        self,
+        path: str,
+        instruction_ps: float,
+        rules: list[tuple[int, int, list[tuple[str, int]], int, int, bool]],
+    ) -> None: ...
+    def facts(self) -> TraceFacts: ...
 
 def simulate(
     source: SimSource,

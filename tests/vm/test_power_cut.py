@@ -114,7 +114,8 @@ class Campaign:
 
     def _check(self, machine: Machine) -> list[str]:
         if not self.before:
-            return []  # cut before there was a pool: nothing was acknowledged
+            self._remove_pool(machine)  # cut before a fence of it: what is there is no pool yet
+            return []
         done = machine.run(f"{PROGRAM} check {POOL}")
         if done.code != 0 and self.in_pool + self.told.acknowledged == 0:
             assert POOL in done.stderr, done  # its creation was cut, and it says so

@@ -40,4 +40,4 @@ inline void on_write(const void* at, std::size_t bytes, const void* code) {
 
 } // namespace
 
-#include "crash/callbacks.hpp"
+#include "trace/instrumented/callbacks.hpp"

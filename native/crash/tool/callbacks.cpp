@@ -15,7 +15,7 @@ inline void on_write(const void* at, std::size_t bytes, const void*) {
 
 } // namespace
 
-#include "crash/callbacks.hpp"
+#include "trace/instrumented/callbacks.hpp"
 
 extern "C" {
 

@@ -73,12 +73,13 @@ public:
   /// An access that the clock does not count.
   void count(bool store) { ++counted_[store]; }
 
-  /// An access of 1, 2, 4 or 8 bytes.
-  template <bool store, unsigned bytes>
-  [[gnu::always_inline]] void touch(std::uint64_t address, std::uint64_t code) {
+  /// An access whose size is known when this is compiled, or else touch(store, …).
+  template <bool store>
+  [[gnu::always_inline]] void touch(std::uint64_t address, std::uint64_t bytes,
+                                    std::uint64_t code) {
     const std::uint64_t line = address >> ring::line_shift;
     std::uint64_t& tag = youngest_[line & set_mask_];
-    if ((tag ^ line << 1) > 1 || (address & 63) > 64 - bytes) [[unlikely]] {
+    if ((tag ^ line << 1) > 1 || (address & 63) + bytes > 64) [[unlikely]] {
       touch_slowly(address, bytes, store, code);
       return;
     }
@@ -101,6 +102,25 @@ public:
   void pushed(std::uint64_t address) {
     if (address < stack_low_ || address > stack_high_) grow_stack(address);
   }
+  /// The thread's stack is known from the beginning.
+  void has_stack(std::uint64_t low, std::uint64_t high) {
+    stack_low_ = low;
+    stack_high_ = high - 1;
+    tell(ring::What::stack, low, high, slot->instructions);
+  }
+
+  /// An ELF file was mapped.
+  void tell_module(std::uint64_t address, std::uint64_t bytes, std::uint64_t offset,
+                   const char* path) {
+    constexpr std::size_t most_words = 255 * 3;
+    std::uint64_t words[most_words] = {};
+    const std::size_t length = std::strlen(path) + 1;
+    if (length > sizeof words) return;
+    std::memcpy(words, path, length);
+    tell_with(ring::What::module, address, bytes, offset, words,
+              static_cast<unsigned>((length + 7) / 8));
+  }
+
   /// Is the line of an address the youngest of its set: touched before, and not long ago?
   bool is_youngest(std::uint64_t address) const {
     const std::uint64_t line = address >> ring::line_shift;
@@ -253,9 +273,11 @@ private:
     habit.code = code;
     habit.address = address;
     habit.stride = stride;
-    habit.value = 0;
-    const std::uint64_t left = 64 - (address & 63); // of the line: beyond it may be nothing
-    std::memcpy(&habit.value, reinterpret_cast<const void*>(address), left < 8 ? left : 8);
+    // Eight bytes, of which those beyond the line are taken for zero: there may be nothing.
+    const std::uint64_t last_word = address | 56; // of the line, where the address is in it
+    const std::uint64_t at = (address & 63) > 56 ? (last_word & ~std::uint64_t{7}) : address;
+    __builtin_memcpy(&habit.value, reinterpret_cast<const void*>(at), sizeof habit.value);
+    habit.value >>= 8 * (address - at);
     return follows;
   }
 

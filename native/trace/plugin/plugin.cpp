@@ -76,14 +76,14 @@ std::uint64_t code_of(void* data) { return reinterpret_cast<std::uint64_t>(data)
 template <bool alone, bool store, unsigned bytes>
 void on_plain(unsigned vcpu, qemu_plugin_meminfo_t, std::uint64_t address, void* code) {
   Core& core = alone ? first : *cores[vcpu];
-  core.touch<store, bytes>(address, code_of(code));
+  core.touch<store>(address, bytes, code_of(code));
 }
 
 template <bool alone>
 void on_push(unsigned vcpu, qemu_plugin_meminfo_t, std::uint64_t address, void* code) {
   Core& core = alone ? first : *cores[vcpu];
   if (!core.is_youngest(address)) core.pushed(address);
-  core.touch<true, 8>(address, code_of(code));
+  core.touch<true>(address, 8, code_of(code));
 }
 
 template <bool store, unsigned bytes>
@@ -178,18 +178,6 @@ void on_freed(unsigned vcpu, qemu_plugin_meminfo_t, std::uint64_t address, void*
   cores[vcpu]->tell_freed(address);
 }
 
-/// Tells of an ELF file that was mapped.
-void tell_module(Core& core, std::uint64_t address, std::uint64_t bytes, std::uint64_t offset,
-                 const char* path) {
-  constexpr std::size_t most_words = 255 * 3;
-  std::uint64_t words[most_words] = {};
-  const std::size_t length = std::strlen(path) + 1;
-  if (length > sizeof words) return;
-  std::memcpy(words, path, length);
-  core.tell_with(ring::What::module, address, bytes, offset, words,
-                 static_cast<unsigned>((length + 7) / 8));
-}
-
 /// The emulator itself and its libraries, which are no part of the program.
 struct Emulator {
   struct Range {
@@ -229,7 +217,7 @@ void tell_first_modules(Core& core) {
       continue;
     code_ranges.add(from, to - from); // a program's code is not mapped as such by the emulator
     line[std::strcspn(line, "\n")] = '\0';
-    tell_module(core, from, to - from, offset, line + path);
+    core.tell_module(from, to - from, offset, line + path);
   }
   std::fclose(maps);
 }
@@ -341,7 +329,7 @@ void after_mmap(Core& core, std::uint64_t address) {
   if (length <= 0) return;
   path[length] = '\0';
   code_ranges.add(address, asked[1]);
-  tell_module(core, address, asked[1], asked[3], path);
+  core.tell_module(address, asked[1], asked[3], path);
 }
 
 void after_call(qemu_plugin_id_t, unsigned vcpu, std::int64_t number, std::int64_t result) {

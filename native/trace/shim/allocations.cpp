@@ -24,6 +24,10 @@ void* __libc_calloc(std::size_t, std::size_t);
 void* __libc_realloc(void*, std::size_t);
 void* __libc_memalign(std::size_t, std::size_t);
 void __libc_free(void*);
+
+// The instrumented recorder, where the program has it.
+[[gnu::weak]] void nearfar_trace_allocated(const nearfar::trace::Allocation*);
+[[gnu::weak]] void nearfar_trace_freed(const void*);
 }
 
 namespace {
@@ -72,12 +76,14 @@ void look_up(Function*& function, const char* name, Function* otherwise) {
                :
                : "r"(&allocation)
                : "rax", "memory");
+  if (nearfar_trace_allocated != nullptr) nearfar_trace_allocated(&allocation);
 }
 [[gnu::always_inline]] inline void tell_freed(const void* block) {
   asm volatile(".p2align 4\n\tnopl 0x4e464e47(%%rax)\n\tmovb (%0), %%al"
                :
                : "r"(block)
                : "rax", "memory");
+  if (nearfar_trace_freed != nullptr) nearfar_trace_freed(block);
 }
 
 [[gnu::always_inline]] inline void* tell(void* block, std::size_t bytes, const void* caller,

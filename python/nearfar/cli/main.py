@@ -18,10 +18,13 @@ from nearfar.cli import (
     advise,
     bench_compete,
     bench_intset,
+    bench_lbm,
     bench_malloc,
     bench_map,
     bench_mapped,
+    bench_matmul,
     bench_pipeline,
+    bench_sort,
     bench_stencil,
     bench_stream,
     compare,
@@ -47,6 +50,8 @@ from nearfar.cli import (
     split,
     study,
     topo,
+    trace_exchange,
+    trace_flags,
     trace_group,
     trace_record,
     trace_show,
@@ -73,6 +78,9 @@ bench.command()(bench_pipeline.pipeline)
 bench.command()(bench_malloc.malloc)
 bench.command("map")(bench_map.map_)
 bench.command()(bench_intset.intset)
+bench.command()(bench_sort.sort)
+bench.command()(bench_lbm.lbm)
+bench.command()(bench_matmul.matmul)
 
 fit = typer.Typer(no_args_is_help=True, help="Models from measurements.")
 fit.command()(fit_contention.contention)
@@ -103,6 +111,9 @@ trace = typer.Typer(
 trace.command(context_settings={"allow_interspersed_args": False})(trace_record.record)
 trace.command()(trace_stats.stats)
 trace.command()(trace_show.show)
+trace.command("import")(trace_exchange.import_)
+trace.command()(trace_exchange.export)
+trace.command()(trace_flags.flags)
 
 for verb in (
     study.study, topo.topo, doctor.doctor, probe.probe, report.report, show.show,

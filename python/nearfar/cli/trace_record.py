@@ -14,6 +14,13 @@ if TYPE_CHECKING:
     from nearfar.trace.recording import Recorded
 
 
+class Recorder(StrEnum):
+    """How accesses are seen."""
+
+    QEMU = "qemu"
+    INSTRUMENTED = "instrumented"
+
+
 class After(StrEnum):
     """Below which level of caches the trace is taken."""
 
@@ -46,6 +53,9 @@ def record(
     output: Annotated[
         Path, typer.Option("-o", "--output", metavar="T", help="The trace; an old one is replaced.")
     ],
+    recorder: Annotated[
+        Recorder, typer.Option("--recorder", help="Any program; or one compiled for it.")
+    ] = Recorder.QEMU,
     host: Host = "this",
     after: AfterFlag = None,
     prefetch: Prefetch = True,
@@ -62,11 +72,18 @@ def record(
     passes the last cache is recorded with the instruction, the thread, the object and what its
     address was loaded from. A trace that is interrupted, or meets a full disk, is good up to there.
 
+    The emulator is slow with floating point and knows no AVX-512: a program that is compiled with
+    what `nearfar trace flags` prints is traced on the processor, with --recorder instrumented.
+
     Examples:
 
         nearfar trace -o sort.trace -- ./sort 1000000
 
         nearfar trace -o py.trace --host xeon-5218r -- python3 script.py
+
+        gcc -O2 lbm.c -o lbm $(nearfar trace flags)
+
+        nearfar trace -o lbm.trace --recorder instrumented -- ./lbm
     """
     from nearfar.cli.console import note
     from nearfar.errors import BadInputError
@@ -79,7 +96,7 @@ def record(
         raise BadInputError("there is no third level of cache", "trace --after l2, the last level")
     done = run(
         program, output, caches, host=host, after=after or caches.last, prefetch=prefetch,
-        aside=json == "-",
+        recorder=recorder.value, aside=json == "-",
     )  # fmt: skip
     for line in [] if quiet else done.notes:
         note(line)

@@ -16,8 +16,10 @@ from nearfar.records.depth import (
     PersistenceResult,
     TailsResult,
 )
+from nearfar.records.experiment import ExperimentResult
 from nearfar.records.forecasts import CompeteForecasts, PipelineForecast
 from nearfar.records.pools import IntsetResult, MapResult
+from nearfar.records.programs import ProgramResult
 from nearfar.records.results import BandwidthResult, LatencyResult, MappedResult, StreamResult
 from nearfar.records.structures import StructuresResult
 from nearfar.records.together import CompeteResult, PipelineResult, StencilResult, StencilSplit
@@ -86,6 +88,8 @@ class Sections(BaseModel):
     intset: IntsetResult | None = None
     structures: StructuresResult | None = None
     malloc: MallocResult | None = None
+    program: ProgramResult | None = None
+    experiment: ExperimentResult | None = None
     advice: AdviceResult | None = None
 
 

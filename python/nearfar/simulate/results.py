@@ -6,9 +6,9 @@ from typing import Literal
 
 from pydantic import Field
 
-from nearfar.records.shape import Amount, Answer, Count, Shaped
+from nearfar.records.shape import Amount, Answer, Count, Finite, Shaped
 
-PagePolicy = Literal["closed"]
+PagePolicy = Literal["open", "closed", "timeout"]
 WritePolicy = Literal["blocking", "posted"]
 
 
@@ -36,10 +36,117 @@ class Tiers(Shaped):
 class CountsSimulation(Answer):
     """A program told by its counts alone."""
 
-    page_policy: PagePolicy
+    page_policy: Literal["closed"]
     write_policy: WritePolicy
     time_s: Amount = Field(description="processor and memory, one after the other")
     energy_J: Amount = Field(description="of both memories over time_s")  # noqa: N815
     cpu_time_s: Amount
     memory_time_s: Amount
     tiers: Tiers
+
+
+EngineName = Literal["fast", "exact"]
+CoreModel = Literal["blocking", "window", "trace-time"]
+
+
+class EnergyParts(Shaped):
+    """Where one memory's energy went."""
+
+    activate_J: Amount  # noqa: N815
+    array_write_J: Amount  # noqa: N815
+    read_J: Amount  # noqa: N815
+    write_J: Amount  # noqa: N815
+    refresh_J: Amount  # noqa: N815
+    background_J: Amount  # noqa: N815
+
+
+class SimulatedTier(Shaped):
+    """One memory under a stream of requests."""
+
+    device: str
+    reads: Count = Field(description="of the program; moved pages are in device_reads alone")
+    writes: Count
+    device_reads: Count
+    device_writes: Count
+    row_hit_share: Amount | None = Field(None, description="of all accesses; buffers: of reads")
+    refreshes: Count
+    read_latency_ns: Amount | None = Field(None, description="mean, queueing included")
+    p50_latency_ns: Amount | None = None
+    p90_latency_ns: Amount | None = None
+    p99_latency_ns: Amount | None = None
+    p999_latency_ns: Amount | None = None
+    largest_latency_ns: Amount | None = None
+    energy_J: Amount | None = Field(None, description="absent without figures")  # noqa: N815
+    energy_parts: EnergyParts | None = None
+    lines_written: Count
+    pages_written: Count
+    most_line_writes: Count
+    most_page_writes: Count
+    lifetime_s: Amount | None = Field(
+        None, description="until the line written most wears out, at this rate without levelling"
+    )
+    levelled_lifetime_s: Amount | None = Field(
+        None, description="if all pages the program used wore alike"
+    )
+
+
+class SimulatedTiers(Shaped):
+    """Both memories."""
+
+    near: SimulatedTier
+    far: SimulatedTier
+
+
+class Difference(Shaped):
+    """Fast less exact, over exact: internal consistency, not validation."""
+
+    requests: Count = Field(description="that both engines ran")
+    time_difference: Finite
+    energy_difference: Finite | None = None
+    exact_time_s: Amount
+    exact_energy_J: Amount | None = None  # noqa: N815
+    exact_requests_per_s: Amount
+
+
+class Simulation(Answer):
+    """A trace, or a stream that was made up, on two memories."""
+
+    source: str
+    engine: EngineName
+    placement: str
+    page_policy: PagePolicy
+    write_policy: WritePolicy
+    core: CoreModel
+    window: Count
+    requests: Count
+    time_s: Amount = Field(description="simulated, of the program")
+    cpu_time_s: Amount = Field(description="of it between requests")
+    stall_s: Amount = Field(description="of it in the kernel, for moving pages")
+    moved_pages: Count
+    energy_J: Amount | None = Field(None, description="of both memories")  # noqa: N815
+    bandwidth_bytes_per_s: Amount
+    requests_per_s: Amount = Field(description="of the simulator, on this machine")
+    tiers: SimulatedTiers
+    difference: Difference | None = None
+
+
+class CurvePoint(Shaped):
+    """One rate of arrival."""
+
+    bandwidth_bytes_per_s: Amount
+    latency_ns: Amount
+    p99_latency_ns: Amount
+
+
+class LoadCurve(Answer):
+    """Latency of a device by the bandwidth that is asked of it."""
+
+    device: str
+    engine: EngineName
+    pattern: str
+    read_share: Amount
+    page_policy: PagePolicy
+    requests: Count = Field(description="a point")
+    latency_ns: Amount = Field(description="mean, at the lowest load")
+    bandwidth_bytes_per_s: Amount = Field(description="the most that went")
+    points: list[CurvePoint] = Field(description="by rising bandwidth")

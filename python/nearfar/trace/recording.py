@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import shutil
 import tempfile
 import threading
@@ -40,6 +41,11 @@ _NEVER_TRACED = (
     "what the kernel does for it",
     "fetches of instructions",
     "programs that it starts (exec): forked children are traced until they do",
+)
+_INSTRUMENTED = (
+    "code that was not compiled with instrumentation, libraries above all",
+    "how many instructions there were: accesses are counted in their place",
+    "what clwb and clflush write back, and which stores go past the caches",
 )
 _EMULATED = ("which lines clwb and clflush write back: the emulator tells no addresses of them",)
 
@@ -118,14 +124,30 @@ def emulated(program: Sequence[str], ring: Path, notes: list[str]) -> tuple[list
         raise BadInputError(why or f"{file} is no program", "trace a program for 64-bit x86")
     untraced = list(_EMULATED)
     emulator = [EMULATOR, "-cpu", "max", "-plugin", f"{shipped(_PLUGIN)},ring={ring}"]
-    others = os.environ.get("LD_PRELOAD", "")
     if why:
         untraced.append(f"allocation sites: {why}")
         notes.append(f"nearfar: {why}: objects are told by mapping, not by allocation")
     else:
-        emulator += ["-E", f"LD_PRELOAD={shipped(_ALLOCATIONS)} {others}".rstrip(),
-                     "-E", f"NEARFAR_TRACE_PRELOAD={others}"]  # fmt: skip
+        for name, value in _preloaded().items():
+            emulator += ["-E", f"{name}={value}"]
     return [*emulator, *command], untraced
+
+
+def _preloaded() -> dict[str, str]:
+    """Variables that load the library which tells of allocations, before those of others."""
+    others = os.environ.get("LD_PRELOAD", "")
+    return {
+        "LD_PRELOAD": f"{shipped(_ALLOCATIONS)} {others}".rstrip(),
+        "NEARFAR_TRACE_PRELOAD": others,
+    }
+
+
+def instrumentation_flags() -> str:
+    """What GCC wants, compiling and linking. Raises MachineError where the library is missing."""
+    folder = shipped(_PLUGIN).parent / "instrumented"
+    return shlex.join(
+        ["-fsanitize=thread", "-fno-omit-frame-pointer", f"-L{folder}", f"-Wl,-rpath,{folder}"]
+    )
 
 
 def _environment() -> dict[str, str]:
@@ -163,9 +185,10 @@ def record(
             command, untraced = emulated(program, ring, notes)
             environment = _environment()
         else:
-            command = [str(program_file(program[0])), *program[1:]]
-            untraced = ["code that was not compiled with instrumentation"]
-            environment = {**os.environ, "NEARFAR_TRACE_RING": str(ring)}
+            file = str(program_file(program[0]))
+            command = [file if "/" in file else f"./{file}", *program[1:]]
+            untraced = list(_INSTRUMENTED)
+            environment = {**_environment(), "NEARFAR_TRACE_RING": str(ring), **_preloaded()}
         fields = [
             ("recorder", recorder), ("host", host), *caches.fields(),
             ("prefetch", "on" if prefetch else "off"),

@@ -177,6 +177,20 @@ void fenced(cut::Phase phase = this_phase) {
   pending.clear();
 }
 
+/// Takes what the structures report.
+class Streamer final : public nearfar::storelog::Listener {
+public:
+  bool record(Kind kind, const void* at, std::size_t bytes, Site site) override {
+    const bool birth = this_phase == cut::Phase::none && in_segments(site);
+    if (kind == Kind::nt_store || (kind == Kind::flush && without != cut::Without::flushes))
+      flushed(at, bytes);
+    if (kind == Kind::fence && without != cut::Without::fence)
+      fenced(birth ? cut::Phase::growth : this_phase);
+    return true;
+  }
+};
+Streamer streamer;
+
 template <class Function>
 Function real(const char* name) {
   void* found = dlsym(RTLD_NEXT, name);
@@ -212,7 +226,10 @@ void cut::stop_at(Phase phase, std::uint64_t fence) {
   stop_fence = fence;
 }
 
-void cut::name_thread(std::uint64_t thread) { this_thread = thread; }
+void cut::stream_this_thread(std::uint64_t thread) {
+  this_thread = thread;
+  nearfar::storelog::thread_state.listener = &streamer;
+}
 
 std::uint64_t cut::fences_in(Phase phase) { return phase_fences[static_cast<std::size_t>(phase)]; }
 
@@ -224,16 +241,6 @@ cut::During::During(Phase phase) {
 cut::During::~During() {
   tell(this_phase, Event::ends);
   this_phase = Phase::none;
-}
-
-/// Takes the place of storelog's own, which would keep the events in memory.
-bool nearfar::storelog::record(Kind kind, const void* at, std::size_t bytes, Site site) {
-  const bool birth = this_phase == cut::Phase::none && in_segments(site);
-  if (kind == Kind::nt_store || (kind == Kind::flush && without != cut::Without::flushes))
-    flushed(at, bytes);
-  if (kind == Kind::fence && without != cut::Without::fence)
-    fenced(birth ? cut::Phase::growth : this_phase);
-  return true;
 }
 
 #pragma GCC visibility push(default)

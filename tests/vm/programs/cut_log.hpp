@@ -46,8 +46,8 @@ public:
 /// Fences of a phase so far, of all threads.
 std::uint64_t fences_in(Phase phase);
 
-/// The number that the calling thread has in the records; 0 at first.
-void name_thread(std::uint64_t thread);
+/// What the calling thread reports to storelog is streamed from here on, under this number.
+void stream_this_thread(std::uint64_t thread);
 
 /// Streams to the descriptor from here on; `pool` is a path that may not exist yet.
 void stream_to(int descriptor, const char* pool, Without without);

@@ -89,16 +89,9 @@ struct Tested {
   std::unique_ptr<SkipList<Pmem, Number>> skip_list;
 };
 
-/// storelog reports where a recorder is attached; cut_log.cpp takes what it reports.
-void stream_this_thread(Number thread) {
-  static char anything;
-  storelog::thread_state.recorder = reinterpret_cast<storelog::Recorder*>(&anything);
-  cut::name_thread(thread);
-}
-
 /// Each thread has keys of its own, so that the order of its operations is the order of a key's.
 void work(Tested& tested, Number thread, Number seed, Number steps) {
-  stream_this_thread(thread);
+  cut::stream_this_thread(thread);
   Random random(seed * 2 + thread);
   for (Number step = 0; step < steps; ++step) {
     const Number structure = step % 3;
@@ -147,7 +140,7 @@ int run(const char* path, const char* log, const char* seed, const std::string& 
                     : without == "fence" ? cut::Without::fence
                                          : cut::Without::nothing;
   cut::stream_to(port, path, what);
-  stream_this_thread(0);
+  cut::stream_this_thread(0);
   Opened opened(path);
   Growing::working = true;
   const Number number = std::strtoull(seed, nullptr, 10);
@@ -158,7 +151,7 @@ int run(const char* path, const char* log, const char* seed, const std::string& 
 
 int count_fences(const char* path) {
   cut::stream_to(open("/dev/null", O_WRONLY), path, cut::Without::nothing);
-  stream_this_thread(0);
+  cut::stream_this_thread(0);
   {
     Opened made(path);
     Growing::working = true;

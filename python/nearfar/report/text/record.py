@@ -10,7 +10,8 @@ from rich.text import Text
 
 from nearfar.records.run import NoiseRecord, Run
 from nearfar.report.sections.machine import machine_name
-from nearfar.report.text import advising, allocators, depth, pools, results, together
+from nearfar.report.text import advising, allocators, depth, pools, programs, results, together
+from nearfar.report.text.experiment import experiment
 from nearfar.report.verdict import noise_evidence, status_line
 
 #: Sections in the order of the report.
@@ -28,10 +29,13 @@ _SECTIONS: dict[str, Callable[[Any], RenderableType]] = {
     "mapped": results.mapped,
     "map": pools.map_run,
     "intset": pools.intset,
+    "structures": pools.predicted_structures,
     "compete": together.compete,
     "stencil": together.stencil,
     "pipeline": together.pipeline_run,
     "malloc": allocators.malloc,
+    "program": programs.program,
+    "experiment": experiment,
 }
 
 

@@ -1,0 +1,62 @@
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <string>
+
+#include "os/file.hpp"
+#include "trace/champsim.hpp"
+#include "trace/interchange.hpp"
+#include "trace/reader.hpp"
+
+namespace nearfar::trace {
+
+namespace {
+
+constexpr std::size_t buffer_bytes = 1u << 16;
+
+void append(std::string& out, const Record& record, std::uint64_t address, Form form) {
+  char text[80];
+  const auto at = static_cast<unsigned long long>(address);
+  if (form == Form::champsim) {
+    ChampsimInstruction one{};
+    one.code = record.code;
+    (writes(record.kind) ? one.stores[0] : one.loads[0]) = address;
+    out.append(reinterpret_cast<const char*>(&one), sizeof one);
+    return;
+  }
+  if (form == Form::ramulator)
+    std::snprintf(text, sizeof text, "%s 0x%llx\n", writes(record.kind) ? "ST" : "LD", at);
+  else
+    std::snprintf(text, sizeof text, "0x%llx %s %llu\n", at, writes(record.kind) ? "WRITE" : "READ",
+                  static_cast<unsigned long long>(record.instructions));
+  out += text;
+}
+
+} // namespace
+
+Result<Exchanged> export_trace(const char* trace, int fd, Form form) {
+  Result<Reader> reader = Reader::open(trace);
+  if (!reader) return reader.error();
+  Exchanged done;
+  std::string out;
+  bool good = true;
+  const auto flush = [&] {
+    errno = 0;
+    good = good && os::write_whole(fd, out.data(), out.size());
+    out.clear();
+  };
+  for (auto part = reader->next(); good && !part.empty(); part = reader->next())
+    for (const Record& record : part) {
+      ++(writes(record.kind) ? done.writes : done.reads);
+      append(out, record, record.line * reader->header().line_bytes, form);
+      if (out.size() > buffer_bytes) flush();
+    }
+  flush();
+  if (good) return done;
+  return Error::make(errno == ENOSPC ? Errc::no_space : Errc::os_error,
+                     "the other trace could not be written to its end: %s", std::strerror(errno))
+      .try_next("make room, or name a file elsewhere");
+}
+
+} // namespace nearfar::trace

@@ -1,0 +1,163 @@
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "os/file.hpp"
+#include "trace/block_file.hpp"
+#include "trace/champsim.hpp"
+#include "trace/interchange.hpp"
+#include "trace/writer.hpp"
+
+namespace nearfar::trace {
+
+namespace {
+
+constexpr std::uint64_t line_bytes = 64;
+constexpr const char* names[] = {"ramulator", "dramsim3", "champsim"};
+
+class Importer {
+public:
+  explicit Importer(int fd, Form form) : writer_(fd, header(form)) { writer_.thread(0); }
+
+  void access(std::uint64_t address, Kind kind, std::uint64_t instruction, std::uint64_t code = 0) {
+    const bool write = kind != Kind::load;
+    ++(write ? done_.writes : done_.reads);
+    ++writer_.totals[write ? Total::stores : Total::loads];
+    writer_.totals[Total::instructions] = instruction;
+    Record record;
+    record.line = address / line_bytes;
+    record.kind = kind;
+    record.code = code;
+    record.instructions = instruction;
+    writer_.record(record);
+  }
+  Result<Exchanged> finish() {
+    if (Status finished = writer_.finish(); !finished) return finished.error();
+    return done_;
+  }
+  bool failed() const { return writer_.failed() != 0; }
+
+private:
+  static Header header(Form form) {
+    return {64,
+            After::llc,
+            {{"recorder", "import"},
+             {"program", std::string("a trace of ") + names[static_cast<unsigned>(form)]},
+             {"not_traced", "caches: the lines of the other trace are taken as they are"}}};
+  }
+
+  Writer writer_;
+  Exchanged done_;
+};
+
+/// The next word as a number of this base; false if there is none, or more behind it.
+bool number(char*& at, int base, std::uint64_t& value) {
+  char* end = nullptr;
+  while (*at == ' ' || *at == '\t')
+    ++at;
+  if (*at == '-' || *at == '+') return false;
+  value = std::strtoull(at, &end, base);
+  const bool whole = end != at && (*end == '\0' || std::strchr(" \t\r\n", *end) != nullptr);
+  at = end;
+  return whole;
+}
+
+/// The next word is `word` and what follows is a blank or nothing.
+bool word(char*& at, const char* wanted) {
+  while (*at == ' ' || *at == '\t')
+    ++at;
+  const std::size_t bytes = std::strlen(wanted);
+  if (std::strncmp(at, wanted, bytes) != 0 ||
+      (at[bytes] != '\0' && std::strchr(" \t\r\n", at[bytes]) == nullptr))
+    return false;
+  at += bytes;
+  return true;
+}
+bool at_end(const char* at) { return at[std::strspn(at, " \t\r\n")] == '\0'; }
+
+/// One line; false if it is none of this form. `instruction` goes on.
+bool ramulator_line(char* at, Importer& importer, std::uint64_t& instruction) {
+  std::uint64_t first = 0, second = 0;
+  for (const auto& [name, kind] : {std::pair{"LD", Kind::load}, {"ST", Kind::write_back}})
+    if (word(at, name)) {
+      if (!number(at, 0, first) || !at_end(at)) return false;
+      importer.access(first, kind, ++instruction);
+      return true;
+    }
+  if (!number(at, 0, first)) return false;
+  for (const auto& [name, kind] : {std::pair{"R", Kind::load}, {"W", Kind::write_back}})
+    if (word(at, name)) {
+      importer.access(first, kind, ++instruction);
+      return at_end(at);
+    }
+  if (!number(at, 10, second)) return false;
+  instruction += first + 1;
+  importer.access(second, Kind::load, instruction);
+  if (at_end(at)) return true;
+  if (!number(at, 10, second) || !at_end(at)) return false;
+  importer.access(second, Kind::write_back, instruction);
+  return true;
+}
+
+bool dramsim_line(char* at, Importer& importer) {
+  std::uint64_t address = 0, cycle = 0;
+  if (!number(at, 16, address)) return false;
+  const bool write = word(at, "WRITE");
+  if (!write && !word(at, "READ")) return false;
+  if (!number(at, 10, cycle) || !at_end(at)) return false;
+  importer.access(address, write ? Kind::write_back : Kind::load, cycle);
+  return true;
+}
+
+Status read_lines(std::FILE* file, const char* name, Form form, Importer& importer) {
+  char line[256];
+  std::uint64_t instruction = 0;
+  for (unsigned long number = 1; std::fgets(line, sizeof line, file) != nullptr; ++number) {
+    if (at_end(line) || line[0] == '#') continue;
+    const bool good = form == Form::ramulator ? ramulator_line(line, importer, instruction)
+                                              : dramsim_line(line, importer);
+    if (!good)
+      return Error::make(Errc::bad_input, "'%s' line %lu is no line of a %s trace", name, number,
+                         names[static_cast<unsigned>(form)])
+          .try_next("name its form by --from; docs/trace.md tells them");
+    if (importer.failed()) break;
+  }
+  return Done{};
+}
+
+Status read_instructions(std::FILE* file, const char* name, Importer& importer) {
+  ChampsimInstruction one;
+  std::uint64_t instruction = 0;
+  std::size_t got = 0;
+  while ((got = std::fread(&one, 1, sizeof one, file)) == sizeof one && !importer.failed()) {
+    if (one.is_branch > 1 || one.branch_taken > 1) {
+      got = 1; // no such instruction: the file is something else
+      break;
+    }
+    ++instruction;
+    for (const std::uint64_t address : one.loads)
+      if (address != 0) importer.access(address, Kind::load, instruction, one.code);
+    for (const std::uint64_t address : one.stores)
+      if (address != 0) importer.access(address, Kind::store, instruction, one.code);
+  }
+  if (got == 0 || got == sizeof one) return Done{};
+  return Error::make(Errc::bad_input, "'%s' is no whole trace of champsim: instruction %llu", name,
+                     static_cast<unsigned long long>(instruction))
+      .try_next("unpack it first (xz -d); an instruction has 64 bytes");
+}
+
+} // namespace
+
+Result<Exchanged> import_trace(const char* path, int fd, Form form) {
+  Result<os::File> opened = os::open_readonly(path);
+  if (!opened) return opened.error();
+  const FilePointer file(fdopen(opened->fd(), "rb"));
+  opened->release();
+  Importer importer(fd, form);
+  const Status read = form == Form::champsim ? read_instructions(file.get(), path, importer)
+                                             : read_lines(file.get(), path, form, importer);
+  if (!read) return read.error();
+  return importer.finish();
+}
+
+} // namespace nearfar::trace

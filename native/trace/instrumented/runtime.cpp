@@ -1,0 +1,190 @@
+// The second recorder: a program that was compiled with -fsanitize=thread and found this library in
+// the place of ThreadSanitizer's. For floating point, AVX-512, and where there is no emulator.
+//
+// Seen           every access that the compiler put a call before, with 16, 32 and 64 bytes too,
+// and
+//                the C library's copies; not the code of libraries that were compiled otherwise.
+// Instructions   are not known here: the count is that of accesses.
+// Thread safety  any thread.
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <dlfcn.h>
+#include <link.h>
+#include <pthread.h>
+#include <sys/mman.h>
+
+#include "trace/plugin/capture.hpp"
+
+namespace {
+
+using namespace nearfar::trace;
+
+#define NEARFAR_FAST [[gnu::tls_model("initial-exec")]]
+
+ring::Shared* shared = nullptr;
+CodeRanges code_ranges;
+ToldSites told_sites;
+std::atomic<std::uint32_t> process{0};
+pthread_key_t thread_end;
+Core* all[ring::most_threads];
+std::atomic<unsigned> opened{0};
+
+thread_local Core* own NEARFAR_FAST = nullptr;
+thread_local bool opening NEARFAR_FAST = false;
+
+void tell_stack(Core& core) {
+  pthread_attr_t attributes;
+  void* low = nullptr;
+  std::size_t bytes = 0;
+  if (pthread_getattr_np(pthread_self(), &attributes) != 0) return;
+  pthread_attr_getstack(&attributes, &low, &bytes);
+  pthread_attr_destroy(&attributes);
+  core.has_stack(reinterpret_cast<std::uint64_t>(low),
+                 reinterpret_cast<std::uint64_t>(low) + bytes);
+}
+
+void at_thread_end(void* core) { static_cast<Core*>(core)->tell_counts(); }
+
+/// A core for the calling thread; false if nothing is recorded.
+[[gnu::noinline]] bool open_core() {
+  if (shared == nullptr || opening) return false;
+  opening = true; // what is called here may be watched itself
+  void* memory =
+      mmap(nullptr, sizeof(Core), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  auto* core = static_cast<Core*>(memory);
+  if (memory == MAP_FAILED || !core->open(*shared)) return opening = false;
+  core->clock = &core->ticks;
+  core->take_slot(process.load());
+  tell_stack(*core);
+  pthread_setspecific(thread_end, core);
+  const unsigned number = opened.fetch_add(1);
+  if (number < ring::most_threads) all[number] = core;
+  opening = false;
+  own = core;
+  return true;
+}
+
+[[gnu::always_inline]] inline void access(const volatile void* at, std::size_t bytes, bool store,
+                                          const void* code) {
+  if (__builtin_expect(own == nullptr, 0) && !open_core()) return;
+  Core& core = *own;
+  ++core.ticks.instructions;
+  ++core.ticks.accesses[store];
+  const auto address = reinterpret_cast<std::uint64_t>(at);
+  if (store)
+    core.touch<true>(address, bytes, reinterpret_cast<std::uint64_t>(code));
+  else
+    core.touch<false>(address, bytes, reinterpret_cast<std::uint64_t>(code));
+}
+[[gnu::always_inline]] inline void on_read(const volatile void* at, std::size_t bytes,
+                                           const void* code) {
+  access(at, bytes, false, code);
+}
+[[gnu::always_inline]] inline void on_write(const volatile void* at, std::size_t bytes,
+                                            const void* code) {
+  access(at, bytes, true, code);
+}
+
+int tell_object(dl_phdr_info* info, std::size_t, void* core) {
+  for (unsigned i = 0; i < info->dlpi_phnum; ++i) {
+    const ElfW(Phdr)& segment = info->dlpi_phdr[i];
+    if (segment.p_type != PT_LOAD) continue;
+    const std::uint64_t low = info->dlpi_addr + segment.p_vaddr;
+    if ((segment.p_flags & PF_X) != 0) code_ranges.add(low, segment.p_memsz);
+    char program[4096];
+    const char* path = info->dlpi_name;
+    if (path[0] == '\0') { // the program itself
+      const ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
+      program[length < 0 ? 0 : length] = '\0';
+      path = program;
+    }
+    if (path[0] == '/')
+      static_cast<Core*>(core)->tell_module(low & ~std::uint64_t{4095}, segment.p_memsz,
+                                            segment.p_offset & ~std::uint64_t{4095}, path);
+  }
+  return 0;
+}
+
+void in_child() {
+  if (own == nullptr) return;
+  const std::uint32_t parent = process.load();
+  process = shared->processes.fetch_add(1);
+  own->take_slot(process);
+  own->tell(ring::What::fork, parent, process, 0);
+  all[0] = own;
+  opened = 1; // the other threads are the parent's
+}
+
+[[gnu::constructor(101)]] void begin() {
+  const char* path = std::getenv("NEARFAR_TRACE_RING");
+  if (path == nullptr) return;
+  ring::Shared* ring = ring::attach(path);
+  unsetenv("NEARFAR_TRACE_RING"); // programs that this one starts are not traced
+  if (ring == nullptr || pthread_key_create(&thread_end, at_thread_end) != 0) return;
+  shared = ring;
+  if (open_core()) { // whose own copies are none of the program's
+    Core* core = own;
+    own = nullptr;
+    opening = true;
+    dl_iterate_phdr(tell_object, core);
+    opening = false;
+    own = core;
+  }
+  pthread_atfork(nullptr, nullptr, in_child);
+}
+
+[[gnu::destructor]] void end() {
+  const unsigned count = opened.load();
+  for (unsigned i = 0; i < count && i < ring::most_threads; ++i)
+    if (all[i] != nullptr) all[i]->tell_counts();
+}
+
+template <class Function>
+Function* libc(const char* name) {
+  return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
+}
+
+} // namespace
+
+#include "trace/instrumented/callbacks.hpp"
+
+#define NEARFAR_EXPORT [[gnu::visibility("default"), gnu::used]]
+#define NEARFAR_CALLER __builtin_return_address(0)
+
+extern "C" {
+
+// The preloaded library tells of allocations here (trace/shim).
+NEARFAR_EXPORT void nearfar_trace_allocated(const Allocation* allocation) {
+  if (own != nullptr || open_core()) own->tell_allocation(*allocation, code_ranges, told_sites);
+}
+NEARFAR_EXPORT void nearfar_trace_freed(const void* block) {
+  if (own != nullptr || open_core()) own->tell_freed(reinterpret_cast<std::uint64_t>(block));
+}
+
+// Copies, which the compiler leaves to the C library. A copy is one load and one store.
+NEARFAR_EXPORT void* memcpy(void* to, const void* from, std::size_t bytes) noexcept {
+  if (bytes > 0 && own != nullptr) {
+    on_read(from, bytes, NEARFAR_CALLER);
+    on_write(to, bytes, NEARFAR_CALLER);
+  }
+  void* result = to;
+  asm volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(bytes) : : "memory");
+  return result;
+}
+NEARFAR_EXPORT void* memmove(void* to, const void* from, std::size_t bytes) noexcept {
+  static auto* const real = libc<void*(void*, const void*, std::size_t)>("memmove");
+  if (bytes > 0 && own != nullptr) {
+    on_read(from, bytes, NEARFAR_CALLER);
+    on_write(to, bytes, NEARFAR_CALLER);
+  }
+  return real(to, from, bytes);
+}
+NEARFAR_EXPORT void* memset(void* to, int value, std::size_t bytes) noexcept {
+  if (bytes > 0 && own != nullptr) on_write(to, bytes, NEARFAR_CALLER);
+  void* result = to;
+  asm volatile("rep stosb" : "+D"(to), "+c"(bytes) : "a"(value) : "memory");
+  return result;
+}
+}

@@ -1,0 +1,37 @@
+// Traces of other simulators, read and written.
+//
+// ramulator      Ramulator 2's load-store trace, "LD 0xADDRESS" or "ST 0xADDRESS" a line; read as
+// well:
+//                Ramulator 1's memory trace, "0xADDRESS R" or "W", and its processor trace,
+//                "BUBBLES READ [WRITE]" in decimal.
+// dramsim3       "0xADDRESS READ|WRITE CYCLE" a line; the cycle is the instruction.
+// champsim       64 bytes an instruction: u64 code, u8 branch, u8 taken, 2 and 4 registers, then
+// the
+//                addresses it stores to (2 u64) and loads from (4 u64), 0 for none. Not compressed.
+// Kept           address, direction, order; and what the form has room for: instructions, code.
+// Thread safety  none.
+#pragma once
+
+#include <cstdint>
+
+#include "base/result.hpp"
+
+namespace nearfar::trace {
+
+enum class Form : unsigned char { ramulator, dramsim3, champsim };
+
+struct Exchanged {
+  std::uint64_t reads = 0;
+  std::uint64_t writes = 0;
+};
+
+/// Writes the lines of a trace in another form. A trace that ends early is written up to there.
+/// Errors: as Reader::open; no_space, os_error.
+Result<Exchanged> export_trace(const char* trace, int fd, Form form);
+
+/// Makes a trace of another form's file: its accesses as they are, with no cache between. Loads are
+/// Kind::load; stores Kind::write_back, or Kind::store where the form tells instructions
+/// (champsim). Errors: not_found, no_permission; bad_input with the line; as Writer::finish().
+Result<Exchanged> import_trace(const char* file, int fd, Form form);
+
+} // namespace nearfar::trace

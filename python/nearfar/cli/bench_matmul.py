@@ -1,0 +1,40 @@
+"""``nearfar bench matmul``."""
+
+from __future__ import annotations
+
+from nearfar.cli import options, programs
+
+
+def matmul(
+    sizes: programs.Sizes = None,
+    allocator: programs.AllocatorNames = None,
+    trace: programs.TraceFile = None,
+    after: programs.After = "l1",
+    cpus: options.Cpus = None,
+    time: options.Time = None,
+    runs: options.Runs = None,
+    warmup: options.Warmup = 0,
+    seed: options.Seed = 1,
+    out: options.Out = None,
+    json: options.Json = None,
+    strict: options.Strict = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Multiply two matrices of doubles by the textbook, -n rows (256).
+
+    Every run checks the product to the bit (Freivalds). Arrays come from malloc
+    or from a tier of libhmalloc, in turns, each run in a fresh
+    process. --trace writes what passes the thesis' caches instead: the arrays' accesses alone, for
+    `nearfar sim`.
+
+    Examples:
+
+        nearfar bench matmul -n 128 -n 512
+
+        nearfar bench matmul --allocator malloc --allocator hmalloc:near --runs 10
+
+        nearfar bench matmul --trace matmul.trace --after l1
+    """
+    work = programs.Work("matmul", sizes or [256], 1, allocator or ["malloc"], trace, after)
+    shared = programs.Shared(cpus, time, runs, warmup, seed, out, json, strict, quiet)
+    programs.run("bench matmul", work, shared)

@@ -1,0 +1,200 @@
+"""What ``nearfar sim`` does with its flags: which source was meant, and all it takes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import isfinite
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nearfar.cli.predictions import show
+from nearfar.errors import BadInputError
+from nearfar.profiles import load_profile
+from nearfar.report import text
+from nearfar.simulate.devices import Device
+
+if TYPE_CHECKING:
+    from nearfar._native import SimSource
+    from nearfar.simulate.placements import Placement
+    from nearfar.simulate.results import CoreModel, EngineName, PagePolicy, Simulation, WritePolicy
+
+
+@dataclass(frozen=True)
+class Request:
+    """The flags of the verb."""
+
+    trace: Path | None
+    counts: Path | None
+    pattern: str | None
+    curve: bool
+    near: str
+    far: str
+    placement: str
+    place: list[str]
+    near_size: str | None
+    engine: str
+    core: CoreModel
+    window: int
+    page_policy: PagePolicy | None
+    write_policy: WritePolicy | None
+    instruction_ns: float
+    entries: int
+    size: str
+    write_share: float
+    cpu_time_s: float
+    seed: int
+    suite: str | None
+    out: Path | None
+    quiet: bool
+
+
+def simulate(request: Request, json: str | None) -> None:
+    """Simulate and show. Raises BadInputError for flags that do not go together."""
+    sources = {
+        "a trace": request.trace, "--counts": request.counts, "--pattern": request.pattern,
+        "--curve": request.curve, "--suite": request.suite,
+    }  # fmt: skip
+    given = [name for name, value in sources.items() if value]
+    if len(given) != 1:
+        raise BadInputError(
+            f"{' and '.join(given)} were given" if given else "there is nothing to simulate",
+            "give one of: a trace, --counts FILE.json, --pattern P, --curve, --suite seoul",
+        )
+    if request.suite:
+        _suite(request, request.suite, json)
+    elif request.counts:
+        _counts(request, request.counts, json)
+    elif request.curve:
+        _curve(request, json)
+    else:
+        result = _stream(request)
+        show("sim", result, text.simulation(result), json)
+
+
+def _suite(request: Request, name: str, json: str | None) -> None:
+    from nearfar.cli.recording import recorded
+    from nearfar.simulate.suite import load_suite, run_suite
+
+    suite = load_suite(name)
+    with recorded(
+        "sim", {"suite": suite.model_dump(mode="json")}, seed=suite.seed, out=request.out,
+        quiet=request.quiet, strict=False,
+    ) as recording:  # fmt: skip
+        shown = recording.session.progress
+        result = run_suite(suite, lambda done, of, what: shown.step(what, done / of))
+        recording.keep("experiment", result, [])
+    recording.show(text.experiment(result), recording.document(result), json)
+
+
+def _counts(request: Request, file: Path, json: str | None) -> None:
+    from nearfar.simulate.counts import read_counts
+    from nearfar.simulate.counts import simulate as simulate_counts
+
+    if not isfinite(request.cpu_time_s):
+        raise BadInputError("--cpu-time-s is no finite number", "give seconds")
+    if request.page_policy not in (None, "closed"):
+        raise BadInputError(
+            f"--page-policy {request.page_policy}: counts do not tell which accesses hit an open "
+            "row",
+            "leave it out, or simulate a trace",
+        )
+    result = simulate_counts(
+        read_counts(file), load_profile(request.near), load_profile(request.far),
+        cpu_time_s=request.cpu_time_s, write_policy=request.write_policy or "blocking",
+    )  # fmt: skip
+    if not request.cpu_time_s:
+        result.warnings.append("no --cpu-time-s was given: this is the time of the memory alone")
+    show("sim", result, text.counts(result), json)
+
+
+def _curve(request: Request, json: str | None) -> None:
+    from nearfar.simulate.curve import load_curve
+
+    if request.engine == "both":
+        raise BadInputError("--curve is drawn by one engine", "give --engine fast or exact")
+    result = load_curve(
+        Device.of(load_profile(request.far)), engine=_engine(request.engine),
+        page_policy=request.page_policy or "open", pattern=request.pattern or "random",
+        write_share=_share(request.write_share), requests=min(request.entries, 200_000),
+        seed=request.seed,
+    )  # fmt: skip
+    show("sim", result, text.load_curve(result), json)
+
+
+def _engine(name: str) -> EngineName:
+    return "exact" if name == "exact" else "fast"
+
+
+def _share(share: float) -> float:
+    if not 0 <= share <= 1:
+        raise BadInputError("--write-share is no share", "give a number from 0 to 1")
+    return share
+
+
+def _stream(request: Request) -> Simulation:
+    from nearfar.simulate import placements
+    from nearfar.simulate import run as running
+    from nearfar.units import parse_size
+
+    near_bytes = parse_size(request.near_size) if request.near_size else 0
+    place = placements.parse(request.placement, request.place, near_bytes)
+    options = running.Options(
+        page_policy=request.page_policy or "open", write_policy=request.write_policy or "posted",
+        core=request.core, window=request.window,
+    )  # fmt: skip
+    near, far = Device.of(load_profile(request.near)), Device.of(load_profile(request.far))
+    made: list[SimSource] = []
+
+    def make() -> SimSource:
+        made.append(_source(request, place))
+        return made[-1]
+
+    name = str(request.trace or f"{request.pattern} stream")
+    if request.engine == "both":
+        result = running.simulate_both(name, make, near, far, place, options)
+    else:
+        result = running.simulate(name, make, near, far, place, options, _engine(request.engine))
+    _warn(result, made[0], place)
+    return result
+
+
+def _source(request: Request, place: Placement) -> SimSource:
+    from nearfar import _native
+    from nearfar.units import parse_size
+
+    if request.trace:
+        if not isfinite(request.instruction_ns):
+            raise BadInputError("--instruction-ns is no finite number", "give nanoseconds")
+        return _native.TraceSource(str(request.trace), request.instruction_ns * 1000, place.objects)
+    region = parse_size(request.size)
+    if region < 64:
+        raise BadInputError("a region of less than a line of 64 bytes", "give --size 64 or more")
+    return _native.SyntheticSource(
+        request.pattern or "", request.entries, region, _share(request.write_share), 0.0,
+        request.seed,
+    )  # fmt: skip
+
+
+def _warn(result: Simulation, source: SimSource, place: Placement) -> None:
+    from nearfar import _native
+
+    if result.difference is not None:
+        d = result.difference
+        energy = f", energy {d.energy_difference:+.1%}" if d.energy_difference is not None else ""
+        result.warnings.append(
+            f"internal consistency: fast against exact on {d.requests:,} requests: time "
+            f"{d.time_difference:+.1%}{energy}"
+        )
+    if not isinstance(source, _native.TraceSource):
+        return
+    facts = source.facts()
+    if not facts["complete"]:
+        result.warnings.append(f"the trace was cut short: {facts['ending']}")
+    if facts["after"] != "llc":
+        result.warnings.append(f"the trace was taken after {facts['after']}: caches below are not "
+                               "in this simulation")  # fmt: skip
+    idle = [i for i, held in enumerate(facts["held"]) if not held]
+    if idle:
+        result.warnings.append(
+            f"{len(idle)} of {len(place.objects)} rules of the placement held for no object"
+        )

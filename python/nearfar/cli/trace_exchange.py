@@ -1,0 +1,80 @@
+"""``nearfar trace import`` and ``nearfar trace export``."""
+
+from __future__ import annotations
+
+import os
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from nearfar.cli import options
+from nearfar.cli.trace_stats import File
+
+
+class Form(StrEnum):
+    """Whose form."""
+
+    RAMULATOR = "ramulator"
+    DRAMSIM3 = "dramsim3"
+    CHAMPSIM = "champsim"
+
+
+def import_(
+    file: Annotated[Path, typer.Argument(metavar="FILE", show_default=False)],
+    form: Annotated[Form, typer.Option("--from", help="Whose trace it is.")],
+    output: Annotated[
+        Path, typer.Option("-o", "--output", metavar="T", help="The trace; an old one is replaced.")
+    ],
+    quiet: options.Quiet = False,
+) -> None:
+    """Make a trace of another simulator's: its accesses as they are, with no cache between.
+
+    Example: `nearfar trace import requests.txt --from dramsim3 -o T`
+    """
+    from nearfar._native import trace_import
+    from nearfar.cli.console import note
+    from nearfar.trace.recording import output_file
+
+    fd = output_file(output)
+    try:
+        done = trace_import(str(file), fd, form.value)
+    finally:
+        os.close(fd)
+    if not quiet:
+        note(f"nearfar: {output}: {done['reads']} reads and {done['writes']} writes")
+
+
+def export(
+    file: File,
+    form: Annotated[Form, typer.Option("--to", help="Whose form.")],
+    output: Annotated[
+        Path,
+        typer.Option("-o", "--output", metavar="FILE", help="What is written; it must be new."),
+    ],
+    quiet: options.Quiet = False,
+) -> None:
+    """Write a trace as another simulator reads it; objects, threads and dependences get lost.
+
+    Example: `nearfar trace export T --to ramulator -o requests.trace`
+    """
+    from nearfar._native import trace_export
+    from nearfar.cli.console import note
+    from nearfar.errors import BadInputError
+
+    try:
+        fd = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+    except OSError as error:
+        raise BadInputError(
+            f"cannot make {output}: {error.strerror}", "name a new file after -o"
+        ) from None
+    try:
+        done = trace_export(str(file), fd, form.value)
+    except BaseException:
+        output.unlink()
+        raise
+    finally:
+        os.close(fd)
+    if not quiet:
+        note(f"nearfar: {output}: {done['reads']} reads and {done['writes']} writes")

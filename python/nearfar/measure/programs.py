@@ -1,0 +1,162 @@
+"""The thesis' programs, each run in a process of its own, allocators in turns; and their traces."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nearfar.errors import MachineError, from_native
+from nearfar.measure.allocators import BESIDE, Allocator
+from nearfar.measure.session import Effort, Samples, Session
+from nearfar.records.programs import ProgramName, ProgramResult, ProgramRow
+from nearfar.stats import median, ratio_of_pairs
+
+if TYPE_CHECKING:
+    from nearfar._native import Usage
+    from nearfar.stats import Estimate
+
+#: malloc of the C library, which takes part always.
+MALLOC = "glibc"
+#: What the thesis simulates: L1 and L2; it does not print their ways.
+CACHES = {"l1": "131072/8", "l2": "2097152/16"}
+
+#: A size through an allocator.
+Case = tuple[int, str]
+Point = tuple[int, str, str]
+
+
+@dataclass
+class Seen:
+    """Beside the times of one repeat."""
+
+    checksum: dict[Case, str] = field(default_factory=dict)
+    bytes: dict[int, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ProgramPlan:
+    """Sizes by allocators. Values: seconds."""
+
+    program: ProgramName
+    sizes: tuple[int, ...]
+    steps: int
+    allocators: tuple[Allocator, ...]
+    cpu: int
+
+    @property
+    def grid(self) -> Sequence[Point]:
+        """Sizes, by allocators, by clock."""
+        return [
+            (n, allocator.name, clock)
+            for n in self.sizes
+            for allocator in self.allocators
+            for clock in ("wall", "cpu")
+        ]
+
+    def epoch(self, seed: int) -> Samples[Point]:
+        """Each size once through each allocator, those of a size one after the other."""
+        seen = Seen()
+        samples: Samples[Point] = Samples(beside=[seen])
+        order = random.Random(seed)
+        for n in order.sample(self.sizes, len(self.sizes)):
+            for allocator in order.sample(self.allocators, len(self.allocators)):
+                figures = run(self.program, n, self.steps, seed, allocator, self.cpu)
+                usage = _usage(figures)
+                samples.add((n, allocator.name, "wall"), usage["wall_ns"] * 1e-9, [usage])
+                samples.add((n, allocator.name, "cpu"), usage["cpu_ns"] * 1e-9, [])
+                seen.checksum[n, allocator.name] = figures["checksum"]
+                seen.bytes[n] = int(figures["array_bytes"])
+        if any(len({seen.checksum[n, a.name] for a in self.allocators}) > 1 for n in self.sizes):
+            raise MachineError(
+                f"{self.program} computed something else through another allocator",
+                "memory is broken: run `nearfar doctor`",
+            )
+        return samples
+
+    def smaller(self) -> ProgramPlan | None:
+        """There is nothing to give up."""
+        return None
+
+
+def _usage(figures: dict[str, str]) -> Usage:
+    return {
+        "wall_ns": int(figures["thread_wall_ns"]),
+        "cpu_ns": int(figures["thread_cpu_ns"]),
+        "minor_faults": int(figures["minor_faults"]),
+        "major_faults": int(figures["major_faults"]),
+        "involuntary_switches": int(figures["involuntary_switches"]),
+    }
+
+
+def command(program: ProgramName, n: int, steps: int, seed: int, *how: str) -> list[str]:
+    """The command line of the program; ``how`` is an allocator, or ``record FILE CACHES…``."""
+    return [str(BESIDE / "nearfar-program"), program, str(n), str(steps), str(seed), *how]
+
+
+def run(
+    program: ProgramName, n: int, steps: int, seed: int, allocator: Allocator, cpu: int
+) -> dict[str, str]:
+    """One run in a fresh process. Raises what the program tells, MachineError where it died."""
+    line = ["taskset", "--cpu-list", str(cpu), *command(program, n, steps, seed, allocator.native)]
+    return _figures(line, allocator.library)
+
+
+def record(
+    program: ProgramName, n: int, steps: int, seed: int, file: Path, caches: Sequence[str]
+) -> None:
+    """Write a trace of the arrays' accesses after ``caches`` (``BYTES/WAYS`` from the core)."""
+    _figures(command(program, n, steps, seed, "record", str(file), *caches), "")
+
+
+def _figures(line: list[str], library: str) -> dict[str, str]:
+    environment = {key: value for key, value in os.environ.items() if key != "LD_PRELOAD"}
+    if library:
+        environment["LD_PRELOAD"] = library
+    done = subprocess.run(line, env=environment, capture_output=True, text=True, check=False)
+    lines = done.stdout.splitlines()
+    if lines and lines[0].startswith("error "):
+        what, next_step = [*lines[1:], "", ""][:2]
+        raise from_native(RuntimeError(lines[0].removeprefix("error "), what, next_step, 0))
+    if done.returncode != 0 or not lines:
+        raise MachineError(
+            f"the program died (exit code {done.returncode}): {done.stderr.strip()[-200:]}",
+            "use a smaller -n",
+        )
+    return dict(line.split(" ", 1) for line in lines)
+
+
+def measure(session: Session, plan: ProgramPlan, effort: Effort) -> ProgramResult:
+    """Run the plan."""
+    samples, _ = session.repeat("program", "s", plan, effort, label=_label)
+    rows = [_row(session, plan, samples, n, a) for n in plan.sizes for a in plan.allocators]
+    seen: Seen = samples.beside[0]
+    top = next(row for row in rows if row.n == plan.sizes[-1])
+    return ProgramResult(**dict(top), checksum=seen.checksum[top.n, top.allocator], rows=rows)
+
+
+def _label(point: Point) -> str:
+    n, allocator, clock = point
+    return f"{n}, {allocator}, {clock} time"
+
+
+def _row(
+    session: Session, plan: ProgramPlan, samples: Samples[Point], n: int, allocator: Allocator
+) -> ProgramRow:
+    wall = samples.of((n, allocator.name, "wall"))
+    told: dict[str, Estimate] = {
+        "time_s": median(wall),
+        "cpu_time_s": median(samples.of((n, allocator.name, "cpu"))),
+    }
+    if allocator.name != MALLOC and any(a.name == MALLOC for a in plan.allocators):
+        told["ratio_to_malloc"] = ratio_of_pairs(wall, samples.of((n, MALLOC, "wall")))
+    seen: Seen = samples.beside[0]
+    return ProgramRow(
+        **session.figures(allocator.origin_tier, persistent=False, **told),
+        program=plan.program, n=n, steps=plan.steps, allocator=allocator.name,
+        arrays_bytes=seen.bytes[n],
+    )  # fmt: skip

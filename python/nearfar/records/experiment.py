@@ -1,0 +1,62 @@
+"""An experiment on simulated memories: default against placed, beside what was published."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from nearfar.records.programs import ProgramName
+from nearfar.records.shape import Amount, Count, Finite, Shaped, Share, Size
+
+
+class ZoneCounts(Shaped):
+    """Accesses of one run by zone."""
+
+    near_reads: Count
+    near_writes: Count
+    far_reads: Count
+    far_writes: Count
+
+
+class ExperimentRow(Shaped):
+    """One program at one size, twice: everything far, and its arrays near."""
+
+    program: ProgramName
+    n: Size
+    after: Literal["l1", "l2", "published counts"] = Field(description="caches before the trace")
+    far: str = Field(description="device")
+    write_policy: Literal["blocking", "posted"]
+    default_time_s: Amount
+    placed_time_s: Amount
+    cpu_time_s: Amount = Field(description="of either, between accesses")
+    default_energy_J: Amount  # noqa: N815
+    placed_energy_J: Amount  # noqa: N815
+    time_saved: Finite = Field(description="1 - placed / default")
+    energy_saved: Finite
+    default: ZoneCounts
+    placed: ZoneCounts
+
+
+class Claim(Shaped):
+    """What was published for a program, over its sizes."""
+
+    program: ProgramName
+    time_saved: tuple[Share, Share]
+    energy_saved: tuple[Share, Share]
+
+
+class ExperimentResult(Shaped):
+    """A suite that was run. ``time_saved`` is quicksort's of the published counts, blocking."""
+
+    name: str
+    title: str
+    source: str
+    near: str
+    page_policy: str
+    core: str
+    instruction_ns: Amount
+    time_saved: Finite
+    energy_saved: Finite
+    rows: list[ExperimentRow]
+    claims: list[Claim]

@@ -1,0 +1,31 @@
+"""The results of the thesis' programs: sorts, lattice Boltzmann, matrix multiplication."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from nearfar.records.shape import Positive, Shaped, Size
+
+ProgramName = Literal["quick", "merge", "lbm", "matmul"]
+
+
+class ProgramRow(Shaped):
+    """One size through one allocator; every run proved its result."""
+
+    program: ProgramName
+    n: Size = Field(description="elements, edge of the lattice, or rows of the matrices")
+    steps: Size = Field(description="lbm: of the lattice")
+    allocator: str
+    arrays_bytes: Size = Field(description="of all arrays together")
+    time_s: Positive = Field(description="of the computation, wall time")
+    cpu_time_s: Positive
+    ratio_to_malloc: Positive | None = Field(None, description="of wall times, by epochs")
+
+
+class ProgramResult(ProgramRow):
+    """Section ``program``: the last size of the first allocator at the top, all rows below."""
+
+    checksum: str = Field(description="of the result's bits at that size, alike in all allocators")
+    rows: list[ProgramRow] = Field(default_factory=list)

@@ -1,0 +1,61 @@
+"""Latency by bandwidth of one device: what its readers wait as they ask for more."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nearfar.records.shape import Origin, Provenance
+from nearfar.simulate.placements import Placement
+from nearfar.simulate.results import CurvePoint, LoadCurve
+from nearfar.simulate.run import Options, run
+
+if TYPE_CHECKING:
+    from nearfar.simulate.devices import Device
+    from nearfar.simulate.results import EngineName, PagePolicy
+
+_PS = 1e-12
+_LINE = 64
+#: Time between two requests, over the least that one takes at full speed.
+_GAPS = (0.0, 1.0, 1.1, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0)
+_REGION = 1 << 30
+
+
+def load_curve(
+    device: Device,
+    *,
+    engine: EngineName,
+    page_policy: PagePolicy,
+    pattern: str,
+    write_share: float,
+    requests: int,
+    seed: int,
+) -> LoadCurve:
+    """Requests arrive one by one at rates up to what the device can do; 64 may be in flight."""
+    from nearfar import _native
+
+    options = Options(page_policy=page_policy, core="window", window=64)
+    place = Placement("all-far")
+
+    def point(gap_ns: float) -> CurvePoint:
+        source = _native.SyntheticSource(pattern, requests, _REGION, write_share, gap_ns, seed)
+        outcome, _ = run(source, device, device, place, options, engine)
+        tier = outcome["far"]
+        return CurvePoint(
+            bandwidth_bytes_per_s=requests * _LINE / (outcome["end_ps"] * _PS),
+            latency_ns=tier["read_time_ps"] / max(tier["reads"], 1) / 1000,
+            p99_latency_ns=tier["read_percentiles_ns"][2],
+        )
+
+    full = point(0.0)
+    least_ns = _LINE / full.bandwidth_bytes_per_s * 1e9
+    points = [full, *(point(least_ns * gap) for gap in _GAPS[1:])]
+    points.sort(key=lambda p: p.bandwidth_bytes_per_s)
+    simulated = Provenance(origin=Origin.SIMULATED, statistic="simulation", samples=0, seed=seed)
+    return LoadCurve(
+        device=device.name, engine=engine, pattern=pattern, read_share=1 - write_share,
+        page_policy=page_policy, requests=requests, points=points,
+        latency_ns=points[0].latency_ns,
+        bandwidth_bytes_per_s=points[-1].bandwidth_bytes_per_s,
+        provenance={"latency_ns": simulated, "bandwidth_bytes_per_s": simulated},
+        limits=["requests are made up; 64 of them in flight at most"],
+    )  # fmt: skip

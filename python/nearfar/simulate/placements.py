@@ -1,0 +1,183 @@
+"""Where data lies in a simulation: rules of the command line, policies, and hmalloc's plans.
+
+    all-near, all-far             the bounds
+    interleave:N:M                N pages near, M far, in turns
+    memory-mode, clock-dwf, hot-pages   what hardware and kernels do, with ``near_bytes`` of near
+    PLAN                          a plan file of libhmalloc (docs/formats/plan.md)
+
+Beside all-near, all-far and PLAN, single things are placed with rules, the first that holds first:
+``near:object=7``, ``far:site=3``, ``near:page=0x7f0000001``, ``near:address=0x1000-0x3000``.
+Of a plan, ``site``, ``size`` and ``default`` are obeyed; a rule with ``thread``, ``budget`` or
+``ratio`` is refused: it depends on the moment of each allocation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nearfar.errors import BadInputError
+from nearfar.units import parse_size
+
+if TYPE_CHECKING:
+    from nearfar._native import SimPlan
+
+MOVING = ("memory-mode", "clock-dwf", "hot-pages")
+_PAGE = 4096
+_ANY = -1
+_MOST = 2**64 - 1
+
+#: object, site, frames, least bytes, most bytes, near: as the core takes it
+Rule = tuple[int, int, list[tuple[str, int]], int, int, bool]
+
+
+@dataclass(frozen=True)
+class Placement:
+    """As it was asked for, and as the core takes it."""
+
+    name: str
+    rule: str = "fixed"
+    near_by_default: bool = False
+    weights: tuple[int, int] = (1, 1)
+    near_bytes: int = 0
+    move_cost_ns: float = 2000.0
+    objects: list[Rule] = field(default_factory=list)
+    ranges: list[tuple[int, int, bool]] = field(default_factory=list)
+
+    def native(self) -> SimPlan:
+        """For the core. Raises NativeError where ranges overlap or near holds no page."""
+        from nearfar import _native
+
+        classes = [0, 1, 2] if self.objects else []
+        return _native.SimPlan(
+            self.rule, self.near_by_default, sorted(self.ranges), classes, *self.weights,
+            self.near_bytes, self.move_cost_ns,
+        )  # fmt: skip
+
+
+def parse(text: str, rules: list[str], near_bytes: int) -> Placement:
+    """A placement. Raises BadInputError that names what is wrong."""
+    base = _base(text, near_bytes)
+    if rules and base.rule != "fixed":
+        raise BadInputError(
+            f"{text} decides by itself, and --place {rules[0]} was given too",
+            "place things beside all-near, all-far or a plan",
+        )
+    objects, ranges = list[Rule](), list[tuple[int, int, bool]]()
+    for rule in rules:
+        _place(rule, objects, ranges)
+    return Placement(
+        name=" ".join([text, *rules]), rule=base.rule, near_by_default=base.near_by_default,
+        weights=base.weights, near_bytes=near_bytes, objects=[*objects, *base.objects],
+        ranges=ranges,
+    )  # fmt: skip
+
+
+def _base(text: str, near_bytes: int) -> Placement:
+    if text in ("all-near", "all-far"):
+        return Placement(text, near_by_default=text == "all-near")
+    if text in MOVING:
+        if not near_bytes:
+            raise BadInputError(f"{text} fills near memory, and its size is not known",
+                                "say how much there is, such as --near-size 64MiB")  # fmt: skip
+        return Placement(text, rule=text.replace("-", "_"))
+    if text.startswith("interleave:"):
+        parts = text.split(":")[1:]
+        if len(parts) != 2 or not all(p.isdecimal() and 0 < int(p) < 1 << 20 for p in parts):
+            raise BadInputError(f"{text} is no interleave", "write interleave:N:M, such as 3:1")
+        return Placement(text, rule="interleave", weights=(int(parts[0]), int(parts[1])))
+    return read_plan(Path(text))
+
+
+def _place(text: str, objects: list[Rule], ranges: list[tuple[int, int, bool]]) -> None:
+    tier, _, what = text.partition(":")
+    kind, _, value = what.partition("=")
+    try:
+        near = {"near": True, "far": False}[tier]
+        if kind == "address":
+            begin, end = (int(part, 0) for part in value.split("-"))
+            ranges.append((begin, end, near))
+        elif kind == "page":
+            begin = int(value, 0) * _PAGE
+            ranges.append((begin, begin + _PAGE, near))
+        elif kind in ("object", "site"):
+            number = _natural(value)
+            of = (number, _ANY) if kind == "object" else (_ANY, number)
+            objects.append((*of, [], 0, _MOST, near))
+        else:
+            raise ValueError(kind)
+    except (KeyError, ValueError):
+        raise BadInputError(
+            f"--place {text} is no rule",
+            "write near: or far:, then object=N, site=N, page=N or address=BEGIN-END",
+        ) from None
+
+
+def _natural(text: str) -> int:
+    number = int(text, 0)
+    if number < 0:
+        raise ValueError(text)
+    return number
+
+
+def read_plan(path: Path) -> Placement:
+    """A plan of libhmalloc. Raises BadInputError with file and line."""
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not text in UTF-8"
+        raise BadInputError(
+            f"cannot read the plan {path}: {reason}",
+            f"write all-near, all-far, interleave:N:M, {', '.join(MOVING)}, or a plan's path",
+        ) from None
+    words = [(number, line.split("#")[0].split()) for number, line in enumerate(lines, 1)]
+    said = [(number, parts) for number, parts in words if parts]
+    if not said or said[0][1] != ["hmalloc-plan", "1"]:
+        raise BadInputError(
+            f"{path} does not begin with hmalloc-plan 1", "see docs/formats/plan.md"
+        )
+    near_by_default, objects = True, list[Rule]()
+    for number, parts in said[1:]:
+        where = f"{path}, line {number}"
+        if parts[0] == "rule" and len(parts) > 1:
+            objects.append(_plan_rule(where, parts[1], parts[2:]))
+        elif parts[0] == "default" and len(parts) == 2:
+            near_by_default = _is_near(where, parts[1])
+        elif parts[0] not in ("tier", "unwind"):
+            raise BadInputError(f"{where}: {' '.join(parts)} is no statement",
+                                "see docs/formats/plan.md")  # fmt: skip
+    return Placement(str(path), near_by_default=near_by_default, objects=objects)
+
+
+def _is_near(where: str, tier: str) -> bool:
+    if tier not in ("near", "far"):
+        raise BadInputError(f"{where}: the simulation has the tiers near and far, not {tier}",
+                            "name one of them")  # fmt: skip
+    return tier == "near"
+
+
+def _plan_rule(where: str, tier: str, conditions: list[str]) -> Rule:
+    frames, least, most = list[tuple[str, int]](), 0, _MOST
+    for condition in conditions:
+        kind, _, value = condition.partition("=")
+        try:
+            if kind == "site":
+                frames = [_frame(frame) for frame in value.split("<")]
+            elif kind == "size":
+                low, _, high = value.partition("..")
+                least, most = parse_size(low) if low else 0, parse_size(high) if high else _MOST
+            else:
+                raise BadInputError(f"{where}: {kind} cannot be simulated",
+                                    "leave it out, or place by site and size")  # fmt: skip
+        except ValueError:
+            raise BadInputError(f"{where}: {condition} is no condition",
+                                "see docs/formats/plan.md") from None  # fmt: skip
+    return (_ANY, _ANY, frames, least, most, _is_near(where, tier))
+
+
+def _frame(text: str) -> tuple[str, int]:
+    module, plus, offset = text.rpartition("+")
+    if not plus:
+        raise ValueError(text)
+    return module, int(offset, 16)

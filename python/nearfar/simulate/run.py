@@ -1,0 +1,184 @@
+"""A stream of requests through a core, a placement and two memories; the core does the work."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from nearfar.records.shape import Origin, Provenance
+from nearfar.simulate.results import (
+    Difference,
+    EnergyParts,
+    SimulatedTier,
+    SimulatedTiers,
+    Simulation,
+)
+
+if TYPE_CHECKING:
+    from nearfar._native import SimOutcome, SimSource, SimTier
+    from nearfar.simulate.devices import Device
+    from nearfar.simulate.placements import Placement
+    from nearfar.simulate.results import CoreModel, EngineName, PagePolicy, WritePolicy
+
+ALL = 2**63
+#: Requests of a sample that both engines run.
+SAMPLE = 2_000_000
+_PS = 1e-12
+_LINE = 64
+_SIMULATED = ("time_s", "cpu_time_s", "stall_s", "bandwidth_bytes_per_s")
+_FLIP = "wear is counted as whole lines: traces hold no values, so that Flip-N-Write has no say"
+
+
+@dataclass(frozen=True)
+class Options:
+    """How the processor and the controllers behave."""
+
+    page_policy: PagePolicy = "open"
+    timeout_ns: float = 100.0
+    write_policy: WritePolicy = "posted"
+    core: CoreModel = "window"
+    window: int = 10
+    most_requests: int = ALL
+
+
+#: Each call gives the same stream anew.
+MakeSource = Callable[[], "SimSource"]
+
+
+def run(
+    source: SimSource,
+    near: Device,
+    far: Device,
+    placement: Placement,
+    options: Options,
+    engine: EngineName,
+) -> tuple[SimOutcome, float]:
+    """What happened, and the simulator's own requests per second."""
+    from nearfar import _native
+
+    plan = placement.native()
+    began = time.perf_counter()
+    outcome = _native.simulate(
+        source, near.native, far.native, plan, engine, options.page_policy, options.timeout_ns,
+        options.core.replace("-", "_"), options.window, options.write_policy == "posted",
+        options.most_requests,
+    )  # fmt: skip
+    return outcome, outcome["requests"] / (time.perf_counter() - began)
+
+
+def simulate(
+    name: str,
+    make_source: MakeSource,
+    near: Device,
+    far: Device,
+    placement: Placement,
+    options: Options,
+    engine: EngineName,
+) -> Simulation:
+    """One engine over all of a stream. Raises NativeError where the core refuses."""
+    outcome, rate = run(make_source(), near, far, placement, options, engine)
+    simulated = Provenance(origin=Origin.SIMULATED, statistic="simulation", samples=0)
+    own = Provenance(origin=Origin.MEASURED, statistic="claim", samples=1,
+                     note="one run, reading of the trace included")  # fmt: skip
+    tiers = SimulatedTiers(
+        near=_tier(near, outcome["near"], outcome), far=_tier(far, outcome["far"], outcome)
+    )
+    energy = _sum(tiers.near.energy_J, tiers.far.energy_J, tiers)
+    seconds = outcome["end_ps"] * _PS
+    moved_bytes = outcome["requests"] * _LINE
+    return Simulation(
+        source=name, engine=engine, placement=placement.name, page_policy=options.page_policy,
+        write_policy=options.write_policy, core=options.core, window=options.window,
+        requests=outcome["requests"], time_s=seconds, cpu_time_s=outcome["compute_ps"] * _PS,
+        stall_s=outcome["stall_ps"] * _PS, moved_pages=outcome["moved_pages"], energy_J=energy,
+        bandwidth_bytes_per_s=moved_bytes / seconds if seconds else 0.0, requests_per_s=rate,
+        tiers=tiers, limits=_limits(near, far),
+        provenance={
+            "requests_per_s": own,
+            **dict.fromkeys(_SIMULATED, simulated),
+            **({"energy_J": simulated} if energy is not None else {}),
+        },
+    )  # fmt: skip
+
+
+def simulate_both(
+    name: str,
+    make_source: MakeSource,
+    near: Device,
+    far: Device,
+    placement: Placement,
+    options: Options,
+) -> Simulation:
+    """The fast engine over all of a stream, and both over its first ``SAMPLE`` requests."""
+    result = simulate(name, make_source, near, far, placement, options, "fast")
+    sample = replace(options, most_requests=min(options.most_requests, SAMPLE))
+    pair = [
+        simulate(name, make_source, near, far, placement, sample, engine)
+        for engine in ("fast", "exact")
+    ]
+    fast, exact = pair
+    energies = None
+    if fast.energy_J is not None and exact.energy_J:
+        energies = fast.energy_J / exact.energy_J - 1
+    result.difference = Difference(
+        requests=exact.requests,
+        time_difference=fast.time_s / exact.time_s - 1 if exact.time_s else 0.0,
+        energy_difference=energies,
+        exact_time_s=exact.time_s,
+        exact_energy_J=exact.energy_J,
+        exact_requests_per_s=exact.requests_per_s,
+    )
+    return result
+
+
+def _sum(near: float | None, far: float | None, tiers: SimulatedTiers) -> float | None:
+    """Of both; a memory nobody used and of which nothing is known adds nothing."""
+    used = [(near, tiers.near), (far, tiers.far)]
+    known = [energy for energy, _ in used if energy is not None]
+    lacking = any(energy is None and t.device_reads + t.device_writes for energy, t in used)
+    return None if lacking or not known else sum(known)
+
+
+def _limits(near: Device, far: Device) -> list[str]:
+    told = [_FLIP]
+    for device in {near.name: near, far.name: far}.values():
+        if not device.has_energy:
+            told.append(f"{device.name} has no figures of energy: none is told for it")
+        elif not device.has_background:
+            told.append(f"{device.name} has no background power: its energy is a lower bound")
+    return told
+
+
+def _tier(device: Device, tier: SimTier, outcome: SimOutcome) -> SimulatedTier:
+    accesses = tier["device_reads"] + tier["device_writes"]
+    hits = tier["row_hits"] + tier["buffer_hits"]
+    told: dict[str, Any] = {}
+    if tier["reads"]:
+        names = ("p50_latency_ns", "p90_latency_ns", "p99_latency_ns", "p999_latency_ns")
+        told = dict(zip(names, tier["read_percentiles_ns"], strict=True))
+        told["read_latency_ns"] = tier["read_time_ps"] / tier["reads"] / 1000
+        told["largest_latency_ns"] = tier["largest_read_ns"]
+    if device.has_energy:
+        told["energy_J"] = sum(tier["spent"].values())
+        parts: dict[str, Any] = {f"{part}_J": joules for part, joules in tier["spent"].items()}
+        told["energy_parts"] = EnergyParts(**parts)
+    keys = ("reads", "writes", "device_reads", "device_writes", "refreshes", "lines_written",
+            "pages_written", "most_line_writes", "most_page_writes")  # fmt: skip
+    told |= {key: value for key, value in tier.items() if key in keys}
+    told |= _lifetimes(device, tier, outcome["end_ps"] * _PS)
+    return SimulatedTier(
+        device=device.name, row_hit_share=hits / accesses if accesses else None, **told
+    )
+
+
+def _lifetimes(device: Device, tier: SimTier, seconds: float) -> dict[str, float]:
+    endurance = device.endurance_writes
+    if endurance is None or not tier["most_line_writes"]:
+        return {}
+    mean = tier["device_writes"] / (tier["pages_written"] * (4096 // _LINE))
+    return {
+        "lifetime_s": endurance / tier["most_line_writes"] * seconds,
+        "levelled_lifetime_s": endurance / mean * seconds,
+    }

@@ -1,0 +1,213 @@
+"""A suite: programs traced here, simulated by device, write policy and placement.
+
+``seoul`` is the Seoul thesis' experiment. Traces hold the arrays alone, so that *default* is all of
+them far and *placed* all of them near: the thesis' own far traffic of stack, code and heap that was
+not placed is missing, and so are the kernel's accesses, which stay near in its default.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import tomllib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from nearfar.errors import BadInputError
+from nearfar.profiles import load_profile
+from nearfar.records.experiment import Claim, ExperimentResult, ExperimentRow, ZoneCounts
+from nearfar.records.programs import ProgramName
+from nearfar.records.shape import Origin, Provenance
+from nearfar.simulate.counts import Counts
+from nearfar.simulate.counts import simulate as simulate_counts
+from nearfar.simulate.devices import Device
+from nearfar.simulate.placements import Placement
+from nearfar.simulate.run import Options, run
+
+if TYPE_CHECKING:
+    from nearfar._native import SimOutcome
+
+_HERE = Path(__file__).parent / "suites"
+_PS = 1e-12
+_Saved = tuple[Annotated[float, Field(ge=0, le=1)], Annotated[float, Field(ge=0, le=1)]]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class SuiteProgram(_Strict):
+    """A program over its sizes, with what was published for them."""
+
+    program: ProgramName
+    sizes: list[Annotated[int, Field(ge=1)]] = Field(min_length=1)
+    steps: int = Field(ge=1)
+    claimed_time_saved: _Saved | None = None
+    claimed_energy_saved: _Saved | None = None
+
+
+class SuiteCounts(_Strict):
+    """Published counts of one program, through counts mode."""
+
+    program: ProgramName
+    cpu_time_s: list[Annotated[float, Field(ge=0)]] = Field(min_length=1)
+    default: Counts
+    placed: Counts
+
+
+class Suite(_Strict):
+    """A suite file."""
+
+    schema_version: Literal[1]
+    name: str
+    title: str
+    source: str
+    near: str
+    far: list[str] = Field(min_length=1)
+    after: list[Literal["l1", "l2"]] = Field(min_length=1)
+    write_policies: list[Literal["blocking", "posted"]] = Field(min_length=1)
+    page_policy: Literal["open", "closed", "timeout"]
+    core: Literal["blocking", "window", "trace-time"]
+    instruction_ns: float = Field(ge=0)
+    seed: int = Field(ge=0)
+    programs: list[SuiteProgram] = Field(min_length=1)
+    counts: SuiteCounts
+
+
+def load_suite(name_or_path: str) -> Suite:
+    """A shipped suite by name, or a file. Raises BadInputError that names what is wrong."""
+    shipped = _HERE / f"{name_or_path}.toml"
+    path = shipped if shipped.exists() else Path(name_or_path)
+    try:
+        return Suite.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not text in UTF-8"
+        names = ", ".join(sorted(file.stem for file in _HERE.glob("*.toml")))
+        raise BadInputError(
+            f"cannot read the suite {path}: {reason}", f"name {names}, or a file"
+        ) from None
+    except tomllib.TOMLDecodeError as error:
+        raise BadInputError(f"{path}: {error}", "mend the file") from None
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        raise BadInputError(f"{path}: {where}: {first['msg']}", "mend the file") from None
+
+
+#: Told before each program and size: how many of all are done, and what comes.
+Told = Callable[[int, int, str], None]
+
+
+def run_suite(suite: Suite, told: Told) -> ExperimentResult:
+    """Trace, simulate, compare. Raises what the programs and the core raise."""
+    rows = list(_from_counts(suite))
+    top = next(row for row in rows if row.write_policy == "blocking")
+    work = [(entry, n) for entry in suite.programs for n in entry.sizes]
+    for done, (entry, n) in enumerate(work):
+        told(done, len(work), f"{entry.program} {n}")
+        rows += _program(suite, entry, n)
+    claims = [
+        Claim(program=entry.program, time_saved=entry.claimed_time_saved,
+              energy_saved=entry.claimed_energy_saved)
+        for entry in suite.programs
+        if entry.claimed_time_saved and entry.claimed_energy_saved
+    ]  # fmt: skip
+    simulated = Provenance(
+        origin=Origin.SIMULATED, statistic="simulation", samples=0, seed=suite.seed,
+        note="published counts, counts mode",
+    )  # fmt: skip
+    return ExperimentResult(
+        name=suite.name, title=suite.title, source=suite.source, near=suite.near,
+        page_policy=suite.page_policy, core=suite.core, instruction_ns=suite.instruction_ns,
+        time_saved=top.time_saved, energy_saved=top.energy_saved, rows=rows, claims=claims,
+        provenance={"time_saved": simulated, "energy_saved": simulated},
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Ran:
+    """One run: what it took."""
+
+    time_s: float
+    energy_J: float  # noqa: N815
+    counts: ZoneCounts
+
+
+def _row(
+    program: ProgramName, n: int, after: Literal["l1", "l2", "published counts"], far: str,
+    writes: Literal["blocking", "posted"], cpu_time_s: float, default: _Ran, placed: _Ran,
+) -> ExperimentRow:  # fmt: skip
+    return ExperimentRow(
+        program=program, n=n, after=after, far=far, write_policy=writes, cpu_time_s=cpu_time_s,
+        default_time_s=default.time_s, placed_time_s=placed.time_s,
+        default_energy_J=default.energy_J, placed_energy_J=placed.energy_J,
+        time_saved=1 - placed.time_s / default.time_s,
+        energy_saved=1 - placed.energy_J / default.energy_J,
+        default=default.counts, placed=placed.counts,
+    )  # fmt: skip
+
+
+def _from_counts(suite: Suite) -> Iterator[ExperimentRow]:
+    given = suite.counts
+    n = next(max(entry.sizes) for entry in suite.programs if entry.program == given.program)
+    for far in suite.far:
+        for writes in suite.write_policies:
+            for cpu_time_s in given.cpu_time_s:
+                ran = []
+                for counts in (given.default, given.placed):
+                    found = simulate_counts(
+                        counts, load_profile(suite.near), load_profile(far),
+                        cpu_time_s=cpu_time_s, write_policy=writes,
+                    )  # fmt: skip
+                    ran.append(_Ran(found.time_s, found.energy_J, _zones(counts)))
+                yield _row(given.program, n, "published counts", far, writes, cpu_time_s, *ran)
+
+
+def _zones(counts: Counts) -> ZoneCounts:
+    return ZoneCounts(
+        near_reads=counts.near.reads, near_writes=counts.near.writes,
+        far_reads=counts.far.reads, far_writes=counts.far.writes,
+    )  # fmt: skip
+
+
+def _program(suite: Suite, entry: SuiteProgram, n: int) -> Iterator[ExperimentRow]:
+    from nearfar.measure import programs
+
+    near = Device.of(load_profile(suite.near))
+    with tempfile.TemporaryDirectory(prefix="nearfar-suite-") as folder:
+        for after in suite.after:
+            file = Path(folder) / after
+            caches = [programs.CACHES[level] for level in ("l1", "l2")[: int(after[1])]]
+            programs.record(entry.program, n, entry.steps, suite.seed, file, caches)
+            for far in suite.far:
+                device = Device.of(load_profile(far))
+                for writes in suite.write_policies:
+                    options = Options(
+                        page_policy=suite.page_policy, write_policy=writes, core=suite.core
+                    )
+                    pair = [
+                        _simulated(file, suite, near, device, Placement(where), options)
+                        for where in ("all-far", "all-near")
+                    ]
+                    cpu_time_s = pair[0][1]["compute_ps"] * _PS
+                    yield _row(entry.program, n, after, far, writes, cpu_time_s,
+                               pair[0][0], pair[1][0])  # fmt: skip
+
+
+def _simulated(
+    file: Path, suite: Suite, near: Device, far: Device, place: Placement, options: Options
+) -> tuple[_Ran, SimOutcome]:
+    from nearfar import _native
+
+    source = _native.TraceSource(str(file), suite.instruction_ns * 1000, [])
+    where = Placement(place.name, near_by_default=place.name == "all-near")
+    outcome, _ = run(source, near, far, where, options, "exact")
+    zones = ZoneCounts(
+        near_reads=outcome["near"]["reads"], near_writes=outcome["near"]["writes"],
+        far_reads=outcome["far"]["reads"], far_writes=outcome["far"]["writes"],
+    )  # fmt: skip
+    energy = sum(sum(outcome[zone]["spent"].values()) for zone in ("near", "far"))
+    return _Ran(outcome["end_ps"] * _PS, energy, zones), outcome

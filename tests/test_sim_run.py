@@ -1,0 +1,132 @@
+"""`nearfar sim` on streams that are made up: engines, placements, curves, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import RunNearfar
+from nearfar.errors import BadInputError
+from nearfar.simulate.placements import parse
+
+STREAM = ("sim", "--pattern", "random", "-n", "20000", "--size", "16MiB")
+
+
+def simulated(run_nearfar: RunNearfar, *arguments: str) -> dict[str, Any]:
+    done = run_nearfar(*arguments, "--json", "-")
+    assert done.code == 0, done.stderr
+    return json.loads(done.stdout)  # type: ignore[no-any-return]
+
+
+def test_a_stream_has_the_keys_of_the_contract(run_nearfar: RunNearfar) -> None:
+    found = simulated(run_nearfar, *STREAM, "--near", "ddr4-3200", "--far", "pcm-lee",
+                      "--placement", "interleave:1:1", "--write-share", "0.25")  # fmt: skip
+    tiers = {name: found["tiers"][name] for name in ("near", "far")}
+    assert found["time_s"] > 0
+    assert found["energy_J"] == pytest.approx(sum(t["energy_J"] for t in tiers.values()))
+    assert found["requests_per_s"] > 0
+    assert sum(t["reads"] + t["writes"] for t in tiers.values()) == 20000
+    assert tiers["near"]["reads"] == pytest.approx(tiers["far"]["reads"], rel=0.1)
+    assert found["provenance"]["time_s"]["origin"] == "simulated"
+    assert found["provenance"]["requests_per_s"]["origin"] == "measured"
+
+
+@pytest.mark.parametrize("device", ["ddr3-1333", "ddr4-3200", "pcm-lee", "cxl-ddr5"])
+@pytest.mark.parametrize("pages", ["open", "closed", "timeout"])
+def test_both_engines_agree(run_nearfar: RunNearfar, device: str, pages: str) -> None:
+    found = simulated(run_nearfar, *STREAM, "--far", device, "--near", device, "--engine", "both",
+                      "--page-policy", pages, "--write-share", "0.2")  # fmt: skip
+    difference = found["difference"]
+    assert abs(difference["time_difference"]) <= 0.10  # at saturation; see RESULTS.md for programs
+    assert abs(difference.get("energy_difference") or 0) <= 0.10
+
+
+def test_near_is_faster_than_far_and_near_memory_helps(run_nearfar: RunNearfar) -> None:
+    common = (*STREAM, "--near", "ddr4-3200", "--far", "pcm-lee")
+    times = {
+        place: simulated(run_nearfar, *common, "--placement", place, *more)["time_s"]
+        for place, *more in [
+            ["all-near"], ["all-far"], ["memory-mode", "--near-size", "64MiB"],
+        ]
+    }  # fmt: skip
+    assert times["all-near"] < times["memory-mode"] < 1.3 * times["all-far"]
+
+
+def test_blocking_writes_and_cores_take_longer(run_nearfar: RunNearfar) -> None:
+    common = (*STREAM, "--far", "pcm-snu-ns", "--write-share", "0.3")
+    posted = simulated(run_nearfar, *common)["time_s"]
+    single = simulated(run_nearfar, *common, "--core", "blocking")["time_s"]
+    waiting = simulated(run_nearfar, *common, "--write-policy", "blocking", "--core", "blocking")
+    assert posted < single < waiting["time_s"]
+
+
+def test_wear_and_lifetime(run_nearfar: RunNearfar) -> None:
+    far = simulated(run_nearfar, *STREAM, "--far", "pcm-lee", "--write-share", "1")["tiers"]["far"]
+    assert far["writes"] == 20000
+    assert far["lines_written"] > 0.9 * 20000
+    assert far["most_page_writes"] >= far["most_line_writes"] >= 1
+    assert far["levelled_lifetime_s"] > far["lifetime_s"] > 0
+
+
+def test_the_load_curve_rises(run_nearfar: RunNearfar) -> None:
+    found = simulated(run_nearfar, "sim", "--curve", "--far", "ddr4-3200", "-n", "20000")
+    points = found["points"]
+    assert points[-1]["latency_ns"] > 1.5 * points[0]["latency_ns"]
+    assert found["bandwidth_bytes_per_s"] <= 25.6e9
+
+
+def test_a_device_without_energy_tells_none(run_nearfar: RunNearfar) -> None:
+    found = simulated(run_nearfar, *STREAM, "--near", "ddr4-3200", "--far", "ddr5-3200")
+    assert "energy_J" not in found
+    assert any("ddr5-3200 has no figures of energy" in limit for limit in found["limits"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (("sim",), "nothing to simulate"),
+        (("sim", "--pattern", "random", "--curve"), "--pattern and --curve"),
+        (("sim", "/nonexistent/trace"), "/nonexistent/trace"),
+        ((*STREAM, "--placement", "somewhere"), "somewhere"),
+        ((*STREAM, "--placement", "hot-pages"), "--near-size"),
+        ((*STREAM, "--placement", "interleave:0:1"), "interleave"),
+        ((*STREAM, "--place", "near:everything"), "near:everything"),
+        ((*STREAM, "--far", "ssd-nvme"), "no figure"),
+        ((*STREAM, "--size", "32"), "line of 64"),
+        (("sim", "--curve", "--engine", "both"), "one engine"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(
+    arguments: tuple[str, ...], named: str, run_nearfar: RunNearfar
+) -> None:
+    done = run_nearfar(*arguments)
+    done.assert_refused(2)
+    assert named in done.stderr
+
+
+def test_rules_and_plans(tmp_path: Path) -> None:
+    plan = tmp_path / "plan"
+    plan.write_text(
+        "hmalloc-plan 1\nunwind frame-pointers\n# big ones\n"
+        "rule near site=5f0c9ab2+0x41a8<name:prog+0x10\nrule far size=64KiB..\ndefault near\n"
+    )
+    found = parse(str(plan), ["near:address=0x1000-0x3000", "far:page=0x7", "far:object=3"], 0)
+    assert found.near_by_default
+    assert found.ranges == [(0x1000, 0x3000, True), (0x7000, 0x8000, False)]
+    assert [rule[0] for rule in found.objects] == [3, -1, -1]
+    assert found.objects[1][2] == [("5f0c9ab2", 0x41A8), ("name:prog", 0x10)]
+    assert found.objects[2][3] == 64 << 10
+    found.native()
+
+
+@pytest.mark.parametrize(
+    "line", ["rule near budget=2GiB", "rule middle size=1..2", "rule near site=0x12", "hop"]
+)
+def test_a_plan_that_cannot_be_simulated_is_refused_by_its_line(line: str, tmp_path: Path) -> None:
+    plan = tmp_path / "plan"
+    plan.write_text(f"hmalloc-plan 1\n{line}\n")
+    with pytest.raises(BadInputError, match="line 2"):
+        parse(str(plan), [], 0)
