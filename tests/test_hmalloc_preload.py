@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -115,11 +117,28 @@ def test_children_get_no_block_twice(built: Path) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("tier", ["near", "far"])
-def test_ten_thousand_forks_under_churn(built: Path, tier: str) -> None:
+@pytest.mark.parametrize(("tier", "block_limit"), [("near", 20000), ("far", 1000)])
+def test_ten_thousand_forks_under_churn(built: Path, tier: str, block_limit: int) -> None:
+    """Small blocks in the far tier: each fork copies what a tier in a file holds."""
     settings = {"HMALLOC_DEFAULT": tier, "HMALLOC_FAR": "shm:,capacity=256MiB"}
-    done = preloaded(built / "fork_churn", "10000", settings=settings, timeout=900)
+    done = preloaded(
+        built / "fork_churn", "10000", str(block_limit), settings=settings, timeout=900
+    )
     assert done.stdout == "10000 of 10000\n", done
+
+
+@pytest.mark.parametrize(("beyond", "code"), [(0, 0), (1, -signal.SIGSEGV)])
+def test_a_store_behind_a_guarded_block_ends_the_program(beyond: int, code: int) -> None:
+    script = f"""
+import ctypes
+libc = ctypes.CDLL(None)
+libc.malloc.restype = ctypes.c_void_p
+libc.malloc_usable_size.argtypes = [ctypes.c_void_p]
+block = libc.malloc(600000)
+ctypes.memset(block, 1, libc.malloc_usable_size(block) + {beyond})
+"""
+    done = preloaded(sys.executable, "-c", script, settings={"HMALLOC_HARDEN": "guard"})
+    assert done.returncode == code, done.stderr
 
 
 @pytest.mark.parametrize(
@@ -131,10 +150,11 @@ def test_ten_thousand_forks_under_churn(built: Path, tier: str) -> None:
         ({"HMALLOC_FAR": "dram,overflow=spill:none"}, 2, "no such other tier"),
         ({"HMALLOC_FAR": "file:/no/such/folder"}, 2, "/no/such"),
         ({"HMALLOC_FAR": "shm:,capacity=900TiB"}, 3, "does not fit"),
+        ({"HMALLOC_FAR": "dram,capacity=4KiB"}, 2, "capacity is at least 64KiB, not '4KiB'"),
         ({"HMALLOC_DEFAULT": "slow"}, 2, "there is no tier 'slow'"),
         ({"HMALLOC_DECAY_MS": "soon"}, 2, "HMALLOC_DECAY_MS"),
         ({"HMALLOC_HARDEN": "very"}, 2, "guard and quarantine=SIZE"),
-        ({"HMALLOC_STATS": "often"}, 2, "exit and signal:NUMBER"),
+        ({"HMALLOC_STATS": "often"}, 2, "exit, signal:NUMBER and rules"),
         ({"HMALLOC_NEAR": "shm:"}, 2, "the near tier is dram or numa"),
     ],
 )
@@ -180,6 +200,22 @@ def test_the_child_of_a_tier_in_a_file_has_its_own(tmp_path: Path) -> None:
         settings = {"HMALLOC_DEFAULT": "far", "HMALLOC_FAR": spec}
         done = preloaded("python3", "-c", script, settings=settings)
         assert done.stdout == "0 p\n", (policy, done)
+
+
+def test_guards_of_a_tier_in_a_file_are_left_out_of_a_child(tmp_path: Path) -> None:
+    script = (
+        "import os\n"
+        "written = bytearray(b'p' * 3000000)\n"
+        "del written\n"
+        "data = bytearray(b'p' * 600000)\n"
+        "child = os.fork()\n"
+        "if child == 0: os._exit(0 if data == b'p' * 600000 else 1)\n"
+        "print(os.waitpid(child, 0)[1])\n"
+    )
+    settings = {"HMALLOC_DEFAULT": "far", "HMALLOC_FAR": f"file:{tmp_path},capacity=256MiB"}
+    settings |= {"HMALLOC_HARDEN": "guard"}
+    done = preloaded(sys.executable, "-c", script, settings=settings)
+    assert done.stdout == "0\n", done
 
 
 def _with_small_disk(folder: Path, program: Path, reserve: str) -> subprocess.CompletedProcess[str]:

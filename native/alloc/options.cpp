@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "alloc/size_classes.hpp"
+
 namespace nearfar::alloc {
 
 namespace {
@@ -77,6 +79,7 @@ Result<Taken> read_own(std::string_view option, Options& options) {
   } else if (value_of(option, "capacity=", value)) {
     if (!parse_size(value, options.capacity) || options.capacity == 0)
       return refuse("no size for capacity:", value);
+    if (options.capacity < span_bytes) return refuse("capacity is at least 64KiB, not", value);
   } else {
     return Taken::no;
   }

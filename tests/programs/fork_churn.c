@@ -1,5 +1,6 @@
 /* Forks under churn: two threads allocate and free while the main thread forks; each child allocates,
- * frees and ends. Argument: how many forks. Ends by SIGALRM if one hangs. */
+ * frees and ends. Arguments: how many forks, below how many bytes the churned blocks are. Ends by
+ * SIGALRM if one hangs. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,6 +8,7 @@
 #include <unistd.h>
 
 static volatile int stop;
+static unsigned block_limit = 20000;
 static void* churn(void* seed) {
   unsigned state = (unsigned)(size_t)seed;
   void* blocks[256] = {0};
@@ -14,7 +16,7 @@ static void* churn(void* seed) {
     state = state * 1664525u + 1013904223u;
     void** at = &blocks[state >> 24];
     free(*at);
-    *at = malloc((state >> 8) % 20000);
+    *at = malloc((state >> 8) % block_limit);
   }
   for (int i = 0; i < 256; ++i) free(blocks[i]);
   return NULL;
@@ -22,6 +24,7 @@ static void* churn(void* seed) {
 
 int main(int count, char** arguments) {
   int forks = count > 1 ? atoi(arguments[1]) : 100;
+  if (count > 2) block_limit = (unsigned)atoi(arguments[2]);
   pthread_t threads[2];
   for (size_t t = 0; t < 2; ++t) pthread_create(&threads[t], NULL, churn, (void*)(t + 1));
   int good = 0;
