@@ -109,6 +109,16 @@ def test_what_cannot_be_run_is_refused(run_nearfar: RunNearfar, arguments: tuple
     run_nearfar("bench", "map", "-n", "100", *arguments).assert_refused(2)
 
 
+@pytest.mark.parametrize("bench", ["map", "intset"])
+def test_a_missing_directory_is_not_taken_for_a_pool(
+    run_nearfar: RunNearfar, tmp_path: Path, bench: str
+) -> None:
+    done = run_nearfar("bench", bench, "-n", "100", "--tier", f"file:{tmp_path}/missing/a.pool")
+    done.assert_refused(2)
+    assert "no directory" in done.stderr
+    assert not (tmp_path / "missing").exists()
+
+
 def test_a_map_that_does_not_fit_is_refused(run_nearfar: RunNearfar) -> None:
     run_nearfar("bench", "map", "-n", "900000000").assert_refused(3)
     run_nearfar("bench", "map", "-n", "100", "--tier", "numa:62").assert_refused(3)

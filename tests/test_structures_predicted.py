@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import replace
 
 import pytest
 
+import factories
 from conftest import RunNearfar
 from nearfar import _native
+from nearfar.cli import calibrating, structures_study
 from nearfar.errors import BadInputError
+from nearfar.measure.session import Effort
+from nearfar.measure.study import STUDY
 from nearfar.measure.timed import MapWork, SetWork
 from nearfar.model import validation
 from nearfar.model.devices import far_memory, is_disk, near_memory
@@ -24,6 +29,9 @@ from nearfar.model.structures import (
     software_of,
 )
 from nearfar.profiles import load_host, load_profile
+from nearfar.records.run import Sections
+from nearfar.report.section import Context
+from nearfar.report.sections.structures import section
 from nearfar.simulate.watch import Caches, Level, Variant, Watched, watch
 
 needs_pools = pytest.mark.skipif(not hasattr(_native, "MapBench"), reason="without libpmemobj")
@@ -200,3 +208,30 @@ def test_predict_structure_tells_both_readings(run_nearfar: RunNearfar) -> None:
     assert 1 < low <= told["slowdown"] <= high
     assert told["time_s"] > 1e-6
     assert any(t["name"] == "msyncs" and t["binds"] for t in told["terms"])
+
+
+@needs_pools
+def test_a_study_predicts_points_then_measures_them_and_tells_each_device(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(structures_study, "ENTRIES", {"list": 64, "hash": 500})
+    monkeypatch.setattr(structures_study, "MAP_ENTRIES", 500)
+    cpu = min(os.sched_getaffinity(0))
+    with calibrating.open_session(quiet=True) as session:
+        result = structures_study.predict_structures(session, cpu, Effort(15.0, 1, apart=False))
+    assert STUDY["structures"] > 0
+    assert [p.tier for p in result.points] == ["shm:", "dram"] * 3
+    for point in result.points:
+        low, high = point.intervals["predicted_latency_ns"]
+        assert point.covered == (low <= point.latency_ns <= high)
+        assert point.relative_error == pytest.approx(
+            point.predicted_latency_ns / point.latency_ns - 1
+        )
+    found = {(d.structure, d.device): d.slowdown for d in result.devices}
+    assert found["hash", "ssd-s4600"] > 10 > found["hash", "optane-100"]
+    assert ("hash", "oslo-nvdimm") not in found  # no latency
+    run = factories.study(sections=Sections(structures=result))
+    shown = section(Context(run))
+    assert shown is not None
+    assert f"{len(result.points)} points" in shown.finding
+    assert len(shown.tables[1].rows) == len(result.devices)

@@ -7,7 +7,10 @@ using namespace nearfar::cache;
 namespace {
 
 Watched small() {
-  auto made = Watched::create({{{32 << 10, 8}, {256 << 10, 16}}, {{64, 4}, {512, 8}}});
+  WatchedPlan plan;
+  plan.levels = {{32 << 10, 8}, {256 << 10, 16}};
+  plan.tlb = {{64, 4}, {512, 8}};
+  auto made = Watched::create(plan);
   REQUIRE(made);
   return std::move(*made);
 }

@@ -47,7 +47,9 @@ def measured_host(session: Session, cpu: int, *, coarse: bool = False) -> Host:
     return host.measure(session, cpu, Effort(60.0, HOST_EPOCHS, apart=False))
 
 
-def timed(session: Session, cases: Sequence[Case], cpu: int) -> dict[Case, Estimate]:
+def timed(
+    session: Session, cases: Sequence[Case], cpu: int, epochs: int = SOFTWARE_EPOCHS
+) -> dict[Case, Estimate]:
     """Software in cache."""
     from nearfar.measure.session import Effort
     from nearfar.measure.timed import TimedPlan
@@ -55,7 +57,7 @@ def timed(session: Session, cases: Sequence[Case], cpu: int) -> dict[Case, Estim
 
     samples, _ = session.repeat(
         "software in cache", "ns", TimedPlan(tuple(cases), cpu),
-        Effort(60.0, SOFTWARE_EPOCHS, apart=False), judge_spread=False,
+        Effort(60.0, epochs, apart=False), judge_spread=False,
     )  # fmt: skip
     return {case: lower_quartile(samples.of(case)) for case in cases}
 
@@ -75,14 +77,17 @@ def measured(
     return {case: median(samples.of(case)) for case in cases}
 
 
-def software(session: Session, cases: Sequence[Case], host: Host, cpu: int) -> dict[Case, Software]:
+def software(
+    session: Session, cases: Sequence[Case], host: Host, cpu: int, epochs: int = SOFTWARE_EPOCHS
+) -> dict[Case, Software]:
     """Software of cases on a host: timed here, and scaled where the host is another one."""
     from nearfar.model.devices import near_memory
     from nearfar.model.host_costs import costs_of
-    from nearfar.model.structure_cases import Watching, in_cache, software
+    from nearfar.model.structure_cases import Watching, software
+    from nearfar.model.validation import all_in_cache
     from nearfar.profiles import THIS
 
-    times = timed(session, [c for case in cases for c in in_cache(case)], cpu)
+    times = timed(session, all_in_cache(cases), cpu, epochs)
     own = host if host.name == THIS else measured_host(session, cpu, coarse=True)
     costs = costs_of(own)
     here = {

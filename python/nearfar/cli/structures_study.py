@@ -19,10 +19,9 @@ if TYPE_CHECKING:
 
 #: Repeats of each point; intervals of five are the least and the largest.
 EPOCHS = 5
-#: Structures on devices: entries that lie beyond the caches, but for a list, which nobody walks.
-DEVICE_ENTRIES: dict[StructureName, int] = {
-    "list": 1024, "hash": 1_000_000, "skip_list": 1_000_000, "map_tx": 100_000,
-}  # fmt: skip
+#: Entries beyond the second cache, but for a list, which nobody walks that far.
+ENTRIES: dict[StructureName, int] = {"list": 1024, "hash": 100_000, "skip_list": 100_000}
+MAP_ENTRIES, VALUE_BYTES = 100_000, 8
 UPDATE_PERCENT = 50
 
 
@@ -35,23 +34,29 @@ def predict_structures(session: Session, cpu: int, effort: Effort) -> Structures
     from nearfar.model.host_costs import costs_of
     from nearfar.model.structure_cases import Watching
 
+    epochs = effort.epochs or EPOCHS
     host = calibrating.measured_host(session, cpu, coarse=True)
     costs = costs_of(host)
     near = near_memory(host, costs)
-    cases = validation.few_cases(host.scalar("l3_bytes"))
-    on_devices = _device_cases()
-    known = calibrating.software(session, [*cases, *on_devices], host, cpu)
+    cases = _cases()
+    known = calibrating.software(session, cases, host, cpu, epochs)
     points = validation.predict_with(cases, known, costs, near, Watching(costs.caches, cpu))
     devices = _devices(known, costs, near, cpu)
     predicted_at = now()
-    seen = calibrating.measured(session, cases, cpu, effort.epochs or EPOCHS)
+    seen = calibrating.measured(session, cases, cpu, epochs)
     return _result(session, host, points, seen, devices, predicted_at)
 
 
-def _device_cases() -> list[Case]:
-    from nearfar.model.structure_cases import sets
+def _cases() -> list[Case]:
+    """Gets in a map and operations on each set, in a pool and in ordinary memory."""
+    from nearfar.measure.timed import Case, MapWork
+    from nearfar.model.structure_cases import POOL_TIER, sets
 
-    return [c for name, n in DEVICE_ENTRIES.items() for c in sets(name, n, UPDATE_PERCENT)]
+    gets = [
+        Case(MapWork("map", "get", MAP_ENTRIES, VALUE_BYTES, POOL_TIER)),
+        Case(MapWork("dram", "get", MAP_ENTRIES, VALUE_BYTES, "dram")),
+    ]
+    return gets + [c for name, n in ENTRIES.items() for c in sets(name, n, UPDATE_PERCENT)]
 
 
 def _devices(
@@ -67,7 +72,7 @@ def _devices(
 
     watching = Watching(costs.caches, cpu)
     found = []
-    for name, entries in DEVICE_ENTRIES.items():
+    for name, entries in ENTRIES.items():
         work, twin = sets(name, entries, UPDATE_PERCENT)
         case = structure_results.Case(
             name, entries, UPDATE_PERCENT, watching.shape(work.work), known[work],

@@ -42,6 +42,11 @@ def place(tier: str) -> str:
         return f"{kind}:{parsed['node'] if kind == 'numa' else parsed['path']},populate"
     path = Path(parsed["path"] or "/dev/shm")
     folder = path if path.is_dir() else path.parent
+    if not folder.is_dir():
+        raise BadInputError(
+            f"there is no directory {folder} for a pool on {tier}",
+            "make it, or name another in --tier",
+        )
     return f"{kind}:{folder},populate"
 
 

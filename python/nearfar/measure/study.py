@@ -48,9 +48,10 @@ from nearfar.units import MIB
 #: Share of the whole time, by section, in the order they run. What is missing to one is for setting
 #: up and for the report.
 STUDY = {
-    "latency": 0.17, "bandwidth": 0.09, "stream": 0.09, "parallelism": 0.04, "blocks": 0.04,
-    "access": 0.07, "persistence": 0.05, "map": 0.05, "intset": 0.05, "loaded": 0.05,
-    "tails": 0.02, "compete": 0.05, "stencil": 0.07, "pipeline": 0.03, "mapped": 0.1,
+    "latency": 0.15, "bandwidth": 0.08, "stream": 0.08, "parallelism": 0.04, "blocks": 0.04,
+    "access": 0.06, "persistence": 0.05, "map": 0.05, "intset": 0.05, "loaded": 0.05,
+    "tails": 0.02, "compete": 0.05, "stencil": 0.07, "pipeline": 0.03, "mapped": 0.07,
+    "structures": 0.1,
 }  # fmt: skip
 PROBE = {
     "latency": 0.3, "bandwidth": 0.12, "parallelism": 0.07, "blocks": 0.07, "access": 0.14,

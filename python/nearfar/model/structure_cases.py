@@ -33,8 +33,10 @@ _BYTES_AN_ENTRY = {"list": 16, "hash": 27, "skip_list": 28, "pmdk": 128}
 _FEW = {"list": (32, 512), "skip_list": (64, 512), "hash": (128, 1024)}
 _FEW_GETS = (500, 2000)
 _FEW_CHANGED = (2000, 4000)
-#: What warms the caches before as many count: a line an operation in a hash.
+#: What warms the caches before as many count: a line an operation in a hash, at most.
 _HASH_OPERATIONS, _SKIP_LIST_OPERATIONS, _LIST_OPERATIONS = 200_000, 40_000, 20_000
+#: Operations an entry by which the whole of a small hash is in the caches.
+_HASH_ROUNDS, _LEAST_OPERATIONS = 16, 20_000
 #: Loads of all operations of one watched run of a list, about: long lists are walked less often.
 _LIST_LOADS = 6_000_000
 
@@ -57,7 +59,7 @@ def _operations(work: Work) -> int:
         return _SKIP_LIST_OPERATIONS
     if isinstance(work, SetWork) and work.structure == "list":
         return min(max(_LIST_LOADS // work.entries, 32), _LIST_OPERATIONS)
-    return _HASH_OPERATIONS
+    return min(max(_HASH_ROUNDS * work.entries, _LEAST_OPERATIONS), _HASH_OPERATIONS)
 
 
 def bytes_of(work: Work) -> float:

@@ -70,21 +70,6 @@ def set_cases(last_cache_bytes: float, count: int = SIZES) -> list[Case]:
     ]
 
 
-def few_cases(last_cache_bytes: float) -> list[Case]:
-    """Those that a study has the time for: gets in a map, and the hash set, at all sizes."""
-    gets = [c for c in map_cases(last_cache_bytes) if _is_get(c)]
-    sets = [c for c in set_cases(last_cache_bytes) if _is_hash(c)]
-    return gets + sets
-
-
-def _is_get(case: Case) -> bool:
-    return isinstance(case.work, MapWork) and case.work.operation == "get"
-
-
-def _is_hash(case: Case) -> bool:
-    return isinstance(case.work, SetWork) and case.work.structure == "hash"
-
-
 def all_in_cache(cases: Sequence[Case]) -> tuple[Case, ...]:
     """What is timed before anything is predicted."""
     return tuple(dict.fromkeys(c for case in cases for c in in_cache(case)))

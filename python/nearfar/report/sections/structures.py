@@ -51,9 +51,15 @@ def _devices(result: StructuresResult) -> Figure:
     ]  # fmt: skip
     chart = row_chart(bars, "slowdown against the volatile twin here, logarithmic", log=True)
     return draw(
-        "Each structure on every shipped device: an operation, half of them updates.", chart,
+        f"Each structure ({_sizes(result)} entries) on every shipped device: half of the "
+        "operations are updates.", chart,
         height=26 * len(bars), origins=(Origin.MODELLED,),
     )  # fmt: skip
+
+
+def _sizes(result: StructuresResult) -> str:
+    sizes = {d.structure: d.entries for d in result.devices}
+    return ", ".join(f"{name}: {entries:,}" for name, entries in sorted(sizes.items()))
 
 
 def _points(result: StructuresResult) -> Figure:

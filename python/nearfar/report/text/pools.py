@@ -6,8 +6,10 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from nearfar.records.pools import IntsetResult, MapResult
+from nearfar.records.structures import StructuresResult
 from nearfar.report.sections import intset as intset_section
 from nearfar.report.sections import maps
+from nearfar.report.sections import structures as structures_section
 from nearfar.report.text.layout import block, columns
 from nearfar.report.wording import format_quantity, origins
 
@@ -54,3 +56,18 @@ def intset(result: IntsetResult) -> RenderableType:
     table = columns(["Structure", "Medium", *section.COLUMNS.values()], rows, 2)
     found = origins((one, "ops_per_s") for one in result.series)
     return block("Set of integers", section.finding(result), found, table, section.notes(result))
+
+
+def predicted_structures(result: StructuresResult) -> RenderableType:
+    """Slowdown of each structure, a row a device; the points are in the finding and the report."""
+    rows = [
+        [d.structure, f"{d.entries:,}", d.device, format_quantity("ratio", d.slowdown)]
+        for d in result.devices
+    ]
+    table = columns(["Structure", "Entries", "Device", "Slowdown"], rows, 3)
+    found = origins((one, "slowdown") for one in result.devices)
+    section = structures_section
+    return block(
+        "Structures on memory you do not own", section.finding(result), found, table,
+        section.notes(result),
+    )  # fmt: skip

@@ -29,6 +29,7 @@ _SECTIONS: dict[str, Callable[[Any], RenderableType]] = {
     "mapped": results.mapped,
     "map": pools.map_run,
     "intset": pools.intset,
+    "structures": pools.predicted_structures,
     "compete": together.compete,
     "stencil": together.stencil,
     "pipeline": together.pipeline_run,
