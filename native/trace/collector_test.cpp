@@ -31,7 +31,10 @@ public:
                        Header{64, After::l2, {{"recorder", "test"}}});
     thread_ = std::thread([this] { collected_.emplace(collector_->run()); });
   }
-  ~Recording() { std::free(core_); }
+  ~Recording() {
+    core_->close();
+    std::free(core_);
+  }
 
   Core& core() { return *core_; }
   Clock& clock() { return core_->ticks; }

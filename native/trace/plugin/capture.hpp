@@ -43,6 +43,9 @@ public:
     return true;
   }
 
+  /// Gives back what open() took; the recorders' own cores last as long as their process.
+  void close() { std::free(older_); }
+
   /// A slot of its own, its clock being known: at the start, and in a forked child.
   void take_slot(std::uint32_t process) {
     std::uint32_t number = shared_->threads.fetch_add(1);

@@ -178,13 +178,36 @@ void fenced(cut::Phase phase = this_phase) {
 }
 
 /// Takes what the structures report.
+/// The control without one fence: that after which the first operation was acknowledged, whenever
+/// its line makes it again.
+class OneFence {
+public:
+  void begin() { last_of_operation = Site(); }
+  bool takes(const Site& site) {
+    last_of_operation = site;
+    const std::lock_guard guard(mutex_);
+    return site == taken_;
+  }
+  void acknowledged() {
+    const std::lock_guard guard(mutex_);
+    if (taken_ == Site()) taken_ = last_of_operation;
+  }
+
+private:
+  static thread_local Site last_of_operation;
+  std::mutex mutex_;
+  Site taken_;
+};
+thread_local Site OneFence::last_of_operation;
+OneFence one_fence;
+
 class Streamer final : public nearfar::storelog::Listener {
 public:
   bool record(Kind kind, const void* at, std::size_t bytes, Site site) override {
     const bool birth = this_phase == cut::Phase::none && in_segments(site);
     if (kind == Kind::nt_store || (kind == Kind::flush && without != cut::Without::flushes))
       flushed(at, bytes);
-    if (kind == Kind::fence && without != cut::Without::fence)
+    if (kind == Kind::fence && !(without == cut::Without::fence && one_fence.takes(site)))
       fenced(birth ? cut::Phase::growth : this_phase);
     return true;
   }
@@ -214,10 +237,12 @@ void cut::stream_to(int to, const char* pool, Without what) {
 
 void cut::begin(std::uint64_t thread, std::uint64_t structure, std::uint64_t operation,
                 std::uint64_t key, std::uint64_t value) {
+  one_fence.begin();
   send_record('B', {thread, structure, operation, key, value});
 }
 
 void cut::acknowledge(std::uint64_t thread, std::uint64_t result) {
+  one_fence.acknowledged();
   send_record('A', {thread, result});
 }
 

@@ -7,8 +7,8 @@
 //                            each phase has
 //   power_cut check POOL     verifies, and prints what is there
 //
-// `nothing` is taken out in the test; `flushes` and `fence` are its controls, and take away what
-// the structures themselves flush or fence.
+// `nothing` is taken out in the test; its controls take away all that the structures themselves
+// flush (`flushes`), or one line's fence: that before the first acknowledgement (`fence`).
 #include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
