@@ -25,7 +25,8 @@ import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from nearfar.measure.allocators import BESIDE, Allocator, one_cpu, run
+from nearfar.measure.allocators import Allocator, one_cpu, run
+from nearfar.measure.beside import BESIDE
 from nearfar.measure.malloc import point_name
 from nearfar.stats import Estimate, median, ratio_of_pairs
 from nearfar.store import read_run

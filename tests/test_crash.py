@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from conftest import Outcome, RunNearfar
-from nearfar.verify.explorer import call_sites, explore, shipped
+from nearfar.measure.beside import shipped
+from nearfar.verify.explorer import call_sites, explore
 from nearfar.verify.findings import Exploration
 from nearfar.verify.structures import ON_LIBPMEMOBJ, check
 

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import os
-import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from nearfar import _native
-from nearfar.errors import BadInputError, MachineError, from_native
-
-#: Where our programs and libraries lie, wherever the package is installed.
-BESIDE = Path(_native.__file__).parent
+from nearfar.errors import BadInputError, MachineError
+from nearfar.measure.beside import BESIDE, ask
 
 GLIBC = "glibc"
 #: Those of a run where none is named.
@@ -115,24 +111,18 @@ def run(
     command = test_command(
         allocator.native, test, count=count, seed=seed, cpus=cpus, settle_s=settle_s
     )
-    environment = {key: value for key, value in os.environ.items() if key != "LD_PRELOAD"}
-    if allocator.library:
-        environment["LD_PRELOAD"] = allocator.library
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    lines = done.stdout.splitlines()
-    if lines and lines[0].startswith("error "):
-        what, next_step = [*lines[1:], "", ""][:2]
-        code = lines[0].removeprefix("error ")
-        if code == "not_found":
-            raise NotLoadedError(what, next_step)
-        raise from_native(RuntimeError(code, f"{allocator.name}: {what}", next_step, 0))
-    if done.returncode != 0 or not lines:
+    answer = ask(command, allocator.library)
+    if refusal := answer.refusal:
+        if refusal.code == "not_found":
+            raise NotLoadedError(refusal.what, refusal.next_step)
+        raise refusal.error(f"{allocator.name}: ")
+    if answer.died:
         raise MachineError(
-            f"{allocator.name} died at the test {test} "
-            f"({_ending(done.returncode)}): {done.stderr.strip()[-200:]}",
+            f"{allocator.name} died at the test {test} ({_ending(answer.code)}): "
+            f"{answer.complaint}",
             "leave it out, or use a smaller -n",
         )
-    return dict(line.split(" ", 1) for line in lines)
+    return answer.figures
 
 
 def _ending(code: int) -> str:

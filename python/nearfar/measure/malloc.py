@@ -5,20 +5,17 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 from nearfar._native import tier_capacity_bytes
 from nearfar.errors import MachineError
 from nearfar.measure import allocators
 from nearfar.measure.allocators import GLIBC, Allocator
+from nearfar.measure.beside import usage_of
 from nearfar.measure.session import Effort, Samples, Session
 from nearfar.records.allocators import AllocatorFacts, MallocResult, MallocRow, MallocTest
 from nearfar.records.run import Skipped
 from nearfar.stats import Estimate, median, ratio_of_pairs
 from nearfar.units import format_size
-
-if TYPE_CHECKING:
-    from nearfar._native import Usage
 
 TESTS: tuple[MallocTest, ...] = ("small", "large", "free-loop", "half-free-loop", "warm")
 #: Blocks of a round, as in the thesis; of the warm loop, pairs.
@@ -116,7 +113,7 @@ class MallocPlan:
             settle_s=SETTLE_S if settle else 0.0,
         )  # fmt: skip
         # Threads that share a processor or wait for a lock of their allocator are not disturbed.
-        usages = [_usage(figures)] if threads == 1 else []
+        usages = [usage_of(figures)] if threads == 1 else []
         samples.add((*case, "cpu"), int(figures["cpu_ns"]) * 1e-9, usages)
         samples.add((*case, "wall"), int(figures["wall_ns"]) * 1e-9, [])
         seen: Seen = samples.beside[0]
@@ -134,16 +131,6 @@ class MallocPlan:
         if len(self.tests) > 1 and "large" in self.tests:
             return replace(self, tests=tuple(test for test in self.tests if test != "large"))
         return None
-
-
-def _usage(figures: dict[str, str]) -> Usage:
-    return {
-        "wall_ns": int(figures["thread_wall_ns"]),
-        "cpu_ns": int(figures["thread_cpu_ns"]),
-        "minor_faults": int(figures["minor_faults"]),
-        "major_faults": int(figures["major_faults"]),
-        "involuntary_switches": int(figures["involuntary_switches"]),
-    }
 
 
 def measure(

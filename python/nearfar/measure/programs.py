@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import os
 import random
-import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nearfar.errors import MachineError, from_native
-from nearfar.measure.allocators import BESIDE, Allocator
+from nearfar.errors import MachineError
+from nearfar.measure.allocators import GLIBC, Allocator
+from nearfar.measure.beside import BESIDE, ask, usage_of
 from nearfar.measure.session import Effort, Samples, Session
 from nearfar.records.programs import ProgramName, ProgramResult, ProgramRow
 from nearfar.stats import median, ratio_of_pairs
 
 if TYPE_CHECKING:
-    from nearfar._native import Usage
     from nearfar.stats import Estimate
 
-#: malloc of the C library, which takes part always.
-MALLOC = "glibc"
 #: What the thesis simulates: L1 and L2; it does not print their ways.
 CACHES = {"l1": "131072/8", "l2": "2097152/16"}
 
@@ -66,7 +62,7 @@ class ProgramPlan:
         for n in order.sample(self.sizes, len(self.sizes)):
             for allocator in order.sample(self.allocators, len(self.allocators)):
                 figures = run(self.program, n, self.steps, seed, allocator, self.cpu)
-                usage = _usage(figures)
+                usage = usage_of(figures)
                 samples.add((n, allocator.name, "wall"), usage["wall_ns"] * 1e-9, [usage])
                 samples.add((n, allocator.name, "cpu"), usage["cpu_ns"] * 1e-9, [])
                 seen.checksum[n, allocator.name] = figures["checksum"]
@@ -81,16 +77,6 @@ class ProgramPlan:
     def smaller(self) -> ProgramPlan | None:
         """There is nothing to give up."""
         return None
-
-
-def _usage(figures: dict[str, str]) -> Usage:
-    return {
-        "wall_ns": int(figures["thread_wall_ns"]),
-        "cpu_ns": int(figures["thread_cpu_ns"]),
-        "minor_faults": int(figures["minor_faults"]),
-        "major_faults": int(figures["major_faults"]),
-        "involuntary_switches": int(figures["involuntary_switches"]),
-    }
 
 
 def command(program: ProgramName, n: int, steps: int, seed: int, *how: str) -> list[str]:
@@ -114,20 +100,14 @@ def record(
 
 
 def _figures(line: list[str], library: str) -> dict[str, str]:
-    environment = {key: value for key, value in os.environ.items() if key != "LD_PRELOAD"}
-    if library:
-        environment["LD_PRELOAD"] = library
-    done = subprocess.run(line, env=environment, capture_output=True, text=True, check=False)
-    lines = done.stdout.splitlines()
-    if lines and lines[0].startswith("error "):
-        what, next_step = [*lines[1:], "", ""][:2]
-        raise from_native(RuntimeError(lines[0].removeprefix("error "), what, next_step, 0))
-    if done.returncode != 0 or not lines:
+    answer = ask(line, library)
+    if answer.refusal:
+        raise answer.refusal.error()
+    if answer.died:
         raise MachineError(
-            f"the program died (exit code {done.returncode}): {done.stderr.strip()[-200:]}",
-            "use a smaller -n",
+            f"the program died (exit code {answer.code}): {answer.complaint}", "use a smaller -n"
         )
-    return dict(line.split(" ", 1) for line in lines)
+    return answer.figures
 
 
 def measure(session: Session, plan: ProgramPlan, effort: Effort) -> ProgramResult:
@@ -152,8 +132,8 @@ def _row(
         "time_s": median(wall),
         "cpu_time_s": median(samples.of((n, allocator.name, "cpu"))),
     }
-    if allocator.name != MALLOC and any(a.name == MALLOC for a in plan.allocators):
-        told["ratio_to_malloc"] = ratio_of_pairs(wall, samples.of((n, MALLOC, "wall")))
+    if allocator.name != GLIBC and any(a.name == GLIBC for a in plan.allocators):
+        told["ratio_to_malloc"] = ratio_of_pairs(wall, samples.of((n, GLIBC, "wall")))
     seen: Seen = samples.beside[0]
     return ProgramRow(
         **session.figures(allocator.origin_tier, persistent=False, **told),

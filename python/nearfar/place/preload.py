@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nearfar.errors import BadInputError, MachineError
-from nearfar.measure.allocators import BESIDE, one_cpu, test_command
+from nearfar.measure.allocators import one_cpu, test_command
+from nearfar.measure.beside import BESIDE
 
 LIBRARY = BESIDE / "libhmalloc-preload.so"
 

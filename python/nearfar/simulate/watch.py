@@ -8,15 +8,13 @@ libpmemobj nothing is seen but what it flushes.
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 from typing import Literal
 
-import nearfar._native
-from nearfar.errors import MachineError, from_native
+from nearfar.errors import MachineError
+from nearfar.measure.beside import ask, shipped
 from nearfar.measure.timed import MapWork, SetWork
 
 #: What flushes are assumed to do with their lines.
@@ -80,32 +78,19 @@ class Watched:
 @lru_cache(maxsize=256)
 def watch(work: MapWork | SetWork, caches: Caches, operations: int, cpu: int) -> Watched:
     """Run the benchmark under watch. Raises NearfarError where it cannot be run."""
-    done = subprocess.run(
-        [str(_program()), *_words(work), "1", str(cpu), str(operations),
+    answer = ask(
+        [str(shipped("nearfar-watch")), *_words(work), "1", str(cpu), str(operations),
          _pairs(caches.levels), _pairs(caches.tlb), str(caches.page_bytes),
-         caches.flushes, ",".join(map(str, caches.last_bytes)) or "-"],
-        capture_output=True, text=True, check=False,
+         caches.flushes, ",".join(map(str, caches.last_bytes)) or "-"]
     )  # fmt: skip
-    lines = done.stdout.splitlines()
-    if lines and lines[0].startswith("error "):
-        what, next_step = [*lines[1:], "", ""][:2]
-        raise from_native(RuntimeError(lines[0].removeprefix("error "), what, next_step, 0))
-    if done.returncode != 0 or not lines:
+    if answer.refusal:
+        raise answer.refusal.error()
+    if answer.died:
         raise MachineError(
-            f"the watched benchmark ended with {done.returncode}: {done.stderr.strip()[-200:]}",
+            f"the watched benchmark ended with {answer.code}: {answer.complaint}",
             "report it with your command line",
         )
-    return _read(lines)
-
-
-def _program() -> Path:
-    path = Path(nearfar._native.__file__).with_name("nearfar-watch")
-    if not path.exists():
-        raise MachineError(
-            "this nearfar was built without nearfar-watch",
-            "install libpmemobj-dev and build again: make build",
-        )
-    return path
+    return _read(answer.lines)
 
 
 def _words(work: MapWork | SetWork) -> list[str]:

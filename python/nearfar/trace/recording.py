@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nearfar.errors import BadInputError, MachineError
+from nearfar.measure.beside import shipped, without_preload
 from nearfar.place.program import find, ignores_preload
 from nearfar.place.running import StartError, run
-from nearfar.verify.explorer import shipped
 
 if TYPE_CHECKING:
     from nearfar._native import TraceCollected
@@ -150,10 +150,6 @@ def instrumentation_flags() -> str:
     )
 
 
-def _environment() -> dict[str, str]:
-    return {key: value for key, value in os.environ.items() if key != "LD_PRELOAD"}
-
-
 @contextlib.contextmanager
 def _ring_place():  # type: ignore[no-untyped-def]
     """A folder in memory where there is one."""
@@ -183,12 +179,12 @@ def record(
     with _ring_place() as ring:
         if recorder == "qemu":
             command, untraced = emulated(program, ring, notes)
-            environment = _environment()
+            environment = without_preload()
         else:
             file = str(program_file(program[0]))
             command = [file if "/" in file else f"./{file}", *program[1:]]
             untraced = list(_INSTRUMENTED)
-            environment = {**_environment(), "NEARFAR_TRACE_RING": str(ring), **_preloaded()}
+            environment = {**without_preload(), "NEARFAR_TRACE_RING": str(ring), **_preloaded()}
         fields = [
             ("recorder", recorder), ("host", host), *caches.fields(),
             ("prefetch", "on" if prefetch else "off"),

@@ -5,25 +5,13 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from pathlib import Path
 
-import nearfar._native
 from nearfar.errors import BadInputError, MachineError
+from nearfar.measure.beside import shipped
 from nearfar.verify.findings import BlamedLine, Exploration, Finding
 
 #: Called with (states, violations, share of the log that is done).
 Progress = Callable[[int, int, float], None]
-
-
-def shipped(name: str) -> Path:
-    """A program or library that lies beside the native core. Raises MachineError if it is not."""
-    path = Path(nearfar._native.__file__).with_name(name)
-    if not path.exists():
-        raise MachineError(
-            f"this nearfar was built without {name}",
-            "install libpmemobj-dev and build again: make build",
-        )
-    return path
 
 
 def explore(

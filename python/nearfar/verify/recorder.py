@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from nearfar.errors import BadInputError
-from nearfar.verify.explorer import shipped
+from nearfar.measure.beside import shipped
 
 RECORDER = "libnearfar-crash-recorder.so"
 

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from nearfar.errors import MachineError
-from nearfar.verify.explorer import Progress, explore, shipped
+from nearfar.measure.beside import shipped
+from nearfar.verify.explorer import Progress, explore
 from nearfar.verify.findings import Exploration
 from nearfar.verify.recorder import record
 
