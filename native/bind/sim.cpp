@@ -1,6 +1,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
@@ -140,9 +141,7 @@ nb::dict trace_facts(const TraceSource& source) {
     fields[key.c_str()] = value;
   nb::dict d;
   d["fields"] = fields;
-  d["after"] = header.after == trace::After::l1   ? "l1"
-               : header.after == trace::After::l2 ? "l2"
-                                                  : "llc";
+  d["after"] = trace::name_of(header.after);
   d["records"] = reader.records();
   d["complete"] = reader.complete();
   d["ending"] = reader.ending();

@@ -19,7 +19,6 @@ namespace {
 
 using namespace nearfar::trace;
 
-constexpr std::string_view after_names[] = {"l1", "l2", "llc"};
 constexpr std::string_view form_names[] = {"ramulator", "dramsim3", "champsim"};
 constexpr const char* kind_names[kinds] = {"load", "store", "prefetch", "write_back", "nt_store"};
 constexpr const char* site_names[site_kinds] = {"unknown", "heap",    "stack",

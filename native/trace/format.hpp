@@ -30,6 +30,8 @@ inline bool writes(Kind kind) { return kind == Kind::write_back || kind == Kind:
 
 /// The level of caches below which a trace was taken.
 enum class After : std::uint8_t { l1, l2, llc };
+inline constexpr std::string_view after_names[] = {"l1", "l2", "llc"}; ///< as files and verbs say
+inline std::string_view name_of(After after) { return after_names[static_cast<unsigned>(after)]; }
 
 inline constexpr unsigned process_shift = 48; ///< a line's address above: number of the process
 

@@ -8,7 +8,6 @@ namespace nearfar::trace {
 
 namespace {
 
-constexpr const char* after_names[] = {"l1", "l2", "llc"};
 constexpr unsigned most_line_bytes = 4096;
 constexpr std::uint64_t most_threads = 1u << 16;
 constexpr std::uint64_t most_frames = 256;
@@ -125,7 +124,7 @@ Bytes encode_header(const Header& header) {
   out.text("line_bytes");
   out.text(std::to_string(header.line_bytes));
   out.text("after");
-  out.text(after_names[static_cast<unsigned>(header.after)]);
+  out.text(std::string(name_of(header.after)));
   for (const auto& [key, value] : header.fields) {
     out.text(key);
     out.text(value);
