@@ -50,19 +50,25 @@ bool wait_until(pid_t child, std::uint64_t limit_ms) {
 
 } // namespace
 
-Result<Ended> run_program(char* const* arguments, int output, std::uint64_t limit_ms) {
-  Result<pid_t> child = start(arguments, output);
-  if (!child) return child.error();
+Ended wait_for(pid_t child) {
   Ended ended;
-  ended.hung = !wait_until(*child, limit_ms);
-  if (ended.hung) kill(-*child, SIGKILL);
   int status = 0;
-  while (waitpid(*child, &status, 0) < 0 && errno == EINTR)
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR)
     ;
   if (WIFSIGNALED(status))
     ended.signal = WTERMSIG(status);
   else
     ended.code = WEXITSTATUS(status);
+  return ended;
+}
+
+Result<Ended> run_program(char* const* arguments, int output, std::uint64_t limit_ms) {
+  Result<pid_t> child = start(arguments, output);
+  if (!child) return child.error();
+  const bool hung = !wait_until(*child, limit_ms);
+  if (hung) kill(-*child, SIGKILL);
+  Ended ended = wait_for(*child);
+  ended.hung = hung;
   return ended;
 }
 

@@ -4,8 +4,8 @@
 #pragma once
 
 #include <cstdint>
-
 #include <string>
+#include <sys/types.h>
 
 #include "base/result.hpp"
 #include "os/file.hpp"
@@ -17,6 +17,9 @@ struct Ended {
   int signal = 0;    ///< that ended it, 0 if none
   bool hung = false; ///< it took longer than the limit and was killed, with its children
 };
+
+/// Waits until a child of ours has ended; tells nothing of `hung`.
+Ended wait_for(pid_t child);
 
 /// Runs `arguments` (null-terminated, the program first, found by PATH) with this process's
 /// environment, output and errors into the file descriptor `output`. Errors: not_found (no such

@@ -6,7 +6,6 @@
 #include <poll.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "os/clock.hpp"
@@ -102,16 +101,10 @@ void Helper::run_child(int fd) {
 
 /// Ends the child, if it has not ended by itself.
 Ended Helper::lost(bool hung) {
-  Ended ended;
-  ended.hung = hung;
   if (hung) kill(child_, SIGKILL);
-  int status = 0;
-  while (waitpid(child_, &status, 0) < 0 && errno == EINTR)
-    ;
-  if (WIFSIGNALED(status))
-    ended.signal = WTERMSIG(status);
-  else
-    ended.code = WEXITSTATUS(status) == 0 ? 1 : WEXITSTATUS(status);
+  Ended ended = wait_for(child_);
+  ended.hung = hung;
+  if (ended.signal == 0 && ended.code == 0) ended.code = 1; // it ended without an answer
   child_ = 0;
   socket_ = File();
   return ended;
