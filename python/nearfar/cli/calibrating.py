@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from nearfar.measure.session import Session
+    from nearfar.measure.session import Samples, Session
     from nearfar.measure.timed import Case
     from nearfar.model.host_costs import HostCosts
     from nearfar.model.map_work import Constant
@@ -51,14 +51,9 @@ def timed(
     session: Session, cases: Sequence[Case], cpu: int, epochs: int = SOFTWARE_EPOCHS
 ) -> dict[Case, Estimate]:
     """Software in cache."""
-    from nearfar.measure.session import Effort
-    from nearfar.measure.timed import TimedPlan
     from nearfar.stats import lower_quartile
 
-    samples, _ = session.repeat(
-        "software in cache", "ns", TimedPlan(tuple(cases), cpu),
-        Effort(60.0, epochs, apart=False), judge_spread=False,
-    )  # fmt: skip
+    samples = _repeat(session, "software in cache", cases, cpu, epochs)
     return {case: lower_quartile(samples.of(case)) for case in cases}
 
 
@@ -66,15 +61,23 @@ def measured(
     session: Session, cases: Sequence[Case], cpu: int, epochs: int
 ) -> dict[Case, Estimate]:
     """Points that were predicted before, as they are: medians."""
-    from nearfar.measure.session import Effort
-    from nearfar.measure.timed import TimedPlan
     from nearfar.stats import median
 
-    samples, _ = session.repeat(
-        "predicted structures", "ns", TimedPlan(tuple(cases), cpu),
-        Effort(60.0, epochs, apart=False), judge_spread=False,
-    )  # fmt: skip
+    samples = _repeat(session, "predicted structures", cases, cpu, epochs)
     return {case: median(samples.of(case)) for case in cases}
+
+
+def _repeat(
+    session: Session, section: str, cases: Sequence[Case], cpu: int, epochs: int
+) -> Samples[Case]:
+    from nearfar.measure.session import Effort
+    from nearfar.measure.timed import TimedPlan
+
+    samples, _ = session.repeat(
+        section, "ns", TimedPlan(tuple(cases), cpu), Effort(60.0, epochs, apart=False),
+        judge_spread=False,
+    )  # fmt: skip
+    return samples
 
 
 def software(
