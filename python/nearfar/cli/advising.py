@@ -170,7 +170,7 @@ def _advise(
         host=wanted.host,
         near=near.name,
         near_budget_bytes=wanted.budget,
-        heap_bytes=int(traced.heap_sizes().max(initial=0)),
+        heap_bytes=traced.heap_peak_bytes,
         fixed_bytes=traced.fixed_bytes(),
         time_near_s=seen.native.time_s,
         traced_time_s=seen.traced_time_s,
@@ -203,7 +203,7 @@ def _write_plan(wanted: Wanted, folder: Path, asked: Asked, found: Found) -> Pat
     advice = found.advice
     heap = HeapPromise(
         allocated_bytes=sum(site.allocated_bytes for site in asked.traced.heap()),
-        peak_bytes=int(asked.traced.heap_sizes().max(initial=0)),
+        peak_bytes=asked.traced.heap_peak_bytes,
         near_bytes=advice.near_bytes,
         near_budget_bytes=wanted.budget,
         slowdown=advice.slowdown_plan,

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 #: Slowdowns for which the least near memory is told.
 WITHIN = (1.02, 1.05, 1.1, 1.2, 1.5)
 _GIB = 1 << 30
+_LINE = 64
 _UNSURE = 1.5
 _DAYS_A_YEAR = 365.25
 _NOTE = "core model of misses, over a trace of this program"
@@ -78,7 +79,7 @@ def advise(asked: Asked, far: Memory, profile: Profile) -> Found:
         knee_bytes=bend.near_bytes,
         curve=[_on_curve(choices, each, asked, prices) for each in choices.points],
         within=list(_within(choices, asked, prices)),
-        far_writes=sum(site.writes for site in asked.traced.sites if site.number in set(far_sites)),
+        far_writes=_far_writes(asked, far_sites),
         lifetime_years=_lifetime(asked, profile, far_sites),
         currency=prices[2] if prices else None,
         sites=_sites(asked, choices, point),
@@ -101,10 +102,7 @@ def _unsure(asked: Asked, far: Memory, placements: Sequence[list[int]]) -> list[
     variants: list[tuple[Core, float]] = [(smaller, far.latency), (larger, far.latency)]
     variants += [(core, ns) for ns in (far.low, far.high) if ns != far.latency]
     made = []
-    for variant, latency in variants:
-        near, *costs = asked.coster.costs(
-            far, [[], *placements], core=variant, latencies=(asked.coster.near.latency, latency)
-        )
+    for near, *costs in asked.coster.costs_under(far, [[], *placements], variants):
         made.append([cost.time_ns / near.time_ns if near.time_ns else 1.0 for cost in costs])
     return made
 
@@ -127,10 +125,6 @@ def _price(near_bytes: int, heap: int, prices: tuple[float, float, str] | None) 
     return (near_bytes * near + max(heap - near_bytes, 0) * far) / _GIB
 
 
-def _heap_bytes(asked: Asked) -> int:
-    return int(asked.traced.heap_sizes().max(initial=0))
-
-
 def _on_curve(
     choices: Choices, point: Point, asked: Asked, prices: tuple[float, float, str] | None
 ) -> BudgetPoint:
@@ -138,7 +132,7 @@ def _on_curve(
         near_budget_bytes=point.budget,
         near_bytes=point.near_bytes,
         exact=point.exact,
-        price=_price(point.near_bytes, _heap_bytes(asked), prices),
+        price=_price(point.near_bytes, asked.traced.heap_peak_bytes, prices),
         **_plainly(slowdown=choices.slowdown(point.cost)),
     )
 
@@ -156,7 +150,7 @@ def _within(
             WithinPoint(
                 within_slowdown=limit,
                 near_bytes=least.near_bytes,
-                price=_price(least.near_bytes, _heap_bytes(asked), prices),
+                price=_price(least.near_bytes, asked.traced.heap_peak_bytes, prices),
                 **_plainly(slowdown=choices.slowdown(least.cost)),
             )
         )
@@ -168,12 +162,17 @@ def _plainly(**figures: float) -> dict[str, Any]:
     return modelled({k: (v, v, v) for k, v in figures.items()}, samples=0, note=_NOTE)
 
 
+def _far_writes(asked: Asked, far_sites: Sequence[int]) -> int:
+    """Lines; sites are numbered as they stand in the trace."""
+    return sum(asked.traced.sites[n].writes for n in far_sites)
+
+
 def _lifetime(asked: Asked, far: Profile, far_sites: Sequence[int]) -> float | None:
     """Bytes that may be written, over those that are in a year of running this without pause."""
     if "endurance_writes" not in far.figures or asked.time_near_s <= 0:
         return None
     far_bytes = float(asked.traced.sizes[list(far_sites)].sum(axis=0).max(initial=0.0))
-    written = sum(asked.traced.sites[n].writes for n in far_sites) * 64
+    written = _far_writes(asked, far_sites) * _LINE
     if not written or not far_bytes:
         return None
     seconds = far_bytes * far.scalar("endurance_writes") / (written / asked.time_near_s)

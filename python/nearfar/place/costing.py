@@ -71,17 +71,25 @@ class Coster:
         self.instruction_ns = low + (wanted - times[above - 1]) / slope
         return 1.0
 
-    def costs(
-        self, far: Memory, placements: Sequence[Iterable[int]], *, core: Core | None = None,
-        latencies: tuple[float, float] | None = None,
-    ) -> list[Cost]:  # fmt: skip
-        """The cost of each placement; ``latencies`` of near and far in place of the profiles'."""
-        near_ns, far_ns = latencies or (self.near.latency, far.latency)
-        return self._run(
-            (self.near.at(near_ns), far.at(far_ns),
-             (core or self.core).at(self.instruction_ns), self._flags(placement))
-            for placement in placements
-        )  # fmt: skip
+    def costs(self, far: Memory, placements: Sequence[Iterable[int]]) -> list[Cost]:
+        """The cost of each placement."""
+        return self.costs_under(far, placements, [(self.core, far.latency)])[0]
+
+    def costs_under(
+        self,
+        far: Memory,
+        placements: Sequence[Iterable[int]],
+        assumptions: Sequence[tuple[Core, float]],
+    ) -> list[list[Cost]]:
+        """The cost of each placement, for each core and latency of the far memory; one pass."""
+        near = self.near.at(self.near.latency)
+        flags = [self._flags(placement) for placement in placements]
+        costs = iter(self._run(
+            (near, far.at(far_ns), core.at(self.instruction_ns), each)
+            for core, far_ns in assumptions
+            for each in flags
+        ))  # fmt: skip
+        return [[next(costs) for _ in flags] for _ in assumptions]
 
     def _flags(self, placement: Iterable[int]) -> list[int]:
         flags = [0] * self._sites

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -37,10 +38,11 @@ class Traced:
         """Sites that a plan can move."""
         return [site for site in self.sites if site.is_movable()]
 
-    def heap_sizes(self) -> NDArray[np.float64]:
-        """What the movable sites hold together, part by part."""
-        held: NDArray[np.float64] = self.sizes[[site.number for site in self.heap()]].sum(axis=0)
-        return held
+    @cached_property
+    def heap_peak_bytes(self) -> int:
+        """Most that the movable sites held together."""
+        held = self.sizes[[site.number for site in self.heap()]].sum(axis=0)
+        return int(held.max(initial=0))
 
     def fixed_bytes(self) -> int:
         """Most that stack, globals and mappings held at once."""
