@@ -5,8 +5,7 @@
 // without any block in use stay there until the decay takes them.
 //
 // Thread safety  any thread; one lock a class. The state of a block that is handed out is written
-// by
-//                whoever owns the block, without the lock.
+//                by whoever owns the block, without the lock.
 #pragma once
 
 #include <atomic>

@@ -5,8 +5,7 @@
 //                first of a large block, free_head and free_tail at both ends of a free run, `none`
 //                anywhere else: inside runs and large blocks, and where nothing ever was.
 // Thread safety  open_window() by anyone; an entry is written under the lock of its tier's runs,
-// and
-//                read without it by who owns a block in its span.
+//                and read without it by who owns a block in its span.
 #pragma once
 
 #include <atomic>

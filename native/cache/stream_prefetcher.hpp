@@ -1,13 +1,11 @@
 // The prefetcher that processors have at their second level: runs along streams.
 //
 // Model          up to `streams` pages are followed, the least recently used goes; two accesses in
-// a
-//                row to neighbouring lines, in one direction, make a stream; from then on each
+//                a row to neighbouring lines, in one direction, make a stream; from then on each
 //                access that goes on asks for the lines up to `depth` ahead of it, within the page.
 // Source         Intel 64 and IA-32 Architectures Optimization Reference Manual, "Data Prefetch to
-// L2
-//                and Last Level Cache" (streamer: 32 streams, one a page, either direction); depth
-//                and training are our simplification.
+//                L2 and Last Level Cache" (streamer: 32 streams, one a page, either direction);
+//                depth and training are our simplification.
 // Thread safety  none.
 #pragma once
 

@@ -2,8 +2,7 @@
 //
 // Purpose        simulated counters of a region of interest, and the misses that predictions price.
 // Assumptions    replacement is LRU or random; a flush evicts its line or keeps it; the last level
-// is
-//                as large as neighbours leave it. Nobody tells.
+//                is as large as neighbours leave it. Nobody tells.
 // Prefetching    by streams, into the first two levels.
 // Page walks     counted once, for they depend on none of that.
 // Thread safety  none.

@@ -1,8 +1,7 @@
 // Reading and writing a file by blocks: the classic calls, and io_uring.
 //
 // Thread safety  different blocks of one file may be moved from different threads; a Ring belongs
-// to
-//                one thread.
+//                to one thread.
 #pragma once
 
 #include <cstddef>

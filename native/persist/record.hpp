@@ -1,9 +1,8 @@
 // One record of the redo log: what a transaction changes, as bytes.
 //
 // Format         RecordHead, then entries; a record begins on a line (64 bytes) of the log. An
-// entry
-//                is a word, offset | kind << 48 | bytes << 52, then
-//                its data, padded to 8 bytes:
+//                entry is a word, offset | kind << 48 | bytes << 52, then its data, padded to 8
+//                bytes:
 //                  write       `bytes` bytes, to be stored at the offset
 //                  set_bits    a word, to be or-ed into the word at the offset
 //                  clear_bits  a word whose bits are to be cleared there

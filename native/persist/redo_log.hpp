@@ -1,12 +1,11 @@
 // The redo log: one fence makes a transaction durable, and what it changed is written back later.
 //
 // How it works   A row of lines. commit() writes a record (record.hpp) behind the last one, in
-// whole
-//                lines past the caches, and fences: from then on the transaction has happened. Only
-//                then are the changes applied in place, through the caches, without a flush. When
-//                half the lines are used, all lines of the pool that records have changed are
-//                flushed together, `start` moves past all records, and the next one is written at
-//                the beginning.
+//                whole lines past the caches, and fences: from then on the transaction has
+//                happened. Only then are the changes applied in place, through the caches, without
+//                a flush. When half the lines are used, all lines of the pool that records have
+//                changed are flushed together, `start` moves past all records, and the next one is
+//                written at the beginning.
 // Numbers        an LSN counts lines and only grows: record n lies on line n modulo the number of
 //                lines, and no record reaches beyond the last line. Going back to the beginning
 //                skips the numbers that are left.

@@ -2,11 +2,9 @@
 // of.
 //
 // Redo path      writes are gathered in volatile memory, in the form of a log record; find() shows
-// the
-//                writer its own; memory is touched at commit alone. An abort forgets them.
+//                the writer its own; memory is touched at commit alone. An abort forgets them.
 // Undo path      libpmemobj snapshots what is about to change, once (ranges that were snapshotted,
-// or
-//                touch them, are not taken again), and the store is made at once.
+//                or touch them, are not taken again), and the store is made at once.
 // Failures       something that cannot be done (no memory, no log space, an address outside the
 // pool)
 //                dooms the session: later calls do nothing, commit() aborts and tells the first

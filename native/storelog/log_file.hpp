@@ -1,8 +1,7 @@
 // The on-disk form of a log (docs/formats/storelog.md): appended in chunks, each with a checksum.
 //
 // Cut short      whoever is killed leaves whole chunks and perhaps a torn one. read_log() gives
-// what
-//                can be trusted and says how it ended.
+//                what can be trusted and says how it ended.
 // Thread safety  one thread writes; callers of several exclude each other.
 // Freestanding   the writer allocates nothing and throws nothing: it runs inside other programs.
 #pragma once

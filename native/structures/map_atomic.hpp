@@ -5,10 +5,9 @@
 //               unless `entries_dirty`; `growing` is null but while buckets are being replaced, and
 //               then every entry is in either array.
 // Durability    insertion: entries_dirty = 1; the entry's contents, then allocation and links in
-// one
-//               redo log of libpmemobj; entries; entries_dirty = 0. Removal likewise. Growth: the
-//               new array, linked at `growing`; entries moved one by one, each by one redo log; the
-//               old array freed; `buckets` (pool, then offset), then `growing`. open() finishes
+//               one redo log of libpmemobj; entries; entries_dirty = 0. Removal likewise. Growth:
+//               the new array, linked at `growing`; entries moved one by one, each by one redo log;
+//               the old array freed; `buckets` (pool, then offset), then `growing`. open() finishes
 //               what was interrupted.
 // Growth        all at once, within the insertion that made a chain too long, or the removal that
 //               left fewer entries than buckets.

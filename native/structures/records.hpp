@@ -3,9 +3,8 @@
 // Layout         a word of sizes (key bytes | value bytes << 32), the key, the value, each padded
 //                with zeros to words. A record is never changed once it is linked.
 // Thread safety  a record may be taken away while it is read: all words are loaded and stored
-// whole,
-//                and after the sizes were loaded the reader asks `still()` before it trusts them;
-//                what was read counts only if it is still true at the end.
+//                whole, and after the sizes were loaded the reader asks `still()` before it trusts
+//                them; what was read counts only if it is still true at the end.
 #pragma once
 
 #include <string>

@@ -1,9 +1,8 @@
 // What hwloc knows of a machine: processors, caches, memory nodes and how far apart they are.
 //
 // Purpose        the facts behind `nearfar topo`, of this machine or of one described by an XML
-// file
-//                that hwloc exported. Devices that hwloc does not describe (DAX, NVDIMM and CXL
-//                regions) are plain text under /sys: nearfar.machine reads them where it also
+//                file that hwloc exported. Devices that hwloc does not describe (DAX, NVDIMM and
+//                CXL regions) are plain text under /sys: nearfar.machine reads them where it also
 //                judges what they promise.
 // Thread safety  functions may run at once.
 // Errors         bad_input for a file that is not hwloc's XML, unsupported if hwloc sees nothing.

@@ -6,8 +6,8 @@
 //                "BUBBLES READ [WRITE]" in decimal.
 // dramsim3       "0xADDRESS READ|WRITE CYCLE" a line; the cycle is the instruction.
 // champsim       64 bytes an instruction: u64 code, u8 branch, u8 taken, 2 and 4 registers, then
-// the
-//                addresses it stores to (2 u64) and loads from (4 u64), 0 for none. Not compressed.
+//                the addresses it stores to (2 u64) and loads from (4 u64), 0 for none. Not
+//                compressed.
 // Kept           address, direction, order; and what the form has room for: instructions, code.
 // Thread safety  none.
 #pragma once

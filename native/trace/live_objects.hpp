@@ -1,11 +1,9 @@
 // Which object holds an address at the moment, in each process, and where it was made.
 //
 // Purpose        from events of allocation and mapping to the objects and sites of a trace. An
-// object
-//                gets a number, and a place in the file, when a record first names it.
+//                object gets a number, and a place in the file, when a record first names it.
 // Order          blocks of the heap come before stacks, these before static data, these before
-// other
-//                mappings, where several hold an address.
+//                other mappings, where several hold an address.
 // Thread safety  none.
 #pragma once
 

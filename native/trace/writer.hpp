@@ -1,8 +1,7 @@
 // Writes a trace, block by block (docs/formats/trace.md).
 //
 // Cut short      what was written in whole blocks stays readable if the writer is killed or the
-// disk
-//                is full; flush() at least every second is the caller's part.
+//                disk is full; flush() at least every second is the caller's part.
 // Thread safety  one thread writes.
 #pragma once
 

@@ -1,8 +1,7 @@
 // What may be stored: values that mean the same after a restart.
 //
 // storable<T>    a value that a field can hold: arithmetic (not long double), enumerations, ptr,
-// array,
-//                std::array of such, and structures of such: trivially copyable, of standard
+//                array, std::array of such, and structures of such: trivially copyable, of standard
 //                layout, without raw pointers, without padding (whose bytes would be left over from
 //                whatever was there: secrets), aligned to at most 8 bytes, at most 4088 bytes.
 // persistent<T>  a structure that lives in a pool: its members are fields, secret fields,

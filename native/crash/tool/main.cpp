@@ -2,8 +2,7 @@
 //
 // Arguments  COMMAND KEY=VALUE...; see commands.hpp.
 // Output     lines of fields between tabs: progress, site, log, finding, line, result, error.
-// Python
-//            makes tables, JSON and SARIF of them.
+//            Python makes tables, JSON and SARIF of them.
 // Returns    0 if it did what was asked, whatever it found; 2 or 3 after an `error` line.
 #include <cstdio>
 #include <string_view>

@@ -2,8 +2,8 @@
 // the place of ThreadSanitizer's. For floating point, AVX-512, and where there is no emulator.
 //
 // Seen           every access that the compiler put a call before, with 16, 32 and 64 bytes too,
-// and
-//                the C library's copies; not the code of libraries that were compiled otherwise.
+//                and the C library's copies; not the code of libraries that were compiled
+//                otherwise.
 // Instructions   are not known here: the count is that of accesses.
 // Thread safety  any thread.
 #include <atomic>

@@ -2,12 +2,10 @@
 // A thread's accesses through its first level of cache, into the ring.
 //
 // Cache          exact LRU, write-back, write-allocate: a set is its tags, the youngest first, so
-// that
-//                one comparison settles most accesses.
+//                that one comparison settles most accesses.
 // Dependence     an address waits for a load if it lies up to a page behind a word of a line that
-// was
-//                missed recently; or if it is base + value * 2^n with the same base as last time,
-//                value being what the same instruction loaded last, and does not advance by a
+//                was missed recently; or if it is base + value * 2^n with the same base as last
+//                time, value being what the same instruction loaded last, and does not advance by a
 //                stride.
 // Thread safety  a Core belongs to one thread.
 #pragma once

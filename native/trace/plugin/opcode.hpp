@@ -2,8 +2,7 @@
 // What an x86-64 instruction does to memory, as far as its bytes tell before it is executed.
 //
 // Plain          the most frequent instructions read or write one place, and their bytes say which
-// and
-//                how much: they are counted by translation block, not access by access.
+//                and how much: they are counted by translation block, not access by access.
 // Source         Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2, appendix
 // A.
 #pragma once

@@ -2,8 +2,7 @@
 // The recorder that QEMU's user-mode emulator loads: sees every access of an unmodified program.
 //
 // Read and write The filter at registration lets wrong ones through in 7.2, so that one callback
-// gets
-//                both and asks which it was.
+//                gets both and asks which it was.
 // Instructions   are counted by a translation block as it is entered: in place while there is one
 //                thread, by a call once there are more (the emulator translates everything anew
 //                when the second thread is made, because atomics change then).

@@ -5,8 +5,7 @@
 // Order          entries are taken in the order in which producers reserved them, over all threads
 //                and forked children; an entry is there when its `ready` is its position + 1.
 // Full           a producer waits while the filter lives; when the filter has set `stop`, or is
-// gone,
-//                nothing more is recorded and the program runs on.
+//                gone, nothing more is recorded and the program runs on.
 // Thread safety  many producers in many processes, one consumer.
 #pragma once
 
