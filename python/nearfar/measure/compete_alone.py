@@ -84,7 +84,7 @@ def measure(
     """Medians by split. Raises MachineError where as many near threads as both have no room."""
     alone = AlonePlan(plan, tuple(splits))
     alone.check_room()
-    samples, _ = session.repeat("each side alone", "bytes_per_s", alone, effort)
+    samples, _ = session.repeat("each side alone", "bytes_per_s", alone, effort, label=_name)
     return {
         (d, v): AloneEstimates(
             median(samples.of(("near", d))),
@@ -93,3 +93,8 @@ def measure(
         )
         for d, v in splits
     }
+
+
+def _name(point: Point) -> str:
+    side, threads = point
+    return f"{side}, {threads} threads"
