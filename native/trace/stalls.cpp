@@ -52,9 +52,13 @@ bool Costs::Pages::knows(std::uint64_t page) {
 void Costs::take(std::span<const Record> records, std::span<const std::uint32_t> sites) {
   for (const Record& one : records) {
     const std::uint32_t site = one.object < sites.size() ? sites[one.object] : 0;
-    if (site >= sites_.size()) sites_.resize(site + std::size_t{1});
-    record(one, site);
+    take(one, site, site < placing_.far_sites.size() && placing_.far_sites[site] != 0);
   }
+}
+
+SiteCost& Costs::cost_of(std::uint32_t site) {
+  if (site >= sites_.size()) sites_.resize(site + std::size_t{1});
+  return sites_[site];
 }
 
 Costs::Thread& Costs::thread_of(const Record& record) {
@@ -62,11 +66,10 @@ Costs::Thread& Costs::thread_of(const Record& record) {
   return threads_[record.thread];
 }
 
-void Costs::record(const Record& record, std::uint32_t site) {
+void Costs::take(const Record& record, std::uint32_t site, unsigned memory) {
   Thread& thread = thread_of(record);
-  const unsigned memory = site < placing_.far_sites.size() && placing_.far_sites[site] != 0;
   const MemoryCost& costs = placing_.memories[memory];
-  SiteCost& cost = sites_[site];
+  SiteCost& cost = cost_of(site);
   if (thread.passed_by) {
     drain(thread);
     thread.instruction = record.instructions;
@@ -96,6 +99,18 @@ void Costs::record(const Record& record, std::uint32_t site) {
     ++cost.writes;
     free_at_[memory] = std::max(free_at_[memory], thread.now) + costs.write_line_ns;
     break;
+  }
+}
+
+void Costs::move(const Record& record, std::uint32_t site, const Traffic& traffic, double held_ns) {
+  Thread& thread = thread_of(record);
+  cost_of(site);
+  wait(thread, thread.now + held_ns, site);
+  for (unsigned memory = 0; memory < 2; ++memory) {
+    const double busy =
+        static_cast<double>(traffic.read[memory]) * placing_.memories[memory].line_ns +
+        static_cast<double>(traffic.written[memory]) * placing_.memories[memory].write_line_ns;
+    if (busy > 0) free_at_[memory] = std::max(free_at_[memory], thread.now) + busy;
   }
 }
 

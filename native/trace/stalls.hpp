@@ -62,6 +62,12 @@ struct Cost {
   std::vector<SiteCost> sites;
 };
 
+/// Lines that go to and fro beside the program's own, near and far.
+struct Traffic {
+  std::uint64_t read[2] = {0, 0};
+  std::uint64_t written[2] = {0, 0};
+};
+
 /// Takes records in their order and keeps the account of one placement.
 class Costs {
 public:
@@ -70,6 +76,13 @@ public:
 
   /// `sites` tells the site of each object.
   void take(std::span<const Record> records, std::span<const std::uint32_t> sites);
+
+  /// One record that goes where its site does not say: `memory` is 0 near, 1 far.
+  void take(const Record& record, std::uint32_t site, unsigned memory);
+
+  /// What is moved because of a record: it occupies the memories, and holds the record's thread for
+  /// `held_ns`, which is the kernel's time.
+  void move(const Record& record, std::uint32_t site, const Traffic& traffic, double held_ns);
 
   /// Records are left out here: the instructions up to the next one take no time.
   void pass_by();
@@ -108,7 +121,7 @@ private:
 
   explicit Costs(const Placing& placing);
   Thread& thread_of(const Record& record);
-  void record(const Record& record, std::uint32_t site);
+  SiteCost& cost_of(std::uint32_t site);
   void execute(Thread& thread, std::uint64_t up_to);
   void retire(Thread& thread, std::uint64_t up_to);
   void drain(Thread& thread);
