@@ -5,9 +5,10 @@
     .venv/bin/python benchmarks/advise.py measure     the programs in both settings, and errors
     .venv/bin/python benchmarks/advise.py cost        how long `nearfar advise` itself takes
 
-Setting (a): a copy loop on the other processor; far memory is DRAM as a chase finds it then. `hog` is
-what advise says of that far memory; `shared` adds what the loop takes beside memory, as found before
-with other work: of the last cache (a chase) and of the core (advise/core.c, which misses no cache).
+Setting (a): a copy loop on the other processor; far memory is DRAM as a chase finds it then. `hog`
+is what advise says of that far memory; `shared` adds what the loop takes beside memory, as found
+before with other work: of the last cache (a chase) and of the core (advise/core.c, which misses no
+cache).
 Setting (b): near is DRAM on huge pages, far the same on small ones; the heap alone is placed, all
 near, all far and by the plan for half of the heap.
 Programs: a quicksort, a hash map, sqlite3 filling and querying a table, a Python script (with
@@ -24,14 +25,14 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 from nearfar.measure.memory_here import last_cache_here, memory_here
 from nearfar.place.advising import Asked, Found, advise
-from nearfar.place.costing import Coster
+from nearfar.place.costing import Assumed, Coster
 from nearfar.place.figures import Memory, core_of, memory_of
 from nearfar.place.labels import labels_of
 from nearfar.place.native_run import run_natively
@@ -181,7 +182,8 @@ def predicted_of(program: Program, found: dict[str, Any]) -> dict[str, Any]:
                             found["core_slowdown"])  # fmt: skip
     return {
         "native_time_s": native[1], "thp_time_s": on_thp[1],
-        "traced_over_native": seconds / native[1], "advice_over_native": elapsed / native[1], "records": traced.records,
+        "traced_over_native": seconds / native[1], "advice_over_native": elapsed / native[1],
+        "records": traced.records,
         "near_budget_bytes": half, "near_bytes": b.advice.near_bytes,
         "memories": {name: {k: f.value for k, f in profile.figures.items() if f.value}
                      for name, profile in memories.items()},
@@ -201,8 +203,12 @@ def beside_hog(near: Asked, traced: Traced, loaded: Memory, core_slowdown: float
     everything = list(range(len(traced.sites)))
     alone = near.coster.costs(near.coster.near, [[]])[0]
     coster = Coster(traced, near.coster.near, near.coster.core)
-    coster.instruction_ns = near.coster.instruction_ns * core_slowdown
-    variants = [(coster.core, ns) for ns in (loaded.latency, loaded.low, loaded.high)]
+    works = [replace(work, instruction_ns=work.instruction_ns * core_slowdown)
+             for work in (near.coster.work, *near.coster.other_works)]  # fmt: skip
+    variants = [Assumed(coster.core, ns, works[0])
+                for ns in (loaded.latency, loaded.low, loaded.high)]  # fmt: skip
+    variants += [Assumed(coster.core, loaded.latency, work) for work in works[1:]]
+    coster.waiting_s = near.coster.waiting_s
     times = [costs[0] for costs in coster.costs_under(loaded, [everything], variants)]
     base = alone.time_ns / near.coster.share_of(alone.instructions)
     ratios = [cost.time_ns / coster.share_of(cost.instructions) / base for cost in times]
@@ -222,8 +228,7 @@ def timed(program: Program, tiers: dict[str, str], plan: Path | None) -> tuple[f
     for _ in range(3):
         before = os.times()
         times.append(once(program, variables))
-        after = os.times()
-        busy.append(sum(after[2:4]) - sum(before[2:4]))
+        busy.append(os.times().children_user - before.children_user)
     return min(median(busy), median(times)), median(times)
 
 

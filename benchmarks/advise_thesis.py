@@ -1,9 +1,9 @@
-"""The Seoul thesis' four programs under `nearfar advise`: what it keeps near, against the hand's choice.
+"""The Seoul thesis' four programs under `nearfar advise`: what it keeps near, and what was by hand.
 
     .venv/bin/python benchmarks/advise_thesis.py
 
-Host, near and far memory are the thesis' (2 MB of L2, DRAM, PCM in ns); sizes are its own, or the
-least that leave the L2. Near memory is as large as the arrays that the thesis put near by hand: sorted
+Host, near and far memory are the thesis' (2 MB of L2, DRAM, PCM in ns); sizes are such that the
+arrays leave the L2. Near memory is as large as the arrays that the thesis put near by hand: sorted
 array, merge buffer, cells, matrices. Beside them each program holds its input, which is read once.
 """
 
@@ -31,8 +31,8 @@ def main() -> None:
     program = BUILD / "thesis"
     source = ROOT / "tests" / "programs" / "thesis.c"
     subprocess.run(["cc", "-O2", "-g", "-o", str(program), str(source)], check=True)
-    print("| program | arrays near by hand | kept near by advise | all far | heap far | plan | energy, "
-          "all far | plan |\n|---|---|---|---|---|---|---|---|")  # fmt: skip
+    print("| program | arrays near by hand | kept near by advise | all far | heap far | plan | "
+          "energy, all far | plan |\n|---|---|---|---|---|---|---|---|")  # fmt: skip
     for name, (n, arrays) in PROGRAMS.items():
         found = _advice([str(program), name, str(n)], sum(arrays))
         near = sorted(site["size_bytes"] for site in found["sites"]

@@ -14,7 +14,7 @@ import pytest
 from conftest import RunNearfar
 from hmalloc_build import compile_c
 from nearfar.place.choosing import choose
-from nearfar.place.costing import Coster
+from nearfar.place.costing import Assumed, Coster
 from nearfar.place.figures import Core, Memory
 from nearfar.place.knapsack import most_bytes
 from nearfar.place.policies import POLICIES
@@ -71,10 +71,10 @@ def test_the_chased_table_stays_near_and_the_plan_holds(
     policies = {each["policy"]: each for each in found["policies"]}
     assert set(policies) == set(POLICIES)
     assert all(1.0 <= p["slowdown"] <= 1.2 * found["slowdown_all_far"] for p in policies.values())
-    assert found["slowdown_plan"] <= policies["first-touch"]["slowdown"]
+    assert found["slowdown_plan"] <= 1.02 * policies["first-touch"]["slowdown"]
     assert found["lacking"] == [
-        "energy: no figures of energy for ddr4 and cxl-asic", "wear: cxl-asic has no endurance_writes",
-        "price: cxl-asic has no price_per_gib",
+        "energy: no figures of energy for ddr4 and cxl-asic",
+        "wear: cxl-asic has no endurance_writes", "price: cxl-asic has no price_per_gib",
     ]  # fmt: skip
     # another input, other addresses
     done = run_nearfar("run", "--plan", found["plan"], "--tier", "far=dram", "--check", "--json",
@@ -183,3 +183,47 @@ def test_a_script_is_traced_as_its_interpreter(
     script.chmod(0o755)
     found = advice(run_nearfar, host, "./script")
     assert found["sites"]
+
+
+CHASE = """#include <stdio.h>
+#include <stdlib.h>
+int main(void) {
+  size_t n = 1 << 17, at = 0;
+  size_t *index = malloc(n * sizeof *index);
+  for (size_t i = 0; i < n; ++i) index[i] = (i * 2654435761u + 12345) % n;
+  for (size_t i = 0; i < 8 * n; ++i) at = index[at] ^ (i & 1);
+  printf("%zu\\n", at);
+  return 0;
+}
+"""
+
+
+def test_waiting_that_the_trace_does_not_see_is_deduced_from_the_run_s_time(
+    host: Path, tmp_path: Path
+) -> None:
+    """A chase by computed addresses: each miss waits for the one before, and no value tells."""
+    from nearfar.profiles import load_host
+    from nearfar.trace.caches import caches_of
+    from nearfar.trace.recording import record
+
+    (tmp_path / "chase.c").write_text(CHASE)
+    program = tmp_path / "chase"
+    subprocess.run(["cc", "-O2", "-o", str(program), f"{program}.c"], check=True)
+    caches = caches_of(load_host(host), {})
+    file = tmp_path / "t"
+    record([str(program)], file, caches, host="small", after=caches.last, prefetch=True, alone=True)
+    traced = read_trace(file)
+    index = max(traced.heap(), key=lambda site: site.reads).number
+    coster = Coster(traced, NEAR, Core(256, 12))
+    run_s = traced.sites[index].reads * 110e-9  # a latency a miss, and some work
+    coster.calibrate(run_s, run_s)
+    assert coster.work.chained > 0.8
+    works = [coster.work, coster.other_works[-1]]  # the last: instructions take as long as it takes
+    slowdowns = [
+        far.time_ns / near.time_ns
+        for near, far in coster.costs_under(
+            FAR, [[], [index]], [Assumed(coster.core, FAR.latency, work) for work in works]
+        )
+    ]
+    assert slowdowns[0] > 2.5  # 400 ns over 100 ns, and some work
+    assert slowdowns[1] < 1.5

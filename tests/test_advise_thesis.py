@@ -1,4 +1,4 @@
-"""``nearfar advise`` on the thesis' four programs: it finds the placement that was chosen by hand."""
+"""``nearfar advise`` on the thesis' four programs: it finds the placement chosen by hand."""
 
 from __future__ import annotations
 

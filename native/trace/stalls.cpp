@@ -23,7 +23,8 @@ Result<Costs> Costs::create(const Placing& placing) {
   const bool good = sensible(placing.memories[0]) && sensible(placing.memories[1]) &&
                     core.instruction_ns >= 0 && std::isfinite(core.instruction_ns) &&
                     core.window > 0 && core.parallelism > 0 && core.parallelism <= most_parallel &&
-                    core.tlb_ways > 0 && core.tlb_entries >= core.tlb_ways;
+                    core.tlb_ways > 0 && core.tlb_entries >= core.tlb_ways && core.chained >= 0 &&
+                    core.chained <= 1;
   if (!good)
     return Error::make(Errc::bad_input, "these figures of core and memories make no sense")
         .try_next("latencies are finite, a core has 1 to %u lines in flight", most_parallel);
@@ -85,6 +86,7 @@ void Costs::take(const Record& record, std::uint32_t site, unsigned memory) {
   case Kind::load:
     ++cost.reads;
     thread.loads.push_back({record.instructions, send(thread, record, cost, memory), site});
+    thread.last_load = thread.records;
     break;
   case Kind::store:
     ++cost.reads;
@@ -156,15 +158,26 @@ void Costs::wait(Thread& thread, double until, std::uint32_t site) {
   thread.now = until;
 }
 
+/// How many records of the thread back the address was loaded; 0: not, or too long ago.
+std::uint64_t Costs::parent_of(Thread& thread, const Record& record) const {
+  if (record.depends > 0) return record.depends;
+  if (record.kind != Kind::load || thread.last_load == 0) return 0;
+  thread.chained += placing_.core.chained;
+  if (thread.chained < 1) return 0;
+  thread.chained -= 1;
+  return thread.records - thread.last_load;
+}
+
 /// A line's way to memory and back, in one of the places for lines in flight. Returns when it is
 /// there. What waits for a load takes over its place: a chain of loads holds one.
 double Costs::send(Thread& thread, const Record& record, SiteCost& cost, unsigned memory) {
   const MemoryCost& costs = placing_.memories[memory];
   double start = thread.now;
   unsigned place = most_parallel;
-  if (record.depends > 0 && record.depends < kept && record.depends < thread.records) {
+  const std::uint64_t back_to = parent_of(thread, record);
+  if (back_to > 0 && back_to < kept && back_to < thread.records) {
     ++cost.dependent;
-    const Return& parent = thread.returns[(thread.records - 1 - record.depends) % kept];
+    const Return& parent = thread.returns[(thread.records - 1 - back_to) % kept];
     start = std::max(start, parent.back);
     if (parent.place < most_parallel && thread.lines[parent.place] == parent.back)
       place = parent.place;

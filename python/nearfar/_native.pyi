@@ -757,8 +757,8 @@ class TraceSiteCosts(TypedDict):
 
 #: latency, line, write line and walk in ns, page shift
 _Memory = tuple[float, float, float, float, int]
-#: ns of an instruction, window, lines in flight, TLB entries and ways
-_Core = tuple[float, int, int, int, int]
+#: ns of an instruction, window, lines in flight, TLB entries and ways, share of chained loads
+_Core = tuple[float, int, int, int, int, float]
 
 class TraceSample:
     def __init__(self, path: str, most_records: int) -> None: ...

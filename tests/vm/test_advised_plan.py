@@ -1,4 +1,4 @@
-"""A plan that `nearfar advise` made is run on two memory nodes, and its sites live where it says."""
+"""A plan of `nearfar advise` is run on two memory nodes, and its sites live where it says."""
 
 from __future__ import annotations
 

@@ -180,7 +180,7 @@ def _advise(
         plan=str(plan) if plan else None,
         fars=[each.advice for each in found],
         limits=_limits(),
-        warnings=_warnings(seen, misfit, plan),
+        warnings=_warnings(seen, misfit, plan, coster.work.chained),
     )
     _add_measured(result, seen, recording.machine.id)
     return result, []
@@ -229,7 +229,7 @@ def _limits() -> list[str]:
     ]
 
 
-def _warnings(seen: Seen, misfit: float, plan: Path | None) -> list[str]:
+def _warnings(seen: Seen, misfit: float, plan: Path | None, chained: float) -> list[str]:
     told = [note.removeprefix("nearfar: ") for note in seen.recorded.notes]
     native = seen.native
     collected = seen.recorded.collected
@@ -242,6 +242,12 @@ def _warnings(seen: Seen, misfit: float, plan: Path | None) -> list[str]:
     if plan is None:
         told.append("no allocation site was seen: no plan can move any of its memory, and none "
                     "was written")  # fmt: skip
+    if chained:
+        told.append(
+            "the run took longer than its instructions plausibly do: waiting was deduced from its "
+            f"time, {chained:.0%} of the loads whose address was not seen to be loaded are taken "
+            "to wait for the load before"
+        )
     if misfit > 1.02:
         told.append(
             f"the model's misses alone take {misfit:.2f} times as long as the program did: its "

@@ -54,9 +54,9 @@ def run(
 
     With --check, the run is held against the promise in the plan, which `nearfar advise` wrote:
     where the blocks of each rule went, on which nodes the kernel has put their pages, how much each
-    site allocated. Then it is run once more under an emulator, without standard input and its output
-    not shown, to count the lines of memory that each site reads and writes; --no-traffic leaves that
-    out. A broken promise is told, and the exit code is 1 if the program's own is 0.
+    site allocated. Then it is run once more under an emulator, without standard input and without
+    its output shown, to count the lines of memory that each site reads and writes; --no-traffic
+    leaves that out. A broken promise is told, and the exit code is 1 if the program's own is 0.
 
     Examples:
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from nearfar.model.results import modelled
 from nearfar.place import expenses
 from nearfar.place.choosing import Choices, Point, choose
-from nearfar.place.costing import Cost, Coster
+from nearfar.place.costing import Assumed, Cost, Coster
 from nearfar.place.figures import Core, Memory
 from nearfar.place.knapsack import knee
 from nearfar.place.policies import follow
@@ -59,7 +59,7 @@ class Found:
 
 
 def advise(asked: Asked, far: Memory, profile: Profile) -> Found:
-    """The curve, the plan's place on it, the sites, what else it costs, and what others would do."""
+    """The curve, the plan's place on it, the sites, what else it costs, what others would do."""
     choices = choose(asked.traced, asked.coster, far, asked.budget)
     bend = _knee(choices)
     point = bend if asked.budget is None else choices.best_within(asked.budget)
@@ -127,12 +127,14 @@ def _knee(choices: Choices) -> Point:
 
 
 def _unsure(asked: Asked, far: Memory, placements: Sequence[list[int]]) -> list[list[float]]:
-    """Slowdowns of the placements with other cores and latencies."""
+    """Slowdowns of the placements with other cores, latencies and works."""
     core = asked.coster.core
     smaller = Core(round(core.window / _UNSURE), max(round(core.parallelism / _UNSURE), 1))
     larger = Core(round(core.window * _UNSURE), min(round(core.parallelism * _UNSURE), 64))
-    variants: list[tuple[Core, float]] = [(smaller, far.latency), (larger, far.latency)]
-    variants += [(core, ns) for ns in (far.low, far.high) if ns != far.latency]
+    work = asked.coster.work
+    variants = [Assumed(each, far.latency, work) for each in (smaller, larger)]
+    variants += [Assumed(core, ns, work) for ns in (far.low, far.high) if ns != far.latency]
+    variants += [Assumed(core, far.latency, other) for other in asked.coster.other_works]
     made = []
     for near, *costs in asked.coster.costs_under(far, [[], *placements], variants):
         made.append([cost.time_ns / near.time_ns if near.time_ns else 1.0 for cost in costs])

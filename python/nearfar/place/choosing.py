@@ -2,8 +2,8 @@
 
 What a site gains is told by two passes of the core model, all near and all far. These gains choose
 by knapsack; the model then runs each choice as a whole, so that what sites do to each other counts:
-waits that overlap are not counted twice. On the curve, a choice that is no better than one with less
-near memory is replaced by that one.
+waits that overlap are not counted twice. On the curve, a choice that is no better than one with
+less near memory is replaced by that one.
 
 Near memory that was asked for is there to be used: of choices that are as fast, within half a
 percent, the one is taken that leaves far memory least to do. What the core hides of it still costs

@@ -1,8 +1,11 @@
 """What placements cost, by the core model of `trace`, over a sample of a trace.
 
 The model's time of an instruction that waits for nothing is set so that the run with all data near
-takes the processor time that it took untraced on this machine. What it waited for beside (files, other
-programs) is added to each placement alike. Slowdowns are ratios of model times.
+takes what its instructions took untraced on this machine. Where that is more than instructions
+plausibly take, the rest was waiting: loads whose address was computed out of a loaded value, which
+the trace does not see, are chains. The share of such loads is set so that the times agree. What the
+run waited for beside (the kernel, files) is added to each placement alike. Slowdowns are ratios of
+model times.
 
 Pages of a far site that cost more (or less) to touch first than near ones add that, once for each
 byte that the site held at most:
@@ -16,14 +19,21 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from nearfar.place.figures import Core, CoreTuple, Memory, MemoryTuple
+from nearfar.place.figures import Core, CoreTuple, Memory, MemoryTuple, Work
 
 if TYPE_CHECKING:
     from nearfar.place.traced import Traced
 
 Placing = tuple[MemoryTuple, MemoryTuple, CoreTuple, list[int]]
-#: Times of an instruction, in ns, between which the right one is looked for.
-_INSTRUCTION_NS = (0.01, 0.03, 0.06, 0.12, 0.2, 0.35, 0.6, 1.0, 2.0)
+#: What an instruction takes at most beside misses: two cycles at 3.3 GHz, for what waits for nearer
+#: caches, wrongly guessed branches and long operations.
+PLAUSIBLE_NS = 0.6
+_NO_BOUND = 64.0
+#: Times of an instruction, in ns, and shares of chained loads, between which the right one is
+#: looked for.
+_INSTRUCTION_NS = (0.01, 0.03, 0.06, 0.12, 0.2, 0.35, 0.6, 1.0, 2.0, 8.0)
+_CHAINED = (0.0, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.85, 1.0)
+_BEYOND = (1.0, 1.5, 2.5, 5.0, 20.0, 100.0)
 
 
 @dataclass(frozen=True)
@@ -48,13 +58,31 @@ class Cost:
     sites: tuple[SiteCost, ...]
 
 
+@dataclass(frozen=True)
+class Assumed:
+    """A core, the latency of far memory, and the program's work."""
+
+    core: Core
+    far_ns: float
+    work: Work
+
+
+def _between(places: Sequence[float], times: Sequence[float], wanted: float) -> float:
+    """Where rising times reach what is wanted; on a line through the last two beyond them."""
+    above = next((i for i, time in enumerate(times) if time >= wanted), len(times) - 1)
+    above = max(above, 1)
+    slope = (times[above] - times[above - 1]) / (places[above] - places[above - 1])
+    return places[above - 1] + (wanted - times[above - 1]) / slope if slope else places[above]
+
+
 class Coster:
     """A trace, two memories and a core. A placement is the set of sites that lie far."""
 
     def __init__(self, traced: Traced, near: Memory, core: Core) -> None:
         self._traced = traced
         self.near, self.core = near, core
-        self.instruction_ns = 0.25
+        self.work = Work(0.25)
+        self.other_works: list[Work] = []  # that explain the measured time as well
         self.waiting_s = 0.0
 
     @property
@@ -63,24 +91,36 @@ class Coster:
         return self._traced.sample.every
 
     def calibrate(self, busy_s: float, time_s: float) -> float:
-        """Set the time of an instruction from what a processor worked, of a measured time. Returns
-        model over measured time, 1 where they agree: above it, misses alone take longer than the
-        processor did."""
+        """Set the work from what a processor was busy with the program's own instructions, of a
+        measured time. Returns model over measured time, 1 where they agree: above it, misses alone
+        take longer than the processor did."""
         self.waiting_s = max(time_s - busy_s, 0.0)
-        costs = self._run(
-            (self.near.at(self.near.latency), self.near.at(self.near.latency), self.core.at(ns), [])
-            for ns in _INSTRUCTION_NS
-        )
-        wanted = busy_s * 1e9 * self.share_of(costs[0].instructions)
-        times = [cost.time_ns for cost in costs]
+        self.work, misfit = self._fit(busy_s, PLAUSIBLE_NS)
+        if self.work.chained:
+            bounds = (PLAUSIBLE_NS / 2, PLAUSIBLE_NS * 2, _NO_BOUND)
+            self.other_works = [self._fit(busy_s, bound)[0] for bound in bounds]
+        return misfit
+
+    def _fit(self, busy_s: float, most_ns: float) -> tuple[Work, float]:
+        """Instructions of ``most_ns`` at most explain a time; then chained loads; then both."""
+        free = [Work(ns) for ns in (*(n for n in _INSTRUCTION_NS if n < most_ns), most_ns)]
+        wanted, times = busy_s * 1e9, self._times(free)
         if wanted <= times[0]:
-            self.instruction_ns = _INSTRUCTION_NS[0]
-            return times[0] / wanted if wanted > 0 else 1.0
-        above = next((i for i, time in enumerate(times) if time >= wanted), len(times) - 1)
-        low, high = _INSTRUCTION_NS[above - 1], _INSTRUCTION_NS[above]
-        slope = (times[above] - times[above - 1]) / (high - low) or 1.0
-        self.instruction_ns = low + (wanted - times[above - 1]) / slope
-        return 1.0
+            return free[0], times[0] / wanted if wanted > 0 else 1.0
+        if wanted <= times[-1]:
+            return Work(_between([w.instruction_ns for w in free], times, wanted)), 1.0
+        times = self._times([Work(most_ns, share) for share in _CHAINED])
+        if wanted <= times[-1]:
+            return Work(most_ns, _between(_CHAINED, times, wanted)), 1.0
+        slow = [most_ns * factor for factor in _BEYOND]
+        times = self._times([Work(ns, 1.0) for ns in slow])
+        return Work(_between(slow, times, wanted), 1.0), 1.0
+
+    def _times(self, works: Sequence[Work]) -> list[float]:
+        """Of the whole run with all data near, in ns."""
+        near = self.near.at(self.near.latency)
+        costs = self._run([(near, near, self.core.at(work), []) for work in works])
+        return [cost.time_ns / (self.share_of(cost.instructions) or 1.0) for cost in costs]
 
     def share_of(self, instructions: int) -> float:
         """The part of the run that so many instructions are."""
@@ -88,20 +128,20 @@ class Coster:
 
     def costs(self, far: Memory, placements: Sequence[Iterable[int]]) -> list[Cost]:
         """The cost of each placement."""
-        return self.costs_under(far, placements, [(self.core, far.latency)])[0]
+        return self.costs_under(far, placements, [Assumed(self.core, far.latency, self.work)])[0]
 
     def costs_under(
         self,
         far: Memory,
         placements: Sequence[Iterable[int]],
-        assumptions: Sequence[tuple[Core, float]],
+        assumptions: Sequence[Assumed],
     ) -> list[list[Cost]]:
-        """The cost of each placement, for each core and latency of the far memory; one pass."""
+        """The cost of each placement under each assumption; one pass."""
         near = self.near.at(self.near.latency)
         flags = [self._flags(placement) for placement in placements]
         costs = iter(self._run(
-            (near, far.at(far_ns), core.at(self.instruction_ns), each)
-            for core, far_ns in assumptions
+            (near, far.at(assumed.far_ns), assumed.core.at(assumed.work), each)
+            for assumed in assumptions
             for each in flags
         ))  # fmt: skip
         return [[self._whole(next(costs), each, far) for each in flags] for _ in assumptions]

@@ -1,7 +1,7 @@
 """What a placement costs beside time: energy, wear and price, where profiles tell enough.
 
-Energy is that of the fast engine of ``simulate`` over the trace, or over its first requests and then
-taken to go on like that. Wear is a bound from below: writes spread evenly over far memory.
+Energy is that of the fast engine of ``simulate`` over the trace, or over its first requests and
+then taken to go on like that. Wear is a bound from below: writes spread evenly over far memory.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ def _joules(placed: Placed, devices: Sequence[Device], far_sites: Sequence[int])
 
     traced, coster = placed.traced, placed.coster
     place = Placement("plan", near_by_default=True, objects=far_by_site(far_sites))
-    source = _native.TraceSource(str(traced.path), coster.instruction_ns * 1000, place.objects)
+    source = _native.TraceSource(str(traced.path), coster.work.instruction_ns * 1000, place.objects)
     options = Options(window=coster.core.parallelism, most_requests=SAMPLE)
     outcome, _ = run(source, devices[0], devices[1], place, options, "fast")
     joules = sum(sum(outcome[tier]["spent"].values()) for tier in ("near", "far"))

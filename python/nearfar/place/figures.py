@@ -25,7 +25,7 @@ TLB_ENTRIES, TLB_WAYS = 2048, 16
 _UNTOLD = 0.1
 
 MemoryTuple = tuple[float, float, float, float, int]
-CoreTuple = tuple[float, int, int, int, int]
+CoreTuple = tuple[float, int, int, int, int, float]
 
 
 @dataclass(frozen=True)
@@ -48,15 +48,28 @@ class Memory:
 
 
 @dataclass(frozen=True)
+class Work:
+    """What a program makes of a core where it does not wait for memory, and how it waits.
+
+    ``chained``: share of the loads that wait for the load before, of those whose address the trace
+    does not know to be loaded.
+    """
+
+    instruction_ns: float
+    chained: float = 0.0
+
+
+@dataclass(frozen=True)
 class Core:
     """A processor core as far as misses concern it."""
 
     window: int
     parallelism: int
 
-    def at(self, instruction_ns: float) -> CoreTuple:
+    def at(self, work: Work) -> CoreTuple:
         """As the native core takes it."""
-        return instruction_ns, self.window, self.parallelism, TLB_ENTRIES, TLB_WAYS
+        return (work.instruction_ns, self.window, self.parallelism, TLB_ENTRIES, TLB_WAYS,
+                work.chained)  # fmt: skip
 
 
 def memory_of(profile: Profile, like: Memory | None = None) -> Memory:

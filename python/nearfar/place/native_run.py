@@ -20,8 +20,8 @@ _RUNS, _ENOUGH_S = 3, 2.0
 
 @dataclass(frozen=True)
 class NativeRun:
-    """Median and range of the times, and what of the median a processor worked; resident memory at
-    most; exit code of the last run.
+    """Median and range of the times, and what of the median a processor was busy with the program's
+    own instructions; resident memory at most; exit code of the last run.
 
     Times are wall times less what the program's first thread waited for a processor, which is the
     other programs' doing.
@@ -68,7 +68,7 @@ def run_natively(program: Sequence[str], limit_s: float) -> NativeRun:
                 f"{program[0]} was killed by signal {-code}", "mend it, or its arguments, first"
             )
     times = [run.time_s for run in runs]
-    busy = min(median(times), median(run.cpu_s for run in runs))
+    busy = min(median(times), median(run.user_s for run in runs))
     resident = max(run.resident_bytes for run in runs)
     return NativeRun(median(times), min(times), max(times), busy, len(runs), resident, code)
 
@@ -77,7 +77,7 @@ def run_natively(program: Sequence[str], limit_s: float) -> NativeRun:
 class _Run:
     elapsed_s: float
     time_s: float
-    cpu_s: float
+    user_s: float
     resident_bytes: int
     status: int
 
@@ -104,7 +104,7 @@ def _once(program: Sequence[str], limit_s: float) -> _Run:
         raise
     finally:
         killer.cancel()
-    return _Run(elapsed, max(elapsed - queued, 0.0), usage.ru_utime + usage.ru_stime,
+    return _Run(elapsed, max(elapsed - queued, 0.0), usage.ru_utime,
                 usage.ru_maxrss * 1024, status)  # fmt: skip
 
 

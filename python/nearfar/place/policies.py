@@ -1,6 +1,6 @@
 """What kernels and hardware do with a program's pages, beside the plan, with as much near memory.
 
-    first-touch   Linux as it comes: pages lie near in the order of their first touch, until it is full
+    first-touch   Linux as it comes: pages lie near in the order of their first touch, until full
     interleave    Linux' weighted interleave, weights by the share of memory that is near
     hot-pages     NUMA balancing as tiering: first touch, then pages touched twice in a second move
                   near, at most 256 MB/s of them; what was not touched is demoted
@@ -54,7 +54,7 @@ def follow(
     everything = traced.heap_peak_bytes + traced.fixed_bytes()
     weight = min(max(round(_WEIGHTS * near_bytes / max(everything, 1)), 1), _WEIGHTS - 1)
     near, beyond = coster.near.at(coster.near.latency), far.at(far.latency)
-    core = coster.core.at(coster.instruction_ns)
+    core = coster.core.at(coster.work)
     found = _native.follow_policies(
         str(traced.path),
         [(name.replace("-", "_"), near_bytes, weight, _WEIGHTS - weight, near, beyond, core)

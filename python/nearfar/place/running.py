@@ -50,8 +50,8 @@ def run(
     """Run a program to its end. Returns its process number, and its exit code as a shell tells it:
     128 and the signal's number for one that was killed.
 
-    ``aside``: what it writes to standard output goes to standard error. ``alone``: it is dropped, and
-    there is nothing on its standard input. Raises StartError.
+    ``aside``: what it writes to standard output goes to standard error. ``alone``: it is dropped,
+    and there is nothing on its standard input. Raises StartError.
     """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _PASSED_ON | {_ENDED})
     try:

@@ -1,7 +1,7 @@
 """Which rule of a plan the traffic of a traced run belongs to: lines of memory, site by site.
 
 A site belongs to the first rule whose chain of return addresses its own begins with, as libhmalloc
-has it. Rules with a size, a thread or a ratio depend on single allocations, which sites do not tell.
+has it. Rules with a size, a thread or a ratio depend on single allocations: sites do not tell them.
 """
 
 from __future__ import annotations

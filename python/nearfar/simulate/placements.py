@@ -2,7 +2,8 @@
 
     all-near, all-far             the bounds
     interleave:N:M                N pages near, M far, in turns
-    first-touch, memory-mode, clock-dwf, hot-pages   what hardware and kernels do, with ``near_bytes`` of near
+    first-touch, memory-mode, clock-dwf, hot-pages
+                                  what hardware and kernels do, with ``near_bytes`` of near
     PLAN                          a plan file of libhmalloc (docs/formats/plan.md)
 
 Beside all-near, all-far and PLAN, single things are placed with rules, the first that holds first:

@@ -170,8 +170,8 @@ def record(
     aside: bool = False,
     alone: bool = False,
 ) -> Recorded:
-    """Run a program to its end and write its trace; errors of writing come as NativeError. ``aside``
-    and ``alone`` are those of ``place.running.run``.
+    """Run a program to its end and write its trace; errors of writing come as NativeError.
+    ``aside`` and ``alone`` are those of ``place.running.run``.
 
     Raises BadInputError and MachineError before anything is started.
     """
