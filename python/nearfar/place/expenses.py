@@ -47,7 +47,9 @@ def prices_of(near: Profile, far: Profile) -> Prices | str:
             return f"no price: {profile.name} has no {_PRICE}"
     currencies = {p.figure(_PRICE).unit.partition("/")[0] for p in (near, far)}
     if len(currencies) > 1:
-        return f"no price: {near.name} and {far.name} are told in {' and '.join(sorted(currencies))}"
+        return (
+            f"no price: {near.name} and {far.name} are told in {' and '.join(sorted(currencies))}"
+        )
     return Prices(near.scalar(_PRICE), far.scalar(_PRICE), currencies.pop())
 
 
