@@ -68,8 +68,9 @@ public:
   /// Asks this machine for the part of the model that a later touch() of the line needs.
   void prefetch(std::uint64_t line) const {
     const std::uint64_t* set = set_of(line);
-    for (std::size_t word = 0; word < stride_; word += 8) // the built-in function has no effect that
-      asm volatile("prefetcht0 %0" : : "m"(set[word]));   // compilers would keep in all callers
+    for (std::size_t word = 0; word < stride_;
+         word += 8)                                     // the built-in function has no effect that
+      asm volatile("prefetcht0 %0" : : "m"(set[word])); // compilers would keep in all callers
   }
 
   /// Puts a line in that is not there, as the youngest.

@@ -27,8 +27,8 @@ inline unsigned match_eight(const std::uint64_t* numbers, std::uint64_t wanted) 
 
 /// A bit for each of sixteen.
 inline unsigned match_sixteen(const std::uint64_t* numbers, std::uint64_t wanted) {
-  return static_cast<unsigned>(_mm_movemask_epi8(_mm_packs_epi16(
-      equal_among_eight(numbers, wanted), equal_among_eight(numbers + 8, wanted))));
+  return static_cast<unsigned>(_mm_movemask_epi8(
+      _mm_packs_epi16(equal_among_eight(numbers, wanted), equal_among_eight(numbers + 8, wanted))));
 }
 
 } // namespace nearfar::cache

@@ -8,7 +8,8 @@
 namespace nearfar::cache {
 
 StreamPrefetcher::StreamPrefetcher(unsigned line_bytes, unsigned depth)
-    : lines_shift_(static_cast<unsigned>(std::countr_zero(page_bytes / line_bytes))), depth_(depth) {
+    : lines_shift_(static_cast<unsigned>(std::countr_zero(page_bytes / line_bytes))),
+      depth_(depth) {
   pages_.fill(~std::uint64_t{0});
   for (unsigned i = 0; i < streams; ++i) {
     table_[i].newer = static_cast<unsigned char>(i - 1);

@@ -90,7 +90,8 @@ std::vector<TlbLevel> of_old_intel() {
 } // namespace
 
 std::vector<TlbLevel> data_tlb() {
-  constexpr unsigned intel = 0x756e6547, amd = 0x68747541, hygon = 0x6f677948; // "Genu" "Auth" "Hygo"
+  constexpr unsigned intel = 0x756e6547, amd = 0x68747541,
+                     hygon = 0x6f677948; // "Genu" "Auth" "Hygo"
   const unsigned maker = ask(0).ebx;
   if (maker == amd || maker == hygon) return of_amd();
   if (maker != intel) return {};

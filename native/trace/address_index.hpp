@@ -41,7 +41,7 @@ private:
     std::array<std::uint32_t, places> numbers{};
   };
   struct Node {
-    std::uint64_t present = 0;            ///< children that hold anything
+    std::uint64_t present = 0;             ///< children that hold anything
     std::array<std::uint32_t, 64> child{}; ///< number of a node, or of a leaf at the lowest level
   };
   using Path = std::array<std::uint32_t, levels>; ///< nodes from the root on

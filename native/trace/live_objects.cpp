@@ -105,8 +105,7 @@ void LiveObjects::allocated(std::uint32_t number, std::uint64_t address, std::ui
   Process& of = process(number);
   const auto known = by_key_.find(key);
   const std::uint32_t site = known == by_key_.end() ? 0 : known->second;
-  insert(of.heap,
-         fresh(address, address + std::max<std::uint64_t>(bytes, 1), site, instruction));
+  insert(of.heap, fresh(address, address + std::max<std::uint64_t>(bytes, 1), site, instruction));
 }
 
 void LiveObjects::freed(std::uint32_t number, std::uint64_t address, std::uint64_t instruction) {
@@ -123,8 +122,7 @@ void LiveObjects::reallocated(std::uint32_t number, std::uint64_t before, std::u
   const Range* block = of.heap.at(before);
   const std::uint32_t site = block == nullptr ? 0 : block->site;
   freed(number, before, instruction);
-  insert(of.heap,
-         fresh(address, address + std::max<std::uint64_t>(bytes, 1), site, instruction));
+  insert(of.heap, fresh(address, address + std::max<std::uint64_t>(bytes, 1), site, instruction));
 }
 
 void LiveObjects::mapped(std::uint32_t number, std::uint64_t address, std::uint64_t bytes,

@@ -67,8 +67,8 @@ public:
   void fills_ring_alone(bool alone) { ring_.alone = alone; }
 
   ring::Slot* slot;
-  const Clock* clock; ///< of this thread alone
-  Clock ticks;        ///< what `clock` points to where threads run side by side
+  const Clock* clock;   ///< of this thread alone
+  Clock ticks;          ///< what `clock` points to where threads run side by side
   bool counts_accesses; ///< in the place of instructions, which are not known
 
   void tell_counts() {
@@ -175,8 +175,7 @@ public:
       std::uint64_t part[3] = {};
       for (unsigned k = 0; k < 3 && 3 * i + k < count; ++k)
         part[k] = words[3 * i + k];
-      ring_.publish(position + 1 + i, ring::What::more, 0, thread_, part[0], part[1],
-                    part[2]);
+      ring_.publish(position + 1 + i, ring::What::more, 0, thread_, part[0], part[1], part[2]);
     }
   }
 
@@ -235,8 +234,8 @@ private:
     ++slot->l1_misses;
     tell_counts();
     const std::uint8_t parent = depends_on(address, code, store);
-    ring_.push_four(store ? ring::What::store : ring::What::load, parent, thread_,
-                    address, code, slot->instructions, (victim & 1) != 0 ? victim >> 1 : 0);
+    ring_.push_four(store ? ring::What::store : ring::What::load, parent, thread_, address, code,
+                    slot->instructions, (victim & 1) != 0 ? victim >> 1 : 0);
     if (!store) remember(line);
   }
 
@@ -332,8 +331,7 @@ private:
     if (far || address < stack_low_) stack_low_ = address / page * page;
     if (far || address > stack_high_) stack_high_ = address / page * page + page - 1;
     if (far) stack_high_ += page;
-    ring_.push(ring::What::stack, 0, thread_, stack_low_, stack_high_ + 1,
-               slot->instructions);
+    ring_.push(ring::What::stack, 0, thread_, stack_low_, stack_high_ + 1, slot->instructions);
   }
 
   static constexpr int no_line_byte = 0xfe;
