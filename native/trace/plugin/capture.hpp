@@ -95,7 +95,10 @@ public:
     if constexpr (store) tag |= 1;
   }
   void touch(std::uint64_t address, std::uint64_t bytes, bool store, std::uint64_t code) {
-    touch_slowly(address, bytes, store, code);
+    if (is_youngest(address) && (address & 63) + bytes <= 64) [[likely]]
+      youngest_[address >> ring::line_shift & set_mask_] |= store;
+    else
+      touch_slowly(address, bytes, store, code);
   }
 
   /// Bytes that go past the caches: one entry for each run of stores to a line.
@@ -199,9 +202,21 @@ private:
   static constexpr std::uint64_t least_pointer = 1u << 16;
   static constexpr std::uint64_t most_pointer = std::uint64_t{1} << 47;
   static constexpr std::uint64_t reach = 4096;
+  static_assert(recent_lines == 8); // bits of a byte
 
+  /// Kept apart from what follows a miss, so that the way to the other ways is short.
   [[gnu::noinline]] void touch_slowly(std::uint64_t address, std::uint64_t bytes, bool store,
                                       std::uint64_t code) {
+    const std::uint64_t line = address >> ring::line_shift;
+    if ((address & 63) + bytes > 64) [[unlikely]] {
+      touch_lines(address, bytes, store, code);
+      return;
+    }
+    touch_line(line, address, store, code);
+  }
+
+  [[gnu::noinline]] void touch_lines(std::uint64_t address, std::uint64_t bytes, bool store,
+                                     std::uint64_t code) {
     const std::uint64_t first = address >> ring::line_shift;
     const std::uint64_t last = (address + bytes - 1) >> ring::line_shift;
     touch_line(first, address, store, code);
@@ -209,7 +224,8 @@ private:
       touch_line(line, line << ring::line_shift, store, code);
   }
 
-  void touch_line(std::uint64_t line, std::uint64_t address, bool store, std::uint64_t code) {
+  [[gnu::always_inline]] void touch_line(std::uint64_t line, std::uint64_t address, bool store,
+                                         std::uint64_t code) {
     std::uint64_t& youngest = youngest_[line & set_mask_];
     if ((youngest ^ line << 1) <= 1) {
       youngest |= store;
@@ -226,17 +242,17 @@ private:
       return;
     }
     youngest = line << 1 | store;
-    missed(line, address, store, code, carried);
+    missed(address, store, code, carried);
   }
 
-  void missed(std::uint64_t line, std::uint64_t address, bool store, std::uint64_t code,
-              std::uint64_t victim) {
+  [[gnu::noinline]] void missed(std::uint64_t address, bool store, std::uint64_t code,
+                                std::uint64_t victim) {
     ++slot->l1_misses;
     tell_counts();
     const std::uint8_t parent = depends_on(address, code, store);
     ring_.push_four(store ? ring::What::store : ring::What::load, parent, thread_, address, code,
                     slot->instructions, (victim & 1) != 0 ? victim >> 1 : 0);
-    if (!store) remember(line);
+    if (!store) remember(address >> ring::line_shift);
   }
 
   void push(ring::What what, std::uint8_t detail, std::uint64_t address, std::uint64_t code) {
@@ -245,22 +261,31 @@ private:
 
   /// The line's words as they are now: the access has just been made, so they can be read.
   void remember(std::uint64_t line) {
-    Recent& recent = recent_[recent_count_++ % recent_lines];
+    const unsigned number = recent_count_++ % recent_lines;
+    Recent& recent = recent_[number];
+    for (unsigned i = 0; i < recent.count; ++i)
+      near(recent.words[i]) &= static_cast<std::uint8_t>(~(1u << number));
     recent.count = 0;
     const auto* words = reinterpret_cast<const std::uint64_t*>(line << ring::line_shift);
     for (unsigned i = 0; i < 8; ++i) {
       recent.words[recent.count] = words[i];
       recent.count += words[i] - least_pointer < most_pointer - least_pointer;
     }
+    for (unsigned i = 0; i < recent.count; ++i)
+      near(recent.words[i]) |= static_cast<std::uint8_t>(1u << number);
   }
+  /// Which recent lines may hold a word of the same page: a bit each.
+  std::uint8_t& near(std::uint64_t address) { return near_[address / reach % sizeof near_]; }
 
   /// Which of the recent misses the address was made of: 1 the last, 0 none.
   std::uint8_t depends_on(std::uint64_t address, std::uint64_t code, bool store) {
     const bool habitual = follows_habit(address, code, store);
     const unsigned known = recent_count_ < recent_lines ? recent_count_ : recent_lines;
-    for (unsigned back = 1; back <= known; ++back) {
-      const Recent& recent = recent_[(recent_count_ - back) % recent_lines];
-      for (unsigned i = 0; i < recent.count; ++i)
+    const unsigned candidates = near(address) | near(address - reach);
+    for (unsigned back = 1; back <= known && candidates != 0; ++back) {
+      const unsigned number = (recent_count_ - back) % recent_lines;
+      const Recent& recent = recent_[number];
+      for (unsigned i = 0; i < recent.count && (candidates >> number & 1) != 0; ++i)
         if (address - recent.words[i] < reach) return static_cast<std::uint8_t>(back);
     }
     return habitual && known > 0 ? 1 : 0;
@@ -351,6 +376,7 @@ private:
   std::uint64_t stack_high_;
   unsigned recent_count_;
   Recent recent_[recent_lines];
+  std::uint8_t near_[256];
   Habit habits_[habits];
   std::uint64_t last_value_; ///< that a load which missed brought
 };

@@ -10,6 +10,7 @@
 #include "trace/plugin/allocation.hpp"
 #include "trace/plugin/api.hpp"
 #include "trace/plugin/capture.hpp"
+#include "trace/plugin/meaning.hpp"
 #include "trace/plugin/modules.hpp"
 #include "trace/plugin/opcode.hpp"
 
@@ -56,24 +57,6 @@ struct Piece {
 };
 Piece pieces[most_vcpus];
 
-/// What QEMU's description of an access says, kept by description: there are few.
-struct Meaning {
-  bool store;
-  unsigned bytes;
-};
-Meaning meaning(qemu_plugin_meminfo_t info) {
-  static std::atomic<std::uint64_t> known[256];
-  constexpr std::uint64_t is_known = 1u << 16;
-  std::atomic<std::uint64_t>& place = known[(info >> 4 ^ info >> 12) & 255];
-  std::uint64_t entry = place.load(std::memory_order_relaxed);
-  if ((entry & is_known) == 0 || entry >> 32 != info) [[unlikely]] {
-    entry = std::uint64_t{info} << 32 | is_known | (qemu_plugin_mem_is_store(info) ? 1u << 8 : 0u) |
-            1u << qemu_plugin_mem_size_shift(info);
-    place.store(entry, std::memory_order_relaxed);
-  }
-  return {(entry & 1u << 8) != 0, static_cast<unsigned>(entry & 0xff)};
-}
-
 std::uint64_t code_of(void* data) { return reinterpret_cast<std::uint64_t>(data); }
 
 /// The most frequent ones: what they are is known, and they are counted by block.
@@ -106,21 +89,29 @@ qemu_plugin_vcpu_mem_cb_t plain_callback(unsigned bytes) {
 }
 
 void on_scalar(unsigned vcpu, qemu_plugin_meminfo_t info, std::uint64_t address, void* code) {
+  Meaning access;
+  if (!is_known(info, access)) [[unlikely]]
+    return learn<on_scalar>(vcpu, info, address, code);
+  const auto [store, bytes] = access;
   Core& core = *cores[vcpu];
-  const auto [store, bytes] = meaning(info);
   core.count(store);
   core.touch(address, bytes, store, code_of(code));
 }
 
 void on_stack(unsigned vcpu, qemu_plugin_meminfo_t info, std::uint64_t address, void* code) {
-  if (meaning(info).store) cores[vcpu]->pushed(address);
+  Meaning access;
+  if (!is_known(info, access)) return learn<on_stack>(vcpu, info, address, code);
+  if (access.store) cores[vcpu]->pushed(address);
   on_scalar(vcpu, info, address, code);
 }
 
 /// With several threads the emulator tells of one access that both reads and writes.
 void on_locked(unsigned vcpu, qemu_plugin_meminfo_t info, std::uint64_t address, void* code) {
+  Meaning access;
+  if (!is_known(info, access)) [[unlikely]]
+    return learn<on_locked>(vcpu, info, address, code);
+  const auto [store, bytes] = access;
   Core& core = *cores[vcpu];
-  const auto [store, bytes] = meaning(info);
   core.count(store);
   if (store && side_by_side) core.count(false);
   core.touch(address, bytes, store, code_of(code));
@@ -139,15 +130,21 @@ bool is_piece(unsigned vcpu, std::uint64_t address, unsigned bytes, bool store, 
 }
 
 void on_wide(unsigned vcpu, qemu_plugin_meminfo_t info, std::uint64_t address, void* code) {
+  Meaning access;
+  if (!is_known(info, access)) [[unlikely]]
+    return learn<on_wide>(vcpu, info, address, code);
+  const auto [store, bytes] = access;
   Core& core = *cores[vcpu];
-  const auto [store, bytes] = meaning(info);
   if (!is_piece(vcpu, address, bytes, store, code)) core.count(store);
   core.touch(address, bytes, store, code_of(code));
 }
 
 void on_nt_store(unsigned vcpu, qemu_plugin_meminfo_t info, std::uint64_t address, void* code) {
+  Meaning access;
+  if (!is_known(info, access)) [[unlikely]]
+    return learn<on_nt_store>(vcpu, info, address, code);
+  const auto [store, bytes] = access;
   Core& core = *cores[vcpu];
-  const auto [store, bytes] = meaning(info);
   if (!is_piece(vcpu, address, bytes, store, code)) {
     core.count(store);
     ++core.slot->nt_stores;

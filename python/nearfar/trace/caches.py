@@ -17,8 +17,9 @@ _USUAL_WAYS = {"l1": 8, "l2": 16, "llc": 16}
 #: Entries and ways of a TLB where a host tells none: those of most server cores of the last decade
 #: (64 entries of 4 ways, then 1536 of 12; Intel Optimization Reference Manual, Skylake server).
 USUAL_TLB = ((64, 4), (1536, 12))
-#: More ways than are modelled (fully associative buffers), and what is modelled then.
-_MOST_WAYS, _MODELLED_WAYS = 96, 64
+#: Buffers of more ways, mostly fully associative ones, are modelled with so many: what is looked up by
+#: each miss must be quick, and only walks are counted.
+_MOST_WAYS = 16
 
 
 @dataclass(frozen=True)
@@ -95,8 +96,7 @@ def _tlb(host: Host, notes: list[str]) -> tuple[tuple[int, int], ...]:
     for name in ("dtlb", "stlb"):
         entries, ways = (host.figures.get(f"{name}_{key}") for key in ("entries", "ways"))
         if entries and ways and entries.value and ways.value:
-            known = int(ways.value)
-            told.append((int(entries.value), known if known <= _MOST_WAYS else _MODELLED_WAYS))
+            told.append((int(entries.value), min(int(ways.value), _MOST_WAYS)))
     if told:
         return tuple(told)
     notes.append(f"{host.name} does not tell its TLB: {USUAL_TLB[0][0]} and {USUAL_TLB[1][0]} "
