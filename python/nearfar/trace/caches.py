@@ -17,8 +17,8 @@ _USUAL_WAYS = {"l1": 8, "l2": 16, "llc": 16}
 #: Entries and ways of a TLB where a host tells none: those of most server cores of the last decade
 #: (64 entries of 4 ways, then 1536 of 12; Intel Optimization Reference Manual, Skylake server).
 USUAL_TLB = ((64, 4), (1536, 12))
-#: Buffers of more ways, mostly fully associative ones, are modelled with so many: what is looked up by
-#: each miss must be quick, and only walks are counted.
+#: Buffers of more ways, mostly fully associative ones, are modelled with so many: every miss looks
+#: them up, and only walks are counted.
 _MOST_WAYS = 16
 
 
