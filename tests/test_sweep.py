@@ -9,32 +9,53 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import polars
 import pytest
 
-from conftest import Outcome, RunNearfar
+from conftest import RunNearfar
 from nearfar.cli import sweeping
 from nearfar.cli.main import main
 from nearfar.records.sweep import SweepCell
 from nearfar.store import read_run
+from nearfar.sweep import cluster
 from nearfar.sweep.machine_lock import machine_lock
-from nearfar.sweep.suite import load_suite, suite_names
+from nearfar.sweep.suite import Suite, load_suite, suite_names
 
-#: Two axes, six cells, computed alone.
+#: Two cells, computed alone.
 SMALL = """
-title = "Two memories, three ways to wait"
+title = "Two memories"
 verb = "sim"
-flags = { pattern = "random", n = 2000 }
-grid = { far = ["pcm-lee", "cxl-ddr5"], page-policy = ["open", "closed", "timeout"] }
+flags = { pattern = "random", n = 2000, page-policy = "closed" }
+grid = { far = ["ddr4-3200", "pcm-lee"] }
 """
 #: Cells that take seconds each, so that a sweep can be stopped among them.
 SLOW = """
 verb = "sim"
 flags = { pattern = "random", engine = "exact" }
-grid = { n = [1000, 2000000, 2000001, 2000002] }
+grid = { n = [1000, 3000000, 3000001, 3000002] }
 """
+
+
+Told = Callable[[], Any]
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def told(capsys: pytest.CaptureFixture[str]) -> Told:
+    """What was printed since it was last asked."""
+    return capsys.readouterr
+
+
+def wanted(suite: Suite, full: bool = False) -> sweeping.Wanted:
+    return sweeping.Wanted(suite, full, None, None, None, strict=False, quiet=True)
 
 
 def write(tmp_path: Path, text: str, name: str = "small.toml") -> str:
@@ -48,72 +69,64 @@ def cells_of(sweep: Path) -> list[SweepCell]:
     return result.cells
 
 
-def test_a_grid_is_run_kept_and_found_again(run_nearfar: RunNearfar, tmp_path: Path) -> None:
+def test_a_grid_is_run_kept_and_found_again(tmp_path: Path, here: None, told: Told) -> None:
     suite = write(tmp_path, SMALL)
-    done = run_nearfar("sweep", suite)
-    assert done.code == 0, done.stderr
+    assert main(["sweep", suite]) == 0
+    assert "2 of 2 cells finished: sim." in told().out
     sweep = tmp_path / "nearfar-runs" / "sweep-small"
     first = cells_of(sweep)
-    assert [tuple(c.varied.values()) for c in first] == [
-        (far, policy) for far in ("pcm-lee", "cxl-ddr5") for policy in ("open", "closed", "timeout")
-    ]
-    assert "6 of 6 cells finished: sim." in done.stdout
-    again = run_nearfar("sweep", suite)
-    assert again.code == 0
-    assert "found again: 6 of 6 cells" in again.stderr
-    assert [c.started for c in cells_of(sweep)] == [c.started for c in first]
-    # One figure more to go through: the others are not run again.
-    more = SMALL.replace('"cxl-ddr5"]', '"cxl-ddr5", "ddr4-3200"]')
-    assert "found again: 6 of 9" in run_nearfar("sweep", write(tmp_path, more)).stderr
+    assert [c.varied for c in first] == [{"far": "ddr4-3200"}, {"far": "pcm-lee"}]
+    # One memory more, which there is not: it fails, and the others are not run again.
+    more = write(tmp_path, SMALL.replace('"pcm-lee"', '"pcm-lee", "pcm-leo"'))
+    assert main(["sweep", more]) == 2
+    output = told()
+    assert "found again: 2 of 3 cells" in output.err
+    assert "there is no device profile pcm-leo" in output.err
+    assert "1 cell failed" in output.out
+    now = cells_of(sweep)
+    assert [c.status for c in now] == ["finished", "finished", "failed"]
+    assert [c.started for c in now[:2]] == [c.started for c in first]
+    assert "pcm-leo" in (sweep / "report.html").read_text()
 
 
-def test_a_cell_gives_what_the_verb_gives(run_nearfar: RunNearfar, tmp_path: Path) -> None:
-    assert run_nearfar("sweep", write(tmp_path, SMALL), "--out", "s", "--quiet").code == 0
-    by_hand = json.loads(run_nearfar(
-        "sim", "--pattern", "random", "-n", "2000", "--far", "cxl-ddr5", "--page-policy", "closed",
-        "--json", "-",
-    ).stdout)  # fmt: skip
+def test_a_cell_gives_what_the_verb_gives(tmp_path: Path, here: None) -> None:
+    assert main(["sweep", write(tmp_path, SMALL), "--out", "s", "--quiet"]) == 0
+    typed = "sim --pattern random -n 2000 --far pcm-lee --page-policy closed --json by-hand.json"
+    assert main(typed.split()) == 0
+    by_hand = json.loads((tmp_path / "by-hand.json").read_text())
     table = polars.read_parquet(tmp_path / "s" / "results.parquet")
-    mine = table.filter(
-        (polars.col("grid.far") == "cxl-ddr5") & (polars.col("grid.page-policy") == "closed")
-    )
+    assert table["cell"].n_unique() == 2
+    mine = table.filter(polars.col("grid.far") == "pcm-lee")
     for key in ("time_s", "energy_J"):
         row = mine.filter((polars.col("key") == key) & (polars.col("path") == ""))
         assert row["value"].to_list() == [by_hand[key]]
         assert row["origin"].to_list() == ["simulated"]
-    assert table["cell"].n_unique() == 6
 
 
-def test_measured_cells_are_records(run_nearfar: RunNearfar, tmp_path: Path) -> None:
+def test_measured_cells_are_records(tmp_path: Path, here: None, told: Told) -> None:
     suite = write(tmp_path, """
         [[run]]
         verb = "bench sort"
         flags = { n = 1024, runs = 5 }
-        grid = { algorithm = ["quick", "merge"] }
         [[run]]
         verb = "predict map-get"
         flags = { far = "ucy-optane", host = "xeon-5218r", model = "structure" }
-        grid = { ops = [1000, 2000] }
+        grid = { ops = [1000] }
     """)  # fmt: skip
-    done = run_nearfar("sweep", suite, "--out", "s", "--json", "-")
-    assert done.code == 0, done.stderr
-    document = json.loads(done.stdout)
-    cells = document["sections"]["sweep"]["cells"]
-    assert [cell["verb"] for cell in cells] == ["bench sort"] * 2 + ["predict map-get"] * 2
-    record = tmp_path / "s" / "cells" / cells[0]["id"]
+    assert main(["sweep", suite, "--out", "s", "--json", "-"]) == 0
+    document = json.loads(told().out)
+    measured, predicted = document["sections"]["sweep"]["cells"]
+    assert (measured["verb"], predicted["verb"]) == ("bench sort", "predict map-get")
+    record = tmp_path / "s" / "cells" / measured["id"]
     assert read_run(record).sections.program is not None
     assert (record / "samples.jsonl").exists()
-    assert cells[0]["machine"] == document["machine"]["id"]
-    assert document["noise"]["foreign_cpus"] == max(
-        cell["noise"]["foreign_cpus"] for cell in cells[:2]
-    )
-    origins = {f["provenance"]["origin"] for c in cells[:2] for f in c["figures"]}
-    assert origins == {"measured"}
-    shown = run_nearfar("show", "s")
-    assert "nearfar bench sort" in shown.stdout
-    page = (tmp_path / "s" / "report.html").read_text()
-    assert "nearfar predict map-get" in page
-    assert run_nearfar("compare", "s", "s").code == 0
+    assert measured["machine"] == document["machine"]["id"]
+    assert document["noise"]["foreign_cpus"] == measured["noise"]["foreign_cpus"]
+    origins = [{f["provenance"]["origin"] for f in c["figures"]} for c in (measured, predicted)]
+    assert origins == [{"measured"}, {"modelled"}]
+    assert main(["show", "s"]) == 0
+    assert "nearfar bench sort" in told().out
+    assert main(["compare", "s", "s"]) == 0
 
 
 def started_sweep(tmp_path: Path, *flags: str) -> subprocess.Popen[str]:
@@ -139,7 +152,7 @@ def test_a_killed_sweep_goes_on_where_it_was(run_nearfar: RunNearfar, tmp_path: 
     child.communicate()
     kept = {file.parent.name: file.read_bytes() for file in tmp_path.glob("s/cells/*/cell.json")}
     assert 1 <= len(kept) < 4
-    write(tmp_path, SLOW.replace("2000000, 2000001, 2000002", "3000"), "slow.toml")
+    write(tmp_path, SLOW.replace("3000000, 3000001, 3000002", "3000"), "slow.toml")
     done = run_nearfar("sweep", "slow.toml", "--out", "s")
     assert done.code == 0, done.stderr
     assert "found again: 1 of 2 cells" in done.stderr
@@ -161,18 +174,6 @@ def test_ctrl_c_keeps_what_is_done(tmp_path: Path) -> None:
     assert 1 <= len(cells_of(tmp_path / "s")) < 4
     assert list(tmp_path.glob("s/cells/under-way-*")) == []
     assert polars.read_parquet(tmp_path / "s" / "results.parquet").height > 0
-
-
-def test_a_failed_cell_is_told_and_the_others_are_kept(
-    run_nearfar: RunNearfar, tmp_path: Path
-) -> None:
-    text = SMALL.replace('"pcm-lee", "cxl-ddr5"', '"pcm-lee", "pcm-leo"')
-    done = run_nearfar("sweep", write(tmp_path, text), "--out", "s")
-    assert done.code == 2
-    assert done.stderr.count("failed: nearfar sim") == 3
-    assert "there is no device profile pcm-leo" in done.stdout
-    assert [c.status for c in cells_of(tmp_path / "s")] == ["finished"] * 3 + ["failed"] * 3
-    assert "found again: 3 of 6" in run_nearfar("sweep", "small.toml", "--out", "s").stderr
 
 
 @pytest.mark.parametrize(
@@ -199,33 +200,34 @@ def test_a_failed_cell_is_told_and_the_others_are_kept(
     ],
 )
 def test_suites_that_are_refused(
-    text: str, complaint: str, run_nearfar: RunNearfar, tmp_path: Path
+    text: str, complaint: str, tmp_path: Path, here: None, told: Told
 ) -> None:
-    done = run_nearfar("sweep", write(tmp_path, text), "--dry-run")
-    done.assert_refused(2)
-    assert complaint in done.stderr
+    assert main(["sweep", write(tmp_path, text), "--dry-run"]) == 2
+    output = told()
+    assert complaint in output.err
+    assert "\n  next: " in output.err
+    assert output.out == ""
 
 
-def test_sweeps_that_are_refused(run_nearfar: RunNearfar, tmp_path: Path) -> None:
-    run_nearfar("sweep", "no-such").assert_refused(2)
+def test_sweeps_that_are_refused(tmp_path: Path, here: None, told: Told) -> None:
+    assert main(["sweep", "no-such"]) == 2
     suite = write(tmp_path, SMALL)
     (tmp_path / "other").mkdir()
-    run_nearfar("sweep", suite, "--out", "other").assert_refused(2)
+    assert main(["sweep", suite, "--out", "other"]) == 2
     (tmp_path / "s" / "cells").mkdir(parents=True)
-    with (tmp_path / "lock").open("w"):
-        held = os.open(tmp_path / "s" / "cells", os.O_RDONLY)
-        fcntl.flock(held, fcntl.LOCK_EX)
-        done = run_nearfar("sweep", suite, "--out", "s")
-        os.close(held)
-    done.assert_refused(2)
-    assert "another sweep is at work in s" in done.stderr
+    held = os.open(tmp_path / "s" / "cells", os.O_RDONLY)
+    fcntl.flock(held, fcntl.LOCK_EX)
+    told()
+    assert main(["sweep", suite, "--out", "s"]) == 2
+    os.close(held)
+    assert "another sweep is at work in s" in told().err
 
 
 @pytest.mark.parametrize("name", suite_names())
 @pytest.mark.parametrize("full", [False, True])
 def test_every_shipped_suite_is_one(name: str, full: bool) -> None:
     suite = load_suite(name)
-    found = sweeping.orders(sweeping.Wanted(suite, full, None, None, None, False, True))
+    found = sweeping.orders(wanted(suite, full))
     assert len(found) >= 2
     assert suite.title
     assert suite.source
@@ -268,48 +270,37 @@ def _in_another_process(alone: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_a_changed_file_is_another_cell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    counts = {"near": {"reads": 1, "writes": 1}, "far": {"reads": 5, "writes": 1}}
-    (tmp_path / "c.json").write_text(json.dumps(counts))
-    suite = write(tmp_path, "verb = 'sim'\nflags = { counts = 'c.json' }\n")
-    assert main(["sweep", suite, "--out", "s", "--quiet"]) == 0
-    (first,) = cells_of(tmp_path / "s")
-    counts["far"]["reads"] = 50
-    (tmp_path / "c.json").write_text(json.dumps(counts))
-    assert main(["sweep", suite, "--out", "s", "--quiet"]) == 0
-    (second,) = cells_of(tmp_path / "s")
-    times = [next(f.value for f in c.figures if f.key == "time_s") for c in (first, second)]
-    assert times[0] < times[1]
+def test_a_changed_file_is_another_cell(tmp_path: Path, here: None) -> None:
+    suite = load_suite(write(tmp_path, "verb = 'sim'\nflags = { counts = 'c.json' }\n"))
+    found = []
+    for content in ("{}", "{ }", "{}"):
+        (tmp_path / "c.json").write_text(content)
+        found += sweeping.orders(wanted(suite))
+    assert found[0].id == found[2].id != found[1].id
 
 
-def test_without_polars_nothing_is_started(run_nearfar: RunNearfar, tmp_path: Path) -> None:
-    done = _without(run_nearfar, tmp_path, "polars", "--out", "s")
-    done.assert_refused(3)
-    assert "pip install polars" in done.stderr
-    assert not (tmp_path / "s").exists()
+@pytest.mark.parametrize(
+    ("module", "flags"),
+    [("polars", []), ("distributed", ["--scheduler", "tcp://127.0.0.1:1"])],
+)
+def test_what_is_not_installed(
+    module: str, flags: list[str], tmp_path: Path, here: None, told: Told,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.setitem(sys.modules, module, None)
+    assert main(["sweep", write(tmp_path, SMALL), "--out", "s", *flags]) == 3
+    assert f"pip install {module}" in told().err
+    assert list(tmp_path.glob("s/cells/*")) == []
 
 
-def _without(run: RunNearfar, tmp_path: Path, module: str, *flags: str) -> Outcome:
-    """A sweep where a module is not installed."""
-    hidden = tmp_path / "hidden"
-    hidden.mkdir()
-    (hidden / f"{module}.py").write_text("raise ImportError('not installed')\n")
+def test_a_scheduler_that_cannot_be_had(
+    tmp_path: Path, here: None, told: Told, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster, "PATIENCE_S", 0.5)
     suite = write(tmp_path, SMALL)
-    return run("sweep", suite, *flags, env={"PYTHONPATH": str(hidden)})
-
-
-def test_a_scheduler_that_cannot_be_had(run_nearfar: RunNearfar, tmp_path: Path) -> None:
-    suite = write(tmp_path, SMALL)
-    run_nearfar("sweep", suite, "--scheduler", "here").assert_refused(2)
-    done = run_nearfar("sweep", suite, "--scheduler", "tcp://127.0.0.1:1")
-    assert done.code == 3
-    assert "no scheduler answers at tcp://127.0.0.1:1" in done.stderr
-    assert "dask scheduler" in done.stderr
-    assert "Traceback" not in done.stderr
-
-
-def test_without_distributed_it_is_said(run_nearfar: RunNearfar, tmp_path: Path) -> None:
-    done = _without(run_nearfar, tmp_path, "distributed", "--scheduler", "tcp://127.0.0.1:1")
-    assert done.code == 3
-    assert "pip install distributed" in done.stderr
+    assert main(["sweep", suite, "--scheduler", "here"]) == 2
+    assert main(["sweep", suite, "--scheduler", "tcp://127.0.0.1:1"]) == 3
+    complaint = told().err
+    assert "no scheduler answers at tcp://127.0.0.1:1" in complaint
+    assert "dask scheduler" in complaint
+    assert "Traceback" not in complaint

@@ -68,9 +68,7 @@ def test_a_sweep_on_two_workers(scheduler: str, run_nearfar: RunNearfar, tmp_pat
     assert done.code == 0, done.stderr
     result = read_run(tmp_path / "s").sections.sweep
     assert result is not None
-    assert [cell.status for cell in result.cells] == ["finished"] * 7
+    assert [cell.status for cell in result.cells] == ["finished"] * 3
     assert (tmp_path / "s" / "cells" / result.cells[-1].id / "run.json").exists()
     for name in ("one", "two"):
         assert "Traceback" not in (tmp_path / f"{name}.log").read_text()
-    here = run_nearfar("sweep", "small.toml", "--out", "s")
-    assert "found again: 7 of 7" in here.stderr

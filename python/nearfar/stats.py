@@ -15,6 +15,8 @@ import numpy as np
 
 CONFIDENCE = 0.95
 RESAMPLES = 10_000
+#: Values closer than this, relative, are one value that was rounded: no bootstrap tells them apart.
+_EQUAL = 1e-9
 
 
 @dataclass(frozen=True)
@@ -99,7 +101,7 @@ def mean(samples: Sequence[float], seed: int = 1) -> Estimate:
     values = _checked(samples)
     average = float(values.mean())
     low = high = average
-    if np.ptp(values) > 0:
+    if np.ptp(values) > _EQUAL * np.abs(values).max():
         from scipy.stats import bootstrap
 
         interval = bootstrap(

@@ -84,7 +84,8 @@ def _judged(sides: Sequence[str], limit: float) -> _Verdict:
     """The last against the others. Raises BadInputError for what cannot be compared."""
     from nearfar.cli.subjects import compared, load
     from nearfar.errors import BadInputError
-    from nearfar.records.shifts import shifts
+    from nearfar.records.run import Run
+    from nearfar.records.shifts import shifts_of_runs
 
     if len(sides) < 2:
         raise BadInputError("there is nothing to compare it with", "name two runs, or two profiles")
@@ -98,9 +99,9 @@ def _judged(sides: Sequence[str], limit: float) -> _Verdict:
             f"{' and '.join(sides)} have no figure in common",
             "compare runs of the same verb and tiers, or profiles that share keys",
         )
-    return _Verdict(
-        found, shifts(found.changes), limit, [name for name, _ in base], last, noisy
-    )  # fmt: skip
+    runs = [side for _, side in base if isinstance(side, Run)]
+    moved = shifts_of_runs(now, runs) if isinstance(now, Run) else []
+    return _Verdict(found, moved, limit, [name for name, _ in base], last, noisy)
 
 
 def _noisy(side: Subject) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Generator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -108,7 +108,7 @@ def _sweep(
 
 def _outcomes(
     wanted: Wanted, kept: Cells, open_orders: list[Order], shown: Progress
-) -> Iterator[Outcome]:
+) -> Generator[Outcome, None, None]:
     if wanted.scheduler:
         return run_on_cluster(open_orders, wanted.scheduler)
     jobs = wanted.jobs or len(os.sched_getaffinity(0))

@@ -12,7 +12,7 @@ from nearfar.errors import BadInputError
 if TYPE_CHECKING:
     from nearfar.sweep.suite import Cell, Value
 
-#: Verbs without ``--strict`` that time something all the same.
+#: Verbs that time something and keep no record of it, nor a verdict on its noise.
 _TIMES_SOMETHING = frozenset({"predict structure", "run"})
 #: Flags that who runs a verb for others sets itself.
 _TAKEN = frozenset({"json", "out", "quiet", "q", "strict", "csv", "help"})
@@ -28,7 +28,8 @@ class Verb:
     @property
     def measures(self) -> bool:
         """Whether it times something, so that nothing else may run beside it."""
-        return "strict" in self._parameters() or self.name in _TIMES_SOMETHING
+        judged = "strict" in self._parameters() and self.records
+        return judged or self.name in _TIMES_SOMETHING
 
     @property
     def records(self) -> bool:

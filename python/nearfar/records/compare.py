@@ -79,7 +79,8 @@ class Change:
         (low, high), (past_low, past_high) = self.now.interval, self.before.interval
         return low <= past_high and past_low <= high
 
-    def _extreme(self) -> bool:
+    def extreme(self) -> bool:
+        """Whether a side is the best or the largest of its repeats."""
         sides = (self.now.provenance, self.before.provenance)
         return any(entry is not None and entry.statistic in EXTREMES for entry in sides)
 

@@ -9,10 +9,12 @@ interval is about the section as it was run, not about runs to come.
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from nearfar.records.compare import Change, better
+from nearfar.records.compare import Change, better, compare_runs
+from nearfar.records.run import Run
 
 #: Fewer figures have no interval worth the name.
 LEAST_FIGURES = 5
@@ -35,6 +37,22 @@ class Shift:
     def moved(self) -> bool:
         """Whether it is told from no change at all."""
         return not self.low <= 1 <= self.high
+
+
+def shifts_of_runs(now: Run, before: Sequence[Run]) -> list[Shift]:
+    """Sections of a run against each of several runs: their median, within all the intervals, so
+    that a section is worse only where it is worse than all that was seen before."""
+    found: dict[str, list[Shift]] = {}
+    for run in before:
+        for shift in shifts(compare_runs(now, run).changes):
+            found.setdefault(shift.section, []).append(shift)
+    return [
+        Shift(
+            section, min(s.figures for s in seen), statistics.median(s.cost for s in seen),
+            min(s.low for s in seen), max(s.high for s in seen),
+        )
+        for section, seen in found.items()
+    ]  # fmt: skip
 
 
 def shifts(changes: Sequence[Change]) -> list[Shift]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from nearfar import __version__
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from distributed import Client
 
 #: How long a scheduler may take to answer, in seconds.
-_PATIENCE_S = 10
+PATIENCE_S = 10
 _ADDRESS = re.compile(r"(tcp|tls|ws|wss|ucx)://\S+:[0-9]+")
 
 
-def run_on_cluster(orders: Sequence[Order], address: str) -> Iterator[Outcome]:
+def run_on_cluster(orders: Sequence[Order], address: str) -> Generator[Outcome, None, None]:
     """Outcomes as they come. Raises BadInputError for an address that is none, MachineError for a
     scheduler that does not answer, that has no worker, or whose workers have another nearfar.
 
@@ -63,7 +63,7 @@ def _connected(address: str) -> Client:
         ) from None
     logging.getLogger("distributed").setLevel(logging.CRITICAL)  # errors are told by us, once
     try:
-        return Client(address, timeout=_PATIENCE_S, set_as_default=False)
+        return Client(address, timeout=PATIENCE_S)
     except (OSError, ValueError) as error:
         raise MachineError(
             f"no scheduler answers at {address}: {error}",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from nearfar.sweep.running import Outcome, Processes, run_order
 
 def run_here(
     orders: Sequence[Order], jobs: int, scratch: Path, waits: Callable[[], None]
-) -> Iterator[Outcome]:
+) -> Generator[Outcome, None, None]:
     """Outcomes as they come.
 
     Closing the iterator, or an exception at its ``yield``, stops what runs.

@@ -5,7 +5,8 @@ from __future__ import annotations
 from nearfar.records.compare import Change, compare_runs
 from nearfar.records.run import Run
 from nearfar.records.shifts import Shift, shifts
-from nearfar.records.walk import Quantity, Scalar
+from nearfar.records.sweep import Scalar
+from nearfar.records.walk import Quantity
 from nearfar.report.section import Cell, Context, Figure, Section, Table
 from nearfar.report.wording import (
     count,

@@ -8,7 +8,8 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from nearfar.records.run import NoiseRecord, Run
+from nearfar.records.noise import NoiseRecord
+from nearfar.records.run import Run
 from nearfar.report.sections.machine import machine_name
 from nearfar.report.text import advising, allocators, depth, pools, programs, results, together
 from nearfar.report.text.experiment import experiment
