@@ -44,7 +44,7 @@ public:
     }
     return false;
   }
-  bool took(const Result<bool>& done) { return done ? *done : tell(done.error()); }
+  bool took(Result<bool> done) { return done ? *done : tell(done.error()); }
   const Error* get() const { return failed_.load() ? &failure_ : nullptr; }
 
 private:
