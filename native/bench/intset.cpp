@@ -283,11 +283,11 @@ Result<std::unique_ptr<IntsetSubject>> pmdk_sorted(const IntsetPlan& plan,
                                                    std::vector<std::uint64_t> keys) {
   using Root = typename Sorted::Root;
   std::ranges::sort(keys, std::greater<>()); // each at the front: filling a list takes no walk
-  return in_pmdk_pool<Sorted>(
-      plan, sizeof(Root), keys, [](PmdkPlace& place) -> Result<std::unique_ptr<Sorted>> {
-        return std::make_unique<Sorted>(place.pool->handle(),
-                                        reinterpret_cast<Root*>(place.root()));
-      });
+  return in_pmdk_pool<Sorted>(plan, sizeof(Root), keys,
+                              [](PmdkPlace& place) -> Result<std::unique_ptr<Sorted>> {
+                                return std::make_unique<Sorted>(
+                                    place.pool->handle(), reinterpret_cast<Root*>(place.root()));
+                              });
 }
 
 Result<std::unique_ptr<IntsetSubject>> make_pmdk(const IntsetPlan& plan,

@@ -149,8 +149,8 @@ Result<std::unique_ptr<MapSubject>> make_twin(const MapPlan& plan) {
   InDramObjects place;
   Result<std::unique_ptr<Map>> map = open<Map>(place);
   if (!map) return map.error();
-  return looped(std::make_unique<WordAdaptor<InDramObjects, Map>>(std::move(place),
-                                                                  std::move(*map)));
+  return looped(
+      std::make_unique<WordAdaptor<InDramObjects, Map>>(std::move(place), std::move(*map)));
 }
 
 template <template <class> class Kind>
@@ -168,8 +168,7 @@ Result<std::unique_ptr<MapSubject>> make(const MapPlan& plan) {
   Result<std::unique_ptr<Map>> map = open<Map>(*place);
   if (!map) return map.error();
   if (objects)
-    return looped(
-        std::make_unique<ObjectAdaptor<Map>>(plan, std::move(*place), std::move(*map)));
+    return looped(std::make_unique<ObjectAdaptor<Map>>(plan, std::move(*place), std::move(*map)));
   return looped(std::make_unique<WordAdaptor<Place, Map>>(std::move(*place), std::move(*map)));
 }
 

@@ -53,8 +53,7 @@ TEST_CASE("keys are pmembench's, and a shuffle visits each once") {
 
 TEST_CASE("the maps after PMDK have twins in DRAM, which flush nothing") {
   for (const MapType type : {MapType::map_atomic, MapType::map_tx, MapType::map_rp})
-    for (const MapOperation op :
-         {MapOperation::insert, MapOperation::get, MapOperation::remove}) {
+    for (const MapOperation op : {MapOperation::insert, MapOperation::get, MapOperation::remove}) {
       MapPlan wanted = plan(type, op, 3000);
       wanted.tier = *tier::parse("dram");
       Result<MapBench> bench = MapBench::create(wanted);

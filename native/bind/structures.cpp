@@ -188,9 +188,8 @@ void bind_pmdk_map(nb::module_& module, const char* name) {
       .def("get", [](Own& self, Word key) { return word_of(self.get().get(key)); })
       .def("items", [](Own& self) {
         nb::list list;
-        self.get().for_each([&](Word key, PMEMoid value) {
-          list.append(nb::make_tuple(key, value.pool_uuid_lo));
-        });
+        self.get().for_each(
+            [&](Word key, PMEMoid value) { list.append(nb::make_tuple(key, value.pool_uuid_lo)); });
         return list;
       });
 }

@@ -48,7 +48,8 @@ Status AtomicChains<Objects>::start() {
   objects_.persist(&header_->hash, sizeof header_->hash);
   PMEMoid& segment = header_->buckets.segment[0];
   if (segment.off == 0)
-    if (Status made = objects_.allocate(segment, Buckets<ListHead>::bytes_of(0), segment_type, true);
+    if (Status made =
+            objects_.allocate(segment, Buckets<ListHead>::bytes_of(0), segment_type, true);
         !made)
       return made;
   set(header_->buckets.count, initial_buckets);
@@ -135,8 +136,8 @@ Status AtomicChains<Objects>::split() {
   if (number == bucket_segments) return Done{};
   PMEMoid& segment = header_->buckets.segment[number];
   if (segment.off == 0)
-    if (Status taken = objects_.allocate(segment, Buckets<ListHead>::bytes_of(number), segment_type,
-                                         false);
+    if (Status taken =
+            objects_.allocate(segment, Buckets<ListHead>::bytes_of(number), segment_type, false);
         !taken)
       return taken;
   head(made) = {};
@@ -149,9 +150,8 @@ template <class Objects>
 Status AtomicChains<Objects>::join() {
   const std::uint64_t last = header_->buckets.count - 1;
   bool moved = true;
-  each_in(last, [&](PMEMoid at, const Entry&) {
-    moved = moved && move(last, parent_of(last), at);
-  });
+  each_in(last,
+          [&](PMEMoid at, const Entry&) { moved = moved && move(last, parent_of(last), at); });
   if (!moved) return pool_error("moving an entry");
   set(header_->buckets.count, last);
   return Done{};

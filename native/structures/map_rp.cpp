@@ -13,8 +13,8 @@ constexpr std::size_t longest_probe = 150;
 
 std::uint64_t fullest(std::uint64_t capacity) { return capacity / 2; }
 
-/// The slot an entry belongs in, the capacity being a power of two. Never 0, which marks a slot that
-/// was never used.
+/// The slot an entry belongs in, the capacity being a power of two. Never 0, which marks a slot
+/// that was never used.
 std::uint64_t home(std::uint64_t key, std::uint64_t capacity) {
   const std::uint64_t slot = mix(key) & (capacity - 1);
   return slot == 0 ? 1 : slot;

@@ -121,7 +121,8 @@ Status TxChains<Objects>::split() {
     const bool fresh = segment.off == 0;
     if (fresh)
       segment = objects_.tx_allocate(Buckets<PMEMoid>::bytes_of(number), segment_type, false);
-    if (segment.off == 0 || !objects_.log(head(made))) return Done{};
+    // Its first head is logged by nobody: libpmemobj would flush the whole segment with it.
+    if (segment.off == 0 || (!fresh && !objects_.log(head(made)))) return Done{};
     header_->buckets.count = made + 1;
     PMEMoid* stays = &parent;
     PMEMoid* goes = &head(made);
@@ -134,7 +135,7 @@ Status TxChains<Objects>::split() {
     }
     *stays = OID_NULL;
     *goes = OID_NULL;
-    if (fresh) objects_.persist(&head(made), sizeof head(made)); // all else in it is not flushed
+    if (fresh) objects_.persist(&head(made), sizeof head(made));
     return Done{};
   });
 }

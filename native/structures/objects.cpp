@@ -87,8 +87,7 @@ PMEMoid DramObjects::list_insert(ListHead& head, std::size_t links, std::size_t 
   return made;
 }
 
-bool DramObjects::list_remove(ListHead& head, std::size_t links, PMEMoid entry,
-                              std::size_t bytes) {
+bool DramObjects::list_remove(ListHead& head, std::size_t links, PMEMoid entry, std::size_t bytes) {
   unlink(head, entry, links);
   give_back(entry, bytes);
   return true;

@@ -13,8 +13,8 @@
 // Errors         no_space: nothing has changed (without room to grow a map is slower, and whole;
 //                map_rp refuses). failed_check: the pool is damaged.
 //
-// A Core has Objects (objects.hpp), create(root), open(root), insert, get, remove, size, for_each and
-// `const char* check()`: what is wrong with it, or null.
+// A Core has Objects (objects.hpp), create(root), open(root), insert, get, remove, size, for_each
+// and `const char* check()`: what is wrong with it, or null.
 #pragma once
 
 #include <memory>

@@ -51,9 +51,7 @@ public:
     close();
     take(Pool::open(where_, layout));
   }
-  bool sound() {
-    return std::system(("pmempool check -q " + folder_.path("a.pool")).c_str()) == 0;
-  }
+  bool sound() { return std::system(("pmempool check -q " + folder_.path("a.pool")).c_str()) == 0; }
 
 private:
   void take(Result<Pool> pool) {
@@ -272,8 +270,7 @@ TEST_CASE_TEMPLATE("readers and writers at once see whole entries", Map, AtomicI
     Random random(seed);
     for (int i = 0; i < 2000; ++i) {
       const std::uint64_t key = random.below(keys / 2) * 2 + 1;
-      const bool done =
-          i % 2 == 0 ? bool(map.insert(key, value_of(key))) : bool(map.remove(key));
+      const bool done = i % 2 == 0 ? bool(map.insert(key, value_of(key))) : bool(map.remove(key));
       wrong += !done;
     }
   };

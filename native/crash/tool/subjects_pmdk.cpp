@@ -144,7 +144,8 @@ void each_head(Walk& walk, const Buckets<Head>& buckets, const Visit& visit) {
   std::uint64_t size = 10; // of a segment: as many as all before it
   for (const Handle& handle : buckets.segment) {
     const Head* head = handle.offset != 0 ? walk.follow<Head>(handle, size) : nullptr;
-    if (head == nullptr && first < buckets.count) return walk.fail("a segment of buckets is missing");
+    if (head == nullptr && first < buckets.count)
+      return walk.fail("a segment of buckets is missing");
     for (std::uint64_t i = 0; i < size && first + i < buckets.count; ++i)
       visit(first + i, head[i]);
     first += size;

@@ -220,7 +220,8 @@ def check(plan: MapPlan) -> None:
     pools.require_pools()
     if plan.compare and not plan.persistent:
         raise BadInputError(
-            "--compare pmdk compares pools, and a twin in DRAM has none", "choose another map or tier"
+            "--compare pmdk compares pools, and a twin in DRAM has none",
+            "choose another map or tier",
         )
     for value_bytes in {point.value_bytes for point in plan.points}:
         replace(plan, cpus=plan.cpus[:1]).bench(Point(1, value_bytes))
