@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <functional>
 #include <libpmemobj.h>
+#include <mutex>
 #include <vector>
 
 #include "base/random.hpp"
@@ -165,7 +166,8 @@ int main() {
                os::fence();
              },
              {}};
-  std::vector<Side> sides;
+  std::vector<Side> sides; // four a number of words
+  std::mutex mutex;
   for (const int words : {1, 8}) {
     sides.push_back(
         {"redo", [&, words](std::uint64_t d) { typed(redo, redo_lines, words, d); }, {}});
@@ -173,6 +175,12 @@ int main() {
         {"undo", [&, words](std::uint64_t d) { typed(undo, undo_lines, words, d); }, {}});
     sides.push_back({"hand",
                      [&, words](std::uint64_t d) {
+                       by_hand(undo.file().handle(), undo_cells.data(), words, d);
+                     },
+                     {}});
+    sides.push_back({"locked", // other threads kept out, as the typed layer does
+                     [&, words](std::uint64_t d) {
+                       const std::lock_guard alone(mutex);
                        by_hand(undo.file().handle(), undo_cells.data(), words, d);
                      },
                      {}});
@@ -189,9 +197,11 @@ int main() {
   std::printf(
       "| typed transaction | ns | reference, ns | ratio | target |\n|---|---|---|---|---|\n");
   print_ratio("redo, 1 word, against clwb + sfence", sides[0], flush, "<= 1.5");
-  print_ratio("redo, 8 words on 8 lines, against clwb + sfence", sides[3], flush, "<= 2.5");
+  print_ratio("redo, 8 words on 8 lines, against clwb + sfence", sides[4], flush, "<= 2.5");
   print_ratio("redo, 1 word, against libpmemobj by hand", sides[0], sides[2], "<= 0.25");
-  print_ratio("redo, 8 words, against libpmemobj by hand", sides[3], sides[5], "<= 0.1");
+  print_ratio("redo, 8 words, against libpmemobj by hand", sides[4], sides[6], "<= 0.1");
   print_ratio("undo path, 1 word, against libpmemobj by hand", sides[1], sides[2], "<= 1.02");
-  print_ratio("undo path, 8 words, against libpmemobj by hand", sides[4], sides[5], "<= 1.02");
+  print_ratio("undo path, 8 words, against libpmemobj by hand", sides[5], sides[6], "<= 1.02");
+  print_ratio("undo path, 1 word, against it by hand under a mutex", sides[1], sides[3], "-");
+  print_ratio("undo path, 8 words, against it by hand under a mutex", sides[5], sides[7], "-");
 }
