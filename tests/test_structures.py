@@ -68,28 +68,18 @@ class MapModel(dict[Any, Any]):
         return sorted(self.items())
 
 
-class PmdkMapModel(dict[int, int]):
-    """A dict with the methods of map_atomic and map_tx."""
+class PmdkMapModel(MapModel):
+    """The same for map_atomic and map_tx, whose removals tell what was there."""
 
-    def insert(self, key: int, value: int) -> bool:
-        new = key not in self
-        self.setdefault(key, value)
-        return new
-
-    def remove(self, key: int) -> int | None:
-        return self.pop(key, None)
-
-    def contents(self) -> Any:
-        return sorted(self.items())
+    def remove(self, key: int) -> int | None:  # type: ignore[override]
+        value: int | None = self.pop(key, None)
+        return value
 
 
 class RobinHoodModel(PmdkMapModel):
     """The same for map_rp, whose insertions replace."""
 
-    def insert(self, key: int, value: int) -> bool:
-        new = key not in self
-        self[key] = value
-        return new
+    insert = MapModel.put
 
 
 class SortedModel(set[int]):
