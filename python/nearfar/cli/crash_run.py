@@ -52,8 +52,9 @@ def run(
     it and exits with 0 if it is good, 2 if it does not open, and anything else if it is not good;
     its last line of output says why. NEARFAR_CRASH_ACKNOWLEDGED, NEARFAR_CRASH_IN_FLIGHT and
     NEARFAR_CRASH_FINISHED tell it what must be there (nearfar/crash_intrinsics.h). LIB.so:FUNC
-    names a C function that does the same, and faster (nearfar/crash_checker.h). Exits with 1 on a
-    violation. What PROGRAM prints goes to standard error.
+    names a C function that does the same, and faster (nearfar/crash_checker.h). Where CMD changes
+    its image, its recovery is crashed as well. Exits with 1 on a violation. What PROGRAM prints
+    goes to standard error.
 
     Examples:
 
@@ -80,14 +81,13 @@ def run(
     }  # fmt: skip
     folder = folder_for(images)
     try:
-        with tempfile.TemporaryDirectory(prefix="nearfar-crash-") as work:
-            log = Path(work) / "log"
-            code = record(program, log, recorder.value)
+        with tempfile.TemporaryDirectory(prefix="nearfar-crash-") as made:
+            work = Path(made).resolve()
+            code = record(program, work / "log", recorder.value)
             result = exploring.explore(
                 "run",
-                {"log": log, "image": Path(work) / "image", "output": Path(work) / "output",
-                 "images": folder, "budget": budget, "limit_ms": limit_ms,
-                 "platform": platform.value, **checker_arguments(command)},
+                {**_files(work), **checker_arguments(command), "images": folder, "budget": budget,
+                 "limit_ms": limit_ms, "platform": platform.value},
                 quiet or json == "-",
             )  # fmt: skip
         if code:
@@ -98,6 +98,15 @@ def run(
             folder.rmdir()
     told = {"verb": "crash run", **asked, "program": program, "recorder": recorder.value}
     return exploring.show(result, told, json, sarif)
+
+
+def _files(work: Path) -> dict[str, object]:
+    """Files of the explorer while it works, and what records the recovery of a checker."""
+    from nearfar.measure.beside import shipped
+    from nearfar.verify.recorder import RECORDER
+
+    names = ("log", "image", "output", "recovery")
+    return {**{name: work / name for name in names}, "recorder": shipped(RECORDER)}
 
 
 def checker_arguments(command: list[str]) -> dict[str, str]:

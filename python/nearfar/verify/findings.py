@@ -72,6 +72,7 @@ class Exploration:
     time_s: float = 0.0
     findings: list[Finding] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    interrupted: bool = False
 
     @property
     def states_per_s(self) -> float:
