@@ -87,25 +87,14 @@ def mutants() -> None:
 
 def recording() -> None:
     """Nanoseconds of processor time an append, median and range of the rounds."""
-    source = Path(__file__).parent / "reference" / "crash_appends.c"
     with tempfile.TemporaryDirectory(dir="/dev/shm") as made:
         folder = Path(made)
-        plain, seen = folder / "plain", folder / "seen"
-        build = ["gcc", "-O2", "-g", source]
-        subprocess.run([*build, "-o", plain, "-lpmem"], check=True)
-        subprocess.run([*build, "-fsanitize=thread", "-c", "-o", folder / "seen.o"], check=True)
-        library = shipped("libnearfar-crash-recorder.so")
-        subprocess.run(["gcc", folder / "seen.o", "-o", seen, library, "-lpmem"], check=True)
+        plain, seen = _programs(folder)
+        log = {"NEARFAR_CRASH_LOG": str(folder / "log"), "NEARFAR_CRASH_RECORDER": "instrumented"}
         ways: dict[str, tuple[Path, dict[str, str]]] = {
             "as it is": (plain, {}),
             "without its flushes": (plain, {"PMEM_NO_FLUSH": "1"}),
-            "instrumented recorder": (
-                seen,
-                {
-                    "NEARFAR_CRASH_LOG": str(folder / "log"),
-                    "NEARFAR_CRASH_RECORDER": "instrumented",
-                },
-            ),
+            "instrumented recorder": (seen, log),
         }
         taken: dict[str, list[float]] = {way: [] for way in ways}
         for _ in range(ROUNDS):
@@ -118,6 +107,17 @@ def recording() -> None:
             f"| {way} | {middle[way]:.1f} [{min(times):.1f}, {max(times):.1f}] "
             f"| {middle[way] / middle['as it is']:.2f} |"
         )
+
+
+def _programs(folder: Path) -> tuple[Path, Path]:
+    """The program of appends as it is, and compiled for the recorder."""
+    plain, seen = folder / "plain", folder / "seen"
+    build = ["gcc", "-O2", "-g", Path(__file__).parent / "reference" / "crash_appends.c"]
+    subprocess.run([*build, "-o", plain, "-lpmem"], check=True)
+    subprocess.run([*build, "-fsanitize=thread", "-c", "-o", folder / "seen.o"], check=True)
+    library = shipped("libnearfar-crash-recorder.so")
+    subprocess.run(["gcc", folder / "seen.o", "-o", seen, library, "-lpmem"], check=True)
+    return plain, seen
 
 
 def _append_ns(program: Path, pool: Path, variables: dict[str, str]) -> float:
