@@ -254,7 +254,7 @@ def test_known_bugs_on_libpmemobj_are_found_and_named(
     if bug == 0:
         assert (done.code, found["violations"]) == (0, 0), done
         return
-    line = 1 + text[: text.index(f"SITE {bug} ")].count("\n")
+    (line,) = (i for i, one in enumerate(text.splitlines(), 1) if re.search(rf"SITE {bug}\b", one))
     named = {Path(finding["store"]).name for finding in found["findings"]}
     assert done.code == 1
     assert f"{name}.c:{line}" in named, found["findings"]

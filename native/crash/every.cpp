@@ -88,7 +88,7 @@ void Explorer::explore_few(const Persistency& model, const Point& point) {
     fresh.push_back(slot);
   }
   for (const std::size_t slot : fresh)
-    for (const auto* others : {&newest, &oldest})
+    for (const std::vector<std::size_t>* others : {&std::as_const(newest), &oldest})
       for (std::size_t version = 0; version < undecided_[slot].versions.size(); ++version) {
         std::vector<std::size_t> versions = *others;
         versions[slot] = version;
