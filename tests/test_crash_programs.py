@@ -298,7 +298,7 @@ def test_ctrl_c_keeps_what_was_found(tmp_path: Path) -> None:
         tmp_path / "pool",
     ]
     with subprocess.Popen(
-        [sys.executable, "-m", "nearfar.cli.main", *command],
+        [sys.executable, "-m", "nearfar.cli.main", "crash", "run", *flags, "--", program, "pool"],
         cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     ) as child:  # fmt: skip
         while not (marks.exists() and len(marks.read_text()) > 5):
