@@ -286,17 +286,7 @@ def test_ctrl_c_keeps_what_was_found(tmp_path: Path) -> None:
     program = compile_c(tmp_path, "journal", blocks()[0], "-lpmem")
     marks = tmp_path / "marks"
     checker = f"sh -c 'echo >> {marks}; sleep 0.05; echo bad; exit 1'"
-    command = [
-        "crash",
-        "run",
-        "--checker",
-        checker,
-        "--json",
-        "-",
-        "--",
-        program,
-        tmp_path / "pool",
-    ]
+    flags = ["--checker", checker, "--json", "-"]
     with subprocess.Popen(
         [sys.executable, "-m", "nearfar.cli.main", "crash", "run", *flags, "--", program, "pool"],
         cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
