@@ -66,23 +66,24 @@ def _row(structure: str, n: int, runs: list[Exploration]) -> None:
 
 def mutants() -> None:
     """Each call taken away, of traces of 200 operations."""
-    print("| structure | mutants | found | named |")
-    print("|---|---|---|---|")
+    print("| structure | mutants | found | named | and what is missing |")
+    print("|---|---|---|---|---|")
     for structure in OURS:
         trace = _trace(structure, 200)
         sites = call_sites(trace)
-        found = named = 0
+        found = named = told = 0
         for kind, site, stores in sites:
             file, _, line = site.rpartition(":")
             asked = {**trace, "violations": 20, "budget": 60_000}
             result = explore("check", {**asked, "suppress": f"{kind} {line} {file}"})
-            is_named = any(finding.store in stores for finding in result.findings)
+            missing = {one.missing for one in result.findings if one.store in stores}
             found += result.violations > 0
-            named += is_named
-            if not is_named:
-                blamed = sorted({finding.store for finding in result.findings})
+            named += bool(missing)
+            told += kind in missing
+            if kind not in missing:
+                blamed = sorted({f"{one.missing} {one.store}" for one in result.findings})
                 print(f"<!-- {structure}: {kind} of {site}: {blamed or 'not found'} -->")
-        print(f"| {structure} | {len(sites)} | {found} | {named} |", flush=True)
+        print(f"| {structure} | {len(sites)} | {found} | {named} | {told} |", flush=True)
 
 
 def recording() -> None:

@@ -64,17 +64,13 @@ def run(
 
         nearfar crash run --checker ./check.so:check -- ./program pool
     """
-    import shlex
     import tempfile
 
-    from nearfar.errors import BadInputError
     from nearfar.units import parse_seconds
     from nearfar.verify.images import folder_for, keep
     from nearfar.verify.recorder import record
 
-    command = shlex.split(checker)
-    if not command:
-        raise BadInputError("--checker is empty", "name a program that checks an image")
+    command = _command(checker)
     limit_ms = int(parse_seconds(time) * 1000)
     asked: dict[str, object] = {
         "checker": command, "platform": platform.value, "limit_ms": limit_ms,
@@ -98,6 +94,29 @@ def run(
             folder.rmdir()
     told = {"verb": "crash run", **asked, "program": program, "recorder": recorder.value}
     return exploring.show(result, told, json, sarif)
+
+
+def _command(checker: str) -> list[str]:
+    """The words of a checker. Raises BadInputError where it can be no program and no function."""
+    import shlex
+    import shutil
+
+    from nearfar.errors import BadInputError
+
+    try:
+        command = shlex.split(checker)
+    except ValueError as error:
+        raise BadInputError(
+            f"--checker {checker!r} cannot be parted into words: {error}", "close its quotes"
+        ) from None
+    if not command:
+        raise BadInputError("--checker is empty", "name a program that checks an image")
+    if not (len(command) == 1 and _FUNCTION.fullmatch(command[0])) and not shutil.which(command[0]):
+        raise BadInputError(
+            f"--checker: there is no program '{command[0]}' that may be run",
+            "name a program that checks an image, or LIBRARY.so:FUNCTION",
+        )
+    return command
 
 
 def _files(work: Path) -> dict[str, object]:

@@ -57,25 +57,26 @@ def explore(command: str, arguments: dict[str, object], quiet: bool) -> Explorat
 
 
 def show(
-    result: Exploration, told: dict[str, object], json_target: str | None, sarif_target: str | None
-) -> int:
+    result: Exploration, told: dict[str, object], json_target: str | None,
+    sarif_target: str | None = None,
+) -> int:  # fmt: skip
     """Print the outcome and write it where asked; exit code 1 if something was found."""
     import json
 
     from nearfar import __version__
     from nearfar.cli.console import note, print_result, write_json
-    from nearfar.report.text.crash import exploration
+    from nearfar.report.text.crash import exploration, replayed
     from nearfar.verify import sarif
 
     for warning in result.warnings:
         note(warning)
+    if "-" not in (json_target, sarif_target):
+        print_result(replayed(result) if "image" in told else exploration(result))
     if json_target:
         document = {**result.document(), **told, "nearfar_version": __version__}
         write_json(json_target, json.dumps(document, indent=1))
     if sarif_target:
         write_json(sarif_target, json.dumps(sarif.document(result), indent=1))
-    if "-" not in (json_target, sarif_target):
-        print_result(exploration(result))
     if result.interrupted:
         return ExitCode.INTERRUPTED
     return ExitCode.VIOLATION if result.violations else ExitCode.OK

@@ -21,7 +21,7 @@ MISSING = {
     "flush": "is never flushed",
     "fence": "is flushed, but no fence follows in time",
     "log": "overwrites in place what was not logged",
-    "logic": "is durable in order: the algorithm itself is wrong",
+    "logic": "is durable in order: program, recovery or checker is wrong",
 }
 
 
