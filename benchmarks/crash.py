@@ -113,11 +113,12 @@ def recording() -> None:
 def _programs(folder: Path) -> tuple[Path, Path]:
     """The program of appends as it is, and compiled for the recorder."""
     plain, seen = folder / "plain", folder / "seen"
-    build = ["gcc", "-O2", "-g", Path(__file__).parent / "reference" / "crash_appends.c"]
-    subprocess.run([*build, "-o", plain, "-lpmem"], check=True)
-    subprocess.run([*build, "-fsanitize=thread", "-c", "-o", folder / "seen.o"], check=True)
+    source = Path(__file__).parent / "reference" / "crash_appends.c"
+    build, watched = f"gcc -O2 -g {source}", f"{folder}/seen.o"
+    subprocess.run(f"{build} -o {plain} -lpmem".split(), check=True)
+    subprocess.run(f"{build} -fsanitize=thread -c -o {watched}".split(), check=True)
     library = shipped("libnearfar-crash-recorder.so")
-    subprocess.run(["gcc", folder / "seen.o", "-o", seen, library, "-lpmem"], check=True)
+    subprocess.run(f"gcc {watched} -o {seen} {library} -lpmem".split(), check=True)
     return plain, seen
 
 
