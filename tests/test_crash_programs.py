@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -56,13 +57,19 @@ def test_the_tutorial(run_nearfar: RunNearfar, tmp_path: Path) -> None:
 
 
 @needs_libpmem
-def test_a_program_compiled_for_the_recorder(run_nearfar: RunNearfar, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "compiler",
+    ["gcc -fsanitize=thread", "clang-14 -fsanitize-coverage=bb,trace-stores -fno-builtin"],
+)
+def test_a_program_compiled_for_the_recorder(
+    compiler: str, run_nearfar: RunNearfar, tmp_path: Path
+) -> None:
+    if shutil.which(compiler.split()[0]) is None:
+        pytest.skip(f"needs {compiler.split()[0]}")
     buggy, check, *_ = blocks()
     checker = compile_c(tmp_path, "check", check)
     (tmp_path / "journal.c").write_text(buggy)
-    subprocess.run(
-        ["gcc", "-g", "-O1", "-fsanitize=thread", "-c", "journal.c"], cwd=tmp_path, check=True
-    )
+    subprocess.run([*compiler.split(), "-g", "-O1", "-c", "journal.c"], cwd=tmp_path, check=True)
     library = str(shipped("libnearfar-crash-recorder.so"))
     subprocess.run(
         ["gcc", "journal.o", "-o", "journal", library, "-lpmem"], cwd=tmp_path, check=True
