@@ -84,4 +84,4 @@ def test_images_of_a_pool_leak_nothing(kind: str, shm: Path, run_nearfar: RunNea
 def test_many_images_of_each_structure_leak_nothing(
     kind: str, shm: Path, run_nearfar: RunNearfar
 ) -> None:
-    explore(kind, 60, 400, shm, run_nearfar)
+    explore(kind, 40, 150, shm, run_nearfar)
