@@ -29,7 +29,7 @@ def lost(when):
         sys.exit(f"{found['lost']} objects are lost, {found['damage']} damaged {when} recovery")
 
 if what == "make":
-    structure.create(place, 8 << 20).close()
+    structure.create(place, (32 if kind == "BytesMap" else 8) << 20).close()
 elif what == "fill":
     opened = structure.open(place)
     add = opened.push if kind == "WordQueue" else opened.insert
