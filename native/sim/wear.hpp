@@ -3,7 +3,9 @@
 // Thread safety  none.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "sim/placement.hpp"
@@ -20,32 +22,45 @@ struct Worn {
 class Wear {
 public:
   void prefetch(std::uint64_t line) const {
-    if (line < writes_.size()) __builtin_prefetch(&writes_[line], 1);
+    const std::uint64_t chunk = line / chunk_lines;
+    if (chunk < chunks_.size() && chunks_[chunk])
+      __builtin_prefetch(&(*chunks_[chunk])[line % chunk_lines], 1);
   }
 
   void write(std::uint64_t line) {
-    if (line >= writes_.size()) [[unlikely]]
-      writes_.resize((line + 1) + line / 2);
-    ++writes_[line];
+    const std::uint64_t chunk = line / chunk_lines;
+    if (chunk >= chunks_.size()) [[unlikely]]
+      chunks_.resize(chunk + 1);
+    if (!chunks_[chunk]) [[unlikely]]
+      chunks_[chunk] = std::make_unique<Chunk>();
+    ++(*chunks_[chunk])[line % chunk_lines];
   }
 
   Worn summary() const {
     Worn worn;
-    std::uint64_t of_page = 0;
-    for (std::size_t i = 0; i < writes_.size(); ++i) {
-      if (i % lines_a_page == 0) of_page = 0;
-      if (writes_[i] == 0) continue;
-      worn.pages += of_page == 0;
-      of_page += writes_[i];
-      ++worn.lines;
-      if (writes_[i] > worn.most_line) worn.most_line = writes_[i];
-      if (of_page > worn.most_page) worn.most_page = of_page;
-    }
+    for (const std::unique_ptr<Chunk>& chunk : chunks_)
+      if (chunk) add(*chunk, worn);
     return worn;
   }
 
 private:
-  std::vector<std::uint32_t> writes_; ///< by line
+  static constexpr std::uint64_t chunk_lines = std::uint64_t{4096} * lines_a_page;
+  using Chunk = std::array<std::uint32_t, chunk_lines>;
+
+  static void add(const Chunk& writes, Worn& worn) {
+    std::uint64_t of_page = 0;
+    for (std::size_t i = 0; i < chunk_lines; ++i) {
+      if (i % lines_a_page == 0) of_page = 0;
+      if (writes[i] == 0) continue;
+      worn.pages += of_page == 0;
+      of_page += writes[i];
+      ++worn.lines;
+      if (writes[i] > worn.most_line) worn.most_line = writes[i];
+      if (of_page > worn.most_page) worn.most_page = of_page;
+    }
+  }
+
+  std::vector<std::unique_ptr<Chunk>> chunks_; ///< by line
 };
 
 } // namespace nearfar::sim
