@@ -74,6 +74,19 @@ void FastBanks::close_lazily(Rank& rank, Bank& bank, Time at, std::uint64_t row)
   bank.row = closed;
 }
 
+/// Would a column command of this access go before the posted writes have the channel?
+bool FastBanks::makes_it(const Channel& channel, const Place& place, Time at) const {
+  if (at >= channel.draining) return false;
+  const Timing& t = timing_;
+  const Bank& bank = channel.banks[place.bank];
+  Time column = std::max(at, bank.activate_from) + t.tRCD;
+  if (bank.row == place.row)
+    column = std::max(at, bank.column_from);
+  else if (bank.row != closed)
+    column = std::max(at, bank.precharge_from) + (bank.dirty ? t.tRP : t.tRPclean) + t.tRCD;
+  return column <= channel.draining;
+}
+
 Time FastBanks::access(Channel& channel, const Place& place, Time at, bool write) {
   const Timing& t = timing_;
   Rank& rank = channel.ranks[place.rank];
@@ -96,7 +109,7 @@ Time FastBanks::access(Channel& channel, const Place& place, Time at, bool write
     open_row(rank, bank, at, place.row);
 
   Time column = std::max(at, bank.column_from);
-  if (!write) column = after_writes(rank, column);
+  column = write ? std::max(column, channel.write_from) : after_writes(rank, column);
   const Time lead = write ? t.CWL : t.CL;
   const Time begin = channel.bus.book(column + lead);
   const Time end = begin + t.burst;
@@ -228,10 +241,11 @@ Time FastBanks::post(Time at, std::uint64_t line) {
   if (channel.posted.size() < controller_.drain_from) return at;
   const Time on = std::max(at, channel.drained_before);
   channel.drained_before = channel.drained;
-  channel.draining = at;
   const Timing& t = timing_;
-  const Time turned = channel.read_column + t.CL + t.burst + t.tRTRS - std::min(t.CWL, t.CL);
-  write_batch(channel, std::max({at, channel.drained, turned}), controller_.drain_to);
+  channel.write_from = channel.read_column + t.CL + t.burst + t.tRTRS - std::min(t.CWL, t.CL);
+  channel.filled = at;
+  channel.draining = std::max({at, channel.drained, channel.read_column});
+  write_batch(channel, channel.draining, controller_.drain_to);
   return on;
 }
 

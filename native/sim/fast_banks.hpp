@@ -27,7 +27,8 @@ public:
   Time serve(Time at, std::uint64_t line, bool write) {
     const Place place = decoder_.place(line);
     Channel& channel = channels_[place.channel];
-    if (at >= channel.draining && at < channel.drained) at = channel.drained;
+    if (at >= channel.filled && at < channel.drained && !makes_it(channel, place, at))
+      at = channel.drained;
     return access(channel, place, at, write);
   }
 
@@ -86,8 +87,10 @@ private:
     std::vector<Rank> ranks;
     std::vector<Bank> banks;
     std::vector<Place> posted;
+    Time filled = 0;         ///< so many writes wait that they go next
     Time draining = 0;       ///< posted writes have the channel from here ...
     Time drained = 0;        ///< ... until their last column command
+    Time write_from = 0;     ///< a column command of a write: the bus has turned
     Time read_column = 0;    ///< the last read's: those that were let go before go before
     Time drained_before = 0; ///< that of the batch before: there is room for one more
   };
@@ -97,6 +100,7 @@ private:
   static void leave(Bank& bank, Time until);
   static unsigned left_row(const Bank& bank, std::uint64_t row, Time at);
   Time access_left(Channel& channel, Rank& rank, Bank& bank, unsigned back, Time at, bool write);
+  bool makes_it(const Channel& channel, const Place& place, Time at) const;
   Time after_writes(const Rank& rank, Time column) const;
   Time precharge(Rank& rank, Bank& bank, Time at);
   void close_lazily(Rank& rank, Bank& bank, Time at, std::uint64_t row);
