@@ -74,17 +74,18 @@ void FastBanks::close_lazily(Rank& rank, Bank& bank, Time at, std::uint64_t row)
   bank.row = closed;
 }
 
-/// Would a column command of this access go before the posted writes have the channel?
+/// Does an access that arrives when posted writes are to go next still go before them? Its column
+/// command does; where rows are closed at once it is enough if its activate does.
 bool FastBanks::makes_it(const Channel& channel, const Place& place, Time at) const {
-  if (at >= channel.draining) return false;
+  if (at >= channel.draining || controller_.page == PagePolicy::closed)
+    return at < channel.draining;
   const Timing& t = timing_;
   const Bank& bank = channel.banks[place.bank];
-  Time column = std::max(at, bank.activate_from) + t.tRCD;
-  if (bank.row == place.row)
-    column = std::max(at, bank.column_from);
-  else if (bank.row != closed)
-    column = std::max(at, bank.precharge_from) + (bank.dirty ? t.tRP : t.tRPclean) + t.tRCD;
-  return column <= channel.draining;
+  if (bank.row == place.row) return bank.column_from <= channel.draining;
+  Time from = bank.activate_from;
+  if (bank.row != closed)
+    from = std::max(at, bank.precharge_from) + (bank.dirty ? t.tRP : t.tRPclean);
+  return std::max(at, from) + t.tRCD <= channel.draining;
 }
 
 Time FastBanks::access(Channel& channel, const Place& place, Time at, bool write) {
@@ -238,9 +239,10 @@ Time FastBanks::post(Time at, std::uint64_t line) {
   const Place place = decoder_.place(line);
   Channel& channel = channels_[place.channel];
   channel.posted.push_back(place);
-  if (channel.posted.size() < controller_.drain_from) return at;
-  const Time on = std::max(at, channel.drained_before);
-  channel.drained_before = channel.drained;
+  const std::size_t waiting = channel.posted.size();
+  const bool full = waiting == 2 * std::size_t{controller_.drain_from};
+  if (waiting < controller_.drain_from || (at < channel.drained && !full)) return at;
+  const Time on = full ? std::max(at, channel.drained) : at;
   const Timing& t = timing_;
   channel.write_from = channel.read_column + t.CL + t.burst + t.tRTRS - std::min(t.CWL, t.CL);
   channel.filled = at;

@@ -92,7 +92,6 @@ private:
     Time drained = 0;        ///< ... until their last column command
     Time write_from = 0;     ///< a column command of a write: the bus has turned
     Time read_column = 0;    ///< the last read's: those that were let go before go before
-    Time drained_before = 0; ///< that of the batch before: there is room for one more
   };
 
   Time access(Channel& channel, const Place& place, Time at, bool write);
