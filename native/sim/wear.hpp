@@ -1,11 +1,15 @@
 // How often each line of a memory was written: as often as a write reached the device.
 //
+// Counts are bytes, so that those of a memory of a gibibyte stay in this machine's caches; what
+// overflows is kept apart.
+//
 // Thread safety  none.
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <unordered_map>
 #include <vector>
 
 #include "sim/placement.hpp"
@@ -33,34 +37,44 @@ public:
       chunks_.resize(chunk + 1);
     if (!chunks_[chunk]) [[unlikely]]
       chunks_[chunk] = std::make_unique<Chunk>();
-    ++(*chunks_[chunk])[line % chunk_lines];
+    if (++(*chunks_[chunk])[line % chunk_lines] == 0) [[unlikely]]
+      ++overflows_[line];
   }
 
   Worn summary() const {
     Worn worn;
-    for (const std::unique_ptr<Chunk>& chunk : chunks_)
-      if (chunk) add(*chunk, worn);
+    for (std::size_t i = 0; i < chunks_.size(); ++i)
+      if (chunks_[i]) add(i, worn);
     return worn;
   }
 
 private:
   static constexpr std::uint64_t chunk_lines = std::uint64_t{4096} * lines_a_page;
-  using Chunk = std::array<std::uint32_t, chunk_lines>;
+  using Chunk = std::array<std::uint8_t, chunk_lines>;
 
-  static void add(const Chunk& writes, Worn& worn) {
+  std::uint64_t writes_of(std::uint64_t line) const {
+    const std::uint64_t low = (*chunks_[line / chunk_lines])[line % chunk_lines];
+    if (overflows_.empty()) return low;
+    const auto high = overflows_.find(line);
+    return high == overflows_.end() ? low : low + 256 * high->second;
+  }
+
+  void add(std::size_t chunk, Worn& worn) const {
     std::uint64_t of_page = 0;
-    for (std::size_t i = 0; i < chunk_lines; ++i) {
+    for (std::uint64_t i = 0; i < chunk_lines; ++i) {
       if (i % lines_a_page == 0) of_page = 0;
-      if (writes[i] == 0) continue;
+      const std::uint64_t writes = writes_of(chunk * chunk_lines + i);
+      if (writes == 0) continue;
       worn.pages += of_page == 0;
-      of_page += writes[i];
+      of_page += writes;
       ++worn.lines;
-      if (writes[i] > worn.most_line) worn.most_line = writes[i];
+      if (writes > worn.most_line) worn.most_line = writes;
       if (of_page > worn.most_page) worn.most_page = of_page;
     }
   }
 
-  std::vector<std::unique_ptr<Chunk>> chunks_; ///< by line
+  std::vector<std::unique_ptr<Chunk>> chunks_;                 ///< by line
+  std::unordered_map<std::uint64_t, std::uint64_t> overflows_; ///< of 256 writes each, by line
 };
 
 } // namespace nearfar::sim
