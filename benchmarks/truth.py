@@ -101,7 +101,7 @@ def profile() -> None:
         out = BUILD / pages
         shutil.rmtree(out, ignore_errors=True)
         subprocess.run([NEARFAR, "probe", "-q", "--tier", f"dram,pages={pages}", "--region",
-                        "512MiB", "--time", "35s", "--out", str(out)],
+                        "512MiB", "--time", "25s", "--out", str(out)],
                        check=True, stdout=subprocess.DEVNULL)  # fmt: skip
     cpu = build()
     caches = caches_of(load_host("this"), {})

@@ -64,7 +64,7 @@ public:
 
 private:
   static constexpr std::size_t batch = 256;
-  static constexpr std::uint64_t most_prefetched = 128;
+  static constexpr std::uint64_t most_prefetched = 256;
 
   struct Access {
     Time dispatched = 0; ///< when it would set out if it waited for no other's data
