@@ -14,6 +14,7 @@ from nearfar.simulate.devices import Device
 
 Command = tuple[int, str, int, int, int, int]
 
+
 @dataclass(frozen=True)
 class Sheet:
     """What the source of a profile prints, in whole clocks; `groups` of banks."""
@@ -110,7 +111,9 @@ def of_two_banks(s: Sheet) -> dict[str, Case]:
                      at(2 * far, "precharge")], 2 * far + s.tRRDpre, at(0, "precharge", 1)),
     }  # fmt: skip
     if s.tFAW > 4 * s.tRRD:  # five activates as close as tRRD lets them come
-        other = [(n, 0) for n in range(5)] if s.groups == 1 else [*((0, n) for n in range(4)), (1, 0)]
+        other = (
+            [(n, 0) for n in range(5)] if s.groups == 1 else [*((0, n) for n in range(4)), (1, 0)]
+        )
         four = [at(n * s.tRRD, "activate", *where) for n, where in enumerate(other[:4])]
         cases["tFAW"] = (four, s.tFAW, at(0, "activate", *other[4]))
     if s.groups > 1:

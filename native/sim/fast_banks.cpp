@@ -180,8 +180,8 @@ Time FastBanks::access_left(Channel& channel, Rank& rank, Bank& bank, unsigned b
 
 /// A read waits until the data of the last write of its rank are in.
 Time FastBanks::after_writes(const Rank& rank, Time column) const {
-  const bool meets = column < rank.read_from &&
-                     column + timing_.CL + timing_.burst > rank.write_data_begin;
+  const bool meets =
+      column < rank.read_from && column + timing_.CL + timing_.burst > rank.write_data_begin;
   return meets ? rank.read_from : column;
 }
 

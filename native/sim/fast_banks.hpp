@@ -62,8 +62,8 @@ private:
     std::uint32_t epoch = 0; ///< of its rank's refreshes
     bool dirty = false;
     Time opened = 0;
-    std::array<Left, 4> left;   ///< rows that were open before this one, a ring
-    std::uint32_t lefts = 0;    ///< how many there have been
+    std::array<Left, 4> left; ///< rows that were open before this one, a ring
+    std::uint32_t lefts = 0;  ///< how many there have been
   };
   struct Rank {
     explicit Rank(const Timing& t)
@@ -87,11 +87,11 @@ private:
     std::vector<Rank> ranks;
     std::vector<Bank> banks;
     std::vector<Place> posted;
-    Time filled = 0;         ///< so many writes wait that they go next
-    Time draining = 0;       ///< posted writes have the channel from here ...
-    Time drained = 0;        ///< ... until their last column command
-    Time write_from = 0;     ///< a column command of a write: the bus has turned
-    Time read_column = 0;    ///< the last read's: those that were let go before go before
+    Time filled = 0;      ///< so many writes wait that they go next
+    Time draining = 0;    ///< posted writes have the channel from here ...
+    Time drained = 0;     ///< ... until their last column command
+    Time write_from = 0;  ///< a column command of a write: the bus has turned
+    Time read_column = 0; ///< the last read's: those that were let go before go before
   };
 
   Time access(Channel& channel, const Place& place, Time at, bool write);
@@ -126,8 +126,8 @@ private:
     std::uint32_t turn = 0;
     std::uint32_t before = none; ///< the one before it that goes to the same bank
   };
-  std::vector<Turns> turns_;   ///< by bank
-  std::vector<Posted> posted_; ///< by place in the queue
+  std::vector<Turns> turns_;         ///< by bank
+  std::vector<Posted> posted_;       ///< by place in the queue
   std::vector<std::uint32_t> first_; ///< by turn: place of its first one in the new order
   std::vector<Place> ordered_;
 };

@@ -128,7 +128,7 @@ private:
   }
 
   Plan plan_;
-  PageTable pages_;                  ///< to frames, or to places in movable_
+  PageTable pages_;                            ///< to frames, or to places in movable_
   std::uint64_t last_key_ = PageTable::absent; ///< of place_fixed(), and its frame
   std::uint64_t last_frame_ = 0;
   std::uint64_t frames_[2] = {0, 0}; ///< taken so far: far, near

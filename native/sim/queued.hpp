@@ -5,7 +5,8 @@
 //                what misses the innermost buffer occupies the medium for one unit of its read
 //                bandwidth. Buffers are LRU in sets of up to 64 ways, filled on the way back.
 // Writes         are safe after their latency, unless more units wait than the innermost buffer
-//                holds (64 where there is none); a unit goes to the medium when it leaves that buffer.
+//                holds (64 where there is none); a unit goes to the medium when it leaves that
+//                buffer.
 // Directions     reads and writes take turns at the medium; where what both reach side by side is
 //                known, each has its own way, and that is the bound of their sum.
 // Thread safety  none.
@@ -55,9 +56,9 @@ private:
   std::vector<Level> levels_;
   Use read_use_; ///< of one unit of the medium
   Use write_use_;
-  Use line_use_;    ///< of a line that a buffer holds
-  Time slack_;      ///< how far writes may run ahead of the medium
-  Time reads_ = 0;  ///< when the way of each direction is free
+  Use line_use_;   ///< of a line that a buffer holds
+  Time slack_;     ///< how far writes may run ahead of the medium
+  Time reads_ = 0; ///< when the way of each direction is free
   Time writes_ = 0;
   Time shared_ = 0;
   Work work_;

@@ -54,7 +54,8 @@ TEST_CASE("writes are combined in the buffer and run ahead by what it holds") {
   CHECK(static_cast<double>(end) == doctest::Approx(units * 100e3 + 100e3).epsilon(0.02));
 }
 
-TEST_CASE("reads and writes take turns at a medium, or each has its own way up to what both reach") {
+TEST_CASE(
+    "reads and writes take turns at a medium, or each has its own way up to what both reach") {
   Figures figures = {{"read_latency", 100},
                      {"write_latency", 100},
                      {"read_bandwidth", 16e9}, // 4 ns a line

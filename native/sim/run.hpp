@@ -302,12 +302,12 @@ private:
   std::array<LinkState, 2> links_;
   std::array<Wear, 2> wear_;
   std::vector<Spot> moved_;
-  std::array<Lane, 2> lanes_; ///< demands, prefetches
+  std::array<Lane, 2> lanes_;        ///< demands, prefetches
   std::vector<std::uint64_t> reads_; ///< ids of the last reads, by number of the request
   std::priority_queue<Later, std::vector<Later>, std::greater<>> later_;
   Outcome outcome_;
   std::uint64_t number_ = 0; ///< of the request
-  Time now_ = 0; ///< the processor's
+  Time now_ = 0;             ///< the processor's
   Time last_ = 0;
 };
 

@@ -103,7 +103,10 @@ def sim(
     window: Annotated[
         int | None,
         typer.Option(
-            "--window", metavar="N", min=1, max=1024,
+            "--window",
+            metavar="N",
+            min=1,
+            max=1024,
             help="Accesses in flight (default: the profile's read_parallelism, else 10).",
         ),
     ] = None,
