@@ -132,7 +132,7 @@ def predict() -> None:
                 for pages in PAGES:
                     device = str(BUILD / pages / "profile.toml")
                     result = told("sim", str(file), "--near", device, "--far", device,
-                                  "--placement", "all-far", "--instruction-ns", str(ns))  # fmt: skip
+                                  "--instruction-ns", str(ns))  # fmt: skip
                     times[pages].append(result["time_s"])
         made[program.name] = {pages: t[1] - t[0] for pages, t in times.items()}
         print(program.name, made[program.name], flush=True)

@@ -1,5 +1,6 @@
 """Shipped devices as the simulator takes them: their timings, what is refused, the LENS curve."""
 
+# ruff: noqa: N815 - timings are named as their sheets name them
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
