@@ -21,7 +21,7 @@ $(shell rm -rf .venv build)
 endif
 endif
 
-.PHONY: help study build test test-long test-vm test-asan test-tsan test-clang lint format schema clean
+.PHONY: help study build test test-long test-vm test-asan test-tsan test-clang lint format docs schema clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' $(MAKEFILE_LIST) | \
@@ -60,6 +60,9 @@ format: $(STAMPS)/test ## put all sources into the form that lint wants
 	@.venv/bin/ruff check -q --fix . ; .venv/bin/ruff format -q .
 	@find native include -name '*.[ch]pp' -exec .venv/bin/clang-format -i {} +
 
+docs: $(STAMPS)/package $(STAMPS)/test ## the documents as a site and as man pages, in build/docs
+	@tools/docs
+
 schema: $(STAMPS)/package ## write docs/formats/run.schema.json from the models
 	@$(PYTHON) tools/write_schema.py docs/formats/run.schema.json
 
@@ -91,7 +94,7 @@ $(STAMPS)/venv: pyproject.toml tools/make-venv tools/requirements.py | $(STAMPS)
 
 $(STAMPS)/test: $(STAMPS)/venv | $(STAMPS)/test-system
 	@$(STEP) "Python packages for tests" build/pip-test.log $(PYTHON) -m pip install \
-	  --disable-pip-version-check $$($(PYTHON) tools/requirements.py test)
+	  --disable-pip-version-check $$($(PYTHON) tools/requirements.py test parquet cluster)
 	@touch $@
 
 # Editable: Python sources are used where they lie; the native core is built into build/editable.

@@ -34,6 +34,8 @@ _LINE_BITS = 512
 _TIMINGS = ("tRCD", "tRP", "tRPclean", "tRAS", "CL", "CWL", "burst", "tCCD", "tCCDL", "tRRD",
             "tRRDL", "tFAW", "tWTR", "tWTRL", "tWR", "tRTP", "tRTRS", "tRFC", "tREFI")  # fmt: skip
 _REQUIRED = ("tRCD", "tRP", "tRAS", "CL", "CWL", "burst", "tCCD", "tWTR", "tWR", "tRTP")
+#: A figure of each way to tell energy, the best first.
+_ENERGIES = ("IDD0_mA", "array_current_mA", "read_energy_pJ_per_bit")
 _COUNTS = ("channels", "ranks", "bank_groups", "banks", "row_bytes")
 
 
@@ -104,6 +106,11 @@ class Device:
         )
 
 
+def has_energy(profile: Profile) -> bool:
+    """Whether a profile has figures of energy, of whichever kind."""
+    return any(key in profile.figures for key in _ENERGIES)
+
+
 def _has(profile: Profile, timing: str) -> bool:
     return f"{timing}_ns" in profile.figures or f"{timing}_cycles" in profile.figures
 
@@ -171,11 +178,12 @@ def _both_ways(profile: Profile, one_thread: bool) -> float | None:
 
 
 def _energy(profile: Profile, figures: dict[str, float]) -> dict[str, float]:
-    if "IDD0_mA" in profile.figures:
+    by_command, by_array, by_bit = _ENERGIES
+    if by_command in profile.figures:
         return _from_idd(profile, figures)
-    if "array_current_mA" in profile.figures:
+    if by_array in profile.figures:
         return _from_array_currents(profile, figures)
-    if "read_energy_pJ_per_bit" in profile.figures:
+    if by_bit in profile.figures:
         return _from_bits(profile, figures)
     return {}
 
