@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 
 class NoiseRecord(BaseModel):
@@ -16,3 +16,4 @@ class NoiseRecord(BaseModel):
     steal: float
     least_cpu_share: float
     worst_spread: float
+    series: int | None = Field(None, description="that were timed; older records do not tell")
