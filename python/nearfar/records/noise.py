@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict
 
 
 class NoiseRecord(BaseModel):
@@ -16,4 +16,5 @@ class NoiseRecord(BaseModel):
     steal: float
     least_cpu_share: float
     worst_spread: float
-    series: int | None = Field(None, description="that were timed; older records do not tell")
+    #: that were timed; older records do not tell
+    series: int | None = None
