@@ -25,7 +25,6 @@ from vm.power_cut import (
     complaints,
     lose_pending,
     read_contents,
-    read_log,
 )
 
 pytestmark = pytest.mark.vm
@@ -101,7 +100,8 @@ class Campaign:
 
     def _wait_for_stop(self, machine: Machine, aim: str) -> None:
         deadline = time.monotonic() + STOP_LIMIT_S
-        while read_log(_bytes_of(machine.share / "log")).stopped != aim:
+        told = Told()
+        while told.read_on(machine.share / "log").stopped != aim:
             assert time.monotonic() < deadline, f"no such fence in {aim}"
             time.sleep(0.1)
 
@@ -134,7 +134,7 @@ class Campaign:
 
     def _cut(self, again: bool) -> None:
         """What the cut leaves. ``again``: nothing was checked since the last one."""
-        told = read_log(_bytes_of(self.folder / "share" / "log"))
+        told = Told().read_on(self.folder / "share" / "log")
         if not told.extents:
             told.extents = self.told.extents
         if again:
@@ -149,10 +149,6 @@ class Campaign:
             self.before = bytes(disk.read())
         where = f" in {told.stopped}" if told.stopped else ""
         print(f"cut{where}: {told.acknowledged} acknowledged, {pending} lines pending, {lost} lost")
-
-
-def _bytes_of(log: Path) -> bytes:
-    return log.read_bytes() if log.exists() else b""
 
 
 def disk_start(machine: Machine) -> int:

@@ -155,7 +155,7 @@ int count_fences(const char* path) {
   {
     Opened made(path);
     Growing::working = true;
-    constexpr Number steps = 3000;
+    constexpr Number steps = 30000; // until the map has nearly all of its keys
     work(made.tested, 0, 1, steps);
     Growing::working = false;
   }
