@@ -34,8 +34,8 @@ void for_file_tiers(const Visit& visit) {
 
 std::size_t used_bytes(const Runs& runs) { return std::size_t{runs.used_spans()} << span_shift; }
 
-/// Copies spans that may have been written, so that no hole of the file is filled. Free runs are left
-/// out, and guards, the last spans of large blocks, which cannot be read.
+/// Copies spans that may have been written, so that no hole of the file is filled. Free runs are
+/// left out, and guards, the last spans of large blocks, which cannot be read.
 void copy_used(const Runs& runs, const std::byte* from, std::byte* to) {
   std::uint32_t guard = runs.used_spans();
   for (std::uint32_t i = 0; i < runs.used_spans(); ++i) {

@@ -4,7 +4,6 @@
 
 #include "alloc/heap.hpp"
 #include "alloc/metadata.hpp"
-#include "alloc/settings.hpp"
 
 namespace nearfar::alloc {
 
@@ -35,20 +34,16 @@ Quarantine* open_quarantine() {
 
 } // namespace
 
-bool put_in_quarantine(const Quarantine::Block& block) {
-  const std::size_t most = settings.quarantine_bytes / 2;
-  const std::size_t bytes = class_infos[block.size_class].bytes;
-  if (bytes > most || !own_cache()) return false;
+Quarantine::Half* make_room_in_quarantine() {
+  if (!own_cache()) return nullptr;
   Quarantine* kept = this_cache->quarantine;
-  if (kept == nullptr && (kept = open_quarantine()) == nullptr) return false;
-  if (kept->filling->count == Quarantine::Half::capacity || kept->filling->bytes + bytes > most) {
-    kept->filling = &kept->halves[kept->filling == kept->halves ? 1 : 0];
+  if (kept == nullptr && (kept = open_quarantine()) == nullptr) return nullptr;
+  const Quarantine::Half& full = *kept->filling;
+  if (full.count > 0) {
+    kept->filling = &kept->halves[&full == kept->halves ? 1 : 0];
     leave(*kept->filling);
   }
-  Quarantine::Half& half = *kept->filling;
-  half.blocks[half.count++] = block;
-  half.bytes += bytes;
-  return true;
+  return kept->filling;
 }
 
 void empty_quarantine(Cache& cache) {

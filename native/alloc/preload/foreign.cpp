@@ -67,8 +67,7 @@ bool is_in(const os::Area& area, std::uintptr_t at, const Chunk& chunk) {
       !read_at(at + chunk.size(), next))
     return false;
   return (next.flags() & Chunk::previous_in_use) != 0 && (next.flags() & Chunk::mapped) == 0 &&
-         next.size() >= alignof(std::max_align_t) &&
-         next.size() <= area.end - at - chunk.size();
+         next.size() >= alignof(std::max_align_t) && next.size() <= area.end - at - chunk.size();
 }
 
 } // namespace

@@ -1,7 +1,7 @@
-// Blocks of libc's own malloc that reach a program under the preloaded library: from a library opened
-// with RTLD_DEEPBIND, or by dlsym() in libc. They go back to libc; what is no block of libc's either
-// would be put into its free lists without a word (a pointer to the stack whose neighbour looks like
-// a size), so it ends the process here.
+// Blocks of libc's own malloc that reach a program under the preloaded library: from a library
+// opened with RTLD_DEEPBIND, or by dlsym() in libc. They go back to libc. What is no block of
+// libc's either could be put into its free lists without a word (a pointer to the stack, where what
+// lies before it looks like a size), so it ends the process here.
 //
 // Source         what is checked is the layout that glibc's malloc/malloc.c and arena.c describe
 //                ("malloc_chunk", "heap_info"), the same since glibc 2.26.
