@@ -157,7 +157,7 @@ int count_fences(const char* path) {
     Growing::working = true;
     work(made.tested, 0, 1, 300);
     std::printf("first_growth %" PRIu64 "\n", cut::fences_in(cut::Phase::growth));
-    work(made.tested, 0, 2, 30000); // until the map has nearly all of its keys
+    work(made.tested, 0, 2, 16000);
     Growing::working = false;
   }
   const Opened again(path);
