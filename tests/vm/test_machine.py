@@ -15,6 +15,7 @@ BOOT_S = 30.0  # to the first command, on a machine that does nothing else
 BOOTS = 3
 
 
+@pytest.mark.filterwarnings("default:a boot took")
 def test_it_boots_in_time(machine: Machine, tmp_path: Path) -> None:
     took = [machine.boot_s]
     while took[-1] >= BOOT_S and len(took) < BOOTS:
