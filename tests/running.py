@@ -40,8 +40,8 @@ def _run(arguments: tuple[str, ...], env: dict[str, str], cwd: Path, streams: li
         file = os.open(path, os.O_WRONLY | os.O_TRUNC)
         os.dup2(file, descriptor)
         os.close(file)
-    sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115, PTH123
-    sys.stderr = open(2, "w", encoding="utf-8", closefd=False, buffering=1)  # noqa: SIM115, PTH123
+    sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+    sys.stderr = open(2, "w", encoding="utf-8", closefd=False, buffering=1)  # noqa: SIM115
     os.environ.clear()
     os.environ.update(env)
     os.chdir(cwd)
