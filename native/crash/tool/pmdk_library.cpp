@@ -125,7 +125,7 @@ Status make_pool(std::string_view structure, const char* path, std::size_t opera
   // Without the state of the DIMMs, which each opening would look for in all of /sys.
   int without = 0;
   pmemobj_ctl_set(nullptr, "sds.at_create", &without);
-  const std::size_t bytes = PMEMOBJ_MIN_POOL + operations * 512 / 4096 * 4096;
+  const std::size_t bytes = PMEMOBJ_MIN_POOL + operations * 2048 / 4096 * 4096;
   {
     const Pool pool(pmemobj_create(path, layout, bytes, 0600));
     if (!pool) return refusal("make", path);
