@@ -98,6 +98,7 @@ BAD_INPUT = [
     (3, "not use processor 4095", ["probe", "--cpus", "4095"]),
     (2, "cannot create", ["bench", "mapped", "--path", "missing/file"]),
     (2, "exists", ["bench", "mapped", "--path", "taken"]),
+    (2, "without files", ["bench", "mapped", "--path", "/dev/null", "--size", "1MiB"]),
     (2, "whole number of MiB", ["bench", "mapped", "--size", "5000"]),
     (3, "do not fit", ["bench", "mapped", "--size", "4194304GiB"]),
     (2, "there is no record", ["show", "missing"]),
