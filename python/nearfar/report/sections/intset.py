@@ -13,6 +13,9 @@ from nearfar.report.wording import format_quantity, origin_mark, origin_of, orig
 if TYPE_CHECKING:
     from nearfar.report.charts import Bar
 
+#: Where it stands on the page.
+PLACE = 140
+
 STRUCTURES = {"list": "sorted list", "hash": "hash set", "skip_list": "skip list"}
 MEDIA = {
     "pmem": "in its pool", "unflushed": "without flushes and fences", "dram": "volatile twin",
