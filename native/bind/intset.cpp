@@ -8,7 +8,6 @@ namespace nearfar::bind {
 
 namespace {
 
-constexpr std::string_view structures[] = {"list", "hash", "skip_list"};
 constexpr std::string_view media[] = {"pmem", "unflushed",   "dram",
                                       "pmdk", "pmdk_atomic", "pmdk_rp"};
 
@@ -16,11 +15,12 @@ constexpr std::string_view media[] = {"pmem", "unflushed",   "dram",
 
 void register_intset(nb::module_& module) {
   using bench::IntsetBench;
+  module.def("intset_structures", bench::intset_structures);
   nb::class_<IntsetBench>(module, "IntsetBench")
       .def(nb::new_([](const char* structure, const char* medium, std::uint64_t entries,
                        unsigned update_percent, const char* tier, int cpu, std::uint64_t seed) {
              bench::IntsetPlan plan;
-             plan.structure = by_name<bench::IntsetStructure>(structure, structures);
+             plan.structure = structure;
              plan.medium = by_name<bench::IntsetMedium>(medium, media);
              plan.entries = entries;
              plan.update_percent = update_percent;
