@@ -13,7 +13,9 @@ from nearfar.cli import options
 def intset(
     structure: Annotated[
         str,
-        typer.Option("--structure", metavar="NAME", help="list (sorted), hash, skip_list, or yours."),
+        typer.Option(
+            "--structure", metavar="NAME", help="list (sorted), hash, skip_list, or yours."
+        ),
     ] = "hash",
     entries: Annotated[
         int, typer.Option("-n", metavar="N", min=1, help="Entries at first (1024).")

@@ -61,7 +61,6 @@ from nearfar.cli import (
 from nearfar.errors import ExitCode, MachineError, NearfarError, from_native
 
 
-
 def modules(prefix: str) -> Iterator[ModuleType]:
     """The files of this folder whose name begins so: one that is added gives its verbs."""
     for found in pkgutil.iter_modules([str(Path(__file__).parent)]):

@@ -110,7 +110,9 @@ class Figures(Answer):
     model_config = ConfigDict(extra="allow")
 
 
-def modelled(note: str, limits: list[str], **figures: float | tuple[float, float, float]) -> Figures:
+def modelled(
+    note: str, limits: list[str], **figures: float | tuple[float, float, float]
+) -> Figures:
     """What a model says: a value by key, or a value with its low and high bound."""
     told = {key: f if isinstance(f, tuple) else (f, f, f) for key, f in figures.items()}
     origin = Provenance(origin=Origin.MODELLED, statistic="model", samples=0, note=note)
