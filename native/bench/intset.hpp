@@ -59,7 +59,8 @@ struct IntsetEnd;    // when a run ends
 class IntsetBench {
 public:
   /// Makes the set and fills it. Errors: bad_input (no entries, more than 2^32, over 100 % updates,
-  /// an unknown structure, a version on libpmemobj that it has not), those of persist::Pool::create, no_space.
+  /// an unknown structure, a version on libpmemobj that it has not), those of
+  /// persist::Pool::create, no_space.
   static Result<IntsetBench> create(const IntsetPlan& plan);
   IntsetBench(IntsetBench&&) noexcept;
   ~IntsetBench();

@@ -6,7 +6,8 @@
 // The kind is a template over the medium (structures/medium.hpp) with
 //     Set, made by Set::open(medium, root) and with contains(key), remove(key), size();
 //     Root, what it keeps at the pool's root, all zero at first;
-//     bytes_an_entry, the room that an entry wants while the set is used: half of the operations meet
+//     bytes_an_entry, the room that an entry wants while the set is used: half of the operations
+//     meet
 //       free memory, so twice the entries is more than enough;
 //     fill(set, keys) and insert(set, key).
 #pragma once

@@ -91,8 +91,7 @@ TEST_CASE("a run of operations ends with them, and its region holds them alone")
     void begin(std::size_t) override { begun += prepared; }
     void end(std::size_t) override { ended += begun; }
   } edges;
-  Result<IntsetBench> bench =
-      IntsetBench::create(plan("skip_list", IntsetMedium::dram));
+  Result<IntsetBench> bench = IntsetBench::create(plan("skip_list", IntsetMedium::dram));
   REQUIRE(bool(bench));
   CHECK(bench->pool().empty());
   Result<IntsetRun> run = bench->run_operations(100, &edges);

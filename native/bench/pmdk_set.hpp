@@ -1,6 +1,8 @@
 // Sets on libpmemobj's own transactions, done correctly, to compare with.
 #pragma once
 
+#include <libpmemobj.h>
+
 #include "bench/intset_kind.hpp"
 
 namespace nearfar::bench {
@@ -62,8 +64,8 @@ template <class Make>
 Result<std::unique_ptr<IntsetSubject>> in_pmdk_pool(const IntsetPlan& plan, std::size_t root_bytes,
                                                     const std::vector<std::uint64_t>& keys,
                                                     const Make& make) {
-  Result<persist::Pool> pool =
-      make_pool(plan.tier, intset_layout, bytes_beside + plan.entries * pmdk_bytes_an_entry, root_bytes);
+  Result<persist::Pool> pool = make_pool(
+      plan.tier, intset_layout, bytes_beside + plan.entries * pmdk_bytes_an_entry, root_bytes);
   if (!pool) return pool.error();
   auto set = make(*pool);
   if (!set) return set.error();

@@ -6,6 +6,7 @@
 
 #include "bench/pmdk_set.hpp"
 #include "bench/pmdk_sorted.hpp"
+#include "structures/chain.hpp"
 
 namespace nearfar::bench {
 

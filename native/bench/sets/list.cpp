@@ -1,5 +1,5 @@
-#include "bench/sorted_shape.hpp"
 #include "structures/list.hpp"
+#include "bench/sorted_shape.hpp"
 
 namespace nearfar::bench {
 
