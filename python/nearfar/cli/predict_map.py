@@ -116,3 +116,6 @@ def _predict(
     else:
         result = replay.predict(work, device, processor)
     show(f"predict map-{operation}", result, text.map_work(result), json)
+
+
+VERBS = (map_get, map_insert, map_remove)
