@@ -17,6 +17,7 @@ import time
 from dataclasses import asdict
 from pathlib import Path
 from statistics import fmean
+from typing import Any
 
 from nearfar.machine.topology import this_machine
 from nearfar.measure import host as host_measurement
@@ -30,7 +31,14 @@ from nearfar.records.profile import Host
 from nearfar.stats import Estimate, lower_quartile, median
 
 CPU = max(os.sched_getaffinity(0))
+KINDS = {
+    "bench map": validation.map_cases,
+    "bench map, maps of libpmemobj": validation.pmdk_map_cases,
+    "bench intset": validation.set_cases,
+}
 NS = 1e9
+#: Fresh structures of each point, in cache and measured.
+EPOCHS = 9
 
 
 class _Silent:
@@ -51,13 +59,13 @@ def _timed(cases: tuple[Case, ...], epochs: int) -> dict[Case, list[float]]:
 
 def _cases(host: Host) -> list[Case]:
     last = host.scalar("l3_bytes")
-    return validation.map_cases(last) + validation.set_cases(last)
+    return [case for cases in KINDS.values() for case in cases(last)]
 
 
 def calibrate(path: Path) -> None:
     session = Session(this_machine().id, 1, _Silent())
-    host = host_measurement.measure(session, CPU, Effort(30, 5, apart=False))
-    timed = _timed(validation.all_in_cache(_cases(host)), 5)
+    host = host_measurement.measure(session, CPU, Effort(60, EPOCHS, apart=False))
+    timed = _timed(validation.all_in_cache(_cases(host)), EPOCHS)
     software = [(str(case), asdict(lower_quartile(times))) for case, times in timed.items()]
     document = {"host": host.model_dump(mode="json", exclude_none=True), "software": software}
     path.write_text(json.dumps(document, indent=1) + "\n")
@@ -70,9 +78,9 @@ def predict(calibration: Path, path: Path) -> None:
     known = {name: Estimate(**e) for name, e in read["software"]}
     timed = {case: known[str(case)] for case in validation.all_in_cache(cases)}
     costs = costs_of(host)
-    points = validation.predict(
-        cases, timed, costs, near_memory(host, costs), Watching(costs.caches, CPU)
-    )
+    watching = Watching(costs, CPU)
+    watching.beforehand([*timed, *cases], sorted(os.sched_getaffinity(0)))
+    points = validation.predict(cases, timed, costs, near_memory(host, costs), watching)
     document = {
         **read,
         "points": [
@@ -87,26 +95,31 @@ def predict(calibration: Path, path: Path) -> None:
 
 def measure(path: Path) -> None:
     document = json.loads(path.read_text())
+    last = Host.model_validate(document["host"]).scalar("l3_bytes")
     points = {p["case"]: p for p in document["points"]}
-    cases = {str(c): c for c in _cases(Host.model_validate(document["host"]))}
+    kinds = {title: [c for c in cases(last) if str(c) in points] for title, cases in KINDS.items()}
     started = time.monotonic()
-    timed = _timed(tuple(cases[name] for name in points), 3)
-    rows = []
-    for name, point in points.items():
-        seen = median(timed[cases[name]])
-        low, high = point["interval_ns"]
-        error = point["predicted_ns"] / seen.value - 1
-        covered = low <= seen.value <= high
-        rows.append((cases[name], error, covered))
-        print(f"{name:50} {point['predicted_ns']:9.1f} [{low:9.1f}, {high:9.1f}]  measured "
-              f"{seen.value:9.1f} [{seen.low:9.1f}, {seen.high:9.1f}] {error:+6.1%} "
-              f"{'' if covered else 'outside'}")  # fmt: skip
-    for title, kind in (("bench map", "MapWork"), ("bench intset", "SetWork")):
-        own = [(abs(e), c) for case, e, c in rows if type(case.work).__name__ == kind]
-        print(f"{title}: mean error {fmean(e for e, _ in own):.1%}, worst "
-              f"{max(e for e, _ in own):.1%}, interval covers {fmean(c for _, c in own):.0%} of "
-              f"{len(own)} points")  # fmt: skip
+    timed = _timed(tuple(case for cases in kinds.values() for case in cases), EPOCHS)
+    judged = {
+        title: [_judged(points[str(case)], median(timed[case])) for case in cases]
+        for title, cases in kinds.items()
+    }
+    for title, rows in judged.items():
+        errors = [abs(error) for error, _ in rows]
+        print(f"{title}: mean error {fmean(errors):.1%}, worst {max(errors):.1%}, interval covers "
+              f"{fmean(covered for _, covered in rows):.0%} of {len(rows)} points")  # fmt: skip
     print(f"{time.monotonic() - started:.0f} s")
+
+
+def _judged(point: dict[str, Any], seen: Estimate) -> tuple[float, bool]:
+    """Prints a point; its relative error, and whether its interval holds what was measured."""
+    low, high = point["interval_ns"]
+    error = point["predicted_ns"] / seen.value - 1
+    covered = low <= seen.value <= high
+    print(f"{point['case']:50} {point['predicted_ns']:9.1f} [{low:9.1f}, {high:9.1f}]  measured "
+          f"{seen.value:9.1f} [{seen.low:9.1f}, {seen.high:9.1f}] {error:+6.1%} "
+          f"{'' if covered else 'outside'}")  # fmt: skip
+    return error, covered
 
 
 if __name__ == "__main__":

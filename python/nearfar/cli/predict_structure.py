@@ -94,7 +94,7 @@ def _predict(
     memory = far_memory(device, near)
     work, twin = sets(name, entries, update)
     timed = calibrating.software(session, (work, twin), sheet, cpu)
-    watching = Watching(costs.caches, cpu)
+    watching = Watching(costs, cpu)
     return structure_results.predict(
         structure_results.Case(
             name, entries, update, watching.shape(work.work), timed[work],
