@@ -195,6 +195,16 @@ def test_every_shipped_device_with_a_latency_can_be_priced() -> None:
         far_memory(load_profile("oslo-nvdimm"), near)
 
 
+def test_a_line_that_noise_hid_costs_nothing_rather_than_ending_the_verb() -> None:
+    host = load_host("xeon-5317")
+    line = next(iter(host.figures.values())).model_copy(
+        update={"unit": "ns", "value": 0.0, "low": 0.0, "high": 7.0}
+    )
+    noisy = host.model_copy(update={"figures": {**host.figures, "near_flushed_line_ns": line}})
+    memory = near_memory(noisy, costs_of(noisy))
+    assert (memory.line.value, memory.line.high) == (0.0, 7e-9)
+
+
 def test_a_host_without_latencies_is_refused_by_name() -> None:
     with pytest.raises(BadInputError, match="snu-2014"):
         costs_of(load_host("snu-2014"))
