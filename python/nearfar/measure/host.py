@@ -38,6 +38,8 @@ TLB = {"dtlb_entries": 64, "dtlb_ways": 4, "stlb_entries": 2048, "stlb_ways": 16
 _PAGE = 4096
 #: A region of which the caches hold more is held whole, but for what disturbs it.
 _WHOLE = 0.85
+#: How much more, or less, of the last cache neighbours may leave us a minute later.
+_NEIGHBOURS = 1.5
 
 
 @dataclass(frozen=True)
@@ -173,7 +175,8 @@ def _held_by(
         value, low, high = (held(region, t) for t in (time.value, time.high, time.low))
         if value > _WHOLE * region and rows:
             value, high = max(value, rows[-1][1]), max(high, rows[-1][3])
-        rows.append((float(region), value, low, high))
+        low, high = max(low / _NEIGHBOURS, min(l2, value)), min(high * _NEIGHBOURS, most)
+        rows.append((float(region), value, low, max(high, value)))
     rows.reverse()
     return Figure(
         unit="B", x=["region_bytes"], points=[[r, v] for r, v, _, _ in rows],
