@@ -21,7 +21,7 @@ $(shell rm -rf .venv build)
 endif
 endif
 
-.PHONY: help study build test test-long test-vm test-asan test-tsan test-clang lint format schema clean
+.PHONY: help study build test test-long test-vm test-asan test-tsan test-clang lint format docs schema clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' $(MAKEFILE_LIST) | \
@@ -59,6 +59,9 @@ lint: $(STAMPS)/package $(STAMPS)/test ## ruff, mypy --strict, clang-format
 format: $(STAMPS)/test ## put all sources into the form that lint wants
 	@.venv/bin/ruff check -q --fix . ; .venv/bin/ruff format -q .
 	@find native include -name '*.[ch]pp' -exec .venv/bin/clang-format -i {} +
+
+docs: $(STAMPS)/package $(STAMPS)/test ## the documents as a site and as man pages, in build/docs
+	@tools/docs
 
 schema: $(STAMPS)/package ## write docs/formats/run.schema.json from the models
 	@$(PYTHON) tools/write_schema.py docs/formats/run.schema.json

@@ -73,6 +73,7 @@ def test_pmempool_accepts_the_pool_that_is_kept(
     ).assert_refused(2)  # fmt: skip
 
 
+@pytest.mark.alone
 def test_measuring_leaves_nothing_behind(run_nearfar: RunNearfar, tmp_path: Path) -> None:
     before = set(Path("/dev/shm").iterdir())
     for operation in ("get", "remove"):

@@ -70,7 +70,7 @@ def advise(
         "program": program, "near_budget": near_budget, "far": list(wanted.far), "near": near,
         "host": host, "time_s": wanted.time_s,
     }  # fmt: skip
-    with recorded("advise", arguments, seed=1, out=out, quiet=quiet, strict=strict) as recording:
+    with recorded("advise", arguments, options.Kept(1, out, strict, quiet)) as recording:
         result, skipped = advising.run(wanted, recording)
         recording.keep("advice", result, skipped)
     recording.show(text.advice(result), recording.document(result), json)

@@ -23,6 +23,7 @@ class Mode(StrEnum):
     NEAR_FAR = "near-far"
 
 
+@options.grouped
 def compete(
     mode: Annotated[
         Mode, typer.Option("--mode", help="What far threads copy: from the first to the second.")
@@ -35,24 +36,17 @@ def compete(
         bool,
         typer.Option("--sweep", help="All splits of the threads, from one far thread on."),
     ] = False,
-    cpus: options.Cpus = None,
     size: options.Size = None,
     iterations: Annotated[
         int | None,
         typer.Option("--iterations", metavar="N", min=1, help="Copies of each thread a repeat."),
     ] = None,
-    time: options.Time = None,
-    runs: options.Runs = None,
-    warmup: options.Warmup = 0,
     csv: Annotated[
         Path | None,
         typer.Option("--csv", metavar="FILE", help="Rows as `nearfar fit contention` takes them."),
     ] = None,
-    seed: options.Seed = 1,
-    out: options.Out = None,
-    json: options.Json = None,
-    strict: options.Strict = False,
-    quiet: options.Quiet = False,
+    *,
+    shared: options.Measuring,
 ) -> None:
     """Near and far memory copied at once: what each side gets, and sudden drops.
 
@@ -79,18 +73,16 @@ def compete(
     from nearfar.measure import compete as measurement
     from nearfar.measure.session import Effort
     from nearfar.report import text
-    from nearfar.units import parse_seconds
 
-    budget_s = parse_seconds(time) if time else 20.0
+    budget_s = shared.budget_s(20.0)
     arguments = {"mode": mode.value, "near": near, "far": far, "time_s": budget_s, "sweep": sweep}
-    with recorded(
-        "bench compete", arguments, seed=seed, out=out, quiet=quiet, strict=strict
-    ) as recording:
+    with recorded("bench compete", arguments, shared.kept) as recording:
         plan, last_cache = compete_plan(
             recording, mode.value, near, far, near_threads=near_threads, far_threads=far_threads,
-            sweep=sweep, cpus=cpus, size=size, iterations=iterations, feeds_fit=csv is not None,
+            sweep=sweep, cpus=shared.cpus, size=size, iterations=iterations,
+            feeds_fit=csv is not None,
         )  # fmt: skip
-        effort = Effort(budget_s, runs, warmup)
+        effort = Effort(budget_s, shared.runs, shared.warmup)
         forecast = before_run(
             recording, "compete", lambda: predict_compete(recording.session, plan, effort)
         )
@@ -98,7 +90,7 @@ def compete(
         recording.keep("compete", result, skipped)
     if csv:
         _write_rows(csv, result.rows)
-    recording.show(text.compete(result), recording.document(result), json)
+    recording.show(text.compete(result), recording.document(result), shared.json)
 
 
 def _write_rows(path: Path, rows: Sequence[CompeteRow]) -> None:

@@ -18,6 +18,7 @@ class Structure(StrEnum):
     SKIP_LIST = "skip_list"
 
 
+@options.grouped
 def intset(
     structure: Annotated[
         Structure, typer.Option("--structure", help="Sorted list, hash set or skip list.")
@@ -34,15 +35,8 @@ def intset(
             "--tier", metavar="TIER", help="dram, shm:, numa:N, fsdax:DIR, devdax:DEVICE, file:DIR."
         ),
     ] = "shm:",
-    cpus: options.Cpus = None,
-    time: options.Time = None,
-    runs: options.Runs = None,
-    warmup: options.Warmup = 0,
-    seed: options.Seed = 1,
-    out: options.Out = None,
-    json: options.Json = None,
-    strict: options.Strict = False,
-    quiet: options.Quiet = False,
+    *,
+    shared: options.Measuring,
 ) -> None:
     """A set of integers under look-ups and updates at random: what durability costs.
 
@@ -67,21 +61,18 @@ def intset(
     from nearfar.measure import pools
     from nearfar.measure.session import Effort
     from nearfar.report import text
-    from nearfar.units import parse_seconds
 
-    budget_s = parse_seconds(time) if time else 10.0
-    repeats = runs or measurement.RUNS
+    budget_s = shared.budget_s(10.0)
+    repeats = shared.runs or measurement.RUNS
     arguments = {
         "structure": structure.value, "entries": entries, "update_percent": update, "tier": tier,
         "time_s": budget_s,
     }  # fmt: skip
-    with recorded(
-        "bench intset", arguments, seed=seed, out=out, quiet=quiet, strict=strict
-    ) as recording:
+    with recorded("bench intset", arguments, shared.kept) as recording:
         pools.require_pools()
-        cpu = chosen_cpus(recording.machine, cpus)[0]
+        cpu = chosen_cpus(recording.machine, shared.cpus)[0]
         plan = measurement.plan_for(structure.value, entries, update, tier, cpu, budget_s / repeats)
-        effort = Effort(budget_s, repeats, warmup)
+        effort = Effort(budget_s, repeats, shared.warmup)
         result = measurement.measure(recording.session, plan, effort)
         recording.keep("intset", result, [])
-    recording.show(text.intset(result), recording.document(result), json)
+    recording.show(text.intset(result), recording.document(result), shared.json)

@@ -9,6 +9,7 @@ import typer
 from nearfar.cli import options, programs
 
 
+@options.grouped
 def lbm(
     steps: Annotated[
         int, typer.Option("--steps", metavar="N", min=1, help="Steps of the lattice.")
@@ -17,15 +18,8 @@ def lbm(
     allocator: programs.AllocatorNames = None,
     trace: programs.TraceFile = None,
     after: programs.After = "l1",
-    cpus: options.Cpus = None,
-    time: options.Time = None,
-    runs: options.Runs = None,
-    warmup: options.Warmup = 0,
-    seed: options.Seed = 1,
-    out: options.Out = None,
-    json: options.Json = None,
-    strict: options.Strict = False,
-    quiet: options.Quiet = False,
+    *,
+    shared: options.Measuring,
 ) -> None:
     """A lattice Boltzmann fluid (D3Q19, periodic cube), -n cells an edge (32).
 
@@ -43,5 +37,4 @@ def lbm(
         nearfar bench lbm --trace lbm.trace --after l1
     """
     work = programs.Work("lbm", sizes or [32], steps, allocator or ["malloc"], trace, after)
-    shared = programs.Shared(cpus, time, runs, warmup, seed, out, json, strict, quiet)
     programs.run("bench lbm", work, shared)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 _BEFORE_ALLOCATOR = r",(?=\s*(?:glibc|hmalloc|mimalloc|jemalloc|memkind|preload)\b)"
 
 
+@options.grouped
 def malloc(
     test: Annotated[
         list[str] | None,
@@ -45,15 +46,8 @@ def malloc(
         int | None,
         typer.Option("-n", metavar="N", min=1, help="Blocks of a round, instead of the thesis'."),
     ] = None,
-    cpus: options.Cpus = None,
-    time: options.Time = None,
-    runs: options.Runs = None,
-    warmup: options.Warmup = 0,
-    seed: options.Seed = 1,
-    out: options.Out = None,
-    json: options.Json = None,
-    strict: options.Strict = False,
-    quiet: options.Quiet = False,
+    *,
+    shared: options.Measuring,
 ) -> None:
     """Allocators at the four malloc tests of the Seoul thesis, and at a warm loop.
 
@@ -78,27 +72,24 @@ def malloc(
     from nearfar.measure import malloc as measurement
     from nearfar.measure.session import Effort
     from nearfar.report import text
-    from nearfar.units import parse_seconds
 
     tests = _tests(_parts(test))
     counts = _numbers(_parts(threads))
     names = _parts(allocator, _BEFORE_ALLOCATOR)
-    budget_s = parse_seconds(time) if time else 120.0
+    budget_s = shared.budget_s(120.0)
     arguments = {
         "tests": tests, "threads": counts, "allocators": names, "time_s": budget_s, "n": count,
     }  # fmt: skip
-    with recorded(
-        "bench malloc", arguments, seed=seed, out=out, quiet=quiet, strict=strict
-    ) as recording:
-        team = chosen_cpus(recording.machine, cpus)
+    with recorded("bench malloc", arguments, shared.kept) as recording:
+        team = chosen_cpus(recording.machine, shared.cpus)
         chosen = chosen_threads(counts or sorted({1, len(team)}), len(team))
         found, missing = _allocators(names)
-        plan = measurement.MallocPlan(tests, chosen, found, tuple(team), seed, count)
+        plan = measurement.MallocPlan(tests, chosen, found, tuple(team), shared.seed, count)
         plan.check_room()
-        effort = Effort(budget_s, runs, warmup, apart=False)
+        effort = Effort(budget_s, shared.runs, shared.warmup, apart=False)
         result, skipped = measurement.measure(recording.session, plan, effort)
         recording.keep("malloc", result, [*missing, *skipped])
-    recording.show(text.malloc(result), recording.document(result), json)
+    recording.show(text.malloc(result), recording.document(result), shared.json)
 
 
 def _parts(values: list[str] | None, comma: str = ",") -> list[str]:

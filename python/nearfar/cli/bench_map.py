@@ -43,6 +43,7 @@ class Counters(StrEnum):
     OFF = "off"
 
 
+@options.grouped
 def map_(
     op: Annotated[Operation, typer.Option("--op", help="What is done, once a key.")] = (
         Operation.INSERT
@@ -83,15 +84,8 @@ def map_(
             "--counters", help="Of the operations alone: the processor's, or a model of its caches."
         ),
     ] = Counters.OFF,
-    cpus: options.Cpus = None,
-    time: options.Time = None,
-    runs: options.Runs = None,
-    warmup: options.Warmup = 0,
-    seed: options.Seed = 1,
-    out: options.Out = None,
-    json: options.Json = None,
-    strict: options.Strict = False,
-    quiet: options.Quiet = False,
+    *,
+    shared: options.Measuring,
 ) -> None:
     """Insertions, look-ups or removals in a persistent hash map, as pmembench times them.
 
@@ -123,7 +117,6 @@ def map_(
     from nearfar.measure import maps as measurement
     from nearfar.measure.session import Effort
     from nearfar.report import text
-    from nearfar.units import parse_seconds
 
     place = tier or ("dram" if type_ is Type.DRAM else "shm:")
     sizes = (operations or [1_000_000], value_bytes or [8])
@@ -132,19 +125,17 @@ def map_(
         "tier": place, "threads": threads, "alloc": alloc, "compare": bool(compare),
         "counters": counters.value,
     }  # fmt: skip
-    with recorded(
-        "bench map", arguments, seed=seed, out=out, quiet=quiet, strict=strict
-    ) as recording:
+    with recorded("bench map", arguments, shared.kept) as recording:
         plan = map_plan(
-            recording.machine, (type_.value, op.value), sizes, place, threads, cpus=cpus,
-            seed=seed, alloc=alloc, compare=compare is not None, keep=keep,
+            recording.machine, (type_.value, op.value), sizes, place, threads, cpus=shared.cpus,
+            seed=shared.seed, alloc=alloc, compare=compare is not None, keep=keep,
         )  # fmt: skip
         plan = counting.with_events(plan, counters.value)
-        effort = Effort(parse_seconds(time) if time else 30.0, runs, warmup)
+        effort = Effort(shared.budget_s(30.0), shared.runs, shared.warmup)
         result, skipped = measurement.measure(recording.session, plan, effort)
         counting.fill(result, counters.value, recording.machine)
         if keep:
             result.pool = measurement.keep(plan)
         recording.keep("map", result, skipped)
     counting.write_tables(result, recording.directory.path)
-    recording.show(text.map_run(result), recording.document(result), json)
+    recording.show(text.map_run(result), recording.document(result), shared.json)

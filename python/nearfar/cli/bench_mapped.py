@@ -10,6 +10,7 @@ import typer
 from nearfar.cli import options
 
 
+@options.grouped
 def mapped(
     path: Annotated[
         Path,
@@ -18,15 +19,8 @@ def mapped(
         ),
     ] = Path("nearfar-mapped.tmp"),
     size: options.Size = None,
-    time: options.Time = None,
-    runs: options.Runs = None,
-    warmup: options.Warmup = 0,
-    cpus: options.Cpus = None,
-    seed: options.Seed = 1,
-    out: options.Out = None,
-    json: options.Json = None,
-    strict: options.Strict = False,
-    quiet: options.Quiet = False,
+    *,
+    shared: options.Measuring,
 ) -> None:
     """A file read and written through a mapping, against the classic calls.
 
@@ -49,18 +43,16 @@ def mapped(
     from nearfar.measure import mapped as measurement
     from nearfar.measure.session import Effort
     from nearfar.report import text
-    from nearfar.units import MIB, parse_seconds, parse_size
+    from nearfar.units import MIB, parse_size
 
     size_bytes = parse_size(size) if size else 256 * MIB
-    budget_s = parse_seconds(time) if time else 30.0
+    budget_s = shared.budget_s(30.0)
     arguments = {"path": str(path), "size_bytes": size_bytes, "time_s": budget_s}
-    with recorded(
-        "bench mapped", arguments, seed=seed, out=out, quiet=quiet, strict=strict
-    ) as recording:
-        cpu = chosen_cpus(recording.machine, cpus)[0]
+    with recorded("bench mapped", arguments, shared.kept) as recording:
+        cpu = chosen_cpus(recording.machine, shared.cpus)[0]
         inspection = measurement.inspect(str(path), size_bytes, cpu)
         plan = measurement.MappedPlan(str(path), size_bytes, cpu, inspection.accesses)
-        effort = Effort(budget_s, runs, warmup)
+        effort = Effort(budget_s, shared.runs, shared.warmup)
         result, skipped = measurement.measure(recording.session, plan, effort, inspection)
         recording.keep("mapped", result, skipped)
-    recording.show(text.mapped(result), recording.document(result), json)
+    recording.show(text.mapped(result), recording.document(result), shared.json)

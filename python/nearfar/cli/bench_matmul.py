@@ -5,20 +5,14 @@ from __future__ import annotations
 from nearfar.cli import options, programs
 
 
+@options.grouped
 def matmul(
     sizes: programs.Sizes = None,
     allocator: programs.AllocatorNames = None,
     trace: programs.TraceFile = None,
     after: programs.After = "l1",
-    cpus: options.Cpus = None,
-    time: options.Time = None,
-    runs: options.Runs = None,
-    warmup: options.Warmup = 0,
-    seed: options.Seed = 1,
-    out: options.Out = None,
-    json: options.Json = None,
-    strict: options.Strict = False,
-    quiet: options.Quiet = False,
+    *,
+    shared: options.Measuring,
 ) -> None:
     """Multiply two matrices of doubles by the textbook, -n rows (256).
 
@@ -36,5 +30,4 @@ def matmul(
         nearfar bench matmul --trace matmul.trace --after l1
     """
     work = programs.Work("matmul", sizes or [256], 1, allocator or ["malloc"], trace, after)
-    shared = programs.Shared(cpus, time, runs, warmup, seed, out, json, strict, quiet)
     programs.run("bench matmul", work, shared)

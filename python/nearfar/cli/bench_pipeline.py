@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from nearfar.records.together import PipelineResult
 
 
+@options.grouped
 def pipeline(
     near: options.Near = "dram",
     far: options.Far = "shm:",
@@ -37,19 +38,12 @@ def pipeline(
     quick: Annotated[
         bool, typer.Option("--quick", help="1,000,000 elements and 50 iterations.")
     ] = False,
-    cpus: options.Cpus = None,
-    time: options.Time = None,
-    runs: options.Runs = None,
-    warmup: options.Warmup = 0,
     csv: Annotated[
         Path | None,
         typer.Option("--csv", metavar="FILE", help="As `nearfar predict pipeline` takes it."),
     ] = None,
-    seed: options.Seed = 1,
-    out: options.Out = None,
-    json: options.Json = None,
-    strict: options.Strict = False,
-    quiet: options.Quiet = False,
+    *,
+    shared: options.Measuring,
 ) -> None:
     """Near threads generate while far threads copy the last result and analyse it.
 
@@ -76,7 +70,6 @@ def pipeline(
     from nearfar.measure import pipeline as measurement
     from nearfar.measure.session import Effort
     from nearfar.report import text
-    from nearfar.units import parse_seconds
 
     if near_only and far_threads:
         raise BadInputError("--near-only has no far threads", "leave --far-threads out")
@@ -85,12 +78,10 @@ def pipeline(
     arguments = {
         "near": near, "far": far, "elements": vector, "iterations": rounds, "near_only": near_only,
     }  # fmt: skip
-    with recorded(
-        "bench pipeline", arguments, seed=seed, out=out, quiet=quiet, strict=strict
-    ) as recording:
+    with recorded("bench pipeline", arguments, shared.kept) as recording:
         plan = pipeline_plan(
             recording, (vector, rounds), (near, far),
-            (near_threads, 0 if near_only else far_threads), cpus=cpus, seed=seed,
+            (near_threads, 0 if near_only else far_threads), cpus=shared.cpus, seed=shared.seed,
         )  # fmt: skip
         if csv and plan.teams.oversubscribed:
             raise BadInputError(
@@ -98,9 +89,9 @@ def pipeline(
                 "use fewer threads, or leave --csv out",
             )
         cache = last_cache(recording, plan.teams.cpus[0])
-        once = runs is None and time is None and not quick
-        effort = Effort(parse_seconds(time) if time else 20.0, 1 if once else runs, warmup)
-        each = replace(effort, epochs=runs)
+        once = shared.runs is None and shared.time is None and not quick
+        effort = Effort(shared.budget_s(20.0), 1 if once else shared.runs, shared.warmup)
+        each = replace(effort, epochs=shared.runs)
         forecast = before_run(
             recording, "pipeline", lambda: predict_pipeline(recording.session, plan, each)
         )
@@ -108,7 +99,7 @@ def pipeline(
         recording.keep("pipeline", result, [])
     if csv:
         _write_row(csv, result)
-    recording.show(text.pipeline_run(result), recording.document(result), json)
+    recording.show(text.pipeline_run(result), recording.document(result), shared.json)
 
 
 def _write_row(path: Path, r: PipelineResult) -> None:

@@ -17,6 +17,7 @@ class Algorithm(StrEnum):
     MERGE = "merge"
 
 
+@options.grouped
 def sort(
     algorithm: Annotated[
         Algorithm, typer.Option("--algorithm", help="Quicksort, or mergesort with a buffer.")
@@ -25,15 +26,8 @@ def sort(
     allocator: programs.AllocatorNames = None,
     trace: programs.TraceFile = None,
     after: programs.After = "l1",
-    cpus: options.Cpus = None,
-    time: options.Time = None,
-    runs: options.Runs = None,
-    warmup: options.Warmup = 0,
-    seed: options.Seed = 1,
-    out: options.Out = None,
-    json: options.Json = None,
-    strict: options.Strict = False,
-    quiet: options.Quiet = False,
+    *,
+    shared: options.Measuring,
 ) -> None:
     """Sort random 32-bit integers, as the Seoul thesis does; -n elements (2^18).
 
@@ -53,5 +47,4 @@ def sort(
     work = programs.Work(
         algorithm.value, sizes or [262144], 1, allocator or ["malloc"], trace, after
     )
-    shared = programs.Shared(cpus, time, runs, warmup, seed, out, json, strict, quiet)
     programs.run("bench sort", work, shared)

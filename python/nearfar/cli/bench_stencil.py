@@ -24,6 +24,7 @@ class Kernel(StrEnum):
     STENCIL7 = "stencil7"
 
 
+@options.grouped
 def stencil(
     context: typer.Context,
     far_rows: Annotated[
@@ -44,19 +45,12 @@ def stencil(
     split_only: Annotated[
         bool, typer.Option("--split-only", help="With auto: predict the split, and stop.")
     ] = False,
-    cpus: options.Cpus = None,
-    time: options.Time = None,
-    runs: options.Runs = None,
-    warmup: options.Warmup = 0,
     csv: Annotated[
         Path | None,
         typer.Option("--csv", metavar="FILE", help="As `nearfar split --calibrate` takes it."),
     ] = None,
-    seed: options.Seed = 1,
-    out: options.Out = None,
-    json: options.Json = None,
-    strict: options.Strict = False,
-    quiet: options.Quiet = False,
+    *,
+    shared: options.Measuring,
 ) -> None:
     """A stencil over an array whose rows near and far memory share.
 
@@ -90,7 +84,6 @@ def stencil(
     from nearfar.measure import stencil as measurement
     from nearfar.measure.session import Effort
     from nearfar.report import text
-    from nearfar.units import parse_seconds
 
     source = parse_far_rows(far_rows)
     if split_only and source is not None:
@@ -102,24 +95,22 @@ def stencil(
         kernel, version = Kernel(split.kernel), options.StencilVersion(split.version)
         near_threads, far_threads = split.near_threads, split.far_threads
         wanted = split.far_rows
-    budget_s = parse_seconds(time) if time else 20.0
+    budget_s = shared.budget_s(20.0)
     arguments = {
         "kernel": kernel.value, "rows": rows, "cols": cols, "far_rows": far_rows,
         "version": version.value, "near": near, "far": far, "time_s": budget_s,
     }  # fmt: skip
-    with recorded(
-        "bench stencil", arguments, seed=seed, out=out, quiet=quiet, strict=strict
-    ) as recording:
+    with recorded("bench stencil", arguments, shared.kept) as recording:
         plan = stencil_plan(
             recording, kernel.value, (rows, cols, wanted), version.value, (near, far),
-            (near_threads, far_threads), cpus=cpus, seed=seed,
+            (near_threads, far_threads), cpus=shared.cpus, seed=shared.seed,
             beside_alone=split is not None or wanted is None,
         )  # fmt: skip
         _check_row(csv, plan, open_split=wanted is None)
         if wanted is None:
             check_predictable(plan)
         cache = last_cache(recording, plan.teams.cpus[0])
-        effort = Effort(budget_s, runs, warmup)
+        effort = Effort(budget_s, shared.runs, shared.warmup)
         if wanted is None:
             split = predict_split(recording.session, plan, effort, cache)
             recording.keep("stencil_split", split, [])
@@ -129,11 +120,11 @@ def stencil(
             result = measurement.measure(recording.session, plan, effort, cache, split)
             recording.keep("stencil", result, [])
     if split_only and split:
-        recording.show(text.stencil_split(split), recording.document(split), json)
+        recording.show(text.stencil_split(split), recording.document(split), shared.json)
         return
     if csv:
         _write_row(csv, result)
-    recording.show(text.stencil(result), recording.document(result), json)
+    recording.show(text.stencil(result), recording.document(result), shared.json)
 
 
 def _check_row(csv: Path | None, plan: StencilPlan, *, open_split: bool) -> None:

@@ -17,6 +17,7 @@ class Accessor(StrEnum):
     PMEMOBJ = "pmemobj"
 
 
+@options.grouped
 def stream(
     tier: options.OneTier = "dram",
     tier_a: Annotated[
@@ -29,11 +30,7 @@ def stream(
         str | None, typer.Option("--tier-c", metavar="TIER", help="Tier of array c.")
     ] = None,
     threads: options.Threads = None,
-    cpus: options.Cpus = None,
     size: options.Size = None,
-    time: options.Time = None,
-    runs: options.Runs = None,
-    warmup: options.Warmup = 0,
     reference_rules: Annotated[
         bool,
         typer.Option(
@@ -44,11 +41,8 @@ def stream(
         Accessor,
         typer.Option("--accessor", help="Arrays mapped from the tier, or objects of a pool on it."),
     ] = Accessor.MAPPED,
-    seed: options.Seed = 1,
-    out: options.Out = None,
-    json: options.Json = None,
-    strict: options.Strict = False,
-    quiet: options.Quiet = False,
+    *,
+    shared: options.Measuring,
 ) -> None:
     """STREAM: copy, scale, add and triad, by number of threads.
 
@@ -74,26 +68,29 @@ def stream(
     from nearfar.measure import stream as measurement
     from nearfar.measure.session import Effort
     from nearfar.report import text
-    from nearfar.units import parse_seconds
 
     tiers = (tier_a or tier, tier_b or tier, tier_c or tier)
-    budget_s = parse_seconds(time) if time else 20.0
+    budget_s = shared.budget_s(20.0)
     arguments = {
         "tiers": tiers, "time_s": budget_s, "reference_rules": reference_rules,
         "accessor": accessor.value,
     }  # fmt: skip
-    with recorded(
-        "bench stream", arguments, seed=seed, out=out, quiet=quiet, strict=strict
-    ) as recording:
+    with recorded("bench stream", arguments, shared.kept) as recording:
         plan, last_cache = array_plan(
-            recording, measurement.KERNELS, tiers, threads=threads, cpus=cpus, size=size, runs=runs
+            recording,
+            measurement.KERNELS,
+            tiers,
+            threads=threads,
+            cpus=shared.cpus,
+            size=size,
+            runs=shared.runs,
         )
         plan = replace(plan, accessor=accessor.value)
         measurement.check(plan)
-        effort = Effort(budget_s, runs, warmup)
+        effort = Effort(budget_s, shared.runs, shared.warmup)
         if reference_rules:
             plan = replace(plan, rounds=measurement.REFERENCE_ROUNDS)
             effort = Effort(budget_s, 1)
         result, skipped = measurement.measure(recording.session, plan, effort, last_cache)
         recording.keep("stream", result, skipped)
-    recording.show(text.stream(result), recording.document(result), json)
+    recording.show(text.stream(result), recording.document(result), shared.json)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, fields
 from enum import StrEnum
+from functools import wraps
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, get_type_hints
 
 import typer
 
@@ -78,3 +82,66 @@ MaybeFarThreads = Annotated[
 Calibrate = Annotated[
     str | None, typer.Option("--calibrate", metavar="CAL.csv", help="Measured, of the same work.")
 ]
+
+
+@dataclass(frozen=True)
+class Kept:
+    """How a run is recorded, and ends."""
+
+    seed: int
+    out: Path | None
+    strict: bool
+    quiet: bool
+
+
+@dataclass(frozen=True)
+class Measuring:
+    """The flags of every verb that measures."""
+
+    cpus: Cpus = None
+    time: Time = None
+    runs: Runs = None
+    warmup: Warmup = 0
+    seed: Seed = 1
+    out: Out = None
+    json: Json = None
+    strict: Strict = False
+    quiet: Quiet = False
+
+    @property
+    def kept(self) -> Kept:
+        """What of them the record takes."""
+        return Kept(self.seed, self.out, self.strict, self.quiet)
+
+    def budget_s(self, default: float) -> float:
+        """Seconds to measure: --time, or the verb's own."""
+        from nearfar.units import parse_seconds
+
+        return parse_seconds(self.time) if self.time else default
+
+
+def grouped(verb: Callable[..., None]) -> Callable[..., None]:
+    """Give a verb the flags of ``Measuring`` in place of its parameter ``shared``.
+
+    Typer reads flags from a function's signature: this one has those of the verb, then a field
+    each, and hands the fields over as one.
+    """
+    hints = get_type_hints(Measuring, include_extras=True)
+    flags = [
+        inspect.Parameter(
+            field.name, inspect.Parameter.KEYWORD_ONLY,
+            default=field.default, annotation=hints[field.name],
+        )
+        for field in fields(Measuring)
+    ]  # fmt: skip
+    signature = inspect.signature(verb, eval_str=True)
+    own = [p for p in signature.parameters.values() if p.name != "shared"]
+
+    @wraps(verb)
+    def with_flags(**given: Any) -> None:
+        shared = Measuring(**{flag.name: given.pop(flag.name) for flag in flags})
+        verb(**given, shared=shared)
+
+    with_flags.__signature__ = signature.replace(parameters=[*own, *flags])  # type: ignore[attr-defined]
+    with_flags.__annotations__ = {p.name: p.annotation for p in (*own, *flags)}
+    return with_flags

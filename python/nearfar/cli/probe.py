@@ -10,6 +10,7 @@ import typer
 from nearfar.cli import options
 
 
+@options.grouped
 def probe(
     context: typer.Context,
     tier: options.OneTier = "dram",
@@ -22,19 +23,12 @@ def probe(
         typer.Option("--from", metavar="CSV", help="Find the knees of a published curve instead."),
     ] = None,
     threads: options.Threads = None,
-    cpus: options.Cpus = None,
     size: options.Size = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="A coarse look in under ten seconds.")
     ] = False,
-    time: options.Time = None,
-    runs: options.Runs = None,
-    warmup: options.Warmup = 0,
-    seed: options.Seed = 1,
-    out: options.Out = None,
-    json: options.Json = None,
-    strict: options.Strict = False,
-    quiet: options.Quiet = False,
+    *,
+    shared: options.Measuring,
 ) -> None:
     """Probe one tier in depth, and write its device profile.
 
@@ -64,7 +58,7 @@ def probe(
         from nearfar.cli.probe_from import refuse_other_flags, show_knees
 
         refuse_other_flags(context)
-        show_knees(from_, json)
+        show_knees(from_, shared.json)
         return
     from nearfar.cli.plans import probe_plan
     from nearfar.cli.recording import recorded
@@ -74,14 +68,14 @@ def probe(
     from nearfar.profiles.sheets import write_profile
     from nearfar.records.run import Sections, Skipped
     from nearfar.report import text
-    from nearfar.units import parse_seconds, parse_size
+    from nearfar.units import parse_size
 
     check_tiers([tier])
     region_bytes = parse_size(region) if region else None
     check_region(tier, region_bytes)
-    budget_s = parse_seconds(time) if time else 6.0 if quick else 45.0
+    budget_s = shared.budget_s(6.0 if quick else 45.0)
     arguments = {"tier": tier, "time_s": budget_s}
-    with recorded("probe", arguments, seed=seed, out=out, quiet=quiet, strict=strict) as recording:
+    with recorded("probe", arguments, shared.kept) as recording:
         run, directory = recording.directory.run, recording.directory
 
         def save(sections: Sections, skipped: list[Skipped]) -> None:
@@ -89,9 +83,9 @@ def probe(
             directory.save()
 
         plan = probe_plan(
-            recording.machine, tier, budget_s, quick=quick, region_bytes=region_bytes, cpus=cpus,
-            threads=threads, size=size, runs=runs, warmup=warmup,
+            recording.machine, tier, budget_s, quick=quick, region_bytes=region_bytes,
+            cpus=shared.cpus, threads=threads, size=size, runs=shared.runs, warmup=shared.warmup,
         )  # fmt: skip
         Study(recording.session, recording.machine, plan, save).run()
     write_profile(profile_of(run, directory.path.name, tier), directory.path / "profile.toml")
-    recording.show(text.record(run), recording.document(run.sections), json)
+    recording.show(text.record(run), recording.document(run.sections), shared.json)

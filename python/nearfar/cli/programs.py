@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from nearfar.cli import options
 from nearfar.errors import BadInputError
 
 if TYPE_CHECKING:
@@ -46,22 +47,7 @@ class Work:
     after: str
 
 
-@dataclass(frozen=True)
-class Shared:
-    """Flags that mean the same in every benchmark."""
-
-    cpus: str | None
-    time: str | None
-    runs: int | None
-    warmup: int
-    seed: int
-    out: Path | None
-    json: str | None
-    strict: bool
-    quiet: bool
-
-
-def run(verb: str, work: Work, shared: Shared) -> None:
+def run(verb: str, work: Work, shared: options.Measuring) -> None:
     """Time the program, or write its trace."""
     if work.trace:
         _record(work, work.trace, shared)
@@ -71,17 +57,14 @@ def run(verb: str, work: Work, shared: Shared) -> None:
     from nearfar.measure import allocators, programs
     from nearfar.measure.session import Effort
     from nearfar.report import text
-    from nearfar.units import parse_seconds
 
-    budget_s = parse_seconds(shared.time) if shared.time else 30.0
+    budget_s = shared.budget_s(30.0)
     names = ["glibc" if name == "malloc" else name for name in work.allocators]
     arguments = {
         "program": work.program, "n": work.sizes, "steps": work.steps, "allocators": names,
         "time_s": budget_s,
     }  # fmt: skip
-    with recorded(
-        verb, arguments, seed=shared.seed, out=shared.out, quiet=shared.quiet, strict=shared.strict
-    ) as recording:
+    with recorded(verb, arguments, shared.kept) as recording:
         cpu = chosen_cpus(recording.machine, shared.cpus)[0]
         found = tuple(allocators.resolve(name) for name in dict.fromkeys(names))
         sizes = tuple(sorted(set(work.sizes)))
@@ -92,7 +75,7 @@ def run(verb: str, work: Work, shared: Shared) -> None:
     recording.show(text.program(result), recording.document(result), shared.json)
 
 
-def _record(work: Work, file: Path, shared: Shared) -> None:
+def _record(work: Work, file: Path, shared: options.Measuring) -> None:
     from nearfar.cli.console import note
     from nearfar.measure import programs
 

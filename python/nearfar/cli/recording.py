@@ -6,7 +6,6 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nearfar import __version__
@@ -16,6 +15,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
     from rich.console import RenderableType
 
+    from nearfar.cli.options import Kept
     from nearfar.machine.model import Machine
     from nearfar.measure.session import Session
     from nearfar.records.run import Skipped
@@ -86,15 +86,7 @@ class Recording:
 
 
 @contextmanager
-def recorded(
-    verb: str,
-    arguments: dict[str, Any],
-    *,
-    seed: int,
-    out: Path | None,
-    quiet: bool,
-    strict: bool,
-) -> Iterator[Recording]:
+def recorded(verb: str, arguments: dict[str, Any], kept: Kept) -> Iterator[Recording]:
     """Open a record, and close it however the measurement ends."""
     from nearfar import store
     from nearfar.cli.console import progress
@@ -110,14 +102,14 @@ def recorded(
         verb=verb,
         arguments=arguments,
         started=store.now(),
-        seed=seed,
+        seed=kept.seed,
         machine=machine.model_dump(mode="json", exclude_none=True),
         findings=examine(machine),
     )
-    directory = store.RunDirectory.create(run, out)
-    with progress(quiet) as shown:
-        session = Session(machine.id, seed, shown, NoiseMeter(), directory.add_samples)
-        recording = Recording(machine, session, directory, strict, quiet)
+    directory = store.RunDirectory.create(run, kept.out)
+    with progress(kept.quiet) as shown:
+        session = Session(machine.id, kept.seed, shown, NoiseMeter(), directory.add_samples)
+        recording = Recording(machine, session, directory, kept.strict, kept.quiet)
 
         def close(status: str) -> None:
             run.status = status  # type: ignore[assignment]

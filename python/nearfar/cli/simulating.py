@@ -72,14 +72,16 @@ def simulate(request: Request, json: str | None) -> None:
 
 
 def _suite(request: Request, name: str, json: str | None) -> None:
+    from nearfar.cli.options import Kept
     from nearfar.cli.recording import recorded
     from nearfar.simulate.suite import load_suite, run_suite
 
     suite = load_suite(name)
     with recorded(
-        "sim", {"suite": suite.model_dump(mode="json")}, seed=suite.seed, out=request.out,
-        quiet=request.quiet, strict=False,
-    ) as recording:  # fmt: skip
+        "sim",
+        {"suite": suite.model_dump(mode="json")},
+        Kept(suite.seed, request.out, strict=False, quiet=request.quiet),
+    ) as recording:
         shown = recording.session.progress
         result = run_suite(suite, lambda done, of, what: shown.step(what, done / of))
         recording.keep("experiment", result, [])

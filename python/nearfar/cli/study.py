@@ -54,7 +54,7 @@ def study(
             print(f"{section}: at most {share * time_s:.0f} s")
         return
     arguments = {"time_s": time_s, "full": full}
-    with recorded("study", arguments, seed=seed, out=out, quiet=quiet, strict=strict) as recording:
+    with recorded("study", arguments, options.Kept(seed, out, strict, quiet)) as recording:
         directory, run = recording.directory, recording.directory.run
         before = store.previous_runs("study", recording.machine.id, directory.path.parent)
 

@@ -1,0 +1,84 @@
+"""Documents as programs: the files they show are written, the commands they show are run.
+
+A fenced block of ``console`` holds commands, each after ``$ ``, and lines that they printed. What
+is shown must be printed again, in its order: quantities and spaces may differ, all else may not;
+``...`` stands for lines that are left out, or for the rest of a line. A block of any other language
+whose first line is a comment with the name of a file is that file. ``<!-- not run: reason -->``
+before a block says why it is only read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+_FENCE = re.compile(
+    r"(?:<!-- not run: (?P<reason>[^>]*?) -->\n)?^```(?P<kind>\w*)\n(?P<text>.*?)^```$",
+    re.MULTILINE | re.DOTALL,
+)
+_QUANTITY = re.compile(
+    r"[-−+]?\d+(?:[.,]\d+)*(?:e[-+]?\d+)?"
+    r"(?:\s*(?:[nµm]?s|[KMGT]?i?B|[kMG]?B?/s|[pnµm]?J|×|%)(?![\w/]))?"
+)
+_NAME = re.compile(r"(?://|#|/\*|--) ?(?P<name>[\w./-]+\.\w+)")
+
+
+@dataclass
+class Command:
+    """A command line, and the lines of output shown under it."""
+
+    text: str
+    shown: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Document:
+    """What a document asks its reader to write, to run, and only to read."""
+
+    steps: list[tuple[str, str] | Command] = field(default_factory=list)  # (file name, text)
+    not_run: list[str] = field(default_factory=list)  # reasons
+
+
+def commands(block: str) -> list[Command]:
+    """The commands of one block, with lines that end in a backslash joined."""
+    found: list[Command] = []
+    for line in block.splitlines():
+        if line.startswith("$ "):
+            found.append(Command(line[2:]))
+        elif found and not found[-1].shown and found[-1].text.endswith("\\"):
+            found[-1].text += "\n" + line
+        elif line.strip() and found:
+            found[-1].shown.append(line)
+    return found
+
+
+def read(path: Path) -> Document:
+    """Take a document apart."""
+    document = Document()
+    for block in _FENCE.finditer(path.read_text()):
+        if block["reason"]:
+            document.not_run.append(block["reason"])
+        elif block["kind"] == "console":
+            document.steps += commands(block["text"])
+        elif name := _NAME.match(block["text"]):
+            document.steps.append((name["name"], block["text"]))
+    return document
+
+
+def _shape(line: str) -> str:
+    """A line without what may differ from run to run."""
+    return " ".join(_QUANTITY.sub("#", line).split())
+
+
+def missing(shown: list[str], printed: str) -> list[str]:
+    """Lines that a document shows and the command did not print, in their order."""
+    rest = iter([_shape(line) for line in printed.splitlines()])
+    return [line for line in shown if line.strip() != "..." and not _found(_shape(line), rest)]
+
+
+def _found(wanted: str, rest: Iterator[str]) -> bool:
+    if wanted.endswith("..."):
+        return any(line.startswith(wanted.removesuffix("...").rstrip()) for line in rest)
+    return wanted in rest
