@@ -94,7 +94,7 @@ $(STAMPS)/venv: pyproject.toml tools/make-venv tools/requirements.py | $(STAMPS)
 
 $(STAMPS)/test: $(STAMPS)/venv | $(STAMPS)/test-system
 	@$(STEP) "Python packages for tests" build/pip-test.log $(PYTHON) -m pip install \
-	  --disable-pip-version-check $$($(PYTHON) tools/requirements.py test)
+	  --disable-pip-version-check $$($(PYTHON) tools/requirements.py test parquet cluster)
 	@touch $@
 
 # Editable: Python sources are used where they lie; the native core is built into build/editable.

@@ -3,8 +3,12 @@
     .venv/bin/python benchmarks/advise.py here        memories, and the programs all near (quiet!)
     .venv/bin/python benchmarks/advise.py predict     writes benchmarks/predictions/advise.json
     .venv/bin/python benchmarks/advise.py measure     the programs in both settings, and errors
+    .venv/bin/python benchmarks/advise.py cost        how long `nearfar advise` itself takes
 
-Setting (a): a copy loop on the other processor; far memory is DRAM as a chase finds it then.
+Setting (a): a copy loop on the other processor; far memory is DRAM as a chase finds it then. `hog`
+is what advise says of that far memory; `shared` adds what the loop takes beside memory, as found
+before with other work: of the last cache (a chase) and of the core (advise/core.c, which misses no
+cache).
 Setting (b): near is DRAM on huge pages, far the same on small ones; the heap alone is placed, all
 near, all far and by the plan for half of the heap.
 Programs: a quicksort, a hash map, sqlite3 filling and querying a table, a Python script (with
@@ -21,14 +25,15 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 from nearfar.measure.memory_here import last_cache_here, memory_here
 from nearfar.place.advising import Asked, Found, advise
-from nearfar.place.costing import Coster
-from nearfar.place.figures import core_of, memory_of
+from nearfar.place.costing import Assumed, Coster
+from nearfar.place.figures import Memory, core_of, memory_of
 from nearfar.place.labels import labels_of
 from nearfar.place.native_run import run_natively
 from nearfar.place.plan_file import plan_text
@@ -57,7 +62,7 @@ class Program:
 
 def programs() -> list[Program]:
     BUILD.mkdir(parents=True, exist_ok=True)
-    for source in (HERE / "advise" / "map.c", HERE / "advise" / "hog.c",
+    for source in (*(HERE / "advise").glob("*.c"),
                    HERE.parent / "tests" / "programs" / "sort.c"):  # fmt: skip
         target = BUILD / source.stem
         subprocess.run(["cc", "-O2", "-g", "-o", str(target), str(source)], check=True)
@@ -83,14 +88,15 @@ def hogged(cpu: int) -> Iterator[None]:
 
 def trace(program: Program, caches: Caches, folder: Path) -> Traced:
     file = folder / program.name
-    record(program.command, file, caches, host="this", after=caches.last, prefetch=True, aside=True)
+    record(program.command, file, caches, host="this", after=caches.last, prefetch=True,
+           alone=True)  # fmt: skip
     return read_trace(file)
 
 
 def half_plan(asked: Asked, found: Found, program: Program) -> Path:
     heap = HeapPromise(
         allocated_bytes=sum(s.allocated_bytes for s in asked.traced.heap()),
-        peak_bytes=int(asked.traced.heap_sizes().max()), near_bytes=found.advice.near_bytes,
+        peak_bytes=asked.traced.heap_peak_bytes, near_bytes=found.advice.near_bytes,
         near_budget_bytes=asked.budget, slowdown=found.advice.slowdown_plan,
         slowdown_all_far=found.advice.slowdown_all_far,
     )  # fmt: skip
@@ -101,69 +107,112 @@ def half_plan(asked: Asked, found: Found, program: Program) -> Path:
 
 
 def weigh(
-    traced: Traced, near: Profile, far: Profile, time_s: float, budget: int | None
+    traced: Traced, near: Profile, far: Profile, times: tuple[float, float], budget: int | None
 ) -> tuple[Asked, Found]:
-    coster = Coster(traced.path, traced.records, len(traced.sites), memory_of(near), core_of(near))
-    coster.calibrate(time_s, traced.instructions)
-    asked = Asked(traced, coster, near, time_s, budget, labels_of(traced.sites))
+    coster = Coster(traced, memory_of(near), core_of(near))
+    coster.calibrate(*times)
+    asked = Asked(traced, coster, near, times[1], budget, labels_of(traced.sites))
     return asked, advise(asked, memory_of(far, coster.near), far)
+
+
+def last_cache(caches: Caches, cpu: int) -> int:
+    """Bytes of it that a chase finds; 0: no last cache."""
+    told = caches.llc.size_bytes if caches.llc else 0
+    return last_cache_here(told, 2 * caches.l2.size_bytes, cpu) if told else 0
 
 
 def here() -> None:
     cpu, other = sorted(os.sched_getaffinity(0))[:2]
     told = programs()
     os.sched_setaffinity(0, {cpu})
-    region = 256 * MIB
-    memories = {t: memory_here(t, region, cpu) for t in ("dram", THP, SMALL)}
-    with hogged(other):
-        memories["hog"] = memory_here("dram", region, cpu, "dram beside a hog")
     caches = caches_of(load_host("this"), {})
-    size = caches.llc.size_bytes if caches.llc else 0
-    if size:
-        size = last_cache_here(size, 2 * caches.l2.size_bytes, cpu)
-    found = {
-        "memories": {name: profile.model_dump(mode="json") for name, profile in memories.items()},
-        "last_cache_bytes": size,
-        "native": {p.name: run_natively(p.command, 100).time_s for p in told},
-        "thp": {p.name: timed(p, {"near": THP}, None) for p in told},
-    }
+    found: dict[str, Any] = {"native": {}, "thp": {}, "memories": {}}
+    found["last_cache_bytes"] = last_cache(caches, cpu)
+    with hogged(other):
+        found["last_cache_beside_hog_bytes"] = last_cache(caches, cpu)
+    core = Program("core", [str(BUILD / "core"), "100"])
+    ratios = pairs(core, {"alone": (None, False), "hog": (None, True)}, other)["hog"]
+    found["core_slowdown"] = median(ratios)
+    for program in told:
+        native = run_natively(program.command, 100)
+        region = native.resident_bytes
+        memories = {t: memory_here(t, region, cpu) for t in ("dram", THP, SMALL)}
+        with hogged(other):
+            memories["hog"] = memory_here("dram", region, cpu, "dram beside a hog")
+        found["native"][program.name] = (native.busy_s, native.time_s)
+        found["thp"][program.name] = timed(program, {"near": THP}, None)
+        found["memories"][program.name] = {
+            name: profile.model_dump(mode="json") for name, profile in memories.items()
+        }
     (BUILD / "here.json").write_text(json.dumps(found, indent=1))
+    print(json.dumps({k: v for k, v in found.items() if k != "memories"}, indent=1))
 
 
 def predict() -> None:
     told = programs()
     found = json.loads((BUILD / "here.json").read_text())
-    memories = {name: Profile.model_validate(told) for name, told in found["memories"].items()}
-    natives, on_thp = found["native"], found["thp"]
-    plain, thp, small, loaded = (memories[n] for n in ("dram", THP, SMALL, "hog"))
-    caches = caches_of(load_host("this"), {})
-    size = found["last_cache_bytes"]
-    caches.llc = type(caches.l2)(size, 16) if size else None
-    made = {"memories": {name: {k: f.value for k, f in profile.figures.items() if f.value}
-                         for name, profile in memories.items()},
-            "last_cache_bytes": size, "programs": {}}  # fmt: skip
-    with tempfile.TemporaryDirectory(dir=BUILD) as folder:
-        for program in told:
-            begin = time.monotonic()
-            traced = trace(program, caches, Path(folder))
-            seconds = time.monotonic() - begin
-            native = natives[program.name]
-            _, a = weigh(traced, plain, loaded, native, None)
-            half = int(traced.heap_sizes().max()) // 2
-            asked, b = weigh(traced, thp, small, on_thp[program.name], half)
-            half_plan(asked, b, program)
-            made["programs"][program.name] = {
-                "native_time_s": native, "thp_time_s": on_thp[program.name],
-                "traced_over_native": seconds / native,
-                "advice_over_native": (time.monotonic() - begin) / native,
-                "records": traced.records, "near_budget_bytes": half,
-                "near_bytes": b.advice.near_bytes,
-                "hog": interval(a, "all_far"), "heap_far": interval(b, "heap_far"),
-                "plan": interval(b, "plan"),
-            }  # fmt: skip
-            (Path(folder) / program.name).unlink()
-            print(program.name, made["programs"][program.name], flush=True)
+    made = {key: found[key] for key in ("last_cache_bytes", "last_cache_beside_hog_bytes",
+                                        "core_slowdown")}  # fmt: skip
+    made["programs"] = {}
+    for program in told:
+        made["programs"][program.name] = predicted = predicted_of(program, found)
+        print(program.name, json.dumps(predicted), flush=True)
     PREDICTIONS.write_text(json.dumps(made, indent=1) + "\n")
+
+
+def predicted_of(program: Program, found: dict[str, Any]) -> dict[str, Any]:
+    memories = {name: Profile.model_validate(told)
+                for name, told in found["memories"][program.name].items()}  # fmt: skip
+    plain, thp, small, loaded = (memories[n] for n in ("dram", THP, SMALL, "hog"))
+    native, on_thp = found["native"][program.name], found["thp"][program.name]
+    sizes = [found["last_cache_bytes"], found["last_cache_beside_hog_bytes"]]
+    with tempfile.TemporaryDirectory(dir=BUILD) as folder:
+        begin = time.monotonic()
+        traced = trace(program, with_last_cache(sizes[0]), Path(folder))
+        seconds = time.monotonic() - begin
+        near, a = weigh(traced, plain, loaded, native, None)
+        half = traced.heap_peak_bytes // 2
+        asked, b = weigh(traced, thp, small, on_thp, half)
+        half_plan(asked, b, program)
+        elapsed = time.monotonic() - begin
+        beside = traced
+        if sizes[1] != sizes[0]:
+            beside = trace(program, with_last_cache(sizes[1]), Path(folder))
+        shared = beside_hog(near, beside, memory_of(loaded, near.coster.near),
+                            found["core_slowdown"])  # fmt: skip
+    return {
+        "native_time_s": native[1], "thp_time_s": on_thp[1],
+        "traced_over_native": seconds / native[1], "advice_over_native": elapsed / native[1],
+        "records": traced.records,
+        "near_budget_bytes": half, "near_bytes": b.advice.near_bytes,
+        "memories": {name: {k: f.value for k, f in profile.figures.items() if f.value}
+                     for name, profile in memories.items()},
+        "hog": interval(a, "all_far"), "shared": shared, "heap_far": interval(b, "heap_far"),
+        "plan": interval(b, "plan"),
+    }  # fmt: skip
+
+
+def with_last_cache(size: int) -> Caches:
+    caches = caches_of(load_host("this"), {})
+    caches.llc = type(caches.l2)(size, 16) if size else None
+    return caches
+
+
+def beside_hog(near: Asked, traced: Traced, loaded: Memory, core_slowdown: float) -> list[float]:
+    """Slowdown with less of the last cache and of the core too, over the same cores as advise's."""
+    everything = list(range(len(traced.sites)))
+    alone = near.coster.costs(near.coster.near, [[]])[0]
+    coster = Coster(traced, near.coster.near, near.coster.core)
+    works = [replace(work, instruction_ns=work.instruction_ns * core_slowdown)
+             for work in (near.coster.work, *near.coster.other_works)]  # fmt: skip
+    variants = [Assumed(coster.core, ns, works[0])
+                for ns in (loaded.latency, loaded.low, loaded.high)]  # fmt: skip
+    variants += [Assumed(coster.core, loaded.latency, work) for work in works[1:]]
+    coster.waiting_s = near.coster.waiting_s
+    times = [costs[0] for costs in coster.costs_under(loaded, [everything], variants)]
+    base = alone.time_ns / near.coster.share_of(alone.instructions)
+    ratios = [cost.time_ns / coster.share_of(cost.instructions) / base for cost in times]
+    return [ratios[0], min(ratios), max(ratios)]
 
 
 def interval(found: Found, key: str) -> list[float]:
@@ -172,15 +221,15 @@ def interval(found: Found, key: str) -> list[float]:
     return [getattr(advice, f"slowdown_{key}"), low, high]
 
 
-def timed(program: Program, tiers: dict[str, str], plan: Path | None) -> float:
-    """Median wall time with its memory placed."""
+def timed(program: Program, tiers: dict[str, str], plan: Path | None) -> tuple[float, float]:
+    """Median processor and wall time with its memory placed."""
     variables = environment(Placement(plan, tiers), None)
-    times = []
+    busy, times = [], []
     for _ in range(3):
-        begin = time.perf_counter()
-        subprocess.run(program.command, env=variables, stdout=subprocess.DEVNULL, check=True)
-        times.append(time.perf_counter() - begin)
-    return median(times)
+        before = os.times()
+        times.append(once(program, variables))
+        busy.append(os.times().children_user - before.children_user)
+    return min(median(busy), median(times)), median(times)
 
 
 def once(program: Program, variables: dict[str, str] | None = None) -> float:
@@ -224,15 +273,34 @@ def measure() -> None:
         found |= pairs(program, {
             "near": (near, False), "heap_far": (far, False), "plan": (plan, False),
         }, other)  # fmt: skip
-        for key in ("hog", "heap_far", "plan"):
+        for key in ("hog", "shared", "heap_far", "plan"):
             value, low, high = predicted[program.name][key]
-            real = sorted(found[key])
+            real = sorted(found["hog" if key == "shared" else key])
             error = value / median(real) - 1
             print(f"| {program.name} | {key} | {value:.3f} [{low:.3f}, {high:.3f}] | "
                   f"{median(real):.3f} [{real[0]:.3f}, {real[-1]:.3f}] | {error:+.1%} |",
                   flush=True)  # fmt: skip
 
 
+def cost() -> None:
+    """The whole command against one native run; `advise` itself tells the time of that."""
+    print("| program | native | advise | ratio | of it traced |\n|---|---|---|---|---|")
+    nearfar = str(HERE.parent / "nearfar")
+    with tempfile.TemporaryDirectory(dir=BUILD) as folder:
+        for program in programs():
+            if program.name == "sort":
+                program = Program("sort", [program.command[0], "8000000"])
+            answer = Path(folder) / "answer.json"
+            begin = time.perf_counter()
+            subprocess.run([nearfar, "advise", "-q", "--json", str(answer), "--", *program.command],
+                           cwd=folder, check=True)  # fmt: skip
+            elapsed = time.perf_counter() - begin
+            told = json.loads(answer.read_text())
+            native = told["time_near_s"]
+            print(f"| {program.name} | {native:.2f} s | {elapsed:.1f} s | {elapsed / native:.0f} | "
+                  f"{told['traced_time_s']:.1f} s |", flush=True)  # fmt: skip
+
+
 if __name__ == "__main__":
     os.environ["PYTHONMALLOC"] = "malloc"
-    {"here": here, "predict": predict, "measure": measure}[sys.argv[1]]()
+    {"here": here, "predict": predict, "measure": measure, "cost": cost}[sys.argv[1]]()

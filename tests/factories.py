@@ -31,6 +31,7 @@ from nearfar.records.forecasts import (
     PipelineForecast,
     PublishedError,
 )
+from nearfar.records.noise import NoiseRecord
 from nearfar.records.results import (
     BandwidthPoint,
     BandwidthResult,
@@ -46,7 +47,7 @@ from nearfar.records.results import (
     StreamResult,
     StreamRun,
 )  # fmt: skip
-from nearfar.records.run import Finding, NoiseRecord, Run, Sections, Skipped
+from nearfar.records.run import Finding, Run, Sections, Skipped
 from nearfar.records.shape import Origin, quantities
 from nearfar.records.together import (
     CompeteDrop,

@@ -49,6 +49,7 @@ PYTHON = [
     ["model"],
     ["place"],
     ["trace"],
+    ["sweep"],
     ["report"],
     ["cli"],
 ]

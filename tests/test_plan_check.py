@@ -13,6 +13,9 @@ from nearfar.errors import BadInputError
 from nearfar.place.accounts import Process, Rule, parse
 from nearfar.place.checking import hold
 from nearfar.place.promise import HeapPromise, Promise, RulePromise, read_promise
+from nearfar.place.sites import Frame, Kind, Site
+from nearfar.place.traffic import Traffic, count, rules_by_site
+from nearfar.trace.caches import Caches, Level, parse_caches
 
 KIB = 1024
 
@@ -89,6 +92,55 @@ def test_what_is_kept_and_what_is_broken() -> None:
     assert "sites that the plan does not know" in found.broken[0]
 
 
+def test_traffic_is_held_against_its_promise() -> None:
+    told = promise(
+        promised(1, "near", 600, reads=700, writes=100),
+        promised(2, "far", 400, reads=150, writes=50),
+    )
+    ran = [counted(r1={"allocated_bytes": 600}, r2={"allocated_bytes": 400})]
+    kept = hold(told, ran, Traffic({1: (7500, 900), 2: (1300, 300)}, unmatched=0))
+    assert kept.kept
+    assert [rule.reads for rule in kept.rules] == [7500, 1300]
+    assert kept.near_traffic_share == pytest.approx(0.84)
+    assert kept.promised_near_traffic_share == pytest.approx(0.8)
+    shifted = hold(told, ran, Traffic({1: (3000, 0), 2: (7000, 0)}, unmatched=0))
+    assert not shifted.kept
+    assert "30.0% of the heap's traffic instead of 80.0%" in shifted.rules[0].broken
+    unknown = hold(told, ran, Traffic({1: (800, 0), 2: (100, 0)}, unmatched=100))
+    assert not unknown.kept
+    assert "10.0% of the heap's traffic goes to sites" in unknown.broken[0]
+    assert hold(told, ran).matched_traffic_share is None
+
+
+def test_sites_belong_to_the_first_rule_that_holds(tmp_path: Path) -> None:
+    def site(number: int, *frames: int, kind: Kind = "heap") -> Site:
+        chain = tuple(Frame("/usr/bin/prog", "abcdef12", offset) for offset in frames)
+        return Site(number, kind, chain, 1, 64, 64, 10 * number, number, 1.0)
+
+    file = tmp_path / "p.plan"
+    file.write_text(
+        "hmalloc-plan 1\nrule near site=abcdef12+0x10<abcdef12+0x20 budget=1MiB\n"
+        "rule far site=name:prog+0x10\nrule far\n"
+    )
+    rules = rules_by_site(file)
+    found = count(rules, [site(1, 0x10, 0x20, 0x30), site(2, 0x10, 0x21), site(3, 0x11),
+                          site(4, 0x10, kind="mapping")])  # fmt: skip
+    assert found == Traffic({1: (10, 1), 2: (20, 2)}, unmatched=33)
+    assert found.lines == 66
+    file.write_text("hmalloc-plan 1\nrule near size=64KiB..\n")
+    with pytest.raises(BadInputError, match="rule 1 goes by size"):
+        rules_by_site(file)
+
+
+def test_caches_survive_a_plan() -> None:
+    caches = Caches(Level(32768, 8), Level(262144, 4), None, 2, ((64, 4), (1536, 12)))
+    assert parse_caches(caches.line()) == caches
+    with_last = Caches(Level(32768, 8), Level(262144, 4), Level(1 << 22, 16), 1)
+    assert parse_caches(with_last.line()) == with_last
+    with pytest.raises(BadInputError, match="tells no caches"):
+        parse_caches("l1:32768/8")
+
+
 def test_accounts_of_rules_are_read() -> None:
     text = "hmalloc-stats 1\nprocess 7\nrule.1.tier far\nrule.1.pages 12\nrule.1.node3 4\n"
     process = parse(text)
@@ -112,6 +164,8 @@ def test_a_run_that_keeps_its_promise(
     assert [rule["allocations"] for rule in check["rules"]] == [1, 1, 1]
     assert check["rules"][1]["pages"] > 0  # the log lives to the end
     assert "promise is kept" in done.stderr
+    assert "does not tell which caches" not in done.stderr  # rules by size are named first
+    assert "rule 1 goes by size" in done.stderr
     few = "far=dram,capacity=64KiB,overflow=spill:near"
     done = run_nearfar("run", "--plan", str(file), "--tier", few, "--check", "--", str(program),
                        "1000", "5000")  # fmt: skip

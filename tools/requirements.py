@@ -1,4 +1,4 @@
-"""Print requirements of pyproject.toml, one a line: any of ``build``, ``run`` and ``test``."""
+"""Print requirements of pyproject.toml, one a line: ``build``, ``run``, or an extra's name."""
 
 import sys
 import tomllib
@@ -11,7 +11,7 @@ def main() -> None:
     groups = {
         "build": document["build-system"]["requires"],
         "run": document["project"]["dependencies"],
-        "test": document["project"]["optional-dependencies"]["test"],
+        **document["project"]["optional-dependencies"],
     }
     for name in sys.argv[1:]:
         print("\n".join(groups[name]))

@@ -52,6 +52,7 @@ void register_latency(nb::module_& module) {
              return run_unlocked([&] { return LatencyProbe::create(spec, max_region_bytes, cpu); });
            }),
            nb::arg("tier"), nb::arg("max_region_bytes"), nb::arg("cpu"))
+      .def("touch_ns", &LatencyProbe::touch_ns)
       .def(
           "prepare",
           [](LatencyProbe& self, std::size_t region_bytes, std::size_t block_bytes,

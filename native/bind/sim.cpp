@@ -23,8 +23,6 @@ constexpr std::string_view patterns[] = {"sequential", "random", "chase"};
 constexpr std::string_view pages[] = {"open", "closed", "timeout"};
 constexpr std::string_view engines[] = {"fast", "exact"};
 constexpr std::string_view issues[] = {"blocking", "window", "trace_time"};
-constexpr std::string_view rules[] = {"fixed", "interleave", "memory_mode", "clock_dwf",
-                                      "hot_pages"};
 constexpr std::string_view acts[] = {"activate", "read", "write", "precharge", "refresh"};
 constexpr double shares[] = {0.5, 0.9, 0.99, 0.999};
 
@@ -88,7 +86,7 @@ Plan make_plan(const char* rule, bool near_by_default, const std::vector<RangeTu
                const std::vector<std::uint8_t>& objects, std::uint64_t near_weight,
                std::uint64_t far_weight, std::uint64_t near_bytes, double move_cost_ns) {
   Plan plan;
-  plan.rule = by_name<Rule>(rule, rules);
+  plan.rule = by_name<Rule>(rule, rule_names);
   plan.near_by_default = near_by_default;
   for (const auto& [begin, end, near] : ranges)
     plan.ranges.push_back({begin, end, near});

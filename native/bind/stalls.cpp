@@ -1,10 +1,13 @@
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include "bind/convert.hpp"
+#include "bind/trace_stats.hpp"
+#include "sim/follow.hpp"
 #include "trace/lives.hpp"
-#include "trace/reader.hpp"
+#include "trace/sampled.hpp"
 #include "trace/stalls.hpp"
 
 namespace nb = nanobind;
@@ -17,39 +20,16 @@ using namespace nearfar::trace;
 
 /// (latency_ns, line_ns, write_line_ns, walk_ns, page_shift)
 using Memory = std::tuple<double, double, double, double, unsigned>;
-/// (instruction_ns, window, parallelism, tlb_entries, tlb_ways)
-using Core = std::tuple<double, unsigned, unsigned, unsigned, unsigned>;
+/// (instruction_ns, window, parallelism, tlb_entries, tlb_ways, chained)
+using Core = std::tuple<double, unsigned, unsigned, unsigned, unsigned, double>;
 
 MemoryCost memory_of(const Memory& m) {
   return {std::get<0>(m), std::get<1>(m), std::get<2>(m), std::get<3>(m), std::get<4>(m)};
 }
 
 CoreCost core_of(const Core& c) {
-  return {std::get<0>(c), std::get<1>(c), std::get<2>(c), std::get<3>(c), std::get<4>(c)};
-}
-
-/// One pass over the trace for all placements; of the blocks of records, one in `every` counts.
-Result<std::vector<Cost>> run(const char* path, std::vector<Costs> accounts, std::uint64_t every) {
-  Result<Reader> reader = Reader::open(path);
-  if (!reader) return reader.error();
-  std::vector<std::uint32_t> sites;
-  std::uint64_t block = 0;
-  for (auto part = reader->next(); !part.empty(); part = reader->next()) {
-    if (every > 1)
-      for (Costs& account : accounts)
-        account.pass_by();
-    if (block++ % every != 0) continue;
-    const std::vector<Object>& objects = reader->tables().objects;
-    for (std::size_t i = sites.size(); i < objects.size(); ++i)
-      sites.push_back(objects[i].site);
-    for (Costs& account : accounts)
-      account.take(part, sites);
-  }
-  std::vector<Cost> made;
-  for (Costs& account : accounts)
-    made.push_back(account.finish(every > 1 ? 0 : reader->totals()[Total::instructions],
-                                  reader->tables().sites.size()));
-  return made;
+  return {std::get<0>(c), std::get<1>(c), std::get<2>(c),
+          std::get<3>(c), std::get<4>(c), std::get<5>(c)};
 }
 
 nb::dict cost_dict(const Cost& cost) {
@@ -68,44 +48,85 @@ nb::dict cost_dict(const Cost& cost) {
 /// A placement: near, far, core, and by site 1 for far.
 using PlacingTuple = std::tuple<Memory, Memory, Core, std::vector<std::uint8_t>>;
 
-nb::list trace_costs(const char* path, const std::vector<PlacingTuple>& placings,
-                     std::uint64_t every) {
-  if (every == 0) throw nb::value_error("one block in 0 is none");
+Placing placing_of(const PlacingTuple& told) {
+  const auto& [near, far, core, far_sites] = told;
+  return {{memory_of(near), memory_of(far)}, core_of(core), far_sites};
+}
+
+Sampled read_sampled(const char* path, std::uint64_t most_records) {
+  return run_unlocked([&] { return Sampled::read(path, most_records); });
+}
+
+nb::list sampled_costs(const Sampled& self, const std::vector<PlacingTuple>& placings) {
   std::vector<Costs> accounts;
-  for (const auto& [near, far, core, far_sites] : placings) {
-    Result<Costs> made =
-        Costs::create({{memory_of(near), memory_of(far)}, core_of(core), far_sites});
+  for (const PlacingTuple& placing : placings) {
+    Result<Costs> made = Costs::create(placing_of(placing));
     if (!made) raise(made.error());
     accounts.push_back(std::move(*made));
   }
+  std::vector<Cost> made;
+  {
+    nb::gil_scoped_release unlocked;
+    made = self.costs(std::move(accounts));
+  }
   nb::list list;
-  for (const Cost& cost : run_unlocked([&] { return run(path, std::move(accounts), every); }))
+  for (const Cost& cost : made)
     list.append(cost_dict(cost));
   return list;
 }
 
-nb::list trace_lives(const char* path, std::size_t parts) {
+nb::list site_lives(const Sampled& self, std::size_t parts) {
   if (parts == 0) throw nb::value_error("a run has a part at least");
-  Result<Reader> reader = Reader::open(path);
-  if (!reader) raise(reader.error());
-  std::vector<Life> found;
-  {
-    nb::gil_scoped_release unlocked;
-    while (!reader->next().empty()) {
-    }
-    found = lives(reader->tables(), reader->records(), parts);
+  nb::list list;
+  for (const Life& life : lives(self.reader().tables(), self.reader().records(), parts))
+    list.append(nb::make_tuple(life.mean_share, life.most_bytes));
+  return list;
+}
+
+/// What decides on pages: rule, bytes of near memory, weights near and far; near, far, core.
+using PolicyTuple =
+    std::tuple<std::string, std::uint64_t, std::uint64_t, std::uint64_t, Memory, Memory, Core>;
+
+nb::list follow_policies(const char* path, const std::vector<PolicyTuple>& policies,
+                         double instruction_ps, std::uint64_t every) {
+  if (every == 0) throw nb::value_error("one block in 0 is none");
+  std::vector<sim::Following> wanted;
+  for (const auto& [rule, near_bytes, near_weight, far_weight, near, far, core] : policies) {
+    sim::Following one;
+    one.plan.rule = by_name<sim::Rule>(rule, sim::rule_names);
+    one.plan.near_bytes = near_bytes;
+    one.plan.near_weight = near_weight;
+    one.plan.far_weight = far_weight;
+    one.placing = placing_of({near, far, core, {}});
+    wanted.push_back(std::move(one));
   }
   nb::list list;
-  for (const Life& life : found)
-    list.append(nb::make_tuple(life.mean_share, life.most_bytes));
+  for (const sim::Followed& one :
+       run_unlocked([&] { return sim::follow(path, wanted, instruction_ps, every); })) {
+    nb::dict d = cost_dict(one.cost);
+    d["moved_pages"] = one.moved_pages;
+    d["near_lines"] = one.near_lines;
+    d["far_lines"] = one.far_lines;
+    d["far_written"] = one.far_written;
+    d["far_pages"] = one.far_pages;
+    list.append(d);
+  }
   return list;
 }
 
 } // namespace
 
 void register_stalls(nb::module_& module) {
-  module.def("trace_costs", trace_costs, nb::arg("path"), nb::arg("placings"), nb::arg("every"));
-  module.def("trace_lives", trace_lives, nb::arg("path"), nb::arg("parts"));
+  nb::class_<Sampled>(module, "TraceSample")
+      .def(nb::new_(&read_sampled), nb::arg("path"), nb::arg("most_records"))
+      .def("stats",
+           [](const Sampled& self) { return trace_stats_dict(self.reader(), self.counts()); })
+      .def_prop_ro("every", &Sampled::every)
+      .def_prop_ro("fixed_pages", [](const Sampled& self) { return self.fixed_pages().count(); })
+      .def("costs", &sampled_costs, nb::arg("placings"))
+      .def("lives", &site_lives, nb::arg("parts"));
+  module.def("follow_policies", follow_policies, nb::arg("path"), nb::arg("policies"),
+             nb::arg("instruction_ps"), nb::arg("every"));
 }
 
 } // namespace nearfar::bind

@@ -7,6 +7,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "bind/convert.hpp"
+#include "bind/trace_stats.hpp"
 #include "trace/collector.hpp"
 #include "trace/interchange.hpp"
 #include "trace/reader.hpp"
@@ -92,28 +93,7 @@ Reader open_reader(const char* path) {
   return std::move(*reader);
 }
 
-/// What records say in all, and site by site.
-struct Counts {
-  std::uint64_t kinds[trace::kinds] = {};
-  std::uint64_t dependent = 0;
-  std::vector<std::array<std::uint64_t, trace::kinds>> sites;
-};
-
-void count(Reader& reader, Counts& counts) {
-  for (auto part = reader.next(); !part.empty(); part = reader.next()) {
-    counts.sites.resize(reader.tables().sites.size());
-    const std::vector<Object>& objects = reader.tables().objects;
-    for (const Record& record : part) {
-      const auto kind = static_cast<std::size_t>(record.kind);
-      ++counts.kinds[kind];
-      ++counts.sites[objects[record.object].site][kind];
-      counts.dependent += record.depends != 0;
-    }
-  }
-  counts.sites.resize(reader.tables().sites.size());
-}
-
-nb::dict kinds_dict(const std::uint64_t* of) {
+nb::dict kinds_dict(const RecordCounts::Kinds& of) {
   nb::dict d;
   for (std::size_t i = 0; i < kinds; ++i)
     d[kind_names[i]] = of[i];
@@ -130,7 +110,7 @@ nb::dict frame_dict(const Tables& tables, const Frame& frame) {
   return d;
 }
 
-nb::list sites_list(const Tables& tables, const Counts& counts) {
+nb::list sites_list(const Tables& tables, const RecordCounts& counts) {
   std::vector<std::uint64_t> objects(tables.sites.size());
   for (std::size_t i = 1; i < tables.objects.size(); ++i)
     ++objects[tables.objects[i].site];
@@ -147,7 +127,7 @@ nb::list sites_list(const Tables& tables, const Counts& counts) {
     d["allocated_bytes"] = site.bytes;
     d["peak_bytes"] = site.peak_bytes;
     d["touched_objects"] = objects[i];
-    d["records"] = kinds_dict(counts.sites[i].data());
+    d["records"] = kinds_dict(counts.sites[i]);
     list.append(d);
   }
   return list;
@@ -167,21 +147,14 @@ nb::dict header_dict(const Reader& reader) {
 
 nb::dict stats(const char* path) {
   Reader reader = open_reader(path);
-  Counts counts;
+  RecordCounts counts;
   {
     nb::gil_scoped_release unlocked;
-    count(reader, counts);
+    for (auto part = reader.next(); !part.empty(); part = reader.next())
+      counts.add(part, reader.tables());
+    counts.sites.resize(reader.tables().sites.size());
   }
-  nb::dict d = header_dict(reader);
-  d["totals"] = totals_dict(reader.totals());
-  d["records"] = reader.records();
-  d["kinds"] = kinds_dict(counts.kinds);
-  d["dependent"] = counts.dependent;
-  d["complete"] = reader.complete();
-  d["ending"] = reader.ending();
-  d["threads"] = reader.tables().threads;
-  d["sites"] = sites_list(reader.tables(), counts);
-  return d;
+  return trace_stats_dict(reader, counts);
 }
 
 /// Where a code address lies: the frame of the module that holds it.
@@ -247,6 +220,19 @@ nb::dict exchanged(const char* from, int fd, const char* form) {
 }
 
 } // namespace
+
+nb::dict trace_stats_dict(const Reader& reader, const RecordCounts& counts) {
+  nb::dict d = header_dict(reader);
+  d["totals"] = totals_dict(reader.totals());
+  d["records"] = reader.records();
+  d["kinds"] = kinds_dict(counts.all);
+  d["dependent"] = counts.dependent;
+  d["complete"] = reader.complete();
+  d["ending"] = reader.ending();
+  d["threads"] = reader.tables().threads;
+  d["sites"] = sites_list(reader.tables(), counts);
+  return d;
+}
 
 void register_trace(nb::module_& module) {
   nb::class_<Collecting>(module, "TraceCollector")

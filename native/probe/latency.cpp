@@ -37,17 +37,17 @@ Error loads_missing() {
 
 } // namespace
 
-LatencyProbe::LatencyProbe(tier::Mapping mapping, int cpu)
-    : mapping_(std::move(mapping)), cpu_(cpu) {}
+LatencyProbe::LatencyProbe(tier::Mapping mapping, int cpu, std::uint64_t touch_ns)
+    : mapping_(std::move(mapping)), cpu_(cpu), touch_ns_(touch_ns) {}
 
 Result<LatencyProbe> LatencyProbe::create(const tier::Spec& spec, std::size_t max_region_bytes,
                                           int cpu) {
   Result<tier::Mapping> mapping = tier::map(spec, max_region_bytes);
   if (!mapping) return mapping.error();
-  if (auto touched = on_cpu(cpu, [&] { os::prefault(mapping->range); }); !touched)
-    return touched.error();
+  Result<os::Usage> touched = on_cpu(cpu, [&] { os::prefault(mapping->range); });
+  if (!touched) return touched.error();
   if (Status pages = tier::verify_pages(spec, *mapping); !pages) return pages.error();
-  return LatencyProbe(std::move(*mapping), cpu);
+  return LatencyProbe(std::move(*mapping), cpu, touched->wall_ns);
 }
 
 Status LatencyProbe::prepare(std::size_t region_bytes, std::size_t block_bytes, std::uint64_t seed,

@@ -33,6 +33,9 @@ public:
   /// failed_check where the pages are not those asked for.
   static Result<LatencyProbe> create(const tier::Spec& spec, std::size_t max_region_bytes, int cpu);
 
+  /// How long the first touch of all pages took.
+  std::uint64_t touch_ns() const { return touch_ns_; }
+
   /// Links a new cycle over all lines of the first `region_bytes`: blocks of `block_bytes` (a
   /// multiple of 64) in a random order, the lines of a block in turn; blocks of 16 or 32 bytes have
   /// several to a line, which a round visits as often. Then walks it until caches and TLBs are in
@@ -53,10 +56,11 @@ public:
   Result<TimedLoads> time_each(std::size_t steps);
 
 private:
-  LatencyProbe(tier::Mapping mapping, int cpu);
+  LatencyProbe(tier::Mapping mapping, int cpu, std::uint64_t touch_ns);
 
   tier::Mapping mapping_;
   int cpu_;
+  std::uint64_t touch_ns_;
   std::vector<std::uint32_t> order_;
   const kernels::ChaseNode* node_at(std::size_t rank) const;
   std::size_t steps_in(std::uint64_t nanoseconds) const; ///< at the pace of the last walk

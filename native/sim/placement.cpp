@@ -44,6 +44,7 @@ bool Placer::near_by_range(std::uint64_t address) const {
 
 Spot Placer::place(const Request& request, Time now, std::vector<Spot>& moved, Time& stall) {
   switch (plan_.rule) {
+  case Rule::first_touch: return where_first_touched(request, moved, stall);
   case Rule::memory_mode: return through_cache(request, moved);
   case Rule::clock_dwf: return in_clock_dwf(request, moved, stall);
   case Rule::hot_pages: return among_hot(request, now, moved, stall);
@@ -51,6 +52,11 @@ Spot Placer::place(const Request& request, Time now, std::vector<Spot>& moved, T
   case Rule::interleave: break;
   }
   return place_fixed(request);
+}
+
+Spot Placer::where_first_touched(const Request& request, std::vector<Spot>& moved, Time& stall) {
+  const bool room = near_owner_.size() < near_pages();
+  return spot_in(page_of(request, room, moved, stall), request);
 }
 
 Spot Placer::through_cache(const Request& request, std::vector<Spot>& moved) {

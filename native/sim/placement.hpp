@@ -2,6 +2,8 @@
 //
 //   fixed        objects, then address ranges, then everything else
 //   interleave   N pages near, M pages far, in turns (Linux' weighted interleave)
+//   first_touch  pages lie near in the order in which they are touched first, until near is full;
+//                nothing moves (Linux' default policy)
 //   memory_mode  near is a direct-mapped cache of far, a line each, write-back, in hardware
 //   clock_dwf    CLOCK-DWF (Lee, Bahn, Noh 2014), simplified: a page is born near if its first
 //                access is a write, else far; a write to a far page moves it near; the clock spares
@@ -15,6 +17,7 @@
 // Thread safety  none.
 #pragma once
 
+#include <string_view>
 #include <vector>
 
 #include "sim/page_table.hpp"
@@ -25,7 +28,17 @@ namespace nearfar::sim {
 constexpr unsigned page_shift = 12;
 constexpr unsigned lines_a_page = 1u << (page_shift - line_shift);
 
-enum class Rule : unsigned char { fixed, interleave, memory_mode, clock_dwf, hot_pages };
+enum class Rule : unsigned char {
+  fixed,
+  interleave,
+  first_touch,
+  memory_mode,
+  clock_dwf,
+  hot_pages
+};
+/// In the order of the values.
+inline constexpr std::string_view rule_names[] = {"fixed",       "interleave", "first_touch",
+                                                  "memory_mode", "clock_dwf",  "hot_pages"};
 
 struct Range {
   std::uint64_t begin = 0;
@@ -101,6 +114,7 @@ private:
   }
   bool near_by_range(std::uint64_t address) const;
 
+  Spot where_first_touched(const Request& request, std::vector<Spot>& moved, Time& stall);
   Spot through_cache(const Request& request, std::vector<Spot>& moved);
   Spot in_clock_dwf(const Request& request, std::vector<Spot>& moved, Time& stall);
   Spot among_hot(const Request& request, Time now, std::vector<Spot>& moved, Time& stall);

@@ -23,7 +23,8 @@ Result<Costs> Costs::create(const Placing& placing) {
   const bool good = sensible(placing.memories[0]) && sensible(placing.memories[1]) &&
                     core.instruction_ns >= 0 && std::isfinite(core.instruction_ns) &&
                     core.window > 0 && core.parallelism > 0 && core.parallelism <= most_parallel &&
-                    core.tlb_ways > 0 && core.tlb_entries >= core.tlb_ways;
+                    core.tlb_ways > 0 && core.tlb_entries >= core.tlb_ways && core.chained >= 0 &&
+                    core.chained <= 1;
   if (!good)
     return Error::make(Errc::bad_input, "these figures of core and memories make no sense")
         .try_next("latencies are finite, a core has 1 to %u lines in flight", most_parallel);
@@ -52,9 +53,13 @@ bool Costs::Pages::knows(std::uint64_t page) {
 void Costs::take(std::span<const Record> records, std::span<const std::uint32_t> sites) {
   for (const Record& one : records) {
     const std::uint32_t site = one.object < sites.size() ? sites[one.object] : 0;
-    if (site >= sites_.size()) sites_.resize(site + std::size_t{1});
-    record(one, site);
+    take(one, site, site < placing_.far_sites.size() && placing_.far_sites[site] != 0);
   }
+}
+
+SiteCost& Costs::cost_of(std::uint32_t site) {
+  if (site >= sites_.size()) sites_.resize(site + std::size_t{1});
+  return sites_[site];
 }
 
 Costs::Thread& Costs::thread_of(const Record& record) {
@@ -62,11 +67,10 @@ Costs::Thread& Costs::thread_of(const Record& record) {
   return threads_[record.thread];
 }
 
-void Costs::record(const Record& record, std::uint32_t site) {
+void Costs::take(const Record& record, std::uint32_t site, unsigned memory) {
   Thread& thread = thread_of(record);
-  const unsigned memory = site < placing_.far_sites.size() && placing_.far_sites[site] != 0;
   const MemoryCost& costs = placing_.memories[memory];
-  SiteCost& cost = sites_[site];
+  SiteCost& cost = cost_of(site);
   if (thread.passed_by) {
     drain(thread);
     thread.instruction = record.instructions;
@@ -82,6 +86,7 @@ void Costs::record(const Record& record, std::uint32_t site) {
   case Kind::load:
     ++cost.reads;
     thread.loads.push_back({record.instructions, send(thread, record, cost, memory), site});
+    thread.last_load = thread.records;
     break;
   case Kind::store:
     ++cost.reads;
@@ -96,6 +101,18 @@ void Costs::record(const Record& record, std::uint32_t site) {
     ++cost.writes;
     free_at_[memory] = std::max(free_at_[memory], thread.now) + costs.write_line_ns;
     break;
+  }
+}
+
+void Costs::move(const Record& record, std::uint32_t site, const Traffic& traffic, double held_ns) {
+  Thread& thread = thread_of(record);
+  cost_of(site);
+  wait(thread, thread.now + held_ns, site);
+  for (unsigned memory = 0; memory < 2; ++memory) {
+    const double busy =
+        static_cast<double>(traffic.read[memory]) * placing_.memories[memory].line_ns +
+        static_cast<double>(traffic.written[memory]) * placing_.memories[memory].write_line_ns;
+    if (busy > 0) free_at_[memory] = std::max(free_at_[memory], thread.now) + busy;
   }
 }
 
@@ -141,15 +158,26 @@ void Costs::wait(Thread& thread, double until, std::uint32_t site) {
   thread.now = until;
 }
 
+/// How many records of the thread back the address was loaded; 0: not, or too long ago.
+std::uint64_t Costs::parent_of(Thread& thread, const Record& record) const {
+  if (record.depends > 0) return record.depends;
+  if (record.kind != Kind::load || thread.last_load == 0) return 0;
+  thread.chained += placing_.core.chained;
+  if (thread.chained < 1) return 0;
+  thread.chained -= 1;
+  return thread.records - thread.last_load;
+}
+
 /// A line's way to memory and back, in one of the places for lines in flight. Returns when it is
 /// there. What waits for a load takes over its place: a chain of loads holds one.
 double Costs::send(Thread& thread, const Record& record, SiteCost& cost, unsigned memory) {
   const MemoryCost& costs = placing_.memories[memory];
   double start = thread.now;
   unsigned place = most_parallel;
-  if (record.depends > 0 && record.depends < kept && record.depends < thread.records) {
+  const std::uint64_t back_to = parent_of(thread, record);
+  if (back_to > 0 && back_to < kept && back_to < thread.records) {
     ++cost.dependent;
-    const Return& parent = thread.returns[(thread.records - 1 - record.depends) % kept];
+    const Return& parent = thread.returns[(thread.records - 1 - back_to) % kept];
     start = std::max(start, parent.back);
     if (parent.place < most_parallel && thread.lines[parent.place] == parent.back)
       place = parent.place;

@@ -6,6 +6,9 @@
 //                does not, until as many wait as two latencies take. So many lines are in flight,
 //                and those of one memory follow each other at its bandwidth, which is all that
 //                holds prefetches back. A page that the TLB does not know costs its memory's walk.
+//                Of the loads whose address the trace does not know to be loaded, a share may be
+//                taken to wait for the load before: a recorder that compares values sees no address
+//                that is computed out of one.
 //                Interval analysis: Karkhanis and Smith, "A First-Order Superscalar Processor
 //                Model", ISCA 2004; Eyerman et al., ACM TOCS 27(2), 2009.
 // Limits         threads wait for each other nowhere; the time of all is that of the slowest.
@@ -37,6 +40,7 @@ struct CoreCost {
   unsigned parallelism = 16; ///< lines in flight; at most most_parallel
   unsigned tlb_entries = 1536;
   unsigned tlb_ways = 12;
+  double chained = 0; ///< share of loads that wait for the load before, where no trace tells
 };
 inline constexpr unsigned most_parallel = 64;
 
@@ -62,6 +66,12 @@ struct Cost {
   std::vector<SiteCost> sites;
 };
 
+/// Lines that go to and fro beside the program's own, near and far.
+struct Traffic {
+  std::uint64_t read[2] = {0, 0};
+  std::uint64_t written[2] = {0, 0};
+};
+
 /// Takes records in their order and keeps the account of one placement.
 class Costs {
 public:
@@ -70,6 +80,13 @@ public:
 
   /// `sites` tells the site of each object.
   void take(std::span<const Record> records, std::span<const std::uint32_t> sites);
+
+  /// One record that goes where its site does not say: `memory` is 0 near, 1 far.
+  void take(const Record& record, std::uint32_t site, unsigned memory);
+
+  /// What is moved because of a record: it occupies the memories, and holds the record's thread for
+  /// `held_ns`, which is the kernel's time.
+  void move(const Record& record, std::uint32_t site, const Traffic& traffic, double held_ns);
 
   /// Records are left out here: the instructions up to the next one take no time.
   void pass_by();
@@ -92,6 +109,8 @@ private:
     double now = 0;
     std::uint64_t instruction = 0;
     std::uint64_t records = 0;
+    std::uint64_t last_load = 0; ///< number of its record, from 1 on
+    double chained = 0;          ///< what is left over of the share
     bool passed_by = false;
     std::vector<Flight> loads; ///< in flight, a queue from `first` on
     std::size_t first = 0;
@@ -108,11 +127,12 @@ private:
 
   explicit Costs(const Placing& placing);
   Thread& thread_of(const Record& record);
-  void record(const Record& record, std::uint32_t site);
+  SiteCost& cost_of(std::uint32_t site);
   void execute(Thread& thread, std::uint64_t up_to);
   void retire(Thread& thread, std::uint64_t up_to);
   void drain(Thread& thread);
   void wait(Thread& thread, double until, std::uint32_t site);
+  std::uint64_t parent_of(Thread& thread, const Record& record) const;
   double send(Thread& thread, const Record& record, SiteCost& cost, unsigned memory);
   unsigned first_free(const Thread& thread) const;
   void stream(Thread& thread, unsigned memory, std::uint32_t site);

@@ -55,6 +55,20 @@ TEST_CASE("independent loads overlap as far as lines may be in flight") {
         doctest::Approx(records * 100.0 / 10).epsilon(0.01));
 }
 
+TEST_CASE("loads of which a share is taken to be chained cost as much of a chain") {
+  Placing p = placing();
+  const auto time = [&](double share) {
+    p.core.chained = share;
+    return cost_of(p, loads(1, false)).time_ns;
+  };
+  CHECK(time(1) == doctest::Approx(records * 100.0));
+  CHECK(time(0) < time(0.5));
+  CHECK(time(0.5) < time(0.9));
+  CHECK(time(0.9) < time(1));
+  p.core.chained = 1.5;
+  CHECK(!Costs::create(p));
+}
+
 TEST_CASE("loads a window apart do not overlap; as far apart as a latency, they cost nothing") {
   Placing p = placing();
   CHECK(cost_of(p, loads(256, false)).time_ns == doctest::Approx(records * 100.0).epsilon(0.01));

@@ -122,6 +122,7 @@ def array_kernels() -> list[KernelFacts]: ...
 
 class LatencyProbe:
     def __init__(self, tier: str, max_region_bytes: int, cpu: int) -> None: ...
+    def touch_ns(self) -> int: ...
     def prepare(self, region_bytes: int, block_bytes: int, seed: int, warm_steps: int) -> None: ...
     def sample(self, nanoseconds: int) -> LatencySample: ...
     def sample_chains(self, chains: int, nanoseconds: int) -> LatencySample: ...
@@ -754,16 +755,33 @@ class TraceSiteCosts(TypedDict):
     #: reads, prefetches, writes, dependent reads, page walks, ns of waiting
     sites: list[tuple[int, int, int, int, int, float]]
 
-def trace_costs(
+#: latency, line, write line and walk in ns, page shift
+_Memory = tuple[float, float, float, float, int]
+#: ns of an instruction, window, lines in flight, TLB entries and ways, share of chained loads
+_Core = tuple[float, int, int, int, int, float]
+
+class TraceSample:
+    def __init__(self, path: str, most_records: int) -> None: ...
+    def stats(self) -> TraceStats: ...
+    @property
+    def every(self) -> int: ...
+    @property
+    def fixed_pages(self) -> int: ...
+    def costs(
+        self, placings: Sequence[tuple[_Memory, _Memory, _Core, Sequence[int]]]
+    ) -> list[TraceSiteCosts]: ...
+    def lives(self, parts: int) -> list[tuple[float, list[int]]]: ...
+
+class PolicyCosts(TraceSiteCosts):
+    moved_pages: int
+    near_lines: int
+    far_lines: int
+    far_written: int
+    far_pages: int
+
+def follow_policies(
     path: str,
-    placings: Sequence[
-        tuple[
-            tuple[float, float, float, float, int],
-            tuple[float, float, float, float, int],
-            tuple[float, int, int, int, int],
-            Sequence[int],
-        ]
-    ],
+    policies: Sequence[tuple[str, int, int, int, _Memory, _Memory, _Core]],
+    instruction_ps: float,
     every: int,
-) -> list[TraceSiteCosts]: ...
-def trace_lives(path: str, parts: int) -> list[tuple[float, list[int]]]: ...
+) -> list[PolicyCosts]: ...

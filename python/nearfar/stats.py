@@ -15,6 +15,8 @@ import numpy as np
 
 CONFIDENCE = 0.95
 RESAMPLES = 10_000
+#: Values closer than this, relative, are one value that was rounded: no bootstrap tells them apart.
+_EQUAL = 1e-9
 
 
 @dataclass(frozen=True)
@@ -99,7 +101,7 @@ def mean(samples: Sequence[float], seed: int = 1) -> Estimate:
     values = _checked(samples)
     average = float(values.mean())
     low = high = average
-    if np.ptp(values) > 0:
+    if np.ptp(values) > _EQUAL * np.abs(values).max():
         from scipy.stats import bootstrap
 
         interval = bootstrap(
@@ -108,6 +110,48 @@ def mean(samples: Sequence[float], seed: int = 1) -> Estimate:
         ).confidence_interval  # fmt: skip
         low, high = float(interval.low), float(interval.high)
     return Estimate(average, low, high, values.size, _spread(values), "mean", _outliers(values))
+
+
+@dataclass(frozen=True)
+class Bounded:
+    """A figure as it was written down: its 95 % interval, and how many repeats are behind it."""
+
+    value: float
+    low: float
+    high: float
+    samples: int
+
+
+def chances(pairs: Sequence[tuple[Bounded, Bounded]]) -> list[float]:
+    """Of each pair: how likely so large a ratio is where nothing changed (two-sided).
+
+    Welch's test on logarithms, from intervals: half an interval is taken for as many standard
+    errors as Student's t has at 95 % for its number of repeats. Values must be positive, and of two
+    repeats at least.
+    """
+    from scipy.stats import t
+
+    if not pairs:
+        return []
+    table = np.array([[(b.value, b.low, b.high, b.samples - 1) for b in pair] for pair in pairs])
+    value, low, high, freedom = np.moveaxis(table, 2, 0)
+    error = ((high - low) / 2 / value / t.ppf((1 + CONFIDENCE) / 2, freedom)) ** 2
+    both = np.maximum(error.sum(axis=1), np.finfo(float).tiny)
+    welch = both**2 / np.maximum((error**2 / freedom).sum(axis=1), np.finfo(float).tiny)
+    distance = np.abs(np.log(value[:, 1] / value[:, 0])) / np.sqrt(both)
+    return [float(p) for p in 2 * t.sf(distance, np.maximum(welch, 1))]
+
+
+def holm(chance: Sequence[float]) -> list[float]:
+    """The same probabilities corrected for their number (Holm 1979): to call all of them changes
+    that stay below 5 % is to be wrong about any with a probability of at most 5 %."""
+    order = sorted(range(len(chance)), key=lambda i: chance[i])
+    corrected = [0.0] * len(chance)
+    highest = 0.0
+    for rank, index in enumerate(order):
+        highest = max(highest, min(1.0, (len(chance) - rank) * chance[index]))
+        corrected[index] = highest
+    return corrected
 
 
 def ratio_of_pairs(numerators: Sequence[float], denominators: Sequence[float]) -> Estimate:

@@ -56,6 +56,7 @@ class Seen:
     native: NativeRun
     recorded: Recorded
     traced: Traced
+    caches: Caches
     traced_time_s: float
     cut: bool  # stopped because its time was up
 
@@ -107,11 +108,11 @@ def _trace(wanted: Wanted, trace: Path, native: NativeRun) -> Seen:
     with _stopped_after(wanted.time_s) as stopped:
         recorded = record(
             wanted.program, trace, caches, host=host.name, after=caches.last, prefetch=True,
-            aside=True,
+            alone=True,
         )  # fmt: skip
     elapsed = time.monotonic() - begin
     recorded.notes += notes
-    return Seen(native, recorded, read_trace(trace), elapsed, stopped.is_set())
+    return Seen(native, recorded, read_trace(trace), caches, elapsed, stopped.is_set())
 
 
 def _shrink_last(caches: Caches) -> list[str]:
@@ -157,12 +158,12 @@ def _advise(
     wanted: Wanted, recording: Recording, seen: Seen, near: Profile, fars: list[Profile]
 ) -> tuple[AdviceResult, list[Skipped]]:
     traced = seen.traced
-    coster = Coster(traced.path, traced.records, len(traced.sites), memory_of(near), core_of(near))
-    misfit = coster.calibrate(seen.native.time_s, traced.instructions)
+    coster = Coster(traced, memory_of(near), core_of(near))
+    misfit = coster.calibrate(seen.native.busy_s, seen.native.time_s)
     labels = labels_of(traced.sites)
     asked = Asked(traced, coster, near, seen.native.time_s, wanted.budget, labels)
     found = [advise(asked, memory_of(profile, coster.near), profile) for profile in fars]
-    plan = _write_plan(wanted, recording.directory.path, asked, found[0])
+    plan = _write_plan(wanted, recording.directory.path, asked, found[0], seen.caches)
     first = found[0].advice
     result = AdviceResult(
         **dict(first),
@@ -179,7 +180,7 @@ def _advise(
         plan=str(plan) if plan else None,
         fars=[each.advice for each in found],
         limits=_limits(),
-        warnings=_warnings(seen, misfit, plan),
+        warnings=_warnings(seen, misfit, plan, coster.work.chained),
     )
     _add_measured(result, seen, recording.machine.id)
     return result, []
@@ -190,14 +191,16 @@ def _add_measured(result: AdviceResult, seen: Seen, machine: str) -> None:
     result.intervals["time_near_s"] = (native.low_s, native.high_s)
     result.provenance["time_near_s"] = Provenance(
         origin=Origin.MEASURED, statistic="median", samples=native.runs, machine=machine,
-        note="wall time, untraced; the interval is the range",
+        note="wall time, untraced, less waits for a processor; the interval is the range",
     )  # fmt: skip
     result.provenance["traced_time_s"] = Provenance(
         origin=Origin.MEASURED, statistic="mean", samples=1, machine=machine
     )
 
 
-def _write_plan(wanted: Wanted, folder: Path, asked: Asked, found: Found) -> Path | None:
+def _write_plan(
+    wanted: Wanted, folder: Path, asked: Asked, found: Found, caches: Caches
+) -> Path | None:
     if not asked.traced.heap():
         return None
     advice = found.advice
@@ -208,6 +211,7 @@ def _write_plan(wanted: Wanted, folder: Path, asked: Asked, found: Found) -> Pat
         near_budget_bytes=wanted.budget,
         slowdown=advice.slowdown_plan,
         slowdown_all_far=advice.slowdown_all_far,
+        caches=caches.line(),
     )
     text = plan_text(
         asked.traced.sites, found.point.near, found.gains, heap, asked.labels, wanted.program
@@ -225,7 +229,7 @@ def _limits() -> list[str]:
     ]
 
 
-def _warnings(seen: Seen, misfit: float, plan: Path | None) -> list[str]:
+def _warnings(seen: Seen, misfit: float, plan: Path | None, chained: float) -> list[str]:
     told = [note.removeprefix("nearfar: ") for note in seen.recorded.notes]
     native = seen.native
     collected = seen.recorded.collected
@@ -238,6 +242,12 @@ def _warnings(seen: Seen, misfit: float, plan: Path | None) -> list[str]:
     if plan is None:
         told.append("no allocation site was seen: no plan can move any of its memory, and none "
                     "was written")  # fmt: skip
+    if chained:
+        told.append(
+            "the run took longer than its instructions plausibly do: waiting was deduced from its "
+            f"time, {chained:.0%} of the loads whose address was not seen to be loaded are taken "
+            "to wait for the load before"
+        )
     if misfit > 1.02:
         told.append(
             f"the model's misses alone take {misfit:.2f} times as long as the program did: its "

@@ -49,6 +49,7 @@ from nearfar.cli import (
     sim,
     split,
     study,
+    sweep,
     topo,
     trace_exchange,
     trace_flags,
@@ -117,7 +118,7 @@ trace.command()(trace_flags.flags)
 
 for verb in (
     study.study, topo.topo, doctor.doctor, probe.probe, report.report, show.show,
-    compare.compare,
+    compare.compare, sweep.sweep,
 ):  # fmt: skip
     app.command()(verb)
 app.add_typer(bench, name="bench")

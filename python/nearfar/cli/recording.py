@@ -94,7 +94,8 @@ def recorded(verb: str, arguments: dict[str, Any], kept: Kept) -> Iterator[Recor
     from nearfar.machine.topology import this_machine
     from nearfar.measure.session import Session
     from nearfar.noise import NoiseMeter
-    from nearfar.records.run import NoiseRecord, Run
+    from nearfar.records.noise import NoiseRecord
+    from nearfar.records.run import Run
 
     machine = this_machine()
     run = Run(

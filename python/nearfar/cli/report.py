@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from nearfar.records.run import Run
 
 Record = Annotated[
     Path,
@@ -26,12 +29,27 @@ def report(
             show_default=False,
         ),
     ] = None,
+    against: Annotated[
+        Path | None,
+        typer.Option(
+            "--against",
+            metavar="RECORD",
+            help="The earlier run that it is compared with (default: the one before).",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Write the HTML report of a record: one file, with pictures, that needs no network.
 
-    Earlier runs of the same machine beside the record are compared with it.
+    The run of the same verb on the same machine before it is compared with it, or the one that
+    --against names: last month's study against today's.
 
-    Example: `nearfar report nearfar-runs/20250102T030405Z-study --out today.html`
+    Examples:
+
+        nearfar report nearfar-runs/20250102T030405Z-study --out today.html
+
+        nearfar report nearfar-runs/20250202T030405Z-study --against
+        nearfar-runs/20250102T030405Z-study
     """  # fmt: skip
     from nearfar.report.page import FILE_NAME, write_page
     from nearfar.store import previous_runs, read_run
@@ -39,5 +57,23 @@ def report(
     run = read_run(record)
     directory = record if record.is_dir() else record.parent
     machine = run.machine.get("id")
-    previous = previous_runs(run.verb, machine, directory.absolute().parent) if machine else []
+    if against is not None:
+        previous = [(against, _earlier(against, run))]
+    else:
+        previous = previous_runs(run.verb, machine, directory.absolute().parent) if machine else []
     print(write_page(out or directory / FILE_NAME, run, previous))
+
+
+def _earlier(path: Path, run: Run) -> Run:
+    """The record to compare with. Raises BadInputError for one that cannot be the earlier."""
+    from nearfar.errors import BadInputError
+    from nearfar.store import read_run
+
+    before = read_run(path)
+    if before.verb != run.verb:
+        raise BadInputError(
+            f"{path} is a record of {before.verb}, not of {run.verb}", "name one of the same verb"
+        )
+    if before.started >= run.started:
+        raise BadInputError(f"{path} is not the earlier run", "swap the two records")
+    return before

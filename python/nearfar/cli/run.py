@@ -34,6 +34,13 @@ def run(
         bool,
         typer.Option("--check", help="Hold the run against what the plan promises; 1 if broken."),
     ] = False,
+    traffic: Annotated[
+        bool,
+        typer.Option(
+            "--traffic/--no-traffic",
+            help="With --check: run it once more, traced, and compare accesses site by site.",
+        ),
+    ] = True,
     json: options.Json = None,
     quiet: options.Quiet = False,
 ) -> int:
@@ -47,7 +54,9 @@ def run(
 
     With --check, the run is held against the promise in the plan, which `nearfar advise` wrote:
     where the blocks of each rule went, on which nodes the kernel has put their pages, how much each
-    site allocated. A broken promise is told, and the exit code is 1 if the program's own is 0.
+    site allocated. Then it is run once more under an emulator, without standard input and without
+    its output shown, to count the lines of memory that each site reads and writes; --no-traffic
+    leaves that out. A broken promise is told, and the exit code is 1 if the program's own is 0.
 
     Examples:
 
@@ -74,9 +83,24 @@ def run(
         process, code = _run(program, variables, aside=json == "-")
         if not wanted or not process:
             return code
-        accounts = _accounts(program, code, placement, Path(folder), process, promise)
+        accounts = _accounts(program, code, placement, Path(folder), process)
+    if promise:
+        _check(accounts, placement, promise, traced=traffic and not code)
     _show(accounts, stats, json)
     return code or (_verdict(accounts) if check else 0)
+
+
+def _check(accounts: RunAccounts, placement: Placement, promise: Promise, *, traced: bool) -> None:
+    """Adds what became of the promise, where the library counted anything."""
+    from nearfar.cli.traffic import traffic_of
+    from nearfar.place.checking import hold
+
+    if not any(found.rules for found in accounts.processes):
+        return
+    counted = None
+    if traced and placement.plan is not None:
+        counted = traffic_of(accounts.program, placement.plan, promise)
+    accounts.check = hold(promise, accounts.processes, counted)
 
 
 def _promise(placement: Placement) -> Promise:
@@ -137,24 +161,20 @@ def _accounts(
     placement: Placement,
     folder: Path,
     process: int,
-    promise: Promise | None,
 ) -> RunAccounts:
     from nearfar.cli.console import note
     from nearfar.place.accounts import RunAccounts, read
-    from nearfar.place.checking import hold
 
     processes = read(folder, process)
     if not any(found.process == process for found in processes):
         note(f"nearfar: {program[0]} left no statistics: it did not end by exit(), or is one that "
              "no library can be preloaded into")  # fmt: skip
-    counted = any(found.rules for found in processes)
     return RunAccounts(
         program=program,
         exit_code=code,
         plan=str(placement.plan) if placement.plan else None,
         tiers=dict(placement.tiers),
         processes=processes,
-        check=hold(promise, processes) if promise and counted else None,
     )
 
 

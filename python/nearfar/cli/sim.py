@@ -79,7 +79,8 @@ def sim(
         typer.Option(
             "--placement",
             metavar="WHERE",
-            help="all-near, all-far, interleave:N:M, memory-mode, clock-dwf, hot-pages, or a plan.",
+            help="all-near, all-far, interleave:N:M, first-touch, memory-mode, clock-dwf, "
+            "hot-pages, or a plan.",
         ),
     ] = "all-far",
     place: Annotated[

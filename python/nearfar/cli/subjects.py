@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -51,18 +52,25 @@ def _exists(path: Path) -> bool:
         ) from None
 
 
-def compared(a: Subject, b: Subject) -> Comparison:
-    """The figures of ``b`` against those of ``a``; BadInputError unless both are of one kind."""
+def compared(base: Sequence[Subject], now: Subject) -> Comparison:
+    """The figures of one against those of others: of runs, or of one profile.
+
+    Raises BadInputError for different kinds, and for several profiles.
+    """
     from nearfar.records.compare import compare_runs, compare_sheets
     from nearfar.records.profile import Datasheet
     from nearfar.records.run import Run
 
-    if isinstance(a, Run) and isinstance(b, Run):
-        return compare_runs(now=b, before=a)
-    if isinstance(a, Datasheet) and isinstance(b, Datasheet) and a.kind == b.kind:
-        return compare_sheets(now=b, before=a)
+    runs = [side for side in base if isinstance(side, Run)]
+    if isinstance(now, Run) and len(runs) == len(base):
+        return compare_runs(now=now, before=runs)
+    first = next((side for side in base if _kind(side) != _kind(now)), None)
+    if first is None and len(base) > 1:
+        raise BadInputError("only of runs there may be several", "give two profiles, or two hosts")
+    if isinstance(now, Datasheet) and isinstance(base[0], Datasheet) and first is None:
+        return compare_sheets(now=now, before=base[0])
     raise BadInputError(
-        f"a {_kind(a)} and a {_kind(b)} cannot be compared",
+        f"a {_kind(first or base[0])} and a {_kind(now)} cannot be compared",
         "give two runs, two device profiles or two hosts",
     )
 

@@ -1,7 +1,8 @@
 """A memory of this machine in two seconds, as a core's misses see it: a device profile of the spot.
 
 Latency is that of a pointer chase over as much memory as a program uses, on huge pages; what a
-chase on small pages takes beyond it is the page walk. Parallelism is that of eight chains side by
+chase on small pages takes beyond it is the page walk; what touching all of it once took is the cost
+of new pages. Parallelism is that of eight chains side by
 side, bandwidth that of one thread. ``nearfar probe`` measures all this at length, with intervals
 over repeats; here the range is that of the samples.
 """
@@ -38,17 +39,20 @@ def memory_here(tier: str, region_bytes: int, cpu: int, name: str | None = None)
 def _measured(tier: str, region: int, cpu: int, name: str) -> Profile:
     pages = parse_tier(tier)["pages"]
     plain = tier.replace(f",pages={pages}", "")
-    as_is = _chase(tier, region, cpu)
+    as_is, touch_ns = _chase(tier, region, cpu)
     try:
-        huge = as_is if pages in ("thp", "2m", "1g") else _chase(f"{plain},pages=thp", region, cpu)
+        huge = (
+            as_is if pages in ("thp", "2m", "1g") else _chase(f"{plain},pages=thp", region, cpu)[0]
+        )
     except NativeError:  # a medium without huge pages: all of the latency is its own
         huge = as_is
     walk = max(median(as_is) - median(huge), 0.0)
-    large = pages in ("thp", "2m", "1g")
+    page = 2 * MIB if pages in ("thp", "2m", "1g") else 4096
     figures = {
         "read_latency_ns": _figure(huge, "ns", f"huge pages, over {region} B"),
         "page_walk_ns": _figure([walk], "ns", "a chase on small pages, less one on huge pages"),
-        "page_bytes": _figure([2.0 * MIB if large else 4096.0], "B", "of the tier as it was named"),
+        "page_bytes": _figure([float(page)], "B", "of the tier as it was named"),
+        "first_touch_ns": _figure([touch_ns * page / region], "ns", "of a page, once"),
         "read_parallelism": _figure([_parallelism(tier, region, cpu)], "count", "chains at once"),
     }
     for key, kernel in (("read", "read"), ("ntwrite", "ntwrite")):
@@ -71,11 +75,11 @@ def last_cache_here(told_bytes: int, least_bytes: int, cpu: int) -> int:
     try:
         probe = LatencyProbe("dram,pages=thp", 4 * told_bytes, cpu)
         probe.prepare(4 * told_bytes, 64, 1, WARM_STEPS)
-        memory = _samples(probe)
+        memory = _least(probe)
         region = told_bytes
         while region >= least_bytes:
             probe.prepare(region, 64, 1, 4 * region // 64)
-            if _samples(probe) < memory / 2:
+            if _least(probe) < memory / 2:
                 return region
             region //= 2
     except NativeError as error:
@@ -83,14 +87,17 @@ def last_cache_here(told_bytes: int, least_bytes: int, cpu: int) -> int:
     return 0
 
 
-def _samples(probe: LatencyProbe) -> float:
-    return median(probe.sample(_SAMPLE_NS)["latency_ns"] for _ in range(3))
+def _least(probe: LatencyProbe) -> float:
+    """The least of several: what other programs take of caches and processor only adds."""
+    return min(probe.sample(_SAMPLE_NS)["latency_ns"] for _ in range(5))
 
 
-def _chase(tier: str, region: int, cpu: int) -> list[float]:
+def _chase(tier: str, region: int, cpu: int) -> tuple[list[float], int]:
+    """Latencies, and how long the first touch of all pages took, in ns."""
     probe = LatencyProbe(tier, region, cpu)
     probe.prepare(region, 64, 1, WARM_STEPS)
-    return [probe.sample(_SAMPLE_NS)["latency_ns"] for _ in range(_SAMPLES)]
+    samples = [probe.sample(_SAMPLE_NS)["latency_ns"] for _ in range(_SAMPLES)]
+    return samples, probe.touch_ns()
 
 
 def _parallelism(tier: str, region: int, cpu: int) -> float:

@@ -7,27 +7,33 @@ times those assumed.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from nearfar.model.results import modelled
+from nearfar.place import expenses
 from nearfar.place.choosing import Choices, Point, choose
-from nearfar.place.costing import Cost, Coster
+from nearfar.place.costing import Assumed, Cost, Coster
 from nearfar.place.figures import Core, Memory
 from nearfar.place.knapsack import knee
+from nearfar.place.policies import follow
 from nearfar.place.traced import Traced
-from nearfar.records.advice import BudgetPoint, FarAdvice, SiteAdvice, Verdict, WithinPoint
+from nearfar.records.advice import (
+    BudgetPoint,
+    FarAdvice,
+    PolicyAdvice,
+    SiteAdvice,
+    Verdict,
+    WithinPoint,
+)
 
 if TYPE_CHECKING:
     from nearfar.records.profile import Profile
 
 #: Slowdowns for which the least near memory is told.
 WITHIN = (1.02, 1.05, 1.1, 1.2, 1.5)
-_GIB = 1 << 30
-_LINE = 64
 _UNSURE = 1.5
-_DAYS_A_YEAR = 365.25
 _NOTE = "core model of misses, over a trace of this program"
 
 
@@ -53,39 +59,65 @@ class Found:
 
 
 def advise(asked: Asked, far: Memory, profile: Profile) -> Found:
-    """The curve, the plan's place on it, and the sites."""
+    """The curve, the plan's place on it, the sites, what else it costs, what others would do."""
     choices = choose(asked.traced, asked.coster, far, asked.budget)
     bend = _knee(choices)
-    point = choices.best_within(asked.budget if asked.budget is not None else bend.near_bytes)
+    point = bend if asked.budget is None else choices.best_within(asked.budget)
     heap = [site.number for site in asked.traced.heap()]
-    far_sites = [n for n in heap if n not in point.near]
     wholes = {
         "all_far": (choices.all_far, list(range(len(asked.traced.sites)))),
         "heap_far": (choices.heap_far, heap),
-        "plan": (point.cost, far_sites),
+        "plan": (point.cost, [n for n in heap if n not in point.near]),
     }
-    unsure = _unsure(asked, far, [sites for _, sites in wholes.values()])
-    figures: dict[str, tuple[float, float, float]] = {}
-    for i, (name, (cost, _)) in enumerate(wholes.items()):
-        value = choices.slowdown(cost)
-        low = min([value, *(variant[i] for variant in unsure)])
-        high = max([value, *(variant[i] for variant in unsure)])
-        figures[f"slowdown_{name}"] = (value, low, high)
-        figures[f"time_{name}_s"] = tuple(x * asked.time_near_s for x in (value, low, high))  # type: ignore[assignment]
-    prices = _prices(asked.near, profile)
+    prices = expenses.prices_of(asked.near, profile)
+    known = prices if isinstance(prices, expenses.Prices) else None
+    placed = expenses.Placed(asked.traced, asked.coster, asked.near, profile, asked.time_near_s)
     advice = FarAdvice(
         far=far.name,
         near_bytes=point.near_bytes,
         knee_bytes=bend.near_bytes,
-        curve=[_on_curve(choices, each, asked, prices) for each in choices.points],
-        within=list(_within(choices, asked, prices)),
-        far_writes=_far_writes(asked, far_sites),
-        lifetime_years=_lifetime(asked, profile, far_sites),
-        currency=prices[2] if prices else None,
+        curve=[_on_curve(choices, each, asked, known) for each in choices.points],
+        within=list(_within(choices, asked, known)),
+        policies=_policies(asked, far, choices, point),
         sites=_sites(asked, choices, point),
-        **modelled(figures, samples=0, note=_NOTE),
+        **expenses.beside_time(placed, prices, wholes["plan"][1], point.near_bytes),
+        **modelled(_bounds(asked, far, choices, wholes), samples=0, note=_NOTE),
     )
+    advice.provenance |= expenses.provenance_of(advice)
     return Found(advice, point, choices.gains)
+
+
+def _bounds(
+    asked: Asked, far: Memory, choices: Choices, wholes: Mapping[str, tuple[Cost, list[int]]]
+) -> dict[str, tuple[float, float, float]]:
+    """Slowdowns and times of the placements, with their intervals."""
+    unsure = _unsure(asked, far, [sites for _, sites in wholes.values()])
+    figures = {}
+    for i, (name, (cost, _)) in enumerate(wholes.items()):
+        value = choices.slowdown(cost)
+        others = [variant[i] for variant in unsure]
+        triple = (value, min([value, *others]), max([value, *others]))
+        figures[f"slowdown_{name}"] = triple
+        figures[f"time_{name}_s"] = tuple(x * asked.time_near_s for x in triple)  # type: ignore[assignment]
+    return figures
+
+
+def _policies(asked: Asked, far: Memory, choices: Choices, point: Point) -> list[PolicyAdvice]:
+    heap_bytes = point.near_bytes if asked.budget is None else asked.budget
+    near_bytes = min(heap_bytes, asked.traced.heap_peak_bytes) + asked.traced.fixed_bytes()
+    near_ns = choices.all_near.time_ns
+    found = follow(asked.traced, asked.coster, far, near_bytes, asked.time_near_s)
+    made = []
+    for each in found:
+        slowdown = each.time_ns / near_ns if near_ns else 1.0
+        made.append(
+            PolicyAdvice(
+                policy=each.policy, near_bytes=each.near_bytes, moved_pages=each.moved_pages,
+                near_share=each.near_share, far_writes=each.far_writes,
+                **_plainly(slowdown=slowdown, time_s=slowdown * asked.time_near_s),
+            )
+        )  # fmt: skip
+    return made
 
 
 def _knee(choices: Choices) -> Point:
@@ -95,51 +127,33 @@ def _knee(choices: Choices) -> Point:
 
 
 def _unsure(asked: Asked, far: Memory, placements: Sequence[list[int]]) -> list[list[float]]:
-    """Slowdowns of the placements with other cores and latencies."""
+    """Slowdowns of the placements with other cores, latencies and works."""
     core = asked.coster.core
     smaller = Core(round(core.window / _UNSURE), max(round(core.parallelism / _UNSURE), 1))
     larger = Core(round(core.window * _UNSURE), min(round(core.parallelism * _UNSURE), 64))
-    variants: list[tuple[Core, float]] = [(smaller, far.latency), (larger, far.latency)]
-    variants += [(core, ns) for ns in (far.low, far.high) if ns != far.latency]
+    work = asked.coster.work
+    variants = [Assumed(each, far.latency, work) for each in (smaller, larger)]
+    variants += [Assumed(core, ns, work) for ns in (far.low, far.high) if ns != far.latency]
+    variants += [Assumed(core, far.latency, other) for other in asked.coster.other_works]
     made = []
     for near, *costs in asked.coster.costs_under(far, [[], *placements], variants):
         made.append([cost.time_ns / near.time_ns if near.time_ns else 1.0 for cost in costs])
     return made
 
 
-def _prices(near: Profile, far: Profile) -> tuple[float, float, str] | None:
-    """Prices a GiB and their currency, where both profiles have the same one."""
-    key = "price_per_gib"
-    if key not in near.figures or key not in far.figures:
-        return None
-    currency = near.figure(key).unit.partition("/")[0]
-    if far.figure(key).unit.partition("/")[0] != currency:
-        return None
-    return near.scalar(key), far.scalar(key), currency
-
-
-def _price(near_bytes: int, heap: int, prices: tuple[float, float, str] | None) -> float | None:
-    if prices is None:
-        return None
-    near, far, _ = prices
-    return (near_bytes * near + max(heap - near_bytes, 0) * far) / _GIB
-
-
 def _on_curve(
-    choices: Choices, point: Point, asked: Asked, prices: tuple[float, float, str] | None
+    choices: Choices, point: Point, asked: Asked, prices: expenses.Prices | None
 ) -> BudgetPoint:
     return BudgetPoint(
         near_budget_bytes=point.budget,
         near_bytes=point.near_bytes,
         exact=point.exact,
-        price=_price(point.near_bytes, asked.traced.heap_peak_bytes, prices),
+        price=prices.of(point.near_bytes, asked.traced.heap_peak_bytes) if prices else None,
         **_plainly(slowdown=choices.slowdown(point.cost)),
     )
 
 
-def _within(
-    choices: Choices, asked: Asked, prices: tuple[float, float, str] | None
-) -> list[WithinPoint]:
+def _within(choices: Choices, asked: Asked, prices: expenses.Prices | None) -> list[WithinPoint]:
     made = []
     for limit in WITHIN:
         good = [p for p in choices.points if choices.slowdown(p.cost) <= limit]
@@ -150,7 +164,7 @@ def _within(
             WithinPoint(
                 within_slowdown=limit,
                 near_bytes=least.near_bytes,
-                price=_price(least.near_bytes, asked.traced.heap_peak_bytes, prices),
+                price=prices.of(least.near_bytes, asked.traced.heap_peak_bytes) if prices else None,
                 **_plainly(slowdown=choices.slowdown(least.cost)),
             )
         )
@@ -159,24 +173,8 @@ def _within(
 
 def _plainly(**figures: float) -> dict[str, Any]:
     """Modelled figures without an interval of their own."""
-    return modelled({k: (v, v, v) for k, v in figures.items()}, samples=0, note=_NOTE)
-
-
-def _far_writes(asked: Asked, far_sites: Sequence[int]) -> int:
-    """Lines; sites are numbered as they stand in the trace."""
-    return sum(asked.traced.sites[n].writes for n in far_sites)
-
-
-def _lifetime(asked: Asked, far: Profile, far_sites: Sequence[int]) -> float | None:
-    """Bytes that may be written, over those that are in a year of running this without pause."""
-    if "endurance_writes" not in far.figures or asked.time_near_s <= 0:
-        return None
-    far_bytes = float(asked.traced.sizes[list(far_sites)].sum(axis=0).max(initial=0.0))
-    written = _far_writes(asked, far_sites) * _LINE
-    if not written or not far_bytes:
-        return None
-    seconds = far_bytes * far.scalar("endurance_writes") / (written / asked.time_near_s)
-    return seconds / (_DAYS_A_YEAR * 86400)
+    told = modelled({k: (v, v, v) for k, v in figures.items()}, samples=0, note=_NOTE)
+    return {**told, "intervals": {}}
 
 
 def _sites(asked: Asked, choices: Choices, point: Point) -> list[SiteAdvice]:

@@ -2,16 +2,21 @@
 
 What a site gains is told by two passes of the core model, all near and all far. These gains choose
 by knapsack; the model then runs each choice as a whole, so that what sites do to each other counts:
-waits that overlap are not counted twice, and a choice that is no better than one with less near
-memory is replaced by that one.
+waits that overlap are not counted twice. On the curve, a choice that is no better than one with
+less near memory is replaced by that one.
+
+Near memory that was asked for is there to be used: of choices that are as fast, within half a
+percent, the one is taken that leaves far memory least to do. What the core hides of it still costs
+energy, wear and the bandwidth of others. So sites are chosen a second time by gains to which a
+twentieth of the time is added that their lines hold far memory.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from nearfar.place.costing import Cost, Coster
+from nearfar.place.costing import Cost, Coster, SiteCost
 from nearfar.place.figures import Memory
 from nearfar.place.knapsack import by_density, exactly, most_bytes
 from nearfar.place.traced import Traced
@@ -19,6 +24,8 @@ from nearfar.place.traced import Traced
 #: Budgets of the curve between none and the whole heap.
 POINTS = 9
 _PAGE = 4096
+_AS_FAST = 1.005
+_HIDDEN = 0.05
 
 
 @dataclass(frozen=True)
@@ -30,45 +37,58 @@ class Point:
     near_bytes: int
     cost: Cost
     exact: bool
+    far_busy_ns: float  # that lines of the heap hold far memory
 
 
 @dataclass(frozen=True)
 class Choices:
-    """All data near, all far, the heap alone far; gains by site; points by rising budget."""
+    """All data near, all far, the heap alone far; gains by site; points by rising budget, and all
+    that were judged."""
 
     all_near: Cost
     all_far: Cost
     heap_far: Cost
     gains: dict[int, float]
     points: tuple[Point, ...]
+    judged: tuple[Point, ...]
 
     def slowdown(self, cost: Cost) -> float:
         """Against all near."""
         return cost.time_ns / self.all_near.time_ns if self.all_near.time_ns else 1.0
 
     def best_within(self, budget: int) -> Point:
-        """The fastest point whose near memory fits a budget."""
-        fitting = [point for point in self.points if point.near_bytes <= budget]
-        return min(fitting, key=lambda point: (point.cost.time_ns, point.near_bytes))
+        """Of what is as fast as the fastest whose near memory fits, what leaves far memory least to
+        do."""
+        fitting = [point for point in self.judged if point.near_bytes <= budget]
+        fastest = min(point.cost.time_ns for point in fitting)
+        as_fast = [point for point in fitting if point.cost.time_ns <= _AS_FAST * fastest]
+        return min(as_fast, key=lambda point: (point.far_busy_ns, point.cost.time_ns))
 
 
 def choose(traced: Traced, coster: Coster, far: Memory, budget: int | None) -> Choices:
     """The curve over budgets, with ``budget`` among them."""
     heap = [site.number for site in traced.heap()]
     everything = range(len(traced.sites))
-    near, all_far, heap_far = coster.costs(far, [[], everything, heap])
-    gains = {n: all_far.sites[n].stall_ns - near.sites[n].stall_ns for n in heap}
-    gains = {n: gain for n, gain in gains.items() if gain > 0}
-    numbers = list(gains)
+    all_near, all_far, heap_far = coster.costs(far, [[], everything, heap])
+    gains = {n: all_far.sites[n].stall_ns - all_near.sites[n].stall_ns for n in heap}
+    busy = {n: _busy_ns(all_far.sites[n], far) for n in heap}
     budgets = _budgets(most_bytes(frozenset(heap), traced.sizes), budget)
-    candidates = _candidates(traced, gains, numbers, budgets)
-    far_sets = [[n for n in heap if n not in chosen] for _, chosen, _ in candidates]
-    costs = coster.costs(far, far_sets)
+    spared = {n: max(gain, 0.0) + _HIDDEN * busy[n] for n, gain in gains.items()}
+    chosen = _candidates(traced, spared, budgets) | _candidates(traced, gains, budgets)
+    sets = {near: [n for n in heap if n not in near] for near, _ in chosen}
+    costs = dict(zip(sets, coster.costs(far, list(sets.values())), strict=True))
     points = [
-        Point(size, chosen, int(most_bytes(chosen, traced.sizes)), cost, exact)
-        for (size, chosen, exact), cost in zip(candidates, costs, strict=True)
-    ]
-    return Choices(near, all_far, heap_far, gains, tuple(_falling(points)))
+        Point(size, near, int(most_bytes(near, traced.sizes)), costs[near], exact,
+              sum(busy[n] for n in sets[near]))
+        for (near, size), exact in chosen.items()
+    ]  # fmt: skip
+    positive = {n: gain for n, gain in gains.items() if gain > 0}
+    return Choices(all_near, all_far, heap_far, positive, tuple(_falling(points)), tuple(points))
+
+
+def _busy_ns(site: SiteCost, far: Memory) -> float:
+    """How long its lines hold far memory."""
+    return (site.reads + site.prefetches) * far.line + site.writes * far.write_line
 
 
 def _budgets(heap_bytes: float, asked: int | None) -> list[int]:
@@ -79,18 +99,18 @@ def _budgets(heap_bytes: float, asked: int | None) -> list[int]:
 
 
 def _candidates(
-    traced: Traced, gains: dict[int, float], numbers: Sequence[int], budgets: Sequence[int]
-) -> list[tuple[int, frozenset[int], bool]]:
-    """By density and exactly, for each budget."""
-    found = []
+    traced: Traced, gains: Mapping[int, float], budgets: Sequence[int]
+) -> dict[tuple[frozenset[int], int], bool]:
+    """By density and exactly, for each budget; True where no choice gains more."""
+    numbers = [n for n, gain in gains.items() if gain > 0]
     benefit = [gains[n] for n in numbers]
-    sizes = traced.sizes[list(numbers)]
+    sizes = traced.sizes[numbers]
+    found = {}
     for budget in budgets:
         best = exactly(benefit, sizes, budget)
-        found.append((budget, frozenset(numbers[i] for i in best.near), best.exact))
-        dense = by_density(benefit, sizes, budget)
-        if dense != best.near:
-            found.append((budget, frozenset(numbers[i] for i in dense), False))
+        found[frozenset(numbers[i] for i in best.near), budget] = best.exact
+        dense = frozenset(numbers[i] for i in by_density(benefit, sizes, budget))
+        found.setdefault((dense, budget), False)
     return found
 
 
@@ -100,6 +120,5 @@ def _falling(points: Sequence[Point]) -> list[Point]:
     for budget in sorted({point.budget for point in points}):
         fitting = [point for point in points if point.near_bytes <= budget]
         best = min(fitting, key=lambda point: (point.cost.time_ns, point.near_bytes))
-        mine = best.exact and best.budget == budget
-        made.append(Point(budget, best.near, best.near_bytes, best.cost, mine or best.exact))
+        made.append(replace(best, budget=budget))
     return made

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from nearfar.errors import BadInputError
 from nearfar.profiles.pacing import LINE_BYTES, LINES_IN_FLIGHT
-from nearfar.simulate.counts import Device
 
 if TYPE_CHECKING:
     from nearfar.records.profile import Profile
@@ -26,7 +25,7 @@ TLB_ENTRIES, TLB_WAYS = 2048, 16
 _UNTOLD = 0.1
 
 MemoryTuple = tuple[float, float, float, float, int]
-CoreTuple = tuple[float, int, int, int, int]
+CoreTuple = tuple[float, int, int, int, int, float]
 
 
 @dataclass(frozen=True)
@@ -41,10 +40,23 @@ class Memory:
     write_line: float
     walk: float
     page_shift: int
+    touch: float = 0.0  # the first touch of a byte, ns
 
     def at(self, latency: float) -> MemoryTuple:
         """As the native core takes it, with this latency."""
         return latency, self.line, self.write_line, self.walk, self.page_shift
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a program makes of a core where it does not wait for memory, and how it waits.
+
+    ``chained``: share of the loads that wait for the load before, of those whose address the trace
+    does not know to be loaded.
+    """
+
+    instruction_ns: float
+    chained: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -54,13 +66,14 @@ class Core:
     window: int
     parallelism: int
 
-    def at(self, instruction_ns: float) -> CoreTuple:
+    def at(self, work: Work) -> CoreTuple:
         """As the native core takes it."""
-        return instruction_ns, self.window, self.parallelism, TLB_ENTRIES, TLB_WAYS
+        return (work.instruction_ns, self.window, self.parallelism, TLB_ENTRIES, TLB_WAYS,
+                work.chained)  # fmt: skip
 
 
 def memory_of(profile: Profile, like: Memory | None = None) -> Memory:
-    """Pages and their walks are those of ``like`` where the profile tells none.
+    """Pages, their walks and first touches are those of ``like`` where the profile tells none.
 
     Raises BadInputError where a profile has neither a latency nor timings to make one from.
     """
@@ -74,10 +87,13 @@ def memory_of(profile: Profile, like: Memory | None = None) -> Memory:
               write) if told or write != latency else read_line
     )  # fmt: skip
     walk, shift = (like.walk, like.page_shift) if like else (0.0, 12)
+    touch = like.touch if like else 0.0
     if "page_walk_ns" in keys:
         walk = profile.scalar("page_walk_ns")
         shift = int(profile.scalar("page_bytes")).bit_length() - 1
-    return Memory(profile.name, latency, low, high, read_line, write_line, walk, shift)
+    if "first_touch_ns" in keys:
+        touch = profile.scalar("first_touch_ns") / profile.scalar("page_bytes")
+    return Memory(profile.name, latency, low, high, read_line, write_line, walk, shift, touch)
 
 
 def _latency(profile: Profile) -> tuple[float, float, float, float]:
@@ -92,8 +108,8 @@ def _latency(profile: Profile) -> tuple[float, float, float, float]:
         )
         return read, low, high, write
     if "tRCD_ns" in profile.figures or "tRCD_cycles" in profile.figures:
-        device = Device.of(profile)
-        read, write = device.read_ns(), device.write_ns("blocking")
+        row, burst = profile.timing_ns("tRCD"), profile.timing_ns("burst")
+        read, write = row + profile.timing_ns("CL") + burst, row + burst + profile.timing_ns("tRP")
         return read, read * (1 - _UNTOLD), read * (1 + _UNTOLD), write
     raise BadInputError(
         f"the device {profile.name} has neither read_latency_ns nor timings (tRCD, CL, burst)",

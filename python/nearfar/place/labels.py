@@ -1,11 +1,13 @@
 """Where sites are, in words: a source line where debug information tells it, or object and offset.
 
 Of a call chain, the innermost frame with a source line speaks for the site, since what lies in
-libraries without one (allocators' wrappers, C++'s) says little.
+libraries without one (allocators' wrappers, C++'s) says little. Where several sites share it, which
+are those behind a wrapper of the program's own, callers are added as far as they tell them apart.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -16,6 +18,8 @@ _FIXED = {
     "stack": "stack", "statics": "globals", "mapping": "mapped memory", "code": "code",
     "unknown": "unknown", "heap": "heap, no call site",
 }  # fmt: skip
+#: Lines of a label at most.
+_DEEPEST = 3
 
 
 def labels_of(sites: Iterable[Site]) -> dict[int, str]:
@@ -23,16 +27,23 @@ def labels_of(sites: Iterable[Site]) -> dict[int, str]:
     told = list(sites)
     heap = [site for site in told if site.kind == "heap"]
     lines = source_lines({frame.place() for site in heap for frame in site.frames})
-    return {site.number: _label(site, lines) for site in told}
+    labels = {site.number: _label(site, lines, 1) for site in told}
+    for depth in range(2, _DEEPEST + 1):
+        often = Counter(labels[site.number] for site in heap)
+        for site in heap:
+            if often[labels[site.number]] > 1:
+                labels[site.number] = _label(site, lines, depth)
+    return labels
 
 
-def _label(site: Site, lines: dict[str, str]) -> str:
+def _label(site: Site, lines: dict[str, str], depth: int) -> str:
+    """By so many frames with a source line at most, the innermost first."""
     if not site.frames:
         return _FIXED[site.kind]
-    told = next((lines[f.place()] for f in site.frames if f.place() in lines), None)
     if site.kind == "statics":
         return f"globals of {_name(site.frames[0])}"
-    return _short(told) if told else f"{_name(site.frames[0])}+{site.frames[0].offset:#x}"
+    told = [_short(lines[f.place()]) for f in site.frames if f.place() in lines]
+    return " < ".join(told[:depth]) or f"{_name(site.frames[0])}+{site.frames[0].offset:#x}"
 
 
 def _name(frame: Frame) -> str:

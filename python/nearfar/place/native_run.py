@@ -20,11 +20,17 @@ _RUNS, _ENOUGH_S = 3, 2.0
 
 @dataclass(frozen=True)
 class NativeRun:
-    """Median and range of the wall times; resident memory at most; exit code of the last run."""
+    """Median and range of the times, and what of the median a processor was busy with the program's
+    own instructions; resident memory at most; exit code of the last run.
+
+    Times are wall times less what the program's first thread waited for a processor, which is the
+    other programs' doing.
+    """
 
     time_s: float
     low_s: float
     high_s: float
+    busy_s: float
     runs: int
     resident_bytes: int
     code: int
@@ -48,12 +54,11 @@ def check_program(program: str) -> Path:
 
 def run_natively(program: Sequence[str], limit_s: float) -> NativeRun:
     """Raises BadInputError where it does not end in time, is killed, or cannot be started."""
-    times: list[float] = []
-    while len(times) < _RUNS and sum(times) < _ENOUGH_S:
-        elapsed, status, resident = _once(program, limit_s)
-        times.append(elapsed)
-        code = os.waitstatus_to_exitcode(status)
-        if code < 0 and elapsed >= limit_s:
+    runs: list[_Run] = []
+    while len(runs) < _RUNS and sum(run.elapsed_s for run in runs) < _ENOUGH_S:
+        runs.append(_once(program, limit_s))
+        code = os.waitstatus_to_exitcode(runs[-1].status)
+        if code < 0 and runs[-1].elapsed_s >= limit_s:
             raise BadInputError(
                 f"{program[0]} was still running after {limit_s:g} s",
                 "give it less to do, or more time: --time 20min",
@@ -62,10 +67,22 @@ def run_natively(program: Sequence[str], limit_s: float) -> NativeRun:
             raise BadInputError(
                 f"{program[0]} was killed by signal {-code}", "mend it, or its arguments, first"
             )
-    return NativeRun(median(times), min(times), max(times), len(times), resident, code)
+    times = [run.time_s for run in runs]
+    busy = min(median(times), median(run.user_s for run in runs))
+    resident = max(run.resident_bytes for run in runs)
+    return NativeRun(median(times), min(times), max(times), busy, len(runs), resident, code)
 
 
-def _once(program: Sequence[str], limit_s: float) -> tuple[float, int, int]:
+@dataclass(frozen=True)
+class _Run:
+    elapsed_s: float
+    time_s: float
+    user_s: float
+    resident_bytes: int
+    status: int
+
+
+def _once(program: Sequence[str], limit_s: float) -> _Run:
     begin = time.perf_counter()
     nothing = subprocess.DEVNULL
     try:
@@ -77,12 +94,23 @@ def _once(program: Sequence[str], limit_s: float) -> tuple[float, int, int]:
     killer = threading.Timer(limit_s, child.kill)
     killer.start()
     try:
-        _, status, usage = os.wait4(child.pid, 0)
+        os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
         elapsed = time.perf_counter() - begin
+        queued = _queued_s(child.pid)
+        _, status, usage = os.wait4(child.pid, 0)
         child.returncode = os.waitstatus_to_exitcode(status)
     except BaseException:
         child.kill()
         raise
     finally:
         killer.cancel()
-    return elapsed, status, usage.ru_maxrss * 1024
+    return _Run(elapsed, max(elapsed - queued, 0.0), usage.ru_utime,
+                usage.ru_maxrss * 1024, status)  # fmt: skip
+
+
+def _queued_s(process: int) -> float:
+    """What its first thread waited for a processor (proc(5), schedstat); 0 where it is not told."""
+    try:
+        return int(Path(f"/proc/{process}/schedstat").read_text().split()[1]) * 1e-9
+    except (OSError, IndexError, ValueError):
+        return 0.0

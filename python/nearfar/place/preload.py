@@ -22,6 +22,7 @@ LIBRARY = BESIDE / "libhmalloc-preload.so"
 _OURS = ("HMALLOC_PLAN", "HMALLOC_DEFAULT")
 #: How the library ends a process whose settings make no sense, or cannot be had here.
 _BAD_SETTING, _NOT_HERE = 2, 3
+_NO_TIER = re.compile(r"there is no tier '?([A-Za-z0-9_-]+)")
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,31}")
 
 
@@ -105,7 +106,13 @@ def check(ours: Mapping[str, str]) -> None:
     )  # fmt: skip
     told = "; ".join(line.removeprefix("libhmalloc: ") for line in done.stderr.splitlines())
     if done.returncode == _BAD_SETTING:
-        raise BadInputError(told, "docs/hmalloc.md tells how plans and tiers are written")
+        absent = _NO_TIER.search(told)
+        raise BadInputError(
+            told,
+            f"name it: --tier {absent[1]}=TIER, such as {absent[1]}=numa:1"
+            if absent
+            else "docs/hmalloc.md tells how plans and tiers are written",
+        )
     if done.returncode != 0:
         raise MachineError(
             told or done.stdout.replace("\n", "; "),

@@ -43,6 +43,7 @@ class HeapPromise(_Told):
     near_budget_bytes: Count | None = None
     slowdown: Amount = Field(description="with the plan, against all near")
     slowdown_all_far: Amount
+    caches: str | None = Field(default=None, description="before memory in the traced run")
 
 
 class RulePromise(_Told):

@@ -12,6 +12,7 @@ import os
 import signal
 import threading
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 #: What a shell returns for a program that is there but cannot be started, and for one that is not.
 CANNOT_START, NOT_FOUND = 126, 127
@@ -40,28 +41,40 @@ class StartError(Exception):
 
 
 def run(
-    arguments: Sequence[str], environment: Mapping[str, str], *, aside: bool = False
+    arguments: Sequence[str],
+    environment: Mapping[str, str],
+    *,
+    aside: bool = False,
+    alone: bool = False,
 ) -> tuple[int, int]:
     """Run a program to its end. Returns its process number, and its exit code as a shell tells it:
     128 and the signal's number for one that was killed.
 
-    ``aside``: what it writes to standard output goes to standard error. Raises StartError.
+    ``aside``: what it writes to standard output goes to standard error. ``alone``: it is dropped,
+    and there is nothing on its standard input. Raises StartError.
     """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _PASSED_ON | {_ENDED})
     try:
-        child = _start(arguments, environment, before, aside)
+        child = _start(arguments, environment, before, _files(aside, alone))
         return child, _wait(child)
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _files(aside: bool, alone: bool) -> list[tuple[Any, ...]]:
+    """What is done to a child's files, as posix_spawn takes it."""
+    if alone:
+        return [(os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+                (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)]  # fmt: skip
+    return [(os.POSIX_SPAWN_DUP2, 2, 1)] if aside else []
 
 
 def _start(
     arguments: Sequence[str],
     environment: Mapping[str, str],
     mask: set[int | signal.Signals],
-    aside: bool,
+    actions: Sequence[tuple[Any, ...]],
 ) -> int:
-    actions = [(os.POSIX_SPAWN_DUP2, 2, 1)] if aside else []
     # Handlers of ours are reset by exec; what we ignore would stay ignored.
     try:
         return os.posix_spawnp(

@@ -17,10 +17,13 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from nearfar._native import TraceFrame, TraceSite
+    from nearfar._native import TraceFrame, TraceSample, TraceSite
 
 #: Parts of a run for which sizes are told.
 PARTS = 128
+#: Records that the model goes through; of longer traces it takes blocks at even distances.
+MOST_RECORDS = 2_000_000
+_PAGE = 4096
 
 
 @dataclass(frozen=True)
@@ -28,6 +31,7 @@ class Traced:
     """What was seen of a run. Sizes are sites by parts, in bytes."""
 
     path: Path
+    sample: TraceSample
     sites: tuple[Site, ...]
     sizes: NDArray[np.float64]
     records: int
@@ -45,25 +49,23 @@ class Traced:
         return int(held.max(initial=0))
 
     def fixed_bytes(self) -> int:
-        """Most that stack, globals and mappings held at once."""
-        import numpy as np
-
-        fixed = [site.number for site in self.sites if not site.is_movable()]
-        return int(np.max(self.sizes[fixed].sum(axis=0), initial=0.0))
+        """Pages of stack, globals and mappings that were touched, in bytes."""
+        return self.sample.fixed_pages * _PAGE
 
 
 def read_trace(path: Path) -> Traced:
     """Raises BadInputError where the trace holds no record."""
-    stats = _native.trace_stats(str(path))
+    sample = _native.TraceSample(str(path), MOST_RECORDS)
+    stats = sample.stats()
     if not stats["records"]:
         raise BadInputError(
             f"{path} holds no access to memory: {stats['ending'] or 'all stayed in the caches'}",
             "give the program more data, or name a host with smaller caches (--host)",
         )
-    lives = _native.trace_lives(str(path), PARTS)
+    lives = sample.lives(PARTS)
     told = [_site(i, site, lives[i][0]) for i, site in enumerate(stats["sites"])]
     return Traced(
-        path, tuple(told), _sizes(told, lives), stats["records"],
+        path, sample, tuple(told), _sizes(told, lives), stats["records"],
         stats["totals"]["instructions"], stats["ending"],
     )  # fmt: skip
 

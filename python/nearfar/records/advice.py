@@ -10,6 +10,7 @@ from nearfar.records.shape import Amount, Answer, Count, Shaped, Share
 
 SiteKind = Literal["unknown", "heap", "stack", "statics", "mapping", "code"]
 Verdict = Literal["near", "far", "fixed"]
+PolicyName = Literal["first-touch", "interleave", "hot-pages", "clock-dwf", "memory-mode"]
 
 
 class SiteAdvice(Shaped):
@@ -50,6 +51,18 @@ class WithinPoint(Shaped):
     price: Amount | None = None
 
 
+class PolicyAdvice(Shaped):
+    """What a kernel or hardware makes of the program by itself, without a plan."""
+
+    policy: PolicyName
+    near_bytes: Count = Field(description="the plan's near memory for the heap, and what is fixed")
+    slowdown: Amount
+    time_s: Amount
+    moved_pages: Count
+    near_share: Share = Field(description="of the lines read and written")
+    far_writes: Count = Field(description="lines, of the program and of what was moved")
+
+
 class FarAdvice(Shaped):
     """One far memory. Slowdowns are against all data near."""
 
@@ -68,7 +81,17 @@ class FarAdvice(Shaped):
     lifetime_years: Amount | None = Field(
         None, description="of a far memory of the heap's size, writes spread evenly over it"
     )
+    energy_all_near_J: Amount | None = Field(None, description="of both memories")  # noqa: N815
+    energy_all_far_J: Amount | None = None  # noqa: N815
+    energy_plan_J: Amount | None = None  # noqa: N815
     currency: str | None = None
+    price_all_near: Amount | None = Field(None, description="of the memory for the heap")
+    price_all_far: Amount | None = None
+    price_plan: Amount | None = None
+    lacking: list[str] = Field(
+        default_factory=list, description="what of energy, wear and price is not known, and why"
+    )
+    policies: list[PolicyAdvice] = Field(default_factory=list)
     sites: list[SiteAdvice]
 
 
@@ -80,7 +103,9 @@ class AdviceResult(FarAdvice, Answer):
     near: str
     near_budget_bytes: Count | None = None
     heap_bytes: Count = Field(description="most of the heap that lived at once")
-    fixed_bytes: Count = Field(description="stack, globals and mappings: near in every plan")
+    fixed_bytes: Count = Field(
+        description="pages touched of stack, globals and mappings: near in every plan"
+    )
     time_near_s: Amount = Field(description="of the program as it is, untraced")
     traced_time_s: Amount
     records: Count = Field(description="lines of the trace")

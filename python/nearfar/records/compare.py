@@ -2,21 +2,29 @@
 
 Figures match where key, place and conditions are the same. A figure is *worse* where a higher (or
 lower) value is worse by its key, the change is beyond the threshold, and the intervals, where both
-sides have one, lie apart. Keys that tell no direction (sizes, counts, ratios) are never worse;
-nor is an extreme of several repeats, which has no interval: the median beside it decides.
+sides have one, lie apart. Of hundreds of unchanged figures some lie apart by chance, so the chance
+of each, corrected for their number, must be below 5 %, too, where intervals and repeats are known.
+Of several runs before, a figure is their median, within all that their intervals hold. Keys that
+tell no direction (sizes, counts, ratios) are never worse; nor is an extreme of several repeats,
+which has no interval: the median beside it decides.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Iterator
-from dataclasses import dataclass
-from typing import Literal
+import statistics
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal
 
 from nearfar.records.profile import Datasheet
 from nearfar.records.run import Run
 from nearfar.records.shape import EXTREMES, Provenance
 from nearfar.records.walk import Conditions, Quantity, numbers
+
+if TYPE_CHECKING:
+    from nearfar.stats import Bounded
 
 #: Conditions that may differ between two runs of the same measurement.
 _FREE = frozenset({
@@ -37,6 +45,9 @@ _LOWER_IS_BETTER = ("_ns", "_s", "_J", "_pJ_per_bit", "_mA", "faults_per_gib", "
 
 #: Times of which neither more nor less is better by itself.
 _NEUTRAL = frozenset({"clock_ns", "tREFI_ns"})
+
+#: A change is believed where it would come by chance less often than this.
+_CHANCE = 0.05
 
 Direction = Literal["higher", "lower"]
 
@@ -68,7 +79,8 @@ class Change:
         (low, high), (past_low, past_high) = self.now.interval, self.before.interval
         return low <= past_high and past_low <= high
 
-    def _extreme(self) -> bool:
+    def extreme(self) -> bool:
+        """Whether a side is the best or the largest of its repeats."""
         sides = (self.now.provenance, self.before.provenance)
         return any(entry is not None and entry.statistic in EXTREMES for entry in sides)
 
@@ -80,7 +92,7 @@ class Change:
     def worse(self, threshold: float) -> bool:
         """Whether it got worse by more than ``threshold`` (a share of the value before)."""
         direction = better(self.now.key)
-        if direction is None or self.agree() or self._extreme():
+        if direction is None or self.agree() or self.extreme():
             return False
         loss = 1 - self.ratio() if direction == "higher" else self.ratio() - 1
         return loss > threshold * (1 + 1e-9)  # a loss of the threshold itself is not beyond it
@@ -94,15 +106,58 @@ class Comparison:
     only_before: list[Quantity]
     only_now: list[Quantity]
 
+    @cached_property
+    def chances(self) -> dict[int, float]:
+        """By ``id`` of a change: the chance that it is none, corrected for how many are compared;
+        absent where it cannot be told, for want of an interval or of repeats."""
+        from nearfar import stats
+
+        told = [(id(change), pair) for change in self.changes if (pair := _bounded(change))]
+        corrected = stats.holm(stats.chances([pair for _, pair in told]))
+        return {key: chance for (key, _), chance in zip(told, corrected, strict=True)}
+
     def worse(self, threshold: float) -> list[Change]:
-        """Figures that got worse beyond the threshold, the largest change first."""
-        found = [change for change in self.changes if change.worse(threshold)]
+        """Figures that got worse beyond the threshold, and not by chance; the largest first."""
+        found = [
+            change for change in self.changes
+            if change.worse(threshold) and self.chances.get(id(change), 0.0) < _CHANCE
+        ]  # fmt: skip
         return sorted(found, key=lambda change: -change.size())
 
 
-def compare_runs(now: Run, before: Run) -> Comparison:
-    """Figures that two runs took under the same conditions."""
-    return _match(_of_run(now), _of_run(before), _identity_in_run)
+def _bounded(change: Change) -> tuple[Bounded, Bounded] | None:
+    """Both sides for a test, of figures that tell better from worse."""
+    from nearfar.stats import Bounded
+
+    sides = [
+        Bounded(side.value, *side.interval, side.provenance.samples)
+        for side in (change.before, change.now)
+        if side.interval and side.provenance and side.provenance.samples > 1 and side.value > 0
+    ]
+    return (sides[0], sides[1]) if len(sides) == 2 and better(change.now.key) else None
+
+
+def compare_runs(now: Run, before: Run | Sequence[Run]) -> Comparison:
+    """Figures that runs took under the same conditions; several before are taken together."""
+    runs = [before] if isinstance(before, Run) else before
+    past: dict[Hashable, list[Quantity]] = {}
+    for run in runs:
+        for quantity in _of_run(run):
+            past.setdefault(_identity_in_run(quantity), []).append(quantity)
+    together = [_merged(quantities) for quantities in past.values()]
+    return _match(_of_run(now), together, _identity_in_run)
+
+
+def _merged(quantities: Sequence[Quantity]) -> Quantity:
+    """The median of several runs, within the least and the most that their intervals hold."""
+    *_, last = quantities
+    if len(quantities) == 1:
+        return last
+    intervals = [quantity.interval for quantity in quantities]
+    bounds = [interval for interval in intervals if interval is not None]
+    hull = (min(low for low, _ in bounds), max(high for _, high in bounds)) if bounds else None
+    value = statistics.median(quantity.value for quantity in quantities)
+    return replace(last, value=value, interval=hull if len(bounds) == len(intervals) else None)
 
 
 def compare_sheets(now: Datasheet, before: Datasheet) -> Comparison:

@@ -18,10 +18,12 @@ from nearfar.records.depth import (
 )
 from nearfar.records.experiment import ExperimentResult
 from nearfar.records.forecasts import CompeteForecasts, PipelineForecast
+from nearfar.records.noise import NoiseRecord
 from nearfar.records.pools import IntsetResult, MapResult
 from nearfar.records.programs import ProgramResult
 from nearfar.records.results import BandwidthResult, LatencyResult, MappedResult, StreamResult
 from nearfar.records.structures import StructuresResult
+from nearfar.records.sweep import SweepResult
 from nearfar.records.together import CompeteResult, PipelineResult, StencilResult, StencilSplit
 
 #: Raised when a reader of the old version could misread the new one.
@@ -38,19 +40,6 @@ class Finding(BaseModel):
     found: str
     why: str = Field(default="", description="what it does to measurements")
     mend: str = Field(default="", description="the command or setting that mends it")
-
-
-class NoiseRecord(BaseModel):
-    """The verdict on the whole run, with its evidence."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    noisy: bool
-    reasons: list[str]
-    foreign_cpus: float
-    steal: float
-    least_cpu_share: float
-    worst_spread: float
 
 
 class Skipped(BaseModel):
@@ -91,6 +80,7 @@ class Sections(BaseModel):
     program: ProgramResult | None = None
     experiment: ExperimentResult | None = None
     advice: AdviceResult | None = None
+    sweep: SweepResult | None = None
 
 
 class Run(BaseModel):

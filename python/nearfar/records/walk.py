@@ -3,7 +3,8 @@
 A number is a *quantity* where it has an interval or a provenance, or is a fraction (then its origin
 is missing, and is shown as missing) that was not asked for; any other number is a *setting*.
 Settings beside a quantity, or above it, are its conditions. A list of single observations (drops,
-series of threads) is one setting: how many there are.
+series of threads) is one setting: how many there are. Figures of a sweep's cells hold under the
+flags of their cell, too.
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ from pydantic import BaseModel
 
 from nearfar.records.run import Sections
 from nearfar.records.shape import Observed, Provenance, Shaped
+from nearfar.records.sweep import Scalar, SweepCell, SweepResult
 
 _ENVELOPE = frozenset({"intervals", "provenance"})
 
-Scalar = str | int | float | bool
 Conditions = tuple[tuple[str, Scalar], ...]
 
 
@@ -48,8 +49,27 @@ def numbers(sections: Sections) -> Iterator[Quantity | Setting]:
     """All numbers of all sections, in the order of the record."""
     for name, _ in Sections.model_fields.items():
         section = getattr(sections, name)
-        if section is not None:
-            yield from _walk(section, name, ())
+        if isinstance(section, SweepResult):
+            for cell in section.cells:
+                yield from quantities_of(cell)
+        elif section is not None:
+            yield from numbers_of(section, name)
+
+
+def numbers_of(model: BaseModel, path: str) -> Iterator[Quantity | Setting]:
+    """All numbers of one result, below a path."""
+    return _walk(model, path, ())
+
+
+def quantities_of(cell: SweepCell) -> Iterator[Quantity]:
+    """The figures of a cell. Flags are told as one condition, and none twice."""
+    flags = " ".join(cell.flags)
+    for figure in cell.figures:
+        path = "/".join(filter(None, ("sweep", cell.verb, figure.path)))
+        conditions = (("flags", flags), *figure.conditions.items())
+        yield Quantity(
+            path, figure.key, figure.value, conditions, figure.interval, figure.provenance
+        )
 
 
 def _is_number(value: object) -> bool:
@@ -63,11 +83,17 @@ def _is_quantity(model: BaseModel, key: str) -> bool:
     return recorded or (isinstance(getattr(model, key), float) and key not in model.asked)
 
 
+def _keys(model: BaseModel) -> Iterator[tuple[str, str]]:
+    """Names of a model's members, and what they are called in JSON; unforeseen ones, too."""
+    yield from ((key, field.alias or key) for key, field in type(model).model_fields.items())
+    yield from ((key, key) for key in model.model_extra or ())
+
+
 def _own(model: BaseModel) -> tuple[list[str], list[tuple[str, Scalar]]]:
     """Keys of a model's quantities, and its other scalars; a list of scalars is one of these."""
     quantities: list[str] = []
     others: list[tuple[str, Scalar]] = []
-    for key in type(model).model_fields:
+    for key, _ in _keys(model):
         value = getattr(model, key)
         if key in _ENVELOPE or value is None:
             continue
@@ -92,9 +118,9 @@ def _walk(model: BaseModel, path: str, above: Conditions) -> Iterator[Quantity |
     if not keys:
         texts = tuple(pair for pair in conditions if not _is_number(pair[1]))
         yield from (Setting(path, k, v, texts) for k, v in others if _is_number(v))  # type: ignore[arg-type]
-    for key, field in type(model).model_fields.items():
+    for key, alias in _keys(model):
         value = getattr(model, key)
-        name = f"{path}/{field.alias or key}"
+        name = f"{path}/{alias}" if path else alias
         if isinstance(value, BaseModel) and key not in _ENVELOPE:
             yield from _walk(value, name, conditions)
         elif isinstance(value, list) and any(isinstance(member, Observed) for member in value):

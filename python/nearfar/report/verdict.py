@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nearfar.records.run import NoiseRecord
+from nearfar.records.noise import NoiseRecord
 
 _UNFINISHED = {
     "interrupted": "Interrupted: what was finished before is shown, the rest is missing.",

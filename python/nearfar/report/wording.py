@@ -57,7 +57,11 @@ def format_quantity(key: str, value: float) -> str:
         return format_energy(value)
     if key.endswith("_share"):
         return f"{value:.0%}"
-    if key in ("ratio", "pmdk_ratio") or key.endswith(("ratio_to_glibc", "slowdown")):
+    if (
+        key in ("ratio", "pmdk_ratio")
+        or key.startswith("slowdown_")
+        or key.endswith(("ratio_to_glibc", "slowdown"))
+    ):
         return f"{value:.2f} ×" if value >= 0.1 else f"{value:.2g} ×"
     if isinstance(value, int) or 1e3 <= abs(value) < 1e15:
         return f"{value:,.0f}"

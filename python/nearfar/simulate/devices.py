@@ -32,6 +32,8 @@ _LINE_BITS = 512
 _TIMINGS = ("tRCD", "tRP", "tRPclean", "tRAS", "CL", "CWL", "burst", "tCCD", "tCCDL", "tRRD",
             "tRRDL", "tFAW", "tWTR", "tWTRL", "tWR", "tRTP", "tRTRS", "tRFC", "tREFI")  # fmt: skip
 _REQUIRED = ("tRCD", "tRP", "tRAS", "CL", "CWL", "burst", "tCCD", "tWTR", "tWR", "tRTP")
+#: A figure of each way to tell energy, the best first.
+_ENERGIES = ("IDD0_mA", "array_current_mA", "read_energy_pJ_per_bit")
 _COUNTS = ("channels", "ranks", "bank_groups", "banks", "row_bytes")
 
 
@@ -91,6 +93,11 @@ class Device:
         )
 
 
+def has_energy(profile: Profile) -> bool:
+    """Whether a profile has figures of energy, of whichever kind."""
+    return any(key in profile.figures for key in _ENERGIES)
+
+
 def _has(profile: Profile, timing: str) -> bool:
     return f"{timing}_ns" in profile.figures or f"{timing}_cycles" in profile.figures
 
@@ -134,11 +141,12 @@ def _queued(profile: Profile) -> dict[str, float]:
 
 
 def _energy(profile: Profile, figures: dict[str, float]) -> dict[str, float]:
-    if "IDD0_mA" in profile.figures:
+    by_command, by_array, by_bit = _ENERGIES
+    if by_command in profile.figures:
         return _from_idd(profile, figures)
-    if "array_current_mA" in profile.figures:
+    if by_array in profile.figures:
         return _from_array_currents(profile, figures)
-    if "read_energy_pJ_per_bit" in profile.figures:
+    if by_bit in profile.figures:
         return {
             "read_J": profile.scalar("read_energy_pJ_per_bit") * _LINE_BITS * 1e-12,
             "write_J": profile.scalar("write_energy_pJ_per_bit") * _LINE_BITS * 1e-12,

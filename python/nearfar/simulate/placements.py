@@ -2,7 +2,8 @@
 
     all-near, all-far             the bounds
     interleave:N:M                N pages near, M far, in turns
-    memory-mode, clock-dwf, hot-pages   what hardware and kernels do, with ``near_bytes`` of near
+    first-touch, memory-mode, clock-dwf, hot-pages
+                                  what hardware and kernels do, with ``near_bytes`` of near
     PLAN                          a plan file of libhmalloc (docs/formats/plan.md)
 
 Beside all-near, all-far and PLAN, single things are placed with rules, the first that holds first:
@@ -13,6 +14,7 @@ Of a plan, ``site``, ``size`` and ``default`` are obeyed; a rule with ``thread``
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,7 +25,7 @@ from nearfar.units import parse_size
 if TYPE_CHECKING:
     from nearfar._native import SimPlan
 
-MOVING = ("memory-mode", "clock-dwf", "hot-pages")
+MOVING = ("first-touch", "memory-mode", "clock-dwf", "hot-pages")
 _PAGE = 4096
 _ANY = -1
 _MOST = 2**64 - 1
@@ -88,6 +90,11 @@ def _base(text: str, near_bytes: int) -> Placement:
             raise BadInputError(f"{text} is no interleave", "write interleave:N:M, such as 3:1")
         return Placement(text, rule="interleave", weights=(int(parts[0]), int(parts[1])))
     return read_plan(Path(text))
+
+
+def far_by_site(sites: Iterable[int]) -> list[Rule]:
+    """Rules that send the objects of these sites of a trace far."""
+    return [(_ANY, site, [], 0, _MOST, False) for site in sites]
 
 
 def _place(text: str, objects: list[Rule], ranges: list[tuple[int, int, bool]]) -> None:

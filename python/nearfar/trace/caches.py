@@ -54,6 +54,10 @@ class Caches:
             told.append(("llc", str(self.llc)))
         return [*told, ("tlb", ",".join(f"{entries}/{ways}" for entries, ways in self.tlb))]
 
+    def line(self) -> str:
+        """All of it in one word, which ``parse_caches`` reads."""
+        return ";".join(f"{key}:{value}" for key, value in [*self.fields(), ("cores", self.cores)])
+
 
 def parse_level(text: str) -> Level:
     """``256KiB/8``: size and ways. Raises BadInputError."""
@@ -61,6 +65,22 @@ def parse_level(text: str) -> Level:
     if not slash or not re.fullmatch(r"[0-9]+", ways):
         raise BadInputError(f"'{text}' is no cache", "write its size and ways: 256KiB/8")
     return Level(parse_size(size), int(ways))
+
+
+def parse_caches(line: str) -> Caches:
+    """What ``Caches.line`` wrote. Raises BadInputError."""
+    told = dict(part.partition(":")[::2] for part in line.split(";"))
+    try:
+        tlb = [tuple(map(int, level.split("/"))) for level in told["tlb"].split(",")]
+        return Caches(
+            parse_level(told["l1"]), parse_level(told["l2"]),
+            parse_level(told["llc"]) if "llc" in told else None, int(told["cores"]),
+            tuple((entries, ways) for entries, ways in tlb),
+        )  # fmt: skip
+    except (KeyError, ValueError):
+        raise BadInputError(
+            f"'{line}' tells no caches", "make the plan anew with `nearfar advise`"
+        ) from None
 
 
 def caches_of(host: Host, given: dict[str, str | None]) -> Caches:

@@ -168,8 +168,10 @@ def record(
     prefetch: bool,
     recorder: str = "qemu",
     aside: bool = False,
+    alone: bool = False,
 ) -> Recorded:
     """Run a program to its end and write its trace; errors of writing come as NativeError.
+    ``aside`` and ``alone`` are those of ``place.running.run``.
 
     Raises BadInputError and MachineError before anything is started.
     """
@@ -199,7 +201,7 @@ def record(
                 (caches.llc.size_bytes, caches.llc.ways) if caches.llc else None,
                 list(caches.tlb), caches.cores, prefetch, after, fields,
             )  # fmt: skip
-            code, collected = _run(command, environment, collector, aside)
+            code, collected = _run(command, environment, collector, aside, alone)
         finally:
             os.close(fd)
     notes += _afterwards(program[0], code, collected, recorder)
@@ -207,7 +209,11 @@ def record(
 
 
 def _run(
-    command: list[str], environment: dict[str, str], collector: Any, aside: bool
+    command: list[str],
+    environment: dict[str, str],
+    collector: Any,
+    aside: bool,
+    alone: bool,
 ) -> tuple[int, TraceCollected]:
     """Exit code, and what was collected; raises what the collector met."""
     outcome: dict[str, Any] = {}
@@ -221,7 +227,7 @@ def _run(
     thread = threading.Thread(target=collect)
     thread.start()
     try:
-        _, code = run(command, environment, aside=aside)
+        _, code = run(command, environment, aside=aside, alone=alone)
     except StartError as error:
         raise BadInputError(f"cannot start {command[0]}: {error.why}", "check its mode") from None
     finally:

@@ -29,11 +29,13 @@ from nearfar.report.sections import (
     stencil,
     stream,
     structures,
+    sweep,
     tails,
 )
 
 #: Each gives its section, or None where the record has nothing for it.
 ORDER: tuple[Callable[[Context], Section | None], ...] = (
+    sweep.section,
     advice.section,
     latency.section,
     blocks.section,

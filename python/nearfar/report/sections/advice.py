@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from nearfar.records.advice import AdviceResult, FarAdvice, SiteAdvice
 from nearfar.report.section import Cell, Context, Figure, Section, Table, figure_cell
-from nearfar.report.wording import origins, say
+from nearfar.report.wording import format_quantity, origins, say
 from nearfar.units import MIB, format_size
 
 #: Sites that are shown; the record has all.
@@ -16,6 +17,14 @@ _WHOLES = {
     "all_far": "everything far",
     "plan": "with the plan",
 }
+_POLICIES = {
+    "first-touch": "first touch (Linux as it comes)",
+    "interleave": "weighted interleave (Linux)",
+    "hot-pages": "hot pages promoted, cold ones demoted (Linux tiering)",
+    "clock-dwf": "CLOCK-DWF: written pages near",
+    "memory-mode": "near as a cache of lines (memory mode)",
+}
+_PLACED = ("all_near", "all_far", "plan")
 
 
 def section(context: Context) -> Section | None:
@@ -23,9 +32,9 @@ def section(context: Context) -> Section | None:
     result = context.run.sections.advice
     if result is None:
         return None
+    tables = [_bounds(result), _sites(result), *_within(result), *_expenses(result)]
     return Section("advice", f"Advice for {result.program[0].rpartition('/')[2]}", finding(result),
-                   _figures(result), [_bounds(result), _sites(result), *_within(result)],
-                   notes(result))  # fmt: skip
+                   _figures(result), tables, notes(result))  # fmt: skip
 
 
 def finding(result: AdviceResult) -> str:
@@ -58,14 +67,60 @@ def _figures(result: AdviceResult) -> list[Figure]:
 
 
 def _bounds(result: AdviceResult) -> Table:
+    rows = []
+    for far in result.fars:
+        name = Cell(far.far, code=True)
+        rows += [
+            [name, Cell(words), figure_cell(far, f"slowdown_{key}"),
+             figure_cell(far, f"time_{key}_s"), Cell("–")]
+            for key, words in _WHOLES.items()
+        ]  # fmt: skip
+        rows += [
+            [name, Cell(_POLICIES[policy.policy]), figure_cell(policy, "slowdown"),
+             figure_cell(policy, "time_s"), Cell(f"{policy.moved_pages:,}")]
+            for policy in far.policies
+        ]  # fmt: skip
+    return Table(["Far memory", "Placement", "Slowdown", "Time", "Pages moved"], rows,
+                 "Placements, and what kernels and hardware would do with as much near memory",
+                 frozenset({2, 3, 4}), folded=False)  # fmt: skip
+
+
+class Expense(NamedTuple):
+    """A row: with all data near, with all far, and with the plan."""
+
+    words: str
+    cells: tuple[str, str, str]
+
+
+def expenses(far: FarAdvice) -> list[Expense]:
+    """Energy, wear and price, of what is known."""
+    rows = []
+    if far.energy_plan_J is not None:
+        joules = [format_quantity(f"energy_{name}_J", getattr(far, f"energy_{name}_J") or 0.0)
+                  for name in _PLACED]  # fmt: skip
+        rows.append(Expense("energy of both memories, simulated", _three(joules)))
+    if far.price_plan is not None:
+        prices = [f"{getattr(far, f'price_{name}'):.3g} {far.currency}" for name in _PLACED]
+        rows.append(Expense("price of memory for the heap", _three(prices)))
+    rows.append(Expense("lines written to far memory", ("–", "–", f"{far.far_writes:,}")))
+    if far.lifetime_years is not None:
+        years = f"{far.lifetime_years:.3g} years"
+        rows.append(Expense("lifetime of far memory, writes spread evenly", ("–", "–", years)))
+    return rows
+
+
+def _three(cells: Sequence[str]) -> tuple[str, str, str]:
+    return cells[0], cells[1], cells[2]
+
+
+def _expenses(result: AdviceResult) -> list[Table]:
     rows = [
-        [Cell(far.far, code=True), Cell(words), figure_cell(far, f"slowdown_{key}"),
-         figure_cell(far, f"time_{key}_s")]
+        [Cell(far.far, code=True), Cell(line.words), *map(Cell, line.cells)]
         for far in result.fars
-        for key, words in _WHOLES.items()
-    ]  # fmt: skip
-    return Table(["Far memory", "Placement", "Slowdown", "Time"], rows, "Placements",
-                 frozenset({2, 3}))  # fmt: skip
+        for line in expenses(far)
+    ]
+    return [Table(["Far memory", "", "All near", "All far", "Plan"], rows,
+                  "Energy, wear and price", frozenset({2, 3, 4}), folded=False)]  # fmt: skip
 
 
 def _sites(result: AdviceResult) -> Table:
@@ -110,11 +165,7 @@ def notes(result: AdviceResult) -> list[str]:
         f"Beside the heap, {format_size(result.fixed_bytes)} of stack, globals and mappings stay "
         "near in every plan; a budget is for the heap."
     )
-    if result.lifetime_years is not None:
-        told.append(
-            f"{result.far} would last {result.lifetime_years:.3g} years of this program, its "
-            "writes spread evenly."
-        )
+    told += [f"{far.far}: not known is {why}." for far in result.fars for why in far.lacking]
     if result.plan:
         told.append(
             f"nearfar run --plan {result.plan} --tier far=TIER --check -- "

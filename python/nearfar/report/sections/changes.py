@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from nearfar.records.compare import Change, compare_runs
 from nearfar.records.run import Run
-from nearfar.records.walk import Quantity, Scalar
-from nearfar.report.section import Cell, Context, Section, Table
+from nearfar.records.shifts import Shift, shifts
+from nearfar.records.sweep import Scalar
+from nearfar.records.walk import Quantity
+from nearfar.report.section import Cell, Context, Figure, Section, Table
 from nearfar.report.wording import (
     count,
     format_interval,
@@ -33,15 +35,48 @@ def section(context: Context) -> Section | None:
     apart = (change for change in changes if change.agree() is False)
     moved = sorted(apart, key=lambda change: -change.size())
     rest = [change for change in changes if change.agree() is not False]
+    whole = shifts(changes)
     tables = [
+        _whole(whole),
         _table(moved[:_SHOWN], "Figures whose intervals lie apart, largest change first", False),
         _table(moved[_SHOWN:], "Smaller changes, intervals apart", True),
         _table(rest, "Figures that agree, or have no interval", True),
     ]
     return Section(
         "changes", "What changed", _finding(context.run, before, changes, moved),
-        tables=[table for table in tables if table.rows], notes=_notes(context, before, str(path)),
+        _figures(whole), [table for table in tables if table.rows],
+        _notes(context, before, str(path)),
     )  # fmt: skip
+
+
+def _whole(whole: list[Shift]) -> Table:
+    rows = [
+        [Cell(shift.section), Cell(str(shift.figures)),
+         Cell(f"{shift.cost:.3f} ×", f"{shift.low:.3f}–{shift.high:.3f}",
+              tone=("bad" if shift.cost > 1 else "good") if shift.moved() else "")]
+        for shift in whole
+    ]  # fmt: skip
+    heads = ["Section", "Figures", "Cost now over then"]
+    return Table(heads, rows, "Sections as a whole: times longer, rates lower", frozenset({1, 2}))
+
+
+def _figures(whole: list[Shift]) -> list[Figure]:
+    """A row a section, beside the line of no change."""
+    from nearfar.report.charts import Bar, row_chart
+    from nearfar.report.drawing import draw
+
+    if len(whole) < 2:
+        return []
+    bars = [
+        Bar(s.section, s.section, s.cost, s.low, s.high, f"{s.cost:.2f} ×") for s in whole
+    ]  # fmt: skip
+    low, high = min(bar.low for bar in bars), max(bar.high for bar in bars)
+    chart = row_chart(
+        bars, "cost now over then; 1 is no change", log=True,
+        domain=(min(low / 1.02, 0.9), max(high * 1.02, 1.1)),
+    )  # fmt: skip
+    caption = "Sections as a whole: geometric mean over their figures, 95 % intervals."
+    return [draw(caption, chart, height=26 * len(bars), origins=())]
 
 
 def _finding(now: Run, before: Run, changes: list[Change], moved: list[Change]) -> str:

@@ -20,6 +20,7 @@ from nearfar.report.text.record import noise, record
 from nearfar.report.text.results import bandwidth, latency, mapped, published_curve, stream
 from nearfar.report.text.sheet import sheet
 from nearfar.report.text.simulation import counts, load_curve, simulation
+from nearfar.report.text.sweep import sweep
 from nearfar.report.text.together import compete, pipeline_run, stencil, stencil_split
 
 __all__ = [
@@ -58,5 +59,6 @@ __all__ = [
     "stencil_split",
     "stream",
     "structure",
+    "sweep",
     "tails",
 ]

@@ -18,7 +18,7 @@ def advice(result: AdviceResult) -> RenderableType:
     """Bounds, curve and sites for each far memory."""
     parts: list[RenderableType] = []
     for far in result.fars:
-        parts += [_bounds(far), Text(""), *_curve(far), Text("")]
+        parts += [_bounds(far), Text(""), *_curve(far), Text(""), *_expenses(far)]
     heads = ["Site", "Verdict", "Size", "Life", "Reads", "Writes", "Waiting", "Far costs"]
     rows = [
         [site.at, site.verdict, format_size(site.size_bytes), f"{site.life_share:.0%}",
@@ -42,7 +42,20 @@ def _bounds(far: FarAdvice) -> RenderableType:
             ("all_far", "everything far"), ("heap_far", "the heap far"), ("plan", "with the plan")
         )
     ]  # fmt: skip
+    rows += [
+        [f"{policy.policy}, {policy.moved_pages:,} pages moved" if policy.moved_pages
+         else policy.policy, figure(policy, "slowdown"), figure(policy, "time_s")]
+        for policy in far.policies
+    ]  # fmt: skip
     return columns([f"On {far.far}", "Slowdown", "Time"], rows, 1)
+
+
+def _expenses(far: FarAdvice) -> list[RenderableType]:
+    """Energy, wear and price, where any is known."""
+    rows = [[line.words, *line.cells] for line in section.expenses(far)]
+    if not rows:
+        return []
+    return [columns(["Beside time", "all near", "all far", "plan"], rows, 1), Text("")]
 
 
 def _curve(far: FarAdvice) -> list[RenderableType]:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from nearfar.records.compare import Change, Comparison
+from nearfar.records.shifts import Shift
 from nearfar.records.walk import Quantity
 from nearfar.report.sections.changes import name
+from nearfar.report.text.layout import columns
 from nearfar.report.text.sheet import amount, coordinate
 from nearfar.report.wording import count
 
@@ -20,9 +24,15 @@ _INTERVALS = {True: "overlap", False: "apart", None: ""}
 
 
 def comparison(
-    found: Comparison, threshold: float, sides: tuple[str, str], *, noisy: bool = False
+    found: Comparison,
+    moved: Sequence[Shift],
+    threshold: float,
+    sides: tuple[str, str],
+    *,
+    noisy: bool = False,
 ) -> RenderableType:
-    """The verdict, matched figures (worse ones, then the largest changes), what one side lacks.
+    """The verdict, sections as wholes, matched figures (worse ones, then the largest changes), what
+    one side lacks.
 
     There is no verdict where a side was too noisy.
     """
@@ -31,7 +41,9 @@ def comparison(
     bad = {id(change) for change in worse}
     rows = [*worse, *(change for change in changes if id(change) not in bad)][:_SHOWN]
     parts: list[RenderableType] = [
-        _verdict(len(changes), len(worse), threshold, noisy), Text(""), _table(rows, bad, sides)
+        _verdict(len(changes), len(worse), [s for s in moved if s.worse(threshold)], threshold,
+                 noisy),
+        Text(""), *_sections(moved, threshold), _table(rows, bad, sides),
     ]  # fmt: skip
     if len(changes) > _SHOWN:
         parts.append(Text(f"· {len(changes) - _SHOWN} more, changed less: --json - has all"))
@@ -48,15 +60,31 @@ def figure_name(quantity: Quantity) -> str:
     return f"{quantity.key}: {where}" if where else quantity.key
 
 
-def _verdict(matched: int, worse: int, threshold: float, noisy: bool) -> Text:
+def _verdict(
+    matched: int, worse: int, whole: Sequence[Shift], threshold: float, noisy: bool
+) -> Text:
     limit = f"{100 * threshold:.3g} %"
     told = f"{count(matched, 'figure')} on both sides"
     if noisy:
         seen = f"{worse} seem worse by more than {limit}" if worse else "none seems worse"
         return Text(f"Cannot decide: too noisy. {told}; {seen}.", style="bold yellow")
-    if not worse:
+    if not worse and not whole:
         return Text(f"{told}; none is worse by more than {limit}.", style="green")
-    return Text(f"{told}; {worse} worse by more than {limit}.", style="bold red")
+    also = f", and as a whole {', '.join(shift.section for shift in whole)}" if whole else ""
+    return Text(f"{told}; {worse} worse by more than {limit}{also}.", style="bold red")
+
+
+def _sections(moved: Sequence[Shift], threshold: float) -> list[RenderableType]:
+    """How much each section costs beside what it did, nothing where none has figures enough."""
+    if not moved:
+        return []
+    rows = [
+        [shift.section, str(shift.figures), f"{shift.cost:.3f} ×",
+         f"{shift.low:.3f}–{shift.high:.3f}", "worse" if shift.worse(threshold) else ""]
+        for shift in moved
+    ]  # fmt: skip
+    heads = ["Section", "Figures", "Cost, mean", "95 %", ""]
+    return [columns(heads, rows, 1), Text("")]
 
 
 def _table(changes: list[Change], worse: set[int], sides: tuple[str, str]) -> Table:

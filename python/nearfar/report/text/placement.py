@@ -6,7 +6,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from nearfar.place.accounts import Process, RunAccounts
-from nearfar.place.checking import Check
+from nearfar.place.checking import Check, RuleCheck
 from nearfar.report.text.layout import columns
 from nearfar.units import format_size
 
@@ -44,21 +44,35 @@ def _table(process: Process) -> RenderableType:
     return columns(_HEADS, rows, 1)
 
 
+def _traffic(rule: RuleCheck) -> tuple[str, str]:
+    """Lines read and written, as promised and as counted."""
+    if rule.reads is None or rule.writes is None:
+        return "–", "–"
+    return f"{rule.promised_reads + rule.promised_writes:,}", f"{rule.reads + rule.writes:,}"
+
+
 def plan_check(check: Check) -> RenderableType:
     """What a plan promised and what was counted, a row a rule."""
     verdict = "kept" if check.kept else "broken"
     head = Text(f"The plan's promise is {verdict}  [counted]", style="bold")
     finding = Text(f"{check.matched_share:.1%} of the heap's bytes were allocated at its sites")
-    heads = ["Site", "Tier", "Promised", "Allocated", "Peak", "Pages", "Misplaced", "Verdict"]
+    heads = ["Site", "Tier", "Promised", "Allocated", "Pages", "Misplaced", "Traffic promised",
+             "Traffic", "Verdict"]  # fmt: skip
     rows = [
         [
             rule.at or f"rule {rule.rule}", rule.tier, format_size(rule.promised_bytes),
-            format_size(rule.allocated_bytes), format_size(rule.peak_bytes), f"{rule.pages:,}",
-            f"{rule.misplaced_pages:,}", rule.broken or "kept",
+            format_size(rule.allocated_bytes), f"{rule.pages:,}", f"{rule.misplaced_pages:,}",
+            *_traffic(rule), rule.broken or "kept",
         ]
         for rule in check.rules[:MOST_RULES]
     ]  # fmt: skip
     notes = [Text(f"· {why}") for why in check.broken]
+    if check.near_traffic_share is not None and check.promised_near_traffic_share is not None:
+        notes.append(Text(
+            f"· {check.near_traffic_share:.1%} of the heap's traffic is near, "
+            f"{check.promised_near_traffic_share:.1%} were promised; traffic is lines read and "
+            "written, counted in a traced run", style="dim",
+        ))  # fmt: skip
     more = len(check.rules) - MOST_RULES
     if more > 0:
         notes.append(Text(f"· and {more} more rules, all of them in --json FILE", style="dim"))

@@ -8,10 +8,12 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from nearfar.records.run import NoiseRecord, Run
+from nearfar.records.noise import NoiseRecord
+from nearfar.records.run import Run
 from nearfar.report.sections.machine import machine_name
 from nearfar.report.text import advising, allocators, depth, pools, programs, results, together
 from nearfar.report.text.experiment import experiment
+from nearfar.report.text.sweep import sweep
 from nearfar.report.verdict import noise_evidence, status_line
 
 #: Sections in the order of the report.
@@ -36,6 +38,7 @@ _SECTIONS: dict[str, Callable[[Any], RenderableType]] = {
     "malloc": allocators.malloc,
     "program": programs.program,
     "experiment": experiment,
+    "sweep": sweep,
 }
 
 

@@ -1,0 +1,14 @@
+// What the bindings of traces share.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include "trace/reader.hpp"
+#include "trace/sampled.hpp"
+
+namespace nearfar::bind {
+
+/// Header, counts and sites of a trace that was read to its end. Needs the GIL.
+nanobind::dict trace_stats_dict(const trace::Reader& reader, const trace::RecordCounts& counts);
+
+} // namespace nearfar::bind

@@ -1,0 +1,40 @@
+// What kernels and hardware do with a program's pages, judged as plans are: a Placer decides on
+// each record of a trace where it goes, the core model of trace/stalls.hpp tells what that costs.
+//
+// Time           a Placer's own (periods, rate limits) is that of the instructions so far, at the
+//                constant time each that is given: the program as it runs with all data near.
+// Sampling       a Placer sees all records; the core model goes through one block in `every`.
+// Thread safety  free functions over files.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/result.hpp"
+#include "sim/placement.hpp"
+#include "trace/stalls.hpp"
+
+namespace nearfar::sim {
+
+struct Following {
+  Plan plan;
+  trace::Placing placing; ///< memories and core; its far_sites are not looked at
+};
+
+struct Followed {
+  trace::Cost cost;
+  std::uint64_t moved_pages = 0;
+  std::uint64_t near_lines = 0; ///< records that near memory served, of all
+  std::uint64_t far_lines = 0;
+  std::uint64_t far_written = 0; ///< lines, of the program and of what was moved
+  std::uint64_t far_pages = 0;   ///< frames that far memory needed
+};
+
+/// Goes through the trace once, with all policies at its side on as many threads as there are
+/// processors. `every`: as Sampled::every(), so that figures can be held against those of plans.
+/// Errors: those of trace::Reader::open, Placer::create and trace::Costs::create.
+Result<std::vector<Followed>> follow(const char* path, std::span<const Following> policies,
+                                     double instruction_ps, std::uint64_t every);
+
+} // namespace nearfar::sim

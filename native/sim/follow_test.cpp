@@ -1,0 +1,135 @@
+#include "sim/follow.hpp"
+
+#include <cstdio>
+#include <cstdlib>
+#include <doctest/doctest.h>
+#include <string>
+#include <unistd.h>
+
+#include "trace/sampled.hpp"
+#include "trace/writer.hpp"
+
+using namespace nearfar;
+using namespace nearfar::sim;
+
+namespace {
+
+constexpr std::uint64_t pages = 64;
+constexpr std::uint64_t page = 4096;
+constexpr std::uint64_t rounds = 40;
+
+/// A trace in a file that goes when it does: pages in turns, again and again, each read a load that
+/// waits for the one before. With `written`, each line is written back at once.
+class Turns {
+public:
+  explicit Turns(std::uint64_t gap, bool written = false) {
+    const int fd = mkstemp(path.data());
+    REQUIRE(fd >= 0);
+    trace::Writer writer(fd, trace::Header{});
+    writer.thread(0);
+    trace::Site site;
+    site.kind = trace::SiteKind::heap;
+    trace::Object object;
+    object.site = writer.site(site);
+    object.bytes = pages * page;
+    const std::uint32_t number = writer.object(object);
+    std::uint64_t instructions = 0;
+    for (std::uint64_t i = 0; i < rounds * pages; ++i) {
+      const std::uint64_t line = (i % pages) * lines_a_page;
+      instructions += gap;
+      writer.record(
+          {line, 1, instructions, number, i > 0 ? 1u + written : 0u, 0, trace::Kind::load});
+      if (written) writer.record({line, 0, instructions, number, 0, 0, trace::Kind::write_back});
+    }
+    writer.totals[trace::Total::instructions] = instructions;
+    REQUIRE(writer.finish());
+    close(fd);
+  }
+  Turns(const Turns&) = delete;
+  ~Turns() { unlink(path.c_str()); }
+
+  std::string path = "/tmp/nearfar-follow-XXXXXX";
+};
+
+Following policy(Rule rule, std::uint64_t near_pages) {
+  Following made;
+  made.plan.rule = rule;
+  made.plan.near_bytes = near_pages * page;
+  made.plan.near_weight = made.plan.far_weight = 1;
+  made.placing.memories[0] = {100, 1, 1, 0, 21};
+  made.placing.memories[1] = {300, 3, 3, 0, 21};
+  made.placing.core = {1, 256, 10, 1536, 12};
+  return made;
+}
+
+Followed followed(const Turns& turns, const Following& what, std::uint64_t every = 1) {
+  Result<std::vector<Followed>> found = follow(turns.path.c_str(), {&what, 1}, 1000, every);
+  REQUIRE(found);
+  return (*found)[0];
+}
+
+} // namespace
+
+TEST_CASE("first touch: what fits is near, the rest is far for good") {
+  const Turns turns(1);
+  const Followed half = followed(turns, policy(Rule::first_touch, pages / 2));
+  CHECK(half.near_lines == rounds * pages / 2);
+  CHECK(half.far_lines == rounds * pages / 2);
+  CHECK(half.moved_pages == 0);
+  CHECK(half.cost.time_ns == doctest::Approx(rounds * pages * 200.0).epsilon(0.02));
+  const Followed all = followed(turns, policy(Rule::first_touch, pages));
+  CHECK(all.cost.time_ns == doctest::Approx(rounds * pages * 100.0).epsilon(0.02));
+}
+
+TEST_CASE("interleave: as many turns near as its weights say") {
+  const Turns turns(1);
+  Following what = policy(Rule::interleave, 0);
+  what.plan.near_weight = 3;
+  CHECK(followed(turns, what).near_lines == rounds * pages * 3 / 4);
+}
+
+TEST_CASE("memory mode: turns through more lines than near holds miss it each time") {
+  const Turns turns(1);
+  const Followed found = followed(turns, policy(Rule::memory_mode, pages / 2));
+  CHECK(found.near_lines == 0);
+  CHECK(found.cost.time_ns >= rounds * pages * 300.0);
+  const Followed held = followed(turns, policy(Rule::memory_mode, pages));
+  CHECK(held.far_lines == pages);
+}
+
+TEST_CASE("memory mode: what is written goes far when it is displaced") {
+  const Turns turns(1, true);
+  const Followed found = followed(turns, policy(Rule::memory_mode, pages / 2));
+  CHECK(found.far_written == (rounds - 1) * pages + pages / 2);
+}
+
+TEST_CASE("hot pages: moving them holds the program, and takes its time on both memories") {
+  const Turns turns(100'000); // 100 us a read: the rate limit lets all be moved
+  Following what = policy(Rule::hot_pages, pages / 2);
+  what.plan.hot_touches = 1;
+  const Followed found = followed(turns, what);
+  REQUIRE(found.moved_pages > pages);
+  const double moving = static_cast<double>(found.moved_pages) * 2000.0;
+  CHECK(found.cost.stall_ns >= moving);
+  CHECK(found.far_written == found.moved_pages / 2 * lines_a_page);
+}
+
+TEST_CASE("what a policy without choice costs is what the placement costs") {
+  const Turns turns(50);
+  Following what = policy(Rule::first_touch, 2 * pages);
+  Result<trace::Sampled> sampled = trace::Sampled::read(turns.path.c_str(), 1 << 20);
+  REQUIRE(sampled);
+  Result<trace::Costs> costs = trace::Costs::create(what.placing);
+  REQUIRE(costs);
+  std::vector<trace::Costs> accounts;
+  accounts.push_back(std::move(*costs));
+  CHECK(followed(turns, what).cost.time_ns ==
+        doctest::Approx(sampled->costs(std::move(accounts))[0].time_ns));
+}
+
+TEST_CASE("a policy that cannot be is refused") {
+  const Turns turns(1);
+  const Following none = policy(Rule::memory_mode, 0);
+  CHECK(!follow(turns.path.c_str(), {&none, 1}, 1000, 1));
+  CHECK(!follow("/nonexistent", {&none, 1}, 1000, 1));
+}

@@ -1,0 +1,187 @@
+"""What ``nearfar sweep`` does: cells found again or run, the record, the table, the report."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Generator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nearfar import __version__, store
+from nearfar.cli.console import note, print_result, progress, write_json
+from nearfar.cli.verbs import order_arguments
+from nearfar.errors import BadInputError, ExitCode, NoisyError
+from nearfar.records.noise import NoiseRecord
+from nearfar.records.run import Run
+from nearfar.records.sweep import SweepCell, SweepResult
+from nearfar.report import page, text
+from nearfar.sweep import suite as suites
+from nearfar.sweep import table
+from nearfar.sweep.cluster import run_on_cluster
+from nearfar.sweep.here import run_here
+from nearfar.sweep.keeping import Cells, opened
+from nearfar.sweep.order import Order, identify
+
+if TYPE_CHECKING:
+    from nearfar.measure.session import Progress
+    from nearfar.sweep.running import Outcome
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """The flags of the verb."""
+
+    suite: suites.Suite
+    full: bool
+    jobs: int | None
+    scheduler: str | None
+    out: Path | None
+    strict: bool
+    quiet: bool
+
+    @property
+    def folder(self) -> Path:
+        """Where the sweep is kept: the same for the same suite, so that it is found again."""
+        form = "-full" if self.full else ""
+        return self.out or store.DEFAULT_ROOT / f"sweep-{self.suite.name}{form}"
+
+
+def orders(wanted: Wanted) -> list[Order]:
+    """All cells, each once. Raises BadInputError that names the suite, the run and the key."""
+    found: dict[str, Order] = {}
+    try:
+        for cell in suites.cells(wanted.suite, full=wanted.full):
+            verb, arguments = order_arguments(cell)
+            name = identify(cell.verb, arguments)
+            order = Order(
+                name, cell.verb, tuple(arguments), cell.varied, verb.measures, verb.records
+            )
+            found.setdefault(name, order)
+    except BadInputError as error:
+        raise BadInputError(f"suite {wanted.suite.name}, {error.what}", error.next_step) from None
+    return list(found.values())
+
+
+def run(wanted: Wanted, json_target: str | None) -> int:
+    """Sweep and show. Raises NoisyError under --strict, and what a cluster cannot do."""
+    table.require_polars()
+    wished = orders(wanted)
+    with opened(wanted.folder) as kept:
+        record = _open_record(wanted, len(wished))
+        done = {order.id: cell for order in wished if (cell := kept.find(order))}
+        again = len(done)
+        status = "interrupted"
+        try:
+            with progress(wanted.quiet) as shown:
+                _sweep(wanted, kept, [o for o in wished if o.id not in done], done, shown)
+            status = "finished"
+        finally:
+            cells = [done[order.id] for order in wished if order.id in done]
+            _close_record(wanted, record, cells, status)
+            if status != "finished" and not wanted.quiet:
+                note(f"{len(cells)} of {len(wished)} cells are kept in {wanted.folder}; "
+                     "the same command goes on")  # fmt: skip
+    if again and not wanted.quiet:
+        note(f"found again: {again} of {len(wished)} cells")
+    return _show(wanted, record.run, cells, json_target)
+
+
+def _sweep(
+    wanted: Wanted, kept: Cells, open_orders: list[Order], done: dict[str, SweepCell],
+    shown: Progress,
+) -> None:  # fmt: skip
+    """Run what is not done yet, and keep each as it ends."""
+    total = len(open_orders)
+    if not total:
+        return
+    shown.step(f"cell 1 of {total}", 0.0)
+    with contextlib.closing(_outcomes(wanted, kept, open_orders, shown)) as outcomes:
+        for number, outcome in enumerate(outcomes, 1):
+            cell = kept.keep(outcome)
+            done[cell.id] = cell
+            if cell.status == "failed":
+                shown.note(f"failed: {outcome.order.command}\n  {cell.message}")
+            shown.step(f"{number} of {total}: {outcome.order.command}", number / total)
+
+
+def _outcomes(
+    wanted: Wanted, kept: Cells, open_orders: list[Order], shown: Progress
+) -> Generator[Outcome, None, None]:
+    if wanted.scheduler:
+        return run_on_cluster(open_orders, wanted.scheduler)
+    jobs = wanted.jobs or len(os.sched_getaffinity(0))
+    return run_here(
+        open_orders, jobs, kept.folder,
+        lambda: shown.note("waiting: another sweep uses this machine"),
+    )  # fmt: skip
+
+
+def _open_record(wanted: Wanted, planned: int) -> store.RunDirectory:
+    from nearfar.machine.doctor import examine
+    from nearfar.machine.topology import this_machine
+
+    machine, suite = this_machine(), wanted.suite
+    run = Run(
+        nearfar_version=__version__, verb="sweep",
+        arguments={"suite": suite.name, "full": wanted.full, "scheduler": wanted.scheduler},
+        started=store.now(), seed=1,
+        machine=machine.model_dump(mode="json", exclude_none=True), findings=examine(machine),
+    )  # fmt: skip
+    run.sections.sweep = SweepResult(
+        suite=suite.name, title=suite.title, source=suite.source, planned=planned, cells=[]
+    )
+    directory = store.RunDirectory(wanted.folder, run)
+    if not (wanted.folder / "run.json").exists():
+        directory.save()
+    return directory
+
+
+def _close_record(
+    wanted: Wanted, record: store.RunDirectory, cells: list[SweepCell], status: str
+) -> None:
+    run = record.run
+    assert run.sections.sweep is not None
+    run.sections.sweep.cells = cells
+    run.status = status  # type: ignore[assignment]
+    run.ended = store.now()
+    run.noise = _noise(cells)
+    record.save()
+    table.write_table(wanted.folder / table.FILE_NAME, cells)
+    page.write_report(wanted.folder, run)
+
+
+def _noise(cells: list[SweepCell]) -> NoiseRecord:
+    """The worst of every kind of evidence over all cells that timed something."""
+    judged = [(cell, cell.noise) for cell in cells if cell.noise]
+    noises = [noise for _, noise in judged]
+    return NoiseRecord(
+        noisy=any(noise.noisy for noise in noises),
+        reasons=[f"{cell.id}: {'; '.join(n.reasons[:1])}" for cell, n in judged if n.noisy],
+        foreign_cpus=max((noise.foreign_cpus for noise in noises), default=0.0),
+        steal=max((noise.steal for noise in noises), default=0.0),
+        least_cpu_share=min((noise.least_cpu_share for noise in noises), default=1.0),
+        worst_spread=max((noise.worst_spread for noise in noises), default=0.0),
+    )
+
+
+def _show(wanted: Wanted, run: Run, cells: list[SweepCell], json_target: str | None) -> int:
+    assert run.sections.sweep is not None
+    if json_target is not None:
+        write_json(json_target, run.model_dump_json(indent=1, exclude_none=True))
+    if json_target != "-":
+        print_result(text.sweep(run.sections.sweep))
+    if not wanted.quiet:
+        note(f"record: {wanted.folder}")
+    failed = [cell.exit_code for cell in cells if cell.status == "failed"]
+    noisy = sum(cell.noise is not None and cell.noise.noisy for cell in cells)
+    if failed:
+        wrong = all(code == ExitCode.BAD_INPUT for code in failed)
+        return ExitCode.BAD_INPUT if wrong else ExitCode.MACHINE
+    if noisy and wanted.strict:
+        raise NoisyError(
+            f"{noisy} of {len(cells)} cells were too noisy",
+            "stop what else runs (see `nearfar doctor`), and sweep into another --out",
+        )
+    return max((cell.exit_code for cell in cells), default=ExitCode.OK)

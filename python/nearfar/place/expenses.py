@@ -1,0 +1,146 @@
+"""What a placement costs beside time: energy, wear and price, where profiles tell enough.
+
+Energy is that of the fast engine of ``simulate`` over the trace, or over its first requests and
+then taken to go on like that. Wear is a bound from below: writes spread evenly over far memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from nearfar.errors import BadInputError
+from nearfar.records.shape import Origin, Provenance
+
+if TYPE_CHECKING:
+    from nearfar.place.costing import Coster
+    from nearfar.place.traced import Traced
+    from nearfar.records.advice import FarAdvice
+    from nearfar.records.profile import Profile
+    from nearfar.simulate.devices import Device
+
+_GIB = 1 << 30
+_LINE = 64
+_DAYS_A_YEAR = 365.25
+_PRICE, _ENDURANCE = "price_per_gib", "endurance_writes"
+
+
+@dataclass(frozen=True)
+class Prices:
+    """A GiB of near and of far memory, in one currency."""
+
+    near: float
+    far: float
+    currency: str
+
+    def of(self, near_bytes: int, heap_bytes: int) -> float:
+        """Of memory for a heap, so much of it near."""
+        far_bytes = max(heap_bytes - near_bytes, 0)
+        return (near_bytes * self.near + far_bytes * self.far) / _GIB
+
+
+def prices_of(near: Profile, far: Profile) -> Prices | str:
+    """Prices, or why there are none."""
+    for profile in (near, far):
+        if _PRICE not in profile.figures:
+            return f"price: {profile.name} has no {_PRICE}"
+    currencies = {p.figure(_PRICE).unit.partition("/")[0] for p in (near, far)}
+    if len(currencies) > 1:
+        return f"price: {near.name} and {far.name} are told in {' and '.join(sorted(currencies))}"
+    return Prices(near.scalar(_PRICE), far.scalar(_PRICE), currencies.pop())
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A traced program, the memories it is placed on, and its time with all data near."""
+
+    traced: Traced
+    coster: Coster
+    near: Profile
+    far: Profile
+    time_s: float
+
+
+def beside_time(
+    placed: Placed, prices: Prices | str, far_sites: Sequence[int], near_bytes: int
+) -> dict[str, Any]:
+    """Keywords of FarAdvice, for a plan that sends ``far_sites`` far: energy, wear and price where
+    they are known, and what is not."""
+    everything = range(len(placed.traced.sites))
+    joules = energies(placed, {"all_near": [], "all_far": everything, "plan": far_sites})
+    years = lifetime_years(placed, far_sites)
+    told: dict[str, Any] = {
+        "far_writes": far_writes(placed.traced, far_sites),
+        "lacking": [why for why in (joules, years, prices) if isinstance(why, str)],
+    }
+    if not isinstance(joules, str):
+        told |= {f"energy_{name}_J": energy for name, energy in joules.items()}
+    if not isinstance(years, str):
+        told["lifetime_years"] = years
+    if not isinstance(prices, str):
+        heap = placed.traced.heap_peak_bytes
+        near = {"all_near": heap, "all_far": 0, "plan": near_bytes}
+        told |= {f"price_{name}": prices.of(size, heap) for name, size in near.items()}
+        told["currency"] = prices.currency
+    return told
+
+
+def provenance_of(advice: FarAdvice) -> dict[str, Provenance]:
+    """Of the energies that it has."""
+    simulated = Provenance(
+        origin=Origin.SIMULATED, statistic="simulation", samples=0,
+        note="fast engine, over the trace",
+    )  # fmt: skip
+    keys = ("energy_all_near_J", "energy_all_far_J", "energy_plan_J")
+    return {key: simulated for key in keys if getattr(advice, key) is not None}
+
+
+def lifetime_years(placed: Placed, far_sites: Sequence[int]) -> float | str | None:
+    """Of a far memory as large as what lies there, running this without pause; None where nothing
+    is written; or why it is not known."""
+    if _ENDURANCE not in placed.far.figures:
+        return f"wear: {placed.far.name} has no {_ENDURANCE}"
+    far_bytes = float(placed.traced.sizes[list(far_sites)].sum(axis=0).max(initial=0.0))
+    written = far_writes(placed.traced, far_sites) * _LINE
+    if not written or not far_bytes or placed.time_s <= 0:
+        return None
+    seconds = far_bytes * placed.far.scalar(_ENDURANCE) / (written / placed.time_s)
+    return seconds / (_DAYS_A_YEAR * 86400)
+
+
+def far_writes(traced: Traced, far_sites: Sequence[int]) -> int:
+    """Lines; sites are numbered as they stand in the trace."""
+    return sum(traced.sites[n].writes for n in far_sites)
+
+
+def energies(placed: Placed, placements: Mapping[str, Sequence[int]]) -> dict[str, float] | str:
+    """Joules of each placement, told by its far sites; or why they are not known."""
+    from nearfar._native import NativeError
+    from nearfar.errors import from_native
+    from nearfar.simulate.devices import Device, has_energy
+
+    silent = [p.name for p in (placed.near, placed.far) if not has_energy(p)]
+    if silent:
+        return f"energy: no figures of energy for {' and '.join(dict.fromkeys(silent))}"
+    try:
+        devices = [Device.of(profile) for profile in (placed.near, placed.far)]
+    except BadInputError as error:
+        return f"energy: {error.what}"
+    except NativeError as error:
+        return f"energy: {from_native(error).what}"
+    return {name: _joules(placed, devices, far_sites) for name, far_sites in placements.items()}
+
+
+def _joules(placed: Placed, devices: Sequence[Device], far_sites: Sequence[int]) -> float:
+    from nearfar import _native
+    from nearfar.simulate.placements import Placement, far_by_site
+    from nearfar.simulate.run import SAMPLE, Options, run
+
+    traced, coster = placed.traced, placed.coster
+    place = Placement("plan", near_by_default=True, objects=far_by_site(far_sites))
+    source = _native.TraceSource(str(traced.path), coster.work.instruction_ns * 1000, place.objects)
+    options = Options(window=coster.core.parallelism, most_requests=SAMPLE)
+    outcome, _ = run(source, devices[0], devices[1], place, options, "fast")
+    joules = sum(sum(outcome[tier]["spent"].values()) for tier in ("near", "far"))
+    return joules * traced.records / max(outcome["requests"], 1)

@@ -1,0 +1,66 @@
+"""A sweep: the cells of a grid, each one verb with its flags, and the figures it gave."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from nearfar.records.noise import NoiseRecord
+from nearfar.records.shape import Finite, Provenance
+
+#: What a figure holds under, and what a flag was set to.
+Scalar = str | int | float | bool
+
+
+class SweepFigure(BaseModel):
+    """One figure of a cell, lists of the result named without positions: ``compete/rows``."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    path: str
+    key: str
+    value: Finite
+    conditions: dict[str, Scalar] = Field(default_factory=dict)
+    interval: tuple[Finite, Finite] | None = None
+    provenance: Provenance | None = None
+
+
+class SweepCell(BaseModel):
+    """One run of one verb. ``cell.json`` of the folder that carries its id holds nothing else."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    id: str = Field(description="verb, and a hash of verb, flags, files they name and version")
+    verb: str
+    flags: list[str] = Field(description="as on a command line")
+    varied: dict[str, Scalar] = Field(description="where it lies in its grid")
+    status: Literal["finished", "failed"]
+    exit_code: int
+    message: str = Field(default="", description="why it failed, in its own words")
+    started: str
+    took_s: float
+    machine: str = Field(description="id, or the name of the host where no record says more")
+    nearfar_version: str
+    noise: NoiseRecord | None = Field(default=None, description="null where nothing is timed")
+    figures: list[SweepFigure] = Field(default_factory=list)
+
+
+class SweepResult(BaseModel):
+    """All cells that are done, in the order of the suite."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    suite: str
+    title: str
+    source: str
+    planned: int = Field(description="cells of the suite")
+    cells: list[SweepCell]
+
+    def failed(self) -> list[SweepCell]:
+        """Cells without a result."""
+        return [cell for cell in self.cells if cell.status == "failed"]
+
+    def verbs(self) -> list[str]:
+        """In the order of the suite."""
+        return list(dict.fromkeys(cell.verb for cell in self.cells))

@@ -1,0 +1,146 @@
+"""The cells of a sweep: what each gave, and which failed."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+
+from nearfar.records.compare import better
+from nearfar.records.shape import Origin
+from nearfar.records.sweep import SweepCell, SweepFigure, SweepResult
+from nearfar.report.charts import Bar, row_chart
+from nearfar.report.drawing import draw
+from nearfar.report.section import Cell, Context, Figure, Section, Table
+from nearfar.report.wording import count, format_interval, format_quantity
+from nearfar.units import format_time
+
+#: Figures of a cell that a table has columns for, and cells that a picture has lines for.
+_MOST_COLUMNS = 4
+_MOST_BARS = 40
+#: Parts of a path that name a list and say nothing.
+_LISTS = frozenset({"curves", "points", "rows", "sweep"})
+
+
+def section(context: Context) -> Section | None:
+    """The section, or None where no suite was swept."""
+    result = context.run.sections.sweep
+    if result is None or not result.cells:
+        return None
+    figures = [figure for verb in result.verbs() if (figure := _figure(result, verb))]
+    tables = [cells_table(result, verb) for verb in result.verbs()]
+    return Section(
+        "sweep", result.title or f"Sweep {result.suite}", finding(result), figures,
+        [*tables, *_failures(result)], notes(result),
+    )  # fmt: skip
+
+
+def finding(result: SweepResult) -> str:
+    """How many cells gave something, and of which verbs."""
+    done = len(result.cells) - len(result.failed())
+    told = f"{done} of {count(result.planned, 'cell')} finished: {', '.join(result.verbs())}."
+    failed = len(result.failed())
+    return f"{told} {count(failed, 'cell')} failed." if failed else told
+
+
+def notes(result: SweepResult) -> list[str]:
+    """Where it comes from, and where all of it is."""
+    source = [f"Source: {result.source}."] if result.source else []
+    return [
+        *source,
+        "Shown are figures that all cells of a verb have once; all are in results.parquet, a row "
+        "each, and each cell's own record is in cells/.",
+    ]
+
+
+def varied_keys(cells: Sequence[SweepCell]) -> list[str]:
+    """What differs between cells, in the order of the suite."""
+    return list(dict.fromkeys(key for cell in cells for key in cell.varied))
+
+
+def cells_table(result: SweepResult, verb: str) -> Table:
+    """A row a cell: where it lies in the grid, then its figures."""
+    cells = [c for c in result.cells if c.verb == verb and c.status == "finished"]
+    keys, shown = varied_keys(cells), common_figures(cells)
+    rows = [
+        [*(Cell(str(cell.varied.get(key, ""))) for key in keys),
+         *(_cell(found[name]) if (found := _by_name(cell)) else Cell("–") for name in shown)]
+        for cell in cells
+    ]  # fmt: skip
+    heads = [*keys, *(heading(cells[0], name) for name in shown)]
+    right = frozenset(range(len(keys), len(heads)))
+    return Table(heads, rows, f"nearfar {verb}", right)
+
+
+def common_figures(cells: Sequence[SweepCell]) -> list[Hashable]:
+    """Names of the first figures that all cells have once, those that can be better first."""
+    if not cells:
+        return []
+    tables = [_by_name(cell) for cell in cells]
+    common = [name for name in tables[0] if all(name in table for table in tables)]
+    common.sort(key=lambda name: better(tables[0][name].key) is None)
+    return common[:_MOST_COLUMNS]
+
+
+def _by_name(cell: SweepCell) -> dict[Hashable, SweepFigure]:
+    """Figures by what tells them apart within every cell of the verb, those that it tells."""
+    found: dict[Hashable, SweepFigure] = {}
+    doubled = set()
+    for figure in cell.figures:
+        name = (figure.path, figure.key)
+        if name in found:
+            doubled.add(name)
+        found[name] = figure
+    return {name: figure for name, figure in found.items() if name not in doubled}
+
+
+def heading(cell: SweepCell, name: Hashable) -> str:
+    """``copy best bandwidth``: the end of the path and the key, without its unit."""
+    figure = _by_name(cell)[name]
+    words = figure.key
+    for unit in ("_bytes_per_s", "_ns", "_J", "_s", "_bytes"):
+        words = words.removesuffix(unit)
+    inner = [part for part in figure.path.split("/")[1:] if part not in _LISTS]
+    return " ".join([*inner[-1:], words]).replace("_", " ")
+
+
+def _cell(figure: SweepFigure) -> Cell:
+    interval = format_interval(figure.key, *figure.interval) if figure.interval else ""
+    origin = figure.provenance.origin if figure.provenance else None
+    return Cell(format_quantity(figure.key, figure.value), interval, origin)
+
+
+def _failures(result: SweepResult) -> list[Table]:
+    rows = [
+        [Cell(f"nearfar {c.verb} {' '.join(c.flags)}", code=True), Cell(c.message, tone="bad"),
+         Cell(format_time(c.took_s) if c.took_s else "–")]
+        for c in result.failed()
+    ]  # fmt: skip
+    if not rows:
+        return []
+    return [Table(["Cell", "Why it failed", "After"], rows, "Failed", stacked=True)]
+
+
+def _figure(result: SweepResult, verb: str) -> Figure | None:
+    """The first figure of each cell, a line a cell."""
+    cells = [c for c in result.cells if c.verb == verb and c.status == "finished"]
+    shown = common_figures(cells)
+    if not shown or len(cells) < 2:
+        return None
+    drawn = [(cell, _by_name(cell)[shown[0]]) for cell in cells[:_MOST_BARS]]
+    if any(figure.value <= 0 for _, figure in drawn):
+        return None  # an axis begins at zero, or has no zero
+    key = drawn[0][1].key
+    origins = tuple(dict.fromkeys(f.provenance.origin for _, f in drawn if f.provenance))
+    caption = f"{heading(cells[0], shown[0]).capitalize()} of nearfar {verb}, by cell."
+    values = [figure.value for _, figure in drawn]
+    wide = max(values) > 10 * min(values)
+    chart = row_chart([_bar(cell, figure) for cell, figure in drawn], key, log=wide)
+    return draw(caption, chart, height=26 * len(drawn), origins=origins)
+
+
+def _bar(cell: SweepCell, figure: SweepFigure) -> Bar:
+    low, high = figure.interval or (figure.value, figure.value)
+    origin = figure.provenance.origin if figure.provenance else None
+    label = ", ".join(str(value) for value in cell.varied.values()) or cell.verb
+    first = str(next(iter(cell.varied.values()), ""))
+    return Bar(label, first, figure.value, low, high, format_quantity(figure.key, figure.value),
+               hollow=origin is not Origin.MEASURED)  # fmt: skip

@@ -1,0 +1,116 @@
+"""The folder of a sweep: a folder a cell, each whole or not there, found again by its id.
+
+DIR/run.json            the record of the sweep: all cells and their figures
+DIR/results.parquet     the same as one table, a row a figure
+DIR/report.html
+DIR/cells/ID/           what the verb left (run.json and samples.jsonl, or answer.json)
+DIR/cells/ID/cell.json  what was run, how it ended, and its figures; written last
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from nearfar import __version__
+from nearfar.errors import BadInputError, MachineError
+from nearfar.files import write_whole
+from nearfar.records.sweep import SweepCell
+from nearfar.sweep.order import Order
+from nearfar.sweep.reading import read_figures, read_record
+from nearfar.sweep.running import UNDER_WAY, Outcome
+
+_CELL = "cell.json"
+_NEXT = "free some space, or use --out DIR; what is done is found again"
+
+
+class Cells:
+    """The cells of one sweep on disk. One process at a time: see ``opened``."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def find(self, order: Order) -> SweepCell | None:
+        """What an earlier sweep finished; None for what failed then, and for what is damaged."""
+        try:
+            text = (self.folder / order.id / _CELL).read_text(encoding="utf-8")
+            cell = SweepCell.model_validate_json(text)
+        except (OSError, ValidationError, UnicodeDecodeError):
+            return None
+        return (
+            cell.model_copy(update={"varied": order.varied}) if cell.status == "finished" else None
+        )
+
+    def keep(self, outcome: Outcome) -> SweepCell:
+        """Put a cell on disk. Raises MachineError where there is no room."""
+        folder = self.folder / outcome.order.id
+        try:
+            if folder.exists():
+                shutil.rmtree(folder)
+            folder.mkdir()
+            for name, content in outcome.files.items():
+                (folder / name).write_bytes(content)
+        except OSError as error:
+            raise MachineError(f"cannot write {folder}: {error.strerror}", _NEXT) from None
+        cell = _read(outcome, folder)
+        write_whole(folder / _CELL, cell.model_dump_json(indent=1, exclude_none=True) + "\n", _NEXT)
+        return cell
+
+
+def _read(outcome: Outcome, folder: Path) -> SweepCell:
+    order, finished, message = outcome.order, outcome.finished, outcome.message
+    record, figures = None, []
+    if finished:
+        try:
+            record = read_record(folder)
+            figures = read_figures(folder, record)
+        except BadInputError as error:
+            finished, message = False, error.what
+    return SweepCell(
+        id=order.id, verb=order.verb, flags=list(order.arguments), varied=order.varied,
+        status="finished" if finished else "failed", exit_code=outcome.exit_code, message=message,
+        started=outcome.started, took_s=outcome.took_s,
+        machine=str(record.machine.get("id", outcome.host)) if record else outcome.host,
+        nearfar_version=__version__,
+        noise=record.noise if record else None, figures=figures,
+    )  # fmt: skip
+
+
+@contextlib.contextmanager
+def opened(folder: Path) -> Iterator[Cells]:
+    """The cells below a sweep's folder; what a killed sweep left half done is removed.
+
+    Raises BadInputError where another sweep is at work there, or the folder holds something else.
+    """
+    cells = folder / "cells"
+    if folder.exists() and not cells.is_dir():
+        raise BadInputError(f"{folder} exists and is no sweep", "name another --out")
+    try:
+        cells.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(cells, os.O_RDONLY | os.O_DIRECTORY)
+    except OSError as error:
+        raise MachineError(
+            f"cannot make {cells}: {error.strerror}", "name a directory you may write to: --out DIR"
+        ) from None
+    try:
+        _lock(descriptor, folder)
+        for left in cells.glob(f"{UNDER_WAY}*"):
+            shutil.rmtree(left, ignore_errors=True)
+        yield Cells(cells)
+    finally:
+        os.close(descriptor)
+
+
+def _lock(descriptor: int, folder: Path) -> None:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise BadInputError(
+            f"another sweep is at work in {folder}", "wait for it, or name another --out"
+        ) from None

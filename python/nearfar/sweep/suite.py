@@ -1,0 +1,158 @@
+"""Suite files: which verbs to run, with which flags, over which grid.
+
+    title = "Random requests on five memories"
+    verb = "sim"
+    flags = { pattern = "random", n = 200000 }
+    grid = { far = ["pcm-lee", "cxl-ddr5"], page-policy = ["open", "closed"] }
+
+A key is a flag without its dashes, or the name of an argument; ``true`` gives a flag without a
+value, a list a flag that is repeated. Each list of the grid is gone through, the last one fastest.
+A suite of several verbs has a ``[[run]]`` for each. ``full``, with flags and a grid of its own, is
+what ``--full`` puts over them. Formats are told in ``docs/formats/suite.md``.
+"""
+
+from __future__ import annotations
+
+import itertools
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from nearfar.errors import BadInputError
+from nearfar.records.sweep import Scalar
+
+Value = Scalar | list[Scalar]
+Flags = dict[str, Value]
+
+#: More cells than this are a slip, such as a list of every byte count.
+MOST_CELLS = 100_000
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class Full(_Strict):
+    """What the long form changes."""
+
+    flags: Flags = Field(default_factory=dict)
+    grid: dict[str, list[Value]] = Field(default_factory=dict)
+
+
+class SuiteRun(_Strict):
+    """One verb over one grid."""
+
+    verb: str
+    flags: Flags = Field(default_factory=dict)
+    grid: dict[str, list[Value]] = Field(default_factory=dict)
+    full: Full = Field(default_factory=Full)
+
+
+class Suite(_Strict):
+    """A suite file. ``name`` is that of the file."""
+
+    name: str
+    title: str = ""
+    source: str = ""
+    run: list[SuiteRun] = Field(min_length=1)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One point of a grid. ``where`` names the run it comes from, for complaints."""
+
+    where: str
+    verb: str
+    values: Flags
+    varied: dict[str, Scalar]
+
+
+def suite_names() -> list[str]:
+    """Names of the shipped suites."""
+    return sorted(file.stem for file in _shipped().glob("*.toml"))
+
+
+def load_suite(name_or_path: str) -> Suite:
+    """A shipped suite by name, or a file. Raises BadInputError that names what is wrong."""
+    known = name_or_path in suite_names()
+    path = _shipped() / f"{name_or_path}.toml" if known else Path(name_or_path)
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise BadInputError(
+            f"cannot read the suite {path}: {reason}",
+            f"name a shipped suite ({', '.join(suite_names())}), or mend the file",
+        ) from None
+    return _validated(document, path)
+
+
+def cells(suite: Suite, *, full: bool = False) -> list[Cell]:
+    """The cells of all grids, in the order of the file. Raises BadInputError for empty lists."""
+    found: list[Cell] = []
+    for number, run in enumerate(suite.run, 1):
+        found += _cells(suite, run, f"run {number}", full)
+    return found
+
+
+def _cells(suite: Suite, run: SuiteRun, where: str, full: bool) -> Iterator[Cell]:
+    flags, grid = _over(run) if full else (run.flags, run.grid)
+    size = 1
+    for key, values in grid.items():
+        if not values:
+            raise BadInputError(
+                f"suite {suite.name}, {where}: grid.{key} is empty", "give it a value, or remove it"
+            )
+        if key in flags:
+            raise BadInputError(
+                f"suite {suite.name}, {where}: {key} is among the flags and in the grid",
+                "keep one of them",
+            )
+        size *= len(values)
+    if size > MOST_CELLS:
+        raise BadInputError(
+            f"suite {suite.name}, {where}: a grid of {size:,} cells (at most {MOST_CELLS:,})",
+            "shorten its lists, or split the suite",
+        )
+    for point in itertools.product(*grid.values()):
+        chosen = dict(zip(grid, point, strict=True))
+        yield Cell(where, run.verb, {**flags, **chosen}, {k: _told(v) for k, v in chosen.items()})
+
+
+def _over(run: SuiteRun) -> tuple[Flags, dict[str, list[Value]]]:
+    """Flags and grid of the long form, which may move a key from one to the other."""
+    flags = {k: v for k, v in run.flags.items() if k not in run.full.grid}
+    grid = {k: v for k, v in run.grid.items() if k not in run.full.flags}
+    return {**flags, **run.full.flags}, {**grid, **run.full.grid}
+
+
+def _told(value: Value) -> Scalar:
+    return " ".join(map(str, value)) if isinstance(value, list) else value
+
+
+def _validated(document: dict[str, Any], path: Path) -> Suite:
+    alone = {key: document.pop(key) for key in list(SuiteRun.model_fields) if key in document}
+    if alone and "run" in document:
+        raise BadInputError(
+            f"{path}: {next(iter(alone))} stands beside [[run]]", "put it into a [[run]] of its own"
+        )
+    if alone:
+        document["run"] = [alone]
+    try:
+        return Suite.model_validate({"name": path.stem, **document})
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part + 1 if isinstance(part, int) else part) for part in first["loc"])
+        raise BadInputError(
+            f"{path}: {where}: {first['msg']}",
+            "mend the file; `nearfar sweep --help` shows what one looks like",
+        ) from None
+
+
+def _shipped() -> Path:
+    return Path(str(files(__name__.rpartition(".")[0]) / "suites"))

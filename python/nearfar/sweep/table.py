@@ -1,0 +1,90 @@
+"""One Parquet file of all figures: a row a figure, a column for each key that the suite varies."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from nearfar.errors import MachineError
+from nearfar.records.sweep import SweepCell
+
+FILE_NAME = "results.parquet"
+
+
+def require_polars() -> None:
+    """Raises MachineError where polars is not installed: before hours of work, not after."""
+    try:
+        import polars  # noqa: F401
+    except ImportError:
+        raise MachineError(
+            "the table of a sweep needs polars, which is not installed",
+            f"{sys.executable} -m pip install polars",
+        ) from None
+
+
+def write_table(path: Path, cells: Sequence[SweepCell]) -> None:
+    """Replace the table, whole or not at all. Raises MachineError where it cannot be written."""
+    import polars
+
+    varied = list(dict.fromkeys(key for cell in cells for key in cell.varied))
+    columns: dict[str, list[object]] = {name: [] for name in _columns(varied)}
+    for cell in cells:
+        for row in _rows(cell, varied):
+            for name, value in row.items():
+                columns[name].append(value)
+    frame = polars.DataFrame(
+        [polars.Series(name, _plain(values), strict=False) for name, values in columns.items()]
+    )
+    partial = path.with_name(f"{path.name}.partial")
+    try:
+        frame.write_parquet(partial)
+        partial.replace(path)
+    except OSError as error:
+        partial.unlink(missing_ok=True)
+        raise MachineError(
+            f"cannot write {path}: {error.strerror or error}", "free some space, and sweep again"
+        ) from None
+
+
+_CELL_COLUMNS = ("cell", "verb", "command")
+_FIGURE_COLUMNS = (
+    "path", "conditions", "key", "value", "low", "high", "origin", "statistic", "samples",
+    "noisy", "machine", "nearfar_version", "started",
+)  # fmt: skip
+
+
+def _columns(varied: Sequence[str]) -> list[str]:
+    return [*_CELL_COLUMNS, *(f"grid.{key}" for key in varied), *_FIGURE_COLUMNS]
+
+
+def _rows(cell: SweepCell, varied: Sequence[str]) -> list[dict[str, object]]:
+    own: dict[str, object] = {
+        "cell": cell.id,
+        "verb": cell.verb,
+        "command": " ".join(cell.flags),
+        "noisy": cell.noise.noisy if cell.noise else None,
+        "machine": cell.machine,
+        "nearfar_version": cell.nearfar_version,
+        "started": cell.started,
+        **{f"grid.{key}": cell.varied.get(key) for key in varied},
+    }
+    return [
+        {
+            **own, "path": figure.path, "key": figure.key, "value": float(figure.value),
+            "conditions": "; ".join(f"{k}={v}" for k, v in figure.conditions.items()),
+            "low": figure.interval[0] if figure.interval else None,
+            "high": figure.interval[1] if figure.interval else None,
+            "origin": figure.provenance.origin.value if figure.provenance else None,
+            "statistic": figure.provenance.statistic if figure.provenance else None,
+            "samples": figure.provenance.samples if figure.provenance else None,
+        }
+        for figure in cell.figures
+    ]  # fmt: skip
+
+
+def _plain(values: list[object]) -> list[object]:
+    """One type a column: texts where a key was given numbers here and words there."""
+    kinds = {type(value) for value in values if value is not None}
+    mixed = len(kinds) > 1 and not kinds <= {int, float}
+    return [str(v) if mixed and v is not None else v for v in values]

@@ -1,0 +1,51 @@
+"""``nearfar advise`` on the thesis' four programs: it finds the placement chosen by hand."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from conftest import RunNearfar
+from hmalloc_build import compile_c
+from small_host import write_small_host
+
+pytestmark = pytest.mark.skipif(
+    shutil.which("qemu-x86_64") is None, reason="qemu-x86_64 is not installed"
+)
+
+#: Arguments, and bytes of each array that the thesis put near.
+PROGRAMS = {
+    "quick": (150_000, [600_000]),
+    "merge": (100_000, [400_000, 400_000]),
+    "lbm": (16, [16**3 * 19 * 8] * 2),
+    "matmul": (128, [128 * 128 * 8] * 3),
+}
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return compile_c(tmp_path_factory.mktemp("thesis"), "thesis")
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_what_was_put_near_by_hand_is_what_advise_puts_near(
+    name: str, program: Path, tmp_path: Path, run_nearfar: RunNearfar
+) -> None:
+    n, arrays = PROGRAMS[name]
+    host = write_small_host(tmp_path / "small.toml", l2_bytes=131072)
+    done = run_nearfar(
+        "advise", "--near", "dram-snu", "--far", "pcm-snu-ns", "--host", str(host),
+        "--near-budget", f"{sum(arrays)}B", "--json", "-", "--", str(program), name, str(n),
+    )  # fmt: skip
+    assert done.code == 0, done.stderr
+    found = json.loads(done.stdout)
+    heap = [site for site in found["sites"] if site["kind"] == "heap" and site["size_bytes"] > 4096]
+    near = sorted(site["size_bytes"] for site in heap if site["verdict"] == "near")
+    far = [site["at"] for site in heap if site["verdict"] == "far"]
+    assert near == sorted(arrays)
+    assert len(far) == 1  # the input, as large as an array or half of one, which is read once
+    assert found["slowdown_plan"] < found["slowdown_heap_far"] < found["slowdown_all_far"]
+    assert found["energy_plan_J"] < found["energy_all_far_J"]

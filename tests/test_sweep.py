@@ -1,0 +1,306 @@
+"""`nearfar sweep`: suites, cells kept and found again, endings, the table, the machine's lock."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars
+import pytest
+
+from conftest import RunNearfar
+from nearfar.cli import sweeping
+from nearfar.cli.main import main
+from nearfar.records.sweep import SweepCell
+from nearfar.store import read_run
+from nearfar.sweep import cluster
+from nearfar.sweep.machine_lock import machine_lock
+from nearfar.sweep.suite import Suite, load_suite, suite_names
+
+#: Two cells, computed alone.
+SMALL = """
+title = "Two memories"
+verb = "sim"
+flags = { pattern = "random", n = 2000, page-policy = "closed" }
+grid = { far = ["ddr4-3200", "pcm-lee"] }
+"""
+#: Cells that take seconds each, so that a sweep can be stopped among them.
+SLOW = """
+verb = "sim"
+flags = { pattern = "random", engine = "exact" }
+grid = { n = [1000, 3000000, 3000001, 3000002] }
+"""
+
+
+Told = Callable[[], Any]
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def told(capsys: pytest.CaptureFixture[str]) -> Told:
+    """What was printed since it was last asked."""
+    return capsys.readouterr
+
+
+def wanted(suite: Suite, full: bool = False) -> sweeping.Wanted:
+    return sweeping.Wanted(suite, full, None, None, None, strict=False, quiet=True)
+
+
+def write(tmp_path: Path, text: str, name: str = "small.toml") -> str:
+    (tmp_path / name).write_text(text)
+    return name
+
+
+def cells_of(sweep: Path) -> list[SweepCell]:
+    result = read_run(sweep).sections.sweep
+    assert result is not None
+    return result.cells
+
+
+def test_a_grid_is_run_kept_and_found_again(tmp_path: Path, here: None, told: Told) -> None:
+    suite = write(tmp_path, SMALL)
+    assert main(["sweep", suite]) == 0
+    assert "2 of 2 cells finished: sim." in told().out
+    sweep = tmp_path / "nearfar-runs" / "sweep-small"
+    first = cells_of(sweep)
+    assert [c.varied for c in first] == [{"far": "ddr4-3200"}, {"far": "pcm-lee"}]
+    # One memory more, which there is not: it fails, and the others are not run again.
+    more = write(tmp_path, SMALL.replace('"pcm-lee"', '"pcm-lee", "pcm-leo"'))
+    assert main(["sweep", more]) == 2
+    output = told()
+    assert "found again: 2 of 3 cells" in output.err
+    assert "there is no device profile pcm-leo" in output.err
+    assert "1 cell failed" in output.out
+    now = cells_of(sweep)
+    assert [c.status for c in now] == ["finished", "finished", "failed"]
+    assert [c.started for c in now[:2]] == [c.started for c in first]
+    assert "pcm-leo" in (sweep / "report.html").read_text()
+
+
+def test_a_cell_gives_what_the_verb_gives(tmp_path: Path, here: None) -> None:
+    assert main(["sweep", write(tmp_path, SMALL), "--out", "s", "--quiet"]) == 0
+    typed = "sim --pattern random -n 2000 --far pcm-lee --page-policy closed --json by-hand.json"
+    assert main(typed.split()) == 0
+    by_hand = json.loads((tmp_path / "by-hand.json").read_text())
+    table = polars.read_parquet(tmp_path / "s" / "results.parquet")
+    assert table["cell"].n_unique() == 2
+    mine = table.filter(polars.col("grid.far") == "pcm-lee")
+    for key in ("time_s", "energy_J"):
+        row = mine.filter((polars.col("key") == key) & (polars.col("path") == ""))
+        assert row["value"].to_list() == [by_hand[key]]
+        assert row["origin"].to_list() == ["simulated"]
+
+
+def test_measured_cells_are_records(tmp_path: Path, here: None, told: Told) -> None:
+    suite = write(tmp_path, """
+        [[run]]
+        verb = "bench sort"
+        flags = { n = 1024, runs = 5 }
+        [[run]]
+        verb = "predict map-get"
+        flags = { far = "ucy-optane", host = "xeon-5218r", model = "structure" }
+        grid = { ops = [1000] }
+    """)  # fmt: skip
+    assert main(["sweep", suite, "--out", "s", "--json", "-"]) == 0
+    document = json.loads(told().out)
+    measured, predicted = document["sections"]["sweep"]["cells"]
+    assert (measured["verb"], predicted["verb"]) == ("bench sort", "predict map-get")
+    record = tmp_path / "s" / "cells" / measured["id"]
+    assert read_run(record).sections.program is not None
+    assert (record / "samples.jsonl").exists()
+    assert measured["machine"] == document["machine"]["id"]
+    assert document["noise"]["foreign_cpus"] == measured["noise"]["foreign_cpus"]
+    origins = [{f["provenance"]["origin"] for f in c["figures"]} for c in (measured, predicted)]
+    assert origins == [{"measured"}, {"modelled"}]
+    assert main(["show", "s"]) == 0
+    assert "nearfar bench sort" in told().out
+    assert main(["compare", "s", "s"]) == 0
+
+
+def started_sweep(tmp_path: Path, *flags: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "nearfar.cli.main", "sweep", "slow.toml", "--out", "s",
+         "--jobs", "1", *flags],
+        cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+
+
+def wait_for_first_cell(tmp_path: Path) -> None:
+    end = time.monotonic() + 60
+    while not list(tmp_path.glob("s/cells/sim-*/cell.json")):
+        assert time.monotonic() < end, "no cell was kept in time"
+        time.sleep(0.02)
+
+
+def test_a_killed_sweep_goes_on_where_it_was(run_nearfar: RunNearfar, tmp_path: Path) -> None:
+    write(tmp_path, SLOW, "slow.toml")
+    child = started_sweep(tmp_path)
+    wait_for_first_cell(tmp_path)
+    child.kill()
+    child.communicate()
+    kept = {file.parent.name: file.read_bytes() for file in tmp_path.glob("s/cells/*/cell.json")}
+    assert 1 <= len(kept) < 4
+    write(tmp_path, SLOW.replace("3000000, 3000001, 3000002", "3000"), "slow.toml")
+    done = run_nearfar("sweep", "slow.toml", "--out", "s")
+    assert done.code == 0, done.stderr
+    assert "found again: 1 of 2 cells" in done.stderr
+    for name, content in kept.items():
+        assert (tmp_path / "s" / "cells" / name / "cell.json").read_bytes() == content
+    assert list(tmp_path.glob("s/cells/under-way-*")) == []
+
+
+def test_ctrl_c_keeps_what_is_done(tmp_path: Path) -> None:
+    write(tmp_path, SLOW, "slow.toml")
+    child = started_sweep(tmp_path)
+    wait_for_first_cell(tmp_path)
+    child.send_signal(signal.SIGINT)
+    _, stderr = child.communicate(timeout=60)
+    assert child.returncode == 130, stderr
+    assert "of 4 cells are kept in s; the same command goes on" in stderr
+    assert "Traceback" not in stderr
+    assert read_run(tmp_path / "s").status == "interrupted"
+    assert 1 <= len(cells_of(tmp_path / "s")) < 4
+    assert list(tmp_path.glob("s/cells/under-way-*")) == []
+    assert polars.read_parquet(tmp_path / "s" / "results.parquet").height > 0
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("verb = 'fly'", "run 1: there is no verb 'fly'"),
+        ("verb = 'sims'", "did you mean sim?"),
+        ("verb = 'bench'", "'bench' is a group of verbs"),
+        ("verb = 'report'", "'report' gives no result to collect"),
+        ("verb = 'sim'\nflags = { page-polcy = 'open' }", "did you mean page-policy?"),
+        ("verb = 'sim'\nflags = { page-policy = 'shut' }", "Invalid value for '--page-policy'"),
+        ("verb = 'sim'\nflags = { n = 'many' }", "Invalid value for '-n'"),
+        ("verb = 'sim'\nflags = { curve = 1 }", "curve is a flag without a value"),
+        ("verb = 'sim'\nflags = { far = true }", "far wants a value, not true"),
+        ("verb = 'sim'\nflags = { json = '-' }", "json is set by the sweep itself"),
+        ("verb = 'sim'\ngrid = { far = [] }", "run 1: grid.far is empty"),
+        ("verb = 'sim'\ngrid = { far = 'pcm-lee' }", "run.1.grid.far"),
+        ("verb = 'sim'\nflags = { far = 'a' }\ngrid = { far = ['b'] }", "far is among the flags"),
+        ("verb = 'sim'\ngird = { far = ['b'] }", "gird: Extra inputs"),
+        ("verb = 'sim'\n[[run]]\nverb = 'sim'", "verb stands beside [[run]]"),
+        ("verb = 'predict map-get'", "Missing option '--far'"),
+        ("verb = ", "Invalid value (at"),
+        ("title = 'empty'", "run: Field required"),
+    ],
+)
+def test_suites_that_are_refused(
+    text: str, complaint: str, tmp_path: Path, here: None, told: Told
+) -> None:
+    assert main(["sweep", write(tmp_path, text), "--dry-run"]) == 2
+    output = told()
+    assert complaint in output.err
+    assert "\n  next: " in output.err
+    assert output.out == ""
+
+
+def test_sweeps_that_are_refused(tmp_path: Path, here: None, told: Told) -> None:
+    assert main(["sweep", "no-such"]) == 2
+    suite = write(tmp_path, SMALL)
+    (tmp_path / "other").mkdir()
+    assert main(["sweep", suite, "--out", "other"]) == 2
+    (tmp_path / "s" / "cells").mkdir(parents=True)
+    held = os.open(tmp_path / "s" / "cells", os.O_RDONLY)
+    fcntl.flock(held, fcntl.LOCK_EX)
+    told()
+    assert main(["sweep", suite, "--out", "s"]) == 2
+    os.close(held)
+    assert "another sweep is at work in s" in told().err
+
+
+@pytest.mark.parametrize("name", suite_names())
+@pytest.mark.parametrize("full", [False, True])
+def test_every_shipped_suite_is_one(name: str, full: bool) -> None:
+    suite = load_suite(name)
+    found = sweeping.orders(wanted(suite, full))
+    assert len(found) >= 2
+    assert suite.title
+    assert suite.source
+
+
+def test_the_published_experiments_are_shipped() -> None:
+    assert suite_names() == ["daxbench64", "nicosia", "oslo", "seoul", "wscad"]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", suite_names())
+def test_shipped_suites_run_here(name: str, tmp_path: Path, run_nearfar: RunNearfar) -> None:
+    done = run_nearfar("sweep", name, timeout=600)
+    assert done.code == 0, done.stderr
+    cells = cells_of(tmp_path / "nearfar-runs" / f"sweep-{name}")
+    assert all(cell.figures for cell in cells)
+
+
+def test_nothing_runs_beside_a_measurement() -> None:
+    waited: list[str] = []
+    with machine_lock(alone=False, waits=lambda: waited.append("a")):
+        other = _in_another_process("False")
+        assert other.returncode == 0, other.stderr
+        blocked = _in_another_process("True")
+    assert blocked.returncode == 5, blocked.stderr
+    with machine_lock(alone=True, waits=lambda: waited.append("b")):
+        assert _in_another_process("False").returncode == 5
+    if not waited:  # else somebody sweeps on this machine, and we waited for that
+        assert _in_another_process("True").returncode == 0
+
+
+def _in_another_process(alone: str) -> subprocess.CompletedProcess[str]:
+    """Ends with 5 where it would have to wait."""
+    script = (
+        "import os\nfrom nearfar.sweep.machine_lock import machine_lock\n"
+        f"with machine_lock(alone={alone}, waits=lambda: os._exit(5)): pass\n"
+    )
+    return subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=60
+    )
+
+
+def test_a_changed_file_is_another_cell(tmp_path: Path, here: None) -> None:
+    suite = load_suite(write(tmp_path, "verb = 'sim'\nflags = { counts = 'c.json' }\n"))
+    found = []
+    for content in ("{}", "{ }", "{}"):
+        (tmp_path / "c.json").write_text(content)
+        found += sweeping.orders(wanted(suite))
+    assert found[0].id == found[2].id != found[1].id
+
+
+@pytest.mark.parametrize(
+    ("module", "flags"),
+    [("polars", []), ("distributed", ["--scheduler", "tcp://127.0.0.1:1"])],
+)
+def test_what_is_not_installed(
+    module: str, flags: list[str], tmp_path: Path, here: None, told: Told,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.setitem(sys.modules, module, None)
+    assert main(["sweep", write(tmp_path, SMALL), "--out", "s", *flags]) == 3
+    assert f"pip install {module}" in told().err
+    assert list(tmp_path.glob("s/cells/*")) == []
+
+
+def test_a_scheduler_that_cannot_be_had(
+    tmp_path: Path, here: None, told: Told, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster, "PATIENCE_S", 0.5)
+    suite = write(tmp_path, SMALL)
+    assert main(["sweep", suite, "--scheduler", "here"]) == 2
+    assert main(["sweep", suite, "--scheduler", "tcp://127.0.0.1:1"]) == 3
+    complaint = told().err
+    assert "no scheduler answers at tcp://127.0.0.1:1" in complaint
+    assert "dask scheduler" in complaint
+    assert "Traceback" not in complaint

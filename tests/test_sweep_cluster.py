@@ -1,0 +1,74 @@
+"""`nearfar sweep --scheduler`: a scheduler and two workers on the loopback."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+
+from conftest import RunNearfar
+from nearfar.store import read_run
+from test_sweep import SMALL, write
+
+_PATIENCE_S = 60
+
+
+@contextmanager
+def started(log: Path, *command: str) -> Iterator[None]:
+    with log.open("w") as out:
+        child = subprocess.Popen(
+            [sys.executable, "-m", *command], stdout=out, stderr=subprocess.STDOUT, cwd=log.parent
+        )
+        try:
+            yield
+        finally:
+            child.terminate()
+            child.wait(timeout=_PATIENCE_S)
+
+
+def told(log: Path, pattern: str) -> str:
+    """What a log says, as soon as it does."""
+    end = time.monotonic() + _PATIENCE_S
+    while not (found := re.search(pattern, log.read_text())):
+        assert time.monotonic() < end, log.read_text()
+        time.sleep(0.05)
+    return found[1]
+
+
+@pytest.fixture
+def scheduler(tmp_path: Path) -> Iterator[str]:
+    """The address of a scheduler with two workers."""
+    with ExitStack() as processes:
+        log = tmp_path / "scheduler.log"
+        processes.enter_context(started(
+            log, "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0",
+            "--no-dashboard",
+        ))  # fmt: skip
+        address = told(log, r"Scheduler at: +(tcp://127\.0\.0\.1:\d+)")
+        for name in ("one", "two"):
+            processes.enter_context(started(
+                tmp_path / f"{name}.log", "distributed.cli.dask_worker", address, "--name", name,
+                "--nthreads", "1", "--no-dashboard", "--host", "127.0.0.1", "--no-nanny",
+            ))  # fmt: skip
+        for name in ("one", "two"):
+            told(tmp_path / f"{name}.log", r"(Registered to)")
+        yield address
+
+
+def test_a_sweep_on_two_workers(scheduler: str, run_nearfar: RunNearfar, tmp_path: Path) -> None:
+    text = SMALL + "\n[[run]]\nverb = 'bench sort'\nflags = { n = 1024, runs = 5 }\n"
+    text = text.replace('verb = "sim"', '[[run]]\nverb = "sim"', 1)
+    done = run_nearfar("sweep", write(tmp_path, text), "--out", "s", "--scheduler", scheduler)
+    assert done.code == 0, done.stderr
+    result = read_run(tmp_path / "s").sections.sweep
+    assert result is not None
+    assert [cell.status for cell in result.cells] == ["finished"] * 3
+    assert (tmp_path / "s" / "cells" / result.cells[-1].id / "run.json").exists()
+    for name in ("one", "two"):
+        assert "Traceback" not in (tmp_path / f"{name}.log").read_text()
