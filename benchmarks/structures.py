@@ -29,7 +29,7 @@ from nearfar.model import validation
 from nearfar.model.devices import near_memory
 from nearfar.model.host_costs import costs_of
 from nearfar.model.structure_cases import Watching
-from nearfar.records.profile import Host
+from nearfar.records.profile import Figure, Host
 from nearfar.stats import Estimate, lower_quartile
 
 CPU = max(os.sched_getaffinity(0))
@@ -113,6 +113,23 @@ def measure(path: Path, *kinds: Path) -> None:
                   f"{max(errors):.1%}, interval covers {fmean(row[i][1] for row in rows):.0%} of "
                   f"{len(rows)} points")  # fmt: skip
         print(f"{time.monotonic() - started:.0f} s")
+    _drift(Host.model_validate(document["host"]))
+
+
+def _drift(before: Host) -> None:
+    """Prints the host as it is now beside what was calibrated: what predictions could not know."""
+    session = Session(this_machine().id, 1, _Silent())
+    after = host_measurement.measure(session, CPU, Effort(30, 3, apart=False))
+    for key, figure in after.figures.items():
+        then = before.figures.get(key)
+        if figure.source == host_measurement.SOURCE and then is not None:
+            print(f"{key}: calibrated {_numbers(then)}, afterwards {_numbers(figure)}")
+
+
+def _numbers(figure: Figure) -> str:
+    if figure.points is None:
+        return f"{figure.value:.4g}"
+    return " ".join(f"{x:.3g}:{y:.3g}" for x, y in figure.points)
 
 
 def _judged(point: dict[str, Any], times: list[float]) -> list[tuple[float, bool]]:

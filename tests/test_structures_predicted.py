@@ -202,7 +202,8 @@ def test_a_line_that_noise_hid_costs_nothing_rather_than_ending_the_verb() -> No
     )
     noisy = host.model_copy(update={"figures": {**host.figures, "near_flushed_line_ns": line}})
     memory = near_memory(noisy, costs_of(noisy))
-    assert (memory.line.value, memory.line.high) == (0.0, pytest.approx(7e-9))
+    assert memory.line.value == 0
+    assert memory.line.high == pytest.approx(7e-9)
 
 
 def test_a_host_without_latencies_is_refused_by_name() -> None:
