@@ -13,6 +13,9 @@ from nearfar.report.section import Cell, Context, Figure, Section, Table
 from nearfar.report.wording import count, format_interval, format_quantity
 from nearfar.units import format_time
 
+#: Where it stands on the page.
+PLACE = 10
+
 #: Figures of a cell that a table has columns for, and cells that a picture has lines for.
 _MOST_COLUMNS = 4
 _MOST_BARS = 40
