@@ -26,9 +26,11 @@ Result<std::unique_ptr<IntsetSubject>> pmdk_sorted(const IntsetPlan& plan, const
   using Root = typename Sorted::Root;
   Keys keys = given;
   std::ranges::sort(keys, std::greater<>()); // each at the front: filling a list takes no walk
-  return in_pmdk_pool(plan, sizeof(Root), keys, [](persist::Pool& pool) -> Result<Sorted> {
-    return Sorted(pool.handle(), reinterpret_cast<Root*>(pool.root()));
-  });
+  return in_pmdk_pool<Sorted>(plan, sizeof(Root), keys,
+                              [](PmdkPlace& place) -> Result<std::unique_ptr<Sorted>> {
+                                return std::make_unique<Sorted>(
+                                    place.pool->handle(), reinterpret_cast<Root*>(place.root()));
+                              });
 }
 
 } // namespace nearfar::bench

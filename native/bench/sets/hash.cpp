@@ -23,11 +23,12 @@ struct HashSet {
   static Result<bool> insert(Set& set, std::uint64_t key) { return set.insert(key, key); }
 };
 
-template <class Map>
+template <template <class> class Kind>
 Result<std::unique_ptr<IntsetSubject>> pmdk_hash(const IntsetPlan& plan,
                                                  const std::vector<std::uint64_t>& keys) {
-  return in_pmdk_pool(plan, sizeof(PMEMoid), keys, [](persist::Pool& pool) {
-    return Map::create(pool.handle(), reinterpret_cast<PMEMoid*>(pool.root()));
+  using Map = Kind<structures::PoolObjects>;
+  return in_pmdk_pool<Map>(plan, sizeof(PMEMoid), keys, [](PmdkPlace& place) {
+    return Map::open(*place.medium, *reinterpret_cast<PMEMoid*>(place.root()));
   });
 }
 
