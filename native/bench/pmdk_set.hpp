@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "bench/intset_kind.hpp"
+#include "structures/objects.hpp"
 
 namespace nearfar::bench {
 
