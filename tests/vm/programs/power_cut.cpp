@@ -4,7 +4,7 @@
 //                            until the power goes; makes POOL if absent. With a phase, a thread
 //                            stops for ever before that fence of the phase
 //   power_cut fences POOL    makes POOL, works for a while, opens it again; prints how many fences
-//                            each phase has
+//                            each phase has, and growth in its first operations
 //   power_cut check POOL     verifies, and prints what is there
 //
 // `nothing` is taken out in the test; its controls take away all that the structures themselves
@@ -155,8 +155,9 @@ int count_fences(const char* path) {
   {
     Opened made(path);
     Growing::working = true;
-    constexpr Number steps = 3000;
-    work(made.tested, 0, 1, steps);
+    work(made.tested, 0, 1, 300);
+    std::printf("first_growth %" PRIu64 "\n", cut::fences_in(cut::Phase::growth));
+    work(made.tested, 0, 2, 16000);
     Growing::working = false;
   }
   const Opened again(path);
