@@ -2,6 +2,7 @@
 #pragma once
 
 #include <libpmemobj.h>
+#include <optional>
 
 #include "bench/intset_kind.hpp"
 #include "structures/objects.hpp"
