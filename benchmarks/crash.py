@@ -1,15 +1,23 @@
-"""The mutation suite over our own structures, and how fast images are explored.
+"""How fast images are explored, the mutation suite over our own structures, what recording costs.
 
-``.venv/bin/python benchmarks/crash.py [speed|mutants]``: for each structure, a mix of operations is
-explored with nothing taken away, nine times; of structures on libpmemobj also with every image
-opened by it. Then each line that flushes, fences or logs is taken away in turn. A mutant counts as
-found if a violation is seen, as named if a finding blames a store that the call was there for.
+``.venv/bin/python benchmarks/crash.py [ours|pmdk|mutants|recording]...``
+
+ours, pmdk: a mix of operations on each structure is explored with nothing taken away, nine times;
+of structures on libpmemobj five times, and three with every image opened by it. mutants: each line
+that flushes, fences or logs is taken away in turn. A mutant counts as found if a violation is seen,
+as named if a finding blames a store that the call was there for. recording: a program as it is,
+without its flushes, and under the instrumented recorder, in turns.
 """
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
+import tempfile
+from pathlib import Path
 
+from nearfar.measure.beside import shipped
 from nearfar.verify.explorer import call_sites, explore
 from nearfar.verify.findings import Exploration
 from nearfar.verify.structures import ON_LIBPMEMOBJ, check
@@ -19,18 +27,27 @@ ROUNDS = 9
 LIBRARY_BUDGET = 2000
 
 
-def speed() -> None:
-    """Images a second, median and range of the rounds."""
-    print("| structure | operations | images | left | violations | by libpmemobj | images/s |")
-    print("|---|---|---|---|---|---|---|")
+_HEAD = (
+    "| structure | operations | images | left | violations | by libpmemobj | images/s |\n"
+    "|---|---|---|---|---|---|---|"
+)
+
+
+def ours() -> None:
+    """Images a second of structures that recover by themselves, median and range of the rounds."""
+    print(_HEAD)
     for structure, n in OURS.items():
         _row(structure, n, [explore("check", _trace(structure, n)) for _ in range(ROUNDS)])
+
+
+def pmdk() -> None:
+    """The same of structures on libpmemobj: logs replayed, then every image opened by it."""
+    print(_HEAD)
     for structure in ON_LIBPMEMOBJ:
-        budget = {"budget": 40_000}
-        trace = {**_trace(structure, 200), **budget}
-        _row(structure, 200, [check({**trace, "confirm_every": 100}) for _ in range(5)])
-        trace = {**_trace(structure, 200), "budget": LIBRARY_BUDGET}
-        _row(structure, 200, [check({**trace, "confirm_every": 1}) for _ in range(3)])
+        trace = {**_trace(structure, 200), "budget": 40_000, "confirm_every": 100}
+        _row(structure, 200, [check(trace) for _ in range(5)])
+        trace = {**_trace(structure, 200), "budget": LIBRARY_BUDGET, "confirm_every": 1}
+        _row(structure, 200, [check(trace) for _ in range(3)])
 
 
 def _trace(structure: str, n: int) -> dict[str, object]:
@@ -49,28 +66,72 @@ def _row(structure: str, n: int, runs: list[Exploration]) -> None:
 
 def mutants() -> None:
     """Each call taken away, of traces of 200 operations."""
-    print("| structure | mutants | found | named |")
-    print("|---|---|---|---|")
+    print("| structure | mutants | found | named | and what is missing |")
+    print("|---|---|---|---|---|")
     for structure in OURS:
         trace = _trace(structure, 200)
         sites = call_sites(trace)
-        found = named = 0
+        found = named = told = 0
         for kind, site, stores in sites:
             file, _, line = site.rpartition(":")
             asked = {**trace, "violations": 20, "budget": 60_000}
             result = explore("check", {**asked, "suppress": f"{kind} {line} {file}"})
-            is_named = any(finding.store in stores for finding in result.findings)
+            missing = {one.missing for one in result.findings if one.store in stores}
             found += result.violations > 0
-            named += is_named
-            if not is_named:
-                blamed = sorted({finding.store for finding in result.findings})
+            named += bool(missing)
+            told += kind in missing
+            if kind not in missing:
+                blamed = sorted({f"{one.missing} {one.store}" for one in result.findings})
                 print(f"<!-- {structure}: {kind} of {site}: {blamed or 'not found'} -->")
-        print(f"| {structure} | {len(sites)} | {found} | {named} |", flush=True)
+        print(f"| {structure} | {len(sites)} | {found} | {named} | {told} |", flush=True)
+
+
+def recording() -> None:
+    """Nanoseconds of processor time an append, median and range of the rounds."""
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as made:
+        folder = Path(made)
+        plain, seen = _programs(folder)
+        log = {"NEARFAR_CRASH_LOG": str(folder / "log"), "NEARFAR_CRASH_RECORDER": "instrumented"}
+        ways: dict[str, tuple[Path, dict[str, str]]] = {
+            "as it is": (plain, {}),
+            "without its flushes": (plain, {"PMEM_NO_FLUSH": "1"}),
+            "instrumented recorder": (seen, log),
+        }
+        taken: dict[str, list[float]] = {way: [] for way in ways}
+        for _ in range(ROUNDS):
+            for way, (program, variables) in ways.items():
+                taken[way].append(_append_ns(program, folder / "pool", variables))
+    print("| way | ns an append | over the program as it is |\n|---|---|---|")
+    middle = {way: sorted(times)[ROUNDS // 2] for way, times in taken.items()}
+    for way, times in taken.items():
+        print(
+            f"| {way} | {middle[way]:.1f} [{min(times):.1f}, {max(times):.1f}] "
+            f"| {middle[way] / middle['as it is']:.2f} |"
+        )
+
+
+def _programs(folder: Path) -> tuple[Path, Path]:
+    """The program of appends as it is, and compiled for the recorder."""
+    plain, seen = folder / "plain", folder / "seen"
+    source = Path(__file__).parent / "reference" / "crash_appends.c"
+    build, watched = f"gcc -O2 -g {source}", f"{folder}/seen.o"
+    subprocess.run(f"{build} -o {plain} -lpmem".split(), check=True)
+    subprocess.run(f"{build} -fsanitize=thread -c -o {watched}".split(), check=True)
+    library = shipped("libnearfar-crash-recorder.so")
+    subprocess.run(f"gcc {watched} -o {seen} {library} -lpmem".split(), check=True)
+    return plain, seen
+
+
+def _append_ns(program: Path, pool: Path, variables: dict[str, str]) -> float:
+    pool.unlink(missing_ok=True)
+    environment = {**os.environ, "PMEM_IS_PMEM_FORCE": "1", **variables}
+    done = subprocess.run(
+        [program, pool, "200000"], env=environment, check=True, capture_output=True, text=True
+    )
+    return float(done.stdout)
 
 
 if __name__ == "__main__":
-    wanted = sys.argv[1:] or ["speed", "mutants"]
-    if "speed" in wanted:
-        speed()
-    if "mutants" in wanted:
-        mutants()
+    stages = {"ours": ours, "pmdk": pmdk, "mutants": mutants, "recording": recording}
+    for stage in sys.argv[1:] or stages:
+        stages[stage]()

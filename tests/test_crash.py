@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import json
-import re
-import shutil
-import subprocess
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from conftest import Outcome, RunNearfar
-from nearfar.measure.beside import shipped
+from conftest import RunNearfar
+from crashing import document
 from nearfar.verify.explorer import call_sites, explore
 from nearfar.verify.findings import Exploration
 from nearfar.verify.structures import ON_LIBPMEMOBJ, check
 
-DOCS = Path(__file__).parent.parent / "docs" / "crash.md"
 STRUCTURES = ("map", "list", "skip_list", "queue")
 
 
@@ -25,11 +19,6 @@ STRUCTURES = ("map", "list", "skip_list", "queue")
 pytestmark = pytest.mark.skipif(
     not Path("/usr/include/libpmemobj.h").exists(), reason="needs libpmemobj-dev: no explorer"
 )
-
-
-def document(done: Outcome) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
 
 
 @pytest.mark.parametrize(("structure", "n"), [*((name, 400) for name in STRUCTURES), ("move", 200)])
@@ -66,7 +55,8 @@ def mutant(structure: str, kind: str, site: str) -> Exploration:
 
 @pytest.mark.parametrize("structure", ON_LIBPMEMOBJ)
 def test_structures_on_libpmemobj_survive_every_image(structure: str) -> None:
-    result = check({"structure": structure, "n": 40, "seed": 2, "confirm_every": 20})
+    n = 40 if structure == "map_rp" else 120  # buckets are split from 16 entries on, then joined
+    result = check({"structure": structure, "n": n, "seed": 2, "confirm_every": 20})
     assert (result.violations, result.states_left) == (0, 0), result.findings
     assert result.states > 500
     assert result.confirmed == result.states // 20
@@ -108,216 +98,6 @@ def test_each_call_of_a_transaction_taken_away_is_found() -> None:
     assert named >= 0.95 * len(sites)
 
 
-def blocks() -> list[str]:
-    return re.findall(r"```c\n(.*?)```", DOCS.read_text(), re.DOTALL)
-
-
-def compile_c(folder: Path, name: str, text: str, *flags: str) -> Path:
-    source = folder / f"{name}.c"
-    source.write_text(text)
-    program = folder / name
-    subprocess.run(["gcc", "-g", "-O1", str(source), "-o", str(program), *flags], check=True)
-    return program
-
-
-needs_libpmem = pytest.mark.skipif(
-    shutil.which("gcc") is None or not Path("/usr/include/libpmem.h").exists(),
-    reason="needs gcc and libpmem-dev",
-)
-
-
-INCLUDE = f"-I{Path(__file__).parent.parent / 'include'}"
-
-
-def crash_run(run: RunNearfar, program: Path, checker: Path | str, *flags: str) -> Outcome:
-    pool = program.with_name("pool")
-    pool.unlink(missing_ok=True)
-    return run(
-        "crash", "run", "--checker", str(checker), "--json", "-", *flags,
-        "--", str(program), str(pool),
-    )  # fmt: skip
-
-
-@needs_libpmem
-def test_the_tutorial(run_nearfar: RunNearfar, tmp_path: Path) -> None:
-    buggy, check, mend, _ = blocks()
-    assert len(buggy.splitlines()) <= 42
-    checker = compile_c(tmp_path, "check", check)
-    program = compile_c(tmp_path, "journal", buggy, "-lpmem")
-    done = crash_run(run_nearfar, program, checker, "--sarif", "found.sarif")
-    assert done.code == 1, done
-    finding = document(done)["findings"][0]
-    assert finding["missing"] == "flush"
-    assert finding["what"] == "entry 0 is torn"
-    assert re.search(r"journal\.c:(18|19)$", finding["store"])
-    assert finding["before"].endswith("journal.c:21")
-    result = json.loads((tmp_path / "found.sarif").read_text())["runs"][0]["results"][0]
-    region = result["locations"][0]["physicalLocation"]["region"]
-    assert region["startLine"] in (18, 19)
-
-    again = run_nearfar("crash", "replay", finding["image"])
-    assert again.code == 1
-    assert "entry 0 is torn" in again.stdout
-
-    program = compile_c(tmp_path, "journal", buggy.replace("  // MEND\n", mend), "-lpmem")
-    done = crash_run(run_nearfar, program, checker)
-    assert (done.code, document(done)["states_left"]) == (0, 0), done
-
-
-@needs_libpmem
-def test_a_program_compiled_for_the_recorder(run_nearfar: RunNearfar, tmp_path: Path) -> None:
-    buggy, check, *_ = blocks()
-    checker = compile_c(tmp_path, "check", check)
-    (tmp_path / "journal.c").write_text(buggy)
-    subprocess.run(
-        ["gcc", "-g", "-O1", "-fsanitize=thread", "-c", "journal.c"], cwd=tmp_path, check=True
-    )
-    library = str(shipped("libnearfar-crash-recorder.so"))
-    subprocess.run(
-        ["gcc", "journal.o", "-o", "journal", library, "-lpmem"], cwd=tmp_path, check=True
-    )
-    done = crash_run(run_nearfar, tmp_path / "journal", checker, "--recorder", "instrumented")
-    assert done.code == 1, done
-    finding = document(done)["findings"][0]
-    assert finding["missing"] == "flush"
-    assert re.search(r"journal\.c:(18|19)$", finding["store"])
-
-
-@needs_libpmem
-def test_each_failure_of_a_checker_is_told_as_what_it_is(
-    run_nearfar: RunNearfar, tmp_path: Path
-) -> None:
-    program = compile_c(tmp_path, "journal", blocks()[0], "-lpmem")
-    for command, failure, words in (
-        ("sh -c 'kill -SEGV $$'", "crashed", "signal 11"),
-        ("sh -c 'sleep 60'", "hung", "did not end within 200 ms"),
-        ("sh -c 'echo no magic; exit 2'", "refused", "the image does not open: no magic"),
-    ):
-        done = crash_run(run_nearfar, program, command, "--budget", "2", "--time", "0.2")
-        assert done.code == 1, done
-        finding = document(done)["findings"][0]
-        assert finding["failure"] == failure
-        assert words in finding["what"]
-
-
-@needs_libpmem
-def test_a_program_that_is_killed_leaves_a_log_cut_short(
-    run_nearfar: RunNearfar, tmp_path: Path
-) -> None:
-    buggy, check, *_ = blocks()
-    checker = compile_c(tmp_path, "check", check)
-    killed = buggy.replace("  return 0;\n}\n", "  raise(9);\n}\n").replace(
-        "#include <stdio.h>", "#include <stdio.h>\n#include <signal.h>"
-    )
-    program = compile_c(tmp_path, "journal", killed, "-lpmem")
-    done = crash_run(run_nearfar, program, checker)
-    assert "cut short" in done.stderr
-    assert "ended with -9" in done.stderr
-
-
-FUNCTION = """
-#include <stdlib.h>
-int crash(const struct nearfar_crash_image *image, char *why, size_t bytes) {
-  return *(volatile int *)bytes;
-}
-int leave(const struct nearfar_crash_image *image, char *why, size_t bytes) { exit(0); }
-int hang(const struct nearfar_crash_image *image, char *why, size_t bytes) {
-  for (volatile int again = 1; again;) {
-  }
-  return 0;
-}
-"""
-
-
-@needs_libpmem
-def test_a_checker_that_is_a_c_function(run_nearfar: RunNearfar, tmp_path: Path) -> None:
-    buggy, _, mend, function = blocks()
-    library = compile_c(tmp_path, "check.so", function + FUNCTION, INCLUDE, "-shared", "-fPIC")
-    program = compile_c(tmp_path, "journal", buggy, "-lpmem")
-    done = crash_run(run_nearfar, program, f"{library}:check")
-    assert done.code == 1, done
-    finding = document(done)["findings"][0]
-    assert (finding["missing"], finding["what"]) == ("flush", "entry 0 is torn")
-    assert "entry 0 is torn" in run_nearfar("crash", "replay", finding["image"]).stdout
-    for name, failure, words in (
-        ("crash", "crashed", "signal 11"),
-        ("leave", "crashed", "by exit()"),
-        ("hang", "hung", "did not end within 200 ms"),
-    ):
-        done = crash_run(
-            run_nearfar, program, f"{library}:{name}", "--budget", "2", "--time", "0.2"
-        )
-        finding = document(done)["findings"][0]
-        assert (done.code, finding["failure"]) == (1, failure)
-        assert words in finding["what"]
-    crash_run(run_nearfar, program, f"{library}:absent").assert_refused(2)
-    program = compile_c(tmp_path, "journal", buggy.replace("  // MEND\n", mend), "-lpmem")
-    done = crash_run(run_nearfar, program, f"{library}:check")
-    assert (done.code, document(done)["states_left"]) == (0, 0), done
-
-
-INTRINSICS = """
-#include <fcntl.h>
-#include <stdint.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
-struct journal { uint64_t count, padding[7], value[16]; };
-
-int main(int argc, char **argv) {
-  int fd = open(argv[argc - 1], O_RDWR | O_CREAT, 0600);
-  if (fd < 0 || ftruncate(fd, 4096) != 0) return 1;
-  struct journal *j = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-  for (uint64_t i = 0; i < 3; ++i) {
-    nearfar_crash_begin(i);
-    _mm_stream_si64((long long *)&j->value[2 * i], (long long)(100 + i));
-    j->value[2 * i + 1] = 200 + i; /* PLAIN */
-#if FLUSHES
-    _mm_clwb(&j->value[2 * i + 1]);
-#endif
-    _mm_sfence();
-    j->count = i + 1;
-    _mm_clflushopt(&j->count);
-    _mm_sfence();
-    nearfar_crash_end(i);
-  }
-  return 0;
-}
-"""
-INTRINSICS_CHECK = """
-#include <nearfar/crash_checker.h>
-#include <stdint.h>
-nearfar_crash_checker check;
-int check(const struct nearfar_crash_image *image, char *why, size_t bytes) {
-  const uint64_t *j = image->memory;
-  if (j[0] < image->acknowledged || j[0] > 3) return 1;
-  for (uint64_t i = 0; i < j[0]; ++i)
-    if (j[8 + 2 * i] != 100 + i || j[9 + 2 * i] != 200 + i) return 1;
-  return 0;
-}
-"""
-
-
-@needs_libpmem
-@pytest.mark.parametrize("flushes", [0, 1])
-def test_flushes_written_as_intrinsics(
-    flushes: int, run_nearfar: RunNearfar, tmp_path: Path
-) -> None:
-    library = compile_c(tmp_path, "check.so", INTRINSICS_CHECK, INCLUDE, "-shared", "-fPIC")
-    program = compile_c(
-        tmp_path, "stream", INTRINSICS, INCLUDE, f"-DFLUSHES={flushes}",
-        "-include", "nearfar/crash_intrinsics.h",
-    )  # fmt: skip
-    done = crash_run(run_nearfar, program, f"{library}:check")
-    found = document(done)
-    if flushes:
-        assert (done.code, found["violations"], found["states_left"]) == (0, 0, 0), done
-        return
-    plain = 1 + INTRINSICS[: INTRINSICS.index("PLAIN")].count("\n")
-    assert done.code == 1
-    assert f"stream.c:{plain}" in {Path(one["store"]).name for one in found["findings"]}
-
-
 def test_what_cannot_be_run_or_read(run_nearfar: RunNearfar, tmp_path: Path) -> None:
     run_nearfar("crash", "run", "--checker", "true", "--", "/no/such/program").assert_refused(2)
     run_nearfar("crash", "run", "--checker", "true", "--", "true").assert_refused(2)
@@ -325,62 +105,3 @@ def test_what_cannot_be_run_or_read(run_nearfar: RunNearfar, tmp_path: Path) -> 
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "file").touch()
     run_nearfar("crash", "check", "--structure", "map", "--images", "full").assert_refused(2)
-
-
-@needs_libpmem
-@pytest.mark.long
-@pytest.mark.parametrize("bug", range(11))
-def test_known_kinds_of_bugs_are_found_and_named(
-    bug: int, run_nearfar: RunNearfar, tmp_path: Path
-) -> None:
-    text = (Path(__file__).parent / "programs" / "intset.c").read_text()
-    checker = compile_c(tmp_path, "check", text, "-DCHECK")
-    program = compile_c(tmp_path, "intset", text, f"-DBUG={bug}", "-lpmem")
-    done = crash_run(run_nearfar, program, checker, "--budget", "1500")
-    found = document(done)
-    if bug == 0:
-        assert (done.code, found["states_left"]) == (0, 0), done
-        return
-    lines = [i for i, line in enumerate(text.splitlines(), 1) if re.search(rf"SITE {bug}\b", line)]
-    named = {int(finding["store"].rpartition(":")[2]) for finding in found["findings"]}
-    assert done.code == 1
-    assert set(lines) & named, found["findings"]
-
-
-NOT_FOUND = pytest.mark.xfail(strict=True, reason="not found yet: benchmarks/RESULTS.md")
-
-
-@needs_libpmem
-@pytest.mark.long
-@pytest.mark.parametrize(
-    ("name", "bug"),
-    [
-        *(("skip_list_obj", bug) for bug in (0, 1, 3, 4)),
-        *(pytest.param("skip_list_obj", bug, marks=NOT_FOUND) for bug in (2, 5, 6, 7, 8)),
-        ("removed_value", 0),
-        pytest.param("removed_value", 1, marks=NOT_FOUND),
-    ],
-)
-def test_known_bugs_on_libpmemobj_are_found_and_named(
-    name: str, bug: int, run_nearfar: RunNearfar, tmp_path: Path
-) -> None:
-    text = (Path(__file__).parent / "programs" / f"{name}.c").read_text()
-    library = compile_c(
-        tmp_path, "check.so", text, INCLUDE, "-DCHECK", "-shared", "-fPIC", "-lpmemobj"
-    )
-    program = compile_c(tmp_path, name, text, INCLUDE, f"-DBUG={bug}", "-lpmemobj")
-    pool = tmp_path / "pool"
-    subprocess.run([program, "make", pool], check=True)
-    done = run_nearfar(
-        "crash", "run", "--checker", f"{library}:check", "--budget", "2500", "--json", "-",
-        "--", str(program), "run", str(pool), timeout=600,
-    )  # fmt: skip
-    found = document(done)
-    assert not found["warnings"]
-    if bug == 0:
-        assert (done.code, found["violations"]) == (0, 0), done
-        return
-    line = 1 + text[: text.index(f"SITE {bug} ")].count("\n")
-    named = {Path(finding["store"]).name for finding in found["findings"]}
-    assert done.code == 1
-    assert f"{name}.c:{line}" in named, found["findings"]

@@ -1,8 +1,8 @@
 /* Lets `nearfar crash run` see flushes and fences that a program writes as intrinsics.
  *
  * How      compile with -include nearfar/crash_intrinsics.h (C or C++). _mm_clwb, _mm_clflushopt,
- *          _mm_clflush, _mm_sfence and _mm_stream_* then also report themselves. Without the
- *          recorder in the process the reports are weak symbols that are absent: one test of a
+ *          _mm_clflush, _mm_sfence, _mm_mfence and _mm*_stream_* then also report themselves.
+ * Without the recorder in the process the reports are weak symbols that are absent: one test of a
  *          pointer each.
  * Also     nearfar_crash_begin(n) and nearfar_crash_end(n) around an operation: its end is its
  *          acknowledgement, which the checker finds in NEARFAR_CRASH_ACKNOWLEDGED.
@@ -36,9 +36,26 @@ __attribute__((weak)) void nearfar_crash_end(unsigned long operation);
 #define _mm_clflush(at) (__builtin_ia32_clflush(at), NEARFAR_CRASH_FLUSHED(at))
 #define _mm_sfence()                                                                               \
   (__builtin_ia32_sfence(), nearfar_crash_fence ? nearfar_crash_fence() : (void)0)
+#define _mm_mfence()                                                                               \
+  (__builtin_ia32_mfence(), nearfar_crash_fence ? nearfar_crash_fence() : (void)0)
 #define _mm_stream_si32(at, value) NEARFAR_CRASH_STREAM((_mm_stream_si32)((at), (value)), (at), 4)
 #define _mm_stream_si64(at, value) NEARFAR_CRASH_STREAM((_mm_stream_si64)((at), (value)), (at), 8)
 #define _mm_stream_si128(at, value)                                                                \
   NEARFAR_CRASH_STREAM((_mm_stream_si128)((at), (value)), (at), 16)
+#define _mm_stream_pi(at, value) NEARFAR_CRASH_STREAM((_mm_stream_pi)((at), (value)), (at), 8)
+#define _mm_stream_ps(at, value) NEARFAR_CRASH_STREAM((_mm_stream_ps)((at), (value)), (at), 16)
+#define _mm_stream_pd(at, value) NEARFAR_CRASH_STREAM((_mm_stream_pd)((at), (value)), (at), 16)
+#define _mm256_stream_si256(at, value)                                                             \
+  NEARFAR_CRASH_STREAM((_mm256_stream_si256)((at), (value)), (at), 32)
+#define _mm256_stream_ps(at, value)                                                                \
+  NEARFAR_CRASH_STREAM((_mm256_stream_ps)((at), (value)), (at), 32)
+#define _mm256_stream_pd(at, value)                                                                \
+  NEARFAR_CRASH_STREAM((_mm256_stream_pd)((at), (value)), (at), 32)
+#define _mm512_stream_si512(at, value)                                                             \
+  NEARFAR_CRASH_STREAM((_mm512_stream_si512)((at), (value)), (at), 64)
+#define _mm512_stream_ps(at, value)                                                                \
+  NEARFAR_CRASH_STREAM((_mm512_stream_ps)((at), (value)), (at), 64)
+#define _mm512_stream_pd(at, value)                                                                \
+  NEARFAR_CRASH_STREAM((_mm512_stream_pd)((at), (value)), (at), 64)
 
 #endif

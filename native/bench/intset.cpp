@@ -158,24 +158,27 @@ private:
   std::unique_ptr<typename Shape::Set> set_;
 };
 
+using PmdkPlace = InPool<structures::PoolObjects>;
+
 /// A set on libpmemobj alone in a pool; one() does one operation.
 template <class Set>
 class PmdkSet final : public IntsetSubject {
 public:
-  PmdkSet(persist::Pool pool, Set set) : pool_(std::move(pool)), set_(set) {}
+  PmdkSet(PmdkPlace place, std::unique_ptr<Set> set)
+      : place_(std::move(place)), set_(std::move(set)) {}
   Status fill(const std::vector<std::uint64_t>& keys) override {
     for (const std::uint64_t key : keys)
       if (Result<bool> done = insert(key); !done) return done.error();
     return Done{};
   }
-  std::span<const std::byte> pool() const override { return {pool_.base(), pool_.bytes()}; }
+  std::span<const std::byte> pool() const override { return place_.memory(); }
   Result<IntsetRun> run(const IntsetPlan& plan, const IntsetEnd& until, RegionEdge edge,
                         Random& random) override {
     const auto one = [&](std::uint64_t key, bool update, bool insertion) -> Result<bool> {
       if (!update) return contains(key);
       return insertion ? insert(key) : remove(key);
     };
-    return operate(plan, until, edge, random, one, [&] { return set_.size(); });
+    return operate(plan, until, edge, random, one, [&] { return set_->size(); });
   }
 
 private:
@@ -183,28 +186,28 @@ private:
 
   bool contains(std::uint64_t key) const {
     if constexpr (is_map)
-      return set_.get(key).off != 0;
+      return set_->get(key).has_value();
     else
-      return set_.contains(key);
+      return set_->contains(key);
   }
   Result<bool> insert(std::uint64_t key) {
     if constexpr (is_map)
-      return set_.insert(key, {0, key});
+      return set_->insert(key, {0, key});
     else
-      return set_.insert(key);
+      return set_->insert(key);
   }
   Result<bool> remove(std::uint64_t key) {
     if constexpr (is_map) {
-      Result<PMEMoid> gone = set_.remove(key);
+      Result<std::optional<PMEMoid>> gone = set_->remove(key);
       if (!gone) return gone.error();
-      return gone->off != 0;
+      return gone->has_value();
     } else {
-      return set_.remove(key);
+      return set_->remove(key);
     }
   }
 
-  persist::Pool pool_;
-  Set set_;
+  PmdkPlace place_; // outlives the set
+  std::unique_ptr<Set> set_;
 };
 
 constexpr persist::Layout layout{"nearfar bench intset", 1};
@@ -251,26 +254,27 @@ constexpr unsigned skip_list_levels = 16;
 using PmdkList = PmdkSorted<1>;
 using PmdkSkipList = PmdkSorted<skip_list_levels>;
 
-/// Makes the set by make(pool) and fills it.
-template <class Make>
+/// Makes the set by make(place) and fills it.
+template <class Set, class Make>
 Result<std::unique_ptr<IntsetSubject>> in_pmdk_pool(const IntsetPlan& plan, std::size_t root_bytes,
                                                     const std::vector<std::uint64_t>& keys,
                                                     const Make& make) {
-  Result<persist::Pool> pool =
-      make_pool(plan.tier, layout, bytes_beside + plan.entries * pmdk_bytes_an_entry, root_bytes);
-  if (!pool) return pool.error();
-  auto set = make(*pool);
+  Result<PmdkPlace> place = PmdkPlace::create(
+      plan.tier, layout, bytes_beside + plan.entries * pmdk_bytes_an_entry, root_bytes);
+  if (!place) return place.error();
+  Result<std::unique_ptr<Set>> set = make(*place);
   if (!set) return set.error();
-  auto subject = std::make_unique<PmdkSet<std::decay_t<decltype(*set)>>>(std::move(*pool), *set);
+  auto subject = std::make_unique<PmdkSet<Set>>(std::move(*place), std::move(*set));
   if (Status full = subject->fill(keys); !full) return full.error();
   return std::unique_ptr<IntsetSubject>(std::move(subject));
 }
 
-template <class Map>
+template <template <class> class Kind>
 Result<std::unique_ptr<IntsetSubject>> pmdk_hash(const IntsetPlan& plan,
                                                  const std::vector<std::uint64_t>& keys) {
-  return in_pmdk_pool(plan, sizeof(PMEMoid), keys, [](persist::Pool& pool) {
-    return Map::create(pool.handle(), reinterpret_cast<PMEMoid*>(pool.root()));
+  using Map = Kind<structures::PoolObjects>;
+  return in_pmdk_pool<Map>(plan, sizeof(PMEMoid), keys, [](PmdkPlace& place) {
+    return Map::open(*place.medium, *reinterpret_cast<PMEMoid*>(place.root()));
   });
 }
 
@@ -279,9 +283,11 @@ Result<std::unique_ptr<IntsetSubject>> pmdk_sorted(const IntsetPlan& plan,
                                                    std::vector<std::uint64_t> keys) {
   using Root = typename Sorted::Root;
   std::ranges::sort(keys, std::greater<>()); // each at the front: filling a list takes no walk
-  return in_pmdk_pool(plan, sizeof(Root), keys, [](persist::Pool& pool) -> Result<Sorted> {
-    return Sorted(pool.handle(), reinterpret_cast<Root*>(pool.root()));
-  });
+  return in_pmdk_pool<Sorted>(plan, sizeof(Root), keys,
+                              [](PmdkPlace& place) -> Result<std::unique_ptr<Sorted>> {
+                                return std::make_unique<Sorted>(
+                                    place.pool->handle(), reinterpret_cast<Root*>(place.root()));
+                              });
 }
 
 Result<std::unique_ptr<IntsetSubject>> make_pmdk(const IntsetPlan& plan,

@@ -26,7 +26,7 @@ Status check(const MapPlan& plan) {
     return Error::make(Errc::bad_input,
                        "only the maps after PMDK keep values as libpmemobj's objects")
         .try_next("leave --alloc out, or choose map_atomic, map_tx or map_rp");
-  if (plan.type == MapType::dram)
+  if (plan.in_dram())
     if (Status sound = check_twin(plan.tier); !sound) return sound;
   if (plan.sample != 0 && plan.operation != MapOperation::get)
     return Error::make(Errc::bad_input, "only gets can be a sample of all keys");

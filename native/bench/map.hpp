@@ -12,7 +12,7 @@
 // Checked   every operation must find what it must; values read are summed and compared.
 // Counted   fences and lines of the measured pass alone (storelog, bench/pmem_counting.hpp).
 // Thread safety  one MapBench a thread; run() works on the processors of its plan. The maps after
-//           PMDK take turns under one lock, as in pmembench.
+//           PMDK have one lock each; where values are objects threads take turns, as in pmembench.
 #pragma once
 
 #include <cstddef>
@@ -31,7 +31,7 @@
 
 namespace nearfar::bench {
 
-/// Ours in a pool and in DRAM, the three after PMDK.
+/// Ours in a pool and in DRAM, the three after PMDK; of these the twins lie on tier dram.
 enum class MapType : unsigned char { map, dram, map_atomic, map_tx, map_rp };
 enum class MapOperation : unsigned char { insert, get, remove };
 enum class MapPass : unsigned char { whole, each, dependent };
@@ -42,10 +42,15 @@ struct MapPlan {
   std::uint64_t operations = 0; ///< of all threads; also the entries of the map
   std::uint64_t value_bytes = 8;
   bool alloc = false; ///< pmembench's --alloc: values are objects never written nor read
-  tier::Spec tier;    ///< of the pool, a directory for one without a name; of type dram: its node
+  tier::Spec tier;    ///< of the pool, a directory for one without a name; or of the twin
   std::vector<int> cpus;
   std::uint32_t seed = 1;
   std::uint64_t sample = 0; ///< gets of one run, each run going on after the last; 0: all keys
+
+  /// Whether it is a map's volatile twin: ours has a type, the others are that on tier dram.
+  bool in_dram() const {
+    return type == MapType::dram || (type != MapType::map && tier.kind == tier::Kind::dram);
+  }
 };
 
 /// Times of single operations are there after a pass `each` alone.

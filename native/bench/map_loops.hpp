@@ -6,6 +6,7 @@
 //   const Error* failure()               of an operation that could not be done
 #pragma once
 
+#include <atomic>
 #include <optional>
 #include <span>
 #include <vector>
@@ -30,6 +31,26 @@ struct MapShare {
   std::uint64_t start_ns = 0;
   std::uint64_t end_ns = 0;
   std::optional<Error> failure;
+};
+
+/// The first failure that any thread met.
+class FirstFailure {
+public:
+  /// Always false.
+  bool tell(const Error& error) {
+    if (!failing_.exchange(true)) {
+      failure_ = error;
+      failed_ = true;
+    }
+    return false;
+  }
+  bool took(Result<bool> done) { return done ? *done : tell(done.error()); }
+  const Error* get() const { return failed_.load() ? &failure_ : nullptr; }
+
+private:
+  std::atomic<bool> failing_{false};
+  std::atomic<bool> failed_{false};
+  Error failure_;
 };
 
 /// A map of whatever type, as MapBench sees it.

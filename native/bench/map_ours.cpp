@@ -1,4 +1,3 @@
-#include <atomic>
 #include <cstring>
 
 #include "bench/map_loops.hpp"
@@ -77,28 +76,17 @@ public:
     return Done{};
   }
 
-  bool insert(std::uint64_t key) { return took(map_->insert(key, values_.of(key))); }
-  bool remove(std::uint64_t key) { return took(map_->remove(key)); }
+  bool insert(std::uint64_t key) { return first_.took(map_->insert(key, values_.of(key))); }
+  bool remove(std::uint64_t key) { return first_.took(map_->remove(key)); }
   std::uint64_t get(std::uint64_t key) { return values_.get(*map_, key); }
-  const Error* failure() const { return failed_.load() ? &failure_ : nullptr; }
+  const Error* failure() const { return first_.get(); }
   std::span<const std::byte> pool() const { return place_.memory(); }
 
 private:
-  bool took(Result<bool> done) {
-    if (done) return *done;
-    if (!failing_.exchange(true)) { // the first of all threads is told
-      failure_ = done.error();
-      failed_ = true;
-    }
-    return false;
-  }
-
   Place place_;
   Values values_;
   std::unique_ptr<Map> map_;
-  std::atomic<bool> failing_{false};
-  std::atomic<bool> failed_{false};
-  Error failure_;
+  FirstFailure first_;
 };
 
 template <class Place, class Values>
@@ -119,7 +107,7 @@ Result<std::unique_ptr<MapSubject>> make_for(Place place, const MapPlan& plan) {
 
 Result<std::unique_ptr<MapSubject>> our_map(const MapPlan& plan) {
   constexpr std::size_t root_bytes = sizeof(structures::MapRoot);
-  if (plan.type == MapType::dram) {
+  if (plan.in_dram()) {
     Result<InDram> place = InDram::create(plan.tier, bytes_wanted(plan), root_bytes);
     if (!place) return place.error();
     return make_for(std::move(*place), plan);

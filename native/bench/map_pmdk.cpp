@@ -12,43 +12,88 @@ namespace nearfar::bench {
 namespace {
 
 using structures::direct;
+using structures::DramObjects;
+using structures::PoolObjects;
 
 constexpr std::uint64_t value_type = 1; // pmembench's
 constexpr persist::Layout layout{"nearfar bench map", 1};
+constexpr std::size_t inline_bytes = sizeof(std::uint64_t);
 
 /// Room for an entry and its share of buckets while they double: an entry of at most 128 bytes, two
 /// arrays of 80-byte heads or 40-byte slots, a logged link each, and the allocator's own.
 constexpr std::size_t bytes_an_entry = 448;
 constexpr std::size_t bytes_beside = 16 << 20;
 
-/// One of the three maps, its values, and pmembench's lock.
-template <class Map>
-class PmdkAdaptor {
+/// The twins' place: objects in DRAM, and the map's handle.
+struct InDramObjects {
+  using Medium = DramObjects;
+  std::unique_ptr<Medium> medium = std::make_unique<Medium>();
+  std::unique_ptr<PMEMoid> handle = std::make_unique<PMEMoid>(OID_NULL);
+
+  void* root() const { return handle.get(); }
+  std::span<const std::byte> memory() const { return {}; }
+};
+
+/// One of the three maps, its values words in their handles.
+template <class Place, class Map>
+class WordAdaptor {
 public:
-  PmdkAdaptor(const MapPlan& plan, persist::Pool pool, Map map)
-      : pool_(std::move(pool)), map_(map), value_bytes_(plan.value_bytes), alloc_(plan.alloc),
-        objects_(plan.alloc || plan.value_bytes > sizeof(std::uint64_t)) {}
+  WordAdaptor(Place place, std::unique_ptr<Map> map)
+      : place_(std::move(place)), map_(std::move(map)) {}
+
+  bool insert(std::uint64_t key) { return first_.took(map_->insert(key, {0, map_word(key)})); }
+  std::uint64_t get(std::uint64_t key) { return map_->get(key).value_or(OID_NULL).off; }
+  bool remove(std::uint64_t key) {
+    Result<std::optional<PMEMoid>> gone = map_->remove(key);
+    return gone ? gone->has_value() : first_.tell(gone.error());
+  }
+  const Error* failure() const { return first_.get(); }
+  std::span<const std::byte> pool() const { return place_.memory(); }
+
+private:
+  Place place_; // outlives the map
+  std::unique_ptr<Map> map_;
+  FirstFailure first_;
+};
+
+/// One of the three maps, its values objects of their own. Threads take turns, as in pmembench:
+/// what others see must not be undone.
+template <class Map>
+class ObjectAdaptor {
+public:
+  using Place = InPool<PoolObjects>;
+
+  ObjectAdaptor(const MapPlan& plan, Place place, std::unique_ptr<Map> map)
+      : place_(std::move(place)), map_(std::move(map)), value_bytes_(plan.value_bytes),
+        alloc_(plan.alloc) {}
 
   bool insert(std::uint64_t key) {
     const std::lock_guard turn(lock_);
-    return objects_ ? insert_object(key) : took(map_.insert(key, {0, map_word(key)}));
+    return transact([&] {
+      const PMEMoid value = pmemobj_tx_alloc(value_bytes_, value_type);
+      if (value.off == 0) return first_.tell(structures::pool_error("allocating a value"));
+      if (!alloc_)
+        for (std::size_t i = 0; i < words(); ++i)
+          direct<std::uint64_t>(value)[i] = map_word(key);
+      return first_.took(map_->insert(key, value));
+    });
   }
-
   std::uint64_t get(std::uint64_t key) {
     const std::lock_guard turn(lock_);
-    const PMEMoid value = map_.get(key);
-    if (!objects_) return value.off;
-    if (value.off == 0) return 0;
-    return alloc_ ? map_word(key) : read(value);
+    const std::optional<PMEMoid> value = map_->get(key);
+    if (!value) return 0;
+    return alloc_ ? map_word(key) : read(*value);
   }
-
   bool remove(std::uint64_t key) {
     const std::lock_guard turn(lock_);
-    return objects_ ? remove_object(key) : took(map_.remove(key));
+    return transact([&] {
+      Result<std::optional<PMEMoid>> value = map_->remove(key);
+      if (!value) return first_.tell(value.error());
+      return value->has_value() && pmemobj_tx_free(**value) == 0;
+    });
   }
-
-  const Error* failure() const { return failure_ ? &*failure_ : nullptr; }
-  std::span<const std::byte> pool() const { return {pool_.base(), pool_.bytes()}; }
+  const Error* failure() const { return first_.get(); }
+  std::span<const std::byte> pool() const { return place_.memory(); }
 
 private:
   /// Words of an object, the last one cut where the size is no multiple.
@@ -62,30 +107,11 @@ private:
     return first;
   }
 
-  bool insert_object(std::uint64_t key) {
-    return transact([&] {
-      const PMEMoid value = pmemobj_tx_alloc(value_bytes_, value_type);
-      if (value.off == 0) return fail(structures::pool_error("allocating a value"));
-      if (!alloc_)
-        for (std::size_t i = 0; i < words(); ++i)
-          direct<std::uint64_t>(value)[i] = map_word(key);
-      return took(map_.insert(key, value));
-    });
-  }
-
-  bool remove_object(std::uint64_t key) {
-    return transact([&] {
-      Result<PMEMoid> value = map_.remove(key);
-      if (!value) return fail(value.error());
-      return value->off != 0 && pmemobj_tx_free(*value) == 0;
-    });
-  }
-
   /// Runs body() in a transaction; false undoes it.
   template <class Body>
   bool transact(const Body& body) {
-    if (pmemobj_tx_begin(pool_.handle(), nullptr, TX_PARAM_NONE) != 0)
-      fail(structures::pool_error("beginning a transaction"));
+    if (pmemobj_tx_begin(place_.pool->handle(), nullptr, TX_PARAM_NONE) != 0)
+      first_.tell(structures::pool_error("beginning a transaction"));
     const bool done = pmemobj_tx_stage() == TX_STAGE_WORK && body();
     if (pmemobj_tx_stage() == TX_STAGE_WORK) {
       if (done)
@@ -96,35 +122,54 @@ private:
     return pmemobj_tx_end() == 0 && done;
   }
 
-  bool fail(const Error& error) {
-    if (!failure_) failure_ = error;
-    return false;
-  }
-  bool took(Result<bool> fresh) { return fresh ? *fresh : fail(fresh.error()); }
-  bool took(Result<PMEMoid> gone) { return gone ? gone->off != 0 : fail(gone.error()); }
-
-  persist::Pool pool_;
-  Map map_;
+  Place place_; // outlives the map
+  std::unique_ptr<Map> map_;
   std::mutex lock_;
   std::size_t value_bytes_;
   bool alloc_;
-  bool objects_;
-  std::optional<Error> failure_;
+  FirstFailure first_;
 };
 
-template <class Map>
-Result<std::unique_ptr<MapSubject>> make(const MapPlan& plan) {
-  const std::size_t value = plan.value_bytes > 8 || plan.alloc ? plan.value_bytes + 128 : 0;
-  Result<persist::Pool> pool =
-      make_pool(plan.tier, layout, bytes_beside + plan.operations * (bytes_an_entry + value),
-                sizeof(PMEMoid));
-  if (!pool) return pool.error();
-  if (!counts_pmem(pool->handle(), pool->root())) return uncounted();
-  Result<Map> map = Map::create(pool->handle(), reinterpret_cast<PMEMoid*>(pool->root()));
+template <class Adaptor>
+std::unique_ptr<MapSubject> looped(std::unique_ptr<Adaptor> adaptor) {
+  return std::make_unique<MapLoops<Adaptor>>(std::move(adaptor));
+}
+
+template <class Map, class Place>
+Result<std::unique_ptr<Map>> open(Place& place) {
+  return Map::open(*place.medium, *reinterpret_cast<PMEMoid*>(place.root()));
+}
+
+template <template <class> class Kind>
+Result<std::unique_ptr<MapSubject>> make_twin(const MapPlan& plan) {
+  if (plan.value_bytes > inline_bytes || plan.alloc)
+    return Error::make(Errc::bad_input, "the twins in DRAM keep values of 8 bytes at most")
+        .try_next("give -d 8 without --alloc, or a tier that holds a pool");
+  using Map = Kind<DramObjects>;
+  InDramObjects place;
+  Result<std::unique_ptr<Map>> map = open<Map>(place);
   if (!map) return map.error();
-  auto adaptor = std::make_unique<PmdkAdaptor<Map>>(plan, std::move(*pool), *map);
-  return std::unique_ptr<MapSubject>(
-      std::make_unique<MapLoops<PmdkAdaptor<Map>>>(std::move(adaptor)));
+  return looped(
+      std::make_unique<WordAdaptor<InDramObjects, Map>>(std::move(place), std::move(*map)));
+}
+
+template <template <class> class Kind>
+Result<std::unique_ptr<MapSubject>> make(const MapPlan& plan) {
+  if (plan.in_dram()) return make_twin<Kind>(plan);
+  using Map = Kind<PoolObjects>;
+  using Place = InPool<PoolObjects>;
+  const bool objects = plan.value_bytes > inline_bytes || plan.alloc;
+  const std::size_t value = objects ? plan.value_bytes + 128 : 0;
+  Result<Place> place =
+      Place::create(plan.tier, layout, bytes_beside + plan.operations * (bytes_an_entry + value),
+                    sizeof(PMEMoid));
+  if (!place) return place.error();
+  if (!counts_pmem(place->pool->handle(), place->root())) return uncounted();
+  Result<std::unique_ptr<Map>> map = open<Map>(*place);
+  if (!map) return map.error();
+  if (objects)
+    return looped(std::make_unique<ObjectAdaptor<Map>>(plan, std::move(*place), std::move(*map)));
+  return looped(std::make_unique<WordAdaptor<Place, Map>>(std::move(*place), std::move(*map)));
 }
 
 } // namespace

@@ -51,6 +51,23 @@ TEST_CASE("keys are pmembench's, and a shuffle visits each once") {
   CHECK(order == keys);
 }
 
+TEST_CASE("the maps after PMDK have twins in DRAM, which flush nothing") {
+  for (const MapType type : {MapType::map_atomic, MapType::map_tx, MapType::map_rp})
+    for (const MapOperation op : {MapOperation::insert, MapOperation::get, MapOperation::remove}) {
+      MapPlan wanted = plan(type, op, 3000);
+      wanted.tier = *tier::parse("dram");
+      Result<MapBench> bench = MapBench::create(wanted);
+      REQUIRE(bool(bench));
+      CHECK(bench->pool().empty());
+      Result<MapRun> done = bench->run(MapPass::whole);
+      REQUIRE(bool(done));
+      CHECK(done->seconds > 0);
+      CHECK(done->counted.fences + done->counted.lines == 0);
+      wanted.value_bytes = 9;
+      CHECK(MapBench::create(wanted).error().code == Errc::bad_input);
+    }
+}
+
 TEST_CASE("every operation on every map is done, timed and counted") {
   for (const MapType type : types)
     for (const std::uint64_t value_bytes : {8u, 100u})

@@ -7,7 +7,7 @@
 
 #include "bench/pmem_counting.hpp"
 #include "bench/pool_place.hpp"
-#include "structures/pmdk_maps.hpp"
+#include "structures/objects.hpp"
 
 namespace nearfar::bench {
 

@@ -18,7 +18,7 @@
 #include <optional>
 
 #include "structures/hash.hpp"
-#include "structures/pmdk_maps.hpp"
+#include "structures/objects.hpp"
 
 namespace nearfar::bench {
 

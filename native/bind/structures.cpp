@@ -7,6 +7,9 @@
 #include "bind/convert.hpp"
 #include "structures/list.hpp"
 #include "structures/map.hpp"
+#include "structures/map_atomic.hpp"
+#include "structures/map_rp.hpp"
+#include "structures/map_tx.hpp"
 #include "structures/queue.hpp"
 #include "structures/skip_list.hpp"
 
@@ -21,10 +24,10 @@ using Word = std::uint64_t;
 using persist::Pool;
 
 /// A pool with one structure in it, closed in the order it was opened.
-template <class Structure, class Root>
+template <class Structure, class Root, class Medium = Pmem>
 struct Owner {
   std::unique_ptr<Pool> pool;
-  std::unique_ptr<Pmem> medium;
+  std::unique_ptr<Medium> medium;
   std::unique_ptr<Structure> structure;
 
   Structure& get() {
@@ -42,7 +45,7 @@ struct Owner {
     if (!opened) raise(opened.error());
     Owner owner;
     owner.pool = std::make_unique<Pool>(std::move(*opened));
-    owner.medium = std::make_unique<Pmem>(*owner.pool);
+    owner.medium = std::make_unique<Medium>(*owner.pool);
     owner.structure = run_unlocked([&] {
       return Structure::open(*owner.medium, *reinterpret_cast<Root*>(owner.pool->root()));
     });
@@ -51,9 +54,9 @@ struct Owner {
 };
 
 /// What all structures have: how they come and go, and what concerns all of their entries.
-template <class Structure, class Root>
-nb::class_<Owner<Structure, Root>> bind_structure(nb::module_& module, const char* name) {
-  using Own = Owner<Structure, Root>;
+template <class Structure, class Root, class Medium = Pmem>
+nb::class_<Owner<Structure, Root, Medium>> bind_structure(nb::module_& module, const char* name) {
+  using Own = Owner<Structure, Root, Medium>;
   nb::class_<Own> bound(module, name);
   const persist::Layout layout{name, 1};
   bound
@@ -69,8 +72,9 @@ nb::class_<Owner<Structure, Root>> bind_structure(nb::module_& module, const cha
           nb::arg("place"))
       .def("close", &Own::close)
       .def("size", [](Own& self) { return self.get().size(); })
-      .def("clear", [](Own& self) { run_unlocked([&] { return self.get().clear(); }); })
       .def("verify", [](Own& self) { run_unlocked([&] { return self.get().verify(); }); });
+  if constexpr (requires(Structure& structure) { structure.clear(); })
+    bound.def("clear", [](Own& self) { run_unlocked([&] { return self.get().clear(); }); });
   return bound;
 }
 
@@ -162,6 +166,34 @@ void bind_queue(nb::module_& module, const char* name) {
       .def("values", &values_of<Tested>);
 }
 
+/// A word as the handle of an object, which these maps do not look into.
+PMEMoid handle_of(Word word) { return {word, ~word}; }
+std::optional<Word> word_of(std::optional<PMEMoid> handle) {
+  return handle ? std::optional(handle->pool_uuid_lo) : std::nullopt;
+}
+
+template <template <class> class Kind>
+void bind_pmdk_map(nb::module_& module, const char* name) {
+  using Tested = Kind<PoolObjects>;
+  using Own = Owner<Tested, PMEMoid, PoolObjects>;
+  bind_structure<Tested, PMEMoid, PoolObjects>(module, name)
+      .def("insert",
+           [](Own& self, Word key, Word value) {
+             return run_unlocked([&] { return self.get().insert(key, handle_of(value)); });
+           })
+      .def("remove",
+           [](Own& self, Word key) {
+             return word_of(run_unlocked([&] { return self.get().remove(key); }));
+           })
+      .def("get", [](Own& self, Word key) { return word_of(self.get().get(key)); })
+      .def("items", [](Own& self) {
+        nb::list list;
+        self.get().for_each(
+            [&](Word key, PMEMoid value) { list.append(nb::make_tuple(key, value.pool_uuid_lo)); });
+        return list;
+      });
+}
+
 } // namespace
 
 void register_structures(nb::module_& module) {
@@ -170,6 +202,9 @@ void register_structures(nb::module_& module) {
   bind_sorted<List<Pmem, Word>>(module, "WordList");
   bind_sorted<SkipList<Pmem, Word>>(module, "WordSkipList");
   bind_queue(module, "WordQueue");
+  bind_pmdk_map<MapAtomic>(module, "WordMapAtomic");
+  bind_pmdk_map<MapTx>(module, "WordMapTx");
+  bind_pmdk_map<MapRp>(module, "WordMapRp");
 }
 
 } // namespace nearfar::bind

@@ -31,6 +31,30 @@ void Undecided::add(const Line& version, std::size_t after) {
   pieces.push_back(static_cast<std::uint32_t>(after));
 }
 
+void list_versions(const Persistency& model, std::vector<Undecided>& undecided) {
+  const std::vector<PendingLine>& pending = model.pending();
+  undecided.resize(pending.size());
+  for (std::size_t slot = 0; slot < pending.size(); ++slot) {
+    Undecided& choices = undecided[slot];
+    choices.line = pending[slot].line;
+    choices.versions.clear();
+    choices.pieces.clear();
+    choices.differing = 0;
+    Line version = model.version(pending[slot], 0);
+    for (std::size_t pieces = 0; pieces <= pending[slot].pieces.size(); ++pieces) {
+      if (pieces > 0) pending[slot].pieces[pieces - 1].put(version);
+      choices.add(version, pieces);
+    }
+  }
+}
+
+double count_images(const std::vector<Undecided>& undecided) {
+  double images = 1;
+  for (const Undecided& choices : undecided)
+    images *= static_cast<double>(choices.versions.size());
+  return images;
+}
+
 Arena::Arena(std::size_t bytes)
     : memory_(static_cast<std::byte*>(::operator new(bytes, std::align_val_t{4096}))),
       bytes_(bytes), state_((bytes + line_bytes - 1) / line_bytes) {
@@ -56,25 +80,33 @@ void Arena::begin(const std::vector<Undecided>& lines, Chooser& chooser) {
   active_arena = {memory_, bytes_, state_.data(), this};
 }
 
-void Arena::end(std::span<const std::byte> durable) {
+bool Arena::end(std::span<const std::byte> durable) {
   active_arena = {};
   for (const Undecided& line : *undecided_)
     state_[line.line] = 0;
-  for (const std::uint32_t line : touched_) {
+  bool changed = false;
+  for (std::size_t i = 0; i < touched_.size(); ++i) {
+    const std::uint32_t line = touched_[i];
+    const std::byte* now = memory_ + std::size_t{line} * line_bytes;
+    changed = changed || (changed_ && std::memcmp(now, given_[i].data(), line_bytes) != 0);
     put_back(durable, line);
     state_[line] = 0;
   }
   touched_.clear();
-  if (changed_) restore(durable);
+  given_.clear();
+  return (changed_ && restore(durable)) || changed;
 }
 
-void Arena::restore(std::span<const std::byte> durable) {
+bool Arena::restore(std::span<const std::byte> durable) {
   constexpr std::size_t page = 4096;
+  bool changed = false;
   for (std::size_t at = 0; at < bytes_; at += page) {
     const std::size_t part = std::min(page, bytes_ - at);
-    if (std::memcmp(memory_ + at, durable.data() + at, part) != 0)
-      std::memcpy(memory_ + at, durable.data() + at, part);
+    if (std::memcmp(memory_ + at, durable.data() + at, part) == 0) continue;
+    std::memcpy(memory_ + at, durable.data() + at, part);
+    changed = true;
   }
+  return changed;
 }
 
 void Arena::put_back(std::span<const std::byte> durable, std::uint32_t line) {
@@ -119,6 +151,7 @@ void Arena::decide(std::uint32_t line) {
   for (std::size_t i = 0; i < line_bytes; ++i)
     if ((written_[slot] >> i & 1u) == 0) memory[i] = version[i];
   if ((state_[line] & touched) == 0) touched_.push_back(line);
+  if (changed_) given_.push_back(version);
   state_[line] = touched;
 }
 

@@ -30,6 +30,11 @@ struct Undecided {
   void add(const Line& version, std::size_t pieces);
 };
 
+/// Lists what each pending line may hold, in the order of model.pending().
+void list_versions(const Persistency& model, std::vector<Undecided>& undecided);
+/// How many images they make.
+double count_images(const std::vector<Undecided>& undecided);
+
 /// Decides which version of undecided line `slot` is there.
 class Chooser {
 public:
@@ -53,8 +58,9 @@ public:
 
   /// Everything that next runs sees the durable image again, with these lines undecided.
   void begin(const std::vector<Undecided>& undecided, Chooser& chooser);
-  /// Puts back what ran had changed; the hooks see nothing more.
-  void end(std::span<const std::byte> durable);
+  /// Puts back what ran had changed; the hooks see nothing more. Returns whether others had
+  /// changed shared memory.
+  bool end(std::span<const std::byte> durable);
   void decide_all();
   /// Copies a line of the durable image that has changed, or all of it.
   void update(std::span<const std::byte> durable, std::uint32_t line);
@@ -74,8 +80,7 @@ private:
   void decide(std::uint32_t line);
   std::size_t slot_of(std::uint32_t line) const;
 
-  void restore(std::span<const std::byte> durable);
-
+  bool restore(std::span<const std::byte> durable);
   void put_back(std::span<const std::byte> durable, std::uint32_t line);
 
   std::byte* memory_;
@@ -85,6 +90,7 @@ private:
   bool changed_ = false;               ///< by others
   std::vector<std::uint8_t> state_;    ///< of each line
   std::vector<std::uint32_t> touched_; ///< lines to put back
+  std::vector<Line> given_;            ///< what others found in them
   const std::vector<Undecided>* undecided_ = nullptr;
   std::vector<std::uint64_t> written_; ///< for each slot: bytes that recovery wrote itself
   Chooser* chooser_ = nullptr;

@@ -126,22 +126,45 @@ void Explorer::found(const Persistency& model, const Point& point, const Verdict
   result_.findings.push_back(std::move(finding));
 }
 
+/// Gives slots [first, last) the `wanted` versions, as far as the image still fails: all at once,
+/// or else each half.
+void Explorer::keep_failing(const Point& point, std::vector<std::size_t>& versions,
+                            const std::vector<std::size_t>& wanted, std::size_t first,
+                            std::size_t last) {
+  const auto range = [&](const std::vector<std::size_t>& of) {
+    return std::span(of).subspan(first, last - first);
+  };
+  if (std::ranges::equal(range(versions), range(wanted))) return;
+  std::vector<std::size_t> tried = versions;
+  std::ranges::copy(range(wanted), tried.begin() + static_cast<std::ptrdiff_t>(first));
+  if (fails(point, tried)) {
+    versions = std::move(tried);
+  } else if (last - first > 1) {
+    const std::size_t middle = first + (last - first) / 2;
+    keep_failing(point, versions, wanted, first, middle);
+    keep_failing(point, versions, wanted, middle, last);
+  }
+}
+
 void Explorer::blame(const Persistency& model, const Point& point,
                      std::vector<std::size_t> versions, Finding& finding) {
-  const auto try_version = [&](std::size_t slot, std::size_t version) {
-    const std::size_t before = std::exchange(versions[slot], version);
-    if (before == version || fails(point, versions)) return;
-    versions[slot] = before;
-  };
-  for (std::size_t slot = 0; slot < versions.size(); ++slot)
-    try_version(slot, undecided_[slot].newest);
-  std::vector<bool> missing(versions.size());
-  for (std::size_t slot = 0; slot < versions.size(); ++slot)
+  const std::size_t slots = versions.size();
+  std::vector<std::size_t> wanted(slots);
+  for (std::size_t slot = 0; slot < slots; ++slot)
+    wanted[slot] = undecided_[slot].newest;
+  keep_failing(point, versions, wanted, 0, slots);
+  std::vector<bool> missing(slots);
+  for (std::size_t slot = 0; slot < slots; ++slot) {
     missing[slot] = versions[slot] != undecided_[slot].newest;
-  for (std::size_t slot = 0; slot < versions.size(); ++slot)
-    if (!missing[slot])
-      for (std::size_t version = 0; version < versions[slot]; ++version)
-        try_version(slot, version);
+    wanted[slot] = missing[slot] ? versions[slot] : 0;
+  }
+  keep_failing(point, versions, wanted, 0, slots);
+  for (std::size_t slot = 0; slot < slots; ++slot)
+    for (std::size_t version = 1; !missing[slot] && version < versions[slot]; ++version) {
+      wanted = versions;
+      wanted[slot] = version;
+      if (fails(point, wanted)) versions = wanted;
+    }
   for (std::size_t slot = 0; slot < versions.size(); ++slot) {
     const Undecided& choices = undecided_[slot];
     const std::vector<Piece>& pieces = model.pending()[slot].pieces;

@@ -4,32 +4,13 @@
 #include <cstdio>
 #include <cstring>
 
+#include "crash/hash.hpp"
 #include "os/clock.hpp"
 
 namespace nearfar::crash {
 
 using storelog::Event;
 using storelog::Kind;
-
-namespace {
-
-std::uint64_t mix(std::uint64_t hash, std::uint64_t word) {
-  hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
-  return hash ^ (hash >> 29);
-}
-
-/// Of a line at its place; sums of these tell images apart whatever the order of changes.
-std::uint64_t hash_line(std::uint32_t line, const std::byte* content) {
-  std::uint64_t hash = line + 1;
-  for (std::size_t at = 0; at < line_bytes; at += 8) {
-    std::uint64_t word;
-    std::memcpy(&word, content + at, 8);
-    hash = mix(hash, word);
-  }
-  return hash;
-}
-
-} // namespace
 
 Explorer::Explorer(Checked& checked, Arena& arena, const Trace& trace, const Options& options)
     : checked_(checked), arena_(arena), trace_(trace), options_(options),
@@ -48,6 +29,9 @@ Exploration Explorer::explore(const std::function<void(const Progress&)>& progre
   progress_ = progress;
   result_ = {};
   seen_.clear();
+  uncrashed_.clear();
+  all_ = covered_ = 0;
+  states_before_ = 0;
   if (trace_.ending != Failure::none) {
     Finding finding;
     finding.failure = trace_.ending;
@@ -59,12 +43,13 @@ Exploration Explorer::explore(const std::function<void(const Progress&)>& progre
     result_.violations = 1;
   }
   guard_ = std::make_unique<os::Guard>(options_.limit_ms);
-  passes_ = options_.read_all ? 2 : 1;
-  for (pass_ = 0; pass_ < passes_; ++pass_) {
+  pass_ = 0;
+  do {
+    result_.states_left = 0;
     prepare();
     Persistency model(trace_.log, options_.platform, durable_);
     explore_points(model, {}, nullptr);
-  }
+  } while (options_.read_all && another_pass());
   guard_.reset();
   result_.seconds = static_cast<double>(os::now_ns() - start) * 1e-9;
   return std::move(result_);
@@ -79,7 +64,7 @@ void Explorer::explore_points(Persistency& model, Point point, const Contents* r
   std::size_t counted = 0;
   while (model.next()) {
     follow(model.take_changed());
-    point.event = model.event();
+    point.since = std::exchange(point.event, model.event());
     for (; counted < point.event; ++counted) {
       if (log.events[counted].kind == Kind::begin) point.in_flight = true;
       if (log.events[counted].kind != Kind::end) continue;
@@ -88,8 +73,8 @@ void Explorer::explore_points(Persistency& model, Point point, const Contents* r
     }
     if (recovered != nullptr && point.event == log.events.size()) point.exactly = recovered;
     if (point.level == 0) outer_event_ = point.event;
-    point.finished = point.level == 0 && point.event == log.events.size();
-    list_versions(model);
+    if (point.level == 0) point.finished = point.event == log.events.size();
+    list_versions(model, undecided_);
     if (options_.read_all)
       explore_every(model, point);
     else
@@ -120,23 +105,6 @@ void Explorer::rewrite(std::uint32_t line, const Line& content) {
   arena_.update(durable_, line);
 }
 
-void Explorer::list_versions(const Persistency& model) {
-  const std::vector<PendingLine>& pending = model.pending();
-  undecided_.resize(pending.size());
-  for (std::size_t slot = 0; slot < pending.size(); ++slot) {
-    Undecided& choices = undecided_[slot];
-    choices.line = pending[slot].line;
-    choices.versions.clear();
-    choices.pieces.clear();
-    choices.differing = 0;
-    Line version = model.version(pending[slot], 0);
-    for (std::size_t pieces = 0; pieces <= pending[slot].pieces.size(); ++pieces) {
-      if (pieces > 0) pending[slot].pieces[pieces - 1].put(version);
-      choices.add(version, pieces);
-    }
-  }
-}
-
 /// Failure points with equal keys leave the same images, which must satisfy the same.
 std::uint64_t Explorer::key(const Point& point) const {
   std::uint64_t versions = 0;
@@ -150,25 +118,21 @@ std::uint64_t Explorer::key(const Point& point) const {
   return hash;
 }
 
-/// How many images the pending lines can make, and for how many of them the last run stands.
-double Explorer::images() const {
-  double images = 1;
-  for (const Undecided& choices : undecided_)
-    images *= static_cast<double>(choices.versions.size());
-  return images;
-}
-
+/// For how many images the last run stands.
 double Explorer::covered() const {
-  double images = this->images();
+  double images = count_images(undecided_);
   for (const Decision& decision : path_)
     images /= static_cast<double>(undecided_[decision.slot].versions.size());
   return images;
 }
 
 void Explorer::explore_read(const Persistency& model, const Point& point) {
-  if (!seen_.insert(key(point)).second) return;
+  double left = count_images(undecided_);
+  if (!seen_.insert(key(point)).second) {
+    covered_ += point.level == 0 ? left : 0;
+    return;
+  }
   ++result_.points;
-  double left = images();
   path_.clear();
   do {
     if (exhausted()) break;
@@ -179,6 +143,7 @@ void Explorer::explore_read(const Persistency& model, const Point& point) {
       verdict = confirm();
     result_.recovery_states += point.level > 0;
     left -= covered();
+    covered_ += point.level == 0 ? covered() : 0;
     if (verdict.failure != Failure::none) {
       std::vector<std::size_t> versions(undecided_.size(), 0);
       for (const Decision& decision : path_)
@@ -187,8 +152,8 @@ void Explorer::explore_read(const Persistency& model, const Point& point) {
       found(model, point, verdict, versions);
       path_ = path;
     } else if (point.level == 0 && options_.crash_recovery && !recovery_.log().events.empty()) {
-      explore_nested(model.pending(), point);
-      list_versions(model);
+      explore_nested(model.pending(), point, recovery_.log());
+      list_versions(model, undecided_);
     }
     tell();
   } while (advance());
@@ -235,7 +200,7 @@ Explorer::Verdict Explorer::run(const Point& point) {
       },
       this);
   storelog::thread_state.listener = nullptr; // where a jump left it attached
-  arena_.end(durable_);
+  changed_ = arena_.end(durable_);
   const char* who = stage_ == 0 ? "recovery" : "the check";
   char text[200];
   if (guarded.ending == os::Ending::hung) {
@@ -305,9 +270,10 @@ Explorer::Verdict Explorer::confirm() {
   return {checked_.failure(), otherwise, true};
 }
 
-/// Crashes at each point of the recovery that has just run.
-void Explorer::explore_nested(const std::vector<PendingLine>& pending, const Point& point) {
-  nested_log_ = recovery_.log();
+/// Crashes at each point of the recovery that has just run, and that stored what `log` says.
+void Explorer::explore_nested(const std::vector<PendingLine>& pending, const Point& point,
+                              const storelog::Log& log) {
+  nested_log_ = log;
   nested_log_.pool_bytes = arena_.bytes();
   const Contents recovered = contents_;
   std::vector<Changed> undo;
@@ -325,6 +291,7 @@ void Explorer::explore_nested(const std::vector<PendingLine>& pending, const Poi
   const std::vector<Decision> path = std::exchange(path_, {});
   Point nested = point;
   nested.level = 1;
+  nested.event = 0;
   Persistency model(nested_log_, options_.platform, durable_, std::move(carried), true);
   undo_ = &undo;
   explore_points(model, nested, &recovered);
@@ -334,86 +301,28 @@ void Explorer::explore_nested(const std::vector<PendingLine>& pending, const Poi
   path_ = path;
 }
 
-/// All images, whatever recovery reads: first those that few decisions make, then the rest.
-void Explorer::explore_every(const Persistency& model, const Point& point) {
-  result_.points += pass_ == 0;
-  std::vector<std::size_t> newest(undecided_.size());
-  for (std::size_t slot = 0; slot < newest.size(); ++slot)
-    newest[slot] = undecided_[slot].versions.size() - 1;
-  std::vector<std::size_t> versions = newest;
-  if (pass_ == 0) {
-    explore_image(model, point, versions);
-    explore_prefixes(model, point);
-    for (std::size_t slot = 0; slot < newest.size(); ++slot) {
-      for (versions[slot] = 0; versions[slot] < newest[slot]; ++versions[slot])
-        explore_image(model, point, versions);
-    }
-    std::vector<std::size_t> oldest(newest.size(), 0);
-    for (std::size_t slot = 0; slot < newest.size(); ++slot) {
-      for (oldest[slot] = newest[slot]; oldest[slot] > 0; --oldest[slot])
-        explore_image(model, point, oldest);
-    }
-    return;
-  }
-  double left = images();
-  for (bool more = true; more && !exhausted(); left -= 1) {
-    explore_image(model, point, versions);
-    std::size_t slot = 0;
-    while (slot < versions.size() && versions[slot] == 0) {
-      versions[slot] = newest[slot];
-      ++slot;
-    }
-    more = slot < versions.size();
-    if (more) --versions[slot];
-  }
-  result_.states_left += exhausted() ? std::max(left, 0.0) : 0;
-}
-
-/// As if the power had failed after each store since the failure point before, all of them durable.
-void Explorer::explore_prefixes(const Persistency& model, const Point& point) {
-  std::vector<std::uint32_t> events;
-  for (const PendingLine& pending : model.pending())
-    for (const Piece& piece : pending.pieces)
-      events.push_back(piece.event);
-  std::sort(events.begin(), events.end());
-  events.erase(std::unique(events.begin(), events.end()), events.end());
-  std::vector<std::size_t> versions(undecided_.size());
-  for (const std::uint32_t last : events) {
-    for (std::size_t slot = 0; slot < versions.size(); ++slot) {
-      const auto& pieces = model.pending()[slot].pieces;
-      const auto count = static_cast<std::size_t>(std::count_if(
-          pieces.begin(), pieces.end(), [&](const Piece& piece) { return piece.event <= last; }));
-      const Line content = model.version(model.pending()[slot], count);
-      const auto& known = undecided_[slot].versions;
-      versions[slot] =
-          static_cast<std::size_t>(std::find(known.begin(), known.end(), content) - known.begin());
-    }
-    explore_image(model, point, versions);
-  }
-}
-
-void Explorer::explore_image(const Persistency& model, const Point& point,
-                             const std::vector<std::size_t>& versions) {
-  if (exhausted()) return;
-  std::uint64_t hash = durable_hash_;
-  for (std::size_t slot = 0; slot < versions.size(); ++slot) {
-    const Undecided& choices = undecided_[slot];
-    hash += hash_line(choices.line, choices.versions[versions[slot]].data());
-    hash -= hash_line(choices.line, choices.versions[0].data());
-  }
-  if (!seen_.insert(mix(hash, point.demands())).second) return;
-  forced_ = &versions;
-  const Verdict verdict = run(point);
-  forced_ = nullptr;
-  ++result_.states;
-  if (verdict.failure != Failure::none) found(model, point, verdict, versions);
-  tell();
+/// How many images all failure points leave; crashes during recovery are not among them.
+double Explorer::count_all() const {
+  std::vector<std::byte> durable = trace_.log.image;
+  Persistency model(trace_.log, options_.platform, durable);
+  std::vector<Undecided> undecided;
+  double all = 0;
+  for (; model.next(); all += count_images(undecided))
+    list_versions(model, undecided);
+  return all;
 }
 
 void Explorer::tell() {
   if (!progress_ || result_.states % options_.told_every != 0) return;
-  progress_({result_.states, outer_event_, trace_.log.events.size(), result_.violations, pass_ + 1,
-             passes_});
+  if (all_ == 0) all_ = count_all();
+  const double events = static_cast<double>(trace_.log.events.size());
+  const double states = static_cast<double>(result_.states);
+  const double seen = options_.read_all ? states : covered_;
+  const double left = std::max(all_ - seen, 0.0);
+  double done = static_cast<double>(outer_event_) / events;
+  if (options_.read_all) done = seen / (seen + left);
+  if (options_.budget != 0) done = std::max(done, states / static_cast<double>(options_.budget));
+  progress_({result_.states, left, result_.violations, done});
 }
 
 Finding Explorer::replay(std::span<const std::byte> image, std::uint64_t acknowledged,
@@ -423,7 +332,7 @@ Finding Explorer::replay(std::span<const std::byte> image, std::uint64_t acknowl
   undecided_.clear();
   path_.clear();
   guard_ = std::make_unique<os::Guard>(options_.limit_ms);
-  Verdict verdict = run({0, acknowledged, in_flight, finished, 0, nullptr});
+  Verdict verdict = run({0, 0, acknowledged, in_flight, finished, 0, nullptr});
   if (verdict.failure == Failure::none && options_.confirm_every != 0) verdict = confirm();
   guard_.reset();
   Finding finding;

@@ -8,12 +8,14 @@
 // Checks         open() succeeds; contents() finds invariants kept, and holds what the DRAM model
 //                holds after the acknowledged operations, with or without the one in flight;
 //                nothing leaked; recovery after a complete recovery finds the same.
-// Counting       `states` are runs; `states_left` sums the images no run stands for (budget).
+// Counting       `states` are runs; `states_left` sums the images no run stands for (budget, or
+//                os/stop.hpp).
 // Thread safety  one explorer a process at a time.
 #pragma once
 
 #include <functional>
 #include <memory>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "base/random.hpp"
@@ -21,6 +23,7 @@
 #include "crash/finding.hpp"
 #include "crash/trace.hpp"
 #include "os/guard.hpp"
+#include "os/stop.hpp"
 
 namespace nearfar::crash {
 
@@ -41,11 +44,9 @@ struct Options {
 
 struct Progress {
   std::uint64_t states = 0;
-  std::uint64_t events_done = 0;
-  std::uint64_t events = 0;
+  double left = 0; ///< images at most, those of crashes during recovery apart
   std::uint64_t violations = 0;
-  int pass = 1;
-  int passes = 1;
+  double done = 0; ///< share of the work, 0 to 1: of the log, or of the budget
 };
 
 class Explorer : private Chooser {
@@ -68,6 +69,7 @@ private:
   /// Where the program was, and what recovery may find.
   struct Point {
     std::size_t event = 0;
+    std::size_t since = 0; ///< event of the failure point before
     std::uint64_t acknowledged = 0;
     bool in_flight = false;
     bool finished = false;
@@ -89,29 +91,37 @@ private:
   void explore_points(Persistency& model, Point point, const Contents* recovered);
   void prepare();
   void explore_read(const Persistency& model, const Point& point);
+  /// Where what is read is not known (every.cpp).
+  bool another_pass();
   void explore_every(const Persistency& model, const Point& point);
   void explore_prefixes(const Persistency& model, const Point& point);
+  void explore_few(const Persistency& model, const Point& point);
+  void explore_share(const Persistency& model, const Point& point);
   void explore_image(const Persistency& model, const Point& point,
                      const std::vector<std::size_t>& versions);
-  void explore_nested(const std::vector<PendingLine>& pending, const Point& point);
+  double explore_recovery(const Persistency& model, const Point& point,
+                          const std::vector<std::size_t>& versions);
+  void explore_nested(const std::vector<PendingLine>& pending, const Point& point,
+                      const storelog::Log& log);
   bool advance();
   Verdict run(const Point& point);
   Verdict confirm();
   Verdict judge(const Point& point);
-  void list_versions(const Persistency& model);
   void follow(std::vector<Changed> changed);
   void rewrite(std::uint32_t line, const Line& content);
   std::uint64_t key(const Point& point) const;
-  double images() const;
   double covered() const;
+  double count_all() const;
   bool exhausted() const {
-    return (options_.budget != 0 && result_.states >= options_.budget) ||
+    return os::stop_wanted() || (options_.budget != 0 && result_.states >= options_.budget) ||
            result_.violations >= options_.violations;
   }
   void found(const Persistency& model, const Point& point, const Verdict& verdict,
              std::vector<std::size_t> versions);
   /// Blame (blame.cpp).
   bool fails(const Point& point, const std::vector<std::size_t>& versions);
+  void keep_failing(const Point& point, std::vector<std::size_t>& versions,
+                    const std::vector<std::size_t>& wanted, std::size_t first, std::size_t last);
   void blame(const Persistency& model, const Point& point, std::vector<std::size_t> versions,
              Finding& finding);
   struct Suspects {
@@ -144,6 +154,10 @@ private:
   std::size_t depth_ = 0;
   const std::vector<std::size_t>* forced_ = nullptr; ///< a version for each slot, instead of path_
   std::unordered_set<std::uint64_t> seen_;
+  /// Good images that recovery changes, and how many images crashes of it leave (every.cpp).
+  std::unordered_map<std::uint64_t, double> uncrashed_;
+  double nested_left_ = 0;
+  std::uint64_t states_before_ = 0; ///< this pass
   Exploration result_;
   std::function<void(const Progress&)> progress_;
   storelog::Recorder recovery_;
@@ -157,8 +171,10 @@ private:
   Moment moment_;
   Random random_{1}; ///< for what a second opinion finds in lines that do not matter
   int pass_ = 0;
-  int passes_ = 1;
-  int stage_ = 0; ///< 0 recovery, 1 check
+  bool changed_ = false; ///< the last run changed a shared image
+  double all_ = 0;       ///< images; 0: not counted yet
+  double covered_ = 0;   ///< of these
+  int stage_ = 0;        ///< 0 recovery, 1 check
 };
 
 } // namespace nearfar::crash

@@ -15,6 +15,7 @@ namespace {
 enum class Fault {
   none,
   node_flush,
+  late_log,
   node_fence,
   head_flush,
   log,
@@ -45,9 +46,10 @@ public:
     set(node + 1, operation.value);
     set(node + 2, get(head));
     line_of_node = __LINE__ - 1;
+    const bool late = fault_ == Fault::late_log && node >= first_node + 8 * 18;
     if (fault_ != Fault::node_flush) storelog::flush(&words_[node], 24);
     // The total's old value, then the mark that it is valid, in one line.
-    if (fault_ != Fault::log && storelog::log(&words_[total], 8)) {
+    if (fault_ != Fault::log && !late && storelog::log(&words_[total], 8)) {
       set(log_value, get(total));
       set(log_valid, node);
       storelog::flush(&words_[log_value], 16);
@@ -225,6 +227,20 @@ TEST_CASE("a budget is kept, and what it left out is told") {
   const Exploration result = explore(Fault::none, few);
   CHECK(result.states == 10);
   CHECK(result.states_left > 0);
+}
+
+TEST_CASE("a budget looks at the whole log before it looks closely") {
+  Options all;
+  all.read_all = true;
+  const std::uint64_t everything = explore(Fault::none, all).states;
+  all.budget = everything * 3 / 4;
+  const Exploration some = explore(Fault::none, all);
+  CHECK(some.states == all.budget);
+  CHECK(some.states_left > 0);
+  const Exploration late = explore(Fault::late_log, all);
+  REQUIRE(!late.findings.empty());
+  CHECK(late.findings[0].acknowledged >= 18);
+  CHECK(named(late, line_of_total, Missing::log) != nullptr);
 }
 
 TEST_CASE("a store that was not reported is refused") {

@@ -15,7 +15,7 @@ enum class Missing : std::uint8_t {
   flush, ///< the store was never written back
   fence, ///< it was flushed, but no fence followed in time: order, or durability, is not promised
   log,   ///< it was overwritten in place without being logged
-  logic, ///< everything was durable in program order; the algorithm itself is wrong
+  logic, ///< everything was durable in program order: program, recovery or checker is wrong
 };
 
 /// One pending line that the failure needs, as it was in the failing image.

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "storelog/recorder.hpp"
 
 namespace nearfar::crash {
 
@@ -62,6 +63,10 @@ public:
   virtual std::uint64_t leaked_bytes() = 0;
   /// Drops what lives in DRAM, without a store to the pool.
   virtual void close() = 0;
+  /// Where open() is another program that may change its image: the next calls of open() are
+  /// recorded, or are not; log() is what the last of them stored, or null if that is not known.
+  virtual void record(bool) {}
+  virtual const storelog::Log* log() const { return nullptr; }
   /// A second opinion, by other means, on an image in which contents() found `found`; the image
   /// lies in the arena's mirror. Returns what is otherwise, or null; failure() tells its kind.
   virtual const char* confirm(const Moment&, const Contents& /*found*/) { return nullptr; }

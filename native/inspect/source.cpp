@@ -62,12 +62,14 @@ bool PatchedSource::read(Offset offset, void* to, std::size_t bytes) const {
   return true;
 }
 
-/// Whoever goes onward gets much at once; a jump reads the page around it.
+/// Whoever goes onward, or back, gets much at once; a jump reads the page around it.
 const std::byte* Window::fill(Offset offset, std::size_t bytes) {
   const Offset size = source_->size();
   if (!within(size, offset, bytes)) return nullptr;
   const bool onward = held_ != 0 && offset >= begin_ && offset - begin_ <= held_ + most_bytes;
-  const Offset begin = onward ? offset : offset / page_bytes * page_bytes;
+  const bool back = offset < begin_ && begin_ - offset <= most_bytes && bytes <= page_bytes;
+  Offset begin = onward ? offset : offset / page_bytes * page_bytes;
+  if (back) begin -= std::min<Offset>(begin, most_bytes - 2 * page_bytes);
   const Offset least = offset - begin + bytes;
   const std::size_t wanted =
       std::min(std::max<Offset>(least, onward ? most_bytes : page_bytes), size - begin);

@@ -88,7 +88,7 @@ Status Helper::start() {
 
 void Helper::run_child(int fd) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGPROF})
+  for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGPROF, SIGTERM})
     std::signal(signal, SIG_DFL);
   dup2(output_, 1);
   dup2(output_, 2);

@@ -1,6 +1,7 @@
 #include "persist/heap.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 
 namespace nearfar::persist {
@@ -45,15 +46,16 @@ ChunkHead plan(std::uint32_t type, std::size_t bytes) {
 Status Heap::load() {
   for (std::uint64_t* link = directory_; *link != 0;) {
     auto* page = reinterpret_cast<DirectoryPage*>(ground_.base + *link);
-    empty_slots_.reserve(empty_slots_.size() + DirectoryPage::slot_count);
+    std::array<std::uint64_t*, DirectoryPage::slot_count> empty; // filled from its end
+    auto first = empty.end();
     for (std::uint64_t& slot : page->slots)
       if (slot == 0)
-        empty_slots_.push_back(&slot);
+        *--first = &slot;
       else if (Status s = load_slot(&slot); !s)
         return s.error();
+    empty_slots_.insert(empty_slots_.begin(), first, empty.end()); // the lowest is the last
     link = &page->next;
   }
-  std::reverse(empty_slots_.begin(), empty_slots_.end()); // lowest first
   return Done{};
 }
 

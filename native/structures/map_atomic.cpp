@@ -7,222 +7,188 @@ namespace nearfar::structures {
 namespace {
 
 constexpr std::uint64_t header_type = 1000; // type numbers tell objects apart for pmempool info
-constexpr std::uint64_t buckets_type = 1001;
+constexpr std::uint64_t segment_type = 1001;
 constexpr std::uint64_t entry_type = 1002;
-
-/// As libpmemobj's list operations want them.
-struct ListHead {
-  PMEMoid first;
-  PMEMmutex lock;
-};
-struct ListLinks {
-  PMEMoid next;
-  PMEMoid previous;
-};
-static_assert(sizeof(ListHead) == 80);
 
 } // namespace
 
-struct MapAtomic::Header {
-  std::uint32_t seed; ///< never used: it keeps the fields where PMDK's map has them
-  ChainHash hash;
-  std::uint64_t entries;
-  std::uint32_t entries_dirty;
-  PMEMoid buckets;
-  PMEMoid growing;
-};
-
-struct MapAtomic::Buckets {
-  std::uint64_t count;
-
-  ListHead* heads() { return reinterpret_cast<ListHead*>(this + 1); }
-  static std::size_t bytes(std::uint64_t count) {
-    return sizeof(Buckets) + count * sizeof(ListHead);
-  }
-};
-
-struct MapAtomic::Entry {
-  std::uint64_t key;
-  PMEMoid value;
-  ListLinks links;
-};
-
-struct MapAtomic::Contents {
+template <class Objects>
+struct AtomicChains<Objects>::Contents {
+  const Objects* objects;
   std::uint64_t key;
   PMEMoid value;
 };
 
-template <class T>
-void MapAtomic::set(T& field, T value) {
-  field = value;
-  pmemobj_persist(pool_, &field, sizeof field);
+template <class Objects>
+void AtomicChains<Objects>::set(std::uint64_t& word, std::uint64_t value) {
+  word = value;
+  objects_.persist(&word, sizeof word);
 }
 
-/// Its offset tells whether there is an object, so it comes last; they may lie in two lines.
-void MapAtomic::set_handle(PMEMoid& field, PMEMoid value) {
-  set(field.pool_uuid_lo, value.pool_uuid_lo);
-  set(field.off, value.off);
-}
-
-int MapAtomic::fill_buckets(PMEMobjpool* pool, void* object, void* count) {
-  auto* made = static_cast<Buckets*>(object);
-  made->count = *static_cast<const std::uint64_t*>(count);
-  pmemobj_memset_persist(pool, made->heads(), 0, made->count * sizeof(ListHead));
-  pmemobj_persist(pool, &made->count, sizeof made->count);
-  return 0;
-}
-
-int MapAtomic::fill_entry(PMEMobjpool* pool, void* object, void* contents) {
+template <class Objects>
+int AtomicChains<Objects>::fill_entry(PMEMobjpool*, void* object, void* contents) {
   auto* made = static_cast<Entry*>(object);
   const auto* wanted = static_cast<const Contents*>(contents);
   *made = {wanted->key, wanted->value, {}};
-  pmemobj_persist(pool, made, sizeof *made);
+  wanted->objects->persist(made, sizeof *made);
   return 0;
 }
 
-Result<MapAtomic> MapAtomic::create(PMEMobjpool* pool, PMEMoid* where) {
-  if (pmemobj_zalloc(pool, where, sizeof(Header), header_type) != 0)
-    return pool_error("allocating the map");
-  MapAtomic map(pool, direct<Header>(*where));
-  if (Status started = map.start(); !started) return started.error();
-  return map;
+template <class Objects>
+Status AtomicChains<Objects>::create(PMEMoid& root) {
+  if (Status made = objects_.allocate(root, sizeof(Header), header_type, true); !made) return made;
+  header_ = Objects::template at<Header>(root);
+  return start();
 }
 
-Status MapAtomic::start() {
+/// Makes the first buckets; a crash may have come before.
+template <class Objects>
+Status AtomicChains<Objects>::start() {
   header_->hash = {};
-  pmemobj_persist(pool_, header_, sizeof *header_);
-  std::uint64_t count = initial_buckets;
-  if (pmemobj_alloc(pool_, &header_->buckets, Buckets::bytes(count), buckets_type, fill_buckets,
-                    &count) != 0)
-    return pool_error("allocating buckets");
+  objects_.persist(&header_->hash, sizeof header_->hash);
+  PMEMoid& segment = header_->buckets.segment[0];
+  if (segment.off == 0)
+    if (Status made =
+            objects_.allocate(segment, Buckets<ListHead>::bytes_of(0), segment_type, true);
+        !made)
+      return made;
+  set(header_->buckets.count, initial_buckets);
   return Done{};
 }
 
-Result<MapAtomic> MapAtomic::open(PMEMobjpool* pool, PMEMoid where) {
-  MapAtomic map(pool, direct<Header>(where));
-  if (Status recovered = map.recover(); !recovered) return recovered.error();
-  return map;
-}
-
-Status MapAtomic::recover() {
-  if (header_->growing.off != 0) {
-    if (header_->buckets.off == 0) set_handle(header_->buckets, header_->growing);
-    if (header_->buckets.off == header_->growing.off) {
-      set(header_->growing.off, std::uint64_t{0});
-    } else if (Status finished = finish_rebuild(); !finished) {
-      return finished;
-    }
-  }
-  if (header_->buckets.off == 0)
+template <class Objects>
+Status AtomicChains<Objects>::open(PMEMoid root) {
+  header_ = Objects::template at<Header>(root);
+  std::uint64_t& buckets = header_->buckets.count;
+  if (buckets == 0)
     if (Status started = start(); !started) return started;
+  if (buckets > initial_buckets)
+    if (Status settled = settle(buckets - 1); !settled) return settled;
   if (header_->entries_dirty != 0) {
-    set(header_->entries, count_entries());
-    set(header_->entries_dirty, std::uint32_t{0});
+    std::uint64_t found = 0;
+    for_each([&](std::uint64_t, PMEMoid) { ++found; });
+    set(header_->entries, found);
+    set(header_->entries_dirty, 0);
   }
   return Done{};
 }
 
-std::uint64_t MapAtomic::count_entries() const {
-  auto* all = direct<Buckets>(header_->buckets);
-  std::uint64_t found = 0;
-  for (std::uint64_t i = 0; i < all->count; ++i) {
-    const PMEMoid first = all->heads()[i].first;
-    for (PMEMoid at = first; at.off != 0; ++found) {
-      at = direct<Entry>(at)->links.next;
-      if (at.off == first.off) at.off = 0;
-    }
-  }
-  return found;
-}
-
-std::uint64_t MapAtomic::size() const { return header_->entries; }
-
-std::uint64_t MapAtomic::buckets() const { return direct<Buckets>(header_->buckets)->count; }
-
-/// The entry of a key, or a null handle; `chain` becomes the number of entries passed by.
-PMEMoid MapAtomic::find(std::uint64_t key, std::uint64_t& chain) const {
-  auto* all = direct<Buckets>(header_->buckets);
-  const PMEMoid first = all->heads()[header_->hash(key, all->count)].first;
-  chain = 0;
-  for (PMEMoid at = first; at.off != 0; ++chain) {
-    const auto* entry = direct<Entry>(at);
+template <class Objects>
+PMEMoid AtomicChains<Objects>::find(std::uint64_t bucket, std::uint64_t key) const {
+  const PMEMoid first = head(bucket).first;
+  for (PMEMoid at = first; at.off != 0;) {
+    const auto* entry = Objects::template at<Entry>(at);
     if (entry->key == key) return at;
     at = entry->links.next;
-    if (at.off == first.off) at.off = 0;
+    if (at.off == first.off) break;
   }
   return OID_NULL;
 }
 
-PMEMoid MapAtomic::get(std::uint64_t key) const {
-  std::uint64_t chain = 0;
-  const PMEMoid found = find(key, chain);
-  return found.off == 0 ? OID_NULL : direct<Entry>(found)->value;
+template <class Objects>
+std::optional<PMEMoid> AtomicChains<Objects>::get(std::uint64_t key) const {
+  const PMEMoid found = find(bucket_of_key(key), key);
+  if (found.off == 0) return std::nullopt;
+  return Objects::template at<Entry>(found)->value;
 }
 
-Result<bool> MapAtomic::insert(std::uint64_t key, PMEMoid value) {
-  std::uint64_t chain = 0;
-  if (find(key, chain).off != 0) return false;
-  set(header_->entries_dirty, std::uint32_t{1});
-  auto* all = direct<Buckets>(header_->buckets);
-  ListHead* head = &all->heads()[header_->hash(key, all->count)];
-  Contents contents{key, value};
-  const PMEMoid made = pmemobj_list_insert_new(pool_, offsetof(Entry, links), head, head->first, 1,
-                                               sizeof(Entry), entry_type, fill_entry, &contents);
+template <class Objects>
+Result<bool> AtomicChains<Objects>::insert(std::uint64_t key, PMEMoid value) {
+  const std::uint64_t bucket = bucket_of_key(key);
+  if (find(bucket, key).off != 0) return false;
+  set(header_->entries_dirty, 1);
+  Contents contents{&objects_, key, value};
+  const PMEMoid made = objects_.list_insert(head(bucket), offsetof(Entry, links), sizeof(Entry),
+                                            entry_type, fill_entry, &contents);
   if (made.off == 0) {
     const Error failed = pool_error("inserting an entry");
-    set(header_->entries_dirty, std::uint32_t{0});
+    set(header_->entries_dirty, 0);
     return failed;
   }
   set(header_->entries, header_->entries + 1);
-  set(header_->entries_dirty, std::uint32_t{0});
-  if (chain_overflows(chain + 1, header_->entries, all->count))
-    if (Status grown = rebuild(all->count * 2); !grown && grown.error().code != Errc::no_space)
+  set(header_->entries_dirty, 0);
+  if (wants_split(header_->entries, header_->buckets.count))
+    if (Status grown = split(); !grown && grown.error().code != Errc::no_space)
       return grown.error(); // without room for more buckets the map is slower, and whole
   return true;
 }
 
-Result<PMEMoid> MapAtomic::remove(std::uint64_t key) {
-  std::uint64_t chain = 0;
-  const PMEMoid found = find(key, chain);
-  if (found.off == 0) return OID_NULL;
-  const PMEMoid value = direct<Entry>(found)->value;
-  auto* all = direct<Buckets>(header_->buckets);
-  ListHead* head = &all->heads()[header_->hash(key, all->count)];
-  set(header_->entries_dirty, std::uint32_t{1});
-  if (pmemobj_list_remove(pool_, offsetof(Entry, links), head, found, 1) != 0)
+template <class Objects>
+Result<std::optional<PMEMoid>> AtomicChains<Objects>::remove(std::uint64_t key) {
+  const std::uint64_t bucket = bucket_of_key(key);
+  const PMEMoid found = find(bucket, key);
+  if (found.off == 0) return std::optional<PMEMoid>();
+  const std::optional<PMEMoid> value(Objects::template at<Entry>(found)->value);
+  set(header_->entries_dirty, 1);
+  if (!objects_.list_remove(head(bucket), offsetof(Entry, links), found, sizeof(Entry)))
     return pool_error("removing an entry");
   set(header_->entries, header_->entries - 1);
-  set(header_->entries_dirty, std::uint32_t{0});
-  if (header_->entries < all->count && all->count > 1)
-    if (Status shrunk = rebuild(all->count / 2); !shrunk && shrunk.error().code != Errc::no_space)
-      return shrunk.error();
+  set(header_->entries_dirty, 0);
+  if (wants_join(header_->entries, header_->buckets.count))
+    if (Status joined = join(); !joined) return joined.error();
   return value;
 }
 
-Status MapAtomic::rebuild(std::uint64_t count) {
-  if (pmemobj_alloc(pool_, &header_->growing, Buckets::bytes(count), buckets_type, fill_buckets,
-                    &count) != 0)
-    return pool_error("allocating buckets");
-  return finish_rebuild();
+template <class Objects>
+Status AtomicChains<Objects>::split() {
+  const std::uint64_t made = header_->buckets.count;
+  const unsigned number = Buckets<ListHead>::segment_of(made);
+  if (number == bucket_segments) return Done{};
+  PMEMoid& segment = header_->buckets.segment[number];
+  if (segment.off == 0)
+    if (Status taken =
+            objects_.allocate(segment, Buckets<ListHead>::bytes_of(number), segment_type, false);
+        !taken)
+      return taken;
+  head(made) = {};
+  objects_.persist(&head(made), sizeof(ListHead));
+  set(header_->buckets.count, made + 1);
+  return settle(made);
 }
 
-Status MapAtomic::finish_rebuild() {
-  auto* from = direct<Buckets>(header_->buckets);
-  auto* to = direct<Buckets>(header_->growing);
-  for (std::uint64_t i = 0; i < from->count; ++i) {
-    ListHead* old_head = &from->heads()[i];
-    while (old_head->first.off != 0) {
-      const PMEMoid entry = old_head->first;
-      ListHead* head = &to->heads()[header_->hash(direct<Entry>(entry)->key, to->count)];
-      constexpr std::size_t links = offsetof(Entry, links);
-      if (pmemobj_list_move(pool_, links, old_head, links, head, head->first, 1, entry) != 0)
-        return pool_error("moving an entry");
-    }
-  }
-  pmemobj_free(&header_->buckets);
-  set_handle(header_->buckets, header_->growing);
-  set(header_->growing.off, std::uint64_t{0});
+template <class Objects>
+Status AtomicChains<Objects>::join() {
+  const std::uint64_t last = header_->buckets.count - 1;
+  bool moved = true;
+  each_in(last,
+          [&](PMEMoid at, const Entry&) { moved = moved && move(last, parent_of(last), at); });
+  if (!moved) return pool_error("moving an entry");
+  set(header_->buckets.count, last);
   return Done{};
 }
+
+/// Moves what belongs into the last bucket there from its parent.
+template <class Objects>
+Status AtomicChains<Objects>::settle(std::uint64_t bucket) {
+  bool moved = true;
+  each_in(parent_of(bucket), [&](PMEMoid at, const Entry& entry) {
+    if (bucket_of_key(entry.key) == bucket) moved = moved && move(parent_of(bucket), bucket, at);
+  });
+  if (!moved) return pool_error("moving an entry");
+  return Done{};
+}
+
+template <class Objects>
+bool AtomicChains<Objects>::move(std::uint64_t from, std::uint64_t to, PMEMoid entry) {
+  return objects_.list_move(head(from), head(to), offsetof(Entry, links), entry);
+}
+
+template <class Objects>
+const char* AtomicChains<Objects>::check() const {
+  const char* wrong = nullptr;
+  std::uint64_t found = 0;
+  for (std::uint64_t bucket = 0; bucket < header_->buckets.count; ++bucket)
+    each_in(bucket, [&](PMEMoid at, const Entry& entry) {
+      ++found;
+      if (bucket_of_key(entry.key) != bucket) wrong = "an entry lies in another's bucket";
+      if (Objects::template at<Entry>(entry.links.next)->links.previous.off != at.off)
+        wrong = "an entry is not the one before the one after it";
+    });
+  return wrong == nullptr && found != header_->entries ? "it counts more or fewer than it holds"
+                                                       : wrong;
+}
+
+template class AtomicChains<PoolObjects>;
+template class AtomicChains<DramObjects>;
 
 } // namespace nearfar::structures

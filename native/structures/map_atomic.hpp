@@ -1,62 +1,94 @@
 // A hash map of doubly linked buckets, changed by libpmemobj's atomic list operations, after PMDK's
 // hashmap_atomic.
 //
-// Invariants    every entry is in exactly one bucket's circular list; `entries` is their number
-//               unless `entries_dirty`; `growing` is null but while buckets are being replaced, and
-//               then every entry is in either array.
+// Invariants    every entry is in the circular list of its bucket (linear_hashing.hpp), but for
+//               those that a crash left with the last bucket's parent, or that bucket, while it was
+//               split or joined; `entries` is their number unless `entries_dirty`.
 // Durability    insertion: entries_dirty = 1; the entry's contents, then allocation and links in
-//               one redo log of libpmemobj; entries; entries_dirty = 0. Removal likewise. Growth:
-//               the new array, linked at `growing`; entries moved one by one, each by one redo log;
-//               the old array freed; `buckets` (pool, then offset), then `growing`. open() finishes
-//               what was interrupted.
-// Growth        all at once, within the insertion that made a chain too long, or the removal that
-//               left fewer entries than buckets.
-// Thread safety none; see structures/pmdk_maps.hpp.
+//               one redo log of libpmemobj; entries; entries_dirty = 0. Removal likewise. Split:
+//               [a segment,] the new head, the number of buckets, then entries one by one, each
+//               moved by one redo log. Join: entries likewise, then the number of buckets. open()
+//               counts anew if it must, and finishes a split or undoes half a join.
+// Growth        one bucket at a time. PMDK's map moves all entries at once.
+// Thread safety, errors  structures/pmdk_map.hpp.
 #pragma once
 
-#include "structures/pmdk_maps.hpp"
+#include "structures/linear_hashing.hpp"
+#include "structures/pmdk_map.hpp"
 
 namespace nearfar::structures {
 
-class MapAtomic {
+template <class Medium>
+class AtomicChains {
 public:
-  /// Makes an empty map and stores its handle at `where`, a place in the pool.
-  static Result<MapAtomic> create(PMEMobjpool* pool, PMEMoid* where);
+  using Objects = Medium;
 
-  /// Takes a map up again and finishes a growth or a count that a crash interrupted.
-  static Result<MapAtomic> open(PMEMobjpool* pool, PMEMoid map);
+  explicit AtomicChains(Objects& objects) : objects_(objects) {}
+  Status create(PMEMoid& root);
+  Status open(PMEMoid root);
 
-  /// False if the key was there already; its value stays. Errors: no_space.
   Result<bool> insert(std::uint64_t key, PMEMoid value);
-  /// Null handle if there is no such key.
-  PMEMoid get(std::uint64_t key) const;
-  /// The value that was there, or a null handle. The object it names is the caller's.
-  Result<PMEMoid> remove(std::uint64_t key);
-  std::uint64_t size() const;
-  std::uint64_t buckets() const;
+  std::optional<PMEMoid> get(std::uint64_t key) const;
+  Result<std::optional<PMEMoid>> remove(std::uint64_t key);
+  std::uint64_t size() const { return header_->entries; }
+  std::uint64_t capacity() const { return header_->buckets.count; }
+
+  template <class Visit>
+  void for_each(Visit visit) const {
+    for (std::uint64_t bucket = 0; bucket < header_->buckets.count; ++bucket)
+      each_in(bucket, [&](PMEMoid, const Entry& entry) { visit(entry.key, entry.value); });
+  }
+  const char* check() const;
 
 private:
-  struct Header;
-  struct Buckets;
-  struct Entry;
+  struct Entry {
+    std::uint64_t key;
+    PMEMoid value;
+    ListLinks links;
+  };
+  struct Header {
+    ChainHash hash;
+    std::uint64_t entries;
+    std::uint64_t entries_dirty;
+    Buckets<ListHead> buckets;
+  };
   struct Contents;
 
-  MapAtomic(PMEMobjpool* pool, Header* header) : pool_(pool), header_(header) {}
-
-  static int fill_buckets(PMEMobjpool* pool, void* object, void* count);
   static int fill_entry(PMEMobjpool* pool, void* object, void* contents);
-  template <class T>
-  void set(T& field, T value);
-  void set_handle(PMEMoid& field, PMEMoid value);
+  void set(std::uint64_t& word, std::uint64_t value);
   Status start();
-  Status recover();
-  Status rebuild(std::uint64_t count);
-  Status finish_rebuild();
-  std::uint64_t count_entries() const;
-  PMEMoid find(std::uint64_t key, std::uint64_t& chain) const;
+  Status split();
+  Status join();
+  Status settle(std::uint64_t bucket);
+  bool move(std::uint64_t from, std::uint64_t to, PMEMoid entry);
+  std::uint64_t bucket_of_key(std::uint64_t key) const {
+    return bucket_of(header_->hash(key), header_->buckets.count);
+  }
+  ListHead& head(std::uint64_t bucket) const {
+    return header_->buckets.template head<Objects>(bucket);
+  }
+  PMEMoid find(std::uint64_t bucket, std::uint64_t key) const;
 
-  PMEMobjpool* pool_;
-  Header* header_;
+  /// Calls visit(handle, entry) for each entry of a bucket; it may move that entry elsewhere.
+  template <class Visit>
+  void each_in(std::uint64_t bucket, Visit visit) const {
+    const PMEMoid first = head(bucket).first;
+    if (first.off == 0) return;
+    const std::uint64_t last = Objects::template at<Entry>(first)->links.previous.off;
+    for (PMEMoid next = first;;) {
+      const PMEMoid at = next;
+      const auto* entry = Objects::template at<Entry>(at);
+      next = entry->links.next;
+      visit(at, *entry);
+      if (at.off == last) return;
+    }
+  }
+
+  Objects& objects_;
+  Header* header_ = nullptr;
 };
+
+template <class Objects>
+using MapAtomic = PmdkMap<AtomicChains<Objects>>;
 
 } // namespace nearfar::structures

@@ -1,6 +1,6 @@
 #include "structures/map_rp.hpp"
 
-#include <array>
+#include "structures/hash.hpp"
 
 namespace nearfar::structures {
 
@@ -10,20 +10,14 @@ constexpr std::uint64_t header_type = 1008; // type numbers tell objects apart f
 constexpr std::uint64_t slots_type = 1009;
 constexpr std::uint64_t initial_capacity = 16;
 constexpr std::size_t longest_probe = 150;
-constexpr std::uint64_t removed_bit = std::uint64_t{1} << 63; // of a slot's hash: was used once
 
 std::uint64_t fullest(std::uint64_t capacity) { return capacity / 2; }
 
-/// The slot an entry belongs in: MurmurHash3's 64-bit finalizer, cut to the capacity, a power of
-/// two. Never 0, which marks a slot that was never used.
+/// The slot an entry belongs in, the capacity being a power of two. Never 0, which marks a slot
+/// that was never used.
 std::uint64_t home(std::uint64_t key, std::uint64_t capacity) {
-  key ^= key >> 33;
-  key *= 0xff51afd7ed558ccdu;
-  key ^= key >> 33;
-  key *= 0xc4ceb9fe1a85ec53u;
-  key ^= key >> 33;
-  key &= capacity - 1;
-  return key == 0 ? 1 : key;
+  const std::uint64_t slot = mix(key) & (capacity - 1);
+  return slot == 0 ? 1 : slot;
 }
 
 std::uint64_t next_slot(std::uint64_t slot, std::uint64_t capacity) {
@@ -36,58 +30,41 @@ std::uint64_t distance(std::uint64_t hash, std::uint64_t slot, std::uint64_t cap
   return (slot + capacity - hash) & (capacity - 1);
 }
 
+Error no_place() {
+  return Error::make(Errc::os_error, "no place for a key within %zu slots", longest_probe)
+      .try_next("use map, which has no such limit");
+}
+
 } // namespace
 
-struct MapRp::Header {
-  std::uint64_t entries;
-  std::uint64_t capacity;
-  std::uint64_t grow_at;
-  PMEMoid slots;
-};
-
-struct MapRp::Slot {
-  std::uint64_t key;
-  PMEMoid value;
-  std::uint64_t hash; ///< 0: never used
-
-  bool empty() const { return hash == 0 || (hash & removed_bit) != 0; }
-};
-
 /// The words an operation changes, gathered to be published at once.
-struct MapRp::Actions {
-  PMEMobjpool* pool;
+template <class Objects>
+struct RobinHood<Objects>::Change {
   Header* header;
-  std::size_t count = 0;
-  std::array<pobj_action, 4 * longest_probe + 5> list; // left unset: 38 KiB
+  typename Objects::template Batch<4 * longest_probe + 5> batch;
 
-  Actions(PMEMobjpool* p, Header* h) : pool(p), header(h) {}
+  Change(Objects& objects, Header* h) : header(h), batch(objects) {}
 
-  void set(std::uint64_t& word, std::uint64_t value) {
-    pmemobj_set_value(pool, &list[count++], &word, value);
-  }
   void write(Slot& slot, const Slot& value) {
-    set(slot.key, value.key);
-    set(slot.value.pool_uuid_lo, value.value.pool_uuid_lo);
-    set(slot.value.off, value.value.off);
-    set(slot.hash, value.hash);
+    batch.set(slot.key, value.key);
+    batch.set(slot.value.pool_uuid_lo, value.value.pool_uuid_lo);
+    batch.set(slot.value.off, value.value.off);
+    batch.set(slot.hash, value.hash);
   }
-  void count_one() { set(header->entries, header->entries + 1); }
-  Status publish() {
-    if (pmemobj_publish(pool, list.data(), count) != 0) return pool_error("publishing a change");
-    return Done{};
-  }
-  void cancel() { pmemobj_cancel(pool, list.data(), count); }
+  void count_one() { batch.set(header->entries, header->entries + 1); }
 };
 
 /// Puts an entry in its place and moves on those it displaces. The writer's write() must not show
 /// before all is done, or must show at once: each slot is looked at once only.
+template <class Objects>
 template <class Writer>
-MapRp::Placed MapRp::place(const Header& table, std::uint64_t key, PMEMoid value, Writer& writer) {
+auto RobinHood<Objects>::place(const Header& table, std::uint64_t key, PMEMoid value,
+                               Writer& writer) -> Placed {
   Slot carried{key, value, home(key, table.capacity)};
   std::uint64_t at = carried.hash;
   std::uint64_t carried_distance = 0;
   for (std::size_t probe = 0; probe < longest_probe; ++probe) {
-    Slot& slot = direct<Slot>(table.slots)[at];
+    Slot& slot = Objects::template at<Slot>(table.slots)[at];
     if (!slot.empty() && slot.key == carried.key) {
       writer.write(slot, carried);
       return Placed::replaced;
@@ -111,74 +88,74 @@ MapRp::Placed MapRp::place(const Header& table, std::uint64_t key, PMEMoid value
 }
 
 /// The slot of a key, or 0.
-std::uint64_t MapRp::find(const Header& table, std::uint64_t key) {
+template <class Objects>
+std::uint64_t RobinHood<Objects>::find(const Header& table, std::uint64_t key) {
   const std::uint64_t hash = home(key, table.capacity);
   std::uint64_t at = hash;
   for (std::uint64_t probe = 1;; ++probe) {
-    const Slot& slot = direct<Slot>(table.slots)[at];
+    const Slot& slot = Objects::template at<Slot>(table.slots)[at];
     if (slot.hash == hash && slot.key == key) return at;
     at = next_slot(at, table.capacity);
     if (slot.hash == 0 || probe > distance(slot.hash, at, table.capacity)) return 0;
   }
 }
 
-Result<MapRp> MapRp::create(PMEMobjpool* pool, PMEMoid* where) {
-  std::array<pobj_action, 4> actions;
-  const PMEMoid map = pmemobj_reserve(pool, &actions[0], sizeof(Header), header_type);
+template <class Objects>
+Status RobinHood<Objects>::create(PMEMoid& root) {
+  typename Objects::template Batch<4> batch(objects_);
+  const PMEMoid map = batch.reserve(sizeof(Header), header_type, false);
   if (map.off == 0) return pool_error("reserving the map");
-  const PMEMoid slots = pmemobj_xreserve(pool, &actions[1], initial_capacity * sizeof(Slot),
-                                         slots_type, POBJ_XALLOC_ZERO);
+  const PMEMoid slots = batch.reserve(initial_capacity * sizeof(Slot), slots_type, true);
   if (slots.off == 0) {
     const Error failed = pool_error("reserving slots");
-    pmemobj_cancel(pool, actions.data(), 1);
+    batch.cancel();
     return failed;
   }
-  auto* header = direct<Header>(map);
-  *header = {0, initial_capacity, fullest(initial_capacity), slots};
-  pmemobj_persist(pool, header, sizeof *header);
-  pmemobj_set_value(pool, &actions[2], &where->pool_uuid_lo, map.pool_uuid_lo);
-  pmemobj_set_value(pool, &actions[3], &where->off, map.off);
-  if (pmemobj_publish(pool, actions.data(), actions.size()) != 0)
-    return pool_error("publishing the map");
-  return MapRp(pool, header);
+  header_ = Objects::template at<Header>(map);
+  *header_ = {0, initial_capacity, fullest(initial_capacity), slots};
+  objects_.persist(header_, sizeof *header_);
+  batch.set(root.pool_uuid_lo, map.pool_uuid_lo);
+  batch.set(root.off, map.off);
+  return batch.publish();
 }
 
-Result<MapRp> MapRp::open(PMEMobjpool* pool, PMEMoid map) {
-  return MapRp(pool, direct<Header>(map));
+template <class Objects>
+Status RobinHood<Objects>::open(PMEMoid root) {
+  header_ = Objects::template at<Header>(root);
+  return Done{};
 }
 
-std::uint64_t MapRp::size() const { return header_->entries; }
-
-std::uint64_t MapRp::capacity() const { return header_->capacity; }
-
-PMEMoid MapRp::get(std::uint64_t key) const {
+template <class Objects>
+std::optional<PMEMoid> RobinHood<Objects>::get(std::uint64_t key) const {
   const std::uint64_t at = find(*header_, key);
-  return at == 0 ? OID_NULL : direct<Slot>(header_->slots)[at].value;
+  if (at == 0) return std::nullopt;
+  return Objects::template at<Slot>(header_->slots)[at].value;
 }
 
-Result<bool> MapRp::insert(std::uint64_t key, PMEMoid value) {
+template <class Objects>
+Result<bool> RobinHood<Objects>::insert(std::uint64_t key, PMEMoid value) {
   if (header_->entries + 1 >= header_->grow_at)
     if (Status grown = rebuild(header_->capacity * 2); !grown) return grown.error();
-  Actions actions(pool_, header_);
-  const Placed placed = place(*header_, key, value, actions);
+  Change change(objects_, header_);
+  const Placed placed = place(*header_, key, value, change);
   if (placed == Placed::nowhere) {
-    actions.cancel();
-    return Error::make(Errc::os_error, "no place for a key within %zu slots", longest_probe)
-        .try_next("use map, which has no such limit");
+    change.batch.cancel();
+    return no_place();
   }
-  if (Status published = actions.publish(); !published) return published.error();
+  if (Status published = change.batch.publish(); !published) return published.error();
   return placed == Placed::fresh;
 }
 
-Result<PMEMoid> MapRp::remove(std::uint64_t key) {
+template <class Objects>
+Result<std::optional<PMEMoid>> RobinHood<Objects>::remove(std::uint64_t key) {
   const std::uint64_t at = find(*header_, key);
-  if (at == 0) return OID_NULL;
-  Slot& slot = direct<Slot>(header_->slots)[at];
-  const PMEMoid value = slot.value;
-  Actions actions(pool_, header_);
-  actions.write(slot, {0, OID_NULL, slot.hash | removed_bit});
-  actions.set(header_->entries, header_->entries - 1);
-  if (Status published = actions.publish(); !published) return published.error();
+  if (at == 0) return std::optional<PMEMoid>();
+  Slot& slot = Objects::template at<Slot>(header_->slots)[at];
+  const std::optional<PMEMoid> value(slot.value);
+  Change change(objects_, header_);
+  change.write(slot, {0, OID_NULL, slot.hash | removed_bit});
+  change.batch.set(header_->entries, header_->entries - 1);
+  if (Status published = change.batch.publish(); !published) return published.error();
   const std::uint64_t half = header_->capacity / 2;
   if (fullest(half) >= initial_capacity && header_->entries < fullest(half))
     if (Status shrunk = rebuild(half); !shrunk && shrunk.error().code != Errc::no_space)
@@ -186,35 +163,50 @@ Result<PMEMoid> MapRp::remove(std::uint64_t key) {
   return value;
 }
 
-Status MapRp::rebuild(std::uint64_t capacity) {
+template <class Objects>
+Status RobinHood<Objects>::rebuild(std::uint64_t capacity) {
   /// Writes at once: nobody sees the new array before it is published.
   struct Filler {
     Header* header;
     void write(Slot& slot, const Slot& value) { slot = value; }
     void count_one() { ++header->entries; }
   };
-  std::array<pobj_action, 6> actions;
+  typename Objects::template Batch<6> batch(objects_);
   const std::size_t bytes = capacity * sizeof(Slot);
-  const PMEMoid slots = pmemobj_xreserve(pool_, &actions[0], bytes, slots_type, POBJ_XALLOC_ZERO);
+  const PMEMoid slots = batch.reserve(bytes, slots_type, true);
   if (slots.off == 0) return pool_error("reserving slots");
   Header fresh{0, capacity, fullest(capacity), slots};
   Filler filler{&fresh};
-  const auto* old = direct<Slot>(header_->slots);
-  for (const Slot* slot = old; slot != old + header_->capacity; ++slot)
-    if (!slot->empty() && place(fresh, slot->key, slot->value, filler) == Placed::nowhere) {
-      pmemobj_cancel(pool_, actions.data(), 1);
-      return Error::make(Errc::os_error, "no place for a key within %zu slots", longest_probe)
-          .try_next("use map, which has no such limit");
-    }
-  pmemobj_persist(pool_, direct<Slot>(slots), bytes);
-  pmemobj_defer_free(pool_, header_->slots, &actions[1]);
-  pmemobj_set_value(pool_, &actions[2], &header_->capacity, capacity);
-  pmemobj_set_value(pool_, &actions[3], &header_->grow_at, fullest(capacity));
-  pmemobj_set_value(pool_, &actions[4], &header_->slots.pool_uuid_lo, slots.pool_uuid_lo);
-  pmemobj_set_value(pool_, &actions[5], &header_->slots.off, slots.off);
-  if (pmemobj_publish(pool_, actions.data(), actions.size()) != 0)
-    return pool_error("publishing the slots");
-  return Done{};
+  bool placed = true;
+  for_each([&](std::uint64_t key, PMEMoid value) {
+    placed = placed && place(fresh, key, value, filler) != Placed::nowhere;
+  });
+  if (!placed) {
+    batch.cancel();
+    return no_place();
+  }
+  objects_.persist(Objects::template at<Slot>(slots), bytes);
+  batch.free(header_->slots, header_->capacity * sizeof(Slot));
+  batch.set(header_->capacity, capacity);
+  batch.set(header_->grow_at, fullest(capacity));
+  batch.set(header_->slots.pool_uuid_lo, slots.pool_uuid_lo);
+  batch.set(header_->slots.off, slots.off);
+  return batch.publish();
 }
+
+template <class Objects>
+const char* RobinHood<Objects>::check() const {
+  const auto* slots = Objects::template at<Slot>(header_->slots);
+  std::uint64_t found = 0;
+  for (std::uint64_t i = 0; i < header_->capacity; ++i) {
+    if (slots[i].empty()) continue;
+    ++found;
+    if (i == 0 || find(*header_, slots[i].key) != i) return "a search does not find an entry";
+  }
+  return found == header_->entries ? nullptr : "it counts more or fewer than it holds";
+}
+
+template class RobinHood<PoolObjects>;
+template class RobinHood<DramObjects>;
 
 } // namespace nearfar::structures

@@ -7,46 +7,71 @@
 // Durability    an insertion or removal writes all words it changes in one published redo log.
 //               Growth fills and flushes a reserved array, then publishes it, its capacity and the
 //               end of the old one at once; a crash before leaves the old array as it was.
-// Growth        all at once, at half full; halves likewise, below a quarter.
-// Thread safety none; see structures/pmdk_maps.hpp.
+// Growth        all at once, at half full; halves likewise, below a quarter: a pause that grows
+// with
+//               the map (benchmarks/RESULTS.md has figures). It is kept, because this map is the
+//               yardstick "as PMDK does it": entries moved one by one would each have to be
+//               published, and be found in two arrays. Who wants no pause takes `map`.
+// Thread safety, errors  structures/pmdk_map.hpp; os_error where no place is found for an entry
+//               within `longest_probe` slots.
 #pragma once
 
-#include "structures/pmdk_maps.hpp"
+#include "structures/pmdk_map.hpp"
 
 namespace nearfar::structures {
 
-class MapRp {
+template <class Medium>
+class RobinHood {
 public:
-  /// Makes an empty map and stores its handle at `where`, a place in the pool.
-  static Result<MapRp> create(PMEMobjpool* pool, PMEMoid* where);
-  /// Takes a map up again; libpmemobj has finished or dropped what was under way.
-  static Result<MapRp> open(PMEMobjpool* pool, PMEMoid map);
+  using Objects = Medium;
 
-  /// False if the key was there already: its value is replaced. Errors: no_space, and os_error
-  /// where no place is found within `longest_probe` slots.
+  explicit RobinHood(Objects& objects) : objects_(objects) {}
+  Status create(PMEMoid& root);
+  Status open(PMEMoid root);
+
   Result<bool> insert(std::uint64_t key, PMEMoid value);
-  /// Null handle if there is no such key.
-  PMEMoid get(std::uint64_t key) const;
-  /// The value that was there, or a null handle. The object it names is the caller's.
-  Result<PMEMoid> remove(std::uint64_t key);
-  std::uint64_t size() const;
-  std::uint64_t capacity() const;
+  std::optional<PMEMoid> get(std::uint64_t key) const;
+  Result<std::optional<PMEMoid>> remove(std::uint64_t key);
+  std::uint64_t size() const { return header_->entries; }
+  std::uint64_t capacity() const { return header_->capacity; }
+
+  template <class Visit>
+  void for_each(Visit visit) const {
+    const auto* slot = Objects::template at<Slot>(header_->slots);
+    for (const Slot* end = slot + header_->capacity; slot != end; ++slot)
+      if (!slot->empty()) visit(slot->key, slot->value);
+  }
+  const char* check() const;
 
 private:
-  struct Header;
-  struct Slot;
-  struct Actions;
-  enum class Placed : unsigned char { fresh, replaced, nowhere };
+  static constexpr std::uint64_t removed_bit = std::uint64_t{1} << 63; // of a hash: was used once
 
-  MapRp(PMEMobjpool* pool, Header* header) : pool_(pool), header_(header) {}
+  struct Header {
+    std::uint64_t entries;
+    std::uint64_t capacity;
+    std::uint64_t grow_at;
+    PMEMoid slots;
+  };
+  struct Slot {
+    std::uint64_t key;
+    PMEMoid value;
+    std::uint64_t hash; ///< 0: never used
+
+    bool empty() const { return hash == 0 || (hash & removed_bit) != 0; }
+  };
+  struct Change;
+  enum class Placed : unsigned char { fresh, replaced, nowhere };
 
   template <class Writer>
   static Placed place(const Header& table, std::uint64_t key, PMEMoid value, Writer& writer);
   static std::uint64_t find(const Header& table, std::uint64_t key);
   Status rebuild(std::uint64_t capacity);
 
-  PMEMobjpool* pool_;
-  Header* header_;
+  Objects& objects_;
+  Header* header_ = nullptr;
 };
+
+template <class Objects>
+using MapRp = PmdkMap<RobinHood<Objects>>;
 
 } // namespace nearfar::structures

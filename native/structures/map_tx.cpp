@@ -1,172 +1,173 @@
 #include "structures/map_tx.hpp"
 
-#include <cstddef>
-
 namespace nearfar::structures {
 
 namespace {
 
 constexpr std::uint64_t header_type = 1004; // type numbers tell objects apart for pmempool info
-constexpr std::uint64_t buckets_type = 1005;
+constexpr std::uint64_t segment_type = 1005;
 constexpr std::uint64_t entry_type = 1006;
-
-/// Runs body() -> Status in a transaction, nested if one is under way; an error undoes it.
-template <class Body>
-Status transact(PMEMobjpool* pool, const Body& body) {
-  if (pmemobj_tx_begin(pool, nullptr, TX_PARAM_NONE) != 0) {
-    const Error failed = pool_error("beginning a transaction");
-    (void)pmemobj_tx_end();
-    return failed;
-  }
-  Status done = body();
-  if (done)
-    pmemobj_tx_commit();
-  else if (pmemobj_tx_stage() == TX_STAGE_WORK)
-    pmemobj_tx_abort(ECANCELED);
-  (void)pmemobj_tx_end();
-  return done;
-}
-
-/// To be called before a field is overwritten.
-template <class T>
-bool snapshot(const T& field) {
-  return pmemobj_tx_add_range_direct(&field, sizeof field) == 0;
-}
 
 } // namespace
 
-struct MapTx::Header {
-  std::uint32_t seed; ///< never used: it keeps the fields where PMDK's map has them
-  ChainHash hash;
-  std::uint64_t entries;
-  PMEMoid buckets;
-};
-
-struct MapTx::Buckets {
-  std::uint64_t count;
-
-  PMEMoid* heads() { return reinterpret_cast<PMEMoid*>(this + 1); }
-  static std::size_t bytes(std::uint64_t count) {
-    return sizeof(Buckets) + count * sizeof(PMEMoid);
-  }
-};
-
-struct MapTx::Entry {
-  std::uint64_t key;
-  PMEMoid value;
-  PMEMoid next;
-};
-
-Result<MapTx> MapTx::create(PMEMobjpool* pool, PMEMoid* where) {
-  Status made = transact(pool, [&]() -> Status {
-    if (!snapshot(*where)) return pool_error("logging the map's handle");
-    const PMEMoid map = pmemobj_tx_zalloc(sizeof(Header), header_type);
-    if (map.off == 0) return pool_error("allocating the map");
-    auto* header = direct<Header>(map);
-    header->hash = {};
-    header->buckets = pmemobj_tx_zalloc(Buckets::bytes(initial_buckets), buckets_type);
-    if (header->buckets.off == 0) return pool_error("allocating buckets");
-    direct<Buckets>(header->buckets)->count = initial_buckets;
-    *where = map;
+template <class Objects>
+Status TxChains<Objects>::create(PMEMoid& root) {
+  Status made = objects_.transact([&]() -> Status {
+    const PMEMoid map = objects_.tx_allocate(sizeof(Header), header_type);
+    const PMEMoid segment = objects_.tx_allocate(Buckets<PMEMoid>::bytes_of(0), segment_type);
+    if (map.off == 0 || segment.off == 0) return pool_error("allocating the map");
+    if (!objects_.log(root)) return pool_error("logging the map's handle");
+    auto* header = Objects::template at<Header>(map);
+    *header = {};
+    header->buckets.count = initial_buckets;
+    header->buckets.segment[0] = segment;
+    for (std::uint64_t i = 0; i < initial_buckets; ++i)
+      Objects::template at<PMEMoid>(segment)[i] = OID_NULL;
+    root = map;
     return Done{};
   });
-  if (!made) return made.error();
-  return MapTx(pool, direct<Header>(*where));
+  if (!made) return made;
+  return open(root);
 }
 
-Result<MapTx> MapTx::open(PMEMobjpool* pool, PMEMoid map) {
-  return MapTx(pool, direct<Header>(map));
+template <class Objects>
+Status TxChains<Objects>::open(PMEMoid root) {
+  header_ = Objects::template at<Header>(root);
+  return Done{};
 }
 
-std::uint64_t MapTx::size() const { return header_->entries; }
-
-std::uint64_t MapTx::buckets() const { return direct<Buckets>(header_->buckets)->count; }
-
-PMEMoid MapTx::get(std::uint64_t key) const {
-  auto* all = direct<Buckets>(header_->buckets);
-  for (PMEMoid at = all->heads()[header_->hash(key, all->count)]; at.off != 0;) {
-    const auto* entry = direct<Entry>(at);
-    if (entry->key == key) return entry->value;
-    at = entry->next;
+template <class Objects>
+PMEMoid* TxChains<Objects>::find(std::uint64_t key) const {
+  PMEMoid* link = &head(bucket_of_key(key));
+  while (link->off != 0) {
+    auto* entry = Objects::template at<Entry>(*link);
+    if (entry->key == key) break;
+    link = &entry->next;
   }
-  return OID_NULL;
+  return link;
 }
 
-Result<bool> MapTx::insert(std::uint64_t key, PMEMoid value) {
-  auto* all = direct<Buckets>(header_->buckets);
-  PMEMoid& head = all->heads()[header_->hash(key, all->count)];
-  std::uint64_t chain = 0;
-  for (PMEMoid at = head; at.off != 0; ++chain) {
-    const auto* entry = direct<Entry>(at);
-    if (entry->key == key) return false;
-    at = entry->next;
-  }
-  Status inserted = transact(pool_, [&]() -> Status {
-    if (!snapshot(head) || !snapshot(header_->entries)) return pool_error("logging a bucket");
-    const PMEMoid made = pmemobj_tx_alloc(sizeof(Entry), entry_type);
+template <class Objects>
+std::optional<PMEMoid> TxChains<Objects>::get(std::uint64_t key) const {
+  const PMEMoid found = *find(key);
+  if (found.off == 0) return std::nullopt;
+  return Objects::template at<Entry>(found)->value;
+}
+
+template <class Objects>
+Result<bool> TxChains<Objects>::insert(std::uint64_t key, PMEMoid value) {
+  if (find(key)->off != 0) return false;
+  PMEMoid& first = head(bucket_of_key(key));
+  Status inserted = objects_.transact([&]() -> Status {
+    if (!objects_.log(first) || !objects_.log(header_->entries))
+      return pool_error("logging a bucket");
+    const PMEMoid made = objects_.tx_allocate(sizeof(Entry), entry_type);
     if (made.off == 0) return pool_error("allocating an entry");
-    *direct<Entry>(made) = {key, value, head};
-    head = made;
+    *Objects::template at<Entry>(made) = {key, value, first};
+    first = made;
     ++header_->entries;
     return Done{};
   });
   if (!inserted) return inserted.error();
-  if (chain_overflows(chain + 1, header_->entries, all->count))
-    if (Status grown = rebuild(all->count * 2); !grown && grown.error().code != Errc::no_space)
-      return grown.error(); // without room for more buckets the map is slower, and whole
+  if (wants_split(header_->entries, header_->buckets.count))
+    if (Status grown = split(); !grown) return grown.error();
   return true;
 }
 
-Result<PMEMoid> MapTx::remove(std::uint64_t key) {
-  auto* all = direct<Buckets>(header_->buckets);
-  PMEMoid* link = &all->heads()[header_->hash(key, all->count)];
-  while (link->off != 0 && direct<Entry>(*link)->key != key)
-    link = &direct<Entry>(*link)->next;
-  if (link->off == 0) return OID_NULL;
-  const PMEMoid gone = *link;
-  const PMEMoid value = direct<Entry>(gone)->value;
-  Status removed = transact(pool_, [&]() -> Status {
-    if (!snapshot(*link) || !snapshot(header_->entries)) return pool_error("logging a bucket");
-    *link = direct<Entry>(gone)->next;
+template <class Objects>
+Result<std::optional<PMEMoid>> TxChains<Objects>::remove(std::uint64_t key) {
+  PMEMoid& link = *find(key);
+  const PMEMoid gone = link;
+  if (gone.off == 0) return std::optional<PMEMoid>();
+  const Entry entry = *Objects::template at<Entry>(gone);
+  Status removed = objects_.transact([&]() -> Status {
+    if (!objects_.log(link) || !objects_.log(header_->entries) ||
+        !objects_.tx_free(gone, sizeof(Entry)))
+      return pool_error("removing an entry");
+    link = entry.next;
     --header_->entries;
-    if (pmemobj_tx_free(gone) != 0) return pool_error("freeing an entry");
     return Done{};
   });
   if (!removed) return removed.error();
-  if (header_->entries < all->count && all->count > 1)
-    if (Status shrunk = rebuild(all->count / 2); !shrunk && shrunk.error().code != Errc::no_space)
-      return shrunk.error();
-  return value;
+  if (wants_join(header_->entries, header_->buckets.count))
+    if (Status joined = join(); !joined) return joined.error();
+  return std::optional<PMEMoid>(entry.value);
 }
 
-Status MapTx::rebuild(std::uint64_t count) {
-  return transact(pool_, [&] { return move_entries(count); });
+/// Logs the head of a chain and all links in it.
+template <class Objects>
+bool TxChains<Objects>::log_chain(PMEMoid& head) const {
+  bool logged = objects_.log(head);
+  for (PMEMoid at = head; at.off != 0 && logged;) {
+    auto* entry = Objects::template at<Entry>(at);
+    logged = objects_.log(entry->next);
+    at = entry->next;
+  }
+  return logged;
 }
 
-/// Into `count` new buckets, within a transaction.
-Status MapTx::move_entries(std::uint64_t count) {
-  const PMEMoid old = header_->buckets;
-  auto* from = direct<Buckets>(old);
-  if (!snapshot(header_->buckets)) return pool_error("logging the buckets' handle");
-  const PMEMoid made = pmemobj_tx_zalloc(Buckets::bytes(count), buckets_type);
-  if (made.off == 0) return pool_error("allocating buckets");
-  auto* to = direct<Buckets>(made);
-  to->count = count;
-  if (pmemobj_tx_add_range(old, 0, Buckets::bytes(from->count)) != 0)
-    return pool_error("logging the buckets");
-  for (std::uint64_t i = 0; i < from->count; ++i)
-    for (PMEMoid& head = from->heads()[i]; head.off != 0;) {
-      const PMEMoid moved = head;
-      auto* entry = direct<Entry>(moved);
-      head = entry->next;
-      if (!snapshot(entry->next)) return pool_error("logging an entry");
-      PMEMoid& new_head = to->heads()[header_->hash(entry->key, count)];
-      entry->next = new_head;
-      new_head = moved;
+/// Without room for it there are fewer buckets: the map is slower, and whole. It must not fail
+/// then, for that would undo the caller's transaction.
+template <class Objects>
+Status TxChains<Objects>::split() {
+  const std::uint64_t made = header_->buckets.count;
+  const unsigned number = Buckets<PMEMoid>::segment_of(made);
+  if (number == bucket_segments) return Done{};
+  return objects_.transact([&]() -> Status {
+    PMEMoid& segment = header_->buckets.segment[number];
+    PMEMoid& parent = head(parent_of(made));
+    if (!objects_.log(header_->buckets.count) || !log_chain(parent) || !objects_.log(segment))
+      return Done{};
+    const bool fresh = segment.off == 0;
+    if (fresh)
+      segment = objects_.tx_allocate(Buckets<PMEMoid>::bytes_of(number), segment_type, false);
+    // Its first head is logged by nobody: libpmemobj would flush the whole segment with it.
+    if (segment.off == 0 || (!fresh && !objects_.log(head(made)))) return Done{};
+    header_->buckets.count = made + 1;
+    PMEMoid* stays = &parent;
+    PMEMoid* goes = &head(made);
+    for (PMEMoid at = parent; at.off != 0;) {
+      auto* entry = Objects::template at<Entry>(at);
+      PMEMoid*& end = bucket_of_key(entry->key) == made ? goes : stays;
+      *end = at;
+      end = &entry->next;
+      at = entry->next;
     }
-  header_->buckets = made;
-  if (pmemobj_tx_free(old) != 0) return pool_error("freeing the old buckets");
-  return Done{};
+    *stays = OID_NULL;
+    *goes = OID_NULL;
+    if (fresh) objects_.persist(&head(made), sizeof head(made));
+    return Done{};
+  });
 }
+
+template <class Objects>
+Status TxChains<Objects>::join() {
+  const std::uint64_t last = header_->buckets.count - 1;
+  return objects_.transact([&]() -> Status {
+    PMEMoid* end = &head(parent_of(last));
+    while (end->off != 0)
+      end = &Objects::template at<Entry>(*end)->next;
+    if (!objects_.log(*end) || !objects_.log(header_->buckets.count)) return Done{};
+    *end = head(last);
+    header_->buckets.count = last;
+    return Done{};
+  });
+}
+
+template <class Objects>
+const char* TxChains<Objects>::check() const {
+  const char* wrong = nullptr;
+  std::uint64_t found = 0;
+  for (std::uint64_t bucket = 0; bucket < header_->buckets.count; ++bucket)
+    each_in(bucket, [&](const Entry& entry) {
+      ++found;
+      if (bucket_of_key(entry.key) != bucket) wrong = "an entry lies in another's bucket";
+    });
+  return wrong == nullptr && found != header_->entries ? "it counts more or fewer than it holds"
+                                                       : wrong;
+}
+
+template class TxChains<PoolObjects>;
+template class TxChains<DramObjects>;
 
 } // namespace nearfar::structures

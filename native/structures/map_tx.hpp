@@ -1,46 +1,81 @@
 // A hash map of singly linked buckets, changed by libpmemobj's undo transactions, after PMDK's
 // hashmap_tx.
 //
-// Invariants    every entry is in exactly one chain; `entries` is their number.
+// Invariants    every entry is in the chain of its bucket (linear_hashing.hpp), once; `entries` is
+//               their number.
 // Durability    each operation is one transaction: what it overwrites is logged before, what it
-//               allocated or freed becomes so at its commit. Inside a transaction of the caller it
-//               becomes durable with that one, or is undone with it.
-// Growth        all at once, in one transaction of its own that logs every entry's link.
-// Thread safety none; see structures/pmdk_maps.hpp.
+//               allocated or freed becomes so at its commit. A split or join after it is another
+//               one. Inside a transaction of the caller both become durable with that one, or are
+//               undone with it. open() finds all done: libpmemobj has undone what was under way.
+// Growth        one bucket at a time. PMDK's map moves all entries in one transaction.
+// Thread safety, errors  structures/pmdk_map.hpp.
 #pragma once
 
-#include "structures/pmdk_maps.hpp"
+#include "structures/linear_hashing.hpp"
+#include "structures/pmdk_map.hpp"
 
 namespace nearfar::structures {
 
-class MapTx {
+template <class Medium>
+class TxChains {
 public:
-  /// Makes an empty map and stores its handle at `where`, a place in the pool.
-  static Result<MapTx> create(PMEMobjpool* pool, PMEMoid* where);
-  /// Takes a map up again; libpmemobj has undone what was under way.
-  static Result<MapTx> open(PMEMobjpool* pool, PMEMoid map);
+  using Objects = Medium;
 
-  /// False if the key was there already; its value stays. Errors: no_space.
+  explicit TxChains(Objects& objects) : objects_(objects) {}
+  Status create(PMEMoid& root);
+  Status open(PMEMoid root);
+
   Result<bool> insert(std::uint64_t key, PMEMoid value);
-  /// Null handle if there is no such key.
-  PMEMoid get(std::uint64_t key) const;
-  /// The value that was there, or a null handle. The object it names is the caller's.
-  Result<PMEMoid> remove(std::uint64_t key);
-  std::uint64_t size() const;
-  std::uint64_t buckets() const;
+  std::optional<PMEMoid> get(std::uint64_t key) const;
+  Result<std::optional<PMEMoid>> remove(std::uint64_t key);
+  std::uint64_t size() const { return header_->entries; }
+  std::uint64_t capacity() const { return header_->buckets.count; }
+
+  template <class Visit>
+  void for_each(Visit visit) const {
+    for (std::uint64_t bucket = 0; bucket < header_->buckets.count; ++bucket)
+      each_in(bucket, [&](const Entry& entry) { visit(entry.key, entry.value); });
+  }
+  const char* check() const;
 
 private:
-  struct Header;
-  struct Buckets;
-  struct Entry;
+  struct Entry {
+    std::uint64_t key;
+    PMEMoid value;
+    PMEMoid next;
+  };
+  struct Header {
+    ChainHash hash;
+    std::uint64_t entries;
+    Buckets<PMEMoid> buckets;
+  };
 
-  MapTx(PMEMobjpool* pool, Header* header) : pool_(pool), header_(header) {}
+  Status split();
+  Status join();
+  bool log_chain(PMEMoid& head) const;
+  std::uint64_t bucket_of_key(std::uint64_t key) const {
+    return bucket_of(header_->hash(key), header_->buckets.count);
+  }
+  PMEMoid& head(std::uint64_t bucket) const {
+    return header_->buckets.template head<Objects>(bucket);
+  }
+  /// The link to the key's entry, or the last one of its chain.
+  PMEMoid* find(std::uint64_t key) const;
 
-  Status rebuild(std::uint64_t count);
-  Status move_entries(std::uint64_t count);
+  template <class Visit>
+  void each_in(std::uint64_t bucket, Visit visit) const {
+    for (PMEMoid at = head(bucket); at.off != 0;) {
+      const auto* entry = Objects::template at<Entry>(at);
+      at = entry->next;
+      visit(*entry);
+    }
+  }
 
-  PMEMobjpool* pool_;
-  Header* header_;
+  Objects& objects_;
+  Header* header_ = nullptr;
 };
+
+template <class Objects>
+using MapTx = PmdkMap<TxChains<Objects>>;
 
 } // namespace nearfar::structures

@@ -64,10 +64,7 @@ static void insert(PMEMobjpool *pool, struct root *root, uint64_t key, int heigh
         UNLESS(1, LOG(*before[level]));
       else
         UNLESS(2, LOG(*before[level]));
-      if (level == 0)
-        *before[level] = oid; /* SITE 1 */
-      else
-        *before[level] = oid; /* SITE 2 */
+      *before[level] = oid; /* SITE 1, SITE 2 */
     }
     UNLESS(3, LOG(root->size));
     root->size++; /* SITE 3 */
@@ -89,10 +86,7 @@ static void remove_key(PMEMobjpool *pool, struct root *root, uint64_t key) {
         UNLESS(5, LOG(*before[level]));
       else
         UNLESS(6, LOG(*before[level]));
-      if (level == 0)
-        *before[level] = gone->next[level]; /* SITE 5 */
-      else
-        *before[level] = gone->next[level]; /* SITE 6 */
+      *before[level] = gone->next[level]; /* SITE 5, SITE 6 */
     }
     LOG(root->size);
     root->size--;

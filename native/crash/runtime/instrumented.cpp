@@ -1,5 +1,6 @@
 // Stores of a program that was compiled with -fsanitize=thread and linked with this library instead
-// of ThreadSanitizer's: the compiler put a call before each.
+// of ThreadSanitizer's, or by clang with -fsanitize-coverage=bb,trace-stores: the compiler put a
+// call before each.
 //
 // A call comes before its store, so the bytes are taken when the thread calls next, whatever for.
 #include "crash/runtime/recording.hpp"
@@ -41,3 +42,17 @@ inline void on_write(const void* at, std::size_t bytes, const void* code) {
 } // namespace
 
 #include "trace/instrumented/callbacks.hpp"
+
+// clang's -fsanitize-coverage=trace-stores: the names are those of its documentation.
+extern "C" {
+#define NEARFAR_STORE(bytes)                                                                       \
+  [[gnu::visibility("default")]] void __sanitizer_cov_store##bytes(void* at) {                     \
+    on_write(at, bytes, __builtin_return_address(0));                                              \
+  }
+NEARFAR_STORE(1)
+NEARFAR_STORE(2)
+NEARFAR_STORE(4)
+NEARFAR_STORE(8)
+NEARFAR_STORE(16)
+#undef NEARFAR_STORE
+}

@@ -234,7 +234,8 @@ void report(Kind kind, const void* at, std::size_t bytes, const void* code) {
     put(kind, thread_number(), 0, 0, nullptr, code);
   } else if (const Region* region = region_of(at); region != nullptr && bytes > 0) {
     const auto into = static_cast<std::uint64_t>(static_cast<const char*>(at) - region->start);
-    const std::uint64_t first = (region->offset + into) / 64 * 64;
+    const std::uint64_t from = region->offset + into;
+    const std::uint64_t first = kind == Kind::log ? from : from / 64 * 64;
     const std::uint64_t last =
         region->offset + std::min<std::uint64_t>(into + bytes, region->bytes);
     put(kind, thread_number(), first, last - first, nullptr, code);

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <dlfcn.h>
 #include <unistd.h>
 
@@ -12,6 +13,7 @@
 #include "os/child.hpp"
 #include "os/helper.hpp"
 #include "os/pages.hpp"
+#include "storelog/log_file.hpp"
 
 namespace nearfar::crash {
 
@@ -61,8 +63,23 @@ private:
 
 class Program final : public Checker {
 public:
-  Program(std::vector<char*> arguments, os::File output, std::uint64_t limit_ms)
-      : arguments_(std::move(arguments)), output_(std::move(output)), limit_ms_(limit_ms) {}
+  Program(std::vector<char*> arguments, os::File output, std::uint64_t limit_ms,
+          RecoveryLog recovery)
+      : arguments_(std::move(arguments)), output_(std::move(output)), limit_ms_(limit_ms),
+        recovery_(std::move(recovery)) {}
+
+  void record(bool wanted) override {
+    if (!wanted) {
+      for (const char* name : {"LD_PRELOAD", "NEARFAR_CRASH_LOG", "PMEM_IS_PMEM_FORCE"})
+        unsetenv(name);
+      if (!preloaded_.empty()) setenv("LD_PRELOAD", preloaded_.c_str(), 1);
+      return read();
+    }
+    setenv("LD_PRELOAD", (recovery_.library + " " + preloaded_).c_str(), 1);
+    setenv("NEARFAR_CRASH_LOG", recovery_.path.c_str(), 1);
+    setenv("PMEM_IS_PMEM_FORCE", "1", 1);
+  }
+  const storelog::Log* log() const override { return known_ ? &log_ : nullptr; }
 
   const char* open(std::byte*, std::size_t, const Moment& moment) override {
     set("NEARFAR_CRASH_ACKNOWLEDGED", moment.acknowledged);
@@ -79,9 +96,24 @@ private:
   static void set(const char* name, std::uint64_t value) {
     setenv(name, std::to_string(value).c_str(), 1);
   }
+  void read() {
+    known_ = false;
+    Result<storelog::ReadLog> found = storelog::read_log(recovery_.path.c_str());
+    if (!found || !found->complete || found->pool_path != recovery_.image) return;
+    known_ = true;
+    log_ = std::move(found->log);
+    log_.image = {};
+    names_.push_back(std::move(found->names));
+  }
+
   std::vector<char*> arguments_;
   os::File output_;
   std::uint64_t limit_ms_;
+  RecoveryLog recovery_;
+  std::string preloaded_ = getenv("LD_PRELOAD") == nullptr ? "" : getenv("LD_PRELOAD");
+  bool known_ = false;
+  storelog::Log log_;
+  std::deque<std::deque<std::string>> names_; ///< that sites of findings point to
 };
 
 /// Called in a helper process, which shares the memory of the image.
@@ -131,8 +163,9 @@ private:
 } // namespace
 
 std::unique_ptr<Checked> program_checker(std::vector<char*> arguments, os::File output,
-                                         std::uint64_t limit_ms) {
-  return std::make_unique<Program>(std::move(arguments), std::move(output), limit_ms);
+                                         std::uint64_t limit_ms, RecoveryLog recovery) {
+  return std::make_unique<Program>(std::move(arguments), std::move(output), limit_ms,
+                                   std::move(recovery));
 }
 
 Result<std::unique_ptr<Checked>> function_checker(const char* library, const char* function,

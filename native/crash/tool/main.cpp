@@ -1,18 +1,22 @@
 // nearfar-crash: the explorer as a program, run by `nearfar crash`. Not a public interface.
 //
 // Arguments  COMMAND KEY=VALUE...; see commands.hpp.
-// Output     lines of fields between tabs: progress, site, log, finding, line, result, error.
+// Output     lines of fields between tabs: progress, site, log, finding, line, warning, result,
+//            error.
 //            Python makes tables, JSON and SARIF of them.
-// Returns    0 if it did what was asked, whatever it found; 2 or 3 after an `error` line.
+// Returns    0 if it did what was asked, whatever it found; 2 or 3 after an `error` line. SIGTERM
+//            ends an exploration early, with what it has found.
 #include <cstdio>
 #include <string_view>
 
 #include "crash/tool/commands.hpp"
+#include "os/stop.hpp"
 
 int main(int count, char** arguments) {
   using namespace nearfar::crash;
   const std::string_view command = count > 1 ? arguments[1] : "";
   const Arguments given(count - 2, arguments + 2);
+  nearfar::os::stop_on_request();
   if (command == "check") return check(given);
   if (command == "sites") return sites(given);
   if (command == "make") return make(given);

@@ -50,9 +50,8 @@ int print_error(const Error& error) {
 }
 
 void print_progress(const Progress& progress) {
-  std::printf("progress\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%d\t%d\n",
-              progress.states, progress.events_done, progress.events, progress.violations,
-              progress.pass, progress.passes);
+  std::printf("progress\t%" PRIu64 "\t%.0f\t%" PRIu64 "\t%.4f\n", progress.states, progress.left,
+              progress.violations, progress.done);
   std::fflush(stdout);
 }
 
@@ -73,10 +72,13 @@ int print_exploration(const Exploration& result, const char* folder) {
     std::string path;
     if (folder[0] != '\0' && !result.findings[i].image.empty()) {
       path = std::string(folder) + "/" + std::to_string(i + 1) + ".image";
-      if (!write_image(path, result.findings[i].image))
-        return print_error(
-            Error::make(Errc::os_error, "cannot write '%s': %s", path.c_str(), std::strerror(errno))
-                .try_next("give a folder with room by --images"));
+      if (!write_image(path, result.findings[i].image)) {
+        std::printf(
+            "warning\tcannot keep the image '%s': %s; give a folder with room by --images\n",
+            path.c_str(), std::strerror(errno));
+        std::remove(path.c_str());
+        path.clear();
+      }
     }
     print_finding(result.findings[i], path.c_str());
   }

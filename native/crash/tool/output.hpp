@@ -18,7 +18,8 @@ int print_error(const Error& error);
 void print_progress(const Progress& progress);
 /// `image` is the file its image was kept in, or null.
 void print_finding(const Finding& finding, const char* image);
-/// Keeps images in `folder` if it is not empty. Returns the exit code.
+/// Keeps images in `folder` if its name is not empty; what cannot be kept is told. Returns the exit
+/// code.
 int print_exploration(const Exploration& result, const char* folder);
 
 Result<std::vector<std::byte>> read_image(const char* path);

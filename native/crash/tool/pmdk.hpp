@@ -1,4 +1,4 @@
-// PMDK's three hash maps (structures/pmdk_maps.hpp) under the explorer: they work through
+// PMDK's three hash maps (structures/pmdk_map.hpp) under the explorer: they work through
 // libpmemobj's logs and allocator, whose stores no call in the source tells.
 //
 // How            1. make_pool() makes a pool, fill_pool() fills it in a process of its own under

@@ -23,9 +23,10 @@ namespace nearfar::crash {
 
 namespace {
 
-using structures::MapAtomic;
-using structures::MapRp;
-using structures::MapTx;
+using structures::PoolObjects;
+using MapAtomic = structures::MapAtomic<PoolObjects>;
+using MapRp = structures::MapRp<PoolObjects>;
+using MapTx = structures::MapTx<PoolObjects>;
 
 constexpr const char* layout = "nearfar crash";
 
@@ -59,7 +60,7 @@ auto with_map(std::string_view structure, const Work& work) {
 template <class Map>
 Status apply(Map& map, const Operation& operation) {
   if (operation.what == Operation::What::remove) {
-    Result<PMEMoid> gone = map.remove(operation.key);
+    Result<std::optional<PMEMoid>> gone = map.remove(operation.key);
     if (!gone) return gone.error();
     return Done{};
   }
@@ -73,16 +74,19 @@ template <class Map>
 std::string list(const char* path, std::uint64_t keys) {
   const Pool pool(pmemobj_open(path, layout));
   if (!pool) return std::string("!pmemobj_open: ") + pmemobj_errormsg();
-  Result<Map> map = Map::open(pool.get(), *handle(pool.get()));
-  if (!map) return std::string("!") + map.error().what;
+  PoolObjects objects(pool.get());
+  Result<std::unique_ptr<Map>> opened = Map::open(objects, *handle(pool.get()));
+  if (!opened) return std::string("!") + opened.error().what;
+  Map* map = opened->get();
+  if (Status sound = map->verify(); !sound) return std::string("!") + sound.error().what;
   std::string text;
   std::uint64_t count = 0;
   for (std::uint64_t key = 1; key <= keys; ++key) {
-    const PMEMoid value = map->get(key);
-    if (value.off == 0 && value.pool_uuid_lo == 0) continue;
+    const std::optional<PMEMoid> value = map->get(key);
+    if (!value) continue;
     ++count;
     char pair[48];
-    std::snprintf(pair, sizeof pair, "%" PRIx64 " %" PRIx64 " ", key, value.pool_uuid_lo);
+    std::snprintf(pair, sizeof pair, "%" PRIx64 " %" PRIx64 " ", key, value->pool_uuid_lo);
     text += pair;
   }
   return count == map->size() ? text : "!its size is not the number of keys that it finds";
@@ -125,13 +129,14 @@ Status make_pool(std::string_view structure, const char* path, std::size_t opera
   // Without the state of the DIMMs, which each opening would look for in all of /sys.
   int without = 0;
   pmemobj_ctl_set(nullptr, "sds.at_create", &without);
-  const std::size_t bytes = PMEMOBJ_MIN_POOL + operations * 512 / 4096 * 4096;
+  const std::size_t bytes = PMEMOBJ_MIN_POOL + operations * 2048 / 4096 * 4096;
   {
     const Pool pool(pmemobj_create(path, layout, bytes, 0600));
     if (!pool) return refusal("make", path);
     PMEMoid* where = handle(pool.get());
     Status made = with_map(structure, [&]<class Map>() -> Status {
-      Result<Map> map = Map::create(pool.get(), where);
+      PoolObjects objects(pool.get());
+      Result<std::unique_ptr<Map>> map = Map::open(objects, *where);
       if (!map) return map.error();
       return Done{};
     });
@@ -146,11 +151,12 @@ Status fill_pool(std::string_view structure, const char* path,
   const Pool pool(pmemobj_open(path, layout));
   if (!pool) return refusal("open", path);
   return with_map(structure, [&]<class Map>() -> Status {
-    Result<Map> map = Map::open(pool.get(), *handle(pool.get()));
+    PoolObjects objects(pool.get());
+    Result<std::unique_ptr<Map>> map = Map::open(objects, *handle(pool.get()));
     if (!map) return map.error();
     for (std::size_t i = 0; i < operations.size(); ++i) {
       if (nearfar_crash_begin != nullptr) nearfar_crash_begin(i);
-      if (Status done = apply(*map, operations[i]); !done) return done;
+      if (Status done = apply(**map, operations[i]); !done) return done;
       if (nearfar_crash_end != nullptr) nearfar_crash_end(i);
     }
     return Done{};

@@ -31,7 +31,8 @@ Result<std::unique_ptr<Checked>> checker_of(const Arguments& given, const char* 
   }
   arguments.push_back(const_cast<char*>(image));
   arguments.push_back(nullptr);
-  return program_checker(std::move(arguments), std::move(output), limit_ms);
+  return program_checker(std::move(arguments), std::move(output), limit_ms,
+                         {given.text("recorder"), given.text("recovery"), image});
 }
 
 } // namespace
@@ -69,6 +70,7 @@ int run(const Arguments& given) {
   options.told_every = 16;
   options.limit_ms = 3'600'000; // the checker has its own limit
   const bool changes = std::strlen(given.text("checker_function")) == 0; // a function has a copy
+  options.crash_recovery = changes;
   Arena arena(shared->range.data(), trace.log.pool_bytes, changes);
   Result<std::unique_ptr<Checked>> checker = checker_of(given, image, std::move(*output));
   if (!checker) return print_error(checker.error());

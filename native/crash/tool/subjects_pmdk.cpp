@@ -81,12 +81,24 @@ struct Handle {
   std::uint64_t pool;
   std::uint64_t offset;
 };
+
+/// Linear hashing as structures/linear_hashing.hpp tells it, written once more: buckets come one at
+/// a time, and their heads lie in segments that double.
 struct Hash {
   std::uint32_t a, b;
   std::uint64_t p;
-  std::uint64_t operator()(std::uint64_t key, std::uint64_t buckets) const {
-    return (a * key + b) % p % buckets;
+  std::uint64_t bucket(std::uint64_t key, std::uint64_t buckets) const {
+    std::uint64_t round = 10;
+    while (2 * round <= buckets)
+      round *= 2;
+    const std::uint64_t hash = (a * key + b) % p;
+    return hash % (2 * round) < buckets ? hash % (2 * round) : hash % round;
   }
+};
+template <class Head>
+struct Buckets {
+  std::uint64_t count;
+  Handle segment[32];
 };
 
 /// Objects that links lead to, and the walk of a map by them.
@@ -125,81 +137,92 @@ private:
   const char* broken_ = nullptr;
 };
 
+/// Calls visit(bucket, head) for the heads of all buckets.
+template <class Head, class Visit>
+void each_head(Walk& walk, const Buckets<Head>& buckets, const Visit& visit) {
+  std::uint64_t first = 0;
+  std::uint64_t size = 10; // of a segment: as many as all before it
+  for (const Handle& handle : buckets.segment) {
+    const Head* head = handle.offset != 0 ? walk.follow<Head>(handle, size) : nullptr;
+    if (head == nullptr && first < buckets.count)
+      return walk.fail("a segment of buckets is missing");
+    for (std::uint64_t i = 0; i < size && first + i < buckets.count; ++i)
+      visit(first + i, head[i]);
+    first += size;
+    size = first;
+  }
+}
+
 /// map_tx: heads of singly linked chains.
 struct TxMap {
-  std::uint32_t seed;
   Hash hash;
   std::uint64_t entries;
-  Handle buckets;
+  Buckets<Handle> buckets;
 
-  struct Buckets {
-    std::uint64_t count;
-    const Handle* heads() const { return reinterpret_cast<const Handle*>(this + 1); }
-  };
   struct Entry {
     std::uint64_t key;
     Handle value;
     Handle next;
   };
   void walk(Walk& walk) const {
-    const auto* all = walk.follow<Buckets>(buckets);
     std::uint64_t count = 0;
-    for (std::uint64_t i = 0; all != nullptr && i < all->count; ++i)
-      for (const Handle* link = &all->heads()[i]; link->offset != 0; ++count) {
+    each_head(walk, buckets, [&](std::uint64_t bucket, const Handle& head) {
+      for (const Handle* link = &head; link->offset != 0; ++count) {
         const auto* entry = walk.follow<Entry>(*link);
         if (entry == nullptr) return;
-        if (hash(entry->key, all->count) != i) return walk.fail("an entry is in another's bucket");
+        if (hash.bucket(entry->key, buckets.count) != bucket)
+          return walk.fail("an entry is in another's bucket");
         walk.entry(entry->key, entry->value);
         link = &entry->next;
       }
+    });
     if (count != entries) walk.fail("its size is not the number of entries");
   }
 };
 
-/// map_atomic: heads of circular lists; a second array while it grows.
+/// map_atomic: heads of circular lists. While the last bucket is split off or joined, its entries
+/// may be in that bucket or in the one it comes from.
 struct AtomicMap {
-  std::uint32_t seed;
   Hash hash;
   std::uint64_t entries;
-  std::uint32_t entries_dirty;
-  Handle buckets;
-  Handle growing;
+  std::uint64_t entries_dirty;
 
   struct Head {
     Handle first;
     std::byte lock[64];
   };
-  struct Buckets {
-    std::uint64_t count;
-    const Head* heads() const { return reinterpret_cast<const Head*>(this + 1); }
-  };
+  Buckets<Head> buckets;
+
   struct Entry {
     std::uint64_t key;
     Handle value;
     Handle next;
     Handle previous;
   };
-  std::uint64_t walk_list(Walk& walk, const Buckets& all, std::uint64_t i) const {
+  bool may_lie(std::uint64_t key, std::uint64_t bucket) const {
+    const std::uint64_t home = hash.bucket(key, buckets.count);
+    if (home == bucket) return true;
+    const std::uint64_t last = buckets.count - 1;
+    return hash.bucket(key, last) == bucket && home == last && last >= 10;
+  }
+  std::uint64_t walk_list(Walk& walk, const Handle& first, std::uint64_t bucket) const {
     std::uint64_t count = 0;
-    const Handle& first = all.heads()[i].first;
-    for (const Handle* link = &first; link->offset != 0; ++count) {
+    for (const Handle* link = &first; link->offset != 0;) {
       const auto* entry = walk.follow<Entry>(*link);
       if (entry == nullptr) return count;
-      if (hash(entry->key, all.count) != i) walk.fail("an entry is in another's bucket");
+      if (!may_lie(entry->key, bucket)) walk.fail("an entry is in another's bucket");
       walk.entry(entry->key, entry->value);
       link = &entry->next;
-      if (link->offset == first.offset) return count + 1;
+      ++count;
+      if (link->offset == first.offset) break;
     }
     return count;
   }
   void walk(Walk& walk) const {
     std::uint64_t count = 0;
-    for (const Handle* array : {&buckets, &growing}) {
-      if (array->offset == 0 || (array == &growing && growing.offset == buckets.offset)) continue;
-      const auto* all = walk.follow<Buckets>(*array);
-      for (std::uint64_t i = 0; all != nullptr && i < all->count; ++i)
-        count += walk_list(walk, *all, i);
-    }
+    each_head(walk, buckets, [&](std::uint64_t bucket, const Head& head) {
+      count += walk_list(walk, head.first, bucket);
+    });
     if (entries_dirty == 0 && count != entries) walk.fail("its size is not the number of entries");
   }
 };

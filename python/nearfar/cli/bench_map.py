@@ -93,7 +93,8 @@ def map_(
     epoch makes fresh pools and runs the keys as a whole, then timed one by one. Fences and lines
     of an operation are counted, those of libpmemobj too. On shm: and numa: DRAM stands in for
     persistent memory, with every flush and fence forced: such figures are emulated. --type dram on
-    numa:N lies on that node. devdax: takes the whole device, and refuses one that holds a pool.
+    numa:N lies on that node; --tier dram holds the volatile twins of map_atomic, map_tx and map_rp.
+    devdax: takes the whole device, and refuses one that holds a pool.
 
     --counters adds hardware and kernel counters of the operations, read at the edges of the loop;
     what a machine does not count, as most virtual ones, is simulated in a model of its caches.

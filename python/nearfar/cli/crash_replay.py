@@ -43,4 +43,4 @@ def replay(
     result.states = 1
     result.findings = [finding for finding in result.findings if finding.failure != "none"]
     result.violations = len(result.findings)
-    return exploring.show(result, {"verb": "crash replay", "image": str(image)}, json, None)
+    return exploring.show(result, {"verb": "crash replay", "image": str(image)}, json)

@@ -52,8 +52,9 @@ def run(
     it and exits with 0 if it is good, 2 if it does not open, and anything else if it is not good;
     its last line of output says why. NEARFAR_CRASH_ACKNOWLEDGED, NEARFAR_CRASH_IN_FLIGHT and
     NEARFAR_CRASH_FINISHED tell it what must be there (nearfar/crash_intrinsics.h). LIB.so:FUNC
-    names a C function that does the same, and faster (nearfar/crash_checker.h). Exits with 1 on a
-    violation. What PROGRAM prints goes to standard error.
+    names a C function that does the same, and faster (nearfar/crash_checker.h). Where CMD changes
+    its image, its recovery is crashed as well. Exits with 1 on a violation. What PROGRAM prints
+    goes to standard error.
 
     Examples:
 
@@ -63,31 +64,26 @@ def run(
 
         nearfar crash run --checker ./check.so:check -- ./program pool
     """
-    import shlex
     import tempfile
 
-    from nearfar.errors import BadInputError
     from nearfar.units import parse_seconds
     from nearfar.verify.images import folder_for, keep
     from nearfar.verify.recorder import record
 
-    command = shlex.split(checker)
-    if not command:
-        raise BadInputError("--checker is empty", "name a program that checks an image")
+    command = _command(checker)
     limit_ms = int(parse_seconds(time) * 1000)
     asked: dict[str, object] = {
         "checker": command, "platform": platform.value, "limit_ms": limit_ms,
     }  # fmt: skip
     folder = folder_for(images)
     try:
-        with tempfile.TemporaryDirectory(prefix="nearfar-crash-") as work:
-            log = Path(work) / "log"
-            code = record(program, log, recorder.value)
+        with tempfile.TemporaryDirectory(prefix="nearfar-crash-") as made:
+            work = Path(made).resolve()
+            code = record(program, work / "log", recorder.value)
             result = exploring.explore(
                 "run",
-                {"log": log, "image": Path(work) / "image", "output": Path(work) / "output",
-                 "images": folder, "budget": budget, "limit_ms": limit_ms,
-                 "platform": platform.value, **checker_arguments(command)},
+                {**_files(work), **checker_arguments(command), "images": folder, "budget": budget,
+                 "limit_ms": limit_ms, "platform": platform.value},
                 quiet or json == "-",
             )  # fmt: skip
         if code:
@@ -98,6 +94,38 @@ def run(
             folder.rmdir()
     told = {"verb": "crash run", **asked, "program": program, "recorder": recorder.value}
     return exploring.show(result, told, json, sarif)
+
+
+def _command(checker: str) -> list[str]:
+    """The words of a checker. Raises BadInputError where it can be no program and no function."""
+    import shlex
+    import shutil
+
+    from nearfar.errors import BadInputError
+
+    try:
+        command = shlex.split(checker)
+    except ValueError as error:
+        raise BadInputError(
+            f"--checker {checker!r} cannot be parted into words: {error}", "close its quotes"
+        ) from None
+    if not command:
+        raise BadInputError("--checker is empty", "name a program that checks an image")
+    if not (len(command) == 1 and _FUNCTION.fullmatch(command[0])) and not shutil.which(command[0]):
+        raise BadInputError(
+            f"--checker: there is no program '{command[0]}' that may be run",
+            "name a program that checks an image, or LIBRARY.so:FUNCTION",
+        )
+    return command
+
+
+def _files(work: Path) -> dict[str, object]:
+    """Files of the explorer while it works, and what records the recovery of a checker."""
+    from nearfar.measure.beside import shipped
+    from nearfar.verify.recorder import RECORDER
+
+    names = ("log", "image", "output", "recovery")
+    return {**{name: work / name for name in names}, "recorder": shipped(RECORDER)}
 
 
 def checker_arguments(command: list[str]) -> dict[str, str]:

@@ -39,7 +39,7 @@ Sarif = Annotated[
 
 
 def explore(command: str, arguments: dict[str, object], quiet: bool) -> Exploration:
-    """Run the explorer with a bar that tells states explored."""
+    """Run the explorer with a bar that tells images explored and left."""
     from nearfar.cli.console import progress
     from nearfar.verify.explorer import explore as run
     from nearfar.verify.explorer import with_lines
@@ -47,9 +47,9 @@ def explore(command: str, arguments: dict[str, object], quiet: bool) -> Explorat
 
     with progress(quiet) as shown:
 
-        def tell(states: int, bad: int, done: float) -> None:
-            text = f"{states:,} images, {bad:,} violations, {1 - done:.0%} of the log left"
-            shown.step(text, done)
+        def tell(states: int, left: float, bad: int, done: float) -> None:
+            rest = f"{left:,.0f}" if left < 1e9 else f"{left:.1g}"
+            shown.step(f"{states:,} images explored, {rest} left, {bad:,} violations", done)
 
         result = check(arguments, tell) if command == "check" else run(command, arguments, tell)
     with_lines(result)
@@ -57,23 +57,26 @@ def explore(command: str, arguments: dict[str, object], quiet: bool) -> Explorat
 
 
 def show(
-    result: Exploration, told: dict[str, object], json_target: str | None, sarif_target: str | None
-) -> int:
-    """Print the outcome and write it where asked; the exit code is 1 where something was found."""
+    result: Exploration, told: dict[str, object], json_target: str | None,
+    sarif_target: str | None = None,
+) -> int:  # fmt: skip
+    """Print the outcome and write it where asked; exit code 1 if something was found."""
     import json
 
     from nearfar import __version__
     from nearfar.cli.console import note, print_result, write_json
-    from nearfar.report.text.crash import exploration
+    from nearfar.report.text.crash import exploration, replayed
     from nearfar.verify import sarif
 
     for warning in result.warnings:
         note(warning)
+    if "-" not in (json_target, sarif_target):
+        print_result(replayed(result) if "image" in told else exploration(result))
     if json_target:
         document = {**result.document(), **told, "nearfar_version": __version__}
         write_json(json_target, json.dumps(document, indent=1))
     if sarif_target:
         write_json(sarif_target, json.dumps(sarif.document(result), indent=1))
-    if "-" not in (json_target, sarif_target):
-        print_result(exploration(result))
+    if result.interrupted:
+        return ExitCode.INTERRUPTED
     return ExitCode.VIOLATION if result.violations else ExitCode.OK

@@ -303,7 +303,7 @@ def map_plan(
     plan = maps.MapPlan(*work, points, tier, placed, seed, alloc, compare)
     if keep:
         if not plan.persistent:
-            raise BadInputError("--type dram has no pool to keep", "leave --keep out")
+            raise BadInputError("a twin in DRAM has no pool to keep", "leave --keep out")
         pools.place(tier)
         pools.kept_file(tier, maps.DEFAULT_FILE)
     maps.check(plan)

@@ -89,8 +89,8 @@ class MapPlan:
 
     @property
     def persistent(self) -> bool:
-        """Whether the map lies in a pool."""
-        return self.type != "dram"
+        """Whether the map lies in a pool; on dram, a map after PMDK is its volatile twin."""
+        return not pools.is_twin(self.type, self.tier)
 
     @property
     def place(self) -> str:
@@ -220,7 +220,8 @@ def check(plan: MapPlan) -> None:
     pools.require_pools()
     if plan.compare and not plan.persistent:
         raise BadInputError(
-            "--compare pmdk compares pools, and --type dram has none", "choose another --type"
+            "--compare pmdk compares pools, and a twin in DRAM has none",
+            "choose another map or tier",
         )
     for value_bytes in {point.value_bytes for point in plan.points}:
         replace(plan, cpus=plan.cpus[:1]).bench(Point(1, value_bytes))

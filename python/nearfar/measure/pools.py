@@ -50,6 +50,13 @@ def place(tier: str) -> str:
     return f"{kind}:{folder},populate"
 
 
+def is_twin(type_: str, tier: str) -> bool:
+    """Whether a map of this type on this tier is a volatile twin, in no pool."""
+    if type_ in ("map", "dram"):
+        return type_ == "dram"
+    return bool(_native.parse_tier(tier)["kind"] == "dram")
+
+
 def kept_file(tier: str, name: str) -> Path:
     """The file that --keep makes: the one that the tier names, or ``name`` in its directory.
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
+from types import FrameType
 
 from nearfar.errors import BadInputError, MachineError
 from nearfar.measure.beside import shipped
 from nearfar.verify.findings import BlamedLine, Exploration, Finding
 
-#: Called with (states, violations, share of the log that is done).
-Progress = Callable[[int, int, float], None]
+#: Called with (states, how many may be left, violations, share of the work that is done).
+Progress = Callable[[int, float, int, float], None]
 
 
 def explore(
@@ -21,15 +24,19 @@ def explore(
     result = Exploration()
     for kind, fields in _lines(command, arguments):
         if kind == "progress" and progress is not None:
-            states, done, events, violations, turn, turns = map(int, fields)
-            progress(states, violations, (turn - 1 + done / max(events, 1)) / turns)
+            progress(int(fields[0]), float(fields[1]), int(fields[2]), float(fields[3]))
+        elif kind == "interrupted":
+            result.interrupted = True
+            result.warnings.append("interrupted: what was found up to there is told")
         elif kind == "log":
             if fields[2] == "0":
                 result.warnings.append(fields[3])
+        elif kind == "warning":
+            result.warnings.append(fields[0])
         elif kind == "finding":
             result.findings.append(_finding(fields))
         elif kind == "line":
-            line = BlamedLine(int(fields[0]), fields[1] == "1", fields[2])
+            line = BlamedLine(int(fields[0]), fields[1] == "1", _place(fields[2]))
             result.findings[-1].lines.append(line)
         elif kind == "result":
             result.states, result.points = int(fields[0]), int(fields[2])
@@ -44,8 +51,13 @@ def call_sites(arguments: Mapping[str, object]) -> list[tuple[str, str, list[str
     return [(f[0], f[1], f[2:]) for kind, f in _lines("sites", arguments) if kind == "site"]
 
 
+def _place(told: str) -> str:
+    """FILE:LINE or MODULE+0xOFFSET; empty where nobody knows."""
+    return "" if told.startswith(":") else told
+
+
 def _finding(fields: list[str]) -> Finding:
-    store, before = (place if not place.startswith(":") else "" for place in fields[3:5])
+    store, before = map(_place, fields[3:5])
     flags = [value == "1" for value in fields[7:10]]
     return Finding(
         fields[0], fields[1], fields[2], store, before, int(fields[5]), int(fields[6]),
@@ -57,16 +69,19 @@ def _lines(command: str, arguments: Mapping[str, object]) -> Iterator[tuple[str,
     typed = [f"{key}={value}" for key, value in arguments.items()]
     with subprocess.Popen(
         [shipped("nearfar-crash"), command, *typed], stdout=subprocess.PIPE, text=True,
-        encoding="utf-8", errors="replace",
+        encoding="utf-8", errors="replace", process_group=0,
     ) as process:  # fmt: skip
         assert process.stdout is not None
         try:
-            for line in process.stdout:
-                kind, *fields = line.rstrip("\n").split("\t")
-                if kind == "error":
-                    error = BadInputError if fields[0] == "2" else MachineError
-                    raise error(fields[1], fields[2])
-                yield kind, fields
+            with _ending(process, command in ("check", "run")) as asked:
+                for line in process.stdout:
+                    kind, *fields = line.rstrip("\n").split("\t")
+                    if kind == "error":
+                        error = BadInputError if fields[0] == "2" else MachineError
+                        raise error(fields[1], fields[2])
+                    yield kind, fields
+            if asked:
+                yield "interrupted", []
         except BaseException:
             process.kill()
             raise
@@ -74,6 +89,25 @@ def _lines(command: str, arguments: Mapping[str, object]) -> Iterator[tuple[str,
         raise MachineError(
             f"the explorer ended with {process.returncode}", "report it with your command line"
         )
+
+
+@contextmanager
+def _ending(process: subprocess.Popen[str], tells: bool) -> Iterator[list[int]]:
+    """Where the explorer ``tells`` findings, the first Ctrl-C asks for those it has so far."""
+    asked: list[int] = []
+
+    def ask(number: int, _frame: FrameType | None) -> None:
+        if asked or not tells:
+            raise KeyboardInterrupt
+        asked.append(number)
+        process.terminate()
+
+    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield asked
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def with_lines(result: Exploration) -> None:

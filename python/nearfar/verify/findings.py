@@ -21,7 +21,7 @@ MISSING = {
     "flush": "is never flushed",
     "fence": "is flushed, but no fence follows in time",
     "log": "overwrites in place what was not logged",
-    "logic": "is durable in order: the algorithm itself is wrong",
+    "logic": "is durable in order: program, recovery or checker is wrong",
 }
 
 
@@ -72,6 +72,7 @@ class Exploration:
     time_s: float = 0.0
     findings: list[Finding] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    interrupted: bool = False
 
     @property
     def states_per_s(self) -> float:

@@ -46,7 +46,11 @@ def keep(result: Exploration, folder: Path, origin: dict[str, object]) -> None:
             "finished": finding.finished,
             "failure": finding.failure,
         }
-        image.with_suffix(".json").write_text(json.dumps(story, indent=1) + "\n", encoding="utf-8")
+        try:
+            image.with_suffix(".json").write_text(json.dumps(story, indent=1) + "\n", "utf-8")
+        except OSError as error:
+            result.warnings.append(f"cannot tell how {image} came about: {error.strerror}")
+            continue
         result.findings[i] = replace(finding, replay=f"nearfar crash replay {image}")
 
 

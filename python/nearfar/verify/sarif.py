@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import PurePath
+from urllib.parse import quote
 
 from nearfar import __version__
 from nearfar.verify.findings import FAILURES, MISSING, Exploration, Finding
@@ -25,17 +26,18 @@ def document(result: Exploration) -> dict[str, object]:
 
 def _location(place: str) -> dict[str, object]:
     file, _, line = place.rpartition(":")
-    artifact = {"uri": PurePath(file or place).as_posix()}
+    artifact = {"uri": quote(PurePath(file or place).as_posix())}
     region = {"region": {"startLine": int(line)}} if line.isdecimal() and int(line) > 0 else {}
     return {"physicalLocation": {"artifactLocation": artifact, **region}}
 
 
 def _result(finding: Finding) -> dict[str, object]:
     why = FAILURES.get(finding.failure, finding.failure)
+    cause = f": {finding.sentence()}" if finding.store else ""
     return {
         "ruleId": f"missing-{finding.missing}",
         "level": "error",
-        "message": {"text": f"{why}: {finding.sentence()} ({finding.what})"},
+        "message": {"text": f"{why}{cause} ({finding.what})"},
         "locations": [_location(finding.store)] if finding.store else [],
-        "relatedLocations": [_location(line.store) for line in finding.lines],
+        "relatedLocations": [_location(line.store) for line in finding.lines if line.store],
     }

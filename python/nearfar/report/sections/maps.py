@@ -51,7 +51,7 @@ def finding(result: MapResult) -> str:
     noun = _NOUNS[result.operation]
     article = "An" if noun[0] in "aeiou" else "A"
     text = (
-        f"{article} {noun} in {_TYPES[result.type]} took {say(result, 'latency_ns')} at "
+        f"{article} {noun} in {map_name(result)} took {say(result, 'latency_ns')} at "
         f"{result.operations:,} entries of {format_size(result.value_bytes)}, with "
         f"{result.fences_per_op:.3g} fences and {result.lines_per_op:.3g} lines flushed"
     )
@@ -64,6 +64,16 @@ def finding(result: MapResult) -> str:
     if ours is not None:
         text += f"; map_rp, as PMDK does it, takes {format_quantity('ratio', ours.ratio)} as long"
     return f"{text}."
+
+
+def map_name(result: MapResult) -> str:
+    """Which map it was; those after PMDK have twins on tier dram."""
+    name = _TYPES[result.type]
+    return f"{name}'s twin in DRAM" if _after_pmdk(result) and result.tier == "dram" else name
+
+
+def _after_pmdk(result: MapResult) -> bool:
+    return result.type.startswith("map_")
 
 
 def used_columns(result: MapResult) -> list[str]:
@@ -111,10 +121,10 @@ def _figure(result: MapResult) -> Figure:
         mark = origin_mark(one, key) if len(found) > 1 else ""
         return Bar(name + mark, of, *one.estimate(key), format_quantity(key, one.latency_ns))
 
-    bars = [bar(name_of(p), _TYPES[result.type], p) for p in result.sweep]
+    bars = [bar(name_of(p), map_name(result), p) for p in result.sweep]
     bars += [bar(cost_name(c), "libpmemobj", c) for c in result.pmdk]
     chart = row_chart(bars, "time of one operation (ns), logarithmic", log=True)
-    caption = f"{_NOUNS[result.operation].capitalize()}s in {_TYPES[result.type]}."
+    caption = f"{_NOUNS[result.operation].capitalize()}s in {map_name(result)}."
     return draw(caption, chart, height=max(26 * len(bars), 60), origins=found)
 
 
@@ -127,10 +137,14 @@ def notes(result: MapResult) -> list[str]:
     ]
     if result.load_time_s is not None:
         told.append(f"Loading took {say(result, 'load_time_s')} and is not in these figures.")
-    if result.type.startswith("map_"):
+    if _after_pmdk(result):
         told.append(
-            "Threads take turns under one lock, as in pmembench. Fences and lines are those that "
-            "libpmemobj asks of libpmem, counted between the two."
+            "Readers share the map's lock, a writer has it alone, and all take turns where values "
+            "are objects."
+        )
+    if _after_pmdk(result) and result.tier != "dram":
+        told.append(
+            "Fences and lines are those that libpmemobj asks of libpmem, counted between the two."
         )
     if result.alloc:
         told.append("Values are objects that are neither written nor read, as pmembench's.")

@@ -23,6 +23,14 @@ def exploration(result: Exploration) -> RenderableType:
     return Group(head, verdict, *(_finding(i, f) for i, f in enumerate(result.findings, 1)))
 
 
+def replayed(result: Exploration) -> str:
+    """What one image did."""
+    if not result.findings:
+        return "the image is good now"
+    finding = result.findings[0]
+    return f"the image fails: {FAILURES.get(finding.failure, finding.failure)}: {finding.what}"
+
+
 def _finding(number: int, finding: Finding) -> str:
     when = "during recovery, " if finding.during_recovery else ""
     lines = [

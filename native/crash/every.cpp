@@ -1,0 +1,172 @@
+// Images where nobody knows what recovery reads: another program checks them, so that every pending
+// line matters, and they are too many.
+//
+// Order   passes over the whole log, so that a budget has looked everywhere before it looks
+//         anywhere closely. 0: as if each store, in program order, were the last. 1: one line alone
+//         that is missing, or there early. 2: crashes during the recovery of these, for half of
+//         the budget. Later: so many of all images at each failure point, four times as many in
+//         each pass.
+// Old     lines that nothing was stored into since the failure point before are not decided one by
+//         one in pass 1, but all of them together: a library that never flushes what it keeps in
+//         its pool would cost hundreds of images at each point.
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "crash/explorer.hpp"
+#include "crash/hash.hpp"
+
+namespace nearfar::crash {
+
+namespace {
+
+enum Pass { prefixes, few, recoveries, first_share };
+constexpr double share_at_first = 16; ///< images of each failure point
+
+/// Whether the program, or the recovery that is being crashed, stored it since the point before.
+bool is_new(const Piece& piece, std::size_t since, bool recovery) {
+  return piece.recovery == recovery && piece.event >= since;
+}
+
+} // namespace
+
+/// Whether something is left, and can be looked at. What is left is known after a pass of shares.
+bool Explorer::another_pass() {
+  const bool every = result_.states_left == 0; // but recoveries, which may not be known
+  const bool idle = result_.states == std::exchange(states_before_, result_.states);
+  for (const auto& [image, left] : uncrashed_)
+    result_.states_left += left;
+  const bool known = pass_++ >= first_share;
+  return !known || (result_.states_left > 0 && !exhausted() && !(every && idle));
+}
+
+void Explorer::explore_every(const Persistency& model, const Point& point) {
+  result_.points += pass_ == prefixes;
+  const bool both = pass_ == recoveries || point.level > 0;
+  if (pass_ == prefixes || both) explore_prefixes(model, point);
+  if (pass_ == few || both) explore_few(model, point);
+  if (pass_ >= first_share || point.level > 0) explore_share(model, point);
+}
+
+/// As if the power had failed after each store since the failure point before, all of them durable.
+void Explorer::explore_prefixes(const Persistency& model, const Point& point) {
+  const bool recovery = point.level > 0;
+  std::vector<std::size_t> ends{point.since}; // events before one of these have happened
+  for (const PendingLine& pending : model.pending())
+    for (const Piece& piece : pending.pieces)
+      if (is_new(piece, point.since, recovery)) ends.push_back(piece.event + 1);
+  std::sort(ends.begin(), ends.end());
+  ends.erase(std::unique(ends.begin(), ends.end()), ends.end());
+  std::vector<std::size_t> versions(undecided_.size());
+  for (const std::size_t end : ends) {
+    for (std::size_t slot = 0; slot < versions.size(); ++slot) {
+      const auto& pieces = model.pending()[slot].pieces;
+      const auto count = static_cast<std::size_t>(
+          std::count_if(pieces.begin(), pieces.end(), [&](const Piece& piece) {
+            return !is_new(piece, point.since, recovery) || piece.event < end;
+          }));
+      const Line content = model.version(model.pending()[slot], count);
+      const auto& known = undecided_[slot].versions;
+      versions[slot] =
+          static_cast<std::size_t>(std::find(known.begin(), known.end(), content) - known.begin());
+    }
+    explore_image(model, point, versions);
+  }
+}
+
+/// Each line that was stored into since the point before: it alone is not durable, or it alone is.
+void Explorer::explore_few(const Persistency& model, const Point& point) {
+  const std::size_t slots = undecided_.size();
+  const std::vector<std::size_t> oldest(slots, 0);
+  std::vector<std::size_t> newest(slots);
+  std::vector<std::size_t> old_missing(slots);
+  std::vector<std::size_t> fresh;
+  for (std::size_t slot = 0; slot < slots; ++slot) {
+    newest[slot] = undecided_[slot].newest;
+    if (!is_new(model.pending()[slot].pieces.back(), point.since, point.level > 0)) continue;
+    old_missing[slot] = newest[slot];
+    fresh.push_back(slot);
+  }
+  for (const std::size_t slot : fresh)
+    for (const std::vector<std::size_t>* others : {&std::as_const(newest), &oldest})
+      for (std::size_t version = 0; version < undecided_[slot].versions.size(); ++version) {
+        std::vector<std::size_t> versions = *others;
+        versions[slot] = version;
+        explore_image(model, point, versions);
+      }
+  explore_image(model, point, oldest);
+  explore_image(model, point, old_missing);
+}
+
+/// A share of all images; all of them where there is no budget. The newest lines vary first.
+void Explorer::explore_share(const Persistency& model, const Point& point) {
+  const double all = count_images(undecided_);
+  const double share =
+      options_.budget == 0 ? all : std::min(all, share_at_first * std::pow(4, pass_ - first_share));
+  const std::size_t slots = undecided_.size();
+  const auto last = [&](std::size_t slot) { return undecided_[slot].versions.size() - 1; };
+  std::vector<std::size_t> versions(slots);
+  for (std::size_t slot = 0; slot < slots; ++slot)
+    versions[slot] = last(slot);
+  double looked_at = 0;
+  for (; looked_at < share && !exhausted(); ++looked_at) {
+    explore_image(model, point, versions);
+    for (std::size_t slot = slots; slot-- > 0;) {
+      if (versions[slot]-- > 0) break;
+      versions[slot] = last(slot);
+    }
+  }
+  (point.level == 0 ? result_.states_left : nested_left_) += all - looked_at;
+}
+
+void Explorer::explore_image(const Persistency& model, const Point& point,
+                             const std::vector<std::size_t>& versions) {
+  if (exhausted()) return;
+  std::uint64_t hash = durable_hash_;
+  for (std::size_t slot = 0; slot < versions.size(); ++slot) {
+    const Undecided& choices = undecided_[slot];
+    hash += hash_line(choices.line, choices.versions[versions[slot]].data());
+    hash -= hash_line(choices.line, choices.versions[0].data());
+  }
+  const std::uint64_t image = mix(hash, point.demands());
+  if (seen_.insert(image).second) {
+    forced_ = &versions;
+    const Verdict verdict = run(point);
+    forced_ = nullptr;
+    ++result_.states;
+    result_.recovery_states += point.level > 0;
+    if (verdict.failure != Failure::none)
+      found(model, point, verdict, versions);
+    else if (changed_ && point.level == 0 && options_.crash_recovery)
+      uncrashed_.emplace(image, 1);
+    tell();
+  }
+  const bool spared = pass_ < recoveries || (pass_ == recoveries && options_.budget != 0 &&
+                                             result_.states * 2 >= options_.budget);
+  const auto uncrashed = uncrashed_.find(image);
+  if (spared || uncrashed == uncrashed_.end()) return;
+  uncrashed->second = explore_recovery(model, point, versions);
+  if (uncrashed->second == 0) uncrashed_.erase(uncrashed);
+}
+
+/// Has the image recovered once more, under the recorder, and crashes that. Returns how many images
+/// are left of it; one where the recorder saw nothing of what was changed.
+double Explorer::explore_recovery(const Persistency& model, const Point& point,
+                                  const std::vector<std::size_t>& versions) {
+  checked_.record(true);
+  forced_ = &versions;
+  run(point);
+  forced_ = nullptr;
+  checked_.record(false);
+  const storelog::Log* log = checked_.log();
+  if (log == nullptr || log->events.empty()) return 1;
+  path_.clear();
+  for (std::size_t slot = 0; slot < versions.size(); ++slot)
+    path_.push_back({slot, versions[slot]});
+  nested_left_ = 0;
+  explore_nested(model.pending(), point, *log);
+  list_versions(model, undecided_);
+  return nested_left_;
+}
+
+} // namespace nearfar::crash

@@ -1,0 +1,28 @@
+// Hashes by which images and failure points are told apart. Header of the explorer's own.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "storelog/event.hpp"
+
+namespace nearfar::crash {
+
+inline std::uint64_t mix(std::uint64_t hash, std::uint64_t word) {
+  hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
+  return hash ^ (hash >> 29);
+}
+
+/// Of a line at its place; sums of these tell images apart whatever the order of changes.
+inline std::uint64_t hash_line(std::uint32_t line, const std::byte* content) {
+  std::uint64_t hash = line + 1;
+  for (std::size_t at = 0; at < storelog::line_bytes; at += 8) {
+    std::uint64_t word;
+    std::memcpy(&word, content + at, 8);
+    hash = mix(hash, word);
+  }
+  return hash;
+}
+
+} // namespace nearfar::crash

@@ -1,0 +1,238 @@
+// Objects as map_atomic, map_tx and map_rp handle them: where they live, and what a change costs.
+// The policy these maps are built on, as medium.hpp is for the others.
+//
+// PoolObjects    libpmemobj's primitives: atomic allocation and lists, undo transactions, words
+//                published at once.
+// DramObjects    the twin: a handle's offset is an address, nothing is logged and nothing survives.
+//                Memory comes from the allocator of the other twins (heap.hpp), pieces over 1 MiB
+//                from the kernel. What was allocated goes with the object.
+//
+// Durability     PoolObjects: each call is atomic, and durable when it returns, but those of a
+//                transaction, durable with its outermost end, and of a batch, with its publish().
+// Errors         no_space where the pool is full. A call that fails has changed nothing, also in a
+//                transaction, which goes on. A transaction whose body fails is undone - with the
+//                caller's around it, if there is one; in DRAM nothing is, so a body may change
+//                things only once nothing can fail any more.
+// Thread safety  PoolObjects as libpmemobj: all, on different objects. DramObjects: those that
+//                change something take turns.
+#pragma once
+
+#include <array>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <libpmemobj.h>
+#include <map>
+#include <utility>
+
+#include "base/result.hpp"
+#include "os/pages.hpp"
+#include "persist/pool.hpp"
+#include "structures/heap.hpp"
+
+namespace nearfar::structures {
+
+/// A circular list as libpmemobj's operations on lists want its head and its entries.
+struct ListHead {
+  PMEMoid first;
+  PMEMmutex lock;
+};
+struct ListLinks {
+  PMEMoid next;
+  PMEMoid previous;
+};
+static_assert(sizeof(ListHead) == 80);
+
+/// Fills a new object, durably; `pool` is null in DRAM. As libpmemobj calls constructors.
+using Fill = int (*)(PMEMobjpool* pool, void* object, void* argument);
+
+/// The object behind a handle in a pool; null for a null handle.
+template <class T>
+T* direct(PMEMoid handle) {
+  return static_cast<T*>(pmemobj_direct(handle));
+}
+
+/// The failure that libpmemobj left behind in errno: no_space where the pool is full.
+Error pool_error(const char* doing);
+
+class PoolObjects {
+public:
+  static constexpr bool durable = true;
+
+  explicit PoolObjects(PMEMobjpool* pool) : pool_(pool) {}
+  explicit PoolObjects(const persist::Pool& pool) : pool_(pool.handle()) {}
+
+  template <class T>
+  static T* at(PMEMoid handle) {
+    return direct<T>(handle);
+  }
+  void persist(const void* at, std::size_t bytes) const { pmemobj_persist(pool_, at, bytes); }
+
+  /// Takes memory and stores its handle at `where`, a place in the pool.
+  Status allocate(PMEMoid& where, std::size_t bytes, std::uint64_t type, bool zeroed) const;
+
+  /// A new entry at the front of a list; null if there is no room. Links lie `links` bytes into it.
+  PMEMoid list_insert(ListHead& head, std::size_t links, std::size_t bytes, std::uint64_t type,
+                      Fill fill, void* argument) const {
+    return pmemobj_list_insert_new(pool_, links, &head, head.first, 1, bytes, type, fill, argument);
+  }
+  /// Takes an entry out of its list and frees it.
+  bool list_remove(ListHead& head, std::size_t links, PMEMoid entry, std::size_t) const {
+    return pmemobj_list_remove(pool_, links, &head, entry, 1) == 0;
+  }
+  bool list_move(ListHead& from, ListHead& to, std::size_t links, PMEMoid entry) const {
+    return pmemobj_list_move(pool_, links, &from, links, &to, to.first, 1, entry) == 0;
+  }
+
+  /// Runs body() -> Status in a transaction, nested if one is under way.
+  template <class Body>
+  Status transact(const Body& body) const;
+  /// To be called in a transaction before a field is overwritten.
+  template <class T>
+  static bool log(const T& field) {
+    return pmemobj_tx_xadd_range_direct(&field, sizeof field, POBJ_XADD_NO_ABORT) == 0;
+  }
+  /// In a transaction; null if there is no room. Contents are made durable with it if `flushed`.
+  static PMEMoid tx_allocate(std::size_t bytes, std::uint64_t type, bool flushed = true) {
+    return pmemobj_tx_xalloc(bytes, type,
+                             POBJ_XALLOC_NO_ABORT | (flushed ? 0 : POBJ_XALLOC_NO_FLUSH));
+  }
+  static bool tx_free(PMEMoid object, std::size_t) {
+    return pmemobj_tx_xfree(object, POBJ_XFREE_NO_ABORT) == 0;
+  }
+
+  /// Up to `capacity` changes that publish() makes at once.
+  template <std::size_t capacity>
+  class Batch {
+  public:
+    explicit Batch(const PoolObjects& objects) : pool_(objects.pool_) {}
+    /// Memory that is taken if the batch is published; null if there is no room.
+    PMEMoid reserve(std::size_t bytes, std::uint64_t type, bool zeroed) {
+      const PMEMoid made =
+          pmemobj_xreserve(pool_, &list_[count_], bytes, type, zeroed ? POBJ_XALLOC_ZERO : 0);
+      if (made.off != 0) ++count_;
+      return made;
+    }
+    void free(PMEMoid object, std::size_t) { pmemobj_defer_free(pool_, object, &list_[count_++]); }
+    void set(std::uint64_t& word, std::uint64_t value) {
+      pmemobj_set_value(pool_, &list_[count_++], &word, value);
+    }
+    Status publish() {
+      if (pmemobj_publish(pool_, list_.data(), count_) != 0)
+        return pool_error("publishing a change");
+      return Done{};
+    }
+    void cancel() { pmemobj_cancel(pool_, list_.data(), count_); }
+
+  private:
+    PMEMobjpool* pool_;
+    std::size_t count_ = 0;
+    std::array<pobj_action, capacity> list_; // left unset: 38 KiB for a chain of moves
+  };
+
+private:
+  PMEMobjpool* pool_;
+};
+
+class DramObjects {
+public:
+  static constexpr bool durable = false;
+
+  DramObjects() : heap_(dram_, chunks_) {}
+  DramObjects(const DramObjects&) = delete;
+  DramObjects& operator=(const DramObjects&) = delete;
+
+  template <class T>
+  static T* at(PMEMoid handle) {
+    return reinterpret_cast<T*>(handle.off);
+  }
+  void persist(const void*, std::size_t) const {}
+  Status allocate(PMEMoid& where, std::size_t bytes, std::uint64_t type, bool zeroed);
+
+  PMEMoid list_insert(ListHead& head, std::size_t links, std::size_t bytes, std::uint64_t type,
+                      Fill fill, void* argument);
+  bool list_remove(ListHead& head, std::size_t links, PMEMoid entry, std::size_t bytes);
+  bool list_move(ListHead& from, ListHead& to, std::size_t links, PMEMoid entry);
+
+  template <class Body>
+  Status transact(const Body& body) {
+    return body();
+  }
+  template <class T>
+  static bool log(const T&) {
+    return true;
+  }
+  PMEMoid tx_allocate(std::size_t bytes, std::uint64_t, bool = true) { return take(bytes, false); }
+  bool tx_free(PMEMoid object, std::size_t bytes) {
+    give_back(object, bytes);
+    return true;
+  }
+
+  template <std::size_t capacity>
+  class Batch {
+  public:
+    explicit Batch(DramObjects& objects) : objects_(objects) {}
+    PMEMoid reserve(std::size_t bytes, std::uint64_t, bool zeroed) {
+      return reserved_.add(objects_.take(bytes, zeroed), bytes);
+    }
+    void free(PMEMoid object, std::size_t bytes) { freed_.add(object, bytes); }
+    void set(std::uint64_t& word, std::uint64_t value) { words_[count_++] = {&word, value}; }
+    Status publish() {
+      for (std::size_t i = 0; i < count_; ++i)
+        *words_[i].at = words_[i].value;
+      freed_.give_back(objects_);
+      return Done{};
+    }
+    void cancel() { reserved_.give_back(objects_); }
+
+  private:
+    struct Word {
+      std::uint64_t* at;
+      std::uint64_t value;
+    };
+    struct Few { // a batch has two objects at most
+      std::array<std::pair<PMEMoid, std::size_t>, 2> list;
+      std::size_t count = 0;
+      PMEMoid add(PMEMoid object, std::size_t bytes) {
+        if (object.off != 0) list[count++] = {object, bytes};
+        return object;
+      }
+      void give_back(DramObjects& objects) const {
+        for (std::size_t i = 0; i < count; ++i)
+          objects.give_back(list[i].first, list[i].second);
+      }
+    };
+    DramObjects& objects_;
+    Few reserved_;
+    Few freed_;
+    std::size_t count_ = 0;
+    std::array<Word, capacity> words_; // left unset
+  };
+
+private:
+  PMEMoid take(std::size_t bytes, bool zeroed);
+  void give_back(PMEMoid object, std::size_t bytes);
+
+  Dram dram_;
+  ChunkTable chunks_{};
+  Heap<Dram> heap_;
+  std::map<std::uint64_t, os::Range> large_; ///< by address
+};
+
+template <class Body>
+Status PoolObjects::transact(const Body& body) const {
+  if (pmemobj_tx_begin(pool_, nullptr, TX_PARAM_NONE) != 0) {
+    const Error failed = pool_error("beginning a transaction");
+    (void)pmemobj_tx_end();
+    return failed;
+  }
+  Status done = body();
+  if (done)
+    pmemobj_tx_commit();
+  else
+    pmemobj_tx_abort(ECANCELED);
+  (void)pmemobj_tx_end();
+  return done;
+}
+
+} // namespace nearfar::structures

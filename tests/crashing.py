@@ -1,0 +1,43 @@
+"""Programs compiled, recorded and crashed by ``nearfar crash run``."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import Outcome, RunNearfar
+
+INCLUDE = f"-I{Path(__file__).parent.parent / 'include'}"
+PROGRAMS = Path(__file__).parent / "programs"
+
+needs_libpmem = pytest.mark.skipif(
+    shutil.which("gcc") is None or not Path("/usr/include/libpmem.h").exists(),
+    reason="needs gcc and libpmem-dev",
+)
+
+
+def document(done: Outcome) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def compile_c(folder: Path, name: str, text: str, *flags: str) -> Path:
+    source = folder / f"{name}.c"
+    source.write_text(text)
+    program = folder / name
+    subprocess.run(["gcc", "-g", "-O1", str(source), "-o", str(program), *flags], check=True)
+    return program
+
+
+def crash_run(run: RunNearfar, program: Path, checker: Path | str, *flags: str) -> Outcome:
+    pool = program.with_name("pool")
+    pool.unlink(missing_ok=True)
+    return run(
+        "crash", "run", "--checker", str(checker), "--json", "-", *flags,
+        "--", str(program), str(pool),
+    )  # fmt: skip
