@@ -1,11 +1,13 @@
 """Maps and sets predicted on this machine, then measured: two commands, with a commit between.
 
-    .venv/bin/python benchmarks/structures.py calibrate CALIBRATION.json   # quiet machine, 1 minute
+    .venv/bin/python benchmarks/structures.py calibrate CALIBRATION.json   # quiet machine
     .venv/bin/python benchmarks/structures.py predict CALIBRATION.json PREDICTIONS.json
     git commit PREDICTIONS.json
-    .venv/bin/python benchmarks/structures.py measure PREDICTIONS.json    # quiet machine, 2 minutes
+    .venv/bin/python benchmarks/structures.py measure PREDICTIONS.json [maps|pmdk|sets ...]
 
-The calibration holds the host's latencies and software in cache, and no time of any point.
+Two minutes each, at most. The calibration holds the host's latencies and software in cache, and no
+time of any point. Calibrated and measured alike is the lower quartile of repeats on fresh memory,
+which what neighbours take away disturbs least; errors against medians stand beside those.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ import time
 from dataclasses import asdict
 from pathlib import Path
 from statistics import fmean
+from typing import Any
 
 from nearfar.machine.topology import this_machine
 from nearfar.measure import host as host_measurement
@@ -26,11 +29,20 @@ from nearfar.model import validation
 from nearfar.model.devices import near_memory
 from nearfar.model.host_costs import costs_of
 from nearfar.model.structure_cases import Watching
-from nearfar.records.profile import Host
-from nearfar.stats import Estimate, lower_quartile, median
+from nearfar.records.profile import Figure, Host
+from nearfar.stats import Estimate, lower_quartile
 
 CPU = max(os.sched_getaffinity(0))
+KINDS = {
+    "maps": ("bench map", validation.map_cases),
+    "pmdk": ("bench map, maps of libpmemobj", validation.pmdk_map_cases),
+    "sets": ("bench intset", validation.set_cases),
+}
+#: Fresh structures of each measured point, by kind.
+MEASURED = {"maps": 9, "pmdk": 5, "sets": 3}
 NS = 1e9
+#: Repeats of the calibration, each on fresh memory.
+EPOCHS = 9
 
 
 class _Silent:
@@ -51,13 +63,13 @@ def _timed(cases: tuple[Case, ...], epochs: int) -> dict[Case, list[float]]:
 
 def _cases(host: Host) -> list[Case]:
     last = host.scalar("l3_bytes")
-    return validation.map_cases(last) + validation.set_cases(last)
+    return [case for _, cases in KINDS.values() for case in cases(last)]
 
 
 def calibrate(path: Path) -> None:
     session = Session(this_machine().id, 1, _Silent())
-    host = host_measurement.measure(session, CPU, Effort(30, 5, apart=False))
-    timed = _timed(validation.all_in_cache(_cases(host)), 5)
+    host = host_measurement.measure(session, CPU, Effort(60, EPOCHS, apart=False))
+    timed = _timed(validation.all_in_cache(_cases(host)), EPOCHS)
     software = [(str(case), asdict(lower_quartile(times))) for case, times in timed.items()]
     document = {"host": host.model_dump(mode="json", exclude_none=True), "software": software}
     path.write_text(json.dumps(document, indent=1) + "\n")
@@ -70,9 +82,9 @@ def predict(calibration: Path, path: Path) -> None:
     known = {name: Estimate(**e) for name, e in read["software"]}
     timed = {case: known[str(case)] for case in validation.all_in_cache(cases)}
     costs = costs_of(host)
-    points = validation.predict(
-        cases, timed, costs, near_memory(host, costs), Watching(costs.caches, CPU)
-    )
+    watching = Watching(costs, CPU)
+    watching.beforehand([*timed, *cases], sorted(os.sched_getaffinity(0)))
+    points = validation.predict(cases, timed, costs, near_memory(host, costs), watching)
     document = {
         **read,
         "points": [
@@ -85,28 +97,53 @@ def predict(calibration: Path, path: Path) -> None:
     path.write_text(json.dumps(document, indent=1) + "\n")
 
 
-def measure(path: Path) -> None:
+def measure(path: Path, *kinds: Path) -> None:
     document = json.loads(path.read_text())
+    last = Host.model_validate(document["host"]).scalar("l3_bytes")
     points = {p["case"]: p for p in document["points"]}
-    cases = {str(c): c for c in _cases(Host.model_validate(document["host"]))}
-    started = time.monotonic()
-    timed = _timed(tuple(cases[name] for name in points), 3)
-    rows = []
-    for name, point in points.items():
-        seen = median(timed[cases[name]])
-        low, high = point["interval_ns"]
-        error = point["predicted_ns"] / seen.value - 1
-        covered = low <= seen.value <= high
-        rows.append((cases[name], error, covered))
-        print(f"{name:50} {point['predicted_ns']:9.1f} [{low:9.1f}, {high:9.1f}]  measured "
-              f"{seen.value:9.1f} [{seen.low:9.1f}, {seen.high:9.1f}] {error:+6.1%} "
-              f"{'' if covered else 'outside'}")  # fmt: skip
-    for title, kind in (("bench map", "MapWork"), ("bench intset", "SetWork")):
-        own = [(abs(e), c) for case, e, c in rows if type(case.work).__name__ == kind]
-        print(f"{title}: mean error {fmean(e for e, _ in own):.1%}, worst "
-              f"{max(e for e, _ in own):.1%}, interval covers {fmean(c for _, c in own):.0%} of "
-              f"{len(own)} points")  # fmt: skip
-    print(f"{time.monotonic() - started:.0f} s")
+    for kind in map(str, kinds) if kinds else KINDS:
+        title, cases = KINDS[kind]
+        wanted = tuple(case for case in cases(last) if str(case) in points)
+        started = time.monotonic()
+        timed = _timed(wanted, MEASURED[kind])
+        rows = [_judged(points[str(case)], timed[case]) for case in wanted]
+        for i, what in enumerate(("lower quartiles", "medians")):
+            errors = [abs(row[i][0]) for row in rows]
+            print(f"{title}, {what} of {MEASURED[kind]}: mean error {fmean(errors):.1%}, worst "
+                  f"{max(errors):.1%}, interval covers {fmean(row[i][1] for row in rows):.0%} of "
+                  f"{len(rows)} points")  # fmt: skip
+        print(f"{time.monotonic() - started:.0f} s")
+    _drift(Host.model_validate(document["host"]))
+
+
+def _drift(before: Host) -> None:
+    """Prints the host as it is now beside what was calibrated: what predictions could not know."""
+    session = Session(this_machine().id, 1, _Silent())
+    after = host_measurement.measure(session, CPU, Effort(30, 3, apart=False))
+    for key, figure in after.figures.items():
+        then = before.figures.get(key)
+        if figure.source == host_measurement.SOURCE and then is not None:
+            print(f"{key}: calibrated {_numbers(then)}, afterwards {_numbers(figure)}")
+
+
+def _numbers(figure: Figure) -> str:
+    if figure.points is None:
+        return f"{figure.value:.4g}"
+    return " ".join(f"{x:.3g}:{y:.3g}" for x, y in figure.points)
+
+
+def _judged(point: dict[str, Any], times: list[float]) -> list[tuple[float, bool]]:
+    """Prints a point; against either statistic, its relative error, and whether it is covered."""
+    low, high = point["interval_ns"]
+    seen = lower_quartile(times)
+    told = [
+        (point["predicted_ns"] / value - 1, low <= value <= high)
+        for value in (seen.value, seen.high)
+    ]
+    errors = ", ".join(f"{error:+6.1%}{'' if covered else ' outside'}" for error, covered in told)
+    print(f"{point['case']:50} {point['predicted_ns']:9.1f} [{low:9.1f}, {high:9.1f}]  measured "
+          f"{seen.value:9.1f}, median {seen.high:9.1f}: {errors}")  # fmt: skip
+    return told
 
 
 if __name__ == "__main__":

@@ -48,6 +48,37 @@ def test_replay_meets_the_published_times_of_large_maps(operations: int) -> None
     assert_published(operations)
 
 
+def test_a_measured_host_prices_page_walks_by_the_bytes_in_use(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`--host this`: a curve in the place of one figure, the same where it is flat."""
+    from nearfar.cli import calibrating, predict_map
+
+    told = HOST.figure("page_walk_ns")
+    low, high = told.interval()
+
+    def measured(walks: tuple[float, float]) -> Host:
+        curve = told.model_copy(
+            update={
+                "value": None, "low": None, "high": None, "x": ["region_bytes"],
+                "points": [[1e6, walks[0]], [1e8, walks[1]]],
+                "ranges": [(low, high), (low, high)],
+            }
+        )  # fmt: skip
+        figures = {k: f for k, f in HOST.figures.items() if k != "page_walk_ns"}
+        return HOST.model_copy(update={"figures": {**figures, "page_walk_by_region_ns": curve}})
+
+    value = HOST.scalar("page_walk_ns")
+    flat = replay.predict(get(20_000), FAR, measured((value, value)))
+    assert flat.time_s == pytest.approx(replay.predict(get(20_000), FAR, HOST).time_s)
+    rising = measured((value, 3 * value))
+    monkeypatch.setattr(calibrating, "measured_host", lambda *_: rising)
+    predict_map.map_get("ucy-optane", "this", 20_000, json="-", quiet=True)
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["time_s"] == pytest.approx(replay.predict(get(20_000), FAR, rising).time_s)
+    assert answer["time_s"] > flat.time_s
+
+
 def published_counters(n: int, size: int) -> float:
     """The formula of the thesis, written out once more."""
     loads, stores = abs(4.966 * n - 262902), abs(6e-5 * n - 7117)

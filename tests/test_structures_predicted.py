@@ -16,7 +16,7 @@ from nearfar.errors import BadInputError
 from nearfar.measure.session import Effort
 from nearfar.measure.study import STUDY
 from nearfar.measure.timed import MapWork, SetWork
-from nearfar.model import validation
+from nearfar.model import slowdowns, validation
 from nearfar.model.devices import far_memory, is_disk, near_memory
 from nearfar.model.host_costs import HostCosts, costs_of
 from nearfar.model.map_work import Constant
@@ -32,7 +32,9 @@ from nearfar.profiles import load_host, load_profile
 from nearfar.records.run import Sections
 from nearfar.report.section import Context
 from nearfar.report.sections.structures import section
-from nearfar.simulate.watch import Caches, Level, Variant, Watched, watch
+from nearfar.simulate.watch import Caches, Level, Variant, Watched, forget, watch, watch_all
+
+pytestmark = pytest.mark.alone
 
 needs_pools = pytest.mark.skipif(not hasattr(_native, "MapBench"), reason="without libpmemobj")
 
@@ -71,7 +73,7 @@ def test_watching_is_repeatable_and_knows_other_sizes_of_the_last_cache() -> Non
     work = SetWork("skip_list", "dram", 20_000, 0, "shm:")
     caches = replace(CACHES, flushes="keep", last_bytes=(2 << 20, 64 << 20))
     seen = watch(work, caches, 5_000, 0)
-    watch.cache_clear()
+    forget()
     again = watch(work, caches, 5_000, 0)
     assert again.changed == seen.changed
     sizes = [v.last_bytes for v in seen.variants]
@@ -79,6 +81,19 @@ def test_watching_is_repeatable_and_knows_other_sizes_of_the_last_cache() -> Non
     assert [v.last_bytes for v in seen.likely] == [4 << 20, 4 << 20]
     small, large = seen.variants[2], seen.variants[4]
     assert small.levels[-1].load_misses >= large.levels[-1].load_misses
+
+
+@needs_pools
+def test_many_are_watched_at_once_as_they_are_one_by_one() -> None:
+    works = [SetWork("hash", "dram", entries, 50, "shm:") for entries in (100, 200, 300)]
+    changed = [watch(work, CACHES, 1_000, 0).changed for work in works]
+    forget()
+    watch_all([(work, CACHES, 1_000) for work in works], sorted(os.sched_getaffinity(0)))
+    seen = [watch(work, CACHES, 1_000, 0) for work in works]
+    assert [one.changed for one in seen] == changed
+    assert watch(works[0], CACHES, 1_000, 0) is seen[0]  # known, not run again
+    with pytest.raises(BadInputError, match="cannot be made"):
+        watch_all([(SetWork("hash", "dram", 0, 50, "shm:"), CACHES, 100)], [0])
 
 
 @needs_pools
@@ -182,6 +197,17 @@ def test_every_shipped_device_with_a_latency_can_be_priced() -> None:
         far_memory(load_profile("oslo-nvdimm"), near)
 
 
+def test_a_line_that_noise_hid_costs_nothing_rather_than_ending_the_verb() -> None:
+    host = load_host("xeon-5317")
+    line = next(iter(host.figures.values())).model_copy(
+        update={"unit": "ns", "value": 0.0, "low": 0.0, "high": 7.0}
+    )
+    noisy = host.model_copy(update={"figures": {**host.figures, "near_flushed_line_ns": line}})
+    memory = near_memory(noisy, costs_of(noisy))
+    assert memory.line.value == 0
+    assert memory.line.high == pytest.approx(7e-9)
+
+
 def test_a_host_without_latencies_is_refused_by_name() -> None:
     with pytest.raises(BadInputError, match="snu-2014"):
         costs_of(load_host("snu-2014"))
@@ -192,6 +218,18 @@ def test_cases_reach_from_the_first_cache_to_sixteen_last_ones() -> None:
     assert len(sizes) == 6
     assert sizes[0] < 32 << 10
     assert sizes[-1] == pytest.approx(64 << 20)
+
+
+def test_why_a_slowdown_differs_from_the_published_one() -> None:
+    def why(low: float, high: float, *, same_code: bool = False, disk: bool = False) -> str:
+        return slowdowns.reason((low, high), 10.0, same_code=same_code, waits=1.5, disk=disk)
+
+    assert why(9, 11) == "the interval holds the published mean"
+    assert "1.5 fences" in why(1, 2)
+    assert "nine a change" in why(1, 2)
+    assert "both sides" in why(1, 2, same_code=True)
+    assert "1.5 msyncs" in why(1, 2, same_code=True, disk=True)
+    assert "logging" in why(20, 30, disk=True)
 
 
 @needs_pools
@@ -216,9 +254,9 @@ def test_a_study_predicts_points_then_measures_them_and_tells_each_device(
 ) -> None:
     monkeypatch.setattr(structures_study, "ENTRIES", {"list": 64, "hash": 500})
     monkeypatch.setattr(structures_study, "MAP_ENTRIES", 500)
-    cpu = min(os.sched_getaffinity(0))
+    cpus = sorted(os.sched_getaffinity(0))
     with calibrating.open_session(quiet=True) as session:
-        result = structures_study.predict_structures(session, cpu, Effort(15.0, 1, apart=False))
+        result = structures_study.predict_structures(session, cpus, Effort(15.0, 1, apart=False))
     assert STUDY["structures"] > 0
     assert [p.tier for p in result.points] == ["shm:", "dram"] * 3
     for point in result.points:
@@ -234,4 +272,11 @@ def test_a_study_predicts_points_then_measures_them_and_tells_each_device(
     shown = section(Context(run))
     assert shown is not None
     assert f"{len(result.points)} points" in shown.finding
-    assert len(shown.tables[1].rows) == len(result.devices)
+    assert len(shown.tables[-1].rows) == len(result.devices)
+    readings = {(p.structure, p.device, p.baseline): p for p in result.published}
+    assert len(readings) == 2 * 2 * 2  # two structures and devices, both readings of DRAM
+    assert len(shown.tables[1].rows) == len(readings)
+    optane = readings["hash", "optane-200-4x128", "twin"]
+    assert optane.published_slowdown == 11.2
+    assert optane.slowdown < 11.2
+    assert "fences an operation" in optane.reason

@@ -152,6 +152,27 @@ def test_sites_lives_and_dependences(run_nearfar: RunNearfar, tmp_path: Path) ->
     assert "not traced" in text
 
 
+CHASE = """
+#include <stdlib.h>
+int main(void) {
+  long n = 1 << 16, at = 0;
+  long *a = malloc(n * 64);
+  for (long i = 0; i < n; ++i) a[8 * i] = STEP;
+  for (long i = 0; i < 3 * n; ++i) at = a[8 * at];
+  return at == -1;
+}
+"""
+
+
+@needs_emulator
+@pytest.mark.parametrize("step", ["(i + 12347) % n", "(i * 1237 + 17) % n"])
+def test_a_chase_by_index_depends(step: str, run_nearfar: RunNearfar, tmp_path: Path) -> None:
+    program = compile_c(tmp_path, "chase", CHASE.replace("STEP", step))
+    found = traced(run_nearfar, tmp_path / "T", *EQUAL_TO_USUAL, "--", program)
+    steps = 3 * (1 << 16)
+    assert 0.95 * steps < found["dependent"] < 1.02 * steps
+
+
 THREADS = """
 #include <pthread.h>
 #include <stdlib.h>
@@ -366,6 +387,19 @@ def test_a_cut_or_damaged_trace_is_read_up_to_there(
     (tmp_path / "other").write_bytes(b"something else")
     run_nearfar("trace", "stats", "other").assert_refused(2)
     run_nearfar("trace", "stats", "nowhere").assert_refused(2)
+
+
+def test_the_tlb_is_the_hosts() -> None:
+    from nearfar.profiles import load_host
+    from nearfar.trace.caches import USUAL_TLB, caches_of
+
+    given: dict[str, str | None] = {"l1": "32KiB/8", "l2": "1MiB/16", "llc": "none"}
+    host = load_host("xeon-5317")
+    told = (host.scalar("dtlb_entries"), host.scalar("stlb_entries"))
+    assert tuple(entries for entries, _ in caches_of(host, given).tlb) == told
+    silent = host.model_copy(update={"figures": {}})
+    assert caches_of(silent, given).tlb == USUAL_TLB
+    assert any("TLB" in note for note in caches_of(silent, given).notes)
 
 
 def test_wrong_use_is_refused(run_nearfar: RunNearfar, tmp_path: Path) -> None:

@@ -11,9 +11,12 @@ namespace {
 
 constexpr const char* faults = "perf::PERF_COUNT_SW_PAGE_FAULTS";
 constexpr std::size_t pages = 100;
+/// Touched outside of the region each time: many more than those within, which fault twice or
+/// thrice where a sanitizer has memory of its own for each.
+constexpr std::size_t pages_beside = 20 * pages;
 
-void touch_pages() {
-  auto range = os::map_range(pages * 4096, os::PageSize::small_4k, -1, false);
+void touch(std::size_t count) {
+  auto range = os::map_range(count * 4096, os::PageSize::small_4k, -1, false);
   REQUIRE(bool(range));
   os::prefault(*range);
 }
@@ -28,19 +31,19 @@ TEST_CASE("only what happens within the region is counted, in each turn anew") {
     return;
   }
   for (int turn = 0; turn < 2; ++turn) {
-    touch_pages();
+    touch(pages_beside);
     REQUIRE(bool(made->prepare(0)));
-    touch_pages();
+    touch(pages_beside);
     made->begin(0);
-    touch_pages();
+    touch(pages);
     made->end(0);
-    touch_pages();
+    touch(pages_beside);
     Result<std::vector<Counted>> seen = made->counted();
     REQUIRE(bool(seen));
     REQUIRE(seen->size() == 2);
     CHECK((*seen)[0].name == faults);
     CHECK((*seen)[0].value >= pages);
-    CHECK((*seen)[0].value < 2 * pages);
+    CHECK((*seen)[0].value < pages_beside);
     CHECK((*seen)[0].share > 0.9);
     CHECK((*seen)[1].value > 0);
   }

@@ -11,15 +11,15 @@ namespace {
 constexpr persist::Layout layout{"nearfar bench map", 2};
 
 /// Room for an entry and what lies idle: 16 bytes in a slot, half of them free at worst, and a
-/// chunk in advance. A record has its key and a head beside its value.
+/// chunk in advance, which is an eighth of all.
 constexpr std::size_t bytes_an_entry = 64;
-constexpr std::size_t bytes_a_record = 96;
 constexpr std::size_t bytes_beside = 24 << 20;
 constexpr std::size_t inline_bytes = sizeof(std::uint64_t);
 
 std::size_t bytes_wanted(const MapPlan& plan) {
+  const structures::RecordSizes sizes{0, plan.value_bytes}; // the key is in the entry
   const std::size_t record =
-      plan.value_bytes > inline_bytes ? plan.value_bytes * 5 / 4 + bytes_a_record : 0;
+      plan.value_bytes > inline_bytes ? structures::SlabIndex::footprint(sizes.bytes()) * 5 / 4 : 0;
   return bytes_beside + plan.operations * (bytes_an_entry + record);
 }
 

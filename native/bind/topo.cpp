@@ -1,6 +1,8 @@
+#include "topo/tlb.hpp"
 #include "topo/topology.hpp"
 
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -78,6 +80,12 @@ void register_topo(nb::module_& module) {
         return d;
       },
       nb::arg("xml_path").none());
+  module.def("data_tlb", [] {
+    std::vector<std::pair<unsigned, unsigned>> levels;
+    for (const topo::TlbLevel& level : topo::data_tlb())
+      levels.emplace_back(level.entries, level.ways);
+    return levels;
+  });
 }
 
 } // namespace nearfar::bind

@@ -68,23 +68,12 @@ Status Cache::allocate() {
   return Done{};
 }
 
-/// The way that holds the line, or `ways` if none does.
-unsigned Cache::find(const std::uint64_t* set, std::uint64_t line) const {
-  for (unsigned first = 0; first < tags_; first += 8)
-    if (const unsigned found = match_eight(set + first, line)) {
-      const unsigned way = first + static_cast<unsigned>(std::countr_zero(found));
-      return way < geometry_.ways ? way : geometry_.ways; // padding is empty for ever
-    }
-  return geometry_.ways;
-}
-
 unsigned Cache::choose_victim(std::uint64_t* set) {
   if (geometry_.policy == Policy::random) {
     const unsigned vacant = find(set, empty);
     return vacant < geometry_.ways ? vacant : static_cast<unsigned>(random_.below(geometry_.ways));
   }
-  const void* oldest = std::memchr(ages(set), static_cast<int>(geometry_.ways - 1), geometry_.ways);
-  return static_cast<unsigned>(static_cast<const unsigned char*>(oldest) - ages(set));
+  return oldest(set);
 }
 
 Victim Cache::fill(std::uint64_t line, bool write) {
@@ -92,7 +81,7 @@ Victim Cache::fill(std::uint64_t line, bool write) {
   const unsigned way = choose_victim(set);
   std::uint64_t& dirty_bits = dirty(set)[way >> 6];
   const std::uint64_t bit = std::uint64_t{1} << (way & 63);
-  const Victim victim{set[way], set[way] != empty, (dirty_bits & bit) != 0};
+  const Victim victim = victim_at(set, way);
   set[way] = line;
   dirty_bits &= ~bit;
   hit(set, way, write);
@@ -102,17 +91,17 @@ Victim Cache::fill(std::uint64_t line, bool write) {
 bool Cache::mark_dirty(std::uint64_t line) {
   std::uint64_t* set = set_of(line);
   const unsigned way = find(set, line);
-  if (way == geometry_.ways) return false;
+  if (way == nowhere) return false;
   dirty(set)[way >> 6] |= std::uint64_t{1} << (way & 63);
   return true;
 }
 
-bool Cache::holds(std::uint64_t line) const { return find(set_of(line), line) < geometry_.ways; }
+bool Cache::holds(std::uint64_t line) const { return find(set_of(line), line) != nowhere; }
 
 Flushed Cache::flush(std::uint64_t line, bool evict) {
   std::uint64_t* set = set_of(line);
   const unsigned way = find(set, line);
-  if (way == geometry_.ways) return {};
+  if (way == nowhere) return {};
   std::uint64_t& dirty_bits = dirty(set)[way >> 6];
   const std::uint64_t bit = std::uint64_t{1} << (way & 63);
   const Flushed found{true, (dirty_bits & bit) != 0};

@@ -18,6 +18,7 @@
 
 #include "base/random.hpp"
 #include "base/result.hpp"
+#include "cache/match.hpp"
 
 namespace nearfar::cache {
 
@@ -58,23 +59,28 @@ public:
   /// Looks a line up; on a hit makes it the youngest, and dirty on a write. A miss changes nothing.
   bool touch(std::uint64_t line, bool write) {
     std::uint64_t* set = set_of(line);
-    for (unsigned first = 0; first < tags_; first += 8)
-      if (const unsigned found = match_eight(set + first, line)) {
-        hit(set, first + static_cast<unsigned>(std::countr_zero(found)), write);
-        return true;
-      }
-    return false;
+    const unsigned way = find(set, line);
+    if (way == nowhere) return false;
+    hit(set, way, write);
+    return true;
   }
 
   /// Asks this machine for the part of the model that a later touch() of the line needs.
   void prefetch(std::uint64_t line) const {
     const std::uint64_t* set = set_of(line);
-    for (std::size_t word = 0; word < stride_; word += 8)
-      __builtin_prefetch(set + word, 1);
+    for (std::size_t word = 0; word < stride_;
+         word += 8)                                     // the built-in function has no effect that
+      asm volatile("prefetcht0 %0" : : "m"(set[word])); // compilers would keep in all callers
   }
 
   /// Puts a line in that is not there, as the youngest.
   Victim fill(std::uint64_t line, bool write);
+
+  /// What fill() would push out now, with the policy `lru`.
+  Victim victim_for(std::uint64_t line) const {
+    std::uint64_t* set = set_of(line);
+    return victim_at(set, oldest(set));
+  }
 
   /// Makes a line dirty if it is there, without making it younger: a write-back from above.
   bool mark_dirty(std::uint64_t line);
@@ -99,19 +105,6 @@ private:
 
   Cache(const Geometry& geometry, std::uint64_t sets, std::uint64_t seed);
   Status allocate();
-
-  /// Which of eight tags are the line's, a bit each: without a branch, for it would be
-  /// mispredicted.
-  static unsigned match_eight(const std::uint64_t* tags, std::uint64_t line) {
-    const __m128i wanted = _mm_set1_epi64x(static_cast<long long>(line));
-    const auto* pairs = reinterpret_cast<const __m128i*>(tags);
-    const __m128i low = _mm_packs_epi32(_mm_cmpeq_epi64(_mm_load_si128(pairs), wanted),
-                                        _mm_cmpeq_epi64(_mm_load_si128(pairs + 1), wanted));
-    const __m128i high = _mm_packs_epi32(_mm_cmpeq_epi64(_mm_load_si128(pairs + 2), wanted),
-                                         _mm_cmpeq_epi64(_mm_load_si128(pairs + 3), wanted));
-    const __m128i bytes = _mm_packs_epi16(_mm_packs_epi32(low, high), _mm_setzero_si128());
-    return static_cast<unsigned>(_mm_movemask_epi8(bytes));
-  }
 
   std::uint64_t* set_of(std::uint64_t line) const {
     std::uint64_t set;
@@ -156,7 +149,31 @@ private:
     return _mm_andnot_si128(_mm_cmpeq_epi8(old, own), grown);
   }
 
-  unsigned find(const std::uint64_t* set, std::uint64_t line) const;
+  static constexpr unsigned nowhere = max_ways;
+
+  /// The way that holds the line, or `nowhere`. `empty` may be found in what pads the set.
+  unsigned find(const std::uint64_t* set, std::uint64_t line) const {
+    if (tags_ == 16) { // most are: no branch between the halves
+      const unsigned found = match_sixteen(set, line);
+      return found != 0 ? static_cast<unsigned>(std::countr_zero(found)) : nowhere;
+    }
+    for (unsigned first = 0; first < tags_; first += 8)
+      if (const unsigned found = match_eight(set + first, line))
+        return first + static_cast<unsigned>(std::countr_zero(found));
+    return nowhere;
+  }
+  unsigned oldest(std::uint64_t* set) const {
+    const auto age = static_cast<char>(geometry_.ways - 1);
+    const auto* blocks = reinterpret_cast<const __m128i*>(ages(set));
+    for (unsigned block = 0;; ++block) { // one way has that age
+      const __m128i equal = _mm_cmpeq_epi8(_mm_load_si128(blocks + block), _mm_set1_epi8(age));
+      if (const int found = _mm_movemask_epi8(equal))
+        return 16 * block + static_cast<unsigned>(std::countr_zero(static_cast<unsigned>(found)));
+    }
+  }
+  Victim victim_at(std::uint64_t* set, unsigned way) const {
+    return {set[way], set[way] != empty, (dirty(set)[way >> 6] >> (way & 63) & 1) != 0};
+  }
   unsigned choose_victim(std::uint64_t* set);
 
   Geometry geometry_;

@@ -1,32 +1,66 @@
 #include "cache/stream_prefetcher.hpp"
 
 #include <algorithm>
+#include <bit>
+
+#include "cache/match.hpp"
 
 namespace nearfar::cache {
 
 StreamPrefetcher::StreamPrefetcher(unsigned line_bytes, unsigned depth)
-    : lines_a_page_(page_bytes / line_bytes), depth_(depth) {}
-
-StreamPrefetcher::Stream& StreamPrefetcher::stream_of(std::uint64_t page) {
-  Stream* oldest = &table_[0];
-  for (Stream& stream : table_) {
-    if (stream.page == page) return stream;
-    if (stream.used < oldest->used) oldest = &stream;
+    : lines_shift_(static_cast<unsigned>(std::countr_zero(page_bytes / line_bytes))),
+      depth_(depth) {
+  pages_.fill(~std::uint64_t{0});
+  for (unsigned i = 0; i < streams; ++i) {
+    table_[i].newer = static_cast<unsigned char>(i - 1);
+    table_[i].older = static_cast<unsigned char>(i + 1);
   }
-  *oldest = {};
-  oldest->page = page;
-  return *oldest;
+}
+
+/// The stream of a page, or `streams`.
+unsigned StreamPrefetcher::find(std::uint64_t page) const {
+  for (unsigned first = 0; first < streams; first += 8)
+    if (const unsigned found = match_eight(pages_.data() + first, page))
+      return first + static_cast<unsigned>(std::countr_zero(found));
+  return streams;
+}
+
+void StreamPrefetcher::make_newest(unsigned number) {
+  if (number == newest_) return;
+  Stream& stream = table_[number];
+  table_[stream.newer].older = stream.older;
+  if (number == oldest_)
+    oldest_ = stream.newer;
+  else
+    table_[stream.older].newer = stream.newer;
+  table_[newest_].newer = static_cast<unsigned char>(number);
+  stream.older = static_cast<unsigned char>(newest_);
+  newest_ = number;
+}
+
+/// The stream of a page, made the newest; `streams` if the oldest was given up for it.
+unsigned StreamPrefetcher::stream_of(std::uint64_t page) {
+  unsigned number = pages_[newest_] == page ? newest_ : find(page);
+  const bool fresh = number == streams;
+  if (fresh) number = oldest_;
+  make_newest(number);
+  pages_[number] = page;
+  return fresh ? streams : number;
 }
 
 void StreamPrefetcher::missed(std::uint64_t line, std::vector<std::uint64_t>& wanted) {
-  const std::uint64_t page = line / lines_a_page_;
-  Stream& stream = stream_of(page);
-  const bool fresh = stream.used == 0;
-  stream.used = ++now_;
+  const std::uint64_t page = line >> lines_shift_;
+  const bool fresh = stream_of(page) == streams;
+  Stream& stream = table_[newest_];
+  if (fresh) {
+    stream.last = line;
+    stream.direction = 0;
+    return;
+  }
   const auto step = static_cast<std::int64_t>(line - stream.last);
   stream.last = line;
-  if (fresh || (step != 1 && step != -1)) {
-    if (step == 0) return;
+  if (step == 0) return;
+  if (step != 1 && step != -1) {
     stream.direction = 0;
     return;
   }
@@ -39,7 +73,7 @@ void StreamPrefetcher::missed(std::uint64_t line, std::vector<std::uint64_t>& wa
       std::max<std::int64_t>(static_cast<std::int64_t>(stream.ahead - line) * step, 0);
   for (std::int64_t distance = asked + 1; distance <= depth_; ++distance) {
     const std::uint64_t next = line + static_cast<std::uint64_t>(distance * step);
-    if (next / lines_a_page_ != page) break;
+    if (next >> lines_shift_ != page) break;
     wanted.push_back(next);
     stream.ahead = next;
   }

@@ -29,18 +29,22 @@ private:
   static constexpr unsigned page_bytes = 4096;
 
   struct Stream {
-    std::uint64_t page = ~std::uint64_t{0};
     std::uint64_t last = 0;  ///< line
     std::uint64_t ahead = 0; ///< line up to which was asked, in the direction
     std::int64_t direction = 0;
-    std::uint64_t used = 0;
+    unsigned char newer = 0; ///< neighbours in the order of use
+    unsigned char older = 0;
   };
 
-  Stream& stream_of(std::uint64_t page);
+  unsigned stream_of(std::uint64_t page);
+  unsigned find(std::uint64_t page) const;
+  void make_newest(unsigned number);
 
+  alignas(16) std::array<std::uint64_t, streams> pages_; ///< in a row, to be compared at once
   std::array<Stream, streams> table_;
-  std::uint64_t now_ = 0;
-  std::uint64_t lines_a_page_;
+  unsigned newest_ = 0;
+  unsigned oldest_ = streams - 1;
+  unsigned lines_shift_; ///< from a line to its page
   std::int64_t depth_;
 };
 

@@ -24,6 +24,8 @@ public:
   bool access(std::uint64_t address) {
     ++lookups_;
     const std::uint64_t page = address >> page_shift_;
+    if (page == youngest_) return false;
+    youngest_ = page;
     if (levels_[0].touch(page, false)) return false;
     ++first_misses_;
     return missed(page);
@@ -40,6 +42,7 @@ private:
 
   std::vector<Cache> levels_;
   unsigned page_shift_;
+  std::uint64_t youngest_ = ~std::uint64_t{0}; ///< of the first level
   std::uint64_t lookups_ = 0;
   std::uint64_t first_misses_ = 0;
   std::uint64_t walks_ = 0;

@@ -4,7 +4,6 @@
 #include <array>
 #include <utility>
 
-#include "os/cpu.hpp"
 #include "os/tsc.hpp"
 
 namespace nearfar::kernels {
@@ -15,15 +14,15 @@ const ChaseNode* link_cycle(std::byte* base, std::size_t block_bytes, std::uint3
     order[i] = i;
   for (std::uint32_t i = blocks; i > 1; --i) // Fisher-Yates
     std::swap(order[i - 1], order[random.below(i)]);
-  const std::size_t lines = block_bytes / os::cache_line_bytes;
+  const std::size_t nodes = nodes_in(block_bytes);
   const auto node = [&](std::uint32_t place, std::size_t line) {
     std::byte* block = base + std::size_t{order[place]} * block_bytes;
     return reinterpret_cast<ChaseNode*>(block + line * os::cache_line_bytes);
   };
   std::uint64_t rank = 0;
   for (std::uint32_t place = 0; place < blocks; ++place)
-    for (std::size_t line = 0; line < lines; ++line, ++rank) {
-      const bool last = line + 1 == lines;
+    for (std::size_t line = 0; line < nodes; ++line, ++rank) {
+      const bool last = line + 1 == nodes;
       const std::uint32_t next_place = place + 1 == blocks ? 0 : place + 1;
       *node(place, line) = {last ? node(next_place, 0) : node(place, line + 1), rank};
     }

@@ -1,9 +1,11 @@
 // Dependent loads: the random pointer chase.
 //
-// The lines of a region form one cycle: blocks in a random order, the lines of a block one after
-// the other (after LENS, Wang et al., MICRO'20). Each line holds the address of the next one and
-// its own rank in the cycle. The rank costs the timed loop nothing and proves afterwards that every
-// load was made: after k steps from rank r the chase must stand at rank (r + k) mod lines.
+// The nodes of a region form one cycle: blocks in a random order, the nodes of a block one after
+// the other (after LENS, Wang et al., MICRO'20). A line has one node; where blocks are smaller than
+// lines, a block has one, so that a round comes by each line several times, at random. Each node
+// holds the address of the next one and its own rank in the cycle. The rank costs the timed loop
+// nothing and proves afterwards that every load was made: after k steps from rank r the chase must
+// stand at rank (r + k) mod nodes.
 #pragma once
 
 #include <cstddef>
@@ -11,6 +13,7 @@
 
 #include "base/histogram.hpp"
 #include "base/random.hpp"
+#include "os/cpu.hpp"
 
 namespace nearfar::kernels {
 
@@ -19,9 +22,14 @@ struct ChaseNode {
   std::uint64_t rank;
 };
 
-/// Links `blocks` blocks of `block_bytes` (a multiple of 64) from `base` into one cycle over all
-/// their lines; every order of the blocks is equally likely. `order` is scratch for `blocks`
-/// numbers. Returns the node of rank 0.
+/// Nodes of a block: one a line, at least one.
+constexpr std::size_t nodes_in(std::size_t block_bytes) {
+  return block_bytes < os::cache_line_bytes ? 1 : block_bytes / os::cache_line_bytes;
+}
+
+/// Links `blocks` blocks of `block_bytes` (16, 32 or a multiple of 64) from `base` into one cycle
+/// over all their nodes; every order of the blocks is equally likely. `order` is scratch for
+/// `blocks` numbers. Returns the node of rank 0.
 const ChaseNode* link_cycle(std::byte* base, std::size_t block_bytes, std::uint32_t* order,
                             std::uint32_t blocks, Random& random);
 

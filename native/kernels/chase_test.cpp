@@ -1,5 +1,6 @@
 #include "kernels/chase.hpp"
 
+#include <algorithm>
 #include <doctest/doctest.h>
 #include <vector>
 
@@ -27,21 +28,22 @@ struct Region {
 
 } // namespace
 
-TEST_CASE("one cycle passes through every line once, block by block, in the order of ranks") {
+TEST_CASE("one cycle passes through every node once, block by block, in the order of ranks") {
   for (const std::uint32_t blocks : {1u, 2u, 3u, 64u, 1009u})
-    for (const std::size_t block_bytes : {std::size_t{64}, std::size_t{256}, std::size_t{4096}}) {
+    for (const std::size_t block_bytes :
+         {std::size_t{16}, std::size_t{32}, std::size_t{64}, std::size_t{256}, std::size_t{4096}}) {
       const Region region(blocks, block_bytes, 5);
-      const std::size_t lines = block_bytes / 64;
-      std::vector<int> visits(blocks * lines);
+      const std::size_t nodes = kernels::nodes_in(block_bytes);
+      std::vector<int> visits(blocks * nodes);
       const ChaseNode* at = region.first;
-      for (std::uint64_t rank = 0; rank < blocks * lines; ++rank) {
+      for (std::uint64_t rank = 0; rank < blocks * nodes; ++rank) {
         CHECK(at->rank == rank);
-        CHECK(region.block_of(at, block_bytes) == region.order[rank / lines]);
-        ++visits[region.block_of(at, 64)];
+        CHECK(region.block_of(at, block_bytes) == region.order[rank / nodes]);
+        ++visits[region.block_of(at, std::min<std::size_t>(block_bytes, 64))];
         at = at->next;
       }
       CHECK(at == region.first);
-      CHECK(visits == std::vector<int>(blocks * lines, 1));
+      CHECK(visits == std::vector<int>(blocks * nodes, 1));
     }
 }
 

@@ -23,6 +23,10 @@ Result<os::Usage> on_cpu(int cpu, const Work& work) {
   return run->members[0].usage;
 }
 
+bool is_block(std::size_t bytes) {
+  return bytes == 16 || bytes == 32 || (bytes != 0 && bytes % os::cache_line_bytes == 0);
+}
+
 Error not_prepared() { return Error::make(Errc::bad_input, "a chase must be prepared first"); }
 
 Error loads_missing() {
@@ -48,16 +52,16 @@ Result<LatencyProbe> LatencyProbe::create(const tier::Spec& spec, std::size_t ma
 
 Status LatencyProbe::prepare(std::size_t region_bytes, std::size_t block_bytes, std::uint64_t seed,
                              std::size_t warm_steps) {
-  if (block_bytes == 0 || block_bytes % os::cache_line_bytes != 0 || region_bytes < block_bytes ||
+  if (!is_block(block_bytes) || region_bytes < block_bytes ||
       region_bytes > mapping_.range.size() || region_bytes / block_bytes > UINT32_MAX)
     return Error::make(Errc::bad_input, "cannot chase blocks of %zu bytes in a region of %zu bytes",
                        block_bytes, region_bytes)
-        .try_next("a block is whole lines of 64 bytes, and a region at least one block");
+        .try_next("a block is 16, 32 or a multiple of 64 bytes, and a region at least one block");
   const auto blocks = static_cast<std::uint32_t>(region_bytes / block_bytes);
   order_.resize(blocks);
   block_bytes_ = block_bytes;
-  lines_ = blocks * (block_bytes / os::cache_line_bytes);
-  const std::size_t two_rounds = std::max(2 * lines_, settle_steps);
+  nodes_ = blocks * kernels::nodes_in(block_bytes);
+  const std::size_t two_rounds = std::max(2 * nodes_, settle_steps);
   const std::size_t steps = std::max(std::min(two_rounds, warm_steps) / unroll * unroll, unroll);
   auto walked = on_cpu(cpu_, [&] {
     Random random(seed);
@@ -71,9 +75,9 @@ Status LatencyProbe::prepare(std::size_t region_bytes, std::size_t block_bytes, 
 }
 
 const kernels::ChaseNode* LatencyProbe::node_at(std::size_t rank) const {
-  const std::size_t lines = block_bytes_ / os::cache_line_bytes;
-  const std::byte* block = mapping_.data() + std::size_t{order_[rank / lines]} * block_bytes_;
-  return reinterpret_cast<const kernels::ChaseNode*>(block + rank % lines * os::cache_line_bytes);
+  const std::size_t nodes = kernels::nodes_in(block_bytes_);
+  const std::byte* block = mapping_.data() + std::size_t{order_[rank / nodes]} * block_bytes_;
+  return reinterpret_cast<const kernels::ChaseNode*>(block + rank % nodes * os::cache_line_bytes);
 }
 
 std::size_t LatencyProbe::steps_in(std::uint64_t nanoseconds) const {
@@ -96,7 +100,7 @@ Result<LatencySample> LatencyProbe::sample(std::uint64_t nanoseconds) {
     elapsed_ns = os::now_ns() - start;
   });
   if (!usage) return usage.error();
-  if (at_->rank != (first_rank + sample.steps) % lines_) return loads_missing();
+  if (at_->rank != (first_rank + sample.steps) % nodes_) return loads_missing();
   sample.usage = *usage;
   sample.latency_ns = static_cast<double>(elapsed_ns) / static_cast<double>(sample.steps);
   step_ns_ = sample.latency_ns;
@@ -105,13 +109,13 @@ Result<LatencySample> LatencyProbe::sample(std::uint64_t nanoseconds) {
 
 Result<LatencySample> LatencyProbe::sample_chains(std::size_t chains, std::uint64_t nanoseconds) {
   if (at_ == nullptr) return not_prepared();
-  if (chains == 0 || chains > kernels::most_chains || chains > lines_)
+  if (chains == 0 || chains > kernels::most_chains || chains > nodes_)
     return Error::make(Errc::bad_input, "%zu chains cannot be run", chains)
-        .try_next("from 1 to %zu, and no more than the region has lines", kernels::most_chains);
+        .try_next("from 1 to %zu, and no more than the region has nodes", kernels::most_chains);
   std::array<const kernels::ChaseNode*, kernels::most_chains> at{};
   std::array<std::uint64_t, kernels::most_chains> first_rank{};
   for (std::size_t c = 0; c < chains; ++c) {
-    first_rank[c] = (at_->rank + c * lines_ / chains) % lines_;
+    first_rank[c] = (at_->rank + c * nodes_ / chains) % nodes_;
     at[c] = node_at(first_rank[c]);
   }
   LatencySample sample;
@@ -125,7 +129,7 @@ Result<LatencySample> LatencyProbe::sample_chains(std::size_t chains, std::uint6
   });
   if (!usage) return usage.error();
   for (std::size_t c = 0; c < chains; ++c)
-    if (at[c]->rank != (first_rank[c] + steps) % lines_) return loads_missing();
+    if (at[c]->rank != (first_rank[c] + steps) % nodes_) return loads_missing();
   at_ = at[0];
   sample.usage = *usage;
   sample.latency_ns = static_cast<double>(elapsed_ns) / static_cast<double>(sample.steps);
@@ -144,7 +148,7 @@ Result<TimedLoads> LatencyProbe::time_each(std::size_t steps) {
     at_ = kernels::chase_timing_each(at_, steps, timed.own_ticks, timed.ticks);
   });
   if (!usage) return usage.error();
-  if (at_->rank != (first_rank + steps) % lines_) return loads_missing();
+  if (at_->rank != (first_rank + steps) % nodes_) return loads_missing();
   timed.usage = *usage;
   return timed;
 }

@@ -37,9 +37,10 @@ public:
   std::uint64_t touch_ns() const { return touch_ns_; }
 
   /// Links a new cycle over all lines of the first `region_bytes`: blocks of `block_bytes` (a
-  /// multiple of 64) in a random order, the lines of a block in turn. Then walks it until caches
-  /// and TLBs are in their steady state, at most `warm_steps` steps: a region beyond every cache is
-  /// as warm as it gets long before a full round.
+  /// multiple of 64) in a random order, the lines of a block in turn; blocks of 16 or 32 bytes have
+  /// several to a line, which a round visits as often. Then walks it until caches and TLBs are in
+  /// their steady state, at most `warm_steps` steps: a region beyond every cache is as warm as it
+  /// gets long before a full round.
   Status prepare(std::size_t region_bytes, std::size_t block_bytes, std::uint64_t seed,
                  std::size_t warm_steps);
 
@@ -65,7 +66,7 @@ private:
   std::size_t steps_in(std::uint64_t nanoseconds) const; ///< at the pace of the last walk
 
   std::size_t block_bytes_ = 0;
-  std::size_t lines_ = 0; ///< of the cycle
+  std::size_t nodes_ = 0; ///< of the cycle
   const kernels::ChaseNode* at_ = nullptr;
   double step_ns_ = 0; ///< of the last walk: sets the length of the next
 };

@@ -57,7 +57,7 @@ TEST_CASE("eight times the time asked for is far more steps") {
 TEST_CASE("regions and blocks that make no sense are refused") {
   LatencyProbe latency = dram_probe();
   for (const auto& [region, block] : std::vector<std::pair<std::size_t, std::size_t>>{
-           {0, 64}, {32, 64}, {mib, 8}, {2 * mib, 64}}) {
+           {0, 64}, {32, 64}, {mib, 8}, {mib, 48}, {2 * mib, 64}}) {
     Status prepared = latency.prepare(region, block, 1, SIZE_MAX);
     REQUIRE(!prepared);
     CHECK(prepared.error().code == Errc::bad_input);
@@ -65,6 +65,15 @@ TEST_CASE("regions and blocks that make no sense are refused") {
   Result<probe::LatencySample> sample = latency.sample(short_ns);
   REQUIRE(!sample);
   CHECK(sample.error().code == Errc::bad_input);
+}
+
+TEST_CASE("lines that a round visits several times are chased like others") {
+  LatencyProbe latency = dram_probe();
+  REQUIRE(bool(latency.prepare(64 << 10, 16, 1, SIZE_MAX)));
+  Result<probe::LatencySample> sample = latency.sample(short_ns);
+  REQUIRE(bool(sample));
+  CHECK(sample->latency_ns > 0.1);
+  CHECK(bool(latency.sample_chains(4, short_ns)));
 }
 
 TEST_CASE("a processor that cannot be used is refused") {

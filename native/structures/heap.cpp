@@ -33,6 +33,12 @@ std::size_t SlabIndex::slot_size(unsigned size_class) {
   return (std::size_t{5} + quarter) << (octave + 6);
 }
 
+std::size_t SlabIndex::footprint(std::size_t bytes) {
+  if (bytes > largest_slot) return (bytes + slab_bytes - 1) / slab_bytes * slab_bytes;
+  const std::uint32_t slots = slots_in(slot_size(class_of(bytes)));
+  return (slab_bytes + slots - 1) / slots;
+}
+
 const SlabIndex::Chunk* SlabIndex::chunk_of(std::uint64_t link) const {
   const auto after =
       std::upper_bound(by_link_.begin(), by_link_.end(), link,

@@ -43,6 +43,9 @@ public:
   void reset();
   std::uint64_t taken_bytes() const { return taken_bytes_; }
 
+  /// Bytes of the medium that a node of this size takes, with its part of what its slab cannot use.
+  static std::size_t footprint(std::size_t bytes);
+
 private:
   static constexpr std::uint32_t none = UINT32_MAX;
   static constexpr unsigned classes = 36;

@@ -1,7 +1,8 @@
 #include "trace/block_file.hpp"
 
 #include <cstring>
-#include <zlib.h>
+#include <memory>
+#include <zstd.h>
 
 #include "base/crc32c.hpp"
 
@@ -11,26 +12,21 @@ namespace {
 
 constexpr std::size_t checked_bytes = offsetof(BlockHead, checksum);
 constexpr int least_work = 1;
-constexpr int memory_level = 8;
 
 std::uint32_t checksum(const BlockHead& head, const std::uint8_t* payload) {
   return crc32c(payload, head.stored, crc32c(&head, checked_bytes));
 }
 
-/// Runs and frequencies alone: what patterns there were, prediction has taken out. 0 if it does not
-/// get smaller than `room`.
-std::size_t deflate_into(const Bytes& payload, std::uint8_t* to, std::size_t room) {
-  z_stream stream{};
-  if (deflateInit2(&stream, least_work, Z_DEFLATED, MAX_WBITS, memory_level, Z_RLE) != Z_OK)
-    return 0;
-  stream.next_in = const_cast<std::uint8_t*>(payload.data());
-  stream.avail_in = static_cast<uInt>(payload.size());
-  stream.next_out = to;
-  stream.avail_out = static_cast<uInt>(room);
-  const bool whole = deflate(&stream, Z_FINISH) == Z_STREAM_END;
-  const std::size_t bytes = stream.total_out;
-  deflateEnd(&stream);
-  return whole ? bytes : 0;
+/// 0 if it does not get smaller than `room`.
+std::size_t compress_into(const Bytes& payload, std::uint8_t* to, std::size_t room) {
+  struct Free {
+    void operator()(ZSTD_CCtx* context) const { ZSTD_freeCCtx(context); }
+  };
+  thread_local const std::unique_ptr<ZSTD_CCtx, Free> context(ZSTD_createCCtx());
+  if (!context || room == 0) return 0;
+  const std::size_t bytes =
+      ZSTD_compressCCtx(context.get(), to, room, payload.data(), payload.size(), least_work);
+  return ZSTD_isError(bytes) != 0 || bytes >= payload.size() ? 0 : bytes;
 }
 
 bool sane(const BlockHead& head) {
@@ -50,10 +46,10 @@ void pack(BlockKind kind, std::uint32_t count, std::uint64_t first, const Bytes&
   head.first_low = static_cast<std::uint32_t>(first);
   head.first_high = static_cast<std::uint32_t>(first >> 32);
   out.resize(sizeof head + payload.size());
-  const std::size_t deflated = deflate_into(payload, out.data() + sizeof head, payload.size());
-  head.method = deflated > 0;
-  head.stored = deflated > 0 ? static_cast<std::uint32_t>(deflated) : head.plain;
-  if (deflated == 0 && head.plain > 0)
+  const std::size_t compressed = compress_into(payload, out.data() + sizeof head, payload.size());
+  head.method = compressed > 0;
+  head.stored = compressed > 0 ? static_cast<std::uint32_t>(compressed) : head.plain;
+  if (compressed == 0 && head.plain > 0)
     std::memcpy(out.data() + sizeof head, payload.data(), payload.size());
   out.resize(sizeof head + head.stored);
   head.checksum = checksum(head, out.data() + sizeof head);
@@ -73,9 +69,9 @@ Got unpack(std::FILE* file, BlockHead& head, std::vector<std::uint8_t>& plain) {
     return Got::block;
   }
   plain.resize(head.plain);
-  uLongf bytes = head.plain;
-  const bool whole = uncompress(plain.data(), &bytes, stored.data(), head.stored) == Z_OK;
-  return whole && bytes == head.plain ? Got::block : Got::damaged;
+  const std::size_t bytes =
+      ZSTD_decompress(plain.data(), plain.size(), stored.data(), stored.size()); // or an error
+  return bytes == head.plain ? Got::block : Got::damaged;
 }
 
 } // namespace nearfar::trace

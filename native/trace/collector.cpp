@@ -11,6 +11,9 @@ namespace {
 
 constexpr std::uint32_t ring_entries = 1u << 18; // 8 MiB
 constexpr std::uint64_t batch = 1u << 14;        // after which producers see the room
+constexpr std::uint64_t few = 1u << 12;          // less is not worth disturbing producers for
+// Entries ahead that are fetched, and for which the models' sets are.
+constexpr std::uint64_t ring_ahead = 48, far_ahead = 16, near_ahead = 8;
 constexpr std::uint64_t flush_every_ns = 1'000'000'000;
 constexpr unsigned line_bytes = 1u << ring::line_shift;
 
@@ -56,10 +59,9 @@ Result<Collected> Collector::run() {
   std::uint64_t last_flush_ns = os::now_ns();
   while (writer_.failed() == 0) {
     const bool ended = ended_.load();
-    if (!take_some()) {
-      if (ended) break;
-      os::sleep_ms(1);
-    }
+    const std::uint64_t taken = take_some();
+    if (taken == 0 && ended) break;
+    if (taken < few && !ended) os::sleep_ms(1);
     keep_whole(last_flush_ns);
   }
   shared_->stop = 1;
@@ -99,8 +101,8 @@ bool Collector::is_ready(std::uint64_t position) const {
   return entry.ready.load(std::memory_order_acquire) == static_cast<std::uint32_t>(position + 1);
 }
 
-/// A batch of what is there; false if nothing was.
-bool Collector::take_some() {
+/// A batch of what is there; how many entries it had.
+std::uint64_t Collector::take_some() {
   const std::uint64_t begin = shared_->head.load(std::memory_order_relaxed);
   const std::uint64_t tail = shared_->tail.load(std::memory_order_acquire);
   const bool nobody_left = ended_.load();
@@ -112,6 +114,7 @@ bool Collector::take_some() {
       ++head;
       continue;
     }
+    look_ahead(head, tail);
     ring::Entry& entry = shared_->entries()[head & (shared_->capacity - 1)];
     const std::size_t taken = take(entry, head, tail);
     if (taken == 0) break;
@@ -119,7 +122,30 @@ bool Collector::take_some() {
   }
   refresh_totals();
   shared_->head.store(head, std::memory_order_release);
-  return head != begin;
+  return head - begin;
+}
+
+/// The entry at a position if it is there and one of an access of a thread that is known.
+const ring::Entry* Collector::coming(std::uint64_t position, std::uint64_t tail) const {
+  if (position >= tail || !is_ready(position)) return nullptr;
+  const ring::Entry& entry = shared_->entries()[position & (shared_->capacity - 1)];
+  const bool known = entry.what <= ring::What::nt_store && entry.thread < threads_.size();
+  return known ? &entry : nullptr;
+}
+
+/// Large caches' models lie in memory themselves: what entries will need is asked for in time.
+void Collector::look_ahead(std::uint64_t position, std::uint64_t tail) const {
+  const std::uint64_t mask = shared_->capacity - 1;
+  asm volatile("prefetcht0 %0" : : "m"(shared_->entries()[(position + ring_ahead) & mask]));
+  if (const ring::Entry* entry = coming(position + far_ahead, tail)) {
+    const Thread& of = threads_[entry->thread];
+    filter_.expect(entry->thread, line_of(of, entry->a & ring::low_mask));
+    filter_.expect_back(entry->thread, line_of(of, ring::fourth_of(*entry) << ring::line_shift));
+  }
+  if (const ring::Entry* entry = coming(position + near_ahead, tail)) {
+    const Thread& of = threads_[entry->thread];
+    filter_.expect_victim(entry->thread, line_of(of, entry->a & ring::low_mask));
+  }
 }
 
 /// An entry with what follows it; how many those are, 0 if not all are there yet.
@@ -158,30 +184,31 @@ Collector::Access Collector::access_of(const ring::Entry& entry) {
           entry.c & ring::low_mask};
 }
 
+std::uint64_t Collector::line_of(const Thread& of, std::uint64_t address) {
+  return (address | std::uint64_t{of.process} << process_shift) >> ring::line_shift;
+}
+
 void Collector::access(const ring::Entry& entry) {
-  Access access = access_of(entry);
+  const Access access = access_of(entry);
   Thread& of = thread(entry.thread);
-  const auto line_of = [&of](std::uint64_t address) {
-    return (address | std::uint64_t{of.process} << process_shift) >> ring::line_shift;
-  };
   if (access.what == ring::What::write_back || access.what == ring::What::nt_store) {
     if (access.what == ring::What::write_back)
-      filter_.write_back(access.thread, line_of(access.address));
+      filter_.write_back(access.thread, line_of(of, access.address));
     else
-      filter_.nt_store(access.thread, line_of(access.address));
+      filter_.nt_store(access.thread, line_of(of, access.address));
     emit(of, access, 0);
     return;
   }
   const std::size_t recent = of.waited.size();
   const std::uint64_t waits_for =
       access.parent == 0 ? 0 : of.waited[(of.misses - access.parent) % recent];
-  filter_.missed(access.thread, line_of(access.address), static_cast<Kind>(access.what));
+  filter_.missed(access.thread, line_of(of, access.address), static_cast<Kind>(access.what));
   const std::uint64_t own = emit(of, access, waits_for);
   // A load that reached a cache below, but not beyond the traced level, waits for what it waited
   // for.
   if (access.what == ring::What::load) of.waited[of.misses++ % recent] = own != 0 ? own : waits_for;
-  if (const std::uint64_t victim = ring::victim_of(entry); victim != 0) {
-    filter_.write_back(access.thread, line_of(victim << ring::line_shift));
+  if (const std::uint64_t victim = ring::fourth_of(entry); victim != 0) {
+    filter_.write_back(access.thread, line_of(of, victim << ring::line_shift));
     emit(of, access, 0);
   }
 }
@@ -213,15 +240,17 @@ std::uint64_t Collector::emit(Thread& of, const Access& access, std::uint64_t wa
 
 void Collector::event(const ring::Entry& entry, const std::vector<std::uint64_t>& words) {
   const std::uint32_t process = thread(entry.thread).process;
-  const std::uint64_t now = words.empty() ? entry.c : words[0];
+  // Of those that tell four numbers, or of those that tell three.
+  const std::uint64_t a = entry.a & ring::low_mask, b = entry.b & ring::low_mask;
+  const std::uint64_t now = entry.c & ring::low_mask, fourth = ring::fourth_of(entry);
   switch (entry.what) {
   case ring::What::site:
     objects_.site(entry.a, {words.begin(), words.begin() + static_cast<std::ptrdiff_t>(
                                                                std::min(entry.b, words.size()))});
     break;
-  case ring::What::allocate: objects_.allocated(process, entry.a, entry.b, entry.c, now); break;
+  case ring::What::allocate: objects_.allocated(process, a, b, fourth, now); break;
   case ring::What::free: objects_.freed(process, entry.a, now); break;
-  case ring::What::reallocate: objects_.reallocated(process, entry.c, entry.a, entry.b, now); break;
+  case ring::What::reallocate: objects_.reallocated(process, fourth, a, b, now); break;
   case ring::What::map: objects_.mapped(process, entry.a, entry.b, now); break;
   case ring::What::unmap: objects_.unmapped(process, entry.a, entry.b, now); break;
   case ring::What::stack: objects_.stack(process, entry.a, entry.b, now); break;

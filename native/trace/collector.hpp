@@ -76,8 +76,10 @@ private:
     std::array<std::uint64_t, 8> waited{};
   };
 
-  bool take_some();
+  std::uint64_t take_some();
   std::size_t take(ring::Entry& entry, std::uint64_t position, std::uint64_t ready_end);
+  void look_ahead(std::uint64_t position, std::uint64_t tail) const;
+  const ring::Entry* coming(std::uint64_t position, std::uint64_t tail) const;
   void access(const ring::Entry& entry);
   void event(const ring::Entry& entry, const std::vector<std::uint64_t>& words);
   /// An entry of an access, unpacked.
@@ -88,6 +90,7 @@ private:
     std::uint64_t address, code, instructions;
   };
   static Access access_of(const ring::Entry& entry);
+  static std::uint64_t line_of(const Thread& of, std::uint64_t address);
   std::uint64_t emit(Thread& of, const Access& access, std::uint64_t waits_for);
   Thread& thread(std::uint16_t number);
   bool is_ready(std::uint64_t position) const;

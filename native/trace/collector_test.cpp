@@ -162,6 +162,28 @@ TEST_CASE("a chase depends, a stream and random accesses do not") {
       recording.access(&next[at]);
     CHECK(dependent(recording.finish()) > count * 99 / 100);
   }
+  SUBCASE("by numbers, a line each, all as far apart, by what can load its own next address") {
+    Recording recording;
+    std::vector<std::uint64_t> next(8 * count);
+    for (std::size_t i = 0; i < count; ++i)
+      next[8 * i] = (i + 1237) % count;
+    for (std::size_t at = 5; recording.clock().instructions < count; at = next[8 * at])
+      recording.access(&next[8 * at], code | Core::chases);
+    CHECK(dependent(recording.finish()) > count * 99 / 100);
+  }
+  SUBCASE("by numbers, with lines in between that are not missed") {
+    Recording recording;
+    std::vector<std::uint64_t> next(8 * count);
+    for (std::size_t i = 0; i < count; ++i)
+      next[8 * i] = (i * 1237 + 17) % count;
+    std::size_t missed = 0;
+    for (std::size_t at = 5, i = 0; i < count; at = next[8 * at], ++i)
+      if (i % 4 != 3) {
+        recording.access(&next[8 * at]);
+        ++missed;
+      }
+    CHECK(dependent(recording.finish()) > missed * 6 / 10); // two of three follow one that was seen
+  }
   SUBCASE("a stream, of numbers that are their own places") {
     Recording recording;
     std::vector<std::uint64_t> own(8 * count);
@@ -187,13 +209,12 @@ TEST_CASE("objects have a site, a size and a life") {
   std::vector<Node> memory(64);
   const auto address = reinterpret_cast<std::uint64_t>(memory.data());
   const std::uint64_t chain[] = {0x1234, 0x5678};
-  const std::uint64_t first[] = {10}, second[] = {30};
   Core& core = recording.core();
   core.tell_with(ring::What::site, 99, 2, 0, chain, 2);
-  core.tell_with(ring::What::allocate, address, 640, 99, first, 1);
+  core.tell_four(ring::What::allocate, address, 640, 10, 99);
   recording.access(&memory[1]);
   core.tell(ring::What::free, address, 0, 20);
-  core.tell_with(ring::What::allocate, address, 1280, 99, second, 1);
+  core.tell_four(ring::What::allocate, address, 1280, 30, 99);
   recording.access(&memory[15]);
   recording.access(&memory[40]);
   const std::vector<Record> records = recording.finish();

@@ -65,6 +65,11 @@ void Filter::prefetch(Core& own, std::uint64_t line) {
     fill_l2(own, ahead);
     reach_llc(ahead, Kind::prefetch);
   }
+  if (wanted_.empty() || !llc_) return;
+  const std::uint64_t last = wanted_.back(); // the stream will go on from there
+  const std::uint64_t next = last > line ? last + 2 : last - 2;
+  llc_->prefetch(next);
+  expect_victim(own, next);
 }
 
 void Filter::write_back(unsigned thread, std::uint64_t line) {

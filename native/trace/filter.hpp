@@ -41,6 +41,19 @@ public:
   /// Errors: bad_input (a geometry that cannot be; a last level asked for where there is none).
   static Result<Filter> create(const FilterPlan& plan);
 
+  // A line will be told of: fetch what the models will ask for, and change nothing.
+  /// Some lines before.
+  void expect(unsigned thread, std::uint64_t line) const {
+    core(thread).l2.prefetch(line);
+    if (llc_) llc_->prefetch(line);
+  }
+  /// Likewise, a line that is written back.
+  void expect_back(unsigned thread, std::uint64_t line) const { core(thread).l2.prefetch(line); }
+  /// A few lines before: what this one may drive out.
+  void expect_victim(unsigned thread, std::uint64_t line) const {
+    expect_victim(core(thread), line);
+  }
+
   /// A load or store of a thread missed the first level.
   void missed(unsigned thread, std::uint64_t line, Kind kind);
   /// A dirty line left the first level.
@@ -62,8 +75,14 @@ private:
 
   explicit Filter(After after) : after_(after) {}
   Core& core(unsigned thread) { return cores_[thread % cores_.size()]; }
+  const Core& core(unsigned thread) const { return cores_[thread % cores_.size()]; }
   void pass(After level, std::uint64_t line, Kind kind) {
     if (level == after_) passed.push_back({line, kind});
+  }
+  void expect_victim(const Core& core, std::uint64_t line) const {
+    if (!llc_) return;
+    const cache::Victim victim = core.l2.victim_for(line);
+    if (victim.dirty) llc_->prefetch(victim.line);
   }
   void fill_l2(Core& core, std::uint64_t line);
   bool reach_llc(std::uint64_t line, Kind kind);

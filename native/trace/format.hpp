@@ -146,7 +146,7 @@ struct Tables {
 };
 
 // The bytes of the file.
-inline constexpr std::uint32_t trace_version = 1;
+inline constexpr std::uint32_t trace_version = 2;
 inline constexpr char trace_magic[9] = "NFTRACE\n";
 inline constexpr char footer_magic[9] = "NFTRACE.";
 inline constexpr std::uint32_t block_magic = 0x4b42464e;

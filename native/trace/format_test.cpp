@@ -217,10 +217,10 @@ TEST_CASE("what is no trace, or another version of one, is refused") {
   const std::string path = written.folder.path("version");
   write(path, {});
   std::string bytes = contents(path);
-  bytes[8] = 2;
+  bytes[8] = 1;
   Result<Reader> reader = read_bytes(bytes);
   REQUIRE_FALSE(reader);
-  CHECK(std::strstr(reader.error().what, "version 2") != nullptr);
+  CHECK(std::strstr(reader.error().what, "version 1") != nullptr);
 }
 
 TEST_CASE("a full disk is told, and what was written before is a trace") {

@@ -10,20 +10,10 @@ namespace {
 
 constexpr std::uint64_t line_bytes = 64;
 
-/// The first range that ends behind `low`.
-template <class Map>
-auto first_behind(Map& ranges, std::uint64_t low) {
-  auto at = ranges.upper_bound(low);
-  if (at != ranges.begin() && std::prev(at)->second.end > low) --at;
-  return at;
-}
-
 /// The range that holds the address, or else the first that begins in the rest of its line.
-template <class Map>
-auto find_line(Map& ranges, std::uint64_t address) {
-  const auto at = first_behind(ranges, address);
-  const bool in_line = at != ranges.end() && at->first / line_bytes <= address / line_bytes;
-  return in_line ? at : ranges.end();
+Range* find_line(Ranges& ranges, std::uint64_t address) {
+  Range* found = ranges.first_behind(address);
+  return found != nullptr && found->begin / line_bytes <= address / line_bytes ? found : nullptr;
 }
 
 std::uint64_t with_process(std::uint32_t process, std::uint64_t address) {
@@ -35,8 +25,7 @@ std::uint64_t with_process(std::uint32_t process, std::uint64_t address) {
 LiveObjects::Process& LiveObjects::process(std::uint32_t number) {
   if (number >= processes_.size()) processes_.resize(std::size_t{number} + 1);
   Process& of = processes_[number];
-  of.last_low = 1; // whoever asks for it may change it
-  of.last_high = 0;
+  of.found.fill({}); // whoever asks for it may change it
   return of;
 }
 
@@ -69,45 +58,45 @@ void LiveObjects::site(std::uint64_t key, const std::vector<std::uint64_t>& chai
   by_key_[key] = add_site(std::move(site));
 }
 
-LiveObjects::Range LiveObjects::fresh(std::uint64_t end, std::uint32_t site,
-                                      std::uint64_t instruction) const {
-  return {end, site, 0, writer_->records(), instruction};
+Range LiveObjects::fresh(std::uint64_t begin, std::uint64_t end, std::uint32_t site,
+                         std::uint64_t instruction) const {
+  return {begin, end, site, 0, writer_->records(), instruction};
 }
 
-void LiveObjects::ended(const Range& range, std::uint64_t low, std::uint64_t instruction) {
+void LiveObjects::ended(const Range& range, std::uint64_t instruction) {
   if (range.number != 0) writer_->died(range.number, instruction);
   KnownSite& known = sites_[range.site];
-  known.live_bytes -= std::min(known.live_bytes, range.end - low);
+  known.live_bytes -= std::min(known.live_bytes, range.end - range.begin);
 }
 
 void LiveObjects::cut(Ranges& ranges, std::uint64_t low, std::uint64_t high,
                       std::uint64_t instruction) {
-  for (auto at = first_behind(ranges, low); at != ranges.end() && at->first < high;) {
-    const std::uint64_t begin = at->first;
-    const Range range = at->second;
-    ended(range, begin, instruction);
-    at = ranges.erase(at);
+  for (Range* at = ranges.first_behind(low); at != nullptr && at->begin < high;) {
+    const Range range = *at;
+    ended(range, instruction);
+    ranges.remove(range);
     // What sticks out lives on, as an object of its own.
     std::uint64_t& live = sites_[range.site].live_bytes;
-    if (begin < low) {
-      ranges.emplace(begin, fresh(low, range.site, instruction));
-      live += low - begin;
+    if (range.begin < low) {
+      ranges.add(fresh(range.begin, low, range.site, instruction));
+      live += low - range.begin;
     }
     if (range.end > high) {
-      ranges.emplace(high, fresh(range.end, range.site, instruction));
+      ranges.add(fresh(high, range.end, range.site, instruction));
       live += range.end - high;
     }
+    at = ranges.after(range.begin);
   }
 }
 
-void LiveObjects::insert(Ranges& ranges, std::uint64_t address, Range range) {
-  if (range.end <= address) return;
-  cut(ranges, address, range.end, range.born_instruction);
-  ranges.emplace(address, range);
+void LiveObjects::insert(Ranges& ranges, const Range& range) {
+  if (range.end <= range.begin) return;
+  cut(ranges, range.begin, range.end, range.born_instruction);
+  ranges.add(range);
   KnownSite& known = sites_[range.site];
   ++known.site.allocations;
-  known.site.bytes += range.end - address;
-  known.live_bytes += range.end - address;
+  known.site.bytes += range.end - range.begin;
+  known.live_bytes += range.end - range.begin;
   known.site.peak_bytes = std::max(known.site.peak_bytes, known.live_bytes);
 }
 
@@ -116,37 +105,37 @@ void LiveObjects::allocated(std::uint32_t number, std::uint64_t address, std::ui
   Process& of = process(number);
   const auto known = by_key_.find(key);
   const std::uint32_t site = known == by_key_.end() ? 0 : known->second;
-  insert(of.heap, address, fresh(address + std::max<std::uint64_t>(bytes, 1), site, instruction));
+  insert(of.heap, fresh(address, address + std::max<std::uint64_t>(bytes, 1), site, instruction));
 }
 
 void LiveObjects::freed(std::uint32_t number, std::uint64_t address, std::uint64_t instruction) {
   Process& of = process(number);
-  const auto at = of.heap.find(address);
-  if (at == of.heap.end()) return; // allocated before the library was there, or by its own means
-  ended(at->second, address, instruction);
-  of.heap.erase(at);
+  const Range* block = of.heap.at(address);
+  if (block == nullptr) return; // allocated before the library was there, or by its own means
+  ended(*block, instruction);
+  of.heap.remove(*block);
 }
 
 void LiveObjects::reallocated(std::uint32_t number, std::uint64_t before, std::uint64_t address,
                               std::uint64_t bytes, std::uint64_t instruction) {
   Process& of = process(number);
-  const auto at = of.heap.find(before);
-  const std::uint32_t site = at == of.heap.end() ? 0 : at->second.site;
+  const Range* block = of.heap.at(before);
+  const std::uint32_t site = block == nullptr ? 0 : block->site;
   freed(number, before, instruction);
-  insert(of.heap, address, fresh(address + std::max<std::uint64_t>(bytes, 1), site, instruction));
+  insert(of.heap, fresh(address, address + std::max<std::uint64_t>(bytes, 1), site, instruction));
 }
 
 void LiveObjects::mapped(std::uint32_t number, std::uint64_t address, std::uint64_t bytes,
                          std::uint64_t instruction) {
   if (mapping_site_ == 0) mapping_site_ = add_site({SiteKind::mapping, {}, 0, 0, 0});
   Process& of = process(number);
-  insert(of.mappings, address, fresh(address + bytes, mapping_site_, instruction));
+  insert(of.mappings, fresh(address, address + bytes, mapping_site_, instruction));
 }
 
 void LiveObjects::unmapped(std::uint32_t number, std::uint64_t address, std::uint64_t bytes,
                            std::uint64_t instruction) {
   Process& of = process(number);
-  for (Ranges* ranges : {&of.heap, &of.stacks, &of.statics, &of.mappings})
+  for (Ranges* ranges : of.kinds())
     cut(*ranges, address, address + bytes, instruction);
 }
 
@@ -157,19 +146,19 @@ void LiveObjects::stack(std::uint32_t number, std::uint64_t low, std::uint64_t h
                                           << 20; // beyond: a heap with stacks in it
   if (stack_site_ == 0) stack_site_ = add_site({SiteKind::stack, {}, 0, 0, 0});
   Process& of = process(number);
-  if (const auto known = first_behind(of.stacks, low);
-      known != of.stacks.end() && known->first <= low && known->second.end >= high)
+  if (const Range* known = of.stacks.first_behind(low);
+      known != nullptr && known->begin <= low && known->end >= high)
     return;
-  const auto mapping = find_line(of.mappings, low);
-  if (mapping == of.mappings.end()) { // the first thread's, which the kernel made
+  const Range* mapping = find_line(of.mappings, low);
+  if (mapping == nullptr) { // the first thread's, which the kernel made
     low = std::min(low, high - usual_stack);
-  } else if (mapping->second.end - mapping->first <= largest_stack) {
-    low = mapping->first;
-    high = mapping->second.end;
+  } else if (mapping->end - mapping->begin <= largest_stack) {
+    low = mapping->begin;
+    high = mapping->end;
   } else {
     return;
   }
-  insert(of.stacks, low, fresh(high, stack_site_, instruction));
+  insert(of.stacks, fresh(low, high, stack_site_, instruction));
 }
 
 void LiveObjects::module(std::uint32_t number, std::uint64_t address, std::uint64_t offset,
@@ -186,26 +175,25 @@ void LiveObjects::module(std::uint32_t number, std::uint64_t address, std::uint6
   const Frame whole = frame_of(low);
   const std::uint32_t site = add_site({SiteKind::statics, {whole}, 0, 0, 0});
   Process& of = process(number);
-  insert(of.statics, low, fresh(high, site, 0));
+  insert(of.statics, fresh(low, high, site, 0));
 }
 
 void LiveObjects::forked(std::uint32_t parent, std::uint32_t child) {
   process(std::max(parent, child));
   Process copy = processes_[parent];
-  for (Ranges* ranges : {&copy.heap, &copy.stacks, &copy.statics, &copy.mappings})
-    for (auto& [address, range] : *ranges) {
+  for (Ranges* ranges : copy.kinds())
+    ranges->each([this](Range& range) {
       range.number = 0;
       range.born_record = writer_->records();
       range.born_instruction = 0;
-    }
+    });
   processes_[child] = std::move(copy);
 }
 
-std::uint32_t LiveObjects::named(std::uint32_t number, Ranges::iterator found) {
-  Range& range = found->second;
+std::uint32_t LiveObjects::named(std::uint32_t number, Range& range) {
   if (range.number == 0)
-    range.number = writer_->object({site_number(range.site), with_process(number, found->first),
-                                    range.end - found->first, range.born_record,
+    range.number = writer_->object({site_number(range.site), with_process(number, range.begin),
+                                    range.end - range.begin, range.born_record,
                                     range.born_instruction, alive, alive});
   return range.number;
 }
@@ -213,14 +201,25 @@ std::uint32_t LiveObjects::named(std::uint32_t number, Ranges::iterator found) {
 std::uint32_t LiveObjects::object_at(std::uint32_t number, std::uint64_t address) {
   if (number >= processes_.size()) return 0;
   Process& of = processes_[number];
-  if (address >= of.last_low && address < of.last_high) return of.last_number;
-  for (Ranges* ranges : {&of.heap, &of.stacks, &of.statics, &of.mappings}) {
-    const auto found = find_line(*ranges, address);
-    if (found == ranges->end()) continue;
-    of.last_number = named(number, found);
-    of.last_low = found->first;
-    of.last_high = ranges == &of.heap ? found->second.end : found->first;
-    return of.last_number;
+  for (const Found& found : of.found)
+    if (address >= found.low && address < found.high) return found.number;
+  std::uint64_t low = 0, high = ~std::uint64_t{0}; // around the address, free of what comes first
+  for (Ranges* ranges : of.kinds()) {
+    Range* at = find_line(*ranges, address);
+    if (at == nullptr) {
+      if (const Range* before = ranges->last_before(address)) low = std::max(low, before->end);
+      if (const Range* behind = ranges->after(address)) high = std::min(high, behind->begin);
+      continue;
+    }
+    const std::uint32_t found = named(number, *at);
+    if (address >= at->begin) {
+      low = std::max(low, at->begin);
+      high = std::min(high, at->end);
+      // A line in which the next object begins may be its.
+      if (high < at->end) high -= std::min(high, line_bytes);
+      of.found[of.next++ % of.found.size()] = {low, high, found};
+    }
+    return found;
   }
   return 0;
 }

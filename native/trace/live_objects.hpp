@@ -7,12 +7,13 @@
 // Thread safety  none.
 #pragma once
 
-#include <map>
+#include <array>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "trace/format.hpp"
+#include "trace/ranges.hpp"
 #include "trace/writer.hpp"
 
 namespace nearfar::trace {
@@ -47,19 +48,17 @@ public:
   void tell_totals();
 
 private:
-  struct Range {
-    std::uint64_t end = 0;
-    std::uint32_t site = 0;   ///< place in sites_
-    std::uint32_t number = 0; ///< in the file; 0: not yet
-    std::uint64_t born_record = 0;
-    std::uint64_t born_instruction = 0;
+  /// Addresses in which the same object is found, until anything is allocated, mapped or ended.
+  struct Found {
+    std::uint64_t low = 0;
+    std::uint64_t high = 0;
+    std::uint32_t number = 0;
   };
-  using Ranges = std::map<std::uint64_t, Range>; ///< by first address; they do not overlap
   struct Process {
     Ranges heap, stacks, statics, mappings;
-    // The range that was found last, and the object in it.
-    std::uint64_t last_low = 1, last_high = 0;
-    std::uint32_t last_number = 0;
+    std::array<Found, 4> found; ///< in turn
+    unsigned next = 0;
+    std::array<Ranges*, 4> kinds() { return {&heap, &stacks, &statics, &mappings}; } ///< in order
   };
   struct KnownSite {
     Site site;
@@ -76,12 +75,13 @@ private:
   std::uint32_t add_site(Site site);
   std::uint32_t site_number(std::uint32_t place);
   Frame frame_of(std::uint64_t code);
-  void insert(Ranges& ranges, std::uint64_t address, Range range);
+  void insert(Ranges& ranges, const Range& range);
   /// Ends what overlaps [low, high); parts that stick out stay.
   void cut(Ranges& ranges, std::uint64_t low, std::uint64_t high, std::uint64_t instruction);
-  void ended(const Range& range, std::uint64_t low, std::uint64_t instruction);
-  std::uint32_t named(std::uint32_t process, Ranges::iterator found);
-  Range fresh(std::uint64_t end, std::uint32_t site, std::uint64_t instruction) const;
+  void ended(const Range& range, std::uint64_t instruction);
+  std::uint32_t named(std::uint32_t process, Range& range);
+  Range fresh(std::uint64_t begin, std::uint64_t end, std::uint32_t site,
+              std::uint64_t instruction) const;
 
   Writer* writer_;
   std::vector<Process> processes_;

@@ -93,3 +93,21 @@ TEST_CASE("cut bytes are no reason to read on") {
     for (std::size_t bytes = 0; bytes <= sizeof code - begin; ++bytes)
       decode(std::vector<std::uint8_t>(code + begin, code + begin + bytes).data(), bytes);
 }
+
+TEST_CASE("a load into its own address may be followed by the next one of a chain") {
+  CHECK(of({0x48, 0x8b, 0x00}).chases);                         // mov (%rax),%rax
+  CHECK(of({0x48, 0x8b, 0x04, 0x03}).chases);                   // mov (%rbx,%rax),%rax
+  CHECK(of({0x48, 0x8b, 0x44, 0xc3, 0x08}).chases);             // mov 8(%rbx,%rax,8),%rax
+  CHECK(of({0x48, 0x63, 0x04, 0x83}).chases);                   // movslq (%rbx,%rax,4),%rax
+  CHECK(of({0x8b, 0x04, 0x83}).chases);                         // mov (%rbx,%rax,4),%eax
+  CHECK(of({0x4d, 0x8b, 0x3f}).chases);                         // mov (%r15),%r15
+  CHECK(of({0x4e, 0x8b, 0x3c, 0xfb}).chases);                   // mov (%rbx,%r15,8),%r15
+  CHECK_FALSE(of({0x49, 0x8b, 0x3f}).chases);                   // mov (%r15),%rdi
+  CHECK_FALSE(of({0x4c, 0x8b, 0x3f}).chases);                   // mov (%rdi),%r15
+  CHECK_FALSE(of({0x48, 0x8b, 0x07}).chases);                   // mov (%rdi),%rax
+  CHECK_FALSE(of({0x48, 0x8b, 0x2d, 1, 0, 0, 0}).chases);       // mov 1(%rip),%rbp
+  CHECK(of({0x48, 0x8b, 0x24, 0x24}).chases);                   // mov (%rsp),%rsp
+  CHECK_FALSE(of({0x48, 0x8b, 0x2c, 0xc5, 1, 0, 0, 0}).chases); // mov 1(,%rax,8),%rbp
+  CHECK_FALSE(of({0x48, 0x89, 0x00}).chases);                   // mov %rax,(%rax)
+  CHECK_FALSE(of({0x48, 0x03, 0x00}).chases);                   // add (%rax),%rax
+}

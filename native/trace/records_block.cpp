@@ -21,14 +21,18 @@ std::uint32_t RecordsCoder::context_of(const Record& record, const ThreadState& 
     column.number(1);
     return 0;
   }
-  const auto known = numbers_.find(record.code);
-  if (known != numbers_.end()) {
-    column.number(std::uint64_t{known->second} + 1);
-    return known->second;
+  Numbered& recent = recent_[(record.code ^ record.code >> 10) % recent_.size()];
+  if (recent.code != record.code) {
+    recent.code = record.code;
+    recent.number = numbers_.try_emplace(record.code, prediction_.contexts()).first->second;
+  }
+  if (recent.number < prediction_.contexts()) {
+    column.number(std::uint64_t{recent.number} + 1);
+    return recent.number;
   }
   column.number(0);
   column.difference(record.code, prediction_.last_new_code);
-  return numbers_[record.code] = prediction_.add(record.code);
+  return prediction_.add(record.code);
 }
 
 void RecordsCoder::add(const Record& record, const std::vector<Object>& known) {
@@ -76,6 +80,7 @@ Bytes RecordsCoder::finish(const Totals& totals) {
   }
   prediction_.clear();
   numbers_.clear();
+  recent_.fill({});
   count_ = 0;
   return out;
 }

@@ -3,6 +3,7 @@
 // Thread safety  none.
 #pragma once
 
+#include <array>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -33,7 +34,12 @@ private:
   unsigned line_shift_;
   std::size_t count_ = 0;
   Prediction prediction_;
-  std::unordered_map<std::uint64_t, std::uint32_t> numbers_;
+  struct Numbered {
+    std::uint64_t code = 0;
+    std::uint32_t number = 0;
+  };
+  std::unordered_map<std::uint64_t, std::uint32_t> numbers_; ///< of codes
+  std::array<Numbered, 256> recent_; ///< before it: some that were asked for last
   Bytes columns_[columns];
 };
 

@@ -3,11 +3,13 @@
 // Thread safety  values; a Bytes is used by one thread at a time.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <string>
-#include <vector>
+#include <utility>
 
 namespace nearfar::trace {
 
@@ -19,14 +21,21 @@ inline std::uint64_t to_signed(std::uint64_t coded) {
   return coded >> 1 ^ (coded & 1 ? ~std::uint64_t{0} : 0);
 }
 
-/// Bytes that grow.
+/// Bytes that grow. Room is made for a whole number at once: the coder of records lives on this.
 class Bytes {
 public:
-  void byte(std::uint8_t value) { bytes_.push_back(value); }
+  void byte(std::uint8_t value) {
+    make_room(1);
+    bytes_[size_++] = value;
+  }
   void number(std::uint64_t value) {
+    constexpr std::size_t longest = 10;
+    make_room(longest);
+    std::uint8_t* to = bytes_.get() + size_;
     for (; value >= 0x80; value >>= 7)
-      bytes_.push_back(static_cast<std::uint8_t>(value | 0x80));
-    bytes_.push_back(static_cast<std::uint8_t>(value));
+      *to++ = static_cast<std::uint8_t>(value | 0x80);
+    *to++ = static_cast<std::uint8_t>(value);
+    size_ = static_cast<std::size_t>(to - bytes_.get());
   }
   /// `value` - `before`, either sign, modulo 2^64.
   void difference(std::uint64_t value, std::uint64_t before) {
@@ -37,19 +46,34 @@ public:
     raw(value.data(), value.size());
   }
   void raw(const void* data, std::size_t bytes) {
-    const auto* from = static_cast<const std::uint8_t*>(data);
-    bytes_.insert(bytes_.end(), from, from + bytes);
+    if (bytes == 0) return;
+    make_room(bytes);
+    std::memcpy(bytes_.get() + size_, data, bytes);
+    size_ += bytes;
   }
   void nest(const Bytes& inner) {
     number(inner.size());
     raw(inner.data(), inner.size());
   }
-  void clear() { bytes_.clear(); }
-  const std::uint8_t* data() const { return bytes_.data(); }
-  std::size_t size() const { return bytes_.size(); }
+  void clear() { size_ = 0; }
+  const std::uint8_t* data() const { return bytes_.get(); }
+  std::size_t size() const { return size_; }
 
 private:
-  std::vector<std::uint8_t> bytes_;
+  void make_room(std::size_t bytes) {
+    if (capacity_ - size_ < bytes) [[unlikely]]
+      grow(bytes);
+  }
+  [[gnu::noinline]] void grow(std::size_t bytes) {
+    capacity_ = std::max(2 * capacity_, size_ + bytes);
+    auto larger = std::make_unique_for_overwrite<std::uint8_t[]>(capacity_);
+    if (size_ > 0) std::memcpy(larger.get(), bytes_.get(), size_);
+    bytes_ = std::move(larger);
+  }
+
+  std::unique_ptr<std::uint8_t[]> bytes_;
+  std::size_t size_ = 0;
+  std::size_t capacity_ = 0;
 };
 
 /// Reads what Bytes wrote. Past the end, and on a number of more than ten bytes, it fails, stays

@@ -56,6 +56,7 @@ void at_thread_end(void* core) { static_cast<Core*>(core)->tell_counts(); }
   auto* core = static_cast<Core*>(memory);
   if (memory == MAP_FAILED || !core->open(*shared)) return opening = false;
   core->clock = &core->ticks;
+  core->counts_accesses = true;
   core->take_slot(process.load());
   tell_stack(*core);
   pthread_setspecific(thread_end, core);
@@ -70,7 +71,6 @@ void at_thread_end(void* core) { static_cast<Core*>(core)->tell_counts(); }
                                           const void* code) {
   if (__builtin_expect(own == nullptr, 0) && !open_core()) return;
   Core& core = *own;
-  ++core.ticks.instructions;
   ++core.ticks.accesses[store];
   const auto address = reinterpret_cast<std::uint64_t>(at);
   if (store)

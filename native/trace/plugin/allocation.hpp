@@ -65,7 +65,7 @@ struct Chain {
   static constexpr unsigned most = 4;
   std::uint64_t codes[most];
   unsigned length = 0;
-  std::uint64_t key = 0; ///< differs where chains differ, but for one in 2^64
+  std::uint64_t key = 0; ///< 48 bits; differs where chains differ, but for one in 2^47
 };
 
 /// Follows frame pointers within [frame, stack_end).
@@ -87,7 +87,7 @@ inline Chain chain_of(const Allocation& allocation, std::uint64_t stack_end,
     chain.key = (chain.key ^ chain.codes[i]) * 0x9e3779b97f4a7c15u;
     chain.key ^= chain.key >> 32;
   }
-  chain.key |= 1;
+  chain.key = chain.key >> 16 | 1;
   return chain;
 }
 

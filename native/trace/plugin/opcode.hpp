@@ -28,6 +28,7 @@ struct Decoded {
   Opcode opcode = Opcode::scalar;
   std::uint8_t bytes = 8; ///< of a load or store, or of its pieces
   bool floating = false;  ///< computes with floating point, in vectors or on the x87 stack
+  bool chases = false;    ///< a move that overwrites a register of its own address
 };
 
 namespace opcodes {
@@ -167,6 +168,21 @@ inline bool floating(const std::uint8_t* at, const std::uint8_t* end) {
   return in(at[map], 0x51, 0x53) || in(at[map], 0x58, 0x5f);
 }
 
+/// A move of 4 or 8 bytes into its own base or index: `at` is behind REX, whose bits are given.
+inline bool chases(const std::uint8_t* at, const std::uint8_t* end, unsigned rex) {
+  if (at + 1 >= end || (*at != 0x8b && *at != 0x63) || at[1] >> 6 == 3) return false;
+  const unsigned target = (at[1] >> 3 & 7u) | (rex & 4) << 1;
+  const unsigned high_base = (rex & 1) << 3, high_index = (rex & 2) << 2;
+  if ((at[1] & 7) != 4) { // without index; from the instruction pointer there is no base
+    const bool relative = at[1] >> 6 == 0 && (at[1] & 7) == 5;
+    return !relative && target == ((at[1] & 7u) | high_base);
+  }
+  if (at + 2 >= end) return false;
+  const unsigned base = (at[2] & 7u) | high_base, index = (at[2] >> 3 & 7u) | high_index;
+  const bool has_base = at[1] >> 6 != 0 || (at[2] & 7) != 5;
+  return (has_base && target == base) || (index != 4 && target == index);
+}
+
 } // namespace opcodes
 
 inline Decoded decode(const void* code, std::size_t bytes) {
@@ -180,7 +196,8 @@ inline Decoded decode(const void* code, std::size_t bytes) {
     prefixes.f2 |= *at == 0xf2;
   }
   if (prefixes.locked) return {Opcode::locked};
-  if (at < end && (*at & 0xf0) == 0x40) prefixes.rex_w = (*at++ & 8) != 0;
+  const unsigned rex = at < end && (*at & 0xf0) == 0x40 ? *at++ : 0u;
+  prefixes.rex_w = (rex & 8) != 0;
   if (at >= end) return {};
   Decoded decoded;
   if (*at == 0x0f && at + 1 < end)
@@ -190,6 +207,7 @@ inline Decoded decode(const void* code, std::size_t bytes) {
   else
     decoded = opcodes::of_first_map(at, end, prefixes);
   decoded.floating = opcodes::floating(at, end);
+  decoded.chases = opcodes::chases(at, end, rex);
   return decoded;
 }
 

@@ -10,12 +10,14 @@
 #include "trace/plugin/allocation.hpp"
 #include "trace/plugin/api.hpp"
 #include "trace/plugin/capture.hpp"
+#include "trace/plugin/meaning.hpp"
+#include "trace/plugin/modules.hpp"
 #include "trace/plugin/opcode.hpp"
 
 #include <atomic>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <link.h>
 #include <pthread.h>
 
 int qemu_plugin_version = 1;
@@ -25,6 +27,7 @@ namespace {
 using namespace nearfar::trace;
 
 constexpr unsigned most_vcpus = ring::most_threads;
+constexpr char teller_name[] = "/libnearfar-trace-allocations.so";
 
 ring::Shared* shared = nullptr;
 Core first; ///< of the first thread
@@ -33,6 +36,9 @@ std::atomic<unsigned> vcpus{0};
 bool side_by_side = false; ///< there is or was a second thread
 CodeRanges code_ranges;
 ToldSites told_sites;
+// Code of the library that tells of allocations, which is no part of the program. Set before any of
+// it is executed.
+std::uint64_t teller_low = 0, teller_high = 0;
 
 // While there is one thread: changed by the translated code itself.
 Clock counts;
@@ -50,24 +56,6 @@ struct Piece {
   bool store;
 };
 Piece pieces[most_vcpus];
-
-/// What QEMU's description of an access says, kept by description: there are few.
-struct Meaning {
-  bool store;
-  unsigned bytes;
-};
-Meaning meaning(qemu_plugin_meminfo_t info) {
-  static std::atomic<std::uint64_t> known[256];
-  constexpr std::uint64_t is_known = 1u << 16;
-  std::atomic<std::uint64_t>& place = known[(info >> 4 ^ info >> 12) & 255];
-  std::uint64_t entry = place.load(std::memory_order_relaxed);
-  if ((entry & is_known) == 0 || entry >> 32 != info) [[unlikely]] {
-    entry = std::uint64_t{info} << 32 | is_known | (qemu_plugin_mem_is_store(info) ? 1u << 8 : 0u) |
-            1u << qemu_plugin_mem_size_shift(info);
-    place.store(entry, std::memory_order_relaxed);
-  }
-  return {(entry & 1u << 8) != 0, static_cast<unsigned>(entry & 0xff)};
-}
 
 std::uint64_t code_of(void* data) { return reinterpret_cast<std::uint64_t>(data); }
 
@@ -101,21 +89,29 @@ qemu_plugin_vcpu_mem_cb_t plain_callback(unsigned bytes) {
 }
 
 void on_scalar(unsigned vcpu, qemu_plugin_meminfo_t info, std::uint64_t address, void* code) {
+  Meaning access;
+  if (!is_known(info, access)) [[unlikely]]
+    return learn<on_scalar>(vcpu, info, address, code);
+  const auto [store, bytes] = access;
   Core& core = *cores[vcpu];
-  const auto [store, bytes] = meaning(info);
   core.count(store);
   core.touch(address, bytes, store, code_of(code));
 }
 
 void on_stack(unsigned vcpu, qemu_plugin_meminfo_t info, std::uint64_t address, void* code) {
-  if (meaning(info).store) cores[vcpu]->pushed(address);
+  Meaning access;
+  if (!is_known(info, access)) return learn<on_stack>(vcpu, info, address, code);
+  if (access.store) cores[vcpu]->pushed(address);
   on_scalar(vcpu, info, address, code);
 }
 
 /// With several threads the emulator tells of one access that both reads and writes.
 void on_locked(unsigned vcpu, qemu_plugin_meminfo_t info, std::uint64_t address, void* code) {
+  Meaning access;
+  if (!is_known(info, access)) [[unlikely]]
+    return learn<on_locked>(vcpu, info, address, code);
+  const auto [store, bytes] = access;
   Core& core = *cores[vcpu];
-  const auto [store, bytes] = meaning(info);
   core.count(store);
   if (store && side_by_side) core.count(false);
   core.touch(address, bytes, store, code_of(code));
@@ -134,15 +130,21 @@ bool is_piece(unsigned vcpu, std::uint64_t address, unsigned bytes, bool store, 
 }
 
 void on_wide(unsigned vcpu, qemu_plugin_meminfo_t info, std::uint64_t address, void* code) {
+  Meaning access;
+  if (!is_known(info, access)) [[unlikely]]
+    return learn<on_wide>(vcpu, info, address, code);
+  const auto [store, bytes] = access;
   Core& core = *cores[vcpu];
-  const auto [store, bytes] = meaning(info);
   if (!is_piece(vcpu, address, bytes, store, code)) core.count(store);
   core.touch(address, bytes, store, code_of(code));
 }
 
 void on_nt_store(unsigned vcpu, qemu_plugin_meminfo_t info, std::uint64_t address, void* code) {
+  Meaning access;
+  if (!is_known(info, access)) [[unlikely]]
+    return learn<on_nt_store>(vcpu, info, address, code);
+  const auto [store, bytes] = access;
   Core& core = *cores[vcpu];
-  const auto [store, bytes] = meaning(info);
   if (!is_piece(vcpu, address, bytes, store, code)) {
     core.count(store);
     ++core.slot->nt_stores;
@@ -177,50 +179,6 @@ void on_freed(unsigned vcpu, qemu_plugin_meminfo_t, std::uint64_t address, void*
   cores[vcpu]->tell_freed(address);
 }
 
-/// The emulator itself and its libraries, which are no part of the program.
-struct Emulator {
-  struct Range {
-    std::uint64_t low, high;
-  } ranges[256];
-  unsigned count = 0;
-};
-int add_emulator(dl_phdr_info* info, std::size_t, void* to) {
-  auto& emulator = *static_cast<Emulator*>(to);
-  for (unsigned i = 0; i < info->dlpi_phnum; ++i) {
-    const ElfW(Phdr)& segment = info->dlpi_phdr[i];
-    if (segment.p_type != PT_LOAD || emulator.count == 256) continue;
-    const std::uint64_t low = info->dlpi_addr + segment.p_vaddr;
-    emulator.ranges[emulator.count++] = {low & ~std::uint64_t{4095}, low + segment.p_memsz};
-  }
-  return 0;
-}
-bool is_emulator(const Emulator& emulator, std::uint64_t address) {
-  for (unsigned i = 0; i < emulator.count; ++i)
-    if (address >= emulator.ranges[i].low && address < emulator.ranges[i].high) return true;
-  return false;
-}
-
-/// What the emulator mapped before the program's first instruction.
-void tell_first_modules(Core& core) {
-  Emulator emulator;
-  dl_iterate_phdr(add_emulator, &emulator);
-  std::FILE* maps = std::fopen("/proc/self/maps", "re");
-  if (maps == nullptr) return;
-  char line[4096 + 128];
-  while (std::fgets(line, sizeof line, maps) != nullptr) {
-    unsigned long from = 0, to = 0, offset = 0;
-    char rights[5] = "";
-    int path = 0;
-    if (std::sscanf(line, "%lx-%lx %4s %lx %*s %*s %n", &from, &to, rights, &offset, &path) < 4 ||
-        path == 0 || line[path] != '/' || is_emulator(emulator, from))
-      continue;
-    code_ranges.add(from, to - from); // a program's code is not mapped as such by the emulator
-    line[std::strcspn(line, "\n")] = '\0';
-    core.tell_module(from, to - from, offset, line + path);
-  }
-  std::fclose(maps);
-}
-
 /// Wide instructions count their executions, so that pieces of one are told from another's.
 void watch_wide(qemu_plugin_insn* insn) {
   if (side_by_side)
@@ -246,22 +204,32 @@ qemu_plugin_vcpu_mem_cb_t callback_of(const Decoded& decoded) {
   return on_scalar;
 }
 
+/// `bits`: of Core, above the address of the code.
+void call_back(qemu_plugin_insn* insn, qemu_plugin_vcpu_mem_cb_t callback, std::uint64_t bits = 0) {
+  qemu_plugin_register_vcpu_mem_cb(insn, callback, QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_RW,
+                                   reinterpret_cast<void*>(qemu_plugin_insn_vaddr(insn) | bits));
+}
+
 /// Has an instruction watched; what it is goes into the block's counts.
-void watch(qemu_plugin_insn* insn, Mark mark, Clock& block) {
+void watch(qemu_plugin_insn* insn, Clock& block) {
   const Decoded decoded = decode(qemu_plugin_insn_data(insn), qemu_plugin_insn_size(insn));
   if (decoded.opcode == Opcode::wide || decoded.opcode == Opcode::nt_store) watch_wide(insn);
   if (decoded.opcode == Opcode::flush)
     qemu_plugin_register_vcpu_insn_exec_cb(insn, on_flush, QEMU_PLUGIN_CB_NO_REGS, nullptr);
-  qemu_plugin_vcpu_mem_cb_t callback = callback_of(decoded);
-  if (mark == Mark::allocated) callback = on_allocated;
-  if (mark == Mark::freed) callback = on_freed;
   block.floating += decoded.floating;
-  if (mark == Mark::none) {
-    block.accesses[0] += decoded.opcode == Opcode::load;
-    block.accesses[1] += decoded.opcode == Opcode::store || decoded.opcode == Opcode::push;
+  block.accesses[0] += decoded.opcode == Opcode::load;
+  block.accesses[1] += decoded.opcode == Opcode::store || decoded.opcode == Opcode::push;
+  call_back(insn, callback_of(decoded), decoded.chases ? Core::chases : 0);
+}
+
+/// Has what the teller tells heard, and nothing else of it.
+void listen(qemu_plugin_tb* block, std::size_t instructions) {
+  Mark mark = Mark::none;
+  for (std::size_t i = 0; i < instructions; ++i) {
+    qemu_plugin_insn* insn = qemu_plugin_tb_get_insn(block, i);
+    if (mark != Mark::none) call_back(insn, mark == Mark::allocated ? on_allocated : on_freed);
+    mark = mark_of(qemu_plugin_insn_data(insn), qemu_plugin_insn_size(insn));
   }
-  qemu_plugin_register_vcpu_mem_cb(insn, callback, QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_RW,
-                                   reinterpret_cast<void*>(qemu_plugin_insn_vaddr(insn)));
 }
 
 void count_block(qemu_plugin_tb* block, const Clock& count) {
@@ -285,15 +253,16 @@ void count_block(qemu_plugin_tb* block, const Clock& count) {
 
 void on_translation(qemu_plugin_id_t, qemu_plugin_tb* block) {
   static bool told_modules = false; // when the first block is translated, the program is mapped
-  if (!told_modules) tell_first_modules(*cores[0]);
+  if (!told_modules) tell_first_modules(*cores[0], code_ranges);
   told_modules = true;
   Clock count{qemu_plugin_tb_n_insns(block), {0, 0}, 0};
-  Mark mark = Mark::none;
-  for (std::size_t i = 0; i < count.instructions; ++i) {
-    qemu_plugin_insn* insn = qemu_plugin_tb_get_insn(block, i);
-    watch(insn, mark, count);
-    mark = mark_of(qemu_plugin_insn_data(insn), qemu_plugin_insn_size(insn));
+  const std::uint64_t code = qemu_plugin_insn_vaddr(qemu_plugin_tb_get_insn(block, 0));
+  if (code >= teller_low && code < teller_high) {
+    listen(block, count.instructions);
+    return;
   }
+  for (std::size_t i = 0; i < count.instructions; ++i)
+    watch(qemu_plugin_tb_get_insn(block, i), count);
   count_block(block, count);
 }
 
@@ -327,6 +296,10 @@ void after_mmap(Core& core, std::uint64_t address) {
   const ssize_t length = readlink(link, path, sizeof path - 1);
   if (length <= 0) return;
   path[length] = '\0';
+  if (std::strstr(path, teller_name) != nullptr) {
+    teller_low = address;
+    teller_high = address + asked[1];
+  }
   code_ranges.add(address, asked[1]);
   core.tell_module(address, asked[1], asked[3], path);
 }
@@ -352,6 +325,7 @@ void after_call(qemu_plugin_id_t, unsigned vcpu, std::int64_t number, std::int64
 }
 
 void run_side_by_side() {
+  first.fills_ring_alone(false);
   first.ticks = counts;
   first.clock = &first.ticks;
   side_by_side = true;
@@ -373,6 +347,7 @@ void on_vcpu(qemu_plugin_id_t, unsigned vcpu) {
   }
   Core& core = *cores[vcpu];
   core.clock = side_by_side ? &core.ticks : &counts;
+  core.fills_ring_alone(before == 0);
   core.take_slot(calling != nullptr ? calling->slot->process : 0);
 }
 
@@ -382,6 +357,9 @@ void on_end(qemu_plugin_id_t, void*) {
   for (Core* core : cores)
     if (core != nullptr) core->tell_counts();
 }
+
+/// Parent and child will both fill the ring.
+void before_fork() { first.fills_ring_alone(false); }
 
 /// A forked child is a process of its own, with the thread that forked.
 void in_child() {
@@ -415,6 +393,6 @@ int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t* info, int count,
   qemu_plugin_register_vcpu_syscall_cb(id, on_call);
   qemu_plugin_register_vcpu_syscall_ret_cb(id, after_call);
   qemu_plugin_register_atexit_cb(id, on_end, nullptr);
-  pthread_atfork(nullptr, nullptr, in_child);
+  pthread_atfork(before_fork, nullptr, in_child);
   return 0;
 }

@@ -36,14 +36,14 @@ enum class What : std::uint8_t {
   nt_store = 4,
   site = 16,     ///< a: key, b: number of return addresses; they follow, innermost first
   more = 17,     ///< three words of the entry before, whose `detail` says how many such follow
-  allocate = 18, ///< a: address, b: bytes, c: key of the site; instructions follow
+  allocate = 18, ///< a: address, b: bytes, c: instructions, fourth: key of the site
   free = 19,     ///< a: address, c: instructions
   map = 20,      ///< a: address, b: bytes, c: instructions: anonymous memory or a file was mapped
   unmap = 21,    ///< a: address, b: bytes, c: instructions
   stack = 22,    ///< a: lowest, b: end of what this thread pushed to, c: instructions
   module = 23,   ///< a: address, b: bytes, c: offset in the file; the path follows, zero-terminated
   fork = 25,     ///< a: number of the process that forked, b: of its child
-  reallocate = 24, ///< a: address, b: bytes, c: address before; instructions follow
+  reallocate = 24, ///< a: address, b: bytes, c: instructions, fourth: address before
 };
 
 /// One thing that happened, 32 bytes.
@@ -58,16 +58,13 @@ struct Entry {
   std::uint64_t c; ///< instructions of the thread
 };
 
-// A miss and the dirty line that it drove out are one entry: a, b and c are numbers of 48 bits, and
-// the line's number lies in the bits above, 14 bits in each.
+// Where four numbers are told, they have 48 bits each: a, b and c, and above them the fourth, 16
+// bits in each. Of a load and a store, that is the line that was dirty and driven out, 0 for none.
 inline constexpr unsigned low_bits = 48;
 inline constexpr std::uint64_t low_mask = (std::uint64_t{1} << low_bits) - 1;
-inline constexpr unsigned victim_bits = 14;
-inline constexpr std::uint64_t victim_mask = (1u << victim_bits) - 1;
 
-inline std::uint64_t victim_of(const Entry& entry) {
-  return entry.a >> low_bits | entry.b >> low_bits << victim_bits |
-         entry.c >> low_bits << 2 * victim_bits;
+inline std::uint64_t fourth_of(const Entry& entry) {
+  return entry.a >> low_bits | entry.b >> low_bits << 16 | entry.c >> low_bits << 32;
 }
 static_assert(sizeof(Entry) == 32);
 
@@ -139,40 +136,58 @@ inline bool wait_for_room(Shared& shared, std::uint64_t needed) {
   }
 }
 
-/// Reserves `count` entries that follow each other; false if nothing is recorded any more.
-inline bool reserve(Shared& shared, std::uint64_t count, std::uint64_t& position) {
-  if (shared.stop.load(std::memory_order_relaxed) != 0) return false;
-  position = shared.tail.fetch_add(count, std::memory_order_relaxed);
-  if (position + count - shared.head.load(std::memory_order_acquire) <= shared.capacity)
-    return true;
-  return wait_for_room(shared, position + count);
-}
+/// Who fills a ring. Zeroed, it is one of many.
+struct Producer {
+  Shared* shared;
+  bool alone; ///< no other thread or process fills it: nothing has to be locked
 
-inline void publish(Shared& shared, std::uint64_t position, What what, std::uint8_t detail,
-                    std::uint16_t thread, std::uint64_t a, std::uint64_t b, std::uint64_t c) {
-  Entry& entry = shared.entries()[position & (shared.capacity - 1)];
-  entry.what = what;
-  entry.detail = detail;
-  entry.thread = thread;
-  entry.a = a;
-  entry.b = b;
-  entry.c = c;
-  entry.ready.store(static_cast<std::uint32_t>(position + 1), std::memory_order_release);
-}
+  /// Reserves `count` entries that follow each other; false if nothing is recorded any more.
+  bool reserve(std::uint64_t count, std::uint64_t& position) const {
+    if (shared->stop.load(std::memory_order_relaxed) != 0) return false;
+    if (alone) { // a locked addition would wait for all stores before it
+      position = shared->tail.load(std::memory_order_relaxed);
+      shared->tail.store(position + count, std::memory_order_relaxed);
+    } else {
+      position = shared->tail.fetch_add(count, std::memory_order_relaxed);
+    }
+    fetch(position + far_ahead);
+    if (position + count - shared->head.load(std::memory_order_acquire) <= shared->capacity)
+      return true;
+    return wait_for_room(*shared, position + count);
+  }
 
-inline void push(Shared& shared, What what, std::uint8_t detail, std::uint16_t thread,
-                 std::uint64_t a, std::uint64_t b, std::uint64_t c) {
-  std::uint64_t position;
-  if (reserve(shared, 1, position)) publish(shared, position, what, detail, thread, a, b, c);
-}
+  void publish(std::uint64_t position, What what, std::uint8_t detail, std::uint16_t thread,
+               std::uint64_t a, std::uint64_t b, std::uint64_t c) const {
+    Entry& entry = shared->entries()[position & (shared->capacity - 1)];
+    entry.what = what;
+    entry.detail = detail;
+    entry.thread = thread;
+    entry.a = a;
+    entry.b = b;
+    entry.c = c;
+    entry.ready.store(static_cast<std::uint32_t>(position + 1), std::memory_order_release);
+  }
 
-/// `victim`: number of the dirty line that was driven out, 0 for none.
-inline void push_miss(Shared& shared, What what, std::uint8_t detail, std::uint16_t thread,
-                      std::uint64_t address, std::uint64_t code, std::uint64_t instructions,
-                      std::uint64_t victim) {
-  push(shared, what, detail, thread, address | (victim & victim_mask) << low_bits,
-       (code & low_mask) | (victim >> victim_bits & victim_mask) << low_bits,
-       (instructions & low_mask) | (victim >> 2 * victim_bits & victim_mask) << low_bits);
-}
+  void push(What what, std::uint8_t detail, std::uint16_t thread, std::uint64_t a, std::uint64_t b,
+            std::uint64_t c) const {
+    std::uint64_t position;
+    if (reserve(1, position)) publish(position, what, detail, thread, a, b, c);
+  }
+
+  /// Numbers of more than 48 bits lose those above.
+  void push_four(What what, std::uint8_t detail, std::uint16_t thread, std::uint64_t a,
+                 std::uint64_t b, std::uint64_t c, std::uint64_t fourth) const {
+    push(what, detail, thread, (a & low_mask) | fourth << low_bits,
+         (b & low_mask) | fourth >> 16 << low_bits, (c & low_mask) | fourth >> 32 << low_bits);
+  }
+
+private:
+  static constexpr std::uint64_t far_ahead = 32;
+
+  /// The other core has read this entry's memory: it is asked for in time.
+  void fetch(std::uint64_t position) const {
+    asm volatile("prefetchw %0" : : "m"(shared->entries()[position & (shared->capacity - 1)]));
+  }
+};
 
 } // namespace nearfar::trace::ring

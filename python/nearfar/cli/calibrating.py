@@ -42,7 +42,7 @@ def measured_host(session: Session, cpu: int, *, coarse: bool = False) -> Host:
     from nearfar.measure.session import Effort
 
     if coarse:
-        return host.measure(session, cpu, Effort(5.0, 1, apart=False), _COARSE_LARGEST)
+        return host.measure(session, cpu, Effort(5.0, 1, apart=False), _COARSE_LARGEST, 1)
     session.progress.note("measuring loads and page walks of this host, some fifteen seconds")
     return host.measure(session, cpu, Effort(60.0, HOST_EPOCHS, apart=False))
 
@@ -94,18 +94,18 @@ def software(
     own = host if host.name == THIS else measured_host(session, cpu, coarse=True)
     costs = costs_of(own)
     here = {
-        case: software(case, times, costs, near_memory(own, costs), Watching(costs.caches, cpu))
+        case: software(case, times, costs, near_memory(own, costs), Watching(costs, cpu))
         for case in cases
     }
     if host.name == THIS:
         return here
-    scale = _scale(costs_of(host), costs)
-    return {case: found.slower(scale) for case, found in here.items()}
+    by = scale(costs_of(host), costs)
+    return {case: found.slower(by) for case, found in here.items()}
 
 
-def _scale(host: HostCosts, here: HostCosts) -> Constant:
+def scale(host: HostCosts, here: HostCosts) -> Constant:
     """How much longer a host's software takes than ours: as its first cache's loads, ± 30 %."""
     from nearfar.model.map_work import Constant
 
-    scale = host.loads[0].value / here.loads[0].value
-    return Constant(scale, scale / _SCALE_RANGE, scale * _SCALE_RANGE)
+    ratio = host.loads[0].value / here.loads[0].value
+    return Constant(ratio, ratio / _SCALE_RANGE, ratio * _SCALE_RANGE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,7 +12,8 @@ from nearfar.cli import options
 from nearfar.errors import BadInputError
 
 if TYPE_CHECKING:
-    from nearfar.model.map_work import Operation
+    from nearfar.model.map_work import MapPrediction, Operation
+    from nearfar.records.profile import Host
 
 
 class Model(StrEnum):
@@ -25,8 +27,11 @@ class Model(StrEnum):
 Far = Annotated[
     str, typer.Option("--far", metavar="PROFILE", help="Device profile, such as ucy-optane.")
 ]
-Host = Annotated[
-    str, typer.Option("--host", metavar="HOST", help="Host, such as xeon-5218r, or a file.")
+HostName = Annotated[
+    str,
+    typer.Option(
+        "--host", metavar="HOST", help="Host, such as xeon-5218r, a file, or this (measured)."
+    ),
 ]
 Operations = Annotated[
     int, typer.Option("--ops", metavar="N", min=1, help="Operations, and entries of the map.")
@@ -39,16 +44,19 @@ Chosen = Annotated[
 
 def map_get(
     far: Far,
-    host: Host,
+    host: HostName,
     ops: Operations,
     value_bytes: ValueBytes = 1,
     model: Chosen = Model.REPLAY,
+    cpus: options.Cpus = None,
     json: options.Json = None,
+    quiet: options.Quiet = False,
 ) -> None:
     """Time of gets on PMDK's atomic hash map in far memory.
 
     All keys are got once, in a random order, from a map of as many entries. The replay runs the
-    map itself through the host's cache; nothing is measured here.
+    map itself through the host's cache. Nothing is measured but the host ``this``, its loads and
+    page walks, on the last of --cpus.
 
     Examples:
 
@@ -56,16 +64,18 @@ def map_get(
 
         nearfar predict map-get --far ucy-optane --host xeon-5218r --ops 50000 --model structure
     """
-    _predict("get", far, host, ops, value_bytes, model, json)
+    _show(_Question("get", far, host, ops, value_bytes, model, cpus, quiet), json)
 
 
 def map_insert(
     far: Far,
-    host: Host,
+    host: HostName,
     ops: Operations,
     value_bytes: ValueBytes = 1,
     model: Chosen = Model.REPLAY,
+    cpus: options.Cpus = None,
     json: options.Json = None,
+    quiet: options.Quiet = False,
 ) -> None:
     """Time of insertions into PMDK's atomic hash map in far memory, from an empty map on.
 
@@ -73,16 +83,18 @@ def map_insert(
 
     Example: `nearfar predict map-insert --far ucy-optane --host xeon-5218r --ops 1000000`
     """
-    _predict("insert", far, host, ops, value_bytes, model, json)
+    _show(_Question("insert", far, host, ops, value_bytes, model, cpus, quiet), json)
 
 
 def map_remove(
     far: Far,
-    host: Host,
+    host: HostName,
     ops: Operations,
     value_bytes: ValueBytes = 1,
     model: Chosen = Model.REPLAY,
+    cpus: options.Cpus = None,
     json: options.Json = None,
+    quiet: options.Quiet = False,
 ) -> None:
     """Time of removals from PMDK's atomic hash map in far memory, to the last entry.
 
@@ -90,29 +102,63 @@ def map_remove(
 
     Example: `nearfar predict map-remove --far ucy-optane --host xeon-5218r --ops 1000000`
     """
-    _predict("remove", far, host, ops, value_bytes, model, json)
+    _show(_Question("remove", far, host, ops, value_bytes, model, cpus, quiet), json)
 
 
-def _predict(
-    operation: Operation, far: str, host: str, ops: int, value_bytes: int, model: Model,
-    json: str | None,
-) -> None:  # fmt: skip
+@dataclass(frozen=True)
+class _Question:
+    """What was asked for."""
+
+    operation: Operation
+    far: str
+    host: str
+    ops: int
+    value_bytes: int
+    model: Model
+    cpus: str | None
+    quiet: bool
+
+
+def _show(question: _Question, json: str | None) -> None:
     from nearfar.cli.predictions import show
+    from nearfar.report import text
+
+    result = _predict(question)
+    show(f"predict map-{question.operation}", result, text.map_work(result), json)
+
+
+def _predict(question: _Question) -> MapPrediction:
     from nearfar.model import counters, replay, structure
     from nearfar.model.map_work import MapWork
     from nearfar.profiles import load_host, load_profile
-    from nearfar.report import text
 
-    if operation != "get" and model is not Model.REPLAY:
+    model = question.model
+    if question.operation != "get" and model is not Model.REPLAY:
         raise BadInputError(
             f"the model {model} was published for gets alone", "leave --model out, or say replay"
         )
-    work = MapWork(operation, ops, value_bytes)
-    device, processor = load_profile(far), load_host(host)
+    work = MapWork(question.operation, question.ops, question.value_bytes)
+    device = load_profile(question.far)
     if model is Model.COUNTERS:
-        result = counters.predict(work, device, processor)
-    elif model is Model.STRUCTURE:
-        result = structure.predict(work, device)
-    else:
-        result = replay.predict(work, device, processor)
-    show(f"predict map-{operation}", result, text.map_work(result), json)
+        return counters.predict(work, device, load_host(question.host))
+    if model is Model.STRUCTURE:
+        load_host(question.host)  # refused by name, though this model needs no processor
+        return structure.predict(work, device)
+    return replay.predict(work, device, _host(question))
+
+
+def _host(question: _Question) -> Host:
+    """A host with its latencies: out of its file, or measured where it is the one we run on."""
+    from nearfar.cli.calibrating import measured_host, open_session
+    from nearfar.cli.plans import chosen_cpus
+    from nearfar.machine.topology import this_machine
+    from nearfar.profiles import THIS, load_host
+
+    if question.host != THIS:
+        return load_host(question.host)
+    cpu = chosen_cpus(this_machine(), question.cpus)[-1]
+    with open_session(question.quiet) as session:
+        return measured_host(session, cpu)
+
+
+VERBS = (map_get, map_insert, map_remove)

@@ -55,7 +55,8 @@ def structure(
     Software is timed in cache on this machine. Misses are those of the structure's own accesses,
     run through the host's caches; fences and lines are counted meanwhile. The host's file and the
     device's profile price them. Slowdowns are against the volatile twin in near memory, and
-    against the same code there: papers seldom tell which they mean.
+    against the same code there: papers seldom tell which they mean. The queue is not among the
+    structures, for no benchmark times it.
 
     Examples:
 
@@ -94,7 +95,7 @@ def _predict(
     memory = far_memory(device, near)
     work, twin = sets(name, entries, update)
     timed = calibrating.software(session, (work, twin), sheet, cpu)
-    watching = Watching(costs.caches, cpu)
+    watching = Watching(costs, cpu)
     return structure_results.predict(
         structure_results.Case(
             name, entries, update, watching.shape(work.work), timed[work],
@@ -109,3 +110,6 @@ def _host(session: Session, host: str, cpu: int) -> Host:
     from nearfar.profiles import THIS, load_host
 
     return measured_host(session, cpu) if host == THIS else load_host(host)
+
+
+VERBS = (structure,)

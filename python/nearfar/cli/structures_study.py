@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
+    from nearfar.cli.structures_elsewhere import Known
     from nearfar.measure.session import Effort, Session
     from nearfar.measure.timed import Case
-    from nearfar.model.host_costs import HostCosts
     from nearfar.model.structure_results import StructureName
-    from nearfar.model.structures import Memory, Software
+    from nearfar.model.structures import Software
     from nearfar.model.validation import Point
-    from nearfar.records.profile import Host
-    from nearfar.records.structures import DeviceSlowdown, StructurePoint, StructuresResult
+    from nearfar.records.structures import StructurePoint, StructuresResult
     from nearfar.stats import Estimate
 
 #: Repeats of each point; intervals of five are the least and the largest.
@@ -25,26 +24,37 @@ MAP_ENTRIES, VALUE_BYTES = 100_000, 8
 UPDATE_PERCENT = 50
 
 
-def predict_structures(session: Session, cpu: int, effort: Effort) -> StructuresResult:
-    """Calibrate, predict, and only then measure; budget and number of repeats are the effort's."""
-    from nearfar.cli import calibrating
+def predict_structures(session: Session, cpus: Sequence[int], effort: Effort) -> StructuresResult:
+    """Calibrate, predict, and only then measure; budget and number of repeats are the effort's.
+
+    What is timed runs on the last processor.
+    """
+    from nearfar.cli import calibrating, structures_elsewhere
     from nearfar.cli.forecasts import now
-    from nearfar.model import validation
+    from nearfar.model import slowdowns, validation
     from nearfar.model.devices import near_memory
     from nearfar.model.host_costs import costs_of
     from nearfar.model.structure_cases import Watching
+    from nearfar.records.structures import StructuresResult
 
-    epochs = effort.epochs or EPOCHS
+    epochs, cpu = effort.epochs or EPOCHS, cpus[-1]
     host = calibrating.measured_host(session, cpu, coarse=True)
     costs = costs_of(host)
-    near = near_memory(host, costs)
+    near, watching = near_memory(host, costs), Watching(costs, cpu)
     cases = _cases()
-    known = calibrating.software(session, cases, host, cpu, epochs)
-    points = validation.predict_with(cases, known, costs, near, Watching(costs.caches, cpu))
-    devices = _devices(known, costs, near, cpu)
+    watching.beforehand([*validation.all_in_cache(cases), *cases], cpus)
+    software = calibrating.software(session, cases, host, cpu, epochs)
+    points = validation.predict_with(cases, software, costs, near, watching)
+    known = _known(software)
+    devices = structures_elsewhere.slowdowns_of(known, costs, near, watching)
+    published = structures_elsewhere.beside_paper(known, costs, cpus)
     predicted_at = now()
     seen = calibrating.measured(session, cases, cpu, epochs)
-    return _result(session, host, points, seen, devices, predicted_at)
+    return StructuresResult(
+        predicted_at=predicted_at, effective_last_cache_bytes=host.scalar("l3_bytes"),
+        devices=devices, published_host=slowdowns.WSCAD_HOST, published=published,
+        **_judged([_point(session, point, seen[point.case]) for point in points]),
+    )  # fmt: skip
 
 
 def _cases() -> list[Case]:
@@ -59,53 +69,27 @@ def _cases() -> list[Case]:
     return gets + [c for name, n in ENTRIES.items() for c in sets(name, n, UPDATE_PERCENT)]
 
 
-def _devices(
-    known: dict[Case, Software], costs: HostCosts, near: Memory, cpu: int
-) -> list[DeviceSlowdown]:
-    """Each structure on every shipped device that has a latency."""
-    from nearfar.errors import BadInputError
-    from nearfar.model import structure_results
-    from nearfar.model.devices import far_memory
-    from nearfar.model.structure_cases import Watching, sets
-    from nearfar.profiles import load_profile, profile_names
-    from nearfar.records.structures import DeviceSlowdown
+def _known(software: Mapping[Case, Software]) -> list[Known]:
+    """What was timed of each set and of its twin."""
+    from nearfar.cli.structures_elsewhere import Known
+    from nearfar.model.structure_cases import sets
 
-    watching = Watching(costs.caches, cpu)
-    found = []
-    for name, entries in ENTRIES.items():
-        work, twin = sets(name, entries, UPDATE_PERCENT)
-        case = structure_results.Case(
-            name, entries, UPDATE_PERCENT, watching.shape(work.work), known[work],
-            watching.shape(twin.work), known[twin],
-        )  # fmt: skip
-        for device in profile_names():
-            try:
-                far = far_memory(load_profile(device), near)
-            except BadInputError:  # a profile of bandwidths, or of a simulator, has no latency
-                continue
-            told = structure_results.predict(case, costs, near, far)
-            keys = ("time_s", "slowdown")
-            found.append(DeviceSlowdown(
-                structure=name, entries=entries, device=device, time_s=told.time_s,
-                slowdown=told.slowdown, intervals={k: told.intervals[k] for k in keys},
-                provenance={k: told.provenance[k] for k in keys},
-            ))  # fmt: skip
-    return found
+    return [
+        Known(
+            name, entries, UPDATE_PERCENT,
+            *(software[case] for case in sets(name, entries, UPDATE_PERCENT)),
+        )
+        for name, entries in ENTRIES.items()
+    ]  # fmt: skip
 
 
-def _result(
-    session: Session, host: Host, points: Sequence[Point], seen: dict[Case, Estimate],
-    devices: list[DeviceSlowdown], predicted_at: str,
-) -> StructuresResult:  # fmt: skip
-    from nearfar.records.structures import StructuresResult
-
-    told = [_point(session, point, seen[point.case]) for point in points]
-    errors = [abs(point.relative_error) for point in told]
-    return StructuresResult(
-        predicted_at=predicted_at, effective_last_cache_bytes=host.scalar("l3_bytes"),
-        mean_error=sum(errors) / len(errors), worst_error=max(errors),
-        covered_points=sum(point.covered for point in told), points=told, devices=devices,
-    )  # fmt: skip
+def _judged(points: list[StructurePoint]) -> dict[str, Any]:
+    """Keyword arguments of a result: its points, and how far off they are."""
+    errors = [abs(point.relative_error) for point in points]
+    return {
+        "points": points, "mean_error": sum(errors) / len(errors), "worst_error": max(errors),
+        "covered_points": sum(point.covered for point in points),
+    }  # fmt: skip
 
 
 def _point(session: Session, point: Point, seen: Estimate) -> StructurePoint:

@@ -1,19 +1,21 @@
 """What predictions want to know of the processor we run on: loads by level, walks, flushes.
 
-Chases over regions on huge pages tell the levels apart; the same on 4 KiB pages, less those, is
-what page walks cost. Where a region lies between the second cache and memory, its latency tells how
-much of it the last cache held: that is the size a neighbour leaves us. A clwb beside a clflushopt
-on few lines tells whether a flush keeps its line.
+Chases on huge pages tell the levels apart. Where a chase that comes by its lines at random takes
+longer than in the last cache and less than in memory, it tells how much of its region the caches
+held: the part that neighbours leave us, which grows with how much, and how often, we ask. The same
+on 4 KiB pages takes longer by what page walks cost. A clwb beside a clflushopt on few lines tells
+whether a flush keeps its line.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from nearfar._native import NativeError, PersistenceProbe, persist_instructions
 from nearfar.errors import MachineError
-from nearfar.measure.latency import LatencyPlan
-from nearfar.measure.session import Effort, Session
+from nearfar.measure.chases import ONCE, REVISITED, Chase, ChasePlan
+from nearfar.measure.session import Effort, Samples, Session
 from nearfar.measure.tiers import origin_of
 from nearfar.profiles.this_host import this_host
 from nearfar.records.profile import Figure, Host
@@ -22,50 +24,83 @@ from nearfar.stats import Estimate, lower_quartile, median
 from nearfar.units import MIB
 
 SOURCE = "nearfar"
-LARGEST = 256 * MIB
+LARGEST = 128 * MIB
+#: The largest region that is revisited: what lies beyond takes long to link.
+MOST_REVISITED = 64 * MIB
+#: Chases at once: about as many gets as a processor has under way.
+AT_ONCE = 3
 FLUSHED_BYTES = 256 * 1024
 FLUSH_NS = 3_000_000
 FLUSH_REPEATS = 15
 LINES_A_FENCE = 4
 #: Of x86 servers since 2017: entries and ways of the first and the last level of the TLB.
 TLB = {"dtlb_entries": 64, "dtlb_ways": 4, "stlb_entries": 2048, "stlb_ways": 16}
-#: A latency between those of the last cache and of memory tells a share, away from both.
-_LEAST_SHARE, _MOST_SHARE = 0.1, 0.85
-#: How much larger the last cache may be than the most that a cycle found in it.
-_MORE_CACHE = 1.5
 _PAGE = 4096
+#: A region of which the caches hold more is held whole, but for what disturbs it.
+_WHOLE = 0.85
+#: A load from the last cache takes less of one from memory.
+_FAR_FROM_MEMORY = 0.25
+#: How much more, or less, of the last cache neighbours may leave us a minute later.
+_NEIGHBOURS = 1.5
 
 
 @dataclass(frozen=True)
-class Curves:
-    """Latency by region on huge and on small pages, in ns."""
+class Regions:
+    """Which regions are chased, in bytes."""
 
-    huge: dict[int, Estimate]
-    small: dict[int, Estimate]
+    levels: dict[str, int]
+    revisited: tuple[int, ...]
+    walked: tuple[int, ...]
+
+    @staticmethod
+    def of(host: Host, largest: int, steps_per_octave: int) -> Regions:
+        """Levels well inside of each cache, the last one just beyond the second."""
+        l1, l2 = (int(host.scalar(key)) for key in ("l1d_bytes", "l2_bytes"))
+        revisited = _between(2 * l2, min(largest, MOST_REVISITED), steps_per_octave)
+        reach = TLB["stlb_entries"] * _PAGE
+        return Regions(
+            {"l1_load_ns": l1 // 2, "l2_load_ns": l2 // 4, "l3_load_ns": 2 * l2,
+             "near_read_latency_ns": largest},
+            revisited,
+            tuple(region for region in revisited if region >= 2 * reach),
+        )  # fmt: skip
+
+    def chases(self) -> tuple[Chase, ...]:
+        """All of them; memory itself also at once."""
+        largest = self.levels["near_read_latency_ns"]
+        return (
+            *(Chase("thp", region, ONCE, 1) for region in self.levels.values()),
+            Chase("thp", largest, ONCE, AT_ONCE),
+            *(Chase("thp", r, REVISITED, n) for r in self.revisited for n in (1, AT_ONCE)),
+            *(Chase("4k", region, REVISITED, 1) for region in self.walked),
+        )
 
 
-def measure(session: Session, cpu: int, effort: Effort, largest: int = LARGEST) -> Host:
+def _between(least: int, most: int, steps_per_octave: int) -> tuple[int, ...]:
+    regions, step = [], 0
+    while (region := least * 2 ** (step / steps_per_octave)) <= most * 1.001:
+        regions.append(int(region) // ONCE * ONCE)
+        step += 1
+    return tuple(regions)
+
+
+def measure(
+    session: Session, cpu: int, effort: Effort, largest: int = LARGEST, steps_per_octave: int = 2
+) -> Host:
     """This machine as a host with its latencies.
 
     Raises MachineError where there are no huge pages to tell loads from page walks.
     """
     host = this_host()
-    curves = Curves(
-        *(
-            _curve(
-                session,
-                LatencyPlan(f"dram,pages={pages}", cpu, largest, samples_per_epoch=5),
-                effort,
-            )
-            for pages in ("thp", "4k")
-        )
-    )
-    levels = _levels(host, curves.huge)
+    regions = Regions.of(host, largest, steps_per_octave)
+    samples = _chased(session, ChasePlan(regions.chases(), cpu), effort)
+    times = {chase: lower_quartile(samples.raw[chase]) for chase in samples.raw}
+    levels = _levels(regions, times)
     figures = {
         **host.figures,
         **levels,
-        "l3_bytes": _last_cache(host, curves.huge, levels),
-        "page_walk_by_region_ns": _walks(curves),
+        **_held(host, regions, times, levels),
+        "page_walk_by_region_ns": _walks(regions, samples),
         **_flushes(cpu),
         **{key: Figure(unit="count", value=value, source="assumed", confidence="C")
            for key, value in TLB.items()},
@@ -83,75 +118,105 @@ def measure(session: Session, cpu: int, effort: Effort, largest: int = LARGEST) 
     )  # fmt: skip
 
 
-def _curve(session: Session, plan: LatencyPlan, effort: Effort) -> dict[int, Estimate]:
+def _chased(session: Session, plan: ChasePlan, effort: Effort) -> Samples[Chase]:
     try:
-        samples, _ = session.repeat(
-            f"latency on {plan.tier}", "ns", plan, effort, judge_spread=False
-        )
+        samples, _ = session.repeat("chases", "ns", plan, effort, judge_spread=False)
     except NativeError as error:
         raise MachineError(
             f"latencies of this host cannot be measured: {error.args[1]}",
             "allow transparent huge pages (madvise), or name a host file with --host",
         ) from None
-    return {region: lower_quartile(samples.raw[region]) for region in sorted(samples.series)}
+    return samples
 
 
-def _levels(host: Host, huge: dict[int, Estimate]) -> dict[str, Figure]:
-    """Well inside of each level; of the last one just beyond the second, where little is missed."""
-    l1, l2 = host.scalar("l1d_bytes"), host.scalar("l2_bytes")
-    places = {
-        "l1_load_ns": l1 / 2, "l2_load_ns": l2 / 4, "near_read_latency_ns": max(huge),
-    }  # fmt: skip
-    return {
-        key: _figure(huge[min(huge, key=lambda region: abs(region - place))])
-        for key, place in places.items()
-    } | {"l3_load_ns": _least(huge[min(huge, key=lambda region: abs(region - 2 * l2))])}
+def _levels(regions: Regions, times: Mapping[Chase, Estimate]) -> dict[str, Figure]:
+    found = {key: times[Chase("thp", region, ONCE, 1)] for key, region in regions.levels.items()}
+    figures = {key: _figure(estimate) for key, estimate in found.items()}
+    return {**figures, "l3_load_ns": _last_level(regions, times, found)}
 
 
-def _least(estimate: Estimate) -> Figure:
-    """Of a cache that is shared, a load that neighbours have not made one from memory."""
-    return _measured("ns", estimate.low, estimate.low, max(estimate.low, estimate.value))
+def _last_level(
+    regions: Regions, times: Mapping[Chase, Estimate], levels: Mapping[str, Estimate]
+) -> Figure:
+    """Of a cache that is shared, a load that neighbours have not made one from memory.
 
-
-def _last_cache(host: Host, huge: dict[int, Estimate], levels: dict[str, Figure]) -> Figure:
-    """Bytes that the last cache held of a region that it held a part of: region x share, the most.
-
-    A cycle in a fixed order finds less than its share in a cache that drives the oldest line out,
-    and never more.
+    Where they made all of them so, those of several chases at once, which hold more, over twice the
+    second cache: half of them find what they want in it.
     """
-    l3, memory = (levels[key].value or 0.0 for key in ("l3_load_ns", "near_read_latency_ns"))
-    told = host.scalar("l3_bytes")
-    sizes = []
-    for region, estimate in huge.items():
-        share = (memory - estimate.value) / (memory - l3)
-        if region > 1.4 * host.scalar("l2_bytes") and _LEAST_SHARE < share < _MOST_SHARE:
-            sizes.append(min(share * region, told))
-    if not sizes:
-        return host.figure("l3_bytes")
-    most = max(sizes)
-    return _measured("B", most, median(sizes).value, max(most, min(_MORE_CACHE * most, told)))
+    alone, l2 = levels["l3_load_ns"].low, levels["l2_load_ns"].value
+    if alone <= _FAR_FROM_MEMORY * levels["near_read_latency_ns"].value:
+        return _measured("ns", alone, alone, max(alone, levels["l3_load_ns"].value))
+    beside = times[Chase("thp", regions.levels["l3_load_ns"], REVISITED, AT_ONCE)].low * AT_ONCE
+    found = min(max(2 * beside - l2, l2), alone)
+    return _measured("ns", found, l2, alone)
 
 
-def _walks(curves: Curves) -> Figure:
-    """Small pages less huge ones beyond the reach of the TLB, made to rise with the region."""
-    reach = TLB["stlb_entries"] * _PAGE
-    regions = [r for r in curves.small if r in curves.huge and r >= 2 * reach]
-    raw = [max(curves.small[r].value - curves.huge[r].value, 0.0) for r in regions]
-    wide = [
-        (curves.small[r].high - curves.small[r].low + curves.huge[r].high - curves.huge[r].low) / 2
-        for r in regions
-    ]
-    values = _rising(raw)
+def _held(
+    host: Host, regions: Regions, times: Mapping[Chase, Estimate], levels: Mapping[str, Figure]
+) -> dict[str, Figure]:
+    """Bytes that the caches held of each region, by one chase and by several; and in the middle."""
+    curves = {
+        key: _held_by(host, regions, times, levels, chains)
+        for key, chains in (("l3_held_by_region_bytes", 1),
+                            ("l3_held_at_once_by_region_bytes", AT_ONCE))
+    }  # fmt: skip
+    values = sorted(point[-1] for curve in curves.values() for point in curve.points or [])
+    middle = values[len(values) // 2]
+    return {**curves, "l3_bytes": _measured("B", middle, values[0], values[-1])}
+
+
+def _held_by(
+    host: Host, regions: Regions, times: Mapping[Chase, Estimate], levels: Mapping[str, Figure],
+    chains: int,
+) -> Figure:  # fmt: skip
+    """From R·t = L2·t_2 + (C - L2)·t_3 + (R - C)·t_memory, each t of so many chases at once."""
+    l2, most = host.scalar("l2_bytes"), host.scalar("l3_bytes")
+    t2, t3 = ((levels[key].value or 0.0) / chains for key in ("l2_load_ns", "l3_load_ns"))
+    memory = times[Chase("thp", regions.levels["near_read_latency_ns"], ONCE, chains)].value
+
+    def held(region: float, time: float) -> float:
+        if t3 > memory / 2:  # neighbours took the last cache
+            return l2
+        found = (region * (memory - time) - l2 * (t3 - t2)) / (memory - t3)
+        return min(max(found, l2), region, most)
+
+    rows: list[tuple[float, float, float, float]] = []
+    for region in reversed(regions.revisited):
+        time = times[Chase("thp", region, REVISITED, chains)]
+        value, low, high = (held(region, t) for t in (time.value, time.high, time.low))
+        if value > _WHOLE * region and rows:
+            value, high = max(value, rows[-1][1]), max(high, rows[-1][3])
+        low, high = max(low / _NEIGHBOURS, min(l2, value)), min(high * _NEIGHBOURS, most)
+        rows.append((float(region), value, low, max(high, value)))
+    rows.reverse()
+    return Figure(
+        unit="B", x=["region_bytes"], points=[[r, v] for r, v, _, _ in rows],
+        ranges=[(low, high) for _, _, low, high in rows],
+        source=SOURCE, confidence="A", origin=Origin.MEASURED,
+        note=f"of a region visited at random by {chains} chases at once, as its latency tells",
+    )  # fmt: skip
+
+
+def _walks(regions: Regions, samples: Samples[Chase]) -> Figure:
+    """Small pages less huge ones, epoch by epoch, made to rise with the region."""
+    estimates = []
+    for region in regions.walked:
+        small, huge = (
+            samples.series[Chase(pages, region, REVISITED, 1)] for pages in ("4k", "thp")
+        )
+        estimates.append(median([s - h for s, h in zip(small, huge, strict=True)]))
+    values = _rising([max(estimate.value, 0.0) for estimate in estimates])
     return Figure(
         unit="ns", x=["region_bytes"],
-        points=[[float(r), v] for r, v in zip(regions, values, strict=True)],
-        ranges=[(max(v - w, 0.0), v + w) for v, w in zip(values, wide, strict=True)],
+        points=[[float(r), v] for r, v in zip(regions.walked, values, strict=True)],
+        ranges=[(max(min(v, e.low), 0.0), max(v, e.high))
+                for v, e in zip(values, estimates, strict=True)],
         source=SOURCE, confidence="A", origin=Origin.MEASURED,
         note="a load on 4 KiB pages less one on huge pages, random over the region",
     )  # fmt: skip
 
 
-def _rising(values: list[float]) -> list[float]:
+def _rising(values: Sequence[float]) -> list[float]:
     """The nearest sequence that never falls (pool adjacent violators)."""
     blocks: list[tuple[float, int]] = []
     for value in values:

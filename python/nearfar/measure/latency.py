@@ -40,16 +40,17 @@ class LatencyPlan:
     block_bytes: int = 64
     steps_per_octave: int = 2
     samples_per_epoch: int = 2
+    min_region_bytes: int = SMALLEST_REGION
 
     @property
     def grid(self) -> Sequence[int]:
         """Regions in bytes, whole blocks, ascending."""
         regions, octave = [], 0
-        region = float(SMALLEST_REGION)
+        region = float(self.min_region_bytes)
         while region <= self.max_region_bytes * 1.001:
             regions.append(int(region) // self.block_bytes * self.block_bytes)
             octave += 1
-            region = SMALLEST_REGION * 2 ** (octave / self.steps_per_octave)
+            region = self.min_region_bytes * 2 ** (octave / self.steps_per_octave)
         return sorted({max(r, self.block_bytes) for r in regions})
 
     def epoch(self, seed: int) -> Samples[int]:

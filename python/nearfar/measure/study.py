@@ -114,7 +114,7 @@ class Predictors:
     compete: Callable[[Session, compete.CompetePlan, Effort], CompeteForecasts | None]
     split: Callable[[Session, stencil.StencilPlan, Effort, int], StencilSplit]
     pipeline: Callable[[Session, pipeline.PipelinePlan, Effort], PipelineForecast | None]
-    structures: Callable[[Session, int, Effort], StructuresResult]
+    structures: Callable[[Session, Sequence[int], Effort], StructuresResult]
 
 
 @dataclass
@@ -363,7 +363,7 @@ class Study:
         if self.predictors is None:
             raise MachineError("no model predicts structures here", "run nearfar study")
         self.sections.structures = self.predictors.structures(
-            self.session, self.plan.cpus[-1], self.plan.effort("structures")
+            self.session, self.plan.cpus, self.plan.effort("structures")
         )
 
 

@@ -38,12 +38,16 @@ def near_memory(host: Host, costs: HostCosts) -> Memory:
         if key in host.figures:
             fence = constant(host, key, 1e-9)
             break
-    line = _NOTHING
+    line = Constant(fence.value / 4, 0.0, fence.high / 2)
     if "near_flushed_line_ns" in host.figures:
-        line = constant(host, "near_flushed_line_ns", 1e-9)
-    else:
-        line = Constant(fence.value / 4, 0.0, fence.high / 2)
+        line = _difference(host, "near_flushed_line_ns")
     return Memory(f"memory of {host.name}", costs.memory, fence, line)
+
+
+def _difference(host: Host, key: str) -> Constant:
+    """Seconds of a figure that was measured as one time less another: 0 where noise hid it."""
+    low, high = host.figure(key).interval()
+    return Constant(host.scalar(key) * 1e-9, low * 1e-9, high * 1e-9)
 
 
 def far_memory(far: Profile, near: Memory) -> Memory:

@@ -4,6 +4,8 @@ Equation: a load that the k-th level serves takes l_k; one beyond all of them th
 A page walk, after a miss of the last level of the TLB, takes walk(S) more, S the bytes in use: the
 host's curve `page_walk_by_region_ns` where nearfar measured it (4 KiB pages less huge ones), else
 `page_walk_ns` for each walk, i.e. each miss of the last level of the TLB.
+The last cache is as large as neighbours leave it: where nearfar measured the host, what it held of
+a region, C(S), by one chase (operations that wait for each other) or several at once (others).
 Source: the host's file; every figure has its own.
 Limits: one thread; 4 KiB pages.
 """
@@ -11,7 +13,7 @@ Limits: one thread; 4 KiB pages.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from nearfar.errors import BadInputError
@@ -24,18 +26,32 @@ LEVELS = ("l1d", "l2", "l3")
 _FEW_SHARE, _MUCH_SHARE = 0.125, 0.25
 
 
+#: Bytes, and a figure there.
+Curve = tuple[tuple[float, Constant], ...]
+
+
 @dataclass(frozen=True)
 class Walks:
     """Cost of a page walk: one figure, or a curve by the bytes in use. Seconds."""
 
     each: Constant | None
-    curve: tuple[tuple[float, Constant], ...] = ()
+    curve: Curve = ()
 
     def of_operation(self, watched: Watched, bytes_in_use: float) -> Constant:
         """Seconds an operation."""
-        if self.each is not None:
-            return scaled(self.each, watched.walks)
-        return scaled(_interpolated(self.curve, bytes_in_use), watched.walks)
+        return scaled(self.of_one(bytes_in_use), watched.walks)
+
+    def of_one(self, bytes_in_use: float) -> Constant:
+        """Seconds a walk."""
+        return self.each if self.each is not None else _interpolated(self.curve, bytes_in_use)
+
+
+@dataclass(frozen=True)
+class Held:
+    """Bytes that the caches hold of a region: of one that is gone through step by step, or not."""
+
+    alone: Curve = ()
+    at_once: Curve = ()
 
 
 @dataclass(frozen=True)
@@ -47,6 +63,19 @@ class HostCosts:
     memory: Constant
     walks: Walks
     caches: Caches
+    held: Held = Held()
+
+    def caches_for(self, touched_bytes: float, *, at_once: bool) -> Caches:
+        """Those that accesses to so many bytes find; sizes at the ends of the range beside."""
+        curve = self.held.at_once if at_once else self.held.alone
+        if not curve:
+            return self.caches
+        last = _interpolated(curve, touched_bytes)
+        *inner, (_, ways) = self.caches.levels
+        others = {int(last.low), int(last.high)} - {int(last.value)}
+        return replace(
+            self.caches, levels=(*inner, (int(last.value), ways)), last_bytes=tuple(sorted(others))
+        )
 
 
 def scaled(cost: Constant, times: float) -> Constant:
@@ -54,7 +83,7 @@ def scaled(cost: Constant, times: float) -> Constant:
     return Constant(cost.value * times, cost.low * times, cost.high * times)
 
 
-def _interpolated(curve: tuple[tuple[float, Constant], ...], at: float) -> Constant:
+def _interpolated(curve: Curve, at: float) -> Constant:
     """On a logarithmic scale of bytes; the ends' values beyond them."""
     for (below, low), (above, high) in pairwise(curve):
         if below <= at <= above:
@@ -75,9 +104,11 @@ def costs_of(host: Host) -> HostCosts:
         host.name,
         tuple(_load(host, level) for level in ("l1", "l2", "l3")),
         constant(host, "near_read_latency_ns", 1e-9),
-        _walks(host),
+        walks_of(host),
         _caches(host),
-    )
+        Held(_curve(host, "l3_held_by_region_bytes"),
+             _curve(host, "l3_held_at_once_by_region_bytes")),
+    )  # fmt: skip
 
 
 def _load(host: Host, level: str) -> Constant:
@@ -92,19 +123,26 @@ def _load(host: Host, level: str) -> Constant:
     return constant(host, f"{level}_load_ns", 1e-9)
 
 
-def _walks(host: Host) -> Walks:
-    key = "page_walk_by_region_ns"
+def walks_of(host: Host) -> Walks:
+    """Out of a host's file. Raises BadInputError where it has neither figure nor curve."""
+    curve = _curve(host, "page_walk_by_region_ns", 1e-9)
+    return Walks(None, curve) if curve else Walks(constant(host, "page_walk_ns", 1e-9))
+
+
+def _curve(host: Host, key: str, scale: float = 1.0) -> Curve:
+    """Of a host that has it; empty where it has not. Raises BadInputError for a single point."""
     if key not in host.figures:
-        return Walks(constant(host, "page_walk_ns", 1e-9))
+        return ()
     figure = host.figure(key)
     ranges = figure.ranges or [(p[-1], p[-1]) for p in figure.points or []]
-    curve = sorted(
-        (point[0], Constant(point[1] * 1e-9, low * 1e-9, high * 1e-9))
+    curve = [
+        (point[0], Constant(point[1] * scale, low * scale, high * scale))
         for point, (low, high) in zip(figure.points or [], ranges, strict=True)
-    )
+    ]
+    curve.sort(key=lambda point: point[0])
     if len(curve) < 2:
         raise BadInputError(f"{key} of {host.name} has too few points", "measure the host again")
-    return Walks(None, tuple(curve))
+    return tuple(curve)
 
 
 def _caches(host: Host) -> Caches:

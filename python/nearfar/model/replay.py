@@ -6,7 +6,8 @@ which wait for far memory, and ends p flushes with a fence (none in a get).
   v, m, p   replayed for each n (`native/cache/map_replay.hpp` says what), in one cache of L2 + L3
             bytes and 16 ways
   t_cpu     (1589 - 706) cycles of the host: cycles less stall cycles a get, counted on DRAM
-  t_llc, t_walk   an L3 load, and a page walk that the L3 serves, of the host file
+  t_llc, t_walk   an L3 load, and a page walk, of the host file: one that the L3 serves, or where
+            nearfar measured the host, one by the bytes that are walked over
 Value: the mean over {flushes evict, flushes keep} × {LRU, random}, at the host's and the profile's
 values. A head over two lines is one visit, for its two loads do not wait for each other.
 Interval: the extremes over those four × profile ± 10 % × the host's ranges.
@@ -22,6 +23,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import product
 
+from nearfar.model.host_costs import walks_of
 from nearfar.model.map_work import (
     PROFILE_MARGIN,
     Constant,
@@ -39,6 +41,8 @@ _WAYS = 16
 _SEED = 1
 #: What the benchmark keeps of an operation: 40 to 64 bytes; the sum of its lines hardly matters.
 _RESULT_BYTES = 64
+#: Of a bucket; of an entry and its value, an allocation each.
+_HEAD_BYTES, _ENTRY_BYTES = 80, 2 * 128
 _VARIANTS = [(policy, evicts) for evicts in (True, False) for policy in ("lru", "random")]
 
 _LIMITS = [
@@ -90,7 +94,7 @@ def replay(work: MapWork, cache_bytes: int) -> Replayed:
     )
 
 
-def costs(work: MapWork, far: Profile, host: Host) -> Costs:
+def costs(work: MapWork, far: Profile, host: Host, bytes_in_use: float) -> Costs:
     """Constants out of the files. Raises BadInputError for a figure that is not there."""
     frequency = constant(host, "frequency_hz")
     writes = work.operation != "get"
@@ -99,10 +103,15 @@ def costs(work: MapWork, far: Profile, host: Host) -> Costs:
             _CYCLES / frequency.value, _CYCLES / frequency.high, _CYCLES / frequency.low
         ),
         constant(far, "read_latency_ns", 1e-9, PROFILE_MARGIN),
-        constant(host, "page_walk_ns", 1e-9),
+        walks_of(host).of_one(bytes_in_use),
         constant(host, "l3_load_ns", 1e-9),
         constant(far, "write_latency_ns", 1e-9, PROFILE_MARGIN) if writes else None,
     )  # fmt: skip
+
+
+def _bytes_in_use(work: MapWork, found: Replayed) -> float:
+    """Of all heads and entries with their values: how far page walks reach."""
+    return found.buckets * _HEAD_BYTES + work.operations * _ENTRY_BYTES
 
 
 def _parts(found: Replayed, missed: float, paid: tuple[float, ...]) -> dict[str, float]:
@@ -130,9 +139,9 @@ def _extremes(found: Replayed, paid: Costs) -> tuple[float, float]:
 
 def predict(work: MapWork, far: Profile, host: Host) -> MapPrediction:
     """Time of all operations. Raises BadInputError where profile or host lack a figure."""
-    paid = costs(work, far, host)
     cache_bytes = int(host.scalar("l2_bytes") + host.scalar("l3_bytes"))
     found = replay(work, cache_bytes)
+    paid = costs(work, far, host, _bytes_in_use(work, found))
     missed = sum(found.missed) / len(found.missed)
     write = paid.write.value if paid.write else 0.0
     each = _parts(

@@ -6,7 +6,7 @@ of those on libpmemobj there is none, so that their fences are taken off by what
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from nearfar.measure.timed import Case, MapWork, SetWork
@@ -15,7 +15,7 @@ from nearfar.model.map_work import Constant
 from nearfar.model.structure_results import StructureName
 from nearfar.model.structures import InCache, Memory, Shape, Software, software_of
 from nearfar.records.pools import IntsetMedium, IntsetStructure
-from nearfar.simulate.watch import Caches, watch
+from nearfar.simulate.watch import Caches, watch, watch_all
 from nearfar.stats import Estimate
 
 Work = MapWork | SetWork
@@ -29,10 +29,13 @@ SETS: dict[StructureName, tuple[IntsetStructure, IntsetMedium]] = {
 POOL_TIER = "shm:"
 #: Bytes in use by an entry, slots that stand free included; where they lie is watched, not this.
 _BYTES_AN_ENTRY = {"list": 16, "hash": 27, "skip_list": 28, "pmdk": 128}
+_BYTES_A_KEY = 8
 #: Entries that lie in the first caches, a few and more.
 _FEW = {"list": (32, 512), "skip_list": (64, 512), "hash": (128, 1024)}
 _FEW_GETS = (500, 2000)
 _FEW_CHANGED = (2000, 4000)
+#: Just after such a map has doubled, when it has moved twice as many entries a new one, and before.
+_FEW_CHANGED_DOUBLING = (2100, 4000)
 #: What warms the caches before as many count: a line an operation in a hash, at most.
 _HASH_OPERATIONS, _SKIP_LIST_OPERATIONS, _LIST_OPERATIONS = 200_000, 40_000, 20_000
 #: Operations an entry by which the whole of a small hash is in the caches.
@@ -45,13 +48,20 @@ _LIST_LOADS = 6_000_000
 class Watching:
     """Works in a host's caches."""
 
-    caches: Caches
+    costs: HostCosts
     cpu: int
 
     def shape(self, work: Work, *, dependent: bool = False) -> Shape:
         """Every access of it. Raises NearfarError where it cannot be run."""
-        seen = watch(work, self.caches, _operations(work), self.cpu)
-        return Shape(seen, bytes_of(work), dependent)
+        return Shape(watch(*self._asked(work, dependent), self.cpu), bytes_of(work), dependent)
+
+    def beforehand(self, cases: Sequence[Case], cpus: Sequence[int]) -> None:
+        """Run all of them now, on several processors at once: nothing is timed meanwhile."""
+        watch_all([self._asked(case.work, case.dependent) for case in cases], cpus)
+
+    def _asked(self, work: Work, dependent: bool) -> tuple[Work, Caches, int]:
+        caches = self.costs.caches_for(_touched(work), at_once=not dependent)
+        return work, caches, _operations(work)
 
 
 def _operations(work: Work) -> int:
@@ -66,12 +76,19 @@ def bytes_of(work: Work) -> float:
     """In use."""
     if isinstance(work, SetWork):
         kind = "pmdk" if work.medium.startswith("pmdk") else work.structure
-        return float(work.entries * _BYTES_AN_ENTRY[kind])
-    return float(work.entries * _BYTES_AN_ENTRY["hash"])
+    else:
+        kind = "hash" if work.type in ("map", "dram") else "pmdk"
+    return float(work.entries * _BYTES_AN_ENTRY[kind])
+
+
+def _touched(work: Work) -> float:
+    """Bytes that go through the caches: a map's, and those of its list of keys."""
+    keys = _BYTES_A_KEY * work.entries if isinstance(work, MapWork) else 0
+    return bytes_of(work) + keys
 
 
 def entries_of(structure: str, bytes_in_use: float) -> int:
-    """Of a structure of ours that takes so many bytes."""
+    """Of a structure that takes so many bytes."""
     return max(int(bytes_in_use / _BYTES_AN_ENTRY[structure]), 16)
 
 
@@ -88,7 +105,9 @@ def in_cache(case: Case) -> tuple[Case, ...]:
     if isinstance(work, SetWork):
         bare: IntsetMedium = "unflushed" if work.medium == "pmem" else work.medium
         return tuple(Case(replace(work, medium=bare, entries=n)) for n in _FEW[work.structure])
-    few = _FEW_GETS if work.operation == "get" else _FEW_CHANGED
+    few = _FEW_GETS
+    if work.operation != "get":
+        few = _FEW_CHANGED if work.type in ("map", "dram") else _FEW_CHANGED_DOUBLING
     return tuple(replace(case, work=replace(work, entries=n)) for n in few)
 
 

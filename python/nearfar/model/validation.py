@@ -1,15 +1,17 @@
 """Predicted against measured on this machine: which cases, and how far off.
 
-The cases: gets in a map, each after the last or each waiting for it, insertions, and the three sets
-of bench intset with half of the operations updates; in DRAM and in a pool on tmpfs; six sizes from
-what the first caches hold to 16 times the last one. Nothing of a measured point is in its
-prediction: software is timed in cache, loads by the probe, misses are watched.
+The cases: gets in a map, each after the last or each waiting for it, insertions; the same in two
+maps of libpmemobj's; and the three sets of bench intset with half of the operations updates; in
+DRAM and in a pool on tmpfs; six sizes from what the first caches hold to 16 times the last one.
+Nothing of a measured point is in its prediction: software is timed in cache, loads by the probe,
+misses are watched.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from nearfar.measure.timed import Case, MapWork, SetWork
 from nearfar.model.host_costs import HostCosts
@@ -23,11 +25,16 @@ from nearfar.model.structure_cases import (
 from nearfar.model.structures import Memory, OperationTime, Software, operation_time
 from nearfar.stats import Estimate
 
+if TYPE_CHECKING:
+    from nearfar.records.pools import MapOperation, MapType
+
 #: Of the last cache: sizes from cache-resident to far beyond it.
 LARGEST_CACHES = 16
 _SMALLEST_BYTES = 24 * 1024
 SIZES = 6
 UPDATE_PERCENT = 50
+_PMDK_MAPS: tuple[MapType, ...] = ("map_atomic", "map_rp")
+_PMDK_OPERATIONS: tuple[MapOperation, ...] = ("get", "insert")
 
 
 @dataclass(frozen=True)
@@ -56,6 +63,16 @@ def map_cases(last_cache_bytes: float, count: int = SIZES) -> list[Case]:
     return [
         Case(replace(work, entries=entries_of("hash", size)), dependent)
         for work, dependent in kinds
+        for size in sizes(last_cache_bytes, count)
+    ]
+
+
+def pmdk_map_cases(last_cache_bytes: float, count: int = SIZES) -> list[Case]:
+    """Of bench map with the maps after PMDK."""
+    return [
+        Case(MapWork(kind, operation, entries_of("pmdk", size), 8, POOL_TIER))
+        for kind in _PMDK_MAPS
+        for operation in _PMDK_OPERATIONS
         for size in sizes(last_cache_bytes, count)
     ]
 

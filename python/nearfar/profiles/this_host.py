@@ -11,12 +11,22 @@ from nearfar.machine.topology import this_machine
 from nearfar.records.profile import Figure, Host, unit_of
 from nearfar.records.shape import Origin
 
-_SOURCE = "kernel"
+_SOURCE, _PROCESSOR = "kernel", "processor"
 
 
 def this_host() -> Host:
     """Describe the machine we run on; latencies are absent, for nobody has measured them yet."""
-    return host_of(this_machine(), frequency_of(Root()), os.sysconf("SC_PAGE_SIZE"))
+    from nearfar._native import data_tlb
+
+    host = host_of(this_machine(), frequency_of(Root()), os.sysconf("SC_PAGE_SIZE"))
+    figures = dict(host.figures)
+    for name, (entries, ways) in zip(("dtlb", "stlb"), data_tlb(), strict=False):
+        figures[f"{name}_entries"] = _claimed(f"{name}_entries", entries, _PROCESSOR)
+        figures[f"{name}_ways"] = _claimed(f"{name}_ways", ways, _PROCESSOR)
+    return host.model_copy(update={
+        "figures": figures,
+        "sources": {**host.sources, _PROCESSOR: "what the processor tells (CPUID)"},
+    })  # fmt: skip
 
 
 def host_of(machine: Machine, frequency: Figure | None, page_bytes: int) -> Host:
@@ -76,11 +86,11 @@ def frequency_of(root: Root) -> Figure | None:
     )  # fmt: skip
 
 
-def _claimed(key: str, value: float) -> Figure:
+def _claimed(key: str, value: float, source: str = _SOURCE) -> Figure:
     return Figure(
         unit=unit_of(key) or "",
         value=value,
-        source=_SOURCE,
+        source=source,
         confidence="B",
         origin=Origin.CLAIMED,
     )

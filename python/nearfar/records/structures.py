@@ -29,8 +29,20 @@ class DeviceSlowdown(Shaped):
     slowdown: Positive
 
 
+class PublishedSlowdown(Shaped):
+    """A mean that a paper reports, beside what is predicted for its machine under one reading."""
+
+    structure: str
+    entries: Size
+    device: str
+    baseline: str = Field(description="twin or same_code: what is taken for its DRAM")
+    slowdown: Positive
+    published_slowdown: Positive = Field(description="never fitted to")
+    reason: str = Field(description="why both differ, where they do")
+
+
 class StructuresResult(Shaped):
-    """All points of one run, and the devices."""
+    """All points of one run, the devices, and a paper's machine."""
 
     predicted_at: str = Field(description="UTC, ISO 8601: before the first point was measured")
     effective_last_cache_bytes: Positive
@@ -39,3 +51,5 @@ class StructuresResult(Shaped):
     covered_points: Count
     points: list[StructurePoint]
     devices: list[DeviceSlowdown]
+    published_host: str | None = Field(None, description="the paper's machine")
+    published: list[PublishedSlowdown] = Field(default_factory=list)

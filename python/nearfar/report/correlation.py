@@ -25,7 +25,7 @@ def write_picture(correlation: Correlation, path: Path) -> None:
         raise BadInputError(f"{path} is no name for a picture", "end it in .svg or .html")
     try:
         if ending == ".html":
-            _chart(correlation).save(str(path), inline=True)
+            _chart(correlation).save(str(path), inline=True, embed_options={"actions": False})
         else:
             _chart(correlation).save(str(path))
     except OSError as error:

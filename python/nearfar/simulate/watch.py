@@ -9,8 +9,8 @@ libpmemobj nothing is seen but what it flushes.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Literal
 
 from nearfar.errors import MachineError
@@ -75,9 +75,42 @@ class Watched:
         return tuple(v for v in self.variants if v.last_bytes == self.variants[0].last_bytes)
 
 
-@lru_cache(maxsize=256)
+Asked = tuple[MapWork | SetWork, Caches, int]
+_seen: dict[Asked, Watched] = {}
+
+
 def watch(work: MapWork | SetWork, caches: Caches, operations: int, cpu: int) -> Watched:
-    """Run the benchmark under watch. Raises NearfarError where it cannot be run."""
+    """Run the benchmark under watch. Raises NearfarError where it cannot be run.
+
+    What this process watched before is not run again.
+    """
+    asked = (work, caches, operations)
+    if asked not in _seen:
+        _seen[asked] = _watch(work, caches, operations, cpu)
+    return _seen[asked]
+
+
+def watch_all(asked: Sequence[Asked], cpus: Sequence[int]) -> None:
+    """Several runs at once, one on each processor, so that `watch` knows them afterwards.
+
+    Nothing is timed in them. Raises NearfarError for one that cannot be run.
+    """
+    wanted = list(dict.fromkeys(asked))
+
+    def run(index: int) -> None:
+        for one in wanted[index :: len(cpus)]:
+            watch(*one, cpus[index])
+
+    with ThreadPoolExecutor(len(cpus)) as pool:
+        list(pool.map(run, range(len(cpus))))
+
+
+def forget() -> None:
+    """Nothing has been watched."""
+    _seen.clear()
+
+
+def _watch(work: MapWork | SetWork, caches: Caches, operations: int, cpu: int) -> Watched:
     answer = ask(
         [str(shipped("nearfar-watch")), *_words(work), "1", str(cpu), str(operations),
          _pairs(caches.levels), _pairs(caches.tlb), str(caches.page_bytes),

@@ -17,7 +17,9 @@ _USUAL_WAYS = {"l1": 8, "l2": 16, "llc": 16}
 #: Entries and ways of a TLB where a host tells none: those of most server cores of the last decade
 #: (64 entries of 4 ways, then 1536 of 12; Intel Optimization Reference Manual, Skylake server).
 USUAL_TLB = ((64, 4), (1536, 12))
-LINE_BYTES = 64
+#: Buffers of more ways, mostly fully associative ones, are modelled with so many: every miss looks
+#: them up, and only walks are counted.
+_MOST_WAYS = 16
 
 
 @dataclass(frozen=True)
@@ -103,7 +105,23 @@ def caches_of(host: Host, given: dict[str, str | None]) -> Caches:
             "give it: --l1 32KiB/8 --l2 1MiB/16",
         )
     cores = host.figures.get("cores")
-    return Caches(l1, l2, levels["llc"], int(cores.value or 1) if cores else 1, notes=notes)
+    return Caches(
+        l1, l2, levels["llc"], int(cores.value or 1) if cores else 1, _tlb(host, notes), notes
+    )
+
+
+def _tlb(host: Host, notes: list[str]) -> tuple[tuple[int, int], ...]:
+    """Both levels of a host's TLB; what is usual where it tells none."""
+    told = []
+    for name in ("dtlb", "stlb"):
+        entries, ways = (host.figures.get(f"{name}_{key}") for key in ("entries", "ways"))
+        if entries and ways and entries.value and ways.value:
+            told.append((int(entries.value), min(int(ways.value), _MOST_WAYS)))
+    if told:
+        return tuple(told)
+    notes.append(f"{host.name} does not tell its TLB: {USUAL_TLB[0][0]} and {USUAL_TLB[1][0]} "
+                 "entries are assumed")  # fmt: skip
+    return USUAL_TLB
 
 
 def _level(host: Host, name: str, keys: tuple[str, ...], notes: list[str]) -> Level | None:

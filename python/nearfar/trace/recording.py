@@ -145,9 +145,10 @@ def _preloaded() -> dict[str, str]:
 def instrumentation_flags() -> str:
     """What GCC wants, compiling and linking. Raises MachineError where the library is missing."""
     folder = shipped(_PLUGIN).parent / "instrumented"
-    return shlex.join(
-        ["-fsanitize=thread", "-fno-omit-frame-pointer", f"-L{folder}", f"-Wl,-rpath,{folder}"]
-    )
+    return shlex.join([
+        "-fsanitize=thread", "--param=tsan-instrument-func-entry-exit=0",
+        "-fno-omit-frame-pointer", f"-L{folder}", f"-Wl,-rpath,{folder}",
+    ])  # fmt: skip
 
 
 @contextlib.contextmanager

@@ -8,6 +8,11 @@ from nearfar.report.section import Cell, Context, Figure, Section, Table, figure
 from nearfar.report.wording import format_quantity
 from nearfar.units import format_size
 
+#: Where it stands on the page.
+PLACE = 150
+
+_BASELINES = {"twin": "its volatile twin", "same_code": "the same code"}
+
 
 def section(context: Context) -> Section | None:
     """The section, or None where nothing was predicted."""
@@ -97,8 +102,31 @@ def tables(result: StructuresResult) -> list[Table]:
     return [
         Table(["Operation", "Tier", "Entries", "Predicted", "Measured", "Error"], points,
               "Predicted against measured, an operation", frozenset({2, 3, 4, 5})),
+        *_published(result),
         Table(["Structure", "Entries", "Device", "An operation", "Slowdown"], devices,
               "On shipped devices", frozenset({1, 3, 4}), folded=True),
+    ]  # fmt: skip
+
+
+def _published(result: StructuresResult) -> list[Table]:
+    """Means of a paper beside what is predicted for its machine, which it was never fitted to."""
+    rows = [
+        [Cell(f"{p.structure} on {p.device}"), Cell(_BASELINES[p.baseline]),
+         figure_cell(p, "slowdown"), Cell(format_quantity("ratio", p.published_slowdown)),
+         Cell(p.reason)]
+        for p in result.published
+    ]  # fmt: skip
+    if not rows:
+        return []
+    entries = ", ".join(sorted({f"{p.entries:,}" for p in result.published}))
+    return [
+        Table(
+            ["Structure", "Against, in DRAM", "Predicted", "Published", "Why they differ"], rows,
+            "Slowdowns of the WSCAD 2022 paper on PMDK, and ours predicted for its machine",
+            frozenset({2, 3}), stacked=True,
+            lead=f"Host {result.published_host}; {entries} entries, for the paper tells neither "
+            "their number nor what its DRAM baseline was: both readings are shown.",
+        )
     ]  # fmt: skip
 
 

@@ -1,0 +1,76 @@
+// Numbers at addresses, in order: which is the last one at or before an address, which comes after?
+//
+// Form           a tree of nodes of 64, each with a word that says which of them hold anything,
+//                over leaves of 4 KiB of addresses; as many steps for a million as for one.
+// Precision      addresses are told apart by 8 bytes, as allocators align them.
+// Memory         2 KiB for each 4 KiB of addresses in which anything begins.
+// Thread safety  none. Copies are independent.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+
+namespace nearfar::trace {
+
+class AddressIndex {
+public:
+  static constexpr std::uint32_t none = 0;
+
+  /// `number` takes the place of what was there; it is not `none`. Address below 2^48.
+  void set(std::uint64_t address, std::uint32_t number);
+  void erase(std::uint64_t address);
+
+  std::uint32_t at(std::uint64_t address) const {
+    const Leaf* leaf = find_leaf(address >> page_bits);
+    return leaf == nullptr ? none : leaf->numbers[place_of(address)];
+  }
+  /// The last one at or before an address.
+  std::uint32_t at_or_before(std::uint64_t address) const;
+  /// The first one behind an address.
+  std::uint32_t after(std::uint64_t address) const;
+
+private:
+  static constexpr unsigned page_bits = 12;
+  static constexpr unsigned place_bits = 3; ///< of bytes that are one place
+  static constexpr unsigned places = 1u << (page_bits - place_bits);
+  static constexpr unsigned levels = 6; ///< of nodes, 6 bits of the page each
+
+  struct Leaf {
+    std::array<std::uint64_t, places / 64> present{};
+    std::array<std::uint32_t, places> numbers{};
+  };
+  struct Node {
+    std::uint64_t present = 0;             ///< children that hold anything
+    std::array<std::uint32_t, 64> child{}; ///< number of a node, or of a leaf at the lowest level
+  };
+  using Path = std::array<std::uint32_t, levels>; ///< nodes from the root on
+
+  static unsigned place_of(std::uint64_t address) {
+    return static_cast<unsigned>(address >> place_bits) % places;
+  }
+  static unsigned digit(std::uint64_t page, unsigned level) {
+    return static_cast<unsigned>(page >> 6 * (levels - 1 - level)) & 63;
+  }
+
+  static bool holds_anything(const Leaf& leaf);
+  const Leaf* find_leaf(std::uint64_t page) const;
+  Leaf& make_leaf(std::uint64_t page);
+  void forget(std::uint64_t page);
+  unsigned descend(std::uint64_t page, Path& path) const;
+  const Leaf* leaf_before(std::uint64_t page) const;
+  const Leaf* leaf_after(std::uint64_t page) const;
+  static std::uint32_t last(const Leaf& leaf, unsigned place);
+  static std::uint32_t first(const Leaf& leaf, unsigned place);
+
+  std::deque<Node> nodes_ = std::deque<Node>(1);
+  std::deque<Leaf> leaves_ = std::deque<Leaf>(1); ///< number 0 is none
+  /// Leaves that were found last, by the lowest bits of their pages.
+  struct Found {
+    std::uint64_t page = ~std::uint64_t{0};
+    std::uint32_t leaf = 0;
+  };
+  mutable std::array<Found, 64> found_;
+};
+
+} // namespace nearfar::trace

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT (LICENSE in this folder)
+// Which files the emulator has mapped for the program, when this is about to start.
+//
+// Thread safety  none: there is one thread then.
+#pragma once
+
+#include <cstdio>
+#include <cstring>
+#include <link.h>
+
+#include "trace/plugin/allocation.hpp"
+#include "trace/plugin/capture.hpp"
+
+namespace nearfar::trace {
+
+/// The emulator itself and its libraries, which are no part of the program.
+struct Emulator {
+  struct Range {
+    std::uint64_t low, high;
+  } ranges[256];
+  unsigned count = 0;
+};
+inline int add_emulator(dl_phdr_info* info, std::size_t, void* to) {
+  auto& emulator = *static_cast<Emulator*>(to);
+  for (unsigned i = 0; i < info->dlpi_phnum; ++i) {
+    const ElfW(Phdr)& segment = info->dlpi_phdr[i];
+    if (segment.p_type != PT_LOAD || emulator.count == 256) continue;
+    const std::uint64_t low = info->dlpi_addr + segment.p_vaddr;
+    emulator.ranges[emulator.count++] = {low & ~std::uint64_t{4095}, low + segment.p_memsz};
+  }
+  return 0;
+}
+inline bool is_emulator(const Emulator& emulator, std::uint64_t address) {
+  for (unsigned i = 0; i < emulator.count; ++i)
+    if (address >= emulator.ranges[i].low && address < emulator.ranges[i].high) return true;
+  return false;
+}
+
+/// What the emulator mapped before the program's first instruction.
+inline void tell_first_modules(Core& core, CodeRanges& code) {
+  Emulator emulator;
+  dl_iterate_phdr(add_emulator, &emulator);
+  std::FILE* maps = std::fopen("/proc/self/maps", "re");
+  if (maps == nullptr) return;
+  char line[4096 + 128];
+  while (std::fgets(line, sizeof line, maps) != nullptr) {
+    unsigned long from = 0, to = 0, offset = 0;
+    char rights[5] = "";
+    int path = 0;
+    if (std::sscanf(line, "%lx-%lx %4s %lx %*s %*s %n", &from, &to, rights, &offset, &path) < 4 ||
+        path == 0 || line[path] != '/' || is_emulator(emulator, from))
+      continue;
+    code.add(from, to - from); // a program's code is not mapped as such by the emulator
+    line[std::strcspn(line, "\n")] = '\0';
+    core.tell_module(from, to - from, offset, line + path);
+  }
+  std::fclose(maps);
+}
+
+} // namespace nearfar::trace
