@@ -40,11 +40,13 @@ test-long: $(STAMPS)/package $(STAMPS)/test $(STAMPS)/clang ## the tests that ta
 	@$(PYTHON) -m pytest -m long
 	@tools/fuzz 600
 
+# Two machines at a time, each of which keeps one processor busy: files of tests in turns.
 test-vm: $(STAMPS)/package $(STAMPS)/test $(STAMPS)/vm ## tests in an emulated machine with an NVDIMM and a node without processors
 	@$(STEP) "configure test" build/test-configure.log cmake --preset test
 	@$(STEP) "programs for the machine" build/vm-build.log \
 	  cmake --build --preset test --target power_cut carrier hm_nodes hm_migrate
-	@NEARFAR_VM=required $(PYTHON) -m pytest tests/vm
+	@$(STEP) "kernel for the machine" build/vm-kernel.log tools/vm/kernel
+	@NEARFAR_VM=required $(PYTHON) -m pytest -n 2 --dist loadfile --durations 12 tests/vm
 
 test-asan test-tsan test-clang: test-%: $(STAMPS)/test
 	@tools/native-tests $*

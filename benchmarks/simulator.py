@@ -1,11 +1,13 @@
 """Requests a second of both engines, energy and wear on; fast against exact on the four programs.
 
-.venv/bin/python benchmarks/simulator.py
+.venv/bin/python benchmarks/simulator.py            programs, then speeds
+.venv/bin/python benchmarks/simulator.py settings   programs in many more settings
 """
 
 from __future__ import annotations
 
 import statistics
+import sys
 import tempfile
 from pathlib import Path
 
@@ -45,21 +47,54 @@ def differences() -> None:
             file = Path(folder) / "trace"
             programs.record(program, n, steps, 1, file, [programs.CACHES["l1"]])
             for name in ("dram-snu", "pcm-snu-ns", "ddr4-3200"):
-                device = Device.of(load_profile(name))
                 for core, writes in (("blocking", "blocking"), ("window", "posted")):
                     options = Options(page_policy="closed" if core == "blocking" else "open",
                                       write_policy=writes, core=core)  # fmt: skip
-                    ends, joules = [], []
-                    for engine in ("fast", "exact"):
-                        source = _native.TraceSource(str(file), 370.0, [])
-                        outcome, _ = run(source, device, device, FAR, options, engine)
-                        ends.append(outcome["end_ps"])
-                        joules.append(sum(outcome["far"]["spent"].values()))
+                    time, energy = one_off(name, file, options)
                     print(f"{program:6} {n:6} {name:11} {core:8} writes {writes:8} "
-                          f"time {ends[0] / ends[1] - 1:+.1%} "
-                          f"energy {joules[0] / joules[1] - 1:+.1%}")  # fmt: skip
+                          f"time {time:+.1%} energy {energy:+.1%}")  # fmt: skip
+
+
+#: (pages, writes, core, window)
+SETTINGS = (("open", "posted", "window", 10), ("open", "posted", "window", 24),
+            ("closed", "posted", "window", 10), ("timeout", "posted", "window", 10),
+            ("closed", "blocking", "blocking", 1), ("open", "blocking", "window", 10))  # fmt: skip
+DEVICES = ("ddr3-1333", "ddr4-3200", "ddr5-3200", "cxl-ddr5", "dram-snu", "pcm-snu-ns",
+           "pcm-snu-cycles", "pcm-lee")  # fmt: skip
+
+
+def settings() -> None:
+    """Fast over exact, less one, over all devices and programs: how many agree, the worst."""
+    with tempfile.TemporaryDirectory() as folder:
+        files = [Path(folder) / program for program, _, _ in WORK]
+        for file, (program, n, steps) in zip(files, WORK, strict=True):
+            programs.record(program, n, steps, 1, file, [programs.CACHES["l1"]])
+        for pages, writes, core, window in SETTINGS:
+            options = Options(page_policy=pages, write_policy=writes, core=core, window=window)
+            off = [(*one_off(name, file, options), name, file.name)
+                   for name in DEVICES for file in files]  # fmt: skip
+            near = sum(abs(time) <= 0.05 and abs(energy) <= 0.03 for time, energy, _, _ in off)
+            time, _, *slow = max(off, key=lambda row: abs(row[0]))
+            _, energy, *dear = max(off, key=lambda row: abs(row[1]))
+            print(f"{pages:7} {writes:8} {core:8} {window:2} {near} of {len(off)} within 5, 3 %; "
+                  f"worst time {time:+.1%} {slow}, energy {energy:+.1%} {dear}")  # fmt: skip
+
+
+def one_off(name: str, file: Path, options: Options) -> tuple[float, float]:
+    """Time and energy of the fast engine over those of the exact one, less one."""
+    device = Device.of(load_profile(name))
+    found = []
+    for engine in ("fast", "exact"):
+        source = _native.TraceSource(str(file), 370.0, [])
+        outcome, _ = run(source, device, device, FAR, options, engine)
+        found.append((outcome["end_ps"], sum(outcome["far"]["spent"].values())))
+    (fast, fast_joules), (exact, exact_joules) = found
+    return fast / exact - 1, fast_joules / exact_joules - 1 if exact_joules else 0.0
 
 
 if __name__ == "__main__":
-    differences()
-    speeds()
+    if sys.argv[1:] == ["settings"]:
+        settings()
+    else:
+        differences()
+        speeds()

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+import running
+
+# Another machine is slower, and busy: how long an example takes is no failure.
+settings.register_profile("nearfar", deadline=None)
+settings.load_profile("nearfar")
 
 
 @dataclass(frozen=True)
@@ -52,15 +57,7 @@ def run_nearfar(tmp_path: Path) -> RunNearfar:
     def run(
         *arguments: str, env: dict[str, str] | None = None, cwd: Path = tmp_path, timeout: int = 120
     ) -> Outcome:
-        done = subprocess.run(
-            [sys.executable, "-m", "nearfar.cli.main", *arguments],
-            env={**without_output_settings(), "COLUMNS": "80", "TERM": "dumb", **(env or {})},
-            cwd=cwd,
-            capture_output=True,
-            text=True,
-            timeout=timeout,
-            check=False,
-        )
-        return Outcome(done.returncode, done.stdout, done.stderr)
+        settings = {**without_output_settings(), "COLUMNS": "80", "TERM": "dumb", **(env or {})}
+        return Outcome(*running.run(arguments, settings, cwd, timeout))
 
     return run

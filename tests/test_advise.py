@@ -21,9 +21,10 @@ from nearfar.place.policies import POLICIES
 from nearfar.place.traced import Traced, read_trace
 from small_host import write_small_host
 
-pytestmark = pytest.mark.skipif(
-    shutil.which("qemu-x86_64") is None, reason="qemu-x86_64 is not installed"
-)
+pytestmark = [
+    pytest.mark.alone,
+    pytest.mark.skipif(shutil.which("qemu-x86_64") is None, reason="qemu-x86_64 is not installed"),
+]
 
 NEAR = Memory("near", 100, 90, 110, 2, 2, 0, 12)
 FAR = Memory("far", 400, 360, 440, 8, 12, 0, 12)

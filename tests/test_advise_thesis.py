@@ -12,9 +12,10 @@ from conftest import RunNearfar
 from hmalloc_build import compile_c
 from small_host import write_small_host
 
-pytestmark = pytest.mark.skipif(
-    shutil.which("qemu-x86_64") is None, reason="qemu-x86_64 is not installed"
-)
+pytestmark = [
+    pytest.mark.alone,
+    pytest.mark.skipif(shutil.which("qemu-x86_64") is None, reason="qemu-x86_64 is not installed"),
+]
 
 #: Arguments, and bytes of each array that the thesis put near.
 PROGRAMS = {

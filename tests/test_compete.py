@@ -15,6 +15,8 @@ from nearfar.measure.teams import Teams, check_threads
 from nearfar.store import read_run
 from nearfar.units import MIB
 
+pytestmark = pytest.mark.alone
+
 MILLISECOND = 1_000_000
 STEP = 16 * MIB
 

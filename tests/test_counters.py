@@ -15,7 +15,10 @@ from nearfar.measure import counters
 from nearfar.records.counters import RegionCounters
 from nearfar.store import read_run
 
-pytestmark = pytest.mark.skipif(not hasattr(_native, "MapBench"), reason="without libpmemobj")
+pytestmark = [
+    pytest.mark.alone,
+    pytest.mark.skipif(not hasattr(_native, "MapBench"), reason="without libpmemobj"),
+]
 
 FIXTURES = Path(__file__).parent / "fixtures" / "counters"
 

@@ -47,6 +47,14 @@ def test_a_budget_is_honest(run_nearfar: RunNearfar) -> None:
     assert found["states_left"] > 0
 
 
+def test_images_beyond_all_numbers_are_still_a_number(run_nearfar: RunNearfar) -> None:
+    done = run_nearfar(
+        "crash", "check", "--structure", "map_rp", "-n", "4000", "--budget", "9", "--json", "-"
+    )
+    assert done.code == 0, done
+    assert 1e300 < document(done)["states_left"] < float("inf")
+
+
 def mutant(structure: str, kind: str, site: str) -> Exploration:
     file, _, line = site.rpartition(":")
     asked = {"structure": structure, "n": 200, "seed": 1, "violations": 20, "budget": 60_000}

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.alone
+
 COMMAND = [sys.executable, "-m", "nearfar.cli.main"]
 
 
@@ -55,7 +57,6 @@ def wait_for(condition: object, seconds: float) -> None:
         time.sleep(0.05)
 
 
-@pytest.mark.alone
 def test_ctrl_c_keeps_what_was_finished_and_leaves_no_files(tmp_path: Path) -> None:
     child = subprocess.Popen(
         [*COMMAND, "study", "--time", "90", "--out", "record"],
@@ -97,6 +98,7 @@ BAD_INPUT = [
     (3, "not use processor 4095", ["probe", "--cpus", "4095"]),
     (2, "cannot create", ["bench", "mapped", "--path", "missing/file"]),
     (2, "exists", ["bench", "mapped", "--path", "taken"]),
+    (2, "without files", ["bench", "mapped", "--path", "/dev/null", "--size", "1MiB"]),
     (2, "whole number of MiB", ["bench", "mapped", "--size", "5000"]),
     (3, "do not fit", ["bench", "mapped", "--size", "4194304GiB"]),
     (2, "there is no record", ["show", "missing"]),
@@ -126,7 +128,6 @@ def test_a_directory_without_permission_is_refused(tmp_path: Path) -> None:
     assert "next:" in done.stderr
 
 
-@pytest.mark.alone
 def test_a_full_file_system_is_refused_before_anything_is_written(tmp_path: Path) -> None:
     free = Path("/dev/shm")
     done = run("bench", "stream", "--tier", "shm:", "--size", "1TiB", cwd=tmp_path)

@@ -20,6 +20,8 @@ from nearfar.report.section import Context
 from nearfar.report.sections import compete, pipeline, stencil
 from nearfar.store import read_run
 
+pytestmark = pytest.mark.alone
+
 ONE_EACH = ("--near-threads", "1", "--far-threads", "1")
 GIGA = 1e9
 

@@ -31,6 +31,8 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("preload")
     for name in ("preload_cases", "fork_churn", "fork_contents"):
         compile_c(folder, name)
+    # The compiler sees what is wrong there, and so does libc's header.
+    compile_c(folder, "foreign", flags=["-Wno-free-nonheap-object", "-Wno-maybe-uninitialized"])
     return folder
 
 
@@ -127,6 +129,21 @@ def test_ten_thousand_forks_under_churn(built: Path, tier: str, block_limit: int
     assert done.stdout == "10000 of 10000\n", done
 
 
+def test_blocks_of_libcs_own_malloc_go_back_to_it(built: Path) -> None:
+    done = preloaded(built / "foreign", "libc")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("call", ["free", "realloc", "usable"])
+@pytest.mark.parametrize("case", ["stack", "variable", "mapping", "thread", "inside", "freed"])
+def test_a_pointer_of_no_heap_is_named(built: Path, case: str, call: str) -> None:
+    done = preloaded(built / "foreign", case, call)
+    assert done.returncode == -signal.SIGABRT, done
+    function = {"usable": "malloc_usable_size"}.get(call, call)
+    assert done.stderr.startswith(f"libhmalloc: {function}(0x"), done.stderr
+    assert "the pointer is of no heap, neither this library's nor libc's" in done.stderr
+
+
 @pytest.mark.parametrize(("beyond", "code"), [(0, 0), (1, -signal.SIGSEGV)])
 def test_a_store_behind_a_guarded_block_ends_the_program(beyond: int, code: int) -> None:
     script = f"""
@@ -216,6 +233,28 @@ def test_guards_of_a_tier_in_a_file_are_left_out_of_a_child(tmp_path: Path) -> N
     settings |= {"HMALLOC_HARDEN": "guard"}
     done = preloaded(sys.executable, "-c", script, settings=settings)
     assert done.stdout == "0\n", done
+
+
+def test_freed_memory_of_a_tier_in_a_file_is_not_copied_for_a_child(tmp_path: Path) -> None:
+    script = (
+        "import os\n"
+        "freed = bytearray(b'f' * 60_000_000)\n"
+        "kept = bytearray(b'k' * 1_000_000)\n"
+        "del freed\n"
+        "child = os.fork()\n"
+        "if child == 0:\n"
+        "    rollup = open('/proc/self/smaps_rollup').read()\n"
+        "    (own,) = (l.split()[1] for l in rollup.splitlines() if l.startswith('Anonymous:'))\n"
+        "    print(int(own), kept == b'k' * 1_000_000)\n"
+        "else:\n"
+        "    os.waitpid(child, 0)\n"
+    )
+    settings = {"HMALLOC_DEFAULT": "far", "HMALLOC_FAR": f"file:{tmp_path},capacity=256MiB"}
+    settings |= {"HMALLOC_DECAY_MS": "-1"}
+    done = preloaded(sys.executable, "-c", script, settings=settings)
+    own_kib, same = done.stdout.split()
+    assert same == "True"
+    assert 1_000 < int(own_kib) < 40_000, done
 
 
 def _with_small_disk(folder: Path, program: Path, reserve: str) -> subprocess.CompletedProcess[str]:

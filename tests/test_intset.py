@@ -11,9 +11,10 @@ from conftest import RunNearfar
 from nearfar import _native
 from nearfar.store import read_run
 
-pytestmark = pytest.mark.skipif(
-    not hasattr(_native, "IntsetBench"), reason="built without libpmemobj"
-)
+pytestmark = [
+    pytest.mark.alone,
+    pytest.mark.skipif(not hasattr(_native, "IntsetBench"), reason="built without libpmemobj"),
+]
 
 
 @pytest.mark.parametrize("structure", ["list", "hash", "skip_list"])

@@ -16,6 +16,8 @@ from nearfar.measure import allocators
 from nearfar.measure.malloc import COUNTS, MallocPlan
 from nearfar.store import read_run
 
+pytestmark = pytest.mark.alone
+
 CPUS = allocators.one_cpu()
 
 

@@ -15,7 +15,10 @@ from conftest import Outcome, RunNearfar
 from nearfar import _native
 from nearfar.store import read_run
 
-pytestmark = pytest.mark.skipif(not hasattr(_native, "MapBench"), reason="built without libpmemobj")
+pytestmark = [
+    pytest.mark.alone,
+    pytest.mark.skipif(not hasattr(_native, "MapBench"), reason="built without libpmemobj"),
+]
 FIGURES = (
     "ops_per_s", "latency_ns", "mean_latency_ns", "p50_latency_ns", "p9999_latency_ns",
     "worst_cpu_ns", "fences_per_op", "lines_per_op", "time_s",
@@ -73,7 +76,6 @@ def test_pmempool_accepts_the_pool_that_is_kept(
     ).assert_refused(2)  # fmt: skip
 
 
-@pytest.mark.alone
 def test_measuring_leaves_nothing_behind(run_nearfar: RunNearfar, tmp_path: Path) -> None:
     before = set(Path("/dev/shm").iterdir())
     for operation in ("get", "remove"):

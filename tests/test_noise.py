@@ -12,6 +12,8 @@ import pytest
 
 from nearfar import noise
 
+pytestmark = pytest.mark.alone
+
 if TYPE_CHECKING:
     from nearfar._native import Usage
 

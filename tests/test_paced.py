@@ -15,6 +15,8 @@ from nearfar.profiles import load_profile
 from nearfar.profiles.pacing import LINES_IN_FLIGHT, pace_of
 from nearfar.records.shape import Origin
 
+pytestmark = pytest.mark.alone
+
 CPU = next(cpu["id"] for cpu in topology(None)["cpus"] if cpu["usable"])
 
 

@@ -19,6 +19,8 @@ from nearfar.measure.session import Effort, Session
 from nearfar.measure.teams import Teams
 from nearfar.store import read_run
 
+pytestmark = pytest.mark.alone
+
 CPU = next(cpu["id"] for cpu in topology(None)["cpus"] if cpu["usable"])
 
 

@@ -19,6 +19,8 @@ from nearfar.profiles import load_profile
 from nearfar.store import read_run
 from nearfar.units import KIB, MIB
 
+pytestmark = pytest.mark.alone
+
 
 class Silent:
     def step(self, what: str, done: float) -> None:

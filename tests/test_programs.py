@@ -10,6 +10,8 @@ import pytest
 
 from conftest import RunNearfar
 
+pytestmark = pytest.mark.alone
+
 SMALL = {
     "quick": ("sort", "--algorithm", "quick", "-n", "4096"),
     "merge": ("sort", "--algorithm", "merge", "-n", "4096"),

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +87,62 @@ def test_a_device_without_energy_tells_none(run_nearfar: RunNearfar) -> None:
     found = simulated(run_nearfar, *STREAM, "--near", "ddr4-3200", "--far", "ddr5-3200")
     assert "energy_J" not in found
     assert any("ddr5-3200 has no figures of energy" in limit for limit in found["limits"])
+
+
+def test_energy_of_cells_and_of_the_row_buffer(run_nearfar: RunNearfar) -> None:
+    """Lee's figures: an activate senses a row of 8 KiB, a line written writes its cells."""
+    found = simulated(run_nearfar, "sim", "--pattern", "chase", "-n", "1000", "--far", "pcm-lee",
+                      "--page-policy", "closed", "--core", "blocking")  # fmt: skip
+    parts = found["tiers"]["far"]["energy_parts"]
+    assert parts["activate_J"] == pytest.approx(1000 * 2.47e-12 * 8192 * 8)
+    assert parts["read_J"] == pytest.approx(1000 * 0.93e-12 * 512)
+    written = simulated(run_nearfar, "sim", "--pattern", "sequential", "-n", "1000", "--far",
+                        "pcm-lee", "--write-share", "1")  # fmt: skip
+    parts = written["tiers"]["far"]["energy_parts"]
+    assert parts["write_J"] == pytest.approx(1000 * (16.82 + 1.02) * 1e-12 * 512)
+    assert any("pcm-lee has no background power" in limit for limit in found["limits"])
+
+
+def test_the_core_is_as_wide_as_the_profile_was_measured(
+    run_nearfar: RunNearfar, tmp_path: Path
+) -> None:
+    """What `nearfar probe` writes: bandwidth by threads, chases side by side."""
+    text = (
+        'schema_version = 1\nkind = "device"\nname = "here"\ntitle = "here"\n'
+        'description = "made up"\n[sources]\ntest = "a test"\n'
+    )
+    for key, unit, value in (
+        ("read_latency_ns", "ns", 160), ("write_latency_ns", "ns", 160),
+        ("read_bandwidth_bytes_per_s", "B/s", 64e9), ("write_bandwidth_bytes_per_s", "B/s", 64e9),
+        ("read_parallelism", "count", 4),
+    ):  # fmt: skip
+        text += f'[figures.{key}]\nunit = "{unit}"\nvalue = {value}\nsource = "test"\n'
+        text += 'confidence = "A"\n'
+    file = tmp_path / "here.toml"
+    file.write_text(text)
+    found = simulated(run_nearfar, *STREAM, "--near", str(file), "--far", str(file))
+    assert found["window"] == 4
+    assert found["time_s"] == pytest.approx(20000 * 160e-9 / 4, rel=0.02)
+    wider = simulated(run_nearfar, *STREAM, "--near", str(file), "--far", str(file), "--window",
+                      "8")  # fmt: skip
+    assert wider["time_s"] == pytest.approx(20000 * 160e-9 / 8, rel=0.02)
+
+
+def test_ctrl_c_ends_a_long_simulation() -> None:
+    child = subprocess.Popen(
+        [sys.executable, "-m", "nearfar.cli.main", "sim", "--pattern", "random", "-n", "1000000000",
+         "--engine", "exact", "--far", "ddr4-3200"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    ticks = 0
+    while child.poll() is None and ticks < 3 * os.sysconf("SC_CLK_TCK"):  # it simulates by then
+        time.sleep(0.05)
+        ticks = int(Path(f"/proc/{child.pid}/stat").read_text().rpartition(")")[2].split()[11])
+    child.send_signal(signal.SIGINT)
+    stdout, stderr = child.communicate(timeout=60)
+    assert child.returncode == 130
+    assert stdout == ""
+    assert "Traceback" not in stderr
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,11 @@ def test_the_experiment_runs_and_is_reported(run_nearfar: RunNearfar, tmp_path: 
     assert shown.code == 0, shown.stderr
     assert "published" in shown.stdout
     assert run_nearfar("report", str(run)).code == 0
-    assert "Beside the published claims" in (run / "report.html").read_text()
+    report = (run / "report.html").read_text()
+    assert "Beside the published claims" in report
+    assert "unrecorded origin" not in report
+    assert "Nothing was timed" in report
+    assert "Quiet machine" not in report
 
 
 def test_the_shipped_suite_is_the_thesis_experiment() -> None:

@@ -16,6 +16,8 @@ from conftest import RunNearfar
 from nearfar._native import StencilBench, topology
 from nearfar.store import read_run
 
+pytestmark = pytest.mark.alone
+
 CPU = next(cpu["id"] for cpu in topology(None)["cpus"] if cpu["usable"])
 
 

@@ -34,6 +34,8 @@ from nearfar.report.section import Context
 from nearfar.report.sections.structures import section
 from nearfar.simulate.watch import Caches, Level, Variant, Watched, forget, watch, watch_all
 
+pytestmark = pytest.mark.alone
+
 needs_pools = pytest.mark.skipif(not hasattr(_native, "MapBench"), reason="without libpmemobj")
 
 CACHES = Caches(((32 << 10, 8), (1 << 20, 16), (4 << 20, 16)), ((64, 4), (1536, 12)))

@@ -34,13 +34,17 @@ void for_file_tiers(const Visit& visit) {
 
 std::size_t used_bytes(const Runs& runs) { return std::size_t{runs.used_spans()} << span_shift; }
 
-/// Copies spans that may have been written, so that no hole of the file is filled. Guards, the last
-/// spans of large blocks, cannot be read.
+/// Copies spans that may have been written, so that no hole of the file is filled. Free runs are
+/// left out, and guards, the last spans of large blocks, which cannot be read.
 void copy_used(const Runs& runs, const std::byte* from, std::byte* to) {
   std::uint32_t guard = runs.used_spans();
   for (std::uint32_t i = 0; i < runs.used_spans(); ++i) {
     const Span& span = geometry.spans[runs.first_span() + i];
     const auto kind = static_cast<SpanKind>(span.kind.load(std::memory_order_relaxed));
+    if (kind == SpanKind::free_head) {
+      i += span.extent.load(std::memory_order_relaxed) - 1;
+      continue;
+    }
     if (settings.guard && kind == SpanKind::large)
       guard = i + span.extent.load(std::memory_order_relaxed) - 1;
     if (i == guard || !runs.any_written(runs.first_span() + i)) continue;

@@ -239,7 +239,7 @@ void release_slot(Slot slot) {
 
 void release_to_quarantine(Slot slot, unsigned size_class) {
   slot.state->store(quarantined, relaxed);
-  if (!put_in_quarantine({slot, size_class, tier_of(slot.block)})) release_slot(slot);
+  if (!put_in_quarantine(slot, size_class, tier_of(slot.block))) release_slot(slot);
 }
 
 void release_slowly(void* ptr) {

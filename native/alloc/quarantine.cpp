@@ -4,52 +4,58 @@
 
 #include "alloc/heap.hpp"
 #include "alloc/metadata.hpp"
-#include "alloc/settings.hpp"
 
 namespace nearfar::alloc {
 
 namespace {
 
-/// Straight to the stack it came from, where that has room.
-void leave(Quarantine& ring) {
-  const Quarantine::Block block = ring.blocks[ring.first];
-  ring.first = (ring.first + 1) % Quarantine::capacity;
-  --ring.count;
-  ring.bytes -= class_infos[block.size_class].bytes;
-  if (block.size_class < cached_classes)
-    if (Stack& stack = this_cache->tiers[block.tier]->stacks[block.size_class];
-        stack.count < stack.capacity)
-      return push(stack, block.slot);
-  release_slot(block.slot);
+/// Straight to the stacks they came from, where those have room.
+void leave(Quarantine::Half& half) {
+  const std::uint32_t count = half.count;
+  half.count = 0;
+  half.bytes = 0;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const Quarantine::Block& block = half.blocks[i];
+    Stack* stack = block.size_class < cached_classes
+                       ? &this_cache->tiers[block.tier]->stacks[block.size_class]
+                       : nullptr;
+    if (stack != nullptr && stack->count < stack->capacity)
+      push(*stack, block.slot);
+    else
+      release_slot(block.slot);
+  }
+}
+
+Quarantine* open_quarantine() {
+  void* memory = take_metadata(sizeof(Quarantine));
+  if (memory != nullptr) this_cache->quarantine = new (memory) Quarantine;
+  return this_cache->quarantine;
 }
 
 } // namespace
 
-bool put_in_quarantine(const Quarantine::Block& block) {
-  const std::size_t most = settings.quarantine_bytes;
-  const std::size_t bytes = class_infos[block.size_class].bytes;
-  if (bytes > most || !own_cache()) return false;
-  Quarantine*& ring = this_cache->quarantine;
-  if (ring == nullptr) {
-    void* memory = take_metadata(sizeof(Quarantine));
-    if (memory == nullptr) return false;
-    ring = new (memory) Quarantine;
+Quarantine::Half* make_room_in_quarantine() {
+  if (!own_cache()) return nullptr;
+  Quarantine* kept = this_cache->quarantine;
+  if (kept == nullptr && (kept = open_quarantine()) == nullptr) return nullptr;
+  const Quarantine::Half& full = *kept->filling;
+  if (full.count > 0) {
+    kept->filling = &kept->halves[&full == kept->halves ? 1 : 0];
+    leave(*kept->filling);
   }
-  while (ring->count > 0 && (ring->count == Quarantine::capacity || ring->bytes + bytes > most))
-    leave(*ring);
-  ring->blocks[(ring->first + ring->count) % Quarantine::capacity] = block;
-  ++ring->count;
-  ring->bytes += bytes;
-  return true;
+  return kept->filling;
 }
 
 void empty_quarantine(Cache& cache) {
-  while (cache.quarantine != nullptr && cache.quarantine->count > 0)
-    leave(*cache.quarantine);
+  if (cache.quarantine == nullptr) return;
+  for (Quarantine::Half& half : cache.quarantine->halves)
+    leave(half);
 }
 
 void forget_quarantine(Cache& cache) {
-  if (cache.quarantine != nullptr) cache.quarantine->count = 0;
+  if (cache.quarantine == nullptr) return;
+  for (Quarantine::Half& half : cache.quarantine->halves)
+    half.count = 0;
 }
 
 void free_quarantine(Quarantine* quarantine) {

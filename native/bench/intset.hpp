@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "base/result.hpp"
@@ -28,11 +29,13 @@
 
 namespace nearfar::bench {
 
-enum class IntsetStructure : unsigned char { list, hash, skip_list };
 enum class IntsetMedium : unsigned char { pmem, unflushed, dram, pmdk, pmdk_atomic, pmdk_rp };
 
+/// The sets there are: list, hash, skip_list, and what lies in sets/ besides (intset_kind.hpp).
+std::vector<std::string> intset_structures();
+
 struct IntsetPlan {
-  IntsetStructure structure = IntsetStructure::hash;
+  std::string structure = "hash"; ///< one of intset_structures()
   IntsetMedium medium = IntsetMedium::pmem;
   std::uint64_t entries = 1024;
   unsigned update_percent = 50;
@@ -56,7 +59,8 @@ struct IntsetEnd;    // when a run ends
 class IntsetBench {
 public:
   /// Makes the set and fills it. Errors: bad_input (no entries, more than 2^32, over 100 % updates,
-  /// pmdk_atomic and pmdk_rp of anything but hash), those of persist::Pool::create, no_space.
+  /// an unknown structure, a version on libpmemobj that it has not), those of
+  /// persist::Pool::create, no_space.
   static Result<IntsetBench> create(const IntsetPlan& plan);
   IntsetBench(IntsetBench&&) noexcept;
   ~IntsetBench();

@@ -8,7 +8,6 @@ namespace nearfar::bind {
 
 namespace {
 
-constexpr std::string_view structures[] = {"list", "hash", "skip_list"};
 constexpr std::string_view media[] = {"pmem", "unflushed",   "dram",
                                       "pmdk", "pmdk_atomic", "pmdk_rp"};
 
@@ -20,7 +19,7 @@ void register_intset(nb::module_& module) {
       .def(nb::new_([](const char* structure, const char* medium, std::uint64_t entries,
                        unsigned update_percent, const char* tier, int cpu, std::uint64_t seed) {
              bench::IntsetPlan plan;
-             plan.structure = by_name<bench::IntsetStructure>(structure, structures);
+             plan.structure = structure;
              plan.medium = by_name<bench::IntsetMedium>(medium, media);
              plan.entries = entries;
              plan.update_percent = update_percent;

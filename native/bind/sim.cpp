@@ -98,6 +98,26 @@ Plan make_plan(const char* rule, bool near_by_default, const std::vector<RangeTu
   return plan;
 }
 
+/// A source whose reader stops for Ctrl-C: Python's handlers are asked now and then.
+class Interruptible : public Source {
+public:
+  explicit Interruptible(Source& source) : source_(source) {}
+
+  Result<std::size_t> fill(std::span<Request> out) override {
+    if (++calls_ % calls_a_look == 0) {
+      const nb::gil_scoped_acquire locked;
+      if (PyErr_CheckSignals() != 0) return Error::make(Errc::os_error, "interrupted");
+    }
+    return source_.fill(out);
+  }
+  Time tail() const override { return source_.tail(); }
+
+private:
+  static constexpr std::uint64_t calls_a_look = 64;
+  Source& source_;
+  std::uint64_t calls_ = 0;
+};
+
 nb::dict simulate_source(Source& source, const Device& near, const Device& far, const Plan& plan,
                          const char* engine, const char* page_policy, double timeout_ns,
                          const char* issue, unsigned window, bool posted_writes,
@@ -112,7 +132,14 @@ nb::dict simulate_source(Source& source, const Device& near, const Device& far, 
   setup.far_controller = setup.near_controller;
   setup.core = {by_name<Issue>(issue, issues), window, posted_writes};
   setup.most_requests = most_requests;
-  return outcome_dict(run_unlocked([&] { return simulate(source, setup); }));
+  Interruptible stopping(source);
+  Result<Outcome> outcome = [&] {
+    const nb::gil_scoped_release unlocked;
+    return simulate(stopping, setup);
+  }();
+  if (PyErr_Occurred()) throw nb::python_error();
+  if (!outcome) raise(outcome.error());
+  return outcome_dict(*outcome);
 }
 
 /// (object, site, frames of (module, offset), least bytes, most bytes, whether near); -1: any

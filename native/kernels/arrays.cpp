@@ -88,11 +88,21 @@ NEARFAR_DISPATCH std::uint64_t triad(const Slice& x) {
   return 0;
 }
 
+void unchanged(double&, double&, double&, double) {}
+void fills_a(double& a, double&, double&, double s) { a = s; }
+void copies(double& a, double&, double& c, double) { c = a; }
+void scales(double&, double& b, double& c, double s) { b = s * c; }
+void adds(double& a, double& b, double& c, double) { c = a + b; }
+void multiplies_and_adds(double& a, double& b, double& c, double s) { a = b + s * c; }
+
 constexpr ArrayKernel kernels[] = {
-    {"read", "a", '-', 8, 0, false, read},      {"write", "", 'a', 0, 8, true, write},
-    {"ntwrite", "", 'a', 0, 8, false, ntwrite}, {"copy", "a", 'c', 8, 8, true, copy},
-    {"scale", "c", 'b', 8, 8, true, scale},     {"add", "ab", 'c', 16, 8, true, add},
-    {"triad", "bc", 'a', 16, 8, true, triad},
+    {"read", "a", '-', 8, 0, false, false, read, unchanged},
+    {"write", "", 'a', 0, 8, true, false, write, fills_a},
+    {"ntwrite", "", 'a', 0, 8, false, false, ntwrite, fills_a},
+    {"copy", "a", 'c', 8, 8, true, false, copy, copies},
+    {"scale", "c", 'b', 8, 8, true, true, scale, scales},
+    {"add", "ab", 'c', 16, 8, true, true, add, adds},
+    {"triad", "bc", 'a', 16, 8, true, true, triad, multiplies_and_adds},
 };
 
 } // namespace

@@ -1,8 +1,9 @@
 // Loops over arrays of doubles: read, write, ntwrite, copy, scale, add, triad.
 //
 // Each kernel is data: its name, the bytes it moves an element as STREAM counts them (no
-// write-allocate), how many of those are stored, and its loop. Loops are dispatched at run time to
-// AVX-512, AVX2 or SSE2. A loop touches its slice alone, so threads share nothing.
+// write-allocate), how many of those are stored, its loop, and its closed form. One that is added
+// to the table in arrays.cpp is checked, paced and measured like the others. Loops are dispatched
+// at run time to AVX-512, AVX2 or SSE2. A loop touches its slice alone, so threads share nothing.
 #pragma once
 
 #include <cstddef>
@@ -27,8 +28,12 @@ struct ArrayKernel {
   unsigned loaded_bytes; ///< an element
   unsigned stored_bytes; ///< an element
   bool allocates;        ///< stored lines are first read by the processor: not in the counted bytes
+  bool stream_alone;     ///< measured by `bench stream` and not by `probe`
   /// Returns the sum of the words it read (as unsigned integers, modulo 2^64); 0 where it stores.
   std::uint64_t (*run)(const Slice&);
+  /// What each element of a, b and c holds after a pass, out of what it held before: the closed
+  /// form that results are checked against. `s` is the slice's.
+  void (*follow)(double& a, double& b, double& c, double s);
 
   /// By place: 0 for a, 1 for b, 2 for c.
   bool reads_array(std::size_t index) const;

@@ -1,6 +1,7 @@
 #include "kernels/arrays.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <doctest/doctest.h>
@@ -50,16 +51,12 @@ struct Arrays {
   std::unique_ptr<double, Free> arrays[3];
 };
 
-/// What each kernel has to do, written as plainly as can be. Returns what run() must return.
-std::uint64_t naive(const std::string& kernel, const Slice& x) {
+/// The closed form of a kernel, element by element. Returns what run() must return.
+std::uint64_t naive(const ArrayKernel& kernel, const Slice& x) {
   std::uint64_t sum = 0;
   for (std::size_t i = 0; i < x.elements; ++i) {
-    if (kernel == "read") sum += std::bit_cast<std::uint64_t>(x.a[i]);
-    if (kernel == "write" || kernel == "ntwrite") x.a[i] = x.s;
-    if (kernel == "copy") x.c[i] = x.a[i];
-    if (kernel == "scale") x.b[i] = x.s * x.c[i];
-    if (kernel == "add") x.c[i] = x.a[i] + x.b[i];
-    if (kernel == "triad") x.a[i] = x.b[i] + x.s * x.c[i];
+    if (kernel.stored_bytes == 0) sum += std::bit_cast<std::uint64_t>(x.a[i]);
+    kernel.follow(x.a[i], x.b[i], x.c[i], x.s);
   }
   return sum;
 }
@@ -67,7 +64,7 @@ std::uint64_t naive(const std::string& kernel, const Slice& x) {
 void compare(const ArrayKernel& kernel, std::size_t elements) {
   const Arrays timed(elements);
   const Arrays plain(elements);
-  CHECK(kernel.run(timed.slice()) == naive(kernel.name, plain.slice()));
+  CHECK(kernel.run(timed.slice()) == naive(kernel, plain.slice()));
   for (std::size_t array = 0; array < 3; ++array)
     for (std::size_t i = 0; i < elements; ++i) {
       const double wanted = plain.arrays[array].get()[i];
@@ -87,6 +84,22 @@ TEST_CASE("all kernels do what the plain loop does, at every size and tail") {
     for (const std::size_t elements : {63u, 64u, 65u, 999u, 1000u, 4096u, 4099u})
       compare(kernel, elements);
   }
+}
+
+TEST_CASE("closed forms are those of STREAM") {
+  const auto after = [](const char* name) {
+    std::array<double, 3> x = {3, 5, 7};
+    kernels::find_array_kernel(name)->follow(x[0], x[1], x[2], 2);
+    return x;
+  };
+  using Three = std::array<double, 3>;
+  CHECK(after("read") == Three{3, 5, 7});
+  CHECK(after("write") == Three{2, 5, 7});
+  CHECK(after("ntwrite") == Three{2, 5, 7});
+  CHECK(after("copy") == Three{3, 5, 3});
+  CHECK(after("scale") == Three{3, 14, 7});
+  CHECK(after("add") == Three{3, 5, 8});
+  CHECK(after("triad") == Three{19, 5, 7});
 }
 
 TEST_CASE("the sum of read changes with any element") {
@@ -114,7 +127,7 @@ TEST_CASE("kernels are found by name, and count bytes as STREAM does") {
   CHECK(counted("scale") == 16);
   CHECK(counted("add") == 24);
   CHECK(counted("triad") == 24);
-  CHECK(kernels::array_kernels().size() == 7);
+  CHECK(kernels::array_kernels().size() >= 7);
   CHECK(kernels::find_array_kernel("nothing") == nullptr);
 }
 

@@ -1,9 +1,13 @@
 #include "os/address_space.hpp"
 
+#include <atomic>
 #include <cerrno>
+#include <cstdlib>
+#include <cstring>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #ifndef MAP_FIXED_NOREPLACE
@@ -29,6 +33,20 @@ int map_at(std::byte* at, std::size_t bytes, int protection, int flags, int fd, 
 
 int advise(std::byte* at, std::size_t bytes, int advice) {
   return madvise(at, bytes, advice) == 0 ? 0 : errno;
+}
+
+/// start_brk, the 47th field of /proc/self/stat (proc(5)); 0 if it cannot be read.
+std::uintptr_t first_break() {
+  char text[1024];
+  const int fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+  const ssize_t got = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+  if (fd >= 0) close(fd);
+  if (got <= 0) return 0;
+  text[got] = '\0';
+  const char* at = std::strrchr(text, ')'); // ends the second field, a name
+  for (int field = 2; at != nullptr && field < 47; ++field)
+    at = std::strchr(at + 1, ' ');
+  return at == nullptr ? 0 : std::strtoull(at, nullptr, 10);
 }
 
 } // namespace
@@ -90,6 +108,25 @@ int keep_from_children(std::byte* at, std::size_t bytes) {
 }
 int advise_huge(std::byte* at, std::size_t bytes, bool huge) {
   return advise(at, bytes, huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+}
+
+bool try_read(const void* from, void* to, std::size_t bytes) {
+  const iovec here{to, bytes};
+  const iovec there{const_cast<void*>(from), bytes};
+  const int code = errno;
+  const ssize_t got = process_vm_readv(getpid(), &here, 1, &there, 1, 0);
+  if (got < 0 && errno != EFAULT) std::memcpy(to, from, bytes); // the call is not permitted here
+  const bool whole = got < 0 ? errno != EFAULT : static_cast<std::size_t>(got) == bytes;
+  errno = code;
+  return whole;
+}
+
+Area program_break() {
+  static std::atomic<std::uintptr_t> begin{0}; // never moves
+  if (begin.load(std::memory_order_relaxed) == 0) begin.store(first_break());
+  const std::uintptr_t first = begin.load(std::memory_order_relaxed);
+  if (first == 0) return {};
+  return {first, reinterpret_cast<std::uintptr_t>(sbrk(0))};
 }
 
 std::size_t address_space_limit() {

@@ -60,6 +60,16 @@ int advise_huge(std::byte* at, std::size_t bytes, bool huge);
 /// Keeps the range out of children.
 int keep_from_children(std::byte* at, std::size_t bytes);
 
+/// Copies `bytes` that may not be there. False if they cannot be read.
+bool try_read(const void* from, void* to, std::size_t bytes);
+
+/// What the process got by brk() so far: where libc's malloc begins. Empty if /proc cannot tell.
+struct Area {
+  std::uintptr_t begin = 0;
+  std::uintptr_t end = 0;
+};
+Area program_break();
+
 /// RLIMIT_AS, SIZE_MAX for none.
 std::size_t address_space_limit();
 

@@ -4,7 +4,6 @@
 #include <atomic>
 #include <bit>
 #include <cmath>
-#include <string_view>
 
 #include "kernels/paced_arrays.hpp"
 #include "os/cpu.hpp"
@@ -18,16 +17,6 @@ namespace {
 constexpr std::array<double, 3> initial = {1.0, 2.0, 0.0};
 constexpr double scalar = 0.41421356237309503;
 constexpr std::size_t doubles_per_line = os::cache_line_bytes / sizeof(double);
-
-void follow(std::array<double, 3>& x, const char* kernel) {
-  auto& [a, b, c] = x;
-  const std::string_view k = kernel;
-  if (k == "write" || k == "ntwrite") a = scalar;
-  if (k == "copy") c = a;
-  if (k == "scale") b = scalar * c;
-  if (k == "add") c = a + b;
-  if (k == "triad") a = b + scalar * c;
-}
 
 } // namespace
 
@@ -89,7 +78,7 @@ Result<ArrayRepeat> ArrayBench::repeat(const char* name, std::span<const int> cp
     checksum += kernels::run_paced(*kernel, slice(member, cpus.size()), pacers);
   });
   if (!run) return run.error();
-  follow(expected_, name);
+  kernel->follow(expected_[0], expected_[1], expected_[2], scalar);
   const bool only_reads = kernel->stored_bytes == 0;
   if (only_reads && checksum != std::bit_cast<std::uint64_t>(expected_[0]) * elements_)
     return Error::make(Errc::failed_check, "the %s kernel did not read what the array holds", name)

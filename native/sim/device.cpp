@@ -168,6 +168,7 @@ Status read_queued(Device& d, Reader& reader) {
   q.unit_bytes = static_cast<std::uint64_t>(reader.take("access_unit_bytes", false, line_bytes));
   q.read_bytes_per_s = reader.take("read_bandwidth", true);
   q.write_bytes_per_s = reader.take("write_bandwidth", true);
+  q.both_bytes_per_s = reader.take("both_bandwidth", false);
   for (unsigned level = 0; level < 4; ++level) {
     const std::string stem = "buffer" + std::to_string(level);
     if (!reader.find((stem + "_bytes").c_str())) break;
@@ -183,6 +184,9 @@ Status check_queued(const Device& d) {
   const Queued& q = d.queued;
   if (q.read_bytes_per_s <= 0) return contradiction(d, "read_bandwidth", "it is 0");
   if (q.write_bytes_per_s <= 0) return contradiction(d, "write_bandwidth", "it is 0");
+  if (q.both_bytes_per_s > 0 &&
+      q.both_bytes_per_s < std::max(q.read_bytes_per_s, q.write_bytes_per_s))
+    return contradiction(d, "bandwidth_by_read_share", "it is less than that of one direction");
   if (q.unit_bytes < line_bytes || !std::has_single_bit(q.unit_bytes))
     return contradiction(d, "access_unit_bytes", "it is no power of two from 64 on");
   std::uint64_t bytes = 0;

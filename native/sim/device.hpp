@@ -81,6 +81,7 @@ struct Queued {
   std::uint64_t unit_bytes = 64; ///< what the medium reads and writes at once
   double read_bytes_per_s = 0;
   double write_bytes_per_s = 0;
+  double both_bytes_per_s = 0; ///< reads and writes side by side; 0: one after the other
 };
 
 struct Link {

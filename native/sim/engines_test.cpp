@@ -1,5 +1,7 @@
 // Both engines against theory, against the checker, and against each other.
+#include <algorithm>
 #include <initializer_list>
+#include <vector>
 
 #include "sim/checker.hpp"
 #include "sim/simulate.hpp"
@@ -26,6 +28,42 @@ Outcome run(const Setup& setup, const Synthetic& what) {
 }
 
 constexpr std::uint64_t mib = 1 << 20;
+
+/// Requests as they are written down.
+class Listed : public Source {
+public:
+  explicit Listed(std::vector<Request> requests) : requests_(std::move(requests)) {}
+  Result<std::size_t> fill(std::span<Request> out) override {
+    const std::size_t count = std::min(out.size(), requests_.size() - next_);
+    std::copy_n(requests_.begin() + static_cast<std::ptrdiff_t>(next_), count, out.begin());
+    next_ += count;
+    return count;
+  }
+
+private:
+  std::vector<Request> requests_;
+  std::size_t next_ = 0;
+};
+
+Outcome run(const Setup& setup, std::vector<Request> requests) {
+  Listed source(std::move(requests));
+  Result<Outcome> outcome = simulate(source, setup);
+  REQUIRE_MESSAGE(outcome, outcome.error().what);
+  return std::move(*outcome);
+}
+
+/// `streams` sequences of lines, `apart` bytes from each other, a line of each in turns; of each
+/// `write_every` accesses to a stream one is a write (0: none).
+std::vector<Request> in_turns(std::uint64_t streams, std::uint64_t apart, std::size_t count,
+                              std::size_t write_every, Time gap) {
+  std::vector<Request> requests(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    requests[i].address = i % streams * apart + i / streams * line_bytes;
+    requests[i].gap = gap;
+    requests[i].write = write_every && (i / streams + i) % write_every == 0;
+  }
+  return requests;
+}
 
 } // namespace
 
@@ -125,6 +163,57 @@ TEST_CASE("dependent reads wait for one another, independent ones overlap") {
     const Outcome chase = run(setup, {Pattern::chase, 5000, 64 * mib, 0, 0, 5});
     const Outcome random = run(setup, {Pattern::random, 5000, 64 * mib, 0, 0, 5});
     CHECK(chase.end > 4 * random.end);
+  }
+}
+
+TEST_CASE("in trace time requests set out when the trace says, whatever the memory does") {
+  const Device device = pcm();
+  const Timing& t = device.timing;
+  const Time alone = t.tRCD + t.CL + t.burst;
+  for (const Engine engine : {Engine::fast, Engine::exact}) {
+    Setup setup = all_far(device, engine, PagePolicy::closed);
+    setup.core.issue = Issue::trace_time;
+    const Time gap = 1'000'000;
+    const Outcome idle = run(setup, {Pattern::chase, 200, 64 * mib, 0, gap, 5});
+    CHECK(idle.end == 200 * gap + alone); // each on a memory that has nothing else to do
+    CHECK(idle.tiers[0].read_time == 200 * alone);
+    const Outcome at_once = run(setup, {Pattern::chase, 2000, 64 * mib, 0, 0, 5});
+    CHECK(at_once.compute == 0);
+    CHECK(at_once.end < 2000 * alone / 4);                  // nobody waits for another's data
+    CHECK(at_once.tiers[0].read_time > 2000 * 100 * alone); // all wait for the banks
+  }
+}
+
+TEST_CASE("both engines agree in trace time") {
+  for (const Device& device : {ddr4(), pcm()})
+    for (const double writes : {0.0, 0.3})
+      for (const Time gap : {Time{20'000}, Time{100'000}}) { // beyond and below what PCM can do
+        Setup setup = all_far(device, Engine::fast);
+        setup.core.issue = Issue::trace_time;
+        const Synthetic what{Pattern::random, 20'000, 64 * mib, writes, gap, 5};
+        const Outcome fast = run(setup, what);
+        setup.engine = Engine::exact;
+        const Outcome exact = run(setup, what);
+        CAPTURE(writes);
+        CAPTURE(gap);
+        CHECK(static_cast<double>(fast.end) ==
+              doctest::Approx(static_cast<double>(exact.end)).epsilon(0.05));
+      }
+}
+
+TEST_CASE("prefetches do not take the places of a core's own accesses") {
+  for (const Engine engine : {Engine::fast, Engine::exact}) {
+    Setup setup = all_far(ddr4(), engine);
+    setup.core.window = 1;
+    std::vector<Request> requests = in_turns(1, 0, 20'000, 0, 0);
+    const Outcome demanded = run(setup, requests);
+    for (Request& request : requests)
+      request.prefetch = true;
+    const Outcome prefetched = run(setup, requests);
+    CHECK(demanded.end > 4 * prefetched.end);
+    const double peak = 20'000 * static_cast<double>(setup.far.timing.burst);
+    CHECK(peak / static_cast<double>(prefetched.end) > 0.92); // but for refresh
+    CHECK(prefetched.tiers[0].reads == 20'000);
   }
 }
 

@@ -1,6 +1,8 @@
 #include "sim/fast_banks.hpp"
 
 #include <algorithm>
+#include <numeric>
+#include <utility>
 
 namespace nearfar::sim {
 
@@ -42,8 +44,11 @@ Time FastBanks::precharge(Rank& rank, Bank& bank, Time at) {
 /// Opens a row.
 void FastBanks::open_row(Rank& rank, Bank& bank, Time at, std::uint64_t row) {
   Time from = std::max(at, bank.activate_from);
-  if (bank.row != closed)
-    from = std::max(from, precharge(rank, bank, std::max(at, bank.precharge_from)));
+  if (bank.row != closed) {
+    const Time closing = std::max(at, bank.precharge_from);
+    leave(bank, closing);
+    from = std::max(from, precharge(rank, bank, closing));
+  }
   const Time activated = rank.activates.book(rank.windows.book(from));
   ++work_.activates;
   if (!rank.any_open && controller_.page != PagePolicy::closed) {
@@ -64,8 +69,23 @@ void FastBanks::close_lazily(Rank& rank, Bank& bank, Time at, std::uint64_t row)
   const Time keeps = bank.last_used + (at_once ? 0 : controller_.timeout);
   if (at <= keeps && (bank.row == row || !at_once)) return;
   const Time closing = std::max(bank.precharge_from, keeps);
+  leave(bank, at_once ? bank.last_used : closing);
   bank.activate_from = precharge(rank, bank, closing);
   bank.row = closed;
+}
+
+/// Does an access that arrives when posted writes are to go next still go before them? Its column
+/// command does; where rows are closed at once it is enough if its activate does.
+bool FastBanks::makes_it(const Channel& channel, const Place& place, Time at) const {
+  if (at >= channel.draining || controller_.page == PagePolicy::closed)
+    return at < channel.draining;
+  const Timing& t = timing_;
+  const Bank& bank = channel.banks[place.bank];
+  if (bank.row == place.row) return bank.column_from <= channel.draining;
+  Time from = bank.activate_from;
+  if (bank.row != closed)
+    from = std::max(at, bank.precharge_from) + (bank.dirty ? t.tRP : t.tRPclean);
+  return std::max(at, from) + t.tRCD <= channel.draining;
 }
 
 Time FastBanks::access(Channel& channel, const Place& place, Time at, bool write) {
@@ -77,18 +97,20 @@ Time FastBanks::access(Channel& channel, const Place& place, Time at, bool write
   if (at >= rank.refreshing_from) at = std::max(at, rank.blocked_until);
   if (bank.epoch != rank.epoch) {
     if (bank.row != closed) end_epoch(bank);
+    bank.left = {};
     bank.epoch = rank.epoch;
   }
   if (controller_.page != PagePolicy::open && bank.row != closed)
     close_lazily(rank, bank, at, place.row);
   if (bank.row == place.row)
     ++work_.row_hits;
+  else if (const unsigned back = left_row(bank, place.row, at))
+    return access_left(channel, rank, bank, back, at, write);
   else
     open_row(rank, bank, at, place.row);
 
   Time column = std::max(at, bank.column_from);
-  if (!write && column < rank.read_from && column + t.CL + t.burst > rank.write_data_begin)
-    column = rank.read_from;
+  column = write ? std::max(column, channel.write_from) : after_writes(rank, column);
   const Time lead = write ? t.CWL : t.CL;
   const Time begin = channel.bus.book(column + lead);
   const Time end = begin + t.burst;
@@ -109,6 +131,60 @@ Time FastBanks::access(Channel& channel, const Place& place, Time at, bool write
   return controller_.page == PagePolicy::closed ? bank.precharge_from + t.tRP : end + t.tWR;
 }
 
+/// Remembers the open row, which is closed at `until`.
+void FastBanks::leave(Bank& bank, Time until) {
+  bank.left[bank.lefts++ % bank.left.size()] = {bank.row, until, bank.column_from, bank.dirty};
+}
+
+/// How many rows ago this one was left, by someone whom who arrives at `at` still overtakes; or 0.
+unsigned FastBanks::left_row(const Bank& bank, std::uint64_t row, Time at) {
+  for (unsigned back = 1; back <= bank.left.size(); ++back) {
+    const Left& left = bank.left[(bank.lefts - back) % bank.left.size()];
+    if (at > left.until) return 0;
+    if (left.row == row) return back;
+  }
+  return 0;
+}
+
+/// An access that an exact scheduler takes before it closes the row; what came after waits.
+Time FastBanks::access_left(Channel& channel, Rank& rank, Bank& bank, unsigned back, Time at,
+                            bool write) {
+  const Timing& t = timing_;
+  const bool at_once = controller_.page == PagePolicy::closed;
+  Left& left = bank.left[(bank.lefts - back) % bank.left.size()];
+  const Time free = std::max(at, left.column_from);
+  const Time lead = write ? t.CWL : t.CL;
+  const Time begin = channel.bus.book((write ? free : after_writes(rank, free)) + lead);
+  const Time column = begin - lead;
+  const Time done = write ? begin + t.burst + t.tWR : column + t.tRTP;
+  Time later = std::max(left.until, at_once ? column : done) - left.until;
+  if (write && !left.dirty) {
+    ++work_.array_writes;
+    later += t.tRP - t.tRPclean;
+    left.dirty = true;
+  }
+  left.column_from = column + t.tCCDL;
+  for (unsigned i = back; i > 0; --i) {
+    Left& after = bank.left[(bank.lefts - i) % bank.left.size()];
+    after.until += later;
+    if (i < back) after.column_from += later;
+  }
+  bank.column_from += later;
+  bank.precharge_from += later;
+  ++work_.row_hits;
+  ++(write ? work_.writes : work_.reads);
+  if (!write) channel.read_column = std::max(channel.read_column, column);
+  if (!write) return begin + t.burst;
+  return at_once ? done + t.tRP : done;
+}
+
+/// A read waits until the data of the last write of its rank are in.
+Time FastBanks::after_writes(const Rank& rank, Time column) const {
+  const bool meets =
+      column < rank.read_from && column + timing_.CL + timing_.burst > rank.write_data_begin;
+  return meets ? rank.read_from : column;
+}
+
 /// A refresh closed the row.
 void FastBanks::end_epoch(Bank& bank) {
   if (bank.dirty) ++work_.array_writes;
@@ -119,23 +195,30 @@ void FastBanks::end_epoch(Bank& bank) {
 /// What an exact scheduler would take first comes to the front: the rows that are open, then
 /// another row of each bank with all that wait for it, and so on; among equals the older.
 void FastBanks::order_posted(Channel& channel) {
-  turns_.assign(channel.banks.size(), 0);
-  keyed_.clear();
-  for (const Place& place : channel.posted) {
-    unsigned turn = 0;
-    if (channel.banks[place.bank].row != place.row) {
-      const auto same_row = [&](const auto& other) {
-        return other.second.bank == place.bank && other.second.row == place.row;
-      };
-      const auto before = std::find_if(keyed_.begin(), keyed_.end(), same_row);
-      turn = before != keyed_.end() ? before->first : ++turns_[place.bank];
-    }
-    keyed_.emplace_back(turn, place);
+  turns_.assign(channel.banks.size(), {});
+  posted_.resize(channel.posted.size());
+  first_.assign(channel.posted.size() + 2, 0);
+  for (std::uint32_t i = 0; i < channel.posted.size(); ++i) {
+    const std::uint32_t turn = turn_of(channel, i);
+    ++first_[turn + 1];
   }
-  std::stable_sort(keyed_.begin(), keyed_.end(),
-                   [](const auto& a, const auto& b) { return a.first < b.first; });
-  for (std::size_t i = 0; i < keyed_.size(); ++i)
-    channel.posted[i] = keyed_[i].second;
+  std::partial_sum(first_.begin(), first_.end(), first_.begin());
+  ordered_.resize(channel.posted.size());
+  for (std::uint32_t i = 0; i < channel.posted.size(); ++i)
+    ordered_[first_[posted_[i].turn]++] = channel.posted[i];
+  channel.posted.swap(ordered_);
+}
+
+/// 0 for a row that is open, else which of its bank's other rows it is.
+std::uint32_t FastBanks::turn_of(const Channel& channel, std::uint32_t number) {
+  const Place& place = channel.posted[number];
+  Turns& of_bank = turns_[place.bank];
+  Posted& one = posted_[number];
+  one.before = std::exchange(of_bank.last, number);
+  if (channel.banks[place.bank].row == place.row) return one.turn = 0;
+  for (std::uint32_t other = one.before; other != none; other = posted_[other].before)
+    if (channel.posted[other].row == place.row) return one.turn = posted_[other].turn;
+  return one.turn = ++of_bank.turns;
 }
 
 Time FastBanks::write_batch(Channel& channel, Time at, std::size_t left) {
@@ -143,9 +226,9 @@ Time FastBanks::write_batch(Channel& channel, Time at, std::size_t left) {
   const auto end =
       channel.posted.begin() + static_cast<std::ptrdiff_t>(channel.posted.size() - left);
   Time done = at;
-  channel.draining = at;
   for (auto place = channel.posted.begin(); place != end; ++place) {
     done = std::max(done, access(channel, *place, at, true));
+    channel.banks[place->bank].left = {}; // what it closed was not waited for
     channel.drained = std::max(channel.drained, channel.banks[place->bank].last_used);
   }
   channel.posted.erase(channel.posted.begin(), end);
@@ -156,10 +239,15 @@ Time FastBanks::post(Time at, std::uint64_t line) {
   const Place place = decoder_.place(line);
   Channel& channel = channels_[place.channel];
   channel.posted.push_back(place);
-  if (channel.posted.size() < controller_.drain_from) return at;
-  const Time on = std::max(at, channel.drained_before);
-  channel.drained_before = channel.drained;
-  write_batch(channel, std::max({at, channel.drained, channel.read_column}), controller_.drain_to);
+  const std::size_t waiting = channel.posted.size();
+  const bool full = waiting == 2 * std::size_t{controller_.drain_from};
+  if (waiting < controller_.drain_from || (at < channel.drained && !full)) return at;
+  const Time on = full ? std::max(at, channel.drained) : at;
+  const Timing& t = timing_;
+  channel.write_from = channel.read_column + t.CL + t.burst + t.tRTRS - std::min(t.CWL, t.CL);
+  channel.filled = at;
+  channel.draining = std::max({at, channel.drained, channel.read_column});
+  write_batch(channel, channel.draining, controller_.drain_to);
   return on;
 }
 

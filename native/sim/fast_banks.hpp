@@ -3,13 +3,14 @@
 //
 // Each request is timed once, in the order of the program. What an exact scheduler reorders is
 // approximated: buses are booked out of order (Calendar), posted writes wait in a queue of their
-// channel and are written in batches.
-// Left out       the command bus, power-down, reordering of reads to hit rows.
+// channel and are written in batches; an access finds a row that was closed before, if it arrives
+// before that happened: an exact scheduler would have taken it first.
+// Left out       the command bus, power-down, other reordering of reads.
 // Thread safety  none.
 #pragma once
 
 #include <algorithm>
-#include <utility>
+#include <array>
 #include <vector>
 
 #include "sim/calendar.hpp"
@@ -26,7 +27,8 @@ public:
   Time serve(Time at, std::uint64_t line, bool write) {
     const Place place = decoder_.place(line);
     Channel& channel = channels_[place.channel];
-    if (at >= channel.draining && at < channel.drained) at = channel.drained;
+    if (at >= channel.filled && at < channel.drained && !makes_it(channel, place, at))
+      at = channel.drained;
     return access(channel, place, at, write);
   }
 
@@ -44,6 +46,13 @@ public:
 private:
   static constexpr std::uint64_t closed = ~std::uint64_t{0};
 
+  /// A row that was closed: whoever arrives by `until` still finds it.
+  struct Left {
+    std::uint64_t row = closed;
+    Time until = 0;
+    Time column_from = 0;
+    bool dirty = false;
+  };
   struct Bank {
     std::uint64_t row = closed;
     Time activate_from = 0;
@@ -53,6 +62,8 @@ private:
     std::uint32_t epoch = 0; ///< of its rank's refreshes
     bool dirty = false;
     Time opened = 0;
+    std::array<Left, 4> left; ///< rows that were open before this one, a ring
+    std::uint32_t lefts = 0;  ///< how many there have been
   };
   struct Rank {
     explicit Rank(const Timing& t)
@@ -76,20 +87,27 @@ private:
     std::vector<Rank> ranks;
     std::vector<Bank> banks;
     std::vector<Place> posted;
-    Time draining = 0;       ///< posted writes have the channel from here ...
-    Time drained = 0;        ///< ... until their last column command
-    Time read_column = 0;    ///< the last read's: those that were let go before go before
-    Time drained_before = 0; ///< that of the batch before: there is room for one more
+    Time filled = 0;      ///< so many writes wait that they go next
+    Time draining = 0;    ///< posted writes have the channel from here ...
+    Time drained = 0;     ///< ... until their last column command
+    Time write_from = 0;  ///< a column command of a write: the bus has turned
+    Time read_column = 0; ///< the last read's: those that were let go before go before
   };
 
   Time access(Channel& channel, const Place& place, Time at, bool write);
   void open_row(Rank& rank, Bank& bank, Time at, std::uint64_t row);
+  static void leave(Bank& bank, Time until);
+  static unsigned left_row(const Bank& bank, std::uint64_t row, Time at);
+  Time access_left(Channel& channel, Rank& rank, Bank& bank, unsigned back, Time at, bool write);
+  bool makes_it(const Channel& channel, const Place& place, Time at) const;
+  Time after_writes(const Rank& rank, Time column) const;
   Time precharge(Rank& rank, Bank& bank, Time at);
   void close_lazily(Rank& rank, Bank& bank, Time at, std::uint64_t row);
   void refresh(Rank& rank, Time at);
   void end_epoch(Bank& bank);
   void account_open(Rank& rank, Time from, Time until);
   void order_posted(Channel& channel);
+  std::uint32_t turn_of(const Channel& channel, std::uint32_t number);
   Time write_batch(Channel& channel, Time at, std::size_t left);
 
   Timing timing_;
@@ -97,8 +115,21 @@ private:
   Decoder decoder_;
   std::vector<Channel> channels_;
   Work work_;
-  std::vector<unsigned> turns_;                   ///< of order_posted(), by bank
-  std::vector<std::pair<unsigned, Place>> keyed_; ///< the posted ones, by turn
+
+  // What order_posted() works with.
+  static constexpr std::uint32_t none = ~std::uint32_t{0};
+  struct Turns {
+    std::uint32_t turns = 0;   ///< that the bank has had
+    std::uint32_t last = none; ///< of the posted ones, that goes to the bank
+  };
+  struct Posted {
+    std::uint32_t turn = 0;
+    std::uint32_t before = none; ///< the one before it that goes to the same bank
+  };
+  std::vector<Turns> turns_;         ///< by bank
+  std::vector<Posted> posted_;       ///< by place in the queue
+  std::vector<std::uint32_t> first_; ///< by turn: place of its first one in the new order
+  std::vector<Place> ordered_;
 };
 
 } // namespace nearfar::sim

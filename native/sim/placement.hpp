@@ -80,11 +80,15 @@ public:
   /// Where a request goes, of a static plan.
   Spot place_fixed(const Request& request) {
     const std::uint64_t key = key_of(request);
-    std::uint64_t& frame = pages_[key];
     const bool near = key & 1;
-    if (frame == PageTable::absent) [[unlikely]]
-      frame = frames_[near]++;
-    return {frame * lines_a_page + line_in_page(request.address), near, request.write};
+    if (key != last_key_) {
+      std::uint64_t& frame = pages_[key];
+      if (frame == PageTable::absent) [[unlikely]]
+        frame = frames_[near]++;
+      last_key_ = key;
+      last_frame_ = frame;
+    }
+    return {last_frame_ * lines_a_page + line_in_page(request.address), near, request.write};
   }
 
   /// Where it goes at `now`; appends what is moved because of it, and adds to `stall` what the
@@ -138,7 +142,9 @@ private:
   }
 
   Plan plan_;
-  PageTable pages_;                  ///< to frames, or to places in movable_
+  PageTable pages_;                            ///< to frames, or to places in movable_
+  std::uint64_t last_key_ = PageTable::absent; ///< of place_fixed(), and its frame
+  std::uint64_t last_frame_ = 0;
   std::uint64_t frames_[2] = {0, 0}; ///< taken so far: far, near
   std::vector<Page> movable_;
   std::vector<std::uint64_t> near_owner_; ///< of each near frame: its page in movable_

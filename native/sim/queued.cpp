@@ -7,6 +7,7 @@ namespace nearfar::sim {
 namespace {
 
 constexpr unsigned most_ways = 64;
+constexpr std::uint64_t unbuffered = 64; ///< writes that wait where no buffer is known
 
 Time service(std::uint64_t bytes, double bytes_per_s) {
   return static_cast<Time>(static_cast<double>(bytes) / bytes_per_s * 1e12);
@@ -15,11 +16,18 @@ Time service(std::uint64_t bytes, double bytes_per_s) {
 } // namespace
 
 QueuedMemory::QueuedMemory(const Queued& queued)
-    : queued_(queued), read_service_(service(queued.unit_bytes, queued.read_bytes_per_s)),
-      write_service_(service(queued.unit_bytes, queued.write_bytes_per_s)),
-      line_service_(service(line_bytes, queued.read_bytes_per_s)), slack_(0) {
-  const std::uint64_t held = queued.buffers.empty() ? 0 : queued.buffers[0].bytes;
-  slack_ = std::max<std::uint64_t>(held / queued.unit_bytes, 1) * write_service_;
+    : queued_(queued), read_use_(use_of(queued.unit_bytes, queued.read_bytes_per_s)),
+      write_use_(use_of(queued.unit_bytes, queued.write_bytes_per_s)),
+      line_use_(use_of(line_bytes, queued.read_bytes_per_s)), slack_(0) {
+  const std::uint64_t held =
+      queued.buffers.empty() ? unbuffered * queued.unit_bytes : queued.buffers[0].bytes;
+  slack_ = std::max<std::uint64_t>(held / queued.unit_bytes, 1) * write_use_.own;
+}
+
+QueuedMemory::Use QueuedMemory::use_of(std::uint64_t bytes, double bytes_per_s) const {
+  const Time own = service(bytes, bytes_per_s);
+  const double both = queued_.both_bytes_per_s;
+  return {own, both > 0 ? service(bytes, both) : own};
 }
 
 Result<QueuedMemory> QueuedMemory::create(const Device& device) {
@@ -35,9 +43,11 @@ Result<QueuedMemory> QueuedMemory::create(const Device& device) {
   return made;
 }
 
-Time QueuedMemory::occupy(Time at, Time busy) {
-  const Time begin = std::max(at, free_at_);
-  free_at_ = begin + busy;
+Time QueuedMemory::occupy(Time at, Time& way, Use use) {
+  const Time shared = std::max(at, shared_);
+  shared_ = shared + use.shared;
+  const Time begin = std::max(shared, way);
+  way = begin + use.own;
   return begin;
 }
 
@@ -52,24 +62,25 @@ Time QueuedMemory::read(Time at, std::uint64_t line) {
     ++level;
   for (std::size_t i = 0; i < level; ++i) {
     const cache::Victim victim = levels_[i].tags.fill(line >> levels_[i].shift, false);
-    if (i == 0 && victim.present && victim.dirty) occupy(at, write_service_);
+    if (i == 0 && victim.present && victim.dirty) occupy(at, writes_, write_use_);
   }
   const bool buffered = level < levels_.size();
   work_.buffer_hits += buffered;
   const bool innermost = level == 0 && buffered;
-  const Time begin = occupy(at, innermost ? line_service_ : read_service_);
+  const Time begin = occupy(at, reads_, innermost ? line_use_ : read_use_);
   return begin + (buffered ? levels_[level].latency : queued_.read_latency);
 }
 
 Time QueuedMemory::write(Time at, std::uint64_t line) {
   ++work_.writes;
   if (levels_.empty()) {
-    occupy(at, write_service_);
+    occupy(at, writes_, write_use_);
   } else if (Level& inner = levels_[0]; !inner.tags.touch(line >> inner.shift, true)) {
     const cache::Victim victim = inner.tags.fill(line >> inner.shift, true);
-    if (victim.present && victim.dirty) occupy(at, write_service_);
+    if (victim.present && victim.dirty) occupy(at, writes_, write_use_);
   }
-  const Time ahead = free_at_ > slack_ ? free_at_ - slack_ : 0;
+  const Time busy = std::max(writes_, shared_);
+  const Time ahead = busy > slack_ ? busy - slack_ : 0;
   return std::max(at, ahead) + queued_.write_latency;
 }
 

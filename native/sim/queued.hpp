@@ -5,7 +5,10 @@
 //                what misses the innermost buffer occupies the medium for one unit of its read
 //                bandwidth. Buffers are LRU in sets of up to 64 ways, filled on the way back.
 // Writes         are safe after their latency, unless more units wait than the innermost buffer
-//                holds; a unit goes to the medium when it leaves that buffer.
+//                holds (64 where there is none); a unit goes to the medium when it leaves that
+//                buffer.
+// Directions     reads and writes take turns at the medium; where what both reach side by side is
+//                known, each has its own way, and that is the bound of their sum.
 // Thread safety  none.
 #pragma once
 
@@ -36,7 +39,13 @@ private:
   explicit QueuedMemory(const Queued& queued);
   Time read(Time at, std::uint64_t line);
   Time write(Time at, std::uint64_t line);
-  Time occupy(Time at, Time service);
+  struct Use {
+    Time own = 0;    ///< of its direction
+    Time shared = 0; ///< of what both directions have in common
+  };
+  Use use_of(std::uint64_t bytes, double bytes_per_s) const;
+  /// When it begins.
+  Time occupy(Time at, Time& way, Use use);
 
   struct Level {
     cache::Cache tags;
@@ -45,11 +54,13 @@ private:
   };
   Queued queued_;
   std::vector<Level> levels_;
-  Time read_service_; ///< the medium's, of one unit
-  Time write_service_;
-  Time line_service_; ///< of a line that a buffer holds
-  Time slack_;        ///< how far writes may run ahead of the medium
-  Time free_at_ = 0;
+  Use read_use_; ///< of one unit of the medium
+  Use write_use_;
+  Use line_use_;   ///< of a line that a buffer holds
+  Time slack_;     ///< how far writes may run ahead of the medium
+  Time reads_ = 0; ///< when the way of each direction is free
+  Time writes_ = 0;
+  Time shared_ = 0;
   Work work_;
 };
 

@@ -53,3 +53,28 @@ TEST_CASE("writes are combined in the buffer and run ahead by what it holds") {
   const double units = 6400 / 4.0 - 64;
   CHECK(static_cast<double>(end) == doctest::Approx(units * 100e3 + 100e3).epsilon(0.02));
 }
+
+TEST_CASE(
+    "reads and writes take turns at a medium, or each has its own way up to what both reach") {
+  Figures figures = {{"read_latency", 100},
+                     {"write_latency", 100},
+                     {"read_bandwidth", 16e9}, // 4 ns a line
+                     {"write_bandwidth", 16e9}};
+  const auto end_of = [&](double write_share) {
+    Result<QueuedMemory> memory = QueuedMemory::create(made("it", Kind::queued, figures));
+    REQUIRE(memory);
+    Time end = 0;
+    Random random(3);
+    for (std::uint64_t i = 0; i < 20'000; ++i) {
+      const bool write = random.below(100) < static_cast<std::uint64_t>(100 * write_share);
+      end = std::max(end, memory->serve(0, i, write));
+    }
+    return static_cast<double>(end);
+  };
+  CHECK(end_of(0) == doctest::Approx(20'000 * 4e3).epsilon(0.01));
+  CHECK(end_of(0.5) == doctest::Approx(20'000 * 4e3).epsilon(0.01));
+  figures.emplace_back("both_bandwidth", 25.6e9); // 2.5 ns a line
+  CHECK(end_of(0) == doctest::Approx(20'000 * 4e3).epsilon(0.01));
+  CHECK(end_of(0.5) == doctest::Approx(20'000 * 2.5e3).epsilon(0.02));
+  CHECK(end_of(0.1) == doctest::Approx(18'000 * 4e3).epsilon(0.02)); // the reads' way is the bound
+}

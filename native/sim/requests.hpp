@@ -19,6 +19,7 @@ struct Request {
   std::uint32_t depends = 0; ///< how many requests back lies the read its address came out of; 0:
                              ///< none, or too long ago (most_depends) to matter
   bool write = false;
+  bool prefetch = false; ///< nobody waits for it
 };
 
 class Source {
@@ -54,7 +55,7 @@ public:
     for (; made < out.size() && made_ < what_.count; ++made, ++made_) {
       const std::uint64_t word = random_.next();
       const std::uint64_t line =
-          what_.pattern == Pattern::sequential ? made_ % lines_ : scaled(word, lines_);
+          what_.pattern == Pattern::sequential ? next_line() : scaled(word, lines_);
       Request& request = out[made];
       request.address = line * line_bytes;
       request.gap = what_.gap;
@@ -66,11 +67,17 @@ public:
   }
 
 private:
+  std::uint64_t next_line() {
+    if (line_ == lines_) line_ = 0;
+    return line_++;
+  }
+
   Synthetic what_;
   Random random_;
   std::uint64_t lines_;
   std::uint64_t writes_below_;
   std::uint64_t made_ = 0;
+  std::uint64_t line_ = 0; ///< the next one of a sequence
 };
 
 } // namespace nearfar::sim

@@ -11,6 +11,9 @@
 //   step()                      that event; the access that it ended, if any
 //   finish(end)                 all that is left behind is done; what was done in all
 //
+// Prefetches have a window of their own where the core has one: as many as `most_prefetched` lines
+// are on their way before it waits for them.
+//
 // A Tier with `in_order` true is to get its accesses in the order of their times: those that set
 // out later than the processor's own time wait here until it has caught up.
 #pragma once
@@ -37,10 +40,10 @@ public:
       : setup_(setup), tiers_{std::move(far), std::move(near)}, placer_(std::move(placer)),
         links_{LinkState(setup.far.link), LinkState(setup.near.link)} {
     const Issue issue = setup.core.issue;
-    window_ = issue == Issue::blocking ? 1
-              : issue == Issue::window ? setup.core.window
-                                       : most_window;
-    accesses_.resize(std::bit_ceil(4 * window_));
+    demands().allow(issue == Issue::blocking ? 1
+                    : issue == Issue::window ? setup.core.window
+                                             : most_window);
+    prefetches().allow(most_prefetched);
     reads_.resize(2 * (most_depends + 1), nobody);
   }
 
@@ -61,6 +64,7 @@ public:
 
 private:
   static constexpr std::size_t batch = 256;
+  static constexpr std::uint64_t most_prefetched = 256;
 
   struct Access {
     Time dispatched = 0; ///< when it would set out if it waited for no other's data
@@ -74,10 +78,29 @@ private:
     bool write = false;
   };
 
+  /// Accesses of which so many may be in flight; what is older than the window is over.
+  struct Lane {
+    std::uint64_t window = 1;
+    std::uint64_t next = 0;
+    std::uint64_t mask = 0;
+    std::vector<Access> ring;
+    void allow(std::uint64_t many) {
+      window = many;
+      ring.resize(std::bit_ceil(4 * many));
+      mask = ring.size() - 1;
+    }
+  };
+
   /// An access that sets out later than all that may yet be dispatched now.
   using Later = std::pair<Time, std::uint64_t>;
 
-  Access& access(std::uint64_t id) { return accesses_[id & (accesses_.size() - 1)]; }
+  /// An id is twice the number in its lane, and the lane.
+  Access& access(std::uint64_t id) {
+    Lane& lane = lanes_[id & 1];
+    return lane.ring[(id >> 1) & lane.mask];
+  }
+  Lane& demands() { return lanes_[0]; }
+  Lane& prefetches() { return lanes_[1]; }
 
   /// Static plans in three passes, each of which asks for the memory that the next one needs.
   void take(std::span<const Request> requests) {
@@ -129,15 +152,18 @@ private:
   void dispatch(const Request& request, const Spot& spot) {
     if (spot.write) wear_[spot.near].write(spot.line);
     const Issue issue = setup_.core.issue;
-    if (next_ >= window_) {
-      const Time free = end_of(next_ - window_);
+    const bool prefetch = request.prefetch && issue == Issue::window;
+    Lane& lane = lanes_[prefetch];
+    if (lane.next >= lane.window) {
+      const Time free = end_of((lane.next - lane.window) << 1 | prefetch);
       if (issue == Issue::window) now_ = std::max(now_, free);
     }
     catch_up();
-    const std::uint64_t id = next_++;
+    const std::uint64_t id = lane.next++ << 1 | prefetch;
     Access& fresh = access(id);
     fresh = {now_, now_, never, spot.line, nobody, nobody, 0, spot.near, spot.write};
-    const std::uint64_t before = request.depends && !spot.write ? read_before(request) : nobody;
+    const bool waits = request.depends && !spot.write && issue != Issue::trace_time;
+    const std::uint64_t before = waits ? read_before(request) : nobody;
     if (!spot.write) reads_[number_ & (reads_.size() - 1)] = id;
     if (before == nobody) {
       set_out(id, now_);
@@ -154,7 +180,9 @@ private:
   std::uint64_t read_before(const Request& request) const {
     if (request.depends > most_depends || request.depends >= number_) return nobody;
     const std::uint64_t id = reads_[(number_ - request.depends) & (reads_.size() - 1)];
-    return id == nobody || next_ - id > window_ + 1 ? nobody : id;
+    if (id == nobody || id & 1) return nobody;
+    const Lane& lane = lanes_[0];
+    return lane.next - (id >> 1) > lane.window + 1 ? nobody : id;
   }
 
   Time end_of(std::uint64_t id) {
@@ -248,8 +276,12 @@ private:
   }
 
   Result<Outcome> finish(Time tail) {
-    for (std::uint64_t id = next_ > window_ ? next_ - window_ : 0; id < next_; ++id)
-      end_of(id);
+    for (std::uint64_t kind = 0; kind < 2; ++kind) {
+      const Lane& lane = lanes_[kind];
+      for (std::uint64_t n = lane.next > lane.window ? lane.next - lane.window : 0; n < lane.next;
+           ++n)
+        end_of(n << 1 | kind);
+    }
     now_ += tail;
     outcome_.compute += tail;
     outcome_.end = std::max(now_, last_);
@@ -270,14 +302,12 @@ private:
   std::array<LinkState, 2> links_;
   std::array<Wear, 2> wear_;
   std::vector<Spot> moved_;
-  std::vector<Access> accesses_;     ///< the last ones, by id
+  std::array<Lane, 2> lanes_;        ///< demands, prefetches
   std::vector<std::uint64_t> reads_; ///< ids of the last reads, by number of the request
   std::priority_queue<Later, std::vector<Later>, std::greater<>> later_;
   Outcome outcome_;
-  std::uint64_t next_ = 0;   ///< id of the next access
   std::uint64_t number_ = 0; ///< of the request
-  std::uint64_t window_ = 1;
-  Time now_ = 0; ///< the processor's
+  Time now_ = 0;             ///< the processor's
   Time last_ = 0;
 };
 

@@ -56,6 +56,7 @@ void TraceSource::translate(const trace::Record& record, Request& request) {
   request.object = rules_.empty() ? no_object : class_of(record.object);
   request.depends = distance(thread, record);
   request.write = trace::writes(record.kind);
+  request.prefetch = record.kind == trace::Kind::prefetch;
 }
 
 Time TraceSource::gap(Thread& thread, const trace::Record& record) {

@@ -1,9 +1,15 @@
 // How often each line of a memory was written: as often as a write reached the device.
 //
+// Counts are bytes, so that those of a memory of a gibibyte stay in this machine's caches; what
+// overflows is kept apart.
+//
 // Thread safety  none.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <memory>
+#include <unordered_map>
 #include <vector>
 
 #include "sim/placement.hpp"
@@ -20,32 +26,55 @@ struct Worn {
 class Wear {
 public:
   void prefetch(std::uint64_t line) const {
-    if (line < writes_.size()) __builtin_prefetch(&writes_[line], 1);
+    const std::uint64_t chunk = line / chunk_lines;
+    if (chunk < chunks_.size() && chunks_[chunk])
+      __builtin_prefetch(&(*chunks_[chunk])[line % chunk_lines], 1);
   }
 
   void write(std::uint64_t line) {
-    if (line >= writes_.size()) [[unlikely]]
-      writes_.resize((line + 1) + line / 2);
-    ++writes_[line];
+    const std::uint64_t chunk = line / chunk_lines;
+    if (chunk >= chunks_.size()) [[unlikely]]
+      chunks_.resize(chunk + 1);
+    if (!chunks_[chunk]) [[unlikely]]
+      chunks_[chunk] = std::make_unique<Chunk>();
+    if (++(*chunks_[chunk])[line % chunk_lines] == 0) [[unlikely]]
+      ++overflows_[line];
   }
 
   Worn summary() const {
     Worn worn;
-    std::uint64_t of_page = 0;
-    for (std::size_t i = 0; i < writes_.size(); ++i) {
-      if (i % lines_a_page == 0) of_page = 0;
-      if (writes_[i] == 0) continue;
-      worn.pages += of_page == 0;
-      of_page += writes_[i];
-      ++worn.lines;
-      if (writes_[i] > worn.most_line) worn.most_line = writes_[i];
-      if (of_page > worn.most_page) worn.most_page = of_page;
-    }
+    for (std::size_t i = 0; i < chunks_.size(); ++i)
+      if (chunks_[i]) add(i, worn);
     return worn;
   }
 
 private:
-  std::vector<std::uint32_t> writes_; ///< by line
+  static constexpr std::uint64_t chunk_lines = std::uint64_t{4096} * lines_a_page;
+  using Chunk = std::array<std::uint8_t, chunk_lines>;
+
+  std::uint64_t writes_of(std::uint64_t line) const {
+    const std::uint64_t low = (*chunks_[line / chunk_lines])[line % chunk_lines];
+    if (overflows_.empty()) return low;
+    const auto high = overflows_.find(line);
+    return high == overflows_.end() ? low : low + 256 * high->second;
+  }
+
+  void add(std::size_t chunk, Worn& worn) const {
+    std::uint64_t of_page = 0;
+    for (std::uint64_t i = 0; i < chunk_lines; ++i) {
+      if (i % lines_a_page == 0) of_page = 0;
+      const std::uint64_t writes = writes_of(chunk * chunk_lines + i);
+      if (writes == 0) continue;
+      worn.pages += of_page == 0;
+      of_page += writes;
+      ++worn.lines;
+      if (writes > worn.most_line) worn.most_line = writes;
+      if (of_page > worn.most_page) worn.most_page = of_page;
+    }
+  }
+
+  std::vector<std::unique_ptr<Chunk>> chunks_;                 ///< by line
+  std::unordered_map<std::uint64_t, std::uint64_t> overflows_; ///< of 256 writes each, by line
 };
 
 } // namespace nearfar::sim

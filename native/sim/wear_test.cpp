@@ -17,3 +17,18 @@ TEST_CASE("wear is told by line and by page") {
   CHECK(worn.most_line == 5);
   CHECK(worn.most_page == 6);
 }
+
+TEST_CASE("lines are counted beyond a byte, wherever they lie") {
+  Wear wear;
+  const std::uint64_t far_off = std::uint64_t{1} << 26;
+  for (int i = 0; i < 1000; ++i)
+    wear.write(far_off);
+  for (int i = 0; i < 256; ++i)
+    wear.write(far_off + 1);
+  wear.write(2);
+  const Worn worn = wear.summary();
+  CHECK(worn.lines == 3);
+  CHECK(worn.pages == 2);
+  CHECK(worn.most_line == 1000);
+  CHECK(worn.most_page == 1256);
+}

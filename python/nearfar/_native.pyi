@@ -66,6 +66,7 @@ class KernelFacts(TypedDict):
     loaded_bytes: int
     stored_bytes: int
     allocates: bool
+    stream_alone: bool
 
 class LatencySample(Usage):
     latency_ns: float

@@ -41,6 +41,7 @@ class Verdict:
     steal: float
     least_cpu_share: float
     worst_spread: float
+    series: int = 1  # that were timed
 
 
 @dataclass
@@ -146,4 +147,5 @@ class NoiseMeter:
             steal=max((v.steal for v in seen), default=0.0),
             least_cpu_share=min((v.least_cpu_share for v in seen), default=1.0),
             worst_spread=max((v.worst_spread for v in seen), default=0.0),
+            series=len(seen),
         )

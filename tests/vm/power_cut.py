@@ -12,6 +12,7 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
@@ -48,35 +49,47 @@ class Told:
     operations: list[Numbers] = field(default_factory=list)  # thread, structure, op, key, value
     unfinished: dict[int, Numbers] = field(default_factory=dict)  # by thread
     stopped: str = ""  # the phase in which a thread waits for the cut
+    read_bytes: int = 0  # of the log
 
     @property
     def acknowledged(self) -> int:
         """How many operations were."""
         return len(self.operations)
 
+    def read_on(self, log: Path) -> Self:
+        """Take in the records written since the last call; one that is torn waits for its rest.
 
-def read_log(log: bytes) -> Told:
-    """The records up to the cut; the last one may be torn, and then it never happened."""
-    told = Told()
-    for kind, numbers, body in _records(log):
+        At a cut the rest never comes, and the record never happened.
+        """
+        if not log.exists():
+            return self
+        with log.open("rb") as file:
+            file.seek(self.read_bytes)
+            more = file.read()
+        begin = self.read_bytes
+        for kind, numbers, body, end in _records(more):
+            self._take(kind, numbers, body)
+            self.read_bytes = begin + end
+        return self
+
+    def _take(self, kind: bytes, numbers: Numbers, body: bytes) -> None:
         if kind == b"X":
-            told.extents = [Extent(*entry) for entry in struct.iter_unpack("<3Q", body)]
+            self.extents = [Extent(*entry) for entry in struct.iter_unpack("<3Q", body)]
         elif kind == b"F":
             for offset, turn, line in struct.iter_unpack(f"<2Q{LINE}s", body):
-                if turn > told.durable.get(offset, (0, b""))[0]:
-                    told.durable[offset] = (turn, line)
+                if turn > self.durable.get(offset, (0, b""))[0]:
+                    self.durable[offset] = (turn, line)
         elif kind == b"B":
-            told.unfinished[numbers[0]] = numbers
+            self.unfinished[numbers[0]] = numbers
         elif kind == b"P":
             if numbers[2] == _STOPS:
-                told.stopped = PHASES[numbers[1]]
+                self.stopped = PHASES[numbers[1]]
         else:
-            told.operations.append(told.unfinished.pop(numbers[0]))
-    return told
+            self.operations.append(self.unfinished.pop(numbers[0]))
 
 
-def _records(log: bytes) -> Iterator[tuple[bytes, Numbers, bytes]]:
-    """Kind, numbers, and for X and F the entries that the first number counts."""
+def _records(log: bytes) -> Iterator[tuple[bytes, Numbers, bytes, int]]:
+    """Kind, numbers, for X and F the entries that the first number counts, where it ends."""
     at = 0
     while at < len(log):
         kind = log[at : at + 1]
@@ -88,7 +101,7 @@ def _records(log: bytes) -> Iterator[tuple[bytes, Numbers, bytes]]:
         at = body + entry_bytes * numbers[0]
         if at > len(log):
             return
-        yield kind, numbers, log[body:at]
+        yield kind, numbers, log[body:at], at
 
 
 @dataclass

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "alloc/preload/foreign.hpp"
 #include "alloc/preload/placing.hpp"
 #include "alloc/preload/real.hpp"
 #include "os/address_space.hpp"
@@ -29,6 +30,7 @@ void free_any(void* ptr) {
   if (ptr == nullptr) return;
   if (ours(ptr)) [[likely]]
     return release(ptr);
+  expect_of_libc("free", ptr);
   real_free(ptr);
 }
 
@@ -54,6 +56,7 @@ void* adopt(void* ptr, std::size_t size, void* block) {
     return nullptr;
   }
   if (ptr != nullptr && ours(ptr)) return reallocate(tier_of(ptr), ptr, size);
+  if (ptr != nullptr) expect_of_libc("realloc", ptr);
   void* block = place(size, address, frame, [&](unsigned tier) { return allocate(tier, size); });
   return ptr == nullptr ? block : adopt(ptr, size, block);
 }
@@ -130,7 +133,9 @@ NEARFAR_EXPORT void* pvalloc(std::size_t size) noexcept {
 
 NEARFAR_EXPORT std::size_t malloc_usable_size(void* ptr) noexcept {
   if (ptr == nullptr) return 0;
-  return ours(ptr) ? usable_size(ptr, "malloc_usable_size") : real_usable_size(ptr);
+  if (ours(ptr)) return usable_size(ptr, "malloc_usable_size");
+  expect_of_libc("malloc_usable_size", ptr);
+  return real_usable_size(ptr);
 }
 
 } // extern "C"

@@ -33,7 +33,6 @@ constexpr const char* error_names[] = {"bad_input", "not_found",   "exists",    
                                        "no_space",  "unsupported", "failed_check", "os_error"};
 constexpr std::string_view types[] = {"map", "dram", "map_atomic", "map_tx", "map_rp"};
 constexpr std::string_view operations[] = {"insert", "get", "remove"};
-constexpr std::string_view structures[] = {"list", "hash", "skip_list"};
 constexpr std::string_view media[] = {"pmem", "unflushed",   "dram",
                                       "pmdk", "pmdk_atomic", "pmdk_rp"};
 
@@ -96,8 +95,8 @@ bool read_work(char** words, Work& work) {
   work.map = std::string_view(words[1]) == "map";
   const bool kinds = work.map ? read(words[2], types, work.map_plan.type) &&
                                     read(words[3], operations, work.map_plan.operation)
-                              : read(words[2], structures, work.set_plan.structure) &&
-                                    read(words[3], media, work.set_plan.medium);
+                              : read(words[3], media, work.set_plan.medium);
+  if (!work.map) work.set_plan.structure = words[2];
   if (!kinds || !read(words[4], entries) || !read(words[5], fourth) || !read(words[7], seed) ||
       !read(words[8], cpu) || !read(words[9], work.operations) ||
       !read(words[12], work.caches.page_bytes))

@@ -1,9 +1,11 @@
 #include "crash/tool/output.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cinttypes>
 #include <cstdio>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <string_view>
 
@@ -22,6 +24,9 @@ bool write_image(const std::string& path, const std::vector<std::byte>& image) {
          std::fwrite(image.data(), 1, image.size(), file.get()) == image.size() &&
          std::fflush(file.get()) == 0;
 }
+
+/// Products of many lines leave the range of numbers, which JSON has no word for.
+double finite(double images) { return std::min(images, std::numeric_limits<double>::max()); }
 
 } // namespace
 
@@ -50,8 +55,8 @@ int print_error(const Error& error) {
 }
 
 void print_progress(const Progress& progress) {
-  std::printf("progress\t%" PRIu64 "\t%.0f\t%" PRIu64 "\t%.4f\n", progress.states, progress.left,
-              progress.violations, progress.done);
+  std::printf("progress\t%" PRIu64 "\t%.0f\t%" PRIu64 "\t%.4f\n", progress.states,
+              finite(progress.left), progress.violations, progress.done);
   std::fflush(stdout);
 }
 
@@ -84,7 +89,7 @@ int print_exploration(const Exploration& result, const char* folder) {
   }
   std::printf("result\t%" PRIu64 "\t%.0f\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%.9g\t%" PRIu64
               "\n",
-              result.states, result.states_left, result.points, result.violations,
+              result.states, finite(result.states_left), result.points, result.violations,
               result.recovery_states, result.seconds, result.confirmed);
   return 0;
 }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import Annotated
 
 import typer
@@ -10,19 +9,14 @@ import typer
 from nearfar.cli import options
 
 
-class Structure(StrEnum):
-    """The paper's three."""
-
-    LIST = "list"
-    HASH = "hash"
-    SKIP_LIST = "skip_list"
-
-
 @options.grouped
 def intset(
     structure: Annotated[
-        Structure, typer.Option("--structure", help="Sorted list, hash set or skip list.")
-    ] = Structure.HASH,
+        str,
+        typer.Option(
+            "--structure", metavar="NAME", help="list (sorted), hash, skip_list, or yours."
+        ),
+    ] = "hash",
     entries: Annotated[
         int, typer.Option("-n", metavar="N", min=1, help="Entries at first (1024).")
     ] = 1024,
@@ -65,13 +59,13 @@ def intset(
     budget_s = shared.budget_s(10.0)
     repeats = shared.runs or measurement.RUNS
     arguments = {
-        "structure": structure.value, "entries": entries, "update_percent": update, "tier": tier,
+        "structure": structure, "entries": entries, "update_percent": update, "tier": tier,
         "time_s": budget_s,
     }  # fmt: skip
     with recorded("bench intset", arguments, shared.kept) as recording:
         pools.require_pools()
         cpu = chosen_cpus(recording.machine, shared.cpus)[0]
-        plan = measurement.plan_for(structure.value, entries, update, tier, cpu, budget_s / repeats)
+        plan = measurement.plan_for(structure, entries, update, tier, cpu, budget_s / repeats)
         effort = Effort(budget_s, repeats, shared.warmup)
         result = measurement.measure(recording.session, plan, effort)
         recording.keep("intset", result, [])

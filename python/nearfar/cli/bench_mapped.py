@@ -30,6 +30,9 @@ def mapped(
     order, cold and warm. Writes end with msync or fdatasync. The file has no name while it is
     used, so nothing is left behind, and a file that exists is never overwritten.
 
+    Memory of a NUMA node has files once a tmpfs is bound to it (mount -t tmpfs -o mpol=bind:1); a
+    devdax device has none and is refused.
+
     Examples:
 
         nearfar bench mapped

@@ -41,6 +41,7 @@ Sarif = Annotated[
 def explore(command: str, arguments: dict[str, object], quiet: bool) -> Exploration:
     """Run the explorer with a bar that tells images explored and left."""
     from nearfar.cli.console import progress
+    from nearfar.report.text.crash import count_text
     from nearfar.verify.explorer import explore as run
     from nearfar.verify.explorer import with_lines
     from nearfar.verify.structures import check
@@ -48,7 +49,7 @@ def explore(command: str, arguments: dict[str, object], quiet: bool) -> Explorat
     with progress(quiet) as shown:
 
         def tell(states: int, left: float, bad: int, done: float) -> None:
-            rest = f"{left:,.0f}" if left < 1e9 else f"{left:.1g}"
+            rest = count_text(left)
             shown.step(f"{states:,} images explored, {rest} left, {bad:,} violations", done)
 
         result = check(arguments, tell) if command == "check" else run(command, arguments, tell)

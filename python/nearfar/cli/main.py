@@ -6,9 +6,13 @@ Verb modules import only Typer at the top, so that ``nearfar --help`` answers at
 from __future__ import annotations
 
 import os
+import pkgutil
 import signal
 import sys
-from types import FrameType
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from types import FrameType, ModuleType
 
 import typer
 from typer.exceptions import TyperException
@@ -38,10 +42,6 @@ from nearfar.cli import (
     pool_info,
     pool_leaks,
     pool_shred,
-    predict_contention,
-    predict_map,
-    predict_pipeline,
-    predict_structure,
     probe,
     report,
     run,
@@ -59,6 +59,14 @@ from nearfar.cli import (
     trace_stats,
 )
 from nearfar.errors import ExitCode, MachineError, NearfarError, from_native
+
+
+def modules(prefix: str) -> Iterator[ModuleType]:
+    """The files of this folder whose name begins so: one that is added gives its verbs."""
+    for found in pkgutil.iter_modules([str(Path(__file__).parent)]):
+        if found.name.startswith(prefix):
+            yield import_module(f"nearfar.cli.{found.name}")
+
 
 app = typer.Typer(
     name="nearfar",
@@ -88,12 +96,9 @@ fit.command()(fit_contention.contention)
 fit.command()(fit_counters.counters)
 
 predict = typer.Typer(no_args_is_help=True, help="What was not measured, from what was.")
-predict.command()(predict_contention.contention)
-predict.command()(predict_pipeline.pipeline)
-for operation in (predict_map.map_get, predict_map.map_insert, predict_map.map_remove):
-    predict.command()(operation)
-
-predict.command()(predict_structure.structure)
+for file in modules("predict_"):
+    for prediction in file.VERBS:
+        predict.command()(prediction)
 
 crash = typer.Typer(no_args_is_help=True, help="What survives a power cut: every image explored.")
 for crash_verb in (crash_check.check, crash_run.run, crash_replay.replay):

@@ -37,3 +37,6 @@ def contention(
         contention_model.read_model(model), near_threads, far_threads, mixed=mixed
     )
     show("predict contention", result, text.contention(result), json)
+
+
+VERBS = (contention,)

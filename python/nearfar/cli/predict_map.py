@@ -159,3 +159,6 @@ def _host(question: _Question) -> Host:
     cpu = chosen_cpus(this_machine(), question.cpus)[-1]
     with open_session(question.quiet) as session:
         return measured_host(session, cpu)
+
+
+VERBS = (map_get, map_insert, map_remove)

@@ -65,3 +65,6 @@ def pipeline(
     if row:
         result.warnings = model.inconsistencies(inputs, row)
     show("predict pipeline", result, text.pipeline(result), json)
+
+
+VERBS = (pipeline,)

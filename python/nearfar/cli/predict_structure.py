@@ -110,3 +110,6 @@ def _host(session: Session, host: str, cpu: int) -> Host:
     from nearfar.profiles import THIS, load_host
 
     return measured_host(session, cpu) if host == THIS else load_host(host)
+
+
+VERBS = (structure,)

@@ -102,8 +102,15 @@ def sim(
         CoreModel, typer.Option("--core", help="One access at a time, a window, or as traced.")
     ] = CoreModel.WINDOW,
     window: Annotated[
-        int, typer.Option("--window", metavar="N", min=1, max=1024, help="Accesses in flight.")
-    ] = 10,
+        int | None,
+        typer.Option(
+            "--window",
+            metavar="N",
+            min=1,
+            max=1024,
+            help="Accesses in flight (default: the profile's read_parallelism, else 10).",
+        ),
+    ] = None,
     page_policy: Annotated[
         PagePolicy | None,
         typer.Option("--page-policy", help="Open rows (default: open; closed with --counts)."),

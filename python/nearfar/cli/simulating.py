@@ -34,7 +34,7 @@ class Request:
     near_size: str | None
     engine: str
     core: CoreModel
-    window: int
+    window: int | None
     page_policy: PagePolicy | None
     write_policy: WritePolicy | None
     instruction_ns: float
@@ -140,11 +140,15 @@ def _stream(request: Request) -> Simulation:
 
     near_bytes = parse_size(request.near_size) if request.near_size else 0
     place = placements.parse(request.placement, request.place, near_bytes)
+    near, far = (
+        Device.of(load_profile(name), one_thread=request.trace is not None)
+        for name in (request.near, request.far)
+    )
+    measured = max(near.parallelism or 0, far.parallelism or 0)
     options = running.Options(
         page_policy=request.page_policy or "open", write_policy=request.write_policy or "posted",
-        core=request.core, window=request.window,
+        core=request.core, window=request.window or measured or running.WINDOW,
     )  # fmt: skip
-    near, far = Device.of(load_profile(request.near)), Device.of(load_profile(request.far))
     made: list[SimSource] = []
 
     def make() -> SimSource:

@@ -1,14 +1,16 @@
-"""Bandwidth of one tier: read, write, ntwrite and copy by threads."""
+"""Bandwidth of one tier: read, write, ntwrite, copy and whatever kernels are added, by threads."""
 
 from __future__ import annotations
 
+from nearfar._native import array_kernels
 from nearfar.measure.arrays import ArrayPlan, in_cache, point_name, skipped_points
 from nearfar.measure.session import Effort, Session
 from nearfar.records.results import BandwidthPoint, BandwidthResult
 from nearfar.records.run import Skipped
 from nearfar.stats import median
 
-KERNELS = ("read", "write", "ntwrite", "copy")
+#: As the native table has them: one that is added there is measured here.
+KERNELS = tuple(kernel["name"] for kernel in array_kernels() if not kernel["stream_alone"])
 
 
 def measure(

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from nearfar._native import MappedBench, NativeError
-from nearfar.errors import from_native
+from nearfar.errors import BadInputError, from_native
 from nearfar.measure.session import Effort, Samples, Session
 from nearfar.records.results import MappedPoint, MappedRatio, MappedResult, MappingFacts
 from nearfar.records.run import Skipped
@@ -124,6 +124,7 @@ class Inspection:
 
 def inspect(path: str, size_bytes: int, cpu: int) -> Inspection:
     """Make the file once, look at its mapping, and find out which ways work on it."""
+    _refuse_device(path)
     bench = MappedBench(path, size_bytes, cpu)
     facts = MappingFacts(**bench.facts())
     usable: list[Access] = []
@@ -138,6 +139,14 @@ def inspect(path: str, size_bytes: int, cpu: int) -> Inspection:
         usable.append(access)
     left_out = [Skipped(section="mapped", what=what, why=why) for what, why in skipped.items()]
     return Inspection(facts, tuple(usable), left_out)
+
+
+def _refuse_device(path: str) -> None:
+    if Path(path).is_char_device():
+        raise BadInputError(
+            f"{path} is a device without files, so the classic calls cannot reach what it maps",
+            f"nearfar probe --tier devdax:{path}, or give a --path in a file system",
+        )
 
 
 def measure(

@@ -16,3 +16,5 @@ class NoiseRecord(BaseModel):
     steal: float
     least_cpu_share: float
     worst_spread: float
+    #: that were timed; older records do not tell
+    series: int | None = None

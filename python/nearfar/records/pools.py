@@ -68,7 +68,8 @@ class MapResult(MapPoint):
     pmdk: list[PmdkCost] = Field(default_factory=list)
 
 
-IntsetStructure = Literal["list", "hash", "skip_list"]
+#: Any that the native core has: list, hash, skip_list, and what was added.
+IntsetStructure = str
 IntsetMedium = Literal["pmem", "unflushed", "dram", "pmdk", "pmdk_atomic", "pmdk_rp"]
 
 

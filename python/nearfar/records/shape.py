@@ -104,6 +104,26 @@ class Answer(Shaped):
     )
 
 
+class Figures(Answer):
+    """An answer that has no model of its own: figures by key, each key with its unit."""
+
+    model_config = ConfigDict(extra="allow")
+
+
+def modelled(
+    note: str, limits: list[str], **figures: float | tuple[float, float, float]
+) -> Figures:
+    """What a model says: a value by key, or a value with its low and high bound."""
+    told = {key: f if isinstance(f, tuple) else (f, f, f) for key, f in figures.items()}
+    origin = Provenance(origin=Origin.MODELLED, statistic="model", samples=0, note=note)
+    return Figures.model_validate({
+        **{key: value for key, (value, _, _) in told.items()},
+        "intervals": {key: (low, high) for key, (_, low, high) in told.items() if low < high},
+        "provenance": dict.fromkeys(told, origin),
+        "limits": limits,
+    })  # fmt: skip
+
+
 def quantities(
     origin: Origin,
     estimates: dict[str, Estimate],

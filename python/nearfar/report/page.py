@@ -12,7 +12,7 @@ from nearfar.report.glance import cards
 from nearfar.report.section import Context
 from nearfar.report.sections import ORDER
 from nearfar.report.sections.machine import machine_name
-from nearfar.report.verdict import noise_evidence, status_line
+from nearfar.report.verdict import NOTHING_TIMED, noise_evidence, status_line
 from nearfar.report.wording import when
 
 FILE_NAME = "report.html"
@@ -70,5 +70,8 @@ def _banners(run: Run) -> Iterator[Banner]:
         yield Banner("bad", "No noise verdict", ["The run did not live to judge its own figures."])
     elif run.noise.noisy:
         yield Banner("bad", "Too noisy: do not trust these figures", run.noise.reasons)
+    elif run.noise.series == 0:
+        title, _, rest = NOTHING_TIMED.partition(": ")
+        yield Banner("good", title, [rest.capitalize()])
     else:
         yield Banner("good", "Quiet machine", [noise_evidence(run.noise)])

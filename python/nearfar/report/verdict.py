@@ -16,6 +16,10 @@ def status_line(status: str) -> str:
     return _UNFINISHED.get(status, "")
 
 
+#: A run that computed and timed nothing: the machine's noise does not touch its figures.
+NOTHING_TIMED = "Nothing was timed: all figures are computed."
+
+
 def noise_evidence(noise: NoiseRecord) -> str:
     """The evidence behind the verdict, in one sentence."""
     return (

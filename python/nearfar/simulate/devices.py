@@ -12,7 +12,9 @@ Energy comes from whichever figures a profile has:
                   background = V·IDD3N with an open row, V·IDD2N without
     array and row-buffer currents   as in counts mode: activate = V·I_array·tRCD, writing the array
                   V·I_array·tRP, a line V·I_buffer·burst; background active standby or power-down
-    pJ/bit        a line read or written; no background: the total is too low
+    pJ/bit        of the array: activate senses a row, a line written writes its cells; of the row
+                  buffer: a line read or written. Without figures of the buffer, a line read or
+                  written is the array's. No background: the total is a lower bound
 """
 
 from __future__ import annotations
@@ -44,12 +46,18 @@ class Name(NamedTuple):
     key: str
 
 
-_QUEUED = (
+_LATENCIES = (
     Name("read_latency", "read_latency_ns"),
     Name("write_latency", "write_latency_ns"),
+)
+_BANDWIDTHS = (
     Name("read_bandwidth", "read_bandwidth_bytes_per_s"),
     Name("write_bandwidth", "write_bandwidth_bytes_per_s"),
 )
+#: The kernels that a probe reads and writes with.
+_KERNELS = {"read_bandwidth": "read", "write_bandwidth": "ntwrite"}
+#: A copy is counted as a line read and one written; that one is read first, to be written.
+_COPY_TRAFFIC = 1.5
 _LINK = (
     Name("link_latency", "link_latency_ns"),
     Name("link_bandwidth", "link_bandwidth_bytes_per_s"),
@@ -66,14 +74,18 @@ class Device:
     has_energy: bool
     has_background: bool
     endurance_writes: float | None
+    parallelism: int | None = None  # lines that a core was measured to have in flight
 
     @classmethod
-    def of(cls, profile: Profile) -> Device:
-        """Raises BadInputError (and the core's) naming an absent or contradictory figure."""
+    def of(cls, profile: Profile, *, one_thread: bool = False) -> Device:
+        """``one_thread``: bandwidth as one thread was measured to reach it, where it was.
+
+        Raises BadInputError (and the core's) naming an absent or contradictory figure.
+        """
         from nearfar import _native
 
         by_commands = _has(profile, "tRCD")
-        figures = _by_commands(profile) if by_commands else _queued(profile)
+        figures = _by_commands(profile) if by_commands else _queued(profile, one_thread)
         for figure, key in _LINK:
             if key in profile.figures:
                 figures[figure] = profile.scalar(key)
@@ -83,13 +95,14 @@ class Device:
             "commands" if by_commands else "queued",
             list({**figures, **energy}.items()),
         )
-        endurance = "endurance_writes"
+        endurance, parallel = "endurance_writes", "read_parallelism"
         return cls(
             name=profile.name,
             native=native,
             has_energy=bool(energy),
             has_background="active_W" in energy,
             endurance_writes=profile.scalar(endurance) if endurance in profile.figures else None,
+            parallelism=round(profile.scalar(parallel)) if parallel in profile.figures else None,
         )
 
 
@@ -116,8 +129,14 @@ def _by_commands(profile: Profile) -> dict[str, float]:
     return figures
 
 
-def _queued(profile: Profile) -> dict[str, float]:
-    figures = {figure: profile.scalar(key) for figure, key in _QUEUED}
+def _queued(profile: Profile, one_thread: bool) -> dict[str, float]:
+    figures = {figure: profile.scalar(key) for figure, key in _LATENCIES}
+    for figure, key in _BANDWIDTHS:
+        alone = _of_a_thread(profile, _KERNELS[figure]) if one_thread else None
+        figures[figure] = alone or profile.scalar(key)
+    both = _both_ways(profile, one_thread)
+    if both:
+        figures["both_bandwidth"] = max(both, *(figures[figure] for figure, _ in _BANDWIDTHS))
     if "access_unit_bytes" in profile.figures:
         figures["access_unit_bytes"] = profile.scalar("access_unit_bytes")
     if "buffer_by_level_bytes" not in profile.figures:
@@ -140,6 +159,24 @@ def _queued(profile: Profile) -> dict[str, float]:
     return figures
 
 
+def _of_a_thread(profile: Profile, kernel: str) -> float | None:
+    """B/s that one thread was measured to reach."""
+    key = f"{kernel}_bandwidth_by_threads_bytes_per_s"
+    if key not in profile.figures or profile.figures[key].x != ["threads"]:
+        return None
+    return dict(profile.curve(key)).get(1.0)
+
+
+def _both_ways(profile: Profile, one_thread: bool) -> float | None:
+    """B/s of reads and writes side by side, where that was measured."""
+    if "bandwidth_by_read_share_bytes_per_s" in profile.figures:
+        return max(rate for _, rate in profile.curve("bandwidth_by_read_share_bytes_per_s"))
+    alone = _of_a_thread(profile, "copy") if one_thread else None
+    if alone is None and "copy_bandwidth_bytes_per_s" in profile.figures:
+        alone = profile.scalar("copy_bandwidth_bytes_per_s")
+    return alone * _COPY_TRAFFIC if alone else None
+
+
 def _energy(profile: Profile, figures: dict[str, float]) -> dict[str, float]:
     by_command, by_array, by_bit = _ENERGIES
     if by_command in profile.figures:
@@ -147,10 +184,7 @@ def _energy(profile: Profile, figures: dict[str, float]) -> dict[str, float]:
     if by_array in profile.figures:
         return _from_array_currents(profile, figures)
     if by_bit in profile.figures:
-        return {
-            "read_J": profile.scalar("read_energy_pJ_per_bit") * _LINE_BITS * 1e-12,
-            "write_J": profile.scalar("write_energy_pJ_per_bit") * _LINE_BITS * 1e-12,
-        }
+        return _from_bits(profile, figures)
     return {}
 
 
@@ -176,6 +210,19 @@ def _from_idd(profile: Profile, t: dict[str, float]) -> dict[str, float]:
     if "tRFC" in t:
         energy["refresh_J"] = volts * (profile.scalar("IDD5_mA") - idd3n) * t["tRFC"] * _PJ
     return energy
+
+
+def _from_bits(profile: Profile, t: dict[str, float]) -> dict[str, float]:
+    read, write = (profile.scalar(f"{kind}_energy_pJ_per_bit") for kind in ("read", "write"))
+    buffer = "row_buffer_read_energy_pJ_per_bit"
+    if buffer not in profile.figures:
+        return {"read_J": read * _LINE_BITS * 1e-12, "write_J": write * _LINE_BITS * 1e-12}
+    into = profile.scalar("row_buffer_write_energy_pJ_per_bit")
+    return {
+        "activate_J": read * t["row_bytes"] * 8e-12,
+        "read_J": profile.scalar(buffer) * _LINE_BITS * 1e-12,
+        "write_J": (write + into) * _LINE_BITS * 1e-12,
+    }
 
 
 def _from_array_currents(profile: Profile, t: dict[str, float]) -> dict[str, float]:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 ALL = 2**63
 #: Requests of a sample that both engines run.
 SAMPLE = 2_000_000
+#: Accesses in flight where nothing is known of the core.
+WINDOW = 10
 _PS = 1e-12
 _LINE = 64
 _SIMULATED = ("time_s", "cpu_time_s", "stall_s", "bandwidth_bytes_per_s")
@@ -39,7 +41,7 @@ class Options:
     timeout_ns: float = 100.0
     write_policy: WritePolicy = "posted"
     core: CoreModel = "window"
-    window: int = 10
+    window: int = WINDOW
     most_requests: int = ALL
 
 

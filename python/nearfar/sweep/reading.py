@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict
 
 from nearfar.errors import BadInputError
 from nearfar.records.run import Run
-from nearfar.records.shape import Observed, Shaped
+from nearfar.records.shape import Figures, Observed
 from nearfar.records.sweep import SweepFigure
 from nearfar.records.walk import Quantity, numbers, numbers_of
 from nearfar.store import read_run
@@ -18,12 +18,6 @@ from nearfar.sweep.running import ANSWER
 
 _RECORD = "run.json"
 _AGAIN = "remove its folder, and sweep again"
-
-
-class _Answer(Shaped):
-    """A JSON document of the shape that all results have, whatever its keys are."""
-
-    model_config = ConfigDict(extra="allow")
 
 
 class _Facts(BaseModel):
@@ -61,7 +55,7 @@ def _read_answer(file: Path) -> dict[str, Any]:
 def _modelled(document: dict[str, Any]) -> BaseModel:
     """The document as the models of records are, so that one walk reads both."""
     told = {key: _member(value) for key, value in document.items()}
-    return (_Answer if "provenance" in document else _Facts).model_validate(told)
+    return (Figures if "provenance" in document else _Facts).model_validate(told)
 
 
 def _member(value: Any) -> Any:

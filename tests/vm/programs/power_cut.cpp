@@ -4,7 +4,7 @@
 //                            until the power goes; makes POOL if absent. With a phase, a thread
 //                            stops for ever before that fence of the phase
 //   power_cut fences POOL    makes POOL, works for a while, opens it again; prints how many fences
-//                            each phase has
+//                            each phase has, and growth in its first operations
 //   power_cut check POOL     verifies, and prints what is there
 //
 // `nothing` is taken out in the test; its controls take away all that the structures themselves
@@ -103,6 +103,12 @@ void work(Tested& tested, Number thread, Number seed, Number steps) {
   }
 }
 
+void work_both(Tested& tested, Number seed, Number steps) {
+  std::thread other([&] { work(tested, 1, seed, steps); });
+  work(tested, 0, seed, steps);
+  other.join();
+}
+
 tier::Spec place_of(const char* path) {
   return need(tier::parse((std::string("fsdax:") + path).c_str()));
 }
@@ -143,9 +149,7 @@ int run(const char* path, const char* log, const char* seed, const std::string& 
   cut::stream_this_thread(0);
   Opened opened(path);
   Growing::working = true;
-  const Number number = std::strtoull(seed, nullptr, 10);
-  std::thread other([&] { work(opened.tested, 1, number, UINT64_MAX); });
-  work(opened.tested, 0, number, UINT64_MAX);
+  work_both(opened.tested, std::strtoull(seed, nullptr, 10), UINT64_MAX);
   return 0;
 }
 
@@ -155,8 +159,9 @@ int count_fences(const char* path) {
   {
     Opened made(path);
     Growing::working = true;
-    constexpr Number steps = 3000;
-    work(made.tested, 0, 1, steps);
+    work_both(made.tested, 1, 150);
+    std::printf("first_growth %" PRIu64 "\n", cut::fences_in(cut::Phase::growth));
+    work_both(made.tested, 2, 8000);
     Growing::working = false;
   }
   const Opened again(path);

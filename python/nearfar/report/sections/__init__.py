@@ -1,63 +1,21 @@
-"""The sections of the report, one file each, in the order of the page."""
+"""The sections of the report, one file each: a file that is added here is on the page.
+
+Each has ``section(context)``, which gives its section, or None where the record has nothing for it,
+and ``PLACE``, a number: the page goes from low to high. Names with an underscore are helpers.
+"""
 
 from __future__ import annotations
 
+import pkgutil
 from collections.abc import Callable
+from importlib import import_module
 
 from nearfar.report.section import Context, Section
-from nearfar.report.sections import (
-    access,
-    advice,
-    bandwidth,
-    blocks,
-    changes,
-    compete,
-    experiment,
-    findings,
-    intset,
-    latency,
-    loaded,
-    machine,
-    malloc,
-    mapped,
-    maps,
-    parallelism,
-    persistence,
-    pipeline,
-    programs,
-    provenance,
-    stencil,
-    stream,
-    structures,
-    sweep,
-    tails,
-)
 
-#: Each gives its section, or None where the record has nothing for it.
-ORDER: tuple[Callable[[Context], Section | None], ...] = (
-    sweep.section,
-    advice.section,
-    latency.section,
-    blocks.section,
-    tails.section,
-    parallelism.section,
-    loaded.section,
-    bandwidth.section,
-    access.section,
-    stream.section,
-    persistence.section,
-    mapped.section,
-    maps.section,
-    intset.section,
-    structures.section,
-    compete.section,
-    stencil.section,
-    pipeline.section,
-    malloc.section,
-    programs.section,
-    experiment.section,
-    changes.section,
-    machine.section,
-    findings.section,
-    provenance.section,
+_FILES = [import_module(f"{__name__}.{found.name}") for found in pkgutil.iter_modules(__path__)
+          if not found.name.startswith("_")]  # fmt: skip
+
+#: In the order of the page.
+ORDER: tuple[Callable[[Context], Section | None], ...] = tuple(
+    file.section for file in sorted(_FILES, key=lambda file: (file.PLACE, file.__name__))
 )

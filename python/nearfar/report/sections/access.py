@@ -9,6 +9,9 @@ from nearfar.report.section import Cell, Context, Figure, Section, Table, figure
 from nearfar.report.wording import count, line_kind, mix_name, origins, say
 from nearfar.units import format_size
 
+#: Where it stands on the page.
+PLACE = 90
+
 _KEY = "bandwidth_bytes_per_s"
 _ORDERS = ("sequential", "strided", "random")
 

@@ -10,6 +10,9 @@ from nearfar.report.section import Cell, Context, Figure, Section, Table, figure
 from nearfar.report.wording import format_quantity, origins, say
 from nearfar.units import MIB, format_size
 
+#: Where it stands on the page.
+PLACE = 20
+
 #: Sites that are shown; the record has all.
 MOST_SITES = 24
 _WHOLES = {

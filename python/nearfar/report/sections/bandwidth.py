@@ -9,6 +9,9 @@ from nearfar.report.sections._threads import IN_CACHE, by_threads
 from nearfar.report.wording import count, say
 from nearfar.units import format_size
 
+#: Where it stands on the page.
+PLACE = 80
+
 _KEY = "bandwidth_bytes_per_s"
 
 

@@ -9,6 +9,9 @@ from nearfar.report.section import Cell, Context, Figure, Section, Table, figure
 from nearfar.report.wording import line_kind, origins, say
 from nearfar.units import format_size
 
+#: Where it stands on the page.
+PLACE = 40
+
 _KEY = "latency_ns"
 
 

@@ -17,6 +17,9 @@ from nearfar.report.wording import (
     when,
 )
 
+#: Where it stands on the page.
+PLACE = 220
+
 #: Changes shown unfolded, the largest first.
 _SHOWN = 12
 

@@ -8,6 +8,9 @@ from nearfar.report.section import Cell, Context, Figure, Section, Table
 from nearfar.report.sections.programs import NAMES
 from nearfar.report.wording import format_quantity
 
+#: Where it stands on the page.
+PLACE = 210
+
 HEADS = ["Size", "After", "PCM", "Writes", "Default", "Placed", "Time saved", "Default energy",
          "Placed energy", "Energy saved", "Far reads, writes"]  # fmt: skip
 _RIGHT = frozenset(range(4, 11))

@@ -6,6 +6,9 @@ from nearfar.records.run import Finding
 from nearfar.report.section import Cell, Context, Section, Table
 from nearfar.report.wording import count
 
+#: Where it stands on the page.
+PLACE = 240
+
 _ORDER = ("warning", "note", "unknown", "ok")
 _TONE = {"warning": "bad", "ok": "good"}
 

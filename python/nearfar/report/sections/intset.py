@@ -13,7 +13,10 @@ from nearfar.report.wording import format_quantity, origin_mark, origin_of, orig
 if TYPE_CHECKING:
     from nearfar.report.charts import Bar
 
-STRUCTURES = {"list": "sorted list", "hash": "hash set", "skip_list": "skip list"}
+#: Where it stands on the page.
+PLACE = 140
+
+_STRUCTURES = {"list": "sorted list", "hash": "hash set", "skip_list": "skip list"}
 MEDIA = {
     "pmem": "in its pool", "unflushed": "without flushes and fences", "dram": "volatile twin",
     "pmdk": "by libpmemobj's transactions",
@@ -38,6 +41,11 @@ def section(context: Context) -> Section | None:
     )
 
 
+def structure_name(structure: str) -> str:
+    """In words; of one that was added, its name."""
+    return _STRUCTURES.get(structure, structure)
+
+
 def finding(result: IntsetResult) -> str:
     """Throughput and the slowdowns, each with its origin."""
     return " ".join(_finding(one) for one in together(result))
@@ -45,7 +53,7 @@ def finding(result: IntsetResult) -> str:
 
 def _finding(result: IntsetResult) -> str:
     text = (
-        f"A {STRUCTURES[result.structure]} of {result.entries:,} entries ran at "
+        f"A {structure_name(result.structure)} of {result.entries:,} entries ran at "
         f"{say(result, 'ops_per_s')} on {result.tier}, "
         f"{result.update_share:.0%} of operations updates"
     )
@@ -69,7 +77,7 @@ def together(result: IntsetResult) -> list[IntsetResult]:
 
 def _tables(result: IntsetResult) -> list[Table]:
     rows = [
-        [Cell(STRUCTURES[r.structure]), Cell(MEDIA[one.medium]),
+        [Cell(structure_name(r.structure)), Cell(MEDIA[one.medium]),
          *(figure_cell(one, key) for key in COLUMNS)]
         for r in together(result)
         for one in r.series
@@ -84,11 +92,11 @@ def _tables(result: IntsetResult) -> list[Table]:
 def _slowdowns(result: IntsetResult) -> Table:
     rows = []
     for one in together(result):
-        optane, ssd = WSCAD[one.structure]
+        published = WSCAD.get(one.structure)
+        told = [Cell(f"{value:g} ×", origin=Origin.CLAIMED) for value in published or ()]
         rows.append([
-            Cell(STRUCTURES[one.structure]), figure_cell(one, "slowdown"),
-            figure_cell(one, "unflushed_slowdown"), Cell(f"{optane:g} ×", origin=Origin.CLAIMED),
-            Cell(f"{ssd:g} ×", origin=Origin.CLAIMED),
+            Cell(structure_name(one.structure)), figure_cell(one, "slowdown"),
+            figure_cell(one, "unflushed_slowdown"), *(told or [Cell("–"), Cell("–")]),
         ])  # fmt: skip
     heads = [
         "Structure", _label(result), "without flushes", "Optane", "SATA SSD",
@@ -118,14 +126,14 @@ def _figure(result: IntsetResult) -> Figure:
 def _bars(result: IntsetResult) -> list[Bar]:
     from nearfar.report.charts import Bar
 
-    name, (optane, ssd) = STRUCTURES[result.structure], WSCAD[result.structure]
+    name, published = structure_name(result.structure), WSCAD.get(result.structure)
     own = format_quantity("ratio", result.slowdown or 0.0)
     return [
         Bar(f"{name}, {_label(result)}", "here", *result.estimate("slowdown"), own),
         *(
             Bar(f"{name}, {device}, published", "published", value, value, value, f"{value:g} ×",
                 hollow=True)
-            for device, value in (("Optane", optane), ("SATA SSD", ssd))
+            for device, value in zip(("Optane", "SATA SSD"), published or (), strict=False)
         ),
     ]  # fmt: skip
 

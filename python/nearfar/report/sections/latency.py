@@ -19,6 +19,9 @@ from nearfar.report.wording import (
 )
 from nearfar.units import format_size
 
+#: Where it stands on the page.
+PLACE = 30
+
 
 def section(context: Context) -> Section | None:
     """The section, or None where latency was not measured."""

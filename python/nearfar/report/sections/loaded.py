@@ -19,6 +19,9 @@ from nearfar.report.wording import (
     say,
 )
 
+#: Where it stands on the page.
+PLACE = 70
+
 _LATENCY, _RATE = "latency_ns", "bandwidth_bytes_per_s"
 
 

@@ -8,6 +8,9 @@ from typing import Any
 from nearfar.report.section import Cell, Context, Section, Table
 from nearfar.report.wording import count, format_quantity
 
+#: Where it stands on the page.
+PLACE = 230
+
 
 def section(context: Context) -> Section | None:
     """The section, or None where the record tells nothing of its machine."""

@@ -9,6 +9,9 @@ from nearfar.report.section import Cell, Context, Figure, Section, Table, figure
 from nearfar.report.sections._threads import OVERSUBSCRIBED
 from nearfar.report.wording import count, format_quantity, origin_mark, origins, say
 
+#: Where it stands on the page.
+PLACE = 190
+
 GLIBC = "glibc"
 _WORK = {
     "small": "blocks of 1–512 B, then all freed",

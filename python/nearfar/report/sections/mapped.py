@@ -14,6 +14,9 @@ from nearfar.units import format_size
 if TYPE_CHECKING:
     from nearfar.report.charts import Bar
 
+#: Where it stands on the page.
+PLACE = 120
+
 _KEY = "bandwidth_bytes_per_s"
 
 #: What the record's names mean.

@@ -7,6 +7,9 @@ from nearfar.report.section import Cell, Context, Figure, Section, Table, figure
 from nearfar.report.wording import count, format_quantity, origin_mark, origins, say
 from nearfar.units import format_size
 
+#: Where it stands on the page.
+PLACE = 130
+
 _NOUNS = {"insert": "insertion", "get": "look-up", "remove": "removal"}
 _TYPES = {
     "map": "nearfar's map", "dram": "the map's twin in DRAM", "map_atomic": "map_atomic",

@@ -12,6 +12,9 @@ from nearfar.report.section import Cell, Context, Figure, Section, Table, figure
 from nearfar.report.wording import count, format_quantity, line_kind, origin_mark, origins, say
 from nearfar.units import format_size
 
+#: Where it stands on the page.
+PLACE = 110
+
 _KEY = "fence_ns"
 #: Points of this block size tell of single lines.
 LINE_BYTES = 64

@@ -9,6 +9,9 @@ from nearfar.report.sections import _forecasts
 from nearfar.report.sections._threads import IN_CACHE
 from nearfar.report.wording import count, format_quantity, origin_mark, origins, say
 
+#: Where it stands on the page.
+PLACE = 180
+
 _TOTAL = "total_time_s"
 COMPARED_HEADS = ("Stage",)
 COMPARED_CAPTION = "Predicted from each stage alone, then measured"

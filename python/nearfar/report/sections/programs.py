@@ -6,6 +6,9 @@ from nearfar.records.programs import ProgramResult
 from nearfar.report.section import Cell, Context, Figure, Section, Table, figure_cell
 from nearfar.report.wording import format_quantity, origin_mark, origins, say
 
+#: Where it stands on the page.
+PLACE = 200
+
 NAMES = {
     "quick": "Quicksort", "merge": "Mergesort", "lbm": "Lattice Boltzmann (D3Q19)",
     "matmul": "Matrix multiplication",

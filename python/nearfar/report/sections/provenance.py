@@ -6,6 +6,9 @@ from nearfar.records.walk import Conditions, Quantity, Setting, numbers
 from nearfar.report.section import Cell, Context, Section, Table
 from nearfar.report.wording import count, format_interval, format_quantity
 
+#: Where it stands on the page.
+PLACE = 250
+
 
 def section(context: Context) -> Section | None:
     """The section, or None where the record holds no number."""

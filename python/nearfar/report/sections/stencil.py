@@ -9,6 +9,9 @@ from nearfar.report.sections._threads import IN_CACHE
 from nearfar.report.wording import count, say
 from nearfar.units import format_size
 
+#: Where it stands on the page.
+PLACE = 170
+
 _VERSIONS = {
     "direct": "border rows are read across",
     "ghost": "each side keeps a copy of the other's border row",

@@ -8,6 +8,9 @@ from nearfar.report.sections._threads import IN_CACHE, by_threads
 from nearfar.report.wording import count, say
 from nearfar.units import format_size
 
+#: Where it stands on the page.
+PLACE = 100
+
 _BEST, _MEDIAN = "best_bandwidth_bytes_per_s", "median_bandwidth_bytes_per_s"
 
 

@@ -8,6 +8,9 @@ from nearfar.report.section import Cell, Context, Figure, Section, Table, figure
 from nearfar.report.wording import format_quantity
 from nearfar.units import format_size
 
+#: Where it stands on the page.
+PLACE = 150
+
 _BASELINES = {"twin": "its volatile twin", "same_code": "the same code"}
 
 

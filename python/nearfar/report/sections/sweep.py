@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 
 from nearfar.records.compare import better
 from nearfar.records.shape import Origin
@@ -13,11 +13,18 @@ from nearfar.report.section import Cell, Context, Figure, Section, Table
 from nearfar.report.wording import count, format_interval, format_quantity
 from nearfar.units import format_time
 
+#: Where it stands on the page.
+PLACE = 10
+
 #: Figures of a cell that a table has columns for, and cells that a picture has lines for.
 _MOST_COLUMNS = 4
 _MOST_BARS = 40
 #: Parts of a path that name a list and say nothing.
 _LISTS = frozenset({"curves", "points", "rows", "sweep"})
+
+
+#: What a figure is called within all cells of a verb: path, key, and what tells it from others.
+Name = tuple[str, str, str]
 
 
 def section(context: Context) -> Section | None:
@@ -46,8 +53,8 @@ def notes(result: SweepResult) -> list[str]:
     source = [f"Source: {result.source}."] if result.source else []
     return [
         *source,
-        "Shown are figures that all cells of a verb have once; all are in results.parquet, a row "
-        "each, and each cell's own record is in cells/.",
+        "Shown are the first figures that all cells of a verb have; all are in results.parquet, a "
+        "row each, and each cell's own record is in cells/.",
     ]
 
 
@@ -65,41 +72,48 @@ def cells_table(result: SweepResult, verb: str) -> Table:
          *(_cell(found[name]) if (found := _by_name(cell)) else Cell("–") for name in shown)]
         for cell in cells
     ]  # fmt: skip
-    heads = [*keys, *(heading(cells[0], name) for name in shown)]
+    heads = [*keys, *(heading(name) for name in shown)]
     right = frozenset(range(len(keys), len(heads)))
     return Table(heads, rows, f"nearfar {verb}", right)
 
 
-def common_figures(cells: Sequence[SweepCell]) -> list[Hashable]:
-    """Names of the first figures that all cells have once, those that can be better first."""
+def common_figures(cells: Sequence[SweepCell]) -> list[Name]:
+    """Names of the first figures that all cells have: those that a cell has once before those of a
+    list, and those that can be better before others."""
     if not cells:
         return []
     tables = [_by_name(cell) for cell in cells]
     common = [name for name in tables[0] if all(name in table for table in tables)]
-    common.sort(key=lambda name: better(tables[0][name].key) is None)
+    common.sort(key=lambda name: (bool(name[2]), better(name[1]) is None))
     return common[:_MOST_COLUMNS]
 
 
-def _by_name(cell: SweepCell) -> dict[Hashable, SweepFigure]:
-    """Figures by what tells them apart within every cell of the verb, those that it tells."""
-    found: dict[Hashable, SweepFigure] = {}
-    doubled = set()
+def _by_name(cell: SweepCell) -> dict[Name, SweepFigure]:
+    """Figures of known origin by path, key, and what differs between them within the cell."""
+    groups: dict[tuple[str, str], list[SweepFigure]] = {}
     for figure in cell.figures:
-        name = (figure.path, figure.key)
-        if name in found:
-            doubled.add(name)
-        found[name] = figure
-    return {name: figure for name, figure in found.items() if name not in doubled}
+        if figure.provenance:
+            groups.setdefault((figure.path, figure.key), []).append(figure)
+    found: dict[Name, SweepFigure] = {}
+    for (path, key), figures in groups.items():
+        differing = [
+            condition for condition in figures[0].conditions
+            if len({figure.conditions.get(condition) for figure in figures}) > 1
+        ]  # fmt: skip
+        for figure in figures:
+            told = ", ".join(str(figure.conditions.get(each, "–")) for each in differing)
+            found[path, key, told] = figure
+    return found
 
 
-def heading(cell: SweepCell, name: Hashable) -> str:
-    """``copy best bandwidth``: the end of the path and the key, without its unit."""
-    figure = _by_name(cell)[name]
-    words = figure.key
+def heading(name: Name) -> str:
+    """``copy best bandwidth``: the end of the path, the key without its unit, the conditions."""
+    path, words, told = name
     for unit in ("_bytes_per_s", "_ns", "_J", "_s", "_bytes"):
         words = words.removesuffix(unit)
-    inner = [part for part in figure.path.split("/")[1:] if part not in _LISTS]
-    return " ".join([*inner[-1:], words]).replace("_", " ")
+    inner = [part for part in path.split("/")[1:] if part not in _LISTS]
+    said = " ".join([*inner[-1:], words]).replace("_", " ")
+    return f"{said}, {told}" if told else said
 
 
 def _cell(figure: SweepFigure) -> Cell:
@@ -130,7 +144,7 @@ def _figure(result: SweepResult, verb: str) -> Figure | None:
         return None  # an axis begins at zero, or has no zero
     key = drawn[0][1].key
     origins = tuple(dict.fromkeys(f.provenance.origin for _, f in drawn if f.provenance))
-    caption = f"{heading(cells[0], shown[0]).capitalize()} of nearfar {verb}, by cell."
+    caption = f"{heading(shown[0]).capitalize()} of nearfar {verb}, by cell."
     values = [figure.value for _, figure in drawn]
     wide = max(values) > 10 * min(values)
     chart = row_chart([_bar(cell, figure) for cell, figure in drawn], key, log=wide)

@@ -14,6 +14,9 @@ from nearfar.report.wording import (
 )
 from nearfar.units import format_size
 
+#: Where it stands on the page.
+PLACE = 50
+
 _KEY = "latency_ns"
 
 

@@ -11,7 +11,7 @@ def exploration(result: Exploration) -> RenderableType:
     """Counts, then each finding with its cause and how to see it again."""
     covered = (
         "every image was explored" if result.states_left == 0
-        else f"at most {result.states_left:,.0f} images are left"
+        else f"at most {count_text(result.states_left)} images are left"
     )  # fmt: skip
     head = (
         f"{result.states:,} images at {result.points:,} failure points, "
@@ -21,6 +21,11 @@ def exploration(result: Exploration) -> RenderableType:
         head += f"; {result.confirmed:,} were opened by libpmemobj as well"
     verdict = f"{result.violations:,} violations" if result.violations else "no violation"
     return Group(head, verdict, *(_finding(i, f) for i, f in enumerate(result.findings, 1)))
+
+
+def count_text(images: float) -> str:
+    """A number of images, which may have hundreds of digits."""
+    return f"{images:,.0f}" if images < 1e9 else f"{images:.1e}"
 
 
 def replayed(result: Exploration) -> str:

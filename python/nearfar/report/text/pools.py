@@ -46,7 +46,7 @@ def intset(result: IntsetResult) -> RenderableType:
     section = intset_section
     rows = [
         [
-            section.STRUCTURES[structure.structure],
+            section.structure_name(structure.structure),
             section.MEDIA[one.medium],
             *(format_quantity(key, getattr(one, key)) for key in section.COLUMNS),
         ]

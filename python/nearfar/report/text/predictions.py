@@ -16,9 +16,16 @@ from nearfar.model.results import (
     Term,
 )
 from nearfar.model.structure_results import TITLES, StructurePrediction
-from nearfar.records.shape import Origin
+from nearfar.records.shape import Figures, Origin
 from nearfar.report.text.layout import block, columns, figure
 from nearfar.units import format_bandwidth, format_size, format_time
+
+
+def figures(title: str, result: Figures) -> RenderableType:
+    """An answer without a model of its own: a row a figure."""
+    rows = [[key, figure(result, key)] for key in result.provenance]
+    table = columns(["Figure", "Value"], rows, 1)
+    return block(title, result.provenance[rows[0][0]].note, [Origin.MODELLED], table, result.limits)
 
 
 def contention_model(model: ContentionModel) -> RenderableType:

@@ -14,7 +14,7 @@ from nearfar.report.sections.machine import machine_name
 from nearfar.report.text import advising, allocators, depth, pools, programs, results, together
 from nearfar.report.text.experiment import experiment
 from nearfar.report.text.sweep import sweep
-from nearfar.report.verdict import noise_evidence, status_line
+from nearfar.report.verdict import NOTHING_TIMED, noise_evidence, status_line
 
 #: Sections in the order of the report.
 _SECTIONS: dict[str, Callable[[Any], RenderableType]] = {
@@ -46,6 +46,8 @@ def noise(record: NoiseRecord | None) -> RenderableType:
     """The noise verdict with its reasons, or that there is none."""
     if record is None:
         return Text("No noise verdict: the run did not live to judge its figures.", style="yellow")
+    if record.series == 0:
+        return Text(NOTHING_TIMED)
     if not record.noisy:
         return Text(f"Quiet machine. {noise_evidence(record)}", style="green")
     lines = [Text(f"  · {reason}", style="red") for reason in record.reasons]

@@ -1,0 +1,163 @@
+"""Simulated against measured time of three programs on this machine; predictions come first.
+
+    .venv/bin/python benchmarks/truth.py profile    the memory's profile, ns an instruction (quiet!)
+    .venv/bin/python benchmarks/truth.py predict [PROGRAM...]
+                                                    writes benchmarks/predictions/truth.json
+    .venv/bin/python benchmarks/truth.py measure    the programs, beside what was predicted (quiet!)
+
+A pointer chase, STREAM's triad and random updates (GUPS), `truth/truth.c`, on huge and on small
+pages. Predicted as a user would: `nearfar trace`, then `nearfar sim` with the profile that `nearfar
+probe` wrote of this memory. What is predicted is the difference between a trace with STEPS and one
+without, so that what the programs do before their timed loop does not count. Nanoseconds an
+instruction are those of the same loop on 16 KiB, which misses nothing. The last cache is taken for
+what a chase finds of it. Target: each within 15 %.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+from nearfar.measure.memory_here import last_cache_here
+from nearfar.profiles import load_host
+from nearfar.trace.caches import caches_of
+
+HERE = Path(__file__).parent
+BUILD = HERE.parent / "build" / "truth"
+PREDICTIONS = HERE / "predictions" / "truth.json"
+NEARFAR = str(HERE.parent / "nearfar")
+TRUTH = str(BUILD / "truth")
+MIB = 1 << 20
+PAGES = ("thp", "4k")
+REPEATS = int(os.environ.get("REPEATS", "7"))
+
+
+@dataclass(frozen=True)
+class Program:
+    name: str
+    bytes: int
+    steps: int
+    quick_steps: int  # on 16 KiB, for the time of an instruction
+
+    def command(self, pages: str, steps: int | None = None, size: int | None = None) -> list[str]:
+        return [TRUTH, self.name, str(size or self.bytes),
+                str(self.steps if steps is None else steps), pages]  # fmt: skip
+
+
+PROGRAMS = (
+    Program("chase", 512 * MIB, 2_000_000, 20_000_000),
+    Program("stream", 192 * MIB, 6, 20_000),
+    Program("gups", 512 * MIB, 8_000_000, 20_000_000),
+)
+
+
+def build() -> int:
+    """The processor to run on."""
+    BUILD.mkdir(parents=True, exist_ok=True)
+    source = HERE / "truth" / "truth.c"
+    subprocess.run(["gcc", "-O3", "-o", TRUTH, str(source)], check=True)
+    cpu = min(os.sched_getaffinity(0))
+    os.sched_setaffinity(0, {cpu})
+    return cpu
+
+
+def timed(command: list[str]) -> float:
+    """Nanoseconds, by the program's own clock."""
+    return float(subprocess.check_output(command, text=True).split()[0])
+
+
+def told(*arguments: str) -> dict[str, float]:
+    out = subprocess.check_output([NEARFAR, *arguments, "--json", "-"], text=True)
+    return json.loads(out)  # type: ignore[no-any-return]
+
+
+def trace(file: Path, command: list[str], last_cache: int) -> None:
+    llc = f"{last_cache}/16" if last_cache else "none"
+    subprocess.run([NEARFAR, "trace", "-q", "-o", str(file), "--llc", llc, "--", *command],
+                   check=True, stdout=subprocess.DEVNULL)  # fmt: skip
+
+
+def instruction_ns(program: Program, folder: Path) -> float:
+    """Of the loop on 16 KiB."""
+    counts = []
+    for steps in (0, program.quick_steps // 100):
+        file = folder / "quick"
+        trace(file, program.command("4k", steps, 16384), 0)
+        counts.append(told("trace", "stats", str(file))["instructions"])
+    a_step = (counts[1] - counts[0]) / (program.quick_steps // 100)
+    time = median(timed(program.command("4k", program.quick_steps, 16384)) for _ in range(5))
+    return time / program.quick_steps / a_step
+
+
+def profile() -> None:
+    usual = os.sched_getaffinity(0)
+    for pages in PAGES:
+        out = BUILD / pages
+        shutil.rmtree(out, ignore_errors=True)
+        subprocess.run([NEARFAR, "probe", "-q", "--tier", f"dram,pages={pages}", "--region",
+                        "512MiB", "--time", "25s", "--out", str(out)],
+                       check=True, stdout=subprocess.DEVNULL)  # fmt: skip
+    cpu = build()
+    caches = caches_of(load_host("this"), {})
+    size = caches.llc.size_bytes if caches.llc else 0
+    if size:
+        size = last_cache_here(size, 2 * caches.l2.size_bytes, cpu)
+    os.sched_setaffinity(0, usual)
+    with tempfile.TemporaryDirectory(dir=BUILD) as folder:
+        ns = {p.name: instruction_ns(p, Path(folder)) for p in PROGRAMS}
+    found = {"last_cache_bytes": size, "instruction_ns": ns}
+    (BUILD / "here.json").write_text(json.dumps(found, indent=1))
+    print(found)
+
+
+def predict() -> None:
+    usual = os.sched_getaffinity(0)
+    build()
+    os.sched_setaffinity(0, usual)
+    found = json.loads((BUILD / "here.json").read_text())
+    wanted = sys.argv[2:] or [program.name for program in PROGRAMS]
+    before = json.loads(PREDICTIONS.read_text()) if PREDICTIONS.exists() else {}
+    same = all(before.get(key) == value for key, value in found.items())
+    made: dict[str, object] = (before if same else {}) | found
+    for program in (p for p in PROGRAMS if p.name in wanted):
+        ns = found["instruction_ns"][program.name]
+        times: dict[str, list[float]] = {pages: [] for pages in PAGES}
+        with tempfile.TemporaryDirectory(dir=BUILD) as folder:
+            file = Path(folder) / "trace"
+            for steps in (0, program.steps):
+                trace(file, program.command("thp", steps), found["last_cache_bytes"])
+                for pages in PAGES:
+                    device = str(BUILD / pages / "profile.toml")
+                    result = told("sim", str(file), "--near", device, "--far", device,
+                                  "--instruction-ns", str(ns))  # fmt: skip
+                    times[pages].append(result["time_s"])
+        made[program.name] = {pages: t[1] - t[0] for pages, t in times.items()}
+        print(program.name, made[program.name], flush=True)
+    PREDICTIONS.write_text(json.dumps(made, indent=1) + "\n")
+
+
+def measure() -> None:
+    build()
+    predicted = json.loads(PREDICTIONS.read_text())
+    cases = [(program, pages) for program in PROGRAMS for pages in PAGES]
+    times: dict[tuple[str, str], list[float]] = {(p.name, pages): [] for p, pages in cases}
+    for _ in range(REPEATS):
+        for program, pages in cases:
+            times[program.name, pages].append(timed(program.command(pages)) * 1e-9)
+    print("| program | pages | simulated | measured | error |\n|---|---|---|---|---|")
+    for program, pages in cases:
+        real = sorted(times[program.name, pages])
+        value = predicted[program.name][pages]
+        print(f"| {program.name} | {pages} | {value:.4f} s | {median(real):.4f} s "
+              f"[{real[0]:.4f}, {real[-1]:.4f}] | {value / median(real) - 1:+.1%} |")  # fmt: skip
+
+
+if __name__ == "__main__":
+    {"profile": profile, "predict": predict, "measure": measure}[sys.argv[1]]()

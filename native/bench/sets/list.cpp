@@ -1,0 +1,15 @@
+#include "structures/list.hpp"
+#include "bench/sorted_shape.hpp"
+
+namespace nearfar::bench {
+
+namespace {
+
+template <class Medium>
+using ListSet = SortedSet<structures::List<Medium, std::uint64_t>>;
+
+} // namespace
+
+IntsetKind list_set() { return {"list", make_ours<ListSet>, pmdk_sorted<PmdkSorted<1>>}; }
+
+} // namespace nearfar::bench
