@@ -24,8 +24,8 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -132,7 +132,7 @@ def here() -> None:
         found["last_cache_beside_hog_bytes"] = last_cache(caches, cpu)
     core = Program("core", [str(BUILD / "core"), "100"])
     ratios = pairs(core, {"alone": (None, False), "hog": (None, True)}, other)["hog"]
-    found["core_slowdown"] = median(ratios)
+    found["core_slowdown"] = median(ratios.wall)
     for program in told:
         native = run_natively(program.command, 100)
         region = native.resident_bytes
@@ -224,34 +224,38 @@ def interval(found: Found, key: str) -> list[float]:
 def timed(program: Program, tiers: dict[str, str], plan: Path | None) -> tuple[float, float]:
     """Median processor and wall time with its memory placed."""
     variables = environment(Placement(plan, tiers), None)
-    busy, times = [], []
-    for _ in range(3):
-        before = os.times()
-        times.append(once(program, variables))
-        busy.append(os.times().children_user - before.children_user)
-    return min(median(busy), median(times)), median(times)
+    runs = [once(program, variables) for _ in range(3)]
+    time_s = median(wall for wall, _ in runs)
+    return min(median(user for _, user in runs), time_s), time_s
 
 
-def once(program: Program, variables: dict[str, str] | None = None) -> float:
-    begin = time.perf_counter()
+def once(program: Program, variables: dict[str, str] | None = None) -> tuple[float, float]:
+    """Wall time, and what of it the program's own instructions took."""
+    begin, before = time.perf_counter(), os.times().children_user
     subprocess.run(program.command, env=variables, stdout=subprocess.DEVNULL, check=True)
-    return time.perf_counter() - begin
+    return time.perf_counter() - begin, os.times().children_user - before
+
+
+@dataclass
+class Ratios:
+    """Over the first case of the same repeat: wall times, and user times."""
+
+    wall: list[float] = field(default_factory=list)
+    user: list[float] = field(default_factory=list)
 
 
 def pairs(program: Program, cases: dict[str, tuple[dict[str, str] | None, bool]],
-          other: int) -> dict[str, list[float]]:  # fmt: skip
-    """Times of each case over that of the first, case after case in each repeat."""
-    ratios: dict[str, list[float]] = {name: [] for name in cases}
+          other: int) -> dict[str, Ratios]:  # fmt: skip
+    """Times of each case over those of the first, case after case in each repeat."""
+    ratios = {name: Ratios() for name in cases}
     for _ in range(REPEATS):
-        base = 0.0
+        base: tuple[float, float] | None = None
         for name, (variables, hog) in cases.items():
-            if hog:
-                with hogged(other):
-                    elapsed = once(program, variables)
-            else:
-                elapsed = once(program, variables)
-            base = base or elapsed
-            ratios[name].append(elapsed / base)
+            with hogged(other) if hog else nullcontext():
+                took = once(program, variables)
+            base = base or took
+            ratios[name].wall.append(took[0] / base[0])
+            ratios[name].user.append(took[1] / max(base[1], 0.01))
     return ratios
 
 
@@ -260,7 +264,8 @@ def measure() -> None:
     told = programs()
     predicted = json.loads(PREDICTIONS.read_text())["programs"]
     os.sched_setaffinity(0, {cpu})
-    print("| program | setting | predicted | measured | error |\n|---|---|---|---|---|")
+    print("| program | setting | predicted | measured | error | user time alone |\n"
+          "|---|---|---|---|---|---|")  # fmt: skip
     for program in told:
         near = environment(Placement(None, {"near": THP}), None)
         far = environment(Placement(None, {"near": THP, "far": SMALL}), None)
@@ -275,11 +280,12 @@ def measure() -> None:
         }, other)  # fmt: skip
         for key in ("hog", "shared", "heap_far", "plan"):
             value, low, high = predicted[program.name][key]
-            real = sorted(found["hog" if key == "shared" else key])
+            ratios = found["hog" if key == "shared" else key]
+            real = sorted(ratios.wall)
             error = value / median(real) - 1
             print(f"| {program.name} | {key} | {value:.3f} [{low:.3f}, {high:.3f}] | "
-                  f"{median(real):.3f} [{real[0]:.3f}, {real[-1]:.3f}] | {error:+.1%} |",
-                  flush=True)  # fmt: skip
+                  f"{median(real):.3f} [{real[0]:.3f}, {real[-1]:.3f}] | {error:+.1%} | "
+                  f"{median(ratios.user):.3f} |", flush=True)  # fmt: skip
 
 
 def cost() -> None:

@@ -90,3 +90,13 @@ def test_a_plan_is_text_that_the_library_reads(budget: int | None) -> None:
         f"rule far {chain}+0x20",
         "rule far" if budget else "rule near",
     ]
+
+
+def test_the_search_writes_nothing_where_a_document_may_be(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    draw = np.random.default_rng(5)
+    benefit = [float(b) for b in draw.random(120)]
+    sizes = draw.integers(1, 1000, (120, 64)).astype(float)
+    exactly(benefit, sizes, float(sizes.sum(axis=0).max() / 3))
+    assert capfd.readouterr().out == ""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from nearfar.errors import BadInputError
 from nearfar.files import write_whole
+from nearfar.noise import Watch
 from nearfar.place.advising import Asked, Found, advise
 from nearfar.place.costing import Coster
 from nearfar.place.figures import core_of, memory_of
@@ -65,11 +66,13 @@ def run(wanted: Wanted, recording: Recording) -> tuple[AdviceResult, list[Skippe
     """Advice, and what was left out. The plan is written beside the record."""
     check_program(wanted.program[0])
     show = recording.session.progress
+    watch = Watch("the program as it is, and memory")
     show.step("running the program as it is", 0.0)
     native = run_natively(wanted.program, wanted.time_s)
     show.step("measuring near memory", 0.1)
     near = _memory(wanted.near, native.resident_bytes)
     fars = [_memory(name, native.resident_bytes) for name in wanted.far]
+    recording.session.noise.judge(watch)
     show.step("tracing the program", 0.2)
     trace = recording.directory.path / "trace"
     try:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from statistics import median
+from typing import TYPE_CHECKING
 
 from nearfar._native import ArrayBench, LatencyProbe, NativeError, parse_tier
 from nearfar.errors import from_native
@@ -18,6 +19,9 @@ from nearfar.measure.latency import WARM_STEPS
 from nearfar.records.profile import Figure, Profile
 from nearfar.records.shape import Origin
 from nearfar.units import MIB
+
+if TYPE_CHECKING:
+    from nearfar._native import LatencySample
 
 _SAMPLES, _SAMPLE_NS = 9, 4_000_000
 _CHAINS = (4, 8, 12, 16)
@@ -89,14 +93,22 @@ def last_cache_here(told_bytes: int, least_bytes: int, cpu: int) -> int:
 
 def _least(probe: LatencyProbe) -> float:
     """The least of several: what other programs take of caches and processor only adds."""
-    return min(probe.sample(_SAMPLE_NS)["latency_ns"] for _ in range(5))
+    return min(_on_processor(probe.sample(_SAMPLE_NS)) for _ in range(5))
+
+
+def _on_processor(sample: LatencySample) -> float:
+    """A latency without what the chase waited for a processor that others had."""
+    wall = sample["wall_ns"]
+    return (
+        sample["latency_ns"] * min(sample["cpu_ns"] / wall, 1.0) if wall else sample["latency_ns"]
+    )
 
 
 def _chase(tier: str, region: int, cpu: int) -> tuple[list[float], int]:
     """Latencies, and how long the first touch of all pages took, in ns."""
     probe = LatencyProbe(tier, region, cpu)
     probe.prepare(region, 64, 1, WARM_STEPS)
-    samples = [probe.sample(_SAMPLE_NS)["latency_ns"] for _ in range(_SAMPLES)]
+    samples = [_on_processor(probe.sample(_SAMPLE_NS)) for _ in range(_SAMPLES)]
     return samples, probe.touch_ns()
 
 
@@ -104,9 +116,9 @@ def _parallelism(tier: str, region: int, cpu: int) -> float:
     """One chain's latency over the best of several, side by side."""
     probe = LatencyProbe(tier, region, cpu)
     probe.prepare(region, 64, 1, WARM_STEPS)
-    alone = median(probe.sample_chains(1, _SAMPLE_NS)["latency_ns"] for _ in range(3))
+    alone = median(_on_processor(probe.sample_chains(1, _SAMPLE_NS)) for _ in range(3))
     together = min(
-        median(probe.sample_chains(chains, _SAMPLE_NS)["latency_ns"] for _ in range(3))
+        median(_on_processor(probe.sample_chains(chains, _SAMPLE_NS)) for _ in range(3))
         for chains in _CHAINS
     )
     return max(alone / together, 1.0)

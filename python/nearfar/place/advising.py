@@ -194,7 +194,7 @@ def _sites(asked: Asked, choices: Choices, point: Point) -> list[SiteAdvice]:
             reads=site.reads,
             writes=site.writes,
             dependent_share=_dependent(far, site.number),
-            stall_share=far.sites[site.number].stall_ns / far.stall_ns if far.stall_ns else 0.0,
+            stall_share=_share(far.sites[site.number].stall_ns, far.stall_ns),
             verdict=_verdict(site.number, asked, point),
             **_plainly(
                 far_time_s=max(
@@ -207,6 +207,11 @@ def _sites(asked: Asked, choices: Choices, point: Point) -> list[SiteAdvice]:
         if (site.reads or site.writes or site.allocations) and not site.is_recorder()
     ]
     return sorted(made, key=lambda site: -site.far_time_s)
+
+
+def _share(part: float, whole: float) -> float:
+    """First touches that far pages save can make a site's waiting less than nothing."""
+    return min(max(part / whole, 0.0), 1.0) if whole > 0 else 0.0
 
 
 def _dependent(cost: Cost, number: int) -> float:

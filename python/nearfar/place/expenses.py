@@ -44,10 +44,12 @@ def prices_of(near: Profile, far: Profile) -> Prices | str:
     """Prices, or why there are none."""
     for profile in (near, far):
         if _PRICE not in profile.figures:
-            return f"price: {profile.name} has no {_PRICE}"
+            return f"no price: {profile.name} has no {_PRICE}"
     currencies = {p.figure(_PRICE).unit.partition("/")[0] for p in (near, far)}
     if len(currencies) > 1:
-        return f"price: {near.name} and {far.name} are told in {' and '.join(sorted(currencies))}"
+        return (
+            f"no price: {near.name} and {far.name} are told in {' and '.join(sorted(currencies))}"
+        )
     return Prices(near.scalar(_PRICE), far.scalar(_PRICE), currencies.pop())
 
 
@@ -100,7 +102,7 @@ def lifetime_years(placed: Placed, far_sites: Sequence[int]) -> float | str | No
     """Of a far memory as large as what lies there, running this without pause; None where nothing
     is written; or why it is not known."""
     if _ENDURANCE not in placed.far.figures:
-        return f"wear: {placed.far.name} has no {_ENDURANCE}"
+        return f"no wear: {placed.far.name} has no {_ENDURANCE}"
     far_bytes = float(placed.traced.sizes[list(far_sites)].sum(axis=0).max(initial=0.0))
     written = far_writes(placed.traced, far_sites) * _LINE
     if not written or not far_bytes or placed.time_s <= 0:
@@ -122,13 +124,13 @@ def energies(placed: Placed, placements: Mapping[str, Sequence[int]]) -> dict[st
 
     silent = [p.name for p in (placed.near, placed.far) if not has_energy(p)]
     if silent:
-        return f"energy: no figures of energy for {' and '.join(dict.fromkeys(silent))}"
+        return f"no energy: no figures of it for {' and '.join(dict.fromkeys(silent))}"
     try:
         devices = [Device.of(profile) for profile in (placed.near, placed.far)]
     except BadInputError as error:
-        return f"energy: {error.what}"
+        return f"no energy: {error.what}"
     except NativeError as error:
-        return f"energy: {from_native(error).what}"
+        return f"no energy: {from_native(error).what}"
     return {name: _joules(placed, devices, far_sites) for name, far_sites in placements.items()}
 
 

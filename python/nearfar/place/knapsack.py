@@ -9,7 +9,11 @@ exact answer is that of HiGHS (branch and cut, by way of SciPy's milp), with a g
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import ctypes
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -62,19 +66,35 @@ def exactly(benefit: Sequence[float], sizes: Sizes, budget: float) -> Choice:
     chosen = sizes[gains]
     parts = np.unique(chosen, axis=1).T  # parts of the run with the same sizes are one condition
     scale = max(budget, 1.0)
-    found = milp(
-        -np.array([benefit[i] for i in gains]) / sum(benefit[i] for i in gains),
-        integrality=np.ones(len(gains), dtype=np.int64),
-        bounds=Bounds(0, 1),
-        constraints=LinearConstraint(parts / scale, ub=np.full(len(parts), budget / scale)),
-        options={"time_limit": _PATIENCE_S, "mip_rel_gap": _GAP},
-    )
+    with _silent():
+        found = milp(
+            -np.array([benefit[i] for i in gains]) / sum(benefit[i] for i in gains),
+            integrality=np.ones(len(gains), dtype=np.int64),
+            bounds=Bounds(0, 1),
+            constraints=LinearConstraint(parts / scale, ub=np.full(len(parts), budget / scale)),
+            options={"time_limit": _PATIENCE_S, "mip_rel_gap": _GAP},
+        )
     if found.x is None:
         return Choice(dense, exact=False)
     near = frozenset(i for i, x in zip(gains, found.x, strict=True) if x > 0.5)
     if not fits(near, sizes, budget) or gain_of(near, benefit) < gain_of(dense, benefit):
         near = dense
     return Choice(near, exact=found.status == 0)
+
+
+@contextmanager
+def _silent() -> Iterator[None]:
+    """HiGHS writes to standard output, whatever it is asked; a JSON document may be there."""
+    sys.stdout.flush()
+    kept, nowhere = os.dup(1), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    try:
+        yield
+    finally:
+        ctypes.CDLL(None).fflush(None)  # what C has buffered meanwhile
+        os.dup2(kept, 1)
+        os.close(kept)
+        os.close(nowhere)
 
 
 def gain_of(near: frozenset[int], benefit: Sequence[float]) -> float:

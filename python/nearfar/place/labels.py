@@ -2,7 +2,8 @@
 
 Of a call chain, the innermost frame with a source line speaks for the site, since what lies in
 libraries without one (allocators' wrappers, C++'s) says little. Where several sites share it, which
-are those behind a wrapper of the program's own, callers are added as far as they tell them apart.
+are those behind a wrapper of the program's own, callers are put before it as far as they tell the
+sites apart: ``FILE:LINE>LINE``, ``FILE:LINE>FILE:LINE``.
 """
 
 from __future__ import annotations
@@ -42,8 +43,15 @@ def _label(site: Site, lines: dict[str, str], depth: int) -> str:
         return _FIXED[site.kind]
     if site.kind == "statics":
         return f"globals of {_name(site.frames[0])}"
-    told = [_short(lines[f.place()]) for f in site.frames if f.place() in lines]
-    return " < ".join(told[:depth]) or f"{_name(site.frames[0])}+{site.frames[0].offset:#x}"
+    told = [_short(lines[f.place()]) for f in site.frames if f.place() in lines][:depth]
+    if not told:
+        return f"{_name(site.frames[0])}+{site.frames[0].offset:#x}"
+    label, file = told[-1], told[-1].rpartition(":")[0]
+    for inner in reversed(told[:-1]):
+        inner_file, _, line = inner.rpartition(":")
+        label += f">{line if inner_file == file else inner}"
+        file = inner_file
+    return label
 
 
 def _name(frame: Frame) -> str:

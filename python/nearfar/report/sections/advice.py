@@ -168,7 +168,7 @@ def notes(result: AdviceResult) -> list[str]:
         f"Beside the heap, {format_size(result.fixed_bytes)} of stack, globals and mappings stay "
         "near in every plan; a budget is for the heap."
     )
-    told += [f"{far.far}: not known is {why}." for far in result.fars for why in far.lacking]
+    told += [f"On {far.far}, {why}." for far in result.fars for why in far.lacking]
     if result.plan:
         told.append(
             f"nearfar run --plan {result.plan} --tier far=TIER --check -- "
