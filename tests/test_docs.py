@@ -59,11 +59,7 @@ def run_page(page: str, folder: Path) -> None:
 
 @pytest.mark.parametrize(
     "page",
-    [
-        pytest.param(page, marks=MARKS.get(page, ()))
-        for page in PAGES
-        if read(ROOT / page).steps
-    ],
+    [pytest.param(page, marks=MARKS.get(page, ())) for page in PAGES if read(ROOT / page).steps],
 )
 def test_what_a_page_tells_is_so(page: str, tmp_path: Path) -> None:
     run_page(page, tmp_path)
