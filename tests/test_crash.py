@@ -8,8 +8,10 @@ import pytest
 
 from conftest import RunNearfar
 from crashing import document
+from nearfar.cli.console import print_result
+from nearfar.report.text.crash import exploration, replayed
 from nearfar.verify.explorer import call_sites, explore
-from nearfar.verify.findings import Exploration
+from nearfar.verify.findings import Exploration, Finding
 from nearfar.verify.structures import ON_LIBPMEMOBJ, check
 
 STRUCTURES = ("map", "list", "skip_list", "queue")
@@ -104,6 +106,17 @@ def test_each_call_of_a_transaction_taken_away_is_found() -> None:
     assert {kind for kind, _, _ in sites} == {"flush", "fence", "log"}
     assert found == len(sites)
     assert named >= 0.95 * len(sites)
+
+
+def test_words_of_a_checker_are_printed_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
+    said = "[/] an [i]odd[/i] :key: of " + "a" * 120
+    place = f"{Path.cwd()}/odd.c:7"
+    finding = Finding("broken", said, "flush", place, "", 3, 0, True, False, False, 1, "1.image")
+    print_result(exploration(Exploration(violations=1, findings=[finding])))
+    print_result(replayed(Exploration(violations=1, findings=[finding])))
+    printed = capsys.readouterr().out
+    assert printed.count(f": {said}\n") == 2
+    assert "the store of odd.c:7 is never flushed\n" in printed
 
 
 def test_what_cannot_be_run_or_read(run_nearfar: RunNearfar, tmp_path: Path) -> None:

@@ -15,9 +15,14 @@ import pytest
 
 from conftest import RunNearfar
 from crashing import INCLUDE, PROGRAMS, compile_c, crash_run, document, needs_libpmem
+from documents import read
 from nearfar.measure.beside import shipped
 
-DOCS = Path(__file__).parent.parent / "docs" / "crash.md"
+_PAGE = read(Path(__file__).parent.parent / "docs" / "crash.md")
+#: The files of the tutorial, which tests/test_docs.py follows to its end.
+SHOWN = dict(step for step in _PAGE.steps if isinstance(step, tuple))
+BUGGY = SHOWN["journal.c"]
+MENDED = BUGGY.replace("// MEND", "pmem_persist(e, sizeof *e);")
 
 
 # Without libpmemobj there is no explorer; with it, one that was not built is a failure.
@@ -26,16 +31,13 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-def blocks() -> list[str]:
-    return re.findall(r"```c\n(.*?)```", DOCS.read_text(), re.DOTALL)
-
-
 @needs_libpmem
-def test_the_tutorial(run_nearfar: RunNearfar, tmp_path: Path) -> None:
-    buggy, check, mend, _ = blocks()
-    assert len(buggy.splitlines()) <= 42
-    checker = compile_c(tmp_path, "check", check)
-    program = compile_c(tmp_path, "journal", buggy, "-lpmem")
+def test_a_missing_flush_is_told_to_programs_and_editors(
+    run_nearfar: RunNearfar, tmp_path: Path
+) -> None:
+    assert len(BUGGY.splitlines()) <= 42
+    checker = compile_c(tmp_path, "check", SHOWN["check.c"])
+    program = compile_c(tmp_path, "journal", BUGGY, "-lpmem")
     done = crash_run(run_nearfar, program, checker, "--sarif", "found.sarif")
     assert done.code == 1, done
     finding = document(done)["findings"][0]
@@ -47,11 +49,7 @@ def test_the_tutorial(run_nearfar: RunNearfar, tmp_path: Path) -> None:
     region = result["locations"][0]["physicalLocation"]["region"]
     assert region["startLine"] in (18, 19)
 
-    again = run_nearfar("crash", "replay", finding["image"])
-    assert again.code == 1
-    assert "entry 0 is torn" in again.stdout
-
-    program = compile_c(tmp_path, "journal", buggy.replace("  // MEND\n", mend), "-lpmem")
+    program = compile_c(tmp_path, "journal", MENDED, "-lpmem")
     done = crash_run(run_nearfar, program, checker)
     assert (done.code, document(done)["states_left"]) == (0, 0), done
 
@@ -66,9 +64,11 @@ def test_a_program_compiled_for_the_recorder(
 ) -> None:
     if shutil.which(compiler.split()[0]) is None:
         pytest.skip(f"needs {compiler.split()[0]}")
-    buggy, check, *_ = blocks()
-    checker = compile_c(tmp_path, "check", check)
-    (tmp_path / "journal.c").write_text(buggy)
+    checker = compile_c(tmp_path, "check", SHOWN["check.c"])
+    plain = compile_c(tmp_path, "journal", BUGGY, "-lpmem")  # whose stores nobody sees
+    refused = crash_run(run_nearfar, plain, checker, "--recorder", "instrumented")
+    refused.assert_refused(2)
+    assert "no store" in refused.stderr
     subprocess.run([*compiler.split(), "-g", "-O1", "-c", "journal.c"], cwd=tmp_path, check=True)
     library = str(shipped("libnearfar-crash-recorder.so"))
     subprocess.run(
@@ -85,7 +85,7 @@ def test_a_program_compiled_for_the_recorder(
 def test_each_failure_of_a_checker_is_told_as_what_it_is(
     run_nearfar: RunNearfar, tmp_path: Path
 ) -> None:
-    program = compile_c(tmp_path, "journal", blocks()[0], "-lpmem")
+    program = compile_c(tmp_path, "journal", BUGGY, "-lpmem")
     for command, failure, words in (
         ("sh -c 'kill -SEGV $$'", "crashed", "signal 11"),
         ("sh -c 'sleep 60'", "hung", "did not end within 200 ms"),
@@ -102,9 +102,8 @@ def test_each_failure_of_a_checker_is_told_as_what_it_is(
 def test_a_program_that_is_killed_leaves_a_log_cut_short(
     run_nearfar: RunNearfar, tmp_path: Path
 ) -> None:
-    buggy, check, *_ = blocks()
-    checker = compile_c(tmp_path, "check", check)
-    killed = buggy.replace("  return 0;\n}\n", "  raise(9);\n}\n").replace(
+    checker = compile_c(tmp_path, "check", SHOWN["check.c"])
+    killed = BUGGY.replace("  return 0;\n}\n", "  raise(9);\n}\n").replace(
         "#include <stdio.h>", "#include <stdio.h>\n#include <signal.h>"
     )
     program = compile_c(tmp_path, "journal", killed, "-lpmem")
@@ -129,9 +128,9 @@ int hang(const struct nearfar_crash_image *image, char *why, size_t bytes) {
 
 @needs_libpmem
 def test_a_checker_that_is_a_c_function(run_nearfar: RunNearfar, tmp_path: Path) -> None:
-    buggy, _, mend, function = blocks()
-    library = compile_c(tmp_path, "check.so", function + FUNCTION, INCLUDE, "-shared", "-fPIC")
-    program = compile_c(tmp_path, "journal", buggy, "-lpmem")
+    functions = SHOWN["checker.c"] + FUNCTION
+    library = compile_c(tmp_path, "check.so", functions, INCLUDE, "-shared", "-fPIC")
+    program = compile_c(tmp_path, "journal", BUGGY, "-lpmem")
     done = crash_run(run_nearfar, program, f"{library}:check")
     assert done.code == 1, done
     finding = document(done)["findings"][0]
@@ -149,7 +148,7 @@ def test_a_checker_that_is_a_c_function(run_nearfar: RunNearfar, tmp_path: Path)
         assert (done.code, finding["failure"]) == (1, failure)
         assert words in finding["what"]
     crash_run(run_nearfar, program, f"{library}:absent").assert_refused(2)
-    program = compile_c(tmp_path, "journal", buggy.replace("  // MEND\n", mend), "-lpmem")
+    program = compile_c(tmp_path, "journal", MENDED, "-lpmem")
     done = crash_run(run_nearfar, program, f"{library}:check")
     assert (done.code, document(done)["states_left"]) == (0, 0), done
 
@@ -290,7 +289,7 @@ def test_recovery_of_a_checker_is_crashed_too(
 
 @needs_libpmem
 def test_ctrl_c_keeps_what_was_found(tmp_path: Path) -> None:
-    program = compile_c(tmp_path, "journal", blocks()[0], "-lpmem")
+    program = compile_c(tmp_path, "journal", BUGGY, "-lpmem")
     marks = tmp_path / "marks"
     checker = f"sh -c 'echo >> {marks}; sleep 0.05; echo bad; exit 1'"
     flags = ["--checker", checker, "--json", "-"]

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from conftest import without_output_settings
+from crashing import needs_libpmem
 from documents import Command, missing, read
 
 ROOT = Path(__file__).parent.parent
@@ -20,8 +21,12 @@ PAGES = sorted(
 )
 
 
-#: It builds the library from nothing.
-LONG = {"docs/tutorials/persistent-code.md"}
+MARKS = {
+    # It builds the library from nothing.
+    "docs/tutorials/persistent-code.md": pytest.mark.long,
+    "docs/crash.md": needs_libpmem,
+    "docs/pool.md": needs_libpmem,
+}
 
 
 def run_page(page: str, folder: Path) -> None:
@@ -54,11 +59,7 @@ def run_page(page: str, folder: Path) -> None:
 
 @pytest.mark.parametrize(
     "page",
-    [
-        pytest.param(page, marks=pytest.mark.long if page in LONG else ())
-        for page in PAGES
-        if read(ROOT / page).steps
-    ],
+    [pytest.param(page, marks=MARKS.get(page, ())) for page in PAGES if read(ROOT / page).steps],
 )
 def test_what_a_page_tells_is_so(page: str, tmp_path: Path) -> None:
     run_page(page, tmp_path)

@@ -1,4 +1,5 @@
 // Explores the images that the log of a program leaves; a checker of the user's looks at each.
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <string>
@@ -14,6 +15,13 @@
 namespace nearfar::crash {
 
 namespace {
+
+/// Where nothing is stored, nothing can be lost: then the recorder saw nothing.
+bool stores_nothing(const storelog::Log& log) {
+  return std::none_of(log.events.begin(), log.events.end(), [](const storelog::Event& event) {
+    return event.kind == storelog::Kind::store || event.kind == storelog::Kind::nt_store;
+  });
+}
 
 /// A function, or the program of the arguments checker0=, checker1=, ... with the image's path.
 Result<std::unique_ptr<Checked>> checker_of(const Arguments& given, const char* image,
@@ -58,6 +66,11 @@ int run(const Arguments& given) {
   if (trace.log.pool_bytes == 0)
     return print_error(Error::make(Errc::bad_input, "the program mapped no file to be recorded")
                            .try_next("map the pool shared and writable, from a regular file"));
+  if (!replays && read.complete && stores_nothing(trace.log))
+    return print_error(Error::make(Errc::bad_input, "no store of the program into '%s' was seen",
+                                   read.pool_path.c_str())
+                           .try_next("record it with --recorder preload, or compile it for the "
+                                     "instrumented recorder: docs/crash.md"));
   Result<SharedImage> shared = share(image, trace.log.pool_bytes);
   if (!shared) return print_error(shared.error());
   Result<os::File> output = os::create_new(given.text("output"));

@@ -28,11 +28,13 @@ def print_aside(text: RenderableType) -> None:
 
 def _print(text: RenderableType, *, aside: bool) -> None:
     from rich.console import Console
+    from rich.text import Text
 
     console = Console(highlight=False, stderr=aside)
     if not console.is_terminal:
         console = Console(highlight=False, stderr=aside, width=100)
-    console.print(text)
+    # rich forgets that a text is not to be wrapped, unless it is told so once more.
+    console.print(text, soft_wrap=isinstance(text, Text) and bool(text.no_wrap))
 
 
 def write_json(target: str, document: str) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from rich.console import Group, RenderableType
+from pathlib import Path
+
+from rich.text import Text
 
 from nearfar.verify.findings import FAILURES, Exploration, Finding
 
 
-def exploration(result: Exploration) -> RenderableType:
+def exploration(result: Exploration) -> Text:
     """Counts, then each finding with its cause and how to see it again."""
     covered = (
         "every image was explored" if result.states_left == 0
@@ -20,7 +22,7 @@ def exploration(result: Exploration) -> RenderableType:
     if result.confirmed:
         head += f"; {result.confirmed:,} were opened by libpmemobj as well"
     verdict = f"{result.violations:,} violations" if result.violations else "no violation"
-    return Group(head, verdict, *(_finding(i, f) for i, f in enumerate(result.findings, 1)))
+    return _plain(head, verdict, *(_finding(i, f) for i, f in enumerate(result.findings, 1)))
 
 
 def count_text(images: float) -> str:
@@ -28,12 +30,22 @@ def count_text(images: float) -> str:
     return f"{images:,.0f}" if images < 1e9 else f"{images:.1e}"
 
 
-def replayed(result: Exploration) -> str:
+def replayed(result: Exploration) -> Text:
     """What one image did."""
     if not result.findings:
-        return "the image is good now"
+        return _plain("the image is good now")
     finding = result.findings[0]
-    return f"the image fails: {FAILURES.get(finding.failure, finding.failure)}: {finding.what}"
+    why = FAILURES.get(finding.failure, finding.failure)
+    return _plain(f"the image fails: {why}: {finding.what}")
+
+
+def _plain(*lines: str) -> Text:
+    """Words as they are: a checker says what it likes, and paths are not to be broken.
+
+    Sources below the current directory are named from there.
+    """
+    told = "\n".join(lines).replace(f"{Path.cwd()}/", "")
+    return Text(told, no_wrap=True, overflow="ignore")
 
 
 def _finding(number: int, finding: Finding) -> str:
