@@ -1,9 +1,10 @@
-# The library for C++ programs: what <nearfar/persist.hpp> needs, as one archive, with a package for
-# CMake (find_package(nearfar)) and one for pkg-config. cmake --install DIR --component development
+# The library for C++ programs: what <nearfar/persist.hpp> and the structures need, as one archive,
+# with a package for CMake (find_package(nearfar)) and one for pkg-config.
+# cmake --install DIR --component development
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-set(parts os tier storelog persist)
+set(parts os tier storelog persist structures)
 list(TRANSFORM parts REPLACE "(.+)" "$<TARGET_OBJECTS:nearfar_\\1>" OUTPUT_VARIABLE objects)
 add_library(nearfar STATIC ${objects})
 add_library(nearfar::nearfar ALIAS nearfar)

@@ -14,6 +14,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 EXAMPLE = ROOT / "examples" / "sorted_list"
+STRUCTURE = ROOT / "examples" / "phone_book" / "phone_book.cpp"
 
 
 def run(*command: str | Path, env: dict[str, str] | None = None) -> str:
@@ -54,14 +55,16 @@ def by_cmake(prefix: Path, example: Path) -> Path:
     return example / "build" / "sorted_list"
 
 
-@pytest.fixture(scope="module")
-def by_pkg_config(prefix: Path, example: Path) -> Path:
+def built_by_pkg_config(prefix: Path, source: Path, program: Path) -> Path:
     found = {"PKG_CONFIG_PATH": str(prefix / "lib" / "pkgconfig")}
     flags = run("pkg-config", "--cflags", "--libs", "nearfar", env=found).split()
-    program = example / "by_pkg_config"
-    run("g++", "-std=c++20", "-Wall", "-Wextra", "-Werror", example / "sorted_list.cpp", "-o",
-        program, *flags)  # fmt: skip
+    run("g++", "-std=c++20", "-Wall", "-Wextra", "-Werror", source, "-o", program, *flags)
     return program
+
+
+@pytest.fixture(scope="module")
+def by_pkg_config(prefix: Path, example: Path) -> Path:
+    return built_by_pkg_config(prefix, example / "sorted_list.cpp", example / "by_pkg_config")
 
 
 def test_the_example_is_short() -> None:
@@ -75,6 +78,14 @@ def test_programs_built_both_ways_share_a_pool(
     assert run(by_cmake, tier, "5", "3", "9").split() == ["3", "5", "9", "3", "keys"]
     assert run(by_pkg_config, tier, "4", "5").split() == ["3", "4", "5", "9", "4", "keys"]
     assert "4 keys" in run(by_cmake, tier)
+
+
+def test_the_structures_are_there_too(prefix: Path, tmp_path: Path) -> None:
+    program = built_by_pkg_config(prefix, STRUCTURE, tmp_path / "phone_book")
+    tier = f"file:{tmp_path}/book.pool"
+    run(program, tier, "ada", "36", "bob", "41")
+    lines = run(program, tier, "bob", "42", "eve", "7").splitlines()
+    assert sorted(lines) == ["3 entries", "ada 36", "bob 42", "eve 7"]
 
 
 @pytest.mark.skipif(shutil.which("pmempool") is None, reason="pmempool is not installed")

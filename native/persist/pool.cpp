@@ -6,6 +6,8 @@
 #include <libpmem.h>
 #include <libpmemobj.h>
 
+#include "persist/failure.hpp"
+
 namespace nearfar::persist {
 
 namespace {
@@ -38,10 +40,10 @@ int construct_root(pmemobjpool* pool, void* object, void* plan) {
 }
 
 Error out_of_memory(std::size_t bytes, const char* path) {
-  Error error =
-      Error::make(errno == ENOMEM ? Errc::no_space : Errc::os_error,
-                  "pool %.120s has no %zu bytes left: %.80s", path, bytes, pmemobj_errormsg());
-  error.os_errno = errno;
+  const int code = errno;
+  Error error = Error::make(is_full(code) ? Errc::no_space : Errc::os_error,
+                            "pool %.120s has no %zu bytes left: %.80s", path, bytes, reason(code));
+  error.os_errno = code;
   return error.try_next("remove what is not needed, or make a larger pool; nothing was changed");
 }
 

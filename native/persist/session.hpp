@@ -5,10 +5,9 @@
 //                the writer its own; memory is touched at commit alone. An abort forgets them.
 // Undo path      libpmemobj snapshots what is about to change, once (ranges that were snapshotted,
 //                or touch them, are not taken again), and the store is made at once.
-// Failures       something that cannot be done (no memory, no log space, an address outside the
-// pool)
-//                dooms the session: later calls do nothing, commit() aborts and tells the first
-//                error.
+// Failures       something that cannot be done (no memory, no log space, an address outside
+//                the pool) dooms the session: later calls do nothing, commit() aborts and tells
+//                the first error.
 // Nesting        a session inside a session of the same store is the outer one (Session::of); the
 //                failure of an inner one dooms the whole.
 // Thread safety  a session belongs to one thread; it holds its guards until it has ended.

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <libpmemobj.h>
 
+#include "persist/failure.hpp"
 #include "persist/session.hpp"
 
 namespace nearfar::persist {
@@ -16,8 +17,8 @@ static_assert(sizeof(pobj_action) <= 128);
 pobj_action* action_of(std::byte* bytes) { return reinterpret_cast<pobj_action*>(bytes); }
 
 Error failure(const char* doing, int code) {
-  Error error = Error::make(code == ENOMEM || code == ENOSPC ? Errc::no_space : Errc::os_error,
-                            "libpmemobj cannot %s: %s", doing, pmemobj_errormsg());
+  Error error = Error::make(is_full(code) ? Errc::no_space : Errc::os_error,
+                            "libpmemobj cannot %s: %s", doing, reason(code));
   error.os_errno = code;
   return error.try_next(
       "the transaction was taken back; a full pool wants something removed first");

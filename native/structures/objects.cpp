@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "persist/failure.hpp"
+
 namespace nearfar::structures {
 
 namespace {
@@ -34,9 +36,9 @@ void unlink(ListHead& head, PMEMoid entry, std::size_t links) {
 
 Error pool_error(const char* doing) {
   const int code = errno;
-  const bool full = code == ENOMEM || code == ENOSPC;
+  const bool full = persist::is_full(code);
   Error error = Error::make(full ? Errc::no_space : Errc::os_error, "%s failed: %s", doing,
-                            pmemobj_errormsg());
+                            persist::reason(code));
   error.os_errno = code;
   return error.try_next(full ? "make a larger pool" : "check the pool with pmempool check");
 }

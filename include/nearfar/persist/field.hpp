@@ -1,9 +1,8 @@
 // Members of persistent structures, and what links them.
 //
-// ptr<T, Pool>   8 bytes: an offset in the pool of type Pool, typed. Null, comparable, no
-// arithmetic, no
-//                casts; of another pool it is another type. Dereferencing costs an addition; it is
-//                for threads that hold a guard (a reading or a transaction).
+// ptr<T, Pool>   8 bytes: an offset in the pool of type Pool, typed. Null, comparable,
+//                no arithmetic, no casts; of another pool it is another type. Dereferencing costs
+//                an addition; it is for threads that hold a guard (a reading or a transaction).
 // field<T>       reads are `const T&` and show a transaction its own writes; a write is
 //                `object->member.set(tx, value)`. Assignment and address-of are deleted. A
 //                reference that a read gave inside a transaction ends with it.
