@@ -10,7 +10,7 @@ import pytest
 
 from conftest import RunNearfar
 from nearfar.errors import BadInputError
-from nearfar.measure import compete, drops
+from nearfar.measure import compete, drops, together
 from nearfar.measure.teams import Teams, check_threads
 from nearfar.store import read_run
 from nearfar.units import MIB
@@ -106,6 +106,17 @@ def test_more_threads_than_asked_processors_are_refused_others_only_if_absurd() 
 def test_a_sweep_has_both_sides_at_work_in_every_split() -> None:
     assert compete.sweep(4) == ((3, 1), (2, 2), (1, 3))
     assert compete.sweep(2) == ((1, 1),)
+
+
+@pytest.mark.parametrize(
+    ("cpus", "splits"),
+    [(2, ((1, 1),)), (3, ((2, 1), (1, 2))), (8, ((7, 1), (4, 4), (1, 7)))],
+)
+def test_a_whole_study_has_a_curve_of_splits_a_short_one_a_point(cpus: int, splits: Any) -> None:
+    teams = together.teams(tuple(range(cpus)))
+    whole = together.compete_plan(("dram", "shm:"), teams, MIB, curve=True)
+    assert whole.splits == splits
+    assert together.compete_plan(("dram", "shm:"), teams, MIB).splits == splits[:1]
 
 
 @pytest.mark.parametrize(

@@ -119,6 +119,7 @@ def test_the_row_calibrates_a_split(tmp_path: Path, run_nearfar: RunNearfar) -> 
         (["--far-rows", "5", "--far", "nowhere:"], 2),
         (["--far-rows", "5", "--cols", "99999999999999"], 3),
         (["--far-rows", "0", "--csv", "x.csv"], 2),
+        (["--far-rows", "auto", "--split-only", "--csv", "x.csv"], 2),
         ([], 2),
     ],
 )
@@ -167,6 +168,9 @@ def test_a_split_is_predicted_kept_and_run_later(tmp_path: Path, run_nearfar: Ru
     assert result["far_rows"] == split["far_rows"]
     assert result["far_alone_time_s"] > result["near_alone_time_s"]
     run_nearfar("bench", "stencil", "--far-rows", "split.json", "--rows", "9").assert_refused(2)
+    for wrong in ({"far_rows": -1}, {"rows": -5}, {"near_threads": 0}, {"far_rows": 301}):
+        (tmp_path / "wrong.json").write_text(json.dumps(split | wrong))
+        run_nearfar("bench", "stencil", "--far-rows", "wrong.json").assert_refused(2)
 
 
 @pytest.mark.parametrize(

@@ -88,6 +88,8 @@ def stencil(
     source = parse_far_rows(far_rows)
     if split_only and source is not None:
         raise BadInputError("--split-only has nothing to predict", "give --far-rows auto")
+    if split_only and csv:
+        raise BadInputError("--split-only measures no row for --csv", "leave one of them out")
     split = read_split(source, context) if isinstance(source, Path) else None
     wanted = None if isinstance(source, Path) else source
     if split:

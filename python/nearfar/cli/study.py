@@ -67,7 +67,7 @@ def study(
         cpus = machine.cores_first()
         plan = StudyPlan(
             memory_tiers(machine), STUDY, time_s, cpus, region, directory.path,
-            range(1, len(cpus) + 1) if full else (),
+            range(1, len(cpus) + 1) if full else (), curve=full,
         )  # fmt: skip
         predictors = Predictors(
             predict_compete, predict_split, predict_pipeline, predict_structures

@@ -79,7 +79,8 @@ class StudyPlan:
     ``tiers``: the first one is probed in depth, all of them for latency and bandwidth; ``shares``:
     sections and their parts of ``time_s``; ``left_out``: sections that the tier does not allow;
     ``path``: a directory for the mapped file; ``threads``: counts, or the default ones;
-    ``array_bytes``: of each array, or four times the last cache.
+    ``array_bytes``: of each array, or four times the last cache; ``curve``: competition with few,
+    half and most of the threads far, instead of one.
     """
 
     tiers: Sequence[str]
@@ -93,6 +94,7 @@ class StudyPlan:
     runs: int | None = None
     warmup: int = 0
     left_out: Sequence[str] = ()
+    curve: bool = False
 
     def effort(self, section: str, parts: int = 1) -> Effort:
         """The budget of one of ``parts`` equal parts of a section."""
@@ -263,7 +265,9 @@ class Study:
 
     def _compete(self) -> None:
         size = self.plan.array_bytes or default_array_bytes(self.last_cache)
-        plan = together.compete_plan(self._sides, self._teams, size)
+        plan = together.compete_plan(self._sides, self._teams, size, curve=self.plan.curve)
+        if len(self.plan.cpus) > 2 and not self.plan.curve:
+            self._skip("compete", "more far threads than one", "no time: --full has them")
         forecast = None
         if self.predictors:
             forecast = self._predicted("compete", self.predictors.compete, plan)

@@ -31,10 +31,14 @@ def teams(cpus: tuple[int, ...]) -> Teams:
     return Teams(max(len(cpus) - 1, 1), 1, cpus)
 
 
-def compete_plan(sides: Sides, threads: Teams, array_bytes: int) -> CompetePlan:
-    """Copies within each memory at once."""
-    split = (threads.near_threads, threads.far_threads)
-    return CompetePlan("far-far", *sides, array_bytes, threads.cpus, (split,))
+def compete_plan(
+    sides: Sides, threads: Teams, array_bytes: int, *, curve: bool = False
+) -> CompetePlan:
+    """Copies within each memory at once; ``curve``: with half and most of the threads far, too."""
+    both = threads.near_threads + threads.far_threads
+    counts = sorted({1, both // 2, both - 1}) if curve else [threads.far_threads]
+    splits = tuple((both - far, far) for far in counts)
+    return CompetePlan("far-far", *sides, array_bytes, threads.cpus, splits)
 
 
 def stencil_plan(sides: Sides, threads: Teams, seed: int) -> StencilPlan:

@@ -87,14 +87,14 @@ class StencilSplit(Shaped):
 
     kind: Literal["nearfar-stencil-split"] = "nearfar-stencil-split"
     kernel: StencilKernel
-    rows: int
-    cols: int
+    rows: int = Field(ge=1)
+    cols: int = Field(ge=1)
     version: StencilVersion
     near: str
     far: str
-    near_threads: int
-    far_threads: int
-    far_rows: int = Field(description="predicted to let both sides end together")
+    near_threads: int = Field(ge=1)
+    far_threads: int = Field(ge=1)
+    far_rows: int = Field(ge=0, description="predicted to let both sides end together")
     near_time_s: float = Field(description="one sweep, predicted")
     far_time_s: float
     total_time_s: float
