@@ -184,6 +184,9 @@ def test_a_script_is_traced_as_its_interpreter(
     script.chmod(0o755)
     found = advice(run_nearfar, host, "./script")
     assert found["sites"]
+    script.write_text("#!/bin/sh\nexec true\n")
+    found = advice(run_nearfar, host, "./script")
+    assert any("name that instead" in warning for warning in found["warnings"]), found["warnings"]
 
 
 CHASE = """#include <stdio.h>

@@ -238,6 +238,11 @@ def _warnings(seen: Seen, misfit: float, plan: Path | None, chained: float) -> l
     collected = seen.recorded.collected
     if native.code:
         told.append(f"the program ends with {native.code}: this advice is on such a run")
+    if collected["executed"]:
+        told.append(
+            "the time of programs that it started is in its time, what they did to memory is not: "
+            "where a script or shim starts what you mean, name that instead"
+        )
     if seen.cut:
         told.append("the trace was stopped when its time was up: what came later is not in it")
     if collected["processes"] > 1:
