@@ -91,6 +91,7 @@ bool parse_frame(std::string_view text, SiteFrame& frame) {
 bool parse_chain(std::string_view text, Rule& rule) {
   SiteFrame frames[longest_chain];
   std::size_t count = 0;
+  if (text.ends_with('<')) return false;
   for (; !text.empty() && count < longest_chain; ++count) {
     const std::string_view one = text.substr(0, text.find('<'));
     text.remove_prefix(one.size() < text.size() ? one.size() + 1 : one.size());
@@ -122,6 +123,7 @@ bool parse_sizes(std::string_view text, Rule& rule) {
 bool parse_ratio(std::string_view text, double& ratio) {
   double scale = 1;
   bool point = false;
+  bool digits = false;
   ratio = 0;
   if (text.empty() || text.size() > 11) return false;
   for (const char c : text) {
@@ -129,13 +131,14 @@ bool parse_ratio(std::string_view text, double& ratio) {
       point = true;
     } else if (c >= '0' && c <= '9') {
       ratio = ratio * 10 + (c - '0');
+      digits = true;
       if (point) scale *= 10;
     } else {
       return false;
     }
   }
   ratio /= scale;
-  return ratio <= 1;
+  return digits && ratio <= 1;
 }
 
 class Reader {
@@ -206,6 +209,7 @@ private:
     const std::string_view how = next_word(line);
     if (how != "tables" && how != "frame-pointers")
       return refuse("unwind is tables or frame-pointers, not", how);
+    if (!next_word(line).empty()) return refuse("nothing may follow unwind", how);
     plan.by_tables = how == "tables";
     return Done{};
   }
@@ -231,35 +235,56 @@ private:
   Status read_rule(std::string_view line) {
     Rule* rule = new (plan.rules + plan.rule_count) Rule;
     if (Status s = find(next_word(line), rule->tier); !s) return s.error();
+    unsigned told = 0;
     for (std::string_view word = next_word(line); !word.empty(); word = next_word(line))
-      if (Status s = read_condition(word, *rule); !s) return s.error();
+      if (Status s = read_condition(word, *rule, told); !s) return s.error();
     ++plan.rule_count;
     return Done{};
   }
 
-  Status read_condition(std::string_view word, Rule& rule) {
+  /// `told`: a bit for each kind of condition that the rule has.
+  Status read_condition(std::string_view word, Rule& rule, unsigned& told) {
     std::string_view value = word;
-    std::uint64_t bytes = 0;
-    bool good = false;
-    if (take_prefix(value, "site=")) {
-      good = parse_chain(value, rule);
-    } else if (take_prefix(value, "size=")) {
-      good = parse_sizes(value, rule);
-    } else if (take_prefix(value, "thread=")) {
-      good = !value.empty() && value.size() < sizeof rule.thread;
-      if (good) std::memcpy(rule.thread, value.data(), value.size());
-    } else if (take_prefix(value, "budget=")) {
-      good = parse_size(value, bytes) && bytes <= INT64_MAX && budgets_ < most_budgets;
-      rule.budget = static_cast<std::int64_t>(bytes);
-      rule.budget_number = static_cast<std::uint8_t>(budgets_++);
-    } else if (take_prefix(value, "ratio=")) {
-      good = parse_ratio(value, rule.ratio);
-    } else {
+    unsigned kind = 0;
+    while (kind < condition_kinds && !take_prefix(value, conditions[kind].word))
+      ++kind;
+    if (kind == condition_kinds)
       return refuse("site=, size=, thread=, budget= and ratio= are known, not", word);
-    }
-    if (!good) return refuse("this condition makes no sense:", word);
+    if ((told >> kind & 1) != 0) return refuse("a rule has one such condition, not also", word);
+    told |= 1u << kind;
+    if (!(this->*conditions[kind].read)(value, rule))
+      return refuse("this condition makes no sense:", word);
     return Done{};
   }
+
+  bool read_site(std::string_view value, Rule& rule) { return parse_chain(value, rule); }
+  bool read_sizes(std::string_view value, Rule& rule) { return parse_sizes(value, rule); }
+  bool read_share(std::string_view value, Rule& rule) { return parse_ratio(value, rule.ratio); }
+
+  bool read_thread(std::string_view value, Rule& rule) {
+    if (value.empty() || value.size() >= sizeof rule.thread) return false;
+    std::memcpy(rule.thread, value.data(), value.size());
+    return true;
+  }
+
+  bool read_budget(std::string_view value, Rule& rule) {
+    std::uint64_t bytes = 0;
+    if (!parse_size(value, bytes) || bytes > INT64_MAX || budgets_ == most_budgets) return false;
+    rule.budget = static_cast<std::int64_t>(bytes);
+    rule.budget_number = static_cast<std::uint8_t>(budgets_++);
+    return true;
+  }
+
+  struct Condition {
+    std::string_view word;
+    bool (Reader::*read)(std::string_view value, Rule& rule);
+  };
+  static constexpr unsigned condition_kinds = 5;
+  static constexpr Condition conditions[condition_kinds] = {{"site=", &Reader::read_site},
+                                                            {"size=", &Reader::read_sizes},
+                                                            {"thread=", &Reader::read_thread},
+                                                            {"budget=", &Reader::read_budget},
+                                                            {"ratio=", &Reader::read_share}};
 
   const char* path_;
   int line_ = 0;

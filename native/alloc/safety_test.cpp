@@ -61,7 +61,7 @@ TEST_CASE("malloc and free neither load from nor store into the memory of a tier
     void*& block = blocks[random.below(blocks.size())];
     hm_free(block);
     block = i % 7 == 0 ? hm_memalign(tier, 256, random.below(5000))
-                       : hm_malloc(tier, random.below(std::size_t{16} << random.below(14)));
+                       : hm_malloc(tier, random.below(std::size_t{16} << random.below(17)));
     REQUIRE(block != nullptr);
     REQUIRE(hm_usable_size(block) > 0);
   }

@@ -177,7 +177,6 @@ void fenced(cut::Phase phase = this_phase) {
   pending.clear();
 }
 
-/// Takes what the structures report.
 /// The control without one fence: that after which the first operation was acknowledged, whenever
 /// its line makes it again.
 class OneFence {
@@ -201,6 +200,7 @@ private:
 thread_local Site OneFence::last_of_operation;
 OneFence one_fence;
 
+/// Takes what the structures report.
 class Streamer final : public nearfar::storelog::Listener {
 public:
   bool record(Kind kind, const void* at, std::size_t bytes, Site site) override {
