@@ -384,6 +384,8 @@ def test_a_cut_or_damaged_trace_is_read_up_to_there(
         found = stats(run_nearfar, tmp_path / name)
         assert 0 < found["records"] < whole["records"]
         assert 0 < found["loads"] <= whole["loads"]
+        done = run_nearfar("trace", "export", name, "--to", "dramsim3", "-o", f"{name}.txt")
+        assert f"the trace is {word} at offset" in done.stderr
     (tmp_path / "other").write_bytes(b"something else")
     run_nearfar("trace", "stats", "other").assert_refused(2)
     run_nearfar("trace", "stats", "nowhere").assert_refused(2)
@@ -482,9 +484,15 @@ def test_other_simulators_traces_go_in_and_out(
     assert run_nearfar("trace", "export", "T", "--to", form, "-o", "back").code == 0
     assert (tmp_path / "back").read_text() == FORMS[form]
     (tmp_path / "theirs").write_text(FORMS[form] + "LD\n")
+    before = (tmp_path / "T").read_bytes()
     refused = run_nearfar("trace", "import", "theirs", "--from", form, "-o", "T")
     refused.assert_refused(2)
     assert "line 4" in refused.stderr
+    run_nearfar("trace", "import", "none", "--from", form, "-o", "T").assert_refused(2)
+    if shutil.which("qemu-x86_64"):
+        run_nearfar("trace", "-o", "T", "--l1", "48KiB/8", "--", "true").assert_refused(2)
+    assert (tmp_path / "T").read_bytes() == before
+    assert not list(tmp_path.glob("*.partial"))
     run_nearfar("trace", "export", "T", "--to", form, "-o", "back").assert_refused(2)
 
 

@@ -53,6 +53,7 @@ Result<Exchanged> export_trace(const char* trace, int fd, Form form) {
       if (out.size() > buffer_bytes) flush();
     }
   flush();
+  done.ending = reader->ending();
   if (good) return done;
   return Error::make(errno == ENOSPC ? Errc::no_space : Errc::os_error,
                      "the other trace could not be written to its end: %s", std::strerror(errno))
