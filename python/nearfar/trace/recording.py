@@ -69,9 +69,7 @@ class NewTrace:
         """Open it; nothing but a trace will be overwritten. Raises BadInputError, MachineError."""
         in_place = path.exists() and not path.is_file()
         self._target = path if in_place else Path(os.path.realpath(path))  # noqa: PTH - may raise
-        self._partial = (
-            path if in_place else self._target.with_name(f"{self._target.name}.partial")
-        )
+        self._partial = path if in_place else self._target.with_name(f"{self._target.name}.partial")
         try:
             if path.is_file() and path.stat().st_size > 0:
                 with path.open("rb") as old:
