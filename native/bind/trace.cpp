@@ -208,7 +208,7 @@ nb::dict show(const char* path, std::uint64_t first, std::uint64_t count) {
   return d;
 }
 
-/// {reads, writes} of export_trace() or import_trace()
+/// {reads, writes, ending} of export_trace() or import_trace()
 template <auto exchange>
 nb::dict exchanged(const char* from, int fd, const char* form) {
   const Form wanted = by_name<Form>(form, form_names);
@@ -216,6 +216,7 @@ nb::dict exchanged(const char* from, int fd, const char* form) {
   nb::dict d;
   d["reads"] = done.reads;
   d["writes"] = done.writes;
+  d["ending"] = done.ending;
   return d;
 }
 

@@ -56,14 +56,19 @@ void pack(BlockKind kind, std::uint32_t count, std::uint64_t first, const Bytes&
   std::memcpy(out.data(), &head, sizeof head);
 }
 
-Got unpack(std::FILE* file, BlockHead& head, std::vector<std::uint8_t>& plain) {
+Got read_stored(std::FILE* file, BlockHead& head, std::vector<std::uint8_t>& stored) {
   const std::size_t got = std::fread(&head, 1, sizeof head, file);
   if (got == 0) return Got::end;
   if (got != sizeof head) return Got::cut;
   if (!sane(head)) return Got::damaged;
-  std::vector<std::uint8_t> stored(head.stored);
+  stored.resize(head.stored);
   if (std::fread(stored.data(), 1, head.stored, file) != head.stored) return Got::cut;
-  if (checksum(head, stored.data()) != head.checksum) return Got::damaged;
+  return checksum(head, stored.data()) == head.checksum ? Got::block : Got::damaged;
+}
+
+Got unpack(std::FILE* file, BlockHead& head, std::vector<std::uint8_t>& plain) {
+  std::vector<std::uint8_t> stored;
+  if (const Got got = read_stored(file, head, stored); got != Got::block) return got;
   if (head.method == 0) {
     plain = std::move(stored);
     return Got::block;

@@ -1,4 +1,4 @@
-// Blocks as they lie in the file: head, checksum, deflated or not.
+// Blocks as they lie in the file: head, checksum, compressed or not.
 //
 // Thread safety  none.
 #pragma once
@@ -18,14 +18,17 @@ struct CloseFile {
 };
 using FilePointer = std::unique_ptr<std::FILE, CloseFile>;
 
-/// A payload as a block: head and stored bytes, in `out`. Deflated where that is smaller.
+/// A payload as a block: head and stored bytes, in `out`. Compressed where that is smaller.
 void pack(BlockKind kind, std::uint32_t count, std::uint64_t first, const Bytes& payload,
           std::vector<std::uint8_t>& out);
 
 /// How reading a block went.
 enum class Got : std::uint8_t { block, end, cut, damaged };
 
-/// Reads the block at the file's place. `plain` is its inflated payload.
+/// Reads the block at the file's place and checks it. `stored` is its payload as it lies there.
+Got read_stored(std::FILE* file, BlockHead& head, std::vector<std::uint8_t>& stored);
+
+/// Likewise; `plain` is its payload, decompressed.
 Got unpack(std::FILE* file, BlockHead& head, std::vector<std::uint8_t>& plain);
 
 } // namespace nearfar::trace

@@ -40,22 +40,24 @@ Result<Exchanged> export_trace(const char* trace, int fd, Form form) {
   if (!reader) return reader.error();
   Exchanged done;
   std::string out;
-  bool good = true;
+  int failed = 0;
   const auto flush = [&] {
     errno = 0;
-    good = good && os::write_whole(fd, out.data(), out.size());
+    if (failed == 0 && !os::write_whole(fd, out.data(), out.size()))
+      failed = errno != 0 ? errno : EIO;
     out.clear();
   };
-  for (auto part = reader->next(); good && !part.empty(); part = reader->next())
+  for (auto part = reader->next(); failed == 0 && !part.empty(); part = reader->next())
     for (const Record& record : part) {
       ++(writes(record.kind) ? done.writes : done.reads);
       append(out, record, record.line * reader->header().line_bytes, form);
       if (out.size() > buffer_bytes) flush();
     }
   flush();
-  if (good) return done;
-  return Error::make(errno == ENOSPC ? Errc::no_space : Errc::os_error,
-                     "the other trace could not be written to its end: %s", std::strerror(errno))
+  done.ending = reader->ending();
+  if (failed == 0) return done;
+  return Error::make(failed == ENOSPC || failed == EDQUOT ? Errc::no_space : Errc::os_error,
+                     "the other trace could not be written to its end: %s", std::strerror(failed))
       .try_next("make room, or name a file elsewhere");
 }
 

@@ -162,6 +162,18 @@ TEST_CASE("a block in the middle is found by the index, and without it") {
   }
 }
 
+TEST_CASE("what lies behind a damaged block is not found by the index either") {
+  const Written written;
+  write(written.path, example_records(3 * block_records));
+  std::string bytes = contents(written.path);
+  bytes[bytes.size() / 6] ^= 4; // in the first of three blocks
+  Result<Reader> reader = read_bytes(bytes);
+  REQUIRE(reader);
+  CHECK(reader->seek(2 * block_records + 5).empty());
+  CHECK(reader->records() == 0);
+  CHECK(reader->ending().find("damaged at offset") != std::string::npos);
+}
+
 TEST_CASE("a stream of one instruction takes a byte a record at most") {
   const Written written;
   std::vector<Record> records;

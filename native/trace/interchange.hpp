@@ -13,6 +13,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "base/result.hpp"
 
@@ -23,9 +24,11 @@ enum class Form : unsigned char { ramulator, dramsim3, champsim };
 struct Exchanged {
   std::uint64_t reads = 0;
   std::uint64_t writes = 0;
+  std::string ending; ///< of an exported trace that is not whole: what is wrong with it
 };
 
-/// Writes the lines of a trace in another form. A trace that ends early is written up to there.
+/// Writes the lines of a trace in another form. A trace that ends early is written up to there,
+/// which `ending` tells.
 /// Errors: as Reader::open; no_space, os_error.
 Result<Exchanged> export_trace(const char* trace, int fd, Form form);
 

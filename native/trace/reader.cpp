@@ -145,17 +145,20 @@ std::vector<IndexEntry> Reader::read_index() {
   return entries;
 }
 
-/// Passes by blocks of records that end before `number`, as far as the index tells where the next
-/// begins.
+/// Passes by blocks of records that end before `number`, as far as the index tells them: they are
+/// checked, and not decoded.
 void Reader::pass_by(const std::vector<IndexEntry>& index, std::uint64_t number) {
-  for (std::size_t i = seen_.size(); i + 1 < index.size(); ++i) {
+  BlockHead head;
+  std::fseek(file_.get(), static_cast<long>(offset_), SEEK_SET);
+  for (std::size_t i = seen_.size(); i < index.size(); ++i) {
     const IndexEntry& entry = index[i];
     if (static_cast<BlockKind>(entry.kind) != BlockKind::records || entry.offset != offset_ ||
-        entry.first != records_ || entry.count == 0 || entry.count > number - records_)
+        entry.first != records_ || entry.count == 0 || entry.count > number - records_ ||
+        read_stored(file_.get(), head, plain_) != Got::block)
       break;
     seen_.push_back(entry);
     records_ += entry.count;
-    offset_ = index[i + 1].offset;
+    offset_ += sizeof head + head.stored;
   }
   std::fseek(file_.get(), static_cast<long>(offset_), SEEK_SET);
 }

@@ -663,6 +663,7 @@ class TraceCollector:
 class TraceExchanged(TypedDict):
     reads: int
     writes: int
+    ending: str
 
 def trace_export(path: str, fd: int, form: str) -> TraceExchanged: ...
 def trace_import(path: str, fd: int, form: str) -> TraceExchanged: ...

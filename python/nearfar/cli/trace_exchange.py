@@ -35,13 +35,11 @@ def import_(
     """
     from nearfar._native import trace_import
     from nearfar.cli.console import note
-    from nearfar.trace.recording import output_file
+    from nearfar.trace.recording import NewTrace
 
-    fd = output_file(output)
-    try:
-        done = trace_import(str(file), fd, form.value)
-    finally:
-        os.close(fd)
+    with NewTrace(output) as trace:
+        done = trace_import(str(file), trace.fd, form.value)
+        trace.keep()
     if not quiet:
         note(f"nearfar: {output}: {done['reads']} reads and {done['writes']} writes")
 
@@ -76,5 +74,7 @@ def export(
         raise
     finally:
         os.close(fd)
+    if done["ending"]:
+        note(f"nearfar: {file}: {done['ending']}")
     if not quiet:
         note(f"nearfar: {output}: {done['reads']} reads and {done['writes']} writes")

@@ -59,21 +59,45 @@ class Recorded:
     notes: list[str]
 
 
-def output_file(path: Path) -> int:
-    """Open a new trace for writing, in place of an old one; nothing else is overwritten.
+class NewTrace:
+    """A trace under way beside its own name: an old one goes when the new one is kept.
 
-    Raises BadInputError, MachineError.
+    Where it was not kept, leaving the context leaves no trace of it.
     """
-    try:
-        if path.is_file() and path.stat().st_size > 0:
-            with path.open("rb") as old:
-                if old.read(len(_MAGIC)) != _MAGIC:
-                    raise BadInputError(f"{path} is there and is no trace", "name another after -o")
-        return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
-    except OSError as error:
-        raise MachineError(
-            f"cannot write {path}: {error.strerror}", "name another file after -o"
-        ) from None
+
+    def __init__(self, path: Path) -> None:
+        """Open it; nothing but a trace will be overwritten. Raises BadInputError, MachineError."""
+        in_place = path.exists() and not path.is_file()
+        self._target = path if in_place else Path(os.path.realpath(path))  # noqa: PTH - may raise
+        self._partial = path if in_place else self._target.with_name(f"{self._target.name}.partial")
+        try:
+            if path.is_file() and path.stat().st_size > 0:
+                with path.open("rb") as old:
+                    if old.read(len(_MAGIC)) != _MAGIC:
+                        raise BadInputError(
+                            f"{path} is there and is no trace", "name another after -o"
+                        )
+            self.fd = os.open(
+                self._partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644
+            )
+        except OSError as error:
+            raise MachineError(
+                f"cannot write {path}: {error.strerror}", "name another file after -o"
+            ) from None
+
+    def keep(self) -> None:
+        """Give it its name; it may be written on."""
+        if self._partial != self._target:
+            self._partial.replace(self._target)
+        self._partial = self._target
+
+    def __enter__(self) -> NewTrace:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self.fd)
+        if self._partial != self._target:
+            self._partial.unlink(missing_ok=True)
 
 
 def program_file(program: str) -> Path:
@@ -194,17 +218,15 @@ def record(
             *(("program", word) for word in program),
             *(("not_traced", sentence) for sentence in (*_NEVER_TRACED, *untraced)),
         ]  # fmt: skip
-        fd = output_file(output)
-        try:
+        with NewTrace(output) as trace:
             collector = TraceCollector(
-                str(ring), fd, (caches.l1.size_bytes, caches.l1.ways),
+                str(ring), trace.fd, (caches.l1.size_bytes, caches.l1.ways),
                 (caches.l2.size_bytes, caches.l2.ways),
                 (caches.llc.size_bytes, caches.llc.ways) if caches.llc else None,
                 list(caches.tlb), caches.cores, prefetch, after, fields,
             )  # fmt: skip
+            trace.keep()
             code, collected = _run(command, environment, collector, aside, alone)
-        finally:
-            os.close(fd)
     notes += _afterwards(program[0], code, collected, recorder)
     return Recorded(code, collected, notes)
 
