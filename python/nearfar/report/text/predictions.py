@@ -131,7 +131,7 @@ def structure(result: StructurePrediction) -> RenderableType:
     """An operation in far memory, and both readings of a slowdown."""
     finding = (
         f"{result.size_entries:,} entries, {result.update_share:.0%} of operations updates, in "
-        f"{result.far} on {result.host}."
+        f"{result.far} on {'this machine' if result.host == 'this' else result.host}."
     )
     rows = [["in far memory", figure(result, "time_s"), "", ""]]
     for reading in result.readings:
