@@ -173,7 +173,7 @@ def test_dark_is_another_picture(browser: Browser, page_of: Callable[[str], Path
 @pytest.mark.parametrize(
     ("name", "pictures", "width"),
     [
-        *(("study", 15, width) for width in (1500, 900, 700, 390, 320)),
+        *(("study", 15, width) for width in (1400, 900, 700, 390, 320)),
         *(("oversubscribed", 5, width) for width in (1400, 390)),
         *(("allocators", 3, width) for width in (1400, 390)),
         ("interrupted", 1, 390),
