@@ -245,16 +245,15 @@ private:
   /// `told`: a bit for each kind of condition that the rule has.
   Status read_condition(std::string_view word, Rule& rule, unsigned& told) {
     std::string_view value = word;
-    unsigned kind = 0;
-    while (kind < condition_kinds && !take_prefix(value, conditions[kind].word))
-      ++kind;
-    if (kind == condition_kinds)
-      return refuse("site=, size=, thread=, budget= and ratio= are known, not", word);
-    if ((told >> kind & 1) != 0) return refuse("a rule has one such condition, not also", word);
-    told |= 1u << kind;
-    if (!(this->*conditions[kind].read)(value, rule))
-      return refuse("this condition makes no sense:", word);
-    return Done{};
+    for (unsigned kind = 0; kind < condition_kinds; ++kind) {
+      if (!take_prefix(value, conditions[kind].word)) continue;
+      if ((told >> kind & 1) != 0) return refuse("a rule has one such condition, not also", word);
+      told |= 1u << kind;
+      if (!(this->*conditions[kind].read)(value, rule))
+        return refuse("this condition makes no sense:", word);
+      return Done{};
+    }
+    return refuse("site=, size=, thread=, budget= and ratio= are known, not", word);
   }
 
   bool read_site(std::string_view value, Rule& rule) { return parse_chain(value, rule); }
