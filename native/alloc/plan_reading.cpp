@@ -245,13 +245,16 @@ private:
   /// `told`: a bit for each kind of condition that the rule has.
   Status read_condition(std::string_view word, Rule& rule, unsigned& told) {
     std::string_view value = word;
-    for (unsigned kind = 0; kind < condition_kinds; ++kind) {
-      if (!take_prefix(value, conditions[kind].word)) continue;
-      if ((told >> kind & 1) != 0) return refuse("a rule has one such condition, not also", word);
-      told |= 1u << kind;
-      if (!(this->*conditions[kind].read)(value, rule))
-        return refuse("this condition makes no sense:", word);
-      return Done{};
+    unsigned kind = 1;
+    for (const Condition& condition : conditions) {
+      if (take_prefix(value, condition.word)) {
+        if ((told & kind) != 0) return refuse("a rule has one such condition, not also", word);
+        told |= kind;
+        if (!(this->*condition.read)(value, rule))
+          return refuse("this condition makes no sense:", word);
+        return Done{};
+      }
+      kind <<= 1;
     }
     return refuse("site=, size=, thread=, budget= and ratio= are known, not", word);
   }
@@ -278,12 +281,11 @@ private:
     std::string_view word;
     bool (Reader::*read)(std::string_view value, Rule& rule);
   };
-  static constexpr unsigned condition_kinds = 5;
-  static constexpr Condition conditions[condition_kinds] = {{"site=", &Reader::read_site},
-                                                            {"size=", &Reader::read_sizes},
-                                                            {"thread=", &Reader::read_thread},
-                                                            {"budget=", &Reader::read_budget},
-                                                            {"ratio=", &Reader::read_share}};
+  static constexpr Condition conditions[] = {{"site=", &Reader::read_site},
+                                             {"size=", &Reader::read_sizes},
+                                             {"thread=", &Reader::read_thread},
+                                             {"budget=", &Reader::read_budget},
+                                             {"ratio=", &Reader::read_share}};
 
   const char* path_;
   int line_ = 0;
