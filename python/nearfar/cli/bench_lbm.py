@@ -14,11 +14,8 @@ def lbm(
     steps: Annotated[
         int, typer.Option("--steps", metavar="N", min=1, help="Steps of the lattice.")
     ] = 10,
-    sizes: programs.Sizes = None,
-    allocator: programs.AllocatorNames = None,
-    trace: programs.TraceFile = None,
-    after: programs.After = "l1",
     *,
+    choice: programs.Choice,
     shared: options.Measuring,
 ) -> None:
     """A lattice Boltzmann fluid (D3Q19, periodic cube), -n cells an edge (32).
@@ -36,5 +33,4 @@ def lbm(
 
         nearfar bench lbm --trace lbm.trace --after l1
     """
-    work = programs.Work("lbm", sizes or [32], steps, allocator or ["malloc"], trace, after)
-    programs.run("bench lbm", work, shared)
+    programs.run("bench lbm", choice.of("lbm", 32, steps), shared)

@@ -7,11 +7,8 @@ from nearfar.cli import options, programs
 
 @options.grouped
 def matmul(
-    sizes: programs.Sizes = None,
-    allocator: programs.AllocatorNames = None,
-    trace: programs.TraceFile = None,
-    after: programs.After = "l1",
     *,
+    choice: programs.Choice,
     shared: options.Measuring,
 ) -> None:
     """Multiply two matrices of doubles by the textbook, -n rows (256).
@@ -29,5 +26,4 @@ def matmul(
 
         nearfar bench matmul --trace matmul.trace --after l1
     """
-    work = programs.Work("matmul", sizes or [256], 1, allocator or ["malloc"], trace, after)
-    programs.run("bench matmul", work, shared)
+    programs.run("bench matmul", choice.of("matmul", 256), shared)

@@ -22,11 +22,8 @@ def sort(
     algorithm: Annotated[
         Algorithm, typer.Option("--algorithm", help="Quicksort, or mergesort with a buffer.")
     ] = Algorithm.QUICK,
-    sizes: programs.Sizes = None,
-    allocator: programs.AllocatorNames = None,
-    trace: programs.TraceFile = None,
-    after: programs.After = "l1",
     *,
+    choice: programs.Choice,
     shared: options.Measuring,
 ) -> None:
     """Sort random 32-bit integers, as the Seoul thesis does; -n elements (2^18).
@@ -44,7 +41,4 @@ def sort(
 
         nearfar bench sort --trace sort.trace --after l1
     """
-    work = programs.Work(
-        algorithm.value, sizes or [262144], 1, allocator or ["malloc"], trace, after
-    )
-    programs.run("bench sort", work, shared)
+    programs.run("bench sort", choice.of(algorithm.value, 262144), shared)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from enum import StrEnum
 from functools import wraps
 from pathlib import Path
@@ -121,27 +121,39 @@ class Measuring:
 
 
 def grouped(verb: Callable[..., None]) -> Callable[..., None]:
-    """Give a verb the flags of ``Measuring`` in place of its parameter ``shared``.
+    """Give a verb the fields of each parameter that is a dataclass as flags, in its place.
 
-    Typer reads flags from a function's signature: this one has those of the verb, then a field
-    each, and hands the fields over as one.
+    Typer reads flags from a function's signature: this one has a parameter for each field, and
+    hands the fields over as one.
     """
-    hints = get_type_hints(Measuring, include_extras=True)
-    flags = [
-        inspect.Parameter(
-            field.name, inspect.Parameter.KEYWORD_ONLY,
-            default=field.default, annotation=hints[field.name],
-        )
-        for field in fields(Measuring)
-    ]  # fmt: skip
-    signature = inspect.signature(verb, eval_str=True)
-    own = [p for p in signature.parameters.values() if p.name != "shared"]
+    parameters = inspect.signature(verb, eval_str=True).parameters.values()
+    groups: dict[str, type[Any]] = {
+        p.name: p.annotation
+        for p in parameters
+        if isinstance(p.annotation, type) and is_dataclass(p.annotation)
+    }
+    flat = [
+        flag for p in parameters for flag in (_flags(groups[p.name]) if p.name in groups else [p])
+    ]
 
     @wraps(verb)
     def with_flags(**given: Any) -> None:
-        shared = Measuring(**{flag.name: given.pop(flag.name) for flag in flags})
-        verb(**given, shared=shared)
+        for name, group in groups.items():
+            given[name] = group(**{field.name: given.pop(field.name) for field in fields(group)})
+        verb(**given)
 
-    with_flags.__signature__ = signature.replace(parameters=[*own, *flags])  # type: ignore[attr-defined]
-    with_flags.__annotations__ = {p.name: p.annotation for p in (*own, *flags)}
+    with_flags.__signature__ = inspect.Signature(flat)  # type: ignore[attr-defined]
+    with_flags.__annotations__ = {p.name: p.annotation for p in flat}
     return with_flags
+
+
+def _flags(group: type[Any]) -> list[inspect.Parameter]:
+    """A parameter for each field of a dataclass."""
+    hints = get_type_hints(group, include_extras=True)
+    return [
+        inspect.Parameter(
+            field.name, inspect.Parameter.KEYWORD_ONLY, annotation=hints[field.name],
+            default=inspect.Parameter.empty if field.default is MISSING else field.default,
+        )
+        for field in fields(group)
+    ]  # fmt: skip

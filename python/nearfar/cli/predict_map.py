@@ -42,16 +42,22 @@ Chosen = Annotated[
 ]
 
 
-def map_get(
-    far: Far,
-    host: HostName,
-    ops: Operations,
-    value_bytes: ValueBytes = 1,
-    model: Chosen = Model.REPLAY,
-    cpus: options.Cpus = None,
-    json: options.Json = None,
-    quiet: options.Quiet = False,
-) -> None:
+@dataclass(frozen=True)
+class Question:
+    """What was asked for."""
+
+    far: Far
+    host: HostName
+    ops: Operations
+    value_bytes: ValueBytes = 1
+    model: Chosen = Model.REPLAY
+    cpus: options.Cpus = None
+    json: options.Json = None
+    quiet: options.Quiet = False
+
+
+@options.grouped
+def map_get(*, question: Question) -> None:
     """Time of gets on PMDK's atomic hash map in far memory.
 
     All keys are got once, in a random order, from a map of as many entries. The replay runs the
@@ -64,80 +70,50 @@ def map_get(
 
         nearfar predict map-get --far ucy-optane --host xeon-5218r --ops 50000 --model structure
     """
-    _show(_Question("get", far, host, ops, value_bytes, model, cpus, quiet), json)
+    _show("get", question)
 
 
-def map_insert(
-    far: Far,
-    host: HostName,
-    ops: Operations,
-    value_bytes: ValueBytes = 1,
-    model: Chosen = Model.REPLAY,
-    cpus: options.Cpus = None,
-    json: options.Json = None,
-    quiet: options.Quiet = False,
-) -> None:
+@options.grouped
+def map_insert(*, question: Question) -> None:
     """Time of insertions into PMDK's atomic hash map in far memory, from an empty map on.
 
     A lower bound: see the limits that are printed with it.
 
     Example: `nearfar predict map-insert --far ucy-optane --host xeon-5218r --ops 1000000`
     """
-    _show(_Question("insert", far, host, ops, value_bytes, model, cpus, quiet), json)
+    _show("insert", question)
 
 
-def map_remove(
-    far: Far,
-    host: HostName,
-    ops: Operations,
-    value_bytes: ValueBytes = 1,
-    model: Chosen = Model.REPLAY,
-    cpus: options.Cpus = None,
-    json: options.Json = None,
-    quiet: options.Quiet = False,
-) -> None:
+@options.grouped
+def map_remove(*, question: Question) -> None:
     """Time of removals from PMDK's atomic hash map in far memory, to the last entry.
 
     A lower bound: see the limits that are printed with it.
 
     Example: `nearfar predict map-remove --far ucy-optane --host xeon-5218r --ops 1000000`
     """
-    _show(_Question("remove", far, host, ops, value_bytes, model, cpus, quiet), json)
+    _show("remove", question)
 
 
-@dataclass(frozen=True)
-class _Question:
-    """What was asked for."""
-
-    operation: Operation
-    far: str
-    host: str
-    ops: int
-    value_bytes: int
-    model: Model
-    cpus: str | None
-    quiet: bool
-
-
-def _show(question: _Question, json: str | None) -> None:
+def _show(operation: Operation, question: Question) -> None:
     from nearfar.cli.predictions import show
     from nearfar.report import text
 
-    result = _predict(question)
-    show(f"predict map-{question.operation}", result, text.map_work(result), json)
+    result = _predict(operation, question)
+    show(f"predict map-{operation}", result, text.map_work(result), question.json)
 
 
-def _predict(question: _Question) -> MapPrediction:
+def _predict(operation: Operation, question: Question) -> MapPrediction:
     from nearfar.model import counters, replay, structure
     from nearfar.model.map_work import MapWork
     from nearfar.profiles import load_host, load_profile
 
     model = question.model
-    if question.operation != "get" and model is not Model.REPLAY:
+    if operation != "get" and model is not Model.REPLAY:
         raise BadInputError(
             f"the model {model} was published for gets alone", "leave --model out, or say replay"
         )
-    work = MapWork(question.operation, question.ops, question.value_bytes)
+    work = MapWork(operation, question.ops, question.value_bytes)
     device = load_profile(question.far)
     if model is Model.COUNTERS:
         return counters.predict(work, device, load_host(question.host))
@@ -147,7 +123,7 @@ def _predict(question: _Question) -> MapPrediction:
     return replay.predict(work, device, _host(question))
 
 
-def _host(question: _Question) -> Host:
+def _host(question: Question) -> Host:
     """A host with its latencies: out of its file, or measured where it is the one we run on."""
     from nearfar.cli.calibrating import measured_host, open_session
     from nearfar.cli.plans import chosen_cpus

@@ -47,6 +47,23 @@ class Work:
     after: str
 
 
+@dataclass(frozen=True)
+class Choice:
+    """The flags that these programs share beside those of measuring."""
+
+    sizes: Sizes = None
+    allocator: AllocatorNames = None
+    trace: TraceFile = None
+    after: After = "l1"
+
+    def of(self, program: ProgramName, size: int, steps: int = 1) -> Work:
+        """What is asked of a program whose usual size is ``size``."""
+        return Work(
+            program, self.sizes or [size], steps, self.allocator or ["malloc"], self.trace,
+            self.after,
+        )  # fmt: skip
+
+
 def run(verb: str, work: Work, shared: options.Measuring) -> None:
     """Time the program, or write its trace."""
     if work.trace:
