@@ -19,11 +19,12 @@ import pytest
 from conftest import RunNearfar
 from nearfar.cli import sweeping
 from nearfar.cli.main import main
+from nearfar.cli.verbs import find_verb
 from nearfar.records.sweep import SweepCell
 from nearfar.store import read_run
 from nearfar.sweep import cluster
 from nearfar.sweep.machine_lock import machine_lock
-from nearfar.sweep.suite import Suite, load_suite, suite_names
+from nearfar.sweep.suite import Suite, Value, load_suite, suite_names
 
 #: Two cells, computed alone.
 SMALL = """
@@ -101,6 +102,12 @@ def test_a_cell_gives_what_the_verb_gives(tmp_path: Path, here: None) -> None:
         row = mine.filter((polars.col("key") == key) & (polars.col("path") == ""))
         assert row["value"].to_list() == [by_hand[key]]
         assert row["origin"].to_list() == ["simulated"]
+
+
+@pytest.mark.parametrize(("host", "alone"), [("this", True), ("xeon-5218r", False)])
+def test_a_prediction_that_measures_its_host_runs_alone(host: str, alone: bool) -> None:
+    values: dict[str, Value] = {"far": "ucy-optane", "host": host, "ops": 1000}
+    assert find_verb("predict map-get").measures(values) is alone
 
 
 def test_measured_cells_are_records(tmp_path: Path, here: None, told: Told) -> None:

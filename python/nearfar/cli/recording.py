@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from nearfar.cli.options import Kept
     from nearfar.machine.model import Machine
     from nearfar.measure.session import Session
-    from nearfar.records.run import Skipped
+    from nearfar.records.run import Run, Skipped
     from nearfar.store import RunDirectory
 
 
@@ -85,28 +85,35 @@ class Recording:
         note(complaint)
 
 
+def begun(verb: str, arguments: dict[str, Any], machine: Machine, seed: int) -> Run:
+    """The record of a run that starts now, on this machine."""
+    from nearfar import store
+    from nearfar.machine.doctor import examine
+    from nearfar.records.run import Run
+
+    return Run(
+        nearfar_version=__version__,
+        verb=verb,
+        arguments=arguments,
+        started=store.now(),
+        seed=seed,
+        machine=machine.model_dump(mode="json", exclude_none=True),
+        findings=examine(machine),
+    )
+
+
 @contextmanager
 def recorded(verb: str, arguments: dict[str, Any], kept: Kept) -> Iterator[Recording]:
     """Open a record, and close it however the measurement ends."""
     from nearfar import store
     from nearfar.cli.console import progress
-    from nearfar.machine.doctor import examine
     from nearfar.machine.topology import this_machine
     from nearfar.measure.session import Session
     from nearfar.noise import NoiseMeter
     from nearfar.records.noise import NoiseRecord
-    from nearfar.records.run import Run
 
     machine = this_machine()
-    run = Run(
-        nearfar_version=__version__,
-        verb=verb,
-        arguments=arguments,
-        started=store.now(),
-        seed=kept.seed,
-        machine=machine.model_dump(mode="json", exclude_none=True),
-        findings=examine(machine),
-    )
+    run = begun(verb, arguments, machine, kept.seed)
     directory = store.RunDirectory.create(run, kept.out)
     with progress(kept.quiet) as shown:
         session = Session(machine.id, kept.seed, shown, NoiseMeter(), directory.add_samples)

@@ -6,11 +6,13 @@ import contextlib
 import os
 from collections.abc import Generator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nearfar import __version__, store
+from nearfar import store
 from nearfar.cli.console import note, print_result, progress, write_json
+from nearfar.cli.recording import begun
 from nearfar.cli.verbs import order_arguments
 from nearfar.errors import BadInputError, ExitCode, NoisyError
 from nearfar.records.noise import NoiseRecord
@@ -22,7 +24,7 @@ from nearfar.sweep import table
 from nearfar.sweep.cluster import run_on_cluster
 from nearfar.sweep.here import run_here
 from nearfar.sweep.keeping import Cells, opened
-from nearfar.sweep.order import Order, identify
+from nearfar.sweep.order import Order, digest_of, identify
 
 if TYPE_CHECKING:
     from nearfar.measure.session import Progress
@@ -51,12 +53,18 @@ class Wanted:
 def orders(wanted: Wanted) -> list[Order]:
     """All cells, each once. Raises BadInputError that names the suite, the run and the key."""
     found: dict[str, Order] = {}
+    digest = cache(digest_of)  # a trace that all cells name is read once
     try:
         for cell in suites.cells(wanted.suite, full=wanted.full):
             verb, arguments = order_arguments(cell)
-            name = identify(cell.verb, arguments)
+            name = identify(cell.verb, arguments, digest)
             order = Order(
-                name, cell.verb, tuple(arguments), cell.varied, verb.measures, verb.records
+                name,
+                cell.verb,
+                tuple(arguments),
+                cell.varied,
+                verb.measures(cell.values),
+                verb.records,
             )
             found.setdefault(name, order)
     except BadInputError as error:
@@ -79,7 +87,8 @@ def run(wanted: Wanted, json_target: str | None) -> int:
             status = "finished"
         finally:
             cells = [done[order.id] for order in wished if order.id in done]
-            _close_record(wanted, record, cells, status)
+            timed = any(order.measures for order in wished if order.id in done)
+            _close_record(wanted, record, cells, status, timed=timed)
             if status != "finished" and not wanted.quiet:
                 note(f"{len(cells)} of {len(wished)} cells are kept in {wanted.folder}; "
                      "the same command goes on")  # fmt: skip
@@ -119,16 +128,11 @@ def _outcomes(
 
 
 def _open_record(wanted: Wanted, planned: int) -> store.RunDirectory:
-    from nearfar.machine.doctor import examine
     from nearfar.machine.topology import this_machine
 
-    machine, suite = this_machine(), wanted.suite
-    run = Run(
-        nearfar_version=__version__, verb="sweep",
-        arguments={"suite": suite.name, "full": wanted.full, "scheduler": wanted.scheduler},
-        started=store.now(), seed=1,
-        machine=machine.model_dump(mode="json", exclude_none=True), findings=examine(machine),
-    )  # fmt: skip
+    suite = wanted.suite
+    arguments = {"suite": suite.name, "full": wanted.full, "scheduler": wanted.scheduler}
+    run = begun("sweep", arguments, this_machine(), 1)
     run.sections.sweep = SweepResult(
         suite=suite.name, title=suite.title, source=suite.source, planned=planned, cells=[]
     )
@@ -139,21 +143,21 @@ def _open_record(wanted: Wanted, planned: int) -> store.RunDirectory:
 
 
 def _close_record(
-    wanted: Wanted, record: store.RunDirectory, cells: list[SweepCell], status: str
+    wanted: Wanted, record: store.RunDirectory, cells: list[SweepCell], status: str, *, timed: bool
 ) -> None:
     run = record.run
     assert run.sections.sweep is not None
     run.sections.sweep.cells = cells
     run.status = status  # type: ignore[assignment]
     run.ended = store.now()
-    run.noise = _noise(cells)
+    run.noise = _noise(cells, timed=timed)
     record.save()
     table.write_table(wanted.folder / table.FILE_NAME, cells)
     page.write_report(wanted.folder, run)
 
 
-def _noise(cells: list[SweepCell]) -> NoiseRecord:
-    """The worst of every kind of evidence over all cells that timed something."""
+def _noise(cells: list[SweepCell], *, timed: bool) -> NoiseRecord:
+    """The worst of every kind of evidence over all cells that timed something, if any did."""
     judged = [(cell, cell.noise) for cell in cells if cell.noise]
     noises = [noise for _, noise in judged]
     return NoiseRecord(
@@ -163,6 +167,7 @@ def _noise(cells: list[SweepCell]) -> NoiseRecord:
         steal=max((noise.steal for noise in noises), default=0.0),
         least_cpu_share=min((noise.least_cpu_share for noise in noises), default=1.0),
         worst_spread=max((noise.worst_spread for noise in noises), default=0.0),
+        series=None if timed else 0,
     )
 
 

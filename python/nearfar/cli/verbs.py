@@ -5,9 +5,11 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from nearfar.errors import BadInputError
+from nearfar.profiles import THIS
 
 if TYPE_CHECKING:
     from nearfar.sweep.suite import Cell, Value
@@ -25,11 +27,15 @@ class Verb:
     name: str
     command: Any
 
-    @property
-    def measures(self) -> bool:
-        """Whether it times something, so that nothing else may run beside it."""
-        judged = "strict" in self._parameters() and self.records
-        return judged or self.name in _TIMES_SOMETHING
+    def measures(self, values: Mapping[str, Value]) -> bool:
+        """Whether it times something, so that nothing else may run beside it.
+
+        Predictions for a host measure it where that is this machine, on ``--cpus``.
+        """
+        known = self._parameters()
+        judged = "strict" in known and self.records
+        own_host = "cpus" in known and values.get("host") == THIS
+        return judged or own_host or self.name in _TIMES_SOMETHING
 
     @property
     def records(self) -> bool:
@@ -96,6 +102,7 @@ def _typed(key: str, value: object) -> str:
     return str(value)
 
 
+@cache  # Typer builds the commands of all verbs to find one, and a grid asks once a cell
 def find_verb(name: str) -> Verb:
     """A verb that gives a result as JSON. Raises BadInputError for any other name."""
     import typer.main

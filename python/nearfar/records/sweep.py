@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -45,6 +46,11 @@ class SweepCell(BaseModel):
     noise: NoiseRecord | None = Field(default=None, description="null where nothing is timed")
     figures: list[SweepFigure] = Field(default_factory=list)
 
+    @property
+    def command(self) -> str:
+        """As it would be typed."""
+        return " ".join(("nearfar", self.verb, *self.flags))
+
 
 class SweepResult(BaseModel):
     """All cells that are done, in the order of the suite."""
@@ -57,6 +63,10 @@ class SweepResult(BaseModel):
     planned: int = Field(description="cells of the suite")
     cells: list[SweepCell]
 
+    def finished(self, verb: str) -> list[SweepCell]:
+        """Cells of a verb with a result."""
+        return [cell for cell in self.cells if cell.verb == verb and cell.status == "finished"]
+
     def failed(self) -> list[SweepCell]:
         """Cells without a result."""
         return [cell for cell in self.cells if cell.status == "failed"]
@@ -64,3 +74,8 @@ class SweepResult(BaseModel):
     def verbs(self) -> list[str]:
         """In the order of the suite."""
         return list(dict.fromkeys(cell.verb for cell in self.cells))
+
+
+def varied_keys(cells: Sequence[SweepCell]) -> list[str]:
+    """What differs between cells, in the order of the suite."""
+    return list(dict.fromkeys(key for cell in cells for key in cell.varied))

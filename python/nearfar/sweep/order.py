@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,16 +33,19 @@ class Order:
         return " ".join(("nearfar", self.verb, *self.arguments))
 
 
-def identify(verb: str, arguments: Iterable[str]) -> str:
+def identify(verb: str, arguments: Iterable[str], digest: Callable[[str], str]) -> str:
     """The verb, and 12 hexadecimal digits of SHA-256 over verb, arguments, version, and the content
-    of every file that an argument names: a changed trace or profile is another cell."""
+    of every file that an argument names: a changed trace or profile is another cell. ``digest`` is
+    ``digest_of``, or remembers what that told."""
     given = list(arguments)
-    contents = [_digest(Path(argument)) for argument in given]
-    told = json.dumps([verb, given, __version__, [digest for digest in contents if digest]])
+    contents = [content for argument in given if (content := digest(argument))]
+    told = json.dumps([verb, given, __version__, contents])
     return f"{verb.replace(' ', '-')}-{hashlib.sha256(told.encode()).hexdigest()[:12]}"
 
 
-def _digest(path: Path) -> str:
+def digest_of(argument: str) -> str:
+    """SHA-256 of the file that an argument names; nothing where it names none."""
+    path = Path(argument)
     try:
         if not path.is_file():
             return ""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from nearfar.errors import MachineError
-from nearfar.records.sweep import SweepCell
+from nearfar.files import write_whole
+from nearfar.records.sweep import SweepCell, varied_keys
 
 FILE_NAME = "results.parquet"
 
@@ -27,7 +29,7 @@ def write_table(path: Path, cells: Sequence[SweepCell]) -> None:
     """Replace the table, whole or not at all. Raises MachineError where it cannot be written."""
     import polars
 
-    varied = list(dict.fromkeys(key for cell in cells for key in cell.varied))
+    varied = varied_keys(cells)
     columns: dict[str, list[object]] = {name: [] for name in _columns(varied)}
     for cell in cells:
         for row in _rows(cell, varied):
@@ -36,15 +38,9 @@ def write_table(path: Path, cells: Sequence[SweepCell]) -> None:
     frame = polars.DataFrame(
         [polars.Series(name, _plain(values), strict=False) for name, values in columns.items()]
     )
-    partial = path.with_name(f"{path.name}.partial")
-    try:
-        frame.write_parquet(partial)
-        partial.replace(path)
-    except OSError as error:
-        partial.unlink(missing_ok=True)
-        raise MachineError(
-            f"cannot write {path}: {error.strerror or error}", "free some space, and sweep again"
-        ) from None
+    content = io.BytesIO()
+    frame.write_parquet(content)
+    write_whole(path, content.getvalue(), "free some space, and sweep again")
 
 
 _CELL_COLUMNS = ("cell", "verb", "command")

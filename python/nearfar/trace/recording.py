@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nearfar.errors import BadInputError, MachineError
+from nearfar.files import partial_of
 from nearfar.measure.beside import shipped, without_preload
 from nearfar.place.program import find, ignores_preload
 from nearfar.place.running import StartError, run
@@ -67,9 +68,7 @@ class NewTrace:
 
     def __init__(self, path: Path) -> None:
         """Open it; nothing but a trace will be overwritten. Raises BadInputError, MachineError."""
-        in_place = path.exists() and not path.is_file()
-        self._target = path if in_place else Path(os.path.realpath(path))  # noqa: PTH - may raise
-        self._partial = path if in_place else self._target.with_name(f"{self._target.name}.partial")
+        self._target, self._partial = partial_of(path)
         try:
             if path.is_file() and path.stat().st_size > 0:
                 with path.open("rb") as old:

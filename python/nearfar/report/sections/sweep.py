@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from nearfar.records.compare import better
 from nearfar.records.shape import Origin
-from nearfar.records.sweep import SweepCell, SweepFigure, SweepResult
+from nearfar.records.sweep import SweepCell, SweepFigure, SweepResult, varied_keys
 from nearfar.report.charts import Bar, row_chart
 from nearfar.report.drawing import draw
 from nearfar.report.section import Cell, Context, Figure, Section, Table
@@ -58,34 +58,29 @@ def notes(result: SweepResult) -> list[str]:
     ]
 
 
-def varied_keys(cells: Sequence[SweepCell]) -> list[str]:
-    """What differs between cells, in the order of the suite."""
-    return list(dict.fromkeys(key for cell in cells for key in cell.varied))
-
-
 def cells_table(result: SweepResult, verb: str) -> Table:
     """A row a cell: where it lies in the grid, then its figures."""
-    cells = [c for c in result.cells if c.verb == verb and c.status == "finished"]
+    cells = result.finished(verb)
     keys, shown = varied_keys(cells), common_figures(cells)
     rows = [
         [*(Cell(str(cell.varied.get(key, ""))) for key in keys),
-         *(_cell(found[name]) if (found := _by_name(cell)) else Cell("–") for name in shown)]
-        for cell in cells
+         *(_cell(figures[row]) for figures in shown.values())]
+        for row, cell in enumerate(cells)
     ]  # fmt: skip
     heads = [*keys, *(heading(name) for name in shown)]
     right = frozenset(range(len(keys), len(heads)))
     return Table(heads, rows, f"nearfar {verb}", right)
 
 
-def common_figures(cells: Sequence[SweepCell]) -> list[Name]:
-    """Names of the first figures that all cells have: those that a cell has once before those of a
-    list, and those that can be better before others."""
+def common_figures(cells: Sequence[SweepCell]) -> dict[Name, list[SweepFigure]]:
+    """The first figures that all cells have, of each cell: those that a cell has once before those
+    of a list, and those that can be better before others."""
     if not cells:
-        return []
+        return {}
     tables = [_by_name(cell) for cell in cells]
     common = [name for name in tables[0] if all(name in table for table in tables)]
     common.sort(key=lambda name: (bool(name[2]), better(name[1]) is None))
-    return common[:_MOST_COLUMNS]
+    return {name: [table[name] for table in tables] for name in common[:_MOST_COLUMNS]}
 
 
 def _by_name(cell: SweepCell) -> dict[Name, SweepFigure]:
@@ -124,7 +119,7 @@ def _cell(figure: SweepFigure) -> Cell:
 
 def _failures(result: SweepResult) -> list[Table]:
     rows = [
-        [Cell(f"nearfar {c.verb} {' '.join(c.flags)}", code=True), Cell(c.message, tone="bad"),
+        [Cell(c.command, code=True), Cell(c.message, tone="bad"),
          Cell(format_time(c.took_s) if c.took_s else "–")]
         for c in result.failed()
     ]  # fmt: skip
@@ -135,16 +130,17 @@ def _failures(result: SweepResult) -> list[Table]:
 
 def _figure(result: SweepResult, verb: str) -> Figure | None:
     """The first figure of each cell, a line a cell."""
-    cells = [c for c in result.cells if c.verb == verb and c.status == "finished"]
+    cells = result.finished(verb)
     shown = common_figures(cells)
     if not shown or len(cells) < 2:
         return None
-    drawn = [(cell, _by_name(cell)[shown[0]]) for cell in cells[:_MOST_BARS]]
+    name, figures = next(iter(shown.items()))
+    drawn = list(zip(cells, figures, strict=True))[:_MOST_BARS]
     if any(figure.value <= 0 for _, figure in drawn):
         return None  # an axis begins at zero, or has no zero
     key = drawn[0][1].key
     origins = tuple(dict.fromkeys(f.provenance.origin for _, f in drawn if f.provenance))
-    caption = f"{heading(shown[0]).capitalize()} of nearfar {verb}, by cell."
+    caption = f"{heading(name).capitalize()} of nearfar {verb}, by cell."
     values = [figure.value for _, figure in drawn]
     wide = max(values) > 10 * min(values)
     chart = row_chart([_bar(cell, figure) for cell, figure in drawn], key, log=wide)

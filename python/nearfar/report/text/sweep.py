@@ -25,8 +25,7 @@ def sweep(result: SweepResult) -> RenderableType:
             parts += [Text(""), Text(table.caption, style="bold"),
                       columns(table.columns, rows, first)]  # fmt: skip
     for cell in result.failed():
-        told = f"failed: nearfar {cell.verb} {' '.join(cell.flags)}: {cell.message}"
-        parts.append(Text(told, style="red"))
+        parts.append(Text(f"failed: {cell.command}: {cell.message}", style="red"))
     return Group(*parts, Text(""), *(Text(f"· {n}", style="dim") for n in section.notes(result)))
 
 
