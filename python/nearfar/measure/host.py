@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from nearfar._native import NativeError, PersistenceProbe, persist_instructions
 from nearfar.errors import MachineError
 from nearfar.measure.chases import ONCE, REVISITED, Chase, ChasePlan
+from nearfar.measure.latency import octaves
 from nearfar.measure.session import Effort, Samples, Session
 from nearfar.measure.tiers import origin_of
 from nearfar.profiles.this_host import this_host
@@ -56,7 +57,7 @@ class Regions:
     def of(host: Host, largest: int, steps_per_octave: int) -> Regions:
         """Levels well inside of each cache, the last one just beyond the second."""
         l1, l2 = (int(host.scalar(key)) for key in ("l1d_bytes", "l2_bytes"))
-        revisited = _between(2 * l2, min(largest, MOST_REVISITED), steps_per_octave)
+        revisited = tuple(octaves(2 * l2, min(largest, MOST_REVISITED), steps_per_octave, ONCE))
         reach = TLB["stlb_entries"] * _PAGE
         return Regions(
             {"l1_load_ns": l1 // 2, "l2_load_ns": l2 // 4, "l3_load_ns": 2 * l2,
@@ -74,14 +75,6 @@ class Regions:
             *(Chase("thp", r, REVISITED, n) for r in self.revisited for n in (1, AT_ONCE)),
             *(Chase("4k", region, REVISITED, 1) for region in self.walked),
         )
-
-
-def _between(least: int, most: int, steps_per_octave: int) -> tuple[int, ...]:
-    regions, step = [], 0
-    while (region := least * 2 ** (step / steps_per_octave)) <= most * 1.001:
-        regions.append(int(region) // ONCE * ONCE)
-        step += 1
-    return tuple(regions)
 
 
 def measure(

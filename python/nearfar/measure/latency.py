@@ -30,6 +30,15 @@ MOST_BY_DEFAULT = 256 * MIB
 LEAST_CACHE_RATIO = 2.0
 
 
+def octaves(least: int, most: int, steps_per_octave: int, block_bytes: int = 64) -> list[int]:
+    """Regions in bytes, in even steps of their logarithm: whole blocks, ascending."""
+    regions, step = [], 0
+    while (region := least * 2 ** (step / steps_per_octave)) <= most * 1.001:
+        regions.append(int(region) // block_bytes * block_bytes)
+        step += 1
+    return sorted({max(r, block_bytes) for r in regions})
+
+
 @dataclass(frozen=True)
 class LatencyPlan:
     """Chases on one tier over regions in even steps of their logarithm. Grid: region bytes."""
@@ -40,18 +49,13 @@ class LatencyPlan:
     block_bytes: int = 64
     steps_per_octave: int = 2
     samples_per_epoch: int = 2
-    min_region_bytes: int = SMALLEST_REGION
 
     @property
     def grid(self) -> Sequence[int]:
         """Regions in bytes, whole blocks, ascending."""
-        regions, octave = [], 0
-        region = float(self.min_region_bytes)
-        while region <= self.max_region_bytes * 1.001:
-            regions.append(int(region) // self.block_bytes * self.block_bytes)
-            octave += 1
-            region = self.min_region_bytes * 2 ** (octave / self.steps_per_octave)
-        return sorted({max(r, self.block_bytes) for r in regions})
+        return octaves(
+            SMALLEST_REGION, self.max_region_bytes, self.steps_per_octave, self.block_bytes
+        )
 
     def epoch(self, seed: int) -> Samples[int]:
         """One fresh mapping; each region in a random order."""

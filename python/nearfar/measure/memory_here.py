@@ -42,16 +42,15 @@ def memory_here(tier: str, region_bytes: int, cpu: int, name: str | None = None)
 
 def _measured(tier: str, region: int, cpu: int, name: str) -> Profile:
     pages = parse_tier(tier)["pages"]
+    large = pages in ("thp", "2m", "1g")
     plain = tier.replace(f",pages={pages}", "")
     as_is, touch_ns = _chase(tier, region, cpu)
     try:
-        huge = (
-            as_is if pages in ("thp", "2m", "1g") else _chase(f"{plain},pages=thp", region, cpu)[0]
-        )
+        huge = as_is if large else _chase(f"{plain},pages=thp", region, cpu)[0]
     except NativeError:  # a medium without huge pages: all of the latency is its own
         huge = as_is
     walk = max(median(as_is) - median(huge), 0.0)
-    page = 2 * MIB if pages in ("thp", "2m", "1g") else 4096
+    page = 2 * MIB if large else 4096
     figures = {
         "read_latency_ns": _figure(huge, "ns", f"huge pages, over {region} B"),
         "page_walk_ns": _figure([walk], "ns", "a chase on small pages, less one on huge pages"),
@@ -99,9 +98,8 @@ def _least(probe: LatencyProbe) -> float:
 def _on_processor(sample: LatencySample) -> float:
     """A latency without what the chase waited for a processor that others had."""
     wall = sample["wall_ns"]
-    return (
-        sample["latency_ns"] * min(sample["cpu_ns"] / wall, 1.0) if wall else sample["latency_ns"]
-    )
+    share = min(sample["cpu_ns"] / wall, 1.0) if wall else 1.0
+    return sample["latency_ns"] * share
 
 
 def _chase(tier: str, region: int, cpu: int) -> tuple[list[float], int]:

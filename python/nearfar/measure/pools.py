@@ -6,6 +6,7 @@ from pathlib import Path
 
 from nearfar import _native
 from nearfar.errors import BadInputError, MachineError
+from nearfar.records.pools import OWN_MAPS
 
 #: Kinds of tiers that have files, in which a pool can be kept.
 FILES = ("shm", "fsdax", "file")
@@ -52,7 +53,7 @@ def place(tier: str) -> str:
 
 def is_twin(type_: str, tier: str) -> bool:
     """Whether a map of this type on this tier is a volatile twin, in no pool."""
-    if type_ in ("map", "dram"):
+    if type_ in OWN_MAPS:
         return type_ == "dram"
     return bool(_native.parse_tier(tier)["kind"] == "dram")
 

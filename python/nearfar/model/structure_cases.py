@@ -14,7 +14,7 @@ from nearfar.model.host_costs import HostCosts
 from nearfar.model.map_work import Constant
 from nearfar.model.structure_results import StructureName
 from nearfar.model.structures import InCache, Memory, Shape, Software, software_of
-from nearfar.records.pools import IntsetMedium, IntsetStructure
+from nearfar.records.pools import OWN_MAPS, IntsetMedium, IntsetStructure
 from nearfar.simulate.watch import Caches, watch, watch_all
 from nearfar.stats import Estimate
 
@@ -77,7 +77,7 @@ def bytes_of(work: Work) -> float:
     if isinstance(work, SetWork):
         kind = "pmdk" if work.medium.startswith("pmdk") else work.structure
     else:
-        kind = "hash" if work.type in ("map", "dram") else "pmdk"
+        kind = "hash" if work.type in OWN_MAPS else "pmdk"
     return float(work.entries * _BYTES_AN_ENTRY[kind])
 
 
@@ -107,7 +107,7 @@ def in_cache(case: Case) -> tuple[Case, ...]:
         return tuple(Case(replace(work, medium=bare, entries=n)) for n in _FEW[work.structure])
     few = _FEW_GETS
     if work.operation != "get":
-        few = _FEW_CHANGED if work.type in ("map", "dram") else _FEW_CHANGED_DOUBLING
+        few = _FEW_CHANGED if work.type in OWN_MAPS else _FEW_CHANGED_DOUBLING
     return tuple(replace(case, work=replace(work, entries=n)) for n in few)
 
 

@@ -84,6 +84,7 @@ class Coster:
         self.work = Work(0.25)
         self.other_works: list[Work] = []  # that explain the measured time as well
         self.waiting_s = 0.0
+        self._timed: dict[Work, float] = {}
 
     @property
     def every(self) -> int:
@@ -117,10 +118,13 @@ class Coster:
         return Work(_between(slow, times, wanted), 1.0), 1.0
 
     def _times(self, works: Sequence[Work]) -> list[float]:
-        """Of the whole run with all data near, in ns."""
+        """Of the whole run with all data near, in ns; what was timed before is not run again."""
         near = self.near.at(self.near.latency)
-        costs = self._run([(near, near, self.core.at(work), []) for work in works])
-        return [cost.time_ns / (self.share_of(cost.instructions) or 1.0) for cost in costs]
+        new = [work for work in works if work not in self._timed]
+        costs = self._run([(near, near, self.core.at(work), []) for work in new])
+        for work, cost in zip(new, costs, strict=True):
+            self._timed[work] = cost.time_ns / (self.share_of(cost.instructions) or 1.0)
+        return [self._timed[work] for work in works]
 
     def share_of(self, instructions: int) -> float:
         """The part of the run that so many instructions are."""

@@ -78,14 +78,14 @@ def memory_of(profile: Profile, like: Memory | None = None) -> Memory:
     Raises BadInputError where a profile has neither a latency nor timings to make one from.
     """
     latency, low, high, write = _latency(profile)
-    read_line = _line(profile, "read_bandwidth_by_threads_bytes_per_s",
-                      "read_bandwidth_bytes_per_s", latency)  # fmt: skip
+    read_line = _line(profile, "read", "read_bandwidth_bytes_per_s", latency)
     keys = set(profile.figures)
     told = {"write_bandwidth_bytes_per_s", "ntwrite_bandwidth_by_threads_bytes_per_s"} & keys
     write_line = (
-        _line(profile, "ntwrite_bandwidth_by_threads_bytes_per_s", "write_bandwidth_bytes_per_s",
-              write) if told or write != latency else read_line
-    )  # fmt: skip
+        _line(profile, "ntwrite", "write_bandwidth_bytes_per_s", write)
+        if told or write != latency
+        else read_line
+    )
     walk, shift = (like.walk, like.page_shift) if like else (0.0, 12)
     touch = like.touch if like else 0.0
     if "page_walk_ns" in keys:
@@ -117,14 +117,12 @@ def _latency(profile: Profile) -> tuple[float, float, float, float]:
     )
 
 
-def _line(profile: Profile, by_threads: str, all_threads: str, latency: float) -> float:
+def _line(profile: Profile, kernel: str, all_threads: str, latency: float) -> float:
     """Time of a line that is streamed, in ns."""
-    figures = profile.figures
-    if by_threads in figures and figures[by_threads].x == ["threads"]:
-        points = dict(profile.curve(by_threads))
-        if 1.0 in points:
-            return LINE_BYTES / points[1.0] * 1e9
-    if all_threads in figures:
+    alone = profile.bandwidth_alone(kernel)
+    if alone is not None:
+        return LINE_BYTES / alone * 1e9
+    if all_threads in profile.figures:
         return LINE_BYTES / profile.scalar(all_threads) * 1e9
     return latency / LINES_IN_FLIGHT
 

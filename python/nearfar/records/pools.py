@@ -10,6 +10,8 @@ from nearfar.records.counters import RegionCounters
 from nearfar.records.shape import Amount, Positive, Shaped, Size
 
 MapType = Literal["map", "dram", "map_atomic", "map_tx", "map_rp"]
+#: Maps of ours; the others are after PMDK's.
+OWN_MAPS: tuple[MapType, ...] = ("map", "dram")
 MapOperation = Literal["insert", "get", "remove"]
 
 

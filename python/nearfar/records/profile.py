@@ -268,6 +268,13 @@ class Profile(Datasheet):
 
     kind: Literal["device"] = "device"
 
+    def bandwidth_alone(self, kernel: str) -> float | None:
+        """B/s that one thread was measured to reach; None where that is not told."""
+        key = f"{kernel}_bandwidth_by_threads_bytes_per_s"
+        if key not in self.figures or self.figures[key].x != ["threads"]:
+            return None
+        return dict(self.curve(key)).get(1.0)
+
 
 class Host(Datasheet):
     """A processor and what lies between it and its memory."""

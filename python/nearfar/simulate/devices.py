@@ -132,7 +132,7 @@ def _by_commands(profile: Profile) -> dict[str, float]:
 def _queued(profile: Profile, one_thread: bool) -> dict[str, float]:
     figures = {figure: profile.scalar(key) for figure, key in _LATENCIES}
     for figure, key in _BANDWIDTHS:
-        alone = _of_a_thread(profile, _KERNELS[figure]) if one_thread else None
+        alone = profile.bandwidth_alone(_KERNELS[figure]) if one_thread else None
         figures[figure] = alone or profile.scalar(key)
     both = _both_ways(profile, one_thread)
     if both:
@@ -159,19 +159,11 @@ def _queued(profile: Profile, one_thread: bool) -> dict[str, float]:
     return figures
 
 
-def _of_a_thread(profile: Profile, kernel: str) -> float | None:
-    """B/s that one thread was measured to reach."""
-    key = f"{kernel}_bandwidth_by_threads_bytes_per_s"
-    if key not in profile.figures or profile.figures[key].x != ["threads"]:
-        return None
-    return dict(profile.curve(key)).get(1.0)
-
-
 def _both_ways(profile: Profile, one_thread: bool) -> float | None:
     """B/s of reads and writes side by side, where that was measured."""
     if "bandwidth_by_read_share_bytes_per_s" in profile.figures:
         return max(rate for _, rate in profile.curve("bandwidth_by_read_share_bytes_per_s"))
-    alone = _of_a_thread(profile, "copy") if one_thread else None
+    alone = profile.bandwidth_alone("copy") if one_thread else None
     if alone is None and "copy_bandwidth_bytes_per_s" in profile.figures:
         alone = profile.scalar("copy_bandwidth_bytes_per_s")
     return alone * _COPY_TRAFFIC if alone else None

@@ -92,7 +92,7 @@ class Expense(NamedTuple):
     """A row: with all data near, with all far, and with the plan."""
 
     words: str
-    cells: tuple[str, str, str]
+    cells: Sequence[str]
 
 
 def expenses(far: FarAdvice) -> list[Expense]:
@@ -101,19 +101,15 @@ def expenses(far: FarAdvice) -> list[Expense]:
     if far.energy_plan_J is not None:
         joules = [format_quantity(f"energy_{name}_J", getattr(far, f"energy_{name}_J") or 0.0)
                   for name in _PLACED]  # fmt: skip
-        rows.append(Expense("energy of both memories, simulated", _three(joules)))
+        rows.append(Expense("energy of both memories, simulated", joules))
     if far.price_plan is not None:
         prices = [f"{getattr(far, f'price_{name}'):.3g} {far.currency}" for name in _PLACED]
-        rows.append(Expense("price of memory for the heap", _three(prices)))
+        rows.append(Expense("price of memory for the heap", prices))
     rows.append(Expense("lines written to far memory", ("–", "–", f"{far.far_writes:,}")))
     if far.lifetime_years is not None:
         years = f"{far.lifetime_years:.3g} years"
         rows.append(Expense("lifetime of far memory, writes spread evenly", ("–", "–", years)))
     return rows
-
-
-def _three(cells: Sequence[str]) -> tuple[str, str, str]:
-    return cells[0], cells[1], cells[2]
 
 
 def _expenses(result: AdviceResult) -> list[Table]:

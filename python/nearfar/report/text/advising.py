@@ -51,10 +51,8 @@ def _bounds(far: FarAdvice) -> RenderableType:
 
 
 def _expenses(far: FarAdvice) -> list[RenderableType]:
-    """Energy, wear and price, where any is known."""
+    """Energy, wear and price, of what is known."""
     rows = [[line.words, *line.cells] for line in section.expenses(far)]
-    if not rows:
-        return []
     return [columns(["Beside time", "all near", "all far", "plan"], rows, 1), Text("")]
 
 
