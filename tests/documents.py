@@ -10,9 +10,12 @@ before a block says why it is only read.
 from __future__ import annotations
 
 import re
+import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from conftest import without_output_settings
 
 _FENCE = re.compile(
     r"(?:<!-- not run: (?P<reason>[^>]*?) -->\n)?^```(?P<kind>\w*)\n(?P<text>.*?)^```$",
@@ -82,3 +85,16 @@ def _found(wanted: str, rest: Iterator[str]) -> bool:
     if wanted.endswith("..."):
         return any(line.startswith(wanted.removesuffix("...").rstrip()) for line in rest)
     return wanted in rest
+
+
+def follow(step: Command, folder: Path, timeout: int, **environment: str) -> str:
+    """Run a command, which must end well and print what is shown; returns what it printed."""
+    done = subprocess.run(
+        ["bash", "-c", step.text], cwd=folder, text=True, check=False, timeout=timeout,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
+        env={**without_output_settings(), "COLUMNS": "100", "TERM": "dumb", **environment},
+    )  # fmt: skip
+    assert done.returncode == 0, f"$ {step.text}\n{done.stdout}"
+    lacking = missing(step.shown, done.stdout)
+    assert lacking == [], f"$ {step.text}\nlacks {lacking}\n{done.stdout}"
+    return done.stdout

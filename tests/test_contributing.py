@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 import nearfar._native
-from conftest import without_output_settings
-from documents import Command, missing, read
+from documents import Command, follow, read
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "CONTRIBUTING.md"
@@ -39,13 +38,7 @@ def copied(folder: Path) -> Path:
 
 
 def run(command: str, folder: Path, timeout: int = 120) -> str:
-    done = subprocess.run(
-        ["bash", "-c", command], cwd=folder, text=True, check=False, timeout=timeout,
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
-        env={**without_output_settings(), "COLUMNS": "100", "TERM": "dumb"},
-    )  # fmt: skip
-    assert done.returncode == 0, f"$ {command}\n{done.stdout}"
-    return done.stdout
+    return follow(Command(command), folder, timeout)
 
 
 def test_a_device_a_model_and_a_section_in_one_file_each(tmp_path: Path) -> None:
@@ -53,8 +46,7 @@ def test_a_device_a_model_and_a_section_in_one_file_each(tmp_path: Path) -> None
     added, ran = [], 0
     for step in read(PAGE).steps:
         if isinstance(step, Command):
-            printed = run(step.text, folder)
-            assert missing(step.shown, printed) == [], f"$ {step.text}\n{printed}"
+            follow(step, folder, 120)
             ran += 1
         elif step[0].startswith("python/"):
             assert not (folder / step[0]).exists()

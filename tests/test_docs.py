@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from conftest import without_output_settings
 from crashing import needs_libpmem
-from documents import Command, missing, read
+from documents import Command, follow, read
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted(
@@ -34,25 +32,14 @@ def run_page(page: str, folder: Path) -> None:
     tool.parent.mkdir(exist_ok=True)
     tool.write_text(f'#!/bin/sh\nexec {sys.executable} -m nearfar.cli.main "$@"\n')
     tool.chmod(0o755)
-    environment = {
-        **without_output_settings(),
-        "PATH": f"{tool.parent}:{os.environ['PATH']}",
-        "COLUMNS": "100",
-        "TERM": "dumb",
-        "NEARFAR_SOURCE": str(ROOT),
-    }
+    environment = {"PATH": f"{tool.parent}:{os.environ['PATH']}", "NEARFAR_SOURCE": str(ROOT)}
     document = read(ROOT / page)
     for step in document.steps:
         if not isinstance(step, Command):
             (folder / step[0]).parent.mkdir(parents=True, exist_ok=True)
             (folder / step[0]).write_text(step[1])
             continue
-        done = subprocess.run(
-            ["bash", "-c", step.text], cwd=folder, env=environment, check=False, text=True,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, timeout=300,
-        )  # fmt: skip
-        assert done.returncode == 0, f"{page}: $ {step.text}\n{done.stdout}"
-        assert missing(step.shown, done.stdout) == [], f"{page}: $ {step.text}\n{done.stdout}"
+        follow(step, folder, 300, **environment)
     for reason in document.not_run:
         print(f"{page}: a block was not run: {reason}")
 
