@@ -129,8 +129,9 @@ def test_ten_thousand_forks_under_churn(built: Path, tier: str, block_limit: int
     assert done.stdout == "10000 of 10000\n", done
 
 
-def test_blocks_of_libcs_own_malloc_go_back_to_it(built: Path) -> None:
-    done = preloaded(built / "foreign", "libc")
+@pytest.mark.parametrize("case", ["libc", "libc-full"])
+def test_blocks_of_libcs_own_malloc_go_back_to_it(built: Path, case: str) -> None:
+    done = preloaded(built / "foreign", case)
     assert (done.returncode, done.stderr) == (0, "")
 
 

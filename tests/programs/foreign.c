@@ -1,6 +1,7 @@
 /* Pointers that are not of the malloc that is preloaded. Argument: what to do.
  *
  *   libc           blocks of libc's own malloc: small, mapped, of a thread's arena; all is well
+ *   libc-full      the same, where no file can be opened
  *   CASE CALL      a pointer of no heap is given to free, realloc or usable: stack, variable,
  *                  mapping, thread, inside (a block of libc), freed (a mapped block of libc)
  *
@@ -14,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 static void* (*libc_malloc)(size_t);
 static void (*libc_free)(void*);
@@ -83,6 +85,8 @@ int main(int count, char** arguments) {
   void* libc = dlopen("libc.so.6", RTLD_NOW);
   libc_malloc = (void* (*)(size_t))dlsym(libc, "malloc");
   libc_free = (void (*)(void*))dlsym(libc, "free");
+  const struct rlimit no_files = {0, 0};
+  if (strcmp(arguments[1], "libc-full") == 0 && setrlimit(RLIMIT_NOFILE, &no_files) != 0) return 7;
   if (count == 2) return take_libcs();
   void (*give)(void*) = strcmp(arguments[2], "free") == 0      ? give_to_free
                         : strcmp(arguments[2], "realloc") == 0 ? give_to_realloc

@@ -78,7 +78,9 @@ bool may_be_of_libc(const void* ptr) {
   if (at % alignof(std::max_align_t) != 0 || !read_at(at, chunk)) return false;
   if ((chunk.flags() & Chunk::mapped) != 0) return is_mapping(at, chunk);
   const bool threads = (chunk.flags() & Chunk::of_thread_arena) != 0;
-  return is_in(threads ? thread_heap(at) : os::program_break(), at, chunk);
+  const os::Area area = threads ? thread_heap(at) : os::program_break();
+  if (!threads && area.end == 0) return true; // /proc cannot tell: libc has to judge
+  return is_in(area, at, chunk);
 }
 
 void expect_of_libc(const char* call, const void* ptr) {
