@@ -1,11 +1,10 @@
 #include "sim/follow.hpp"
 
-#include <cstdio>
-#include <cstdlib>
 #include <doctest/doctest.h>
 #include <string>
-#include <unistd.h>
 
+#include "os/file.hpp"
+#include "test_support.hpp"
 #include "trace/sampled.hpp"
 #include "trace/writer.hpp"
 
@@ -23,9 +22,9 @@ constexpr std::uint64_t rounds = 40;
 class Turns {
 public:
   explicit Turns(std::uint64_t gap, bool written = false) {
-    const int fd = mkstemp(path.data());
-    REQUIRE(fd >= 0);
-    trace::Writer writer(fd, trace::Header{});
+    Result<os::File> file = os::create_new(path.c_str());
+    REQUIRE(file);
+    trace::Writer writer(file->fd(), trace::Header{});
     writer.thread(0);
     trace::Site site;
     site.kind = trace::SiteKind::heap;
@@ -43,12 +42,10 @@ public:
     }
     writer.totals[trace::Total::instructions] = instructions;
     REQUIRE(writer.finish());
-    close(fd);
   }
-  Turns(const Turns&) = delete;
-  ~Turns() { unlink(path.c_str()); }
 
-  std::string path = "/tmp/nearfar-follow-XXXXXX";
+  test::Folder folder = test::Folder::quick();
+  std::string path = folder.path("trace");
 };
 
 Following policy(Rule rule, std::uint64_t near_pages) {

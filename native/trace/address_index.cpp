@@ -95,32 +95,18 @@ unsigned AddressIndex::descend(std::uint64_t page, Path& path) const {
   return level;
 }
 
-const AddressIndex::Leaf* AddressIndex::leaf_before(std::uint64_t page) const {
+/// The nearest leaf on one side of a page, of those that hold anything.
+const AddressIndex::Leaf* AddressIndex::leaf_beside(std::uint64_t page, bool before) const {
   Path path;
   for (unsigned level = descend(page, path) + 1; level-- > 0;) {
+    const unsigned own = digit(page, level);
     std::uint32_t at = path[level];
-    std::uint64_t candidates = nodes_[at].present & below(digit(page, level));
+    std::uint64_t candidates = nodes_[at].present & (before ? below(own) : above(own));
     if (candidates == 0) continue;
-    for (; level < levels; ++level) {
-      at = nodes_[at].child[highest(candidates)];
-      if (level + 1 < levels) candidates = nodes_[at].present;
+    for (;; candidates = nodes_[at].present) {
+      at = nodes_[at].child[before ? highest(candidates) : lowest(candidates)];
+      if (++level == levels) return &leaves_[at];
     }
-    return &leaves_[at];
-  }
-  return nullptr;
-}
-
-const AddressIndex::Leaf* AddressIndex::leaf_after(std::uint64_t page) const {
-  Path path;
-  for (unsigned level = descend(page, path) + 1; level-- > 0;) {
-    std::uint32_t at = path[level];
-    std::uint64_t candidates = nodes_[at].present & above(digit(page, level));
-    if (candidates == 0) continue;
-    for (; level < levels; ++level) {
-      at = nodes_[at].child[lowest(candidates)];
-      if (level + 1 < levels) candidates = nodes_[at].present;
-    }
-    return &leaves_[at];
   }
   return nullptr;
 }
@@ -147,7 +133,7 @@ std::uint32_t AddressIndex::at_or_before(std::uint64_t address) const {
   const std::uint64_t page = address >> page_bits;
   if (const Leaf* leaf = find_leaf(page))
     if (const std::uint32_t found = last(*leaf, place_of(address))) return found;
-  const Leaf* before = leaf_before(page);
+  const Leaf* before = leaf_beside(page, true);
   return before == nullptr ? none : last(*before, places - 1);
 }
 
@@ -156,7 +142,7 @@ std::uint32_t AddressIndex::after(std::uint64_t address) const {
   const unsigned place = place_of(address) + 1;
   if (const Leaf* leaf = place < places ? find_leaf(page) : nullptr)
     if (const std::uint32_t found = first(*leaf, place)) return found;
-  const Leaf* behind = leaf_after(page);
+  const Leaf* behind = leaf_beside(page, false);
   return behind == nullptr ? none : first(*behind, 0);
 }
 

@@ -58,8 +58,7 @@ private:
   Leaf& make_leaf(std::uint64_t page);
   void forget(std::uint64_t page);
   unsigned descend(std::uint64_t page, Path& path) const;
-  const Leaf* leaf_before(std::uint64_t page) const;
-  const Leaf* leaf_after(std::uint64_t page) const;
+  const Leaf* leaf_beside(std::uint64_t page, bool before) const;
   static std::uint32_t last(const Leaf& leaf, unsigned place);
   static std::uint32_t first(const Leaf& leaf, unsigned place);
 

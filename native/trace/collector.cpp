@@ -97,7 +97,7 @@ void Collector::keep_whole(std::uint64_t& last_flush_ns) {
 }
 
 bool Collector::is_ready(std::uint64_t position) const {
-  const ring::Entry& entry = shared_->entries()[position & (shared_->capacity - 1)];
+  const ring::Entry& entry = shared_->at(position);
   return entry.ready.load(std::memory_order_acquire) == static_cast<std::uint32_t>(position + 1);
 }
 
@@ -115,7 +115,7 @@ std::uint64_t Collector::take_some() {
       continue;
     }
     look_ahead(head, tail);
-    ring::Entry& entry = shared_->entries()[head & (shared_->capacity - 1)];
+    ring::Entry& entry = shared_->at(head);
     const std::size_t taken = take(entry, head, tail);
     if (taken == 0) break;
     head += taken;
@@ -128,15 +128,14 @@ std::uint64_t Collector::take_some() {
 /// The entry at a position if it is there and one of an access of a thread that is known.
 const ring::Entry* Collector::coming(std::uint64_t position, std::uint64_t tail) const {
   if (position >= tail || !is_ready(position)) return nullptr;
-  const ring::Entry& entry = shared_->entries()[position & (shared_->capacity - 1)];
+  const ring::Entry& entry = shared_->at(position);
   const bool known = entry.what <= ring::What::nt_store && entry.thread < threads_.size();
   return known ? &entry : nullptr;
 }
 
 /// Large caches' models lie in memory themselves: what entries will need is asked for in time.
 void Collector::look_ahead(std::uint64_t position, std::uint64_t tail) const {
-  const std::uint64_t mask = shared_->capacity - 1;
-  asm volatile("prefetcht0 %0" : : "m"(shared_->entries()[(position + ring_ahead) & mask]));
+  asm volatile("prefetcht0 %0" : : "m"(shared_->at(position + ring_ahead)));
   if (const ring::Entry* entry = coming(position + far_ahead, tail)) {
     const Thread& of = threads_[entry->thread];
     filter_.expect(entry->thread, line_of(of, entry->a & ring::low_mask));
@@ -158,7 +157,7 @@ std::size_t Collector::take(ring::Entry& entry, std::uint64_t position, std::uin
   words_.clear();
   for (std::size_t i = 1; i <= further; ++i) {
     if (position + i >= ready_end || !is_ready(position + i)) return ended_.load() ? 1 : 0;
-    const ring::Entry& more = shared_->entries()[(position + i) & (shared_->capacity - 1)];
+    const ring::Entry& more = shared_->at(position + i);
     words_.insert(words_.end(), {more.a, more.b, more.c});
   }
   event(entry, words_);

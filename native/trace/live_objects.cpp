@@ -10,10 +10,9 @@ namespace {
 
 constexpr std::uint64_t line_bytes = 64;
 
-/// The range that holds the address, or else the first that begins in the rest of its line.
-Range* find_line(Ranges& ranges, std::uint64_t address) {
-  Range* found = ranges.first_behind(address);
-  return found != nullptr && found->begin / line_bytes <= address / line_bytes ? found : nullptr;
+/// Whether a range that ends behind the address holds it, or begins in the rest of its line.
+bool in_line(const Range* range, std::uint64_t address) {
+  return range != nullptr && range->begin / line_bytes <= address / line_bytes;
 }
 
 std::uint64_t with_process(std::uint32_t process, std::uint64_t address) {
@@ -149,8 +148,8 @@ void LiveObjects::stack(std::uint32_t number, std::uint64_t low, std::uint64_t h
   if (const Range* known = of.stacks.first_behind(low);
       known != nullptr && known->begin <= low && known->end >= high)
     return;
-  const Range* mapping = find_line(of.mappings, low);
-  if (mapping == nullptr) { // the first thread's, which the kernel made
+  const Range* mapping = of.mappings.first_behind(low);
+  if (!in_line(mapping, low)) { // the first thread's, which the kernel made
     low = std::min(low, high - usual_stack);
   } else if (mapping->end - mapping->begin <= largest_stack) {
     low = mapping->begin;
@@ -205,10 +204,10 @@ std::uint32_t LiveObjects::object_at(std::uint32_t number, std::uint64_t address
     if (address >= found.low && address < found.high) return found.number;
   std::uint64_t low = 0, high = ~std::uint64_t{0}; // around the address, free of what comes first
   for (Ranges* ranges : of.kinds()) {
-    Range* at = find_line(*ranges, address);
-    if (at == nullptr) {
+    Range* at = ranges->first_behind(address);
+    if (!in_line(at, address)) {
       if (const Range* before = ranges->last_before(address)) low = std::max(low, before->end);
-      if (const Range* behind = ranges->after(address)) high = std::min(high, behind->begin);
+      if (at != nullptr) high = std::min(high, at->begin);
       continue;
     }
     const std::uint32_t found = named(number, *at);

@@ -50,8 +50,6 @@ public:
   const FixedPages& fixed_pages() const { return fixed_pages_; }
   /// One block in so many was kept.
   std::uint64_t every() const { return every_; }
-  /// The site of each object.
-  std::span<const std::uint32_t> sites() const { return sites_; }
   std::span<const std::vector<Record>> blocks() const { return blocks_; }
 
   /// What each placement costs, by as many threads as there are processors.
@@ -65,7 +63,7 @@ private:
   Reader reader_;
   RecordCounts counts_;
   FixedPages fixed_pages_;
-  std::vector<std::uint32_t> sites_;
+  std::vector<std::uint32_t> sites_; ///< of each object
   std::vector<std::vector<Record>> blocks_;
   std::uint64_t every_ = 1;
   std::uint64_t block_ = 0; ///< blocks seen

@@ -1,10 +1,10 @@
 #include "trace/sampled.hpp"
 
-#include <cstdlib>
 #include <doctest/doctest.h>
 #include <string>
-#include <unistd.h>
 
+#include "os/file.hpp"
+#include "test_support.hpp"
 #include "trace/writer.hpp"
 
 using namespace nearfar;
@@ -16,9 +16,9 @@ namespace {
 class Chain {
 public:
   explicit Chain(std::uint64_t blocks) {
-    const int fd = mkstemp(path.data());
-    REQUIRE(fd >= 0);
-    Writer writer(fd, Header{});
+    Result<os::File> file = os::create_new(path.c_str());
+    REQUIRE(file);
+    Writer writer(file->fd(), Header{});
     writer.thread(0);
     Site site;
     site.kind = SiteKind::heap;
@@ -30,12 +30,10 @@ public:
       writer.record({i, 1, i + 1, number, i > 0, 0, Kind::load});
     writer.totals[Total::instructions] = blocks * block_records;
     REQUIRE(writer.finish());
-    close(fd);
   }
-  Chain(const Chain&) = delete;
-  ~Chain() { unlink(path.c_str()); }
 
-  std::string path = "/tmp/nearfar-sampled-XXXXXX";
+  test::Folder folder = test::Folder::quick();
+  std::string path = folder.path("trace");
 };
 
 std::vector<Costs> accounts(std::size_t count) {

@@ -88,28 +88,29 @@ qemu_plugin_vcpu_mem_cb_t plain_callback(unsigned bytes) {
   }
 }
 
-void on_scalar(unsigned vcpu, qemu_plugin_meminfo_t info, std::uint64_t address, void* code) {
+/// A callback that is told what the access is; where that is not known yet, the emulator is asked.
+template <void (*then)(unsigned vcpu, Meaning access, std::uint64_t address, void* code)>
+void knowing(unsigned vcpu, qemu_plugin_meminfo_t info, std::uint64_t address, void* code) {
   Meaning access;
   if (!is_known(info, access)) [[unlikely]]
-    return learn<on_scalar>(vcpu, info, address, code);
+    return learn<knowing<then>>(vcpu, info, address, code);
+  then(vcpu, access, address, code);
+}
+
+void on_scalar(unsigned vcpu, Meaning access, std::uint64_t address, void* code) {
   const auto [store, bytes] = access;
   Core& core = *cores[vcpu];
   core.count(store);
   core.touch(address, bytes, store, code_of(code));
 }
 
-void on_stack(unsigned vcpu, qemu_plugin_meminfo_t info, std::uint64_t address, void* code) {
-  Meaning access;
-  if (!is_known(info, access)) return learn<on_stack>(vcpu, info, address, code);
+void on_stack(unsigned vcpu, Meaning access, std::uint64_t address, void* code) {
   if (access.store) cores[vcpu]->pushed(address);
-  on_scalar(vcpu, info, address, code);
+  on_scalar(vcpu, access, address, code);
 }
 
 /// With several threads the emulator tells of one access that both reads and writes.
-void on_locked(unsigned vcpu, qemu_plugin_meminfo_t info, std::uint64_t address, void* code) {
-  Meaning access;
-  if (!is_known(info, access)) [[unlikely]]
-    return learn<on_locked>(vcpu, info, address, code);
+void on_locked(unsigned vcpu, Meaning access, std::uint64_t address, void* code) {
   const auto [store, bytes] = access;
   Core& core = *cores[vcpu];
   core.count(store);
@@ -129,20 +130,14 @@ bool is_piece(unsigned vcpu, std::uint64_t address, unsigned bytes, bool store, 
   return further;
 }
 
-void on_wide(unsigned vcpu, qemu_plugin_meminfo_t info, std::uint64_t address, void* code) {
-  Meaning access;
-  if (!is_known(info, access)) [[unlikely]]
-    return learn<on_wide>(vcpu, info, address, code);
+void on_wide(unsigned vcpu, Meaning access, std::uint64_t address, void* code) {
   const auto [store, bytes] = access;
   Core& core = *cores[vcpu];
   if (!is_piece(vcpu, address, bytes, store, code)) core.count(store);
   core.touch(address, bytes, store, code_of(code));
 }
 
-void on_nt_store(unsigned vcpu, qemu_plugin_meminfo_t info, std::uint64_t address, void* code) {
-  Meaning access;
-  if (!is_known(info, access)) [[unlikely]]
-    return learn<on_nt_store>(vcpu, info, address, code);
+void on_nt_store(unsigned vcpu, Meaning access, std::uint64_t address, void* code) {
   const auto [store, bytes] = access;
   Core& core = *cores[vcpu];
   if (!is_piece(vcpu, address, bytes, store, code)) {
@@ -194,14 +189,14 @@ qemu_plugin_vcpu_mem_cb_t callback_of(const Decoded& decoded) {
   case Opcode::load: return plain_callback<false>(decoded.bytes);
   case Opcode::store: return plain_callback<true>(decoded.bytes);
   case Opcode::push: return side_by_side ? on_push<false> : on_push<true>;
-  case Opcode::stack: return on_stack;
-  case Opcode::wide: return on_wide;
-  case Opcode::locked: return on_locked;
-  case Opcode::nt_store: return on_nt_store;
+  case Opcode::stack: return knowing<on_stack>;
+  case Opcode::wide: return knowing<on_wide>;
+  case Opcode::locked: return knowing<on_locked>;
+  case Opcode::nt_store: return knowing<on_nt_store>;
   case Opcode::scalar:
   case Opcode::flush: break;
   }
-  return on_scalar;
+  return knowing<on_scalar>;
 }
 
 /// `bits`: of Core, above the address of the code.

@@ -95,7 +95,9 @@ struct Shared {
   alignas(128) std::atomic<std::uint64_t> head; ///< taken by the consumer
   alignas(128) Slot slots[most_threads];
 
-  Entry* entries() { return reinterpret_cast<Entry*>(this + 1); }
+  Entry& at(std::uint64_t position) {
+    return reinterpret_cast<Entry*>(this + 1)[position & (capacity - 1)];
+  }
   static std::size_t bytes(std::uint32_t capacity) {
     return sizeof(Shared) + std::size_t{capacity} * sizeof(Entry);
   }
@@ -158,7 +160,7 @@ struct Producer {
 
   void publish(std::uint64_t position, What what, std::uint8_t detail, std::uint16_t thread,
                std::uint64_t a, std::uint64_t b, std::uint64_t c) const {
-    Entry& entry = shared->entries()[position & (shared->capacity - 1)];
+    Entry& entry = shared->at(position);
     entry.what = what;
     entry.detail = detail;
     entry.thread = thread;
@@ -186,7 +188,7 @@ private:
 
   /// The other core has read this entry's memory: it is asked for in time.
   void fetch(std::uint64_t position) const {
-    asm volatile("prefetchw %0" : : "m"(shared->entries()[position & (shared->capacity - 1)]));
+    asm volatile("prefetchw %0" : : "m"(shared->at(position)));
   }
 };
 
