@@ -55,10 +55,6 @@ Logged logged(const Log& log, std::size_t at, std::uint64_t address, std::size_t
   return result;
 }
 
-bool stores(const Event& event) {
-  return event.kind == Kind::store || event.kind == Kind::nt_store;
-}
-
 /// Whether any operation logs some of these bytes: then they are data. The stores that write a log
 /// itself are logged by nobody.
 bool ever_logged(const Log& log, const Event& store) {
@@ -91,10 +87,7 @@ std::uint64_t address_of(std::uint32_t line, const Piece& piece) {
 } // namespace
 
 bool Explorer::fails(const Point& point, const std::vector<std::size_t>& versions) {
-  forced_ = &versions;
-  const bool failed = run(point).failure != Failure::none;
-  forced_ = nullptr;
-  return failed;
+  return run(point, versions).failure != Failure::none;
 }
 
 void Explorer::found(const Persistency& model, const Point& point, const Verdict& verdict,

@@ -130,9 +130,7 @@ void Explorer::explore_image(const Persistency& model, const Point& point,
   }
   const std::uint64_t image = mix(hash, point.demands());
   if (seen_.insert(image).second) {
-    forced_ = &versions;
-    const Verdict verdict = run(point);
-    forced_ = nullptr;
+    const Verdict verdict = run(point, versions);
     ++result_.states;
     result_.recovery_states += point.level > 0;
     if (verdict.failure != Failure::none)
@@ -154,9 +152,7 @@ void Explorer::explore_image(const Persistency& model, const Point& point,
 double Explorer::explore_recovery(const Persistency& model, const Point& point,
                                   const std::vector<std::size_t>& versions) {
   checked_.record(true);
-  forced_ = &versions;
-  run(point);
-  forced_ = nullptr;
+  run(point, versions);
   checked_.record(false);
   const storelog::Log* log = checked_.log();
   if (log == nullptr || log->events.empty()) return 1;

@@ -142,8 +142,9 @@ void Explorer::explore_read(const Persistency& model, const Point& point) {
         result_.states % options_.confirm_every == 0)
       verdict = confirm();
     result_.recovery_states += point.level > 0;
-    left -= covered();
-    covered_ += point.level == 0 ? covered() : 0;
+    const double stands_for = covered();
+    left -= stands_for;
+    covered_ += point.level == 0 ? stands_for : 0;
     if (verdict.failure != Failure::none) {
       std::vector<std::size_t> versions(undecided_.size(), 0);
       for (const Decision& decision : path_)
@@ -214,6 +215,14 @@ Explorer::Verdict Explorer::run(const Point& point) {
     return {Failure::crashed, text};
   }
   return judge(point);
+}
+
+/// The image of these versions, one for each slot.
+Explorer::Verdict Explorer::run(const Point& point, const std::vector<std::size_t>& versions) {
+  forced_ = &versions;
+  Verdict verdict = run(point);
+  forced_ = nullptr;
+  return verdict;
 }
 
 Explorer::Verdict Explorer::judge(const Point& point) {

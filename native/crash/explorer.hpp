@@ -105,6 +105,7 @@ private:
                       const storelog::Log& log);
   bool advance();
   Verdict run(const Point& point);
+  Verdict run(const Point& point, const std::vector<std::size_t>& versions);
   Verdict confirm();
   Verdict judge(const Point& point);
   void follow(std::vector<Changed> changed);

@@ -66,6 +66,11 @@ struct Event {
   Site site;
 };
 
+/// Whether it stored bytes: it has data.
+inline bool stores(const Event& event) {
+  return event.kind == Kind::store || event.kind == Kind::nt_store;
+}
+
 /// How many lines [at, at + bytes) touches.
 inline std::uint64_t lines_of(const void* at, std::size_t bytes) {
   if (bytes == 0) return 0;

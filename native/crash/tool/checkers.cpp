@@ -73,6 +73,7 @@ public:
       for (const char* name : {"LD_PRELOAD", "NEARFAR_CRASH_LOG", "PMEM_IS_PMEM_FORCE"})
         unsetenv(name);
       if (!preloaded_.empty()) setenv("LD_PRELOAD", preloaded_.c_str(), 1);
+      if (!persistent_.empty()) setenv("PMEM_IS_PMEM_FORCE", persistent_.c_str(), 1);
       return read();
     }
     setenv("LD_PRELOAD", (recovery_.library + " " + preloaded_).c_str(), 1);
@@ -110,7 +111,10 @@ private:
   os::File output_;
   std::uint64_t limit_ms_;
   RecoveryLog recovery_;
+  // What the user had set, for a recovery that is not recorded.
   std::string preloaded_ = getenv("LD_PRELOAD") == nullptr ? "" : getenv("LD_PRELOAD");
+  std::string persistent_ =
+      getenv("PMEM_IS_PMEM_FORCE") == nullptr ? "" : getenv("PMEM_IS_PMEM_FORCE");
   bool known_ = false;
   storelog::Log log_;
   std::deque<std::deque<std::string>> names_; ///< that sites of findings point to

@@ -18,9 +18,7 @@ namespace {
 
 /// Where nothing is stored, nothing can be lost: then the recorder saw nothing.
 bool stores_nothing(const storelog::Log& log) {
-  return std::none_of(log.events.begin(), log.events.end(), [](const storelog::Event& event) {
-    return event.kind == storelog::Kind::store || event.kind == storelog::Kind::nt_store;
-  });
+  return std::none_of(log.events.begin(), log.events.end(), storelog::stores);
 }
 
 /// A function, or the program of the arguments checker0=, checker1=, ... with the image's path.
