@@ -2,8 +2,8 @@
  *
  * How      compile with -include nearfar/crash_intrinsics.h (C or C++). _mm_clwb, _mm_clflushopt,
  *          _mm_clflush, _mm_sfence, _mm_mfence and _mm*_stream_* then also report themselves.
- * Without the recorder in the process the reports are weak symbols that are absent: one test of a
- *          pointer each.
+ *          Without the recorder in the process the reports are weak symbols that are absent: one
+ *          test of a pointer each.
  * Also     nearfar_crash_begin(n) and nearfar_crash_end(n) around an operation: its end is its
  *          acknowledgement, which the checker finds in NEARFAR_CRASH_ACKNOWLEDGED.
  */

@@ -31,6 +31,16 @@ Result<const IntsetKind*> find(std::string_view name) {
 
 bool by_libpmemobj(IntsetMedium medium) { return medium >= IntsetMedium::pmdk; }
 
+/// nullptr where the set has no such version.
+MakeSet version(const IntsetKind& kind, IntsetMedium medium) {
+  switch (medium) {
+  case IntsetMedium::pmdk: return kind.pmdk;
+  case IntsetMedium::pmdk_atomic: return kind.pmdk_atomic;
+  case IntsetMedium::pmdk_rp: return kind.pmdk_rp;
+  default: return kind.ours;
+  }
+}
+
 /// Every second key of the range in a random order.
 std::vector<std::uint64_t> first_keys(const IntsetPlan& plan) {
   std::vector<std::uint64_t> keys(plan.entries);
@@ -56,7 +66,7 @@ Status check(const IntsetPlan& plan, const IntsetKind& kind) {
   if (by_libpmemobj(plan.medium) && kind.pmdk == nullptr)
     return Error::make(Errc::bad_input, "the set %s has no version on libpmemobj", kind.name)
         .try_next("choose --structure hash");
-  if (plan.medium > IntsetMedium::pmdk && !kind.several)
+  if (version(kind, plan.medium) == nullptr)
     return Error::make(Errc::bad_input, "only the hash set has several versions on libpmemobj")
         .try_next("choose --structure hash");
   return Done{};
@@ -92,8 +102,8 @@ Result<IntsetBench> IntsetBench::create(const IntsetPlan& plan) {
   if (!found) return found.error();
   const IntsetKind& kind = **found;
   if (Status sound = check(plan, kind); !sound) return sound.error();
-  const MakeSet make = by_libpmemobj(plan.medium) ? kind.pmdk : kind.ours;
-  Result<std::unique_ptr<IntsetSubject>> subject = make(plan, first_keys(plan));
+  Result<std::unique_ptr<IntsetSubject>> subject =
+      version(kind, plan.medium)(plan, first_keys(plan));
   if (!subject) return subject.error();
   return IntsetBench(plan, std::move(*subject));
 }

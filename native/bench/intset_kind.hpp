@@ -7,8 +7,7 @@
 //     Set, made by Set::open(medium, root) and with contains(key), remove(key), size();
 //     Root, what it keeps at the pool's root, all zero at first;
 //     bytes_an_entry, the room that an entry wants while the set is used: half of the operations
-//     meet
-//       free memory, so twice the entries is more than enough;
+//     meet free memory, so twice the entries is more than enough;
 //     fill(set, keys) and insert(set, key).
 #pragma once
 
@@ -42,9 +41,10 @@ using MakeSet = Result<std::unique_ptr<IntsetSubject>> (*)(const IntsetPlan&, co
 
 struct IntsetKind {
   const char* name;
-  MakeSet ours;           ///< pmem, unflushed, dram
-  MakeSet pmdk = nullptr; ///< pmdk, where there is a version on libpmemobj
-  bool several = false;   ///< pmdk_atomic and pmdk_rp, too
+  MakeSet ours;                  ///< pmem, unflushed, dram
+  MakeSet pmdk = nullptr;        ///< where there is a version on libpmemobj
+  MakeSet pmdk_atomic = nullptr; ///< where there are several
+  MakeSet pmdk_rp = nullptr;
 };
 
 #define NEARFAR_SET(name) IntsetKind name##_set();

@@ -21,8 +21,7 @@ Status check(const MapPlan& plan) {
     return Error::make(Errc::bad_input, "values of %llu bytes cannot be stored",
                        static_cast<unsigned long long>(plan.value_bytes))
         .try_next("give -d from 1 to 1048576 bytes");
-  const bool ours = plan.type == MapType::map || plan.type == MapType::dram;
-  if (plan.alloc && ours)
+  if (plan.alloc && plan.ours())
     return Error::make(Errc::bad_input,
                        "only the maps after PMDK keep values as libpmemobj's objects")
         .try_next("leave --alloc out, or choose map_atomic, map_tx or map_rp");
@@ -90,8 +89,7 @@ std::span<const std::byte> MapBench::pool() const { return subject_->pool(); }
 Result<MapBench> MapBench::create(const MapPlan& plan) {
   if (Status sound = check(plan); !sound) return sound.error();
   MapBench bench(plan);
-  const bool ours = plan.type == MapType::map || plan.type == MapType::dram;
-  Result<std::unique_ptr<MapSubject>> subject = ours ? our_map(plan) : pmdk_map(plan);
+  Result<std::unique_ptr<MapSubject>> subject = plan.ours() ? our_map(plan) : pmdk_map(plan);
   if (!subject) return subject.error();
   bench.subject_ = std::move(*subject);
   std::uint32_t seed = plan.seed;

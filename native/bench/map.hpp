@@ -47,9 +47,13 @@ struct MapPlan {
   std::uint32_t seed = 1;
   std::uint64_t sample = 0; ///< gets of one run, each run going on after the last; 0: all keys
 
+  /// Whether it is our map, in a pool or in DRAM; else one after PMDK.
+  bool ours() const { return type == MapType::map || type == MapType::dram; }
+  /// Whether values are words in the map itself; else each has memory of its own.
+  bool words() const { return value_bytes <= sizeof(std::uint64_t) && !alloc; }
   /// Whether it is a map's volatile twin: ours has a type, the others are that on tier dram.
   bool in_dram() const {
-    return type == MapType::dram || (type != MapType::map && tier.kind == tier::Kind::dram);
+    return type == MapType::dram || (!ours() && tier.kind == tier::Kind::dram);
   }
 };
 

@@ -14,12 +14,11 @@ constexpr persist::Layout layout{"nearfar bench map", 2};
 /// chunk in advance, which is an eighth of all.
 constexpr std::size_t bytes_an_entry = 64;
 constexpr std::size_t bytes_beside = 24 << 20;
-constexpr std::size_t inline_bytes = sizeof(std::uint64_t);
 
 std::size_t bytes_wanted(const MapPlan& plan) {
   const structures::RecordSizes sizes{0, plan.value_bytes}; // the key is in the entry
   const std::size_t record =
-      plan.value_bytes > inline_bytes ? structures::SlabIndex::footprint(sizes.bytes()) * 5 / 4 : 0;
+      plan.words() ? 0 : structures::SlabIndex::footprint(sizes.bytes()) * 5 / 4;
   return bytes_beside + plan.operations * (bytes_an_entry + record);
 }
 
@@ -99,7 +98,7 @@ Result<std::unique_ptr<MapSubject>> make(Place place, const MapPlan& plan) {
 
 template <class Place>
 Result<std::unique_ptr<MapSubject>> make_for(Place place, const MapPlan& plan) {
-  if (plan.value_bytes <= inline_bytes) return make<Place, Words>(std::move(place), plan);
+  if (plan.words()) return make<Place, Words>(std::move(place), plan);
   return make<Place, Strings>(std::move(place), plan);
 }
 

@@ -17,7 +17,6 @@ using structures::PoolObjects;
 
 constexpr std::uint64_t value_type = 1; // pmembench's
 constexpr persist::Layout layout{"nearfar bench map", 1};
-constexpr std::size_t inline_bytes = sizeof(std::uint64_t);
 
 /// Room for an entry and its share of buckets while they double: an entry of at most 128 bytes, two
 /// arrays of 80-byte heads or 40-byte slots, a logged link each, and the allocator's own.
@@ -142,7 +141,7 @@ Result<std::unique_ptr<Map>> open(Place& place) {
 
 template <template <class> class Kind>
 Result<std::unique_ptr<MapSubject>> make_twin(const MapPlan& plan) {
-  if (plan.value_bytes > inline_bytes || plan.alloc)
+  if (!plan.words())
     return Error::make(Errc::bad_input, "the twins in DRAM keep values of 8 bytes at most")
         .try_next("give -d 8 without --alloc, or a tier that holds a pool");
   using Map = Kind<DramObjects>;
@@ -158,7 +157,7 @@ Result<std::unique_ptr<MapSubject>> make(const MapPlan& plan) {
   if (plan.in_dram()) return make_twin<Kind>(plan);
   using Map = Kind<PoolObjects>;
   using Place = InPool<PoolObjects>;
-  const bool objects = plan.value_bytes > inline_bytes || plan.alloc;
+  const bool objects = !plan.words();
   const std::size_t value = objects ? plan.value_bytes + 128 : 0;
   Result<Place> place =
       Place::create(plan.tier, layout, bytes_beside + plan.operations * (bytes_an_entry + value),

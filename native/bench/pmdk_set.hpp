@@ -14,7 +14,7 @@ constexpr std::size_t pmdk_bytes_an_entry = 448; // as in map_pmdk.cpp
 
 using PmdkPlace = InPool<structures::PoolObjects>;
 
-/// A set on libpmemobj alone in a pool; one() does one operation.
+/// A set on libpmemobj alone in a pool.
 template <class Set>
 class PmdkSet final : public IntsetSubject {
 public:

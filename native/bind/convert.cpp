@@ -31,9 +31,11 @@ void register_errors(nb::module_& module) {
 }
 
 void raise(const Error& error) {
-  nb::tuple arguments =
-      nb::make_tuple(code_name(error.code), error.what, error.next, error.os_errno);
-  PyErr_SetObject(native_error, arguments.ptr());
+  if (PyErr_Occurred() == nullptr) { // else Python's own comes first, as that of Ctrl-C
+    nb::tuple arguments =
+        nb::make_tuple(code_name(error.code), error.what, error.next, error.os_errno);
+    PyErr_SetObject(native_error, arguments.ptr());
+  }
   throw nb::python_error();
 }
 

@@ -15,7 +15,8 @@ namespace nearfar::bind {
 /// Makes nearfar._native.NativeError known to the module.
 void register_errors(nanobind::module_& module);
 
-/// Raises NativeError(code name, what, next step, errno). Needs the GIL.
+/// Raises NativeError(code name, what, next step, errno), or what Python has raised already. Needs
+/// the GIL.
 [[noreturn]] void raise(const Error& error);
 
 /// Runs `call()` without the GIL, then yields its value or raises its error.

@@ -133,13 +133,7 @@ nb::dict simulate_source(Source& source, const Device& near, const Device& far, 
   setup.core = {by_name<Issue>(issue, issues), window, posted_writes};
   setup.most_requests = most_requests;
   Interruptible stopping(source);
-  Result<Outcome> outcome = [&] {
-    const nb::gil_scoped_release unlocked;
-    return simulate(stopping, setup);
-  }();
-  if (PyErr_Occurred()) throw nb::python_error();
-  if (!outcome) raise(outcome.error());
-  return outcome_dict(*outcome);
+  return outcome_dict(run_unlocked([&] { return simulate(stopping, setup); }));
 }
 
 /// (object, site, frames of (module, offset), least bytes, most bytes, whether near); -1: any

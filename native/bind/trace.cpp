@@ -3,6 +3,7 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
@@ -136,7 +137,7 @@ nb::list sites_list(const Tables& tables, const RecordCounts& counts) {
 nb::dict header_dict(const Reader& reader) {
   nb::dict d;
   d["line_bytes"] = reader.header().line_bytes;
-  d["after"] = nb::str(after_names[static_cast<std::size_t>(reader.header().after)].data());
+  d["after"] = name_of(reader.header().after);
   nb::list fields;
   for (const auto& [key, value] : reader.header().fields)
     fields.append(

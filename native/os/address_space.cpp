@@ -10,6 +10,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "os/process.hpp"
+
 #ifndef MAP_FIXED_NOREPLACE
 #define MAP_FIXED_NOREPLACE 0x100000
 #endif
@@ -38,11 +40,7 @@ int advise(std::byte* at, std::size_t bytes, int advice) {
 /// start_brk, the 47th field of /proc/self/stat (proc(5)); 0 if it cannot be read.
 std::uintptr_t first_break() {
   char text[1024];
-  const int fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
-  const ssize_t got = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
-  if (fd >= 0) close(fd);
-  if (got <= 0) return 0;
-  text[got] = '\0';
+  if (!read_text("/proc/self/stat", text, sizeof text)) return 0;
   const char* at = std::strrchr(text, ')'); // ends the second field, a name
   for (int field = 2; at != nullptr && field < 47; ++field)
     at = std::strchr(at + 1, ' ');

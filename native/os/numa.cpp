@@ -4,11 +4,11 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <fcntl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "os/address_space.hpp"
+#include "os/process.hpp"
 
 namespace nearfar::os {
 
@@ -27,16 +27,6 @@ int mode_of(Policy policy, unsigned long nodes) {
   case Policy::weighted: return mode_weighted;
   }
   return mode_local;
-}
-
-/// Reads a small file without stdio, which would allocate. False if it is not there.
-bool read_text(const char* path, char* text, std::size_t size) {
-  const int fd = open(path, O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return false;
-  const ssize_t got = read(fd, text, size - 1);
-  close(fd);
-  text[got > 0 ? got : 0] = '\0';
-  return got > 0;
 }
 
 /// A list as sysfs writes it: "0-2,5".

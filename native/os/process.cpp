@@ -76,6 +76,15 @@ int create_text(const char* path) {
 }
 void close_descriptor(int fd) { close(fd); }
 
+bool read_text(const char* path, char* text, std::size_t size) {
+  const int fd = open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return false;
+  const ssize_t got = read(fd, text, size - 1);
+  close(fd);
+  text[got > 0 ? got : 0] = '\0';
+  return got > 0;
+}
+
 char* read_file(const char* path, std::size_t& bytes) {
   const int fd = open(path, O_RDONLY | O_CLOEXEC);
   if (fd < 0) return nullptr;

@@ -19,6 +19,10 @@ void write_all(int fd, const char* text, std::size_t bytes);
 int create_text(const char* path);
 void close_descriptor(int fd);
 
+/// Reads the begin of a small file without stdio, which would allocate; zero-terminated. False if
+/// it is not there, or empty.
+bool read_text(const char* path, char* text, std::size_t size);
+
 /// Reads a whole file into memory of map_anonymous(), zero-terminated. nullptr with errno set.
 char* read_file(const char* path, std::size_t& bytes);
 

@@ -133,7 +133,6 @@ template <class Objects>
 Status AtomicChains<Objects>::split() {
   const std::uint64_t made = header_->buckets.count;
   const unsigned number = Buckets<ListHead>::segment_of(made);
-  if (number == bucket_segments) return Done{};
   PMEMoid& segment = header_->buckets.segment[number];
   if (segment.off == 0)
     if (Status taken =

@@ -112,7 +112,6 @@ template <class Objects>
 Status TxChains<Objects>::split() {
   const std::uint64_t made = header_->buckets.count;
   const unsigned number = Buckets<PMEMoid>::segment_of(made);
-  if (number == bucket_segments) return Done{};
   return objects_.transact([&]() -> Status {
     PMEMoid& segment = header_->buckets.segment[number];
     PMEMoid& parent = head(parent_of(made));

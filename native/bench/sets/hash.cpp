@@ -32,14 +32,11 @@ Result<std::unique_ptr<IntsetSubject>> pmdk_hash(const IntsetPlan& plan,
   });
 }
 
-Result<std::unique_ptr<IntsetSubject>> on_libpmemobj(const IntsetPlan& plan, const Keys& keys) {
-  if (plan.medium == IntsetMedium::pmdk_atomic) return pmdk_hash<structures::MapAtomic>(plan, keys);
-  if (plan.medium == IntsetMedium::pmdk_rp) return pmdk_hash<structures::MapRp>(plan, keys);
-  return pmdk_hash<structures::MapTx>(plan, keys);
-}
-
 } // namespace
 
-IntsetKind hash_set() { return {"hash", make_ours<HashSet>, on_libpmemobj, true}; }
+IntsetKind hash_set() {
+  return {"hash", make_ours<HashSet>, pmdk_hash<structures::MapTx>,
+          pmdk_hash<structures::MapAtomic>, pmdk_hash<structures::MapRp>};
+}
 
 } // namespace nearfar::bench
