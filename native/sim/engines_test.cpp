@@ -166,6 +166,14 @@ TEST_CASE("dependent reads wait for one another, independent ones overlap") {
   }
 }
 
+TEST_CASE("random lines of a large region hit no open row, of few requests as of many") {
+  for (const Engine engine : {Engine::fast, Engine::exact})
+    for (const std::uint64_t count : {2'000u, 50'000u}) {
+      const Outcome o = run(all_far(ddr4(), engine), {Pattern::random, count, 1024 * mib, 0, 0, 5});
+      CHECK(static_cast<double>(o.tiers[0].work.row_hits) < 0.02 * static_cast<double>(count));
+    }
+}
+
 TEST_CASE("in trace time requests set out when the trace says, whatever the memory does") {
   const Device device = pcm();
   const Timing& t = device.timing;
