@@ -34,10 +34,11 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from nearfar import stats
-from nearfar.measure.memory_here import last_cache_here
+from nearfar.measure.memory_here import last_cache_here, memory_here
 from nearfar.noise import Watch
-from nearfar.profiles import load_host
+from nearfar.profiles import load_host, load_profile
 from nearfar.trace.caches import caches_of
+from nearfar.units import parse_size
 
 if TYPE_CHECKING:
     from nearfar._native import Usage
@@ -49,6 +50,7 @@ NEARFAR = str(HERE.parent / "nearfar")
 TRUTH = str(BUILD / "truth")
 MIB = 1 << 20
 PAGES = ("thp", "4k")
+REGION = "512MiB"
 #: Seconds of measuring, and how many repeats there are at least.
 BUDGET_S, LEAST_REPEATS = 110.0, 5
 #: Share of a program's memory that may lie on pages of the other kind.
@@ -135,7 +137,7 @@ def profile() -> None:
         out = BUILD / pages
         shutil.rmtree(out, ignore_errors=True)
         subprocess.run([NEARFAR, "probe", "-q", "--tier", f"dram,pages={pages}", "--region",
-                        "512MiB", "--time", "25s", "--out", str(out)],
+                        REGION, "--time", "25s", "--out", str(out)],
                        check=True, stdout=subprocess.DEVNULL)  # fmt: skip
     cpu = build()
     caches = caches_of(load_host("this"), {})
@@ -193,6 +195,7 @@ def measure() -> None:
         print(f"| {name} | {pages} | {value:.4f} s | {real.value:.4f} s "
               f"[{real.low:.4f}, {real.high:.4f}] | {on_cpu:.4f} s | {least:.4f} s "
               f"| {value / real.value - 1:+.1%} |")  # fmt: skip
+    print(f"chase over {REGION} as the profile has it, and now: {'; '.join(memory_now())}")
     print(f"{len(told)} repeats; load averages before and after: {before}, {os.getloadavg()}")
     reasons = [*watch.verdict().reasons, *wrong_pages(runs)]
     print(f"too noisy: {'; '.join(reasons)}" if reasons else "quiet")
@@ -214,6 +217,16 @@ def repeated() -> dict[tuple[str, str], list[Ran]]:
                 runs[program.name, pages].append(ran)
         done, a_round = done + 1, time.monotonic() - at
     return runs
+
+
+def memory_now() -> Iterator[str]:
+    """Latencies of the profiles beside those of this moment: has the machine changed since?"""
+    cpu = min(os.sched_getaffinity(0))
+    for pages in PAGES:
+        then = load_profile(BUILD / pages / "profile.toml").scalar("read_latency_ns")
+        now = memory_here(f"dram,pages={pages}", parse_size(REGION), cpu)
+        walk = now.scalar("page_walk_ns") if pages == "4k" else 0.0
+        yield f"{pages} {then:.0f}, {now.scalar('read_latency_ns') + walk:.0f} ns"
 
 
 def wrong_pages(runs: dict[tuple[str, str], list[Ran]]) -> Iterator[str]:
