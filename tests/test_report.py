@@ -223,10 +223,13 @@ def test_slower_and_faster_follow_the_interval() -> None:
     for value, interval, words in (
         (0.5, (0.4, 0.6), "is slower than"),
         (1.02, (0.9, 1.1), "is as fast as"),
+        (1.4, (0.57, 27), "may be faster or slower than"),
         (2.0, (1.8, 2.2), "is faster than"),
     ):
         ratio.ratio, ratio.intervals["ratio"] = value, interval
-        assert words in mapped.finding(result)
+        told = mapped.finding(result)
+        assert words in told
+        assert ("too wide to tell" in told) == ("may be" in words)
 
 
 def test_a_mapped_picture_names_its_own_blocks_only() -> None:

@@ -47,7 +47,12 @@ def stencil(
     ] = False,
     csv: Annotated[
         Path | None,
-        typer.Option("--csv", metavar="FILE", help="As `nearfar split --calibrate` takes it."),
+        typer.Option(
+            "--csv",
+            metavar="FILE",
+            help="As `nearfar split --calibrate` takes it.",
+            callback=options.writable,
+        ),
     ] = None,
     *,
     shared: options.Measuring,
