@@ -98,7 +98,12 @@ def exists(words: list[str], known: dict[str, Any]) -> bool:
     verb = known.get(" ".join(words[:depth]))
     if verb is None:
         return words[0].startswith("-")
-    flags = {name for parameter in verb.params for name in parameter.opts} | {"--help"}
+    below = getattr(verb, "commands", {})
+    if below and len(words) > depth and not words[depth].startswith("-"):
+        return False
+    flags = {"--help"}  # a group may have a verb that it begins without its name
+    for one in (verb, *below.values()):
+        flags |= {name for parameter in one.params for name in parameter.opts}
     return {word for word in words[depth:] if word.startswith("-")} <= flags
 
 
