@@ -157,7 +157,7 @@ def test_a_sweep_end_to_end(tmp_path: Path, run_nearfar: RunNearfar) -> None:
 
 
 def test_the_table_is_one_that_fits_read(tmp_path: Path, run_nearfar: RunNearfar) -> None:
-    from nearfar.model.contention import read_measured
+    from nearfar.model.contention_fit import read_measured
 
     done = run_nearfar(
         "bench", "compete", "--near-threads", "1", "--far-threads", "1", "--size", "1MiB",

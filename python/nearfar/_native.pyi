@@ -19,6 +19,9 @@ class Member(Usage):
 
 class TierSpec(TypedDict):
     kind: str
+    maps: str  # memory, file or device
+    persists: str  # nothing, emulated, flush or msync
+    holds_pools: bool
     node: int
     path: str
     pages: str
