@@ -5,9 +5,10 @@
     git commit PREDICTIONS.json
     .venv/bin/python benchmarks/structures.py measure PREDICTIONS.json [maps|pmdk|sets ...]
 
-Two minutes each, at most. The calibration holds the host's latencies and software in cache, and no
-time of any point. Calibrated and measured alike is the lower quartile of repeats on fresh memory,
-which what neighbours take away disturbs least; errors against medians stand beside those.
+Calibrating takes about a minute, predicting (on all processors at once, for nothing is timed) and
+measuring a few minutes each. The calibration holds the host's latencies and software in cache, and
+no time of any point. Calibrated and measured alike is the lower quartile of repeats on fresh
+memory, which what neighbours take away disturbs least; errors against medians stand beside those.
 """
 
 from __future__ import annotations

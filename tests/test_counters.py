@@ -13,6 +13,7 @@ from nearfar import _native
 from nearfar.cli import counting
 from nearfar.measure import counters
 from nearfar.records.counters import RegionCounters
+from nearfar.report.sections import maps
 from nearfar.store import read_run
 
 pytestmark = [
@@ -48,6 +49,8 @@ def test_auto_counts_what_the_kernel_knows_and_simulates_the_caches(
         "-", "--quiet", "--out", str(tmp_path / "run"),
     )  # fmt: skip
     assert done.code == 0, done
+    assert "Infinity" not in done.stdout  # counters of which all repeats are zero
+    operations = [point["operations"] for point in json.loads(done.stdout)["sweep"]]
     told = [point["counters"] for point in json.loads(done.stdout)["sweep"]]
     hardware = set(counters.available().fields.values())
     for one in told:
@@ -64,6 +67,10 @@ def test_auto_counts_what_the_kernel_knows_and_simulates_the_caches(
     record = read_run(tmp_path / "run")
     assert record.sections.map is not None
     assert record.sections.map.counters is not None
+    heads, shown = maps.counters(record.sections.map)
+    assert len(heads) == 2 + len(record.sections.map.sweep)
+    loads = next(row for row in shown if row[0] == "llc_loads")
+    assert float(loads[2]) == pytest.approx(told[0]["llc_loads"] / operations[0], rel=1e-3)
 
 
 def test_perf_is_refused_where_the_machine_counts_nothing(

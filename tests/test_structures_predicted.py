@@ -18,7 +18,7 @@ from nearfar.measure.study import STUDY
 from nearfar.measure.timed import MapWork, SetWork
 from nearfar.model import slowdowns, validation
 from nearfar.model.devices import far_memory, is_disk, near_memory
-from nearfar.model.host_costs import HostCosts, costs_of
+from nearfar.model.host_costs import HostCosts, Walks, costs_of
 from nearfar.model.map_work import Constant
 from nearfar.model.structures import (
     InCache,
@@ -52,6 +52,18 @@ def test_a_map_in_cache_misses_nothing_and_one_beyond_it_a_line_a_get() -> None:
         assert 0.4 < variant.far_load_misses < 1.1  # its bucket, of which a part is in cache
         assert variant.levels[-1].load_misses < variant.far_load_misses + 0.1
     assert large.walks > 0.2
+
+
+@needs_pools
+def test_a_long_list_comes_in_turn_and_waits_for_no_line() -> None:
+    caches = replace(CACHES, flushes="keep")
+    seen = watch(SetWork("list", "dram", 400_000, 0, "shm:"), caches, 8, 0)
+    assert seen.operations == 8
+    for variant in seen.variants:  # 16 B an entry, beyond 4 MiB, but for what walks had before
+        loads, last = variant.levels[0].loads, variant.levels[-1]
+        assert last.load_misses < 20
+        assert last.prefetches > loads / 100
+    assert seen.walks < 20
 
 
 @needs_pools
@@ -106,8 +118,6 @@ NS = 1e-9
 
 
 def _costs(memory_ns: float = 100.0) -> HostCosts:
-    from nearfar.model.host_costs import Walks
-
     def ns(value: float) -> Constant:
         return Constant(value * NS, value * NS, value * NS)
 
@@ -140,9 +150,57 @@ def test_a_dependent_chain_pays_each_miss_in_full_and_others_overlap() -> None:
     chain = operation_time(Shape(seen, 0, True), _software(30), _costs(), _memory(300))
     assert chain.parts.total == pytest.approx((30 + 299) * NS)
     beside = operation_time(Shape(seen, 0), _software(30), _costs(), _memory(300))
-    assert beside.overlap == 2
-    assert beside.parts.total == pytest.approx((30 + 299 / 2) * NS)
+    under_way = 1 + 25 / 30
+    assert beside.overlap == pytest.approx(under_way)
+    assert beside.parts.total == pytest.approx((30 + 299 / under_way) * NS)
     assert beside.low < beside.parts.total < beside.high
+
+
+def test_a_long_search_is_alone_with_its_misses() -> None:
+    seen = _seen(misses=5.0, far=5.0)
+    found = operation_time(Shape(seen, 0), _software(500), _costs(), _memory(300))
+    assert found.parts.total > (500 + 0.9 * 5 * 299) * NS
+
+
+def test_a_stream_costs_what_software_does_not_hide() -> None:
+    lines = 1000
+    level = Level(4 * lines, 0, 0, 0, lines, 0)
+    seen = replace(_seen(0), variants=(Variant("lru", False, 1, (level,) * 3, 0.0),))
+    memory = replace(_memory(100), stream=Constant(3 * NS, 2 * NS, 5 * NS))
+
+    def streams(software_ns: float) -> float:
+        found = operation_time(Shape(seen, 0), _software(software_ns), _costs(), memory)
+        return found.parts.streams
+
+    assert streams(4 * lines) == 0
+    assert streams(lines) == pytest.approx(2 * lines * NS)
+
+
+def test_loads_hide_under_one_of_several_fences() -> None:
+    def fences(count: float) -> float:
+        shape = Shape(_seen(1, far=1, fences=count), 0, dependent=True)
+        return operation_time(shape, _software(1), _costs(), _memory(1001, 90)).parts.fences
+
+    assert fences(1) == pytest.approx(0)
+    assert fences(10) == pytest.approx((9 * 90 - 9 * 0.1) * NS)
+
+
+def test_what_making_a_structure_takes_once_weighs_on_few_entries() -> None:
+    host, near = _costs(), _memory(100, 150)
+
+    def timed(entries: int) -> InCache:
+        ns = 200 + 50_000 / entries
+        return InCache(_software(ns).at, Shape(_seen(0), 0, True, entries), near)
+
+    found = software_of([timed(n) for n in (250, 500, 2000, 4000)], host)
+    for entries in (100, 1000, 100_000):
+        assert found.of(20, entries).value == pytest.approx((200 + 50_000 / entries) * NS, rel=1e-3)
+
+
+def test_a_hit_of_the_second_level_of_the_tlb_has_its_own_price() -> None:
+    seen = replace(_seen(0), tlb_misses=3.0, walks=1.0)
+    walks = Walks(_memory(30).load, second=_memory(2).load)
+    assert walks.of_operation(seen, 0).value == pytest.approx((30 + 2 * 2) * NS)
 
 
 def test_software_and_loads_run_on_under_a_fence() -> None:

@@ -70,7 +70,7 @@ public:
   /// Operates for about `budget_ns`; may be called again. `region` is told where that begins and
   /// ends. Errors: bad_input (the processor), failed_check, no_space.
   Result<IntsetRun> run(std::uint64_t budget_ns, Region* region = nullptr);
-  /// The same for so many operations, rounded up to 32, however long they take.
+  /// The same for so many operations, however long they take.
   Result<IntsetRun> run_operations(std::uint64_t operations, Region* region);
 
 private:

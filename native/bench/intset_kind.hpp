@@ -11,6 +11,7 @@
 //     fill(set, keys) and insert(set, key).
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -85,8 +86,9 @@ Result<IntsetRun> operate(const IntsetPlan& plan, const IntsetEnd& until, Region
     const std::uint64_t start = os::now_ns();
     std::uint64_t now = start;
     for (; now - start < until.budget_ns && run.operations < until.operations && !failure;
-         now = os::now_ns())
-      for (std::uint64_t i = 0; i < operations_a_look; ++i) {
+         now = os::now_ns()) {
+      const std::uint64_t few = std::min(operations_a_look, until.operations - run.operations);
+      for (std::uint64_t i = 0; i < few; ++i) {
         const std::uint64_t draw = random.next(); // its upper part is the key, its lower the rest
         const std::uint64_t key = 1 + scaled(draw, range);
         const std::uint64_t chance = draw & 0xffff;
@@ -103,6 +105,7 @@ Result<IntsetRun> operate(const IntsetPlan& plan, const IntsetEnd& until, Region
         there += key & 1;
         ++run.operations;
       }
+    }
     edge.end();
     run.seconds = static_cast<double>(now - start) * 1e-9;
     run.counted = storelog::counters() - before;

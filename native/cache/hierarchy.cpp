@@ -44,7 +44,8 @@ void Hierarchy::missed(std::uint64_t line, bool straddles, Access kind) {
     const bool write = level == 0 && writes(kind); // below, a line is dirty once written back
     std::size_t missing = 0;
     for (std::size_t i = 0; i < wanted; ++i)
-      if (!cache.touch(lines[i], write)) lines[missing++] = lines[i];
+      if (!cache.touch(lines[i], write) && !arrives(lines[i], level, write))
+        lines[missing++] = lines[i];
     wanted = missing;
     LevelCounters& counters = counters_[level];
     if (level > 0) ++counters.references[static_cast<std::size_t>(kind)];
@@ -73,18 +74,32 @@ void Hierarchy::write_back(std::uint64_t line, std::size_t from_level) {
   emit(line, true);
 }
 
-/// Asks the level's prefetcher and brings its lines in, through the levels below.
+/// Asks the level's prefetcher and brings its lines in.
 void Hierarchy::prefetch(std::uint64_t line, std::size_t level) {
   wanted_.clear();
   prefetchers_[level]->missed(line, wanted_);
-  for (const std::uint64_t ahead : wanted_) {
-    std::size_t below = level;
-    for (; below < levels_.size() && !levels_[below].holds(ahead); ++below) {
-      put(levels_[below], below, ahead, false);
-      ++counters_[below].prefetches;
-    }
-    if (below == levels_.size()) emit(ahead, false);
+  for (const std::uint64_t ahead : wanted_)
+    bring_in(ahead, level);
+}
+
+/// Brings a line in unasked, through the levels below.
+void Hierarchy::bring_in(std::uint64_t line, std::size_t level) {
+  std::size_t below = level;
+  for (; below < levels_.size() && !levels_[below].holds(line); ++below) {
+    put(levels_[below], below, line, false);
+    ++counters_[below].prefetches;
   }
+  if (below == levels_.size()) emit(line, false);
+  if (tlb_) tlb_->bring_in(line << line_shift_);
+}
+
+/// Whether the level's prefetcher has the line come just when it is asked for; it then goes on.
+bool Hierarchy::arrives(std::uint64_t line, std::size_t level, bool write) {
+  if (!prefetchers_[level] || !prefetchers_[level]->expects(line)) return false;
+  bring_in(line, level);
+  prefetch(line, level);
+  (void)levels_[level].touch(line, write); // dirty, if it is written
+  return true;
 }
 
 void Hierarchy::flush(std::uint64_t address, bool evict) {

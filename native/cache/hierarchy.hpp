@@ -51,6 +51,11 @@ public:
   virtual ~Prefetcher() = default;
   /// Appends line numbers to `wanted`; those the level already holds are skipped.
   virtual void missed(std::uint64_t line, std::vector<std::uint64_t>& wanted) = 0;
+  /// Whether a line that is not there yet is one that it would have brought in by now.
+  virtual bool expects(std::uint64_t line) const {
+    (void)line;
+    return false;
+  }
 };
 
 class Hierarchy {
@@ -98,6 +103,8 @@ private:
   void put(Cache& cache, std::size_t level, std::uint64_t line, bool write);
   void write_back(std::uint64_t line, std::size_t from_level);
   void prefetch(std::uint64_t line, std::size_t level);
+  void bring_in(std::uint64_t line, std::size_t level);
+  bool arrives(std::uint64_t line, std::size_t level, bool write);
   void emit(std::uint64_t line, bool write) {
     if (traffic_) traffic_->push_back({line, write});
   }

@@ -31,6 +31,16 @@ public:
     return missed(page);
   }
 
+  /// Has the page of an address in all levels without counting: a prefetch waits for a walk, and
+  /// nothing waits for the prefetch.
+  void bring_in(std::uint64_t address) {
+    const std::uint64_t page = address >> page_shift_;
+    if (page == brought_in_) return;
+    brought_in_ = page;
+    for (Cache& level : levels_)
+      if (!level.touch(page, false)) level.fill(page, false);
+  }
+
   std::uint64_t lookups() const { return lookups_; }
   std::uint64_t first_misses() const { return first_misses_; } ///< of the level nearest the core
   std::uint64_t walks() const { return walks_; }
@@ -43,6 +53,7 @@ private:
   std::vector<Cache> levels_;
   unsigned page_shift_;
   std::uint64_t youngest_ = ~std::uint64_t{0}; ///< of the first level
+  std::uint64_t brought_in_ = ~std::uint64_t{0};
   std::uint64_t lookups_ = 0;
   std::uint64_t first_misses_ = 0;
   std::uint64_t walks_ = 0;

@@ -43,6 +43,8 @@ class Estimate:
 
 def _spread(values: np.ndarray) -> float:
     low, middle, high = np.percentile(values, [25, 50, 75])
+    if high == low:
+        return 0.0
     return float((high - low) / abs(middle)) if middle else math.inf
 
 

@@ -3,7 +3,8 @@
 Nodes of 64 bytes make a cycle that comes by each line once a round. Nodes of 32 bytes lie two to a
 line, so that a round comes by each line twice, at random times: like look-ups in a table, and
 unlike a cycle, of which a cache that drives the oldest line out never holds a part. Several chases
-at once ask for lines more often, and hold more of a cache that neighbours share.
+at once ask for lines more often, and hold more of a cache that neighbours share. A chase may also
+come by the lines of its region in turn, as by a list in the order of its allocation.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from nearfar.measure.session import Samples
 Pages = Literal["thp", "4k"]
 #: Bytes of a node: one a line, or two.
 ONCE, REVISITED = 64, 32
+#: In the place of these: one node a line, all of them in turn.
+IN_TURN = 0
 SAMPLE_NS, REPEATS = 2_000_000, 3
 #: What chases at once run before they are timed, to have their share of the caches.
 SETTLE_NS = 10_000_000
@@ -37,7 +40,8 @@ class Chase(NamedTuple):
     chains: int
 
     def __str__(self) -> str:
-        nodes = f"nodes of {self.node_bytes} B on {self.pages}"
+        kind = f"nodes of {self.node_bytes} B" if self.node_bytes else "lines in turn"
+        nodes = f"{kind} on {self.pages}"
         return f"{self.chains} over {self.region_bytes} B, {nodes}"
 
 
@@ -67,7 +71,7 @@ class ChasePlan:
         }  # fmt: skip
         wanted = sorted(self.chases, key=lambda c: (order[c.region_bytes], c))
         for (pages, region, node), chases in groupby(wanted, key=lambda c: c[:3]):
-            probes[pages].prepare(region, node, seed, WARM_STEPS)
+            probes[pages].prepare(region, node or region, seed, WARM_STEPS)
             for chase in chases:
                 _sample(probes[pages], chase, samples)
         return samples

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 WARM_NS = 5_000_000
 SLICE_NS = 2_000_000
 SLICES = 9
+#: Of a list, of which a slice walks to 32 places at the least, at random.
+SLICES_OF_WALKS = 18
 #: Maps made anew for one timing of insertions or removals, at most.
 MOST_MAPS = 5
 
@@ -115,7 +117,8 @@ def _time_set(work: SetWork, cpu: int, seed: int) -> tuple[float, list[_native.M
         work.structure, work.medium, work.entries, work.update_percent, _place(work.tier), cpu, seed
     )
     bench.run(WARM_NS)
-    runs = [bench.run(SLICE_NS) for _ in range(SLICES)]
+    slices = SLICES_OF_WALKS if work.structure == "list" else SLICES
+    runs = [bench.run(SLICE_NS) for _ in range(slices)]
     times = [run["seconds"] * 1e9 / run["operations"] for run in runs]
     return float(np.median(times)), [member for run in runs for member in run["members"]]
 

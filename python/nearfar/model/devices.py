@@ -2,7 +2,9 @@
 
 Equation: load = read latency. fence = the latency of 64 B made durable (store, flush, fence).
 line = bytes of the device's access unit over its write bandwidth: a scattered line costs the
-medium a whole unit; where the bandwidth is not known, nothing to a whole fence. A device that
+medium a whole unit; where the bandwidth is not known, nothing to a whole fence. stream, a line of
+those that prefetchers bring in turn = the near one times the ratio of the load latencies, for as
+many lines are under way, at least 64 B over the read bandwidth. A device that
 takes over 2 µs to read is a disk: its pages are cached in near memory, and what is flushed waits
 for a block to be written (msync).
 Source: the profile; ± 10 % where it states no range. The fence of memory whose profile has none is
@@ -14,7 +16,7 @@ the low end.
 from __future__ import annotations
 
 from nearfar.model.host_costs import HostCosts
-from nearfar.model.map_work import PROFILE_MARGIN, Constant, constant
+from nearfar.model.map_work import NOTHING, PROFILE_MARGIN, Constant, constant, difference
 from nearfar.model.structures import Memory
 from nearfar.records.profile import Host, Profile
 
@@ -23,7 +25,8 @@ _SLOWEST_LOAD_NS = 2000.0
 _LINE = 64.0
 #: Of fences of memory that nobody measured on a host: 64 B stored, flushed and fenced on DDR4.
 _DRAM_FENCE = Constant(87e-9, 57e-9, 170e-9)
-_NOTHING = Constant(0.0, 0.0, 0.0)
+#: Lines that prefetchers have under way on a host where nobody measured a stream, and their range.
+_UNDER_WAY = (16, 8, 32)
 
 
 def is_disk(far: Profile) -> bool:
@@ -40,22 +43,43 @@ def near_memory(host: Host, costs: HostCosts) -> Memory:
             break
     line = Constant(fence.value / 4, 0.0, fence.high / 2)
     if "near_flushed_line_ns" in host.figures:
-        line = _difference(host, "near_flushed_line_ns")
-    return Memory(f"memory of {host.name}", costs.memory, fence, line)
+        line = difference(host, "near_flushed_line_ns", 1e-9)
+    return Memory(
+        f"memory of {host.name}", costs.memory, fence, line, stream=_near_stream(host, costs)
+    )
 
 
-def _difference(host: Host, key: str) -> Constant:
-    """Seconds of a figure that was measured as one time less another: 0 where noise hid it."""
-    low, high = host.figure(key).interval()
-    return Constant(host.scalar(key) * 1e-9, low * 1e-9, high * 1e-9)
+def _near_stream(host: Host, costs: HostCosts) -> Constant:
+    if "near_stream_line_ns" in host.figures:
+        return constant(host, "near_stream_line_ns", 1e-9)
+    likely, few, many = _UNDER_WAY
+    load = costs.memory
+    return Constant(load.value / likely, load.low / many, load.high / few)
 
 
 def far_memory(far: Profile, near: Memory) -> Memory:
     """A device. Raises BadInputError where it has no read latency."""
     load = constant(far, "read_latency_ns", 1e-9, PROFILE_MARGIN)
     if is_disk(far):
-        return Memory(far.name, near.load, _NOTHING, _NOTHING, _sync(far))
-    return Memory(far.name, load, _fence(far, load, near), _line(far, near))
+        return Memory(far.name, near.load, NOTHING, NOTHING, _sync(far), near.stream)
+    return Memory(
+        far.name, load, _fence(far, load, near), _line(far, near),
+        stream=_stream(far, load, near),
+    )  # fmt: skip
+
+
+def _stream(far: Profile, load: Constant, near: Memory) -> Constant:
+    least = 0.0
+    if "read_bandwidth_bytes_per_s" in far.figures:
+        least = _LINE / constant(far, "read_bandwidth_bytes_per_s", 1.0, PROFILE_MARGIN).high
+    value, low, high = (
+        max(stream * longer / near.load.value, least)
+        for stream, longer in (
+            (near.stream.value, load.value), (near.stream.low, load.low),
+            (near.stream.high, load.high),
+        )
+    )  # fmt: skip
+    return Constant(value, low, high)
 
 
 def _fence(far: Profile, load: Constant, near: Memory) -> Constant:

@@ -3,7 +3,8 @@
 Equation: a load that the k-th level serves takes l_k; one beyond all of them the memory's latency.
 A page walk, after a miss of the last level of the TLB, takes walk(S) more, S the bytes in use: the
 host's curve `page_walk_by_region_ns` where nearfar measured it (4 KiB pages less huge ones), else
-`page_walk_ns` for each walk, i.e. each miss of the last level of the TLB.
+`page_walk_ns` for each walk, i.e. each miss of the last level of the TLB. A miss of its first level
+that the second serves takes `stlb_hit_ns` more, where the host has it.
 The last cache is as large as neighbours leave it: where nearfar measured the host, what it held of
 a region, C(S), by one chase (operations that wait for each other) or several at once (others).
 Source: the host's file; every figure has its own.
@@ -17,7 +18,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from nearfar.errors import BadInputError
-from nearfar.model.map_work import Constant, constant
+from nearfar.model.map_work import NOTHING, Constant, constant, difference
 from nearfar.records.profile import Host
 from nearfar.simulate.watch import Caches, Flushes, Watched
 
@@ -26,20 +27,26 @@ LEVELS = ("l1d", "l2", "l3")
 _FEW_SHARE, _MUCH_SHARE = 0.125, 0.25
 
 
+#: Ways of a TLB's level that are simulated: fully associative ones take long, and miss as often.
+_MOST_TLB_WAYS = 16
 #: Bytes, and a figure there.
 Curve = tuple[tuple[float, Constant], ...]
 
 
 @dataclass(frozen=True)
 class Walks:
-    """Cost of a page walk: one figure, or a curve by the bytes in use. Seconds."""
+    """Cost of a page walk: one figure, or a curve by the bytes in use; and of a miss of the TLB's
+    first level alone. Seconds."""
 
     each: Constant | None
     curve: Curve = ()
+    second: Constant = NOTHING
 
     def of_operation(self, watched: Watched, bytes_in_use: float) -> Constant:
         """Seconds an operation."""
-        return scaled(self.of_one(bytes_in_use), watched.walks)
+        walks = scaled(self.of_one(bytes_in_use), watched.walks)
+        hits = scaled(self.second, max(watched.tlb_misses - watched.walks, 0.0))
+        return Constant(walks.value + hits.value, walks.low + hits.low, walks.high + hits.high)
 
     def of_one(self, bytes_in_use: float) -> Constant:
         """Seconds a walk."""
@@ -126,7 +133,10 @@ def _load(host: Host, level: str) -> Constant:
 def walks_of(host: Host) -> Walks:
     """Out of a host's file. Raises BadInputError where it has neither figure nor curve."""
     curve = _curve(host, "page_walk_by_region_ns", 1e-9)
-    return Walks(None, curve) if curve else Walks(constant(host, "page_walk_ns", 1e-9))
+    key = "stlb_hit_ns"
+    second = difference(host, key, 1e-9) if key in host.figures else NOTHING
+    each = None if curve else constant(host, "page_walk_ns", 1e-9)
+    return Walks(each, curve, second)
 
 
 def _curve(host: Host, key: str, scale: float = 1.0) -> Curve:
@@ -151,7 +161,10 @@ def _caches(host: Host) -> Caches:
     )
     last = {int(size) for size in host.figure("l3_bytes").interval()} - {levels[-1][0]}
     tlb = tuple(
-        (int(host.scalar(f"{level}_entries")), int(host.scalar(f"{level}_ways")))
+        (
+            int(host.scalar(f"{level}_entries")),
+            min(int(host.scalar(f"{level}_ways")), _MOST_TLB_WAYS),
+        )
         for level in ("dtlb", "stlb")
     )
     return Caches(levels, tlb, flushes=_flushes(host), last_bytes=tuple(sorted(last)))

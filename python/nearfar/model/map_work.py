@@ -44,6 +44,9 @@ class Constant:
     high: float
 
 
+NOTHING = Constant(0.0, 0.0, 0.0)
+
+
 class MapPrediction(Prediction):
     """All operations of one kind on a map of as many entries."""
 
@@ -72,6 +75,12 @@ def constant(sheet: Datasheet, key: str, scale: float = 1.0, margin: float = 0.0
         min(low, value * (1 - margin)) * scale,
         max(high, value * (1 + margin)) * scale,
     )
+
+
+def difference(sheet: Datasheet, key: str, scale: float) -> Constant:
+    """A figure that was measured as one time less another: 0 where noise hid it."""
+    low, high = sheet.figure(key).interval()
+    return Constant(sheet.scalar(key) * scale, low * scale, high * scale)
 
 
 def time_term(name: str, seconds: float, note: str) -> Term:

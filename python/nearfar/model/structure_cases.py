@@ -13,7 +13,14 @@ from nearfar.measure.timed import Case, MapWork, SetWork
 from nearfar.model.host_costs import HostCosts
 from nearfar.model.map_work import Constant
 from nearfar.model.structure_results import StructureName
-from nearfar.model.structures import InCache, Memory, Shape, Software, software_of
+from nearfar.model.structures import (
+    InCache,
+    Memory,
+    Shape,
+    Software,
+    loads_of,
+    software_of,
+)
 from nearfar.records.pools import OWN_MAPS, IntsetMedium, IntsetStructure
 from nearfar.simulate.watch import Caches, watch, watch_all
 from nearfar.stats import Estimate
@@ -33,15 +40,19 @@ _BYTES_A_KEY = 8
 #: Entries that lie in the first caches, a few and more.
 _FEW = {"list": (32, 512), "skip_list": (64, 512), "hash": (128, 1024)}
 _FEW_GETS = (500, 2000)
-_FEW_CHANGED = (2000, 4000)
+#: Of a map that is made meanwhile: so few that its start shows, and many.
+_FEW_CHANGED = (250, 500, 2000, 4000)
 #: Just after such a map has doubled, when it has moved twice as many entries a new one, and before.
-_FEW_CHANGED_DOUBLING = (2100, 4000)
+_FEW_CHANGED_DOUBLING = (262, 500, 2100, 4000)
 #: What warms the caches before as many count: a line an operation in a hash, at most.
 _HASH_OPERATIONS, _SKIP_LIST_OPERATIONS, _LIST_OPERATIONS = 200_000, 40_000, 20_000
 #: Operations an entry by which the whole of a small hash is in the caches.
 _HASH_ROUNDS, _LEAST_OPERATIONS = 16, 20_000
-#: Loads of all operations of one watched run of a list, about: long lists are walked less often.
-_LIST_LOADS = 6_000_000
+#: Loads of all operations of one watched run of a list, about: long lists are walked less often,
+#: so that their mean place is off by up to a fifth; short lists tell what it is.
+_LIST_LOADS, _FEWEST_WALKS = 6_000_000, 8
+#: Walks whose mean place is as good as known: off by one percent.
+_SURE = 3_000
 
 
 @dataclass(frozen=True)
@@ -53,7 +64,19 @@ class Watching:
 
     def shape(self, work: Work, *, dependent: bool = False) -> Shape:
         """Every access of it. Raises NearfarError where it cannot be run."""
-        return Shape(watch(*self._asked(work, dependent), self.cpu), bytes_of(work), dependent)
+        watched = watch(*self._asked(work, dependent), self.cpu)
+        if isinstance(work, SetWork) and work.structure == "list" and watched.operations < _SURE:
+            watched = watched.longer(self._loads_of_list(work) / loads_of(watched))
+        made = work.entries if isinstance(work, MapWork) and work.operation != "get" else 0
+        return Shape(watched, bytes_of(work), dependent, made)
+
+    def _loads_of_list(self, work: SetWork) -> float:
+        """Of an operation, on average: a line through two short lists, as walks go half way."""
+        few, many = (case.work for case in in_cache(Case(work)))
+        first, last = (
+            loads_of(watch(*self._asked(short, dependent=False), self.cpu)) for short in (few, many)
+        )
+        return last + (last - first) * (work.entries - many.entries) / (many.entries - few.entries)
 
     def beforehand(self, cases: Sequence[Case], cpus: Sequence[int]) -> None:
         """Run all of them now, on several processors at once: nothing is timed meanwhile."""
@@ -68,7 +91,7 @@ def _operations(work: Work) -> int:
     if isinstance(work, SetWork) and work.structure == "skip_list":
         return _SKIP_LIST_OPERATIONS
     if isinstance(work, SetWork) and work.structure == "list":
-        return min(max(_LIST_LOADS // work.entries, 32), _LIST_OPERATIONS)
+        return min(max(_LIST_LOADS // work.entries, _FEWEST_WALKS), _LIST_OPERATIONS)
     return min(max(_HASH_ROUNDS * work.entries, _LEAST_OPERATIONS), _HASH_OPERATIONS)
 
 
@@ -105,7 +128,7 @@ def in_cache(case: Case) -> tuple[Case, ...]:
     if isinstance(work, SetWork):
         bare: IntsetMedium = "unflushed" if work.medium == "pmem" else work.medium
         return tuple(Case(replace(work, medium=bare, entries=n)) for n in _FEW[work.structure])
-    few = _FEW_GETS
+    few: tuple[int, ...] = _FEW_GETS
     if work.operation != "get":
         few = _FEW_CHANGED if work.type in OWN_MAPS else _FEW_CHANGED_DOUBLING
     return tuple(replace(case, work=replace(work, entries=n)) for n in few)

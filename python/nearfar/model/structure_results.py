@@ -29,7 +29,7 @@ TITLES = {
     "same_code": "the same code in near memory, flushes, fences and logs included",
 }
 _LIMITS = [
-    "one thread; stores wait for nothing but fences; bandwidth binds nowhere",
+    "one thread; stores wait for nothing but fences; bandwidth binds streams alone",
     "idle latencies of the device; 4 KiB pages",
 ]
 
@@ -128,6 +128,7 @@ def terms(found: OperationTime, case: Case, far: Memory) -> list[Term]:
     p, watched = found.parts, case.shape.watched
     shares = [
         time_term("software", p.software, "an operation in cache"),
+        time_term("streams", p.streams, "lines in turn, beyond software that hides them"),
         time_term("cache hits", p.cache_hits, "beyond the first level"),
         time_term("near misses", p.near_misses, "loads of volatile parts"),
         time_term("far misses", p.far_misses, f"loads from {far.name}"),

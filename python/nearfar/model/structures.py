@@ -1,74 +1,86 @@
 """Time of an operation on a pointer structure in any memory: the general form.
 
 Equation: an operation that others follow takes
-  t_software + W/M + (fences·p - hidden) + (lines - fences)·w,   W = Σ hits_k·(l_k - l_1)
-      + misses_near·(L_near - l_1) + misses_far·(L_far - l_1) + walks·t_walk
-  M       1 where each operation waits for the last; else max(2, window / t_software): operations
-          under way at once. Two: the branch on what was loaded is a coin toss, so that on average
-          one load is issued beyond it. More where software is shorter than the window that the
-          processor looks ahead
-  hidden  fences·min(p, min(window, t_software) + W/M): software and loads go on under a fence
+  t_software + streams + W/M + (fences·p - hidden) + (lines - fences)·w,
+  W = Σ hits_k·(l_k - l_1) + misses_near·(L_near - l_1) + misses_far·(L_far - l_1)
+      + tlb_hits·t_tlb + walks·t_walk
+  streams max(0, lines_streamed·s - t_software): prefetchers bring lines in turn while software
+          runs, one every s seconds at most
+  M       1 where each operation waits for the last; else 1 + window / t_software: while an
+          operation waits, the processor looks as far ahead as its window reaches, into so many
+          others. Inside of an operation each load waits for the last
+  hidden  fences·u + min(fences, 1)·min(p - u, W/M), u = min(p, window, t_software/max(fences, 1)):
+          software goes on under each fence; what is loaded, between the last fence of one change
+          and the first of the next, under one of them
   On files, every flush is an msync: flushes·t_sync in the place of fences and lines.
-t_software  measured in cache, with what the model says of cache hits there taken off: a + b·loads
+t_software  measured in cache, with what the model says of cache hits there taken off: a + b·loads,
+  or a + start / entries where the structure is made meanwhile
 hits, misses, walks   the structure's own accesses through the host's caches (`simulate.watch`)
 fences, lines, flushes   the store log of the same run
 Value: mean over {flushes evict, keep} x {LRU, random}; flushes as the host's do where it is known.
 Interval: extremes over these x all ranges of host and device, its cache sizes among them, x M from
 3/4 to 4/3 of its value.
 Source: the design of nearfar; the overlap is that of an out-of-order core in the shape of a bound.
-Limits: one thread; stores wait for nothing but fences; bandwidth binds nowhere.
+Limits: one thread; stores wait for nothing but fences; bandwidth binds streams alone, all of which
+lie in `far`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from nearfar.model.host_costs import HostCosts
-from nearfar.model.map_work import Constant
+from nearfar.model.map_work import NOTHING, Constant
 from nearfar.simulate.watch import Variant, Watched
 
 #: Seconds of software that a processor looks ahead: reorder buffers of 224 to 512 entries, 3 to 5
 #: instructions a cycle, 3 to 4 GHz.
 WINDOW = Constant(25e-9, 18e-9, 35e-9)
-#: Operations under way at once where the next does not wait, at least.
-LEAST_OVERLAP = 2.0
 #: What the same code takes more or less in another run, on other pages, at another size.
 DRIFT = 0.10
-#: Interval of that number, either way.
+#: Interval of the operations under way at once, either way.
 _OVERLAP_RANGE = 4 / 3
 _HALVINGS = 30
+#: Seconds of software that any operation takes.
+_LEAST_SOFTWARE = 1e-9
 #: Loads an operation that differ by less tell no slope.
 _SAME = 1.1
 
 
 @dataclass(frozen=True)
 class Memory:
-    """What a structure lies in: seconds of a load, a fence, a line more under it, an msync."""
+    """What a structure lies in: seconds of a load, a fence, a line more under it, an msync; of each
+    line in turn."""
 
     name: str
     load: Constant
     fence: Constant
     line: Constant
     sync: Constant | None = None
+    stream: Constant = NOTHING
 
     def at(self, end: str) -> Memory:
         """The same, at one end of its ranges for certain."""
-        load, fence, line = (
+        load, fence, line, stream = (
             Constant(*(float(getattr(cost, end)),) * 3)
-            for cost in (self.load, self.fence, self.line)
+            for cost in (self.load, self.fence, self.line, self.stream)
         )
         sync = None if self.sync is None else Constant(*(float(getattr(self.sync, end)),) * 3)
-        return Memory(self.name, load, fence, line, sync)
+        return Memory(self.name, load, fence, line, sync, stream)
 
 
 @dataclass(frozen=True)
 class Shape:
-    """One operation as it was seen, and whether the next waits for it."""
+    """One operation as it was seen, and whether the next waits for it.
+
+    ``made``: entries of a structure that the operations make, 0 of one that is there.
+    """
 
     watched: Watched
     bytes_in_use: float
     dependent: bool = False
+    made: int = 0
 
 
 @dataclass(frozen=True)
@@ -83,24 +95,32 @@ class InCache:
 
 @dataclass(frozen=True)
 class Software:
-    """Seconds of software: a + b·loads."""
+    """Seconds of software: a + b·loads, and what making a structure takes once."""
 
     at: Constant
     loads: float
     slope: float
+    start: Constant = NOTHING
 
-    def of(self, loads: float) -> Constant:
+    def of(self, loads: float, made: int = 0) -> Constant:
         """Seconds of an operation with so many loads, and ``DRIFT`` beyond what was measured."""
         more = self.slope * (loads - self.loads)
-        value, low, high = (max(t + more, 0.0) for t in (self.at.value, self.at.low, self.at.high))
+        share = 1 / made if made else 0.0
+        value, low, high = (
+            max(getattr(self.at, end) + more, 0.0) + getattr(self.start, end) * share
+            for end in ("value", "low", "high")
+        )
         return Constant(value, low * (1 - DRIFT), high * (1 + DRIFT))
 
     def slower(self, by: Constant) -> Software:
         """On another processor."""
         return Software(
-            Constant(self.at.value * by.value, self.at.low * by.low, self.at.high * by.high),
-            self.loads, self.slope * by.value,
-        )  # fmt: skip
+            _times(self.at, by), self.loads, self.slope * by.value, _times(self.start, by)
+        )
+
+
+def _times(cost: Constant, by: Constant) -> Constant:
+    return Constant(cost.value * by.value, cost.low * by.low, cost.high * by.high)
 
 
 @dataclass(frozen=True)
@@ -108,6 +128,7 @@ class Parts:
     """Seconds of an operation by cause, as they show in its time."""
 
     software: float
+    streams: float
     cache_hits: float
     near_misses: float
     far_misses: float
@@ -119,8 +140,8 @@ class Parts:
     def total(self) -> float:
         """Seconds."""
         return (
-            self.software + self.cache_hits + self.near_misses + self.far_misses + self.walks
-            + self.fences + self.lines
+            self.software + self.streams + self.cache_hits + self.near_misses + self.far_misses
+            + self.walks + self.fences + self.lines
         )  # fmt: skip
 
 
@@ -145,16 +166,42 @@ def loads_of(watched: Watched) -> float:
 
 
 def software_of(samples: Sequence[InCache], host: HostCosts) -> Software:
-    """From operations in cache: one of them, or a line through the smallest and the largest."""
-    bare = sorted((loads_of(s.shape.watched), _bare(s, host)) for s in samples)
+    """From operations in cache: one of them, or a line through the smallest and the largest.
+
+    Where they make their structure, what the small ones take longer is its start.
+    """
+    bare = sorted(
+        ((loads_of(s.shape.watched), _bare(s, host)) for s in samples), key=lambda pair: pair[0]
+    )
     (fewest, first), (most, last) = bare[0], bare[-1]
+    if any(s.shape.made for s in samples):
+        return _with_start([(s.shape.made, _bare(s, host)) for s in samples], fewest)
     if most < _SAME * fewest:
-        times = [t for _, t in bare]
-        middle = sum(t.value for t in times) / len(times)
-        return Software(
-            Constant(middle, min(t.low for t in times), max(t.high for t in times)), fewest, 0.0
-        )
+        return Software(_between([t for _, t in bare]), fewest, 0.0)
     return Software(last, most, max((last.value - first.value) / (most - fewest), 0.0))
+
+
+def _with_start(made: Sequence[tuple[int, Constant]], loads: float) -> Software:
+    """Of a line in 1 / entries, through the middles of the smaller and of the larger half."""
+    ordered = sorted(made, key=lambda pair: pair[0])
+    half = len(ordered) // 2
+    few, many = ordered[:half], ordered[half:]
+    small, large = (_between([t for _, t in part]) for part in (few, many))
+    a, b = (sum(1 / n for n, _ in part) / len(part) for part in (few, many))
+    start = Constant(*(
+        max(x - y, 0.0) / (a - b)
+        for x, y in ((small.value, large.value), (small.low, large.high), (small.high, large.low))
+    ))  # fmt: skip
+    value = large.value - start.value * b
+    return Software(
+        Constant(value, min(large.low - start.value * b, value), large.high), loads, 0.0, start
+    )
+
+
+def _between(times: Sequence[Constant]) -> Constant:
+    """Their middle, and all that they range over."""
+    middle = sum(t.value for t in times) / len(times)
+    return Constant(middle, min(t.low for t in times), max(t.high for t in times))
 
 
 def _bare(sample: InCache, host: HostCosts) -> Constant:
@@ -178,7 +225,7 @@ def _bare(sample: InCache, host: HostCosts) -> Constant:
 
 def operation_time(shape: Shape, software: Software, host: HostCosts, far: Memory) -> OperationTime:
     """The general form for a structure in `far` on a host."""
-    own = software.of(loads_of(shape.watched))
+    own = software.of(loads_of(shape.watched), shape.made)
     walks = host.walks.of_operation(shape.watched, shape.bytes_in_use)
     values = [
         _parts(shape, variant, _Prices.at(host, far, own, walks, "value"))
@@ -204,6 +251,7 @@ class _Prices:
     fence: float
     line: float
     sync: float | None
+    stream: float
     software: float
     walks: float
     window: float
@@ -218,8 +266,8 @@ class _Prices:
         factor = {"value": 1.0, "low": _OVERLAP_RANGE, "high": 1 / _OVERLAP_RANGE}[end]
         return _Prices(
             tuple(map(of, host.loads)), of(host.memory), of(far.load), of(far.fence),
-            of(far.line), None if far.sync is None else of(far.sync), of(own), of(walks),
-            float(getattr(WINDOW, opposite)), factor,
+            of(far.line), None if far.sync is None else of(far.sync), of(far.stream), of(own),
+            of(walks), float(getattr(WINDOW, opposite)), factor,
         )  # fmt: skip
 
 
@@ -236,23 +284,26 @@ def _parts(shape: Shape, variant: Variant, paid: _Prices) -> tuple[Parts, float]
     waits = (hits, near * (paid.near - first), far * (paid.far - first), paid.walks)
     overlap = 1.0
     if not shape.dependent:
-        ahead = paid.window / paid.software if paid.software > 0 else LEAST_OVERLAP
-        overlap = max(max(LEAST_OVERLAP, ahead) * paid.overlap_factor, 1.0)
+        ahead = paid.window / max(paid.software, _LEAST_SOFTWARE)
+        overlap = max((1 + ahead) * paid.overlap_factor, 1.0)
     waited = [wait / overlap for wait in waits]
+    streams = max(levels[-1].prefetches * paid.stream - paid.software, 0.0)
     fences, lines = _durable(shape.watched, paid, sum(waited))
-    return Parts(paid.software, waited[0], waited[1], waited[2], waited[3], fences, lines), overlap
+    hits, near, far, walks = waited
+    return Parts(paid.software, streams, hits, near, far, walks, fences, lines), overlap
 
 
 def _durable(watched: Watched, paid: _Prices, waited: float) -> tuple[float, float]:
     """Seconds of fences, or of msyncs, beyond what they hide; and of the lines under them."""
     if paid.sync is not None:
         return watched.flushes * paid.sync, 0.0
-    hidden = min(paid.fence, min(paid.window, paid.software) + waited)
-    more_lines = max(watched.lines - watched.fences, 0.0)
-    return watched.fences * (paid.fence - hidden), more_lines * paid.line
+    fences = watched.fences
+    under = min(paid.fence, paid.window, paid.software / max(fences, 1.0))
+    hidden = fences * under + min(fences, 1.0) * min(paid.fence - under, waited)
+    more_lines = max(watched.lines - fences, 0.0)
+    return fences * paid.fence - hidden, more_lines * paid.line
 
 
 def _mean(parts: Sequence[Parts]) -> Parts:
     count = len(parts)
-    names = ("software", "cache_hits", "near_misses", "far_misses", "walks", "fences", "lines")
-    return Parts(*(sum(getattr(p, name) for p in parts) / count for name in names))
+    return Parts(*(sum(getattr(p, f.name) for p in parts) / count for f in fields(Parts)))

@@ -6,10 +6,11 @@ interval and ``provenance[key]`` tells how it came about. Members of lists have 
 
 from __future__ import annotations
 
+import math
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 if TYPE_CHECKING:
     from nearfar.stats import Estimate  # which brings NumPy: a tenth of a second
@@ -56,6 +57,12 @@ class Provenance(BaseModel):
     seed: int | None = Field(default=None, description="of the random order, where there is one")
     machine: str = Field(default="", description="id of the machine record")
     note: str = Field(default="", description="what a reader must know to use the number")
+
+    @field_validator("spread")
+    @classmethod
+    def _told_in_json(cls, spread: float | None) -> float | None:
+        """Repeats around zero have no relative spread, and JSON no infinity."""
+        return spread if spread is not None and math.isfinite(spread) else None
 
 
 def claimed(note: str) -> Provenance:

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass, replace
+from queue import SimpleQueue
 from typing import Literal
 
 from nearfar.errors import MachineError
@@ -69,6 +70,17 @@ class Watched:
     walks: float
     variants: tuple[Variant, ...]
 
+    def longer(self, by: float) -> Watched:
+        """With so many times the accesses an operation, and what it changes as before."""
+        variants = tuple(
+            replace(v, far_load_misses=v.far_load_misses * by,
+                    levels=tuple(Level(*(n * by for n in astuple(level))) for level in v.levels))
+            for v in self.variants
+        )  # fmt: skip
+        return replace(
+            self, tlb_misses=self.tlb_misses * by, walks=self.walks * by, variants=variants
+        )
+
     @property
     def likely(self) -> tuple[Variant, ...]:
         """Those whose last level has the size that was told first."""
@@ -93,16 +105,23 @@ def watch(work: MapWork | SetWork, caches: Caches, operations: int, cpu: int) ->
 def watch_all(asked: Sequence[Asked], cpus: Sequence[int]) -> None:
     """Several runs at once, one on each processor, so that `watch` knows them afterwards.
 
-    Nothing is timed in them. Raises NearfarError for one that cannot be run.
+    Nothing is timed in them. The largest run first, so that no processor is left with them in the
+    end. Raises NearfarError for one that cannot be run.
     """
-    wanted = list(dict.fromkeys(asked))
+    wanted = sorted(dict.fromkeys(asked), key=lambda one: -one[0].entries)
+    free: SimpleQueue[int] = SimpleQueue()
+    for cpu in cpus:
+        free.put(cpu)
 
-    def run(index: int) -> None:
-        for one in wanted[index :: len(cpus)]:
-            watch(*one, cpus[index])
+    def run(one: Asked) -> None:
+        cpu = free.get()
+        try:
+            watch(*one, cpu)
+        finally:
+            free.put(cpu)
 
     with ThreadPoolExecutor(len(cpus)) as pool:
-        list(pool.map(run, range(len(cpus))))
+        list(pool.map(run, wanted))
 
 
 def forget() -> None:

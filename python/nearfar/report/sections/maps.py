@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from nearfar.records.counters import FIELDS
 from nearfar.records.pools import MapPoint, MapResult, PmdkCost
 from nearfar.report.section import Cell, Context, Figure, Section, Table, figure_cell
 from nearfar.report.wording import count, format_quantity, origin_mark, origins, say
@@ -36,6 +37,9 @@ COSTS = {
 }  # fmt: skip
 
 
+COUNTERS = "Counters of the operations alone, an operation"
+
+
 def section(context: Context) -> Section | None:
     """The section, or None where no map was run."""
     result = context.run.sections.map
@@ -44,6 +48,10 @@ def section(context: Context) -> Section | None:
     tables = [_points(result)]
     if result.pmdk:
         tables.append(_costs(result))
+    if counted(result):
+        heads, rows = counters(result)
+        cells = [[Cell(value) for value in row] for row in rows]
+        tables.append(Table(heads, cells, COUNTERS, frozenset(range(2, len(heads)))))
     return Section(
         "map", "Persistent hash map", finding(result), [_figure(result)], tables, notes(result)
     )
@@ -112,6 +120,31 @@ def _costs(result: MapResult) -> Table:
     )
 
 
+def counted(result: MapResult) -> bool:
+    """Whether any point has counters."""
+    return any(p.counters is not None for p in result.sweep)
+
+
+def counters(result: MapResult) -> tuple[list[str], list[list[str]]]:
+    """Heads, and a row for each counter that some point has: a value an operation, a column a size.
+
+    What was counted is a median over repeats; what was simulated is one run of a model.
+    """
+    points = [(p, p.counters) for p in result.sweep if p.counters is not None]
+    rows = []
+    for key in FIELDS:
+        values = [getattr(c, key) for _, c in points]
+        if all(value is None for value in values):
+            continue
+        origin = next(c.provenance[key].origin for _, c in points if key in c.provenance)
+        told = [
+            "–" if value is None else f"{value / p.operations:.4g}"
+            for value, (p, _) in zip(values, points, strict=True)
+        ]
+        rows.append([key, origin.value, *told])
+    return ["Counter", "Origin", *(name_of(p) for p, _ in points)], rows
+
+
 def _figure(result: MapResult) -> Figure:
     from nearfar.report.charts import Bar, row_chart
     from nearfar.report.drawing import draw
@@ -129,6 +162,15 @@ def _figure(result: MapResult) -> Figure:
     chart = row_chart(bars, "time of one operation (ns), logarithmic", log=True)
     caption = f"{_NOUNS[result.operation].capitalize()}s in {map_name(result)}."
     return draw(caption, chart, height=max(26 * len(bars), 60), origins=found)
+
+
+def _missing(result: MapResult) -> dict[str, list[str]]:
+    """Counters that the last point lacks, by the reason."""
+    last = result.sweep[-1].counters if result.sweep else None
+    reasons: dict[str, list[str]] = {}
+    for key, why in (last.missing if last else {}).items():
+        reasons.setdefault(why, []).append(key)
+    return reasons
 
 
 def notes(result: MapResult) -> list[str]:
@@ -149,6 +191,7 @@ def notes(result: MapResult) -> list[str]:
         told.append(
             "Fences and lines are those that libpmemobj asks of libpmem, counted between the two."
         )
+    told += [f"Not counted: {', '.join(keys)}: {why}." for why, keys in _missing(result).items()]
     if result.alloc:
         told.append("Values are objects that are neither written nor read, as pmembench's.")
     if result.oversubscribed:

@@ -35,6 +35,9 @@ def map_run(result: MapResult) -> RenderableType:
             for c in result.pmdk
         ]
         parts += [Text(""), columns(["libpmemobj", *maps.COSTS.values()], costs, 1)]
+    if maps.counted(result):
+        heads, counters = maps.counters(result)
+        parts += [Text(""), Text(f"{maps.COUNTERS}:"), columns(heads, counters, 2)]
     found = origins((point, "latency_ns") for point in result.sweep)
     return block(
         "Persistent hash map", maps.finding(result), found, Group(*parts), maps.notes(result)
