@@ -3,17 +3,20 @@
 Usage: python benchmarks/trace_cost.py [REPEATS [PROGRAM...]], after `make build`; wants
 gcc and qemu-x86_64. A row a program: medians of wall times, their ratios with the range over the
 repeats, bytes a recorded line. A ratio is of a traced run to the bare run of the same repeat;
-nearfar's own start-up (its time for `true`, less the emulator's) is taken off.
+nearfar's own start-up is taken off: for each recorder, the median time of an empty program under
+it, less that program's time under the bare emulator, or natively.
 """
 
 from __future__ import annotations
 
+import json
 import shlex
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
@@ -73,7 +76,8 @@ int main(int c, char **v) {
   return 0;
 }
 """
-PROGRAMS = {
+EMPTY = "int main(void) { return 0; }\n"
+PROGRAMS: dict[str, tuple[str | Path, list[str]]] = {
     "quicksort": (ROOT / "tests/programs/sort.c", ["2000000"]),
     "mergesort": (MERGE, ["2000000"]),
     "matmul": (ROOT / "tests/programs/matmul.c", ["300"]),
@@ -92,62 +96,73 @@ def compiled(name: str, text: str | Path, folder: Path, *flags: str) -> str:
     return str(target)
 
 
+def output(*arguments: str) -> str:
+    return subprocess.run([NEARFAR, *arguments], capture_output=True, text=True, check=True).stdout
+
+
 def seconds(command: list[str]) -> float:
     start = time.perf_counter()
     subprocess.run(command, check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     return time.perf_counter() - start
 
 
+class Runs:
+    """A program in all four ways, into one trace file."""
+
+    def __init__(self, folder: Path, flags: list[str]) -> None:
+        self.folder, self.flags, self.trace = folder, flags, str(folder / "T")
+
+    def times(
+        self, name: str, text: str | Path, arguments: list[str]
+    ) -> Callable[[], tuple[float, float, float, float]]:
+        """Compiles it. Each call runs it natively, emulated, traced and instrumented."""
+        program = [compiled(name, text, self.folder), *arguments]
+        told = [compiled(name, text, self.folder, *self.flags), *arguments]
+        trace = [NEARFAR, "trace", "-q", "-o", self.trace]
+        return lambda: (
+            seconds(program),
+            seconds(["qemu-x86_64", *program]),
+            seconds([*trace, "--recorder", "instrumented", "--", *told]),
+            seconds([*trace, "--", *program]),
+        )
+
+    def bytes_a_line(self) -> float:
+        """Of the trace written last."""
+        found = json.loads(output("trace", "stats", self.trace, "--json", "-"))
+        return float(found["size_bytes"] / max(found["records"], 1))
+
+
 def main() -> None:
     repeats = int(sys.argv[1]) if len(sys.argv) > 1 else 5
     chosen = sys.argv[2:] or list(PROGRAMS)
-    flags = shlex.split(
-        subprocess.run([NEARFAR, "trace", "flags"], capture_output=True, text=True).stdout
-    )
     with tempfile.TemporaryDirectory() as place:
-        folder = Path(place)
-        trace = folder / "T"
-        start_up = min(
-            seconds([NEARFAR, "trace", "-o", str(trace), "--", "/bin/true"])
-            - seconds(["qemu-x86_64", "/bin/true"])
-            for _ in range(3)
+        runs = Runs(Path(place), shlex.split(output("trace", "flags")))
+        empty = runs.times("empty", EMPTY, [])
+        native, emulated, instrumented, traced = map(
+            statistics.median, zip(*(empty() for _ in range(9)), strict=True)
         )
-        print(f"start-up of nearfar trace, taken off: {start_up:.3f} s")
+        start_ups = 0.0, 0.0, instrumented - native, traced - emulated
+        print(f"start-up taken off: traced {start_ups[3]:.3f} s, instrumented {start_ups[2]:.3f} s")
         print(f"{'program':10} native  emulated  traced  instrumented   traced/emulated    "
               "traced/native  instrumented/native  bytes a line")  # fmt: skip
         for name in chosen:
-            text, arguments = PROGRAMS[name]
-            program = [compiled(name, text, folder), *arguments]
-            other = [compiled(name, text, folder, *flags), *arguments] if flags else []
-            times: list[tuple[float, float, float, float]] = []
-            for _ in range(repeats):
-                bare = seconds(program), seconds(["qemu-x86_64", *program])
-                traced = seconds([NEARFAR, "trace", "-q", "-o", str(trace), "--", *program])
-                told = subprocess.run(
-                    [NEARFAR, "trace", "stats", str(trace), "--json", "-"],
-                    capture_output=True, text=True, check=True,
-                ).stdout  # fmt: skip
-                instrumented = (
-                    seconds([NEARFAR, "trace", "-q", "--recorder", "instrumented", "-o",
-                             str(trace), "--", *other]) - start_up if other else float("nan")
-                )  # fmt: skip
-                times.append((*bare, traced - start_up, instrumented))
-            report(name, times, told)
+            run = runs.times(name, *PROGRAMS[name])
+            times = [
+                tuple(time - start for time, start in zip(run(), start_ups, strict=True))
+                for _ in range(repeats)
+            ]
+            report(name, times, runs.bytes_a_line())
 
 
-def report(name: str, times: list[tuple[float, float, float, float]], told: str) -> None:
-    import json
-
-    native, emulated, traced, instrumented = (
+def report(name: str, times: list[tuple[float, ...]], bytes_a_line: float) -> None:
+    native, emulated, instrumented, traced = (
         statistics.median(column) for column in zip(*times, strict=True)
     )
-    ratios = sorted(row[2] / row[1] for row in times)
-    found = json.loads(told)
+    ratios = sorted(row[3] / row[1] for row in times)
     print(
         f"{name:10} {native:6.3f}  {emulated:8.3f}  {traced:6.3f}  {instrumented:12.3f}   "
         f"{statistics.median(ratios):5.2f} ({ratios[0]:.2f}-{ratios[-1]:.2f})   "
-        f"{traced / native:13.1f}  {instrumented / native:19.2f}  "
-        f"{found['size_bytes'] / max(found['records'], 1):12.2f}",
+        f"{traced / native:13.1f}  {instrumented / native:19.2f}  {bytes_a_line:12.2f}",
         flush=True,
     )
 

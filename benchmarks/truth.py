@@ -4,6 +4,7 @@
     .venv/bin/python benchmarks/truth.py predict [PROGRAM...]
                                                     writes benchmarks/predictions/truth.json
     .venv/bin/python benchmarks/truth.py measure    the programs, beside what was predicted (quiet!)
+                                                    for two minutes; says how quiet it was
 
 A pointer chase, STREAM's triad and random updates (GUPS), `truth/truth.c`, on huge and on small
 pages. Predicted as a user would: `nearfar trace`, then `nearfar sim` with the profile that `nearfar
@@ -11,6 +12,10 @@ probe` wrote of this memory. What is predicted is the difference between a trace
 without, so that what the programs do before their timed loop does not count. Nanoseconds an
 instruction are those of the same loop on 16 KiB, which misses nothing. The last cache is taken for
 what a chase finds of it. Target: each within 15 %.
+
+Programs run in turns, so that a disturbance meets all of them; what their loops did is checked
+once, and that they had the pages they asked for, each time. Time is the median by the clock, with
+its 95 % interval; beside it that on the processor, and the least, which neighbours lengthen less.
 """
 
 from __future__ import annotations
@@ -21,13 +26,22 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
+from typing import TYPE_CHECKING
 
-from nearfar.measure.memory_here import last_cache_here
-from nearfar.profiles import load_host
+from nearfar import stats
+from nearfar.measure.memory_here import last_cache_here, memory_here
+from nearfar.noise import Watch
+from nearfar.profiles import load_host, load_profile
 from nearfar.trace.caches import caches_of
+from nearfar.units import parse_size
+
+if TYPE_CHECKING:
+    from nearfar._native import Usage
 
 HERE = Path(__file__).parent
 BUILD = HERE.parent / "build" / "truth"
@@ -36,7 +50,11 @@ NEARFAR = str(HERE.parent / "nearfar")
 TRUTH = str(BUILD / "truth")
 MIB = 1 << 20
 PAGES = ("thp", "4k")
-REPEATS = int(os.environ.get("REPEATS", "7"))
+REGION = "512MiB"
+#: Seconds of measuring, and how many repeats there are at least.
+BUDGET_S, LEAST_REPEATS = 110.0, 5
+#: Share of a program's memory that may lie on pages of the other kind.
+MOST_OTHER_PAGES = 0.02
 
 
 @dataclass(frozen=True)
@@ -68,9 +86,26 @@ def build() -> int:
     return cpu
 
 
-def timed(command: list[str]) -> float:
-    """Nanoseconds, by the program's own clock."""
-    return float(subprocess.check_output(command, text=True).split()[0])
+@dataclass(frozen=True)
+class Ran:
+    """One run, by the program's own accounts."""
+
+    wall_ns: int
+    cpu_ns: int
+    switches: int
+    huge_share: float
+    checksum: int
+
+    def usage(self) -> Usage:
+        """As the verdict on noise takes it."""
+        return {"wall_ns": self.wall_ns, "cpu_ns": self.cpu_ns, "minor_faults": 0,
+                "major_faults": 0, "involuntary_switches": self.switches}  # fmt: skip
+
+
+def timed(command: list[str]) -> Ran:
+    """Run it. Raises CalledProcessError where it did wrong."""
+    wall, cpu, switches, huge, checksum = subprocess.check_output(command, text=True).split()
+    return Ran(int(wall), int(cpu), int(switches), float(huge), int(checksum))
 
 
 def told(*arguments: str) -> dict[str, float]:
@@ -92,8 +127,8 @@ def instruction_ns(program: Program, folder: Path) -> float:
         trace(file, program.command("4k", steps, 16384), 0)
         counts.append(told("trace", "stats", str(file))["instructions"])
     a_step = (counts[1] - counts[0]) / (program.quick_steps // 100)
-    time = median(timed(program.command("4k", program.quick_steps, 16384)) for _ in range(5))
-    return time / program.quick_steps / a_step
+    took = median(timed(program.command("4k", program.quick_steps, 16384)).cpu_ns for _ in range(5))
+    return took / program.quick_steps / a_step
 
 
 def profile() -> None:
@@ -102,7 +137,7 @@ def profile() -> None:
         out = BUILD / pages
         shutil.rmtree(out, ignore_errors=True)
         subprocess.run([NEARFAR, "probe", "-q", "--tier", f"dram,pages={pages}", "--region",
-                        "512MiB", "--time", "25s", "--out", str(out)],
+                        REGION, "--time", "25s", "--out", str(out)],
                        check=True, stdout=subprocess.DEVNULL)  # fmt: skip
     cpu = build()
     caches = caches_of(load_host("this"), {})
@@ -146,17 +181,61 @@ def predict() -> None:
 def measure() -> None:
     build()
     predicted = json.loads(PREDICTIONS.read_text())
-    cases = [(program, pages) for program in PROGRAMS for pages in PAGES]
-    times: dict[tuple[str, str], list[float]] = {(p.name, pages): [] for p, pages in cases}
-    for _ in range(REPEATS):
-        for program, pages in cases:
-            times[program.name, pages].append(timed(program.command(pages)) * 1e-9)
-    print("| program | pages | simulated | measured | error |\n|---|---|---|---|---|")
-    for program, pages in cases:
-        real = sorted(times[program.name, pages])
-        value = predicted[program.name][pages]
-        print(f"| {program.name} | {pages} | {value:.4f} s | {median(real):.4f} s "
-              f"[{real[0]:.4f}, {real[-1]:.4f}] | {value / median(real) - 1:+.1%} |")  # fmt: skip
+    watch, before = Watch("programs"), os.getloadavg()
+    runs = repeated()
+    print("| program | pages | simulated | measured | on the processor | least | error |")
+    print("|---|---|---|---|---|---|---|")
+    for (name, pages), told in runs.items():
+        watch.threads([ran.usage() for ran in told])
+        real = stats.median([ran.wall_ns * 1e-9 for ran in told])
+        watch.spread(f"{name} {pages}", real.spread)
+        on_cpu = median(ran.cpu_ns for ran in told) * 1e-9
+        least = min(ran.wall_ns for ran in told) * 1e-9
+        value = predicted[name][pages]
+        print(f"| {name} | {pages} | {value:.4f} s | {real.value:.4f} s "
+              f"[{real.low:.4f}, {real.high:.4f}] | {on_cpu:.4f} s | {least:.4f} s "
+              f"| {value / real.value - 1:+.1%} |")  # fmt: skip
+    print(f"chase over {REGION} as the profile has it, and now: {'; '.join(memory_now())}")
+    print(f"{len(told)} repeats; load averages before and after: {before}, {os.getloadavg()}")
+    reasons = [*watch.verdict().reasons, *wrong_pages(runs)]
+    print(f"too noisy: {'; '.join(reasons)}" if reasons else "quiet")
+
+
+def repeated() -> dict[tuple[str, str], list[Ran]]:
+    """All programs in turns, for as long as there is time; ends where one did wrong."""
+    began, a_round = time.monotonic(), 0.0
+    right = {p.name: timed([*p.command("thp"), "check"]).checksum for p in PROGRAMS}
+    runs: dict[tuple[str, str], list[Ran]] = {(p.name, g): [] for p in PROGRAMS for g in PAGES}
+    done = 0
+    while done < LEAST_REPEATS or time.monotonic() - began + a_round < BUDGET_S:
+        at = time.monotonic()
+        for program in PROGRAMS:
+            for pages in PAGES:
+                ran = timed(program.command(pages))
+                if ran.checksum != right[program.name]:
+                    sys.exit(f"{program.name} {pages}: its checksum is that of another result")
+                runs[program.name, pages].append(ran)
+        done, a_round = done + 1, time.monotonic() - at
+    return runs
+
+
+def memory_now() -> Iterator[str]:
+    """Latencies of the profiles beside those of this moment: has the machine changed since?"""
+    cpu = min(os.sched_getaffinity(0))
+    for pages in PAGES:
+        then = load_profile(BUILD / pages / "profile.toml").scalar("read_latency_ns")
+        now = memory_here(f"dram,pages={pages}", parse_size(REGION), cpu)
+        walk = now.scalar("page_walk_ns") if pages == "4k" else 0.0
+        yield f"{pages} {then:.0f}, {now.scalar('read_latency_ns') + walk:.0f} ns"
+
+
+def wrong_pages(runs: dict[tuple[str, str], list[Ran]]) -> Iterator[str]:
+    """Programs that did not get the pages they asked for."""
+    for (name, pages), told in runs.items():
+        wanted = float(pages == "thp")
+        off = max(told, key=lambda ran: abs(ran.huge_share - wanted))
+        if abs(off.huge_share - wanted) > MOST_OTHER_PAGES:
+            yield f"{name} {pages} had {off.huge_share:.0%} on huge pages"
 
 
 if __name__ == "__main__":

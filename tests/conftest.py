@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,9 @@ import running
 # Another machine is slower, and busy: how long an example takes is no failure.
 settings.register_profile("nearfar", deadline=None)
 settings.load_profile("nearfar")
+
+# Where tests were started in the background, Ctrl-C is ignored, and programs would inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @dataclass(frozen=True)

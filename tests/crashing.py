@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -24,14 +23,6 @@ needs_libpmem = pytest.mark.skipif(
 def document(done: Outcome) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(done.stdout)
     return found
-
-
-def compile_c(folder: Path, name: str, text: str, *flags: str) -> Path:
-    source = folder / f"{name}.c"
-    source.write_text(text)
-    program = folder / name
-    subprocess.run(["gcc", "-g", "-O1", str(source), "-o", str(program), *flags], check=True)
-    return program
 
 
 def crash_run(run: RunNearfar, program: Path, checker: Path | str, *flags: str) -> Outcome:

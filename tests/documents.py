@@ -4,7 +4,8 @@ A fenced block of ``console`` holds commands, each after ``$ ``, and lines that 
 is shown must be printed again, in its order: quantities and spaces may differ, all else may not;
 ``...`` stands for lines that are left out, or for the rest of a line. A block of any other language
 whose first line is a comment with the name of a file is that file. ``<!-- not run: reason -->``
-before a block says why it is only read.
+before a block says why it is only read, ``<!-- long: reason -->`` why it is run with the long tests
+alone.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from pathlib import Path
 from conftest import without_output_settings
 
 _FENCE = re.compile(
-    r"(?:<!-- not run: (?P<reason>[^>]*?) -->\n)?^```(?P<kind>\w*)\n(?P<text>.*?)^```$",
+    r"(?:<!-- (?P<mark>not run|long): (?P<reason>[^>]*?) -->\n)?"
+    r"^```(?P<kind>\w*)\n(?P<text>.*?)^```$",
     re.MULTILINE | re.DOTALL,
 )
 _QUANTITY = re.compile(
@@ -42,6 +44,7 @@ class Document:
 
     steps: list[tuple[str, str] | Command] = field(default_factory=list)  # (file name, text)
     not_run: list[str] = field(default_factory=list)  # reasons
+    has_long: bool = False
 
 
 def commands(block: str) -> list[Command]:
@@ -57,11 +60,12 @@ def commands(block: str) -> list[Command]:
     return found
 
 
-def read(path: Path) -> Document:
-    """Take a document apart."""
+def read(path: Path, *, long: bool = True) -> Document:
+    """Take a document apart; without ``long``, what takes minutes is not among its steps."""
     document = Document()
     for block in _FENCE.finditer(path.read_text()):
-        if block["reason"]:
+        document.has_long |= block["mark"] == "long"
+        if block["mark"] == "not run" or (block["mark"] == "long" and not long):
             document.not_run.append(block["reason"])
         elif block["kind"] == "console":
             document.steps += commands(block["text"])

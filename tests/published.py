@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-from nearfar.model import contention, split
+from nearfar.model import contention, contention_fit, split
 from nearfar.profiles import published_table
 
 TABLES = published_table("ucy_map_get").parent
@@ -20,7 +20,7 @@ def competition(mode: str) -> Path:
 
 @cache
 def contention_model(mode: str = "far-far") -> contention.ContentionModel:
-    return contention.fit(contention.read_measured(competition(mode)))
+    return contention_fit.fit(contention_fit.read_measured(competition(mode)))
 
 
 def machine() -> split.Machine:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer.main
@@ -22,16 +23,21 @@ HEAVY = {"scipy", "altair", "numpy", "nearfar._native", "nearfar.records.run", "
 HEAVY_FOR_THE_TOOL = HEAVY | {"pydantic"}
 
 
-def verbs() -> list[tuple[str, ...]]:
+def commands() -> dict[tuple[str, ...], Any]:
     """Every verb and group as it is typed, from the application itself; () is the tool alone."""
-    found: list[tuple[str, ...]] = [()]
-    waiting: list[tuple[tuple[str, ...], object]] = [((), typer.main.get_command(app))]
+    root = typer.main.get_command(app)
+    found: dict[tuple[str, ...], Any] = {(): root}
+    waiting: list[tuple[tuple[str, ...], Any]] = [((), root)]
     while waiting:
         typed, command = waiting.pop()
         for name, below in sorted(getattr(command, "commands", {}).items()):
-            found.append((*typed, name))
+            found[*typed, name] = below
             waiting.append(((*typed, name), below))
     return found
+
+
+def verbs() -> list[tuple[str, ...]]:
+    return list(commands())
 
 
 def named(verb: tuple[str, ...]) -> str:
@@ -67,6 +73,29 @@ def test_unknown_flag(verb: tuple[str, ...], run_nearfar: RunNearfar) -> None:
     done.assert_refused(2)
     assert "--no-such-flag" in done.stderr
     assert f"next: {named(verb)} --help" in done.stderr
+
+
+def written_at_the_end() -> list[tuple[tuple[str, ...], str]]:
+    """Every verb with each flag that names a file for its result."""
+    return [
+        (verb, name)
+        for verb, command in commands().items()
+        for parameter in command.params
+        for name in parameter.opts
+        if name in ("--json", "--csv", "--sarif")
+    ]
+
+
+@pytest.mark.parametrize(("verb", "flag"), written_at_the_end(), ids=str)
+def test_a_file_that_cannot_be_written_is_refused_before_anything_is_done(
+    verb: tuple[str, ...], flag: str, run_nearfar: RunNearfar, tmp_path: Path
+) -> None:
+    (tmp_path / "folder").mkdir()
+    for file in ("missing/result", "folder"):
+        done = run_nearfar(*verb, flag, file)
+        done.assert_refused(3)
+        assert f"cannot write {file}" in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["folder"]
 
 
 def test_unknown_verb(run_nearfar: RunNearfar) -> None:

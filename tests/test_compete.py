@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from nearfar.units import MIB
 pytestmark = pytest.mark.alone
 
 MILLISECOND = 1_000_000
+CPU = str(min(os.sched_getaffinity(0)))
 STEP = 16 * MIB
 
 
@@ -132,6 +134,8 @@ def test_a_sweep_end_to_end(tmp_path: Path, run_nearfar: RunNearfar) -> None:
         "--far-threads", "1", "--size", "4MiB", "--iterations", "200", "--runs", "3", "--out", "r",
         "--json", "-",
     )  # fmt: skip
+    if done.code == 3 and "took turns" in done.stderr:
+        pytest.skip("threads that share processors never ran all at once")
     assert done.code == 0, done.stderr
     document = json.loads(done.stdout)
     rows = document["rows"]
@@ -153,7 +157,7 @@ def test_a_sweep_end_to_end(tmp_path: Path, run_nearfar: RunNearfar) -> None:
 
 
 def test_the_table_is_one_that_fits_read(tmp_path: Path, run_nearfar: RunNearfar) -> None:
-    from nearfar.model.contention import read_measured
+    from nearfar.model.contention_fit import read_measured
 
     done = run_nearfar(
         "bench", "compete", "--near-threads", "1", "--far-threads", "1", "--size", "1MiB",
@@ -173,12 +177,12 @@ def test_the_table_is_one_that_fits_read(tmp_path: Path, run_nearfar: RunNearfar
     ("arguments", "code"),
     [
         (["--far", "nowhere:"], 2),
-        (["--cpus", "0", "--near-threads", "1", "--far-threads", "1"], 2),
-        (["--near-threads", "500", "--far-threads", "500"], 2),
+        (["--cpus", CPU, "--near-threads", "1", "--far-threads", "1"], 2),
+        (["--near-threads", "500000", "--far-threads", "500000"], 2),
         (["--sweep", "--far-threads", "1"], 2),
         (["--size", "1KiB"], 2),
         (["--size", "900TiB"], 3),
-        (["--near-threads", "9", "--far-threads", "9", "--csv", "x.csv", "--cpus", "0-1"], 2),
+        (["--near-threads", "9", "--far-threads", "9", "--csv", "x.csv", "--cpus", CPU], 2),
         (["--mode", "sideways"], 2),
     ],
 )
@@ -190,7 +194,8 @@ def test_bad_input_is_refused_before_anything_is_measured(
 
 
 def test_shared_processors_are_told_and_feed_no_table(run_nearfar: RunNearfar) -> None:
-    many = ["--near-threads", "16", "--far-threads", "8", "--size", "1MiB", "--runs", "1"]
+    several = str(len(os.sched_getaffinity(0)))
+    many = ["--near-threads", several, "--far-threads", "8", "--size", "1MiB", "--runs", "1"]
     refused = run_nearfar("bench", "compete", *many, "--csv", "x.csv")
     refused.assert_refused(2)
     assert "share" in refused.stderr

@@ -60,18 +60,21 @@ def test_a_device_a_model_and_a_section_in_one_file_each(tmp_path: Path) -> None
 
 
 @pytest.mark.long
-def test_a_structure_and_a_kernel_in_one_file_each(tmp_path: Path) -> None:
+def test_a_structure_a_tier_and_a_kernel_in_one_file_each(tmp_path: Path) -> None:
     names = subprocess.check_output(["git", "ls-files"], cwd=ROOT, text=True).split("\n")
     for name in filter(None, names):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / name, follow_symlinks=False)
     written = dict(step for step in read(PAGE).steps if not isinstance(step, Command))
-    (tmp_path / "native/bench/sets/halves.cpp").write_text(written["native/bench/sets/halves.cpp"])
+    for added in ("native/bench/sets/halves.cpp", "native/tier/kinds/memfd.cpp"):
+        assert not (tmp_path / added).exists()
+        (tmp_path / added).write_text(written[added])
     kernels = tmp_path / "native/kernels/arrays.cpp"
     kernels.write_text(patched(kernels.read_text(), written["native/kernels/arrays.cpp"]))
     build = "cmake --preset test && cmake --build --preset test --target"
-    run(f"{build} kernels_test probe_test bench_test", tmp_path, 1800)
-    for program in ("kernels_test", "probe_test", "bench_test"):
+    programs = ("tier_test", "kernels_test", "probe_test", "bench_test")
+    run(f"{build} {' '.join(programs)}", tmp_path, 1800)
+    for program in programs:
         run(f"build/test/native/{program} -tce='*optimised away*'", tmp_path, 300)
     env = {**os.environ, "CMAKE_BUILD_PARALLEL_LEVEL": "2"}
     subprocess.run(
@@ -87,6 +90,7 @@ def test_a_structure_and_a_kernel_in_one_file_each(tmp_path: Path) -> None:
     probe = f"{tool} probe --tier paced:dram@cxl-asic --time 10 --out probed --json -"
     out = run(probe, tmp_path, 300)
     assert '"kernel": "mean"' in out
+    use_memfd(tool, tmp_path)
     run(f"{tool} report set && {tool} report probed", tmp_path)
 
 
@@ -99,3 +103,16 @@ def patched(text: str, change: str) -> str:
     after = "\n".join(line[1:] for line in lines[at + 1 :])
     assert re.search(f"^{re.escape(context)}$", text, re.MULTILINE)
     return text.replace(context, f"{before}\n{context}\n{after}")
+
+
+def use_memfd(tool: str, folder: Path) -> None:
+    """The tier that was added, where a tier is measured and where a heap lies in it."""
+    out = run(f"{tool} bench stream --tier memfd --threads 1 --size 16MiB --runs 5 --quiet", folder)
+    assert "triad" in out
+    assert "memfd" in out
+    assert "emulated" not in out
+    out = run(f"{tool} run --tier far=memfd,capacity=64MiB --stats -- sort {PAGE}", folder)
+    assert re.search("far.*memfd", out)
+    assert "memfd" in run(f"{tool} bench stream --tier ram; test $? = 2", folder)
+    refused = run(f"{tool} bench map --tier memfd; test $? = 2", folder)
+    assert "memfd cannot hold a pool" in refused

@@ -13,8 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from compiling import compile_c
 from conftest import RunNearfar
-from crashing import INCLUDE, PROGRAMS, compile_c, crash_run, document, needs_libpmem
+from crashing import INCLUDE, PROGRAMS, crash_run, document, needs_libpmem
 from documents import read
 from nearfar.measure.beside import shipped
 
@@ -264,6 +265,33 @@ def test_known_bugs_on_libpmemobj_are_found_and_named(
     named = {Path(finding["store"]).name for finding in found["findings"]}
     assert done.code == 1
     assert f"{name}.c:{line}" in named, found["findings"]
+
+
+@needs_libpmem
+@pytest.mark.parametrize("bug", [0, 1])
+def test_snapshots_of_a_library_that_alone_sees_libpmemobj(
+    bug: int, run_nearfar: RunNearfar, tmp_path: Path
+) -> None:
+    text = (PROGRAMS / "opened_pair.c").read_text()
+    shared = ("-shared", "-fPIC", INCLUDE, f"-DBUG={bug}")
+    checker = compile_c(tmp_path, "check.so", text, "-DCHECK", *shared, "-lpmemobj")
+    library = compile_c(tmp_path, "pair.so", text, *shared, "-lpmemobj")
+    program = compile_c(tmp_path, "host", text, "-DHOST", "-ldl")
+    pool = tmp_path / "pool"
+    subprocess.run([program, library, "make", pool], check=True)
+    done = run_nearfar(
+        "crash", "run", "--checker", f"{checker}:check", "--budget", "400", "--json", "-",
+        "--", str(program), str(library), "run", str(pool),
+    )  # fmt: skip
+    found = document(done)
+    assert not found["warnings"]
+    if bug == 0:
+        assert (done.code, found["violations"]) == (0, 0), done
+        return
+    (line,) = (i for i, one in enumerate(text.splitlines(), 1) if "SITE 1" in one)
+    assert done.code == 1, done
+    finding = found["findings"][0]
+    assert (finding["missing"], Path(finding["store"]).name) == ("log", f"pair.so.c:{line}")
 
 
 @needs_libpmem

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
 
 from crashing import needs_libpmem
 from documents import Command, follow, read
+from nearfar.cli.main import app
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted(
@@ -27,13 +31,13 @@ MARKS = {
 }
 
 
-def run_page(page: str, folder: Path) -> None:
+def run_page(page: str, folder: Path, *, long: bool = True) -> None:
     tool = folder / ".bin" / "nearfar"
     tool.parent.mkdir(exist_ok=True)
     tool.write_text(f'#!/bin/sh\nexec {sys.executable} -m nearfar.cli.main "$@"\n')
     tool.chmod(0o755)
     environment = {"PATH": f"{tool.parent}:{os.environ['PATH']}", "NEARFAR_SOURCE": str(ROOT)}
-    document = read(ROOT / page)
+    document = read(ROOT / page, long=long)
     for step in document.steps:
         if not isinstance(step, Command):
             (folder / step[0]).parent.mkdir(parents=True, exist_ok=True)
@@ -46,10 +50,68 @@ def run_page(page: str, folder: Path) -> None:
 
 @pytest.mark.parametrize(
     "page",
-    [pytest.param(page, marks=MARKS.get(page, ())) for page in PAGES if read(ROOT / page).steps],
+    [
+        pytest.param(page, marks=MARKS.get(page, ()))
+        for page in PAGES
+        if read(ROOT / page, long=False).steps
+    ],
 )
 def test_what_a_page_tells_is_so(page: str, tmp_path: Path) -> None:
+    run_page(page, tmp_path, long=False)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("page", [page for page in PAGES if read(ROOT / page).has_long])
+def test_what_a_page_tells_at_length_is_so(page: str, tmp_path: Path) -> None:
     run_page(page, tmp_path)
+
+
+def commands() -> dict[str, Any]:
+    """Each verb by its name, groups and what they hold."""
+    top = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+    below = {
+        f"{group} {name}": verb
+        for group, command in top.items()
+        for name, verb in getattr(command, "commands", {}).items()
+    }
+    return {**top, **below}
+
+
+#: A command in running text or in a table: up to what it hands to a program, or what it ends with.
+_COMMAND = re.compile(r"`nearfar ([^`]*)`|^ {4}nearfar (.*)$", re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_commands_that_are_only_named_exist(page: str) -> None:
+    known = commands()
+    wrong = [
+        command.strip()
+        for command in map("".join, _COMMAND.findall((ROOT / page).read_text()))
+        if not exists(command.split(" -- ")[0].split(), known)
+    ]
+    assert wrong == []
+
+
+def exists(words: list[str], known: dict[str, Any]) -> bool:
+    """Whether a verb begins with these words, and has the flags among them."""
+    depth = 2 if " ".join(words[:2]) in known else 1
+    verb = known.get(" ".join(words[:depth]))
+    if verb is None:
+        return words[0].startswith("-")
+    below = getattr(verb, "commands", {})
+    if below and len(words) > depth and not words[depth].startswith("-"):
+        return False
+    flags = {"--help"}  # a group may have a verb that it begins without its name
+    for one in (verb, *below.values()):
+        flags |= {name for parameter in one.params for name in parameter.opts}
+    return {word for word in words[depth:] if word.startswith("-")} <= flags
+
+
+def test_a_command_that_does_not_exist_is_found() -> None:
+    known = commands()
+    assert exists(["bench", "map", "--op", "get"], known)
+    assert not exists(["bench", "maps"], known)
+    assert not exists(["bench", "map", "--ops", "get"], known)
 
 
 def test_a_page_that_tells_wrong_is_found(tmp_path: Path) -> None:

@@ -102,6 +102,8 @@ BAD_INPUT = [
     (2, "without files", ["bench", "mapped", "--path", "/dev/null", "--size", "1MiB"]),
     (2, "whole number of MiB", ["bench", "mapped", "--size", "5000"]),
     (3, "do not fit", ["bench", "mapped", "--size", "4194304GiB"]),
+    (3, "cannot write missing/t", ["bench", "compete", "--csv", "missing/t", "--time", "1"]),
+    (3, "cannot write missing/t", ["bench", "stream", "--json", "missing/t", "--time", "1"]),
     (2, "there is no record", ["show", "missing"]),
     (2, "exists already", ["study", "--out", "taken", "--time", "1"]),
     (2, "not a time", ["study", "--time", "soon"]),

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from nearfar.errors import MachineError
-from nearfar.files import write_whole
+from nearfar.files import require_place, write_whole
 
 
 def test_a_file_is_replaced_and_nothing_is_left_beside(tmp_path: Path) -> None:
@@ -43,3 +43,16 @@ def test_what_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
         write_whole(tmp_path / "none" / "result", "text", "try another")
     assert error.value.next_step == "try another"
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_place_is_refused_before_it_is_written_and_nothing_is_made_there(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "latest").symlink_to("result")
+    for good in ("new", "file", "latest"):
+        require_place(tmp_path / good, "try another")
+    require_place(Path("/dev/null"), "try another")
+    for bad, why in ((".", "Is a directory"), ("none/new", "No such file"), ("file/new", "Not a")):
+        with pytest.raises(MachineError, match=why) as error:
+            require_place(tmp_path / bad, "try another")
+        assert error.value.next_step == "try another"
+    assert {path.name for path in tmp_path.iterdir()} == {"file", "latest"}

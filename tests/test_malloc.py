@@ -127,7 +127,7 @@ def test_two_tests_end_to_end(tmp_path: Path, run_nearfar: RunNearfar) -> None:
     peer = next((name for name in ("mimalloc", "jemalloc") if installed(name)), "memkind")
     done = run_nearfar(
         "bench", "malloc", "--test", "half-free-loop,warm", "-n", "500", "--allocator", peer,
-        "--threads", "1,3", "--cpus", "0", "--runs", "2", "--out", "r", "--json", "-",
+        "--threads", "1,3", "--cpus", str(CPUS[0]), "--runs", "2", "--out", "r", "--json", "-",
     )  # fmt: skip
     assert done.code == 0, done.stderr
     document = json.loads(done.stdout)

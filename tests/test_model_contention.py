@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from conftest import RunNearfar
 from nearfar.errors import BadInputError
-from nearfar.model import contention, forms
+from nearfar.model import contention, contention_file, contention_fit, forms
 from published import MODES, competition, contention_model
 
 HEAD = "near_threads,far_threads,near_MBps,far_MBps\n"
@@ -22,14 +22,14 @@ NEAR, FAR = "near_bandwidth_bytes_per_s", "far_bandwidth_bytes_per_s"
 @pytest.mark.parametrize("mode", MODES)
 def test_left_out_rows_of_the_published_tables(mode: str) -> None:
     """Fitted anew from four rows through the public functions, as a reader would check it."""
-    rows = contention.read_measured(competition(mode))
+    rows = contention_fit.read_measured(competition(mode))
     errors = []
     for out in rows:
-        model = contention.fit([row for row in rows if row is not out])
+        model = contention_fit.fit([row for row in rows if row is not out])
         got = contention.predict(model, out.near_threads, out.far_threads)
         errors += [getattr(got, key) / getattr(out, key) - 1 for key in (NEAR, FAR)]
     assert np.mean(np.abs(errors)) < 0.02
-    model = contention.fit(rows)
+    model = contention_fit.fit(rows)
     for side in (model.near, model.far):
         assert side.leave_one_out_mean < 0.03
         assert side.leave_two_out_mean is not None
@@ -50,14 +50,14 @@ def test_the_rows_themselves(mode: str) -> None:
 def test_mixed_copies_from_far_far_rows(mode: str) -> None:
     """Nothing of the mixed table is used: validation against something nearfar did not compute."""
     model = contention_model("far-far")
-    for row in contention.read_measured(competition(mode)):
+    for row in contention_fit.read_measured(competition(mode)):
         got = contention.predict(model, row.near_threads, row.far_threads, mixed=True)
         assert getattr(got, NEAR) == pytest.approx(row.near_bandwidth_bytes_per_s, rel=0.085)
         assert getattr(got, FAR) == pytest.approx(row.far_bandwidth_bytes_per_s, rel=0.085)
 
 
 def test_megabytes_are_decimal() -> None:
-    row = contention.read_measured(competition("far-far"))[0]
+    row = contention_fit.read_measured(competition("far-far"))[0]
     assert row.near_bandwidth_bytes_per_s == pytest.approx(61042.84e6)
 
 
@@ -99,14 +99,14 @@ def test_a_law_of_the_family_is_found_again(c: float, start: float, name: str) -
 
 
 def test_rows_below_full_occupancy_tell_the_queue() -> None:
-    rows = contention.read_measured(competition("far-far"))
-    full = contention.fit(rows)
+    rows = contention_fit.read_measured(competition("far-far"))
+    full = contention_fit.fit(rows)
     near, far = contention.speeds(full, 4, 4)
     below = contention.Measured(
         near_threads=4, far_threads=4,
         near_bandwidth_bytes_per_s=4 * near.full / 0.8, far_bandwidth_bytes_per_s=4 * far.full,
     )  # fmt: skip
-    told = contention.fit([*rows, below])
+    told = contention_fit.fit([*rows, below])
     assert told.near.queueing == pytest.approx(0.4)
     assert told.far.queueing == pytest.approx(0.0, abs=1e-12)
     assert full.near.queueing_high - full.near.queueing_low == 1
@@ -118,8 +118,8 @@ def test_rows_below_full_occupancy_tell_the_queue() -> None:
 
 def test_the_file_comes_back_as_it_went(tmp_path: Path) -> None:
     path = tmp_path / "m.json"
-    contention.write_model(contention_model(), path)
-    assert contention.read_model(path) == contention_model()
+    contention_file.write_model(contention_model(), path)
+    assert contention_file.read_model(path) == contention_model()
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def test_a_changed_file_is_refused(tmp_path: Path, change: dict[str, object], na
     document = json.loads(contention_model().model_dump_json())
     path.write_text(json.dumps({**document, **change}))
     with pytest.raises(BadInputError, match=named):
-        contention.read_model(path)
+        contention_file.read_model(path)
 
 
 @pytest.mark.parametrize(
@@ -161,7 +161,7 @@ def test_a_law_beyond_all_numbers_is_refused(
     document[side] |= {"form": "quarter", field: value}
     path.write_text(json.dumps(document))
     with pytest.raises(BadInputError, match=rf"{side}\.{field}: "):
-        contention.read_model(path)
+        contention_file.read_model(path)
 
 
 def test_too_few_rows_at_full_occupancy_are_refused(tmp_path: Path) -> None:
@@ -169,7 +169,7 @@ def test_too_few_rows_at_full_occupancy_are_refused(tmp_path: Path) -> None:
     document = json.loads(contention_model().model_dump_json())
     path.write_text(json.dumps({**document, "rows": document["rows"][:2]}))
     with pytest.raises(BadInputError, match="rows: 2 use all 16 threads, and a model needs 3"):
-        contention.read_model(path)
+        contention_file.read_model(path)
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"kind": NaN}', "null", "[" * 100_000])
@@ -177,7 +177,7 @@ def test_a_damaged_file_is_refused(tmp_path: Path, text: str) -> None:
     path = tmp_path / "m.json"
     path.write_text(text)
     with pytest.raises(BadInputError):
-        contention.read_model(path)
+        contention_file.read_model(path)
 
 
 # --- the tables ------------------------------------------------------------------------------
@@ -217,13 +217,13 @@ def test_bad_tables_are_refused_by_cell(tmp_path: Path, text: str, named: str) -
     path = tmp_path / "rows.csv"
     path.write_text(text)
     with pytest.raises(BadInputError, match=named):
-        contention.fit(contention.read_measured(path))
+        contention_fit.fit(contention_fit.read_measured(path))
 
 
 def test_a_repeated_row_counts_once(tmp_path: Path) -> None:
     path = tmp_path / "rows.csv"
     path.write_text(HEAD + GOOD + "8,8,36275.0,25068\n\n")
-    assert len(contention.read_measured(path)) == 3
+    assert len(contention_fit.read_measured(path)) == 3
 
 
 # --- the verbs -------------------------------------------------------------------------------

@@ -117,7 +117,7 @@ def test_the_row_calibrates_a_prediction(tmp_path: Path, run_nearfar: RunNearfar
     ("arguments", "code"),
     [
         (["--near-only", "--far-threads", "1"], 2),
-        (["--cpus", "0", "--near-threads", "1", "--far-threads", "1"], 2),
+        (["--cpus", str(CPU), "--near-threads", "1", "--far-threads", "1"], 2),
         (["--elements", "0"], 2),
         (["--elements", "999999999999999"], 3),
         (["--far", "nowhere:"], 2),

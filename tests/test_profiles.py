@@ -231,7 +231,19 @@ def test_whole_numbers_and_dates_by_hand(tmp_path: Path, date: str) -> None:
         ("value = 250.5\n", "", "line 11: figures.read_latency_ns: give either value or points"),
         ("high = 300\n", "", "line 11: figures.read_latency_ns: a range has both"),
         ('unit = "ns"', 'unit = "us"', "line 11: figures.read_latency_ns: the key says ns"),
-        ("low = 200", "lowest = 200", "line 14: figures.read_latency_ns.lowest: Extra inputs"),
+        (
+            "low = 200",
+            "lowest = 200",
+            "line 14: figures.read_latency_ns.lowest: Extra inputs are not permitted; did you mean "
+            "low?",
+        ),
+        ('title = "My', 'titel = "My', "line 5: titel: Extra inputs are not permitted; did you"),
+        ("[sources]", "[timings]\ntRCD_ns = 3\n\n[sources]", "line 8: timings: Extra inputs"),
+        (
+            'origin = "measured"\n',
+            "[figures.read_bandwidth_by_threads_bytes_per_s.note_of]\nme = 1\n",
+            "figures.read_bandwidth_by_threads_bytes_per_s.note_of: Extra inputs are not permitted",
+        ),
         ('source = "sheet"', 'source = "me"', "line 11: figures.read_latency_ns: the source me"),
         ("read_latency_ns", "read_latency", "line 11: figures.read_latency: the key does not end"),
         ("read_latency_ns", "latency_by_cpu_ns", "a key with _by_ belongs to points"),

@@ -80,6 +80,10 @@ def test_its_trace_is_simulated_by_object(
     [
         (("lbm", "-n", "4"), "too small"),
         (("sort", "--trace", "X", "--after", "l3"), "--after l3"),
+        (("sort", "--after", "l2"), "--trace FILE"),
+        (("sort", "--trace", "X", "--runs", "3"), "--runs has no say"),
+        (("lbm", "--trace", "X", "--allocator", "hmalloc:near"), "--allocator has no say"),
+        (("matmul", "--trace", "X", "--json", "-"), "--json has no say"),
         (("sort", "--trace", "X", "-n", "8", "-n", "9"), "one size"),
         (("matmul", "--allocator", "nomalloc"), "nomalloc"),
     ],

@@ -11,7 +11,9 @@ from nearfar import _native
 from nearfar.errors import BadInputError
 from nearfar.profiles import load_profile, profile_names
 from nearfar.records.profile import Profile
+from nearfar.simulate.counts import Device as CountsDevice
 from nearfar.simulate.devices import Device
+from nearfar.simulate.figures import known_keys
 
 Command = tuple[int, str, int, int, int, int]
 
@@ -168,11 +170,42 @@ def with_value(profile: Profile, key: str, value: float) -> Profile:
 @pytest.mark.parametrize("key", ["clock_ns", "tRCD_cycles", "tRAS_cycles", "CWL_cycles", "banks",
                                  "row_bytes", "IDD3N_mA", "chips", "vdd_V"])  # fmt: skip
 def test_an_incomplete_device_is_refused_by_its_figure(key: str) -> None:
-    named = key.partition("_")[0]
-    if key == "tRCD_cycles":  # without it, it is no memory of commands: another kind is asked for
-        named = "read_latency_ns"
-    with pytest.raises(BadInputError, match=named):
+    with pytest.raises(BadInputError, match=f"no figure {key.partition('_')[0]}"):
         Device.of(without(load_profile("ddr4-3200"), key))
+
+
+@pytest.mark.parametrize("name", SHEETS)
+def test_without_tRCD_a_memory_of_commands_is_still_one(name: str) -> None:  # noqa: N802
+    profile = load_profile(name)
+    for key in {"tRCD_ns", "tRCD_cycles"} & profile.figures.keys():
+        with pytest.raises(BadInputError, match="no figure tRCD"):
+            Device.of(without(profile, key))
+
+
+@pytest.mark.parametrize(
+    ("key", "wrong", "meant"),
+    [("tRFC_cycles", "tRFFC_cycles", "tRFC_cycles"), ("IDD5_mA", "IDD_5_mA", "IDD5_mA"),
+     ("tFAW_cycles", "lag_ns", None)],
+)  # fmt: skip
+def test_an_unknown_figure_is_refused_by_its_key(key: str, wrong: str, meant: str | None) -> None:
+    profile = load_profile("ddr4-3200")
+    figures = {wrong if k == key else k: figure for k, figure in profile.figures.items()}
+    misspelt = profile.model_copy(update={"figures": figures})
+    for refuses in (Device.of, CountsDevice.of):
+        with pytest.raises(BadInputError, match=f"has a figure {wrong}") as refused:
+            refuses(misspelt)
+        assert (meant or "rename it") in refused.value.next_step
+
+
+def test_all_figures_that_nearfar_ships_and_measures_are_known() -> None:
+    written = {"msync_latency_ns", "copy_bandwidth_by_threads_bytes_per_s", "first_touch_ns"}
+    shipped = {key for name in profile_names() for key in load_profile(name).figures}
+    assert written | shipped <= known_keys()
+
+
+def test_banks_that_do_not_fill_their_rank_are_refused() -> None:
+    with pytest.raises(BadInputError, match="rank_bytes of dram-snu"):
+        Device.of(with_value(load_profile("dram-snu"), "bank_bytes", 1 << 27))
 
 
 @pytest.mark.parametrize(

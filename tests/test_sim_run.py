@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from conftest import RunNearfar
+from nearfar.cli.main import main
 from nearfar.errors import BadInputError
 from nearfar.simulate.placements import parse
 
@@ -157,7 +158,12 @@ def test_ctrl_c_ends_a_long_simulation() -> None:
         ((*STREAM, "--place", "near:everything"), "near:everything"),
         ((*STREAM, "--far", "ssd-nvme"), "no figure"),
         ((*STREAM, "--size", "32"), "line of 64"),
+        ((*STREAM, "--size", "65GiB"), "64 GiB"),
         (("sim", "--curve", "--engine", "both"), "one engine"),
+        ((*STREAM, "--core", "blocking", "--window", "4"), "--window 4 has no say"),
+        ((*STREAM, "--near-size", "1MiB"), "--near-size"),
+        ((*STREAM, "--place", "near:object=3"), "objects"),
+        (("sim", "--curve", "--far", "optane-100-lens", "--page-policy", "closed"), "no rows"),
     ],
 )
 def test_what_makes_no_sense_is_refused(
@@ -166,6 +172,47 @@ def test_what_makes_no_sense_is_refused(
     done = run_nearfar(*arguments)
     done.assert_refused(2)
     assert named in done.stderr
+
+
+#: A value for each flag that not every source takes.
+VALUES = {
+    "--near": "ddr4-3200", "--far": "pcm-lee", "--placement": "all-near",
+    "--place": "near:page=3", "--near-size": "1MiB", "--engine": "exact", "--core": "blocking",
+    "--window": "4", "--page-policy": "closed", "--write-policy": "posted",
+    "--instruction-ns": "0.5", "-n": "100", "--size": "1MiB", "--write-share": "0.5",
+    "--cpu-time-s": "1", "--seed": "2", "--out": "here",
+}  # fmt: skip
+#: Sources, and the flags that have no say in them.
+STREAMS_ALONE = ("--placement", "--place", "--near-size", "--core", "--window")
+IGNORED = {
+    ("a.trace",): ("-n", "--size", "--write-share", "--cpu-time-s", "--seed", "--out"),
+    ("--pattern", "random"): ("--instruction-ns", "--cpu-time-s", "--out"),
+    ("--curve",): (
+        *STREAMS_ALONE, "--near", "--write-policy", "--instruction-ns", "--size", "--cpu-time-s",
+        "--out",
+    ),
+    ("--counts", "c.json"): (
+        *STREAMS_ALONE, "--engine", "--instruction-ns", "-n", "--size", "--write-share", "--seed",
+        "--out",
+    ),
+    ("--suite", "seoul"): tuple(flag for flag in VALUES if flag != "--out"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("source", IGNORED, ids=lambda source: source[0])
+def test_flags_that_would_be_ignored_are_refused(
+    source: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    for flag in IGNORED[source]:
+        assert main(["sim", *source, flag, VALUES[flag]]) == 2
+        assert f"{flag} has no say in" in capsys.readouterr().err
+
+
+def test_what_is_said_quietly(run_nearfar: RunNearfar, tmp_path: Path) -> None:
+    counts = tmp_path / "counts.json"
+    counts.write_text('{"near": {"reads": 1, "writes": 1}, "far": {"reads": 1, "writes": 1}}')
+    assert "--cpu-time-s" in run_nearfar("sim", "--counts", str(counts)).stderr
+    assert run_nearfar("sim", "--counts", str(counts), "--quiet").stderr == ""
 
 
 def test_rules_and_plans(tmp_path: Path) -> None:

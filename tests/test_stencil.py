@@ -115,7 +115,7 @@ def test_the_row_calibrates_a_split(tmp_path: Path, run_nearfar: RunNearfar) -> 
     ("arguments", "code"),
     [
         (["--far-rows", "11"], 2),
-        (["--far-rows", "5", "--cpus", "0", "--near-threads", "1", "--far-threads", "1"], 2),
+        (["--far-rows", "5", "--cpus", str(CPU), "--near-threads", "1", "--far-threads", "1"], 2),
         (["--far-rows", "5", "--far", "nowhere:"], 2),
         (["--far-rows", "5", "--cols", "99999999999999"], 3),
         (["--far-rows", "0", "--csv", "x.csv"], 2),

@@ -162,10 +162,11 @@ HM_API int hm_migrate(hm_tier tier, unsigned long nodes) HM_NOTHROW;
  *
  *  A tier in a file has no name in the file system, and is gone with the process. MAP_SYNC is used
  *  for fsdax:, and is an error where the file system does not grant it. Tiers stay until the
- * program ends. Errors: EINVAL, EEXIST, ENODEV, ENOSPC (no number is left, or no room), EACCES. */
+ * program ends. Errors: EINVAL (NULL for either, too), EEXIST, ENODEV, ENOSPC (no number is left, or
+ * no room), EACCES. */
 HM_API hm_tier hm_tier_create(const char* name, const char* specification) HM_NOTHROW;
 
-/** The tier of that name, or -1 (ENODEV). */
+/** The tier of that name, or -1 (ENODEV); NULL names none. */
 HM_API hm_tier hm_tier_find(const char* name) HM_NOTHROW;
 
 /** The name of a tier, or NULL if there is none of that number. */

@@ -90,6 +90,10 @@ int hm_migrate(hm_tier tier, unsigned long nodes) noexcept {
 }
 
 hm_tier hm_tier_create(const char* name, const char* specification) noexcept {
+  if (name == nullptr || specification == nullptr) {
+    report(EINVAL, "a tier has a name and a specification: neither may be NULL");
+    return -1;
+  }
   if (!open_near()) {
     report(ENOMEM, "this process has no address space for the window of tiers");
     return -1;
@@ -103,8 +107,8 @@ hm_tier hm_tier_create(const char* name, const char* specification) noexcept {
 
 hm_tier hm_tier_find(const char* name) noexcept {
   if (open_near()) configure();
-  const int found = find_tier(name);
-  if (found < 0) report(ENODEV, "there is no tier %.40s", name);
+  const int found = name == nullptr ? -1 : find_tier(name);
+  if (found < 0) report(ENODEV, "there is no tier %.40s", name == nullptr ? "NULL" : name);
   return found;
 }
 

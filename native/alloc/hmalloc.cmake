@@ -2,13 +2,15 @@
 # from these layers' sources without exceptions and run-time types, and linked by the C driver, so
 # that the libraries need libc and nothing else (tests/test_hmalloc_elf.py reads them).
 set(hmalloc_uses os/address_space.cpp os/file.cpp os/lock.cpp os/numa.cpp os/objects.cpp os/pages.cpp os/process.cpp
-                 tier/mapping.cpp tier/spec.cpp)
+                 tier/kinds.cpp tier/mapping.cpp tier/spec.cpp)
 file(GLOB hmalloc_sources CONFIGURE_DEPENDS alloc/*.cpp)
+file(GLOB tier_kinds CONFIGURE_DEPENDS tier/kinds/*.cpp)
 list(FILTER hmalloc_sources EXCLUDE REGEX "_test\\.cpp$")
 
-add_library(nearfar_hmalloc_objects OBJECT ${hmalloc_sources} ${hmalloc_uses})
+add_library(nearfar_hmalloc_objects OBJECT ${hmalloc_sources} ${hmalloc_uses} ${tier_kinds})
 target_link_libraries(nearfar_hmalloc_objects PUBLIC nearfar_options Threads::Threads)
-target_include_directories(nearfar_hmalloc_objects PUBLIC ${PROJECT_SOURCE_DIR}/include)
+target_include_directories(nearfar_hmalloc_objects PUBLIC ${PROJECT_SOURCE_DIR}/include
+                                                  PRIVATE ${NEARFAR_GENERATED})
 # -O2 whatever the build type says: a heap is part of every program's fast path.
 set(hmalloc_options
   -fno-exceptions -fno-rtti -fno-threadsafe-statics -ftls-model=initial-exec -O2

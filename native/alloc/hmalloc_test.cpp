@@ -79,6 +79,21 @@ TEST_CASE("tiers that are not there are told as such") {
   CHECK(hm_tier_find("odd") == -1);
 }
 
+TEST_CASE("a tier without a name or a specification is refused") {
+  for (const auto& [name, specification] : {std::pair<const char*, const char*>{nullptr, "dram"},
+                                            {"nameless", nullptr},
+                                            {nullptr, nullptr}}) {
+    errno = 0;
+    CHECK(hm_tier_create(name, specification) == -1);
+    CHECK(errno == EINVAL);
+    CHECK(std::string(hm_error()).find("NULL") != std::string::npos);
+  }
+  CHECK(hm_tier_find("nameless") == -1);
+  errno = 0;
+  CHECK(hm_tier_find(nullptr) == -1);
+  CHECK(errno == ENODEV);
+}
+
 TEST_CASE("alignments up to 1 GiB") {
   for (std::size_t alignment = 16; alignment <= std::size_t{1} << 30; alignment *= 2) {
     void* block = hm_memalign(HM_NEAR, alignment, 100);

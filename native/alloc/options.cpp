@@ -109,15 +109,13 @@ Result<Taken> read_nodes(std::string_view head, Options& options) {
 }
 
 Status check_together(const Options& options, bool several_nodes) {
-  const bool numa = options.spec.kind == tier::Kind::numa;
-  if (!numa && options.policy != os::Policy::local)
-    return refuse("bind, prefer and weighted are for numa:, not for",
-                  tier::kind_name(options.spec.kind));
+  if (options.spec.node < 0 && options.policy != os::Policy::local)
+    return refuse("bind, prefer and weighted are for numa:, not for", options.spec.kind->name);
   if (several_nodes && options.policy == os::Policy::bind)
     return refuse("several nodes want prefer or weighted, not", "bind");
   if (options.spec.paced())
     return refuse("a paced tier is for measurements, not for a heap:", options.spec.profile);
-  if (options.spec.kind == tier::Kind::devdax && options.fork == ForkPolicy::copy)
+  if (options.spec.kind->maps == tier::Maps::device && options.fork == ForkPolicy::copy)
     return refuse("a device cannot be copied for a child: fork is private or deny, not", "copy");
   if (options.spec.pages == os::PageSize::huge_2m || options.spec.pages == os::PageSize::huge_1g)
     return refuse("a heap has pages=thp or pages=4k, not", os::page_size_name(options.spec.pages));
@@ -191,7 +189,7 @@ Result<Options> parse_options(std::string_view text) {
   if (!spec) return spec.error();
   options.spec = *spec;
   const bool several = (options.nodes & (options.nodes - 1)) != 0;
-  if (options.spec.kind == tier::Kind::numa && options.policy == os::Policy::local)
+  if (options.spec.node >= 0 && options.policy == os::Policy::local)
     options.policy = several ? os::Policy::prefer : os::Policy::bind;
   if (Status s = check_together(options, several); !s) return s.error();
   return options;

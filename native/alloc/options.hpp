@@ -28,7 +28,7 @@ struct Options {
   Reserve reserve = Reserve::chunk;
   ForkPolicy fork = ForkPolicy::make_private;
 
-  bool in_file() const { return spec.kind != tier::Kind::dram && spec.kind != tier::Kind::numa; }
+  bool in_file() const { return spec.kind->maps != tier::Maps::memory; }
 };
 
 /// Reads a specification. Errors: bad_input, with the part that is wrong.

@@ -11,14 +11,12 @@ namespace nearfar::alloc {
 
 namespace {
 
-using tier::Kind;
-
 constexpr std::size_t huge_page = std::size_t{2} << 20;
 
 Error map_error(int code, const Options& options) {
-  const bool no_sync = options.spec.kind == Kind::fsdax;
+  const bool no_sync = options.spec.kind->map_sync();
   Error error = Error::make(no_sync ? Errc::unsupported : Errc::no_space, "cannot map tier %s: %s",
-                            tier::kind_name(options.spec.kind), std::strerror(code));
+                            options.spec.kind->name, std::strerror(code));
   error.os_errno = code;
   return no_sync ? error.try_next("MAP_SYNC wants a file system mounted with -o dax on a pmem "
                                   "device; file: does without")
@@ -44,14 +42,14 @@ Result<std::size_t> decide_capacity(const Options& options) {
   return Error::make(Errc::no_space,
                      "a capacity of %zu bytes does not fit in tier %s, which has "
                      "%zu bytes free",
-                     wanted, tier::kind_name(options.spec.kind), *room)
+                     wanted, options.spec.kind->name, *room)
       .try_next("give it a smaller capacity=, or free some");
 }
 
 Status map_backing(unsigned tier, const Options& options, std::size_t bytes, Medium& medium) {
   Result<os::File> file = tier::open_backing(options.spec);
   if (!file) return file.error();
-  const bool device = options.spec.kind == Kind::devdax;
+  const bool device = options.spec.kind->maps == tier::Maps::device;
   if (device)
     if (Status s = tier::claim_device(options.spec, *file); !s) return s.error();
   if (!device)
@@ -63,7 +61,7 @@ Status map_backing(unsigned tier, const Options& options, std::size_t bytes, Med
           .try_next("give it a smaller capacity=, or reserve=chunk");
   const os::Place place = geometry.reserved ? os::Place::replace : os::Place::fresh;
   medium.anonymous = false;
-  medium.sync = options.spec.kind == Kind::fsdax;
+  medium.sync = options.spec.kind->map_sync();
   if (const int code = os::map_file_at(tier_base(tier), bytes, file->fd(), 0, medium.sync, place);
       code != 0)
     return map_error(code, options);
@@ -153,7 +151,7 @@ Status open_tier(unsigned tier, const Options& options) {
   Result<std::size_t> capacity = decide_capacity(options);
   if (!capacity) return capacity.error();
   std::size_t bytes = *capacity >> span_shift << span_shift;
-  if (options.spec.kind == Kind::devdax) bytes = bytes / huge_page * huge_page;
+  if (options.spec.kind->maps == tier::Maps::device) bytes = bytes / huge_page * huge_page;
   if (open_spans(tier) != 0) return no_bookkeeping();
   Medium medium;
   medium.options = options;

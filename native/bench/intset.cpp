@@ -81,8 +81,7 @@ Error unsound_set() {
 
 /// The twin of a pool in a node's memory lies there too, all others in DRAM.
 tier::Spec twin_tier(const IntsetPlan& plan) {
-  const bool there = plan.tier.kind == tier::Kind::numa || plan.tier.kind == tier::Kind::dram;
-  return there ? plan.tier : tier::Spec{};
+  return plan.tier.kind->maps == tier::Maps::memory ? plan.tier : tier::Spec{};
 }
 
 std::vector<std::string> intset_structures() {

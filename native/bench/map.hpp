@@ -52,9 +52,7 @@ struct MapPlan {
   /// Whether values are words in the map itself; else each has memory of its own.
   bool words() const { return value_bytes <= sizeof(std::uint64_t) && !alloc; }
   /// Whether it is a map's volatile twin: ours has a type, the others are that on tier dram.
-  bool in_dram() const {
-    return type == MapType::dram || (!ours() && tier.kind == tier::Kind::dram);
-  }
+  bool in_dram() const { return type == MapType::dram || (!ours() && !tier.holds_pools()); }
 };
 
 /// Times of single operations are there after a pass `each` alone.

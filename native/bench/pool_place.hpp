@@ -42,9 +42,8 @@ struct InPool {
 
 /// Whether a volatile twin can lie there. Errors: bad_input.
 inline Status check_twin(const tier::Spec& tier) {
-  if (tier.kind != tier::Kind::dram && tier.kind != tier::Kind::numa)
-    return Error::make(Errc::bad_input, "a volatile twin cannot lie on tier %s",
-                       tier::kind_name(tier.kind))
+  if (tier.kind->maps != tier::Maps::memory)
+    return Error::make(Errc::bad_input, "a volatile twin cannot lie on tier %s", tier.kind->name)
         .try_next("use dram or numa:N, or a type that lies in a pool");
   if (!tier.paced() && tier.pages == os::PageSize::system) return Done{};
   return Error::make(Errc::bad_input, "a volatile twin can choose neither pages nor pace")
@@ -63,7 +62,7 @@ struct InDram {
     if (!room) return room.error();
     if (bytes > *room)
       return Error::make(Errc::no_space, "%zu bytes do not fit in tier %s, which has %zu free",
-                         bytes, tier::kind_name(tier.kind), *room)
+                         bytes, tier.kind->name, *room)
           .try_next("use fewer entries");
     InDram made;
     made.medium = std::make_unique<Medium>(tier.node);

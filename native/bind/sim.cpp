@@ -111,6 +111,7 @@ public:
     return source_.fill(out);
   }
   Time tail() const override { return source_.tail(); }
+  bool physical() const override { return source_.physical(); }
 
 private:
   static constexpr std::uint64_t calls_a_look = 64;
@@ -219,7 +220,12 @@ void register_sim(nb::module_& module) {
           "__init__",
           [](SyntheticSource* self, const char* pattern, std::uint64_t count,
              std::uint64_t region_bytes, double write_share, double gap_ns, std::uint64_t seed) {
-            if (region_bytes < line_bytes) throw nb::value_error("a region holds a line at least");
+            if (region_bytes < line_bytes)
+              raise(Error::make(Errc::bad_input, "a region of less than a line of 64 bytes")
+                        .try_next("give --size 64 or more"));
+            if (region_bytes > most_region_bytes)
+              raise(Error::make(Errc::bad_input, "a region of more than 64 GiB is not made up")
+                        .try_next("give --size 64GiB or less"));
             new (self) SyntheticSource({by_name<Pattern>(pattern, patterns), count, region_bytes,
                                         write_share, static_cast<Time>(gap_ns * 1000), seed});
           },

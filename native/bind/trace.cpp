@@ -30,22 +30,30 @@ constexpr const char* site_names[site_kinds] = {"unknown", "heap",    "stack",
 using Shape = std::pair<std::uint64_t, unsigned>;
 using Fields = std::vector<std::pair<std::string, std::string>>;
 
-/// A ring and who empties it, from before the program starts until after it has ended.
+/// Who empties a ring, which stays at least as long.
 class Collecting {
 public:
-  Collecting(RingFile ring, Filter filter, int fd, const Header& header)
-      : ring_(std::move(ring)), collector_(ring_.shared(), std::move(filter), fd, header) {}
+  Collecting(nb::object ring, Filter filter, int fd, const Header& header)
+      : ring_(std::move(ring)),
+        collector_(nb::cast<RingFile&>(ring_).shared(), std::move(filter), fd, header) {}
   Collector& collector() { return collector_; }
 
 private:
-  RingFile ring_;
+  nb::object ring_;
   Collector collector_;
 };
 
 cache::Geometry geometry(const Shape& shape) { return {shape.first, shape.second}; }
 
-std::unique_ptr<Collecting> make_collecting(const char* ring, int fd, const Shape& l1,
-                                            const Shape& l2, const std::optional<Shape>& llc,
+std::unique_ptr<RingFile> make_ring(const Shape& l1) {
+  const auto sets = static_cast<std::uint32_t>(l1.first / 64 / std::max(l1.second, 1u));
+  Result<RingFile> ring = RingFile::create({sets, l1.second});
+  if (!ring) raise(ring.error());
+  return std::make_unique<RingFile>(std::move(*ring));
+}
+
+std::unique_ptr<Collecting> make_collecting(nb::object ring, int fd, const Shape& l2,
+                                            const std::optional<Shape>& llc,
                                             const std::vector<std::pair<unsigned, unsigned>>& tlb,
                                             unsigned cores, bool prefetch, const char* after,
                                             const Fields& fields) {
@@ -59,10 +67,7 @@ std::unique_ptr<Collecting> make_collecting(const char* ring, int fd, const Shap
   plan.after = by_name<After>(after, after_names);
   Result<Filter> filter = Filter::create(plan);
   if (!filter) raise(filter.error());
-  const auto sets = static_cast<std::uint32_t>(l1.first / 64 / std::max(l1.second, 1u));
-  Result<RingFile> file = RingFile::create(ring, {sets, l1.second});
-  if (!file) raise(file.error());
-  return std::make_unique<Collecting>(std::move(*file), std::move(*filter), fd,
+  return std::make_unique<Collecting>(std::move(ring), std::move(*filter), fd,
                                       Header{64, plan.after, fields});
 }
 
@@ -237,8 +242,11 @@ nb::dict trace_stats_dict(const Reader& reader, const RecordCounts& counts) {
 }
 
 void register_trace(nb::module_& module) {
+  nb::class_<RingFile>(module, "TraceRing")
+      .def(nb::new_(&make_ring), nb::arg("l1"))
+      .def_prop_ro("path", &RingFile::path);
   nb::class_<Collecting>(module, "TraceCollector")
-      .def(nb::new_(&make_collecting), nb::arg("ring"), nb::arg("fd"), nb::arg("l1"), nb::arg("l2"),
+      .def(nb::new_(&make_collecting), nb::arg("ring"), nb::arg("fd"), nb::arg("l2"),
            nb::arg("llc").none(), nb::arg("tlb"), nb::arg("cores"), nb::arg("prefetch"),
            nb::arg("after"), nb::arg("fields"))
       .def("run", run_collecting)

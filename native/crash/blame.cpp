@@ -37,6 +37,14 @@ bool flushed(const Log& log, std::size_t from, std::size_t to, std::uint64_t add
   return false;
 }
 
+/// The first event of the operation around event `at`, behind its beginning.
+std::size_t first_of_operation(const Log& log, std::size_t at) {
+  std::size_t first = std::min(at, log.events.size());
+  while (first > 0 && log.events[first - 1].kind != Kind::begin)
+    --first;
+  return first;
+}
+
 /// Whether the operation around event `at` logs anything, and whether it logs these bytes.
 struct Logged {
   bool anything = false;
@@ -44,10 +52,8 @@ struct Logged {
 };
 Logged logged(const Log& log, std::size_t at, std::uint64_t address, std::size_t bytes) {
   Logged result;
-  std::size_t first = std::min(at, log.events.size());
-  while (first > 0 && log.events[first - 1].kind != Kind::begin)
-    --first;
-  for (std::size_t i = first; i < log.events.size() && log.events[i].kind != Kind::end; ++i) {
+  for (std::size_t i = first_of_operation(log, at);
+       i < log.events.size() && log.events[i].kind != Kind::end; ++i) {
     if (log.events[i].kind != Kind::log) continue;
     result.anything = true;
     result.these = result.these || covers(log.events[i], address, bytes);
@@ -72,10 +78,8 @@ bool left_out(const Log& log, std::size_t at) {
 
 /// The first such store of the operation around event `at`, or null.
 const Event* first_left_out(const Log& log, std::size_t at) {
-  std::size_t first = std::min(at, log.events.size());
-  while (first > 0 && log.events[first - 1].kind != Kind::begin)
-    --first;
-  for (std::size_t i = first; i < log.events.size() && log.events[i].kind != Kind::end; ++i)
+  for (std::size_t i = first_of_operation(log, at);
+       i < log.events.size() && log.events[i].kind != Kind::end; ++i)
     if (stores(log.events[i]) && left_out(log, i)) return &log.events[i];
   return nullptr;
 }

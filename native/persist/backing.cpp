@@ -54,8 +54,8 @@ Backing::~Backing() {
 }
 
 Result<Backing> Backing::create(const tier::Spec& place, std::size_t bytes, bool temporary) {
-  if (place.kind == tier::Kind::numa) return on_node(place, bytes);
-  if (place.kind != tier::Kind::devdax) return in_file(place, bytes);
+  if (place.node >= 0) return on_node(place, bytes);
+  if (place.kind->maps != tier::Maps::device) return in_file(place, bytes);
   Result<Backing> made = on_device(place, temporary);
   if (made)
     if (Status s = check_room(place, place.path, bytes); !s) return s.error();
@@ -117,7 +117,7 @@ Result<Backing> Backing::on_device(const tier::Spec& place, bool temporary) {
 }
 
 Result<Backing> Backing::open(const tier::Spec& place) {
-  if (place.kind == tier::Kind::numa)
+  if (place.node >= 0)
     return Error::make(Errc::bad_input,
                        "there is no pool to open on numa:%d: one in the memory of "
                        "a node is gone with its program",
@@ -125,7 +125,7 @@ Result<Backing> Backing::open(const tier::Spec& place) {
         .try_next("make a new one, or keep pools in fsdax:FILE, devdax:DEVICE or file:FILE");
   Backing found;
   found.path_ = found.name_ = place.path;
-  if (place.kind != tier::Kind::devdax) return found;
+  if (place.kind->maps != tier::Maps::device) return found;
   Result<os::File> file = os::open_existing(place.path, false);
   if (!file) return file.error();
   if (Status s = tier::claim_device(place, *file); !s) return s.error();

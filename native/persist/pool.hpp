@@ -86,11 +86,10 @@ public:
 
   Durability durability() const { return durability_; }
   /// True where DRAM stands in for persistent memory: every figure is emulated.
-  bool emulated() const { return kind_ == tier::Kind::shm || kind_ == tier::Kind::numa; }
+  bool emulated() const { return kind_->loses_all(); }
   /// Whether libpmemobj takes the pool for persistent memory: flushes by instruction, not by msync.
   bool is_pmem() const;
   bool zero_on_free() const { return (head_->flags & 1u) != 0; }
-  tier::Kind kind() const { return kind_; }
   const std::string& path() const { return path_; }
   /// For code that calls libpmemobj itself (transactions of the compatible path).
   pmemobjpool* handle() const { return pool_.get(); }
@@ -113,7 +112,7 @@ private:
   PoolHead* head_ = nullptr;
   std::unique_ptr<std::mutex> dying_; ///< one block at a time is being overwritten
   std::string path_;
-  tier::Kind kind_ = tier::Kind::shm;
+  const tier::Kind* kind_ = nullptr;
   Durability durability_ = Durability::flush;
 };
 

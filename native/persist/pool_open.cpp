@@ -27,8 +27,9 @@ std::string layout_text(const Layout& layout) {
 }
 
 Status check_kind(const tier::Spec& place) {
-  if (place.kind == tier::Kind::dram)
-    return Error::make(Errc::bad_input, "tier dram cannot hold a pool: it has no files")
+  if (!place.holds_pools())
+    return Error::make(Errc::bad_input, "tier %s cannot hold a pool: it has no files",
+                       place.kind->name)
         .try_next("use shm:FILE, numa:N, fsdax:FILE, devdax:DEVICE or file:FILE");
   if (place.paced())
     return Error::make(Errc::bad_input, "a pool cannot keep the pace of %s", place.profile)
@@ -41,8 +42,8 @@ Status check_kind(const tier::Spec& place) {
 
 /// libpmem settles once in a process, at the first pool, whether a tmpfs counts as persistent
 /// memory. This has to be said before.
-void take_memory_for_persistent(tier::Kind kind) {
-  if (kind == tier::Kind::shm || kind == tier::Kind::numa) setenv("PMEM_IS_PMEM_FORCE", "1", 0);
+void take_memory_for_persistent(const tier::Spec& place) {
+  if (place.kind->loses_all()) setenv("PMEM_IS_PMEM_FORCE", "1", 0);
 }
 
 /// Sizes of the file and of the heap that begins in it, from libpmemobj's own headers: its message
@@ -140,7 +141,7 @@ Status check_options(const tier::Spec& place, const Layout& layout, const PoolOp
 
 /// A file on an fsdax: tier must be what its name says.
 Status check_dax(const tier::Spec& place, const char* path) {
-  if (place.kind != tier::Kind::fsdax) return Done{};
+  if (!place.kind->map_sync()) return Done{};
   Result<os::File> file = os::open_existing(path, false);
   if (!file) return file.error();
   if (os::is_dax(*file)) return Done{};
@@ -159,11 +160,11 @@ Result<Pool> Pool::attach(pmemobjpool* handle, const tier::Spec& place, const ch
   pool.dying_ = std::make_unique<std::mutex>();
   pool.path_ = path;
   pool.kind_ = place.kind;
-  if (place.kind == tier::Kind::file)
+  if (place.kind->persists == tier::Persists::by_msync)
     pool.durability_ = Durability::msync;
   else
     pool.durability_ = pmem_has_auto_flush() == 1 ? Durability::fence : Durability::flush;
-  if (place.kind == tier::Kind::file && pool.is_pmem())
+  if (place.kind->persists == tier::Persists::by_msync && pool.is_pmem())
     return Error::make(
                Errc::unsupported,
                "pool %s lies in a file, but this process has pools taken for persistent memory",
@@ -173,9 +174,9 @@ Result<Pool> Pool::attach(pmemobjpool* handle, const tier::Spec& place, const ch
 }
 
 Status Pool::populate(const tier::Spec& place, std::size_t bytes) {
-  if (!place.populate && place.kind != tier::Kind::numa) return Done{};
+  if (!place.populate && place.node < 0) return Done{};
   os::touch(base_, bytes);
-  if (place.kind != tier::Kind::numa) return Done{};
+  if (place.node < 0) return Done{};
   std::size_t elsewhere = 0;
   const int code = os::count_elsewhere(base_, bytes, place.node, elsewhere);
   if (code == 0 && elsewhere == 0) return Done{};
@@ -192,7 +193,7 @@ Result<Pool> Pool::create(const tier::Spec& place, const Layout& layout, const P
   if (!backing) return backing.error();
   options.bytes = backing->bytes();
 
-  take_memory_for_persistent(place.kind);
+  take_memory_for_persistent(place);
   const char* name = backing->name().c_str();
   pmemobjpool* handle = pmemobj_create(backing->path().c_str(), layout_text(layout).c_str(),
                                        backing->bytes_to_make(), owner_only);
@@ -215,14 +216,14 @@ Result<Pool> Pool::create(const tier::Spec& place, const Layout& layout, const P
 
 Result<Pool> Pool::open(const tier::Spec& place, const Layout& layout) {
   if (Status s = check_kind(place); !s) return s.error();
-  if (place.kind == tier::Kind::shm)
+  if (place.kind->persists == tier::Persists::emulated)
     if (Status s = os::check_memory_directory(parent_of(place.path).c_str()); !s) return s.error();
   if (Status s = check_dax(place, place.path); !s) return s.error();
   Result<Backing> backing = Backing::open(place);
   if (!backing) return backing.error();
   std::size_t found = 0, wanted = 0;
   if (is_cut_short(place.path, found, wanted)) return cut_short(place.path, found, wanted);
-  take_memory_for_persistent(place.kind);
+  take_memory_for_persistent(place);
   pmemobjpool* handle = pmemobj_open(place.path, layout_text(layout).c_str());
   if (handle == nullptr) return refusal("open", place.path, layout);
   Result<Pool> pool = attach(handle, place, place.path);
@@ -242,9 +243,9 @@ Result<tier::Spec> place_of(const char* path) {
   Result<os::File> file = os::open_existing(path, false);
   if (!file) return file.error();
   std::snprintf(place.path, sizeof place.path, "%s", path);
-  place.kind = os::is_dax(*file)                                     ? tier::Kind::fsdax
-               : os::check_memory_directory(parent_of(path).c_str()) ? tier::Kind::shm
-                                                                     : tier::Kind::file;
+  place.kind = tier::find_kind(os::is_dax(*file)                                     ? "fsdax"
+                               : os::check_memory_directory(parent_of(path).c_str()) ? "shm"
+                                                                                     : "file");
   return place;
 }
 

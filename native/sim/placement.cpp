@@ -14,7 +14,7 @@ Error bad_plan(const char* what, const char* next) {
 
 } // namespace
 
-Result<Placer> Placer::create(const Plan& plan) {
+Result<Placer> Placer::create(const Plan& plan, bool physical) {
   for (std::size_t i = 0; i < plan.ranges.size(); ++i)
     if (plan.ranges[i].end <= plan.ranges[i].begin ||
         (i && plan.ranges[i].begin < plan.ranges[i - 1].end))
@@ -27,7 +27,7 @@ Result<Placer> Placer::create(const Plan& plan) {
     return bad_plan("near memory holds no page", "say how much near memory there is");
   if (moves && plan.near_bytes > std::uint64_t{1} << 44)
     return bad_plan("near memory of more than 16 TiB is not modelled", "give less");
-  Placer placer(plan);
+  Placer placer(plan, physical);
   if (plan.rule == Rule::memory_mode)
     placer.cached_.assign(plan.near_bytes >> line_shift, PageTable::absent);
   return placer;
@@ -60,8 +60,9 @@ Spot Placer::where_first_touched(const Request& request, std::vector<Spot>& move
 }
 
 Spot Placer::through_cache(const Request& request, std::vector<Spot>& moved) {
-  std::uint64_t& frame = pages_[request.address >> page_shift];
-  if (frame == PageTable::absent) frame = frames_[0]++;
+  const std::uint64_t page = request.address >> page_shift;
+  std::uint64_t& frame = pages_[page];
+  if (frame == PageTable::absent) frame = new_far_frame(page);
   const std::uint64_t far = frame * lines_a_page + line_in_page(request.address);
   const std::uint64_t near = far % cached_.size();
   std::uint64_t& held = cached_[near];
@@ -87,13 +88,21 @@ void Placer::move(Page& page, std::uint64_t frame, bool near, std::vector<Spot>&
   }
   if (page.near)
     near_owner_[page.frame] = PageTable::absent;
-  else
+  else if (!physical_)
     free_far_.push_back(page.frame);
   page.frame = frame;
   page.near = near;
   page.touches = 0;
   stall += plan_.move_cost;
   ++moved_pages_;
+}
+
+/// Where a page goes that moves far: a frame that another left, or a new one.
+std::uint64_t Placer::free_far_frame(std::uint64_t page) {
+  if (free_far_.empty()) return new_far_frame(page);
+  const std::uint64_t frame = free_far_.back();
+  free_far_.pop_back();
+  return frame;
 }
 
 /// A near frame without an owner; if there is none the clock picks a page that goes far.
@@ -110,15 +119,8 @@ std::uint64_t Placer::free_near_frame(std::vector<Spot>& moved, Time& stall) {
     } else if (plan_.rule == Rule::clock_dwf && page.often > 0) {
       --page.often;
     } else {
-      std::uint64_t frame;
-      if (free_far_.empty()) {
-        frame = frames_[0]++;
-      } else {
-        frame = free_far_.back();
-        free_far_.pop_back();
-      }
       const std::uint64_t freed = page.frame;
-      move(page, frame, false, moved, stall);
+      move(page, free_far_frame(page.number), false, moved, stall);
       page.often = 0;
       return freed;
     }
@@ -136,14 +138,14 @@ Placer::Page& Placer::page_of(const Request& request, bool prefer_near, std::vec
   std::uint64_t& index = pages_[request.address >> page_shift];
   if (index != PageTable::absent) return movable_[index];
   const std::uint64_t made = index = movable_.size();
-  movable_.emplace_back();
+  movable_.emplace_back().number = request.address >> page_shift;
   if (prefer_near) {
     const std::uint64_t frame = free_near_frame(moved, stall);
     near_owner_[frame] = made;
     movable_[made].frame = frame;
     movable_[made].near = true;
   } else {
-    movable_[made].frame = frames_[0]++;
+    movable_[made].frame = new_far_frame(movable_[made].number);
   }
   return movable_[made];
 }

@@ -69,16 +69,21 @@ struct Spot {
 
 class Placer {
 public:
+  /// `physical`: a page lies in the frame of its own number, as far as no rule moves it; else in
+  /// the next that is free when it is first touched.
   /// Errors: bad_input (ranges out of order, weights of 0, a rule that needs near_bytes).
-  static Result<Placer> create(const Plan& plan);
+  static Result<Placer> create(const Plan& plan, bool physical = false);
 
   /// Does a request never cause others? Then place_fixed() is all it takes.
   bool is_static() const { return plan_.rule == Rule::fixed || plan_.rule == Rule::interleave; }
 
-  void prefetch(const Request& request) const { pages_.prefetch(key_of(request)); }
+  void prefetch(const Request& request) const {
+    if (!physical_) pages_.prefetch(key_of(request));
+  }
 
   /// Where a request goes, of a static plan.
   Spot place_fixed(const Request& request) {
+    if (physical_) return {request.address >> line_shift, is_near(request), request.write};
     const std::uint64_t key = key_of(request);
     const bool near = key & 1;
     if (key != last_key_) {
@@ -99,7 +104,7 @@ public:
   std::uint64_t pages(bool near) const { return frames_[near]; }
 
 private:
-  explicit Placer(const Plan& plan) : plan_(plan) {}
+  Placer(const Plan& plan, bool physical) : plan_(plan), physical_(physical) {}
 
   static std::uint64_t line_in_page(std::uint64_t address) {
     return (address >> line_shift) & (lines_a_page - 1);
@@ -125,6 +130,7 @@ private:
 
   /// A page that rules may move.
   struct Page {
+    std::uint64_t number = 0;
     std::uint64_t frame = 0;
     bool near = false;
     bool used = false;      ///< since the clock's hand last came by: written, or touched
@@ -135,6 +141,8 @@ private:
   std::uint64_t near_pages() const { return plan_.near_bytes >> page_shift; }
   Page& page_of(const Request& request, bool prefer_near, std::vector<Spot>& moved, Time& stall);
   void bring_near(std::uint64_t page, std::vector<Spot>& moved, Time& stall);
+  std::uint64_t new_far_frame(std::uint64_t page) { return physical_ ? page : frames_[0]++; }
+  std::uint64_t free_far_frame(std::uint64_t page);
   std::uint64_t free_near_frame(std::vector<Spot>& moved, Time& stall);
   void move(Page& page, std::uint64_t frame, bool near, std::vector<Spot>& moved, Time& stall);
   Spot spot_in(const Page& page, const Request& request) const {
@@ -142,6 +150,7 @@ private:
   }
 
   Plan plan_;
+  bool physical_;
   PageTable pages_;                            ///< to frames, or to places in movable_
   std::uint64_t last_key_ = PageTable::absent; ///< of place_fixed(), and its frame
   std::uint64_t last_frame_ = 0;

@@ -9,8 +9,8 @@ namespace {
 
 constexpr std::uint64_t page = 4096;
 
-Placer make(const Plan& plan) {
-  Result<Placer> placer = Placer::create(plan);
+Placer make(const Plan& plan, bool physical = false) {
+  Result<Placer> placer = Placer::create(plan, physical);
   REQUIRE(placer);
   return std::move(*placer);
 }
@@ -32,6 +32,25 @@ Placed place(Placer& placer, const Request& request, Time now = 0) {
 }
 
 } // namespace
+
+TEST_CASE("a physical page lies in the frame of its number, and far again in the same") {
+  Plan plan;
+  plan.ranges = {{page, 2 * page, true}};
+  Placer fixed = make(plan, true);
+  CHECK(fixed.place_fixed(at(5 * page + 64)).line == 5 * lines_a_page + 1);
+  CHECK(fixed.place_fixed(at(page)).line == lines_a_page);
+  Plan moving;
+  moving.rule = Rule::memory_mode;
+  moving.near_bytes = page;
+  Placer cached = make(moving, true);
+  CHECK(place(cached, at(7 * page)).spot.line == 7 * lines_a_page);
+  moving.rule = Rule::clock_dwf;
+  Placer written = make(moving, true);
+  CHECK(place(written, at(9 * page)).spot.line == 9 * lines_a_page);
+  CHECK(place(written, at(9 * page, true)).spot.near);
+  CHECK(place(written, at(4 * page, true)).spot.near); // the other has to go
+  CHECK(place(written, at(9 * page)).spot.line == 9 * lines_a_page);
+}
 
 TEST_CASE("a plan goes by object, then by address, then by default") {
   Plan plan;

@@ -29,16 +29,22 @@ public:
   virtual Result<std::size_t> fill(std::span<Request> out) = 0;
   /// Processor time after the last request; asked for at the end.
   virtual Time tail() const { return 0; }
+  /// Are addresses those of the memory, each page in the frame of its number? Else pages get
+  /// frames in the order of their first touch, as programs do.
+  virtual bool physical() const { return false; }
 };
 
 enum class Pattern : unsigned char { sequential, random, chase };
 
+/// Wear of a memory of this size takes a gibibyte here; nothing depends on more.
+constexpr std::uint64_t most_region_bytes = std::uint64_t{1} << 36;
+
 /// A stream that follows from its seed: lines in order, at random, or at random each after the
-/// other.
+/// other; at random in the memory, too, for its pages lie in it as they are numbered.
 struct Synthetic {
   Pattern pattern = Pattern::sequential;
   std::uint64_t count = 0;
-  std::uint64_t region_bytes = 0; ///< at least one line
+  std::uint64_t region_bytes = 0; ///< at least one line, at most `most_region_bytes`
   double write_share = 0;
   Time gap = 0;
   std::uint64_t seed = 1;
@@ -65,6 +71,7 @@ public:
     }
     return made;
   }
+  bool physical() const override { return true; }
 
 private:
   std::uint64_t next_line() {

@@ -318,7 +318,7 @@ Result<Outcome> run_with(Source& source, const Setup& setup) {
   if (!far) return far.error();
   Result<Tier> near = Tier::create(setup.near, setup.near_controller, setup.commands[1]);
   if (!near) return near.error();
-  Result<Placer> placer = Placer::create(setup.plan);
+  Result<Placer> placer = Placer::create(setup.plan, source.physical());
   if (!placer) return placer.error();
   return Run<Tier>(setup, std::move(*far), std::move(*near), std::move(*placer)).run(source);
 }

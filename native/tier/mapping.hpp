@@ -13,7 +13,7 @@ namespace nearfar::tier {
 
 struct Mapping {
   os::Range range;
-  os::File file;     ///< holds the unnamed file of shm:, file: and fsdax:; -1 for dram and numa:
+  os::File file;     ///< the unnamed file, or the device; -1 where memory is mapped
   bool sync = false; ///< MAP_SYNC holds: a flush alone makes a store durable on real hardware
 
   std::byte* data() const { return range.data(); }
@@ -22,8 +22,8 @@ struct Mapping {
 /// Room that the tier has for this user now, in bytes.
 Result<std::size_t> capacity(const Spec& spec);
 
-/// The file or device behind a tier, to be mapped by who calls; without a descriptor for dram and
-/// numa. A file has no name. A device that holds a pool is refused (exists).
+/// The file or device behind a tier, to be mapped by who calls; without a descriptor where that is
+/// memory. A file has no name. A device that holds a pool is refused (exists).
 Result<os::File> open_backing(const Spec& spec);
 
 /// Claims all of a device for who holds `file`, against all that map() or claim it. Errors:

@@ -1,24 +1,12 @@
 #include "tier/spec.hpp"
 
-#include <cstdlib>
+#include <cstdio>
 #include <cstring>
 #include <string_view>
 
 namespace nearfar::tier {
 
 namespace {
-
-constexpr const char* grammar = "tiers are dram, numa:N, fsdax:PATH, devdax:/dev/daxX.Y, shm:DIR, "
-                                "file:PATH, paced:TIER@PROFILE, then ,pages=4k|2m|1g|thp "
-                                ",populate";
-
-struct KindName {
-  std::string_view name;
-  Kind kind;
-};
-constexpr KindName kinds[] = {{"dram", Kind::dram},   {"numa", Kind::numa},
-                              {"fsdax", Kind::fsdax}, {"devdax", Kind::devdax},
-                              {"shm", Kind::shm},     {"file", Kind::file}};
 
 struct PagesName {
   std::string_view name;
@@ -28,12 +16,6 @@ constexpr PagesName page_sizes[] = {{"4k", os::PageSize::small_4k},
                                     {"2m", os::PageSize::huge_2m},
                                     {"1g", os::PageSize::huge_1g},
                                     {"thp", os::PageSize::transparent_huge}};
-
-Error refuse(const char* complaint, std::string_view part) {
-  return Error::make(Errc::bad_input, "%s '%.*s'", complaint, static_cast<int>(part.size()),
-                     part.data())
-      .try_next("%s", grammar);
-}
 
 Status read_option(std::string_view option, Spec& spec) {
   if (option == "populate") {
@@ -52,33 +34,14 @@ Status read_option(std::string_view option, Spec& spec) {
   return refuse("unknown page size", size);
 }
 
-Status read_node(std::string_view argument, Spec& spec) {
-  if (argument.empty() || argument.size() > 4 ||
-      argument.find_first_not_of("0123456789") != std::string_view::npos)
-    return refuse("not a NUMA node number", argument);
-  spec.node = std::atoi(argument.data()); // what follows is a comma or the end
-  return Done{};
-}
-
-Status read_path(std::string_view argument, Spec& spec) {
-  if (argument.empty()) {
-    if (spec.kind != Kind::shm) return refuse("a path is missing after", kind_name(spec.kind));
-    argument = "/dev/shm";
-  }
-  if (argument.size() >= sizeof spec.path) return refuse("path too long", argument);
-  std::memcpy(spec.path, argument.data(), argument.size());
-  spec.path[argument.size()] = '\0';
-  return Done{};
-}
-
-Status read_argument(bool colon, std::string_view argument, Spec& spec) {
-  switch (spec.kind) {
-  case Kind::dram:
-    if (colon) return refuse("dram takes no argument, but was given", argument);
-    return Done{};
-  case Kind::numa: return read_node(argument, spec);
-  default: return read_path(argument, spec);
-  }
+/// What follows the colon of a head, where it has one.
+Status read_argument(std::string_view head, std::string_view argument, Spec& spec) {
+  if (spec.kind->read != nullptr) return spec.kind->read(argument, spec);
+  if (head.find(':') == head.npos) return Done{};
+  char complaint[80];
+  std::snprintf(complaint, sizeof complaint, "%s takes no argument, but was given",
+                spec.kind->name);
+  return refuse(complaint, argument);
 }
 
 /// Takes `paced:` and `@PROFILE` off a head.
@@ -104,12 +67,6 @@ bool same_memory(const Spec& a, const Spec& b) {
          std::strcmp(a.profile, b.profile) == 0 && a.pace == b.pace;
 }
 
-const char* kind_name(Kind kind) {
-  for (const KindName& k : kinds)
-    if (k.kind == kind) return k.name.data();
-  return "dram";
-}
-
 Result<Spec> parse(const char* text) {
   const std::string_view whole(text);
   std::string_view rest = whole;
@@ -124,14 +81,9 @@ Result<Spec> parse(const char* text) {
   std::string_view argument = head; // what follows the colon; substr() would want the C++ runtime
   argument.remove_prefix(colon == head.npos ? head.size() : colon + 1);
 
-  bool known = false;
-  for (const KindName& k : kinds)
-    if (k.name == name) {
-      spec.kind = k.kind;
-      known = true;
-    }
-  if (!known) return refuse("unknown tier", whole);
-  if (Status s = read_argument(colon != head.npos, argument, spec); !s) return s.error();
+  spec.kind = find_kind(name);
+  if (spec.kind == nullptr) return refuse("unknown tier", whole);
+  if (Status s = read_argument(head, argument, spec); !s) return s.error();
   while (!rest.empty()) {
     rest.remove_prefix(1); // the comma
     const std::string_view option = rest.substr(0, rest.find(','));

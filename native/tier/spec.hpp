@@ -1,6 +1,7 @@
 // The grammar of tiers: every --tier of every verb.
 //
 //   dram | numa:N | fsdax:PATH | devdax:/dev/daxX.Y | shm:[DIR] | file:PATH
+//                        and every other kind that has a file in kinds/
 //   paced:TIER@PROFILE   one of these, slowed down to a device profile: an emulated slow tier
 //   each followed by options: ,pages=4k|2m|1g|thp  ,populate
 //
@@ -12,12 +13,9 @@
 
 #include "base/result.hpp"
 #include "os/pages.hpp"
+#include "tier/kind.hpp"
 
 namespace nearfar::tier {
-
-enum class Kind : unsigned char { dram, numa, fsdax, devdax, shm, file };
-
-const char* kind_name(Kind kind);
 
 /// How slow a paced tier is. The grammar holds no figures: whoever parsed it fills them in from the
 /// profile that it names.
@@ -31,16 +29,20 @@ struct Pace {
   bool operator==(const Pace&) const = default;
 };
 
+extern const Kind dram_kind; // what lies nowhere else
+
 struct Spec {
-  Kind kind = Kind::dram;
-  int node = -1;       ///< numa: only
-  char path[256] = ""; ///< fsdax:, devdax:, shm:, file:
+  const Kind* kind = &dram_kind; ///< never null
+  int node = -1;                 ///< of a kind that names a node
+  char path[256] = "";           ///< of a kind that names a file, a directory or a device
   os::PageSize pages = os::PageSize::system;
   bool populate = false;  ///< touch every page when mapping; shm: always does
   char profile[256] = ""; ///< paced: only
   Pace pace;              ///< paced: only
 
   bool paced() const { return profile[0] != '\0'; }
+  /// Whether it names a place for a pool: a file, a device, a node.
+  bool holds_pools() const { return node >= 0 || path[0] != '\0'; }
 };
 
 /// Whether both name the same memory: page size and when it is touched do not matter.

@@ -19,25 +19,21 @@ constexpr unsigned line_bytes = 1u << ring::line_shift;
 
 } // namespace
 
-Result<RingFile> RingFile::create(const char* path, const FirstLevel& first) {
+Result<RingFile> RingFile::create(const FirstLevel& first) {
   if (!std::has_single_bit(first.sets) || first.sets > ring::most_sets || first.ways == 0 ||
       first.ways > cache::Cache::max_ways)
     return Error::make(Errc::bad_input, "a first level of %u sets of %u ways cannot be recorded",
                        first.sets, first.ways)
         .try_next("give a size that makes a power of two of sets, up to %u", ring::most_sets);
-  Result<os::File> file = os::create_new(path);
+  Result<os::File> file = os::create_in_memory("nearfar-trace");
   if (!file) return file.error();
   const std::size_t bytes = ring::Shared::bytes(ring_entries);
-  if (Status reserved = os::reserve_space(*file, bytes); !reserved) {
-    os::remove_file(path);
-    return reserved.error();
-  }
+  if (Status reserved = os::reserve_space(*file, bytes); !reserved)
+    return Error(reserved.error()).try_next("look for limits on files (ulimit -f) and memory");
   void* at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file->fd(), 0);
-  if (at == MAP_FAILED) {
-    os::remove_file(path);
-    return Error::make(Errc::os_error, "the ring %s cannot be mapped", path)
+  if (at == MAP_FAILED)
+    return Error::make(Errc::os_error, "the ring of %zu bytes cannot be mapped", bytes)
         .try_next("look for limits on memory (ulimit -v)");
-  }
   auto* shared = static_cast<ring::Shared*>(at); // zeroed: the file is new
   shared->capacity = ring_entries;
   shared->consumer = static_cast<std::uint32_t>(os::process_number());
@@ -45,14 +41,17 @@ Result<RingFile> RingFile::create(const char* path, const FirstLevel& first) {
   shared->l1_ways = first.ways;
   shared->processes = 1;
   shared->magic = ring::magic;
-  return RingFile(path, shared);
+  return RingFile(std::move(*file), shared);
 }
 
 RingFile::~RingFile() {
   if (shared_ == nullptr) return;
   shared_->stop = 1; // whoever still runs goes on unrecorded
   munmap(shared_, ring::Shared::bytes(ring_entries));
-  os::remove_file(path_.c_str());
+}
+
+std::string RingFile::path() const {
+  return "/proc/" + std::to_string(os::process_number()) + "/fd/" + std::to_string(file_.fd());
 }
 
 Result<Collected> Collector::run() {

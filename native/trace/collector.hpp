@@ -21,21 +21,24 @@ struct FirstLevel {
   std::uint32_t ways = 8;
 };
 
-/// A ring in a file, mapped; the file is removed with it.
+/// A ring in memory, mapped. It has no name in any file system: when nobody has it mapped or open
+/// any more it is gone, however those who had it ended.
 class RingFile {
 public:
-  /// `path` must not exist yet; best in memory. Errors: as os::create_new, no_space, bad_input.
-  static Result<RingFile> create(const char* path, const FirstLevel& first);
+  /// Errors: as os::create_in_memory, no_space, bad_input, os_error.
+  static Result<RingFile> create(const FirstLevel& first);
   RingFile(RingFile&& other) noexcept
-      : path_(std::move(other.path_)), shared_(std::exchange(other.shared_, nullptr)) {}
+      : file_(std::move(other.file_)), shared_(std::exchange(other.shared_, nullptr)) {}
   RingFile& operator=(RingFile&&) = delete;
   ~RingFile();
   ring::Shared& shared() { return *shared_; }
+  /// By which other processes of this user open it (ring::attach), as long as this one has it.
+  std::string path() const;
 
 private:
-  RingFile(const char* path, ring::Shared* shared) : path_(path), shared_(shared) {}
+  RingFile(os::File file, ring::Shared* shared) : file_(std::move(file)), shared_(shared) {}
 
-  std::string path_;
+  os::File file_;
   ring::Shared* shared_;
 };
 

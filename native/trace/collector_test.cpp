@@ -63,7 +63,7 @@ public:
 
 private:
   RingFile make_ring() {
-    Result<RingFile> ring = RingFile::create(folder_.path("ring").c_str(), {16, 4});
+    Result<RingFile> ring = RingFile::create({16, 4});
     REQUIRE(ring);
     return std::move(*ring);
   }
@@ -255,9 +255,22 @@ TEST_CASE("stores past the caches drive a dirty line out, and are told once a li
   CHECK(records[2].kind == Kind::nt_store);
 }
 
-TEST_CASE("a first level that cannot be recorded is refused, and leaves nothing") {
-  const test::Folder folder = test::Folder::quick();
-  CHECK(RingFile::create(folder.path("ring").c_str(), {48, 8}).error().code == Errc::bad_input);
-  CHECK(RingFile::create(folder.path("ring").c_str(), {64, 0}).error().code == Errc::bad_input);
-  CHECK(folder.empty());
+TEST_CASE("a first level that cannot be recorded is refused") {
+  CHECK(RingFile::create({48, 8}).error().code == Errc::bad_input);
+  CHECK(RingFile::create({64, 0}).error().code == Errc::bad_input);
+}
+
+TEST_CASE("a ring is opened by its path, and its memory is that of whoever still has it") {
+  Result<RingFile> ring = RingFile::create({16, 4});
+  REQUIRE(ring);
+  ring::Shared* attached = nullptr;
+  {
+    const RingFile held = std::move(*ring);
+    attached = ring::attach(held.path().c_str());
+    REQUIRE(attached != nullptr);
+    CHECK(attached->l1_ways == 4);
+    CHECK(attached->stop == 0);
+  }
+  CHECK(attached->stop == 1); // the consumer has gone: nothing more is recorded
+  munmap(attached, ring::Shared::bytes(attached->capacity));
 }

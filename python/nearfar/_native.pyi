@@ -19,6 +19,9 @@ class Member(Usage):
 
 class TierSpec(TypedDict):
     kind: str
+    maps: str  # memory, file or device
+    persists: str  # nothing, emulated, flush or msync
+    holds_pools: bool
     node: int
     path: str
     pages: str
@@ -643,12 +646,16 @@ class TraceRows(TraceHeader):
     rows: list[TraceRow]
     ending: str
 
+class TraceRing:
+    def __init__(self, l1: tuple[int, int]) -> None: ...
+    @property
+    def path(self) -> str: ...
+
 class TraceCollector:
     def __init__(
         self,
-        ring: str,
+        ring: TraceRing,
         fd: int,
-        l1: tuple[int, int],
         l2: tuple[int, int],
         llc: tuple[int, int] | None,
         tlb: list[tuple[int, int]],

@@ -5,6 +5,8 @@
 // libpmemobj's header need not be installed: what is needed of it is declared here.
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
 #include <dlfcn.h>
 
 #include "crash/runtime/recording.hpp"
@@ -19,17 +21,52 @@ struct Object {
   std::uint64_t offset;
 };
 
-/// The library's own function of that name, which comes after ours; null where there is none.
+bool is_ours(void* function) {
+  Dl_info found, own;
+  return dladdr(function, &found) != 0 && dladdr(reinterpret_cast<void*>(&is_ours), &own) != 0 &&
+         found.dli_fbase == own.dli_fbase;
+}
+
+/// A function in a library that is loaded, or in one that it was linked with; null where there is
+/// none. It stays loaded then.
+void* function_of(const char* library, const char* name) {
+  void* handle = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
+  if (handle == nullptr) return nullptr;
+  void* found = dlsym(handle, name);
+  if (found != nullptr && !is_ours(found)) return found;
+  dlclose(handle);
+  return nullptr;
+}
+
+/// The library's own function of that name; null where there is none. It comes after ours where
+/// the library is the program's; where it came with something that was opened by dlopen with
+/// RTLD_LOCAL, only that sees it: whoever called from `code`.
+void* find(const char* name, const void* code) {
+  if (void* found = dlsym(RTLD_NEXT, name); found != nullptr) return found;
+  Dl_info caller;
+  void* found = dladdr(code, &caller) == 0 ? nullptr : function_of(caller.dli_fname, name);
+  return found != nullptr ? found : function_of("libpmemobj.so.1", name);
+}
+
+/// The same; ends the program where there is none, as a call of a function that is not there would.
 template <class Function>
-Function* next(const char* name) {
-  return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
+Function* next(const char* name, const void* code) {
+  void* found = find(name, code);
+  if (found == nullptr) {
+    std::fprintf(stderr,
+                 "nearfar: %s was called, and the libpmemobj that has it is not to be found\n"
+                 "  next: link the program with -lpmemobj\n",
+                 name);
+    std::abort();
+  }
+  return reinterpret_cast<Function*>(found);
 }
 
 void tell(const void* at, std::size_t bytes, const void* code) {
   if (started() && at != nullptr) report(Kind::log, at, bytes, code);
 }
 void tell(Object object, std::uint64_t into, std::size_t bytes, const void* code) {
-  static auto* const direct = next<void*(Object)>("pmemobj_direct");
+  static auto* const direct = reinterpret_cast<void* (*)(Object)>(find("pmemobj_direct", code));
   if (!started() || object.offset == 0 || direct == nullptr) return;
   tell(static_cast<const char*>(direct(object)) + into, bytes, code);
 }
@@ -40,33 +77,35 @@ void tell(Object object, std::uint64_t into, std::size_t bytes, const void* code
 #define NEARFAR_EXPORT extern "C" [[gnu::visibility("default")]]
 
 NEARFAR_EXPORT int pmemobj_tx_add_range(Object object, std::uint64_t into, std::size_t bytes) {
-  static auto* const real = next<int(Object, std::uint64_t, std::size_t)>("pmemobj_tx_add_range");
+  static auto* const real =
+      next<int(Object, std::uint64_t, std::size_t)>("pmemobj_tx_add_range", NEARFAR_CALLER);
   tell(object, into, bytes, NEARFAR_CALLER);
   return real(object, into, bytes);
 }
 NEARFAR_EXPORT int pmemobj_tx_xadd_range(Object object, std::uint64_t into, std::size_t bytes,
                                          std::uint64_t flags) {
-  static auto* const real =
-      next<int(Object, std::uint64_t, std::size_t, std::uint64_t)>("pmemobj_tx_xadd_range");
+  static auto* const real = next<int(Object, std::uint64_t, std::size_t, std::uint64_t)>(
+      "pmemobj_tx_xadd_range", NEARFAR_CALLER);
   tell(object, into, bytes, NEARFAR_CALLER);
   return real(object, into, bytes, flags);
 }
 NEARFAR_EXPORT int pmemobj_tx_add_range_direct(const void* at, std::size_t bytes) {
-  static auto* const real = next<int(const void*, std::size_t)>("pmemobj_tx_add_range_direct");
+  static auto* const real =
+      next<int(const void*, std::size_t)>("pmemobj_tx_add_range_direct", NEARFAR_CALLER);
   tell(at, bytes, NEARFAR_CALLER);
   return real(at, bytes);
 }
 NEARFAR_EXPORT int pmemobj_tx_xadd_range_direct(const void* at, std::size_t bytes,
                                                 std::uint64_t flags) {
-  static auto* const real =
-      next<int(const void*, std::size_t, std::uint64_t)>("pmemobj_tx_xadd_range_direct");
+  static auto* const real = next<int(const void*, std::size_t, std::uint64_t)>(
+      "pmemobj_tx_xadd_range_direct", NEARFAR_CALLER);
   tell(at, bytes, NEARFAR_CALLER);
   return real(at, bytes, flags);
 }
 
 #define NEARFAR_ALLOCATION(name)                                                                   \
   NEARFAR_EXPORT Object name(std::size_t bytes, std::uint64_t type) {                              \
-    static auto* const real = next<Object(std::size_t, std::uint64_t)>(#name);                     \
+    static auto* const real = next<Object(std::size_t, std::uint64_t)>(#name, NEARFAR_CALLER);     \
     const Object made = real(bytes, type);                                                         \
     tell(made, 0, bytes, NEARFAR_CALLER);                                                          \
     return made;                                                                                   \
@@ -78,7 +117,7 @@ NEARFAR_ALLOCATION(pmemobj_tx_zalloc)
 NEARFAR_EXPORT Object pmemobj_tx_xalloc(std::size_t bytes, std::uint64_t type,
                                         std::uint64_t flags) {
   static auto* const real =
-      next<Object(std::size_t, std::uint64_t, std::uint64_t)>("pmemobj_tx_xalloc");
+      next<Object(std::size_t, std::uint64_t, std::uint64_t)>("pmemobj_tx_xalloc", NEARFAR_CALLER);
   const Object made = real(bytes, type, flags);
   tell(made, 0, bytes, NEARFAR_CALLER);
   return made;
@@ -86,7 +125,8 @@ NEARFAR_EXPORT Object pmemobj_tx_xalloc(std::size_t bytes, std::uint64_t type,
 
 #define NEARFAR_REALLOCATION(name)                                                                 \
   NEARFAR_EXPORT Object name(Object object, std::size_t bytes, std::uint64_t type) {               \
-    static auto* const real = next<Object(Object, std::size_t, std::uint64_t)>(#name);             \
+    static auto* const real =                                                                      \
+        next<Object(Object, std::size_t, std::uint64_t)>(#name, NEARFAR_CALLER);                   \
     const Object made = real(object, bytes, type);                                                 \
     tell(made, 0, bytes, NEARFAR_CALLER);                                                          \
     return made;                                                                                   \

@@ -41,38 +41,38 @@ Result<std::unique_ptr<Checked>> checker_of(const Arguments& given, const char* 
                          {given.text("recorder"), given.text("recovery"), image});
 }
 
-} // namespace
+Error nothing_mapped() {
+  return Error::make(Errc::bad_input, "the program mapped no file to be recorded")
+      .try_next("map the pool shared and writable, from a regular file");
+}
 
-int run(const Arguments& given) {
-  const char* image = given.text("image");
-  const bool replays = std::strlen(given.text("log")) == 0;
-  Trace trace;
-  storelog::ReadLog read; // owns the names that sites point to
-  if (replays) {
-    Result<std::vector<std::byte>> kept = read_image(given.text("kept"));
-    if (!kept) return print_error(kept.error());
-    trace.log.image = std::move(*kept);
-    trace.log.pool_bytes = trace.log.image.size();
-  } else {
-    Result<storelog::ReadLog> found = storelog::read_log(given.text("log"));
-    if (!found) return print_error(found.error());
-    read = std::move(*found);
-    trace.log = std::move(read.log);
-    std::printf("log\t%zu\t%zu\t%d\t%s\t%s\n", trace.log.events.size(), trace.log.pool_bytes,
-                read.complete, read.ending.c_str(), read.pool_path.c_str());
-  }
-  if (trace.log.pool_bytes == 0)
-    return print_error(Error::make(Errc::bad_input, "the program mapped no file to be recorded")
-                           .try_next("map the pool shared and writable, from a regular file"));
-  if (!replays && read.complete && stores_nothing(trace.log))
-    return print_error(Error::make(Errc::bad_input, "no store of the program into '%s' was seen",
-                                   read.pool_path.c_str())
-                           .try_next("record it with --recorder preload, or compile it for the "
-                                     "instrumented recorder: docs/crash.md"));
-  Result<SharedImage> shared = share(image, trace.log.pool_bytes);
-  if (!shared) return print_error(shared.error());
-  Result<os::File> output = os::create_new(given.text("output"));
-  if (!output) return print_error(output.error());
+/// The image of a finding that is replayed.
+Status read_kept(const char* file, storelog::Log& log) {
+  Result<std::vector<std::byte>> kept = read_image(file);
+  if (!kept) return kept.error();
+  log.image = std::move(*kept);
+  log.pool_bytes = log.image.size();
+  if (log.pool_bytes == 0) return nothing_mapped();
+  return Done{};
+}
+
+/// What was recorded; `read` owns the names that its sites point to.
+Status read_recorded(const char* file, storelog::Log& log, storelog::ReadLog& read) {
+  Result<storelog::ReadLog> found = storelog::read_log(file);
+  if (!found) return found.error();
+  read = std::move(*found);
+  log = std::move(read.log);
+  std::printf("log\t%zu\t%zu\t%d\t%s\t%s\n", log.events.size(), log.pool_bytes, read.complete,
+              read.ending.c_str(), read.pool_path.c_str());
+  if (log.pool_bytes == 0) return nothing_mapped();
+  if (!read.complete || !stores_nothing(log)) return Done{};
+  return Error::make(Errc::bad_input, "no store of the program into '%s' was seen",
+                     read.pool_path.c_str())
+      .try_next("record it with --recorder preload, or compile it for the instrumented recorder: "
+                "docs/crash.md");
+}
+
+Options options_of(const Arguments& given) {
   Options options;
   options.read_all = true;
   options.platform = platform_of(given);
@@ -80,6 +80,25 @@ int run(const Arguments& given) {
   options.violations = given.number("violations", options.violations);
   options.told_every = 16;
   options.limit_ms = 3'600'000; // the checker has its own limit
+  return options;
+}
+
+} // namespace
+
+int run(const Arguments& given) {
+  const char* image = given.text("image");
+  const bool replays = std::strlen(given.text("log")) == 0;
+  Trace trace;
+  storelog::ReadLog read;
+  if (Status s = replays ? read_kept(given.text("kept"), trace.log)
+                         : read_recorded(given.text("log"), trace.log, read);
+      !s)
+    return print_error(s.error());
+  Result<SharedImage> shared = share(image, trace.log.pool_bytes);
+  if (!shared) return print_error(shared.error());
+  Result<os::File> output = os::create_new(given.text("output"));
+  if (!output) return print_error(output.error());
+  Options options = options_of(given);
   const bool changes = std::strlen(given.text("checker_function")) == 0; // a function has a copy
   options.crash_recovery = changes;
   Arena arena(shared->range.data(), trace.log.pool_bytes, changes);

@@ -43,7 +43,12 @@ def compete(
     ] = None,
     csv: Annotated[
         Path | None,
-        typer.Option("--csv", metavar="FILE", help="Rows as `nearfar fit contention` takes them."),
+        typer.Option(
+            "--csv",
+            metavar="FILE",
+            help="Rows as `nearfar fit contention` takes them.",
+            callback=options.writable,
+        ),
     ] = None,
     *,
     shared: options.Measuring,

@@ -40,7 +40,12 @@ def pipeline(
     ] = False,
     csv: Annotated[
         Path | None,
-        typer.Option("--csv", metavar="FILE", help="As `nearfar predict pipeline` takes it."),
+        typer.Option(
+            "--csv",
+            metavar="FILE",
+            help="As `nearfar predict pipeline` takes it.",
+            callback=options.writable,
+        ),
     ] = None,
     *,
     shared: options.Measuring,

@@ -13,8 +13,10 @@ from nearfar.cli import options
 from nearfar.errors import BadInputError
 
 if TYPE_CHECKING:
+    from nearfar.cli.recording import Recording
+    from nearfar.measure.session import Effort
     from nearfar.measure.stencil import StencilPlan
-    from nearfar.records.together import StencilResult
+    from nearfar.records.together import StencilResult, StencilSplit
 
 
 class Kernel(StrEnum):
@@ -47,7 +49,12 @@ def stencil(
     ] = False,
     csv: Annotated[
         Path | None,
-        typer.Option("--csv", metavar="FILE", help="As `nearfar split --calibrate` takes it."),
+        typer.Option(
+            "--csv",
+            metavar="FILE",
+            help="As `nearfar split --calibrate` takes it.",
+            callback=options.writable,
+        ),
     ] = None,
     *,
     shared: options.Measuring,
@@ -73,12 +80,7 @@ def stencil(
 
         nearfar bench stencil --far paced:dram@optane-100 --far-rows auto
     """
-    from nearfar.cli.far_rows import (
-        check_predictable,
-        parse_far_rows,
-        predict_split,
-        read_split,
-    )
+    from nearfar.cli.far_rows import check_predictable, parse_far_rows, read_split
     from nearfar.cli.plans import last_cache, stencil_plan
     from nearfar.cli.recording import recorded
     from nearfar.measure import stencil as measurement
@@ -86,10 +88,8 @@ def stencil(
     from nearfar.report import text
 
     source = parse_far_rows(far_rows)
-    if split_only and source is not None:
-        raise BadInputError("--split-only has nothing to predict", "give --far-rows auto")
-    if split_only and csv:
-        raise BadInputError("--split-only measures no row for --csv", "leave one of them out")
+    if split_only:
+        _check_split_only(predicts=source is None, csv=csv)
     split = read_split(source, context) if isinstance(source, Path) else None
     wanted = None if isinstance(source, Path) else source
     if split:
@@ -114,10 +114,7 @@ def stencil(
         cache = last_cache(recording, plan.teams.cpus[0])
         effort = Effort(budget_s, shared.runs, shared.warmup)
         if wanted is None:
-            split = predict_split(recording.session, plan, effort, cache)
-            recording.keep("stencil_split", split, [])
-            plan = replace(plan, far_rows=split.far_rows)
-            plan.check_room()
+            plan, split = _split(recording, plan, effort, cache)
         if not split_only:
             result = measurement.measure(recording.session, plan, effort, cache, split)
             recording.keep("stencil", result, [])
@@ -127,6 +124,26 @@ def stencil(
     if csv:
         _write_row(csv, result)
     recording.show(text.stencil(result), recording.document(result), shared.json)
+
+
+def _check_split_only(*, predicts: bool, csv: Path | None) -> None:
+    if not predicts:
+        raise BadInputError("--split-only has nothing to predict", "give --far-rows auto")
+    if csv:
+        raise BadInputError("--split-only measures no row for --csv", "leave one of them out")
+
+
+def _split(
+    recording: Recording, plan: StencilPlan, effort: Effort, cache: int
+) -> tuple[StencilPlan, StencilSplit]:
+    """Predict the split, keep it, and plan the run with it."""
+    from nearfar.cli.far_rows import predict_split
+
+    split = predict_split(recording.session, plan, effort, cache)
+    recording.keep("stencil_split", split, [])
+    plan = replace(plan, far_rows=split.far_rows)
+    plan.check_room()
+    return plan, split
 
 
 def _check_row(csv: Path | None, plan: StencilPlan, *, open_split: bool) -> None:

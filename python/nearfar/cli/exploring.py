@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from nearfar.cli import options
 from nearfar.errors import ExitCode
 
 if TYPE_CHECKING:
@@ -34,7 +35,13 @@ Images = Annotated[
     ),
 ]
 Sarif = Annotated[
-    str | None, typer.Option("--sarif", metavar="FILE|-", help="Write the findings as SARIF 2.1.0.")
+    str | None,
+    typer.Option(
+        "--sarif",
+        metavar="FILE|-",
+        help="Write the findings as SARIF 2.1.0.",
+        callback=options.writable,
+    ),
 ]
 
 

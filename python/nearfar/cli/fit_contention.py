@@ -26,11 +26,12 @@ def contention(
         nearfar fit contention rows.csv --out contention.json
     """
     from nearfar.cli.console import note, print_result
-    from nearfar.model import contention as model
+    from nearfar.model import contention_fit
+    from nearfar.model.contention_file import write_model
     from nearfar.report.text import contention_model
 
-    fitted = model.fit(model.read_measured(rows))
-    model.write_model(fitted, out)
+    fitted = contention_fit.fit(contention_fit.read_measured(rows))
+    write_model(fitted, out)
     print_result(contention_model(fitted))
     if not quiet:
         note(f"model: {out}")

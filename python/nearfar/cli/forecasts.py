@@ -88,7 +88,7 @@ def _compete_row(
     from nearfar.records.forecasts import CompeteForecast
 
     # A far memory on another node has channels of its own.
-    shared = parse_tier(plan.far)["kind"] != "numa" or plan.far == plan.near
+    shared = parse_tier(plan.far)["node"] < 0 or plan.far == plan.near
 
     def at(near: Pick, far: Pick, together: Pick) -> sharing.Alone:
         known = sharing.Alone(near(alone.near), far(alone.far), together(alone.together))

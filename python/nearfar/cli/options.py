@@ -12,6 +12,8 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
+from nearfar.files import require_place
+
 
 class StencilVersion(StrEnum):
     """How rows on the other side are reached."""
@@ -23,12 +25,22 @@ class StencilVersion(StrEnum):
 Version = Annotated[
     StencilVersion, typer.Option("--version", help="Border rows read across, or kept twice.")
 ]
+
+
+def writable(target: str | Path | None) -> str | Path | None:
+    """For flags that name a file which is written at the end: it is refused at the beginning."""
+    if target is not None and str(target) != "-":
+        require_place(Path(target), "name a file in a folder that is there and may be written in")
+    return target
+
+
 Json = Annotated[
     str | None,
     typer.Option(
-        "--json", metavar="FILE|-", help="Write the result as JSON; - is standard output."
+        "--json", metavar="FILE|-", help="Write the result as JSON; - is standard output.",
+        callback=writable,
     ),
-]
+]  # fmt: skip
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no notes.")]
 OneTier = Annotated[
     str, typer.Option("--tier", metavar="TIER", help="Where: dram, numa:1, shm:, file:DIR, …")

@@ -31,11 +31,10 @@ def contention(
     """
     from nearfar.cli.predictions import show
     from nearfar.model import contention as contention_model
+    from nearfar.model.contention_file import read_model
     from nearfar.report import text
 
-    result = contention_model.predict(
-        contention_model.read_model(model), near_threads, far_threads, mixed=mixed
-    )
+    result = contention_model.predict(read_model(model), near_threads, far_threads, mixed=mixed)
     show("predict contention", result, text.contention(result), json)
 
 

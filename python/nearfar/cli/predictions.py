@@ -10,14 +10,21 @@ if TYPE_CHECKING:
     from nearfar.records.shape import Answer
 
 
-def show(verb: str, result: Answer, shown: RenderableType, json_target: str | None) -> None:
-    """Print a result as text, or as JSON where asked; its warnings always."""
+def show(
+    verb: str,
+    result: Answer,
+    shown: RenderableType,
+    json_target: str | None,
+    *,
+    quiet: bool = False,
+) -> None:
+    """Print a result as text, or as JSON where asked; its warnings unless ``quiet``."""
     import json
 
     from nearfar import __version__
     from nearfar.cli.console import note, print_result, write_json
 
-    for warning in result.warnings:
+    for warning in () if quiet else result.warnings:
         note(warning)
     if json_target:
         document = {

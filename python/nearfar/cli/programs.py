@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -30,9 +30,11 @@ TraceFile = Annotated[
     typer.Option("--trace", metavar="FILE", help="Write a trace of the arrays, untimed."),
 ]
 After = Annotated[
-    str,
-    typer.Option("--after", metavar="l1|l2", help="With --trace: the thesis' caches above."),
+    str | None,
+    typer.Option("--after", metavar="l1|l2", help="With --trace: the thesis' caches above (l1)."),
 ]
+#: Flags of measuring that have a say in a trace, too.
+_OF_TRACES = ("seed", "quiet")
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,7 @@ class Work:
     steps: int
     allocators: list[str]
     trace: Path | None
-    after: str
+    after: str | None
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,7 @@ class Choice:
     sizes: Sizes = None
     allocator: AllocatorNames = None
     trace: TraceFile = None
-    after: After = "l1"
+    after: After = None
 
     def of(self, program: ProgramName, size: int, steps: int = 1) -> Work:
         """What is asked of a program whose usual size is ``size``."""
@@ -69,6 +71,10 @@ def run(verb: str, work: Work, shared: options.Measuring) -> None:
     if work.trace:
         _record(work, work.trace, shared)
         return
+    if work.after:
+        raise BadInputError(
+            "--after is where a trace is taken", "give --trace FILE, or leave it out"
+        )
     from nearfar.cli.plans import chosen_cpus
     from nearfar.cli.recording import recorded
     from nearfar.measure import allocators, programs
@@ -96,14 +102,31 @@ def _record(work: Work, file: Path, shared: options.Measuring) -> None:
     from nearfar.cli.console import note
     from nearfar.measure import programs
 
+    _refuse_timing(work, shared)
     levels = list(programs.CACHES)
-    if work.after not in levels:
-        raise BadInputError(f"--after {work.after} is no level", f"write {' or '.join(levels)}")
+    after = work.after or levels[0]
+    if after not in levels:
+        raise BadInputError(f"--after {after} is no level", f"write {' or '.join(levels)}")
     if len(work.sizes) != 1:
         raise BadInputError("a trace is of one size", "give -n once")
     if file.exists():
         raise BadInputError(f"{file} is there already", "name a new file, or remove it")
-    caches = [programs.CACHES[level] for level in levels[: levels.index(work.after) + 1]]
+    caches = [programs.CACHES[level] for level in levels[: levels.index(after) + 1]]
     programs.record(work.program, work.sizes[0], work.steps, shared.seed, file, caches)
     if not shared.quiet:
         note(f"trace: {file}; next: nearfar sim {file}")
+
+
+def _refuse_timing(work: Work, shared: options.Measuring) -> None:
+    """Raise BadInputError for a flag that a trace would ignore: nothing is timed for it."""
+    timing = [
+        field.name for field in fields(shared)
+        if field.name not in _OF_TRACES and getattr(shared, field.name) != field.default
+    ]  # fmt: skip
+    if work.allocators != ["malloc"]:
+        timing.insert(0, "allocator")
+    if timing:
+        raise BadInputError(
+            f"--{timing[0]} has no say in a trace, for which nothing is timed",
+            f"leave it out, or --trace {work.trace}",
+        )

@@ -51,6 +51,7 @@ class Pattern(StrEnum):
 
 
 def sim(
+    context: typer.Context,
     trace: Annotated[
         Path | None, typer.Argument(metavar="[TRACE]", help="A trace of `nearfar trace`.")
     ] = None,
@@ -127,8 +128,14 @@ def sim(
         typer.Option("--instruction-ns", metavar="NS", min=0, help="Of each traced instruction."),
     ] = 0.37,
     entries: Annotated[
-        int, typer.Option("-n", metavar="N", min=1, help="Requests of --pattern or a point.")
-    ] = 1_000_000,
+        int | None,
+        typer.Option(
+            "-n",
+            metavar="N",
+            min=1,
+            help="Requests of --pattern (default: 1000000), or of a point of --curve (200000).",
+        ),
+    ] = None,
     size: Annotated[
         str, typer.Option("--size", metavar="SIZE", help="Region of --pattern.")
     ] = "1GiB",
@@ -166,7 +173,7 @@ def sim(
 
         nearfar sim --counts quicksort.json --near dram-snu --far pcm-snu-ns --cpu-time-s 0.02
     """
-    from nearfar.cli import simulating
+    from nearfar.cli import sim_flags, simulating
 
     request = simulating.Request(
         trace=trace, counts=counts, pattern=pattern.value if pattern else None, curve=curve,
@@ -175,6 +182,6 @@ def sim(
         core=core.value, window=window, page_policy=page_policy.value if page_policy else None,
         write_policy=write_policy.value if write_policy else None, instruction_ns=instruction_ns,
         entries=entries, size=size, write_share=write_share, cpu_time_s=cpu_time_s, seed=seed,
-        suite=suite, out=out, quiet=quiet,
+        suite=suite, out=out, quiet=quiet, given=sim_flags.given(context),
     )  # fmt: skip
     simulating.simulate(request, json)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nearfar.cli.predictions import show
+from nearfar.cli.sim_flags import refuse_ignored
 from nearfar.errors import BadInputError
 from nearfar.profiles import load_profile
 from nearfar.report import text
@@ -17,6 +19,10 @@ if TYPE_CHECKING:
     from nearfar._native import SimSource
     from nearfar.simulate.placements import Placement
     from nearfar.simulate.results import CoreModel, EngineName, PagePolicy, Simulation, WritePolicy
+
+
+#: Requests of a stream, and of a point of a curve, that is made up.
+_REQUESTS, _POINT_REQUESTS = 1_000_000, 200_000
 
 
 @dataclass(frozen=True)
@@ -38,7 +44,7 @@ class Request:
     page_policy: PagePolicy | None
     write_policy: WritePolicy | None
     instruction_ns: float
-    entries: int
+    entries: int | None
     size: str
     write_share: float
     cpu_time_s: float
@@ -46,21 +52,13 @@ class Request:
     suite: str | None
     out: Path | None
     quiet: bool
+    given: Mapping[str, str]  # parameters that stood on the command line, and their flags
 
 
 def simulate(request: Request, json: str | None) -> None:
     """Simulate and show. Raises BadInputError for flags that do not go together."""
-    sources = {
-        "a trace": request.trace, "--counts": request.counts, "--pattern": request.pattern,
-        "--curve": request.curve, "--suite": request.suite,
-    }  # fmt: skip
-    given = [name for name, value in sources.items() if value]
-    if len(given) != 1:
-        raise BadInputError(
-            f"{' and '.join(given)} were given" if given else "there is nothing to simulate",
-            "give one of: a trace, --counts FILE.json, --pattern P, --curve, --suite seoul",
-        )
-    if request.suite:
+    refuse_ignored(request.given)
+    if request.suite is not None:
         _suite(request, request.suite, json)
     elif request.counts:
         _counts(request, request.counts, json)
@@ -68,7 +66,7 @@ def simulate(request: Request, json: str | None) -> None:
         _curve(request, json)
     else:
         result = _stream(request)
-        show("sim", result, text.simulation(result), json)
+        show("sim", result, text.simulation(result), json, quiet=request.quiet)
 
 
 def _suite(request: Request, name: str, json: str | None) -> None:
@@ -106,7 +104,7 @@ def _counts(request: Request, file: Path, json: str | None) -> None:
     )  # fmt: skip
     if not request.cpu_time_s:
         result.warnings.append("no --cpu-time-s was given: this is the time of the memory alone")
-    show("sim", result, text.counts(result), json)
+    show("sim", result, text.counts(result), json, quiet=request.quiet)
 
 
 def _curve(request: Request, json: str | None) -> None:
@@ -114,13 +112,14 @@ def _curve(request: Request, json: str | None) -> None:
 
     if request.engine == "both":
         raise BadInputError("--curve is drawn by one engine", "give --engine fast or exact")
+    far = Device.of(load_profile(request.far))
+    _check_rows(request, far)
     result = load_curve(
-        Device.of(load_profile(request.far)), engine=_engine(request.engine),
-        page_policy=request.page_policy or "open", pattern=request.pattern or "random",
-        write_share=_share(request.write_share), requests=min(request.entries, 200_000),
+        far, engine=_engine(request.engine), page_policy=request.page_policy or "open",
+        write_share=_share(request.write_share), requests=request.entries or _POINT_REQUESTS,
         seed=request.seed,
     )  # fmt: skip
-    show("sim", result, text.load_curve(result), json)
+    show("sim", result, text.load_curve(result), json, quiet=request.quiet)
 
 
 def _engine(name: str) -> EngineName:
@@ -140,10 +139,12 @@ def _stream(request: Request) -> Simulation:
 
     near_bytes = parse_size(request.near_size) if request.near_size else 0
     place = placements.parse(request.placement, request.place, near_bytes)
+    _check_core_and_objects(request, place)
     near, far = (
         Device.of(load_profile(name), one_thread=request.trace is not None)
         for name in (request.near, request.far)
     )
+    _check_rows(request, near, far)
     measured = max(near.parallelism or 0, far.parallelism or 0)
     options = running.Options(
         page_policy=request.page_policy or "open", write_policy=request.write_policy or "posted",
@@ -164,6 +165,28 @@ def _stream(request: Request) -> Simulation:
     return result
 
 
+def _check_core_and_objects(request: Request, place: Placement) -> None:
+    if request.window and request.core != "window":
+        raise BadInputError(
+            f"--window {request.window} has no say in --core {request.core}",
+            "leave it out, or give --core window",
+        )
+    if place.objects and not request.trace:
+        raise BadInputError(
+            f"{place.name} places objects, and a stream that is made up has none",
+            "place by page= or address=, or simulate a trace",
+        )
+
+
+def _check_rows(request: Request, *devices: Device) -> None:
+    if request.page_policy and not any(device.has_rows for device in devices):
+        names = " and ".join(dict.fromkeys(device.name for device in devices))
+        raise BadInputError(
+            f"--page-policy {request.page_policy}: no rows are known of {names}",
+            "leave it out, or name a device of commands, such as ddr4-3200",
+        )
+
+
 def _source(request: Request, place: Placement) -> SimSource:
     from nearfar import _native
     from nearfar.units import parse_size
@@ -172,12 +195,9 @@ def _source(request: Request, place: Placement) -> SimSource:
         if not isfinite(request.instruction_ns):
             raise BadInputError("--instruction-ns is no finite number", "give nanoseconds")
         return _native.TraceSource(str(request.trace), request.instruction_ns * 1000, place.objects)
-    region = parse_size(request.size)
-    if region < 64:
-        raise BadInputError("a region of less than a line of 64 bytes", "give --size 64 or more")
     return _native.SyntheticSource(
-        request.pattern or "", request.entries, region, _share(request.write_share), 0.0,
-        request.seed,
+        request.pattern or "", request.entries or _REQUESTS, parse_size(request.size),
+        _share(request.write_share), 0.0, request.seed,
     )  # fmt: skip
 
 

@@ -106,7 +106,7 @@ def split(
 
 
 def _machine(contention_file: Path, host: str) -> model.Machine:
-    from nearfar.model.contention import read_model
+    from nearfar.model.contention_file import read_model
     from nearfar.model.split import CacheShare, Machine
     from nearfar.profiles import load_host
 

@@ -64,7 +64,7 @@ def orders(wanted: Wanted) -> list[Order]:
                 tuple(arguments),
                 cell.varied,
                 verb.measures(cell.values),
-                verb.records,
+                verb.records(cell.values),
             )
             found.setdefault(name, order)
     except BadInputError as error:

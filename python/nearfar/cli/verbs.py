@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 #: Verbs that time something and keep no record of it, nor a verdict on its noise.
 _TIMES_SOMETHING = frozenset({"predict structure", "run"})
+#: Verbs that keep a record with one flag alone.
+_RECORDS_WITH = {"sim": "suite"}
 #: Flags that who runs a verb for others sets itself.
 _TAKEN = frozenset({"json", "out", "quiet", "q", "strict", "csv", "help"})
 
@@ -33,15 +35,15 @@ class Verb:
         Predictions for a host measure it where that is this machine, on ``--cpus``.
         """
         known = self._parameters()
-        judged = "strict" in known and self.records
+        judged = "strict" in known and self.records(values)
         own_host = "cpus" in known and values.get("host") == THIS
         return judged or own_host or self.name in _TIMES_SOMETHING
 
-    @property
-    def records(self) -> bool:
+    def records(self, values: Mapping[str, Value]) -> bool:
         """Whether it writes a record where ``--out`` says."""
         out = self._parameters().get("out")
-        return out is not None and out.metavar == "DIR"
+        needs = _RECORDS_WITH.get(self.name)
+        return out is not None and out.metavar == "DIR" and (needs is None or needs in values)
 
     def arguments(self, values: Mapping[str, Value]) -> list[str]:
         """Values by flag as they would be typed. Raises BadInputError that names the key."""

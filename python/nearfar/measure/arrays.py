@@ -85,9 +85,9 @@ def check_room(tiers: Sequence[str], array_bytes: int) -> None:
 
 
 def _place(tier: str) -> str:
-    """What a tier takes its room from: dram and shm are pages of the same memory."""
+    """What a tier takes its room from: all of DRAM, on no node, is pages of one memory."""
     spec = parse_tier(tier)
-    if spec["kind"] in ("dram", "shm"):
+    if spec["persists"] in ("nothing", "emulated") and spec["node"] < 0:
         return "memory"
     return f"{spec['kind']} {spec['node']} {spec['path']}"
 

@@ -45,16 +45,21 @@ class IntsetPlan:
     run_s: float
 
     @property
-    def kind(self) -> str:
-        """Of the tier."""
-        return str(_native.parse_tier(self.tier)["kind"])
+    def place(self) -> _native.TierSpec:
+        """The tier, parsed."""
+        return _native.parse_tier(self.tier)
+
+    @property
+    def on_disk(self) -> bool:
+        """Whether what persists waits for a disk."""
+        return self.place["persists"] == "msync"
 
     @property
     def media(self) -> tuple[IntsetMedium, ...]:
         """What is run beside one another; on the disk libpmemobj's version would fill for hours."""
-        if self.kind == "dram":
+        if not self.place["holds_pools"]:
             return ("dram",)
-        with_pmdk = self.structure == "hash" and self.kind != "file"
+        with_pmdk = self.structure == "hash" and not self.on_disk
         ours: tuple[IntsetMedium, ...] = ("pmem", "unflushed", "dram")
         return (*ours, "pmdk") if with_pmdk else ours
 
@@ -66,7 +71,7 @@ class IntsetPlan:
 
     def bench(self, medium: IntsetMedium, seed: int) -> _native.IntsetBench:
         """A fresh set, filled."""
-        place = self.tier if self.kind == "dram" else pools.place(self.tier)
+        place = pools.place(self.tier) if self.place["holds_pools"] else self.tier
         return _native.IntsetBench(
             self.structure, medium, self.entries, self.update_percent, place, self.cpu, seed
         )
@@ -84,7 +89,7 @@ class IntsetPlan:
 
     def _note(self, samples: Samples[Key], medium: IntsetMedium, run: IntsetRun) -> None:
         operations = run["operations"]
-        waits = self.kind == "file" and medium == "pmem"  # for the disk
+        waits = self.on_disk and medium == "pmem"  # for the disk
         usages = [] if waits else run["members"]
         samples.add(Key(medium, "rate"), operations / run["seconds"], usages)
         samples.add(Key(medium, "fences"), run["fences"] / operations, [])
@@ -123,7 +128,7 @@ def measure(session: Session, plan: IntsetPlan, effort: Effort) -> IntsetResult:
         plan,
         effort,
         judge_spread=False,
-        kernel_works=plan.kind == "file",
+        kernel_works=plan.on_disk,
         label=" ".join,
     )
     series = [_series(session, plan, samples, medium) for medium in plan.media]
@@ -163,7 +168,7 @@ def _shaped(
     session: Session, plan: IntsetPlan, medium: IntsetMedium, told: dict[str, Estimate]
 ) -> dict[str, Any]:
     """The twin is measured as what it is, DRAM or a node's memory; all else as the pool's tier."""
-    tier = "dram" if medium == "dram" and plan.kind != "numa" else plan.tier
+    tier = "dram" if medium == "dram" and plan.place["node"] < 0 else plan.tier
     return session.figures(tier, persistent=medium != "dram", **told)
 
 

@@ -151,7 +151,7 @@ def default_region(reported_bytes: int | None) -> int:
 def page_variants(tier: str) -> list[str]:
     """A tier of anonymous memory on huge and on 4 KiB pages; any other as it is."""
     spec = parse_tier(tier)
-    if spec["kind"] in ("dram", "numa") and spec["pages"] == "system":
+    if spec["maps"] == "memory" and spec["pages"] == "system":
         return [f"{tier},pages=thp", f"{tier},pages=4k"]
     return [tier]
 

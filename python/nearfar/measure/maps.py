@@ -116,8 +116,8 @@ class MapPlan:
     @property
     def has_reference(self) -> bool:
         """Whether one clwb and sfence is timed beside it."""
-        kind = _native.parse_tier(self.tier)["kind"]
-        return self.persistent and kind != "file" and "clwb" in persist_instructions()
+        by = _native.parse_tier(self.tier)["persists"]
+        return self.persistent and by != "msync" and "clwb" in persist_instructions()
 
     @property
     def tier_of_memory(self) -> str:

@@ -40,7 +40,7 @@ class Persist(NamedTuple):
 
 def points_for(tier: str) -> list[Persist]:
     """Instructions of this processor; msync on a file's tier, where a flush persists nothing."""
-    if parse_tier(tier)["kind"] == "file":
+    if parse_tier(tier)["persists"] == "msync":
         return [Persist("msync", block, 1) for block in BLOCKS]
     lines = [Persist(how, 64, n) for how in persist_instructions() for n in LINES]
     sizes = [Persist(how, block, 1) for how in persist_instructions() for block in BLOCKS[1:]]
@@ -97,9 +97,8 @@ class OverwritePlan:
 def measure(session: Session, tier: str, cpu: int, effort: Effort) -> PersistenceResult:
     """Measure all points of a tier, then the overwriting of one block (not on a file's tier)."""
     plan = PersistPlan(points_for(tier), tier, cpu)
-    samples, _ = session.repeat(
-        f"persistence {tier}", "ns", plan, effort, kernel_works=parse_tier(tier)["kind"] == "file"
-    )
+    waits = parse_tier(tier)["persists"] == "msync"
+    samples, _ = session.repeat(f"persistence {tier}", "ns", plan, effort, kernel_works=waits)
     points = [
         PersistPoint(
             **key._asdict(),

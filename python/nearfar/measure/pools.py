@@ -9,9 +9,6 @@ from nearfar.errors import BadInputError, MachineError
 from nearfar.measure.beside import WITH_LIBPMEMOBJ
 from nearfar.records.pools import OWN_MAPS
 
-#: Kinds of tiers that have files, in which a pool can be kept.
-FILES = ("shm", "fsdax", "file")
-
 
 def require_pools() -> None:
     """Refuse where the native core was built without libpmemobj."""
@@ -30,7 +27,7 @@ def place(tier: str) -> str:
     """
     parsed = _native.parse_tier(tier)
     kind = parsed["kind"]
-    if kind == "dram":
+    if not parsed["holds_pools"]:
         raise BadInputError(
             f"tier {tier} cannot hold a pool: it has no files",
             "use shm:, numa:N, fsdax:DIR, devdax:DEVICE or file:DIR",
@@ -40,9 +37,9 @@ def place(tier: str) -> str:
             f"a pool on {tier} would have neither pace nor page size of its own",
             "name the tier without paced: and pages=",
         )
-    if kind not in FILES:
-        return f"{kind}:{parsed['node'] if kind == 'numa' else parsed['path']},populate"
-    path = Path(parsed["path"] or "/dev/shm")
+    if parsed["maps"] != "file":
+        return f"{kind}:{parsed['path'] or parsed['node']},populate"
+    path = Path(parsed["path"])
     folder = path if path.is_dir() else path.parent
     if not folder.is_dir():
         raise BadInputError(
@@ -56,7 +53,7 @@ def is_twin(type_: str, tier: str) -> bool:
     """Whether a map of this type on this tier is a volatile twin, in no pool."""
     if type_ in OWN_MAPS:
         return type_ == "dram"
-    return bool(_native.parse_tier(tier)["kind"] == "dram")
+    return not _native.parse_tier(tier)["holds_pools"]
 
 
 def kept_file(tier: str, name: str) -> Path:
@@ -65,12 +62,12 @@ def kept_file(tier: str, name: str) -> Path:
     Raises BadInputError where it exists, and for tiers without files.
     """
     parsed = _native.parse_tier(tier)
-    if parsed["kind"] not in FILES:
+    if parsed["maps"] != "file" or not parsed["holds_pools"]:
         raise BadInputError(
             f"tier {tier} has no files to leave a pool in",
             "leave --keep out, or use shm:, fsdax:DIR or file:DIR",
         )
-    path = Path(parsed["path"] or "/dev/shm")
+    path = Path(parsed["path"])
     file = path / name if path.is_dir() else path
     if file.exists():
         raise BadInputError(

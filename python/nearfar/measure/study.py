@@ -68,8 +68,6 @@ MAPPED_BYTES = 256 * MIB
 MAP_POINTS = (maps.Point(20_000, 8), maps.Point(200_000, 8))
 INTSETS: tuple[IntsetStructure, ...] = ("hash", "list", "skip_list")
 INTSET_ENTRIES, INTSET_UPDATE_PERCENT = 1024, 50
-#: Kinds of tiers that are memory to the processor, and can be probed by loads alone.
-_MEMORY = ("dram", "numa", "fsdax", "devdax", "shm")
 
 
 @dataclass(frozen=True)
@@ -245,7 +243,7 @@ class Study:
         )
 
     def _persistence(self) -> None:
-        durable = [t for t in self.plan.tiers if parse_tier(t)["kind"] not in ("dram", "numa")]
+        durable = [t for t in self.plan.tiers if parse_tier(t)["persists"] != "nothing"]
         self.sections.persistence = persistence.measure(
             self.session, (durable or [self._tier])[0], self.plan.cpus[0],
             self.plan.effort("persistence"),
@@ -334,9 +332,7 @@ class Study:
     @property
     def _pool_tier(self) -> str:
         """The first tier that can hold a pool without a disk behind it; a tmpfs in its stead."""
-        holding = [
-            t for t in self.plan.tiers if parse_tier(t)["kind"] in ("fsdax", "devdax", "shm")
-        ]
+        holding = [t for t in self.plan.tiers if parse_tier(t)["persists"] in ("flush", "emulated")]
         return holding[0] if holding else "shm:"
 
     def _map(self) -> None:
@@ -373,4 +369,4 @@ class Study:
 
 def memory_tiers(machine: Machine) -> list[str]:
     """Proposed tiers that loads can probe: all but ``file:``, which the mapped file covers."""
-    return [t.spec for t in machine.tiers if parse_tier(t.spec)["kind"] in _MEMORY]
+    return [t.spec for t in machine.tiers if parse_tier(t.spec)["persists"] != "msync"]

@@ -58,7 +58,7 @@ def origin_of(*tiers: str, persistent: bool = False) -> tuple[Origin, str]:
     paced_as = [spec["profile"] for spec in map(parse_tier, tiers) if spec["profile"]]
     if paced_as:
         return Origin.EMULATED, "; ".join(map(told, dict.fromkeys(paced_as)))
-    volatile = ("shm", "dram", "numa") if persistent else ("shm",)
-    if any(parse_tier(tier)["kind"] in volatile for tier in tiers):
+    volatile = ("emulated", "nothing") if persistent else ("emulated",)
+    if any(parse_tier(tier)["persists"] in volatile for tier in tiers):
         return Origin.EMULATED, "DRAM stands in for persistent memory"
     return Origin.MEASURED, ""

@@ -107,7 +107,7 @@ class TimedPlan:
 
 def _place(tier: str) -> str:
     """Pools are touched before anything is timed."""
-    return tier if _native.parse_tier(tier)["kind"] == "dram" else f"{tier},populate"
+    return f"{tier},populate" if _native.parse_tier(tier)["holds_pools"] else tier
 
 
 def _time_set(work: SetWork, cpu: int, seed: int) -> tuple[float, list[_native.Member]]:

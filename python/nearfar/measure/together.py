@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from nearfar._native import parse_tier
+from nearfar._native import TierSpec, parse_tier
 from nearfar.measure.compete import CompetePlan
 from nearfar.measure.pipeline import QUICK_ELEMENTS, QUICK_ITERATIONS, PipelinePlan
 from nearfar.measure.stencil import StencilPlan
@@ -20,9 +20,13 @@ FAR_SHARE = 8
 Sides = tuple[str, str]
 
 
+def _is_far(tier: TierSpec) -> bool:
+    return tier["node"] >= 0 or tier["persists"] == "flush"
+
+
 def far_tier(tiers: Sequence[str]) -> str:
     """The first tier that is far memory, or an emulated one."""
-    real = [t for t in tiers[1:] if parse_tier(t)["kind"] in ("numa", "fsdax", "devdax")]
+    real = [t for t in tiers[1:] if _is_far(parse_tier(t))]
     return (real or [STAND_IN])[0]
 
 

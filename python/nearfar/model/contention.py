@@ -17,26 +17,19 @@ Mixed copies: 8 % off in the published tables, the direction is not told apart.
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Annotated, Final, Literal, NoReturn
+from typing import Annotated, Final, Literal
 
-import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from nearfar.errors import BadInputError, MachineError
-from nearfar.model import forms, tables
+from nearfar.errors import BadInputError
+from nearfar.model import forms
 from nearfar.model.results import ContentionPrediction, Term, modelled
 
-COLUMNS = ("near_threads", "far_threads", "near_MBps", "far_MBps")
 VERSION: Final = 1
 #: Rows that make the calibration ladder's third rung.
 FULL_CALIBRATION = 5
-#: Of the queue's share where no row tells, with its interval.
-_UNKNOWN_QUEUE = (0.5, 0.0, 1.0)
 #: More threads than any machine has; a fit is checked at every count below.
 MOST_THREADS = 65536
 #: Logarithms: beyond, an interval says nothing, and its ends leave all numbers.
@@ -137,165 +130,6 @@ class SideSpeed:
     high: float
     full: float
     queue_factor: float
-
-
-# --- fitting ---------------------------------------------------------------------------------
-
-
-def read_measured(path: str | Path) -> list[Measured]:
-    """Rows of a competition table. Raises BadInputError that names the cell."""
-    rows = tables.read_rows(path, COLUMNS)
-    rows = tables.without_repeats(rows, COLUMNS[:2], COLUMNS[2:])
-    return [
-        Measured(
-            near_threads=_threads(row, "near_threads"),
-            far_threads=_threads(row, "far_threads"),
-            near_bandwidth_bytes_per_s=row.number_of("near_MBps") * tables.BYTES_PER_MB,
-            far_bandwidth_bytes_per_s=row.number_of("far_MBps") * tables.BYTES_PER_MB,
-        )
-        for row in rows
-    ]
-
-
-def _threads(row: tables.Row, column: str) -> int:
-    threads = row.count_of(column)
-    if threads > MOST_THREADS // 2:
-        row.refuse(column, f"{threads} threads are more than {MOST_THREADS // 2}")
-    return threads
-
-
-def fit(measured: Sequence[Measured]) -> ContentionModel:
-    """Fit both sides. Raises BadInputError with fewer than three rows at full occupancy.
-
-    Rows that no law comes near are refused too: its speeds or their interval leave all bounds.
-    """
-    most = max(row.near_threads + row.far_threads for row in measured)
-    full = [row for row in measured if row.near_threads + row.far_threads == most]
-    if len(full) < forms.LEAST_ROWS:
-        raise BadInputError(
-            f"{len(full)} of {len(measured)} rows use all {most} threads (near_threads + "
-            f"far_threads), and a fit needs {forms.LEAST_ROWS}",
-            f"measure other splits of {most} threads, such as one far thread, half, all but one",
-        )
-    below = [row for row in measured if row not in full]
-    try:
-        return ContentionModel(
-            full_threads=most,
-            rows=list(measured),
-            near=_fit_side(_near, full, below, most),
-            far=_fit_side(_far, full, below, most),
-        )
-    except ValidationError as error:
-        raise BadInputError(
-            f"no law fits these rows: {_complaint(error)}",
-            "look for a row whose speed is far off, and measure it again",
-        ) from None
-
-
-_Pick = Callable[[Measured], tuple[int, float]]
-
-
-def _near(row: Measured) -> tuple[int, float]:
-    return row.near_threads, row.near_bandwidth_bytes_per_s / row.near_threads
-
-
-def _far(row: Measured) -> tuple[int, float]:
-    return row.far_threads, row.far_bandwidth_bytes_per_s / row.far_threads
-
-
-def _fit_side(pick: _Pick, full: Sequence[Measured], below: Sequence[Measured], most: int) -> Side:
-    from scipy.stats import t as student
-
-    threads, speeds = zip(*(pick(row) for row in full), strict=True)
-    form = forms.choose(threads, speeds)
-    one = np.abs(forms.errors_left_out(forms.choose, threads, speeds, 1))
-    two = (
-        np.abs(forms.errors_left_out(forms.choose, threads, speeds, 2))
-        if len(full) - 2 >= forms.LEAST_ROWS
-        else None
-    )
-    spare = max(1, len(full) - len(form.coefficients))
-    queueing = _fit_queue(form, pick, below, most)
-    return Side(
-        form=form.name,
-        coefficients=list(form.coefficients),
-        half_width=float(student.ppf(0.975, spare) * np.sqrt(np.mean(one**2))),
-        leave_one_out_mean=float(one.mean()),
-        leave_one_out_worst=float(one.max()),
-        leave_two_out_mean=None if two is None else float(two.mean()),
-        queueing=queueing[0],
-        queueing_low=queueing[1],
-        queueing_high=queueing[2],
-    )
-
-
-def _fit_queue(
-    form: forms.Form, pick: _Pick, below: Sequence[Measured], most: int
-) -> tuple[float, float, float]:
-    """Share of queueing, low and high: least squares over rows below full occupancy."""
-    if not below:
-        return _UNKNOWN_QUEUE
-    idle, saved = [], []
-    for row in below:
-        threads, speed = pick(row)
-        idle.append(1 - (row.near_threads + row.far_threads) / most)
-        saved.append(1 - form(threads) / speed)
-    single = [min(1.0, max(0.0, s / i)) for s, i in zip(saved, idle, strict=True)]
-    best = float(np.dot(saved, idle) / np.dot(idle, idle))
-    best = min(max(single), max(min(single), best))
-    return best, min(single), max(single)
-
-
-# --- the file --------------------------------------------------------------------------------
-
-
-def write_model(model: ContentionModel, path: str | Path) -> None:
-    """Write a model as JSON. Raises MachineError if the file cannot be written."""
-    try:
-        Path(path).write_text(model.model_dump_json(indent=1) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise MachineError(
-            f"cannot write {path}: {error.strerror}", "name a file that you may write"
-        ) from None
-
-
-def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no number of JSON")
-
-
-def read_model(path: str | Path) -> ContentionModel:
-    """Read what ``write_model`` wrote, strictly. Raises BadInputError naming the field."""
-    fit_again = "write it with `nearfar fit contention ROWS.csv --out M.json`"
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-        document = json.loads(text, parse_constant=_no_constant)
-    except OSError as error:
-        raise BadInputError(f"cannot read {path}: {error.strerror}", fit_again) from None
-    except RecursionError:
-        raise BadInputError(f"{path} is damaged: nested too deeply", fit_again) from None
-    except ValueError as error:
-        raise BadInputError(f"{path} is damaged: {error}", fit_again) from None
-    if not isinstance(document, dict) or document.get("kind") != "nearfar-contention":
-        raise BadInputError(f"{path} is no contention model", fit_again)
-    if document.get("version") != VERSION:
-        raise BadInputError(
-            f"{path}: version {document.get('version')!r} is unknown (known: {VERSION})", fit_again
-        )
-    try:
-        return ContentionModel.model_validate(document)
-    except ValidationError as error:
-        raise BadInputError(f"{path}: {_complaint(error)}", fit_again) from None
-
-
-def _complaint(error: ValidationError) -> str:
-    """Field and reason of the first thing that is wrong; a check of the whole names its field."""
-    first = error.errors()[0]
-    where = ".".join(str(part) for part in first["loc"])
-    reason = first["msg"].removeprefix("Value error, ")
-    return f"{where}: {reason}" if where else reason
-
-
-# --- predicting ------------------------------------------------------------------------------
 
 
 def _speed(side: Side, threads: float, running: int, most: int) -> SideSpeed:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
-from nearfar.model import contention, forms, pipeline, pipeline_here, sharing, split
+from nearfar.model import contention_fit, forms, pipeline, pipeline_here, sharing, split
 from nearfar.model.curves import Curve, read_curves
 from nearfar.model.tables import BYTES_PER_MB
 from nearfar.profiles import load_host, published_table
@@ -52,7 +52,7 @@ def _shared() -> list[PublishedError]:
     near, far = _copies("near"), _copies("far")
     table = published_table("oslo_compete_far-far")
     errors: dict[str, list[float]] = {"near": [], "far": []}
-    for row in contention.read_measured(table):
+    for row in contention_fit.read_measured(table):
         d, v = row.near_threads, row.far_threads
         alone = sharing.Alone(near.at(d), far.at(v), near.at(d + v))
         got = sharing.at_once(alone, d, v, shared=True)
@@ -68,7 +68,7 @@ def _left_out() -> list[PublishedError]:
     found = []
     for mode in COMPETE_MODES:
         table = published_table(f"oslo_compete_{mode}")
-        rows = contention.read_measured(table)
+        rows = contention_fit.read_measured(table)
         for side in ("near", "far"):
             threads = [getattr(row, f"{side}_threads") for row in rows]
             speeds = [
@@ -86,7 +86,8 @@ def _left_out() -> list[PublishedError]:
 @cache
 def of_stencil() -> tuple[PublishedError, ...]:
     """Times of each version: with nothing fitted, and calibrated by the other version's row."""
-    model = contention.fit(contention.read_measured(published_table("oslo_compete_far-far")))
+    rows = contention_fit.read_measured(published_table("oslo_compete_far-far"))
+    model = contention_fit.fit(rows)
     host = load_host("xeon-6130")
     cache_share = split.CacheShare(
         host.scalar("l2_bytes"), host.scalar("l3_bytes"), int(host.scalar("l3_ways"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 import re
 import tomllib
@@ -90,10 +91,14 @@ def _validated(path: Path, model: type[Sheet], kind: str) -> Sheet:
 
 
 def _first_complaint(error: ValidationError, text: str) -> str:
-    """Line, field and reason of the first thing that is wrong."""
-    first = error.errors()[0]
+    """Line, field and reason of what is wrong first: a misspelt field before an absent one."""
+    first = min(error.errors(), key=lambda one: one["type"] != "extra_forbidden")
     where = [str(part) for part in first["loc"]]
     reason = first["msg"].removeprefix("Value error, ")
+    if first["type"] == "extra_forbidden":
+        fields = (Figure if len(where) > 1 else Datasheet).model_fields
+        near = difflib.get_close_matches(where[-1], fields, n=1)
+        reason += f"; did you mean {near[0]}?" if near else f" (known: {', '.join(fields)})"
     named = re.match(r"(figures)\.(\w+): ", reason)  # complaints about figures against the whole
     if named and not where:
         where, reason = [named[1], named[2]], reason[named.end() :]

@@ -30,6 +30,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from nearfar.errors import BadInputError
 from nearfar.records.profile import Profile
 from nearfar.records.shape import Origin, Provenance
+from nearfar.simulate.figures import refuse_unknown
 from nearfar.simulate.results import CountsSimulation, Tiers, TierWork, WritePolicy
 
 _SECONDS = 1e-9  # a nanosecond
@@ -97,7 +98,8 @@ class Device:
 
     @classmethod
     def of(cls, profile: Profile) -> Device:
-        """From a profile. Raises BadInputError that names an absent or contradictory figure."""
+        """From a profile. Raises BadInputError naming a figure: absent, unknown, contradictory."""
+        refuse_unknown(profile)
         return cls(
             name=profile.name,
             activate=profile.timing_ns("tRCD"),

@@ -18,6 +18,7 @@ _LINE = 64
 #: Time between two requests, over the least that one takes at full speed.
 _GAPS = (0.0, 1.0, 1.1, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0)
 _REGION = 1 << 30
+_PATTERN = "random"
 
 
 def load_curve(
@@ -25,7 +26,6 @@ def load_curve(
     *,
     engine: EngineName,
     page_policy: PagePolicy,
-    pattern: str,
     write_share: float,
     requests: int,
     seed: int,
@@ -37,7 +37,7 @@ def load_curve(
     place = Placement("all-far")
 
     def point(gap_ns: float) -> CurvePoint:
-        source = _native.SyntheticSource(pattern, requests, _REGION, write_share, gap_ns, seed)
+        source = _native.SyntheticSource(_PATTERN, requests, _REGION, write_share, gap_ns, seed)
         outcome, _ = run(source, device, device, place, options, engine)
         tier = outcome["far"]
         return CurvePoint(
@@ -52,7 +52,7 @@ def load_curve(
     points.sort(key=lambda p: p.bandwidth_bytes_per_s)
     simulated = Provenance(origin=Origin.SIMULATED, statistic="simulation", samples=0, seed=seed)
     return LoadCurve(
-        device=device.name, engine=engine, pattern=pattern, read_share=1 - write_share,
+        device=device.name, engine=engine, pattern=_PATTERN, read_share=1 - write_share,
         page_policy=page_policy, requests=requests, points=points,
         latency_ns=points[0].latency_ns,
         bandwidth_bytes_per_s=points[-1].bandwidth_bytes_per_s,

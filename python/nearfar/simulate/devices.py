@@ -1,8 +1,9 @@
 """From a device profile to a device that the engines simulate.
 
-A profile with ``tRCD`` is a memory of commands: banks, rows, and what JEDEC calls its timings. Any
-other with latencies and bandwidths is simulated as a queue in front of a medium, behind buffers
-where the profile has them. What a kind needs and a profile lacks is refused by its key.
+A profile with any timing of commands is a memory of commands: banks, rows, and what JEDEC calls
+its timings. Any other with latencies and bandwidths is simulated as a queue in front of a medium,
+behind buffers where the profile has them. What a kind needs and a profile lacks is refused by its
+key, and so is a key that nobody knows.
 
 Energy comes from whichever figures a profile has:
 
@@ -19,10 +20,12 @@ Energy comes from whichever figures a profile has:
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from nearfar.errors import BadInputError
+from nearfar.simulate.figures import TIMINGS, refuse_unknown
 
 if TYPE_CHECKING:
     from nearfar._native import SimDevice
@@ -31,8 +34,6 @@ if TYPE_CHECKING:
 _PJ = 1e-12  # V·mA·ns
 _WATTS = 1e-3  # V·mA
 _LINE_BITS = 512
-_TIMINGS = ("tRCD", "tRP", "tRPclean", "tRAS", "CL", "CWL", "burst", "tCCD", "tCCDL", "tRRD",
-            "tRRDL", "tFAW", "tWTR", "tWTRL", "tWR", "tRTP", "tRTRS", "tRFC", "tREFI")  # fmt: skip
 _REQUIRED = ("tRCD", "tRP", "tRAS", "CL", "CWL", "burst", "tCCD", "tWTR", "tWR", "tRTP")
 #: A figure of each way to tell energy, the best first.
 _ENERGIES = ("IDD0_mA", "array_current_mA", "read_energy_pJ_per_bit")
@@ -73,6 +74,7 @@ class Device:
     native: SimDevice
     has_energy: bool
     has_background: bool
+    has_rows: bool  # a memory of commands
     endurance_writes: float | None
     parallelism: int | None = None  # lines that a core was measured to have in flight
 
@@ -84,7 +86,8 @@ class Device:
         """
         from nearfar import _native
 
-        by_commands = _has(profile, "tRCD")
+        refuse_unknown(profile)
+        by_commands = any(_has(profile, timing) for timing in TIMINGS)
         figures = _by_commands(profile) if by_commands else _queued(profile, one_thread)
         for figure, key in _LINK:
             if key in profile.figures:
@@ -101,6 +104,7 @@ class Device:
             native=native,
             has_energy=bool(energy),
             has_background="active_W" in energy,
+            has_rows=by_commands,
             endurance_writes=profile.scalar(endurance) if endurance in profile.figures else None,
             parallelism=round(profile.scalar(parallel)) if parallel in profile.figures else None,
         )
@@ -116,17 +120,32 @@ def _has(profile: Profile, timing: str) -> bool:
 
 
 def _by_commands(profile: Profile) -> dict[str, float]:
-    figures = {"clock": profile.scalar("clock_ns")}
-    for timing in _TIMINGS:
-        if timing in _REQUIRED or _has(profile, timing):
-            figures[timing] = profile.timing_ns(timing)
-    if "tRRD" not in figures:  # as those call it who tell reading from writing an array
-        figures["tRRD"] = profile.timing_ns("tRRDact" if _has(profile, "tRRDact") else "tRRD")
-    if _has(profile, "tRRDpre"):
-        figures["tRRDpre"] = profile.timing_ns("tRRDpre")
-    for count in _COUNTS:
-        figures[count] = profile.scalar(count)
-    return figures
+    told = {
+        timing: profile.timing_ns(timing)
+        for timing in TIMINGS
+        if timing in _REQUIRED or _has(profile, timing)
+    }
+    # tRRDact, as those call it who tell reading from writing an array
+    activate = told.pop("tRRDact", None)
+    if "tRRD" not in told:
+        told["tRRD"] = profile.timing_ns("tRRD") if activate is None else activate
+    counts = {count: profile.scalar(count) for count in _COUNTS}
+    _check_size(profile, counts)
+    return {"clock": profile.scalar("clock_ns"), **told, **counts}
+
+
+def _check_size(profile: Profile, counts: Mapping[str, float]) -> None:
+    """A rank holds its banks, where the size of both is told. Raises BadInputError."""
+    if not {"rank_bytes", "bank_bytes"} <= profile.figures.keys():
+        return
+    rank, bank = profile.scalar("rank_bytes"), profile.scalar("bank_bytes")
+    banks = counts["bank_groups"] * counts["banks"]
+    if rank != bank * banks:
+        raise BadInputError(
+            f"rank_bytes of {profile.name} is {rank:g}, and {banks:g} banks of bank_bytes = "
+            f"{bank:g} make {bank * banks:g}",
+            "mend one of them in the profile",
+        )
 
 
 def _queued(profile: Profile, one_thread: bool) -> dict[str, float]:

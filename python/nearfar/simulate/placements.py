@@ -66,6 +66,11 @@ def parse(text: str, rules: list[str], near_bytes: int) -> Placement:
             f"{text} decides by itself, and --place {rules[0]} was given too",
             "place things beside all-near, all-far or a plan",
         )
+    if near_bytes and text not in MOVING:
+        raise BadInputError(
+            f"{text} does not fill near memory, and its size was given",
+            f"leave out --near-size, or place by {', '.join(MOVING)}",
+        )
     objects, ranges = list[Rule](), list[tuple[int, int, bool]]()
     for rule in rules:
         _place(rule, objects, ranges)

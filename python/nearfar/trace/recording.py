@@ -1,16 +1,14 @@
 """Runs a program under a recorder, and collects what it did into a trace.
 
-The recorder writes into a ring in shared memory; a thread of ours, which holds no lock of Python's
-meanwhile, takes it out, filters it and writes the file.
+The recorder writes into a ring in shared memory, which has no name and is gone with us; a thread of
+ours, which holds no lock of Python's meanwhile, takes it out, filters it and writes the file.
 """
 
 from __future__ import annotations
 
-import contextlib
 import os
 import shlex
 import shutil
-import tempfile
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -68,8 +66,8 @@ class NewTrace:
 
     def __init__(self, path: Path) -> None:
         """Open it; nothing but a trace will be overwritten. Raises BadInputError, MachineError."""
-        self._target, self._partial = partial_of(path)
         try:
+            self._target, self._partial = partial_of(path)
             if path.is_file() and path.stat().st_size > 0:
                 with path.open("rb") as old:
                     if old.read(len(_MAGIC)) != _MAGIC:
@@ -80,14 +78,15 @@ class NewTrace:
                 self._partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644
             )
         except OSError as error:
-            raise MachineError(
-                f"cannot write {path}: {error.strerror}", "name another file after -o"
-            ) from None
+            raise _cannot_write(path, error) from None
 
     def keep(self) -> None:
-        """Give it its name; it may be written on."""
-        if self._partial != self._target:
-            self._partial.replace(self._target)
+        """Give it its name; it may be written on. Raises MachineError, and is not kept then."""
+        try:
+            if self._partial != self._target:
+                self._partial.replace(self._target)
+        except OSError as error:
+            raise _cannot_write(self._target, error) from None
         self._partial = self._target
 
     def __enter__(self) -> NewTrace:
@@ -97,6 +96,10 @@ class NewTrace:
         os.close(self.fd)
         if self._partial != self._target:
             self._partial.unlink(missing_ok=True)
+
+
+def _cannot_write(path: Path, error: OSError) -> MachineError:
+    return MachineError(f"cannot write {path}: {error.strerror}", "name another file after -o")
 
 
 def program_file(program: str) -> Path:
@@ -131,7 +134,7 @@ def _without_scripts(program: list[str]) -> list[str]:
     return program
 
 
-def emulated(program: Sequence[str], ring: Path, notes: list[str]) -> tuple[list[str], list[str]]:
+def emulated(program: Sequence[str], ring: str, notes: list[str]) -> tuple[list[str], list[str]]:
     """The command line that runs a program under the emulator; what else is not traced.
 
     Raises MachineError where the emulator is missing, BadInputError for what it cannot run.
@@ -174,14 +177,6 @@ def instrumentation_flags() -> str:
     ])  # fmt: skip
 
 
-@contextlib.contextmanager
-def _ring_place():  # type: ignore[no-untyped-def]
-    """A folder in memory where there is one."""
-    parent = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
-    with tempfile.TemporaryDirectory(prefix="nearfar-trace-", dir=parent) as folder:
-        yield Path(folder) / "ring"
-
-
 def record(
     program: Sequence[str],
     output: Path,
@@ -199,33 +194,32 @@ def record(
 
     Raises BadInputError and MachineError before anything is started.
     """
-    from nearfar._native import TraceCollector
+    from nearfar._native import TraceCollector, TraceRing
 
     notes: list[str] = list(caches.notes)
-    with _ring_place() as ring:
-        if recorder == "qemu":
-            command, untraced = emulated(program, ring, notes)
-            environment = without_preload()
-        else:
-            file = str(program_file(program[0]))
-            command = [file if "/" in file else f"./{file}", *program[1:]]
-            untraced = list(_INSTRUMENTED)
-            environment = {**without_preload(), "NEARFAR_TRACE_RING": str(ring), **_preloaded()}
-        fields = [
-            ("recorder", recorder), ("host", host), *caches.fields(),
-            ("prefetch", "on" if prefetch else "off"),
-            *(("program", word) for word in program),
-            *(("not_traced", sentence) for sentence in (*_NEVER_TRACED, *untraced)),
-        ]  # fmt: skip
-        with NewTrace(output) as trace:
-            collector = TraceCollector(
-                str(ring), trace.fd, (caches.l1.size_bytes, caches.l1.ways),
-                (caches.l2.size_bytes, caches.l2.ways),
-                (caches.llc.size_bytes, caches.llc.ways) if caches.llc else None,
-                list(caches.tlb), caches.cores, prefetch, after, fields,
-            )  # fmt: skip
-            trace.keep()
-            code, collected = _run(command, environment, collector, aside, alone)
+    ring = TraceRing((caches.l1.size_bytes, caches.l1.ways))
+    if recorder == "qemu":
+        command, untraced = emulated(program, ring.path, notes)
+        environment = without_preload()
+    else:
+        file = str(program_file(program[0]))
+        command = [file if "/" in file else f"./{file}", *program[1:]]
+        untraced = list(_INSTRUMENTED)
+        environment = {**without_preload(), "NEARFAR_TRACE_RING": ring.path, **_preloaded()}
+    fields = [
+        ("recorder", recorder), ("host", host), *caches.fields(),
+        ("prefetch", "on" if prefetch else "off"),
+        *(("program", word) for word in program),
+        *(("not_traced", sentence) for sentence in (*_NEVER_TRACED, *untraced)),
+    ]  # fmt: skip
+    with NewTrace(output) as trace:
+        collector = TraceCollector(
+            ring, trace.fd, (caches.l2.size_bytes, caches.l2.ways),
+            (caches.llc.size_bytes, caches.llc.ways) if caches.llc else None,
+            list(caches.tlb), caches.cores, prefetch, after, fields,
+        )  # fmt: skip
+        trace.keep()
+        code, collected = _run(command, environment, collector, aside, alone)
     notes += _afterwards(program[0], code, collected, recorder)
     return Recorded(code, collected, notes)
 

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 PLACE = 120
 
 _KEY = "bandwidth_bytes_per_s"
+#: Two ways are as fast as each other where all of the ratio's interval lies within this of 1.
+_AS_FAST = 1.25
 
 #: What the record's names mean.
 CALLS = {
@@ -44,15 +46,26 @@ def finding(result: MappedResult) -> str:
     if ratio is None:
         return f"Moved: {format_size(result.size_bytes)} of a file on {result.file_system}."
     low, high = ratio.intervals.get("ratio", (ratio.ratio, ratio.ratio))
-    verdict = "is faster than" if low > 1 else "is slower than" if high < 1 else "is as fast as"
+    verdict, doubt = _verdict(low, high)
     what = f"{ratio.warmth} {ratio.pattern} {ratio.direction}s"
     text = (
         f"For {what}, the mapping {verdict} {CALLS[ratio.against]}: "
-        f"{say(ratio, 'ratio')} its rate ({format_interval('ratio', low, high)})"
+        f"{say(ratio, 'ratio')} its rate ({format_interval('ratio', low, high)}{doubt})"
     )
     if result.fault_time_ns is None:
         return f"{text}."
     return f"{text}. A page fault costs {say(result, 'fault_time_ns')}."
+
+
+def _verdict(low: float, high: float) -> tuple[str, str]:
+    """What the interval of a ratio says of the mapping, and the doubt where it says nothing."""
+    if low > 1:
+        return "is faster than", ""
+    if high < 1:
+        return "is slower than", ""
+    if low >= 1 / _AS_FAST and high <= _AS_FAST:
+        return "is as fast as", ""
+    return "may be faster or slower than", ": too wide to tell"
 
 
 def _figures(result: MappedResult) -> list[Figure]:

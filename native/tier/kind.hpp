@@ -1,0 +1,76 @@
+// What a kind of tier is: one file in kinds/ for each, found by CMake. It defines NAME_kind and is
+// listed by no other file:
+//
+//     const Kind dram_kind = {.name = "dram", .form = "dram", .capacity = free_memory};
+//
+// All else asks for what a kind can do, never which it is.
+//
+// Freestanding   no exceptions, no std::string, no constructors that run.
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+#include "base/result.hpp"
+#include "os/file.hpp"
+#include "os/pages.hpp"
+
+namespace nearfar::tier {
+
+struct Spec;
+
+/// What mappings of a tier are of.
+enum class Maps : unsigned char {
+  memory, ///< anonymous
+  file,   ///< a file without a name, as large as the mapping
+  device, ///< parts of a device, each claimed by who maps it
+};
+
+/// What makes a store outlast the power.
+enum class Persists : unsigned char {
+  nothing,  ///< it is gone
+  emulated, ///< nothing either, but the kind stands in for one where flushes do
+  by_flush, ///< flushes of lines and a fence; of files under MAP_SYNC
+  by_msync,
+};
+
+struct Kind {
+  const char* name; ///< before the colon
+  const char* form; ///< as the grammar tells it, "numa:N"
+  Maps maps = Maps::memory;
+  Persists persists = Persists::nothing;
+  bool prefaults = false; ///< every page is touched when mapping, asked or not
+
+  /// Takes what follows the colon, empty where nothing does, into node or path of a spec. Without
+  /// it the kind takes no argument. Errors: bad_input, by way of refuse().
+  Status (*read)(std::string_view argument, Spec& spec) = nullptr;
+  /// Room for this user now, in bytes. Errors: unsupported (this machine has no such tier), those
+  /// of the place.
+  Result<std::size_t> (*capacity)(const Spec& spec);
+  /// The file or device to be mapped; not for memory.
+  Result<os::File> (*open)(const Spec& spec) = nullptr;
+  /// What of a device can be mapped at once, in bytes; for devices alone.
+  Result<std::size_t> (*unit)(const Spec& spec) = nullptr;
+  /// Says where the pages shall lie, before any is touched; without it the kernel decides.
+  Status (*bind)(const Spec& spec, const os::Range& range) = nullptr;
+
+  bool map_sync() const { return maps == Maps::file && persists == Persists::by_flush; }
+  /// Whether it is memory that the power takes along, whatever it stands for.
+  bool loses_all() const { return persists == Persists::nothing || persists == Persists::emulated; }
+};
+
+/// The kind of that name, or null.
+const Kind* find_kind(std::string_view name);
+
+/// bad_input: the complaint, the part that is wrong, and the grammar.
+Error refuse(const char* complaint, std::string_view part);
+
+/// For kinds that name a path: Kind::read. Errors: bad_input (none, or too long).
+Status read_path(std::string_view argument, Spec& spec);
+
+/// For kinds whose path is a directory or a file that does not exist yet: Kind::capacity, of the
+/// file system, and Kind::open, a file without a name.
+Result<std::size_t> free_space(const Spec& spec);
+Result<os::File> create_unnamed(const Spec& spec);
+
+} // namespace nearfar::tier

@@ -1,0 +1,13 @@
+// The kinds of tiers there are, a file in kinds/ each.
+#pragma once
+
+#include "tier/kind.hpp"
+#include "tier/spec.hpp"
+
+namespace nearfar::tier {
+
+#define NEARFAR_TIER(name) extern const Kind name##_kind;
+#include "tier/kinds.inc"
+#undef NEARFAR_TIER
+
+} // namespace nearfar::tier

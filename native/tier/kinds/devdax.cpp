@@ -1,0 +1,59 @@
+// devdax:DEVICE: a DAX device, flushed from user space.
+#include <cstdio>
+#include <cstring>
+
+#include "tier/kinds.hpp"
+
+namespace nearfar::tier {
+
+namespace {
+
+/// A number that the kernel tells of a DAX device: its `size`, its `align`.
+Result<std::size_t> device_attribute(const Spec& spec, const char* attribute) {
+  const char* slash = spec.path;
+  for (const char* p = spec.path; *p != '\0'; ++p)
+    if (*p == '/') slash = p + 1;
+  char told[512];
+  std::snprintf(told, sizeof told, "/sys/bus/dax/devices/%s/%s", slash, attribute);
+  std::FILE* file = std::fopen(told, "re");
+  if (file == nullptr)
+    return Error::make(Errc::unsupported, "this machine has no DAX device %s", spec.path)
+        .try_next("`nearfar topo` lists DAX devices; `ndctl list` and `cxl list` show what could "
+                  "become one");
+  std::size_t bytes = 0;
+  const bool read = std::fscanf(file, "%zu", &bytes) == 1;
+  std::fclose(file);
+  return read ? bytes : 0;
+}
+
+Result<std::size_t> size_of(const Spec& spec) { return device_attribute(spec, "size"); }
+Result<std::size_t> align_of(const Spec& spec) { return device_attribute(spec, "align"); }
+
+/// A device is overwritten where it is mapped, so one that holds a pool of PMDK is left alone: all
+/// kinds of pools begin with a signature.
+Result<os::File> open_device(const Spec& spec) {
+  Result<std::size_t> unit = align_of(spec);
+  if (!unit) return unit.error();
+  Result<os::File> file = os::open_existing(spec.path, false);
+  if (!file) return file;
+  Result<os::Range> head = os::map_range(*unit, os::PageSize::system, file->fd(), false);
+  if (!head) return head.error();
+  constexpr std::string_view signature = "PMEM";
+  if (std::memcmp(head->data(), signature.data(), signature.size()) != 0) return file;
+  return Error::make(Errc::exists, "device %s holds a pool, which would be overwritten", spec.path)
+      .try_next("`pmempool info %s` shows it, `pmempool rm -f %s` takes it away", spec.path,
+                spec.path);
+}
+
+} // namespace
+
+const Kind devdax_kind = {.name = "devdax",
+                          .form = "devdax:/dev/daxX.Y",
+                          .maps = Maps::device,
+                          .persists = Persists::by_flush,
+                          .read = read_path,
+                          .capacity = size_of,
+                          .open = open_device,
+                          .unit = align_of};
+
+} // namespace nearfar::tier

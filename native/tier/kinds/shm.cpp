@@ -1,0 +1,33 @@
+// shm:[DIR]: a file in memory, which stands in for persistent memory.
+#include <algorithm>
+
+#include "tier/kinds.hpp"
+
+namespace nearfar::tier {
+
+namespace {
+
+Status read_directory(std::string_view argument, Spec& spec) {
+  return read_path(argument.empty() ? "/dev/shm" : argument, spec);
+}
+
+/// A tmpfs may promise more than the memory that is left, and the process would be killed for it.
+Result<std::size_t> free_memory(const Spec& spec) {
+  if (Status place = os::check_memory_directory(spec.path); !place) return place.error();
+  Result<std::size_t> room = os::free_space(spec.path);
+  if (!room) return room.error();
+  return std::min(*room, os::available_memory_bytes());
+}
+
+} // namespace
+
+const Kind shm_kind = {.name = "shm",
+                       .form = "shm:DIR",
+                       .maps = Maps::file,
+                       .persists = Persists::emulated,
+                       .prefaults = true,
+                       .read = read_directory,
+                       .capacity = free_memory,
+                       .open = create_unnamed};
+
+} // namespace nearfar::tier

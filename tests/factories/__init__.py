@@ -1,0 +1,77 @@
+"""Made-up records for tests, from plain formulas: no figure here was measured anywhere.
+
+Every record says so itself: its machine is called "made-up test machine".
+"""
+
+from factories.benches import malloc, mapped, stream
+from factories.probes import (
+    access,
+    bandwidth,
+    blocks,
+    latency,
+    loaded,
+    parallelism,
+    persistence,
+    tails,
+)
+from factories.runs import (
+    allocators,
+    calm,
+    close_knees,
+    earlier,
+    findings,
+    hostile,
+    interrupted,
+    machine,
+    noisy,
+    oversubscribed,
+    study,
+    together,
+)
+from factories.shaped import MACHINE_ID, around
+from factories.sides import (
+    compete,
+    compete_foretold,
+    pipeline,
+    pipeline_foretold,
+    published,
+    stencil,
+    stencil_beside_alone,
+    stencil_split,
+)
+
+__all__ = [
+    "MACHINE_ID",
+    "access",
+    "allocators",
+    "around",
+    "bandwidth",
+    "blocks",
+    "calm",
+    "close_knees",
+    "compete",
+    "compete_foretold",
+    "earlier",
+    "findings",
+    "hostile",
+    "interrupted",
+    "latency",
+    "loaded",
+    "machine",
+    "malloc",
+    "mapped",
+    "noisy",
+    "oversubscribed",
+    "parallelism",
+    "persistence",
+    "pipeline",
+    "pipeline_foretold",
+    "published",
+    "stencil",
+    "stencil_beside_alone",
+    "stencil_split",
+    "stream",
+    "study",
+    "tails",
+    "together",
+]

@@ -1,0 +1,25 @@
+"""What all made-up figures share: their estimates, their origin, their machine."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nearfar.records.shape import Origin, quantities
+from nearfar.stats import Estimate
+
+MACHINE_ID = "made-up-0001"
+
+
+def around(value: float, width: float = 0.015, statistic: str = "median") -> Estimate:
+    low, high = value * (1 - width), value * (1 + width)
+    return Estimate(value, low, high if statistic != "best" else value, 7, width, statistic, 0)
+
+
+def shaped(
+    estimates: dict[str, Estimate], origin: Origin = Origin.MEASURED, seed: int | None = 1
+) -> dict[str, Any]:
+    return quantities(origin, estimates, seed=seed, machine=MACHINE_ID)
+
+
+def origin(tier: str) -> Origin:
+    return Origin.EMULATED if tier.startswith("shm") else Origin.MEASURED

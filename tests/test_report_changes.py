@@ -1,0 +1,106 @@
+"""Which figures of a record are compared with an earlier one's, and what the page says of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import factories
+from nearfar.records.compare import compare_runs
+from nearfar.records.run import Sections
+from nearfar.records.shape import Origin
+from nearfar.records.walk import Quantity, numbers
+from nearfar.report.page import render
+from nearfar.report.section import Context
+from nearfar.report.sections import changes
+from pages import Page
+
+
+def test_changes_tell_what_moved_and_what_agrees() -> None:
+    now, before = factories.study(), factories.earlier()
+    found = {changes.name(c.now): c for c in compare_runs(now, before).changes}
+    moved = found["latency: dram, 4 KiB pages, block 64 B, region 4 KiB"]
+    assert moved.ratio() == pytest.approx(1 / 1.2)
+    assert moved.agree() is False
+    assert found["bandwidth: dram, read, 2 threads"].agree() is True
+    assert found["stream triad best bandwidth: dram, 2 threads"].ratio() == 1.0
+    assert not any(name.startswith("mapped") for name in found), "was not measured before"
+    section = changes.section(Context(now, [(Path("old"), before)]))
+    assert section is not None
+    assert "72 differ" in section.finding
+
+
+def test_changes_of_noisy_runs_are_not_headlined() -> None:
+    calm, loud, old = factories.study(), factories.noisy(), factories.earlier()
+    loud_old = old.model_copy(update={"noise": loud.noise})
+    for now, before, start in (
+        (loud, old, "This run was too noisy to tell a change."),
+        (calm, loud_old, "The earlier run was too noisy to tell a change."),
+        (loud, loud_old, "Both runs were too noisy to tell a change."),
+    ):
+        section = changes.section(Context(now, [(Path("old"), before)]))
+        assert section is not None
+        assert section.finding.startswith(start)
+        assert "differ by more" not in section.finding
+
+
+def test_measured_is_never_compared_with_emulated() -> None:
+    now = factories.study(sections=Sections(latency=factories.latency()))
+    before = factories.study(sections=Sections(latency=factories.latency()))
+    assert before.sections.latency is not None
+    for curve in before.sections.latency.curves:
+        for point in curve.points:
+            point.provenance["latency_ns"].origin = Origin.EMULATED
+    assert compare_runs(now, before).changes == []
+
+
+def test_what_was_asked_for_is_a_condition() -> None:
+    found = list(numbers(factories.study().sections))
+    assert not {"share", "offered_bytes_per_s"} & {n.key for n in found}
+    assert all(n.provenance for n in found if isinstance(n, Quantity) and n.key != "worst_error")
+    tails = [dict(n.conditions)["share"] for n in found if n.path == "tails/points"]
+    assert tails == [0.5, 0.9, 0.99, 0.999, 0.9999]
+    offered = {dict(n.conditions).get("offered_bytes_per_s") for n in found
+               if n.path == "loaded/points"}  # fmt: skip
+    assert {None, 0.0, 4e9} <= offered
+
+
+def test_counted_numbers_with_an_origin_are_figures_and_hide_no_match() -> None:
+    """As newer records keep them; in older ones both are settings, and neither lacks an origin."""
+    now, before = factories.study(), factories.study()
+    last_cache, told = now.sections.latency, now.sections.persistence
+    assert last_cache is not None
+    assert told is not None
+    assert told.overwrite is not None
+    old = [n for n in numbers(before.sections) if isinstance(n, Quantity)]
+    assert not {"effective_last_cache_bytes", "stalls", "low", "high"} & {n.key for n in old}
+    entry = told.overwrite.provenance["latency_ns"]
+    last_cache.provenance["effective_last_cache_bytes"] = entry
+    told.overwrite.provenance["stalls"] = entry
+    told.overwrite.intervals["stalls"] = (4, 6)
+    found = {n.key: n for n in numbers(now.sections) if isinstance(n, Quantity)}
+    assert found["stalls"].interval == (4, 6)
+    assert found["effective_last_cache_bytes"].provenance == entry
+    alone = compare_runs(now, before)
+    assert alone.only_before == []
+    assert {n.key for n in alone.only_now} == {"effective_last_cache_bytes", "stalls"}
+    page = Page(render(now)).text()
+    assert "5 4 – 6" in page
+
+
+def test_figures_in_depth_match_whatever_was_chosen_or_counted() -> None:
+    now, before = factories.study(), factories.study()
+    assert before.sections.tails is not None
+    assert before.sections.access is not None
+    assert before.sections.persistence is not None
+    assert before.sections.persistence.overwrite is not None
+    before.sections.tails.region_bytes *= 2
+    before.sections.access.interleave_bytes = 4096
+    before.sections.persistence.overwrite.stalls += 1
+    found = compare_runs(now, before)
+    assert found.only_now == found.only_before == []
+    named = [changes.name(change.now) for change in found.changes]
+    assert len(set(named)) == len(named), "two figures share a name"
+    assert "tails latency: dram, region 256 MiB, p99.9" in named
+    assert "parallelism: dram, region 256 MiB" in named

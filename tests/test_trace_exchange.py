@@ -1,0 +1,71 @@
+"""Traces of other simulators, imported and exported."""
+
+from __future__ import annotations
+
+import shutil
+import struct
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from conftest import RunNearfar
+from tracing import stats
+
+FORMS = {
+    "ramulator": "LD 0x1000\nST 0x2040\nLD 0x1040\n",
+    "dramsim3": "0x1000 READ 1\n0x2040 WRITE 2\n0x1040 READ 5\n",
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_other_simulators_traces_go_in_and_out(
+    form: str, run_nearfar: RunNearfar, tmp_path: Path
+) -> None:
+    (tmp_path / "theirs").write_text(FORMS[form])
+    assert run_nearfar("trace", "import", "theirs", "--from", form, "-o", "T").code == 0
+    found = stats(run_nearfar, tmp_path / "T")
+    assert found["complete"]
+    assert (found["loads"], found["stores"], found["records"]) == (2, 1, 3)
+    assert run_nearfar("trace", "export", "T", "--to", form, "-o", "back").code == 0
+    assert (tmp_path / "back").read_text() == FORMS[form]
+    (tmp_path / "theirs").write_text(FORMS[form] + "LD\n")
+    before = (tmp_path / "T").read_bytes()
+    refused = run_nearfar("trace", "import", "theirs", "--from", form, "-o", "T")
+    refused.assert_refused(2)
+    assert "line 4" in refused.stderr
+    run_nearfar("trace", "import", "none", "--from", form, "-o", "T").assert_refused(2)
+    if shutil.which("qemu-x86_64"):
+        run_nearfar("trace", "-o", "T", "--l1", "48KiB/8", "--", "true").assert_refused(2)
+    assert (tmp_path / "T").read_bytes() == before
+    assert not list(tmp_path.glob("*.partial"))
+    run_nearfar("trace", "export", "T", "--to", form, "-o", "back").assert_refused(2)
+    (tmp_path / "theirs").write_text(FORMS[form] * 5000)
+    assert run_nearfar("trace", "import", "theirs", "--from", form, "-o", "T").code == 0
+    limited = f"ulimit -f 100; exec {sys.executable} -m nearfar.cli.main trace export T"
+    done = subprocess.run(
+        ["bash", "-c", f"{limited} --to {form} -o full"],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 3, done
+    assert "File too large" in done.stderr
+    assert not (tmp_path / "full").exists()
+
+
+def test_champsim_and_ramulators_older_forms(run_nearfar: RunNearfar, tmp_path: Path) -> None:
+    one = struct.pack("<QBB2B4B2Q4Q", 0x401000, 0, 0, *[0] * 6, 0x2040, 0, 0x1000, 0x1040, 0, 0)
+    (tmp_path / "c").write_bytes(2 * one)
+    assert run_nearfar("trace", "import", "c", "--from", "champsim", "-o", "C").code == 0
+    found = stats(run_nearfar, tmp_path / "C")
+    assert (found["loads"], found["stores"], found["instructions"]) == (4, 2, 2)
+    assert run_nearfar("trace", "export", "C", "--to", "champsim", "-o", "c2").code == 0
+    back = (tmp_path / "c2").read_bytes()
+    assert len(back) == 6 * 64
+    assert struct.unpack_from("<Q24x4Q", back)[:2] == (0x401000, 0x1000)
+    (tmp_path / "c").write_bytes(one[:-1])
+    run_nearfar("trace", "import", "c", "--from", "champsim", "-o", "C").assert_refused(2)
+    (tmp_path / "r").write_text("0x1000 R\n0x2000 W\n3 4096\n4 4160 8192\n")
+    assert run_nearfar("trace", "import", "r", "--from", "ramulator", "-o", "R").code == 0
+    found = stats(run_nearfar, tmp_path / "R")
+    assert (found["loads"], found["stores"], found["instructions"]) == (3, 2, 11)
