@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 from nearfar import errors
@@ -35,3 +38,18 @@ def test_an_error_of_the_core_arrives_with_its_sentences() -> None:
     with pytest.raises(NativeError) as raised:
         tier_capacity_bytes("numa:9999")
     assert isinstance(errors.from_native(raised.value), errors.MachineError)
+
+
+def test_a_core_whose_libraries_are_missing_is_told_with_their_packages() -> None:
+    program = (
+        "import sys; sys.modules['nearfar._native'] = None\n"
+        "from nearfar.cli.main import main; sys.exit(main(['topo']))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == ExitCode.MACHINE
+    assert done.stdout == ""
+    assert done.stderr.startswith("nearfar: the native core cannot be loaded: ")
+    assert "apt-get install libhwloc15" in done.stderr
+    assert "Traceback" not in done.stderr

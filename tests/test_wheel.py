@@ -1,38 +1,81 @@
-"""The wheel that `pip install .` makes, in a virtual environment of its own."""
+"""The wheel that `pip install .` makes, in a virtual environment that knows no checkout."""
 
 from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parent.parent
-#: Kept between runs, so that only what changed is built again.
-BUILD = ROOT / "build" / "wheel"
+#: What a shell has that knows nothing of the checkout.
+ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "NO_COLOR": "1"}
+
+pytestmark = pytest.mark.long
 
 
-def run(*command: str | Path) -> str:
-    done = subprocess.run([str(part) for part in command], capture_output=True, text=True)
+def run(folder: Path, *command: str | Path) -> str:
+    done = subprocess.run(
+        [str(part) for part in command], cwd=folder, env=ENVIRONMENT, text=True,
+        capture_output=True, check=False,
+    )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
 
-@pytest.mark.long
-def test_an_installed_wheel_runs_a_program_in_far_memory(tmp_path: Path) -> None:
-    run(sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation",
-        f"--config-settings=build-dir={BUILD}", "-w", tmp_path, ROOT)  # fmt: skip
-    (wheel,) = tmp_path.glob("nearfar-*.whl")
-    run(sys.executable, "-m", "venv", tmp_path / "venv")
-    python = tmp_path / "venv" / "bin" / "python"
-    # With what it says it depends on, from the package index, as users have it.
-    run(python, "-m", "pip", "install", "-q", wheel)
-    assert "No broken requirements" in run(python, "-m", "pip", "check")
-    where = run(python, "-c", "import nearfar; print(nearfar.__file__)").strip()
-    assert Path(where).is_relative_to(tmp_path)
-    nearfar = tmp_path / "venv" / "bin" / "nearfar"
-    assert run(nearfar, "run", "--tier", "far=shm:", "--", "echo", "far") == "far\n"
-    told = run(nearfar, "topo", "--json", "-")
-    assert json.loads(told)["tiers"]
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where `nearfar` and `python` of the environment are."""
+    folder = tmp_path_factory.mktemp("wheel")
+    subprocess.run([ROOT / "tools" / "wheel", folder], check=True)
+    return folder / "venv" / "bin"
+
+
+def test_it_is_whole_and_knows_no_checkout(programs: Path, tmp_path: Path) -> None:
+    python = programs / "python"
+    assert "No broken requirements" in run(tmp_path, python, "-m", "pip", "check")
+    where = run(tmp_path, python, "-c", "import nearfar; print(nearfar.__path__[0])").strip()
+    assert Path(where).is_relative_to(programs.parent)
+    package = [file for file in Path(where).rglob("*") if file.suffix in ("", ".so")]
+    linked = [file for file in package if file.is_file()]
+    assert len(linked) > 8  # the native core, libraries and programs
+    for file in linked:
+        told = run(tmp_path, "ldd", file)
+        assert str(ROOT) not in told
+        assert "not found" not in told
+
+
+def test_a_study_measures_and_is_reported(programs: Path, tmp_path: Path) -> None:
+    nearfar = programs / "nearfar"
+    run(tmp_path, nearfar, "study", "--time", "20", "--quiet", "--out", "record")
+    record = json.loads((tmp_path / "record" / "run.json").read_text())
+    assert record["verb"] == "study"
+    assert record["sections"]["latency"]
+    page = tmp_path / "record" / "report.html"
+    page.unlink()
+    run(tmp_path, nearfar, "report", "record")
+    assert "Latency of a load" in page.read_text()
+    assert json.loads(run(tmp_path, nearfar, "topo", "--json", "-"))["tiers"]
+    run(tmp_path, nearfar, "doctor")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "run --tier far=shm: -- echo far",
+        "bench malloc --test warm --threads 1 --allocator hmalloc:near --runs 5 --out record",
+        "bench sort -n 1024 --runs 5 --out record",
+        "bench map --op get -n 1000 --runs 5 --counters simulated --out record",
+        "crash check --structure list -n 20",
+        "predict structure --structure hash --size-entries 1000 --far optane-100 --quiet",
+        "sim --suite seoul",
+        "sweep nicosia --dry-run",
+        "show cxl-asic",
+        "trace flags",
+    ],
+)
+def test_programs_libraries_and_data_are_found(
+    command: str, programs: Path, tmp_path: Path
+) -> None:
+    assert run(tmp_path, programs / "nearfar", *command.split())

@@ -8,7 +8,8 @@
 //     Root, what it keeps at the pool's root, all zero at first;
 //     bytes_an_entry, the room that an entry wants while the set is used: half of the operations
 //     meet free memory, so twice the entries is more than enough;
-//     fill(set, keys) and insert(set, key).
+//     fill(set, keys) and insert(set, key). What is taken from a pool after fill() the pool flushes
+//     within the timed loop, on the unflushed medium too.
 #pragma once
 
 #include <algorithm>

@@ -60,6 +60,9 @@ from nearfar.cli import (
 )
 from nearfar.errors import ExitCode, MachineError, NearfarError, from_native
 
+#: Packages of the libraries that the native core is linked with: a wheel does not bring them.
+_LINKED = "libhwloc15 libpfm4 libpmemobj1 liburing2 libzstd1"
+
 
 def modules(prefix: str) -> Iterator[ModuleType]:
     """The files of this folder whose name begins so: one that is added gives its verbs."""
@@ -172,6 +175,28 @@ def _show_usage(error: TyperException) -> int:
     return ExitCode.BAD_INPUT
 
 
+def _show_unexpected(error: Exception) -> int:
+    if isinstance(error, ImportError) and error.name == "nearfar._native":
+        return _show(
+            MachineError(
+                f"the native core cannot be loaded: {error}",
+                f"install the libraries it wants, on Debian or Ubuntu: apt-get install {_LINKED}",
+            )
+        )
+    from nearfar._native import NativeError
+
+    if isinstance(error, NativeError):
+        return _show(from_native(error))
+    if os.environ.get("NEARFAR_DEBUG"):
+        raise error
+    return _show(
+        MachineError(
+            f"a bug in nearfar: {type(error).__name__}: {error}",
+            "report it with your command line; NEARFAR_DEBUG=1 shows where it happened",
+        )
+    )
+
+
 def _interrupt(_signal: int, _frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
@@ -195,18 +220,7 @@ def main(arguments: list[str] | None = None) -> int:
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115, PTH123 - for the interpreter's last flush
         return ExitCode.OK
     except Exception as error:
-        from nearfar._native import NativeError
-
-        if isinstance(error, NativeError):
-            return _show(from_native(error))
-        if os.environ.get("NEARFAR_DEBUG"):
-            raise
-        return _show(
-            MachineError(
-                f"a bug in nearfar: {type(error).__name__}: {error}",
-                "report it with your command line; NEARFAR_DEBUG=1 shows where it happened",
-            )
-        )
+        return _show_unexpected(error)
 
 
 if __name__ == "__main__":

@@ -129,7 +129,10 @@ def _placement(plan: Path | None, tiers: list[str]) -> Placement:
     from nearfar.place.preload import Placement, parse_tiers
 
     if plan and not plan.is_file():
-        raise BadInputError(f"there is no plan {plan}", "docs/hmalloc.md tells how one is written")
+        raise BadInputError(
+            f"there is no plan {plan}",
+            "`nearfar advise -- PROGRAM` writes one; docs/hmalloc.md tells their form",
+        )
     return Placement(plan, parse_tiers(tiers))
 
 

@@ -20,6 +20,11 @@ if TYPE_CHECKING:
 
 #: Where they lie, wherever the package is installed.
 BESIDE = Path(_native.__file__).parent
+#: The next step where something was left out of the build.
+WITH_LIBPMEMOBJ = (
+    "apt-get install libpmemobj-dev, then build again: make build, or, where pip installed "
+    "nearfar, pip install --force-reinstall --no-deps of its sources"
+)
 
 
 @dataclass(frozen=True)
@@ -68,7 +73,7 @@ def shipped(name: str) -> Path:
     if not path.exists():
         raise MachineError(
             f"this nearfar was built without {name}",
-            "install libpmemobj-dev and build again: make build",
+            WITH_LIBPMEMOBJ,
         )
     return path
 

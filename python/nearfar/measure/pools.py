@@ -6,6 +6,7 @@ from pathlib import Path
 
 from nearfar import _native
 from nearfar.errors import BadInputError, MachineError
+from nearfar.measure.beside import WITH_LIBPMEMOBJ
 from nearfar.records.pools import OWN_MAPS
 
 
@@ -14,7 +15,7 @@ def require_pools() -> None:
     if not hasattr(_native, "MapBench"):
         raise MachineError(
             "this nearfar was built without libpmemobj, which pools are made with",
-            "install libpmemobj-dev (apt-get install libpmemobj-dev), then `make build` again",
+            WITH_LIBPMEMOBJ,
         )
 
 
