@@ -33,8 +33,9 @@ using Fields = std::vector<std::pair<std::string, std::string>>;
 /// A ring and who empties it, from before the program starts until after it has ended.
 class Collecting {
 public:
-  Collecting(RingFile ring, Filter filter, int fd, const Header& header)
-      : ring_(std::move(ring)), collector_(ring_.shared(), std::move(filter), fd, header) {}
+  Collecting(RingFile ring, Filter filter, int fd, const Header& header, std::uint64_t most_records)
+      : ring_(std::move(ring)),
+        collector_(ring_.shared(), std::move(filter), fd, header, most_records) {}
   Collector& collector() { return collector_; }
 
 private:
@@ -48,7 +49,7 @@ std::unique_ptr<Collecting> make_collecting(const char* ring, int fd, const Shap
                                             const Shape& l2, const std::optional<Shape>& llc,
                                             const std::vector<std::pair<unsigned, unsigned>>& tlb,
                                             unsigned cores, bool prefetch, const char* after,
-                                            const Fields& fields) {
+                                            const Fields& fields, std::uint64_t most_records) {
   FilterPlan plan;
   plan.l2 = geometry(l2);
   if (llc) plan.llc = geometry(*llc);
@@ -63,7 +64,7 @@ std::unique_ptr<Collecting> make_collecting(const char* ring, int fd, const Shap
   Result<RingFile> file = RingFile::create(ring, {sets, l1.second});
   if (!file) raise(file.error());
   return std::make_unique<Collecting>(std::move(*file), std::move(*filter), fd,
-                                      Header{64, plan.after, fields});
+                                      Header{64, plan.after, fields}, most_records);
 }
 
 nb::dict totals_dict(const Totals& totals) {
@@ -74,7 +75,7 @@ nb::dict totals_dict(const Totals& totals) {
 }
 
 nb::dict run_collecting(Collecting& self) {
-  const Collected done = run_unlocked([&] { return self.collector().run(); });
+  Collected done = run_unlocked([&] { return self.collector().run(); });
   nb::dict d;
   d["totals"] = totals_dict(done.totals);
   d["records"] = done.records;
@@ -84,6 +85,9 @@ nb::dict run_collecting(Collecting& self) {
   d["lost_threads"] = done.lost_threads;
   d["lost_entries"] = done.lost_entries;
   d["executed"] = done.executed;
+  d["pages"] = done.pages;
+  d["fixed_pages"] = done.fixed_pages;
+  d["touches"] = nb::cast(std::move(done.touches));
   d["float_instructions"] = done.float_instructions;
   return d;
 }
@@ -237,10 +241,13 @@ nb::dict trace_stats_dict(const Reader& reader, const RecordCounts& counts) {
 }
 
 void register_trace(nb::module_& module) {
+  nb::class_<Touches>(module, "TraceTouches")
+      .def(nb::init<>())
+      .def("__len__", [](const Touches& self) { return self.size(); });
   nb::class_<Collecting>(module, "TraceCollector")
       .def(nb::new_(&make_collecting), nb::arg("ring"), nb::arg("fd"), nb::arg("l1"), nb::arg("l2"),
            nb::arg("llc").none(), nb::arg("tlb"), nb::arg("cores"), nb::arg("prefetch"),
-           nb::arg("after"), nb::arg("fields"))
+           nb::arg("after"), nb::arg("fields"), nb::arg("most_records"))
       .def("run", run_collecting)
       .def("end", [](Collecting& self) { self.collector().end(); });
   module.def("trace_export", exchanged<export_trace>, nb::arg("path"), nb::arg("fd"),
