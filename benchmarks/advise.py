@@ -39,7 +39,7 @@ from nearfar.place.native_run import run_natively
 from nearfar.place.plan_file import plan_text
 from nearfar.place.preload import Placement, environment
 from nearfar.place.promise import HeapPromise
-from nearfar.place.traced import Traced, read_trace
+from nearfar.place.traced import MOST_RECORDS, Traced, read_trace
 from nearfar.profiles import load_host
 from nearfar.records.profile import Profile
 from nearfar.trace.caches import Caches, caches_of
@@ -88,9 +88,9 @@ def hogged(cpu: int) -> Iterator[None]:
 
 def trace(program: Program, caches: Caches, folder: Path) -> Traced:
     file = folder / program.name
-    record(program.command, file, caches, host="this", after=caches.last, prefetch=True,
-           alone=True)  # fmt: skip
-    return read_trace(file)
+    done = record(program.command, file, caches, host="this", after=caches.last, prefetch=True,
+                  alone=True, most_records=MOST_RECORDS)  # fmt: skip
+    return read_trace(file, done.collected)
 
 
 def half_plan(asked: Asked, found: Found, program: Program) -> Path:

@@ -17,8 +17,8 @@ from nearfar.place.choosing import choose
 from nearfar.place.costing import Assumed, Coster
 from nearfar.place.figures import Core, Memory
 from nearfar.place.knapsack import most_bytes
-from nearfar.place.policies import POLICIES
-from nearfar.place.traced import Traced, read_trace
+from nearfar.place.policies import POLICIES, follow
+from nearfar.place.traced import BLOCK_RECORDS, Traced, read_trace
 from small_host import write_small_host
 
 pytestmark = [
@@ -124,6 +124,69 @@ def test_the_plan_is_within_two_percent_of_the_best_placement(traced: Traced, sh
     far = [[n for n in heap if n not in near] for near in kept]
     best = min(cost.time_ns for cost in coster.costs(FAR, far))
     assert found.cost.time_ns <= 1.02 * best
+
+
+def test_a_run_in_windows_is_judged_as_the_whole_run_is(
+    program: Path, host: Path, tmp_path: Path
+) -> None:
+    """Half a million records, and windows of a quarter of them, against all of them."""
+    from nearfar.profiles import load_host
+    from nearfar.trace.caches import caches_of
+    from nearfar.trace.recording import record
+
+    caches = caches_of(load_host(host), {})
+    judged = []
+    for most in (0, 2 * BLOCK_RECORDS):
+        file = tmp_path / f"t{most}"
+        done = record([str(program), "20000", "600000"], file, caches, host="small",
+                      after=caches.last, prefetch=True, alone=True, most_records=most)  # fmt: skip
+        traced = read_trace(file, done.collected)
+        coster = Coster(traced, NEAR, Core(256, 12))
+        coster.calibrate(0.02, 0.02)
+        budget = traced.heap_peak_bytes // 2
+        found = choose(traced, coster, FAR, budget)
+        policies = follow(traced, coster, FAR, budget, 0.02)
+        judged.append((traced, coster, found, found.best_within(budget), policies))
+    (whole, coster, all_of, plan, policies), (part, parts, some, its_plan, its_policies) = judged
+    assert coster.every == 1 < parts.every
+    assert part.records == pytest.approx(whole.records, rel=0.01)
+    assert part.heap_peak_bytes == pytest.approx(whole.heap_peak_bytes, rel=0.05)
+    assert part.fixed_pages == whole.fixed_pages
+    assert len(part.touches) == part.records
+    chains = [{t.sites[n].frames for n in p.near} for t, p in ((whole, plan), (part, its_plan))]
+    assert chains[0] == chains[1] != set()
+    for cost, its_cost in (
+        (all_of.all_far, some.all_far), (all_of.heap_far, some.heap_far),
+        (plan.cost, its_plan.cost),
+    ):  # fmt: skip
+        assert some.slowdown(its_cost) == pytest.approx(all_of.slowdown(cost), rel=0.05)
+    for policy, its in zip(policies, its_policies, strict=True):
+        ratio = policy.time_ns / all_of.all_near.time_ns
+        near = 0.3 if policy.moved_pages else 0.1  # moves come in bursts
+        assert its.time_ns / some.all_near.time_ns == pytest.approx(ratio, rel=near), its.policy
+
+
+def test_the_curve_goes_from_no_near_memory_to_all_of_the_heap(traced: Traced) -> None:
+    coster = Coster(traced, NEAR, Core(256, 12))
+    found = choose(traced, coster, FAR, None)
+    assert found.points[0].near_bytes == 0
+    assert found.points[-1].budget == traced.heap_peak_bytes
+    assert found.slowdown(found.points[-1].cost) == pytest.approx(1.0)
+    slowdowns = [found.slowdown(point.cost) for point in found.points]
+    assert slowdowns == sorted(slowdowns, reverse=True)
+
+
+def test_a_memory_that_is_no_faster_makes_no_program_faster() -> None:
+    from nearfar.place.figures import memory_of, why_faster
+    from nearfar.profiles import load_profile
+
+    slow_here = Memory("near", 170, 160, 180, 9, 9, 60, 12)
+    far = memory_of(load_profile("cxl-asic"), slow_here)
+    assert (far.line, far.write_line) == (9, 9)  # not the 3.6 ns of all threads elsewhere
+    slower_here = Memory("near", 324, 300, 350, 9, 9, 60, 12)
+    sooner = memory_of(load_profile("cxl-asic"), slower_here)
+    assert sooner.line < 9
+    assert why_faster(slower_here, sooner) == "it answers in 250 ns, near memory in 324 ns"
 
 
 def test_programs_that_cannot_be_advised_on(tmp_path: Path, run_nearfar: RunNearfar) -> None:

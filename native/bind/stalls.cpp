@@ -78,7 +78,7 @@ nb::list sampled_costs(const Sampled& self, const std::vector<PlacingTuple>& pla
 nb::list site_lives(const Sampled& self, std::size_t parts) {
   if (parts == 0) throw nb::value_error("a run has a part at least");
   nb::list list;
-  for (const Life& life : lives(self.reader().tables(), self.reader().records(), parts))
+  for (const Life& life : lives(self.reader().tables(), self.reader().position(), parts))
     list.append(nb::make_tuple(life.mean_share, life.most_bytes));
   return list;
 }
@@ -87,9 +87,8 @@ nb::list site_lives(const Sampled& self, std::size_t parts) {
 using PolicyTuple =
     std::tuple<std::string, std::uint64_t, std::uint64_t, std::uint64_t, Memory, Memory, Core>;
 
-nb::list follow_policies(const char* path, const std::vector<PolicyTuple>& policies,
-                         double instruction_ps, std::uint64_t every) {
-  if (every == 0) throw nb::value_error("one block in 0 is none");
+nb::list follow_policies(const Sampled& self, const std::vector<PolicyTuple>& policies,
+                         double instruction_ps, const Touches& touches) {
   std::vector<sim::Following> wanted;
   for (const auto& [rule, near_bytes, near_weight, far_weight, near, far, core] : policies) {
     sim::Following one;
@@ -102,7 +101,7 @@ nb::list follow_policies(const char* path, const std::vector<PolicyTuple>& polic
   }
   nb::list list;
   for (const sim::Followed& one :
-       run_unlocked([&] { return sim::follow(path, wanted, instruction_ps, every); })) {
+       run_unlocked([&] { return sim::follow(self, wanted, instruction_ps, touches); })) {
     nb::dict d = cost_dict(one.cost);
     d["moved_pages"] = one.moved_pages;
     d["near_lines"] = one.near_lines;
@@ -122,11 +121,12 @@ void register_stalls(nb::module_& module) {
       .def("stats",
            [](const Sampled& self) { return trace_stats_dict(self.reader(), self.counts()); })
       .def_prop_ro("every", &Sampled::every)
-      .def_prop_ro("fixed_pages", [](const Sampled& self) { return self.fixed_pages().count(); })
+      .def_prop_ro("pages", [](const Sampled& self) { return self.pages().count(); })
+      .def_prop_ro("fixed_pages", [](const Sampled& self) { return self.pages().fixed(); })
       .def("costs", &sampled_costs, nb::arg("placings"))
-      .def("lives", &site_lives, nb::arg("parts"));
-  module.def("follow_policies", follow_policies, nb::arg("path"), nb::arg("policies"),
-             nb::arg("instruction_ps"), nb::arg("every"));
+      .def("lives", &site_lives, nb::arg("parts"))
+      .def("follow", &follow_policies, nb::arg("policies"), nb::arg("instruction_ps"),
+           nb::arg("touches"));
 }
 
 } // namespace nearfar::bind

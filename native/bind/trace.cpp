@@ -33,9 +33,11 @@ using Fields = std::vector<std::pair<std::string, std::string>>;
 /// Who empties a ring, which stays at least as long.
 class Collecting {
 public:
-  Collecting(nb::object ring, Filter filter, int fd, const Header& header)
+  Collecting(nb::object ring, Filter filter, int fd, const Header& header,
+             std::uint64_t most_records)
       : ring_(std::move(ring)),
-        collector_(nb::cast<RingFile&>(ring_).shared(), std::move(filter), fd, header) {}
+        collector_(nb::cast<RingFile&>(ring_).shared(), std::move(filter), fd, header,
+                   most_records) {}
   Collector& collector() { return collector_; }
 
 private:
@@ -56,7 +58,7 @@ std::unique_ptr<Collecting> make_collecting(nb::object ring, int fd, const Shape
                                             const std::optional<Shape>& llc,
                                             const std::vector<std::pair<unsigned, unsigned>>& tlb,
                                             unsigned cores, bool prefetch, const char* after,
-                                            const Fields& fields) {
+                                            const Fields& fields, std::uint64_t most_records) {
   FilterPlan plan;
   plan.l2 = geometry(l2);
   if (llc) plan.llc = geometry(*llc);
@@ -68,7 +70,7 @@ std::unique_ptr<Collecting> make_collecting(nb::object ring, int fd, const Shape
   Result<Filter> filter = Filter::create(plan);
   if (!filter) raise(filter.error());
   return std::make_unique<Collecting>(std::move(ring), std::move(*filter), fd,
-                                      Header{64, plan.after, fields});
+                                      Header{64, plan.after, fields}, most_records);
 }
 
 nb::dict totals_dict(const Totals& totals) {
@@ -79,7 +81,7 @@ nb::dict totals_dict(const Totals& totals) {
 }
 
 nb::dict run_collecting(Collecting& self) {
-  const Collected done = run_unlocked([&] { return self.collector().run(); });
+  Collected done = run_unlocked([&] { return self.collector().run(); });
   nb::dict d;
   d["totals"] = totals_dict(done.totals);
   d["records"] = done.records;
@@ -89,6 +91,9 @@ nb::dict run_collecting(Collecting& self) {
   d["lost_threads"] = done.lost_threads;
   d["lost_entries"] = done.lost_entries;
   d["executed"] = done.executed;
+  d["pages"] = done.pages;
+  d["fixed_pages"] = done.fixed_pages;
+  d["touches"] = nb::cast(std::move(done.touches));
   d["float_instructions"] = done.float_instructions;
   return d;
 }
@@ -242,13 +247,16 @@ nb::dict trace_stats_dict(const Reader& reader, const RecordCounts& counts) {
 }
 
 void register_trace(nb::module_& module) {
+  nb::class_<Touches>(module, "TraceTouches")
+      .def(nb::init<>())
+      .def("__len__", [](const Touches& self) { return self.size(); });
   nb::class_<RingFile>(module, "TraceRing")
       .def(nb::new_(&make_ring), nb::arg("l1"))
       .def_prop_ro("path", &RingFile::path);
   nb::class_<Collecting>(module, "TraceCollector")
       .def(nb::new_(&make_collecting), nb::arg("ring"), nb::arg("fd"), nb::arg("l2"),
            nb::arg("llc").none(), nb::arg("tlb"), nb::arg("cores"), nb::arg("prefetch"),
-           nb::arg("after"), nb::arg("fields"))
+           nb::arg("after"), nb::arg("fields"), nb::arg("most_records"))
       .def("run", run_collecting)
       .def("end", [](Collecting& self) { self.collector().end(); });
   module.def("trace_export", exchanged<export_trace>, nb::arg("path"), nb::arg("fd"),

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/share_out.hpp"
-#include "trace/reader.hpp"
 
 namespace nearfar::sim {
 
@@ -20,14 +19,25 @@ public:
     return Follower(std::move(*placer), std::move(*costs), instruction_ps);
   }
 
-  void take(std::span<const trace::Record> block, const trace::Tables& tables, bool counts) {
-    if (!counts) costs_.pass_by();
-    for (const trace::Record& record : block)
-      take(record, tables.objects[record.object].site, counts);
-  }
-
-  Followed finish(std::uint64_t instructions, std::size_t sites) {
-    told_.cost = costs_.finish(instructions, sites);
+  Followed go(const trace::Sampled& sampled, const trace::Touches& touches) {
+    std::size_t position = 0;
+    for (std::size_t i = 0; i < sampled.blocks().size(); ++i) {
+      const std::vector<trace::Record>& block = sampled.blocks()[i];
+      const std::size_t begin = i * sampled.every() * trace::block_records;
+      touch(touches, position, begin);
+      position = begin + block.size();
+      if (sampled.every() > 1) costs_.pass_by();
+      for (const trace::Record& record : block)
+        take(record, sampled.sites()[record.object]);
+    }
+    touch(touches, position, touches.size());
+    const trace::Reader& reader = sampled.reader();
+    const std::uint64_t behind =
+        sampled.every() > 1 ? 0 : reader.totals()[trace::Total::instructions];
+    told_.cost = costs_.finish(behind, reader.tables().sites.size());
+    // Pages move in bursts, which a sample catches or misses: the kernel's time for all is known.
+    const double sampled_held = held_ / static_cast<double>(sampled.every());
+    told_.cost.time_ns = std::max(told_.cost.time_ns + sampled_held - charged_, 0.0);
     told_.moved_pages = placer_.moved_pages();
     told_.far_pages = placer_.pages(false);
     return std::move(told_);
@@ -37,60 +47,69 @@ private:
   Follower(Placer placer, trace::Costs costs, double instruction_ps)
       : placer_(std::move(placer)), costs_(std::move(costs)), instruction_ps_(instruction_ps) {}
 
-  void take(const trace::Record& record, std::uint32_t site, bool counts) {
-    const bool writes = trace::writes(record.kind);
-    Request request;
-    request.address = record.line * line_bytes;
-    request.write = writes;
-    now_ = std::max(now_,
-                    static_cast<Time>(static_cast<double>(record.instructions) * instruction_ps_));
-    moved_.clear();
-    Time held = 0;
-    const Spot spot = placer_.place(request, now_, moved_, held);
-    ++(spot.near ? told_.near_lines : told_.far_lines);
-    // A cache of lines answers a write that misses it with a read of what it displaces.
-    const bool filled = writes && !spot.write;
+  /// What lies between two blocks of the sample: it finds its places, and costs nothing here.
+  void touch(const trace::Touches& touches, std::size_t from, std::size_t to) {
+    for (std::size_t i = from; i < std::min(to, touches.size()); ++i)
+      place(touches[i].line_and_write >> 1, (touches[i].line_and_write & 1) != 0,
+            touches[i].instructions);
+  }
+
+  struct Placed {
+    Spot spot;
     trace::Traffic traffic;
-    for (const Spot& line : moved_)
-      ++(line.write ? traffic.written : traffic.read)[line.near ? 0 : 1];
-    if (filled) ++traffic.read[spot.near ? 0 : 1];
-    told_.far_written += traffic.written[1] + (spot.write && !spot.near);
-    if (!counts) return;
-    if (!moved_.empty() || filled)
-      costs_.move(record, site, traffic, static_cast<double>(held) / 1000);
-    if (!filled) costs_.take(record, site, spot.near ? 0 : 1);
+    Time held = 0;
+    bool filled = false;
+  };
+
+  Placed place(std::uint64_t line, bool writes, std::uint64_t instructions) {
+    Request request;
+    request.address = line * line_bytes;
+    request.write = writes;
+    now_ = std::max(now_, static_cast<Time>(static_cast<double>(instructions) * instruction_ps_));
+    moved_.clear();
+    Placed placed;
+    placed.spot = placer_.place(request, now_, moved_, placed.held);
+    held_ += static_cast<double>(placed.held) / 1000;
+    ++(placed.spot.near ? told_.near_lines : told_.far_lines);
+    // A cache of lines answers a write that misses it with a read of what it displaces.
+    placed.filled = writes && !placed.spot.write;
+    for (const Spot& moved : moved_)
+      ++(moved.write ? placed.traffic.written : placed.traffic.read)[moved.near ? 0 : 1];
+    if (placed.filled) ++placed.traffic.read[placed.spot.near ? 0 : 1];
+    told_.far_written += placed.traffic.written[1] + (placed.spot.write && !placed.spot.near);
+    return placed;
+  }
+
+  void take(const trace::Record& record, std::uint32_t site) {
+    const Placed placed = place(record.line, trace::writes(record.kind), record.instructions);
+    charged_ += static_cast<double>(placed.held) / 1000;
+    if (!moved_.empty() || placed.filled)
+      costs_.move(record, site, placed.traffic, static_cast<double>(placed.held) / 1000);
+    if (!placed.filled) costs_.take(record, site, placed.spot.near ? 0 : 1);
   }
 
   Placer placer_;
   trace::Costs costs_;
   double instruction_ps_;
   Time now_ = 0;
+  double held_ = 0, charged_ = 0; ///< ns that moves take: of all, and of those in the sample
   std::vector<Spot> moved_;
   Followed told_;
 };
 
 } // namespace
 
-Result<std::vector<Followed>> follow(const char* path, std::span<const Following> policies,
-                                     double instruction_ps, std::uint64_t every) {
-  Result<trace::Reader> reader = trace::Reader::open(path);
-  if (!reader) return reader.error();
+Result<std::vector<Followed>> follow(const trace::Sampled& sampled,
+                                     std::span<const Following> policies, double instruction_ps,
+                                     const trace::Touches& touches) {
   std::vector<Follower> followers;
   for (const Following& policy : policies) {
     Result<Follower> made = Follower::create(policy, instruction_ps);
     if (!made) return made.error();
     followers.push_back(std::move(*made));
   }
-  std::uint64_t number = 0;
-  for (auto block = reader->next(); !block.empty(); block = reader->next()) {
-    const bool counts = number++ % every == 0;
-    share_out(followers.size(),
-              [&](std::size_t i) { followers[i].take(block, reader->tables(), counts); });
-  }
-  const std::uint64_t behind = every > 1 ? 0 : reader->totals()[trace::Total::instructions];
-  std::vector<Followed> made;
-  for (Follower& follower : followers)
-    made.push_back(follower.finish(behind, reader->tables().sites.size()));
+  std::vector<Followed> made(followers.size());
+  share_out(followers.size(), [&](std::size_t i) { made[i] = followers[i].go(sampled, touches); });
   return made;
 }
 

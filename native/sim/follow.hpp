@@ -3,8 +3,9 @@
 //
 // Time           a Placer's own (periods, rate limits) is that of the instructions so far, at the
 //                constant time each that is given: the program as it runs with all data near.
-// Sampling       a Placer sees all records; the core model goes through one block in `every`.
-// Thread safety  free functions over files.
+// Sampling       a Placer sees all records that there are, the core model those of the sample. Of a
+//                trace in windows, what was left out is told beside it (trace::Touches).
+// Thread safety  free functions.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +14,7 @@
 
 #include "base/result.hpp"
 #include "sim/placement.hpp"
+#include "trace/sampled.hpp"
 #include "trace/stalls.hpp"
 
 namespace nearfar::sim {
@@ -31,10 +33,12 @@ struct Followed {
   std::uint64_t far_pages = 0;   ///< frames that far memory needed
 };
 
-/// Goes through the trace once, with all policies at its side on as many threads as there are
-/// processors. `every`: as Sampled::every(), so that figures can be held against those of plans.
-/// Errors: those of trace::Reader::open, Placer::create and trace::Costs::create.
-Result<std::vector<Followed>> follow(const char* path, std::span<const Following> policies,
-                                     double instruction_ps, std::uint64_t every);
+/// Goes through the records that were kept, on as many threads as there are processors. The cost is
+/// that of the sample, as Sampled::costs() has it; the counts are of all records
+/// that there are. `touches`: of a trace in windows, those of its collector.
+/// Errors: those of Placer::create and trace::Costs::create.
+Result<std::vector<Followed>> follow(const trace::Sampled& sampled,
+                                     std::span<const Following> policies, double instruction_ps,
+                                     const trace::Touches& touches = {});
 
 } // namespace nearfar::sim

@@ -21,7 +21,7 @@ constexpr std::uint64_t rounds = 40;
 /// waits for the one before. With `written`, each line is written back at once.
 class Turns {
 public:
-  explicit Turns(std::uint64_t gap, bool written = false) {
+  explicit Turns(std::uint64_t gap, bool written = false, std::uint64_t turns = rounds) {
     Result<os::File> file = os::create_new(path.c_str());
     REQUIRE(file);
     trace::Writer writer(file->fd(), trace::Header{});
@@ -33,7 +33,7 @@ public:
     object.bytes = pages * page;
     const std::uint32_t number = writer.object(object);
     std::uint64_t instructions = 0;
-    for (std::uint64_t i = 0; i < rounds * pages; ++i) {
+    for (std::uint64_t i = 0; i < turns * pages; ++i) {
       const std::uint64_t line = (i % pages) * lines_a_page;
       instructions += gap;
       writer.record(
@@ -59,8 +59,14 @@ Following policy(Rule rule, std::uint64_t near_pages) {
   return made;
 }
 
-Followed followed(const Turns& turns, const Following& what, std::uint64_t every = 1) {
-  Result<std::vector<Followed>> found = follow(turns.path.c_str(), {&what, 1}, 1000, every);
+trace::Sampled sample(const Turns& turns) {
+  Result<trace::Sampled> sampled = trace::Sampled::read(turns.path.c_str(), 1 << 20);
+  REQUIRE(sampled);
+  return std::move(*sampled);
+}
+
+Followed followed(const Turns& turns, const Following& what) {
+  Result<std::vector<Followed>> found = follow(sample(turns), {&what, 1}, 1000);
   REQUIRE(found);
   return (*found)[0];
 }
@@ -114,19 +120,41 @@ TEST_CASE("hot pages: moving them holds the program, and takes its time on both 
 TEST_CASE("what a policy without choice costs is what the placement costs") {
   const Turns turns(50);
   Following what = policy(Rule::first_touch, 2 * pages);
-  Result<trace::Sampled> sampled = trace::Sampled::read(turns.path.c_str(), 1 << 20);
-  REQUIRE(sampled);
+  const trace::Sampled sampled = sample(turns);
   Result<trace::Costs> costs = trace::Costs::create(what.placing);
   REQUIRE(costs);
   std::vector<trace::Costs> accounts;
   accounts.push_back(std::move(*costs));
   CHECK(followed(turns, what).cost.time_ns ==
-        doctest::Approx(sampled->costs(std::move(accounts))[0].time_ns));
+        doctest::Approx(sampled.costs(std::move(accounts))[0].time_ns));
+}
+
+TEST_CASE("of a sample, what lies between is placed too") {
+  const Turns turns(1, false, 16 * trace::block_records / pages);
+  Result<trace::Sampled> part = trace::Sampled::read(turns.path.c_str(), 2 * trace::block_records);
+  Result<trace::Sampled> all = trace::Sampled::read(turns.path.c_str(), 1 << 30);
+  REQUIRE(part);
+  REQUIRE(all);
+  REQUIRE(part->every() == 8);
+  trace::Touches touches;
+  for (const std::vector<trace::Record>& block : all->blocks())
+    for (const trace::Record& record : block)
+      touches.push_back({record.instructions, record.line << 1});
+  for (const Rule rule : {Rule::first_touch, Rule::memory_mode, Rule::hot_pages}) {
+    const Following what = policy(rule, pages / 2);
+    Result<std::vector<Followed>> a = follow(*part, {&what, 1}, 1000, touches);
+    Result<std::vector<Followed>> b = follow(*all, {&what, 1}, 1000);
+    REQUIRE(a);
+    REQUIRE(b);
+    CHECK((*a)[0].near_lines == (*b)[0].near_lines);
+    CHECK((*a)[0].far_lines == (*b)[0].far_lines);
+    CHECK((*a)[0].moved_pages == (*b)[0].moved_pages);
+    CHECK((*a)[0].cost.time_ns * 8 == doctest::Approx((*b)[0].cost.time_ns).epsilon(0.02));
+  }
 }
 
 TEST_CASE("a policy that cannot be is refused") {
   const Turns turns(1);
   const Following none = policy(Rule::memory_mode, 0);
-  CHECK(!follow(turns.path.c_str(), {&none, 1}, 1000, 1));
-  CHECK(!follow("/nonexistent", {&none, 1}, 1000, 1));
+  CHECK(!follow(sample(turns), {&none, 1}, 1000));
 }

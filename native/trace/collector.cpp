@@ -17,6 +17,9 @@ constexpr std::uint64_t ring_ahead = 48, far_ahead = 16, near_ahead = 8;
 constexpr std::uint64_t flush_every_ns = 1'000'000'000;
 constexpr unsigned line_bytes = 1u << ring::line_shift;
 
+/// Asked for by the program itself.
+bool is_demand(Kind kind) { return kind == Kind::load || kind == Kind::store; }
+
 } // namespace
 
 Result<RingFile> RingFile::create(const FirstLevel& first) {
@@ -76,7 +79,10 @@ Result<Collected> Collector::run() {
                  shared_->lost,
                  lost_,
                  0,
-                 shared_->executed};
+                 shared_->executed,
+                 pages_.count(),
+                 pages_.fixed(),
+                 std::move(touches_)};
   for (std::uint32_t i = 0; i < done.threads; ++i)
     done.float_instructions += shared_->slots[i].floating;
   return done;
@@ -89,7 +95,7 @@ std::uint32_t Collector::slots() const {
 /// A trace that is cut later has all but the last second.
 void Collector::keep_whole(std::uint64_t& last_flush_ns) {
   const std::uint64_t now = os::now_ns();
-  if (now - last_flush_ns < flush_every_ns) return;
+  if (in_windows_ || now - last_flush_ns < flush_every_ns) return;
   refresh_totals();
   writer_.flush();
   last_flush_ns = now;
@@ -167,7 +173,7 @@ Collector::Thread& Collector::thread(std::uint16_t number) {
   while (number >= threads_.size()) {
     const std::uint32_t process = shared_->slots[threads_.size()].process;
     writer_.thread(process);
-    threads_.push_back({true, process, 0, 0, {}});
+    threads_.push_back({true, process, 0, 0, 0, {}});
   }
   return threads_[number];
 }
@@ -211,29 +217,59 @@ void Collector::access(const ring::Entry& entry) {
   }
 }
 
-/// Writes what the filter passed; 1 + the record of the access itself, 0 if it did not pass.
+/// Takes what the filter passed; 1 + the record of the access itself, 0 if it did not pass.
 std::uint64_t Collector::emit(Thread& of, const Access& access, std::uint64_t waits_for) {
   std::uint64_t own = 0;
   for (const Passed& passed : filter_.passed) {
-    Record record;
-    record.line = passed.line;
-    record.kind = passed.kind;
-    record.thread = access.thread;
-    record.instructions = access.instructions;
-    if (passed.kind != Kind::write_back) record.code = access.code;
-    const std::uint64_t address = passed.line * line_bytes;
-    const auto process = static_cast<std::uint32_t>(address >> process_shift);
-    const bool itself = passed.kind == Kind::load || passed.kind == Kind::store;
-    record.object = objects_.object_at(process, itself ? access.address : address & ring::low_mask);
-    if (itself) {
-      own = of.records + 1;
-      if (waits_for != 0) record.depends = static_cast<std::uint32_t>(of.records + 1 - waits_for);
-    }
+    if (is_demand(passed.kind)) own = of.records + 1;
+    if (in_windows_ && touches_.size() < most_touches)
+      touches_.push_back({access.instructions, passed.line << 1 | writes(passed.kind)});
+    if (windows_.open())
+      write(of, access, passed, waits_for);
+    else
+      leave_out(access, passed);
     ++of.records;
-    writer_.record(record);
+    if (windows_.passed()) open_window();
   }
   filter_.passed.clear();
   return own;
+}
+
+void Collector::write(Thread& of, const Access& access, const Passed& passed,
+                      std::uint64_t waits_for) {
+  Record record;
+  record.line = passed.line;
+  record.kind = passed.kind;
+  record.thread = access.thread;
+  record.instructions = access.instructions;
+  if (passed.kind != Kind::write_back) record.code = access.code;
+  record.object = object_of(access, passed);
+  if (is_demand(passed.kind) && waits_for > of.window)
+    record.depends = static_cast<std::uint32_t>(of.records + 1 - waits_for);
+  if (in_windows_ && pages_.is_new(passed.line))
+    pages_.add(passed.line, objects_.is_heap(record.object));
+  writer_.record(record);
+}
+
+/// Of what stands in no window it is known that it was, and on which pages.
+void Collector::leave_out(const Access& access, const Passed& passed) {
+  if (pages_.is_new(passed.line))
+    pages_.add(passed.line, objects_.is_heap(object_of(access, passed)));
+  ++writer_.totals[Total::left_out];
+}
+
+/// A line that was asked for lies where the access does; of others the line is known.
+std::uint32_t Collector::object_of(const Access& access, const Passed& passed) {
+  const std::uint64_t address = passed.line * line_bytes;
+  const auto process = static_cast<std::uint32_t>(address >> process_shift);
+  return objects_.object_at(process,
+                            is_demand(passed.kind) ? access.address : address & ring::low_mask);
+}
+
+/// What lies before a window is not in the trace: nothing waits for it.
+void Collector::open_window() {
+  for (Thread& each : threads_)
+    each.window = each.records;
 }
 
 void Collector::event(const ring::Entry& entry, const std::vector<std::uint64_t>& words) {
@@ -266,6 +302,7 @@ void Collector::event(const ring::Entry& entry, const std::vector<std::uint64_t>
 
 void Collector::refresh_totals() {
   Totals totals = filter_.totals;
+  totals[Total::left_out] = writer_.totals[Total::left_out];
   for (std::uint32_t i = 0; i < slots(); ++i) {
     const ring::Slot& slot = shared_->slots[i];
     totals[Total::instructions] += slot.instructions;

@@ -11,10 +11,15 @@
 #include "os/file.hpp"
 #include "trace/filter.hpp"
 #include "trace/live_objects.hpp"
+#include "trace/pages.hpp"
 #include "trace/plugin/ring.hpp"
+#include "trace/windows.hpp"
 #include "trace/writer.hpp"
 
 namespace nearfar::trace {
+
+/// 16 bytes each.
+inline constexpr std::size_t most_touches = 1u << 24;
 
 struct FirstLevel {
   std::uint32_t sets = 64; ///< a power of two
@@ -52,13 +57,20 @@ struct Collected {
   std::uint32_t lost_threads = 0; ///< that shared the last slot
   std::uint64_t lost_entries = 0; ///< that a killed thread had begun
   std::uint64_t float_instructions = 0;
-  std::uint32_t executed = 0; ///< programs that were started (exec) and are not in the trace
+  std::uint32_t executed = 0;    ///< programs that were started (exec) and are not in the trace
+  std::uint64_t pages = 0;       ///< of 4 KiB that lines which passed lie in, left out or not
+  std::uint64_t fixed_pages = 0; ///< of them: of no allocation
+  Touches touches{};             ///< of a trace in windows: of the first `most_touches` records
 };
 
 class Collector {
 public:
-  Collector(ring::Shared& shared, Filter filter, int fd, const Header& header)
-      : shared_(&shared), filter_(std::move(filter)), writer_(fd, header), objects_(writer_) {}
+  /// Beyond `most_records` the trace holds windows (0: all of it); those are written whole, so that
+  /// a trace which is cut lacks more than the last second.
+  Collector(ring::Shared& shared, Filter filter, int fd, const Header& header,
+            std::uint64_t most_records = 0)
+      : shared_(&shared), filter_(std::move(filter)), writer_(fd, header), objects_(writer_),
+        windows_(most_records), in_windows_(most_records != 0) {}
   Collector(const Collector&) = delete;
   Collector& operator=(const Collector&) = delete;
 
@@ -74,6 +86,7 @@ private:
     bool known = false;
     std::uint32_t process = 0;
     std::uint64_t records = 0; ///< of this thread
+    std::uint64_t window = 0;  ///< of them: before the window
     unsigned misses = 0;       ///< loads that missed the first level, as the recorder counts them
     /// For each of the last of them: 1 + the record (of this thread) that it waited for; 0: none.
     std::array<std::uint64_t, 8> waited{};
@@ -95,6 +108,10 @@ private:
   static Access access_of(const ring::Entry& entry);
   static std::uint64_t line_of(const Thread& of, std::uint64_t address);
   std::uint64_t emit(Thread& of, const Access& access, std::uint64_t waits_for);
+  void write(Thread& of, const Access& access, const Passed& passed, std::uint64_t waits_for);
+  void leave_out(const Access& access, const Passed& passed);
+  std::uint32_t object_of(const Access& access, const Passed& passed);
+  void open_window();
   Thread& thread(std::uint16_t number);
   bool is_ready(std::uint64_t position) const;
   std::uint32_t slots() const;
@@ -105,6 +122,10 @@ private:
   Filter filter_;
   Writer writer_;
   LiveObjects objects_;
+  Windows windows_;
+  bool in_windows_;
+  Pages pages_;
+  Touches touches_;
   std::vector<Thread> threads_;
   std::vector<std::uint64_t> words_;
   std::atomic<bool> ended_{false};

@@ -9,6 +9,7 @@
 #include "test_support.hpp"
 #include "trace/plugin/capture.hpp"
 #include "trace/reader.hpp"
+#include "trace/sampled.hpp"
 
 using namespace nearfar;
 using namespace nearfar::trace;
@@ -20,7 +21,8 @@ constexpr std::uint64_t code = 0x401000;
 /// A recorder and a collector in one process; the accesses are of this test's own memory.
 class Recording {
 public:
-  Recording() : ring_(make_ring()), file_(make_file()), core_(new_core()) {
+  explicit Recording(std::uint64_t most_records = 0)
+      : ring_(make_ring()), file_(make_file()), core_(new_core()) {
     FilterPlan plan;
     plan.l2 = {16384, 8};
     plan.prefetch = false;
@@ -28,7 +30,7 @@ public:
     Result<Filter> filter = Filter::create(plan);
     REQUIRE(filter);
     collector_.emplace(ring_.shared(), std::move(*filter), file_.fd(),
-                       Header{64, After::l2, {{"recorder", "test"}}});
+                       Header{64, After::l2, {{"recorder", "test"}}}, most_records);
     thread_ = std::thread([this] { collected_.emplace(collector_->run()); });
   }
   ~Recording() {
@@ -50,6 +52,7 @@ public:
     collector_->end();
     thread_.join();
     REQUIRE(*collected_);
+    collected = **collected_;
     Result<Reader> opened = Reader::open(path_.c_str());
     REQUIRE(opened);
     reader.emplace(std::move(*opened));
@@ -60,6 +63,8 @@ public:
     return all;
   }
   std::optional<Reader> reader;
+  Collected collected;
+  const std::string& path() const { return path_; }
 
 private:
   RingFile make_ring() {
@@ -232,6 +237,43 @@ TEST_CASE("objects have a site, a size and a life") {
   CHECK(site.bytes == 640 + 1280);
   CHECK(site.peak_bytes == 1280);
   CHECK((site.frames == std::vector<Frame>{{-1, 0x1234}, {-1, 0x5678}}));
+}
+
+TEST_CASE("a long run is traced in windows, and what they stand for is counted") {
+  constexpr std::uint64_t slots = 11, count = slots * block_records, most = 2 * block_records;
+  Recording recording(most);
+  std::vector<Node> nodes(count / 8); // gone through eight times, each the successor of the last
+  for (std::size_t i = 0; i < nodes.size(); ++i)
+    nodes[i].next = &nodes[(i + 1) % nodes.size()];
+  recording.core().tell_four(ring::What::allocate, reinterpret_cast<std::uint64_t>(nodes.data()),
+                             nodes.size() * sizeof(Node), 1, 0);
+  Node* at = nodes.data();
+  for (std::uint64_t i = 0; i < count; ++i, at = at->next)
+    recording.access(at);
+  const std::vector<Record> records = recording.finish();
+  const Reader& reader = *recording.reader;
+  // All until there are three slots, then every other one, then every fourth, then every eighth.
+  const std::vector<std::uint64_t> kept = {0, 1, 2, 4, 8};
+  REQUIRE(records.size() == kept.size() * block_records);
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    const std::uint64_t number = kept[i / block_records] * block_records + i % block_records;
+    REQUIRE(records[i].instructions == number + 1);
+    REQUIRE(records[i].line == reinterpret_cast<std::uint64_t>(&nodes[number % nodes.size()]) / 64);
+    if (i % block_records < 8) REQUIRE(records[i].depends <= i % block_records);
+  }
+  CHECK(reader.position() == count);
+  CHECK(reader.totals()[Total::l2_misses] == count);
+  CHECK(recording.collected.pages >= count / 8 / 64);
+  CHECK(recording.collected.pages <= count / 8 / 64 + 1);
+  for (const auto& [more, every] : {std::pair{most, 8u}, {100 * most, 4u}}) { // as the file has it
+    Result<Sampled> sampled = Sampled::read(recording.path().c_str(), more);
+    REQUIRE(sampled);
+    CHECK(sampled->every() == every);
+    REQUIRE(sampled->blocks().size() == 8 / every + 1);
+    CHECK(sampled->blocks()[1].front().instructions == every * block_records + 1);
+    CHECK(sampled->counts().all[0] == count);
+  }
+  CHECK(reader.tables().objects[1].born_record == 0);
 }
 
 TEST_CASE("an access over two lines counts once and may miss twice") {

@@ -8,6 +8,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <string>
 #include <utility>
@@ -88,7 +89,7 @@ struct Object {
   std::uint32_t site = 0;
   std::uint64_t address = 0; ///< with the process in the bits above, as lines have it
   std::uint64_t bytes = 0;
-  std::uint64_t born_record = 0; ///< number of records before it
+  std::uint64_t born_record = 0; ///< number of records before it, left out or not
   std::uint64_t born_instruction = 0;
   std::uint64_t died_record = alive;
   std::uint64_t died_instruction = alive;
@@ -109,11 +110,20 @@ enum class Total : std::uint8_t {
   tlb_walks,
   nt_stores,
   flushes,
+  left_out, ///< records that passed, and stand in no block: a long run is traced in windows
 };
-inline constexpr std::size_t total_count = 11;
+inline constexpr std::size_t total_count = 12;
 inline constexpr std::array<const char*, total_count> total_names = {
     "instructions", "loads",      "stores",    "l1_misses", "l2_misses", "llc_misses",
-    "writebacks",   "prefetches", "tlb_walks", "nt_stores", "flushes"};
+    "writebacks",   "prefetches", "tlb_walks", "nt_stores", "flushes",   "left_out"};
+
+/// Of a record, what decides where its page goes; of the beginning of a run all are kept beside a
+/// trace in windows.
+struct Touch {
+  std::uint64_t instructions;
+  std::uint64_t line_and_write; ///< the line, shifted left, and whether it is written
+};
+using Touches = std::deque<Touch>;
 
 struct Totals {
   std::array<std::uint64_t, total_count> of{};

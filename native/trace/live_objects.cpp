@@ -190,10 +190,12 @@ void LiveObjects::forked(std::uint32_t parent, std::uint32_t child) {
 }
 
 std::uint32_t LiveObjects::named(std::uint32_t number, Range& range) {
-  if (range.number == 0)
-    range.number = writer_->object({site_number(range.site), with_process(number, range.begin),
-                                    range.end - range.begin, range.born_record,
-                                    range.born_instruction, alive, alive});
+  if (range.number != 0) return range.number;
+  range.number = writer_->object({site_number(range.site), with_process(number, range.begin),
+                                  range.end - range.begin, range.born_record,
+                                  range.born_instruction, alive, alive});
+  on_heap_.resize(std::size_t{range.number} + 1);
+  on_heap_[range.number] = sites_[range.site].site.kind == SiteKind::heap;
   return range.number;
 }
 

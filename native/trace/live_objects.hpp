@@ -44,6 +44,9 @@ public:
   /// Number of the object that holds the line of an address, 0 if none is known.
   std::uint32_t object_at(std::uint32_t process, std::uint64_t address);
 
+  /// Whether an allocation made the object of this number.
+  bool is_heap(std::uint32_t object) const { return object < on_heap_.size() && on_heap_[object]; }
+
   /// Writes what the sites allocated in all.
   void tell_totals();
 
@@ -88,6 +91,7 @@ private:
   std::vector<KnownSite> sites_{1};
   std::unordered_map<std::uint64_t, std::uint32_t> by_key_;
   std::vector<KnownModule> modules_;
+  std::vector<bool> on_heap_; ///< by object
   std::uint32_t stack_site_ = 0;
   std::uint32_t mapping_site_ = 0;
 };

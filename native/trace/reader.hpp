@@ -38,6 +38,8 @@ public:
   const Totals& totals() const { return totals_; }
   /// Records read or passed by so far.
   std::uint64_t records() const { return records_; }
+  /// Likewise, with those that were left out of the file.
+  std::uint64_t position() const { return records_ + totals_[Total::left_out]; }
 
   /// True once next() came to the end and the trace is whole.
   bool complete() const { return complete_; }

@@ -1,5 +1,8 @@
 #include "trace/sampled.hpp"
 
+#include <algorithm>
+#include <cmath>
+
 #include "base/share_out.hpp"
 
 namespace nearfar::trace {
@@ -14,26 +17,35 @@ void RecordCounts::add(std::span<const Record> records, const Tables& tables) {
   }
 }
 
-void FixedPages::add(std::span<const Record> records, const Tables& tables) {
-  constexpr unsigned page_of_line = 12 - 6;
-  for (const Record& record : records) {
-    const Object& object = tables.objects[record.object];
-    const std::uint64_t page = record.line >> page_of_line;
-    if (page == last_ || tables.sites[object.site].kind == SiteKind::heap) continue;
-    last_ = page;
-    seen_.insert(page);
+void RecordCounts::add(const RecordCounts& counts, std::uint64_t represented, std::uint64_t own) {
+  if (own == 0) return;
+  sites.resize(std::max(sites.size(), counts.sites.size()));
+  const double times = static_cast<double>(represented) / static_cast<double>(own);
+  const auto scaled = [times](std::uint64_t count) {
+    return static_cast<std::uint64_t>(std::llround(static_cast<double>(count) * times));
+  };
+  dependent += scaled(counts.dependent);
+  for (std::size_t kind = 0; kind < kinds; ++kind) {
+    all[kind] += scaled(counts.all[kind]);
+    for (std::size_t site = 0; site < counts.sites.size(); ++site)
+      sites[site][kind] += scaled(counts.sites[site][kind]);
   }
+}
+
+void add_pages(std::span<const Record> records, const Tables& tables, Pages& pages) {
+  for (const Record& record : records)
+    if (pages.is_new(record.line))
+      pages.add(record.line,
+                tables.sites[tables.objects[record.object].site].kind == SiteKind::heap);
 }
 
 Result<Sampled> Sampled::read(const char* path, std::uint64_t most_records) {
   Result<Reader> reader = Reader::open(path);
   if (!reader) return reader.error();
   Sampled made(std::move(*reader));
-  for (auto block = made.reader_.next(); !block.empty(); block = made.reader_.next()) {
-    made.counts_.add(block, made.reader_.tables());
-    made.fixed_pages_.add(block, made.reader_.tables());
-    made.keep(block, most_records);
-  }
+  for (auto block = made.reader_.next(); !block.empty(); block = made.reader_.next())
+    made.take(block, most_records);
+  made.represent(made.reader_.position());
   const Tables& tables = made.reader_.tables();
   made.counts_.sites.resize(tables.sites.size());
   for (const Object& object : tables.objects)
@@ -41,19 +53,43 @@ Result<Sampled> Sampled::read(const char* path, std::uint64_t most_records) {
   return made;
 }
 
-void Sampled::keep(std::span<const Record> block, std::uint64_t most_records) {
-  if (block_++ % every_ != 0) return;
+void Sampled::take(std::span<const Record> block, std::uint64_t most_records) {
+  const std::uint64_t begin = reader_.position() - block.size();
+  represent(begin);
+  last_ = {};
+  last_.add(block, reader_.tables());
+  last_begin_ = begin;
+  last_records_ = block.size();
+  add_pages(block, reader_.tables(), pages_);
+  keep(block, block_++ + reader_.totals()[Total::left_out] / block_records, most_records);
+}
+
+/// Counts the block before, and with it what was left out since, up to this record.
+void Sampled::represent(std::uint64_t up_to) {
+  const std::uint64_t passed = up_to > last_begin_ ? up_to - last_begin_ : 0;
+  counts_.add(last_, std::max(passed, last_records_), last_records_);
+}
+
+/// `slot`: number of the block among all, those left out included.
+void Sampled::keep(std::span<const Record> block, std::uint64_t slot, std::uint64_t most_records) {
+  while (slot > last_slot_ + every_) // what lies between was left out
+    thin();
+  last_slot_ = std::max(last_slot_, slot);
+  if (slot % every_ != 0) return;
   blocks_.emplace_back(block.begin(), block.end());
   kept_ += block.size();
-  while (kept_ > most_records && blocks_.size() > 1) {
-    every_ *= 2;
-    kept_ = 0;
-    for (std::size_t i = 0; 2 * i < blocks_.size(); ++i) {
-      if (i > 0) blocks_[i] = std::move(blocks_[2 * i]);
-      kept_ += blocks_[i].size();
-    }
-    blocks_.resize((blocks_.size() + 1) / 2);
+  while (kept_ > most_records && blocks_.size() > 1)
+    thin();
+}
+
+void Sampled::thin() {
+  every_ *= 2;
+  kept_ = 0;
+  for (std::size_t i = 0; 2 * i < blocks_.size(); ++i) {
+    if (i > 0) blocks_[i] = std::move(blocks_[2 * i]);
+    kept_ += blocks_[i].size();
   }
+  blocks_.resize((blocks_.size() + 1) / 2);
 }
 
 Cost Sampled::cost(Costs& account) const {

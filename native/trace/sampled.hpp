@@ -2,18 +2,20 @@
 // all, and of the records every so-manyth block.
 //
 // Sampling       as many blocks are kept as hold at most `most_records`; each time they are more,
-//                every other one is dropped, and from then on half as many are kept.
+//                every other one is dropped, and from then on half as many are kept (as windows.hpp
+//                does while a run is traced: blocks that it left out count among those dropped).
+// Counts         a block of a trace in windows counts for what was left out behind it too.
 // Memory         40 bytes a record that is kept.
 // Thread safety  const members from any number of threads.
 #pragma once
 
 #include <array>
 #include <span>
-#include <unordered_set>
 #include <vector>
 
 #include "base/result.hpp"
 #include "trace/format.hpp"
+#include "trace/pages.hpp"
 #include "trace/reader.hpp"
 #include "trace/stalls.hpp"
 
@@ -27,18 +29,13 @@ struct RecordCounts {
   std::vector<Kinds> sites;
 
   void add(std::span<const Record> records, const Tables& tables);
+  /// Counts of `own` records that stand for `represented`.
+  void add(const RecordCounts& counts, std::uint64_t represented, std::uint64_t own);
 };
 
-/// Pages of 4 KiB that records lie in, of sites that no allocation made: stacks, globals, mappings.
-class FixedPages {
-public:
-  void add(std::span<const Record> records, const Tables& tables);
-  std::size_t count() const { return seen_.size(); }
-
-private:
-  std::unordered_set<std::uint64_t> seen_;
-  std::uint64_t last_ = ~std::uint64_t{0}; ///< which most records are in
-};
+/// Has the pages of records counted, and which of them no allocation made: stacks, globals,
+/// mappings.
+void add_pages(std::span<const Record> records, const Tables& tables, Pages& pages);
 
 class Sampled {
 public:
@@ -47,27 +44,34 @@ public:
 
   const Reader& reader() const { return reader_; } ///< at its end: header, tables, totals
   const RecordCounts& counts() const { return counts_; }
-  const FixedPages& fixed_pages() const { return fixed_pages_; }
+  const Pages& pages() const { return pages_; } ///< of all that is in the file
   /// One block in so many was kept.
   std::uint64_t every() const { return every_; }
   std::span<const std::vector<Record>> blocks() const { return blocks_; }
+  std::span<const std::uint32_t> sites() const { return sites_; } ///< of each object
 
   /// What each placement costs, by as many threads as there are processors.
   std::vector<Cost> costs(std::vector<Costs> accounts) const;
 
 private:
   explicit Sampled(Reader reader) : reader_(std::move(reader)) {}
-  void keep(std::span<const Record> block, std::uint64_t most_records);
+  void take(std::span<const Record> block, std::uint64_t most_records);
+  void represent(std::uint64_t up_to);
+  void keep(std::span<const Record> block, std::uint64_t slot, std::uint64_t most_records);
+  void thin();
   Cost cost(Costs& account) const;
 
   Reader reader_;
   RecordCounts counts_;
-  FixedPages fixed_pages_;
+  RecordCounts last_; ///< of the last block
+  std::uint64_t last_begin_ = 0, last_records_ = 0;
+  Pages pages_;
   std::vector<std::uint32_t> sites_; ///< of each object
   std::vector<std::vector<Record>> blocks_;
   std::uint64_t every_ = 1;
-  std::uint64_t block_ = 0; ///< blocks seen
-  std::uint64_t kept_ = 0;  ///< records
+  std::uint64_t block_ = 0; ///< blocks read
+  std::uint64_t last_slot_ = 0;
+  std::uint64_t kept_ = 0; ///< records
 };
 
 } // namespace nearfar::trace

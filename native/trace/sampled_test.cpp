@@ -75,7 +75,8 @@ TEST_CASE("of a long trace every so-manyth block is kept, and all records are co
   CHECK(sampled->counts().all[0] == 11 * block_records);
   CHECK(sampled->counts().sites[1][0] == 11 * block_records);
   CHECK(sampled->counts().dependent == 11 * block_records - 1);
-  CHECK(sampled->fixed_pages().count() == 0);
+  CHECK(sampled->pages().count() == 11 * block_records / 64);
+  CHECK(sampled->pages().fixed() == 0);
   CHECK(sampled->reader().complete());
 }
 
@@ -88,10 +89,11 @@ TEST_CASE("pages that no allocation made are counted once") {
   std::vector<Record> records;
   for (std::uint64_t i = 0; i < 640; ++i)
     records.push_back({i % 320, 1, i, i % 2 ? 1u : 0u, 0, 0, Kind::load}); // even lines are unknown
-  FixedPages pages;
-  pages.add(records, tables);
-  pages.add(records, tables);
+  Pages pages;
+  add_pages(records, tables, pages);
+  add_pages(records, tables, pages);
   CHECK(pages.count() == 5);
+  CHECK(pages.fixed() == 5);
 }
 
 TEST_CASE("what is no trace is not sampled") { CHECK(!Sampled::read("/dev/null", 1)); }

@@ -33,19 +33,18 @@ Result<Costs> Costs::create(const Placing& placing) {
 
 Costs::Costs(const Placing& placing) : placing_(placing) {
   const CoreCost& core = placing.core;
-  for (Pages& pages : pages_) {
-    pages.ways = core.tlb_ways;
-    pages.sets = std::bit_floor(std::uint64_t{core.tlb_entries / core.tlb_ways});
-    pages.tags.assign(pages.sets * pages.ways, ~std::uint64_t{0});
-  }
+  pages_.ways = core.tlb_ways;
+  pages_.sets = std::bit_floor(std::uint64_t{core.tlb_entries / core.tlb_ways});
+  pages_.tags.assign(pages_.sets * pages_.ways, ~std::uint64_t{0});
 }
 
-bool Costs::Pages::knows(std::uint64_t page) {
-  std::uint64_t* set = tags.data() + (page & (sets - 1)) * ways;
-  std::uint64_t carried = page;
+/// `tag`: a page's number, and below it one bit that tells pages of one size from another's.
+bool Costs::Pages::knows(std::uint64_t tag) {
+  std::uint64_t* set = tags.data() + (tag >> 1 & (sets - 1)) * ways;
+  std::uint64_t carried = tag;
   for (unsigned way = 0; way < ways; ++way) { // each moves one place down as it is passed
     std::swap(set[way], carried);
-    if (carried == page) return true;
+    if (carried == tag) return true;
   }
   return false;
 }
@@ -69,7 +68,6 @@ Costs::Thread& Costs::thread_of(const Record& record) {
 
 void Costs::take(const Record& record, std::uint32_t site, unsigned memory) {
   Thread& thread = thread_of(record);
-  const MemoryCost& costs = placing_.memories[memory];
   SiteCost& cost = cost_of(site);
   if (thread.passed_by) {
     drain(thread);
@@ -90,7 +88,9 @@ void Costs::take(const Record& record, std::uint32_t site, unsigned memory) {
     break;
   case Kind::store:
     ++cost.reads;
-    wait(thread, send(thread, record, cost, memory) - 2 * costs.latency_ns, site);
+    wait(thread,
+         send(thread, record, cost, memory) - placing_.memories[memory].latency_ns - ahead_ns(),
+         site);
     break;
   case Kind::prefetch:
     ++cost.prefetches;
@@ -99,7 +99,8 @@ void Costs::take(const Record& record, std::uint32_t site, unsigned memory) {
   case Kind::write_back:
   case Kind::nt_store:
     ++cost.writes;
-    free_at_[memory] = std::max(free_at_[memory], thread.now) + costs.write_line_ns;
+    free_at_[memory] =
+        std::max(free_at_[memory], thread.now) + placing_.memories[memory].write_line_ns;
     break;
   }
 }
@@ -186,7 +187,9 @@ double Costs::send(Thread& thread, const Record& record, SiteCost& cost, unsigne
     place = first_free(thread);
     start = std::max(start, thread.lines[place]);
   }
-  if (!pages_[memory].knows(record.line << line_shift >> costs.page_shift)) {
+  const std::uint64_t page = record.line << line_shift >> costs.page_shift;
+  const bool other_size = costs.page_shift != placing_.memories[0].page_shift;
+  if (!pages_.knows(page << 1 | other_size)) {
     ++cost.walks;
     start += costs.walk_ns;
   }
@@ -214,7 +217,7 @@ void Costs::stream(Thread& thread, unsigned memory, std::uint32_t site) {
   const MemoryCost& costs = placing_.memories[memory];
   const double start = std::max(thread.now, free_at_[memory]);
   free_at_[memory] = start + costs.line_ns;
-  wait(thread, start - costs.latency_ns, site);
+  wait(thread, start - ahead_ns(), site);
 }
 
 Cost Costs::finish(std::uint64_t instructions, std::size_t sites) {

@@ -3,13 +3,14 @@
 //
 // Model          a load that misses sets out when the load that made its address is back, and holds
 //                back what lies a window of instructions behind it until it is back itself. A store
-//                does not, until as many wait as two latencies take. So many lines are in flight,
-//                and those of one memory follow each other at its bandwidth, which is all that
-//                holds prefetches back. A page that the TLB does not know costs its memory's walk.
-//                Of the loads whose address the trace does not know to be loaded, a share may be
-//                taken to wait for the load before: a recorder that compares values sees no address
-//                that is computed out of one.
-//                Interval analysis: Karkhanis and Smith, "A First-Order Superscalar Processor
+//                does not, until it has waited near memory's latency for its place: buffers are as
+//                long whatever memory is behind them. So many lines are in flight, and those of one
+//                memory follow each other at its bandwidth, which is all that holds prefetches
+//                back, near memory's latency ahead of the program. A page that the TLB, one for
+//                both memories, does not know costs its memory's walk. Of the loads whose address
+//                the trace does not know to be loaded, a share may be taken to wait for the load
+//                before: a recorder that compares values sees no address that is computed out of
+//                one. Interval analysis: Karkhanis and Smith, "A First-Order Superscalar Processor
 //                Model", ISCA 2004; Eyerman et al., ACM TOCS 27(2), 2009.
 // Limits         threads wait for each other nowhere; the time of all is that of the slowest.
 // Units          nanoseconds, bytes.
@@ -122,7 +123,7 @@ private:
     std::vector<std::uint64_t> tags;
     std::uint64_t sets = 1;
     unsigned ways = 1;
-    bool knows(std::uint64_t page);
+    bool knows(std::uint64_t tag);
   };
 
   explicit Costs(const Placing& placing);
@@ -134,12 +135,14 @@ private:
   void wait(Thread& thread, double until, std::uint32_t site);
   std::uint64_t parent_of(Thread& thread, const Record& record) const;
   double send(Thread& thread, const Record& record, SiteCost& cost, unsigned memory);
+  /// How far stores and prefetches may be behind the program.
+  double ahead_ns() const { return placing_.memories[0].latency_ns; }
   unsigned first_free(const Thread& thread) const;
   void stream(Thread& thread, unsigned memory, std::uint32_t site);
 
   Placing placing_;
   std::vector<Thread> threads_;
-  Pages pages_[2];
+  Pages pages_;
   double free_at_[2] = {0, 0}; ///< when each memory can begin the next line
   std::vector<SiteCost> sites_;
   double stall_ns_ = 0;

@@ -119,6 +119,42 @@ TEST_CASE("small pages cost a walk each time the TLB has forgotten them") {
   CHECK(cost_of(p, made).time_ns == doctest::Approx(records * 140.0));
 }
 
+TEST_CASE("memories share a TLB: what lies on two of them has no more of it") {
+  Placing p = placing();
+  p.core.tlb_entries = 512;
+  p.core.tlb_ways = 4;
+  p.memories[0] = p.memories[1] = {100, 1, 1, 40, 12};
+  std::vector<Record> made = loads(1, true); // on 750 pages by turns, half of them of each site
+  for (std::uint64_t i = 0; i < records; ++i) {
+    made[i].line = i % 750 * 64;
+    made[i].object = i % 750 < 375 ? 1 : 2;
+  }
+  const Cost near = cost_of(p, made);
+  p.far_sites = {0, 0, 1};
+  const Cost both = cost_of(p, made);
+  CHECK(both.sites[1].walks + both.sites[2].walks == near.sites[1].walks + near.sites[2].walks);
+  CHECK(both.time_ns == doctest::Approx(near.time_ns));
+  p.memories[1].page_shift = 21; // few large pages leave more of it to small ones
+  CHECK(cost_of(p, made).sites[1].walks < near.sites[1].walks);
+}
+
+TEST_CASE("what streams or is stored in bursts gains nothing by a longer latency") {
+  for (const Kind kind : {Kind::prefetch, Kind::store}) {
+    std::vector<Record> made = loads(1, false);
+    for (std::uint64_t i = 0; i < records; ++i) { // 50 lines at once, then 400 instructions
+      made[i].kind = kind;
+      made[i].instructions = i / 50 * 400 + 1;
+    }
+    Placing p = placing();
+    p.core.instruction_ns = 1;
+    p.memories[0] = {100, 6, 6, 0, 21};
+    p.memories[1] = {250, 6, 6, 0, 21};
+    const double near = cost_of(p, made).time_ns;
+    p.far_sites = {0, 1};
+    CHECK(cost_of(p, made).time_ns >= near);
+  }
+}
+
 TEST_CASE("figures of no sense are refused") {
   Placing p = placing();
   p.core.parallelism = most_parallel + 1;

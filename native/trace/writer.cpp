@@ -97,7 +97,7 @@ std::uint16_t Writer::thread(std::uint32_t process) {
 }
 
 void Writer::died(std::uint32_t object, std::uint64_t instruction) {
-  const Death death{object, records_, instruction};
+  const Death death{object, records(), instruction};
   encode(deaths_.bytes, death, last_death_);
   last_death_ = death;
   added(deaths_);

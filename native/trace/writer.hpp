@@ -34,7 +34,8 @@ public:
     ++records_;
     if (coder_.count() == block_records) flush();
   }
-  std::uint64_t records() const { return records_; }
+  /// So far, with those that totals tell to be left out.
+  std::uint64_t records() const { return records_ + totals[Total::left_out]; }
 
   /// Counts so far; they are stored with each block.
   Totals totals;

@@ -583,6 +583,13 @@ class TraceTotals(TypedDict):
     tlb_walks: int
     nt_stores: int
     flushes: int
+    left_out: int
+
+class TraceTouches:
+    """The first 16 million records of a trace in windows, as policies want them."""
+
+    def __init__(self) -> None: ...
+    def __len__(self) -> int: ...
 
 class TraceCollected(TypedDict):
     totals: TraceTotals
@@ -594,6 +601,9 @@ class TraceCollected(TypedDict):
     lost_entries: int
     float_instructions: int
     executed: int
+    pages: int
+    fixed_pages: int
+    touches: TraceTouches
 
 TraceKinds = dict[str, int]  # by kind: load, store, prefetch, write_back, nt_store
 
@@ -663,6 +673,7 @@ class TraceCollector:
         prefetch: bool,
         after: str,
         fields: list[tuple[str, str]],
+        most_records: int,
     ) -> None: ...
     def run(self) -> TraceCollected: ...
     def end(self) -> None: ...
@@ -788,11 +799,19 @@ class TraceSample:
     @property
     def every(self) -> int: ...
     @property
+    def pages(self) -> int: ...
+    @property
     def fixed_pages(self) -> int: ...
     def costs(
         self, placings: Sequence[tuple[_Memory, _Memory, _Core, Sequence[int]]]
     ) -> list[TraceSiteCosts]: ...
     def lives(self, parts: int) -> list[tuple[float, list[int]]]: ...
+    def follow(
+        self,
+        policies: Sequence[tuple[str, int, int, int, _Memory, _Memory, _Core]],
+        instruction_ps: float,
+        touches: TraceTouches,
+    ) -> list[PolicyCosts]: ...
 
 class PolicyCosts(TraceSiteCosts):
     moved_pages: int
@@ -800,10 +819,3 @@ class PolicyCosts(TraceSiteCosts):
     far_lines: int
     far_written: int
     far_pages: int
-
-def follow_policies(
-    path: str,
-    policies: Sequence[tuple[str, int, int, int, _Memory, _Memory, _Core]],
-    instruction_ps: float,
-    every: int,
-) -> list[PolicyCosts]: ...

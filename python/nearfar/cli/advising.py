@@ -17,12 +17,12 @@ from nearfar.files import write_whole
 from nearfar.noise import Watch
 from nearfar.place.advising import Asked, Found, advise
 from nearfar.place.costing import Coster
-from nearfar.place.figures import core_of, memory_of
+from nearfar.place.figures import Memory, core_of, memory_of, why_faster
 from nearfar.place.labels import labels_of
 from nearfar.place.native_run import NativeRun, check_program, run_natively
 from nearfar.place.plan_file import plan_text
 from nearfar.place.promise import HeapPromise
-from nearfar.place.traced import Traced, read_trace
+from nearfar.place.traced import BLOCK_RECORDS, MOST_RECORDS, Traced, read_trace
 from nearfar.records.advice import AdviceResult
 from nearfar.records.run import Skipped
 from nearfar.records.shape import Origin, Provenance
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 #: Of an emulated run over a native one, beyond which another way to trace is offered.
 SLOW = 60.0
+#: A slowdown below it is explained; what lies between it and 1 is within the model's rounding.
+FASTER = 0.995
 
 
 @dataclass(frozen=True)
@@ -111,11 +113,12 @@ def _trace(wanted: Wanted, trace: Path, native: NativeRun) -> Seen:
     with _stopped_after(wanted.time_s) as stopped:
         recorded = record(
             wanted.program, trace, caches, host=host.name, after=caches.last, prefetch=True,
-            alone=True,
+            alone=True, most_records=MOST_RECORDS,
         )  # fmt: skip
     elapsed = time.monotonic() - begin
     recorded.notes += notes
-    return Seen(native, recorded, read_trace(trace), caches, elapsed, stopped.is_set())
+    traced = read_trace(trace, recorded.collected)
+    return Seen(native, recorded, traced, caches, elapsed, stopped.is_set())
 
 
 def _shrink_last(caches: Caches) -> list[str]:
@@ -165,7 +168,8 @@ def _advise(
     misfit = coster.calibrate(seen.native.busy_s, seen.native.time_s)
     labels = labels_of(traced.sites)
     asked = Asked(traced, coster, near, seen.native.time_s, wanted.budget, labels)
-    found = [advise(asked, memory_of(profile, coster.near), profile) for profile in fars]
+    memories = [memory_of(profile, coster.near) for profile in fars]
+    found = [advise(asked, *pair) for pair in zip(memories, fars, strict=True)]
     plan = _write_plan(wanted, recording.directory.path, asked, found[0], seen.caches)
     first = found[0].advice
     result = AdviceResult(
@@ -183,7 +187,11 @@ def _advise(
         plan=str(plan) if plan else None,
         fars=[each.advice for each in found],
         limits=_limits(),
-        warnings=_warnings(seen, misfit, plan, coster.work.chained),
+        warnings=[
+            *_warnings(seen, misfit, plan, coster.work.chained),
+            *_on_sample(coster.every),
+            *_faster(coster.near, memories, found),
+        ],
     )
     _add_measured(result, seen, recording.machine.id)
     return result, []
@@ -230,6 +238,29 @@ def _limits() -> list[str]:
         "threads are taken to wait for each other nowhere",
         "time that the program waits for files, devices or others is taken to stay as it is",
     ]
+
+
+def _on_sample(every: int) -> list[str]:
+    """What a long run was judged on."""
+    if every == 1:
+        return []
+    return [
+        f"this is a long run: placements and policies are judged on one in {every} stretches of "
+        f"{BLOCK_RECORDS:,} lines, at even distances, and reads and writes of sites are counted on "
+        "stretches; caches, allocations, and what was counted in all had the whole run"
+    ]
+
+
+def _faster(near: Memory, memories: list[Memory], found: list[Found]) -> list[str]:
+    """Why a placement beats all data near, where one does."""
+    told = []
+    for far, each in zip(memories, found, strict=True):
+        advice = each.advice
+        least = min(advice.slowdown_all_far, advice.slowdown_heap_far, advice.slowdown_plan)
+        if least < FASTER:
+            told.append(f"with {far.name} the run comes out faster than all near "
+                        f"({least:.3f}): {why_faster(near, far)}")  # fmt: skip
+    return told
 
 
 def _warnings(seen: Seen, misfit: float, plan: Path | None, chained: float) -> list[str]:

@@ -44,7 +44,8 @@ def _measured(tier: str, region: int, cpu: int, name: str) -> Profile:
     pages = parse_tier(tier)["pages"]
     large = pages in ("thp", "2m", "1g")
     plain = tier.replace(f",pages={pages}", "")
-    as_is, touch_ns = _chase(tier, region, cpu)
+    as_is, first = _chase(tier, region, cpu)
+    parallelism, second = _parallelism(tier, region, cpu)
     try:
         huge = as_is if large else _chase(f"{plain},pages=thp", region, cpu)[0]
     except NativeError:  # a medium without huge pages: all of the latency is its own
@@ -55,8 +56,12 @@ def _measured(tier: str, region: int, cpu: int, name: str) -> Profile:
         "read_latency_ns": _figure(huge, "ns", f"huge pages, over {region} B"),
         "page_walk_ns": _figure([walk], "ns", "a chase on small pages, less one on huge pages"),
         "page_bytes": _figure([float(page)], "B", "of the tier as it was named"),
-        "first_touch_ns": _figure([touch_ns * page / region], "ns", "of a page, once"),
-        "read_parallelism": _figure([_parallelism(tier, region, cpu)], "count", "chains at once"),
+        "first_touch_ns": _figure(
+            [min(first, second) * page / region],
+            "ns",
+            "of a page, once: the least of two, as others' work only adds",
+        ),
+        "read_parallelism": _figure([parallelism], "count", "chains at once"),
     }
     for key, kernel in (("read", "read"), ("ntwrite", "ntwrite")):
         rate = _rate(tier, kernel, cpu)
@@ -110,8 +115,8 @@ def _chase(tier: str, region: int, cpu: int) -> tuple[list[float], int]:
     return samples, probe.touch_ns()
 
 
-def _parallelism(tier: str, region: int, cpu: int) -> float:
-    """One chain's latency over the best of several, side by side."""
+def _parallelism(tier: str, region: int, cpu: int) -> tuple[float, int]:
+    """One chain's latency over the best of several, side by side; and the first touch, in ns."""
     probe = LatencyProbe(tier, region, cpu)
     probe.prepare(region, 64, 1, WARM_STEPS)
     alone = median(_on_processor(probe.sample_chains(1, _SAMPLE_NS)) for _ in range(3))
@@ -119,7 +124,7 @@ def _parallelism(tier: str, region: int, cpu: int) -> float:
         median(_on_processor(probe.sample_chains(chains, _SAMPLE_NS)) for _ in range(3))
         for chains in _CHAINS
     )
-    return max(alone / together, 1.0)
+    return max(alone / together, 1.0), probe.touch_ns()
 
 
 def _rate(tier: str, kernel: str, cpu: int) -> float:

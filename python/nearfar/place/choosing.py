@@ -15,6 +15,7 @@ far memory's work that is 15 % of its share of near memory at least.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -79,7 +80,7 @@ def choose(traced: Traced, coster: Coster, far: Memory, budget: int | None) -> C
     gains = {n: all_far.sites[n].stall_ns - all_near.sites[n].stall_ns for n in heap}
     busy = {n: _busy_ns(all_far.sites[n], far) for n in heap}
     budgets = _budgets(most_bytes(frozenset(heap), traced.sizes), budget)
-    chosen: dict[tuple[frozenset[int], int], bool] = {}
+    chosen: dict[tuple[frozenset[int], int], bool] = {(frozenset(heap), budgets[-1]): True}
     for weight in _HIDDEN:  # the last one says what is exact
         spared = {n: max(gain, 0.0) + weight * busy[n] for n, gain in gains.items()}
         chosen |= _candidates(traced, spared, budgets)
@@ -100,8 +101,8 @@ def _busy_ns(site: SiteCost, far: Memory) -> float:
 
 
 def _budgets(heap_bytes: float, asked: int | None) -> list[int]:
-    """From none to the whole heap, closer together where it is small."""
-    top = max(int(heap_bytes), _PAGE)
+    """From none to the whole heap, closer together where near memory is little."""
+    top = max(math.ceil(heap_bytes), _PAGE)
     steps = {int(top * (i / POINTS) ** 2) // _PAGE * _PAGE for i in range(1, POINTS)}
     return sorted({0, top, *steps, *([min(asked, top)] if asked is not None else [])})
 

@@ -3,6 +3,10 @@
 A line of a stream takes what one thread reaches on the device, where the profile has bandwidth by
 threads, else what the device's bandwidth gives, else its latency over the lines in flight.
 Devices that are told in timings alone (``dram-snu``) cost an access on a closed page.
+
+Against near memory, a core that waits longer for a memory streams no faster from it, whatever all
+threads of another core reach there; and a tier measured here whose latency differs from near's by
+less than samples do has near's.
 """
 
 from __future__ import annotations
@@ -12,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from nearfar.errors import BadInputError
 from nearfar.profiles.pacing import LINE_BYTES, LINES_IN_FLIGHT
+from nearfar.records.shape import Origin
 
 if TYPE_CHECKING:
     from nearfar.records.profile import Profile
@@ -78,6 +83,9 @@ def memory_of(profile: Profile, like: Memory | None = None) -> Memory:
     Raises BadInputError where a profile has neither a latency nor timings to make one from.
     """
     latency, low, high, write = _latency(profile)
+    if like and _measured_here(profile) and low <= like.high and like.low <= high:
+        latency, write = like.latency, max(write, like.latency)
+        low, high = min(low, latency), max(high, latency)
     read_line = _line(profile, "read", "read_bandwidth_bytes_per_s", latency)
     keys = set(profile.figures)
     told = {"write_bandwidth_bytes_per_s", "ntwrite_bandwidth_by_threads_bytes_per_s"} & keys
@@ -93,7 +101,25 @@ def memory_of(profile: Profile, like: Memory | None = None) -> Memory:
         shift = int(profile.scalar("page_bytes")).bit_length() - 1
     if "first_touch_ns" in keys:
         touch = profile.scalar("first_touch_ns") / profile.scalar("page_bytes")
+    if like and latency >= like.latency:
+        read_line, write_line = max(read_line, like.line), max(write_line, like.write_line)
     return Memory(profile.name, latency, low, high, read_line, write_line, walk, shift, touch)
+
+
+def _measured_here(profile: Profile) -> bool:
+    figure = profile.figures.get("read_latency_ns")
+    return figure is not None and figure.origin == Origin.MEASURED
+
+
+def why_faster(near: Memory, far: Memory) -> str:
+    """What lets a program run faster with data on far memory, by the figures of the two."""
+    if far.latency < near.latency:
+        return f"it answers in {far.latency:.0f} ns, near memory in {near.latency:.0f} ns"
+    if far.walk < near.walk or far.page_shift > near.page_shift:
+        return "its pages cost less to look up"
+    if far.touch < near.touch:
+        return "its new pages cost less"
+    return "two memories have more bandwidth than one"
 
 
 def _latency(profile: Profile) -> tuple[float, float, float, float]:

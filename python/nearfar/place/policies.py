@@ -10,6 +10,10 @@
 They have all of the program's memory to place, stack, globals and mappings too; so near memory is
 what the plan has for the heap and what those hold. A moved page costs 2 us of the kernel and the
 traffic of its lines.
+
+Of a long run they place all of the first 16 million lines, then those of the sample that the plan
+is judged on. Time is that of the sample, with the kernel's for all moves; the traffic of moves
+between its stretches is not in it.
 """
 
 from __future__ import annotations
@@ -17,7 +21,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from nearfar import _native
 from nearfar.records.advice import PolicyName
 
 if TYPE_CHECKING:
@@ -55,12 +58,11 @@ def follow(
     weight = min(max(round(_WEIGHTS * near_bytes / max(everything, 1)), 1), _WEIGHTS - 1)
     near, beyond = coster.near.at(coster.near.latency), far.at(far.latency)
     core = coster.core.at(coster.work)
-    found = _native.follow_policies(
-        str(traced.path),
+    found = traced.sample.follow(
         [(name.replace("-", "_"), near_bytes, weight, _WEIGHTS - weight, near, beyond, core)
          for name in POLICIES],
         time_s * 1e12 / max(traced.instructions, 1),
-        coster.every,
+        traced.touches,
     )  # fmt: skip
     return [_told(name, cost, coster, far, near_bytes)
             for name, cost in zip(POLICIES, found, strict=True)]  # fmt: skip

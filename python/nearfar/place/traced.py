@@ -17,24 +17,35 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from nearfar._native import TraceFrame, TraceSample, TraceSite
+    from nearfar._native import (
+        TraceCollected,
+        TraceFrame,
+        TraceSample,
+        TraceSite,
+        TraceTouches,
+    )
 
 #: Parts of a run for which sizes are told.
 PARTS = 128
 #: Records that the model goes through; of longer traces it takes blocks at even distances.
 MOST_RECORDS = 2_000_000
+#: Of a block, or a stretch of a long run (docs/formats/trace.md).
+BLOCK_RECORDS = 1 << 16
 _PAGE = 4096
 
 
 @dataclass(frozen=True)
 class Traced:
-    """What was seen of a run. Sizes are sites by parts, in bytes."""
+    """What was seen of a run. Sizes are sites by parts, in bytes. Of a run that was traced in
+    windows, counts of sites are those of the windows, and as many more as they stand for."""
 
     path: Path
     sample: TraceSample
     sites: tuple[Site, ...]
     sizes: NDArray[np.float64]
-    records: int
+    records: int  # left out or not
+    fixed_pages: int  # touched, of 4 KiB: of stack, globals and mappings
+    touches: TraceTouches  # of a run in windows
     instructions: int
     ending: str  # what is wrong with the file; empty where it is whole
 
@@ -50,11 +61,12 @@ class Traced:
 
     def fixed_bytes(self) -> int:
         """Pages of stack, globals and mappings that were touched, in bytes."""
-        return self.sample.fixed_pages * _PAGE
+        return self.fixed_pages * _PAGE
 
 
-def read_trace(path: Path) -> Traced:
-    """Raises BadInputError where the trace holds no record."""
+def read_trace(path: Path, collected: TraceCollected | None = None) -> Traced:
+    """``collected`` tells of what was left out of the file. Raises BadInputError where the trace
+    holds no record."""
     sample = _native.TraceSample(str(path), MOST_RECORDS)
     stats = sample.stats()
     if not stats["records"]:
@@ -64,9 +76,15 @@ def read_trace(path: Path) -> Traced:
         )
     lives = sample.lives(PARTS)
     told = [_site(i, site, lives[i][0]) for i, site in enumerate(stats["sites"])]
+    left_out = stats["totals"]["left_out"]
+    fixed: int = sample.fixed_pages
+    touches = _native.TraceTouches()
+    if left_out and collected:
+        fixed, touches = collected["fixed_pages"], collected["touches"]
     return Traced(
-        path, sample, tuple(told), _sizes(told, lives), stats["records"],
-        stats["totals"]["instructions"], stats["ending"],
+        path, sample, tuple(told), _sizes(told, lives, in_windows=left_out > 0),
+        stats["records"] + left_out, fixed, touches, stats["totals"]["instructions"],
+        stats["ending"],
     )  # fmt: skip
 
 
@@ -85,13 +103,18 @@ def _frames(told: Iterable[TraceFrame]) -> Iterable[Frame]:
         yield Frame(os.fsdecode(frame["path"]), frame["build_id"], frame["offset"])
 
 
-def _sizes(sites: list[Site], lives: list[tuple[float, list[int]]]) -> NDArray[np.float64]:
-    """Sizes over time, raised to the peak that was counted: objects without a record held some."""
+def _sizes(
+    sites: list[Site], lives: list[tuple[float, list[int]]], *, in_windows: bool
+) -> NDArray[np.float64]:
+    """Sizes over time, raised to the peak that was counted: objects without a record held some.
+    In windows most have none, and those that have tell when the others lived."""
     import numpy as np
 
     sizes = np.array([life[1] for life in lives], dtype=float).reshape(len(sites), PARTS)
     for site in sites:
         seen = sizes[site.number].max()
-        if site.peak_bytes > seen:
+        if site.peak_bytes > seen > 0 and in_windows:
+            sizes[site.number] *= site.peak_bytes / seen
+        elif site.peak_bytes > seen:
             sizes[site.number] += site.peak_bytes - seen
     return sizes

@@ -188,9 +188,11 @@ def record(
     recorder: str = "qemu",
     aside: bool = False,
     alone: bool = False,
+    most_records: int = 0,
 ) -> Recorded:
     """Run a program to its end and write its trace; errors of writing come as NativeError.
-    ``aside`` and ``alone`` are those of ``place.running.run``.
+    ``aside`` and ``alone`` are those of ``place.running.run``. Beyond ``most_records`` it is traced
+    in windows, at even distances (0: all of it).
 
     Raises BadInputError and MachineError before anything is started.
     """
@@ -216,7 +218,7 @@ def record(
         collector = TraceCollector(
             ring, trace.fd, (caches.l2.size_bytes, caches.l2.ways),
             (caches.llc.size_bytes, caches.llc.ways) if caches.llc else None,
-            list(caches.tlb), caches.cores, prefetch, after, fields,
+            list(caches.tlb), caches.cores, prefetch, after, fields, most_records,
         )  # fmt: skip
         trace.keep()
         code, collected = _run(command, environment, collector, aside, alone)

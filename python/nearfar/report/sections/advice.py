@@ -56,14 +56,15 @@ def _figures(result: AdviceResult) -> list[Figure]:
 
     lines = [
         Line(far.far, series_colour(i), [
-            Spot(p.near_bytes / MIB, p.slowdown, p.slowdown, p.slowdown) for p in far.curve
+            Spot(p.near_budget_bytes / MIB, p.slowdown, p.slowdown, p.slowdown)
+            for p in far.curve
         ], "emulated")
         for i, far in enumerate(result.fars)
     ]  # fmt: skip
     found = origins((point, "slowdown") for far in result.fars for point in far.curve)
     caption = (
-        "Slowdown by how much of the heap is near. The bend of the first curve lies at "
-        f"{format_size(result.knee_bytes)}: more near memory gains little."
+        "Slowdown by how much near memory the heap may have, from none to all that it holds. The "
+        f"bend of the first curve lies at {format_size(result.knee_bytes)}: more gains little."
     )
     chart = line_chart(lines, Axis("near memory (MiB)"), Axis("slowdown"))
     return [draw(caption, chart, height=260, narrow_height=220, origins=found)]

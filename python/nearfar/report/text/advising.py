@@ -57,13 +57,14 @@ def _expenses(far: FarAdvice) -> list[RenderableType]:
 
 
 def _curve(far: FarAdvice) -> list[RenderableType]:
-    """Slowdown by near memory, a bar a point; the bend is marked."""
+    """Slowdown by budget, from none to the whole heap, a bar a point; the bend is marked."""
     top = max((point.slowdown for point in far.curve), default=1.0)
+    knee = next((p for p in far.curve if p.near_bytes == far.knee_bytes), None)
     rows = []
-    for point in {p.near_bytes: p for p in reversed(far.curve)}.values():
+    for point in far.curve:
         width = round(_BAR * (point.slowdown - 1) / (top - 1)) if top > 1 else 0
-        mark = "  knee" if point.near_bytes == far.knee_bytes else ""
+        mark = "  knee" if point is knee else ""
         price = "" if point.price is None else f"{point.price:.3g} {far.currency}"
-        rows.append([format_size(point.near_bytes), f"{point.slowdown:.3f}",
-                     "█" * max(width, 0) + mark, price])  # fmt: skip
-    return [columns(["Near", "Slowdown", "", ""], list(reversed(rows)), 99)]
+        rows.append([format_size(point.near_budget_bytes), format_size(point.near_bytes),
+                     f"{point.slowdown:.3f}", "█" * max(width, 0) + mark, price])  # fmt: skip
+    return [columns(["Near budget", "Used", "Slowdown", "", ""], rows, 99)]
