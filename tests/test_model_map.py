@@ -73,7 +73,7 @@ def test_a_measured_host_prices_page_walks_by_the_bytes_in_use(
     assert flat.time_s == pytest.approx(replay.predict(get(20_000), FAR, HOST).time_s)
     rising = measured((value, 3 * value))
     monkeypatch.setattr(calibrating, "measured_host", lambda *_: rising)
-    predict_map.map_get("ucy-optane", "this", 20_000, json="-", quiet=True)
+    predict_map.map_get(far="ucy-optane", host="this", ops=20_000, json="-", quiet=True)
     answer = json.loads(capsys.readouterr().out)
     assert answer["time_s"] == pytest.approx(replay.predict(get(20_000), FAR, rising).time_s)
     assert answer["time_s"] > flat.time_s

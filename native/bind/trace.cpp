@@ -35,9 +35,8 @@ class Collecting {
 public:
   Collecting(nb::object ring, Filter filter, int fd, const Header& header,
              std::uint64_t most_records)
-      : ring_(std::move(ring)),
-        collector_(nb::cast<RingFile&>(ring_).shared(), std::move(filter), fd, header,
-                   most_records) {}
+      : ring_(std::move(ring)), collector_(nb::cast<RingFile&>(ring_).shared(), std::move(filter),
+                                           fd, header, most_records) {}
   Collector& collector() { return collector_; }
 
 private:

@@ -151,7 +151,8 @@ def grouped(verb: Callable[..., None]) -> Callable[..., None]:
     @wraps(verb)
     def with_flags(**given: Any) -> None:
         for name, group in groups.items():
-            given[name] = group(**{field.name: given.pop(field.name) for field in fields(group)})
+            flags = [field.name for field in fields(group) if field.name in given]
+            given[name] = group(**{flag: given.pop(flag) for flag in flags})
         verb(**given)
 
     with_flags.__signature__ = inspect.Signature(flat)  # type: ignore[attr-defined]
