@@ -83,12 +83,13 @@ def _predict(
 ) -> StructurePrediction:
     from nearfar.cli import calibrating
     from nearfar.model import slowdowns, structure_results
-    from nearfar.model.devices import far_memory, near_memory
+    from nearfar.model.devices import far_memory, is_disk, near_memory
     from nearfar.model.host_costs import costs_of
     from nearfar.model.structure_cases import SETS, Watching, sets
     from nearfar.profiles import load_profile
 
     device = load_profile(far)
+    is_disk(device)  # one without a latency is refused before anything is measured
     sheet = _host(session, host, cpu)
     costs = costs_of(sheet)
     near = near_memory(sheet, costs)
