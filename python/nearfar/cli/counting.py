@@ -62,7 +62,10 @@ def _fill_point(result: MapResult, point: MapPoint, machine: Machine) -> None:
     if known is not None and known.llc_loads is not None:
         return
     figures = _simulated(result, point, machine)
-    note = "a model of the caches this machine tells of: LRU, flushes keep their lines"
+    note = (
+        "a model of the caches this machine tells of: LRU, flushes keep their lines; one thread, "
+        "values written and read"
+    )
     filled = known or RegionCounters(source="simulated")
     update = {
         "source": "perf and simulated" if known and known.intervals else "simulated",

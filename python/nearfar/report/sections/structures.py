@@ -147,5 +147,6 @@ def notes(result: StructuresResult) -> list[str]:
         f"the caches, whose last one holds {cache} here.",
         "Volatile parts, such as the towers of the skip list, stay in this machine's memory. A "
         "disk's pages are cached there too, and each of its flushes is an msync.",
-        "On devices: idle latencies of the profiles, one thread, this machine's software.",
+        "On devices: idle latencies of the profiles, one thread, this machine's software. Profiles "
+        "without a read latency are left out, and so is the queue, which no benchmark times.",
     ]
