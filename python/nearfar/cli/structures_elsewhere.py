@@ -123,18 +123,12 @@ def _readings(
     published = slowdowns.slowdown(SETS[case.structure][0], far.name, costs.name)
     if published is None:
         return []
-    disk = far.sync is not None
-    watched = case.shape.watched
     told = structure_results.predict(case, costs, near, far, published)
     return [
         PublishedSlowdown(
             structure=case.structure, entries=case.entries, device=far.name,
             baseline=reading.baseline, slowdown=reading.slowdown, published_slowdown=published,
-            reason=slowdowns.reason(
-                reading.intervals["slowdown"], published, disk=disk,
-                same_code=reading.baseline == "same_code",
-                waits=watched.flushes if disk else watched.fences,
-            ), **_shape(reading, "slowdown"),
+            reason=reading.reason or "", **_shape(reading, "slowdown"),
         )
         for reading in told.readings
     ]  # fmt: skip

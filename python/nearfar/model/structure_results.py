@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 from pydantic import Field
 
+from nearfar.model import slowdowns
 from nearfar.model.host_costs import HostCosts
-from nearfar.model.map_work import mark_binding, time_term
+from nearfar.model.map_work import Constant, mark_binding, time_term
 from nearfar.model.results import LADDER, Prediction, Term, modelled
 from nearfar.model.structures import (
+    DRIFT,
     Memory,
     OperationTime,
     Shape,
@@ -32,6 +35,13 @@ _LIMITS = [
     "one thread; stores wait for nothing but fences; bandwidth binds streams alone",
     "idle latencies of the device; 4 KiB pages",
 ]
+_NO_SOFTWARE = (
+    "fences and software cannot be told apart here: all of the time in cache went for fences, so "
+    "that software, and with it time and slowdown, are too low, and their intervals too narrow"
+)
+#: Software under such a share of the time on near memory was taken off with the fences.
+_TOO_LITTLE = 0.02
+_ENDS = ("low", "value", "high")
 
 
 class Reading(Shaped):
@@ -41,6 +51,7 @@ class Reading(Shaped):
     near_time_s: Positive = Field(description="an operation on that baseline")
     slowdown: Positive
     published_slowdown: float | None = Field(None, description="mean that the paper reports")
+    reason: str | None = Field(None, description="why both differ, where they do")
 
 
 class StructurePrediction(Prediction):
@@ -74,53 +85,80 @@ def predict(
     published: float | None = None,
 ) -> StructurePrediction:  # fmt: skip
     """An operation in `far` beside both baselines in `near`."""
-    there = _range(case.shape, case.software, costs, far)
-    twin = operation_time(case.twin_shape, case.twin_software, costs, near)
-    same = operation_time(case.shape, case.software, costs, near)
-    readings = [
-        _reading("twin", there, twin, published), _reading("same_code", there, same, published),
-    ]  # fmt: skip
+    there = _Side(case.shape, case.software, costs, far)
+    twin = _Side(case.twin_shape, case.twin_software, costs, near)
+    same = _Side(case.shape, case.software, costs, near)
+    readings = [_reading("twin", there, twin), _reading("same_code", there, same)]
     found = there.found
+    if published is not None:
+        for reading in readings:
+            reading.published_slowdown = published
+            reading.reason = _reason(case, reading, far, published)
     slowdown = readings[0].estimate("slowdown")
     return StructurePrediction(
         structure=case.structure, size_entries=case.entries,
         update_share=case.update_percent / 100, far=far.name, host=costs.name,
         calibration_level=1, calibration=f"1, {LADDER[1]}", readings=readings,
-        terms=terms(found, case, far), limits=_LIMITS,
+        terms=terms(found, case, far), limits=_limits(same.found),
         **modelled({"time_s": (found.parts.total, found.low, found.high), "slowdown": slowdown},
                    samples=0, note="general form; interval: assumptions, ranges of figures"),
     )  # fmt: skip
 
 
 @dataclass(frozen=True)
-class _Range:
-    """A time in far memory, and the same with nothing uncertain but the device."""
+class _Side:
+    """What is compared: an operation in some memory."""
 
-    found: OperationTime
-    by_device: tuple[float, float]
+    shape: Shape
+    software: Software
+    costs: HostCosts
+    memory: Memory
+
+    @cached_property
+    def found(self) -> OperationTime:
+        return operation_time(self.shape, self.software, self.costs, self.memory)
+
+    def at(self, software_end: str, memory_end: str, longer: float = 1.0) -> float:
+        """Seconds with software and memory at one end of their ranges, and longer software."""
+        own = self.software.at
+        by = longer * (getattr(own, software_end) / own.value if own.value else 1.0)
+        software = self.software.slower(Constant(by, by, by))
+        memory = self.memory.at(memory_end)
+        return operation_time(self.shape, software, self.costs, memory).parts.total
 
 
-def _range(shape: Shape, software: Software, costs: HostCosts, far: Memory) -> _Range:
-    ends = [
-        operation_time(shape, software, costs, far.at(end)).parts.total for end in ("low", "high")
-    ]
-    return _Range(operation_time(shape, software, costs, far), (min(ends), max(ends)))
+def _reading(name: BaselineName, there: _Side, here: _Side) -> Reading:
+    """A ratio. Host and software are uncertain of both sides alike, the device of one.
 
-
-def _reading(
-    name: BaselineName, there: _Range, here: OperationTime, published: float | None
-) -> Reading:
-    """A ratio: what is uncertain of host and software is uncertain of both sides alike."""
-    value = there.found.parts.total / here.parts.total
+    A twin is other code, and was timed apart: its software drifts by itself.
+    """
+    value = there.found.parts.total / here.found.parts.total
+    drifts = (1 - DRIFT, 1.0, 1 + DRIFT) if name == "twin" else (1.0,)
     ratios = [
-        value, there.found.low / here.low, there.found.high / here.high,
-        *(time / here.parts.total for time in there.by_device),
+        value, there.found.low / here.found.low, there.found.high / here.found.high,
+        *(there.at(software, device) / here.at(software, "value", drift)
+          for software in _ENDS for device in _ENDS for drift in drifts),
     ]  # fmt: skip
     return Reading(
-        baseline=name, published_slowdown=published,
-        **modelled({"near_time_s": (here.parts.total, here.low, here.high),
+        baseline=name,
+        **modelled({"near_time_s": (here.found.parts.total, here.found.low, here.found.high),
                     "slowdown": (value, min(ratios), max(ratios))}, samples=0),
     )  # fmt: skip
+
+
+def _reason(case: Case, reading: Reading, far: Memory, published: float) -> str:
+    disk, watched = far.sync is not None, case.shape.watched
+    waits = watched.flushes if disk else watched.fences
+    return slowdowns.reason(
+        case.structure, reading.intervals["slowdown"], published,
+        same_code=reading.baseline == "same_code",
+        waits=waits / watched.changed if watched.changed else 0.0, disk=disk,
+    )  # fmt: skip
+
+
+def _limits(near: OperationTime) -> list[str]:
+    no_software = near.parts.software < _TOO_LITTLE * near.parts.total
+    return [*_LIMITS, _NO_SOFTWARE] if no_software else _LIMITS
 
 
 def terms(found: OperationTime, case: Case, far: Memory) -> list[Term]:

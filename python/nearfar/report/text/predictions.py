@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich.console import Group, RenderableType
 from rich.text import Text
 
@@ -141,15 +143,18 @@ def structure(result: StructurePrediction) -> RenderableType:
             "" if told is None else f"{told:g} ×",
         ])  # fmt: skip
     heads = ["An operation", "Time", "Slowdown", "Published"]
-    return _shown(f"Structure {result.structure}", finding, result, columns(heads, rows, 1))
+    why = [f"Against {TITLES[r.baseline]}: {r.reason}." for r in result.readings if r.reason]
+    return _shown(f"Structure {result.structure}", finding, result, columns(heads, rows, 1), why)
 
 
-def _shown(title: str, finding: str, result: Prediction, table: RenderableType) -> RenderableType:
+def _shown(
+    title: str, finding: str, result: Prediction, table: RenderableType, why: Sequence[str] = ()
+) -> RenderableType:
     terms = [
         [term.name, _value(term), "binds" if term.binds else "", term.note] for term in result.terms
     ]
     tables = Group(table, Text(""), columns(["Term", "Value", "", ""], terms, 1))
-    notes = [f"Calibration level {result.calibration}.", *result.limits]
+    notes = [*why, f"Calibration level {result.calibration}.", *result.limits]
     return block(title, finding, [Origin.MODELLED], tables, notes)
 
 
