@@ -104,7 +104,9 @@ def measure(path: Path, *kinds: Path) -> None:
     points = {p["case"]: p for p in document["points"]}
     for kind in map(str, kinds) if kinds else KINDS:
         title, cases = KINDS[kind]
-        wanted = tuple(case for case in cases(last) if str(case) in points)
+        wanted = tuple(cases(last))
+        if unknown := [str(case) for case in wanted if str(case) not in points]:
+            sys.exit(f"{path} does not predict {', '.join(unknown)}: predict again")
         started = time.monotonic()
         timed = _timed(wanted, MEASURED[kind])
         rows = [_judged(points[str(case)], timed[case]) for case in wanted]
