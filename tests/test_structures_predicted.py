@@ -245,6 +245,9 @@ def test_every_shipped_device_with_a_latency_can_be_priced() -> None:
         memory = far_memory(load_profile(name), near)
         assert memory.sync is None
         assert memory.fence.low <= memory.fence.value <= memory.fence.high
+    slow = replace(near, fence=Constant(240 * NS, 230 * NS, 260 * NS))
+    fence = far_memory(load_profile("optane-100"), slow).fence  # whose figure is another host's
+    assert fence.value < 100 * NS < fence.high == pytest.approx(240 * NS)
     disk = load_profile("ssd-s4600")
     assert is_disk(disk)
     memory = far_memory(disk, near)

@@ -1,6 +1,7 @@
 """A device's figures as what a structure in it pays: a load, a fence, a line more, an msync.
 
-Equation: load = read latency. fence = the latency of 64 B made durable (store, flush, fence).
+Equation: load = read latency. fence = the latency of 64 B made durable (store, flush, fence),
+at the high end no less than the host's own takes: another host's may be quicker, not its memory.
 line = bytes of the device's access unit over its write bandwidth: a scattered line costs the
 medium a whole unit; where the bandwidth is not known, nothing to a whole fence. stream, a line of
 those that prefetchers bring in turn = the near one times the ratio of the load latencies, for as
@@ -84,7 +85,8 @@ def _stream(far: Profile, load: Constant, near: Memory) -> Constant:
 
 def _fence(far: Profile, load: Constant, near: Memory) -> Constant:
     if "write_latency_ns" in far.figures:
-        return constant(far, "write_latency_ns", 1e-9, PROFILE_MARGIN)
+        told = constant(far, "write_latency_ns", 1e-9, PROFILE_MARGIN)
+        return Constant(told.value, told.low, max(told.high, near.fence.value))
     more = max(load.value - near.load.value, 0.0)
     return Constant(
         near.fence.value + more / 2, near.fence.low,
