@@ -75,8 +75,17 @@ def sizes(operation: str) -> None:
         found = [median(times[kind, value]) for value in VALUES]
         ratio = max(e.value for e in found) / min(e.value for e in found)
         print(f"| {kind} | " + " | ".join(map(_told, found))
-              + f" | {ratio:.2f} | {'flat' if ratio <= FLAT else 'grows'} |")  # fmt: skip
+              + f" | {ratio:.2f} | {_verdict(found)} |")  # fmt: skip
     print()
+
+
+def _verdict(found: list[Estimate]) -> str:
+    """Whether the cost grows, as far as the intervals tell."""
+    least = min(found, key=lambda e: e.value)
+    most = max(found, key=lambda e: e.value)
+    if most.value <= FLAT * least.value:
+        return "flat"
+    return "grows" if most.low > least.high else "noise"
 
 
 def initialisation() -> None:
