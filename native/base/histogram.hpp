@@ -43,7 +43,8 @@ public:
   }
 
   /// Calls visit(least upper bound, values) for each bucket that holds any, in rising order.
-  template <typename Visit> void each(Visit visit) const {
+  template <typename Visit>
+  void each(Visit visit) const {
     for (std::size_t i = 0; i < counts_.size(); ++i)
       if (counts_[i]) visit(upper_bound(i), counts_[i]);
   }
