@@ -211,7 +211,7 @@ def test_banks_that_do_not_fill_their_rank_are_refused() -> None:
 @pytest.mark.parametrize(
     ("key", "value"),
     [("tRAS_cycles", 5), ("tCCD_cycles", 2), ("banks", 3), ("tREFI_cycles", 600),
-     ("IDD4R_mA", 10)],
+     ("IDD4R_mA", 10), ("CL_cycles", 1e17), ("channels", 1.5)],
 )  # fmt: skip
 def test_a_contradictory_device_is_refused_by_its_figure(key: str, value: float) -> None:
     named = key.partition("_")[0]

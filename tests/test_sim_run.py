@@ -36,6 +36,12 @@ def test_a_stream_has_the_keys_of_the_contract(run_nearfar: RunNearfar) -> None:
     assert found["requests_per_s"] > 0
     assert sum(t["reads"] + t["writes"] for t in tiers.values()) == 20000
     assert tiers["near"]["reads"] == pytest.approx(tiers["far"]["reads"], rel=0.1)
+    for tier in tiers.values():
+        bounds, reads = zip(*tier["read_latency_histogram"], strict=True)
+        assert sum(reads) == tier["reads"]
+        assert list(bounds) == sorted(set(bounds))
+        assert bounds[-1] >= tier["largest_latency_ns"]
+        assert tier["p50_latency_ns"] in bounds
     assert found["provenance"]["time_s"]["origin"] == "simulated"
     assert found["provenance"]["requests_per_s"]["origin"] == "measured"
 

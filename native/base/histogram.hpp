@@ -42,6 +42,13 @@ public:
     return largest_;
   }
 
+  /// Calls visit(least upper bound, values) for each bucket that holds any, in rising order.
+  template <typename Visit>
+  void each(Visit visit) const {
+    for (std::size_t i = 0; i < counts_.size(); ++i)
+      if (counts_[i]) visit(upper_bound(i), counts_[i]);
+  }
+
 private:
   static constexpr unsigned sub_bits = 5;
   static constexpr std::size_t sub_buckets = std::size_t{1} << sub_bits;

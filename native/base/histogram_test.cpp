@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "base/random.hpp"
@@ -34,6 +35,15 @@ TEST_CASE("percentiles of a wide range are right to 3.2 %") {
     CHECK(told >= exact);
     CHECK(told <= exact * 1.032);
   }
+}
+
+TEST_CASE("every value is in the bucket of the least bound that is not below it") {
+  Histogram h;
+  for (const std::uint64_t v : {3u, 3u, 70u, 71u, 1000u})
+    h.record(v);
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> seen;
+  h.each([&](std::uint64_t bound, std::uint64_t values) { seen.emplace_back(bound, values); });
+  CHECK(seen == std::vector<std::pair<std::uint64_t, std::uint64_t>>{{3, 2}, {71, 2}, {1007, 1}});
 }
 
 TEST_CASE("an empty histogram has percentile 0") { CHECK(Histogram().percentile(0.5) == 0); }

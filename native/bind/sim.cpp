@@ -58,6 +58,11 @@ nb::dict tier_dict(const TierOutcome& tier) {
   for (const double share : shares)
     percentiles.append(tier.read_ns.percentile(share));
   d["read_percentiles_ns"] = percentiles;
+  nb::list histogram;
+  tier.read_ns.each([&](std::uint64_t bound, std::uint64_t values) {
+    histogram.append(nb::make_tuple(bound, values));
+  });
+  d["read_histogram_ns"] = histogram;
   d["largest_read_ns"] = tier.read_ns.largest();
   d["spent"] = spent_dict(tier.spent);
   d["lines_written"] = tier.worn.lines;

@@ -69,8 +69,23 @@ public:
   double take(const char* name, bool required, double otherwise = 0) {
     const double* found = find(name);
     if (!found && required && missing_.empty()) missing_ = name;
-    if (found && !(*found >= 0 && std::isfinite(*found)) && wrong_.empty()) wrong_ = name;
+    if (found && !(*found >= 0 && std::isfinite(*found))) refuse(name, "no number of 0 or more");
     return found ? *found : otherwise;
+  }
+
+  /// ns; a second and more fits no engine.
+  double time(const char* name, bool required) {
+    const double ns = take(name, required);
+    if (ns < 1e9) return ns;
+    refuse(name, "no time below a second");
+    return 0;
+  }
+
+  std::uint64_t count(const char* name, bool required, double otherwise) {
+    const double number = take(name, required, otherwise);
+    if (number < 1e15 && number == std::floor(number)) return static_cast<std::uint64_t>(number);
+    refuse(name, "no whole number");
+    return 0;
   }
 
   Status verdict() const {
@@ -78,8 +93,8 @@ public:
       return Error::make(Errc::bad_input, "the device %s has no %s", device_, missing_.c_str())
           .try_next("write the figure with its source into the profile");
     if (!wrong_.empty())
-      return Error::make(Errc::bad_input, "%s of the device %s is no number of 0 or more",
-                         wrong_.c_str(), device_)
+      return Error::make(Errc::bad_input, "%s of the device %s is %s", wrong_.c_str(), device_,
+                         what_)
           .try_next("mend it in the profile");
     for (std::size_t i = 0; i < figures_.size(); ++i)
       if (!used_[i])
@@ -90,11 +105,18 @@ public:
   }
 
 private:
+  void refuse(const char* name, const char* what) {
+    if (!wrong_.empty()) return;
+    wrong_ = name;
+    what_ = what;
+  }
+
   const char* device_;
   const Figures& figures_;
   std::vector<bool> used_;
   std::string missing_;
   std::string wrong_;
+  const char* what_ = "";
 };
 
 Time picoseconds(double ns) { return static_cast<Time>(std::llround(ns * ps_per_ns)); }
@@ -146,25 +168,25 @@ Status check_commands(const Device& d) {
 
 Status read_commands(Device& d, Reader& reader) {
   Timing& t = d.timing;
-  t.clock = picoseconds(reader.take("clock", true));
+  t.clock = picoseconds(reader.time("clock", true));
   const Time clock = std::max<Time>(t.clock, 1);
   for (const TimeField& field : times)
     if (field.at != &Timing::clock)
-      t.*(field.at) = whole_clocks(reader.take(field.name, field.required), clock);
+      t.*(field.at) = whole_clocks(reader.time(field.name, field.required), clock);
   if (!reader.find("tRPclean")) t.tRPclean = t.tRP;
   if (!reader.find("tCCDL")) t.tCCDL = t.tCCD;
   if (!reader.find("tRRDL")) t.tRRDL = t.tRRD;
   if (!reader.find("tWTRL")) t.tWTRL = t.tWTR;
   for (const CountField& field : counts)
-    d.shape.*(field.at) = static_cast<std::uint64_t>(
-        reader.take(field.name, field.at == &Shape::row_bytes || field.at == &Shape::banks, 1));
+    d.shape.*(field.at) =
+        reader.count(field.name, field.at == &Shape::row_bytes || field.at == &Shape::banks, 1);
   return Done{};
 }
 
 Status read_queued(Device& d, Reader& reader) {
   Queued& q = d.queued;
-  q.read_latency = picoseconds(reader.take("read_latency", true));
-  q.write_latency = picoseconds(reader.take("write_latency", true));
+  q.read_latency = picoseconds(reader.time("read_latency", true));
+  q.write_latency = picoseconds(reader.time("write_latency", true));
   q.unit_bytes = static_cast<std::uint64_t>(reader.take("access_unit_bytes", false, line_bytes));
   q.read_bytes_per_s = reader.take("read_bandwidth", true);
   q.write_bytes_per_s = reader.take("write_bandwidth", true);
@@ -175,7 +197,7 @@ Status read_queued(Device& d, Reader& reader) {
     q.buffers.push_back(
         {static_cast<std::uint64_t>(reader.take((stem + "_bytes").c_str(), true)),
          static_cast<std::uint64_t>(reader.take((stem + "_entry_bytes").c_str(), true)),
-         picoseconds(reader.take((stem + "_latency").c_str(), true))});
+         picoseconds(reader.time((stem + "_latency").c_str(), true))});
   }
   return Done{};
 }
@@ -217,7 +239,7 @@ Result<Device> make_device(const char* name, Kind kind, const Figures& figures) 
   if (Status read = kind == Kind::commands ? read_commands(d, reader) : read_queued(d, reader);
       !read)
     return read.error();
-  d.link.latency = picoseconds(reader.take("link_latency", false));
+  d.link.latency = picoseconds(reader.time("link_latency", false));
   d.link.bytes_per_s = reader.take("link_bandwidth", false);
   d.link.queue = static_cast<std::uint64_t>(reader.take("link_queue_depth", false));
   for (const EnergyField& field : energies) {

@@ -699,6 +699,7 @@ class SimTier(TypedDict):
     buffer_hits: int
     read_time_ps: int
     read_percentiles_ns: list[int]
+    read_histogram_ns: list[tuple[int, int]]
     largest_read_ns: int
     spent: dict[str, float]
     lines_written: int

@@ -133,6 +133,7 @@ def sim(
             "-n",
             metavar="N",
             min=1,
+            max=10**12,
             help="Requests of --pattern (default: 1000000), or of a point of --curve (200000).",
         ),
     ] = None,

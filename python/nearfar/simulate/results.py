@@ -76,6 +76,10 @@ class SimulatedTier(Shaped):
     p99_latency_ns: Amount | None = None
     p999_latency_ns: Amount | None = None
     largest_latency_ns: Amount | None = None
+    read_latency_histogram: list[tuple[Count, Count]] = Field(
+        default_factory=list,
+        description="(ns, reads): at most so many ns, and more than the pair before",
+    )
     energy_J: Amount | None = Field(None, description="absent without figures")  # noqa: N815
     energy_parts: EnergyParts | None = None
     lines_written: Count

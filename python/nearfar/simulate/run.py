@@ -162,6 +162,7 @@ def _tier(device: Device, tier: SimTier, outcome: SimOutcome) -> SimulatedTier:
         told = dict(zip(names, tier["read_percentiles_ns"], strict=True))
         told["read_latency_ns"] = tier["read_time_ps"] / tier["reads"] / 1000
         told["largest_latency_ns"] = tier["largest_read_ns"]
+        told["read_latency_histogram"] = tier["read_histogram_ns"]
     if device.has_energy:
         told["energy_J"] = sum(tier["spent"].values())
         parts: dict[str, Any] = {f"{part}_J": joules for part, joules in tier["spent"].items()}
