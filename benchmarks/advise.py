@@ -299,7 +299,7 @@ def cost() -> None:
             answer = Path(folder) / "answer.json"
             begin = time.perf_counter()
             subprocess.run([nearfar, "advise", "-q", "--json", str(answer), "--", *program.command],
-                           cwd=folder, check=True)  # fmt: skip
+                           cwd=folder, stdout=subprocess.DEVNULL, check=True)  # fmt: skip
             elapsed = time.perf_counter() - begin
             told = json.loads(answer.read_text())
             native = told["time_near_s"]
