@@ -193,9 +193,12 @@ def test_programs_that_cannot_be_advised_on(tmp_path: Path, run_nearfar: RunNear
     plain = tmp_path / "plain"
     plain.write_text("#!/bin/sh\n")
     (tmp_path / "folder").mkdir()
+    orphan = tmp_path / "orphan"
+    orphan.write_text("#!/no/interpreter\n")
+    orphan.chmod(0o755)
     for program, words in (
         ("./plain", "is not executable"), ("./none", "there is no program"),
-        ("./folder", "is a folder"),
+        ("./folder", "is a folder"), ("./orphan", "wants to be run by is not there"),
     ):  # fmt: skip
         done = run_nearfar("advise", "--", program)
         assert (done.code, words in done.stderr) == (2, True), done.stderr

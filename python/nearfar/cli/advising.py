@@ -164,8 +164,7 @@ def _advise(
     wanted: Wanted, recording: Recording, seen: Seen, near: Profile, fars: list[Profile]
 ) -> tuple[AdviceResult, list[Skipped]]:
     traced = seen.traced
-    coster = Coster(traced, memory_of(near), core_of(near))
-    misfit = coster.calibrate(seen.native.busy_s, seen.native.time_s)
+    coster, misfit = _coster(seen, near)
     labels = labels_of(traced.sites)
     asked = Asked(traced, coster, near, seen.native.time_s, wanted.budget, labels)
     memories = [memory_of(profile, coster.near) for profile in fars]
@@ -195,6 +194,15 @@ def _advise(
     )
     _add_measured(result, seen, recording.machine.id)
     return result, []
+
+
+def _coster(seen: Seen, near: Profile) -> tuple[Coster, float]:
+    """Set to the program's time, and model over measured time; of a cut trace no time is known."""
+    coster = Coster(seen.traced, memory_of(near), core_of(near))
+    if not seen.cut:
+        return coster, coster.calibrate(seen.native.busy_s, seen.native.time_s)
+    coster.assume()
+    return coster, 1.0
 
 
 def _add_measured(result: AdviceResult, seen: Seen, machine: str) -> None:
@@ -252,11 +260,15 @@ def _on_sample(every: int) -> list[str]:
 
 
 def _faster(near: Memory, memories: list[Memory], found: list[Found]) -> list[str]:
-    """Why a placement beats all data near, where one does."""
+    """Why a placement or a policy beats all data near, where one does."""
     told = []
     for far, each in zip(memories, found, strict=True):
         advice = each.advice
-        least = min(advice.slowdown_all_far, advice.slowdown_heap_far, advice.slowdown_plan)
+        least = min(
+            advice.slowdown_all_far, advice.slowdown_heap_far, advice.slowdown_plan,
+            *(point.slowdown for point in advice.curve),
+            *(policy.slowdown for policy in advice.policies),
+        )  # fmt: skip
         if least < FASTER:
             told.append(f"with {far.name} the run comes out faster than all near "
                         f"({least:.3f}): {why_faster(near, far)}")  # fmt: skip
@@ -275,7 +287,8 @@ def _warnings(seen: Seen, misfit: float, plan: Path | None, chained: float) -> l
             "where a script or shim starts what you mean, name that instead"
         )
     if seen.cut:
-        told.append("the trace was stopped when its time was up: what came later is not in it")
+        told.append("the trace was stopped when its time was up: what came later is not in it, and "
+                    "how long its instructions take is assumed")  # fmt: skip
     if collected["processes"] > 1:
         told.append(f"{collected['processes']} processes were traced as one program")
     if plan is None:

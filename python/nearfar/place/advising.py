@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from nearfar.model.results import modelled
 from nearfar.place import expenses
 from nearfar.place.choosing import Choices, Point, choose
-from nearfar.place.costing import Assumed, Cost, Coster
+from nearfar.place.costing import Assumed, Cost, Coster, SiteCost
 from nearfar.place.figures import Core, Memory
 from nearfar.place.knapsack import knee
 from nearfar.place.policies import follow
@@ -197,16 +197,18 @@ def _sites(asked: Asked, choices: Choices, point: Point) -> list[SiteAdvice]:
             stall_share=_share(far.sites[site.number].stall_ns, far.stall_ns),
             verdict=_verdict(site.number, asked, point),
             **_plainly(
-                far_time_s=max(
-                    far.sites[site.number].stall_ns - near.sites[site.number].stall_ns, 0.0
-                )
-                * share_of
+                far_time_s=_added_s(far.sites[site.number], near.sites[site.number], share_of)
             ),
         )
         for site in asked.traced.sites
         if (site.reads or site.writes or site.allocations) and not site.is_recorder()
     ]
     return sorted(made, key=lambda site: -site.far_time_s)
+
+
+def _added_s(far: SiteCost, near: SiteCost, share_of: float) -> float:
+    """What a site waits longer, to the picosecond: less is rounding of sums."""
+    return round(max(far.stall_ns - near.stall_ns, 0.0) * share_of, 12)
 
 
 def _share(part: float, whole: float) -> float:

@@ -102,6 +102,11 @@ class Coster:
             self.other_works = [self._fit(busy_s, bound)[0] for bound in bounds]
         return misfit
 
+    def assume(self) -> None:
+        """Where the trace is of a part of the run only, whose time nobody knows: instructions take
+        what they often do, and in intervals half of it, and what they plausibly do at most."""
+        self.other_works = [Work(self.work.instruction_ns / 2), Work(PLAUSIBLE_NS)]
+
     def _fit(self, busy_s: float, most_ns: float) -> tuple[Work, float]:
         """Instructions of ``most_ns`` at most explain a time; then chained loads; then both."""
         free = [Work(ns) for ns in (*(n for n in _INSTRUCTION_NS if n < most_ns), most_ns)]

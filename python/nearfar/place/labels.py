@@ -3,7 +3,8 @@
 Of a call chain, the innermost frame with a source line speaks for the site, since what lies in
 libraries without one (allocators' wrappers, C++'s) says little. Where several sites share it, which
 are those behind a wrapper of the program's own, callers are put before it as far as they tell the
-sites apart: ``FILE:LINE>LINE``, ``FILE:LINE>FILE:LINE``.
+sites apart: ``FILE:LINE>LINE``, ``FILE:LINE>FILE:LINE``. The dynamic loader calls no program: where
+it seems to, the frame pointer led astray in code that keeps none.
 """
 
 from __future__ import annotations
@@ -43,7 +44,8 @@ def _label(site: Site, lines: dict[str, str], depth: int) -> str:
         return _FIXED[site.kind]
     if site.kind == "statics":
         return f"globals of {_name(site.frames[0])}"
-    told = [_short(lines[f.place()]) for f in site.frames if f.place() in lines][:depth]
+    callers = [f for f in site.frames if f is site.frames[0] or not _is_loader(f)]
+    told = [_short(lines[f.place()]) for f in callers if f.place() in lines][:depth]
     if not told:
         return f"{_name(site.frames[0])}+{site.frames[0].offset:#x}"
     label, file = told[-1], told[-1].rpartition(":")[0]
@@ -56,6 +58,10 @@ def _label(site: Site, lines: dict[str, str], depth: int) -> str:
 
 def _name(frame: Frame) -> str:
     return Path(frame.path).name or "unknown code"
+
+
+def _is_loader(frame: Frame) -> bool:
+    return _name(frame).startswith(("ld-linux", "ld-musl"))
 
 
 def _short(line: str) -> str:

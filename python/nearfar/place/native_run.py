@@ -87,6 +87,12 @@ def _once(program: Sequence[str], limit_s: float) -> _Run:
     nothing = subprocess.DEVNULL
     try:
         child = subprocess.Popen(program, stdin=nothing, stdout=nothing, stderr=nothing)
+    except FileNotFoundError:
+        raise BadInputError(
+            f"{program[0]} cannot be started: what its first line, or its header, wants to be run "
+            "by is not there",
+            f"look with `head -1 {program[0]}` and `file {program[0]}`",
+        ) from None
     except OSError as error:
         raise BadInputError(
             f"{program[0]} cannot be started: {error.strerror}", "try it in a shell"

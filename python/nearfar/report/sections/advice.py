@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -42,10 +43,15 @@ def section(context: Context) -> Section | None:
 
 def finding(result: AdviceResult) -> str:
     """What all far costs, and what the plan saves with how much."""
+    heap, plan = f"its {format_size(result.heap_bytes)} heap", say(result, "slowdown_plan")
+    kept = (
+        f"{format_size(result.near_bytes)} of {heap} kept near bring that down to {plan}"
+        if result.near_bytes
+        else f"the plan keeps nothing of {heap} near, and takes {plan}"
+    )
     return (
         f"With all data on {result.far} the program takes {say(result, 'slowdown_all_far')} as "
-        f"long as near; {format_size(result.near_bytes)} of its {format_size(result.heap_bytes)} "
-        f"heap kept near bring that down to {say(result, 'slowdown_plan')}."
+        f"long as near; {kept}."
     )
 
 
@@ -168,7 +174,7 @@ def notes(result: AdviceResult) -> list[str]:
     told += [f"On {far.far}, {why}." for far in result.fars for why in far.lacking]
     if result.plan:
         told.append(
-            f"nearfar run --plan {result.plan} --tier far=TIER --check -- "
-            f"{' '.join(result.program)} obeys the plan and holds it to its promise."
+            f"nearfar run --plan {shlex.quote(result.plan)} --tier far=TIER --check -- "
+            f"{shlex.join(result.program)} obeys the plan and holds it to its promise."
         )
     return told

@@ -12,6 +12,8 @@ from nearfar.report.wording import origins
 from nearfar.units import format_size
 
 _BAR = 30
+#: What a full bar stands for at least: less is the model's rounding.
+_LEAST = 0.01
 
 
 def advice(result: AdviceResult) -> RenderableType:
@@ -58,11 +60,12 @@ def _expenses(far: FarAdvice) -> list[RenderableType]:
 
 def _curve(far: FarAdvice) -> list[RenderableType]:
     """Slowdown by budget, from none to the whole heap, a bar a point; the bend is marked."""
-    top = max((point.slowdown for point in far.curve), default=1.0)
+    lost = max((point.slowdown - 1 for point in far.curve), default=0.0)
+    whole = max(lost, _LEAST)
     knee = next((p for p in far.curve if p.near_bytes == far.knee_bytes), None)
     rows = []
     for point in far.curve:
-        width = round(_BAR * (point.slowdown - 1) / (top - 1)) if top > 1 else 0
+        width = round(_BAR * (point.slowdown - 1) / whole)
         mark = "  knee" if point is knee else ""
         price = "" if point.price is None else f"{point.price:.3g} {far.currency}"
         rows.append([format_size(point.near_budget_bytes), format_size(point.near_bytes),
