@@ -27,8 +27,11 @@ MARKS = {
     # It builds the library from nothing.
     "docs/tutorials/persistent-code.md": pytest.mark.long,
     "docs/crash.md": needs_libpmem,
+    "docs/persist.md": needs_libpmem,
     "docs/pool.md": needs_libpmem,
 }
+#: Seconds for a command: one that builds the whole library takes minutes on a slow machine.
+_LONGEST = 1800
 
 
 def run_page(page: str, folder: Path, *, long: bool = True) -> None:
@@ -43,7 +46,7 @@ def run_page(page: str, folder: Path, *, long: bool = True) -> None:
             (folder / step[0]).parent.mkdir(parents=True, exist_ok=True)
             (folder / step[0]).write_text(step[1])
             continue
-        follow(step, folder, 300, **environment)
+        follow(step, folder, _LONGEST, **environment)
     for reason in document.not_run:
         print(f"{page}: a block was not run: {reason}")
 
@@ -61,7 +64,10 @@ def test_what_a_page_tells_is_so(page: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("page", [page for page in PAGES if read(ROOT / page).has_long])
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(page, marks=MARKS.get(page, ())) for page in PAGES if read(ROOT / page).has_long],
+)
 def test_what_a_page_tells_at_length_is_so(page: str, tmp_path: Path) -> None:
     run_page(page, tmp_path)
 

@@ -126,7 +126,7 @@ def test_a_missing_directory_is_not_taken_for_a_pool(
 
 
 def test_a_map_that_does_not_fit_is_refused(run_nearfar: RunNearfar) -> None:
-    run_nearfar("bench", "map", "-n", "90000000000").assert_refused(3)
+    run_nearfar("bench", "map", "-n", "1000000000", "-d", "65536").assert_refused(3)
     run_nearfar("bench", "map", "-n", "100", "--tier", "numa:62").assert_refused(3)
     run_nearfar("bench", "map", "-n", "100", "--tier", "devdax:/dev/dax99.9").assert_refused(3)
 

@@ -104,6 +104,12 @@ def test_a_trace_is_never_written_over(run_nearfar: RunNearfar, tmp_path: Path) 
     assert file.read_text() == "mine"
 
 
+def test_a_refused_trace_leaves_no_file(run_nearfar: RunNearfar, tmp_path: Path) -> None:
+    done = run_nearfar("bench", "lbm", "-n", "4", "--trace", str(tmp_path / "T"))
+    done.assert_refused(2)
+    assert not list(tmp_path.glob("T*"))
+
+
 def test_a_cut_trace_is_told(run_nearfar: RunNearfar, tmp_path: Path) -> None:
     trace = tmp_path / "trace"
     assert run_nearfar("bench", *SMALL["merge"], "--trace", str(trace)).code == 0

@@ -54,6 +54,8 @@ def test_the_experiment_runs_and_is_reported(run_nearfar: RunNearfar, tmp_path: 
     assert run_nearfar("report", str(run)).code == 0
     report = (run / "report.html").read_text()
     assert "Beside the published claims" in report
+    placed = waiting[0]["placed"]
+    assert f"{placed['near_reads']:,}, {placed['near_writes']:,}" in report
     assert "unrecorded origin" not in report
     assert "Nothing was timed" in report
     assert "Quiet machine" not in report

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nearfar.errors import MachineError
+from nearfar.files import partial_of
 from nearfar.measure.allocators import GLIBC, Allocator
 from nearfar.measure.beside import BESIDE, ask, usage_of
 from nearfar.measure.session import Effort, Samples, Session
@@ -95,8 +96,17 @@ def run(
 def record(
     program: ProgramName, n: int, steps: int, seed: int, file: Path, caches: Sequence[str]
 ) -> None:
-    """Write a trace of the arrays' accesses after ``caches`` (``BYTES/WAYS`` from the core)."""
-    _figures(command(program, n, steps, seed, "record", str(file), *caches), "")
+    """Write a trace of the arrays' accesses after ``caches`` (``BYTES/WAYS`` from the core).
+
+    It has its name when it is whole: what refuses or stops the program leaves no file.
+    """
+    target, partial = partial_of(file)
+    try:
+        _figures(command(program, n, steps, seed, "record", str(partial), *caches), "")
+        partial.replace(target)
+    finally:
+        if partial != target:
+            partial.unlink(missing_ok=True)
 
 
 def _figures(line: list[str], library: str) -> dict[str, str]:

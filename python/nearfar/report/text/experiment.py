@@ -25,7 +25,8 @@ def experiment(result: ExperimentResult) -> RenderableType:
         largest = max(row.n for row in rows)
         told = [section.cells(row) for row in rows if row.n == largest]
         heads = [section.HEADS[i] for i in _SHOWN]
-        parts += [Text(""), Text(NAMES[program], style="bold"),
+        title = f"{NAMES[program]}, {largest:,} (the report has all sizes)"
+        parts += [Text(""), Text(title, style="bold"),
                   columns(heads, [[cells[i] for i in _SHOWN] for cells in told], 4)]  # fmt: skip
     return block(
         result.title, section.finding(result), [Origin.SIMULATED, Origin.CLAIMED], Group(*parts),
