@@ -238,11 +238,13 @@ def test_this_machine_agrees_with_the_kernel() -> None:
     assert machine.tiers[0].spec == "dram"
     assert machine.tiers[0].alias == "near"
     assert machine.id == this_machine().id
-    here = tiers(machine)["file:."]
+    assert Machine.model_validate_json(machine.model_dump_json()) == machine
+    here = tiers(machine).get("file:.")
+    if here is None:
+        pytest.skip("no mount is seen that holds this folder, as in a chroot: its tier is not listed")
     assert here.free_bytes is not None
     assert here.capacity_bytes is not None
     assert 0 < here.free_bytes <= here.capacity_bytes
-    assert Machine.model_validate_json(machine.model_dump_json()) == machine
 
 
 def test_memory_without_processors_is_farther_than_persistent_memory(tmp_path: Path) -> None:
