@@ -88,7 +88,7 @@ def test_measuring_leaves_nothing_behind(run_nearfar: RunNearfar, tmp_path: Path
         assert told["load_time_s"] > 0
         assert ("dependent_latency_ns" in told) == (operation == "get")
         assert len(told["cpus"]) == 2
-    assert set(Path("/dev/shm").iterdir()) == before
+    assert set(Path("/dev/shm").iterdir()) <= before
 
 
 @pytest.mark.parametrize(

@@ -102,12 +102,18 @@ TEST_CASE("under load, what is offered is about what is achieved, until it canno
 TEST_CASE("persisting is timed by fence, and refuses what cannot be") {
   auto persistence = probe::PersistenceProbe::create(*tier::parse("shm:"), mib, test::usable_cpu());
   REQUIRE(bool(persistence));
-  auto one = persistence->sample(os::Persist::ntstore, 64, 1, short_ns);
-  REQUIRE(bool(one));
-  CHECK(one->fence_ns > 0);
-  auto many = persistence->sample(os::Persist::ntstore, 256, 32, short_ns);
-  REQUIRE(bool(many));
-  CHECK(many->fence_ns > one->fence_ns); // 128 lines against one
+  const auto least_fence_ns = [&](std::uint64_t block, std::uint64_t blocks) { // undisturbed
+    double least = 1e9;
+    for (int repeat = 0; repeat < 5; ++repeat) {
+      auto sample = persistence->sample(os::Persist::ntstore, block, blocks, short_ns);
+      REQUIRE(bool(sample));
+      least = std::min(least, sample->fence_ns);
+    }
+    return least;
+  };
+  const double one = least_fence_ns(64, 1);
+  CHECK(one > 0);
+  CHECK(least_fence_ns(256, 32) > one); // 128 lines against one
   CHECK_FALSE(bool(persistence->sample(os::Persist::ntstore, 100, 1, short_ns)));
   auto again = persistence->overwrite(os::Persist::ntstore, 256, 2000);
   REQUIRE(bool(again));
