@@ -241,7 +241,7 @@ def test_this_machine_agrees_with_the_kernel() -> None:
     assert Machine.model_validate_json(machine.model_dump_json()) == machine
     here = tiers(machine).get("file:.")
     if here is None:
-        pytest.skip("no mount is seen that holds this folder, as in a chroot: its tier is not listed")
+        pytest.skip("no mount is seen that holds this folder, as in a chroot: no file:. is listed")
     assert here.free_bytes is not None
     assert here.capacity_bytes is not None
     assert 0 < here.free_bytes <= here.capacity_bytes

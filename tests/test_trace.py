@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -133,7 +134,9 @@ def test_python_and_gcc(run_nearfar: RunNearfar, tmp_path: Path) -> None:
     found = stats(run_nearfar, tmp_path / "P")
     assert any(site["kind"] == "heap" for site in found["sites"])
     if shutil.which("gcc"):
-        (tmp_path / "x.c").write_text("int f(int a) { return a * 7; }\n")
+        # New each time: a ccache in gcc's place would answer without starting a compiler.
+        factor = time.time_ns() % 1_000_000_007
+        (tmp_path / "x.c").write_text(f"int f(int a) {{ return a * {factor}; }}\n")
         done = run_nearfar("trace", "-o", "G", "--", "gcc", "-O2", "-c", "x.c", "-o", "x.o")
         assert done.code == 0
         assert (tmp_path / "x.o").stat().st_size > 0
