@@ -108,6 +108,9 @@ def test_a_refused_trace_leaves_no_file(run_nearfar: RunNearfar, tmp_path: Path)
     done = run_nearfar("bench", "lbm", "-n", "4", "--trace", str(tmp_path / "T"))
     done.assert_refused(2)
     assert not list(tmp_path.glob("T*"))
+    done = run_nearfar("bench", "sort", "-n", "64", "--trace", "missing/T")
+    done.assert_refused(2)
+    assert "missing/T:" in done.stderr
 
 
 def test_a_cut_trace_is_told(run_nearfar: RunNearfar, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -9,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nearfar.errors import MachineError
-from nearfar.files import partial_of
 from nearfar.measure.allocators import GLIBC, Allocator
 from nearfar.measure.beside import BESIDE, ask, usage_of
 from nearfar.measure.session import Effort, Samples, Session
@@ -98,15 +98,14 @@ def record(
 ) -> None:
     """Write a trace of the arrays' accesses after ``caches`` (``BYTES/WAYS`` from the core).
 
-    It has its name when it is whole: what refuses or stops the program leaves no file.
+    There must be no such file yet: one that is not whole is taken away.
     """
-    target, partial = partial_of(file)
     try:
-        _figures(command(program, n, steps, seed, "record", str(partial), *caches), "")
-        partial.replace(target)
-    finally:
-        if partial != target:
-            partial.unlink(missing_ok=True)
+        _figures(command(program, n, steps, seed, "record", str(file), *caches), "")
+    except BaseException:
+        with contextlib.suppress(OSError):
+            file.unlink()
+        raise
 
 
 def _figures(line: list[str], library: str) -> dict[str, str]:
