@@ -32,6 +32,11 @@ pytestmark = pytest.mark.skipif(
 )
 
 
+def sites_of(text: str, bug: int) -> list[int]:
+    """Lines of a program that say that they hold a bug."""
+    return [i for i, line in enumerate(text.splitlines(), 1) if re.search(rf"SITE {bug}\b", line)]
+
+
 @needs_libpmem
 def test_a_missing_flush_is_told_to_programs_and_editors(
     run_nearfar: RunNearfar, tmp_path: Path
@@ -230,7 +235,7 @@ def test_known_kinds_of_bugs_are_found_and_named(
     if bug == 0:
         assert (done.code, found["states_left"]) == (0, 0), done
         return
-    lines = [i for i, line in enumerate(text.splitlines(), 1) if re.search(rf"SITE {bug}\b", line)]
+    lines = sites_of(text, bug)
     named = {int(finding["store"].rpartition(":")[2]) for finding in found["findings"]}
     assert done.code == 1
     assert set(lines) & named, found["findings"]
@@ -261,7 +266,7 @@ def test_known_bugs_on_libpmemobj_are_found_and_named(
     if bug == 0:
         assert (done.code, found["violations"]) == (0, 0), done
         return
-    (line,) = (i for i, one in enumerate(text.splitlines(), 1) if re.search(rf"SITE {bug}\b", one))
+    (line,) = sites_of(text, bug)
     named = {Path(finding["store"]).name for finding in found["findings"]}
     assert done.code == 1
     assert f"{name}.c:{line}" in named, found["findings"]
@@ -288,7 +293,7 @@ def test_snapshots_of_a_library_that_alone_sees_libpmemobj(
     if bug == 0:
         assert (done.code, found["violations"]) == (0, 0), done
         return
-    (line,) = (i for i, one in enumerate(text.splitlines(), 1) if "SITE 1" in one)
+    (line,) = sites_of(text, 1)
     assert done.code == 1, done
     finding = found["findings"][0]
     assert (finding["missing"], Path(finding["store"]).name) == ("log", f"pair.so.c:{line}")
