@@ -21,7 +21,7 @@ $(shell rm -rf .venv build)
 endif
 endif
 
-.PHONY: help study build test test-long test-vm test-asan test-tsan test-clang lint format docs schema clean
+.PHONY: help study build check test test-long test-vm test-asan test-tsan test-clang lint format docs schema clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' $(MAKEFILE_LIST) | \
@@ -32,6 +32,11 @@ study: $(STAMPS)/package ## set up, then measure this machine and write the repo
 
 build: $(STAMPS)/package ## set up and build, so that ./nearfar works
 	@echo "ready: ./nearfar --help"
+
+check: $(STAMPS)/package $(STAMPS)/test ## set up, then lint and the tests that start no programs, in two minutes
+	@tools/lint
+	@tools/native-tests test
+	@tools/python-tests "not starts_programs and not long and not vm and not alone" -q -n 2
 
 test: $(STAMPS)/package $(STAMPS)/test ## set up, then lint and all tests but the long ones
 	@tools/run-tests
@@ -103,5 +108,6 @@ $(STAMPS)/test: $(STAMPS)/venv | $(STAMPS)/test-system
 $(STAMPS)/package: $(STAMPS)/venv $(NATIVE)
 	@$(STEP) "native core and ./nearfar" build/package.log env CMAKE_BUILD_PARALLEL_LEVEL=$$(nproc) \
 	  $(PYTHON) -m pip install --disable-pip-version-check --no-build-isolation --no-deps \
-	  --config-settings=build-dir=build/editable --editable .
+	  --config-settings=build-dir=build/editable --config-settings=cmake.define.NEARFAR_WERROR=ON \
+	  --editable .
 	@touch $@

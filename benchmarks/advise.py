@@ -111,7 +111,7 @@ def weigh(
 ) -> tuple[Asked, Found]:
     coster = Coster(traced, memory_of(near), core_of(near))
     coster.calibrate(*times)
-    asked = Asked(traced, coster, near, times[1], budget, labels_of(traced.sites))
+    asked = Asked(traced, coster, near, times[1], times[1], budget, labels_of(traced.sites))
     return asked, advise(asked, memory_of(far, coster.near), far)
 
 
@@ -139,7 +139,7 @@ def here() -> None:
         memories = {t: memory_here(t, region, cpu) for t in ("dram", THP, SMALL)}
         with hogged(other):
             memories["hog"] = memory_here("dram", region, cpu, "dram beside a hog")
-        found["native"][program.name] = (native.busy_s, native.time_s)
+        found["native"][program.name] = (native.busy_s, native.cpu_s)
         found["thp"][program.name] = timed(program, {"near": THP}, None)
         found["memories"][program.name] = {
             name: profile.model_dump(mode="json") for name, profile in memories.items()
@@ -208,7 +208,7 @@ def beside_hog(near: Asked, traced: Traced, loaded: Memory, core_slowdown: float
     variants = [Assumed(coster.core, ns, works[0])
                 for ns in (loaded.latency, loaded.low, loaded.high)]  # fmt: skip
     variants += [Assumed(coster.core, loaded.latency, work) for work in works[1:]]
-    coster.waiting_s = near.coster.waiting_s
+    coster.kernel_s = near.coster.kernel_s
     times = [costs[0] for costs in coster.costs_under(loaded, [everything], variants)]
     base = alone.time_ns / near.coster.share_of(alone.instructions)
     ratios = [cost.time_ns / coster.share_of(cost.instructions) / base for cost in times]

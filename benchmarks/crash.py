@@ -17,7 +17,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from nearfar.measure.beside import shipped
+from nearfar.process.helpers import shipped
 from nearfar.verify.explorer import call_sites, explore
 from nearfar.verify.findings import Exploration
 from nearfar.verify.structures import ON_LIBPMEMOBJ, check

@@ -11,7 +11,7 @@ table by
 
     .venv/bin/python benchmarks/hmalloc.py table hmalloc:near RUN-DIRECTORY...
 
-The figures go into benchmarks/RESULTS.md.
+The figures go into benchmarks/results.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from nearfar.measure.allocators import Allocator, one_cpu, run
-from nearfar.measure.beside import BESIDE
 from nearfar.measure.malloc import point_name
+from nearfar.process.helpers import NATIVE_DIR
 from nearfar.stats import Estimate, median, ratio_of_pairs
 from nearfar.store import read_run
 
@@ -70,10 +70,10 @@ def tier_of() -> None:
     program = Path(tempfile.gettempdir()) / "nearfar-reference-tier-of"
     subprocess.run(
         ["gcc", "-O2", "-I", HERE.parent / "include", HERE / "reference" / "tier_of.c", "-o",
-         program, BESIDE / "libhmalloc.so", "-lmemkind"],
+         program, NATIVE_DIR / "libhmalloc.so", "-lmemkind"],
         check=True,
     )  # fmt: skip
-    loaded = {**os.environ, "LD_PRELOAD": str(BESIDE / "libhmalloc.so")}
+    loaded = {**os.environ, "LD_PRELOAD": str(NATIVE_DIR / "libhmalloc.so")}
 
     def side(who: str) -> Side:
         command = ["taskset", "-c", str(one_cpu()[0]), str(program), who, str(QUESTIONS)]
@@ -89,7 +89,7 @@ def tier_of() -> None:
 
 def _warm(**variables: str) -> Side:
     """The warm loop of ``bench malloc`` under the preloaded library, ns a pair."""
-    library = Allocator("preloaded", "preload", str(BESIDE / "libhmalloc-preload.so"))
+    library = Allocator("preloaded", "preload", str(NATIVE_DIR / "libhmalloc-preload.so"))
 
     def measure() -> float:
         os.environ.update(variables)
@@ -105,16 +105,16 @@ def _warm(**variables: str) -> Side:
 
 def watch() -> None:
     with tempfile.TemporaryDirectory() as folder:
-        stats = {"HMALLOC_STATS": "exit", "HMALLOC_STATS_FILE": f"{folder}/%p"}
+        stats = {"NEARFAR_HMALLOC_STATS": "exit", "NEARFAR_HMALLOC_STATS_FILE": f"{folder}/%p"}
         print("\nStatistics and hardening, ns a warm pair")
         interleave(
             {
                 "bare": _warm(),
                 "statistics": _warm(**stats),
-                "guard": _warm(HMALLOC_HARDEN="guard"),
-                "statistics and guard": _warm(HMALLOC_HARDEN="guard", **stats),
+                "guard": _warm(NEARFAR_HMALLOC_HARDEN="guard"),
+                "statistics and guard": _warm(NEARFAR_HMALLOC_HARDEN="guard", **stats),
                 "and quarantine of 1 MiB": _warm(
-                    HMALLOC_HARDEN="guard,quarantine=1MiB", **stats
+                    NEARFAR_HMALLOC_HARDEN="guard,quarantine=1MiB", **stats
                 ),
             },
             "bare",
@@ -127,7 +127,7 @@ def plan() -> None:
         file.write_text(PLAN)
         print("\nA plan, ns a warm pair (one malloc in each)")
         interleave(
-            {"without a plan": _warm(), "with a plan": _warm(HMALLOC_PLAN=str(file))},
+            {"without a plan": _warm(), "with a plan": _warm(NEARFAR_HMALLOC_PLAN=str(file))},
             "without a plan",
         )
 

@@ -5,7 +5,7 @@ Run it on a quiet machine from the checkout, after ``make build``:
     .venv/bin/python benchmarks/references.py [stream] [chase] [mapped]
 
 Each line is the median of the ratios nearfar / reference over the pairs, with its 95 % interval.
-fio (Debian package) is needed for ``mapped``. The figures go into benchmarks/RESULTS.md.
+fio (Debian package) is needed for ``mapped``. The figures go into benchmarks/results.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Sphinx' settings. ``make docs`` builds the site and the man pages into ``build/docs``."""
+"""Sphinx settings. ``make docs`` builds the site and the man pages in ``build/docs``."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ extensions = ["myst_parser"]
 myst_enable_extensions = ["deflist", "dollarmath", "attrs_inline"]
 myst_heading_anchors = 3
 exclude_patterns = ["man", "reference/verbs/.gitignore"]
-smartquotes = False  # -- begins a flag, and is no dash
+smartquotes = False  # keep "--" of flags
 html_theme = "furo"
 html_title = "nearfar"
 html_copy_source = False

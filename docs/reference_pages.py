@@ -1,7 +1,7 @@
-"""The reference pages of the verbs, written from the tool's own command tree.
+"""Reference pages of the verbs, generated from the command tree of the tool.
 
-Sphinx calls :func:`write` before it reads its sources (``conf.py``). What a verb says under
-``--help`` is what stands on its page, in HTML and as a man page.
+Sphinx calls :func:`write` before it reads its sources (``conf.py``). A page has the text of
+``--help``, in HTML and as a man page.
 """
 
 from __future__ import annotations
@@ -13,25 +13,25 @@ from typing import Any
 
 import typer
 
-from nearfar.cli.main import app
+from nearfar.cli.app import app
 
 GROUP_OPTIONS = "[OPTIONS] VERB …"
 
 
 def verbs(command: Any, path: tuple[str, ...] = ("nearfar",)) -> Iterator[tuple[str, Any]]:
-    """Every command under ``command`` by its full name, groups before what they hold."""
+    """Return every command under ``command`` by its full name, groups before their members."""
     yield " ".join(path), command
     for name, below in sorted(getattr(command, "commands", {}).items()):
         yield from verbs(below, (*path, name))
 
 
 def file_name(verb: str) -> str:
-    """Of the page of a verb, and of its man page."""
+    """Return the name of the page of a verb, and of its man page."""
     return verb.replace(" ", "-")
 
 
 def option(parameter: Any) -> str:
-    """One entry of the list of options: a term and its text."""
+    """Return one entry of the list of options: a term and its text."""
     names = ", ".join(f"`{name}`" for name in (*parameter.opts, *parameter.secondary_opts))
     value = "" if parameter.is_flag else f" *{parameter.metavar or _kind(parameter)}*"
     notes = ["may be repeated"] if parameter.multiple else []
@@ -45,7 +45,7 @@ def option(parameter: Any) -> str:
 
 
 def _kind(parameter: Any) -> str:
-    """What an option without a metavar takes: the choices, or its type."""
+    """Return the values of an option without a metavar: the choices, or its name."""
     annotation = parameter.type_descriptor.annotation
     if isinstance(annotation, type) and issubclass(annotation, Enum):
         return "|".join(str(choice.value) for choice in annotation)
@@ -53,7 +53,7 @@ def _kind(parameter: Any) -> str:
 
 
 def usage(verb: str, command: Any) -> str:
-    """The line that shows how the verb is called."""
+    """Return the usage line of the verb."""
     if hasattr(command, "commands"):
         return f"{verb} {GROUP_OPTIONS}"
     arguments = [p for p in command.params if not p.opts[0].startswith("-")]
@@ -62,7 +62,7 @@ def usage(verb: str, command: Any) -> str:
 
 
 def page(verb: str, command: Any) -> str:
-    """The page of one verb as MyST Markdown."""
+    """Return the page of one verb as MyST Markdown."""
     text = [f"# {verb}", "", "```text", usage(verb, command), "```", "", command.help or "", ""]
     below = getattr(command, "commands", {})
     if below:
@@ -84,7 +84,7 @@ def _first_line(command: Any) -> str:
 
 
 def write(folder: Path) -> list[tuple[str, str, str]]:
-    """Write every verb's page into ``folder``: names of the pages, verbs, and one line on each."""
+    """Write every verb's page into ``folder``; return page name, verb and summary line of each."""
     folder.mkdir(parents=True, exist_ok=True)
     for old in folder.glob("nearfar*.md"):
         old.unlink()
@@ -99,4 +99,5 @@ def write(folder: Path) -> list[tuple[str, str, str]]:
 
 def _index(names: list[str]) -> str:
     pages = "\n".join(names)
-    return f"# Verbs\n\nAs `--help` tells them.\n\n```{{toctree}}\n:maxdepth: 1\n\n{pages}\n```\n"
+    text = "The text of `--help` for every verb."
+    return f"# Verbs\n\n{text}\n\n```{{toctree}}\n:maxdepth: 1\n\n{pages}\n```\n"

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
+#include <doctest/doctest.h>
 #include <filesystem>
 #include <sched.h>
 #include <string>
@@ -53,6 +54,16 @@ inline std::vector<int> usable_cpus() {
 inline int usable_cpu() { return usable_cpus().front(); }
 
 inline constexpr int missing_cpu = CPU_SETSIZE - 1; ///< no machine under test has so many
+
+/// A test case that judges measured times: `TEST_CASE("..." * test::needs_idle_machine)`. The tests
+/// skip it, because other programs decide on its result; benchmarks/native_timing.sh runs it.
+struct NeedsIdleMachine {
+  void fill(doctest::detail::TestCase& test) const {
+    test.m_skip = true;
+    test.m_test_suite = "idle machine";
+  }
+};
+inline constexpr NeedsIdleMachine needs_idle_machine;
 
 /// Shortest of several runs in nanoseconds: what the work takes when nothing else interferes.
 template <class Work>

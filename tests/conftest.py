@@ -29,15 +29,39 @@ class Outcome:
     stdout: str
     stderr: str
 
-    def assert_refused(self, code: int) -> None:
-        """One message with a next step, no traceback, nothing on stdout."""
+    def assert_refused(self, code: int, fragment: str) -> None:
+        """One message with a next step, which holds ``fragment``; no traceback, nothing on stdout.
+
+        A flag that is misspelt is refused too: unless the test says so, that is not what it meant.
+        """
         assert self.code == code, self
+        assert fragment in self.stderr.replace("\n", " "), self
+        for wrong_use in ("No such option", "unexpected extra argument", "No such command"):
+            assert wrong_use in fragment or wrong_use not in self.stderr, self
         assert "\n  next: " in self.stderr, self
         assert "Traceback" not in self.stderr, self
         assert self.stdout == "", self
 
 
 RunNearfar = Callable[..., Outcome]
+
+#: Modules whose functions compile, start or trace programs.
+_STARTERS = {
+    "compiling", "crashing", "documents", "hmalloc_build", "pmdk", "running", "subprocess",
+    "tracing",
+}  # fmt: skip
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Marks tests that start programs, by what they and their modules use."""
+    for item in items:
+        if not isinstance(item, pytest.Function):
+            continue
+        used = vars(item.module).values()
+        modules = {getattr(each, "__module__", None) for each in used}
+        modules |= {getattr(each, "__name__", None) for each in used}
+        if modules & _STARTERS or "run_nearfar" in item.fixturenames:
+            item.add_marker("starts_programs")
 
 
 _CHANGES_OUTPUT = {
@@ -55,13 +79,16 @@ def without_output_settings() -> dict[str, str]:
 def run_nearfar(tmp_path: Path) -> RunNearfar:
     """``run_nearfar("topo", "--json", "-", cwd=..., env={...})``, by default in an empty folder.
 
+    ``prepare`` replaces measurements by fixed ones in the process of the run (fixed_inputs.py).
+
     The environment is that of the tests, without what would change widths and colours.
     """
 
     def run(
-        *arguments: str, env: dict[str, str] | None = None, cwd: Path = tmp_path, timeout: int = 120
-    ) -> Outcome:
+        *arguments: str, env: dict[str, str] | None = None, cwd: Path = tmp_path,
+        timeout: int = 600, prepare: running.Prepare | None = None,
+    ) -> Outcome:  # fmt: skip
         settings = {**without_output_settings(), "COLUMNS": "80", "TERM": "dumb", **(env or {})}
-        return Outcome(*running.run(arguments, settings, cwd, timeout))
+        return Outcome(*running.run(arguments, settings, cwd, timeout, prepare))
 
     return run

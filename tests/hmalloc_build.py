@@ -28,13 +28,17 @@ def compile_c(folder: Path, name: str, *, linked: bool = False, flags: Sequence[
 
 def clean_environment() -> dict[str, str]:
     """The environment of the tests, without settings of libhmalloc."""
-    return {k: v for k, v in os.environ.items() if not k.startswith(("HMALLOC_", "LD_PRELOAD"))}
+    return {
+        k: v
+        for k, v in os.environ.items()
+        if not k.startswith(("NEARFAR_HMALLOC_", "HMALLOC_", "LD_PRELOAD"))
+    }
 
 
 def preloaded(
-    *command: str | Path, settings: Mapping[str, str] | None = None, timeout: int = 60
+    *command: str | Path, settings: Mapping[str, str] | None = None, timeout: int = 600
 ) -> subprocess.CompletedProcess[str]:
-    """Runs a command with libhmalloc-preload.so and settings such as ``HMALLOC_FAR``."""
+    """Runs a command with libhmalloc-preload.so and settings such as ``NEARFAR_HMALLOC_FAR``."""
     return subprocess.run(
         [str(part) for part in command],
         env={**clean_environment(), "LD_PRELOAD": str(PRELOAD), **(settings or {})},

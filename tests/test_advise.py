@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from conftest import RunNearfar
+from fixed_inputs import program_takes
 from hmalloc_build import compile_c
 from nearfar.place.choosing import choose
 from nearfar.place.costing import Assumed, Coster
@@ -21,10 +22,9 @@ from nearfar.place.policies import POLICIES, follow
 from nearfar.place.traced import BLOCK_RECORDS, Traced, read_trace
 from small_host import write_small_host
 
-pytestmark = [
-    pytest.mark.alone,
-    pytest.mark.skipif(shutil.which("qemu-x86_64") is None, reason="qemu-x86_64 is not installed"),
-]
+pytestmark = pytest.mark.skipif(
+    shutil.which("qemu-x86_64") is None, reason="qemu-x86_64 is not installed"
+)
 
 NEAR = Memory("near", 100, 90, 110, 2, 2, 0, 12)
 FAR = Memory("far", 400, 360, 440, 8, 12, 0, 12)
@@ -43,7 +43,7 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def advice(run_nearfar: RunNearfar, host: Path, *program: str, more: tuple[str, ...] = ()) -> Any:
     done = run_nearfar("advise", "--near", "ddr4", "--host", str(host), *more, "--json", "-", "--",
-                       *program)  # fmt: skip
+                       *program, prepare=program_takes(0.02))  # fmt: skip
     assert done.code == 0, done.stderr
     return json.loads(done.stdout)
 
@@ -151,7 +151,7 @@ def test_a_run_in_windows_is_judged_as_the_whole_run_is(
     assert coster.every == 1 < parts.every
     assert part.records == pytest.approx(whole.records, rel=0.01)
     assert part.heap_peak_bytes == pytest.approx(whole.heap_peak_bytes, rel=0.05)
-    assert part.fixed_pages == whole.fixed_pages
+    assert part.touched.fixed_pages == whole.touched.fixed_pages
     assert len(part.touches) == part.records
     chains = [{t.sites[n].frames for n in p.near} for t, p in ((whole, plan), (part, its_plan))]
     assert chains[0] == chains[1] != set()
@@ -197,14 +197,11 @@ def test_programs_that_cannot_be_advised_on(tmp_path: Path, run_nearfar: RunNear
     orphan.write_text("#!/no/interpreter\n")
     orphan.chmod(0o755)
     for program, words in (
-        ("./plain", "is not executable"), ("./none", "there is no program"),
+        ("./plain", "is not executable"), ("./none", "no program ./none"),
         ("./folder", "is a folder"), ("./orphan", "wants to be run by is not there"),
     ):  # fmt: skip
         done = run_nearfar("advise", "--", program)
         assert (done.code, words in done.stderr) == (2, True), done.stderr
-    done = run_nearfar("advise", "--near", "ddr4", "--time", "1", "--", "sleep", "20")
-    assert done.code == 2
-    assert "still running after 1 s" in done.stderr
     done = run_nearfar("advise", "--near", "ddr4", "--", "sh", "-c", "kill -11 $$")
     assert done.code == 2
     assert "killed by signal 11" in done.stderr
@@ -214,8 +211,6 @@ def test_programs_that_cannot_be_advised_on(tmp_path: Path, run_nearfar: RunNear
 
 
 C_PROGRAMS = {
-    "fails": "#include <stdlib.h>\nint main(void) { volatile char* p = malloc(1 << 22);"
-    " for (int i = 0; i < 1 << 22; i += 64) p[i] = 1; return 3; }",
     "forks": "#include <stdlib.h>\n#include <unistd.h>\n#include <sys/wait.h>\nint main(void) {"
     " volatile char* p = malloc(1 << 22); fork();"
     " for (int i = 0; i < 1 << 22; i += 64) p[i] = 1; wait(NULL); return 0; }",
@@ -227,7 +222,7 @@ C_PROGRAMS = {
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("fails", "ends with 3"), ("forks", "2 processes were traced as one"),
+        ("forks", "2 processes were traced as one"),
         ("nothing", "no plan can move any of its memory"),
     ],
 )  # fmt: skip
@@ -238,6 +233,7 @@ def test_programs_of_which_something_is_to_be_said(
     source.write_text(C_PROGRAMS[name])
     subprocess.run(["cc", "-O1", "-o", str(tmp_path / name), str(source)], check=True)
     found = advice(run_nearfar, host, f"./{name}")
+    assert found["unseen_share"] == 0  # what forked children do is traced
     assert any(words in warning for warning in found["warnings"]), found["warnings"]
     assert ("plan" in found) == (name != "nothing")
 
@@ -250,9 +246,6 @@ def test_a_script_is_traced_as_its_interpreter(
     script.chmod(0o755)
     found = advice(run_nearfar, host, "./script")
     assert found["sites"]
-    script.write_text("#!/bin/sh\nexec true\n")
-    found = advice(run_nearfar, host, "./script")
-    assert any("name that instead" in warning for warning in found["warnings"]), found["warnings"]
 
 
 CHASE = """#include <stdio.h>

@@ -16,7 +16,8 @@ import typer.main
 from syrupy.assertion import SnapshotAssertion
 
 from conftest import RunNearfar, without_output_settings
-from nearfar.cli.main import app
+from nearfar.cli.app import app
+from nearfar.trace.recording import INSTRUMENTED
 
 HEAVY = {"scipy", "altair", "numpy", "nearfar._native", "nearfar.records.run", "vl_convert"}
 #: The parameters of a verb make Typer itself import pydantic; the tool's own help has none.
@@ -56,7 +57,7 @@ def test_help(verb: tuple[str, ...], run_nearfar: RunNearfar, snapshot: Snapshot
 def test_help_answers_without_heavy_modules(verb: tuple[str, ...], tmp_path: Path) -> None:
     script = (
         "import sys\n"
-        "from nearfar.cli.main import main\n"
+        "from nearfar.cli.app import main\n"
         f"main({[*verb, '--help']!r})\n"
         "print(*sorted(sys.modules), file=sys.stderr)\n"
     )
@@ -70,9 +71,46 @@ def test_help_answers_without_heavy_modules(verb: tuple[str, ...], tmp_path: Pat
 @pytest.mark.parametrize("verb", verbs(), ids=named)
 def test_unknown_flag(verb: tuple[str, ...], run_nearfar: RunNearfar) -> None:
     done = run_nearfar(*verb, "--no-such-flag")
-    done.assert_refused(2)
+    done.assert_refused(2, "No such option")
     assert "--no-such-flag" in done.stderr
     assert f"next: {named(verb)} --help" in done.stderr
+
+
+RECOMMENDED = re.compile(r"`nearfar ((?:[a-z][a-z-]* )+)[^`]*?(--(?!help)[a-z-]+)[^`]*`")
+
+
+def recommended() -> list[tuple[str, str, str]]:
+    """Every command with a flag that a string of the package recommends: file, verb, flag."""
+    package = Path(__file__).parent.parent / "python" / "nearfar"
+    return [
+        (file.name, match[1].strip(), match[2])
+        for file in sorted(package.rglob("*.py"))
+        for match in RECOMMENDED.finditer(file.read_text())
+    ]
+
+
+def options_of(verb: tuple[str, ...]) -> list[str]:
+    """The flags of a verb; `nearfar trace` without a verb of its own is `trace record`."""
+    known = commands()
+    while verb not in known:  # the last words are arguments
+        verb = verb[:-1]
+    command = known[("trace", "record") if verb == ("trace",) else verb]
+    return [name for parameter in command.params for name in parameter.opts]
+
+
+@pytest.mark.parametrize(("file", "verb", "flag"), recommended(), ids=str)
+def test_a_recommended_command_has_the_flag(file: str, verb: str, flag: str) -> None:
+    assert flag in options_of(tuple(verb.split()))
+
+
+def test_the_instrumented_recorder_is_recommended_to_trace_alone() -> None:
+    """A message may be one of `advise`, which has no --recorder: it says so (defect 53)."""
+    assert ("recording.py", "trace", "--recorder") in recommended()
+    assert [
+        file for file, verb, flag in recommended() if (verb, flag) == ("trace", "--recorder")
+    ] == ["recording.py"]
+    assert "`nearfar advise` does not support that recorder" in INSTRUMENTED
+    assert "--recorder" not in options_of(("advise",))
 
 
 def written_at_the_end() -> list[tuple[tuple[str, ...], str]]:
@@ -93,14 +131,14 @@ def test_a_file_that_cannot_be_written_is_refused_before_anything_is_done(
     (tmp_path / "folder").mkdir()
     for file in ("missing/result", "folder"):
         done = run_nearfar(*verb, flag, file)
-        done.assert_refused(3)
+        done.assert_refused(3, f"cannot write {file}: ")
         assert f"cannot write {file}" in done.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["folder"]
 
 
 def test_unknown_verb(run_nearfar: RunNearfar) -> None:
     done = run_nearfar("fly")
-    done.assert_refused(2)
+    done.assert_refused(2, "No such command")
     assert "fly" in done.stderr
 
 
@@ -122,7 +160,7 @@ def _help_on_a_terminal(env: dict[str, str]) -> bytes:
     except OSError as error:
         pytest.skip(f"no pseudo-terminal can be had here: {error}")
     process = subprocess.Popen(
-        [sys.executable, "-m", "nearfar.cli.main", "--help"],
+        [sys.executable, "-m", "nearfar.cli.app", "--help"],
         stdout=theirs, stderr=theirs, stdin=subprocess.DEVNULL,
         env={**without_output_settings(), "TERM": "xterm-256color", **env},
     )  # fmt: skip
@@ -134,7 +172,7 @@ def _help_on_a_terminal(env: dict[str, str]) -> bytes:
     except OSError:  # the other end was closed
         pass
     os.close(ours)
-    assert process.wait(timeout=30) == 0
+    assert process.wait(timeout=600) == 0
     return shown
 
 
@@ -152,7 +190,7 @@ def test_a_reader_that_goes_away_is_no_traceback(tmp_path: Path) -> None:
     reader, writer = os.pipe()
     os.close(reader)
     done = subprocess.run(
-        [sys.executable, "-m", "nearfar.cli.main", "--help"],
+        [sys.executable, "-m", "nearfar.cli.app", "--help"],
         stdout=writer, stderr=subprocess.PIPE, text=True, check=False, cwd=tmp_path,
     )  # fmt: skip
     os.close(writer)

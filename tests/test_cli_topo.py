@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from nearfar.cli.main import main
+from nearfar.cli.app import main
 
 MACHINES = Path(__file__).parent / "fixtures" / "machines"
 

@@ -10,12 +10,13 @@ import pytest
 
 import factories
 from nearfar import stats
-from nearfar.cli.main import main
-from nearfar.records.compare import Comparison, compare_runs
+from nearfar.cli.app import main
+from nearfar.compare.changes import Comparison
+from nearfar.compare.figures import compare_runs
+from nearfar.compare.shifts import shifts
 from nearfar.records.results import LatencyPoint
 from nearfar.records.run import Run, Sections
 from nearfar.records.shape import Origin, quantities
-from nearfar.records.shifts import shifts
 from test_compare import change, save
 
 FIGURES = 400
@@ -106,7 +107,7 @@ def test_several_runs_before_are_one_base(
     noisy = save(factories.noisy(), tmp_path / "4-noisy")
     assert main(["compare", noisy, fast, again, "--json", "-"]) == 1
     output = capsys.readouterr()
-    assert "4-noisy was too noisy: its figures prove no change, so it is left out" in output.err
+    assert "4-noisy was disturbed: its figures prove no change, so it is left out" in output.err
     document = json.loads(output.out)
     assert document["base"] == [fast]
     assert document["too_noisy"] == [noisy]

@@ -10,16 +10,13 @@ import pytest
 
 from conftest import RunNearfar
 from nearfar import _native
-from nearfar.cli import counting
 from nearfar.measure import counters
 from nearfar.records.counters import RegionCounters
-from nearfar.report.sections import maps
+from nearfar.report.html.sections import maps
 from nearfar.store import read_run
+from nearfar.workflows import counting
 
-pytestmark = [
-    pytest.mark.alone,
-    pytest.mark.skipif(not hasattr(_native, "MapBench"), reason="without libpmemobj"),
-]
+pytestmark = pytest.mark.skipif(not hasattr(_native, "MapBench"), reason="without libpmemobj")
 
 FIXTURES = Path(__file__).parent / "fixtures" / "counters"
 
@@ -78,7 +75,9 @@ def test_perf_is_refused_where_the_machine_counts_nothing(
 ) -> None:
     if "instructions" in counters.available().fields.values():
         pytest.skip("this machine has counters")
-    run_nearfar("bench", "map", "-n", "100", "--counters", "perf", "--quiet").assert_refused(3)
+    run_nearfar("bench", "map", "-n", "100", "--counters", "perf", "--quiet").assert_refused(
+        3, "this machine counts no hardware events"
+    )
 
 
 def test_a_table_has_what_every_point_has() -> None:

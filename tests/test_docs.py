@@ -13,7 +13,7 @@ import typer
 
 from crashing import needs_libpmem
 from documents import Command, follow, read
-from nearfar.cli.main import app
+from nearfar.cli.app import app
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted(
@@ -37,7 +37,7 @@ _LONGEST = 1800
 def run_page(page: str, folder: Path, *, long: bool = True) -> None:
     tool = folder / ".bin" / "nearfar"
     tool.parent.mkdir(exist_ok=True)
-    tool.write_text(f'#!/bin/sh\nexec {sys.executable} -m nearfar.cli.main "$@"\n')
+    tool.write_text(f'#!/bin/sh\nexec {sys.executable} -m nearfar.cli.app "$@"\n')
     tool.chmod(0o755)
     environment = {"PATH": f"{tool.parent}:{os.environ['PATH']}", "NEARFAR_SOURCE": str(ROOT)}
     document = read(ROOT / page, long=long)

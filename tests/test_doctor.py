@@ -212,9 +212,9 @@ def tool(folder: Path, name: str, script: str) -> None:
 @pytest.mark.parametrize(
     ("script", "level", "found"),
     [
-        ("""echo '[{"dev":"nmem0","health":{"health_state":"ok"}}]'""", "ok", "no trouble"),
+        ("""echo '[{"dev":"nmem0","health":{"health_state":"ok"}}]'""", "ok", "no problem"),
         ("""echo '[{"dev":"nmem1","health":{"health_state":"critical"}}]'""", "warning", "nmem1"),
-        ("exit 0", "ok", "no trouble"),
+        ("exit 0", "ok", "no problem"),
         ("echo oops", "unknown", "failed"),
         (None, "unknown", "ndctl is not installed"),
     ],

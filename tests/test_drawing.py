@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nearfar.report.charts import Bar, Dot, row_chart, scaling_chart
-from nearfar.report.drawing import (
+from nearfar.report.charts.drawing import (
     Builder,
     Canvas,
     decade_ticks,
@@ -19,7 +18,8 @@ from nearfar.report.drawing import (
     size_ticks,
     spread_out,
 )
-from nearfar.report.lines import Axis, Line, Look, Spot, lanes, line_chart
+from nearfar.report.charts.lines import Axis, Line, Look, Spot, Strip, lanes, line_chart
+from nearfar.report.charts.rows import Bar, Dot, row_chart, scaling_chart
 from nearfar.units import GIB, KIB, MIB
 
 
@@ -68,7 +68,7 @@ _CHARTS = {
         _LINES,
         Axis("size", "sizes"),
         Axis("latency (ns)", "log"),
-        Look("band", "lower right", [(4096, 4096, 8192)]),
+        Look("band", [Strip(4096, 4096, 8192, "4 KiB")]),
     ),
     "one curve": line_chart(_LINES[:1], Axis("bandwidth"), Axis("latency (ns)")),
     "rows": row_chart(_BARS, "bandwidth (GB/s)"),

@@ -7,11 +7,12 @@ import pytest
 
 from nearfar import errors
 from nearfar._native import NativeError, parse_tier, tier_capacity_bytes
+from nearfar.cli.app import main
 from nearfar.errors import ExitCode
 
 
 def test_exit_codes_are_those_of_the_contract() -> None:
-    assert [int(code) for code in ExitCode] == [0, 1, 2, 3, 4, 130]
+    assert [int(code) for code in ExitCode] == [0, 1, 2, 3, 4, 130, 141]
     assert errors.NearfarError("x").exit_code == 1
     assert errors.BadInputError("x").exit_code == 2
     assert errors.MachineError("x").exit_code == 3
@@ -43,7 +44,7 @@ def test_an_error_of_the_core_arrives_with_its_sentences() -> None:
 def test_a_core_whose_libraries_are_missing_is_told_with_their_packages() -> None:
     program = (
         "import sys; sys.modules['nearfar._native'] = None\n"
-        "from nearfar.cli.main import main; sys.exit(main(['topo']))"
+        "from nearfar.cli.app import main; sys.exit(main(['topo']))"
     )
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=False
@@ -53,3 +54,31 @@ def test_a_core_whose_libraries_are_missing_is_told_with_their_packages() -> Non
     assert done.stderr.startswith("nearfar: the native core cannot be loaded: ")
     assert "apt-get install libhwloc15" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(("code", "exit_code"), [(3, 3), (0, 0), (None, 0), ("no such thing", 1)])
+def test_the_code_of_a_system_exit_is_that_of_the_tool(
+    code: object,
+    exit_code: int,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def leaves(*_arguments: object, **_options: object) -> None:
+        sys.exit(code)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("nearfar.cli.app.app", leaves)
+    assert main(["topo"]) == exit_code
+    assert ("no such thing" in capsys.readouterr().err) == isinstance(code, str)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "verb"),
+    [(["split", "--version"], "split"), (["bench", "stencil", "--rows"], "bench stencil")],
+)
+def test_a_flag_without_its_value_names_the_verb(
+    arguments: list[str], verb: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments) == ExitCode.BAD_INPUT
+    told = capsys.readouterr().err
+    assert told.startswith(f"nearfar {verb}: Option '{arguments[-1]}' requires an argument.")
+    assert f"next: nearfar {verb} --help" in told

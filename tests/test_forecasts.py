@@ -12,15 +12,14 @@ from hypothesis import strategies as st
 
 import factories
 from conftest import RunNearfar
+from fixed_inputs import FixedClockBench, threads_overlap
 from nearfar.measure.errors import errors_of
 from nearfar.model import pipeline_here, published, sharing
 from nearfar.model.curves import Curve
 from nearfar.model.pipeline import Work
-from nearfar.report.section import Context
-from nearfar.report.sections import compete, pipeline, stencil
+from nearfar.report.html.section import Context
+from nearfar.report.html.sections import compete, pipeline, stencil
 from nearfar.store import read_run
-
-pytestmark = pytest.mark.alone
 
 ONE_EACH = ("--near-threads", "1", "--far-threads", "1")
 GIGA = 1e9
@@ -142,8 +141,9 @@ def test_our_own_error_stands_above_that_of_published_tables() -> None:
 
 def predicted(run_nearfar: RunNearfar, *arguments: str) -> Any:
     done = run_nearfar(
-        "bench", *arguments, *ONE_EACH, "--runs", "2", "--json", "-", "--out", "r", "--quiet"
-    )
+        "bench", *arguments, *ONE_EACH, "--runs", "2", "--json", "-", "--out", "r", "--quiet",
+        prepare=threads_overlap,
+    )  # fmt: skip
     assert done.code == 0, done.stderr
     document = json.loads(done.stdout)
     if document["oversubscribed"]:
@@ -192,15 +192,16 @@ def test_a_pipeline_is_predicted_from_its_stages_alone(
 def test_a_prediction_that_fails_leaves_the_run(
     verb: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from nearfar.cli import forecasts
-    from nearfar.cli.main import main
+    from nearfar.cli.app import main
     from nearfar.errors import MachineError
+    from nearfar.workflows import forecasts
 
     def fail(*_: object) -> None:
         raise MachineError("threads took turns", "stop what else runs")
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(forecasts, f"predict_{verb}", fail)
+    monkeypatch.setattr("nearfar.measure.compete.CompeteBench", FixedClockBench)
     small = {
         "compete": ["--size", "1MiB", "--iterations", "20"],
         "pipeline": ["--elements", "5000", "--iterations", "3"],
@@ -214,9 +215,9 @@ def test_a_prediction_that_fails_leaves_the_run(
 
 def test_shared_processors_are_not_predicted(run_nearfar: RunNearfar) -> None:
     many = ["--near-threads", "9", "--far-threads", "8", "--runs", "1", "--json", "-"]
-    done = run_nearfar("bench", "compete", *many, "--size", "1MiB", "--iterations", "300")
-    if done.code == 3 and "took turns" in done.stderr:
-        pytest.skip("threads that share processors never ran all at once")
+    done = run_nearfar(
+        "bench", "compete", *many, "--size", "1MiB", "--iterations", "20", prepare=threads_overlap
+    )
     assert done.code == 0, done.stderr
     document = json.loads(done.stdout)
     if not document["oversubscribed"]:

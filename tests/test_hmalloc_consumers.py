@@ -46,7 +46,7 @@ def flags(prefix: Path, *wanted: str) -> list[str]:
 
 
 def near_and_far(program: Path, prefix: Path) -> None:
-    told = quietly(program, LD_LIBRARY_PATH=str(prefix / "lib"), HMALLOC_FAR="dram")
+    told = quietly(program, LD_LIBRARY_PATH=str(prefix / "lib"), NEARFAR_HMALLOC_FAR="dram")
     assert told.splitlines()[:2] == [
         "the index is near, its records are far", "far memory holds 4096 blocks",
     ]  # fmt: skip
@@ -54,7 +54,7 @@ def near_and_far(program: Path, prefix: Path) -> None:
 
 
 def containers(program: Path, prefix: Path) -> None:
-    told = quietly(program, LD_LIBRARY_PATH=str(prefix / "lib"), HMALLOC_FAR="dram")
+    told = quietly(program, LD_LIBRARY_PATH=str(prefix / "lib"), NEARFAR_HMALLOC_FAR="dram")
     assert told.splitlines() == [
         "the index is near, its texts are far",
         "the text of key 300, too long to be kept inside",

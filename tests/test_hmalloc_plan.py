@@ -40,7 +40,7 @@ def _return_address(program: Path, function: str, callee: str) -> str:
 def _run(program: Path, folder: Path, text: str) -> dict[str, int]:
     plan = folder / "plan"
     plan.write_text(HEAD + text)
-    done = preloaded(program, settings={"HMALLOC_PLAN": str(plan)})
+    done = preloaded(program, settings={"NEARFAR_HMALLOC_PLAN": str(plan)})
     assert done.returncode == 0, done.stderr
     return {name: int(value) for name, value in (line.split() for line in done.stdout.splitlines())}
 
@@ -73,6 +73,19 @@ def test_a_chain(program: Path, tmp_path: Path, unwind: str) -> None:
     chain = f"{build_id}+{inner}<{build_id}+{outer}"
     found = _run(program, tmp_path, f"unwind {unwind}\nrule far site={chain}\n")
     assert (found["through-small"], found["first-small"], found["second-small"]) == (1, 0, 0)
+
+
+def test_a_chain_on_the_stack_of_a_coroutine(tmp_path: Path) -> None:
+    """Its outermost frame pointer leads to memory that cannot be read: the chain ends there."""
+    flags = ["-fno-omit-frame-pointer", "-Wl,--build-id"]
+    program = compile_c(tmp_path, "coroutine", flags=flags)
+    build_id = _build_id(program)
+    inner = _return_address(program, "first", "malloc")
+    outer = _return_address(program, "coroutine", "first")
+    chain = f"{build_id}+{inner}<{build_id}+{outer}"
+    longer = f"{chain}<{build_id}+{outer}<{build_id}+{outer}"
+    assert _run(program, tmp_path, f"rule far site={chain}\n") == {"coroutine": 1}
+    assert _run(program, tmp_path, f"rule far site={longer}\n") == {"coroutine": 0}
 
 
 def test_threads(program: Path, tmp_path: Path) -> None:
@@ -124,13 +137,13 @@ def test_first_rule_decides(program: Path, tmp_path: Path) -> None:
 def test_plans_that_make_no_sense(tmp_path: Path, text: str, words: str) -> None:
     plan = tmp_path / "plan"
     plan.write_text(text)
-    done = preloaded("true", settings={"HMALLOC_PLAN": str(plan)})
+    done = preloaded("true", settings={"NEARFAR_HMALLOC_PLAN": str(plan)})
     assert done.returncode == 2
     assert words in done.stderr
-    assert done.stderr.startswith("libhmalloc: HMALLOC_PLAN: ")
+    assert done.stderr.startswith("libhmalloc: NEARFAR_HMALLOC_PLAN: ")
 
 
 def test_a_missing_plan(tmp_path: Path) -> None:
-    done = preloaded("true", settings={"HMALLOC_PLAN": str(tmp_path / "none")})
+    done = preloaded("true", settings={"NEARFAR_HMALLOC_PLAN": str(tmp_path / "none")})
     assert done.returncode == 2
     assert "cannot read the plan" in done.stderr

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from hmalloc_build import PRELOAD, clean_environment, compile_c, preloaded
+from hmalloc_build import PRELOAD, PROGRAMS, clean_environment, compile_c, preloaded
 
 CASES = [
     "of-nothing", "calloc-overflow", "calloc-zeroes", "aligned-calls", "page-calls",
@@ -21,8 +21,11 @@ CASES = [
 
 SETTINGS = {
     "near": {},
-    "in shared memory": {"HMALLOC_FAR": "shm:,capacity=1GiB", "HMALLOC_DEFAULT": "far"},
-    "hardened": {"HMALLOC_HARDEN": "guard,quarantine=1MiB"},
+    "in shared memory": {
+        "NEARFAR_HMALLOC_FAR": "shm:,capacity=1GiB",
+        "NEARFAR_HMALLOC_DEFAULT": "far",
+    },
+    "hardened": {"NEARFAR_HMALLOC_HARDEN": "guard,quarantine=1MiB"},
 }
 
 
@@ -97,8 +100,11 @@ def test_real_programs_say_the_same(name: str, tier: str, tmp_path: Path) -> Non
     command = _programs(tmp_path)[name]
     if shutil.which(command[0]) is None:
         pytest.skip(f"{command[0]} is not installed")
-    settings = {"HMALLOC_DEFAULT": tier, "HMALLOC_FAR": "shm:,capacity=1GiB"}
-    settings |= {"HMALLOC_STATS": "exit", "HMALLOC_STATS_FILE": str(tmp_path / "stats-%p")}
+    settings = {"NEARFAR_HMALLOC_DEFAULT": tier, "NEARFAR_HMALLOC_FAR": "shm:,capacity=1GiB"}
+    settings |= {
+        "NEARFAR_HMALLOC_STATS": "exit",
+        "NEARFAR_HMALLOC_STATS_FILE": str(tmp_path / "stats-%p"),
+    }
     plain = subprocess.run(command, env=clean_environment(), capture_output=True, text=True)
     done = preloaded(*command, settings=settings)
     assert plain.returncode == 0, plain.stderr
@@ -122,11 +128,75 @@ def test_children_get_no_block_twice(built: Path) -> None:
 @pytest.mark.parametrize(("tier", "block_limit"), [("near", 20000), ("far", 1000)])
 def test_ten_thousand_forks_under_churn(built: Path, tier: str, block_limit: int) -> None:
     """Small blocks in the far tier: each fork copies what a tier in a file holds."""
-    settings = {"HMALLOC_DEFAULT": tier, "HMALLOC_FAR": "shm:,capacity=256MiB"}
+    settings = {"NEARFAR_HMALLOC_DEFAULT": tier, "NEARFAR_HMALLOC_FAR": "shm:,capacity=256MiB"}
     done = preloaded(
         built / "fork_churn", "10000", str(block_limit), settings=settings, timeout=900
     )
     assert done.stdout == "10000 of 10000\n", done
+
+
+def _exit_threads(folder: Path, runs: int) -> None:
+    program = compile_c(folder, "exiting_threads")
+    for _ in range(runs):
+        assert preloaded(program, timeout=30).stdout == "all threads exited\n"
+
+
+def test_detached_threads_exit_with_warm_caches(tmp_path: Path) -> None:
+    """libc frees blocks of exited threads under a lock that pthread_create() takes."""
+    _exit_threads(tmp_path, 10)
+
+
+@pytest.mark.long
+def test_detached_threads_exit_with_warm_caches_200_times(tmp_path: Path) -> None:
+    _exit_threads(tmp_path, 200)
+
+
+def test_what_glibc_reports_about_its_heap(tmp_path: Path) -> None:
+    done = preloaded(compile_c(tmp_path, "malloc_extensions"))
+    lines = done.stdout.splitlines()
+    assert done.returncode == 0
+    assert len(lines) == 13
+    assert [line for line in lines if not line.startswith("ok ")] == []
+    assert done.stderr.startswith("hmalloc-stats 1\n")
+    assert "tier.near.live_bytes " in done.stderr
+
+
+def test_new_handlers_are_called_as_by_the_c_plus_plus_library(tmp_path: Path) -> None:
+    program = tmp_path / "new_handler"
+    subprocess.run(
+        ["c++", "-O2", "-std=c++17", "-Wno-alloc-size-larger-than",
+         str(PROGRAMS / "new_handler.cpp"), "-o", str(program)],
+        check=True,
+    )  # fmt: skip
+    plain = subprocess.run([program], capture_output=True, text=True, check=True)
+    assert plain.stdout.splitlines()[6:12] == ["bad_alloc 1"] * 3 + ["null 1"] * 3
+    done = preloaded(program)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == plain.stdout
+
+
+@pytest.mark.parametrize("limit", ["3000000", "unlimited"])
+def test_blocks_taken_after_a_migration_lie_on_its_nodes(tmp_path: Path, limit: str) -> None:
+    """With limited address space a tier is mapped chunk by chunk, each with its policy."""
+    program = compile_c(tmp_path, "migrated", linked=True)
+    done = subprocess.run(
+        ["bash", "-c", f"ulimit -v {limit} && exec {program}"],
+        env=clean_environment(), capture_output=True, text=True,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout, done.stderr) == (0, "policy 2\n", "")  # MPOL_BIND
+
+
+def test_forks_while_streams_are_flushed_and_read(tmp_path: Path) -> None:
+    """fflush(NULL) waits for streams whose readers allocate, and fork() waits for fflush()."""
+    program = compile_c(tmp_path, "fork_streams")
+    assert preloaded(program, "50").stdout == "50 of 50\n"
+
+
+def test_a_handler_that_forks_before_fork_blocks_signals_leaves_streams_usable(
+    tmp_path: Path,
+) -> None:
+    program = compile_c(tmp_path, "fork_in_fork", flags=["-rdynamic"])
+    assert preloaded(program).stdout == "0\n"
 
 
 @pytest.mark.parametrize("case", ["libc", "libc-full"])
@@ -155,25 +225,29 @@ libc.malloc_usable_size.argtypes = [ctypes.c_void_p]
 block = libc.malloc(600000)
 ctypes.memset(block, 1, libc.malloc_usable_size(block) + {beyond})
 """
-    done = preloaded(sys.executable, "-c", script, settings={"HMALLOC_HARDEN": "guard"})
+    done = preloaded(sys.executable, "-c", script, settings={"NEARFAR_HMALLOC_HARDEN": "guard"})
     assert done.returncode == code, done.stderr
 
 
 @pytest.mark.parametrize(
     ("settings", "code", "words"),
     [
-        ({"HMALLOC_FAR": "nonsense"}, 2, "HMALLOC_FAR: unknown tier 'nonsense'"),
-        ({"HMALLOC_FAR": "numa:63"}, 3, "no NUMA node 63"),
-        ({"HMALLOC_FAR": "dram,overflow=burst"}, 2, "overflow is fail or spill:TIER"),
-        ({"HMALLOC_FAR": "dram,overflow=spill:none"}, 2, "no such other tier"),
-        ({"HMALLOC_FAR": "file:/no/such/folder"}, 2, "/no/such"),
-        ({"HMALLOC_FAR": "shm:,capacity=900TiB"}, 3, "does not fit"),
-        ({"HMALLOC_FAR": "dram,capacity=4KiB"}, 2, "capacity is at least 64KiB, not '4KiB'"),
-        ({"HMALLOC_DEFAULT": "slow"}, 2, "there is no tier 'slow'"),
-        ({"HMALLOC_DECAY_MS": "soon"}, 2, "HMALLOC_DECAY_MS"),
-        ({"HMALLOC_HARDEN": "very"}, 2, "guard and quarantine=SIZE"),
-        ({"HMALLOC_STATS": "often"}, 2, "exit, signal:NUMBER and rules"),
-        ({"HMALLOC_NEAR": "shm:"}, 2, "the near tier is dram or numa"),
+        ({"NEARFAR_HMALLOC_FAR": "nonsense"}, 2, "NEARFAR_HMALLOC_FAR: unknown tier 'nonsense'"),
+        ({"NEARFAR_HMALLOC_FAR": "numa:63"}, 3, "no NUMA node 63"),
+        ({"NEARFAR_HMALLOC_FAR": "dram,overflow=burst"}, 2, "overflow is fail or spill:TIER"),
+        ({"NEARFAR_HMALLOC_FAR": "dram,overflow=spill:none"}, 2, "no such other tier"),
+        ({"NEARFAR_HMALLOC_FAR": "file:/no/such/folder"}, 2, "/no/such"),
+        ({"NEARFAR_HMALLOC_FAR": "shm:,capacity=900TiB"}, 3, "does not fit"),
+        (
+            {"NEARFAR_HMALLOC_FAR": "dram,capacity=4KiB"},
+            2,
+            "capacity is at least 64KiB, not '4KiB'",
+        ),
+        ({"NEARFAR_HMALLOC_DEFAULT": "slow"}, 2, "there is no tier 'slow'"),
+        ({"NEARFAR_HMALLOC_DECAY_MS": "soon"}, 2, "NEARFAR_HMALLOC_DECAY_MS"),
+        ({"NEARFAR_HMALLOC_HARDEN": "very"}, 2, "guard and quarantine=SIZE"),
+        ({"NEARFAR_HMALLOC_STATS": "often"}, 2, "exit, signal:NUMBER and rules"),
+        ({"NEARFAR_HMALLOC_NEAR": "shm:"}, 2, "the near tier is dram or numa"),
     ],
 )
 def test_settings_that_make_no_sense(settings: dict[str, str], code: int, words: str) -> None:
@@ -184,6 +258,18 @@ def test_settings_that_make_no_sense(settings: dict[str, str], code: int, words:
     assert done.stderr.count("\n") == 1
 
 
+def test_names_of_variables_of_version_0_1_are_accepted_with_a_warning() -> None:
+    done = preloaded("true", settings={"HMALLOC_FAR": "dram", "HMALLOC_DEFAULT": "far"})
+    assert done.returncode == 0
+    assert done.stderr.splitlines() == [
+        f"libhmalloc: HMALLOC_{name} is deprecated: set NEARFAR_HMALLOC_{name} instead"
+        for name in ("FAR", "DEFAULT")
+    ]
+    new = {"NEARFAR_HMALLOC_FAR": "dram", "HMALLOC_FAR": "nonsense"}
+    done = preloaded("true", settings=new)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_statistics_on_a_signal(tmp_path: Path) -> None:
     stats = tmp_path / "stats"
     script = f"""
@@ -191,11 +277,11 @@ import os, signal, time
 from pathlib import Path
 held = [bytearray(1000) for _ in range(1000)]
 os.kill(os.getpid(), signal.SIGUSR2)
-for _ in range(500):
+for _ in range(60_000):
     if Path({str(stats)!r}).exists() and "thread." in Path({str(stats)!r}).read_text(): break
     time.sleep(0.01)
 """
-    settings = {"HMALLOC_STATS": f"signal:{12}", "HMALLOC_STATS_FILE": str(stats)}
+    settings = {"NEARFAR_HMALLOC_STATS": f"signal:{12}", "NEARFAR_HMALLOC_STATS_FILE": str(stats)}
     assert preloaded("python3", "-c", script, settings=settings).returncode == 0
     lines = stats.read_text().splitlines()
     assert lines[0] == "hmalloc-stats 1"
@@ -215,7 +301,7 @@ def test_the_child_of_a_tier_in_a_file_has_its_own(tmp_path: Path) -> None:
     )
     for policy in ("private", "copy"):
         spec = f"file:{tmp_path},capacity=256MiB,fork={policy}"
-        settings = {"HMALLOC_DEFAULT": "far", "HMALLOC_FAR": spec}
+        settings = {"NEARFAR_HMALLOC_DEFAULT": "far", "NEARFAR_HMALLOC_FAR": spec}
         done = preloaded("python3", "-c", script, settings=settings)
         assert done.stdout == "0 p\n", (policy, done)
 
@@ -230,8 +316,11 @@ def test_guards_of_a_tier_in_a_file_are_left_out_of_a_child(tmp_path: Path) -> N
         "if child == 0: os._exit(0 if data == b'p' * 600000 else 1)\n"
         "print(os.waitpid(child, 0)[1])\n"
     )
-    settings = {"HMALLOC_DEFAULT": "far", "HMALLOC_FAR": f"file:{tmp_path},capacity=256MiB"}
-    settings |= {"HMALLOC_HARDEN": "guard"}
+    settings = {
+        "NEARFAR_HMALLOC_DEFAULT": "far",
+        "NEARFAR_HMALLOC_FAR": f"file:{tmp_path},capacity=256MiB",
+    }
+    settings |= {"NEARFAR_HMALLOC_HARDEN": "guard"}
     done = preloaded(sys.executable, "-c", script, settings=settings)
     assert done.stdout == "0\n", done
 
@@ -250,8 +339,11 @@ def test_freed_memory_of_a_tier_in_a_file_is_not_copied_for_a_child(tmp_path: Pa
         "else:\n"
         "    os.waitpid(child, 0)\n"
     )
-    settings = {"HMALLOC_DEFAULT": "far", "HMALLOC_FAR": f"file:{tmp_path},capacity=256MiB"}
-    settings |= {"HMALLOC_DECAY_MS": "-1"}
+    settings = {
+        "NEARFAR_HMALLOC_DEFAULT": "far",
+        "NEARFAR_HMALLOC_FAR": f"file:{tmp_path},capacity=256MiB",
+    }
+    settings |= {"NEARFAR_HMALLOC_DECAY_MS": "-1"}
     done = preloaded(sys.executable, "-c", script, settings=settings)
     own_kib, same = done.stdout.split()
     assert same == "True"

@@ -18,7 +18,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def _run(program: Path, far: str | None) -> tuple[dict[str, str], str]:
-    settings = {} if far is None else {"HMALLOC_FAR": far}
+    settings = {} if far is None else {"NEARFAR_HMALLOC_FAR": far}
     done = subprocess.run(
         [str(program)], env={**clean_environment(), **settings}, capture_output=True, text=True
     )

@@ -1,117 +1,51 @@
-"""Layers only look down: an upward include or import fails here, whatever else works.
+"""Layers only use lower layers: an upward include or import fails here.
 
-The orders below are the only ones written in code; ``ARCHITECTURE.md`` repeats them for readers
-and is compared.
+The orders are those of ``tools/layers.py``; ``ARCHITECTURE.md`` repeats them for readers and is
+compared.
 """
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
+import layers
+from layers import NATIVE, NATIVE_TEST_ONLY, PYTHON
+
 ROOT = Path(__file__).parent.parent
-
-#: Native layers that may know whom: each one the layers before it.
-NATIVE = [
-    "base",
-    "os",
-    "tier",
-    "alloc",
-    "topo",
-    "kernels",
-    "probe",
-    "cache",
-    "storelog",
-    "persist",
-    "structures",
-    "inspect",
-    "trace",
-    "sim",
-    "crash",
-    "bench",
-    "bind",
-]
-#: Public headers (include/nearfar) and the layer they are part of.
-PUBLIC = {"nearfar": "persist"}
-#: Beside the layers, for tests alone: they may be included by no source but a test.
-NATIVE_TEST_ONLY = {"test_support.hpp", "sim/test_devices.hpp"}
-
-#: Python layers; modules on one line may import each other.
-PYTHON = [
-    ["_native", "errors", "files", "units", "stats", "noise", "records", "store"],
-    ["machine"],
-    ["profiles"],
-    ["measure"],
-    ["simulate"],
-    ["verify"],
-    ["model"],
-    ["place"],
-    ["trace"],
-    ["sweep"],
-    ["report"],
-    ["cli"],
-]
-
-_INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
 
 
 def native_violations(root: Path) -> list[str]:
     """Every quoted include below ``root`` that names no layer, or one above the file's own."""
     found = []
-    for file in sorted(root.rglob("*.[ch]pp")):
-        layer = PUBLIC.get(root.name, file.relative_to(root).parts[0])
-        for target in _INCLUDE.findall(file.read_text()):
-            where = f"{file.relative_to(root)} includes {target}"
-            above = PUBLIC.get(target.split("/")[0], target.split("/")[0])
-            if target in NATIVE_TEST_ONLY:
-                if not file.name.endswith("_test.cpp"):
-                    found.append(f"{where}: for tests alone")
-            elif above not in NATIVE:
-                found.append(f"{where}: no layer")
-            elif layer in NATIVE and NATIVE.index(above) > NATIVE.index(layer):
-                found.append(f"{where}: upward")
+    for file, layer, target in layers.includes(root):
+        where = f"{file.relative_to(root)} includes {target}"
+        above = layers.layer_of_include(target)
+        if target in NATIVE_TEST_ONLY:
+            if not file.name.endswith("_test.cpp"):
+                found.append(f"{where}: for tests alone")
+        elif above not in NATIVE:
+            found.append(f"{where}: no layer")
+        elif layer in NATIVE and NATIVE.index(above) > NATIVE.index(layer):
+            found.append(f"{where}: upward")
     return found
-
-
-def _python_layer(module: str) -> int | None:
-    """The layer of ``nearfar.MODULE...``; None for the package itself, an error if unknown."""
-    name = module.split(".")[1] if "." in module else ""
-    if not name:
-        return None
-    return next(i for i, layer in enumerate(PYTHON) if name in layer)
-
-
-def _imports(tree: ast.AST, names: set[str]) -> Iterator[str]:
-    """Modules of nearfar that are imported anywhere, inside functions too."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            yield from (a.name for a in node.names if a.name.split(".")[0] == "nearfar")
-        elif isinstance(node, ast.ImportFrom):
-            if node.level:
-                yield "nearfar.relative"
-            elif node.module == "nearfar":
-                yield from (f"nearfar.{a.name}" for a in node.names if a.name in names)
-            elif node.module and node.module.startswith("nearfar."):
-                yield node.module
 
 
 def python_violations(package: Path) -> list[str]:
     """Every import below ``package`` that is relative, or of a layer above the file's own."""
-    names = {name for layer in PYTHON for name in layer}
     found = []
     for file in sorted(package.rglob("*.py")):
         inside = file.relative_to(package).with_suffix("")
-        own = _python_layer(f"nearfar.{inside.parts[0]}") if inside.name != "__init__" else None
-        if inside.name == "__init__" and len(inside.parts) > 1:
-            own = _python_layer(f"nearfar.{inside.parts[0]}")
-        for module in _imports(ast.parse(file.read_text()), names):
+        own = None
+        if inside.name != "__init__" or len(inside.parts) > 1:
+            own = layers.python_layer(f"nearfar.{inside.parts[0]}")
+        for module in layers.imports(ast.parse(file.read_text())):
             where = f"{file.relative_to(package)} imports {module}"
             if module == "nearfar.relative":
                 found.append(f"{where}: write it absolutely")
                 continue
-            layer = _python_layer(module)
+            layer = layers.python_layer(module)
             if layer is not None and (own is None or layer > own):
                 found.append(f"{where}: upward")
     return found
@@ -186,3 +120,12 @@ def test_architecture_lists_the_native_layers_in_this_order() -> None:
 def test_architecture_lists_the_python_layers_in_this_order() -> None:
     listed = [sorted(layer) for layer in _listed("Python layers, bottom-up")]
     assert listed == [sorted(layer) for layer in PYTHON]
+
+
+def test_the_picture_is_of_these_layers() -> None:
+    drawn = (ROOT / "docs" / "pictures" / "layers.svg").read_text()
+    assert drawn == layers.picture(ROOT), "run tools/layers.py docs/pictures/layers.svg"
+
+
+def test_uses_that_follow_from_others_are_not_drawn() -> None:
+    assert layers.direct({(1, 0), (2, 1), (2, 0), (3, 2), (3, 0)}) == {(1, 0), (2, 1), (3, 2)}

@@ -126,7 +126,7 @@ def test_the_file_comes_back_as_it_went(tmp_path: Path) -> None:
     ("change", "named"),
     [
         ({"version": 2}, "version 2"),
-        ({"kind": "other"}, "no contention model"),
+        ({"kind": "other"}, "is not a contention model"),
         ({"surplus": 1}, "surplus"),
         ({"full_threads": "16"}, "full_threads"),
         ({"full_threads": 1}, "full_threads"),
@@ -246,14 +246,17 @@ def test_fit_and_predict(run_nearfar: RunNearfar, tmp_path: Path) -> None:
 
 def test_verbs_refuse(run_nearfar: RunNearfar, tmp_path: Path) -> None:
     (tmp_path / "bad.csv").write_text(HEAD + "4,12,nan,1\n")
-    run_nearfar("fit", "contention", "bad.csv", "--out", "m.json").assert_refused(2)
+    run_nearfar("fit", "contention", "bad.csv", "--out", "m.json").assert_refused(
+        2, "column near_MBps: 'nan' is not finite"
+    )
     absent = run_nearfar("fit", "contention", "none.csv", "--out", "m.json")
-    absent.assert_refused(2)
+    absent.assert_refused(2, "cannot read none.csv")
     assert "Errno" not in absent.stderr
     run_nearfar(
         "fit", "contention", str(competition("far-far")), "--out", "no/m.json"
-    ).assert_refused(3)
+    ).assert_refused(3, "cannot write no/m.json")
     run_nearfar("fit", "contention", str(competition("far-far")), "--out", "m.json")
     over = ("--near-threads", "15", "--far-threads", "2")
-    run_nearfar("predict", "contention", "m.json", *over).assert_refused(2)
-    run_nearfar("predict", "contention", "none.json", *over).assert_refused(2)
+    run_nearfar("predict", "contention", "m.json", *over).assert_refused(2, "more than the 16")
+    none = run_nearfar("predict", "contention", "none.json", *over)
+    none.assert_refused(2, "cannot read none.json")

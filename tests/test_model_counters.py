@@ -126,7 +126,7 @@ def test_too_few_rows_and_columns(tmp_path: Path) -> None:
     with pytest.raises(BadInputError, match="fewer than 4 different"):
         counter_fits.read_counters(written(tmp_path, ROWS[:3]))
     (tmp_path / "one.csv").write_text("operations\n1\n2\n3\n4\n")
-    with pytest.raises(BadInputError, match="no column beside operations"):
+    with pytest.raises(BadInputError, match="no column except operations"):
         counter_fits.read_counters(tmp_path / "one.csv")
 
 
@@ -151,5 +151,7 @@ def test_the_verb_prints_and_refuses(tmp_path: Path, run_nearfar: RunNearfar) ->
     shown = run_nearfar("fit", "counters", "counters.csv")
     assert shown.code == 0
     assert "linear" in shown.stdout
-    run_nearfar("fit", "counters", "counters.csv", "--picture", "x.pdf").assert_refused(2)
-    run_nearfar("fit", "counters", "nothing.csv").assert_refused(2)
+    run_nearfar("fit", "counters", "counters.csv", "--picture", "x.pdf").assert_refused(
+        2, "x.pdf is no name for a picture"
+    )
+    run_nearfar("fit", "counters", "nothing.csv").assert_refused(2, "cannot read nothing.csv")

@@ -52,7 +52,8 @@ def test_a_measured_host_prices_page_walks_by_the_bytes_in_use(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """`--host this`: a curve in the place of one figure, the same where it is flat."""
-    from nearfar.cli import calibrating, predict_map
+    from nearfar.cli.predict import map_
+    from nearfar.workflows import calibrating
 
     told = HOST.figure("page_walk_ns")
     low, high = told.interval()
@@ -73,7 +74,7 @@ def test_a_measured_host_prices_page_walks_by_the_bytes_in_use(
     assert flat.time_s == pytest.approx(replay.predict(get(20_000), FAR, HOST).time_s)
     rising = measured((value, 3 * value))
     monkeypatch.setattr(calibrating, "measured_host", lambda *_: rising)
-    predict_map.map_get(far="ucy-optane", host="this", ops=20_000, json="-", quiet=True)
+    map_.map_get(far="ucy-optane", host="this", ops=20_000, json="-", quiet=True)
     answer = json.loads(capsys.readouterr().out)
     assert answer["time_s"] == pytest.approx(replay.predict(get(20_000), FAR, rising).time_s)
     assert answer["time_s"] > flat.time_s
@@ -196,13 +197,14 @@ def test_text_shows_terms_and_what_binds(model: str, run_nearfar: RunNearfar) ->
 
 
 def test_the_verbs_refuse(run_nearfar: RunNearfar) -> None:
-    run_nearfar(*arguments("map-get", "--ops", "0")).assert_refused(2)
-    run_nearfar(*arguments("map-get", "--ops", "nan")).assert_refused(2)
-    run_nearfar(*arguments("map-get", "--ops", "900000000")).assert_refused(2)
-    run_nearfar(*arguments("map-insert", "--ops", "10", "--model", "counters")).assert_refused(2)
+    run_nearfar(*arguments("map-get", "--ops", "0")).assert_refused(2, "greater than or equal to 1")
+    run_nearfar(*arguments("map-get", "--ops", "nan")).assert_refused(2, "a valid integer")
+    run_nearfar(*arguments("map-get", "--ops", "900000000")).assert_refused(2, "cannot be replayed")
+    gets_alone = run_nearfar(*arguments("map-insert", "--ops", "10", "--model", "counters"))
+    gets_alone.assert_refused(2, "published for gets alone")
     run_nearfar(
         "predict", "map-get", "--far", "pcm-lee", "--host", "snu-2014", "--ops", "10"
-    ).assert_refused(2)
+    ).assert_refused(2, "snu-2014 has no figure l3_bytes")
 
 
 @pytest.mark.parametrize(

@@ -180,15 +180,17 @@ def test_the_verb(run_nearfar: RunNearfar, fitted: list[str]) -> None:
 
 def test_the_verb_refuses(run_nearfar: RunNearfar, fitted: list[str]) -> None:
     pair = ("--near-threads", "15", "--far-threads", "1")
-    run_nearfar(*fitted).assert_refused(2)
-    run_nearfar(*fitted, *pair, "--threads", "16").assert_refused(2)
-    run_nearfar(*fitted, "--near-threads", "15").assert_refused(2)
-    run_nearfar(*fitted, *pair, "--far-rows", "31624").assert_refused(2)
-    run_nearfar(*fitted, *pair, "--software-ns", "nan").assert_refused(2)
-    run_nearfar(*fitted, "--threads", "17").assert_refused(2)
+    run_nearfar(*fitted).assert_refused(2, "it is open how many threads run")
+    run_nearfar(*fitted, *pair, "--threads", "16").assert_refused(2, "--threads searches the split")
+    run_nearfar(*fitted, "--near-threads", "15").assert_refused(2, "it is open how many threads")
+    run_nearfar(*fitted, *pair, "--far-rows", "31624").assert_refused(
+        2, "of an array of 31623 rows"
+    )
+    run_nearfar(*fitted, *pair, "--software-ns", "nan").assert_refused(2, "--software-ns")
+    run_nearfar(*fitted, "--threads", "17").assert_refused(2, "more than the 16")
     run_nearfar(
         *fitted, *pair, "--software-ns", "1", "--calibrate", str(stencil("direct"))
-    ).assert_refused(2)
+    ).assert_refused(2, "--calibrate and --software-ns both give")
 
 
 PAIR = MeasuredPair(1, 1, (30e9, 29e9, 31e9), (2e9, 1.95e9, 2.05e9))

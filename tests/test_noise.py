@@ -12,8 +12,6 @@ import pytest
 
 from nearfar import noise
 
-pytestmark = pytest.mark.alone
-
 if TYPE_CHECKING:
     from nearfar._native import Usage
 
@@ -84,6 +82,17 @@ def test_a_busy_neighbour(machine: FakeMachine) -> None:
     watch = noise.Watch("stream")
     measure(machine, foreign=1.0)
     assert watch.verdict().reasons == ["stream – other processes used 1.00 processors"]
+
+
+@pytest.mark.parametrize(("cpus", "most"), [(1, 0.25), (8, 0.25), (128, 2.56)])
+def test_daemons_of_a_large_machine_are_no_neighbours(
+    machine: FakeMachine, monkeypatch: pytest.MonkeyPatch, cpus: int, most: float
+) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: cpus)
+    for foreign, noisy in ((0.9 * most, False), (1.1 * most, True)):
+        watch = noise.Watch("stream")
+        measure(machine, foreign=foreign)
+        assert watch.verdict().noisy == noisy
 
 
 def test_the_kernel_that_writes_back_is_no_neighbour(machine: FakeMachine) -> None:

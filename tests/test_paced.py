@@ -15,8 +15,6 @@ from nearfar.profiles import load_profile
 from nearfar.profiles.pacing import LINES_IN_FLIGHT, pace_of
 from nearfar.records.shape import Origin
 
-pytestmark = pytest.mark.alone
-
 CPU = next(cpu["id"] for cpu in topology(None)["cpus"] if cpu["usable"])
 
 
@@ -82,17 +80,25 @@ def test_a_probe_measures_bandwidth_and_lists_the_rest(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code"),
+    ("arguments", "code", "said"),
     [
-        (["bench", "stream", "--tier", "paced:dram@nothing"], 2),
-        (["bench", "stream", "--tier", "paced:dram"], 2),
-        (["bench", "pipeline", "--quick", "--near", "paced:dram@optane-100"], 3),
+        (
+            ["bench", "stream", "--tier", "paced:dram@nothing"],
+            2,
+            "there is no device profile nothing",
+        ),
+        (["bench", "stream", "--tier", "paced:dram"], 2, "a device profile is missing"),
+        (
+            ["bench", "pipeline", "--quick", "--near", "paced:dram@optane-100"],
+            3,
+            "cannot keep the pace of optane-100",
+        ),
     ],
 )
 def test_bad_tiers_end_with_a_sentence(
-    arguments: list[str], code: int, run_nearfar: RunNearfar
+    arguments: list[str], code: int, said: str, run_nearfar: RunNearfar
 ) -> None:
-    run_nearfar(*arguments).assert_refused(code)
+    run_nearfar(*arguments).assert_refused(code, said)
 
 
 def test_competition_and_pipeline_run_on_it(run_nearfar: RunNearfar) -> None:
@@ -100,7 +106,9 @@ def test_competition_and_pipeline_run_on_it(run_nearfar: RunNearfar) -> None:
     done = run_nearfar("bench", "compete", *far, "--size", "1MiB", "--runs", "1", "--json", "-")
     assert done.code == 0, done.stderr
     document = json.loads(done.stdout)
-    assert document["far_bandwidth_bytes_per_s"] < document["near_bandwidth_bytes_per_s"]
+    pace = pace_of("cxl-asic")
+    most = 2 * 64e9 / (pace.read_line_ns + pace.write_line_ns)  # of a thread that copies
+    assert 0 < document["far_bandwidth_bytes_per_s"] < 1.05 * most  # jitter moves the mean a little
     assert document["provenance"]["far_bandwidth_bytes_per_s"]["origin"] == "emulated"
     done = run_nearfar(
         "bench", "pipeline", *far, "--elements", "20000", "--iterations", "3", "--runs", "1",

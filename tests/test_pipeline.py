@@ -19,8 +19,6 @@ from nearfar.measure.session import Effort, Session
 from nearfar.measure.teams import Teams
 from nearfar.store import read_run
 
-pytestmark = pytest.mark.alone
-
 CPU = next(cpu["id"] for cpu in topology(None)["cpus"] if cpu["usable"])
 
 
@@ -64,7 +62,7 @@ def test_findings_that_differ_are_an_error(monkeypatch: pytest.MonkeyPatch) -> N
 
 def run_small(run_nearfar: RunNearfar, *arguments: str) -> Any:
     done = run_nearfar(
-        "bench", "pipeline", "--elements", "50000", "--iterations", "20", "--runs", "3", "--out",
+        "bench", "pipeline", "--elements", "50000", "--iterations", "20", "--runs", "6", "--out",
         "r", "--json", "-", *arguments,
     )  # fmt: skip
     assert done.code == 0, done.stderr
@@ -114,17 +112,21 @@ def test_the_row_calibrates_a_prediction(tmp_path: Path, run_nearfar: RunNearfar
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code"),
+    ("arguments", "code", "said"),
     [
-        (["--near-only", "--far-threads", "1"], 2),
-        (["--cpus", str(CPU), "--near-threads", "1", "--far-threads", "1"], 2),
-        (["--elements", "0"], 2),
-        (["--elements", "999999999999999"], 3),
-        (["--far", "nowhere:"], 2),
+        (["--near-only", "--far-threads", "1"], 2, "--near-only has no far threads"),
+        (
+            ["--cpus", str(CPU), "--near-threads", "1", "--far-threads", "1"],
+            2,
+            "measure the scheduler",
+        ),
+        (["--elements", "0"], 2, "--elements"),
+        (["--elements", "1000000000000"], 3, "do not fit"),
+        (["--far", "nowhere:"], 2, "unknown tier"),
     ],
 )
 def test_bad_input_is_refused_before_anything_is_allocated(
-    arguments: list[str], code: int, tmp_path: Path, run_nearfar: RunNearfar
+    arguments: list[str], code: int, said: str, tmp_path: Path, run_nearfar: RunNearfar
 ) -> None:
-    run_nearfar("bench", "pipeline", *arguments).assert_refused(code)
+    run_nearfar("bench", "pipeline", *arguments).assert_refused(code, said)
     assert not list(tmp_path.glob("nearfar-runs/*"))

@@ -63,6 +63,21 @@ def test_rules_name_as_few_addresses_as_tell_verdicts_apart() -> None:
     assert [len(rule.chain) for rule in rules] == [2, 2, 1, 1]  # the first that holds decides
 
 
+def test_rules_of_many_sites_take_time_in_proportion(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Programs that compile themselves have thousands of sites (node: 3,276)."""
+    compared = 0
+
+    def equals(one: Frame, other: object) -> bool:
+        nonlocal compared
+        compared += 1
+        return isinstance(other, Frame) and one.offset == other.offset
+
+    monkeypatch.setattr(Frame, "__eq__", equals)
+    sites = [site(n, n % 50 + 1, 1000 + n) for n in range(1, 1001)]
+    rules_for(sites, frozenset(range(1, 1001, 2)), {})
+    assert compared < 40 * len(sites)
+
+
 def test_of_many_rules_those_of_weight_are_kept() -> None:
     sites = [site(n, n, size=n) for n in range(1, 301)]
     rules = rules_for(sites, frozenset(), {})
@@ -100,3 +115,17 @@ def test_the_search_writes_nothing_where_a_document_may_be(
     sizes = draw.integers(1, 1000, (120, 64)).astype(float)
     exactly(benefit, sizes, float(sizes.sum(axis=0).max() / 3))
     assert capfd.readouterr().out == ""
+
+
+@pytest.mark.parametrize(
+    ("slowdowns", "best"),
+    [
+        ([1.38, 1.38, 1.38, 1.0], 3),  # all or nothing
+        ([1.38, 1.36, 1.36, 1.0], 3),  # a little with little memory, and the rest with all
+        ([1.38, 1.05, 1.04, 1.0], 1),
+    ],
+)
+def test_the_knee_saves_most_of_what_near_memory_can_save(
+    slowdowns: list[float], best: int
+) -> None:
+    assert knee([0, 10, 50, 100], slowdowns) == best

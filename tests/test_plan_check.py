@@ -137,7 +137,7 @@ def test_caches_survive_a_plan() -> None:
     assert parse_caches(caches.line()) == caches
     with_last = Caches(Level(32768, 8), Level(262144, 4), Level(1 << 22, 16), 1)
     assert parse_caches(with_last.line()) == with_last
-    with pytest.raises(BadInputError, match="tells no caches"):
+    with pytest.raises(BadInputError, match="does not specify caches"):
         parse_caches("l1:32768/8")
 
 
@@ -164,7 +164,7 @@ def test_a_run_that_keeps_its_promise(
     assert [rule["allocations"] for rule in check["rules"]] == [1, 1, 1]
     assert check["rules"][1]["pages"] > 0  # the log lives to the end
     assert "promise is kept" in done.stderr
-    assert "does not tell which caches" not in done.stderr  # rules by size are named first
+    assert "does not specify the caches" not in done.stderr  # rules by size are named first
     assert "rule 1 goes by size" in done.stderr
     few = "far=dram,capacity=64KiB,overflow=spill:near"
     done = run_nearfar("run", "--plan", str(file), "--tier", few, "--check", "--", str(program),

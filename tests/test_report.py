@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 import factories
-from nearfar.cli.main import main
+from nearfar.cli.app import main
 from nearfar.errors import MachineError
 from nearfar.records.run import Run, Sections, Skipped
 from nearfar.records.walk import Quantity, Setting, numbers
-from nearfar.report.page import render, write_report
-from nearfar.report.section import Context
-from nearfar.report.sections import latency, mapped, stream
+from nearfar.report.html.page import render, write_report
+from nearfar.report.html.section import Context
+from nearfar.report.html.sections import latency, mapped, stream
 from nearfar.report.wording import format_quantity
 from pages import Page
 
@@ -163,7 +163,7 @@ def test_emulated_rows_say_so_in_the_picture() -> None:
 
 def test_oversubscription_and_small_arrays_are_noted() -> None:
     text = Page(render(factories.oversubscribed())).text()
-    assert "more threads than processors" in text
+    assert "more threads than CPUs" in text
     assert "in_cache" in text
     assert "write-allocate" in text
 
@@ -181,7 +181,11 @@ def test_slower_and_faster_follow_the_interval() -> None:
         ratio.ratio, ratio.intervals["ratio"] = value, interval
         told = mapped.finding(result)
         assert words in told
-        assert ("too wide to tell" in told) == ("may be" in words)
+        assert ("too wide to decide" in told) == ("may be" in words)
+    ratio.provenance["ratio"].samples = 5
+    told = mapped.finding(result)
+    assert "may be faster or slower than" in told
+    assert "2.00 × its rate (too few repeats to decide)" in told
 
 
 def test_a_mapped_picture_names_its_own_blocks_only() -> None:
@@ -203,7 +207,7 @@ def test_unfinished_and_noisy_runs_say_so_on_top() -> None:
     assert "interrupted before it began" in stopped
     noisy = Page(render(factories.noisy())).text()
     assert (
-        noisy.index("Too noisy")
+        noisy.index("Disturbed")
         < noisy.index("other processes used 0.97")
         < noisy.index("Memory latency")
     )

@@ -13,7 +13,7 @@ import pytest
 
 import factories
 from nearfar.records.run import Run
-from nearfar.report.page import write_page
+from nearfar.report.html.page import write_page
 
 _BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
 pytestmark = pytest.mark.skipif(
@@ -49,9 +49,9 @@ addEventListener("load", () => {
       if (across > 1 && down > 4) complaints.push(`overlap: ${a} on ${b}`);
     }));
   }
-  for (const box of document.querySelectorAll("#changes .scroll"))
+  for (const box of document.querySelectorAll("#changes .scroll, #advice .scroll"))
     if (box.scrollWidth > box.clientWidth + 1)
-      complaints.push(`table of changes ${box.scrollWidth} in ${box.clientWidth}`);
+      complaints.push(`table ${box.scrollWidth} in ${box.clientWidth}`);
   parent.postMessage(JSON.stringify({shown, complaints}), "*");
 });
 </script>
@@ -84,7 +84,7 @@ class Browser:
             "--enable-logging=stderr", "--v=0", f"--window-size={width},{height}",
             *options, page.as_uri(),
         ]  # fmt: skip
-        return subprocess.run(command, capture_output=True, text=True, timeout=90, check=True)
+        return subprocess.run(command, capture_output=True, text=True, timeout=600, check=True)
 
     def frame(self, page: Path, size: tuple[int, int]) -> Path:
         frame = self.directory / f"frame-{page.stem}-{size[0]}.html"
@@ -177,6 +177,7 @@ def test_dark_is_another_picture(browser: Browser, page_of: Callable[[str], Path
         *(("oversubscribed", 5, width) for width in (1400, 390)),
         *(("allocators", 3, width) for width in (1400, 390)),
         ("interrupted", 1, 390),
+        *(("advised", 1, width) for width in (1200, 400)),
         *(("close_knees", 1, width) for width in (1400, 390, 320)),
     ],
 )

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 import factories
-from nearfar.records.compare import compare_runs
+from nearfar.compare.figures import compare_runs
 from nearfar.records.run import Sections
 from nearfar.records.shape import Origin
 from nearfar.records.walk import Quantity, numbers
-from nearfar.report.page import render
-from nearfar.report.section import Context
-from nearfar.report.sections import changes
+from nearfar.report.html.page import render
+from nearfar.report.html.section import Context
+from nearfar.report.html.sections import changes
 from pages import Page
 
 
@@ -35,9 +35,9 @@ def test_changes_of_noisy_runs_are_not_headlined() -> None:
     calm, loud, old = factories.study(), factories.noisy(), factories.earlier()
     loud_old = old.model_copy(update={"noise": loud.noise})
     for now, before, start in (
-        (loud, old, "This run was too noisy to tell a change."),
-        (calm, loud_old, "The earlier run was too noisy to tell a change."),
-        (loud, loud_old, "Both runs were too noisy to tell a change."),
+        (loud, old, "This run was too disturbed to show a change."),
+        (calm, loud_old, "The earlier run was too disturbed to show a change."),
+        (loud, loud_old, "Both runs were too disturbed to show a change."),
     ):
         section = changes.section(Context(now, [(Path("old"), before)]))
         assert section is not None

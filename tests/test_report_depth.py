@@ -7,9 +7,9 @@ import pytest
 import factories
 from nearfar.profiles import load_profile
 from nearfar.records.run import Sections
-from nearfar.report.page import render
-from nearfar.report.section import Cell, Context, heated
-from nearfar.report.sections import (
+from nearfar.report.html.page import render
+from nearfar.report.html.section import Cell, Context, heated
+from nearfar.report.html.sections import (
     _published,
     access,
     latency,
@@ -26,13 +26,13 @@ def _context(**sections: object) -> Context:
 
 
 def test_a_limit_that_was_not_reached_is_not_called_one() -> None:
-    assert "may lie higher" not in parallelism.finding(factories.parallelism(limit=10))
-    assert "may lie higher" in parallelism.finding(factories.parallelism(limit=16))
+    assert "may be higher" not in parallelism.finding(factories.parallelism(limit=10))
+    assert "may be higher" in parallelism.finding(factories.parallelism(limit=16))
 
 
 def test_interleaving_is_told_only_where_a_stride_shows_it() -> None:
     assert "no interleaving" in access.finding(factories.access())
-    assert "4 KiB fall out of line" in access.finding(factories.access(interleave=4 * KIB))
+    assert "Strides of 4 KiB deviate" in access.finding(factories.access(interleave=4 * KIB))
 
 
 def test_every_access_is_in_a_matrix() -> None:
@@ -49,7 +49,7 @@ def test_every_access_is_in_a_matrix() -> None:
 
 def test_load_is_told_from_idle_to_most() -> None:
     found = loaded.finding(factories.loaded())
-    assert found.startswith("A load on dram takes 92.1 ns with no traffic")
+    assert found.startswith("A load on dram takes 92.1 ns without traffic")
     assert "at 19.3 GB/s (reads)" in found
     assert "(1:1 mix)" in found
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from nearfar.records.shape import Origin
-from nearfar.report.section import Cell, Table
+from nearfar.report.html.section import Cell, Table
 
 EMULATED = Cell("1 ns", origin=Origin.EMULATED)
 MEASURED = Cell("1 ns", origin=Origin.MEASURED)
@@ -27,10 +27,10 @@ def test_shared_origins(
     rows: list[list[Cell]], whole: Origin | None, column: Origin | None
 ) -> None:
     table = Table(["first", "second"], rows, "caption")
-    assert (table.origin, table.column_origin(1)) == (whole, column)
+    assert (table.origin, table.column_origins[1]) == (whole, column)
 
 
 def test_without_a_caption_the_columns_tell() -> None:
     table = Table(["first", "second"], [[NAME, EMULATED]])
     assert table.origin is None
-    assert table.column_origin(1) is Origin.EMULATED
+    assert table.column_origins[1] is Origin.EMULATED

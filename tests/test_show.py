@@ -10,12 +10,12 @@ from rich.console import Console, RenderableType
 from syrupy.assertion import SnapshotAssertion
 
 import factories
-from nearfar.cli.main import main
+from nearfar.cli.app import main
 from nearfar.profiles import host_names, load_host, load_profile, profile_names
 from nearfar.profiles.sheets import write_profile
 from nearfar.records.profile import Profile
 from nearfar.records.run import Run, Sections
-from nearfar.report import text
+from nearfar.report import terminal
 
 
 def printed(what: RenderableType, width: int = 100) -> str:
@@ -35,30 +35,30 @@ def save(run: Run, directory: Path) -> str:
 )
 def test_record_in_the_terminal(name: str, snapshot: SnapshotAssertion) -> None:
     run: Run = getattr(factories, name)()
-    assert printed(text.record(run)) == snapshot
+    assert printed(terminal.record(run)) == snapshot
 
 
 @pytest.mark.parametrize("width", [80, 100])
 def test_tables_fit(width: int) -> None:
     for result in (
-        text.latency(factories.latency()),
-        text.bandwidth(factories.bandwidth()),
-        text.stream(factories.stream()),
-        text.mapped(factories.mapped()),
-        text.parallelism(factories.parallelism()),
-        text.blocks(factories.blocks()),
-        text.access(factories.access()),
-        text.persistence(factories.persistence()),
-        text.loaded(factories.loaded()),
-        text.tails(factories.tails()),
-        text.compete(factories.compete(4)),
-        text.compete(factories.compete_foretold()),
-        text.stencil(factories.stencil()),
-        text.stencil(factories.stencil(far_rows=0)),
-        text.pipeline_run(factories.pipeline()),
-        text.pipeline_run(factories.pipeline_foretold()),
-        text.pipeline_run(factories.pipeline(near_only=True)),
-        text.malloc(factories.malloc()),
+        terminal.latency(factories.latency()),
+        terminal.bandwidth(factories.bandwidth()),
+        terminal.stream(factories.stream()),
+        terminal.mapped(factories.mapped()),
+        terminal.parallelism(factories.parallelism()),
+        terminal.blocks(factories.blocks()),
+        terminal.access(factories.access()),
+        terminal.persistence(factories.persistence()),
+        terminal.loaded(factories.loaded()),
+        terminal.tails(factories.tails()),
+        terminal.compete(factories.compete(4)),
+        terminal.compete(factories.compete_foretold()),
+        terminal.stencil(factories.stencil()),
+        terminal.stencil(factories.stencil(far_rows=0)),
+        terminal.pipeline_run(factories.pipeline()),
+        terminal.pipeline_run(factories.pipeline_foretold()),
+        terminal.pipeline_run(factories.pipeline(near_only=True)),
+        terminal.malloc(factories.malloc()),
     ):
         lines = printed(result, width).splitlines()
         assert max(map(len, lines)) <= width
@@ -67,18 +67,19 @@ def test_tables_fit(width: int) -> None:
 
 def test_every_figure_of_a_curve_is_printed() -> None:
     result = factories.latency()
-    lines = printed(text.latency(result)).splitlines()
+    lines = printed(terminal.latency(result)).splitlines()
     assert sum(line.count(" ns)") for line in lines) == sum(len(c.points) for c in result.curves)
 
 
 def test_markup_in_a_record_is_printed_as_it_is() -> None:
-    assert "[red]/dev/null[/red]" in printed(text.mapped(factories.mapped("[red]/dev/null[/red]")))
+    shown = terminal.mapped(factories.mapped("[red]/dev/null[/red]"))
+    assert "[red]/dev/null[/red]" in printed(shown)
 
 
 def test_show_prints_on_stdout(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["show", save(factories.noisy(), tmp_path)]) == 0
     output = capsys.readouterr()
-    assert "Too noisy" in output.out
+    assert "Disturbed" in output.out
     assert output.err == ""
     assert "\x1b" not in output.out
 

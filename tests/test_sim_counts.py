@@ -114,7 +114,7 @@ def test_a_contradictory_device_is_refused_by_the_figure() -> None:
 def test_both_readings_in_one_file_are_refused() -> None:
     cycles = load_profile("pcm-snu-cycles")
     both = with_figure(cycles, "tRCD_ns", PCM.figures["tRCD_ns"])
-    with pytest.raises(BadInputError, match="tRCD_ns = 37, and tRCD_cycles"):
+    with pytest.raises(BadInputError, match="tRCD_ns = 37, but tRCD_cycles"):
         run(DEFAULT, 0.0, both)
 
 

@@ -79,7 +79,7 @@ Case = tuple[list[Command], int, Command]
 
 def of_one_bank(s: Sheet) -> dict[str, Case]:
     """Rules: what goes before, the first legal clock, the command that waits."""
-    opened, far = at(0, "activate"), 10_000
+    opened, far = at(0, "activate"), 2_000
     read_at, write_end = s.tRAS, s.tRAS + s.CWL + s.burst
     clean = s.tRP if s.tRPclean is None else s.tRPclean
     return {
@@ -100,7 +100,7 @@ def of_one_bank(s: Sheet) -> dict[str, Case]:
 
 def of_two_banks(s: Sheet) -> dict[str, Case]:
     """Likewise; the other bank lies in the same group, or (of devices with groups) in another."""
-    opened, far, wrote = at(0, "activate"), 10_000, s.CWL + s.burst
+    opened, far, wrote = at(0, "activate"), 2_000, s.CWL + s.burst
     near_by = [opened, at(s.tRRD if s.tRRDL is None else s.tRRDL, "activate", 1)]
     cases: dict[str, Case] = {
         "tRRDL": ([opened], near_by[1][0], at(0, "activate", 1)),

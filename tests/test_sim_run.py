@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from conftest import RunNearfar
-from nearfar.cli.main import main
+from nearfar.cli.app import main
 from nearfar.errors import BadInputError
 from nearfar.simulate.placements import parse
 
@@ -52,7 +52,7 @@ def test_both_engines_agree(run_nearfar: RunNearfar, device: str, pages: str) ->
     found = simulated(run_nearfar, *STREAM, "--far", device, "--near", device, "--engine", "both",
                       "--page-policy", pages, "--write-share", "0.2")  # fmt: skip
     difference = found["difference"]
-    assert abs(difference["time_difference"]) <= 0.10  # at saturation; see RESULTS.md for programs
+    assert abs(difference["time_difference"]) <= 0.10  # at saturation
     assert abs(difference.get("energy_difference") or 0) <= 0.10
 
 
@@ -137,7 +137,7 @@ def test_the_core_is_as_wide_as_the_profile_was_measured(
 
 def test_ctrl_c_ends_a_long_simulation() -> None:
     child = subprocess.Popen(
-        [sys.executable, "-m", "nearfar.cli.main", "sim", "--pattern", "random", "-n", "1000000000",
+        [sys.executable, "-m", "nearfar.cli.app", "sim", "--pattern", "random", "-n", "1000000000",
          "--engine", "exact", "--far", "ddr4-3200"],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
@@ -146,7 +146,7 @@ def test_ctrl_c_ends_a_long_simulation() -> None:
         time.sleep(0.05)
         ticks = int(Path(f"/proc/{child.pid}/stat").read_text().rpartition(")")[2].split()[11])
     child.send_signal(signal.SIGINT)
-    stdout, stderr = child.communicate(timeout=60)
+    stdout, stderr = child.communicate(timeout=600)
     assert child.returncode == 130
     assert stdout == ""
     assert "Traceback" not in stderr
@@ -176,8 +176,7 @@ def test_what_makes_no_sense_is_refused(
     arguments: tuple[str, ...], named: str, run_nearfar: RunNearfar
 ) -> None:
     done = run_nearfar(*arguments)
-    done.assert_refused(2)
-    assert named in done.stderr
+    done.assert_refused(2, named)
 
 
 #: A value for each flag that not every source takes.
@@ -218,7 +217,8 @@ def test_what_is_said_quietly(run_nearfar: RunNearfar, tmp_path: Path) -> None:
     counts = tmp_path / "counts.json"
     counts.write_text('{"near": {"reads": 1, "writes": 1}, "far": {"reads": 1, "writes": 1}}')
     assert "--cpu-time-s" in run_nearfar("sim", "--counts", str(counts)).stderr
-    assert run_nearfar("sim", "--counts", str(counts), "--quiet").stderr == ""
+    quiet = run_nearfar("sim", "--counts", str(counts), "--quiet")  # warnings are of the result
+    assert quiet.stderr == "no --cpu-time-s was given: this is the time of the memory alone\n"
 
 
 def test_rules_and_plans(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
@@ -18,19 +18,44 @@ def test_ranks_of_the_interval_are_those_of_the_sign_test(n: int, rank: int) -> 
     # Tabulated for the sign test at 5 %, two-sided: the largest number of differing signs at which
     # it rejects, e.g. 0 of 6, 1 of 9, 3 of 15, 7 of 25, 39 of 100.
     found = stats.median([float(x) for x in range(n)])
-    assert (found.low, found.high) == (rank, n - 1 - rank)
+    assert found.interval == (found.low, found.high) == (rank, n - 1 - rank)
 
 
+@pytest.mark.parametrize("estimate", [stats.median, stats.mean, stats.lower_quartile])
 @pytest.mark.parametrize("n", [1, 2, 5])
-def test_few_repeats_have_the_widest_interval(n: int) -> None:
-    found = stats.median([float(x) for x in range(n)])
-    assert (found.low, found.high, found.samples) == (0, n - 1, n)
+def test_fewer_than_six_repeats_have_no_interval(
+    estimate: Callable[[list[float]], stats.Estimate], n: int
+) -> None:
+    found = estimate([float(x) for x in range(n)])
+    assert found.interval is None
+    assert found.half_width() == math.inf
+    assert found.samples == n
+
+
+def test_models_still_get_the_range_of_few_repeats() -> None:
+    found = stats.median([float(x) for x in range(5)])
+    assert (found.low, found.high) == (0, 4)
+
+
+def test_few_repeats_are_never_enough() -> None:
+    assert not stats.enough([1.0] * 5, 0.5)
+    assert stats.enough([1.0] * 6, 0.5)
+
+
+@pytest.mark.parametrize(("n", "has"), [(12, False), (13, True), (40, True)])
+def test_the_interval_of_the_lower_quartile_covers_at_least_95_percent(n: int, has: bool) -> None:
+    draws = np.random.default_rng(13).uniform(size=(4000, n)).tolist()
+    found = [stats.lower_quartile(draw).interval for draw in draws]
+    assert all((interval is not None) == has for interval in found)
+    covered = [pair[0] <= 0.25 <= pair[1] for pair in found if pair is not None]
+    assert not covered or np.mean(covered) > 0.94
 
 
 @pytest.mark.parametrize("n", [6, 7, 11, 30])
 def test_the_interval_of_the_median_covers_at_least_95_percent(n: int) -> None:
     draws = np.random.default_rng(11).lognormal(size=(4000, n))
-    covered = [e.low <= 1.0 <= e.high for e in map(stats.median, draws.tolist())]
+    intervals = [stats.median(draw).interval for draw in draws.tolist()]
+    covered = [pair is not None and pair[0] <= 1.0 <= pair[1] for pair in intervals]
     # 4000 trials: standard deviation 0.35 %
     assert np.mean(covered) > 0.94
     if n >= 6:
@@ -60,7 +85,8 @@ def test_equal_samples_are_a_point() -> None:
 
 
 def test_best_has_no_interval() -> None:
-    found = stats.best([1.0, 5.0, 3.0])
+    found = stats.best([1.0, 5.0, 3.0] * 3)
+    assert found.interval is None
     assert (found.value, found.low, found.high, found.statistic) == (5, 5, 5, "best")
 
 
@@ -110,7 +136,6 @@ def test_a_median_lies_in_its_interval_and_order_means_nothing(samples: list[flo
 def test_enough() -> None:
     steady = [1.0, 1.001, 0.999, 1.0, 1.0, 1.0]
     assert stats.enough(steady, 0.01)
-    assert not stats.enough(steady[:4], 0.01)
-    assert stats.enough(steady[:4], 0.01, least=4)
+    assert not stats.enough(steady[:5], 0.01)
     assert not stats.enough([1.0, 1.5, 0.5, 1.0, 1.2, 0.8], 0.01)
     assert not stats.enough([0.0] * 6, 0.01)  # nothing is known relative to zero

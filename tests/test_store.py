@@ -11,6 +11,7 @@ from nearfar.errors import BadInputError, MachineError
 from nearfar.records.results import LatencyCurve, LatencyPoint, LatencyResult
 from nearfar.records.run import SCHEMA_VERSION, Run
 from nearfar.records.shape import Origin, quantities
+from nearfar.report.wording import interval_of
 from nearfar.stats import median
 
 
@@ -28,7 +29,7 @@ def made_run(**changes: object) -> Run:
 
 def measured_run() -> Run:
     run = made_run()
-    latency = {"latency_ns": median([80.0, 81.5, 79.0])}
+    latency = {"latency_ns": median([80.0, 81.5, 79.0] * 2)}
     point = LatencyPoint(region_bytes=4096, **quantities(Origin.MEASURED, latency, seed=1))
     curve = LatencyCurve(tier="dram", pages="4k", block_bytes=64, cpu=0, points=[point])
     run.sections.latency = LatencyResult(
@@ -124,11 +125,12 @@ def test_damaged_records_say_where(tmp_path: Path) -> None:
     file = tmp_path / "run.json"
     for text, complaint in {
         '{"schema_version": 1,\n "verb"': "damaged: line 2",
-        "[]": "schema_version None",
-        "null": "schema_version None",
-        "7": "schema_version None",
-        "{}": "schema_version None",
+        "[]": "is not a record: it has no schema_version",
+        "null": "is not a record: it has no schema_version",
+        "7": "is not a record: it has no schema_version",
+        "{}": "is not a record: it has no schema_version",
         '{"schema_version": 1}': "damaged at nearfar_version",
+        '{"schema_version": 1, "record": "nearfar-runs/x"}': "is the JSON result of a verb",
     }.items():
         file.write_text(text)
         with pytest.raises(BadInputError, match=complaint) as refused:
@@ -175,3 +177,15 @@ def test_previous_runs_are_finished_ones_of_this_machine_and_verb(tmp_path: Path
     (tmp_path / "damaged" / "run.json").write_text("{")
     found = store.previous_runs("probe", "m1", tmp_path)
     assert [path.name for path, _ in found] == ["b", "a"]
+
+
+def test_older_records_of_few_repeats_have_no_interval() -> None:
+    point = LatencyPoint(
+        region_bytes=4096, **quantities(Origin.MEASURED, {"latency_ns": median([80.0] * 6)})
+    )
+    assert point.interval("latency_ns") == (80.0, 80.0)
+    assert interval_of(point, "latency_ns") == "80 ns"
+    point.provenance["latency_ns"].samples = 5
+    assert point.intervals["latency_ns"] == (80.0, 80.0), "as an older version wrote it"
+    assert point.interval("latency_ns") is None
+    assert interval_of(point, "latency_ns") == "5 repeats"

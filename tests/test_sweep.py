@@ -10,21 +10,26 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import polars
 import pytest
+from typer.main import get_command
 
+import nearfar
 from conftest import RunNearfar
-from nearfar.cli import sweeping
-from nearfar.cli.main import main
-from nearfar.cli.verbs import find_verb
+from nearfar.cli.app import app, main
+from nearfar.cli.verbs import find_verb, order_arguments
+from nearfar.profiles import load_profile
 from nearfar.records.sweep import SweepCell
 from nearfar.store import read_run
-from nearfar.sweep import cluster
+from nearfar.sweep import cluster, order
 from nearfar.sweep.machine_lock import machine_lock
+from nearfar.sweep.scratch import UNDER_WAY
 from nearfar.sweep.suite import Suite, Value, load_suite, suite_names
+from nearfar.workflows import sweeping
 
 #: Two cells, computed alone.
 SMALL = """
@@ -56,7 +61,8 @@ def told(capsys: pytest.CaptureFixture[str]) -> Told:
 
 
 def wanted(suite: Suite, full: bool = False) -> sweeping.Wanted:
-    return sweeping.Wanted(suite, full, None, None, None, strict=False, quiet=True)
+    order = partial(order_arguments, get_command(app))
+    return sweeping.Wanted(suite, full, None, None, None, strict=False, quiet=True, order=order)
 
 
 def write(tmp_path: Path, text: str, name: str = "small.toml") -> str:
@@ -107,7 +113,7 @@ def test_a_cell_gives_what_the_verb_gives(tmp_path: Path, here: None) -> None:
 @pytest.mark.parametrize(("host", "alone"), [("this", True), ("xeon-5218r", False)])
 def test_a_prediction_that_measures_its_host_runs_alone(host: str, alone: bool) -> None:
     values: dict[str, Value] = {"far": "ucy-optane", "host": host, "ops": 1000}
-    assert find_verb("predict map-get").measures(values) is alone
+    assert find_verb(get_command(app), "predict map-get").measures(values) is alone
 
 
 def test_measured_cells_are_records(tmp_path: Path, here: None, told: Told) -> None:
@@ -138,14 +144,14 @@ def test_measured_cells_are_records(tmp_path: Path, here: None, told: Told) -> N
 
 def started_sweep(tmp_path: Path, *flags: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-m", "nearfar.cli.main", "sweep", "slow.toml", "--out", "s",
+        [sys.executable, "-m", "nearfar.cli.app", "sweep", "slow.toml", "--out", "s",
          "--jobs", "1", *flags],
         cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
 
 
 def wait_for_first_cell(tmp_path: Path) -> None:
-    end = time.monotonic() + 60
+    end = time.monotonic() + 600
     while not list(tmp_path.glob("s/cells/sim-*/cell.json")):
         assert time.monotonic() < end, "no cell was kept in time"
         time.sleep(0.02)
@@ -165,7 +171,7 @@ def test_a_killed_sweep_goes_on_where_it_was(run_nearfar: RunNearfar, tmp_path: 
     assert "found again: 1 of 2 cells" in done.stderr
     for name, content in kept.items():
         assert (tmp_path / "s" / "cells" / name / "cell.json").read_bytes() == content
-    assert list(tmp_path.glob("s/cells/under-way-*")) == []
+    assert list(tmp_path.glob(f"s/cells/{UNDER_WAY}*")) == []
 
 
 def test_ctrl_c_keeps_what_is_done(tmp_path: Path) -> None:
@@ -173,34 +179,34 @@ def test_ctrl_c_keeps_what_is_done(tmp_path: Path) -> None:
     child = started_sweep(tmp_path)
     wait_for_first_cell(tmp_path)
     child.send_signal(signal.SIGINT)
-    _, stderr = child.communicate(timeout=60)
+    _, stderr = child.communicate(timeout=600)
     assert child.returncode == 130, stderr
     assert "of 4 cells are kept in s; the same command goes on" in stderr
     assert "Traceback" not in stderr
     assert read_run(tmp_path / "s").status == "interrupted"
     assert 1 <= len(cells_of(tmp_path / "s")) < 4
-    assert list(tmp_path.glob("s/cells/under-way-*")) == []
+    assert list(tmp_path.glob(f"s/cells/{UNDER_WAY}*")) == []
     assert polars.read_parquet(tmp_path / "s" / "results.parquet").height > 0
 
 
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("verb = 'fly'", "run 1: there is no verb 'fly'"),
+        ("verb = 'fly'", "run 1: unknown verb 'fly'"),
         ("verb = 'sims'", "did you mean sim?"),
         ("verb = 'bench'", "'bench' is a group of verbs"),
-        ("verb = 'report'", "'report' gives no result to collect"),
+        ("verb = 'report'", "'report' has no JSON result"),
         ("verb = 'sim'\nflags = { page-polcy = 'open' }", "did you mean page-policy?"),
         ("verb = 'sim'\nflags = { page-policy = 'shut' }", "Invalid value for '--page-policy'"),
         ("verb = 'sim'\nflags = { n = 'many' }", "Invalid value for '-n'"),
         ("verb = 'sim'\nflags = { curve = 1 }", "curve is a flag without a value"),
-        ("verb = 'sim'\nflags = { far = true }", "far wants a value, not true"),
+        ("verb = 'sim'\nflags = { far = true }", "far requires a value, not true"),
         ("verb = 'sim'\nflags = { json = '-' }", "json is set by the sweep itself"),
         ("verb = 'sim'\ngrid = { far = [] }", "run 1: grid.far is empty"),
         ("verb = 'sim'\ngrid = { far = 'pcm-lee' }", "run.1.grid.far"),
         ("verb = 'sim'\nflags = { far = 'a' }\ngrid = { far = ['b'] }", "far is among the flags"),
         ("verb = 'sim'\ngird = { far = ['b'] }", "gird: Extra inputs"),
-        ("verb = 'sim'\n[[run]]\nverb = 'sim'", "verb stands beside [[run]]"),
+        ("verb = 'sim'\n[[run]]\nverb = 'sim'", "verb is used together with [[run]]"),
         ("verb = 'predict map-get'", "Missing option '--far'"),
         ("verb = ", "Invalid value (at"),
         ("title = 'empty'", "run: Field required"),
@@ -311,3 +317,115 @@ def test_a_scheduler_that_cannot_be_had(
     assert "no scheduler answers at tcp://127.0.0.1:1" in complaint
     assert "dask scheduler" in complaint
     assert "Traceback" not in complaint
+
+
+def test_every_file_that_a_verb_wrote_is_kept(tmp_path: Path, here: None) -> None:
+    (tmp_path / "program.c").write_text("""
+        #include <stdlib.h>
+        int main(void) {
+          volatile char *block = malloc(1 << 22);
+          for (long i = 0; i < 1 << 22; i++) block[i * 4099 % (1 << 22)]++;
+        }
+    """)
+    subprocess.run(["cc", "-g", "-O1", "program.c", "-o", "program"], check=True, cwd=tmp_path)
+    suite = write(tmp_path, """
+        [[run]]
+        verb = "advise"
+        flags = { program = ["./program"], host = "xeon-5218r" }
+        grid = { near-budget = ["2MiB"] }
+        [[run]]
+        verb = "probe"
+        flags = { quick = true, time = "2", region = "64MiB" }
+        [[run]]
+        verb = "bench compete"
+        flags = { far = "dram", near-threads = 1, far-threads = 1, size = "1MiB", csv = true }
+        grid = { runs = [1] }
+    """)  # fmt: skip
+    assert main(["sweep", suite, "--out", "s", "--quiet"]) == 0
+    advised, probed, competed = (tmp_path / "s" / "cells" / cell.id for cell in cells_of(Path("s")))
+    result = read_run(advised).sections.advice
+    assert result is not None
+    assert Path(str(result.plan)).resolve() == advised / "program.plan"
+    run = ["run", "--plan", str(result.plan), "--tier", "far=dram", "--", "./program"]
+    assert main(run) == 0
+    profile = load_profile(str(probed / "profile.toml"))
+    assert profile.name == probed.name
+    assert (competed / "table.csv").read_text().startswith("near_threads,far_threads,near_MBps")
+    for cell in (advised, probed, competed):
+        assert {"run.json", "cell.json"} <= {file.name for file in cell.iterdir()}
+    for cell in (probed, competed):
+        assert (cell / "samples.jsonl").exists()
+
+
+def test_a_table_has_no_name_of_its_own_in_a_suite(
+    tmp_path: Path, here: None, run_nearfar: RunNearfar
+) -> None:
+    suite = write(tmp_path, 'verb = "bench compete"\nflags = { csv = "rows.csv" }\n')
+    done = run_nearfar("sweep", suite, "--dry-run")
+    done.assert_refused(2, "csv is a flag without a value")
+
+
+def _documented_suite() -> str:
+    """The example of docs/formats/suite.md."""
+    text = (Path(__file__).parent.parent / "docs" / "formats" / "suite.md").read_text()
+    block = text.split("\n    title = ", 1)[1].split("\n## ", 1)[0]
+    block = f"    title = {block}"
+    return "\n".join(line.removeprefix("    ") for line in block.splitlines())
+
+
+def test_the_documented_suite_runs(tmp_path: Path, here: None, told: Told) -> None:
+    assert main(["bench", "sort", "-n", "1024", "--trace", "sort.trace"]) == 0
+    told()
+    suite = write(tmp_path, _documented_suite())
+    assert main(["sweep", suite, "--dry-run"]) == 0
+    commands = told().out.splitlines()
+    assert len([c for c in commands if c.startswith("nearfar advise")]) == 6
+    simulations = [c.split()[1:] for c in commands if c.startswith("nearfar sim")]
+    assert len(simulations) == 6
+    for command in simulations:
+        assert main(["sim", "--quiet", *command[1:]]) == 0, told().err
+
+
+def test_a_dry_run_finds_flags_that_do_not_go_together(
+    tmp_path: Path, here: None, run_nearfar: RunNearfar
+) -> None:
+    suite = write(tmp_path, """
+        verb = "sim"
+        flags = { pattern = "random", near-size = "16MiB" }
+        grid = { placement = ["memory-mode", "all-far"] }
+    """)  # fmt: skip
+    for flags in (["--dry-run"], []):
+        done = run_nearfar("sweep", suite, *flags)
+        done.assert_refused(2, "suite small, run 1: ")
+        assert "near-size" in done.stderr
+    assert not (tmp_path / "nearfar-runs").exists()
+
+
+def test_a_dry_run_gives_json_where_asked(tmp_path: Path, here: None, told: Told) -> None:
+    suite = write(tmp_path, SMALL)
+    assert main(["sweep", suite, "--dry-run", "--json", "-"]) == 0
+    document = json.loads(told().out)
+    assert [cell["verb"] for cell in document["cells"]] == ["sim", "sim"]
+    assert document["cells"][0]["command"].startswith("nearfar sim --pattern random")
+    assert main(["sweep", suite, "--dry-run", "--json", "cells.json"]) == 0
+    assert told().out.count("nearfar sim") == 2
+    assert json.loads((tmp_path / "cells.json").read_text()) == document
+    assert main(["study", "--dry-run", "--time", "100s", "--json", "-"]) == 0
+    sections = json.loads(told().out)["sections"]
+    assert sum(section["most_s"] for section in sections) == pytest.approx(100, rel=0.05)
+    assert not (tmp_path / "nearfar-runs").exists()
+
+
+def test_another_build_of_the_same_version_is_another_cell(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for folder in ("one", "two"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "__init__.py").write_text(f"# {folder}")
+    identities = []
+    for folder in ("one", "two", "one"):
+        monkeypatch.setattr(nearfar, "__file__", str(tmp_path / folder / "__init__.py"))
+        order.build.cache_clear()
+        identities.append(order.identify("sim", ["-n", "1"], order.digest_of))
+    order.build.cache_clear()
+    assert identities[0] == identities[2] != identities[1]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
+import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -14,19 +17,20 @@ import pytest
 
 from conftest import RunNearfar
 from nearfar.store import read_run
-from test_sweep import SMALL, write
+from nearfar.sweep.scratch import UNDER_WAY
+from test_sweep import SLOW, SMALL, write
 
-_PATIENCE_S = 60
+_PATIENCE_S = 600
 
 
 @contextmanager
-def started(log: Path, *command: str) -> Iterator[None]:
+def started(log: Path, *command: str) -> Iterator[int]:
     with log.open("w") as out:
         child = subprocess.Popen(
             [sys.executable, "-m", *command], stdout=out, stderr=subprocess.STDOUT, cwd=log.parent
         )
         try:
-            yield
+            yield child.pid
         finally:
             child.terminate()
             child.wait(timeout=_PATIENCE_S)
@@ -41,9 +45,9 @@ def told(log: Path, pattern: str) -> str:
     return found[1]
 
 
-@pytest.fixture
-def scheduler(tmp_path: Path) -> Iterator[str]:
-    """The address of a scheduler with two workers."""
+@contextmanager
+def cluster(tmp_path: Path, *names: str) -> Iterator[tuple[str, dict[str, int]]]:
+    """The address of a scheduler with workers, and the process of each worker."""
     with ExitStack() as processes:
         log = tmp_path / "scheduler.log"
         processes.enter_context(started(
@@ -51,13 +55,22 @@ def scheduler(tmp_path: Path) -> Iterator[str]:
             "--no-dashboard",
         ))  # fmt: skip
         address = told(log, r"Scheduler at: +(tcp://127\.0\.0\.1:\d+)")
-        for name in ("one", "two"):
-            processes.enter_context(started(
+        workers = {
+            name: processes.enter_context(started(
                 tmp_path / f"{name}.log", "distributed.cli.dask_worker", address, "--name", name,
                 "--nthreads", "1", "--no-dashboard", "--host", "127.0.0.1", "--no-nanny",
-            ))  # fmt: skip
-        for name in ("one", "two"):
+            ))
+            for name in names
+        }  # fmt: skip
+        for name in names:
             told(tmp_path / f"{name}.log", r"(Registered to)")
+        yield address, workers
+
+
+@pytest.fixture
+def scheduler(tmp_path: Path) -> Iterator[str]:
+    """The address of a scheduler with two workers."""
+    with cluster(tmp_path, "one", "two") as (address, _):
         yield address
 
 
@@ -72,3 +85,26 @@ def test_a_sweep_on_two_workers(scheduler: str, run_nearfar: RunNearfar, tmp_pat
     assert (tmp_path / "s" / "cells" / result.cells[-1].id / "run.json").exists()
     for name in ("one", "two"):
         assert "Traceback" not in (tmp_path / f"{name}.log").read_text()
+
+
+def test_a_sweep_whose_only_worker_is_killed_ends_and_leaves_nothing(
+    run_nearfar: RunNearfar, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    suite = write(tmp_path, SLOW)
+    with cluster(tmp_path, "one") as (address, workers), ThreadPoolExecutor(1) as pool:
+        sweep = pool.submit(
+            run_nearfar, "sweep", suite, "--out", "s", "--scheduler", address,
+            env={"TMPDIR": str(temporary)},
+        )  # fmt: skip
+        end = time.monotonic() + _PATIENCE_S
+        while not list(temporary.glob(f"{UNDER_WAY}*")):
+            assert time.monotonic() < end, "no cell was begun"
+            time.sleep(0.05)
+        os.kill(workers["one"], signal.SIGKILL)
+        done = sweep.result(_PATIENCE_S)
+    done.assert_refused(3, "has no workers any more: the last one was lost")
+    assert "what is done is found again" in done.stderr
+    assert list(temporary.glob(f"{UNDER_WAY}*")) == []

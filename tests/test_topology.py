@@ -114,7 +114,7 @@ def test_app_direct_is_really_persistent() -> None:
     ("file", "text", "persistence", "flushes", "reason"),
     [
         ("region0/persistence_domain", "cpu_cache", "real", False, "eADR"),
-        ("region0/persistence_domain", "", "real", True, "does not tell"),
+        ("region0/persistence_domain", "", "real", True, "does not report"),
         ("region0/uevent", "DEVTYPE=nd_volatile", "none", None, "volatile"),
         ("provider", "CXL", "real", True, "CXL"),
         ("provider", "virtio-pmem", "claimed", True, "virtio-pmem"),

@@ -189,12 +189,14 @@ def test_what_the_emulator_cannot_do_leads_to_instrumentation(
     done = run_nearfar("trace", "-o", "W", "--", str(compile_c(tmp_path, "wide", wide)))
     assert "AVX-512" in done.stderr
     assert "--recorder instrumented" in done.stderr
+    assert "`nearfar advise` does not support that recorder" in done.stderr
     assert stats(run_nearfar, tmp_path / "W")["complete"]
     floats = "int main(int n, char **v) { volatile double x = n; double s = 0;\n"
     floats += "for (int i = 0; i < 100000; ++i) s += x * s; return s < 0; }\n"
     done = run_nearfar("trace", "-o", "F", "--", str(compile_c(tmp_path, "floats", floats)))
     assert "floating point" in done.stderr
     assert "--recorder instrumented" in done.stderr
+    assert "`nearfar advise` does not support that recorder" in done.stderr
 
 
 def test_the_tlb_is_the_hosts() -> None:

@@ -31,7 +31,8 @@ def counted(
     run_nearfar: RunNearfar, program: list[str], folder: Path
 ) -> tuple[dict[str, int], dict[str, int]]:
     """Our counts of one run and valgrind's."""
-    found = traced(run_nearfar, folder / "T", *USUAL_CACHES, "--", *program)
+    trace = folder / f"T-{'-'.join(program[1:])}"
+    found = traced(run_nearfar, trace, *USUAL_CACHES, "--", *program)
     theirs = cachegrind(program, "usual", folder) | lackey(program, folder)
     theirs["l1_misses"] = theirs["D1mr"] + theirs["D1mw"]
     theirs["l2_misses"] = theirs["DLmr"] + theirs["DLmw"]

@@ -36,7 +36,7 @@ int main(void) {
 @needs_emulator
 def test_a_full_disk_leaves_a_trace(run_nearfar: RunNearfar, tmp_path: Path) -> None:
     program = compile_c(tmp_path, "random", RANDOM)
-    traced = f"{sys.executable} -m nearfar.cli.main trace -o T --after l1 -- {program}"
+    traced = f"{sys.executable} -m nearfar.cli.app trace -o T --after l1 -- {program}"
     limited = f"ulimit -f 9000; exec {traced}"
     done = subprocess.run(
         ["bash", "-c", limited], cwd=tmp_path, capture_output=True, text=True, check=False
@@ -51,7 +51,7 @@ def test_a_full_disk_leaves_a_trace(run_nearfar: RunNearfar, tmp_path: Path) -> 
 
 
 def wait_until(true: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 600
     while not true():
         assert time.monotonic() < deadline
         time.sleep(0.05)
@@ -71,14 +71,14 @@ def test_an_interrupt_leaves_a_whole_trace(run_nearfar: RunNearfar, tmp_path: Pa
     program = compile_c(tmp_path, "endless", ENDLESS)
     trace = tmp_path / "T"
     process = subprocess.Popen(
-        [sys.executable, "-m", "nearfar.cli.main", "trace", "-o", str(trace), "--", str(program)],
+        [sys.executable, "-m", "nearfar.cli.app", "trace", "-o", str(trace), "--", str(program)],
         start_new_session=True, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     try:
         wait_until(lambda: trace.exists() and trace.stat().st_size > 2000)
     finally:
         os.killpg(process.pid, signal.SIGINT)
-    _, errors = process.communicate(timeout=60)
+    _, errors = process.communicate(timeout=600)
     assert process.returncode == 130, errors
     assert "Traceback" not in errors
     found = stats(run_nearfar, trace)
@@ -109,7 +109,7 @@ def test_nothing_but_the_trace_is_left_where_nearfar_was_killed(
     rings = set(Path("/dev/shm").glob("nearfar-trace*"))
     (tmp_path / "temporary").mkdir()
     process = subprocess.Popen(
-        [sys.executable, "-m", "nearfar.cli.main", "trace", "-o", str(trace), "--after", "l1",
+        [sys.executable, "-m", "nearfar.cli.app", "trace", "-o", str(trace), "--after", "l1",
          "--", str(program), str(killed), str(ended)],
         env={**os.environ, "TMPDIR": str(tmp_path / "temporary")},
     )  # fmt: skip
@@ -117,7 +117,7 @@ def test_nothing_but_the_trace_is_left_where_nearfar_was_killed(
         wait_until(lambda: trace.exists() and trace.stat().st_size > 2000)
     finally:
         process.kill()
-        process.wait(timeout=60)
+        process.wait(timeout=600)
         killed.touch()
     wait_until(ended.exists)  # unrecorded
     assert list((tmp_path / "temporary").iterdir()) == []
@@ -170,24 +170,23 @@ def test_a_cut_or_damaged_trace_is_read_up_to_there(
         done = run_nearfar("trace", "export", name, "--to", "dramsim3", "-o", f"{name}.txt")
         assert f"the trace is {word} at offset" in done.stderr
     (tmp_path / "other").write_bytes(b"something else")
-    run_nearfar("trace", "stats", "other").assert_refused(2)
-    run_nearfar("trace", "stats", "nowhere").assert_refused(2)
+    run_nearfar("trace", "stats", "other").assert_refused(2, "'other' is no trace")
+    run_nearfar("trace", "stats", "nowhere").assert_refused(2, "nowhere")
 
 
 def test_wrong_use_is_refused(run_nearfar: RunNearfar, tmp_path: Path) -> None:
     (tmp_path / "mine").write_text("not a trace")
-    for arguments in (
-        ("-o", "T", "--", "no-such-program"),
-        ("-o", "mine", "--", "true"),
-        ("-o", "T", "--l1", "32KiB", "--", "true"),
-        ("-o", "T", "--l1", "48KiB/8", "--", "true"),
-        ("-o", "T", "--llc", "none", "--after", "llc", "--", "true"),
-        ("-o", "T", "--host", "nobodys", "--", "true"),
+    for arguments, fragment in (
+        (("-o", "T", "--", "no-such-program"), "no program no-such-program"),
+        (("-o", "mine", "--", "true"), "mine exists"),
+        (("-o", "T", "--l1", "32KiB", "--", "true"), "invalid cache '32KiB'"),
+        (("-o", "T", "--l1", "48KiB/8", "--", "true"), "a first level of 96 sets of 8 ways"),
+        (("-o", "T", "--llc", "none", "--after", "llc", "--", "true"), "no third cache level"),
+        (("-o", "T", "--host", "nobodys", "--", "true"), "nobodys"),
     ):
         if shutil.which("qemu-x86_64"):
-            run_nearfar("trace", *arguments).assert_refused(2)
-    run_nearfar("trace", "-o", "nowhere/T", "--", "true").assert_refused(3)
+            run_nearfar("trace", *arguments).assert_refused(2, fragment)
+    run_nearfar("trace", "-o", "nowhere/T", "--", "true").assert_refused(3, "cannot write")
     assert (tmp_path / "mine").read_text() == "not a trace"
     done = run_nearfar("trace", "-o", "T", "--", "true", env={**os.environ, "PATH": str(tmp_path)})
-    done.assert_refused(3)
-    assert "qemu-user" in done.stderr
+    done.assert_refused(3, "qemu-user")

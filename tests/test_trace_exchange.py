@@ -32,18 +32,21 @@ def test_other_simulators_traces_go_in_and_out(
     assert (tmp_path / "back").read_text() == FORMS[form]
     (tmp_path / "theirs").write_text(FORMS[form] + "LD\n")
     before = (tmp_path / "T").read_bytes()
-    refused = run_nearfar("trace", "import", "theirs", "--from", form, "-o", "T")
-    refused.assert_refused(2)
-    assert "line 4" in refused.stderr
-    run_nearfar("trace", "import", "none", "--from", form, "-o", "T").assert_refused(2)
+    into = ["--from", form, "-o"]
+    run_nearfar("trace", "import", "theirs", *into, "U").assert_refused(2, "line 4")
+    run_nearfar("trace", "import", "none", *into, "U").assert_refused(2, "none")
+    run_nearfar("trace", "import", "theirs", *into, "T").assert_refused(2, "T exists")
     if shutil.which("qemu-x86_64"):
-        run_nearfar("trace", "-o", "T", "--l1", "48KiB/8", "--", "true").assert_refused(2)
+        refused = run_nearfar("trace", "-o", "U", "--l1", "48KiB/8", "--", "true")
+        refused.assert_refused(2, "a first level of 96 sets of 8 ways")
+    assert not (tmp_path / "U").exists()
     assert (tmp_path / "T").read_bytes() == before
     assert not list(tmp_path.glob("*.partial"))
-    run_nearfar("trace", "export", "T", "--to", form, "-o", "back").assert_refused(2)
+    run_nearfar("trace", "export", "T", "--to", form, "-o", "back").assert_refused(2, "File exists")
     (tmp_path / "theirs").write_text(FORMS[form] * 5000)
+    (tmp_path / "T").unlink()
     assert run_nearfar("trace", "import", "theirs", "--from", form, "-o", "T").code == 0
-    limited = f"ulimit -f 100; exec {sys.executable} -m nearfar.cli.main trace export T"
+    limited = f"ulimit -f 100; exec {sys.executable} -m nearfar.cli.app trace export T"
     done = subprocess.run(
         ["bash", "-c", f"{limited} --to {form} -o full"],
         cwd=tmp_path, capture_output=True, text=True, check=False,
@@ -64,7 +67,9 @@ def test_champsim_and_ramulators_older_forms(run_nearfar: RunNearfar, tmp_path: 
     assert len(back) == 6 * 64
     assert struct.unpack_from("<Q24x4Q", back)[:2] == (0x401000, 0x1000)
     (tmp_path / "c").write_bytes(one[:-1])
-    run_nearfar("trace", "import", "c", "--from", "champsim", "-o", "C").assert_refused(2)
+    run_nearfar("trace", "import", "c", "--from", "champsim", "-o", "cut").assert_refused(
+        2, "is no whole trace of champsim: instruction 0"
+    )
     (tmp_path / "r").write_text("0x1000 R\n0x2000 W\n3 4096\n4 4160 8192\n")
     assert run_nearfar("trace", "import", "r", "--from", "ramulator", "-o", "R").code == 0
     found = stats(run_nearfar, tmp_path / "R")

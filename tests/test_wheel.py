@@ -79,3 +79,9 @@ def test_programs_libraries_and_data_are_found(
     command: str, programs: Path, tmp_path: Path
 ) -> None:
     assert run(tmp_path, programs / "nearfar", *command.split())
+
+
+@pytest.mark.xfail(strict=True, reason="issue 28: a wheel brings no headers and no pkg-config file")
+def test_it_brings_what_c_and_cpp_programs_build_with(programs: Path) -> None:
+    installed = {path.name for path in programs.parent.rglob("*")}
+    assert {"hmalloc.h", "crash_intrinsics.h", "nearfar.pc", "nearfarConfig.cmake"} <= installed

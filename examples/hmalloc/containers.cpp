@@ -1,7 +1,7 @@
-// Containers of C++ whose memory lies where their allocator says: an ordered index near, texts far.
+// C++ containers with allocators for tiers: an ordered index in near memory, texts in far memory.
 //
 // Build   c++ -std=c++20 containers.cpp $(pkg-config --cflags --libs hmalloc) -o containers
-// Run     HMALLOC_FAR=numa:1 ./containers   or another tier; file:/tmp where nothing is said
+// Run     NEARFAR_HMALLOC_FAR=numa:1 ./containers   or another tier (default: file:/tmp)
 #include <nearfar/hmalloc.hpp>
 
 #include <cstdio>

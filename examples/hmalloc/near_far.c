@@ -1,10 +1,10 @@
-/* An index in near memory that leads to records in far memory.
+/* An index in near memory with records in far memory.
  *
  * Build   cc near_far.c $(pkg-config --cflags --libs hmalloc) -o near_far
- * Run     ./near_far                     far memory is a node without processors, or a file in /tmp
- *         HMALLOC_FAR=numa:1 ./near_far  or what the variable says
+ * Run     ./near_far                             far memory is a CPU-less node, or a file in /tmp
+ *         NEARFAR_HMALLOC_FAR=numa:1 ./near_far  far memory is node 1
  *
- * Keys are looked up in near memory alone; a record is read from far memory when it was found.
+ * A look-up accesses only near memory; far memory is accessed when the record is read.
  */
 #include <nearfar/hmalloc.h>
 
@@ -23,7 +23,7 @@ static int fail(const char* what) {
   return 1;
 }
 
-/* Fills the index; its keys rise, so that it can be searched by halves. */
+/* Fills the index with ascending keys, for binary search. */
 static int fill(struct entry* index) {
   for (unsigned i = 0; i < RECORDS; ++i) {
     index[i].key = 3 * i;
@@ -52,7 +52,7 @@ static const char* side(const void* ptr) {
 }
 
 int main(void) {
-  const int configured = hm_tier_find("far") == HM_FAR; /* by HMALLOC_FAR, or a node that is there */
+  const int configured = hm_tier_find("far") == HM_FAR; /* by NEARFAR_HMALLOC_FAR or a CPU-less node */
   if (!configured && hm_tier_create("far", "file:/tmp,capacity=64MiB") != HM_FAR)
     return fail("far memory");
   struct entry* index = hm_calloc(HM_NEAR, RECORDS, sizeof *index);
@@ -67,7 +67,7 @@ int main(void) {
   if (hm_stats(HM_FAR, &far) != 0) return fail("the accounts");
   printf("far memory holds %llu blocks\n", (unsigned long long)(far.allocations - far.frees));
 
-  /* What becomes hot may move: the pointer changes, the contents do not. */
+  /* Move a hot record to near memory: the pointer changes, the contents do not. */
   char* hot = hm_move(index[0].record, HM_NEAR);
   if (hot == NULL) return fail("moving a record");
   index[0].record = hot;

@@ -1,7 +1,7 @@
 // A sorted list that survives power failures: sorted_list TIER KEY... adds keys, prints them all.
 //
-// For example: sorted_list file:/tmp/list.pool 5 3 9. There is no order of flushes to get right
-// here, nothing to snapshot, and no way to forget either: what would be wrong does not compile.
+// For example: sorted_list file:/tmp/list.pool 5 3 9. The program has no flushes and no snapshots:
+// transactions contain them, and a store outside of a transaction does not compile.
 #include <cstdio>
 #include <cstdlib>
 #include <nearfar/persist.hpp>
@@ -23,7 +23,7 @@ struct list_pool {
   static constexpr std::uint64_t layouts[] = {8146666118056889086u};
 };
 
-/// The link where `key` is or would be.
+/// Returns the link to `key`, or the link where it would be inserted.
 field<ptr<node, list_pool>>& place_of_key(list& all, std::int64_t key) {
   auto* link = std::addressof(all.first);
   while (*link && (*link)->key < key)

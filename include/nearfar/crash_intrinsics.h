@@ -1,11 +1,11 @@
-/* Lets `nearfar crash run` see flushes and fences that a program writes as intrinsics.
+/* Reports flushes and fences that a program writes as intrinsics to `nearfar crash run`.
  *
  * How      compile with -include nearfar/crash_intrinsics.h (C or C++). _mm_clwb, _mm_clflushopt,
- *          _mm_clflush, _mm_sfence, _mm_mfence and _mm*_stream_* then also report themselves.
+ *          _mm_clflush, _mm_sfence, _mm_mfence and _mm*_stream_* then also call the recorder.
  *          Without the recorder in the process the reports are weak symbols that are absent: one
  *          test of a pointer each.
- * Also     nearfar_crash_begin(n) and nearfar_crash_end(n) around an operation: its end is its
- *          acknowledgement, which the checker finds in NEARFAR_CRASH_ACKNOWLEDGED.
+ * Also     nearfar_crash_begin(n) and nearfar_crash_end(n) around an operation: its end
+ *          acknowledges it; the checker reads the count from NEARFAR_CRASH_ACKNOWLEDGED.
  */
 #ifndef NEARFAR_CRASH_INTRINSICS_H
 #define NEARFAR_CRASH_INTRINSICS_H
@@ -25,8 +25,8 @@ __attribute__((weak)) void nearfar_crash_end(unsigned long operation);
 }
 #endif
 
-/* Macros, so that the call lies in the caller's line; the instruction itself is issued as well
- * where the compiler may issue it. */
+/* Macros, so that the call is on the caller's line. The instruction itself is executed as well if
+ * the compiler may emit it. */
 #define NEARFAR_CRASH_FLUSHED(at) (nearfar_crash_flush ? nearfar_crash_flush((at), 1) : (void)0)
 #define NEARFAR_CRASH_STREAM(call, at, bytes)                                                      \
   ((call), nearfar_crash_nt_store ? nearfar_crash_nt_store((at), (bytes)) : (void)0)

@@ -1,43 +1,53 @@
-/* libhmalloc: the program says which memory.
+/* libhmalloc: memory allocation in tiers.
  *
  * Purpose        One heap for each tier of memory (DRAM, a NUMA node, CXL, persistent memory, a
- *                file). The address of a block alone tells its tier, so that one hm_free() serves
- *                all.
+ *                file). The address of a block determines its tier, so one hm_free() serves all
+ *                tiers.
  *
- * Thread safety  Every function may be called by any thread at any time, unless it says otherwise;
- *                a block may be freed by another thread than the one that allocated it. None may
- *                be called in a signal handler.
+ * Thread safety  Every function may be called by any thread at any time, unless noted otherwise;
+ *                a block may be freed by another thread than the one that allocated it. No
+ *                function may be called in a signal handler.
  *
- * Units          Sizes are bytes. A tier is a small number; HM_NEAR and HM_FAR always exist as
+ * Units          Sizes are bytes. A tier is a small number; HM_NEAR and HM_FAR are always valid
  *                numbers, whether or not the machine has such memory.
  *
  * Errors         Functions that return a pointer return NULL and set errno; those that return an
- *                int return -1 and set errno. hm_error() tells the sentence behind it.
- *                - EINVAL: a tier number, an alignment or a specification that makes no sense
+ *                int return -1 and set errno. hm_error() returns the message.
+ *                - EINVAL: an invalid tier number, alignment or specification
  *                - ENODEV: the tier is not configured, or this machine has no such memory
  *                - ENOMEM: the tier is full (and does not spill), or the size overflows
- *                Freeing what was not allocated, or twice, ends the program (SIGABRT) after a
- *                sentence on stderr that names the pointer, its tier and what is wrong with it.
+ *                An invalid or double free ends the program (SIGABRT) after a message on stderr
+ *                with the pointer, its tier and the error.
  *
- * Tier memory    Allocating and freeing stores nothing in the memory of a tier, so that a slow or
- *                wearing medium is touched by the program alone. hm_calloc() clears what is not
- *                known to be zero.
- * Fork           A child has the near heap as after any fork. What it gets of a tier in a shared
- *                file is told by the option fork= of the tier; it never shares one silently.
+ * Tier memory    Allocating and freeing stores nothing in the memory of a tier: only the program
+ *                accesses a slow or wearing medium. hm_calloc() clears memory unless it is known
+ *                to be zero.
+ * Fork           A child has the near heap as after any fork. The option fork= of a tier in a
+ *                shared file defines what the child gets of it; memory is never shared silently.
  * Environment    Read once, when the library is loaded, before main():
- *                  HMALLOC_NEAR, HMALLOC_FAR  specifications of the two tiers, see hm_tier_create()
- *                  HMALLOC_TIERS     further ones: NAME=SPEC, separated by ';'
- *                  HMALLOC_DEFAULT   libhmalloc-preload.so: the tier of malloc() (default "near")
- *                  HMALLOC_PLAN      libhmalloc-preload.so: a plan file (docs/formats/plan.md)
- *                  HMALLOC_DECAY_MS  how long freed memory is kept before the system gets it back
- *                                    (default 250; -1 keeps it)
- *                  HMALLOC_STATS     exit, signal:NUMBER, separated by ',': when statistics are
- *                                    written; rules: with what each rule of the plan placed
- *                  HMALLOC_STATS_FILE  where to, stderr by default; %p in it is the process
- *                  HMALLOC_HARDEN    guard | quarantine=SIZE | both, separated by ','
- *                A value that makes no sense is told on stderr and ends the program (exit 2); a
- * tier that this machine cannot give does so with exit 3. A program with raised privileges ignores
- * them all.
+ *                NEARFAR_HMALLOC_NEAR, NEARFAR_HMALLOC_FAR
+ *                    specifications of the two tiers, see hm_tier_create()
+ *                NEARFAR_HMALLOC_TIERS
+ *                    further tiers: NAME=SPEC, separated by ';'
+ *                NEARFAR_HMALLOC_DEFAULT
+ *                    libhmalloc-preload.so: the tier of malloc() (default "near")
+ *                NEARFAR_HMALLOC_PLAN
+ *                    libhmalloc-preload.so: a plan file (docs/formats/plan.md)
+ *                NEARFAR_HMALLOC_DECAY_MS
+ *                    minimum time for which freed memory is kept before a later call returns it
+ *                    to the system (default 250; -1 keeps it)
+ *                NEARFAR_HMALLOC_STATS
+ *                    exit, signal:NUMBER, separated by ',': when statistics are written; rules:
+ *                    include what each rule of the plan placed
+ *                NEARFAR_HMALLOC_STATS_FILE
+ *                    the file for statistics (default: stderr); %p is replaced by the process ID
+ *                NEARFAR_HMALLOC_HARDEN
+ *                    guard | quarantine=SIZE | both, separated by ','
+ *                The names of version 0.1, without NEARFAR_, work with a warning until the next
+ *                release.
+ *                An invalid value is reported on stderr and ends the program (exit code 2); a tier
+ *                that this machine does not have ends it with exit code 3. A program with raised
+ *                privileges ignores all variables.
  */
 #ifndef NEARFAR_HMALLOC_H
 #define NEARFAR_HMALLOC_H
@@ -59,62 +69,65 @@ extern "C" {
 typedef int hm_tier;
 
 enum {
-  HM_NEAR = 0,       /**< near memory: DRAM unless HMALLOC_NEAR says otherwise */
-  HM_FAR = 1,        /**< far memory: HMALLOC_FAR, else the first NUMA node without processors */
+  HM_NEAR = 0, /**< near memory: DRAM unless NEARFAR_HMALLOC_NEAR says otherwise */
+  /** far memory: NEARFAR_HMALLOC_FAR, else the first CPU-less NUMA node */
+  HM_FAR = 1,
   HM_TIER_COUNT = 8, /**< tiers are numbered 0 to 7 */
-  HM_FOREIGN = -1,   /**< hm_tier_of(): not of this library */
-  HM_KEEP = -2       /**< hm_realloc(): the tier the block has */
+  HM_FOREIGN = -1,   /**< hm_tier_of(): not an address of this library */
+  HM_KEEP = -2       /**< hm_realloc(): the tier of the block */
 };
 
 #ifndef HM_NO_SHORT_NAMES
-enum { DRAM = HM_NEAR, PCM = HM_FAR }; /**< the names of the call's first appearance */
+enum { DRAM = HM_NEAR, PCM = HM_FAR }; /**< names of the Seoul 2014 thesis [4] */
 #endif
 
 /* ---- allocation ------------------------------------------------------------------------------ */
 
-/** Allocates `size` bytes in a tier, aligned to 16. A size of 0 gives a block that may be freed. */
+/** Allocates `size` bytes in a tier, aligned to 16. A size of 0 returns a block that can be freed.
+ */
 HM_API void* hmalloc(size_t size, hm_tier tier) HM_NOTHROW
     __attribute__((malloc, alloc_size(1), warn_unused_result));
 
-/** The same with the tier first, as all below have it. */
+/** The same with the tier as the first argument, like all functions below. */
 HM_API void* hm_malloc(hm_tier tier, size_t size) HM_NOTHROW
     __attribute__((malloc, alloc_size(2), warn_unused_result));
 
-/** Zeroed; ENOMEM where count * size overflows. */
+/** Allocates zeroed memory; ENOMEM if count * size overflows. */
 HM_API void* hm_calloc(hm_tier tier, size_t count, size_t size) HM_NOTHROW
     __attribute__((malloc, alloc_size(2, 3), warn_unused_result));
 
 /** Resizes a block, which may move. With HM_KEEP it stays in its tier (a NULL pointer allocates
- *  near); with a tier it goes there if it is elsewhere. A size of 0 frees and returns NULL. On
- *  failure the block is as it was. */
+ *  near); with another tier it moves there. A size of 0 frees and returns NULL. On failure the
+ *  block is unchanged. */
 HM_API void* hm_realloc(hm_tier tier, void* ptr, size_t size) HM_NOTHROW
     __attribute__((alloc_size(3), warn_unused_result));
 
-/** Allocates at a multiple of `alignment`, a power of two up to 1 GiB. */
+/** Allocates at a multiple of `alignment`, a power of two; ENOMEM if the tier has no
+ *  such address. */
 HM_API void* hm_memalign(hm_tier tier, size_t alignment, size_t size) HM_NOTHROW
     __attribute__((malloc, alloc_size(3), warn_unused_result));
 
-/** Frees a block of any tier; NULL is left alone; errno is kept. */
+/** Frees a block of any tier; NULL is ignored; errno is preserved. */
 HM_API void hm_free(void* ptr) HM_NOTHROW;
 
-/** Bytes that may be used at `ptr`, at least as many as were asked for; 0 for NULL. */
+/** Returns the usable bytes at `ptr`, at least the requested size; 0 for NULL. */
 HM_API size_t hm_usable_size(const void* ptr) HM_NOTHROW;
 
-/** Moves a block to another tier and returns where it is now; `ptr` is gone then. The same pointer
- *  is returned if it is there already. On failure the block is as it was. */
+/** Moves a block to another tier and returns its new address; `ptr` is then invalid. Returns the
+ *  same pointer if the block is in that tier already. On failure the block is unchanged. */
 HM_API void* hm_move(void* ptr, hm_tier tier) HM_NOTHROW __attribute__((warn_unused_result));
 
 /* ---- where memory is ------------------------------------------------------------------------- */
 
-/** Where the tiers lie: tier t spans 2^shift bytes from base + (t << shift). For hm_tier_of(). */
+/** Address ranges of the tiers: tier t spans 2^shift bytes from base + (t << shift). For
+ * hm_tier_of(). */
 struct hm_address_window {
   uintptr_t base; /**< 0 until the first allocation */
   unsigned shift;
 };
 extern HM_API struct hm_address_window hm_window;
 
-/** The tier that an address belongs to, or HM_FOREIGN. Costs a subtraction and a shift; the address
- *  need not be one that was allocated. */
+/** Returns the tier of any address, or HM_FOREIGN. Costs a subtraction and a shift. */
 HM_API hm_tier hm_tier_of(const void* ptr) HM_NOTHROW;
 
 static inline hm_tier hm_tier_of_inline(const void* ptr) {
@@ -125,16 +138,16 @@ static inline hm_tier hm_tier_of_inline(const void* ptr) {
 
 enum { HM_MAX_NODES = 64 }; /**< NUMA nodes are numbered below this */
 
-/** What the kernel says of a range's pages. */
+/** Pages of a range as the kernel reports them. */
 struct hm_pages {
   size_t page_bytes;            /**< size of a page as counted here */
   size_t pages;                 /**< pages that the range touches */
-  size_t absent;                /**< of these: not in memory, never written or given back */
+  size_t absent;                /**< of these: not in memory, never written or returned */
   size_t on_node[HM_MAX_NODES]; /**< of these: in memory on each NUMA node */
 };
 
-/** Asks the kernel (move_pages) where the pages of any range of this process are. Errors: EINVAL
- * for an empty range; ENOSYS without NUMA in the kernel. */
+/** Asks the kernel (move_pages) for the nodes of the pages of any range of this process. Errors:
+ * EINVAL for an empty range; ENOSYS without NUMA in the kernel. */
 HM_API int hm_residency(const void* ptr, size_t bytes, struct hm_pages* found) HM_NOTHROW;
 
 /** Moves all pages of a tier in anonymous memory (dram, numa) to the NUMA nodes of a bit mask and
@@ -143,71 +156,74 @@ HM_API int hm_migrate(hm_tier tier, unsigned long nodes) HM_NOTHROW;
 
 /* ---- tiers ----------------------------------------------------------------------------------- */
 
-/** Makes a tier and returns its number. `name` is at most 31 letters, digits, '-' or '_'; "near"
- * and "far" name HM_NEAR (always made already: EEXIST) and HM_FAR. The specification is
+/** Creates a tier and returns its number. `name` is at most 31 letters, digits, '-' or '_'; "near"
+ * and "far" name HM_NEAR (exists always: EEXIST) and HM_FAR. The specification is
  *
  *    dram  numa:N  shm:[DIR]  fsdax:PATH  devdax:/dev/daxX.Y  file:PATH     followed by any of
- *    ,bind ,prefer ,weighted    numa: only there (default); there if there is room; spread over the
- *                               nodes A+B+.. by the kernel's weights (numa:0+1,weighted)
- *    ,capacity=SIZE             bytes that the tier may span at most (64KiB, 2GB, 1.5GiB; K, M, G
- *                               are binary); default: what the node, device or file system has
- *                               free now, without limit for dram
- *    ,overflow=fail|spill:TIER  what a full tier does: fail (default) or allocate in another one
- *    ,reserve=sparse|chunk|full when room in a file or on a node is made sure of: never (a full
- *                               disk then kills by SIGBUS), by chunks (default), at once
- *    ,fork=private|copy|deny    what a child gets of a file or device: its own copy in near
- *                               memory (default), its own copy in such a file, or nothing (its
- *                               accesses fault, its allocations fail with ENODEV)
- *    ,pages=thp|4k  ,populate   huge pages where the kernel can; touch each chunk when it is taken
+ *    ,bind ,prefer ,weighted    numa: only that node (default); that node if it has free memory;
+ *                               interleaved over nodes by the kernel's weights
+ *                               (numa:0+1,weighted)
+ *    ,capacity=SIZE             maximum size of the tier (64KiB, 2GB, 1.5GiB; K, M, G are binary);
+ *                               default: the free space of the node, device or file system,
+ *                               without limit for dram
+ *    ,overflow=fail|spill:TIER  behavior of a full tier: fail (default) or allocate in another
+ *                               tier
+ *    ,reserve=sparse|chunk|full when space in a file or on a node is reserved: never (a full
+ *                               disk then causes SIGBUS), by chunks (default), at once
+ *    ,fork=private|copy|deny    what a child gets of a file or device: a copy in near memory
+ *                               (default), a copy in such a file, or nothing (its accesses
+ *                               fault, its allocations fail with ENODEV)
+ *    ,pages=thp|4k  ,populate   huge pages if the kernel can; touch each chunk when it is mapped
  *
- *  A tier in a file has no name in the file system, and is gone with the process. MAP_SYNC is used
- *  for fsdax:, and is an error where the file system does not grant it. Tiers stay until the
- * program ends. Errors: EINVAL (NULL for either, too), EEXIST, ENODEV, ENOSPC (no number is left, or
- * no room), EACCES. */
+ *  The file of a tier has no name in the file system and disappears with the process. MAP_SYNC is
+ *  used for fsdax:; it is an error if the file system does not support it. Tiers stay until the
+ *  program ends. Errors: EINVAL (also for a NULL argument), EEXIST, ENODEV, ENOSPC (no number or no
+ *  space left), EACCES. */
 HM_API hm_tier hm_tier_create(const char* name, const char* specification) HM_NOTHROW;
 
-/** The tier of that name, or -1 (ENODEV); NULL names none. */
+/** Returns the tier of that name, or -1 (ENODEV), also for NULL. */
 HM_API hm_tier hm_tier_find(const char* name) HM_NOTHROW;
 
-/** The name of a tier, or NULL if there is none of that number. */
+/** Returns the name of a tier, or NULL for an unused number. */
 HM_API const char* hm_tier_name(hm_tier tier) HM_NOTHROW;
 
-/** The sentence of the last failure in this thread, "" if there was none. Valid until the next. */
+/** Returns the message of the last failure in this thread, "" if there was none. Valid until the
+ *  next failure. */
 HM_API const char* hm_error(void) HM_NOTHROW;
 
-/** Brings the pages of variables to a tier; HM_TIER_VAR() of nearfar/hmalloc_var.h has this called.
- *  `begin` and `pages_end` are page boundaries, `end` is where the variables end. Where it fails a
- *  sentence on stderr says so, -1 is returned, and the variables stay where they are. */
+/** Moves the pages of variables to a tier; called for HM_TIER_VAR() of nearfar/hmalloc_var.h.
+ *  `begin` and `pages_end` are page boundaries, `end` is the end of the variables. On failure a
+ *  message is written to stderr, -1 is returned, and the variables stay where they are. */
 HM_API int hm_place_variables(const char* tier, char* begin, char* end, char* pages_end) HM_NOTHROW;
 
-/* ---- accounts -------------------------------------------------------------------------------- */
+/* ---- statistics ------------------------------------------------------------------------------ */
 
-/** Accounts of a tier. Counters of running threads are read without stopping them, so that sums may
- *  be off by what happens meanwhile. Bytes are those of size classes, as hm_usable_size() has them.
+/** Statistics of a tier. Counters of running threads are read without stopping them, so sums may
+ *  miss concurrent changes. Bytes are those of size classes, as hm_usable_size() returns them.
  */
 struct hm_tier_stats {
-  uint64_t allocations;     /**< blocks handed out since the start */
+  uint64_t allocations;     /**< blocks allocated since the start */
   uint64_t frees;           /**< blocks freed since the start */
-  uint64_t allocated_bytes; /**< sum over all blocks handed out */
-  uint64_t live_bytes;      /**< in blocks that are not freed now */
-  uint64_t spilled;         /**< allocations that were meant for this tier and went elsewhere */
+  uint64_t allocated_bytes; /**< sum over all blocks allocated */
+  uint64_t live_bytes;      /**< in blocks that are not freed */
+  uint64_t spilled;         /**< allocations for this tier that were served by another tier */
   uint64_t failed;          /**< allocations that failed */
   uint64_t span_bytes;      /**< address space used so far, counts against the capacity */
   uint64_t cached_bytes;    /**< free, kept in threads or by size class */
-  uint64_t returned_bytes;  /**< given back to the system since the start */
-  uint64_t metadata_bytes;  /**< bookkeeping, in near memory (told for HM_NEAR, for all tiers) */
+  uint64_t returned_bytes;  /**< returned to the system since the start */
+  uint64_t metadata_bytes;  /**< metadata, in near memory (HM_NEAR has the sum of all tiers) */
   uint64_t capacity_bytes;  /**< 0: without limit */
 };
 
-/** Fills the accounts of a tier. Errors: EINVAL, ENODEV. */
+/** Fills the statistics of a tier. Errors: EINVAL, ENODEV. */
 HM_API int hm_stats(hm_tier tier, struct hm_tier_stats* stats) HM_NOTHROW;
 
-/** Writes the accounts of all tiers and threads as text to a descriptor: lines of `key value`, see
- *  hmalloc(3). */
+/** Writes the statistics of all tiers and threads as text to a descriptor: lines of `key value`,
+ * see hmalloc(3). Errors: those of write(2). */
 HM_API int hm_stats_write(int fd) HM_NOTHROW;
 
-/** Gives what is free back to the system now, without waiting for the decay, the calling thread's
- *  cache included. Returns the bytes given back. */
+/** Returns free memory to the system now, without waiting for the decay, including the calling
+ *  thread's cache. Returns the number of bytes. */
 HM_API size_t hm_trim(hm_tier tier) HM_NOTHROW;
 
 #ifdef __cplusplus

@@ -1,9 +1,13 @@
-/* The part of memkind's interface that programs use most, on libhmalloc: include this in place of
- * <memkind.h> and link with -lhmalloc.
+/* The most used part of memkind's interface, implemented with libhmalloc: include this header
+ * instead of <memkind.h> and link with -lhmalloc.
  *
  * Kinds           MEMKIND_DEFAULT and MEMKIND_REGULAR are near, MEMKIND_DAX_KMEM is far;
- *                 memkind_create_pmem() makes a tier in a file, at most six of them.
- * Not there       the other kinds, policies, statistics, hbwmalloc.
+ *                 memkind_create_pmem() creates a tier in a file.
+ * Limits          At most six kinds in files in a process (MEMKIND_ERROR_TOOMANY).
+ *                 memkind_destroy_kind() returns free memory to the system; blocks that were not
+ *                 freed stay valid, and the kind's number is not reused.
+ * Missing         the other kinds, policies, statistics, hbwmalloc. The memory usage policy of a
+ *                 configuration has no effect: NEARFAR_HMALLOC_DECAY_MS applies to all tiers.
  * Thread safety   as hmalloc.h.
  */
 #ifndef NEARFAR_HMALLOC_MEMKIND_H
@@ -11,6 +15,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include <nearfar/hmalloc.h>
 
@@ -18,15 +23,37 @@
 extern "C" {
 #endif
 
+/* The values are memkind's. */
 enum {
   MEMKIND_SUCCESS = 0,
   MEMKIND_ERROR_UNAVAILABLE = -1,
-  MEMKIND_ERROR_INVALID = -3,
-  MEMKIND_ERROR_TOOMANY = -7
+  MEMKIND_ERROR_MMAP = -3,
+  MEMKIND_ERROR_MALLOC = -6,
+  MEMKIND_ERROR_INVALID = -13,
+  MEMKIND_ERROR_TOOMANY = -15,
+  MEMKIND_ERROR_OPERATION_FAILED = -21,
+  MEMKIND_ERROR_RUNTIME = -255
+};
+enum { MEMKIND_ERROR_MESSAGE_SIZE = 128 };
+enum { MEMKIND_PMEM_MIN_SIZE = 16 * 1024 * 1024 };
+
+typedef enum memkind_mem_usage_policy {
+  MEMKIND_MEM_USAGE_POLICY_DEFAULT = 0,
+  MEMKIND_MEM_USAGE_POLICY_CONSERVATIVE = 1,
+  MEMKIND_MEM_USAGE_POLICY_MAX_VALUE
+} memkind_mem_usage_policy;
+
+/** A kind is a tier; NULL means none. */
+typedef struct memkind* memkind_t;
+
+struct memkind_config {
+  const char* pmem_dir;
+  size_t pmem_size;
+  memkind_mem_usage_policy policy;
 };
 
-/** A kind is a tier; NULL is none. */
-typedef const struct hm_memkind_kind* memkind_t;
+/** Returns 0 if a file in the directory can be mapped with MAP_SYNC, else an errno. */
+HM_API int hm_memkind_check_dax(const char* directory) HM_NOTHROW;
 
 #define HM_MEMKIND(tier) ((memkind_t)(intptr_t)((tier) + 1))
 #define MEMKIND_DEFAULT HM_MEMKIND(HM_NEAR)
@@ -44,7 +71,7 @@ static inline void* memkind_malloc(memkind_t kind, size_t size) {
 static inline void* memkind_calloc(memkind_t kind, size_t count, size_t size) {
   return count == 0 || size == 0 ? NULL : hm_calloc(hm_memkind_tier(kind), count, size);
 }
-/** A NULL kind keeps the block's own. */
+/** With a NULL kind, the block keeps its kind. */
 static inline void* memkind_realloc(memkind_t kind, void* ptr, size_t size) {
   return hm_realloc(kind ? hm_memkind_tier(kind) : HM_KEEP, ptr, size);
 }
@@ -61,20 +88,41 @@ static inline int memkind_posix_memalign(memkind_t kind, void** result, size_t a
   return code;
 }
 static inline void memkind_free(memkind_t kind, void* ptr) {
-  (void)kind; /* the address tells it */
+  (void)kind; /* follows from the address */
   hm_free(ptr);
 }
 static inline size_t memkind_malloc_usable_size(memkind_t kind, void* ptr) {
   (void)kind;
   return hm_usable_size(ptr);
 }
-/** The kind of an address, NULL if it is not of this library. */
+/** Returns the kind of an address, NULL if it is not an address of this library. */
 static inline memkind_t memkind_detect_kind(void* ptr) {
   const hm_tier tier = hm_tier_of(ptr);
   return tier == HM_FOREIGN ? (memkind_t)0 : HM_MEMKIND(tier);
 }
-/** A kind in a file in a directory, at most `bytes` (0: what the file system has). */
+static inline void memkind_error_message(int err, char* msg, size_t size) {
+  const char* text = "unknown error";
+  switch (err) {
+  case MEMKIND_SUCCESS: text = "success"; break;
+  case MEMKIND_ERROR_UNAVAILABLE: text = "the kind is not available"; break;
+  case MEMKIND_ERROR_MMAP: text = "the file cannot be mapped"; break;
+  case MEMKIND_ERROR_MALLOC: text = "out of memory"; break;
+  case MEMKIND_ERROR_INVALID: text = "invalid argument"; break;
+  case MEMKIND_ERROR_TOOMANY: text = "too many kinds: at most six in files"; break;
+  case MEMKIND_ERROR_OPERATION_FAILED: text = "the operation failed"; break;
+  case MEMKIND_ERROR_RUNTIME: text = "unexpected error"; break;
+  default: break;
+  }
+  snprintf(msg, size, "%s", text);
+}
+
+static inline int memkind_check_dax_path(const char* pmem_dir) {
+  return hm_memkind_check_dax(pmem_dir) == 0 ? MEMKIND_SUCCESS : MEMKIND_ERROR_MMAP;
+}
+
+/** Creates a kind in a file in a directory, at most `bytes` (0: the file system's free space). */
 static inline int memkind_create_pmem(const char* directory, size_t bytes, memkind_t* kind) {
+  if (bytes != 0 && bytes < MEMKIND_PMEM_MIN_SIZE) return MEMKIND_ERROR_INVALID;
   char specification[600];
   char name[32];
   hm_tier tier = -1;
@@ -87,11 +135,40 @@ static inline int memkind_create_pmem(const char* directory, size_t bytes, memki
   for (; number < HM_TIER_COUNT && tier < 0; ++number) {
     snprintf(name, sizeof name, "pmem-%d", number);
     tier = hm_tier_create(name, specification);
-    if (tier < 0 && errno != EEXIST) return MEMKIND_ERROR_INVALID;
+    if (tier < 0 && errno != EEXIST)
+      return errno == ENOSPC && strstr(hm_error(), "all 8 tiers") != NULL ? MEMKIND_ERROR_TOOMANY
+                                                                          : MEMKIND_ERROR_INVALID;
   }
   if (tier < 0) return MEMKIND_ERROR_TOOMANY;
   *kind = HM_MEMKIND(tier);
   return MEMKIND_SUCCESS;
+}
+
+/** Only kinds of memkind_create_pmem() can be destroyed. */
+static inline int memkind_destroy_kind(memkind_t kind) {
+  const char* name = hm_tier_name(hm_memkind_tier(kind));
+  if (name == NULL || strncmp(name, "pmem-", 5) != 0) return MEMKIND_ERROR_INVALID;
+  hm_trim(hm_memkind_tier(kind));
+  return MEMKIND_SUCCESS;
+}
+
+/** Returns NULL if memory is exhausted. */
+static inline struct memkind_config* memkind_config_new(void) {
+  return (struct memkind_config*)hm_calloc(HM_NEAR, 1, sizeof(struct memkind_config));
+}
+static inline void memkind_config_delete(struct memkind_config* cfg) { hm_free(cfg); }
+static inline void memkind_config_set_path(struct memkind_config* cfg, const char* pmem_dir) {
+  cfg->pmem_dir = pmem_dir;
+}
+static inline void memkind_config_set_size(struct memkind_config* cfg, size_t pmem_size) {
+  cfg->pmem_size = pmem_size;
+}
+static inline void memkind_config_set_memory_usage_policy(struct memkind_config* cfg,
+                                                          memkind_mem_usage_policy policy) {
+  cfg->policy = policy;
+}
+static inline int memkind_create_pmem_with_config(struct memkind_config* cfg, memkind_t* kind) {
+  return memkind_create_pmem(cfg->pmem_dir, cfg->pmem_size, kind);
 }
 
 #ifdef __cplusplus

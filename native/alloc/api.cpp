@@ -2,6 +2,7 @@
 #include <nearfar/hmalloc.h>
 
 #include <cerrno>
+#include <cstring>
 
 #include "alloc/decay.hpp"
 #include "alloc/heap.hpp"
@@ -139,8 +140,10 @@ int hm_stats(hm_tier tier, struct hm_tier_stats* stats) noexcept {
 }
 
 int hm_stats_write(int fd) noexcept {
-  write_stats(fd);
-  return 0;
+  const int code = write_stats(fd);
+  if (code == 0) return 0;
+  report(code, "cannot write statistics to descriptor %d: %s", fd, std::strerror(code));
+  return -1;
 }
 
 std::size_t hm_trim(hm_tier tier) noexcept {

@@ -108,9 +108,16 @@ void open_cache(unsigned tier) {
   if (TierCache* stacks = make_stacks(); stacks != nullptr) this_cache->tiers[tier] = stacks;
 }
 
+void reset_past_counts(unsigned tier) {
+  for (PastCounts& counts : past_counts[tier]) {
+    counts.allocations.reset();
+    counts.frees.reset();
+  }
+}
+
+/// The stacks are not given back: a fork in a signal handler may have interrupted a use of them.
 void drop_stacks(unsigned tier) {
-  if (this_cache->tiers[tier] == &empty_stacks) return;
-  return_metadata(this_cache->tiers[tier], stacks_bytes);
+  if (own_cache()) forget_quarantined(*this_cache, tier);
   this_cache->tiers[tier] = &empty_stacks;
 }
 
@@ -131,7 +138,6 @@ void flush_half(TierHeap& tier, Stack& stack, unsigned size_class) {
     stack.slots[i] = stack.slots[count + i];
   std::atomic_signal_fence(std::memory_order_release);
   stack.count = rest;
-  note_freed(std::size_t{count} * class_infos[size_class].bytes);
 }
 
 void flush_tier(Cache& cache, unsigned tier) {
@@ -140,7 +146,6 @@ void flush_tier(Cache& cache, unsigned tier) {
     Stack& stack = cache.tiers[tier]->stacks[c];
     const std::uint32_t count = std::exchange(stack.count, 0); // first, as in flush_half()
     if (count > 0) tiers[tier].classes[c].give_back(stack.slots, count, current_tick());
-    note_freed(std::size_t{count} * class_infos[c].bytes);
   }
 }
 

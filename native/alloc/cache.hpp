@@ -69,7 +69,7 @@ inline void push(Stack& stack, Slot slot) {
 bool refill(TierHeap& tier, Stack& stack, unsigned size_class);
 /// Makes room in a full stack: gives the older half back to the class.
 void flush_half(TierHeap& tier, Stack& stack, unsigned size_class);
-/// In the child of a fork: forgets the thread's free blocks of a tier that is not there.
+/// In the child of a fork: forgets the free blocks of a tier that is not there.
 void drop_stacks(unsigned tier);
 /// Gives all of the thread's free blocks of a tier back.
 void flush_tier(Cache& cache, unsigned tier);
@@ -94,6 +94,7 @@ struct PastCounts {
   Counter frees;
 };
 extern PastCounts past_counts[tier_count][cached_classes];
+void reset_past_counts(unsigned tier);
 
 void free_sites(SiteCache* sites);
 

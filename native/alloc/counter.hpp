@@ -23,6 +23,7 @@ class SharedCounter {
 public:
   void add(std::uint64_t by) { value_.fetch_add(by, std::memory_order_relaxed); }
   std::uint64_t get() const { return value_.load(std::memory_order_relaxed); }
+  void reset() { value_.store(0, std::memory_order_relaxed); }
 
 private:
   std::atomic<std::uint64_t> value_{0};

@@ -1,5 +1,8 @@
 #include "alloc/decay.hpp"
 
+#include <algorithm>
+#include <cerrno>
+
 #include "alloc/tier_heap.hpp"
 #include "os/process.hpp"
 
@@ -10,38 +13,12 @@ constinit std::atomic<std::uint8_t> decay_tick{0};
 namespace {
 
 constexpr auto relaxed = std::memory_order_relaxed;
-constexpr std::size_t worth_a_thread = std::size_t{1} << 20;
 constexpr int default_decay_ms = 250;
+constexpr std::uint64_t ticks_until_old = 2; ///< see old_enough()
 
 constinit std::atomic<int> decay_ms{default_decay_ms};
-constinit std::atomic<std::size_t> freed_bytes{0};
-constinit std::atomic<bool> running{false};
+constinit std::atomic<std::uint64_t> last_tick_ms{0};
 constinit os::Lock purging_now;
-
-void tick() {
-  const os::Hold hold(purging_now);
-  const auto now = static_cast<std::uint8_t>(decay_tick.fetch_add(1, relaxed) + 1);
-  for (TierHeap& tier : tiers)
-    if (tier.ready()) purge_tier(tier, now, false);
-}
-
-bool anything_left() {
-  for (const TierHeap& tier : tiers)
-    if (tier.ready() && has_dirty(tier)) return true;
-  return false;
-}
-
-void* run_decay(void*) {
-  os::name_this_thread("hmalloc-decay");
-  for (bool again = true; again;) {
-    freed_bytes.store(0, relaxed);
-    os::sleep_ms(static_cast<unsigned>(decay_ms.load(relaxed)));
-    tick();
-    again = anything_left();
-  }
-  running.store(false, std::memory_order_release);
-  return nullptr;
-}
 
 } // namespace
 
@@ -49,17 +26,26 @@ os::Lock& purge_lock() { return purging_now; }
 
 void set_decay_ms(int milliseconds) { decay_ms.store(milliseconds, relaxed); }
 
-void note_freed(std::size_t bytes) { freed_bytes.fetch_add(bytes, relaxed); }
-
-void start_decay_if_due() {
-  if (freed_bytes.load(relaxed) < worth_a_thread || decay_ms.load(relaxed) < 0) return;
-  if (running.load(relaxed) || running.exchange(true, std::memory_order_acquire)) return;
-  if (os::start_thread(run_decay) == 0) return;
-  freed_bytes.store(0, relaxed);
-  tick();
-  running.store(false, std::memory_order_release);
+bool advance_decay() {
+  const int tick_ms = decay_ms.load(relaxed);
+  if (tick_ms <= 0) return tick_ms == 0;
+  const std::uint64_t now = os::coarse_ms();
+  std::uint64_t last = last_tick_ms.load(relaxed);
+  if (now < last + static_cast<std::uint64_t>(tick_ms)) return false;
+  if (!last_tick_ms.compare_exchange_strong(last, now, relaxed)) return false;
+  const std::uint64_t ticks = (now - last) / static_cast<std::uint64_t>(tick_ms);
+  decay_tick.fetch_add(static_cast<std::uint8_t>(std::min(ticks, ticks_until_old)), relaxed);
+  return true;
 }
 
-void reset_decay() { running.store(false, relaxed); }
+void return_old_memory() {
+  if (!purging_now.try_lock()) return;
+  const int code = errno;
+  const bool all = decay_ms.load(relaxed) == 0;
+  for (TierHeap& tier : tiers)
+    if (tier.ready()) purge_tier(tier, current_tick(), all);
+  errno = code;
+  purging_now.unlock();
+}
 
 } // namespace nearfar::alloc

@@ -1,14 +1,15 @@
-// Giving freed memory back to the system after a while.
+// Returning freed memory to the system after a while.
 //
-// Time is counted in ticks of the decay time. What was freed in one tick and not used since is
-// given back one tick later, by a thread that exists only while there is something to give back.
-// Where no thread can be started, the next one to free does it.
+// Time is counted in ticks of the decay time. Memory that was freed in one tick and not used since
+// is returned one tick later, by the next call of malloc or free that takes a slow path (refills or
+// flushes a thread's cache, or handles a large block). No thread is ever created: libc frees blocks
+// while it holds locks of its own, for instance that of its cache of thread stacks, which
+// pthread_create() takes too.
 //
-// Thread safety  any thread.
+// Thread safety  any thread; nothing here calls libc beyond reading a clock.
 #pragma once
 
 #include <atomic>
-#include <cstddef>
 #include <cstdint>
 
 #include "os/lock.hpp"
@@ -18,18 +19,18 @@ namespace nearfar::alloc {
 extern std::atomic<std::uint8_t> decay_tick;
 inline std::uint8_t current_tick() { return decay_tick.load(std::memory_order_relaxed); }
 
-/// Milliseconds; negative keeps memory for ever.
+/// Milliseconds; 0 returns memory with the next slow path, negative keeps it forever.
 void set_decay_ms(int milliseconds);
 
-/// To be called, without any lock, after bytes went back to a class or run.
-void note_freed(std::size_t bytes);
-/// Starts what note_freed() has found due. To be called where libc may be called.
-void start_decay_if_due();
+/// Counts the ticks that have passed. Returns whether memory may be due: return_old_memory() is to
+/// be called then, without any lock of the heap.
+bool advance_decay();
 
-/// In the child of a fork, where the thread is not.
-void reset_decay();
+/// Returns old memory of all tiers to the system, unless another thread does so already. Keeps
+/// errno.
+void return_old_memory();
 
-/// Held by whoever purges: what is being given back is in no list meanwhile, and a fork waits for
+/// Held while purging: memory that is being returned is in no list meanwhile, and a fork waits for
 /// it.
 os::Lock& purge_lock();
 

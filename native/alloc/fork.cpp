@@ -1,14 +1,12 @@
 #include "alloc/fork.hpp"
 
 #include <cstring>
+#include <utility>
 
-#include "alloc/cache.hpp"
-#include "alloc/decay.hpp"
-#include "alloc/metadata.hpp"
-#include "alloc/settings.hpp"
+#include "alloc/fork_locks.hpp"
+#include "alloc/lock_order.hpp"
 #include "alloc/tier_making.hpp"
 #include "alloc/trouble.hpp"
-#include "alloc/variables.hpp"
 #include "os/address_space.hpp"
 #include "os/file.hpp"
 #include "os/process.hpp"
@@ -22,7 +20,8 @@ namespace {
 struct Copy {
   std::byte* memory = nullptr;
   std::size_t bytes = 0;
-  int fd = -1; ///< of the copied file, -1 for a private copy
+  bool in_file = false;       ///< otherwise private memory
+  os::LibraryDescriptor file; ///< of the copy
 };
 constinit Copy copies[tier_count];
 
@@ -49,6 +48,7 @@ void copy_used(const Runs& runs, const std::byte* from, std::byte* to) {
       guard = i + span.extent.load(std::memory_order_relaxed) - 1;
     if (i == guard || !runs.any_written(runs.first_span() + i)) continue;
     const std::size_t at = std::size_t{i} << span_shift;
+    os::populate(to + at, span_bytes); // one call rather than sixteen faults
     std::memcpy(to + at, from + at, span_bytes);
   }
 }
@@ -60,18 +60,19 @@ bool open_copy(const Runs& runs, const Options& options, Copy& copy) {
   }
   Result<os::File> file = tier::open_backing(options.spec);
   if (!file) return false;
+  copy.in_file = true;
+  copy.file.adopt(std::move(*file));
+  const int fd = copy.file.get();
   const std::uint64_t size = std::uint64_t{runs.limit_spans()} << span_shift;
-  if (os::set_file_size(file->fd(), size) != 0 || os::reserve_part(file->fd(), 0, copy.bytes) != 0)
-    return false;
+  if (os::set_file_size(fd, size) != 0 || os::reserve_part(fd, 0, copy.bytes) != 0) return false;
   copy.memory = os::reserve_space_at(copy.bytes, os::page_bytes);
-  if (copy.memory == nullptr) return false;
-  copy.fd = file->release();
-  return os::map_file_at(copy.memory, copy.bytes, copy.fd, 0, false, os::Place::replace) == 0;
+  return copy.memory != nullptr &&
+         os::map_file_at(copy.memory, copy.bytes, fd, 0, false, os::Place::replace) == 0;
 }
 
 void drop_copy(Copy& copy) {
   if (copy.memory != nullptr) os::unmap(copy.memory, copy.bytes);
-  if (copy.fd >= 0) os::close_descriptor(copy.fd);
+  copy.file.close();
   copy = Copy{};
 }
 
@@ -90,11 +91,9 @@ void prepare_copy(unsigned tier, Runs& runs) {
 
 /// The tier is not there in the child: its accesses fault, its allocations fail.
 void take_away(unsigned tier) {
-  os::close_descriptor(tiers[tier].runs.medium().fd);
-  os::unmap(tier_base(tier), tier_span_bytes());
-  if (geometry.reserved) os::reserve_fixed(tier_base(tier), tier_span_bytes());
-  tiers[tier].state.store(TierState::absent);
   drop_stacks(tier); // its blocks would be handed out
+  remove_tier(tier);
+  if (fork_interrupted_call()) tiers[tier].state.store(TierState::lost);
 }
 
 bool adopt_private(unsigned tier, Runs& runs, const Copy& copy) {
@@ -102,9 +101,8 @@ bool adopt_private(unsigned tier, Runs& runs, const Copy& copy) {
   const std::size_t all = std::size_t{runs.limit_spans()} << span_shift;
   if (os::map_anonymous_at(base, all, os::Place::replace, false) != 0) return false;
   if (copy.bytes > 0 && os::move_mapping(copy.memory, base, copy.bytes) != 0) return false;
-  os::close_descriptor(runs.medium().fd);
   Medium& medium = runs.medium();
-  medium.fd = -1;
+  medium.mapped_bytes = 0;
   medium.anonymous = medium.mapped = medium.known_zero = true;
   medium.by_chunk = medium.sync = false;
   return true;
@@ -112,43 +110,39 @@ bool adopt_private(unsigned tier, Runs& runs, const Copy& copy) {
 
 bool adopt_file(unsigned tier, Runs& runs, const Copy& copy) {
   const std::size_t all = std::size_t{runs.limit_spans()} << span_shift;
-  if (os::map_file_at(tier_base(tier), all, copy.fd, 0, runs.medium().sync, os::Place::replace) !=
-      0)
-    return false;
+  const bool sync = runs.medium().sync;
+  const int fd = copy.file.get();
+  if (os::map_file_at(tier_base(tier), all, fd, 0, sync, os::Place::replace) != 0) return false;
   os::unmap(copy.memory, copy.bytes);
-  os::close_descriptor(runs.medium().fd);
-  runs.medium().fd = copy.fd;
   return true;
 }
 
 void settle_in_child(unsigned tier, Runs& runs) {
-  const Copy copy = copies[tier];
-  copies[tier] = Copy{};
-  const ForkPolicy policy = runs.medium().options.fork;
+  Copy copy = std::exchange(copies[tier], Copy{});
+  Medium& medium = runs.medium();
+  const ForkPolicy policy = medium.options.fork;
+  const bool grows_by_descriptor = medium.file.get() >= 0;
+  medium.file.close();
   bool adopted = false;
   if (copy.memory != nullptr)
-    adopted = copy.fd >= 0 ? adopt_file(tier, runs, copy) : adopt_private(tier, runs, copy);
+    adopted = copy.in_file ? adopt_file(tier, runs, copy) : adopt_private(tier, runs, copy);
   else if (policy != ForkPolicy::deny && copy.bytes == 0) // nothing was used: private is enough
     adopted = adopt_private(tier, runs, copy);
-  if (!adopted) take_away(tier);
-}
-
-template <class Each>
-void for_locks(const Each& each) {
-  each(making_lock());
-  each(caches_lock());
-  for (TierHeap& tier : tiers) {
-    if (!tier.ready()) continue;
-    for (SlabClass& c : tier.classes)
-      each(c.lock());
-    each(tier.runs.lock());
+  if (!adopted) {
+    drop_copy(copy);
+    take_away(tier);
+  } else if (grows_by_descriptor) {
+    medium.file = copy.file;
+  } else {
+    copy.file.close();
   }
 }
 
+// Signals are blocked from before the first lock until after the last, so that no handler forks in
+// between (os::at_fork()).
+
 void before_fork() {
-  purge_lock().lock();
-  for_locks([](os::Lock& lock) { lock.lock(); });
-  lock_metadata();
+  lock_for_fork();
   copy_variables_for_child();
   for_file_tiers(prepare_copy);
 }
@@ -157,20 +151,15 @@ void after_in_parent() {
   for (Copy& copy : copies)
     drop_copy(copy);
   drop_variable_copies();
-  unlock_metadata();
-  for_locks([](os::Lock& lock) { lock.unlock(); });
-  purge_lock().unlock();
+  unlock_in_parent();
 }
 
 void after_in_child() {
-  reset_metadata_lock();
-  for_locks([](os::Lock& lock) { lock.reset(); });
-  purge_lock().reset();
-  reset_decay();
+  reset_locks_in_child();
   if (own_cache()) this_cache->thread = os::thread_number();
   for_file_tiers(settle_in_child);
   adopt_variable_copies();
-  close_other_caches();
+  if (!fork_interrupted_call()) close_other_caches();
 }
 
 } // namespace

@@ -74,14 +74,15 @@ void* take_any(unsigned tier, std::size_t size, bool* zeroed) {
   return block;
 }
 
-/// The same, with what is free in other classes given up first if there is no room.
-void* take_or_gather(unsigned tier, std::size_t size, bool* zeroed) {
-  void* block = take_any(tier, size, zeroed);
+/// Calls take(); if there is no room, once more with what is free in all classes given up.
+template <class Take>
+void* take_or_gather(unsigned tier, const Take& take) {
+  void* block = take();
   if (block != nullptr) return block;
   const os::Hold hold(purge_lock());
   for (SlabClass& c : tiers[tier].classes)
     c.purge(tiers[tier].runs, current_tick(), true);
-  return take_any(tier, size, zeroed);
+  return take();
 }
 
 bool check_request(unsigned tier, std::size_t size) {
@@ -103,7 +104,7 @@ bool check_request(unsigned tier, std::size_t size) {
   if (tiers[tier].ready()) return true;
   if (tiers[tier].state.load(relaxed) == TierState::absent)
     report(ENODEV,
-           tier == 1 ? "tier far is not configured: set HMALLOC_FAR, for example numa:1 or "
+           tier == 1 ? "tier far is not configured: set NEARFAR_HMALLOC_FAR, for example numa:1 or "
                        "file:/mnt, or call hm_tier_create"
                      : "tier %d is not configured: call hm_tier_create",
            static_cast<int>(tier));
@@ -144,10 +145,12 @@ unsigned aligned_class(std::size_t alignment, std::size_t size) {
 void* allocate_slowly(unsigned tier, std::size_t size, bool* zeroed) {
   const int code = errno;
   if (!check_request(tier, size)) return nullptr;
-  void* block =
-      with_spilling(tier, size, [&](unsigned t) { return take_or_gather(t, size, zeroed); });
+  const bool decay_due = advance_decay();
+  void* block = with_spilling(tier, size, [&](unsigned t) {
+    return take_or_gather(t, [&] { return take_any(t, size, zeroed); });
+  });
   if (block != nullptr) errno = code;
-  start_decay_if_due();
+  if (decay_due) return_old_memory();
   return block;
 }
 
@@ -168,9 +171,12 @@ void* allocate_zeroed(unsigned tier, std::size_t count, std::size_t size) {
 }
 
 void* allocate_aligned(unsigned tier, std::size_t alignment, std::size_t size) {
-  constexpr std::size_t largest_alignment = std::size_t{1} << 30;
-  if (alignment == 0 || !std::has_single_bit(alignment) || alignment > largest_alignment) {
-    report(EINVAL, "%zu is no alignment: a power of two up to 1 GiB is", alignment);
+  if (!std::has_single_bit(alignment)) {
+    report(EINVAL, "invalid alignment %zu: must be a power of two", alignment);
+    return nullptr;
+  }
+  if (alignment > largest_request) {
+    report(ENOMEM, "invalid alignment %zu: larger than any tier", alignment);
     return nullptr;
   }
   if (alignment <= granule_bytes) return allocate(tier, size);
@@ -179,8 +185,9 @@ void* allocate_aligned(unsigned tier, std::size_t alignment, std::size_t size) {
   if (!check_request(tier, size)) return nullptr;
   const auto align_spans =
       static_cast<std::uint32_t>(alignment <= span_bytes ? 1 : alignment >> span_shift);
-  return with_spilling(tier, size,
-                       [&](unsigned t) { return take_one_large(t, size, align_spans, nullptr); });
+  return with_spilling(tier, size, [&](unsigned t) {
+    return take_or_gather(t, [&] { return take_one_large(t, size, align_spans, nullptr); });
+  });
 }
 
 namespace {
@@ -215,7 +222,6 @@ void release_large(void* ptr, Span& span) {
     leave_budget(budget, ptr, (spans - guard_spans()) << span_shift);
   if (settings.guard) set_guard(static_cast<std::byte*>(ptr), spans, false);
   give_back_large(tiers[tier_of(ptr)], static_cast<std::uint32_t>(&span - geometry.spans));
-  note_freed(spans << span_shift);
 }
 
 } // namespace
@@ -230,7 +236,6 @@ void release_slot(Slot slot) {
       size_class < cached_classes ? &this_cache->tiers[tier]->stacks[size_class] : nullptr;
   if (stack == nullptr || stack->capacity == 0) {
     central.give_back(&slot, 1, current_tick(), true);
-    note_freed(class_infos[size_class].bytes);
     return;
   }
   if (stack->count == stack->capacity) flush_half(tiers[tier], *stack, size_class);
@@ -238,6 +243,7 @@ void release_slot(Slot slot) {
 }
 
 void release_to_quarantine(Slot slot, unsigned size_class) {
+  if (is_removed(static_cast<std::uint32_t>(offset_of(slot.block) >> span_shift))) return;
   slot.state->store(quarantined, relaxed);
   if (!put_in_quarantine(slot, size_class, tier_of(slot.block))) release_slot(slot);
 }
@@ -246,7 +252,9 @@ void release_slowly(void* ptr) {
   if (ptr == nullptr) return;
   const int code = errno;
   if (geometry.base == 0 || !is_ours(ptr)) misuse("hm_free", ptr);
+  const bool decay_due = advance_decay();
   Span& span = span_of(ptr);
+  if (is_removed(static_cast<std::uint32_t>(&span - geometry.spans))) return;
   if (is_large(ptr, span)) {
     release_large(ptr, span);
   } else if (kind_of(span) == SpanKind::slab) {
@@ -261,7 +269,7 @@ void release_slowly(void* ptr) {
   } else {
     misuse("hm_free", ptr);
   }
-  start_decay_if_due();
+  if (decay_due) return_old_memory();
   errno = code;
 }
 
@@ -298,9 +306,11 @@ bool resize_in_place(void* ptr, std::size_t has, std::size_t size) {
   if (!resize_large(tiers[tier_of(ptr)], static_cast<std::uint32_t>(&span - geometry.spans),
                     static_cast<std::uint32_t>(spans)))
     return false;
-  if (const int budget = span.budget.load(relaxed); budget != 0)
-    charge_budget(budget,
-                  static_cast<std::int64_t>(spans << span_shift) - static_cast<std::int64_t>(has));
+  if (const int budget = span.budget.load(relaxed); budget != 0) {
+    const auto grown =
+        static_cast<std::int64_t>(spans << span_shift) - static_cast<std::int64_t>(has);
+    charge_budget(budget, grown, grown);
+  }
   return true;
 }
 
@@ -314,7 +324,8 @@ void* reallocate(unsigned tier, void* ptr, std::size_t size) {
   std::memcpy(moved, ptr, size < has ? size : has);
   if (const int budget = budget_of(ptr); budget != 0 && tier_of(moved) == tier_of(ptr)) {
     set_budget(moved, budget);
-    charge_budget(budget, static_cast<std::int64_t>(usable_size(moved, "hm_realloc")));
+    const auto bytes = static_cast<std::int64_t>(usable_size(moved, "hm_realloc"));
+    charge_budget(budget, bytes, bytes - static_cast<std::int64_t>(has));
   }
   release(ptr);
   return moved;

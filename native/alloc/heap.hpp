@@ -94,8 +94,9 @@ inline std::size_t rounded_size(std::size_t size) {
 
 /// Budgets of a plan: a live block may count against one, 1 + its number; 0 for none.
 void set_budget(void* block, int budget);
-/// Adds to what counts against a budget (plan_matching.cpp).
-void charge_budget(int budget, std::int64_t bytes);
+/// Adds to what counts against a budget (plan_matching.cpp); `grown`: by how much the block that
+/// was resized is larger than before.
+void charge_budget(int budget, std::int64_t bytes, std::int64_t grown);
 /// A block of so many bytes that counts against a budget is about to be freed.
 void leave_budget(int budget, const void* block, std::size_t bytes);
 

@@ -1,8 +1,8 @@
 # libhmalloc: the layer `alloc` with what it uses of base, os and tier, for C programs. Compiled anew
 # from these layers' sources without exceptions and run-time types, and linked by the C driver, so
 # that the libraries need libc and nothing else (tests/test_hmalloc_elf.py reads them).
-set(hmalloc_uses os/address_space.cpp os/file.cpp os/lock.cpp os/numa.cpp os/objects.cpp os/pages.cpp os/process.cpp
-                 tier/kinds.cpp tier/mapping.cpp tier/spec.cpp)
+set(hmalloc_uses os/address_space.cpp os/file.cpp os/library_descriptor.cpp os/lock.cpp os/numa.cpp os/objects.cpp
+                 os/pages.cpp os/process.cpp os/signals.cpp tier/kinds.cpp tier/mapping.cpp tier/spec.cpp)
 file(GLOB hmalloc_sources CONFIGURE_DEPENDS alloc/*.cpp)
 file(GLOB tier_kinds CONFIGURE_DEPENDS tier/kinds/*.cpp)
 list(FILTER hmalloc_sources EXCLUDE REGEX "_test\\.cpp$")
@@ -46,7 +46,6 @@ endforeach()
 
 if(NEARFAR_TESTS)
   file(GLOB alloc_tests CONFIGURE_DEPENDS alloc/*_test.cpp)
-  add_executable(alloc_test ${alloc_tests})
-  target_link_libraries(alloc_test PRIVATE hmalloc_static nearfar_os nearfar_test_main)
-  doctest_discover_tests(alloc_test TEST_PREFIX "alloc: ")
+  nearfar_test(alloc_test alloc ${alloc_tests})
+  target_link_libraries(alloc_test PRIVATE hmalloc_static nearfar_os)
 endif()

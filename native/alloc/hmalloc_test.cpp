@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <cstring>
 #include <doctest/doctest.h>
+#include <fcntl.h>
 #include <string>
+#include <unistd.h>
 
 #include "test_support.hpp"
 
@@ -94,8 +96,8 @@ TEST_CASE("a tier without a name or a specification is refused") {
   CHECK(errno == ENODEV);
 }
 
-TEST_CASE("alignments up to 1 GiB") {
-  for (std::size_t alignment = 16; alignment <= std::size_t{1} << 30; alignment *= 2) {
+TEST_CASE("alignments up to 4 GiB") {
+  for (std::size_t alignment = 16; alignment <= std::size_t{1} << 32; alignment *= 2) {
     void* block = hm_memalign(HM_NEAR, alignment, 100);
     REQUIRE(block != nullptr);
     CHECK(reinterpret_cast<std::uintptr_t>(block) % alignment == 0);
@@ -104,6 +106,37 @@ TEST_CASE("alignments up to 1 GiB") {
   errno = 0;
   CHECK(hm_memalign(HM_NEAR, 24, 100) == nullptr);
   CHECK(errno == EINVAL);
+  errno = 0;
+  CHECK(hm_memalign(HM_NEAR, std::size_t{1} << 47, 100) == nullptr);
+  CHECK(errno == ENOMEM);
+}
+
+TEST_CASE("an aligned block uses what freed small blocks leave, as hm_malloc does") {
+  const int tier = small_far();
+  REQUIRE(tier >= 0);
+  std::vector<void*> blocks;
+  while (void* block = hm_malloc(tier, 4096))
+    blocks.push_back(block);
+  for (void* block : blocks)
+    hm_free(block);
+  void* aligned = hm_memalign(tier, std::size_t{128} << 10, std::size_t{1} << 20);
+  CHECK(aligned != nullptr);
+  hm_free(aligned);
+}
+
+TEST_CASE("an aligned block fits into a gap that is no larger than itself") {
+  const int tier = small_far();
+  REQUIRE(tier >= 0);
+  constexpr std::size_t alignment = std::size_t{1} << 20;
+  std::vector<void*> blocks; // all of the tier
+  while (void* block = hm_memalign(tier, alignment, alignment))
+    blocks.push_back(block);
+  REQUIRE(blocks.size() >= 3);
+  void* gap = blocks[1];
+  hm_free(gap);
+  CHECK(hm_memalign(tier, alignment, alignment) == gap);
+  for (void* block : blocks)
+    hm_free(block);
 }
 
 TEST_CASE("hm_realloc keeps contents and tier, hm_move changes the tier") {
@@ -181,6 +214,19 @@ TEST_CASE("statistics count what was done") {
   REQUIRE(hm_stats(HM_NEAR, &after) == 0);
   CHECK(after.frees - before.frees == 3);
   CHECK(after.live_bytes == before.live_bytes);
+}
+
+TEST_CASE("statistics that cannot be written are an error") {
+  errno = 0;
+  CHECK(hm_stats_write(-1) == -1);
+  CHECK(errno == EBADF);
+  CHECK(std::string(hm_error()).find("cannot write statistics to descriptor -1") !=
+        std::string::npos);
+  const int full = open("/dev/full", O_WRONLY);
+  REQUIRE(full >= 0);
+  CHECK(hm_stats_write(full) == -1);
+  CHECK(errno == ENOSPC);
+  close(full);
 }
 
 TEST_CASE("hm_residency tells pages that are there from those that are not") {

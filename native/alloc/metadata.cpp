@@ -66,8 +66,6 @@ void return_metadata(void* memory, std::size_t bytes) {
 
 std::size_t metadata_bytes() { return taken.load(std::memory_order_relaxed); }
 
-void lock_metadata() { lock.lock(); }
-void unlock_metadata() { lock.unlock(); }
-void reset_metadata_lock() { lock.reset(); }
+os::Lock& metadata_lock() { return lock; }
 
 } // namespace nearfar::alloc

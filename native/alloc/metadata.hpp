@@ -5,6 +5,8 @@
 
 #include <cstddef>
 
+#include "os/lock.hpp"
+
 namespace nearfar::alloc {
 
 /// `bytes` at a multiple of 64, contents undefined; nullptr if the system has none.
@@ -13,8 +15,6 @@ void* take_metadata(std::size_t bytes);
 void return_metadata(void* memory, std::size_t bytes);
 std::size_t metadata_bytes();
 
-void lock_metadata();
-void unlock_metadata();
-void reset_metadata_lock();
+os::Lock& metadata_lock();
 
 } // namespace nearfar::alloc

@@ -5,6 +5,7 @@
 #include "alloc/metadata.hpp"
 #include "alloc/plan.hpp"
 #include "alloc/rule_accounts.hpp"
+#include "base/frame_walk.hpp"
 #include "os/process.hpp"
 
 namespace nearfar::alloc {
@@ -22,7 +23,7 @@ struct SiteEntry {
 struct SiteCache {
   static constexpr std::size_t size = 1024;
   SiteEntry entries[size];
-  const void* stack_end = nullptr;
+  os::Area stack; ///< of the thread
 };
 
 namespace {
@@ -42,24 +43,30 @@ SiteCache* open_sites() {
   if (memory == nullptr) return nullptr;
   auto* sites = new (memory) SiteCache;
   this_cache->inside_plan = true;
-  sites->stack_end = plan.longest > 1 && !plan.by_tables ? os::stack_end() : nullptr;
+  if (plan.longest > 1 && !plan.by_tables) sites->stack = os::thread_stack();
   this_cache->inside_plan = false;
   this_cache->sites = sites;
   return sites;
 }
 
-/// Return addresses by frame pointers. A function that was compiled without one ends the chain, or
-/// hides its caller: what is read always lies in the stack.
-void walk_frames(const void* frame, const void* stack_end, Chain& chain) {
-  constexpr std::size_t pair = 2 * sizeof(void*);
-  auto at = reinterpret_cast<std::uintptr_t>(frame);
-  const auto end = reinterpret_cast<std::uintptr_t>(stack_end);
-  while (chain.length < plan.longest) {
-    const std::uintptr_t next = *reinterpret_cast<const std::uintptr_t*>(at);
-    if (next <= at || next % sizeof(void*) != 0 || end < pair || next > end - pair) return;
-    at = next;
-    chain.addresses[chain.length++] = reinterpret_cast<const void* const*>(at)[1];
-  }
+/// Return addresses by frame pointers. On the thread's own stack everything from this frame up is
+/// mapped; other stacks are those of coroutines and signal handlers.
+void walk_pointers(const void* frame, const os::Area& stack, Chain& chain) {
+  const auto begin = reinterpret_cast<std::uintptr_t>(frame);
+  const bool own_stack = begin >= stack.begin && begin < stack.end;
+  walk_frames(
+      begin,
+      [&](std::uintptr_t at, FrameRecord& record) {
+        const auto* from = reinterpret_cast<const FrameRecord*>(at);
+        if (!own_stack || at > stack.end - sizeof record)
+          return os::try_read(from, &record, sizeof record) == os::Read::done;
+        record = *from;
+        return true;
+      },
+      [&](std::uintptr_t caller) {
+        chain.addresses[chain.length++] = reinterpret_cast<const void*>(caller);
+        return chain.length < plan.longest;
+      });
 }
 
 /// The same by tables; what lies inside this library comes first and is left out.
@@ -178,7 +185,7 @@ Decision decide(std::size_t size, const void* return_address, const void* frame)
     if (plan.by_tables)
       walk_tables(return_address, chain);
     else
-      walk_frames(frame, sites->stack_end, chain);
+      walk_pointers(frame, sites->stack, chain);
     this_cache->inside_plan = false;
   }
   const std::uint64_t key = key_of(chain);
@@ -212,9 +219,11 @@ Rule* rule_of_budget(int budget) {
   return nullptr;
 }
 
-void charge_budget(int budget, std::int64_t bytes) {
-  if (Rule* rule = rule_of_budget(budget); rule != nullptr)
-    count_alive(*rule, rule->used.fetch_add(bytes, relaxed) + bytes);
+void charge_budget(int budget, std::int64_t bytes, std::int64_t grown) {
+  Rule* rule = rule_of_budget(budget);
+  if (rule == nullptr) return;
+  count_alive(*rule, rule->used.fetch_add(bytes, relaxed) + bytes);
+  if (grown > 0) count_grown(*rule, static_cast<std::size_t>(grown));
 }
 
 void leave_budget(int budget, const void* block, std::size_t bytes) {

@@ -214,7 +214,7 @@ private:
     return Done{};
   }
 
-  /// A tier of that name that is there already (HMALLOC_FAR, --tier) is taken as it is.
+  /// A tier of that name that is there already (NEARFAR_HMALLOC_FAR, --tier) is taken as it is.
   Status read_tier(std::string_view line) {
     const std::string_view name = next_word(line);
     const std::string_view specification = next_word(line);

@@ -58,6 +58,16 @@ void forget_quarantine(Cache& cache) {
     half.count = 0;
 }
 
+void forget_quarantined(Cache& cache, unsigned tier) {
+  if (cache.quarantine == nullptr) return;
+  for (Quarantine::Half& half : cache.quarantine->halves) {
+    std::uint32_t kept = 0;
+    for (std::uint32_t i = 0; i < half.count; ++i)
+      if (half.blocks[i].tier != tier) half.blocks[kept++] = half.blocks[i];
+    half.count = kept;
+  }
+}
+
 void free_quarantine(Quarantine* quarantine) {
   if (quarantine != nullptr) return_metadata(quarantine, sizeof(Quarantine));
 }

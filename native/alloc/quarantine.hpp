@@ -62,6 +62,8 @@ void empty_quarantine(Cache& cache);
 /// In the child of a fork, for a thread that is not there: its halves may be half written, so its
 /// blocks stay where they are.
 void forget_quarantine(Cache& cache);
+/// Forgets the blocks of one tier.
+void forget_quarantined(Cache& cache, unsigned tier);
 void free_quarantine(Quarantine* quarantine);
 
 } // namespace nearfar::alloc

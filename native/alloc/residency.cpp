@@ -43,9 +43,12 @@ int migrate(unsigned tier, unsigned long nodes) {
            tiers[tier].name);
     return -1;
   }
-  const std::size_t bytes = geometry.reserved ? tier_span_bytes() : runs.span_bytes_used();
+  const Options before =
+      runs.bind(os::Policy::bind, nodes); // first: blocks taken meanwhile go there
+  const std::size_t bytes = geometry.reserved ? tier_span_bytes(tier) : runs.span_bytes_used();
   const int code = os::set_policy(tier_base(tier), bytes, os::Policy::bind, nodes, true);
   if (code == 0) return 0;
+  runs.bind(before.policy, before.nodes);
   report(code, "the kernel does not move tier %s to nodes %#lx: %s", tiers[tier].name, nodes,
          std::strerror(code));
   return -1;

@@ -81,6 +81,10 @@ void count_placed(Rule& rule, bool here, std::size_t bytes) {
   (here ? accounts.allocated_bytes : accounts.elsewhere_bytes).add(bytes);
 }
 
+void count_grown(Rule& rule, std::size_t bytes) {
+  if (rule.accounts != nullptr) rule.accounts->allocated_bytes.add(bytes);
+}
+
 void count_alive(Rule& rule, std::int64_t bytes) {
   if (rule.accounts == nullptr) return;
   std::int64_t most = rule.accounts->peak_bytes.load(relaxed);

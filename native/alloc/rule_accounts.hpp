@@ -1,6 +1,7 @@
 // What each rule of a plan placed, and where the kernel has put it: for `nearfar run --check`.
 //
-// On             only where HMALLOC_STATS asks for rules: every rule then has a budget, without
+// On             only where NEARFAR_HMALLOC_STATS asks for rules: every rule then has a budget,
+// without
 //                limit where the plan gives none, so that each block knows its rule.
 // Pages          are looked at when a block is freed, and at the end those of what still lives; of
 //                large blocks some pages, of small ones some blocks.
@@ -32,6 +33,8 @@ bool open_rule_accounts();
 
 /// A rule decided: `block` is in its tier (`here`), or not.
 void count_placed(Rule& rule, bool here, std::size_t bytes);
+/// A block of the rule was resized, and has so many bytes more.
+void count_grown(Rule& rule, std::size_t bytes);
 /// The live bytes of a rule have grown to `bytes`.
 void count_alive(Rule& rule, std::int64_t bytes);
 /// Looks at pages of a block that is about to be freed.

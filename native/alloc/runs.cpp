@@ -2,6 +2,7 @@
 
 #include <bit>
 #include <cerrno>
+#include <initializer_list>
 
 #include "alloc/bits.hpp"
 #include "os/address_space.hpp"
@@ -32,20 +33,46 @@ void set_links(std::uint32_t index, std::uint32_t next, std::uint32_t previous) 
   span(index).word.store(std::uint64_t{previous} << 32 | next, relaxed);
 }
 
+/// A bit for each span of the window.
+std::size_t bitmap_bytes() { return (spans_per_tier() * tier_count / 64 + 1) * 8; }
+
+/// The first span from `at` on whose address is a multiple of `align_spans`.
+std::uint64_t aligned_from(std::uint32_t at, std::uint32_t align_spans) {
+  const std::uint64_t base = geometry.base >> span_shift; // aligned to 1 GiB only
+  const std::uint64_t mask = std::uint64_t{align_spans} - 1;
+  return ((base + at + mask) & ~mask) - base;
+}
+
 } // namespace
 
-bool Runs::open(unsigned tier, std::uint32_t limit, const Medium& medium) {
-  const auto per_tier = static_cast<std::uint32_t>(spans_per_tier());
-  const std::uint32_t begin = tier * per_tier;
-  const std::size_t map_bytes = (std::size_t{per_tier} * tier_count / 64 + 1) * 8;
-  dirty_ = reinterpret_cast<std::uint64_t*>(os::map_anonymous(map_bytes));
-  committed_ = reinterpret_cast<std::uint64_t*>(os::map_anonymous(map_bytes));
-  if (dirty_ == nullptr || committed_ == nullptr) return false;
+bool Runs::open(std::uint32_t first, std::uint32_t limit, const Medium& medium) {
+  close();
+  dirty_ = reinterpret_cast<std::uint64_t*>(os::map_anonymous(bitmap_bytes()));
+  committed_ = reinterpret_cast<std::uint64_t*>(os::map_anonymous(bitmap_bytes()));
+  if (dirty_ == nullptr || committed_ == nullptr || !recent_.open(bitmap_bytes())) {
+    close();
+    return false;
+  }
   medium_ = medium;
-  first_ = begin == 0 ? 1 : begin; // span 0 stands for "none"
-  limit_ = limit < per_tier - 1 ? limit : per_tier - 1;
+  first_ = first == 0 ? 1 : first; // span 0 stands for "none"
+  limit_ = limit;
   frontier_ = highest_ = first_;
   return true;
+}
+
+void Runs::close() {
+  for (std::uint64_t** bits : {&dirty_, &committed_}) {
+    if (*bits != nullptr) os::unmap(reinterpret_cast<std::byte*>(*bits), bitmap_bytes());
+    *bits = nullptr;
+  }
+  recent_.close(bitmap_bytes());
+  medium_ = Medium{};
+  first_ = frontier_ = highest_ = limit_ = 0;
+  dirty_free_.store(0, relaxed);
+  for (std::uint64_t& word : nonempty_)
+    word = 0;
+  for (std::uint32_t& head : heads_)
+    head = 0;
 }
 
 unsigned Runs::bin_of(std::uint32_t spans) {
@@ -61,7 +88,7 @@ unsigned Runs::bin_that_fits(std::uint32_t spans) {
   return (spans & ((1u << (top - 3)) - 1)) == 0 ? bin : bin + 1;
 }
 
-void Runs::insert(std::uint32_t first, std::uint32_t spans, std::uint8_t stamp) {
+void Runs::insert(std::uint32_t first, std::uint32_t spans) {
   const unsigned bin = bin_of(spans);
   const std::uint32_t head = heads_[bin];
   set_links(first, head, 0);
@@ -69,7 +96,6 @@ void Runs::insert(std::uint32_t first, std::uint32_t spans, std::uint8_t stamp) 
   heads_[bin] = first;
   nonempty_[bin / 64] |= std::uint64_t{1} << (bin % 64);
   span(first).extent.store(spans, relaxed);
-  span(first).stamp.store(stamp, relaxed);
   if (spans > 1) {
     set_kind(first + spans - 1, SpanKind::free_tail);
     span(first + spans - 1).extent.store(first, relaxed);
@@ -91,12 +117,7 @@ void Runs::remove(std::uint32_t first) {
   set_kind(first + spans - 1, SpanKind::none);
 }
 
-std::uint8_t Runs::younger(std::uint8_t a, std::uint8_t b) const {
-  const std::uint8_t now = stamp_.load(relaxed);
-  return static_cast<std::uint8_t>(now - a) < static_cast<std::uint8_t>(now - b) ? a : b;
-}
-
-void Runs::join_and_insert(std::uint32_t first, std::uint32_t spans, std::uint8_t stamp) {
+void Runs::join_and_insert(std::uint32_t first, std::uint32_t spans) {
   if (first > first_) {
     const SpanKind before = kind_of(first - 1);
     std::uint32_t head = no_span;
@@ -104,7 +125,6 @@ void Runs::join_and_insert(std::uint32_t first, std::uint32_t spans, std::uint8_
     if (before == SpanKind::free_head) head = first - 1;
     if (head != no_span) {
       spans += span(head).extent.load(relaxed);
-      stamp = younger(stamp, span(head).stamp.load(relaxed));
       remove(head);
       first = head;
     }
@@ -112,15 +132,12 @@ void Runs::join_and_insert(std::uint32_t first, std::uint32_t spans, std::uint8_
   if (first + spans < frontier_ && kind_of(first + spans) == SpanKind::free_head) {
     const std::uint32_t after = first + spans;
     spans += span(after).extent.load(relaxed);
-    stamp = younger(stamp, span(after).stamp.load(relaxed));
     remove(after);
   }
-  if (first + spans == frontier_) {
+  if (first + spans == frontier_)
     frontier_ = first;
-    tail_stamp_ = younger(stamp, tail_stamp_);
-  } else {
-    insert(first, spans, stamp);
-  }
+  else
+    insert(first, spans);
 }
 
 std::uint32_t Runs::find(std::uint32_t spans) {
@@ -138,13 +155,24 @@ std::uint32_t Runs::find(std::uint32_t spans) {
   return 0;
 }
 
+/// The first run with `spans` at a multiple of `align_spans`, all being looked at; 0 for none.
+std::uint32_t Runs::find_exact(std::uint32_t spans, std::uint32_t align_spans) const {
+  for (unsigned bin = bin_of(spans); bin < bin_count; ++bin)
+    for (std::uint32_t run = heads_[bin]; run != 0; run = next_of(run))
+      if (aligned_from(run, align_spans) + spans <=
+          std::uint64_t{run} + span(run).extent.load(relaxed))
+        return run;
+  return 0;
+}
+
 std::uint32_t Runs::take_from_frontier(std::uint32_t spans, std::uint32_t align_spans) {
-  const std::uint32_t at = (frontier_ + align_spans - 1) & ~(align_spans - 1);
-  const std::uint64_t end = std::uint64_t{at} + spans;
+  const std::uint64_t begin = aligned_from(frontier_, align_spans);
+  const std::uint64_t end = begin + spans;
   if (end > std::uint64_t{first_} + limit_) return no_span;
+  const auto at = static_cast<std::uint32_t>(begin);
   const std::uint32_t gap = frontier_;
   frontier_ = static_cast<std::uint32_t>(end);
-  if (at > gap) insert(gap, at - gap, tail_stamp_);
+  if (at > gap) insert(gap, at - gap);
   if (frontier_ > highest_) highest_ = frontier_;
   return at;
 }
@@ -152,30 +180,33 @@ std::uint32_t Runs::take_from_frontier(std::uint32_t spans, std::uint32_t align_
 void Runs::trim(std::uint32_t got, std::uint32_t length, std::uint32_t wanted,
                 std::uint32_t spans) {
   const std::uint32_t end = wanted + spans;
-  const std::uint8_t stamp = span(got).stamp.load(relaxed);
-  if (wanted > got) insert(got, wanted - got, stamp);
-  if (got + length > end) insert(end, got + length - end, stamp);
+  if (wanted > got) insert(got, wanted - got);
+  if (got + length > end) insert(end, got + length - end);
+}
+
+std::uint32_t Runs::take_place(std::uint32_t spans, std::uint32_t align_spans) {
+  const std::uint64_t with_slack = std::uint64_t{spans} + align_spans - 1;
+  std::uint32_t run = with_slack < limit_ ? find(static_cast<std::uint32_t>(with_slack)) : 0;
+  if (run == 0) {
+    const std::uint32_t at = take_from_frontier(spans, align_spans);
+    if (at != no_span || (run = find_exact(spans, align_spans)) == 0) return at;
+  }
+  const std::uint32_t length = span(run).extent.load(relaxed);
+  remove(run);
+  const auto at = static_cast<std::uint32_t>(aligned_from(run, align_spans));
+  trim(run, length, at, spans);
+  return at;
 }
 
 std::uint32_t Runs::take(std::uint32_t spans, std::uint32_t align_spans, bool& dirty) {
   const os::Hold hold(lock_);
-  std::uint32_t at = no_span;
-  const std::uint64_t with_slack = std::uint64_t{spans} + align_spans - 1;
-  const std::uint32_t run = with_slack < limit_ ? find(static_cast<std::uint32_t>(with_slack)) : 0;
-  if (run != 0) {
-    const std::uint32_t length = span(run).extent.load(relaxed);
-    remove(run);
-    at = (run + align_spans - 1) & ~(align_spans - 1);
-    trim(run, length, at, spans);
-  } else {
-    at = take_from_frontier(spans, align_spans);
-  }
+  const std::uint32_t at = take_place(spans, align_spans);
   if (at == no_span) {
     errno = ENOMEM;
     return no_span;
   }
   if (const int code = medium_.by_chunk ? commit(at, spans) : 0; code != 0) {
-    join_and_insert(at, spans, stamp_.load(relaxed));
+    join_and_insert(at, spans);
     errno = code;
     return no_span;
   }
@@ -186,10 +217,19 @@ std::uint32_t Runs::take(std::uint32_t spans, std::uint32_t align_spans, bool& d
   return at;
 }
 
-void Runs::give_back(std::uint32_t first, std::uint32_t spans, std::uint8_t stamp) {
+void Runs::give_back(std::uint32_t first, std::uint32_t spans, std::uint8_t tick) {
   const os::Hold hold(lock_);
+  recent_.advance(tick, first_, highest_ - first_);
+  recent_.add(first, spans);
   dirty_free_.fetch_add(spans, relaxed);
-  join_and_insert(first, spans, stamp);
+  join_and_insert(first, spans);
+}
+
+void Runs::give_back_unused(std::uint32_t first, std::uint32_t spans) {
+  const os::Hold hold(lock_);
+  recent_.remove(first, spans);
+  dirty_free_.fetch_add(spans, relaxed);
+  join_and_insert(first, spans);
 }
 
 bool Runs::extend(std::uint32_t first, std::uint32_t spans, std::uint32_t more) {
@@ -208,7 +248,7 @@ bool Runs::extend(std::uint32_t first, std::uint32_t spans, std::uint32_t more) 
     return false;
   }
   if (medium_.by_chunk && commit(next, more) != 0) {
-    join_and_insert(next, more, stamp_.load(relaxed));
+    join_and_insert(next, more);
     return false;
   }
   dirty_free_.fetch_sub(count_dirty(next, more), relaxed);
@@ -221,11 +261,11 @@ int Runs::commit_range(std::uint32_t first, std::uint32_t spans) {
   const std::size_t bytes = std::size_t{spans} << span_shift;
   const std::uint64_t offset = std::uint64_t{first - first_} << span_shift;
   if (!medium_.anonymous) {
-    if (const int code = os::reserve_part(medium_.fd, offset, bytes); code != 0) return code;
-  } else if (medium_.mapped) { // on a node: is there so much?
-    os::NodeMemory memory;
-    const int node = std::countr_zero(medium_.options.nodes);
-    if (os::node_memory(node, memory) && memory.free_bytes < bytes) return ENOMEM;
+    const int fd = medium_.file.get();
+    const int code = fd >= 0 ? os::reserve_part(fd, offset, bytes) : os::populate(at, bytes);
+    if (code != 0) return code == EFAULT ? ENOSPC : code; // populate() meets a full file so
+  } else if (medium_.mapped) {                            // on a node: is there so much?
+    if (os::free_bytes_of(medium_.options.nodes) < bytes) return ENOMEM;
   } else {
     if (const int code = os::map_anonymous_at(at, bytes, os::Place::fresh, true); code != 0)
       return code;
@@ -284,47 +324,74 @@ bool Runs::discard(std::uint32_t first, std::uint32_t spans) {
   return false;
 }
 
-std::uint32_t Runs::next_to_purge(std::uint8_t now, bool all, std::uint32_t& spans) {
-  for (unsigned bin = 0; bin < bin_count; ++bin)
-    for (std::uint32_t run = heads_[bin]; run != 0; run = next_of(run)) {
-      spans = span(run).extent.load(relaxed);
-      if ((all || old_enough(span(run).stamp.load(relaxed), now)) && count_dirty(run, spans) > 0)
-        return run;
-    }
-  return no_span;
-}
-
-/// What lies between the frontier and where it once was.
-std::uint32_t Runs::tail_to_purge(std::uint8_t now, bool all, std::uint32_t& spans) {
-  spans = highest_ - frontier_;
-  return spans > 0 && (all || old_enough(tail_stamp_, now)) && count_dirty(frontier_, spans) > 0
-             ? frontier_
-             : no_span;
-}
-
-std::size_t Runs::purge(std::uint8_t now, bool all) {
-  std::size_t bytes = 0;
-  while (dirty_free_.load(relaxed) > 0) {
-    lock_.lock();
-    std::uint32_t spans = 0;
-    std::uint32_t run = next_to_purge(now, all, spans);
-    if (run != no_span) {
-      remove(run);
-    } else if ((run = tail_to_purge(now, all, spans)) != no_span) {
-      frontier_ = highest_; // nobody else may take it meanwhile
-    } else {
-      lock_.unlock();
-      break;
-    }
-    const std::uint32_t dirty = clear_dirty(run, spans);
-    if (medium_.by_chunk && !medium_.anonymous) clear_bits(committed_, run, spans);
-    lock_.unlock();
-    const bool zero = discard(run, spans);
-    if (zero) bytes += std::size_t{dirty} << span_shift;
-    const os::Hold hold(lock_);
-    if (!zero) medium_.known_zero = false; // locked pages (mlock) stay as they were
-    join_and_insert(run, spans, static_cast<std::uint8_t>(now - 2));
+/// Moves `at` to the first written part of free spans that is to be purged; its spans, 0 for none.
+std::uint32_t Runs::find_old(std::uint32_t& at, std::uint32_t end, bool all) const {
+  while (at < end) {
+    if (!all) at = recent_.find(at, end, false);
+    const std::uint32_t stop = all ? end : recent_.find(at, end, true);
+    if (at < stop && count_dirty(at, stop - at) > 0) return stop - at;
+    at = stop;
   }
+  return 0;
+}
+
+/// Takes the runs of a bin that are to be purged out of it, chained by their links; 0 for none.
+std::uint32_t Runs::take_old(unsigned bin, bool all) {
+  const os::Hold hold(lock_);
+  std::uint32_t chain = 0;
+  for (std::uint32_t run = heads_[bin], next = 0; run != 0; run = next) {
+    next = next_of(run);
+    std::uint32_t at = run;
+    if (find_old(at, run + span(run).extent.load(relaxed), all) == 0) continue;
+    remove(run);
+    set_links(run, chain, 0);
+    chain = run;
+  }
+  return chain;
+}
+
+/// Takes what lies between the frontier and where it once was. Returns its spans, 0 if it is not to
+/// be purged.
+std::uint32_t Runs::take_old_tail(bool all, std::uint32_t& first) {
+  const os::Hold hold(lock_);
+  std::uint32_t at = first = frontier_;
+  if (find_old(at, highest_, all) == 0) return 0;
+  frontier_ = highest_;
+  return highest_ - first;
+}
+
+/// Returns the old parts of a run that is in no bin to the system, and puts the run back.
+std::size_t Runs::purge_run(std::uint32_t run, std::uint32_t spans, bool all) {
+  std::size_t bytes = 0;
+  lock_.lock();
+  for (std::uint32_t at = run, part = 0; (part = find_old(at, run + spans, all)) > 0; at += part) {
+    const std::uint32_t dirty = clear_dirty(at, part);
+    if (medium_.by_chunk && !medium_.anonymous) clear_bits(committed_, at, part);
+    lock_.unlock();
+    const bool zero = discard(at, part);
+    if (zero) bytes += std::size_t{dirty} << span_shift;
+    lock_.lock();
+    if (!zero) medium_.known_zero = false; // locked pages (mlock) stay as they were
+  }
+  join_and_insert(run, spans);
+  lock_.unlock();
+  return bytes;
+}
+
+std::size_t Runs::purge(std::uint8_t tick, bool all) {
+  lock_.lock();
+  recent_.advance(tick, first_, highest_ - first_);
+  lock_.unlock();
+  std::size_t bytes = 0;
+  for (unsigned bin = 0; bin < bin_count && dirty_free_.load(relaxed) > 0; ++bin)
+    for (std::uint32_t run = take_old(bin, all), next = 0; run != 0; run = next) {
+      next = next_of(run);
+      bytes += purge_run(run, span(run).extent.load(relaxed), all);
+    }
+  std::uint32_t first = 0;
+  if (dirty_free_.load(relaxed) > 0)
+    if (const std::uint32_t spans = take_old_tail(all, first); spans > 0)
+      bytes += purge_run(first, spans, all);
   return bytes;
 }
 

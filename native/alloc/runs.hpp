@@ -12,16 +12,19 @@
 #include <cstdint>
 
 #include "alloc/options.hpp"
+#include "alloc/recent_spans.hpp"
 #include "alloc/window.hpp"
+#include "os/library_descriptor.hpp"
 #include "os/lock.hpp"
 
 namespace nearfar::alloc {
 
 inline constexpr std::uint32_t no_span = UINT32_MAX;
 
-/// Makes sure that memory is there before it is handed out.
+/// What lies behind a tier, and how memory is made available before it is handed out.
 struct Medium {
-  int fd = -1; ///< of the file or device behind the tier
+  os::LibraryDescriptor file;   ///< of a tier in a file or device; the program may close it
+  std::size_t mapped_bytes = 0; ///< of the file or device, from the tier's first span
   bool anonymous = true;
   bool sync = false;      ///< MAP_SYNC
   bool by_chunk = false;  ///< spans are made sure of by commit()
@@ -32,23 +35,27 @@ struct Medium {
 
 class Runs {
 public:
-  /// The first span of `tier` is where it begins; at most `limit` spans are used.
-  bool open(unsigned tier, std::uint32_t limit, const Medium& medium);
+  /// Spans `first` to `first + limit` are used; all is as if nothing had been taken before. False
+  /// if the system has no memory for the bookkeeping.
+  bool open(std::uint32_t first, std::uint32_t limit, const Medium& medium);
+  /// Gives the bookkeeping back. Nothing may be taken until open().
+  void close();
 
   /// Takes `spans` at a multiple of `align_spans` (a power of two; addresses count). no_span if the
   /// tier is full, with errno set. `dirty` tells whether something may have been written there
   /// before.
   std::uint32_t take(std::uint32_t spans, std::uint32_t align_spans, bool& dirty);
-  /// `stamp` is the tick in which they were last used.
-  void give_back(std::uint32_t first, std::uint32_t spans, std::uint8_t stamp);
+  /// Gives spans back that were in use up to this tick of the decay.
+  void give_back(std::uint32_t first, std::uint32_t spans, std::uint8_t tick);
+  /// The same of spans that have not been used for a whole tick: the next purge() takes them.
+  void give_back_unused(std::uint32_t first, std::uint32_t spans);
 
   /// Grows a run in place. False if what follows is in use.
   bool extend(std::uint32_t first, std::uint32_t spans, std::uint32_t more);
 
-  /// Gives free spans back to the system that are old_enough(), or all. Returns bytes.
-  std::size_t purge(std::uint8_t now, bool all);
-  /// Whether there is anything that purge() could give back some time.
-  bool has_dirty() const { return dirty_free_.load(std::memory_order_relaxed) > 0; }
+  /// Returns free spans to the system that were freed before the last tick, or all. Returns bytes.
+  /// The lock is held for a walk over one bin at a time. One thread at a time.
+  std::size_t purge(std::uint8_t tick, bool all);
 
   std::uint32_t used_spans() const { return frontier_ - first_; }
   /// Address space used so far; for accounts.
@@ -70,19 +77,29 @@ public:
     const os::Hold hold(lock_);
     medium_.known_zero = false;
   }
-  void set_stamp(std::uint8_t now) { stamp_.store(now, std::memory_order_relaxed); }
+  /// Memory taken from now on lies on these nodes. Returns the options until now.
+  Options bind(os::Policy policy, unsigned long nodes) {
+    const os::Hold hold(lock_);
+    const Options before = medium_.options;
+    medium_.options.policy = policy;
+    medium_.options.nodes = nodes;
+    return before;
+  }
 
 private:
   static constexpr unsigned bin_count = 16 + 8 * 26;
+  static constexpr unsigned bin_words = (bin_count + 63) / 64;
 
   static unsigned bin_of(std::uint32_t spans);
   static unsigned bin_that_fits(std::uint32_t spans);
   std::uint32_t find(std::uint32_t spans);
+  std::uint32_t find_exact(std::uint32_t spans, std::uint32_t align_spans) const;
+  std::uint32_t take_place(std::uint32_t spans, std::uint32_t align_spans);
   std::uint32_t take_from_frontier(std::uint32_t spans, std::uint32_t align_spans);
-  void insert(std::uint32_t first, std::uint32_t spans, std::uint8_t stamp);
+  void insert(std::uint32_t first, std::uint32_t spans);
   void remove(std::uint32_t first);
-  void join_and_insert(std::uint32_t first, std::uint32_t spans, std::uint8_t stamp);
-  std::uint8_t younger(std::uint8_t a, std::uint8_t b) const;
+  void join_and_insert(std::uint32_t first, std::uint32_t spans);
+  std::uint32_t find_old(std::uint32_t& at, std::uint32_t end, bool all) const;
   void trim(std::uint32_t got, std::uint32_t length, std::uint32_t wanted, std::uint32_t spans);
   int commit(std::uint32_t first, std::uint32_t spans);
   int commit_range(std::uint32_t first, std::uint32_t spans);
@@ -91,8 +108,9 @@ private:
   std::uint32_t count_dirty(std::uint32_t first, std::uint32_t spans) const;
   /// Whether the pages were given up: they are zero when touched again.
   bool discard(std::uint32_t first, std::uint32_t spans);
-  std::uint32_t next_to_purge(std::uint8_t now, bool all, std::uint32_t& spans);
-  std::uint32_t tail_to_purge(std::uint8_t now, bool all, std::uint32_t& spans);
+  std::uint32_t take_old(unsigned bin, bool all);
+  std::uint32_t take_old_tail(bool all, std::uint32_t& first);
+  std::size_t purge_run(std::uint32_t run, std::uint32_t spans, bool all);
 
   os::Lock lock_;
   Medium medium_;
@@ -103,11 +121,10 @@ private:
   std::uint64_t* dirty_ = nullptr;           ///< a bit a span
   std::uint64_t* committed_ = nullptr;       ///< a bit a span, where medium_.by_chunk
   std::atomic<std::uint64_t> dirty_free_{0}; ///< dirty spans in free runs
-  std::atomic<std::uint8_t> stamp_{0};
-  std::uint8_t tail_stamp_ = 0; ///< when the frontier last went back
-  std::uint64_t nonempty_[(bin_count + 63) / 64] = {};
-  std::uint32_t heads_[bin_count] =
-      {}; ///< first span of the first run, 0 for none (span 0 is never used)
+  RecentSpans recent_;
+  std::uint64_t nonempty_[bin_words] = {};
+  /// First span of the first run, 0 for none (span 0 is never used).
+  std::uint32_t heads_[bin_count] = {};
 };
 
 } // namespace nearfar::alloc

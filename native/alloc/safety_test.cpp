@@ -183,6 +183,25 @@ TEST_CASE("freed memory is given back, and reads as zero through hm_calloc") {
   hm_free(first);
 }
 
+TEST_CASE("all of many scattered free runs is given back") {
+  constexpr std::size_t count = 2000, size = 1'000'000;
+  std::vector<char*> blocks;
+  for (std::size_t i = 0; i < count; ++i) { // of each the first page is touched
+    blocks.push_back(static_cast<char*>(hm_malloc(HM_NEAR, size)));
+    blocks.back()[0] = 1;
+  }
+  hm_trim(HM_NEAR);
+  for (std::size_t i = 0; i < count; i += 2)
+    hm_free(blocks[i]);
+  CHECK(hm_trim(HM_NEAR) >= count / 2 * size);
+  CHECK(hm_trim(HM_NEAR) == 0);
+  for (std::size_t i = 1; i < count; i += 2) {
+    CHECK(blocks[i][0] == 1);
+    hm_free(blocks[i]);
+  }
+  CHECK(hm_trim(HM_NEAR) >= count / 2 * size);
+}
+
 TEST_CASE("memory that the program has locked is cleared by hm_calloc") {
   const int tier = hm_tier_create("locked", "dram,capacity=16MiB");
   REQUIRE(tier >= 0);

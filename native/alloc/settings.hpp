@@ -12,10 +12,10 @@ namespace nearfar::alloc {
 
 struct Settings {
   std::size_t quarantine_bytes = 0; ///< 0: off
-  bool guard = false;               ///< an inaccessible span behind each large block and slab
-  int default_tier = 0;             ///< of malloc() in libhmalloc-preload.so
-  bool planned = false;             ///< malloc() there asks the plan
-  bool count_rules = false;         ///< HMALLOC_STATS asks what each rule of the plan placed
+  bool guard = false;       ///< an inaccessible span after each large block; none after slabs
+  int default_tier = 0;     ///< of malloc() in libhmalloc-preload.so
+  bool planned = false;     ///< malloc() there asks the plan
+  bool count_rules = false; ///< NEARFAR_HMALLOC_STATS asks what each rule of the plan placed
 };
 extern Settings settings;
 
@@ -30,11 +30,13 @@ void configure();
 /// Makes a tier. Errors as hm_tier_create() tells them.
 Result<int> create_tier(const char* name, const char* specification);
 int find_tier(const char* name);
-/// Once, for libhmalloc-preload.so: reads HMALLOC_DEFAULT and HMALLOC_PLAN. What makes no sense
-/// ends the process.
+/// Once, for libhmalloc-preload.so: reads NEARFAR_HMALLOC_DEFAULT and NEARFAR_HMALLOC_PLAN. What
+/// makes no sense ends the process.
 void configure_preload();
 
-/// For fork.
-os::Lock& making_lock();
+/// Held while the environment is read.
+os::Lock& configuration_lock();
+/// Held while a tier is made.
+os::Lock& tiers_lock();
 
 } // namespace nearfar::alloc

@@ -73,6 +73,14 @@ void SlabClass::unlink(Slab* slab) {
   slab->listed = false;
 }
 
+void SlabClass::reset() {
+  head_ = tail_ = nullptr;
+  dirty_.store(false, relaxed);
+  free_blocks_.reset();
+  allocations.reset();
+  frees.reset();
+}
+
 Slab* SlabClass::add_slab(Runs& runs, unsigned size_class) {
   const ClassInfo& info = class_infos[size_class];
   bool dirty = false;
@@ -80,7 +88,7 @@ Slab* SlabClass::add_slab(Runs& runs, unsigned size_class) {
   if (first == no_span) return nullptr;
   void* memory = take_metadata(slab_metadata_bytes(info.blocks));
   if (memory == nullptr) {
-    runs.give_back(first, info.spans, 0);
+    runs.give_back_unused(first, info.spans);
     return nullptr;
   }
   Slab* slab = new (memory) Slab;
@@ -155,23 +163,29 @@ void SlabClass::give_back(const Slot* slots, std::uint32_t count, std::uint8_t n
   dirty_.store(true, relaxed);
 }
 
-bool SlabClass::release_one_empty(Runs& runs, std::uint8_t now, bool all) {
-  lock_.lock();
-  Slab* slab = tail_;
-  while (slab != nullptr && slab->free == slab->blocks && !all && !old_enough(slab->stamp, now))
-    slab = slab->previous;
-  if (slab == nullptr || slab->free != slab->blocks) {
-    lock_.unlock();
-    return false;
+/// Takes slabs without a block in use out of the list, chained.
+Slab* SlabClass::take_empty(std::uint8_t now, bool all) {
+  const os::Hold hold(lock_);
+  Slab* chain = nullptr;
+  for (Slab *slab = tail_, *before = nullptr; slab != nullptr && slab->free == slab->blocks;
+       slab = before) {
+    before = slab->previous;
+    if (!all && !old_enough(slab->stamp, now)) continue;
+    unlink(slab);
+    free_blocks_.add(std::uint64_t{0} - slab->blocks);
+    describe_spans(slab, class_infos[slab->size_class].spans, SpanKind::none);
+    slab->next = chain;
+    chain = slab;
   }
-  unlink(slab);
-  free_blocks_.add(std::uint64_t{0} - slab->blocks);
-  const std::uint32_t spans = class_infos[slab->size_class].spans;
-  describe_spans(slab, spans, SpanKind::none);
-  lock_.unlock();
-  runs.give_back(slab->first_span, spans, slab->stamp);
-  return_metadata(slab, slab_metadata_bytes(slab->blocks));
-  return true;
+  return chain;
+}
+
+void SlabClass::release_empty(Runs& runs, std::uint8_t now, bool all) {
+  for (Slab *slab = take_empty(now, all), *next = nullptr; slab != nullptr; slab = next) {
+    next = slab->next;
+    runs.give_back_unused(slab->first_span, class_infos[slab->size_class].spans);
+    return_metadata(slab, slab_metadata_bytes(slab->blocks));
+  }
 }
 
 namespace {
@@ -211,13 +225,15 @@ std::size_t discard_claimed(Slab* slab, Runs& runs) {
 } // namespace
 
 /// Takes slabs with written free blocks out of the list, to be purged; a few at a time, for what
-/// they have cannot be handed out meanwhile.
-Slab* SlabClass::hold_partial(std::uint8_t now, bool all) {
+/// they have cannot be handed out meanwhile. `from` is where the walk goes on: only a purge ends a
+/// slab, so that it is valid, but it may have left the list.
+Slab* SlabClass::hold_partial(Slab*& from, std::uint8_t now, bool all) {
   constexpr int most = 256;
   const os::Hold hold(lock_);
   Slab* chain = nullptr;
   int count = 0;
-  for (Slab* slab = head_; slab != nullptr && count < most;) {
+  Slab* slab = from != nullptr && from->listed ? from : head_;
+  while (slab != nullptr && count < most) {
     Slab* next = slab->next;
     if (slab->dirty && (all || old_enough(slab->stamp, now))) {
       unlink(slab);
@@ -228,6 +244,7 @@ Slab* SlabClass::hold_partial(std::uint8_t now, bool all) {
     }
     slab = next;
   }
+  from = slab;
   return chain;
 }
 
@@ -257,15 +274,15 @@ std::size_t SlabClass::purge_held(Runs& runs, Slab* slab) {
 
 std::size_t SlabClass::purge(Runs& runs, std::uint8_t now, bool all) {
   if (!dirty_.exchange(false, relaxed)) return 0;
-  while (release_one_empty(runs, now, all)) {
-  }
+  release_empty(runs, now, all);
   std::size_t bytes = 0;
-  for (Slab* chain = hold_partial(now, all); chain != nullptr; chain = hold_partial(now, all))
-    while (chain != nullptr) {
-      Slab* next = chain->next;
-      bytes += purge_held(runs, chain);
-      chain = next;
+  Slab* from = nullptr;
+  do {
+    for (Slab *slab = hold_partial(from, now, all), *next = nullptr; slab != nullptr; slab = next) {
+      next = slab->next;
+      bytes += purge_held(runs, slab);
     }
+  } while (from != nullptr);
   const os::Hold hold(lock_);
   for (const Slab* slab = head_; slab != nullptr && !has_dirty(); slab = slab->next)
     if (slab->dirty) dirty_.store(true, relaxed);

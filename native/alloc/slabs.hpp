@@ -77,6 +77,8 @@ public:
   }
   Counter allocations; ///< blocks handed out directly, past the threads' stacks
   Counter frees;
+  /// Forgets all slabs: the memory under them is gone. The lock is left as it is.
+  void reset();
   os::Lock& lock() { return lock_; }
 
 private:
@@ -86,8 +88,9 @@ private:
   void link_front(Slab* slab);
   void link_back(Slab* slab);
   void unlink(Slab* slab);
-  bool release_one_empty(Runs& runs, std::uint8_t now, bool all);
-  Slab* hold_partial(std::uint8_t now, bool all);
+  Slab* take_empty(std::uint8_t now, bool all);
+  void release_empty(Runs& runs, std::uint8_t now, bool all);
+  Slab* hold_partial(Slab*& from, std::uint8_t now, bool all);
   std::size_t purge_held(Runs& runs, Slab* slab);
 
   os::Lock lock_;

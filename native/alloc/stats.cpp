@@ -30,14 +30,16 @@ public:
   explicit Text(int fd) : fd_(fd) {}
   Text(const Text&) = delete;
   Text& operator=(const Text&) = delete;
-  ~Text() { os::write_all(fd_, text_, length_); }
+
+  /// Writes what is left. The first errno of all writes, 0 for success.
+  int finish() {
+    flush();
+    return code_;
+  }
 
   [[gnu::format(printf, 2, 3)]] void line(const char* format, ...) {
     constexpr std::size_t longest = 256;
-    if (length_ + longest > sizeof text_) {
-      os::write_all(fd_, text_, length_);
-      length_ = 0;
-    }
+    if (length_ + longest > sizeof text_) flush();
     va_list arguments;
     va_start(arguments, format);
     const int wrote = std::vsnprintf(text_ + length_, longest, format, arguments);
@@ -47,7 +49,13 @@ public:
   }
 
 private:
+  void flush() {
+    if (code_ == 0) code_ = os::write_all(fd_, text_, length_);
+    length_ = 0;
+  }
+
   int fd_;
+  int code_ = 0;
   char text_[4096];
   std::size_t length_ = 0;
 };
@@ -161,14 +169,15 @@ int open_stats_file() {
     std::snprintf(path, sizeof path, "%.*s%d%s", static_cast<int>(place - stats_file), stats_file,
                   os::process_number(), place + 2);
   const int fd = os::create_text(path);
-  if (fd < 0) say("HMALLOC_STATS_FILE: cannot write %s: %s", path, std::strerror(errno));
+  if (fd < 0) say("NEARFAR_HMALLOC_STATS_FILE: cannot write %s: %s", path, std::strerror(errno));
   return fd;
 }
 
 void write_to_file() {
   const int fd = open_stats_file();
   if (fd < 0) return;
-  write_stats(fd);
+  if (const int code = write_stats(fd); code != 0 && fd != standard_error)
+    say("NEARFAR_HMALLOC_STATS_FILE: cannot write statistics: %s", std::strerror(code));
   if (fd != standard_error) os::close_descriptor(fd);
 }
 
@@ -228,13 +237,14 @@ void fold_stats(unsigned tier, hm_tier_stats& stats) {
   stats.metadata_bytes = tier == 0 ? metadata_bytes() : 0;
 }
 
-void write_stats(int fd) {
+int write_stats(int fd) {
   Text text(fd);
   text.line("hmalloc-stats 1\nprocess %d\n", os::process_number());
   for (unsigned t = 0; t < tier_count; ++t)
     if (tiers[t].ready()) write_tier(text, t);
   for_caches([&](const Cache& cache) { write_thread(text, cache); });
   if (settings.count_rules && settings.planned) write_rules(text);
+  return text.finish();
 }
 
 Status set_statistics(const char* when, const char* file) {

@@ -5,6 +5,8 @@
 #include <atomic>
 #include <cstring>
 #include <doctest/doctest.h>
+#include <filesystem>
+#include <iterator>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -60,6 +62,38 @@ TEST_CASE("blocks are freed by other threads than those that allocated them") {
   }
   CHECK(exchange.wrong() == 0);
   exchange.drain();
+}
+
+namespace {
+
+std::ptrdiff_t threads_of_process() {
+  const std::filesystem::directory_iterator tasks("/proc/self/task");
+  return std::distance(begin(tasks), end(tasks));
+}
+
+std::uint64_t returned_bytes() {
+  hm_tier_stats stats;
+  return hm_stats(HM_NEAR, &stats) == 0 ? stats.returned_bytes : 0;
+}
+
+} // namespace
+
+TEST_CASE("freed memory is returned by a later call, without a thread of the library") {
+  constexpr std::size_t count = 40, bytes = 1'000'000;
+  void* blocks[count];
+  for (void*& block : blocks)
+    block = std::memset(hm_malloc(HM_NEAR, bytes), 1, bytes);
+  hm_free(hm_malloc(HM_NEAR, bytes)); // counts the ticks so far
+  const std::uint64_t before = returned_bytes();
+  const std::ptrdiff_t threads = threads_of_process();
+  for (void* block : blocks)
+    hm_free(block);
+  CHECK(threads_of_process() == threads);
+  for (int i = 0; i < 3; ++i) { // longer than the decay time of 250 ms, in total than two
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    hm_free(hm_malloc(HM_NEAR, bytes));
+  }
+  CHECK(returned_bytes() - before > count * bytes * 9 / 10);
 }
 
 #ifndef __SANITIZE_THREAD__ // which does not follow threads into a child

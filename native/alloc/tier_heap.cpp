@@ -1,5 +1,7 @@
 #include "alloc/tier_heap.hpp"
 
+#include <initializer_list>
+
 #include "alloc/decay.hpp"
 
 namespace nearfar::alloc {
@@ -8,6 +10,15 @@ constinit TierHeap tiers[tier_count];
 
 namespace {
 constexpr auto relaxed = std::memory_order_relaxed;
+}
+
+void TierHeap::reset() {
+  spill_to = -1;
+  for (SlabClass& c : classes)
+    c.reset();
+  for (SharedCounter* counter : {&large_allocations, &large_frees, &large_allocated_bytes,
+                                 &large_live_bytes, &spilled, &failed, &returned_bytes})
+    counter->reset();
 }
 
 std::byte* take_large(TierHeap& tier, std::uint32_t spans, std::uint32_t align_spans, bool& dirty) {
@@ -45,20 +56,12 @@ bool resize_large(TierHeap& tier, std::uint32_t first, std::uint32_t spans) {
 }
 
 std::size_t purge_tier(TierHeap& tier, std::uint8_t now, bool all) {
-  tier.runs.set_stamp(now);
   std::size_t bytes = 0;
   for (unsigned c = 0; c < class_count; ++c)
     bytes += tier.classes[c].purge(tier.runs, now, all);
   bytes += tier.runs.purge(now, all);
   tier.returned_bytes.add(bytes);
   return bytes;
-}
-
-bool has_dirty(const TierHeap& tier) {
-  if (tier.runs.has_dirty()) return true;
-  for (const SlabClass& c : tier.classes)
-    if (c.has_dirty()) return true;
-  return false;
 }
 
 } // namespace nearfar::alloc

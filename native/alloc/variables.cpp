@@ -3,8 +3,9 @@
 #include <cstdint>
 #include <cstring>
 
-#include "alloc/tier_making.hpp"
+#include "alloc/tier_heap.hpp"
 #include "os/address_space.hpp"
+#include "os/signals.hpp"
 
 namespace nearfar::alloc {
 
@@ -49,17 +50,17 @@ Status place_in_file(unsigned tier, std::byte* begin, std::size_t bytes) {
   std::byte* block = take_large(tiers[tier], spans, 1, dirty);
   if (block == nullptr) return no_room(bytes);
   std::memcpy(block, begin, bytes);
-  const Medium& medium = tiers[tier].runs.medium();
-  const auto offset = static_cast<std::uint64_t>(block - tier_base(tier));
-  if (os::map_file_at(begin, bytes, medium.fd, offset, medium.sync, os::Place::replace) == 0)
-    return Done{};
+  if (os::map_again_at(block, begin, bytes) == 0) return Done{};
   give_back_large(tiers[tier], static_cast<std::uint32_t>(offset_of(block) >> span_shift));
   return no_room(bytes);
 }
 
 } // namespace
 
+os::Lock& variables_lock() { return placed_lock; }
+
 Status place_variables(unsigned tier, std::byte* begin, std::size_t bytes) {
+  const os::SignalsBlocked blocked; // a handler may fork
   const os::Hold hold(placed_lock);
   for (std::size_t i = 0; i < placed_count; ++i)
     if (placed[i].begin == begin) return Done{}; // every source file of an object asks for it
@@ -81,7 +82,6 @@ Status place_variables(unsigned tier, std::byte* begin, std::size_t bytes) {
 }
 
 void copy_variables_for_child() {
-  placed_lock.lock();
   for (std::size_t i = 0; i < placed_count; ++i)
     if (placed[i].in_file && (placed[i].copy = os::map_anonymous(placed[i].bytes)) != nullptr)
       std::memcpy(placed[i].copy, placed[i].begin, placed[i].bytes);
@@ -93,11 +93,9 @@ void drop_variable_copies() {
       os::unmap(placed[i].copy, placed[i].bytes);
       placed[i].copy = nullptr;
     }
-  placed_lock.unlock();
 }
 
 void adopt_variable_copies() {
-  placed_lock.reset();
   for (std::size_t i = 0; i < placed_count; ++i) {
     Placed& range = placed[i];
     if (!range.in_file) continue;

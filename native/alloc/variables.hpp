@@ -6,6 +6,7 @@
 #include <cstddef>
 
 #include "base/result.hpp"
+#include "os/lock.hpp"
 
 namespace nearfar::alloc {
 
@@ -13,7 +14,9 @@ namespace nearfar::alloc {
 /// bad_input (no whole pages), no_space.
 Status place_variables(unsigned tier, std::byte* begin, std::size_t bytes);
 
-/// Around a fork: variables in a shared file become the child's own.
+os::Lock& variables_lock();
+
+/// Around a fork, with variables_lock() held: variables in a shared file become the child's own.
 void copy_variables_for_child();
 void drop_variable_copies();
 void adopt_variable_copies();

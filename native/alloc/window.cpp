@@ -74,6 +74,8 @@ int open_spans(unsigned tier) {
   return os::protect(first, bytes, os::Access::read_write);
 }
 
+os::Lock& window_lock() { return open_lock; }
+
 bool open_window() {
   if (is_open.load(std::memory_order_acquire)) return true;
   const os::Hold hold(open_lock);

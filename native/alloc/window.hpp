@@ -13,6 +13,7 @@
 #include <cstdint>
 
 #include "alloc/size_classes.hpp"
+#include "os/lock.hpp"
 
 namespace nearfar::alloc {
 
@@ -26,7 +27,6 @@ struct Span {
   std::atomic<std::uint32_t> extent; ///< slab: its first span; large, free_head: spans; tail: head
   std::atomic<std::uint8_t> kind;
   std::atomic<std::uint8_t> size_class;
-  std::atomic<std::uint8_t> stamp;  ///< free_head: when it was freed, in ticks of the decay
   std::atomic<std::uint8_t> budget; ///< large: 1 + the number of the budget it counts against, or 0
 };
 static_assert(sizeof(Span) == 16);
@@ -41,6 +41,7 @@ extern Geometry geometry;
 
 /// Opens the window once. False if this process has no address space for it.
 bool open_window();
+os::Lock& window_lock();
 /// Makes the entries of a tier's spans writable. An errno, 0 for success.
 int open_spans(unsigned tier);
 

@@ -65,7 +65,11 @@ public:
   }
   Result(const Result&) = delete;
   Result& operator=(const Result&) = delete;
-  Result& operator=(Result&&) = delete;
+  Result& operator=(Result&& other) noexcept {
+    if (this == &other) return *this;
+    this->~Result();
+    return *new (this) Result(std::move(other));
+  }
   ~Result() {
     if (ok_) value_.~T();
   }

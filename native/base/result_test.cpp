@@ -5,9 +5,11 @@
 #include <memory>
 #include <string>
 
+using nearfar::Done;
 using nearfar::Errc;
 using nearfar::Error;
 using nearfar::Result;
+using nearfar::Status;
 
 TEST_CASE("a result carries its value") {
   Result<std::string> result(std::string("near"));
@@ -52,4 +54,17 @@ TEST_CASE("texts that are too long are cut, not overrun") {
   error.try_next("%s", text.c_str());
   CHECK(std::strlen(error.what) == sizeof error.what - 1);
   CHECK(std::strlen(error.next) == sizeof error.next - 1);
+}
+
+TEST_CASE("a result can be assigned, whatever it held") {
+  Result<std::string> result = std::string(100, 'a');
+  result = Result<std::string>(Error::make(Errc::exists, "in the way"));
+  REQUIRE_FALSE(result);
+  CHECK(result.error().code == Errc::exists);
+  result = Result<std::string>(std::string(100, 'b'));
+  REQUIRE(result);
+  CHECK(*result == std::string(100, 'b'));
+  Status status = Done{};
+  status = Error::make(Errc::no_space, "full");
+  CHECK_FALSE(status);
 }

@@ -95,6 +95,7 @@ Result<MappedBench> MappedBench::create(const char* path, std::size_t bytes, int
   if (bytes == 0 || bytes % largest_block != 0)
     return Error::make(Errc::bad_input, "%zu bytes is not a whole number of MiB", bytes)
         .try_next("give --size in MiB, for example 256MiB");
+  if (Status s = os::check_directory(path); !s) return s.error();
   Result<std::size_t> room = os::free_space(path);
   if (!room) return room.error();
   if (bytes > *room)

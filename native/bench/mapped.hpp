@@ -57,8 +57,9 @@ inline constexpr unsigned uring_depth = 32;
 
 class MappedBench {
 public:
-  /// Makes an unnamed file of `bytes` (a multiple of 1 MiB) at `path` (see os::create_unnamed) and
-  /// fills it. Errors: as os::create_unnamed and os::reserve_space; bad_input for the size.
+  /// Makes an unnamed file of `bytes` (a multiple of 1 MiB) in the directory `path` (see
+  /// os::create_unnamed) and fills it. Errors: as os::create_unnamed and os::reserve_space;
+  /// bad_input for the size.
   static Result<MappedBench> create(const char* path, std::size_t bytes, int cpu);
 
   Result<MappingFacts> facts();

@@ -1,4 +1,5 @@
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
@@ -170,6 +171,7 @@ nb::dict trace_facts(const TraceSource& source) {
   d["records"] = reader.records();
   d["complete"] = reader.complete();
   d["ending"] = reader.ending();
+  d["exit_code"] = reader.tables().exit_code;
   d["instructions"] = reader.totals()[trace::Total::instructions];
   d["held"] = source.held();
   return d;

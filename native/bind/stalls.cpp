@@ -35,6 +35,7 @@ CoreCost core_of(const Core& c) {
 nb::dict cost_dict(const Cost& cost) {
   nb::dict d;
   d["time_ns"] = cost.time_ns;
+  d["cpu_ns"] = cost.cpu_ns;
   d["stall_ns"] = cost.stall_ns;
   d["instructions"] = cost.instructions;
   nb::list sites;
@@ -121,8 +122,7 @@ void register_stalls(nb::module_& module) {
       .def("stats",
            [](const Sampled& self) { return trace_stats_dict(self.reader(), self.counts()); })
       .def_prop_ro("every", &Sampled::every)
-      .def_prop_ro("pages", [](const Sampled& self) { return self.pages().count(); })
-      .def_prop_ro("fixed_pages", [](const Sampled& self) { return self.pages().fixed(); })
+      .def_prop_ro("touched", [](const Sampled& self) { return touched_dict(self.touched()); })
       .def("costs", &sampled_costs, nb::arg("placings"))
       .def("lives", &site_lives, nb::arg("parts"))
       .def("follow", &follow_policies, nb::arg("policies"), nb::arg("instruction_ps"),

@@ -90,8 +90,8 @@ nb::dict run_collecting(Collecting& self) {
   d["lost_threads"] = done.lost_threads;
   d["lost_entries"] = done.lost_entries;
   d["executed"] = done.executed;
-  d["pages"] = done.pages;
-  d["fixed_pages"] = done.fixed_pages;
+  d["recorded_cpu_ns"] = done.recorded_cpu_ns;
+  d["touched"] = touched_dict(done.touched);
   d["touches"] = nb::cast(std::move(done.touches));
   d["float_instructions"] = done.float_instructions;
   return d;
@@ -232,6 +232,14 @@ nb::dict exchanged(const char* from, int fd, const char* form) {
 
 } // namespace
 
+nb::dict touched_dict(const Touched& touched) {
+  nb::dict d;
+  d["small"] = touched.small.faults();
+  d["large"] = touched.large.faults();
+  d["fixed_pages"] = touched.small.most_fixed();
+  return d;
+}
+
 nb::dict trace_stats_dict(const Reader& reader, const RecordCounts& counts) {
   nb::dict d = header_dict(reader);
   d["totals"] = totals_dict(reader.totals());
@@ -240,6 +248,7 @@ nb::dict trace_stats_dict(const Reader& reader, const RecordCounts& counts) {
   d["dependent"] = counts.dependent;
   d["complete"] = reader.complete();
   d["ending"] = reader.ending();
+  d["exit_code"] = reader.tables().exit_code;
   d["threads"] = reader.tables().threads;
   d["sites"] = sites_list(reader.tables(), counts);
   return d;
@@ -257,7 +266,12 @@ void register_trace(nb::module_& module) {
            nb::arg("llc").none(), nb::arg("tlb"), nb::arg("cores"), nb::arg("prefetch"),
            nb::arg("after"), nb::arg("fields"), nb::arg("most_records"))
       .def("run", run_collecting)
-      .def("end", [](Collecting& self) { self.collector().end(); });
+      .def(
+          "end",
+          [](Collecting& self, std::optional<std::uint32_t> exit_code) {
+            self.collector().end(exit_code);
+          },
+          nb::arg("exit_code").none());
   module.def("trace_export", exchanged<export_trace>, nb::arg("path"), nb::arg("fd"),
              nb::arg("form"));
   module.def("trace_import", exchanged<import_trace>, nb::arg("path"), nb::arg("fd"),

@@ -6,10 +6,13 @@
 //          so the result is minimal in the sense that no single line can be left out.
 //       Only missing lines: something acknowledged was not made durable. Only early ones: it was
 //       overwritten in place, unlogged. Both: the early store overtook the missing one.
+//       Stores of the program are blamed before those of libpmemobj, whose log follows from them.
 #include "crash/explorer.hpp"
 
 #include <algorithm>
 #include <cstring>
+
+#include "crash/library.hpp"
 
 namespace nearfar::crash {
 
@@ -37,52 +40,95 @@ bool flushed(const Log& log, std::size_t from, std::size_t to, std::uint64_t add
   return false;
 }
 
-/// The first event of the operation around event `at`, behind its beginning.
-std::size_t first_of_operation(const Log& log, std::size_t at) {
-  std::size_t first = std::min(at, log.events.size());
-  while (first > 0 && log.events[first - 1].kind != Kind::begin)
-    --first;
-  return first;
+/// Events [first, last) of a log. Where the program uses transactions, those of one, or of none
+/// where `at` lies in none; otherwise those of an operation, or all where it has no operations.
+struct Span {
+  std::size_t first = 0;
+  std::size_t last = 0;
+};
+
+bool has_transactions(const Log& log) {
+  return std::any_of(log.events.begin(), log.events.end(),
+                     [](const Event& event) { return event.kind == Kind::tx_begin; });
 }
 
-/// Whether the operation around event `at` logs anything, and whether it logs these bytes.
+/// The span around event `at`; where that is the end of the log, the span before it.
+Span span_around(const Log& log, std::size_t at) {
+  const std::vector<Event>& events = log.events;
+  at = std::min(at, events.size());
+  const bool transactions = has_transactions(log);
+  const std::uint16_t thread =
+      events.empty() ? std::uint16_t{0} : events[std::min(at, events.size() - 1)].thread;
+  const auto is = [&](std::size_t i, Kind transaction, Kind operation) {
+    return transactions ? events[i].kind == transaction && events[i].thread == thread
+                        : events[i].kind == operation;
+  };
+  Span span{at, at};
+  while (span.first > 0 && !is(span.first - 1, Kind::tx_begin, Kind::begin)) {
+    if (transactions && is(span.first - 1, Kind::tx_end, Kind::end)) return {at, at};
+    --span.first;
+  }
+  if (transactions && span.first == 0) return {at, at};
+  while (span.last < events.size() && !is(span.last, Kind::tx_end, Kind::end))
+    ++span.last;
+  return span;
+}
+
+/// What the span around a store logs.
 struct Logged {
   bool anything = false;
-  bool these = false;
+  bool before = false; ///< these bytes, before the store
+  bool after = false;  ///< these bytes, but only after it
 };
 Logged logged(const Log& log, std::size_t at, std::uint64_t address, std::size_t bytes) {
   Logged result;
-  for (std::size_t i = first_of_operation(log, at);
-       i < log.events.size() && log.events[i].kind != Kind::end; ++i) {
+  const Span span = span_around(log, at);
+  for (std::size_t i = span.first; i < span.last; ++i) {
     if (log.events[i].kind != Kind::log) continue;
     result.anything = true;
-    result.these = result.these || covers(log.events[i], address, bytes);
+    if (covers(log.events[i], address, bytes)) (i < at ? result.before : result.after) = true;
   }
   return result;
 }
 
 /// Whether any operation logs some of these bytes: then they are data. The stores that write a log
-/// itself are logged by nobody.
+/// itself are not logged.
 bool ever_logged(const Log& log, const Event& store) {
   return std::any_of(log.events.begin(), log.events.end(), [&](const Event& event) {
     return event.kind == Kind::log && covers(event, store.address, store.bytes);
   });
 }
 
-/// Whether a store changed data that its operation did not log, though it logs others.
-bool left_out(const Log& log, std::size_t at) {
+bool uses_logs(const Log& log) {
+  return std::any_of(log.events.begin(), log.events.end(),
+                     [](const Event& event) { return event.kind == Kind::log; });
+}
+
+/// Log or late_log for a store that changed data which its operation had not logged, though it logs
+/// others; logic for any other.
+Missing left_out(const Log& log, std::size_t at) {
   const Event& event = log.events[at];
+  if (of_library(event.site)) return Missing::logic;
   const Logged range = logged(log, at, event.address, event.bytes);
-  return range.anything && !range.these && ever_logged(log, event);
+  if (!range.anything || range.before || !ever_logged(log, event)) return Missing::logic;
+  return range.after ? Missing::late_log : Missing::log;
 }
 
 /// The first such store of the operation around event `at`, or null.
-const Event* first_left_out(const Log& log, std::size_t at) {
-  for (std::size_t i = first_of_operation(log, at);
-       i < log.events.size() && log.events[i].kind != Kind::end; ++i)
-    if (stores(log.events[i]) && left_out(log, i)) return &log.events[i];
-  return nullptr;
+struct LeftOut {
+  const Event* store = nullptr;
+  Missing missing = Missing::logic;
+};
+LeftOut first_left_out(const Log& log, std::size_t at) {
+  const Span span = span_around(log, at);
+  for (std::size_t i = span.first; i < span.last; ++i)
+    if (stores(log.events[i]))
+      if (const Missing missing = left_out(log, i); missing != Missing::logic)
+        return {&log.events[i], missing};
+  return {};
 }
+
+bool is_place(const Site& site) { return site.line() != 0 || site.is_code(); }
 
 std::uint64_t address_of(std::uint32_t line, const Piece& piece) {
   return std::uint64_t{line} * line_bytes + piece.offset;
@@ -111,16 +157,25 @@ void Explorer::found(const Persistency& model, const Point& point, const Verdict
         known.failure == finding.failure &&
         std::strcmp(known.store.file(), finding.store.file()) == 0) {
       ++known.violations;
+      // An image that shows what the store had to come before explains more.
+      if (is_place(known.before) || !is_place(finding.before)) return;
+      finding.violations = known.violations;
+      keep_image(versions, finding);
+      known = std::move(finding);
       return;
     }
   if (result_.findings.size() >= options_.findings) return;
+  keep_image(versions, finding);
+  result_.findings.push_back(std::move(finding));
+}
+
+void Explorer::keep_image(const std::vector<std::size_t>& versions, Finding& finding) const {
   finding.image = durable_;
   for (std::size_t slot = 0; slot < versions.size(); ++slot) {
     const Undecided& choices = undecided_[slot];
     std::memcpy(finding.image.data() + std::size_t{choices.line} * line_bytes,
                 choices.versions[versions[slot]].data(), line_bytes);
   }
-  result_.findings.push_back(std::move(finding));
 }
 
 /// Gives slots [first, last) the `wanted` versions, as far as the image still fails: all at once,
@@ -184,6 +239,12 @@ void Explorer::blame(const Persistency& model, const Point& point,
 Explorer::Suspects Explorer::suspects(const Persistency& model,
                                       const std::vector<std::size_t>& versions,
                                       const Finding& finding) const {
+  const auto later = [&](const Piece& a, const Piece& b) {
+    const auto own = [&](const Piece& piece) {
+      return !of_library(log_of(piece).events[piece.event].site);
+    };
+    return std::pair(own(a), a.event) > std::pair(own(b), b.event);
+  };
   Suspects found;
   for (std::size_t slot = 0; slot < versions.size(); ++slot) {
     const Undecided& choices = undecided_[slot];
@@ -196,8 +257,11 @@ Explorer::Suspects Explorer::suspects(const Persistency& model,
     if (!blamed->durable) {
       const Piece& piece = pieces[durable];
       const std::uint64_t address = address_of(choices.line, piece);
-      // What is logged may be lost, as long as its log is there: rather blame what is not.
-      const bool may = logged(log_of(piece), piece.event, address, piece.bytes).these;
+      // What is logged may be lost, as long as its log is there: rather blame what is not. A store
+      // of the program comes before those of a library, which follow from it.
+      const Log& log = log_of(piece);
+      const bool may = of_library(log.events[piece.event].site) ||
+                       logged(log, piece.event, address, piece.bytes).before;
       if (found.missing == nullptr ||
           std::pair(may, piece.event) < std::pair(found.missing_may, found.missing->event)) {
         found.missing = &piece;
@@ -205,7 +269,7 @@ Explorer::Suspects Explorer::suspects(const Persistency& model,
         found.missing_may = may;
       }
     } else if (durable > 0 &&
-               (found.early == nullptr || pieces[durable - 1].event > found.early->event)) {
+               (found.early == nullptr || later(pieces[durable - 1], *found.early))) {
       found.early = &pieces[durable - 1];
       found.early_at = address_of(choices.line, *found.early);
     }
@@ -216,7 +280,12 @@ Explorer::Suspects Explorer::suspects(const Persistency& model,
 void Explorer::name_culprit(const Persistency& model, const Point& point,
                             const std::vector<std::size_t>& versions, Finding& finding) {
   const Suspects found = suspects(model, versions, finding);
-  if (found.missing == nullptr && found.early == nullptr) return blame_durable(point, finding);
+  if (found.missing == nullptr && found.early == nullptr) {
+    if (!model.torn() || !only_torn_fails(model, point)) return blame_durable(point, finding);
+    finding.missing = Missing::torn;
+    finding.store = log_at(point).events[point.event - 1].site;
+    return;
+  }
   if (found.missing == nullptr) return blame_early(found, finding);
   const Log& log = log_of(*found.missing);
   const Event& store = log.events[found.missing->event];
@@ -224,8 +293,8 @@ void Explorer::name_culprit(const Persistency& model, const Point& point,
   if (found.early != nullptr) finding.before = log_of(*found.early).events[found.early->event].site;
   const bool same_log = found.early != nullptr && found.early->recovery == found.missing->recovery;
   const std::size_t until = same_log ? found.early->event : point.event;
-  if (left_out(log, found.missing->event))
-    finding.missing = Missing::log;
+  if (const Missing log_call = left_out(log, found.missing->event); log_call != Missing::logic)
+    finding.missing = log_call;
   else if (store.kind == Kind::nt_store ||
            flushed(log, found.missing->event, until, found.missing_at))
     finding.missing = Missing::fence;
@@ -233,18 +302,46 @@ void Explorer::name_culprit(const Persistency& model, const Point& point,
     finding.missing = Missing::flush;
 }
 
-/// Something was overwritten in place. Where that is the log itself, it lacks what the operation
-/// stores without a log call.
+/// Whether the image is good without the store at the failure point, and with all of it.
+bool Explorer::only_torn_fails(const Persistency& model, const Point& point) {
+  const Event& store = log_at(point).events[point.event - 1];
+  const std::uint64_t end = store.address + store.bytes;
+  std::vector<Changed> torn, whole; // the lines of the store, as they are and with all of it
+  for (std::uint64_t at = store.address; at < end; at = (at / line_bytes + 1) * line_bytes) {
+    Changed line{static_cast<std::uint32_t>(at / line_bytes), {}};
+    std::memcpy(line.before.data(), durable_.data() + at / line_bytes * line_bytes, line_bytes);
+    torn.push_back(line);
+    std::memcpy(line.before.data() + at % line_bytes,
+                log_at(point).data.data() + store.data + (at - store.address),
+                std::min(end - at, line_bytes - at % line_bytes));
+    whole.push_back(line);
+  }
+  const auto fails_with = [&](const std::vector<Changed>& lines) {
+    for (const Changed& line : lines)
+      rewrite(line.line, line.before);
+    const bool failed = fails(point, {});
+    for (const Changed& line : torn)
+      rewrite(line.line, line.before);
+    return failed;
+  };
+  return !fails_with(model.before_torn()) && !fails_with(whole);
+}
+
+/// A store became durable too early. Where it is one of the log itself, the log lacks what the
+/// operation stores without a log call, or before it.
 void Explorer::blame_early(const Suspects& found, Finding& finding) const {
   const Log& log = log_of(*found.early);
-  finding.missing = Missing::log;
-  if (const Event* unlogged = first_left_out(log, found.early->event)) {
-    finding.store = unlogged->site;
+  finding.missing = left_out(log, found.early->event);
+  finding.store = log.events[found.early->event].site;
+  if (finding.missing != Missing::logic) return;
+  if (const LeftOut unlogged = first_left_out(log, found.early->event); unlogged.store != nullptr) {
+    finding.store = unlogged.store->site;
+    finding.missing = unlogged.missing;
     return;
   }
-  finding.store = log.events[found.early->event].site;
-  if (logged(log, found.early->event, found.early_at, found.early->bytes).these)
-    finding.missing = Missing::logic;
+  const Logged range = logged(log, found.early->event, found.early_at, found.early->bytes);
+  if (!range.before && !of_library(finding.store))
+    finding.missing = uses_logs(log) ? Missing::log : Missing::in_place;
 }
 
 /// Nothing pending matters: what is durable already is wrong. The newest durable store of the
@@ -252,9 +349,9 @@ void Explorer::blame_early(const Suspects& found, Finding& finding) const {
 void Explorer::blame_durable(const Point& point, Finding& finding) {
   const std::size_t until = point.level == 0 ? point.event : outer_event_;
   finding.missing = Missing::logic;
-  if (const Event* unlogged = first_left_out(trace_.log, until)) {
-    finding.missing = Missing::log;
-    finding.store = unlogged->site;
+  if (const LeftOut unlogged = first_left_out(trace_.log, until); unlogged.store != nullptr) {
+    finding.missing = unlogged.missing;
+    finding.store = unlogged.store->site;
     return;
   }
   std::size_t newest = std::min(until, trace_.log.events.size());
@@ -265,9 +362,11 @@ void Explorer::blame_durable(const Point& point, Finding& finding) {
     const Event& event = trace_.log.events[i];
     if (event.kind == Kind::begin) break;
     if (!stores(event)) continue;
-    if (finding.store.line() == 0 && !finding.store.is_code()) finding.store = event.site;
+    const bool named = is_place(finding.store);
+    if (!named || (of_library(finding.store) && !of_library(event.site)))
+      finding.store = event.site;
     const Logged range = logged(trace_.log, i, event.address, event.bytes);
-    if (!range.anything || range.these) continue;
+    if (!range.anything || range.before || of_library(event.site)) continue;
     finding.missing = Missing::log;
     finding.store = event.site;
     return;
@@ -281,7 +380,8 @@ const char* name(Failure failure) {
 }
 
 const char* name(Missing missing) {
-  constexpr const char* names[] = {"flush", "fence", "log", "logic"};
+  constexpr const char* names[] = {"flush",    "fence", "log",  "late_log",
+                                   "in_place", "torn",  "logic"};
   return names[static_cast<std::size_t>(missing)];
 }
 

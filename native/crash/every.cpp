@@ -2,26 +2,29 @@
 // line matters, and they are too many.
 //
 // Order   passes over the whole log, so that a budget has looked everywhere before it looks
-//         anywhere closely. 0: as if each store, in program order, were the last. 1: one line alone
-//         that is missing, or there early. 2: crashes during the recovery of these, for half of
-//         the budget. Later: so many of all images at each failure point, four times as many in
-//         each pass.
+//         anywhere closely. First what the program stored itself: lines that are not flushed though
+//         a fence has passed; as if each store, in program order, were the last; one line alone
+//         that is missing, or there early. Then the same two for all stores, those of libpmemobj
+//         included. Then crashes during the recovery of these, for half of the budget. Later: so
+//         many of all images at each failure point, four times as many in each pass.
 // Old     lines that nothing was stored into since the failure point before are not decided one by
-//         one in pass 1, but all of them together: a library that never flushes what it keeps in
-//         its pool would cost hundreds of images at each point.
+//         one in the passes of one line, but all of them together: a library that never flushes
+//         what it keeps in its pool would cost hundreds of images at each point.
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
 #include "crash/explorer.hpp"
 #include "crash/hash.hpp"
+#include "crash/library.hpp"
 
 namespace nearfar::crash {
 
 namespace {
 
-enum Pass { prefixes, few, recoveries, first_share };
-constexpr double share_at_first = 16; ///< images of each failure point
+enum Pass { overdue, own_prefixes, own_few, prefixes, few, recoveries, first_share };
+constexpr unsigned overdue_points = 8; ///< at which a line that is not flushed is missing alone
+constexpr double share_at_first = 16;  ///< images of each failure point
 
 /// Whether the program, or the recovery that is being crashed, stored it since the point before.
 bool is_new(const Piece& piece, std::size_t since, bool recovery) {
@@ -41,20 +44,58 @@ bool Explorer::another_pass() {
 }
 
 void Explorer::explore_every(const Persistency& model, const Point& point) {
-  result_.points += pass_ == prefixes;
+  result_.points += pass_ == overdue;
   const bool both = pass_ == recoveries || point.level > 0;
-  if (pass_ == prefixes || both) explore_prefixes(model, point);
-  if (pass_ == few || both) explore_few(model, point);
+  if (pass_ == overdue) explore_overdue(model, point);
+  if (pass_ == own_few) explore_few(model, point, true);
+  if (pass_ == own_few) tried(model, point);
+  if (pass_ == own_prefixes) explore_prefixes(model, point, true);
+  if (pass_ == prefixes || both) explore_prefixes(model, point, false);
+  if (pass_ == few || both) explore_few(model, point, false);
   if (pass_ >= first_share || point.level > 0) explore_share(model, point);
 }
 
+/// Whether the program itself, or its recovery, made this store, and no library.
+bool Explorer::is_own(const Piece& piece) const {
+  return !of_library(log_of(piece).events[piece.event].site);
+}
+
+/// Lines of the program that no flush has reached although a fence has passed since: all of them
+/// missing, and each alone while it is new.
+void Explorer::explore_overdue(const Persistency& model, const Point& point) {
+  if (options_.budget != 0 && result_.states * 4 >= options_.budget) return;
+  std::vector<std::size_t> newest(undecided_.size()), late;
+  for (std::size_t slot = 0; slot < undecided_.size(); ++slot) {
+    newest[slot] = undecided_[slot].newest;
+    const PendingLine& pending = model.pending()[slot];
+    std::uint32_t flushed = 0;
+    for (const auto& entry : pending.awaiting)
+      flushed = std::max(flushed, entry.second);
+    if (std::any_of(pending.pieces.begin() + flushed, pending.pieces.end(),
+                    [&](const Piece& piece) {
+                      return is_own(piece) && (piece.event < point.since || model.at_end());
+                    }))
+      late.push_back(slot);
+  }
+  std::vector<std::size_t> missing = newest;
+  for (const std::size_t slot : late) {
+    missing[slot] = 0;
+    if (overdue_[undecided_[slot].line]++ >= overdue_points && !model.at_end()) continue;
+    std::vector<std::size_t> versions = newest;
+    versions[slot] = 0;
+    explore_image(model, point, versions);
+  }
+  if (!late.empty()) explore_image(model, point, missing);
+}
+
 /// As if the power had failed after each store since the failure point before, all of them durable.
-void Explorer::explore_prefixes(const Persistency& model, const Point& point) {
+void Explorer::explore_prefixes(const Persistency& model, const Point& point, bool own) {
   const bool recovery = point.level > 0;
   std::vector<std::size_t> ends{point.since}; // events before one of these have happened
   for (const PendingLine& pending : model.pending())
     for (const Piece& piece : pending.pieces)
-      if (is_new(piece, point.since, recovery)) ends.push_back(piece.event + 1);
+      if (is_new(piece, point.since, recovery) && (!own || is_own(piece)))
+        ends.push_back(piece.event + 1);
   std::sort(ends.begin(), ends.end());
   ends.erase(std::unique(ends.begin(), ends.end()), ends.end());
   std::vector<std::size_t> versions(undecided_.size());
@@ -75,7 +116,7 @@ void Explorer::explore_prefixes(const Persistency& model, const Point& point) {
 }
 
 /// Each line that was stored into since the point before: it alone is not durable, or it alone is.
-void Explorer::explore_few(const Persistency& model, const Point& point) {
+void Explorer::explore_few(const Persistency& model, const Point& point, bool own) {
   const std::size_t slots = undecided_.size();
   const std::vector<std::size_t> oldest(slots, 0);
   std::vector<std::size_t> newest(slots);
@@ -85,7 +126,10 @@ void Explorer::explore_few(const Persistency& model, const Point& point) {
     newest[slot] = undecided_[slot].newest;
     if (!is_new(model.pending()[slot].pieces.back(), point.since, point.level > 0)) continue;
     old_missing[slot] = newest[slot];
-    fresh.push_back(slot);
+    const auto& pieces = model.pending()[slot].pieces;
+    if (!own ||
+        std::any_of(pieces.begin(), pieces.end(), [&](const Piece& p) { return is_own(p); }))
+      fresh.push_back(slot);
   }
   for (const std::size_t slot : fresh)
     for (const std::vector<std::size_t>* others : {&std::as_const(newest), &oldest})

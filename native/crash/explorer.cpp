@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "crash/hash.hpp"
+#include "crash/library.hpp"
 #include "os/clock.hpp"
 
 namespace nearfar::crash {
@@ -24,12 +25,28 @@ void Explorer::prepare() {
     durable_hash_ += hash_line(line, durable_.data() + std::size_t{line} * line_bytes);
 }
 
+void Explorer::count_stores() {
+  own_before_.assign(1, 0);
+  for (const Event& event : trace_.log.events)
+    own_before_.push_back(own_before_.back() + (stores(event) && !of_library(event.site)));
+  result_.stores = own_before_.back();
+}
+
+/// Notes that the failure point has been explored: the stores before it, in both orders.
+void Explorer::tried(const Persistency& model, const Point& point) {
+  if (point.level > 0 || exhausted()) return;
+  const std::size_t before = model.at_end() ? own_before_.size() - 1 : point.event;
+  result_.stores_tried = std::max(result_.stores_tried, own_before_[before]);
+}
+
 Exploration Explorer::explore(const std::function<void(const Progress&)>& progress) {
   const std::uint64_t start = os::now_ns();
   progress_ = progress;
   result_ = {};
   seen_.clear();
   uncrashed_.clear();
+  overdue_.clear();
+  count_stores();
   all_ = covered_ = 0;
   states_before_ = 0;
   if (trace_.ending != Failure::none) {
@@ -51,6 +68,8 @@ Exploration Explorer::explore(const std::function<void(const Progress&)>& progre
     explore_points(model, {}, nullptr);
   } while (options_.read_all && another_pass());
   guard_.reset();
+  result_.cut_off = result_.violations >= options_.violations;
+  if (result_.states_left == 0 && !exhausted()) result_.stores_tried = result_.stores;
   result_.seconds = static_cast<double>(os::now_ns() - start) * 1e-9;
   return std::move(result_);
 }
@@ -71,14 +90,16 @@ void Explorer::explore_points(Persistency& model, Point point, const Contents* r
       point.in_flight = false;
       ++point.acknowledged;
     }
-    if (recovered != nullptr && point.event == log.events.size()) point.exactly = recovered;
+    if (recovered != nullptr && model.at_end()) point.exactly = recovered;
     if (point.level == 0) outer_event_ = point.event;
-    if (point.level == 0) point.finished = point.event == log.events.size();
+    if (point.level == 0) point.finished = model.at_end();
     list_versions(model, undecided_);
     if (options_.read_all)
       explore_every(model, point);
-    else
+    else {
       explore_read(model, point);
+      tried(model, point);
+    }
   }
 }
 

@@ -90,12 +90,16 @@ private:
   std::size_t choose(std::size_t slot) override;
   void explore_points(Persistency& model, Point point, const Contents* recovered);
   void prepare();
+  void count_stores();
+  void tried(const Persistency& model, const Point& point);
   void explore_read(const Persistency& model, const Point& point);
   /// Where what is read is not known (every.cpp).
   bool another_pass();
   void explore_every(const Persistency& model, const Point& point);
-  void explore_prefixes(const Persistency& model, const Point& point);
-  void explore_few(const Persistency& model, const Point& point);
+  bool is_own(const Piece& piece) const;
+  void explore_overdue(const Persistency& model, const Point& point);
+  void explore_prefixes(const Persistency& model, const Point& point, bool own);
+  void explore_few(const Persistency& model, const Point& point, bool own);
   void explore_share(const Persistency& model, const Point& point);
   void explore_image(const Persistency& model, const Point& point,
                      const std::vector<std::size_t>& versions);
@@ -119,6 +123,7 @@ private:
   }
   void found(const Persistency& model, const Point& point, const Verdict& verdict,
              std::vector<std::size_t> versions);
+  void keep_image(const std::vector<std::size_t>& versions, Finding& finding) const;
   /// Blame (blame.cpp).
   bool fails(const Point& point, const std::vector<std::size_t>& versions);
   void keep_failing(const Point& point, std::vector<std::size_t>& versions,
@@ -136,6 +141,7 @@ private:
                     const Finding& finding) const;
   void name_culprit(const Persistency& model, const Point& point,
                     const std::vector<std::size_t>& versions, Finding& finding);
+  bool only_torn_fails(const Persistency& model, const Point& point);
   void blame_early(const Suspects& found, Finding& finding) const;
   void blame_durable(const Point& point, Finding& finding);
   const storelog::Log& log_at(const Point& point) const;
@@ -158,7 +164,9 @@ private:
   /// Good images that recovery changes, and how many images crashes of it leave (every.cpp).
   std::unordered_map<std::uint64_t, double> uncrashed_;
   double nested_left_ = 0;
-  std::uint64_t states_before_ = 0; ///< this pass
+  std::unordered_map<std::uint32_t, unsigned> overdue_; ///< points at which a line was not flushed
+  std::vector<std::uint64_t> own_before_;               ///< stores of the program before each event
+  std::uint64_t states_before_ = 0;                     ///< this pass
   Exploration result_;
   std::function<void(const Progress&)> progress_;
   storelog::Recorder recovery_;

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "base/random.hpp"
+#include "crash/workload.hpp"
 
 using namespace nearfar;
 using namespace nearfar::crash;
@@ -16,6 +17,7 @@ enum class Fault {
   none,
   node_flush,
   late_log,
+  logged_afterwards,
   node_fence,
   head_flush,
   log,
@@ -25,7 +27,7 @@ enum class Fault {
   unreported,
 };
 
-unsigned line_of_node, line_of_head, line_of_total;
+unsigned line_of_node, line_of_head, line_of_total, line_of_early_total;
 
 /// A stack of (key, value) nodes with a total of its keys beside it, kept by a one-entry undo log.
 /// Every access is told to the hooks by hand, as instrumentation would.
@@ -48,6 +50,9 @@ public:
     line_of_node = __LINE__ - 1;
     const bool late = fault_ == Fault::late_log && node >= first_node + 8 * 18;
     if (fault_ != Fault::node_flush) storelog::flush(&words_[node], 24);
+    const std::uint64_t old = get(total);
+    if (fault_ == Fault::logged_afterwards) set(total, old + operation.key);
+    line_of_early_total = __LINE__ - 1;
     // The total's old value, then the mark that it is valid, in one line.
     if (fault_ != Fault::log && !late && storelog::log(&words_[total], 8)) {
       set(log_value, get(total));
@@ -55,7 +60,7 @@ public:
       storelog::flush(&words_[log_value], 16);
     }
     if (fault_ != Fault::log_fence && fault_ != Fault::node_fence) storelog::fence();
-    set(total, get(total) + operation.key);
+    set(total, old + operation.key);
     line_of_total = __LINE__ - 1;
     storelog::flush(&words_[total], 8);
     if (fault_ == Fault::node_fence) {
@@ -169,9 +174,19 @@ TEST_CASE("an acknowledged operation that is not durable is lost") {
   CHECK(finding->violations > 1);
 }
 
-TEST_CASE("a store in place that was not logged is named") {
+TEST_CASE("a store in place of a program that logs nothing is named") {
   const Exploration result = explore(Fault::log);
+  CHECK(named(result, line_of_total, Missing::in_place) != nullptr);
+}
+
+TEST_CASE("a store in place that was not logged is named") {
+  const Exploration result = explore(Fault::late_log);
   CHECK(named(result, line_of_total, Missing::log) != nullptr);
+}
+
+TEST_CASE("a store that is logged only after it was made has its own finding") {
+  const Exploration result = explore(Fault::logged_afterwards);
+  CHECK(named(result, line_of_early_total, Missing::late_log) != nullptr);
 }
 
 TEST_CASE("a fence that does not keep the log before the store is named") {
@@ -210,6 +225,53 @@ TEST_CASE("on eADR flushes are not missed, logs are") {
   CHECK(explore(Fault::log, eadr).violations > 0);
 }
 
+/// A flag and what it announces, written by one store of 16 bytes.
+class Flagged final : public Subject {
+public:
+  Status create(std::byte* pool, std::size_t) override {
+    words_ = reinterpret_cast<std::uint64_t*>(pool);
+    return Done{};
+  }
+  Status apply(const Operation& operation) override {
+    words_[0] = 1;
+    words_[1] = operation.value;
+    storelog::store(words_, 16);
+    line_of_flag = __LINE__ - 1;
+    return Done{};
+  }
+  void apply_to_model(const Operation&, Contents&) const override {}
+  const char* open(std::byte* pool, std::size_t, const Moment&) override {
+    words_ = reinterpret_cast<std::uint64_t*>(pool);
+    return nullptr;
+  }
+  const char* contents(Contents&) override {
+    on_read(words_, 16);
+    return words_[0] != 0 && words_[1] == 0 ? "the flag is there, but not the value" : nullptr;
+  }
+  std::uint64_t leaked_bytes() override { return 0; }
+  void close() override {}
+
+  unsigned line_of_flag = 0;
+
+private:
+  std::uint64_t* words_ = nullptr;
+};
+
+TEST_CASE("on eADR a store that can be torn is named as that") {
+  Flagged subject;
+  Arena arena(4096);
+  Result<Trace> trace = record_trace(subject, arena, mixed_operations(1, 1, false), false);
+  REQUIRE(trace);
+  for (const bool read_all : {false, true}) {
+    Options eadr;
+    eadr.platform = Platform::eadr;
+    eadr.read_all = read_all;
+    const Exploration result = Explorer(subject, arena, *trace, eadr).explore();
+    CHECK(result.violations == 1);
+    CHECK(named(result, subject.line_of_flag, Missing::torn) != nullptr);
+  }
+}
+
 TEST_CASE("where reads are unknown, every image is explored, each once") {
   Options all;
   all.read_all = true;
@@ -218,7 +280,7 @@ TEST_CASE("where reads are unknown, every image is explored, each once") {
   CHECK(every.states_left == 0);
   CHECK(explore(Fault::node_flush, all, 5).violations > 0);
   const Exploration log = explore(Fault::log, all, 5);
-  CHECK(named(log, line_of_total, Missing::log) != nullptr);
+  CHECK(named(log, line_of_total, Missing::in_place) != nullptr);
 }
 
 TEST_CASE("a budget is kept, and what it left out is told") {

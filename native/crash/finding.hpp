@@ -15,7 +15,10 @@ enum class Missing : std::uint8_t {
   flush, ///< the store was never written back
   fence, ///< it was flushed, but no fence followed in time: order, or durability, is not promised
   log,   ///< it was overwritten in place without being logged
-  logic, ///< everything was durable in program order: program, recovery or checker is wrong
+  late_log, ///< it was logged, but only after it was overwritten
+  in_place, ///< it was overwritten in place, in a program that logs nothing
+  torn,     ///< it has more than eight bytes, and a part of it became durable (eADR)
+  logic,    ///< everything was durable in program order: program, recovery or checker is wrong
 };
 
 /// One pending line that the failure needs, as it was in the failing image.
@@ -48,6 +51,9 @@ struct Exploration {
   std::uint64_t violations = 0;
   std::uint64_t recovery_states = 0; ///< of `states`: crashes during recovery
   std::uint64_t confirmed = 0;       ///< of `states`: those with a second opinion
+  std::uint64_t stores = 0;          ///< of the program itself
+  std::uint64_t stores_tried = 0;    ///< of these: durable and not, before those around them
+  bool cut_off = false;              ///< ended by the number of violations
   double seconds = 0;                ///< of wall time, on one thread
   std::vector<Finding> findings;
 };

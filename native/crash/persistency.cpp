@@ -21,6 +21,11 @@ void await(PendingLine& pending, std::uint16_t thread) {
   pending.awaiting.emplace_back(thread, all);
 }
 
+/// Where the piece at `at` of a store ends: at a multiple of 8 bytes, or with the store.
+std::uint64_t end_of_piece(std::uint64_t at, std::uint64_t end) {
+  return std::min(end, (at / 8 + 1) * 8);
+}
+
 } // namespace
 
 Persistency::Persistency(const storelog::Log& log, Platform platform, std::span<std::byte> durable,
@@ -33,14 +38,12 @@ Persistency::Persistency(const storelog::Log& log, Platform platform, std::span<
 
 bool Persistency::next() {
   if (at_end_) return false;
-  if (before_point_) {
-    pass(log_.events[event_++]);
-    before_point_ = false;
-  }
+  if (before_point_) pass_point();
+  if (torn()) return true;
   for (; event_ < log_.events.size(); ++event_) {
     const Event& event = log_.events[event_];
     const bool point = platform_ == Platform::eadr
-                           ? event.kind == Kind::store || event.kind == Kind::nt_store
+                           ? storelog::stores(event)
                            : event.kind == Kind::fence && would_drain(event.thread);
     if (point) {
       before_point_ = true;
@@ -52,6 +55,20 @@ bool Persistency::next() {
   return true;
 }
 
+/// Passes the event of the failure point; of a store on eADR, its next piece.
+void Persistency::pass_point() {
+  const Event& event = log_.events[event_];
+  if (platform_ == Platform::eadr) {
+    settle_piece(event);
+    if (settled_ < event.bytes) return;
+    settled_ = 0;
+  } else {
+    pass(event);
+  }
+  ++event_;
+  before_point_ = false;
+}
+
 void Persistency::pass(const Event& event) {
   switch (event.kind) {
   case Kind::store: add_store(event, false); break;
@@ -60,7 +77,9 @@ void Persistency::pass(const Event& event) {
   case Kind::fence: drain(event.thread); break;
   case Kind::log:
   case Kind::begin:
-  case Kind::end: break;
+  case Kind::end:
+  case Kind::tx_begin:
+  case Kind::tx_end: break;
   }
 }
 
@@ -75,7 +94,7 @@ void Persistency::add_store(const Event& event, bool non_temporal) {
   std::uint64_t at = event.address;
   const std::uint64_t end = at + event.bytes;
   while (at < end) {
-    const std::uint64_t piece_end = std::min(end, (at / 8 + 1) * 8);
+    const std::uint64_t piece_end = end_of_piece(at, end);
     const auto line = static_cast<std::uint32_t>(at / line_bytes);
     PendingLine* pending = find(line);
     if (pending == nullptr) pending = &pending_.emplace_back(PendingLine{line, {}, {}});
@@ -86,10 +105,18 @@ void Persistency::add_store(const Event& event, bool non_temporal) {
     if (non_temporal) await(*pending, event.thread);
     at = piece_end;
   }
-  if (platform_ != Platform::eadr) return;
-  for (PendingLine& pending : pending_)
-    settle(pending, pending.pieces.size());
-  pending_.clear();
+}
+
+void Persistency::settle_piece(const Event& event) {
+  const std::uint64_t at = event.address + settled_;
+  const std::uint64_t end = end_of_piece(at, event.address + event.bytes);
+  const auto line = static_cast<std::uint32_t>(at / line_bytes);
+  const Changed before{line, version({line, {}, {}}, 0)};
+  changed_.push_back(before);
+  if (settled_ == 0) before_torn_.clear();
+  if (before_torn_.empty() || before_torn_.back().line != line) before_torn_.push_back(before);
+  std::memcpy(durable_.data() + at, log_.data.data() + event.data + settled_, end - at);
+  settled_ += static_cast<std::uint32_t>(end - at);
 }
 
 void Persistency::flush(const Event& event) {

@@ -11,7 +11,8 @@
 //                - Non-temporal stores need the fence alone. A write-combining buffer holds one
 //                  line, so they too become durable as a prefix in their line.
 //                - What was not flushed and fenced stays pending, over any number of fences.
-//                eADR: caches survive; every store is durable at once, in program order.
+//                eADR: caches survive. Pieces of at most 8 bytes become durable in program order,
+//                one at a time: a power failure leaves a prefix of a larger store.
 // Thread safety  none; one thread explores.
 #pragma once
 
@@ -61,7 +62,7 @@ struct Changed {
 /// Walks through a log from failure point to failure point. A failure point lies just before a
 /// fence that makes something durable, for what can be left there includes what could be left
 /// anywhere since the fence before; the last one is the end of the log. On eADR it lies before each
-/// store.
+/// piece of each store.
 class Persistency {
 public:
   /// `durable` is changed in place as fences pass; what `carried` holds is pending from the start
@@ -72,8 +73,13 @@ public:
   /// Moves on to the next failure point; false if there is none.
   bool next();
 
-  /// Events before this one have happened.
-  std::size_t event() const { return event_; }
+  /// Events before this one have happened; the last of them in part where torn().
+  std::size_t event() const { return event_ + (torn() ? 1 : 0); }
+  /// On eADR: the failure point lies within a store.
+  bool torn() const { return settled_ > 0; }
+  /// The lines of that store as they were before it.
+  const std::vector<Changed>& before_torn() const { return before_torn_; }
+  bool at_end() const { return at_end_; }
   const std::vector<PendingLine>& pending() const { return pending_; }
   /// Lines of `durable` that changed since this was last asked, oldest first.
   std::vector<Changed> take_changed();
@@ -83,7 +89,9 @@ public:
 
 private:
   void pass(const storelog::Event& event);
+  void pass_point();
   void add_store(const storelog::Event& event, bool non_temporal);
+  void settle_piece(const storelog::Event& event);
   void flush(const storelog::Event& event);
   bool would_drain(std::uint16_t thread) const;
   void drain(std::uint16_t thread);
@@ -97,6 +105,8 @@ private:
   std::size_t event_ = 0;
   bool at_end_ = false;
   bool before_point_ = false; ///< stands just before an event that was a failure point
+  std::uint32_t settled_ = 0; ///< bytes of that event, a store on eADR, which are durable
+  std::vector<Changed> before_torn_;
   std::vector<PendingLine> pending_;
   std::vector<Changed> changed_;
 };

@@ -123,6 +123,19 @@ TEST_CASE("on eADR every prefix in program order, and nothing else, can be left"
   CHECK(seen == expected);
 }
 
+TEST_CASE("on eADR a power failure leaves a prefix of a store, eight aligned bytes at a time") {
+  Program p;
+  for (std::size_t word = 7; word < 10; ++word)
+    p.words[word] = word;
+  store(&p.words[7], 24);
+  Persistency model(p.recorder.log(), Platform::eadr, p.durable);
+  std::vector<std::array<std::uint64_t, 4>> seen;
+  while (model.next())
+    seen.push_back({p.durable_word(7), p.durable_word(8), p.durable_word(9), model.event()});
+  const decltype(seen) expected{{0, 0, 0, 0}, {7, 0, 0, 1}, {7, 8, 0, 1}, {7, 8, 9, 1}};
+  CHECK(seen == expected);
+}
+
 TEST_CASE("unaligned and long stores are cut where eight aligned bytes end") {
   Program p;
   std::memset(reinterpret_cast<char*>(p.words) + 60, 1, 12); // 4 bytes, then 8 in the next line

@@ -41,19 +41,23 @@ double Pacer::jitter() {
   return 1 + device_->pace().jitter * (-std::log(uniform) - 1);
 }
 
-void Pacer::charge(std::size_t read_bytes, std::size_t written_bytes) {
-  if (device_ == nullptr) return;
+std::uint64_t Pacer::due_ns(std::size_t read_bytes, std::size_t written_bytes,
+                            std::uint64_t began_ns) {
   const tier::Pace& pace = device_->pace();
   const auto read = static_cast<double>(read_bytes);
   const auto written = static_cast<double>(written_bytes);
   const double lines_ns = (read * pace.read_line_ns + written * pace.write_line_ns) /
                           static_cast<double>(os::cache_line_bytes);
   const double shared_ns = (read / pace.read_bytes_per_s + written / pace.write_bytes_per_s) * 1e9;
-  const std::uint64_t granted_ns = device_->take(shared_ns, began_ns_);
-  const std::uint64_t due_ns =
-      std::max(granted_ns, began_ns_ + static_cast<std::uint64_t>(lines_ns * jitter()));
+  const std::uint64_t granted_ns = device_->take(shared_ns, began_ns);
+  return std::max(granted_ns, began_ns + static_cast<std::uint64_t>(lines_ns * jitter()));
+}
+
+void Pacer::charge(std::size_t read_bytes, std::size_t written_bytes) {
+  if (device_ == nullptr) return;
+  const std::uint64_t done_ns = due_ns(read_bytes, written_bytes, began_ns_);
   std::uint64_t now_ns = os::now_ns();
-  while (now_ns < due_ns) {
+  while (now_ns < done_ns) {
     os::spin_pause();
     now_ns = os::now_ns();
   }

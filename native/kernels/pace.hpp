@@ -72,6 +72,10 @@ public:
   /// be done.
   void charge(std::size_t read_bytes, std::size_t written_bytes);
 
+  /// When a block that began at `began_ns` is done, at the earliest. Takes the device's tokens.
+  /// Requires a device.
+  std::uint64_t due_ns(std::size_t read_bytes, std::size_t written_bytes, std::uint64_t began_ns);
+
 private:
   double jitter();
 

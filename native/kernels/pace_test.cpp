@@ -31,18 +31,19 @@ TEST_CASE("a block is done no sooner than its lines allow") {
 TEST_CASE("jitter keeps the mean of the delays and changes each") {
   Device device({10, 0, 1e15, 1e15, 0.5});
   Pacer pacer(&device);
-  std::uint64_t shortest = UINT64_MAX;
-  const std::uint64_t start = os::now_ns();
-  pacer.start();
-  std::uint64_t last = start;
-  for (int i = 0; i < 2000; ++i) {
-    pacer.charge(64 * kib, 0); // 10.24 us in the mean
-    const std::uint64_t now = os::now_ns();
-    shortest = std::min(shortest, now - last);
-    last = now;
+  constexpr std::uint64_t blocks = 20'000, mean_ns = 10'240; // of 1024 lines
+  std::uint64_t total = 0, shortest = UINT64_MAX, longest = 0;
+  for (std::uint64_t i = 0; i < blocks; ++i) {
+    const std::uint64_t delay = pacer.due_ns(64 * kib, 0, 0);
+    total += delay;
+    shortest = std::min(shortest, delay);
+    longest = std::max(longest, delay);
   }
-  CHECK(shortest < 9'000); // half of it at least
-  CHECK(since(start) > 2000 * 9'700);
+  CHECK(total > blocks * mean_ns * 97 / 100);
+  CHECK(total < blocks * mean_ns * 103 / 100);
+  CHECK(shortest >= mean_ns / 2 - 1); // half of the delay does not vary
+  CHECK(shortest < mean_ns * 51 / 100);
+  CHECK(longest > 3 * mean_ns);
 }
 
 TEST_CASE("all threads of a device share its tokens") {

@@ -86,6 +86,12 @@ int map_file_at(std::byte* at, std::size_t bytes, int fd, std::uint64_t offset, 
                 place);
 }
 
+int map_again_at(std::byte* from, std::byte* at, std::size_t bytes) {
+  // An old size of 0 leaves the first mapping where it is (mremap(2)).
+  void* got = mremap(from, 0, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, at);
+  return got == MAP_FAILED ? errno : 0;
+}
+
 int move_mapping(std::byte* from, std::byte* to, std::size_t bytes) {
   void* got = mremap(from, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, to);
   return got == MAP_FAILED ? errno : 0;
@@ -108,15 +114,15 @@ int advise_huge(std::byte* at, std::size_t bytes, bool huge) {
   return advise(at, bytes, huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
 }
 
-bool try_read(const void* from, void* to, std::size_t bytes) {
+Read try_read(const void* from, void* to, std::size_t bytes) {
   const iovec here{to, bytes};
   const iovec there{const_cast<void*>(from), bytes};
   const int code = errno;
   const ssize_t got = process_vm_readv(getpid(), &here, 1, &there, 1, 0);
-  if (got < 0 && errno != EFAULT) std::memcpy(to, from, bytes); // the call is not permitted here
-  const bool whole = got < 0 ? errno != EFAULT : static_cast<std::size_t>(got) == bytes;
+  const bool refused = got < 0 && errno != EFAULT;
   errno = code;
-  return whole;
+  if (refused) return Read::refused;
+  return got >= 0 && static_cast<std::size_t>(got) == bytes ? Read::done : Read::absent;
 }
 
 Area program_break() {

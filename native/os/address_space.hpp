@@ -38,6 +38,10 @@ int map_anonymous_at(std::byte* at, std::size_t bytes, Place place, bool charged
 int map_file_at(std::byte* at, std::size_t bytes, int fd, std::uint64_t offset, bool sync,
                 Place place);
 
+/// Maps the pages of a shared mapping a second time at `at`, in place of what is there. Needs no
+/// descriptor.
+int map_again_at(std::byte* from, std::byte* at, std::size_t bytes);
+
 /// Moves a mapping over another one (mremap).
 int move_mapping(std::byte* from, std::byte* to, std::size_t bytes);
 
@@ -60,14 +64,19 @@ int advise_huge(std::byte* at, std::size_t bytes, bool huge);
 /// Keeps the range out of children.
 int keep_from_children(std::byte* at, std::size_t bytes);
 
-/// Copies `bytes` that may not be there. False if they cannot be read.
-bool try_read(const void* from, void* to, std::size_t bytes);
+enum class Read : std::uint8_t {
+  done,
+  absent,  ///< not all of it can be read
+  refused, ///< this process may not use the call (process_vm_readv): nothing is known
+};
+/// Copies `bytes` of this process that may not be mapped.
+Read try_read(const void* from, void* to, std::size_t bytes);
 
-/// What the process got by brk() so far: where libc's malloc begins. Empty if /proc cannot tell.
 struct Area {
   std::uintptr_t begin = 0;
   std::uintptr_t end = 0;
 };
+/// What the process got by brk() so far: where libc's malloc begins. Empty if /proc cannot tell.
 Area program_break();
 
 /// RLIMIT_AS, SIZE_MAX for none.

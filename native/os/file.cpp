@@ -82,19 +82,15 @@ File::~File() {
   if (fd_ >= 0) close(fd_);
 }
 
-Result<File> create_unnamed(const char* path) {
-  if (!is_directory(path)) {
-    Result<File> file = create_new(path);
-    if (file) unlink(path);
-    return file;
-  }
-  const int fd = open(path, O_TMPFILE | O_RDWR | O_CLOEXEC, owner_only);
+Result<File> create_unnamed(const char* directory) {
+  if (Status s = check_directory(directory); !s) return s.error();
+  const int fd = open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, owner_only);
   if (fd >= 0) return File(fd);
-  if (errno != EOPNOTSUPP && errno != EISDIR) return path_error("create a file in", path);
+  if (errno != EOPNOTSUPP && errno != EISDIR) return path_error("create a file in", directory);
   char name[PATH_MAX]; // a file system without O_TMPFILE: make a name and take it away at once
-  std::snprintf(name, sizeof name, "%s/.nearfar-%d-XXXXXX", path, static_cast<int>(getpid()));
+  std::snprintf(name, sizeof name, "%s/.nearfar-%d-XXXXXX", directory, static_cast<int>(getpid()));
   const int made = mkostemp(name, O_CLOEXEC);
-  if (made < 0) return path_error("create a file in", path);
+  if (made < 0) return path_error("create a file in", directory);
   unlink(name);
   return File(made);
 }
@@ -248,20 +244,17 @@ int set_file_size(int fd, std::uint64_t bytes) {
 }
 
 Result<std::size_t> free_space(const char* path) {
-  char parent[PATH_MAX];
-  std::snprintf(parent, sizeof parent, "%s", path);
   struct statvfs s {};
-  while (statvfs(parent, &s) != 0) {
-    char* slash = std::strrchr(parent, '/');
-    if (errno != ENOENT || std::strcmp(parent, "/") == 0) return path_error("look at", path);
-    if (slash == nullptr)
-      std::snprintf(parent, sizeof parent, ".");
-    else if (slash == parent)
-      std::snprintf(parent, sizeof parent, "/");
-    else
-      *slash = '\0';
-  }
+  if (statvfs(path, &s) != 0) return path_error("look at", path);
   return static_cast<std::size_t>(s.f_bavail) * s.f_frsize;
+}
+
+Status check_directory(const char* path) {
+  if (is_directory(path)) return Done{};
+  struct stat s {};
+  const bool exists = lstat(path, &s) == 0;
+  errno = exists ? EEXIST : ENOENT;
+  return path_error(exists ? "create" : "create a file in", path);
 }
 
 Status check_place(const char* path) {

@@ -32,8 +32,9 @@ private:
 };
 
 /// Creates a file without a name: it is gone when its last descriptor and mapping are, even after
-/// kill -9. `path` is a directory, or the name a file would have had (which must not exist yet).
-Result<File> create_unnamed(const char* path);
+/// kill -9. `directory` must exist: a mistyped path must not be measured on the file system above
+/// it.
+Result<File> create_unnamed(const char* directory);
 
 /// Creates a file in memory, without a name and beyond the bounds of any mount (memfd_create).
 Result<File> create_in_memory(const char* label);
@@ -94,12 +95,14 @@ int reserve_part(int fd, std::uint64_t offset, std::uint64_t bytes);
 /// Sets the size of a file without reserving blocks. An errno, 0 for success.
 int set_file_size(int fd, std::uint64_t bytes);
 
-/// Bytes free to this user in the file system that holds `path` (or its parent, if it is not
-/// there).
+/// Bytes free to this user in the file system that holds `path`.
 Result<std::size_t> free_space(const char* path);
 
-/// Whether create_unnamed() could work there: a directory, or a new name in an existing one.
-/// Errors: not_found, exists.
+/// Fails with not_found unless something is at `path`, with exists unless that is a directory.
+Status check_directory(const char* path);
+
+/// Whether a file with or without a name can be created: `path` is a directory, or a new name in an
+/// existing one. Errors: not_found, exists.
 Status check_place(const char* path);
 
 /// Fails with not_found unless `path` is a directory, with bad_input unless it lies in memory

@@ -22,11 +22,11 @@ TEST_CASE("an unnamed file in a folder leaves nothing, not even while it is used
   CHECK(folder.empty());
 }
 
-TEST_CASE("an unnamed file by the name it would have had leaves nothing either") {
+TEST_CASE("an unnamed file is refused where there is no directory, in place of one above it") {
   const test::Folder folder;
-  Result<os::File> file = os::create_unnamed(folder.path("pool").c_str());
-  REQUIRE(bool(file));
-  CHECK(write(file->fd(), "data", 4) == 4);
+  Result<os::File> file = os::create_unnamed(folder.path("mistyped").c_str());
+  REQUIRE(!file);
+  CHECK(file.error().code == Errc::not_found);
   CHECK(folder.empty());
 }
 
@@ -125,18 +125,16 @@ TEST_CASE("more than any file system holds cannot be reserved") {
   CHECK(reserved.error().code == Errc::no_space);
 }
 
-TEST_CASE("free space is told for paths that are not there yet") {
+TEST_CASE("free space is that of an existing directory, not of one above a mistyped path") {
   const test::Folder folder;
-  Result<std::size_t> of_folder = os::free_space(folder.path().c_str());
-  Result<std::size_t> of_name = os::free_space(folder.path("a/b/c").c_str());
-  Result<std::size_t> of_relative = os::free_space("no-such-name");
-  Result<std::size_t> below_root = os::free_space("/no-such-name");
-  REQUIRE(bool(of_folder));
-  REQUIRE(bool(of_name));
-  REQUIRE(bool(of_relative));
-  REQUIRE(bool(below_root));
-  CHECK(*of_folder > 0);
-  CHECK(*of_name > 0);
+  Result<std::size_t> room = os::free_space(folder.path().c_str());
+  REQUIRE(bool(room));
+  CHECK(*room > 0);
+  for (const std::string& mistyped : {folder.path("a/b"), std::string("/no-such-name")}) {
+    Result<std::size_t> refused = os::free_space(mistyped.c_str());
+    REQUIRE(!refused);
+    CHECK(refused.error().code == Errc::not_found);
+  }
 }
 
 TEST_CASE("free space below a file is refused") {

@@ -8,18 +8,34 @@
 
 namespace nearfar::os {
 
+__thread std::uint32_t lock_holder_number __attribute__((tls_model("initial-exec"))) = 0;
+
+std::uint32_t Lock::number_this_thread() {
+  static constinit std::atomic<std::uint32_t> last{0};
+  lock_holder_number = (last.fetch_add(1, std::memory_order_relaxed) + 1) & ~contended;
+  return lock_holder_number;
+}
+
 void Lock::wait() {
   // A critical section is shorter than going to sleep, unless its owner was taken off a processor.
   constexpr int spins = 100;
   for (int i = 0; i < spins; ++i) {
     spin_pause();
-    std::uint32_t expected = free;
-    if (state_.load(std::memory_order_relaxed) == free &&
-        state_.compare_exchange_weak(expected, taken, std::memory_order_acquire))
-      return;
+    if (state_.load(std::memory_order_relaxed) == free && try_lock()) return;
   }
-  while (state_.exchange(contended, std::memory_order_acquire) != free)
-    syscall(SYS_futex, &state_, FUTEX_WAIT_PRIVATE, contended, nullptr, nullptr, 0);
+  for (;;) {
+    std::uint32_t seen = state_.load(std::memory_order_relaxed);
+    if (seen == free) { // others may be asleep: the holder has to wake one when it is done
+      if (state_.compare_exchange_strong(seen, this_thread() | contended,
+                                         std::memory_order_acquire))
+        return;
+      continue;
+    }
+    if ((seen & contended) == 0 &&
+        !state_.compare_exchange_strong(seen, seen | contended, std::memory_order_relaxed))
+      continue;
+    syscall(SYS_futex, &state_, FUTEX_WAIT_PRIVATE, seen | contended, nullptr, nullptr, 0);
+  }
 }
 
 void Bell::ring() {

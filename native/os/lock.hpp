@@ -1,8 +1,10 @@
-// A lock of four bytes that allocates nothing and can be taken over by the child of a fork.
+// A lock of four bytes that allocates nothing and knows which thread holds it.
 //
-// Purpose        for code that runs below malloc, where std::mutex may not be used.
-// Cost           one atomic exchange each way when nobody else wants it; waiters sleep in the
-// kernel. Freestanding   no exceptions, no C++ runtime.
+// Purpose        for code that runs below malloc, where std::mutex cannot be used.
+// Fork           the holder's number is unchanged in the child of a fork: a signal handler that
+//                forks can ask held_by_this_thread() for what the interrupted code holds.
+// Cost           one atomic exchange each way without contention; waiters sleep in the kernel.
+// Freestanding   no exceptions, no C++ runtime.
 #pragma once
 
 #include <atomic>
@@ -10,20 +12,34 @@
 
 namespace nearfar::os {
 
+/// Number of the calling thread as a holder of locks, 0 before its first lock.
+extern __thread std::uint32_t lock_holder_number __attribute__((tls_model("initial-exec")));
+
 class Lock {
 public:
   void lock() {
+    if (!try_lock()) wait();
+  }
+  bool try_lock() {
     std::uint32_t expected = free;
-    if (!state_.compare_exchange_strong(expected, taken, std::memory_order_acquire)) wait();
+    return state_.compare_exchange_strong(expected, this_thread(), std::memory_order_acquire);
   }
   void unlock() {
-    if (state_.exchange(free, std::memory_order_release) == contended) wake();
+    if ((state_.exchange(free, std::memory_order_release) & contended) != 0) wake();
   }
-  /// In the child of a fork whose parent held the lock: nobody can be waiting there.
+  bool held_by_this_thread() const {
+    return (state_.load(std::memory_order_relaxed) & ~contended) == this_thread();
+  }
+  /// In the child of a fork, where no other thread can hold the lock or wait for it.
   void reset() { state_.store(free, std::memory_order_relaxed); }
 
 private:
-  static constexpr std::uint32_t free = 0, taken = 1, contended = 2;
+  static constexpr std::uint32_t free = 0;
+  static constexpr std::uint32_t contended = std::uint32_t{1} << 31; ///< with the holder's number
+  static std::uint32_t this_thread() {
+    return lock_holder_number != 0 ? lock_holder_number : number_this_thread();
+  }
+  static std::uint32_t number_this_thread();
   void wait();
   void wake();
   std::atomic<std::uint32_t> state_{free};

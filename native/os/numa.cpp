@@ -1,6 +1,7 @@
 #include "os/numa.hpp"
 
 #include <cerrno>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -95,6 +96,17 @@ bool node_memory(int node, NodeMemory& memory) {
   memory.free_bytes = kib_after(text, "MemFree:");
   memory.total_bytes = kib_after(text, "MemTotal:");
   return true;
+}
+
+std::size_t free_bytes_of(unsigned long nodes) {
+  if (nodes == 0) return SIZE_MAX;
+  std::size_t bytes = 0;
+  for (; nodes != 0; nodes &= nodes - 1) {
+    NodeMemory memory;
+    if (!node_memory(__builtin_ctzl(nodes), memory)) return SIZE_MAX;
+    bytes += memory.free_bytes;
+  }
+  return bytes;
 }
 
 } // namespace nearfar::os

@@ -39,5 +39,7 @@ struct NodeMemory {
   std::size_t total_bytes = 0;
 };
 bool node_memory(int node, NodeMemory& memory);
+/// Of all nodes of a bit mask; SIZE_MAX where it is unknown.
+std::size_t free_bytes_of(unsigned long nodes);
 
 } // namespace nearfar::os

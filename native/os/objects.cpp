@@ -62,14 +62,15 @@ bool find_object(const void* address, Object& object) {
   return dl_iterate_phdr(look_at, &search) != 0;
 }
 
-const void* stack_end() {
+Area thread_stack() {
   pthread_attr_t attributes;
-  if (pthread_getattr_np(pthread_self(), &attributes) != 0) return nullptr;
+  if (pthread_getattr_np(pthread_self(), &attributes) != 0) return {};
   void* lowest = nullptr;
   std::size_t bytes = 0;
   const bool known = pthread_attr_getstack(&attributes, &lowest, &bytes) == 0;
   pthread_attr_destroy(&attributes);
-  return known ? static_cast<const char*>(lowest) + bytes : nullptr;
+  const auto begin = reinterpret_cast<std::uintptr_t>(lowest);
+  return known ? Area{begin, begin + bytes} : Area{};
 }
 
 std::size_t call_chain_by_tables(const void** addresses, std::size_t most) {

@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "os/address_space.hpp"
+
 namespace nearfar::os {
 
 /// The object that holds an address of code.
@@ -17,9 +19,8 @@ struct Object {
 };
 bool find_object(const void* address, Object& object);
 
-/// Where the calling thread's stack ends (its highest address); nullptr if that is not known. May
-/// allocate.
-const void* stack_end();
+/// The stack that the calling thread was started with; empty if it is unknown. May allocate.
+Area thread_stack();
 
 /// Return addresses of the calling thread, innermost first, this function left out. By unwind
 /// tables: microseconds.

@@ -14,6 +14,13 @@
 #include <unistd.h>
 
 #include "os/address_space.hpp"
+#include "os/signals.hpp"
+
+extern "C" { // of glibc, which declares them in no header
+void _IO_list_lock();
+void _IO_list_unlock();
+void _IO_list_resetlock();
+}
 
 namespace nearfar::os {
 
@@ -49,6 +56,18 @@ bool initial_environment(const char* name, char* value, std::size_t size) {
 
 } // namespace
 
+int read_all(int fd, std::byte* to, std::size_t size, std::size_t& bytes) {
+  bytes = 0;
+  while (bytes < size) {
+    const ssize_t got = read(fd, to + bytes, size - bytes);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return errno;
+    if (got == 0) break;
+    bytes += static_cast<std::size_t>(got);
+  }
+  return 0;
+}
+
 bool environment(const char* name, char* value, std::size_t size) {
   value[0] = '\0';
   if (getauxval(AT_SECURE) != 0) return true;
@@ -61,14 +80,15 @@ bool environment(const char* name, char* value, std::size_t size) {
   return true;
 }
 
-void write_all(int fd, const char* text, std::size_t bytes) {
+int write_all(int fd, const char* text, std::size_t bytes) {
   while (bytes > 0) {
     const ssize_t done = write(fd, text, bytes);
     if (done < 0 && errno == EINTR) continue;
-    if (done <= 0) return;
+    if (done <= 0) return done < 0 ? errno : EIO;
     text += done;
     bytes -= static_cast<std::size_t>(done);
   }
+  return 0;
 }
 
 int create_text(const char* path) {
@@ -94,12 +114,15 @@ char* read_file(const char* path, std::size_t& bytes) {
     memory = map_anonymous(static_cast<std::size_t>(facts.st_size) + 1);
   else
     errno = EINVAL;
-  bytes = 0;
-  if (memory != nullptr)
-    for (ssize_t got = 1; got > 0 && bytes < static_cast<std::size_t>(facts.st_size);
-         bytes += static_cast<std::size_t>(got > 0 ? got : 0))
-      got = read(fd, memory + bytes, static_cast<std::size_t>(facts.st_size) - bytes);
+  const std::size_t size = memory == nullptr ? 0 : static_cast<std::size_t>(facts.st_size);
+  if (const int code = read_all(fd, memory, size, bytes); code != 0) {
+    unmap(memory, size + 1);
+    memory = nullptr;
+    errno = code;
+  }
+  const int code = errno;
   close(fd);
+  errno = code;
   return reinterpret_cast<char*>(memory);
 }
 
@@ -135,13 +158,33 @@ void sleep_ms(unsigned milliseconds) {
   nanosleep(&t, nullptr);
 }
 
+std::uint64_t coarse_ms() {
+  timespec t{};
+  clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
+  return static_cast<std::uint64_t>(t.tv_sec) * 1000 +
+         static_cast<std::uint64_t>(t.tv_nsec) / 1'000'000;
+}
+
 void at_thread_exit(void (*run)(void*)) { exit_key_made = pthread_key_create(&exit_key, run) == 0; }
 void set_thread_value(void* value) {
   if (exit_key_made) pthread_setspecific(exit_key, value);
 }
 
+namespace {
+
+__thread sigset_t mask_before_fork __attribute__((tls_model("initial-exec")));
+
+void block_for_fork() { mask_before_fork = block_signals(); }
+void restore_after_fork() { restore_signals(mask_before_fork); }
+
+} // namespace
+
 void at_fork(void (*before)(), void (*in_parent)(), void (*in_child)()) {
+  // Of the functions to call before, the last one is called first; of the others the first one.
   pthread_atfork(before, in_parent, in_child);
+  // The lock is recursive, and fork() takes it once more.
+  pthread_atfork(_IO_list_lock, _IO_list_unlock, _IO_list_resetlock);
+  pthread_atfork(block_for_fork, restore_after_fork, restore_after_fork);
 }
 
 void at_exit(void (*run)()) { std::atexit(run); }

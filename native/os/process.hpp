@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 namespace nearfar::os {
 
@@ -12,8 +13,8 @@ namespace nearfar::os {
 /// privileges. False if the value is longer than `size` - 1.
 bool environment(const char* name, char* value, std::size_t size);
 
-/// Writes all of it, whatever interrupts.
-void write_all(int fd, const char* text, std::size_t bytes);
+/// Writes all of it, whatever interrupts. An errno, 0 for success.
+int write_all(int fd, const char* text, std::size_t bytes);
 
 /// Opens a file for writing from its beginning; -1 with errno set.
 int create_text(const char* path);
@@ -22,6 +23,9 @@ void close_descriptor(int fd);
 /// Reads the begin of a small file without stdio, which would allocate; zero-terminated. False if
 /// it is not there, or empty.
 bool read_text(const char* path, char* text, std::size_t size);
+
+/// Reads up to `size` bytes, fewer at the end of the file. An errno, 0 for success.
+int read_all(int fd, std::byte* to, std::size_t size, std::size_t& bytes);
 
 /// Reads a whole file into memory of map_anonymous(), zero-terminated. nullptr with errno set.
 char* read_file(const char* path, std::size_t& bytes);
@@ -35,12 +39,19 @@ void thread_name(char (&name)[16]);
 int start_thread(void* (*run)(void*));
 void name_this_thread(const char* name);
 void sleep_ms(unsigned milliseconds);
+/// Milliseconds since an arbitrary start, as of the kernel's last timer interrupt. Costs a few
+/// nanoseconds.
+std::uint64_t coarse_ms();
 
 /// Has `run` called with the value set by set_thread_value() when a thread that set one ends.
 void at_thread_exit(void (*run)(void*));
 void set_thread_value(void* value);
 
-/// Has functions called around fork(), see pthread_atfork(3).
+/// Has functions called around fork(), see pthread_atfork(3). Signals are blocked and then libc's
+/// lock of the list of streams is taken before `before` is called, and undone after the others.
+/// Without that lock fork() would take it after `before` has taken locks that a thread with a
+/// stream's lock may wait for, and fflush(NULL) holds the list while it waits for streams. A
+/// handler that forked between the two would have its child unlock a list that is not locked.
 void at_fork(void (*before)(), void (*in_parent)(), void (*in_child)());
 
 void at_exit(void (*run)());

@@ -1,7 +1,6 @@
 #include "os/steal.hpp"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cstdio>
 #include <fcntl.h>
@@ -10,13 +9,22 @@
 
 namespace nearfar::os {
 
-StealMeter::StealMeter(int cpu) : file_(open("/proc/stat", O_RDONLY | O_CLOEXEC)), cpu_(cpu) {}
+namespace {
+/// A line has the name and ten numbers of up to 20 digits.
+constexpr std::size_t longest_line = 256;
+} // namespace
+
+StealMeter::StealMeter(int cpu, const char* path)
+    : file_(open(path, O_RDONLY | O_CLOEXEC)), cpu_(cpu),
+      text_(longest_line * (static_cast<std::size_t>(std::max(cpu, 0)) + 2)) {}
+
+std::string_view StealMeter::read() const {
+  const ssize_t got = pread(file_.fd(), text_.data(), text_.size(), 0);
+  return {text_.data(), static_cast<std::size_t>(std::max<ssize_t>(got, 0))};
+}
 
 std::uint64_t StealMeter::taken_ns() const {
-  // The line lies within the first 100 bytes for each processor before it, and those of the sum.
-  std::array<char, 16384> text{};
-  const ssize_t got = pread(file_.fd(), text.data(), text.size(), 0);
-  const std::string_view stat(text.data(), static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+  const std::string_view stat = read();
   char name[32];
   std::snprintf(name, sizeof name, "\ncpu%d ", cpu_);
   const std::size_t line = stat.find(name);

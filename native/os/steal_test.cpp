@@ -33,6 +33,21 @@ TEST_CASE("what was taken is the eighth column of the processor's line") {
   CHECK(told <= expected());
 }
 
+TEST_CASE("the line of the last of many CPUs is read") {
+  const test::Folder folder;
+  const std::string path = folder.path() + "/stat";
+  constexpr int cpus = 1000;
+  std::ofstream stat(path);
+  stat << "cpu  1 2 3 4 5 6 7 8 9 10\n";
+  for (int cpu = 0; cpu < cpus; ++cpu)
+    stat << "cpu" << cpu << " 18000000000 18000000000 18000000000 18000000000 5 6 7 " << cpu
+         << " 18000000000 10\n";
+  stat.close();
+  for (const int cpu : {0, 159, 160, cpus - 1})
+    CHECK(os::StealMeter(cpu, path.c_str()).taken_ns() ==
+          static_cast<std::uint64_t>(cpu) * 10'000'000u);
+}
+
 TEST_CASE("a processor that is not there lost nothing") {
   CHECK(os::StealMeter(test::missing_cpu).taken_ns() == 0);
 }

@@ -67,6 +67,20 @@ std::vector<std::int64_t> keys(const list& root) {
   return found;
 }
 
+/// Fields compare with whatever their values compare with: a comparison that two rules allow
+/// equally well does not compile.
+template <class T, class Other>
+concept compares = requires(const field<T>& a, const Other& b) {
+  a == b;
+  a != b;
+  b != a;
+};
+static_assert(compares<std::uint64_t, unsigned long long>);
+static_assert(compares<std::uint64_t, int>);
+static_assert(compares<std::uint64_t, field<std::uint64_t>>);
+static_assert(compares<to<node>, to<node>>);
+static_assert(compares<to<node>, std::nullptr_t>);
+
 constexpr Path paths[] = {Path::redo, Path::undo};
 
 } // namespace

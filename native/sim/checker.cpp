@@ -61,8 +61,9 @@ struct BankState {
 
 class Check {
 public:
-  Check(const Device& device, std::span<const Command> commands)
-      : t_(device.timing), gaps_(gaps_of(t_)), commands_(commands.begin(), commands.end()) {
+  Check(const Device& device, std::span<const Command> commands, unsigned postponed)
+      : t_(device.timing), postponed_(postponed), gaps_(gaps_of(t_)),
+        commands_(commands.begin(), commands.end()) {
     std::stable_sort(commands_.begin(), commands_.end(),
                      [](const Command& a, const Command& b) { return a.at < b.at; });
     for (const Gap& gap : gaps_)
@@ -74,6 +75,7 @@ public:
     for (std::size_t i = 0; i < commands_.size(); ++i) {
       const Command& command = commands_[i];
       if (command.at % t_.clock) complain("clock", command, command.at % t_.clock);
+      if (t_.tREFI) follow_refresh(command);
       follow_bank(command);
       look_back(i);
     }
@@ -88,6 +90,17 @@ private:
   }
   void need(const char* rule, const Command& command, Time from) {
     if (command.at < from) complain(rule, command, from - command.at);
+  }
+
+  /// A precharge may come late, for it may be one that the refresh waits for; a refresh pays one
+  /// interval, so it may come after the deadline of that interval, but not of the next.
+  void follow_refresh(const Command& c) {
+    if (c.act == Act::precharge) return;
+    const bool is_refresh = c.act == Act::refresh;
+    Time& due = due_.try_emplace(Key{c.channel, c.rank}, t_.tREFI).first->second;
+    for (; c.at >= due + (postponed_ + is_refresh) * t_.tREFI; due += t_.tREFI)
+      complain("tREFI", c, c.at - due - postponed_ * t_.tREFI);
+    if (is_refresh) due = std::min(due, (c.at / t_.tREFI + jedec_refreshes) * t_.tREFI) + t_.tREFI;
   }
 
   void follow_bank(const Command& c) {
@@ -160,19 +173,22 @@ private:
   }
 
   Timing t_;
+  unsigned postponed_;
   std::vector<Gap> gaps_;
   std::vector<Command> commands_;
   Time horizon_ = 0;
   std::map<Key, BankState> banks_;
   std::map<Key, std::uint32_t> rank_of_;
   std::map<Key, Time> array_written_; ///< by channel and rank
+  std::map<Key, Time> due_;           ///< the oldest owed refresh, by channel and rank
   std::vector<Violation> found_;
 };
 
 } // namespace
 
-std::vector<Violation> check_timing(const Device& device, std::span<const Command> commands) {
-  return Check(device, commands).run();
+std::vector<Violation> check_timing(const Device& device, std::span<const Command> commands,
+                                    unsigned postponed) {
+  return Check(device, commands, postponed).run();
 }
 
 } // namespace nearfar::sim

@@ -22,14 +22,14 @@ struct Said {
   std::uint64_t row = 0;
 };
 
-std::vector<Violation> judge(const Device& device, std::vector<Said> said) {
+std::vector<Violation> judge(const Device& device, std::vector<Said> said, unsigned postponed = 0) {
   std::vector<Command> commands;
   const auto groups = static_cast<std::uint32_t>(device.shape.groups);
   const auto banks = static_cast<std::uint32_t>(device.shape.banks);
   for (const Said& s : said)
     commands.push_back({s.at * clock_ps, s.act, false, 0, s.rank, s.group,
                         (s.rank * groups + s.group) * banks + s.bank, s.row});
-  return check_timing(device, commands);
+  return check_timing(device, commands, postponed);
 }
 
 /// The last command is legal at `at`, and breaks `rule` one clock earlier, by one clock.
@@ -95,6 +95,55 @@ TEST_CASE("refresh") {
   legal_from(d, "tRFC", 560, {{0, refresh}, {0, activate}});
   legal_from(d, "tRP", 52 + 22, {{0, activate}, {52, precharge}, {0, refresh}});
   CHECK(judge(d, {{0, activate}, {100, refresh}})[0].rule == "refresh of an open bank");
+}
+
+TEST_CASE("a missing refresh is found at the clock in which it is due") {
+  const Device d = ddr4();
+  constexpr Time interval = 12'480;
+  CHECK(judge(d, {{0, activate}, {interval - 1, read}}).empty());
+  const std::vector<Violation> found = judge(d, {{0, activate}, {interval, read}});
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].rule == "tREFI");
+  CHECK(found[0].at == interval * clock_ps);
+  CHECK(found[0].missing == 0);
+  // The second of three is missing: one violation, at the first command that came without it.
+  std::vector<Said> said = {{interval, refresh}, {2 * interval + 7, activate}};
+  REQUIRE(judge(d, said).size() == 1);
+  CHECK(judge(d, said)[0].at == (2 * interval + 7) * clock_ps);
+  CHECK(judge(d, said)[0].missing == 7 * clock_ps);
+  said.push_back({3 * interval - 100, precharge});
+  said.push_back({3 * interval, refresh});
+  said.push_back({4 * interval - 1, activate});
+  CHECK(judge(d, said).size() == 1);
+  // Another rank's refresh does not count.
+  CHECK(judge(d, {{interval, refresh, 1}, {interval + 1, activate}})[0].rule == "tREFI");
+}
+
+TEST_CASE("a refresh that is due waits for rows to close, and for nothing else") {
+  const Device d = ddr4();
+  constexpr Time interval = 12'480;
+  CHECK(judge(d, {{interval - 1, activate}, {interval + 51, precharge}, {interval + 73, refresh}})
+            .empty());
+  CHECK(judge(d, {{2 * interval - 1, refresh}, {2 * interval + 600, refresh}}).empty());
+  const std::vector<Violation> found = judge(d, {{2 * interval, refresh}});
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].rule == "tREFI");
+}
+
+TEST_CASE("eight refreshes may be postponed, and eight count in advance, as JEDEC has it") {
+  const Device d = ddr4();
+  constexpr Time interval = 12'480;
+  CHECK(judge(d, {{9 * interval - 1, activate}}, jedec_refreshes).empty());
+  REQUIRE(judge(d, {{9 * interval, activate}}, jedec_refreshes).size() == 1);
+  CHECK(judge(d, {{9 * interval, activate}}, jedec_refreshes)[0].rule == "tREFI");
+  CHECK(judge(d, {{9 * interval, refresh}}, jedec_refreshes).empty());
+  std::vector<Said> early;
+  for (Time i = 0; i < 12; ++i)
+    early.push_back({i * 560, refresh});
+  early.push_back({9 * interval - 1, activate});
+  CHECK(judge(d, early).empty());
+  early.back().at = 9 * interval;
+  CHECK(judge(d, early).size() == 1);
 }
 
 TEST_CASE("PCM: writing the array is what closing a written row takes") {

@@ -65,6 +65,13 @@ std::vector<Request> in_turns(std::uint64_t streams, std::uint64_t apart, std::s
   return requests;
 }
 
+/// DDR4 without refresh.
+Device unrefreshed() {
+  Figures figures = ddr4_figures();
+  std::erase_if(figures, [](const auto& f) { return f.first == "tRFC" || f.first == "tREFI"; });
+  return made("ddr4", Kind::commands, figures);
+}
+
 } // namespace
 
 TEST_CASE("an unloaded read takes tRCD + CL + burst in both engines") {
@@ -100,9 +107,7 @@ TEST_CASE("a stream of reads fills the bus but for refresh") {
     const Time idle = t.tRP + t.tRFC + t.tRCD;
     const double busy = 1 - static_cast<double>(idle) / static_cast<double>(t.tREFI);
     CHECK(peak / static_cast<double>(o.end) == doctest::Approx(busy).epsilon(0.01));
-    Figures tireless = ddr4_figures();
-    std::erase_if(tireless, [](const auto& f) { return f.first == "tRFC" || f.first == "tREFI"; });
-    setup.near = setup.far = made("ddr4", Kind::commands, tireless);
+    setup.near = setup.far = unrefreshed();
     const Outcome never_refreshed = run(setup, {Pattern::sequential, lines, 64 * mib, 0, 0, 1});
     CHECK(peak / static_cast<double>(never_refreshed.end) > 0.99);
   }
@@ -128,12 +133,49 @@ TEST_CASE("the exact engine breaks no rule, whatever the pages, writes and cores
           }
 }
 
+TEST_CASE("the exact engine refreshes on time under load, and is found out where it does not") {
+  for (const PagePolicy page : {PagePolicy::open, PagePolicy::closed, PagePolicy::timeout})
+    for (const Time gap : {Time{0}, Time{100'000}, Time{40'000'000}}) { // up to idle intervals
+      Setup setup = all_far(ddr4(), Engine::exact, page);
+      std::vector<Command> commands;
+      setup.commands[0] = &commands;
+      run(setup, {Pattern::random, 8000, 64 * mib, 0.4, gap, 7});
+      CAPTURE(gap);
+      CHECK(check_timing(setup.far, commands).empty());
+      const auto is_refresh = [](const Command& c) { return c.act == Act::refresh; };
+      const auto second =
+          std::find_if(std::find_if(commands.begin(), commands.end(), is_refresh) + 1,
+                       commands.end(), is_refresh);
+      REQUIRE(second != commands.end());
+      commands.erase(second);
+      const std::vector<Violation> found = check_timing(setup.far, commands);
+      REQUIRE(!found.empty());
+      CHECK(found[0].rule == "tREFI");
+    }
+}
+
 TEST_CASE("every rank is refreshed as often as its interval says") {
   for (const Engine engine : {Engine::fast, Engine::exact}) {
     Setup setup = all_far(ddr4(), engine);
     const Outcome o = run(setup, {Pattern::random, 20'000, 64 * mib, 0.3, 50'000, 3});
     const double due = 2 * static_cast<double>(o.end) / static_cast<double>(setup.far.timing.tREFI);
     CHECK(static_cast<double>(o.tiers[0].work.refreshes) == doctest::Approx(due).epsilon(0.02));
+  }
+}
+
+TEST_CASE("a row that was opened for a request is used before another request closes it") {
+  for (const double writes : {0.0, 0.3, 0.6}) {
+    const Synthetic what{Pattern::random, 30'000, 64 * mib, writes, 0, 5};
+    const auto misses = [](const Work& work) { return work.reads + work.writes - work.row_hits; };
+    const Work without = run(all_far(unrefreshed(), Engine::exact), what).tiers[0].work;
+    CAPTURE(writes);
+    CHECK(without.activates == misses(without));
+    // A refresh closes the rows of its rank; those opened less than tRCD before it may be unused,
+    // which are at most four as long as tRCD is less than tFAW.
+    const Work with = run(all_far(ddr4(), Engine::exact), what).tiers[0].work;
+    CHECK(with.refreshes > 0);
+    CHECK(with.activates >= misses(with));
+    CHECK(with.activates <= misses(with) + 4 * with.refreshes);
   }
 }
 

@@ -51,27 +51,37 @@ void ExactChannel::consider(const Choice& candidate) {
     choice_ = candidate;
 }
 
+void ExactChannel::set_draining(bool draining) {
+  unfinished_ |= draining != draining_;
+  draining_ = draining;
+}
+
 void ExactChannel::choose_mode() {
-  if (draining_ && !flushing_ && posted_.size() <= controller_.drain_to) draining_ = false;
-  if (posted_.size() >= controller_.drain_from || (flushing_ && demands_.empty())) draining_ = true;
-  if (posted_.empty()) draining_ = false;
+  bool draining = draining_;
+  if (draining && !flushing_ && posted_.size() <= controller_.drain_to) draining = false;
+  if (posted_.size() >= controller_.drain_from || (flushing_ && demands_.empty())) draining = true;
+  set_draining(draining && !posted_.empty());
+}
+
+void ExactChannel::want_row(const Waiting& request) {
+  Bank& bank = banks_[request.place.bank];
+  if (bank.row != request.place.row) return;
+  bank.wanted_from =
+      bank.wanted == mark_ ? std::min(bank.wanted_from, request.arrival) : request.arrival;
+  bank.wanted = mark_;
 }
 
 void ExactChannel::choose() {
   known_ = true;
   choice_ = Choice{};
   choose_mode();
-  std::vector<Waiting>& requests = active();
-  if (requests.empty()) return;
+  const std::vector<Waiting>& active = requests(draining_);
+  if (active.empty()) return;
   ++mark_;
-  for (const Waiting& request : requests) {
-    Bank& bank = banks_[request.place.bank];
-    if (bank.row != request.place.row) continue;
-    bank.wanted_from =
-        bank.wanted == mark_ ? std::min(bank.wanted_from, request.arrival) : request.arrival;
-    bank.wanted = mark_;
-  }
-  for (std::size_t i = 0; i < requests.size(); ++i)
+  for (const Waiting& request : active)
+    want_row(request);
+  if (unfinished_) consider_unfinished();
+  for (std::size_t i = 0; i < active.size(); ++i)
     consider_request(i);
   if (controller_.page == PagePolicy::timeout) consider_idle_rows();
   if (timing_.tREFI)
@@ -79,25 +89,48 @@ void ExactChannel::choose() {
       consider_refresh(i);
 }
 
-void ExactChannel::consider_request(std::size_t index) {
-  const Waiting& request = active()[index];
-  Bank& bank = banks_[request.place.bank];
+/// Requests of the kind that no longer goes, whose rows were opened for them before the change.
+void ExactChannel::consider_unfinished() {
+  const std::vector<Waiting>& others = requests(!draining_);
+  unfinished_ = false;
+  for (std::size_t i = 0; i < others.size(); ++i)
+    if (has_own_row(others[i])) {
+      unfinished_ = true;
+      want_row(others[i]);
+      consider_column(!draining_, i);
+    }
+}
+
+void ExactChannel::consider_column(bool posted, std::size_t index) {
+  const Waiting& request = requests(posted)[index];
   Choice candidate;
+  candidate.urgency = column_next;
+  candidate.act = request.write ? Act::write : Act::read;
+  candidate.posted = posted;
   candidate.bank = request.place.bank;
   candidate.index = index;
+  candidate.at = std::max({column_time(request), request.arrival, command_from_});
+  if (candidate.at < ranks_[banks_[candidate.bank].rank].refresh_at) consider(candidate);
+}
+
+void ExactChannel::consider_request(std::size_t index) {
+  const Waiting& request = requests(draining_)[index];
+  Bank& bank = banks_[request.place.bank];
   if (bank.row == request.place.row) {
-    candidate.act = request.write ? Act::write : Act::read;
-    candidate.urgency = column_next;
-    candidate.at = column_time(request);
-  } else if (bank.claimed == mark_) { // an older request opens another row first
+    if (!unfinished_) consider_column(draining_, index);
     return;
-  } else if (bank.row == closed) {
-    bank.claimed = mark_;
+  }
+  if (bank.claimed == mark_) return; // an older request opens another row first
+  bank.claimed = mark_;
+  Choice candidate;
+  candidate.posted = draining_;
+  candidate.bank = request.place.bank;
+  candidate.index = index;
+  if (bank.row == closed) {
     candidate.act = Act::activate;
     candidate.urgency = activate_next;
     candidate.at = activate_time(bank);
   } else {
-    bank.claimed = mark_;
     candidate.act = Act::precharge;
     candidate.urgency = precharge_last;
     candidate.at = precharge_time(bank);
@@ -218,18 +251,19 @@ void ExactChannel::refresh(std::uint32_t number, Time at) {
   if (recorded_) recorded_->push_back({at, Act::refresh, false, number_, number, 0, 0, 0});
 }
 
-/// Does another request that waits at `at` want the same row?
-bool ExactChannel::wanted_by_others(const Waiting& request, Time at) const {
-  const std::vector<Waiting>& requests = draining_ ? posted_ : demands_;
-  return std::any_of(requests.begin(), requests.end(), [&](const Waiting& other) {
-    return &other != &request && other.arrival <= at && other.place.bank == request.place.bank &&
-           other.place.row == request.place.row;
+/// Does another request that waits when the column command goes want the same row?
+bool ExactChannel::wanted_by_others(const Choice& choice) const {
+  const std::vector<Waiting>& waiting = choice.posted ? posted_ : demands_;
+  const Waiting& request = waiting[choice.index];
+  return std::any_of(waiting.begin(), waiting.end(), [&](const Waiting& other) {
+    return &other != &request && other.arrival <= choice.at &&
+           other.place.bank == request.place.bank && other.place.row == request.place.row;
   });
 }
 
 Completion ExactChannel::column(const Choice& choice) {
-  std::vector<Waiting>& requests = active();
-  const Waiting request = requests[choice.index];
+  std::vector<Waiting>& waiting = requests(choice.posted);
+  const Waiting request = waiting[choice.index];
   Bank& bank = banks_[request.place.bank];
   Rank& rank = ranks_[bank.rank];
   Group& group = group_state_[bank.group];
@@ -255,11 +289,11 @@ Completion ExactChannel::column(const Choice& choice) {
     bank.precharge_from = std::max(bank.precharge_from, at + timing_.tRTP);
   }
   work_.row_hits += !request.opened;
-  if (controller_.page == PagePolicy::closed && !wanted_by_others(requests[choice.index], at)) {
+  if (controller_.page == PagePolicy::closed && !wanted_by_others(choice)) {
     precharge(bank, precharge_time(bank), true);
     if (request.write) done = bank.activate_from;
   }
-  requests.erase(requests.begin() + static_cast<std::ptrdiff_t>(choice.index));
+  waiting.erase(waiting.begin() + static_cast<std::ptrdiff_t>(choice.index));
   return {request.id, done};
 }
 
@@ -268,11 +302,10 @@ std::optional<Completion> ExactChannel::step() {
   const Choice choice = choice_;
   known_ = false;
   if (choice.at == never) return std::nullopt;
-  const bool on_demand = !draining_;
   command_from_ = choice.at + timing_.clock;
   switch (choice.act) {
   case Act::activate: {
-    Waiting& request = active()[choice.index];
+    Waiting& request = requests(choice.posted)[choice.index];
     request.opened = true;
     activate(banks_[choice.bank], request.place.row, choice.at);
     return std::nullopt;
@@ -283,8 +316,8 @@ std::optional<Completion> ExactChannel::step() {
   case Act::write: break;
   }
   const Completion completion = column(choice);
-  if (on_demand) return completion;
-  return std::nullopt;
+  if (choice.posted) return std::nullopt;
+  return completion;
 }
 
 void ExactChannel::finish(Time end) {

@@ -5,7 +5,8 @@
 //                that a waiting request wants is not closed.
 // Writes         those that somebody waits for stand in line with reads; posted ones wait until
 //                Controller::drain_from of them are there, and then go, alone, until drain_to are
-//                left.
+//                left. Requests whose rows are already open for them at such a change are finished
+//                before column commands of the other kind; no row is opened and closed unused.
 // Refresh        when it is due a rank takes no further command but precharges, then refreshes.
 // Events         the clock jumps from command to command; what is legal when follows from the
 //                commands issued before, never from the future.
@@ -100,18 +101,26 @@ private:
     Time at = never;
     unsigned urgency = 0;
     Act act = Act::activate;
+    bool posted = false;    ///< the request is one of posted_
     std::uint32_t bank = 0; ///< or the rank of a refresh
     std::size_t index = 0;  ///< of the request
   };
 
   std::size_t most_posted() const { return 2 * std::size_t{controller_.drain_from}; }
-  std::vector<Waiting>& active() { return draining_ ? posted_ : demands_; }
+  std::vector<Waiting>& requests(bool posted) { return posted ? posted_ : demands_; }
+  bool has_own_row(const Waiting& request) const {
+    return request.opened && banks_[request.place.bank].row == request.place.row;
+  }
   void choose();
   void choose_mode();
+  void set_draining(bool draining);
+  void want_row(const Waiting& request);
+  void consider_unfinished();
   void consider(const Choice& candidate);
   void consider_refresh(std::uint32_t number);
   void consider_idle_rows();
   void consider_request(std::size_t index);
+  void consider_column(bool posted, std::size_t index);
   Time column_time(const Waiting& request) const;
   Time activate_time(const Bank& bank) const;
   Time precharge_time(const Bank& bank) const;
@@ -119,7 +128,7 @@ private:
   void precharge(Bank& bank, Time at, bool automatic);
   void refresh(std::uint32_t number, Time at);
   Completion column(const Choice& choice);
-  bool wanted_by_others(const Waiting& request, Time at) const;
+  bool wanted_by_others(const Choice& choice) const;
   void log(Act act, const Bank& bank, Time at, bool automatic);
 
   Timing timing_;
@@ -137,6 +146,7 @@ private:
   std::uint32_t data_rank_ = 0;
   bool data_write_ = false;
   bool draining_ = false;
+  bool unfinished_ = false; ///< requests of the other kind may have rows that are open for them
   bool flushing_ = false;
   bool known_ = false;
   Choice choice_;

@@ -246,8 +246,9 @@ Time FastBanks::post(Time at, std::uint64_t line) {
   const Timing& t = timing_;
   channel.write_from = channel.read_column + t.CL + t.burst + t.tRTRS - std::min(t.CWL, t.CL);
   channel.filled = at;
+  const Time opening = std::max(at, channel.drained); // while reads whose rows are open finish
   channel.draining = std::max({at, channel.drained, channel.read_column});
-  write_batch(channel, channel.draining, controller_.drain_to);
+  write_batch(channel, opening, controller_.drain_to);
   return on;
 }
 

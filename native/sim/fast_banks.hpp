@@ -28,7 +28,7 @@ public:
     const Place place = decoder_.place(line);
     Channel& channel = channels_[place.channel];
     if (at >= channel.filled && at < channel.drained && !makes_it(channel, place, at))
-      at = channel.drained;
+      at = std::max(at, channel.drained - timing_.tRCD); // its row opens during the last writes
     return access(channel, place, at, write);
   }
 

@@ -21,6 +21,8 @@ enum class Kind : std::uint8_t {
   log = 5,      ///< a range was handed to a log (undo or redo) before it is overwritten
   begin = 6,    ///< an operation begins; `address` is its number
   end = 7,      ///< an operation is acknowledged; `address` is its number
+  tx_begin = 8, ///< this thread begins a transaction; nested ones are part of it
+  tx_end = 9,   ///< it has committed or aborted
 };
 
 /// A place in a program: a source line, or, where only machine code is known, an offset in an ELF
@@ -70,6 +72,9 @@ struct Event {
 inline bool stores(const Event& event) {
   return event.kind == Kind::store || event.kind == Kind::nt_store;
 }
+
+/// Whether events of this kind name no bytes of the pool.
+inline bool marks(Kind kind) { return kind == Kind::fence || kind >= Kind::begin; }
 
 /// How many lines [at, at + bytes) touches.
 inline std::uint64_t lines_of(const void* at, std::size_t bytes) {

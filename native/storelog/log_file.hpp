@@ -19,10 +19,11 @@ inline constexpr char log_magic[8] = {'N', 'F', 'S', 'T', 'O', 'R', 'E', '\n'};
 
 /// What a record of a file is, beside the kinds of event.
 enum class Tag : std::uint8_t {
-  site = 16,  ///< names site number `site`: `address` is Site::place(), the data its file
-  image = 17, ///< bytes that were durable before the first event
-  pool = 18,  ///< `address` is the size of the pool in bytes, the data its path
-  last = 19,  ///< the log is complete; `address` is the number of events
+  site = 16,   ///< names site number `site`: `address` is Site::place(), the data its file
+  image = 17,  ///< bytes that were durable before the first event
+  pool = 18,   ///< `address` is the size of the pool in bytes, the data its path
+  last = 19,   ///< the log is complete; `address` is the number of events
+  failed = 20, ///< the recorder gave up; the data is the reason
 };
 
 struct FileHeader {
@@ -60,6 +61,8 @@ public:
   /// Writes what is buffered as a chunk.
   void flush();
   void end();
+  /// Ends the log as incomplete, for this reason.
+  void give_up(const char* why);
   bool failed() const { return failed_; } ///< a write failed; nothing more is written
 
 private:

@@ -29,7 +29,7 @@ private:
   bool record(const FileRecord& record, const char* data);
   bool event(const FileRecord& record, const char* data);
   bool stop(const char* why) {
-    char text[160];
+    char text[256];
     std::snprintf(text, sizeof text, "the log is %s at offset %ld; %zu events before that are used",
                   why, offset_, result_.log.events.size());
     result_.ending = text;
@@ -112,20 +112,21 @@ bool Reader::record(const FileRecord& record, const char* data) {
     if (record.address != log.events.size()) return stop("damaged");
     result_.complete = true;
     return true;
+  case Tag::failed:
+    return stop(("incomplete (" + std::string(data, record.data_bytes) + ")").c_str());
   }
   return event(record, data);
 }
 
 bool Reader::event(const FileRecord& record, const char* data) {
   Log& log = result_.log;
-  if (record.tag < static_cast<int>(Kind::store) || record.tag > static_cast<int>(Kind::end) ||
+  if (record.tag < static_cast<int>(Kind::store) || record.tag > static_cast<int>(Kind::tx_end) ||
       record.site >= sites_.size())
     return stop("damaged");
   const auto kind = static_cast<Kind>(record.tag);
-  const bool marks = kind == Kind::begin || kind == Kind::end || kind == Kind::fence;
   const bool stores = kind == Kind::store || kind == Kind::nt_store;
-  if (!marks && (record.bytes == 0 || record.address > log.pool_bytes ||
-                 record.bytes > log.pool_bytes - record.address))
+  if (!marks(kind) && (record.bytes == 0 || record.address > log.pool_bytes ||
+                       record.bytes > log.pool_bytes - record.address))
     return stop("damaged");
   if (stores && record.data_bytes != record.bytes) return stop("damaged");
   log.events.push_back(

@@ -82,6 +82,13 @@ void LogWriter::end() {
   flush();
 }
 
+void LogWriter::give_up(const char* why) {
+  put({static_cast<std::uint8_t>(Tag::failed), 0, 0, 0, events_, 0,
+       static_cast<std::uint32_t>(std::strlen(why))},
+      why);
+  flush();
+}
+
 Status write_log(const Log& log, const char* pool_path, int fd) {
   LogWriter writer(fd);
   writer.begin();

@@ -34,7 +34,7 @@ bool Recorder::record(Kind kind, const void* at, std::size_t bytes, Site site) {
   Event event{kind, thread_number(), 0, 0, 0, site};
   if (kind == Kind::begin || kind == Kind::end) {
     event.address = bytes;
-  } else if (kind != Kind::fence) {
+  } else if (!marks(kind)) {
     const auto from = reinterpret_cast<std::uintptr_t>(at);
     const auto pool = reinterpret_cast<std::uintptr_t>(pool_);
     const std::uintptr_t first = std::max(from, pool);

@@ -23,8 +23,9 @@
 // Growth         a split moves the entries of one segment (16 KiB); nothing else waits for it.
 // Thread safety  get, contains, insert, put, remove by any number of threads: writers exclude each
 //                other by group, readers take no lock and never see what is not yet durable.
-//                size() is exact when no writer runs. open, clear, bulk_load, for_each and verify
-//                want no writer beside them.
+//                size() is exact when no writer runs. No writer may run during open, bulk_load,
+//                for_each and verify, and no other thread at all during clear: it frees the
+//                segments and records that a reader may be in.
 // Errors         no_space (pool full, or 2^26 segments): nothing has changed. bad_input: an entry
 //                over 1 MiB. failed_check: the pool is damaged. os_error: msync failed.
 #pragma once

@@ -48,7 +48,7 @@ Status read_path(std::string_view argument, Spec& spec) {
 }
 
 Result<std::size_t> free_space(const Spec& spec) {
-  if (Status place = os::check_place(spec.path); !place) return place.error();
+  if (Status s = os::check_directory(spec.path); !s) return s.error();
   return os::free_space(spec.path);
 }
 

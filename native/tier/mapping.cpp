@@ -33,7 +33,9 @@ Result<os::File> open_backing(const Spec& spec) {
 Status claim_device(const Spec& spec, const os::File& file) {
   Result<std::size_t> total = capacity(spec);
   if (!total) return total.error();
-  if (os::claim_range(file, *total, 1, *total)) return Done{};
+  const Result<std::size_t> claimed = os::claim_range(file, *total, 1, *total);
+  if (claimed) return Done{};
+  if (claimed.error().code != Errc::no_space) return claimed.error();
   return Error::make(Errc::unsupported, "device %s is in use", spec.path)
       .try_next("end the program that uses it, or name another device");
 }

@@ -15,7 +15,13 @@ constexpr std::uint64_t few = 1u << 12;          // less is not worth disturbing
 // Entries ahead that are fetched, and for which the models' sets are.
 constexpr std::uint64_t ring_ahead = 48, far_ahead = 16, near_ahead = 8;
 constexpr std::uint64_t flush_every_ns = 1'000'000'000;
+/// An entry that is not ready for longer may be of a thread that was killed.
+constexpr std::uint64_t patience_ns = 50'000'000;
 constexpr unsigned line_bytes = 1u << ring::line_shift;
+
+std::uint64_t page_address(std::uint32_t process, std::uint64_t address) {
+  return address | std::uint64_t{process} << process_shift;
+}
 
 /// Asked for by the program itself.
 bool is_demand(Kind kind) { return kind == Kind::load || kind == Kind::store; }
@@ -43,6 +49,9 @@ Result<RingFile> RingFile::create(const FirstLevel& first) {
   shared->l1_sets = first.sets;
   shared->l1_ways = first.ways;
   shared->processes = 1;
+  shared->collector.create();
+  for (ring::Slot& slot : shared->slots)
+    slot.life.create();
   shared->magic = ring::magic;
   return RingFile(std::move(*file), shared);
 }
@@ -58,17 +67,22 @@ std::string RingFile::path() const {
 }
 
 Result<Collected> Collector::run() {
+  shared_->collector.lock();
+  shared_->collecting.store(1, std::memory_order_release);
   std::uint64_t last_flush_ns = os::now_ns();
   while (writer_.failed() == 0) {
     const bool ended = ended_.load();
-    const std::uint64_t taken = take_some();
+    if (ended) shared_->stop = 1; // so that the ring becomes empty
+    const std::uint64_t taken = take_some(ended);
     if (taken == 0 && ended) break;
     if (taken < few && !ended) os::sleep_ms(1);
     keep_whole(last_flush_ns);
   }
   shared_->stop = 1;
+  shared_->collector.unlock();
   refresh_totals();
   objects_.tell_totals();
+  if (ended_.load() && exit_code_) writer_.exit_code(*exit_code_);
   const Status finished = writer_.finish();
   if (!finished) return finished.error();
   Collected done{writer_.totals,
@@ -80,8 +94,8 @@ Result<Collected> Collector::run() {
                  lost_,
                  0,
                  shared_->executed,
-                 pages_.count(),
-                 pages_.fixed(),
+                 shared_->recorded_cpu_ns,
+                 std::move(touched_),
                  std::move(touches_)};
   for (std::uint32_t i = 0; i < done.threads; ++i)
     done.float_instructions += shared_->slots[i].floating;
@@ -106,24 +120,40 @@ bool Collector::is_ready(std::uint64_t position) const {
   return entry.ready.load(std::memory_order_acquire) == static_cast<std::uint32_t>(position + 1);
 }
 
+/// Whether a thread that runs may have reserved the position.
+bool Collector::is_claimed(std::uint64_t position) const {
+  for (std::uint32_t i = 0; i < slots(); ++i) {
+    ring::Slot& slot = shared_->slots[i];
+    if (slot.claim.load(std::memory_order_acquire) == position + 1 && slot.life.is_held())
+      return true;
+  }
+  return false;
+}
+
+/// Whether what was reserved at a position and is not ready yet is all that will come.
+bool Collector::was_abandoned(std::uint64_t position) {
+  const std::uint64_t now = os::now_ns();
+  if (waiting_for_ != position || waiting_since_ns_ == 0) {
+    waiting_for_ = position;
+    waiting_since_ns_ = now;
+  }
+  return now - waiting_since_ns_ >= patience_ns && !is_claimed(position);
+}
+
 /// A batch of what is there; how many entries it had.
-std::uint64_t Collector::take_some() {
+std::uint64_t Collector::take_some(bool ended) {
   const std::uint64_t begin = shared_->head.load(std::memory_order_relaxed);
   const std::uint64_t tail = shared_->tail.load(std::memory_order_acquire);
-  const bool nobody_left = ended_.load();
   std::uint64_t head = begin;
   while (head < tail && head - begin < batch) {
-    if (!is_ready(head)) {
-      if (!nobody_left) break;
-      ++lost_; // its thread was killed between reserving and writing
-      ++head;
-      continue;
-    }
     look_ahead(head, tail);
-    ring::Entry& entry = shared_->at(head);
-    const std::size_t taken = take(entry, head, tail);
-    if (taken == 0) break;
-    head += taken;
+    std::size_t taken = take(head, tail);
+    if (taken == 0) {
+      if (!ended && !was_abandoned(head)) break;
+      taken = take(head, tail); // a claim is cleared after publishing
+    }
+    if (taken == 0) ++lost_; // its thread was killed between reserving and publishing
+    head += std::max<std::size_t>(taken, 1);
   }
   refresh_totals();
   shared_->head.store(head, std::memory_order_release);
@@ -153,7 +183,9 @@ void Collector::look_ahead(std::uint64_t position, std::uint64_t tail) const {
 }
 
 /// An entry with what follows it; how many those are, 0 if not all are there yet.
-std::size_t Collector::take(ring::Entry& entry, std::uint64_t position, std::uint64_t ready_end) {
+std::size_t Collector::take(std::uint64_t position, std::uint64_t tail) {
+  if (!is_ready(position)) return 0;
+  const ring::Entry& entry = shared_->at(position);
   if (entry.what <= ring::What::nt_store) {
     access(entry);
     return 1;
@@ -161,7 +193,7 @@ std::size_t Collector::take(ring::Entry& entry, std::uint64_t position, std::uin
   const std::size_t further = entry.detail;
   words_.clear();
   for (std::size_t i = 1; i <= further; ++i) {
-    if (position + i >= ready_end || !is_ready(position + i)) return ended_.load() ? 1 : 0;
+    if (position + i >= tail || !is_ready(position + i)) return 0;
     const ring::Entry& more = shared_->at(position + i);
     words_.insert(words_.end(), {more.a, more.b, more.c});
   }
@@ -246,15 +278,14 @@ void Collector::write(Thread& of, const Access& access, const Passed& passed,
   record.object = object_of(access, passed);
   if (is_demand(passed.kind) && waits_for > of.window)
     record.depends = static_cast<std::uint32_t>(of.records + 1 - waits_for);
-  if (in_windows_ && pages_.is_new(passed.line))
-    pages_.add(passed.line, objects_.is_heap(record.object));
+  if (touched_.may_change(passed.line)) touched_.add(passed.line, objects_.owner_of(record.object));
   writer_.record(record);
 }
 
 /// Of what stands in no window it is known that it was, and on which pages.
 void Collector::leave_out(const Access& access, const Passed& passed) {
-  if (pages_.is_new(passed.line))
-    pages_.add(passed.line, objects_.is_heap(object_of(access, passed)));
+  if (touched_.may_change(passed.line))
+    touched_.add(passed.line, objects_.owner_of(object_of(access, passed)));
   ++writer_.totals[Total::left_out];
 }
 
@@ -285,8 +316,18 @@ void Collector::event(const ring::Entry& entry, const std::vector<std::uint64_t>
   case ring::What::allocate: objects_.allocated(process, a, b, fourth, now); break;
   case ring::What::free: objects_.freed(process, entry.a, now); break;
   case ring::What::reallocate: objects_.reallocated(process, fourth, a, b, now); break;
-  case ring::What::map: objects_.mapped(process, entry.a, entry.b, now); break;
-  case ring::What::unmap: objects_.unmapped(process, entry.a, entry.b, now); break;
+  case ring::What::map:
+    objects_.mapped(process, entry.a, entry.b, now);
+    unmap_pages(process, entry.a, entry.b); // what was mapped there before is gone
+    break;
+  case ring::What::unmap:
+    objects_.unmapped(process, entry.a, entry.b, now);
+    unmap_pages(process, entry.a, entry.b);
+    break;
+  case ring::What::remap:
+    objects_.remapped(process, a, fourth, now);
+    touched_.moved(page_address(process, a), page_address(process, b), fourth);
+    break;
   case ring::What::stack: objects_.stack(process, entry.a, entry.b, now); break;
   case ring::What::module: {
     const std::string path(reinterpret_cast<const char*>(words.data()), words.size() * 8);
@@ -298,6 +339,11 @@ void Collector::event(const ring::Entry& entry, const std::vector<std::uint64_t>
     break;
   default: break;
   }
+}
+
+void Collector::unmap_pages(std::uint32_t process, std::uint64_t address, std::uint64_t bytes) {
+  const std::uint64_t begin = page_address(process, address);
+  touched_.unmapped(begin, begin + bytes);
 }
 
 void Collector::refresh_totals() {

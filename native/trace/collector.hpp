@@ -5,6 +5,7 @@
 
 #include <array>
 #include <atomic>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -55,12 +56,13 @@ struct Collected {
   std::uint32_t threads = 0;
   std::uint32_t processes = 0;
   std::uint32_t lost_threads = 0; ///< that shared the last slot
-  std::uint64_t lost_entries = 0; ///< that a killed thread had begun
+  std::uint64_t lost_entries = 0; ///< that a thread had reserved when it was killed
   std::uint64_t float_instructions = 0;
-  std::uint32_t executed = 0;    ///< programs that were started (exec) and are not in the trace
-  std::uint64_t pages = 0;       ///< of 4 KiB that lines which passed lie in, left out or not
-  std::uint64_t fixed_pages = 0; ///< of them: of no allocation
-  Touches touches{};             ///< of a trace in windows: of the first `most_touches` records
+  std::uint32_t executed = 0;        ///< programs that were started (exec) and are not in the trace
+  std::uint64_t recorded_cpu_ns = 0; ///< of the recorder's processes, without those programs
+  /// First touches of pages by lines that passed, left out or not.
+  Touched touched{};
+  Touches touches{}; ///< of a trace in windows: of the first `most_touches` records
 };
 
 class Collector {
@@ -78,8 +80,13 @@ public:
   /// of Writer::finish(); the program is then told to go on untraced.
   Result<Collected> run();
 
-  /// The program has ended: nothing more will come.
-  void end() { ended_.store(true); }
+  /// The program has ended: what it recorded until now is the rest. Processes that it left behind
+  /// go on unrecorded.
+  /// `exit_code` is written into the trace: that of the program, as a shell reports it.
+  void end(std::optional<std::uint32_t> exit_code = std::nullopt) {
+    exit_code_ = exit_code;
+    ended_.store(true);
+  }
 
 private:
   struct Thread {
@@ -92,8 +99,8 @@ private:
     std::array<std::uint64_t, 8> waited{};
   };
 
-  std::uint64_t take_some();
-  std::size_t take(ring::Entry& entry, std::uint64_t position, std::uint64_t ready_end);
+  std::uint64_t take_some(bool ended);
+  std::size_t take(std::uint64_t position, std::uint64_t tail);
   void look_ahead(std::uint64_t position, std::uint64_t tail) const;
   const ring::Entry* coming(std::uint64_t position, std::uint64_t tail) const;
   void access(const ring::Entry& entry);
@@ -114,7 +121,10 @@ private:
   void open_window();
   Thread& thread(std::uint16_t number);
   bool is_ready(std::uint64_t position) const;
+  bool is_claimed(std::uint64_t position) const;
+  bool was_abandoned(std::uint64_t position);
   std::uint32_t slots() const;
+  void unmap_pages(std::uint32_t process, std::uint64_t address, std::uint64_t bytes);
   void refresh_totals();
   void keep_whole(std::uint64_t& last_flush_ns);
 
@@ -124,12 +134,15 @@ private:
   LiveObjects objects_;
   Windows windows_;
   bool in_windows_;
-  Pages pages_;
+  Touched touched_;
   Touches touches_;
   std::vector<Thread> threads_;
   std::vector<std::uint64_t> words_;
+  std::optional<std::uint32_t> exit_code_; ///< before `ended_` is set
   std::atomic<bool> ended_{false};
   std::uint64_t lost_ = 0;
+  std::uint64_t waiting_for_ = 0; ///< the position that was not ready when it was last looked at
+  std::uint64_t waiting_since_ns_ = 0;
 };
 
 } // namespace nearfar::trace

@@ -1,11 +1,14 @@
 #include "trace/collector.hpp"
 
+#include <csignal>
 #include <cstdlib>
 #include <doctest/doctest.h>
+#include <sys/wait.h>
 #include <thread>
 #include <vector>
 
 #include "base/random.hpp"
+#include "os/process.hpp"
 #include "test_support.hpp"
 #include "trace/plugin/capture.hpp"
 #include "trace/reader.hpp"
@@ -34,11 +37,13 @@ public:
     thread_ = std::thread([this] { collected_.emplace(collector_->run()); });
   }
   ~Recording() {
+    core_->slot->life.unlock(); // a mutex of this thread that is unmapped stays in libc's list
     core_->close();
     std::free(core_);
   }
 
   Core& core() { return *core_; }
+  ring::Shared& shared() { return ring_.shared(); }
   Clock& clock() { return core_->ticks; }
   template <bool store = false>
   void access(const void* at, std::uint64_t from = code) {
@@ -263,8 +268,8 @@ TEST_CASE("a long run is traced in windows, and what they stand for is counted")
   }
   CHECK(reader.position() == count);
   CHECK(reader.totals()[Total::l2_misses] == count);
-  CHECK(recording.collected.pages >= count / 8 / 64);
-  CHECK(recording.collected.pages <= count / 8 / 64 + 1);
+  CHECK(recording.collected.touched.small.count() >= count / 8 / 64);
+  CHECK(recording.collected.touched.small.count() <= count / 8 / 64 + 1);
   for (const auto& [more, every] : {std::pair{most, 8u}, {100 * most, 4u}}) { // as the file has it
     Result<Sampled> sampled = Sampled::read(recording.path().c_str(), more);
     REQUIRE(sampled);
@@ -295,6 +300,136 @@ TEST_CASE("stores past the caches drive a dirty line out, and are told once a li
   REQUIRE(records.size() == 3);
   CHECK(records[1].kind == Kind::write_back);
   CHECK(records[2].kind == Kind::nt_store);
+}
+
+namespace {
+
+/// A child process that `acts` and is then killed; it is waited for.
+template <class Act>
+void in_killed_child(Act act) {
+  const pid_t child = fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    act();
+    raise(SIGKILL);
+  }
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  REQUIRE(WIFSIGNALED(status));
+}
+
+} // namespace
+
+TEST_CASE("a producer killed between reserving and publishing does not stop the collector") {
+  Recording recording;
+  ring::Shared& shared = recording.shared();
+  std::uint64_t lost = 0;
+  SUBCASE("before its entry is there") {
+    lost = 1;
+    in_killed_child([&] {
+      ring::Producer producer{};
+      producer.shared = &shared;
+      producer.take_slot();
+      std::uint64_t position;
+      producer.reserve(1, position);
+    });
+  }
+  SUBCASE("when some of its entries are there") {
+    lost = 3;
+    in_killed_child([&] {
+      ring::Producer producer{};
+      producer.shared = &shared;
+      const auto thread = static_cast<std::uint16_t>(producer.take_slot());
+      std::uint64_t position;
+      producer.reserve(3, position);
+      producer.publish(position, ring::What::site, 2, thread, 1, 6, 0);
+    });
+  }
+  alignas(64) static char lines[1 << 20];
+  constexpr std::size_t rounds = 20; // more than the ring holds
+  std::atomic<bool> done{false};
+  std::thread program([&] {
+    for (std::size_t at = 0; at < rounds * sizeof lines; at += 64)
+      recording.access(&lines[at % sizeof lines]);
+    done = true;
+  });
+  for (int waited = 0; waited < 60'000 && !done; ++waited)
+    os::sleep_ms(1);
+  CHECK(done);
+  if (!done) shared.stop = 1;
+  program.join();
+  CHECK(recording.finish().size() == rounds * sizeof lines / 64);
+  CHECK(recording.collected.lost_entries == lost);
+}
+
+TEST_CASE("a collector that was killed does not stop the program, waited for or not") {
+  Result<RingFile> ring = RingFile::create({16, 4});
+  REQUIRE(ring);
+  ring::Shared& shared = ring->shared();
+  const pid_t collector = fork();
+  REQUIRE(collector >= 0);
+  if (collector == 0) {
+    shared.consumer = static_cast<std::uint32_t>(getpid());
+    shared.collector.lock();
+    shared.collecting = 1;
+    raise(SIGKILL);
+  }
+  while (shared.collecting == 0 || shared.collector.is_held())
+    os::sleep_ms(1);
+  ring::Producer producer{};
+  producer.shared = &shared;
+  const auto thread = static_cast<std::uint16_t>(producer.take_slot());
+  for (std::uint64_t i = 0; i <= shared.capacity; ++i)
+    producer.push(ring::What::load, 0, thread, i, 0, 0);
+  CHECK(shared.stop == 1);
+  producer.slot().life.unlock(); // before it is unmapped
+  REQUIRE(waitpid(collector, nullptr, 0) == collector);
+}
+
+TEST_CASE("a process that the program left behind does not keep the collector") {
+  Recording recording;
+  ring::Shared& shared = recording.shared();
+  const pid_t left = fork();
+  REQUIRE(left >= 0);
+  if (left == 0) {
+    ring::Producer producer{};
+    producer.shared = &shared;
+    const auto thread = static_cast<std::uint16_t>(producer.take_slot());
+    for (std::uint64_t at = 0;; at += 64) // without end
+      producer.push(ring::What::load, 0, thread, at, 0, 0);
+  }
+  while (shared.head < shared.capacity)
+    os::sleep_ms(1);
+  CHECK(recording.finish().size() > 1000);
+  kill(left, SIGKILL);
+  REQUIRE(waitpid(left, nullptr, 0) == left);
+}
+
+TEST_CASE("threads that share the last slot are recorded, and one that was killed is skipped") {
+  Recording recording;
+  ring::Shared& shared = recording.shared();
+  shared.threads = ring::most_threads + 3;
+  in_killed_child([&] {
+    ring::Producer producer{};
+    producer.shared = &shared;
+    producer.take_slot();
+    std::uint64_t position;
+    producer.reserve(1, position);
+  });
+  std::vector<std::thread> late;
+  for (int i = 0; i < 2; ++i)
+    late.emplace_back([&shared] {
+      ring::Producer producer{};
+      producer.shared = &shared;
+      const auto thread = static_cast<std::uint16_t>(producer.take_slot());
+      for (std::uint64_t at = 0; at < 200'000; ++at)
+        producer.push(ring::What::load, 0, thread, at << 6, code, at);
+    });
+  for (std::thread& each : late)
+    each.join();
+  CHECK(recording.finish().size() > 200'000);
+  CHECK(recording.collected.lost_entries == 1);
+  CHECK(recording.collected.lost_threads == 3);
 }
 
 TEST_CASE("a first level that cannot be recorded is refused") {

@@ -76,7 +76,7 @@ struct Site {
   SiteKind kind = SiteKind::unknown;
   std::vector<Frame> frames;
   std::uint64_t allocations = 0; ///< totals: written at the end
-  std::uint64_t bytes = 0;       ///< allocated in all
+  std::uint64_t bytes = 0;       ///< allocated in all; of a realloc, what it grew
   std::uint64_t peak_bytes = 0;  ///< most that were alive at once
 
   friend bool operator==(const Site&, const Site&) = default;
@@ -152,7 +152,8 @@ struct Tables {
   std::vector<Module> modules;
   std::vector<Site> sites = std::vector<Site>(1);
   std::vector<Object> objects = std::vector<Object>(1);
-  std::vector<std::uint32_t> threads; ///< the process of each
+  std::vector<std::uint32_t> threads;     ///< the process of each
+  std::optional<std::uint32_t> exit_code; ///< of the program, as a shell reports it
 };
 
 // The bytes of the file.
@@ -173,6 +174,7 @@ enum class BlockKind : std::uint8_t {
   threads = 6,
   site_totals = 7,
   index = 8,
+  exit_code = 9,
 };
 
 struct BlockHead {

@@ -90,11 +90,16 @@ void LiveObjects::cut(Ranges& ranges, std::uint64_t low, std::uint64_t high,
 
 void LiveObjects::insert(Ranges& ranges, const Range& range) {
   if (range.end <= range.begin) return;
+  Site& site = sites_[range.site].site;
+  ++site.allocations;
+  site.bytes += range.end - range.begin;
+  place(ranges, range);
+}
+
+void LiveObjects::place(Ranges& ranges, const Range& range) {
   cut(ranges, range.begin, range.end, range.born_instruction);
   ranges.add(range);
   KnownSite& known = sites_[range.site];
-  ++known.site.allocations;
-  known.site.bytes += range.end - range.begin;
   known.live_bytes += range.end - range.begin;
   known.site.peak_bytes = std::max(known.site.peak_bytes, known.live_bytes);
 }
@@ -120,8 +125,11 @@ void LiveObjects::reallocated(std::uint32_t number, std::uint64_t before, std::u
   Process& of = process(number);
   const Range* block = of.heap.at(before);
   const std::uint32_t site = block == nullptr ? 0 : block->site;
+  const std::uint64_t had = block == nullptr ? 0 : block->end - block->begin;
   freed(number, before, instruction);
-  insert(of.heap, fresh(address, address + std::max<std::uint64_t>(bytes, 1), site, instruction));
+  bytes = std::max<std::uint64_t>(bytes, 1);
+  place(of.heap, fresh(address, address + bytes, site, instruction));
+  if (bytes > had) sites_[site].site.bytes += bytes - had;
 }
 
 void LiveObjects::mapped(std::uint32_t number, std::uint64_t address, std::uint64_t bytes,
@@ -136,6 +144,13 @@ void LiveObjects::unmapped(std::uint32_t number, std::uint64_t address, std::uin
   Process& of = process(number);
   for (Ranges* ranges : of.kinds())
     cut(*ranges, address, address + bytes, instruction);
+}
+
+void LiveObjects::remapped(std::uint32_t number, std::uint64_t before, std::uint64_t bytes,
+                           std::uint64_t instruction) {
+  Process& of = process(number);
+  for (Ranges* ranges : of.kinds())
+    if (ranges != &of.heap) cut(*ranges, before, before + bytes, instruction);
 }
 
 void LiveObjects::stack(std::uint32_t number, std::uint64_t low, std::uint64_t high,
@@ -194,8 +209,8 @@ std::uint32_t LiveObjects::named(std::uint32_t number, Range& range) {
   range.number = writer_->object({site_number(range.site), with_process(number, range.begin),
                                   range.end - range.begin, range.born_record,
                                   range.born_instruction, alive, alive});
-  on_heap_.resize(std::size_t{range.number} + 1);
-  on_heap_[range.number] = sites_[range.site].site.kind == SiteKind::heap;
+  owners_.resize(std::size_t{range.number} + 1);
+  owners_[range.number] = {site_number(range.site), sites_[range.site].site.kind == SiteKind::heap};
   return range.number;
 }
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "trace/format.hpp"
+#include "trace/pages.hpp"
 #include "trace/ranges.hpp"
 #include "trace/writer.hpp"
 
@@ -27,12 +28,15 @@ public:
   void allocated(std::uint32_t process, std::uint64_t address, std::uint64_t bytes,
                  std::uint64_t key, std::uint64_t instruction);
   void freed(std::uint32_t process, std::uint64_t address, std::uint64_t instruction);
-  /// It keeps its site.
+  /// It keeps its site. The site allocated as many bytes more as it grew.
   void reallocated(std::uint32_t process, std::uint64_t before, std::uint64_t address,
                    std::uint64_t bytes, std::uint64_t instruction);
   void mapped(std::uint32_t process, std::uint64_t address, std::uint64_t bytes,
               std::uint64_t instruction);
   void unmapped(std::uint32_t process, std::uint64_t address, std::uint64_t bytes,
+                std::uint64_t instruction);
+  /// Moved by mremap. Blocks of the heap end when the allocator reports the new ones.
+  void remapped(std::uint32_t process, std::uint64_t before, std::uint64_t bytes,
                 std::uint64_t instruction);
   void stack(std::uint32_t process, std::uint64_t low, std::uint64_t high,
              std::uint64_t instruction);
@@ -44,8 +48,10 @@ public:
   /// Number of the object that holds the line of an address, 0 if none is known.
   std::uint32_t object_at(std::uint32_t process, std::uint64_t address);
 
-  /// Whether an allocation made the object of this number.
-  bool is_heap(std::uint32_t object) const { return object < on_heap_.size() && on_heap_[object]; }
+  /// The site (by its number in the file) that made the object of this number.
+  PageOwner owner_of(std::uint32_t object) const {
+    return object < owners_.size() ? owners_[object] : PageOwner{};
+  }
 
   /// Writes what the sites allocated in all.
   void tell_totals();
@@ -78,7 +84,9 @@ private:
   std::uint32_t add_site(Site site);
   std::uint32_t site_number(std::uint32_t place);
   Frame frame_of(std::uint64_t code);
+  /// A new allocation, or mapping.
   void insert(Ranges& ranges, const Range& range);
+  void place(Ranges& ranges, const Range& range);
   /// Ends what overlaps [low, high); parts that stick out stay.
   void cut(Ranges& ranges, std::uint64_t low, std::uint64_t high, std::uint64_t instruction);
   void ended(const Range& range, std::uint64_t instruction);
@@ -91,7 +99,7 @@ private:
   std::vector<KnownSite> sites_{1};
   std::unordered_map<std::uint64_t, std::uint32_t> by_key_;
   std::vector<KnownModule> modules_;
-  std::vector<bool> on_heap_; ///< by object
+  std::vector<PageOwner> owners_; ///< by object
   std::uint32_t stack_site_ = 0;
   std::uint32_t mapping_site_ = 0;
 };

@@ -1,7 +1,10 @@
 #include "trace/plugin/opcode.hpp"
 
+#include <cstring>
 #include <doctest/doctest.h>
 #include <initializer_list>
+#include <sys/mman.h>
+#include <unistd.h>
 #include <vector>
 
 using namespace nearfar::trace;
@@ -87,11 +90,25 @@ TEST_CASE("marks are what no compiler writes") {
   CHECK(mark_of(mark, 6) == Mark::none);
 }
 
-TEST_CASE("cut bytes are no reason to read on") {
+TEST_CASE("bytes behind a cut instruction are not read") {
+  const long page = sysconf(_SC_PAGESIZE);
+  const auto size = static_cast<std::size_t>(page);
+  void* at = mmap(nullptr, 2 * size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  REQUIRE(at != MAP_FAILED);
+  auto* end = static_cast<std::uint8_t*>(at) + size; // what is read behind it is a fault
+  REQUIRE(mprotect(end, size, PROT_NONE) == 0);
   const std::uint8_t code[] = {0x66, 0xf2, 0x48, 0x0f, 0xc4, 0xc5, 0xc7, 0xff};
+  std::size_t decoded = 0;
   for (std::size_t begin = 0; begin < sizeof code; ++begin)
-    for (std::size_t bytes = 0; bytes <= sizeof code - begin; ++bytes)
-      decode(std::vector<std::uint8_t>(code + begin, code + begin + bytes).data(), bytes);
+    for (std::size_t bytes = 1; bytes <= sizeof code - begin; ++bytes) {
+      std::memcpy(end - bytes, code + begin, bytes);
+      const Decoded cut = decode(end - bytes, bytes);
+      CHECK(cut.opcode != Opcode::flush);
+      ++decoded;
+    }
+  CHECK(decode(end, 0).opcode == Opcode::scalar);
+  CHECK(decoded == sizeof code * (sizeof code + 1) / 2);
+  munmap(at, 2 * size);
 }
 
 TEST_CASE("a load into its own address may be followed by the next one of a chain") {

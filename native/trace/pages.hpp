@@ -1,37 +1,134 @@
-// Pages of 4 KiB that lines lie in, each counted once, and those of them that no allocation made.
+// Pages of one size that accesses touched: how often each site touched one first.
 //
+// First touch    the access that faults a page in. A page that was unmapped is faulted in again.
+// Owner          the site of the access that touched the page first; a site of the heap takes the
+//                page over from one of another kind, because an allocator writes its own
+//                administration on a page before the block on it is used.
 // Thread safety  none.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
-#include <unordered_set>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace nearfar::trace {
 
-class Pages {
-public:
-  /// False where the page of a line is known; true may be said of a known one too.
-  bool is_new(std::uint64_t line) const { return recent_[place(line)] != line >> page_of_line; }
+/// The site of an object.
+struct PageOwner {
+  std::uint32_t site = 0;
+  bool heap = false;
+};
 
-  void add(std::uint64_t line, bool allocated) {
-    const std::uint64_t page = line >> page_of_line;
-    recent_[place(line)] = page;
-    if (seen_.insert(page).second) fixed_ += !allocated;
+inline constexpr unsigned small_page_shift = 12;
+inline constexpr unsigned large_page_shift = 21;
+
+class TouchedPages {
+public:
+  explicit TouchedPages(unsigned page_shift = small_page_shift)
+      : page_of_line_(page_shift - line_shift) {}
+
+  /// False if an access to the line changes nothing: its page belongs to the heap.
+  bool may_change(std::uint64_t line) const {
+    return recent_heap_[place(line)] != line >> page_of_line_;
   }
 
-  std::size_t count() const { return seen_.size(); }
-  std::size_t fixed() const { return fixed_; }
+  void add(std::uint64_t line, PageOwner owner) {
+    if (!may_change(line)) return;
+    const std::uint64_t page = line >> page_of_line_;
+    if (owner.heap) recent_heap_[place(line)] = page;
+    const auto [known, is_new] = owners_.try_emplace(page, owner);
+    if (!is_new) {
+      if (known->second.heap || !owner.heap) return;
+      --faults_[known->second.site];
+      --fixed_;
+      known->second = owner;
+    }
+    if (owner.site >= faults_.size()) faults_.resize(std::size_t{owner.site} + 1);
+    ++faults_[owner.site];
+    fixed_ += !owner.heap;
+    most_fixed_ = std::max(most_fixed_, fixed_);
+    count_ += is_new;
+  }
+
+  /// The bytes [begin, end) were unmapped. A page counts if all of it was.
+  void unmapped(std::uint64_t begin, std::uint64_t end) {
+    const unsigned shift = page_of_line_ + line_shift;
+    const std::uint64_t first = (begin + (std::uint64_t{1} << shift) - 1) >> shift;
+    const std::uint64_t last = end >> shift;
+    if (first >= last) return;
+    if (last - first < owners_.size()) {
+      for (std::uint64_t page = first; page < last; ++page)
+        if (const auto known = owners_.find(page); known != owners_.end()) forget(known);
+      return;
+    }
+    for (auto known = owners_.begin(); known != owners_.end();)
+      known = known->first >= first && known->first < last ? forget(known) : std::next(known);
+  }
+
+  /// What was at [before, before + bytes) lies at `after` now.
+  void moved(std::uint64_t before, std::uint64_t after, std::uint64_t bytes) {
+    const unsigned shift = page_of_line_ + line_shift;
+    std::vector<std::pair<std::uint64_t, PageOwner>> carried;
+    for (std::uint64_t page = before >> shift; page << shift < before + bytes; ++page)
+      if (const auto known = owners_.find(page); known != owners_.end()) {
+        carried.emplace_back(page - (before >> shift) + (after >> shift), known->second);
+        forget(known);
+      }
+    for (const auto& [page, owner] : carried)
+      if (owners_.try_emplace(page, owner).second) fixed_ += !owner.heap;
+  }
+
+  /// First touches, those of pages that were mapped anew included.
+  std::uint64_t count() const { return count_; }
+  /// Most pages that belonged to no allocation at once.
+  std::uint64_t most_fixed() const { return most_fixed_; }
+  /// First touches by site.
+  const std::vector<std::uint64_t>& faults() const { return faults_; }
 
 private:
-  static constexpr unsigned page_of_line = 12 - 6;
+  static constexpr unsigned line_shift = 6;
   static constexpr std::size_t recent = 1u << 16;
+  using Owners = std::unordered_map<std::uint64_t, PageOwner>;
 
-  static std::size_t place(std::uint64_t line) { return (line >> page_of_line) % recent; }
+  std::size_t place(std::uint64_t line) const { return (line >> page_of_line_) % recent; }
 
-  std::vector<std::uint64_t> recent_ = std::vector<std::uint64_t>(recent, ~std::uint64_t{0});
-  std::unordered_set<std::uint64_t> seen_;
-  std::size_t fixed_ = 0;
+  Owners::iterator forget(Owners::iterator known) {
+    std::uint64_t& cached = recent_heap_[known->first % recent];
+    if (cached == known->first) cached = ~std::uint64_t{0};
+    fixed_ -= !known->second.heap;
+    return owners_.erase(known);
+  }
+
+  unsigned page_of_line_;
+  std::vector<std::uint64_t> recent_heap_ = std::vector<std::uint64_t>(recent, ~std::uint64_t{0});
+  Owners owners_;
+  std::vector<std::uint64_t> faults_;
+  std::uint64_t count_ = 0;
+  std::uint64_t fixed_ = 0, most_fixed_ = 0;
+};
+
+/// The same touches, by small and by large pages.
+struct Touched {
+  TouchedPages small{small_page_shift};
+  TouchedPages large{large_page_shift};
+
+  bool may_change(std::uint64_t line) const {
+    return small.may_change(line) || large.may_change(line);
+  }
+  void add(std::uint64_t line, PageOwner owner) {
+    small.add(line, owner);
+    large.add(line, owner);
+  }
+  void moved(std::uint64_t before, std::uint64_t after, std::uint64_t bytes) {
+    small.moved(before, after, bytes);
+    large.moved(before, after, bytes);
+  }
+  void unmapped(std::uint64_t begin, std::uint64_t end) {
+    small.unmapped(begin, end);
+    large.unmapped(begin, end);
+  }
 };
 
 } // namespace nearfar::trace

@@ -32,11 +32,12 @@ void RecordCounts::add(const RecordCounts& counts, std::uint64_t represented, st
   }
 }
 
-void add_pages(std::span<const Record> records, const Tables& tables, Pages& pages) {
-  for (const Record& record : records)
-    if (pages.is_new(record.line))
-      pages.add(record.line,
-                tables.sites[tables.objects[record.object].site].kind == SiteKind::heap);
+void add_pages(std::span<const Record> records, const Tables& tables, Touched& touched) {
+  for (const Record& record : records) {
+    if (!touched.may_change(record.line)) continue;
+    const std::uint32_t site = tables.objects[record.object].site;
+    touched.add(record.line, {site, tables.sites[site].kind == SiteKind::heap});
+  }
 }
 
 Result<Sampled> Sampled::read(const char* path, std::uint64_t most_records) {
@@ -60,7 +61,7 @@ void Sampled::take(std::span<const Record> block, std::uint64_t most_records) {
   last_.add(block, reader_.tables());
   last_begin_ = begin;
   last_records_ = block.size();
-  add_pages(block, reader_.tables(), pages_);
+  add_pages(block, reader_.tables(), touched_);
   keep(block, block_++ + reader_.totals()[Total::left_out] / block_records, most_records);
 }
 

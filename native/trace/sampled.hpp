@@ -33,9 +33,8 @@ struct RecordCounts {
   void add(const RecordCounts& counts, std::uint64_t represented, std::uint64_t own);
 };
 
-/// Has the pages of records counted, and which of them no allocation made: stacks, globals,
-/// mappings.
-void add_pages(std::span<const Record> records, const Tables& tables, Pages& pages);
+/// Counts the pages that records touch. A file does not say which were unmapped in between.
+void add_pages(std::span<const Record> records, const Tables& tables, Touched& touched);
 
 class Sampled {
 public:
@@ -44,7 +43,7 @@ public:
 
   const Reader& reader() const { return reader_; } ///< at its end: header, tables, totals
   const RecordCounts& counts() const { return counts_; }
-  const Pages& pages() const { return pages_; } ///< of all that is in the file
+  const Touched& touched() const { return touched_; } ///< by what is in the file
   /// One block in so many was kept.
   std::uint64_t every() const { return every_; }
   std::span<const std::vector<Record>> blocks() const { return blocks_; }
@@ -65,7 +64,7 @@ private:
   RecordCounts counts_;
   RecordCounts last_; ///< of the last block
   std::uint64_t last_begin_ = 0, last_records_ = 0;
-  Pages pages_;
+  Touched touched_;
   std::vector<std::uint32_t> sites_; ///< of each object
   std::vector<std::vector<Record>> blocks_;
   std::uint64_t every_ = 1;

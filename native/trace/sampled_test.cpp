@@ -75,12 +75,12 @@ TEST_CASE("of a long trace every so-manyth block is kept, and all records are co
   CHECK(sampled->counts().all[0] == 11 * block_records);
   CHECK(sampled->counts().sites[1][0] == 11 * block_records);
   CHECK(sampled->counts().dependent == 11 * block_records - 1);
-  CHECK(sampled->pages().count() == 11 * block_records / 64);
-  CHECK(sampled->pages().fixed() == 0);
+  CHECK(sampled->touched().small.count() == 11 * block_records / 64);
+  CHECK(sampled->touched().small.most_fixed() == 0);
   CHECK(sampled->reader().complete());
 }
 
-TEST_CASE("pages that no allocation made are counted once") {
+TEST_CASE("a page belongs to the heap where the heap uses any of it, and counts once") {
   Tables tables;
   tables.sites.resize(2);
   tables.sites[1].kind = SiteKind::heap;
@@ -89,11 +89,43 @@ TEST_CASE("pages that no allocation made are counted once") {
   std::vector<Record> records;
   for (std::uint64_t i = 0; i < 640; ++i)
     records.push_back({i % 320, 1, i, i % 2 ? 1u : 0u, 0, 0, Kind::load}); // even lines are unknown
-  Pages pages;
-  add_pages(records, tables, pages);
-  add_pages(records, tables, pages);
-  CHECK(pages.count() == 5);
-  CHECK(pages.fixed() == 5);
+  Touched touched;
+  add_pages(records, tables, touched);
+  add_pages(records, tables, touched);
+  CHECK(touched.small.count() == 5);
+  CHECK(touched.small.faults() == std::vector<std::uint64_t>{0, 5});
+  CHECK(touched.large.faults() == std::vector<std::uint64_t>{0, 1});
+}
+
+TEST_CASE("a page that was unmapped is touched first again, and one that was moved is not") {
+  constexpr std::uint64_t page = 4096, line = 64;
+  TouchedPages pages(small_page_shift);
+  const auto touch_all = [&](std::uint64_t begin) {
+    for (std::uint64_t at = begin; at < begin + 4 * page; at += line)
+      pages.add(at / line, {1, true});
+  };
+  touch_all(16 * page);
+  touch_all(16 * page);
+  CHECK(pages.faults()[1] == 4);
+  pages.moved(16 * page, 64 * page, 4 * page);
+  touch_all(64 * page);
+  CHECK(pages.faults()[1] == 4);
+  pages.unmapped(64 * page, 66 * page + 1); // of a part of a page no more is known
+  touch_all(64 * page);
+  CHECK(pages.faults()[1] == 6);
+  touch_all(16 * page);
+  CHECK(pages.faults()[1] == 10);
+}
+
+TEST_CASE("most pages of no allocation at once are counted, not all that there were") {
+  TouchedPages pages(small_page_shift);
+  for (int round = 0; round < 3; ++round) {
+    for (std::uint64_t page = 0; page < 8; ++page)
+      pages.add(page * 64, {2, false});
+    pages.unmapped(0, 8 * 4096);
+  }
+  CHECK(pages.count() == 24);
+  CHECK(pages.most_fixed() == 8);
 }
 
 TEST_CASE("what is no trace is not sampled") { CHECK(!Sampled::read("/dev/null", 1)); }

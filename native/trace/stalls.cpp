@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <numeric>
 
 namespace nearfar::trace {
 
@@ -57,7 +58,10 @@ void Costs::take(std::span<const Record> records, std::span<const std::uint32_t>
 }
 
 SiteCost& Costs::cost_of(std::uint32_t site) {
-  if (site >= sites_.size()) sites_.resize(site + std::size_t{1});
+  if (site >= sites_.size()) {
+    sites_.resize(site + std::size_t{1});
+    most_ns_.resize(sites_.size());
+  }
   return sites_[site];
 }
 
@@ -69,6 +73,7 @@ Costs::Thread& Costs::thread_of(const Record& record) {
 void Costs::take(const Record& record, std::uint32_t site, unsigned memory) {
   Thread& thread = thread_of(record);
   SiteCost& cost = cost_of(site);
+  most_ns_[site] += placing_.memories[memory].latency_ns;
   if (thread.passed_by) {
     drain(thread);
     thread.instruction = record.instructions;
@@ -83,13 +88,13 @@ void Costs::take(const Record& record, std::uint32_t site, unsigned memory) {
   switch (record.kind) {
   case Kind::load:
     ++cost.reads;
-    thread.loads.push_back({record.instructions, send(thread, record, cost, memory), site});
+    thread.loads.push_back({record.instructions, send(thread, record, site, memory), site});
     thread.last_load = thread.records;
     break;
   case Kind::store:
     ++cost.reads;
     wait(thread,
-         send(thread, record, cost, memory) - placing_.memories[memory].latency_ns - ahead_ns(),
+         send(thread, record, site, memory) - placing_.memories[memory].latency_ns - ahead_ns(),
          site);
     break;
   case Kind::prefetch:
@@ -99,8 +104,7 @@ void Costs::take(const Record& record, std::uint32_t site, unsigned memory) {
   case Kind::write_back:
   case Kind::nt_store:
     ++cost.writes;
-    free_at_[memory] =
-        std::max(free_at_[memory], thread.now) + placing_.memories[memory].write_line_ns;
+    occupy(thread, memory, placing_.memories[memory].write_line_ns);
     break;
   }
 }
@@ -108,12 +112,13 @@ void Costs::take(const Record& record, std::uint32_t site, unsigned memory) {
 void Costs::move(const Record& record, std::uint32_t site, const Traffic& traffic, double held_ns) {
   Thread& thread = thread_of(record);
   cost_of(site);
+  most_ns_[site] += held_ns;
   wait(thread, thread.now + held_ns, site);
   for (unsigned memory = 0; memory < 2; ++memory) {
     const double busy =
         static_cast<double>(traffic.read[memory]) * placing_.memories[memory].line_ns +
         static_cast<double>(traffic.written[memory]) * placing_.memories[memory].write_line_ns;
-    if (busy > 0) free_at_[memory] = std::max(free_at_[memory], thread.now) + busy;
+    if (busy > 0) occupy(thread, memory, busy);
   }
 }
 
@@ -171,8 +176,9 @@ std::uint64_t Costs::parent_of(Thread& thread, const Record& record) const {
 
 /// A line's way to memory and back, in one of the places for lines in flight. Returns when it is
 /// there. What waits for a load takes over its place: a chain of loads holds one.
-double Costs::send(Thread& thread, const Record& record, SiteCost& cost, unsigned memory) {
+double Costs::send(Thread& thread, const Record& record, std::uint32_t site, unsigned memory) {
   const MemoryCost& costs = placing_.memories[memory];
+  SiteCost& cost = sites_[site];
   double start = thread.now;
   unsigned place = most_parallel;
   const std::uint64_t back_to = parent_of(thread, record);
@@ -191,11 +197,12 @@ double Costs::send(Thread& thread, const Record& record, SiteCost& cost, unsigne
   const bool other_size = costs.page_shift != placing_.memories[0].page_shift;
   if (!pages_.knows(page << 1 | other_size)) {
     ++cost.walks;
+    most_ns_[site] += costs.walk_ns;
     start += costs.walk_ns;
   }
-  start = std::max(start, free_at_[memory]);
+  start = std::max(start, thread.free_at[memory]);
   // What sets out later, at the end of a chain, leaves the bus to others until then.
-  free_at_[memory] = std::max(free_at_[memory], thread.now) + costs.line_ns;
+  occupy(thread, memory, costs.line_ns);
   const double back = start + costs.latency_ns;
   thread.lines[place] = back;
   thread.returns[(thread.records - 1) % kept] = {back, place};
@@ -215,9 +222,43 @@ unsigned Costs::first_free(const Thread& thread) const {
 /// A line that a prefetcher asks for. It has places of its own; what bounds it is the bandwidth.
 void Costs::stream(Thread& thread, unsigned memory, std::uint32_t site) {
   const MemoryCost& costs = placing_.memories[memory];
-  const double start = std::max(thread.now, free_at_[memory]);
-  free_at_[memory] = start + costs.line_ns;
+  const double start = std::max(thread.now, thread.free_at[memory]);
+  occupy(thread, memory, costs.line_ns);
   wait(thread, start - ahead_ns(), site);
+}
+
+void Costs::occupy(Thread& thread, unsigned memory, double ns) {
+  thread.free_at[memory] = std::max(thread.free_at[memory], thread.now) + ns;
+  occupied_ns_[memory] += ns;
+}
+
+/// Threads that run at once share the memories: they take as long as their lines do, at least.
+void Costs::share_memories(Cost& cost) {
+  const double occupied = std::max(occupied_ns_[0], occupied_ns_[1]);
+  if (threads_.size() < 2 || cost.time_ns <= 0 || occupied <= cost.time_ns) return;
+  const double waited = cost.cpu_ns * (occupied / cost.time_ns - 1);
+  cost.time_ns = occupied;
+  cost.cpu_ns += waited;
+  cost.stall_ns += waited;
+  const double charged = std::accumulate(most_ns_.begin(), most_ns_.end(), 0.0);
+  for (std::size_t site = 0; site < sites_.size(); ++site)
+    cost.sites[site].stall_ns += waited * most_ns_[site] / charged;
+}
+
+/// Takes from sites what is charged beyond what their accesses can wait, and charges it to the
+/// others by what theirs can wait yet.
+void Costs::bound_charges(Cost& cost) {
+  double beyond = 0, room = 0;
+  for (std::size_t site = 0; site < sites_.size(); ++site) {
+    const double left = most_ns_[site] - cost.sites[site].stall_ns;
+    (left < 0 ? beyond : room) += std::abs(left);
+  }
+  const double share = room > 0 ? std::min(beyond / room, 1.0) : 0;
+  for (std::size_t site = 0; site < sites_.size(); ++site) {
+    double& charged = cost.sites[site].stall_ns;
+    const double left = most_ns_[site] - charged;
+    charged += left < 0 ? left : left * share;
+  }
 }
 
 Cost Costs::finish(std::uint64_t instructions, std::size_t sites) {
@@ -226,11 +267,14 @@ Cost Costs::finish(std::uint64_t instructions, std::size_t sites) {
     if (threads_.size() == 1 && instructions > thread.instruction) execute(thread, instructions);
     drain(thread);
     cost.time_ns = std::max(cost.time_ns, thread.now);
+    cost.cpu_ns += thread.now;
   }
   cost.stall_ns = stall_ns_;
   cost.instructions = instructions_;
-  sites_.resize(std::max(sites, sites_.size()));
   cost.sites = sites_;
+  share_memories(cost);
+  bound_charges(cost);
+  cost.sites.resize(std::max(sites, cost.sites.size()));
   return cost;
 }
 

@@ -12,7 +12,12 @@
 //                before: a recorder that compares values sees no address that is computed out of
 //                one. Interval analysis: Karkhanis and Smith, "A First-Order Superscalar Processor
 //                Model", ISCA 2004; Eyerman et al., ACM TOCS 27(2), 2009.
-// Limits         threads wait for each other nowhere; the time of all is that of the slowest.
+// Threads        each has a clock of its own, which runs while the thread is busy. Their clocks
+//                cannot be compared, so no thread waits for another's lines; but all of them
+//                together take as long as their lines occupy a memory.
+// Sites          a site is charged at most the latency and the page walk of each of its accesses;
+//                what accesses wait beyond that, in queues, is shared out among the sites.
+// Limits         threads wait for each other nowhere else.
 // Units          nanoseconds, bytes.
 // Thread safety  values.
 #pragma once
@@ -62,6 +67,7 @@ struct SiteCost {
 
 struct Cost {
   double time_ns = 0;             ///< of the slowest thread
+  double cpu_ns = 0;              ///< of all threads
   double stall_ns = 0;            ///< of all threads
   std::uint64_t instructions = 0; ///< that took time, of all threads
   std::vector<SiteCost> sites;
@@ -115,6 +121,7 @@ private:
     bool passed_by = false;
     std::vector<Flight> loads; ///< in flight, a queue from `first` on
     std::size_t first = 0;
+    double free_at[2] = {0, 0};       ///< when each memory can begin the thread's next line
     double lines[most_parallel] = {}; ///< when each place for a line is free
     Return returns[kept] = {};
   };
@@ -129,12 +136,15 @@ private:
   explicit Costs(const Placing& placing);
   Thread& thread_of(const Record& record);
   SiteCost& cost_of(std::uint32_t site);
+  void occupy(Thread& thread, unsigned memory, double ns);
+  void share_memories(Cost& cost);
+  void bound_charges(Cost& cost);
   void execute(Thread& thread, std::uint64_t up_to);
   void retire(Thread& thread, std::uint64_t up_to);
   void drain(Thread& thread);
   void wait(Thread& thread, double until, std::uint32_t site);
   std::uint64_t parent_of(Thread& thread, const Record& record) const;
-  double send(Thread& thread, const Record& record, SiteCost& cost, unsigned memory);
+  double send(Thread& thread, const Record& record, std::uint32_t site, unsigned memory);
   /// How far stores and prefetches may be behind the program.
   double ahead_ns() const { return placing_.memories[0].latency_ns; }
   unsigned first_free(const Thread& thread) const;
@@ -143,8 +153,9 @@ private:
   Placing placing_;
   std::vector<Thread> threads_;
   Pages pages_;
-  double free_at_[2] = {0, 0}; ///< when each memory can begin the next line
+  double occupied_ns_[2] = {0, 0}; ///< each memory, by the lines of all threads
   std::vector<SiteCost> sites_;
+  std::vector<double> most_ns_; ///< that a site can be charged
   double stall_ns_ = 0;
   std::uint64_t instructions_ = 0;
 };

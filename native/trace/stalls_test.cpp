@@ -177,3 +177,53 @@ TEST_CASE("what is passed by takes no time") {
   CHECK(cost.instructions == 1000);
   CHECK(cost.time_ns == doctest::Approx(1000 + 100 + 100));
 }
+
+TEST_CASE("an idle thread's few accesses are not charged what another thread took") {
+  Result<Costs> costs = Costs::create(placing());
+  REQUIRE(costs);
+  costs->take(loads(1, true), sites); // site 1, a chain of 100 us
+  std::vector<Record> idle = loads(10, false, 2);
+  idle.resize(3);
+  for (Record& one : idle)
+    one.thread = 1;
+  costs->take(idle, sites);
+  const Cost cost = costs->finish(0, sites.size());
+  CHECK(cost.sites[1].stall_ns == doctest::Approx(records * 100.0));
+  CHECK(cost.sites[2].stall_ns <= 3 * 100.0);
+  CHECK(cost.time_ns == doctest::Approx(records * 100.0));
+  CHECK(cost.cpu_ns <= records * 100.0 + 3 * 100.0);
+}
+
+TEST_CASE("threads that stream at once take as long as their lines occupy the memory") {
+  Result<Costs> costs = Costs::create(placing());
+  REQUIRE(costs);
+  std::vector<Record> made = loads(1, false);
+  costs->take(made, sites);
+  for (std::uint16_t thread = 1; thread < 32; ++thread) {
+    for (Record& one : made)
+      one.thread = thread;
+    costs->take(made, sites);
+  }
+  const Cost cost = costs->finish(0, sites.size());
+  CHECK(cost.time_ns == doctest::Approx(32 * records * 1.0)); // alone, 10 lines in 100 ns
+  CHECK(cost.sites[1].stall_ns <= 32 * records * 100.0);
+}
+
+TEST_CASE("no site is charged more than the latency and the walk of each of its accesses") {
+  Placing p = placing();
+  p.memories[0].walk_ns = 20;
+  p.memories[0].write_line_ns = 50;
+  Result<Costs> costs = Costs::create(p);
+  REQUIRE(costs);
+  std::vector<Record> made = loads(1, false);
+  for (std::size_t i = 0; i < made.size(); ++i)
+    if (i % 100 != 99) { // 99 lines written, then one read of another site behind them
+      made[i].kind = Kind::write_back;
+      made[i].object = 2;
+    }
+  costs->take(made, sites);
+  const Cost cost = costs->finish(made.back().instructions, sites.size());
+  CHECK(cost.sites[1].stall_ns <= records / 100 * 120.0);
+  CHECK(cost.sites[2].stall_ns > 0); // the queue is made of its lines
+  CHECK(cost.sites[1].stall_ns + cost.sites[2].stall_ns == doctest::Approx(cost.stall_ns));
+}

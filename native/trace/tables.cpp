@@ -113,6 +113,9 @@ bool decode_entry(BlockKind kind, Cursor& payload, Object& before, Death& death,
     tables.threads.push_back(static_cast<std::uint32_t>(payload.number()));
     return tables.threads.size() <= most_threads;
   case BlockKind::site_totals: return decode_site_totals(payload, tables);
+  case BlockKind::exit_code:
+    tables.exit_code = static_cast<std::uint32_t>(payload.number());
+    return true;
   default: return false;
   }
 }

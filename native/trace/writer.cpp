@@ -108,6 +108,12 @@ void Writer::site_totals(std::uint32_t number, const Site& site) {
   added(totals_);
 }
 
+void Writer::exit_code(std::uint32_t code) {
+  Bytes payload;
+  payload.number(code);
+  put(BlockKind::exit_code, 1, 0, payload);
+}
+
 void Writer::flush() {
   flush_tables();
   const auto count = static_cast<std::uint32_t>(coder_.count());

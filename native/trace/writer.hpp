@@ -40,6 +40,9 @@ public:
   /// Counts so far; they are stored with each block.
   Totals totals;
 
+  /// How the program ended; written once, at the end.
+  void exit_code(std::uint32_t code);
+
   /// Writes what is buffered as blocks.
   void flush();
   /// Writes index and footer: the trace is complete. Errors: no_space, os_error.

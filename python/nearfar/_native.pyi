@@ -591,6 +591,11 @@ class TraceTouches:
     def __init__(self) -> None: ...
     def __len__(self) -> int: ...
 
+class TraceTouched(TypedDict):
+    small: list[int]  # first touches of pages, by site
+    large: list[int]
+    fixed_pages: int
+
 class TraceCollected(TypedDict):
     totals: TraceTotals
     records: int
@@ -601,8 +606,8 @@ class TraceCollected(TypedDict):
     lost_entries: int
     float_instructions: int
     executed: int
-    pages: int
-    fixed_pages: int
+    recorded_cpu_ns: int
+    touched: TraceTouched
     touches: TraceTouches
 
 TraceKinds = dict[str, int]  # by kind: load, store, prefetch, write_back, nt_store
@@ -633,6 +638,7 @@ class TraceStats(TraceHeader):
     dependent: int
     complete: bool
     ending: str
+    exit_code: int | None
     threads: list[int]
     sites: list[TraceSite]
 
@@ -676,7 +682,7 @@ class TraceCollector:
         most_records: int,
     ) -> None: ...
     def run(self) -> TraceCollected: ...
-    def end(self) -> None: ...
+    def end(self, exit_code: int | None) -> None: ...
 
 class TraceExchanged(TypedDict):
     reads: int
@@ -756,6 +762,7 @@ class TraceFacts(TypedDict):
     records: int
     complete: bool
     ending: str
+    exit_code: int | None
     instructions: int
     held: list[int]
 
@@ -783,7 +790,8 @@ def simulate(
 ) -> SimOutcome: ...
 
 class TraceSiteCosts(TypedDict):
-    time_ns: float
+    time_ns: float  # of the slowest thread
+    cpu_ns: float  # of all threads
     stall_ns: float
     instructions: int
     #: reads, prefetches, writes, dependent reads, page walks, ns of waiting
@@ -800,9 +808,7 @@ class TraceSample:
     @property
     def every(self) -> int: ...
     @property
-    def pages(self) -> int: ...
-    @property
-    def fixed_pages(self) -> int: ...
+    def touched(self) -> TraceTouched: ...
     def costs(
         self, placings: Sequence[tuple[_Memory, _Memory, _Core, Sequence[int]]]
     ) -> list[TraceSiteCosts]: ...

@@ -1,4 +1,4 @@
-"""Errors that say what, why and the next command to try, each with its exit code."""
+"""Errors with a cause and a next step, each with its exit code."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import IntEnum
 
 
 class ExitCode(IntEnum):
-    """What a verb returns to the shell."""
+    """Exit code of a verb."""
 
     OK = 0
     VIOLATION = 1
@@ -14,6 +14,7 @@ class ExitCode(IntEnum):
     MACHINE = 3
     NOISY = 4
     INTERRUPTED = 130
+    READER_GONE = 141
 
 
 class NearfarError(Exception):
@@ -34,7 +35,7 @@ class BadInputError(NearfarError):
 
 
 class MachineError(NearfarError):
-    """This machine cannot do it; the next step says what could."""
+    """This machine cannot do it; the next step names an alternative."""
 
     exit_code = ExitCode.MACHINE
 
@@ -43,6 +44,15 @@ class NoisyError(NearfarError):
     """Under ``--strict``: the figures were disturbed."""
 
     exit_code = ExitCode.NOISY
+
+
+class ReaderGoneError(NearfarError):
+    """The reader of standard output has exited; there is nothing to report to it."""
+
+    exit_code = ExitCode.READER_GONE
+
+    def __init__(self) -> None:
+        super().__init__("")
 
 
 #: Codes of ``NativeError`` that are the caller's mistake; all others are the machine's.

@@ -1,31 +1,33 @@
-"""Files that are written whole or not at all."""
+"""Atomic writes of whole files, and strict reads of text and JSON files."""
 
 from __future__ import annotations
 
 import contextlib
 import errno
+import json
 import os
 import stat
 from pathlib import Path
+from typing import Any, NoReturn
 
-from nearfar.errors import MachineError
+from nearfar.errors import BadInputError, MachineError
 
 
 def partial_of(path: Path) -> tuple[Path, Path]:
-    """The file that a path leads to, and the neighbour that is written before it takes its name.
+    """The file that a path resolves to, and the temporary file next to it that is renamed to it.
 
-    Of a device or a pipe, which is written as it is, both are the path itself.
+    For a device or a pipe, which is written in place, both are the path itself.
     """
     if path.exists() and not path.is_file():
         return path, path
-    target = Path(os.path.realpath(path))  # noqa: PTH - resolve() may raise
+    target = Path(os.path.realpath(path))
     return target, target.with_name(f"{target.name}.partial")
 
 
 def require_place(path: Path, next_step: str) -> None:
-    """See that ``write_whole`` finds where to write, before the work that is to be written.
+    """Check that ``write_whole`` can write to this path, before the work that produces the content.
 
-    Raises MachineError with ``next_step`` for a folder, a missing one, one without permission.
+    Raises MachineError with ``next_step`` for a directory, a missing parent, or missing permission.
     """
     try:
         target, partial = partial_of(path)
@@ -49,10 +51,10 @@ def _cannot_write(path: Path, error: OSError, next_step: str) -> MachineError:
 
 
 def write_whole(path: Path, content: str | bytes, next_step: str) -> None:
-    """Write a file by way of a neighbour and a rename: a crash leaves the old one or the new one.
+    """Write a temporary file and rename it: a crash leaves the old content or the new one.
 
-    What a link leads to is replaced, not the link. A device or a pipe is written as it is. Raises
-    MachineError with ``next_step``; then what was there before is still there.
+    The target of a link is replaced, not the link. A device or a pipe is written in place. Raises
+    MachineError with ``next_step``; the previous content is then unchanged.
     """
     data = content.encode() if isinstance(content, str) else content
     require_place(path, next_step)
@@ -71,3 +73,46 @@ def write_whole(path: Path, content: str | bytes, next_step: str) -> None:
             with contextlib.suppress(OSError):
                 partial.unlink(missing_ok=True)
         raise _cannot_write(path, error, next_step) from None
+
+
+#: Text has no zero byte; the check also ends reads of devices such as /dev/zero.
+_LOOKED_AT = 1 << 16
+
+
+def read_text(path: str | Path, next_step: str) -> str:
+    """The text of a file in UTF-8, without a byte order mark.
+
+    Raises BadInputError with ``next_step`` where it cannot be read or is not text.
+    """
+    try:
+        with Path(path).open("rb") as file:
+            data = file.read(_LOOKED_AT)
+            if b"\0" in data:
+                raise BadInputError(f"cannot read {path}: it is a binary file", next_step)
+            return (data + file.read()).decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise BadInputError(f"cannot read {path}: it is not text in UTF-8", next_step) from None
+    except OSError as error:
+        raise BadInputError(f"cannot read {path}: {error.strerror}", next_step) from None
+
+
+def read_json(path: str | Path, next_step: str, *, finite: bool = True) -> Any:
+    """The document of a JSON file. Raises BadInputError with ``next_step``, like ``read_text``.
+
+    NaN and Infinity are refused unless ``finite`` is False: a model that checks the document names
+    the field that has them.
+    """
+    text = read_text(path, next_step)
+    try:
+        return json.loads(text, parse_constant=_no_constant if finite else None)
+    except json.JSONDecodeError as error:
+        why = f"line {error.lineno}, column {error.colno}: {error.msg}"
+    except RecursionError:
+        why = "nested too deeply"
+    except ValueError as error:  # a constant, or a number of thousands of digits
+        why = str(error)
+    raise BadInputError(f"{path} is damaged: {why}", next_step)
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a JSON number")

@@ -1,9 +1,9 @@
-"""The verdict "too noisy": evidence that something else used the machine while we measured.
+"""The verdict "disturbed": evidence that other work used the machine during a measurement.
 
-A steady neighbour halves a figure without widening its spread, so spread alone proves nothing. The
-evidence is what the kernel says it did: processor time against wall time of each timed thread,
-involuntary switches, time stolen by the hypervisor, and processor time of other processes. It is
-judged series by series, so that a burst is not averaged away by the calm around it.
+A steady neighbor halves a figure without widening its spread, so the spread alone proves nothing.
+The evidence comes from the kernel: CPU time against wall time of each timed thread, involuntary
+switches, steal time, and CPU time of other processes. Each series is judged by itself, so that
+averaging with undisturbed series does not hide a burst.
 """
 
 from __future__ import annotations
@@ -18,16 +18,18 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from nearfar._native import Usage
 
-#: A timed thread that ran less than this share of its wall time was pushed aside.
+#: A timed thread whose CPU time is below this fraction of its wall time was preempted.
 LEAST_CPU_SHARE = 0.95
-#: Processors' worth of work by others, averaged over the measurement, that spoils it.
+#: CPUs' worth of work by others, averaged over the measurement, that spoils it: on a small machine,
+#: and as a fraction of all CPUs of a large one, of which the daemons take more.
 MOST_FOREIGN_CPUS = 0.25
-#: Share of the wall time of all processors taken by the hypervisor.
+MOST_FOREIGN_SHARE = 0.02
+#: Fraction of the wall time of all CPUs taken by the hypervisor.
 MOST_STEAL = 0.02
-#: Interquartile range over median of one point: more is a wide one.
+#: Interquartile range over median of one point; a larger one marks a wide point.
 MOST_SPREAD = 0.25
-#: Share of points that may be wide: where a cache ends, which physical pages were got decides on
-#: hit or miss, so a few points of a good curve are wide by nature.
+#: Fraction of points that may be wide: near a cache's size, the physical pages of a buffer decide
+#: between hit and miss, so a few points of a good curve are wide.
 MOST_WIDE_POINTS = 0.2
 
 
@@ -41,7 +43,12 @@ class Verdict:
     steal: float
     least_cpu_share: float
     worst_spread: float
-    series: int = 1  # that were timed
+    series: int = 1  # number of timed series
+
+
+def most_foreign_cpus() -> float:
+    """How many CPUs other processes may use on this machine during a measurement."""
+    return max(MOST_FOREIGN_CPUS, MOST_FOREIGN_SHARE * (os.cpu_count() or 1))
 
 
 @dataclass
@@ -68,10 +75,10 @@ def _accounts() -> _Accounts:
 
 @dataclass
 class Watch:
-    """Watches the machine during one series of measurements, from its construction on.
+    """Watches the machine during one series of measurements, starting at its construction.
 
-    ``kernel_works``: the kernel works for the measurement meanwhile (write-back of a file), so what
-    others did with the processors cannot be told from it.
+    ``kernel_works``: the kernel works for the measurement (write-back of a file), so the CPU time
+    of other processes cannot be distinguished from it.
     """
 
     name: str
@@ -83,18 +90,18 @@ class Watch:
     _spreads: dict[str, float] = field(default_factory=dict)
 
     def threads(self, usages: Sequence[Usage]) -> None:
-        """Count timed loops: ``cpu_ns``, ``wall_ns``, ``involuntary_switches`` of each thread."""
+        """Add timed loops: ``cpu_ns``, ``wall_ns``, ``involuntary_switches`` of each thread."""
         for usage in usages:
             self._cpu_ns += usage["cpu_ns"]
             self._wall_ns += usage["wall_ns"]
             self._switches += usage["involuntary_switches"]
 
     def spread(self, point: str, spread: float) -> None:
-        """Note the spread of one finished point of at least five repeats."""
+        """Add the spread of one finished point with at least five repeats."""
         self._spreads[point] = spread
 
     def verdict(self) -> Verdict:
-        """Judge everything seen so far."""
+        """Judge all evidence so far."""
         now = _accounts()
         wall = max(now.wall_s - self._start.wall_s, 1e-9)
         own = now.own_s - self._start.own_s
@@ -113,7 +120,7 @@ class Watch:
                 f"timed threads ran only {share:.0%} of their time "
                 f"({self._switches} involuntary switches)"
             )
-        if foreign > MOST_FOREIGN_CPUS:
+        if foreign > most_foreign_cpus():
             yield f"other processes used {foreign:.2f} processors"
         if steal > MOST_STEAL:
             yield f"the hypervisor took {steal:.1%} of the processors' time"
@@ -128,16 +135,16 @@ class Watch:
 
 @dataclass
 class NoiseMeter:
-    """The verdicts of all series of a run: noisy if one is, however calm the rest was."""
+    """The verdicts of all series of a run: the run is disturbed if one series is."""
 
     _verdicts: list[Verdict] = field(default_factory=list)
 
     def judge(self, watch: Watch) -> None:
-        """Take the verdict on a finished series."""
+        """Add the verdict on a finished series."""
         self._verdicts.append(watch.verdict())
 
     def verdict(self) -> Verdict:
-        """The worst of every kind of evidence, and all reasons."""
+        """The worst value of each kind of evidence, and all reasons."""
         seen = self._verdicts
         reasons = [reason for verdict in seen for reason in verdict.reasons]
         return Verdict(

@@ -1,43 +1,48 @@
-"""Run directories: what is finished is on disk before the next measurement starts.
+"""Run directories: each finished section is on disk before the next measurement starts.
 
-A directory holds ``run.json`` (rewritten whole, by rename, after every section), ``samples.jsonl``
-(one series a line, appended as it ends) and ``report.html`` where one was made.
+A directory holds ``run.json`` (replaced by rename after every section), ``samples.jsonl`` (one
+series a line, appended when the series ends) and ``report.html`` if a report was written.
 """
 
 from __future__ import annotations
 
 import contextlib
 import json
+import os
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from pydantic import ValidationError
 
 from nearfar.errors import BadInputError, MachineError
-from nearfar.files import write_whole
+from nearfar.files import read_json, write_whole
 from nearfar.records.run import SCHEMA_VERSION, Run
 
-#: Where runs go unless told otherwise: below the current directory.
+#: Default directory for runs, below the current directory.
 DEFAULT_ROOT = Path("nearfar-runs")
 
 
 def now() -> str:
-    """UTC, to the second."""
+    """The current time in UTC, to the second."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 class RunDirectory:
-    """A run being recorded. One process writes; any may read, for ``run.json`` is always whole."""
+    """A run being recorded. One process writes; any may read: ``run.json`` is always complete."""
 
-    def __init__(self, path: Path, run: Run) -> None:
+    def __init__(self, path: Path, run: Run, made: Sequence[Path] = ()) -> None:
+        """``made``: directories above ``path`` that were created for it, innermost first."""
         self.path = path
         self.run = run
+        self._made = made
 
     @classmethod
     def create(cls, run: Run, path: Path | None = None) -> RunDirectory:
         """Make the directory (default: ``nearfar-runs/DATE-VERB``) and write the first record."""
         chosen = path or _fresh_name(run)
+        made = [parent for parent in chosen.parents if not os.path.exists(parent)]  # noqa: PTH110
         try:
             chosen.mkdir(parents=True)
         except FileExistsError:
@@ -49,7 +54,7 @@ class RunDirectory:
                 f"cannot make {chosen}: {error.strerror}",
                 "name a directory you may write to: --out DIR",
             ) from None
-        directory = cls(chosen, run)
+        directory = cls(chosen, run, made)
         try:
             directory.save()
         except MachineError:
@@ -58,18 +63,19 @@ class RunDirectory:
         return directory
 
     def save(self) -> None:
-        """Write ``run.json``; a crash leaves the old one or the new one, never half of one."""
+        """Write ``run.json``; a crash leaves the old or the new content, never a part."""
         document = self.run.model_dump_json(indent=1, exclude_none=True) + "\n"
         write_whole(self.path / "run.json", document, "free some space, or use --out DIR")
 
     def discard_if_empty(self) -> bool:
-        """Remove the directory again where nothing was measured; tells whether it did."""
+        """Remove the directory if nothing was measured; returns whether it was removed."""
         finished = self.run.sections.model_dump(exclude_none=True)
         if finished or (self.path / "samples.jsonl").exists():
             return False
         (self.path / "run.json").unlink(missing_ok=True)
-        with contextlib.suppress(OSError):  # something of the user's lies there
-            self.path.rmdir()
+        with contextlib.suppress(OSError):  # not empty: another file, or another run
+            for directory in (self.path, *self._made):
+                directory.rmdir()
         return True
 
     def add_samples(self, series: str, unit: str, values: Sequence[float]) -> None:
@@ -93,22 +99,31 @@ def _fresh_name(run: Run) -> Path:
 
 def read_run(path: Path) -> Run:
     """Read a record by its directory or its ``run.json``. Raises BadInputError naming the field."""
-    file = path
-    try:
-        file = path / "run.json" if path.is_dir() else path
-        document = json.loads(file.read_text(encoding="utf-8"))
-    except FileNotFoundError:
+    file = path / "run.json" if os.path.isdir(path) else path  # noqa: PTH112 - is_dir() may raise
+    return run_of(read_document(path), file)
+
+
+def read_document(path: Path) -> Any:
+    """The JSON document at a path, or the ``run.json`` of a directory. Raises BadInputError."""
+    file = path / "run.json" if os.path.isdir(path) else path  # noqa: PTH112 - is_dir() may raise
+    if not os.path.exists(file):  # noqa: PTH110
+        raise BadInputError(f"no record at {path}", "give a run directory, such as nearfar-runs/…")
+    return read_json(file, "give a run directory", finite=False)
+
+
+def run_of(document: Any, file: Path) -> Run:
+    """Parse a document as a record. Raises BadInputError naming the field."""
+    if not isinstance(document, dict) or "schema_version" not in document:
         raise BadInputError(
-            f"there is no record at {path}", "give a run directory, such as nearfar-runs/…"
-        ) from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadInputError(f"cannot read {file}: {error}", "give a run directory") from None
-    except json.JSONDecodeError as error:
+            f"{file} is not a record: it has no schema_version",
+            "give a run directory, such as nearfar-runs/…, or its run.json",
+        )
+    if "record" in document and "sections" not in document:
         raise BadInputError(
-            f"{file} is damaged: line {error.lineno}, column {error.colno}: {error.msg}",
-            "restore it from a copy, or measure again",
-        ) from None
-    version = document.get("schema_version") if isinstance(document, dict) else None
+            f"{file} is the JSON result of a verb, not its record",
+            f"give the record: {document['record']}",
+        )
+    version = document["schema_version"]
     if not isinstance(version, int) or not 1 <= version <= SCHEMA_VERSION:
         raise BadInputError(
             f"{file} is not a record this nearfar reads (schema_version {version!r}, "
@@ -127,7 +142,7 @@ def read_run(path: Path) -> Run:
 
 
 def previous_runs(verb: str, machine_id: str, root: Path = DEFAULT_ROOT) -> list[tuple[Path, Run]]:
-    """Finished runs of a verb on this machine below ``root``, oldest first, undamaged ones."""
+    """Finished, undamaged runs of a verb on this machine below ``root``, oldest first."""
     found: list[tuple[Path, Run]] = []
     for file in sorted(root.glob("*/run.json")):
         try:

@@ -1,4 +1,4 @@
-"""Sizes, times and processor lists as people write them, and figures as people read them.
+"""Parse sizes, times and CPU lists as users write them; format figures for output.
 
 Base units inside the program: bytes, seconds (nanoseconds where a name says so), bytes per second.
 """
@@ -24,7 +24,7 @@ _TIME_FACTORS = {"": 1.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "min": 60.0, "h": 36
 
 
 def parse_size(text: str) -> int:
-    """Bytes of ``64KiB``, ``2GB``, ``1.5g``; a bare K, M, G or T is binary.
+    """Parse a size such as ``64KiB``, ``2GB`` or ``1.5g``; a bare K, M, G or T is binary.
 
     Raises BadInputError for anything else, for zero, for negatives and for fractions of a byte.
     """
@@ -43,17 +43,27 @@ def parse_size(text: str) -> int:
     return int(size)
 
 
+#: Longest accepted time; a longer one is a mistake in the unit.
+LONGEST_S = 30 * 86400.0
+
+
 def parse_seconds(text: str) -> float:
-    """Seconds of ``5``, ``500ms`` or ``2min``; raises BadInputError unless positive."""
+    """Parse a time such as ``5``, ``500ms`` or ``2min`` to seconds.
+
+    Raises BadInputError unless positive and at most LONGEST_S.
+    """
     match = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([a-z]*)\s*", text)
     factor = _TIME_FACTORS.get(match[2]) if match else None
     if match is None or factor is None or float(match[1]) == 0:
         raise BadInputError(f"'{text}' is not a time", "write it like 5, 500ms or 2min")
-    return float(match[1]) * factor
+    seconds = float(match[1]) * factor
+    if seconds > LONGEST_S:
+        raise BadInputError(f"{text} is longer than 30 days", "write it like 5, 500ms or 2min")
+    return seconds
 
 
 def parse_share(text: str) -> float:
-    """A share of ``5%`` or ``0.05``; raises BadInputError unless it is a number, 0 or more."""
+    """Parse a fraction such as ``5%`` or ``0.05``; raises BadInputError unless it is at least 0."""
     match = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*(%?)\s*", text)
     if match is None:
         raise BadInputError(f"'{text}' is not a share", "write it like 5% or 0.05")
@@ -61,7 +71,7 @@ def parse_share(text: str) -> float:
 
 
 def parse_cpus(text: str) -> list[int]:
-    """Processors of ``0-3,8``, in order, each once; raises BadInputError for anything else."""
+    """Parse a CPU list such as ``0-3,8`` to sorted distinct numbers; raises BadInputError."""
     cpus: list[int] = []
     for part in text.split(","):
         match = re.fullmatch(r"\s*([0-9]+)(?:-([0-9]+))?\s*", part)
@@ -81,12 +91,12 @@ def _scaled(value: float, steps: list[tuple[float, str]]) -> str:
 
 
 def _three_digits(value: float) -> str:
-    """At least three, and never an exponent for what rounds up to a thousand."""
+    """At least three digits, without an exponent for values that round up to a thousand."""
     return f"{value:.0f}" if abs(value) >= 999.5 else f"{value:.3g}"
 
 
 def format_size(size_bytes: float) -> str:
-    """Binary and short: ``64 KiB``, ``1.5 GiB``."""
+    """Format bytes in binary units: ``64 KiB``, ``1.5 GiB``."""
     steps = [(GIB * KIB, "TiB"), (GIB, "GiB"), (MIB, "MiB"), (KIB, "KiB"), (1, "B")]
     for factor, unit in steps:
         if size_bytes >= factor:
@@ -95,17 +105,17 @@ def format_size(size_bytes: float) -> str:
 
 
 def format_bandwidth(bytes_per_s: float) -> str:
-    """Decimal, as data sheets have it: ``12.3 GB/s``."""
+    """Format a bandwidth in decimal units, as data sheets do: ``12.3 GB/s``."""
     return _scaled(bytes_per_s, [(1e12, "TB/s"), (1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s")])
 
 
 def format_energy(joules: float) -> str:
-    """``3.55 mJ``."""
+    """Format an energy: ``3.55 mJ``."""
     return _scaled(joules, [(1, "J"), (1e-3, "mJ"), (1e-6, "µJ"), (1e-9, "nJ"), (1e-12, "pJ")])
 
 
 def format_time(seconds: float) -> str:
-    """``12.3 ns`` to ``4.5 s``."""
+    """Format a time: ``12.3 ns`` to ``4.5 s``."""
     if seconds >= 1e3:
         return f"{seconds:.0f} s"
     return _scaled(seconds, [(1, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")])

@@ -3,6 +3,7 @@
 Every record says so itself: its machine is called "made-up test machine".
 """
 
+from factories.advices import advice
 from factories.benches import malloc, mapped, stream
 from factories.probes import (
     access,
@@ -15,6 +16,7 @@ from factories.probes import (
     tails,
 )
 from factories.runs import (
+    advised,
     allocators,
     calm,
     close_knees,
@@ -28,7 +30,7 @@ from factories.runs import (
     study,
     together,
 )
-from factories.shaped import MACHINE_ID, around
+from factories.shaped import MACHINE_ID, around, shaped
 from factories.sides import (
     compete,
     compete_foretold,
@@ -43,6 +45,8 @@ from factories.sides import (
 __all__ = [
     "MACHINE_ID",
     "access",
+    "advice",
+    "advised",
     "allocators",
     "around",
     "bandwidth",
@@ -67,6 +71,7 @@ __all__ = [
     "pipeline",
     "pipeline_foretold",
     "published",
+    "shaped",
     "stencil",
     "stencil_beside_alone",
     "stencil_split",

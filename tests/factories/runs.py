@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from factories.advices import advice
 from factories.benches import malloc, mapped, stream
 from factories.probes import (
     access,
@@ -181,3 +182,10 @@ def hostile() -> Run:
         findings=[Finding(check=evil, level="warning", found=evil, why=evil, mend=evil)],
         skipped=[Skipped(section=evil, what=evil, why=evil)],
     )
+
+
+def advised(sites: int = 40) -> Run:
+    """Advice on a program, with as many sites."""
+    result = advice(sites)
+    arguments = {"program": result.program}
+    return study(sections=Sections(advice=result), verb="advise", arguments=arguments)

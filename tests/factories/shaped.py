@@ -12,7 +12,8 @@ MACHINE_ID = "made-up-0001"
 
 def around(value: float, width: float = 0.015, statistic: str = "median") -> Estimate:
     low, high = value * (1 - width), value * (1 + width)
-    return Estimate(value, low, high if statistic != "best" else value, 7, width, statistic, 0)
+    interval = None if statistic == "best" else (low, high)
+    return Estimate(value, low, high, 7, width, statistic, 0, interval)
 
 
 def shaped(

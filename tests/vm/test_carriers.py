@@ -15,7 +15,7 @@ from vm.machine import ROOT, Machine
 
 pytestmark = pytest.mark.vm
 
-PROGRAM = ROOT / "build" / "test" / "tests" / "vm" / "programs" / "carrier"
+PROGRAM = ROOT / "build" / "editable" / "tests" / "vm" / "programs" / "carrier"
 ENTRIES = 5000
 #: 16 MiB in pages of 4 KiB; pages of 2 MiB, which DAX may give, need fewer faults.
 PAGES = 4096

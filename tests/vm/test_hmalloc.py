@@ -12,7 +12,7 @@ from vm.machine import ROOT, Machine
 
 pytestmark = pytest.mark.vm
 
-PROGRAMS = ROOT / "build" / "test" / "tests" / "vm" / "programs"
+PROGRAMS = ROOT / "build" / "editable" / "tests" / "vm" / "programs"
 PROGRAM = PROGRAMS / "hm_nodes"
 MIB = 1 << 20
 PAGE = 4096
@@ -25,7 +25,7 @@ def placed(machine: Machine, settings: str) -> dict[str, list[str]]:
 
 
 def test_near_and_far_lie_on_their_nodes(machine: Machine) -> None:
-    found = placed(machine, "HMALLOC_NEAR=numa:0 HMALLOC_FAR=numa:1")
+    found = placed(machine, "NEARFAR_HMALLOC_NEAR=numa:0 NEARFAR_HMALLOC_FAR=numa:1")
     assert found["near"] == [str(8 * MIB // PAGE), "0"]
     assert found["far"] == ["0", str(8 * MIB // PAGE)]
     assert found["variable"] == ["0", str(MIB // PAGE)]
@@ -37,7 +37,7 @@ def test_far_is_the_node_without_processors_by_itself(machine: Machine) -> None:
 
 
 def test_a_full_far_tier_fails_or_spills_as_told(machine: Machine) -> None:
-    few = "HMALLOC_FAR=numa:1,capacity=32MiB"
+    few = "NEARFAR_HMALLOC_FAR=numa:1,capacity=32MiB"
     assert placed(machine, few)["more"] == ["ENOMEM"]
     assert placed(machine, f"{few},overflow=spill:near")["more"] == ["spilled"]
 
@@ -54,7 +54,7 @@ def test_a_whole_program_runs_on_the_far_node(machine: Machine) -> None:
 
 
 def test_a_tier_migrates_between_nodes_and_back(machine: Machine) -> None:
-    told = machine.run(f"HMALLOC_FAR=numa:1 {PROGRAMS / 'hm_migrate'} {8 * MIB}").ok()
+    told = machine.run(f"NEARFAR_HMALLOC_FAR=numa:1 {PROGRAMS / 'hm_migrate'} {8 * MIB}").ok()
     print(told)
     pages = str(8 * MIB // PAGE)
     assert [line.split() for line in told.splitlines()] == [
@@ -64,7 +64,7 @@ def test_a_tier_migrates_between_nodes_and_back(machine: Machine) -> None:
 
 
 def test_weights_are_refused_by_a_kernel_without_them(machine: Machine) -> None:
-    refused = machine.run(f"HMALLOC_FAR=numa:0+1,weighted {PROGRAM} {MIB}")
+    refused = machine.run(f"NEARFAR_HMALLOC_FAR=numa:0+1,weighted {PROGRAM} {MIB}")
     assert (refused.code, "weighted wants Linux 6.9" in refused.stderr) == (3, True), refused
 
 
@@ -79,7 +79,7 @@ def dax(request: pytest.FixtureRequest, machine: Machine) -> str:
 
 def test_a_heap_on_dax_does_all_that_malloc_does(machine: Machine, dax: str) -> None:
     program = compile_c(machine.share, "preload_cases").name
-    settings = f"HMALLOC_DEFAULT=far HMALLOC_FAR={dax} LD_PRELOAD={PRELOAD}"
+    settings = f"NEARFAR_HMALLOC_DEFAULT=far NEARFAR_HMALLOC_FAR={dax} LD_PRELOAD={PRELOAD}"
     told = machine.run(f"{settings} /mnt/share/{program} libm.so.6").ok()
     assert re.findall(r"^(\w+)", told, re.MULTILINE) == ["ok"] * 16, told
 
@@ -116,7 +116,7 @@ def test_a_child_has_its_own_copy_of_a_heap_on_dax(machine: Machine, dax: str) -
 
 def test_a_device_has_one_heap_at_a_time(machine: Machine) -> None:
     make_devdax(machine)
-    settings = f"HMALLOC_FAR=devdax:{DEVICE} LD_PRELOAD={PRELOAD}"
+    settings = f"NEARFAR_HMALLOC_FAR=devdax:{DEVICE} LD_PRELOAD={PRELOAD}"
     hold = "import os, time; open('/tmp/holder', 'w').write(str(os.getpid())); time.sleep(300)"
     machine.run(f'({settings} python3 -c "{hold}") >/dev/null 2>&1 & disown').ok()
     machine.run("until [ -s /tmp/holder ]; do sleep 0.2; done").ok()

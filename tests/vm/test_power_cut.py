@@ -33,7 +33,7 @@ CUTS = 20
 ROUNDS = 3  # of a cut into growth, one into the recovery from it, one into a pool's creation
 STOP_LIMIT_S = 300.0  # far from enough only where the guest stands still
 POOL = "/mnt/pmem/pool"
-PROGRAM = ROOT / "build" / "test" / "tests" / "vm" / "programs" / "power_cut"
+PROGRAM = ROOT / "build" / "editable" / "tests" / "vm" / "programs" / "power_cut"
 
 
 @dataclass

@@ -1,10 +1,10 @@
-// Arrays of plain values in a pool, for kernels: as fast as the raw pointer they give.
+// Arrays of plain values in a pool, for kernels: access by a raw pointer.
 //
 // array<T, Pool>  16 bytes, kept in a field: a link and a count. raw() is a span on the memory
 //                itself. Elements are not logged: a store to them is an ordinary store, durable
 //                only after pool.persist(array) (flush and fence), and torn by a crash before.
-//                Making, replacing and freeing whole arrays is transactional like all else.
-//                Elements begin as 0.
+//                Creating, replacing and freeing whole arrays is transactional.
+//                Elements are initially 0.
 #pragma once
 
 #include <cstddef>

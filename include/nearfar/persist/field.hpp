@@ -1,13 +1,13 @@
-// Members of persistent structures, and what links them.
+// Members of persistent structures, and persistent pointers.
 //
-// ptr<T, Pool>   8 bytes: an offset in the pool of type Pool, typed. Null, comparable,
-//                no arithmetic, no casts; of another pool it is another type. Dereferencing costs
-//                an addition; it is for threads that hold a guard (a reading or a transaction).
+// ptr<T, Pool>   8 bytes: an offset in the pool of type Pool, typed. Nullable and
+//                comparable; no arithmetic, no casts; a pointer of another pool has another type.
+//                Dereferencing costs an addition and requires a guard (a read or a transaction).
 // field<T>       reads are `const T&` and show a transaction its own writes; a write is
 //                `object->member.set(tx, value)`. Assignment and address-of are deleted. A
-//                reference that a read gave inside a transaction ends with it.
-// secret_field<T>  the same for what must not linger: reading wants reveal(), and the bytes are
-//                overwritten, durably, when the object is freed, in any pool.
+//                reference that a read returned inside a transaction is invalid after it.
+// secret_field<T>  the same for secrets: reading requires reveal(), and the bytes are overwritten,
+//                durably, when the object is freed, in any pool.
 #pragma once
 
 #include <compare>
@@ -31,7 +31,7 @@ class fresh;
 
 namespace detail {
 
-/// Where the pool of a type is mapped, while it is open.
+/// Address of the pool of a type, while it is open.
 template <class Pool>
 inline std::byte* base_of = nullptr;
 
@@ -92,7 +92,7 @@ struct detail::access {
   static Session& session(Tx& transaction) {
     return *transaction.session_;
   }
-  /// What a body is called with, for who brings a store of its own instead of a pool.
+  /// The argument of a body, for a caller with a store of its own instead of a pool.
   template <class Pool>
   static tx<Pool> transaction(Session& session, typename Pool::root& root) {
     return tx<Pool>(session, root);
@@ -101,7 +101,7 @@ struct detail::access {
 
 namespace detail {
 
-/// What field and secret_field have in common.
+/// Common part of field and secret_field.
 template <class T>
 class cell {
   static_assert(check_storable<T>());
@@ -115,8 +115,8 @@ public:
   cell& operator=(Other&&) = delete; // write it with set(tx, value): a store must reach the log
   void operator&() const = delete;   // a plain pointer would let stores escape the log
 
-  /// Changes the field with a transaction: seen there at once, by others and after a crash when it
-  /// has committed.
+  /// Changes the field in a transaction. The transaction sees the change at once; other threads
+  /// and a restart after a crash see it after the commit.
   template <class Pool>
   void set(tx<Pool>& transaction, const T& value, Site site = Site::current()) {
     static_assert(belongs_to<T, Pool>(), "set: the value points into a pool of another type");
@@ -165,6 +165,15 @@ public:
     return static_cast<bool>(this->read());
   }
   friend bool operator==(const field& a, const T& b) { return a.get() == b; }
+  /// A number of another type: without this, the comparison above and the built-in one are
+  /// ambiguous.
+  template <class Number>
+    requires std::is_arithmetic_v<T> && std::is_arithmetic_v<Number>
+  friend bool operator==(const field& a, const Number& b) {
+    using Both = std::common_type_t<T, Number>; // as the built-in comparison converts
+    return static_cast<Both>(a.get()) == static_cast<Both>(b);
+  }
+  friend bool operator==(const field& a, const field& b) { return a.get() == b.get(); }
 };
 
 template <class T>
@@ -176,7 +185,7 @@ public:
   secret_field(const secret_field&) = default;
   secret_field& operator=(const secret_field&) = delete; // write it with set(tx, value)
 
-  /// A copy in volatile memory is the caller's to overwrite.
+  /// The caller overwrites the copy in volatile memory.
   const T& reveal() const { return this->read(); }
 };
 

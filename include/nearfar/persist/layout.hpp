@@ -1,4 +1,4 @@
-// The layout of a pool's types: their hash, and the descriptors that are stored with them.
+// The layout of a pool's types: their hash, and the stored type descriptors.
 //
 // A program states, in its pool type, the hash of every version of its layout, oldest first:
 //
@@ -9,9 +9,9 @@
 //   };
 //
 // The hash covers, for each type that the root reaches, the names, kinds, sizes and order of all
-// members. Changing one stops the program from compiling until its hash is appended, which raises
-// the version; the compiler's message has the number. A pool keeps hash and version, and is refused
-// by a program of others.
+// members. After a change the program does not compile until the new hash is appended, which
+// increments the version; the compiler's message has the number. A pool stores hash and version; a
+// program with another hash or version refuses it.
 #pragma once
 
 #include <algorithm>
@@ -34,7 +34,7 @@ namespace detail {
 template <class... T>
 struct types {};
 
-/// Marks a type that is linked as the elements of an array.
+/// Marks a type that is linked as array elements.
 template <class T>
 struct elements {
   using value_type = T;
@@ -44,7 +44,7 @@ inline constexpr bool is_elements = false;
 template <class T>
 inline constexpr bool is_elements<elements<T>> = true;
 
-// The types that the root reaches, in the order in which they are met, each once.
+// The types that the root reaches, each once, in the order of discovery.
 
 template <class T, class... Ts>
 consteval auto reach(types<Ts...> known);
@@ -97,8 +97,8 @@ constexpr std::uint32_t index_in(types<Ts...>) {
   return index;
 }
 
-/// Calls see<Leaf>(offset, name, secret) for each leaf of T: what is no structure and no
-/// std::array.
+/// Calls see<Leaf>(offset, name, secret) for each leaf of T: each part that is neither a
+/// structure nor a std::array.
 template <class T, class See>
 constexpr void each_leaf(std::uint32_t offset, std::string_view name, bool secret, See& see) {
   if constexpr (is_elements<T>) {
@@ -232,7 +232,7 @@ consteval auto describe(types<Ts...> all) {
 template <class Pool>
 inline constexpr auto described = describe(types_of<Pool>{});
 
-/// Its own type, so that the compiler's message shows both numbers.
+/// A separate type, so that the compiler's message shows both numbers.
 template <std::uint64_t of_the_types, std::uint64_t stated_last>
 struct layout_is {
   static constexpr bool stated = of_the_types == stated_last;
@@ -240,11 +240,11 @@ struct layout_is {
 
 } // namespace detail
 
-/// The hash of the layout that a pool type has now.
+/// The hash of the current layout of a pool type.
 template <class Pool>
 inline constexpr std::uint64_t layout_hash = detail::hash_of(detail::types_of<Pool>{});
 
-/// The version that a pool type has: how many layouts it states.
+/// The version of a pool type: the number of its layouts.
 template <class Pool>
 inline constexpr std::uint32_t layout_version = std::uint32_t{std::size(Pool::layouts)};
 

@@ -1,6 +1,6 @@
-// A pool of one program's types, open.
+// An open pool of one program's types.
 //
-// One pool of a type may be open in a process at a time: that is what makes pointers 8 bytes.
+// One pool of a type may be open in a process at a time: for this reason pointers have 8 bytes.
 // Thread safety  transact(), read() and persist() from several threads; open and close from one.
 #pragma once
 
@@ -32,7 +32,7 @@ public:
   using tx_type = tx<Pool>;
   static_assert(detail::check_layout<Pool>());
 
-  /// Makes a pool at a tier such as "shm:/dev/shm/list.pool". Errors: those of Pool::create.
+  /// Creates a pool in a tier such as "shm:/dev/shm/list.pool". Errors: those of Pool::create.
   static Result<pool> create(const char* place, const pool_options& options = {}) {
     if (Status s = check_single(); !s) return s.error();
     Result<tier::Spec> spec = tier::parse(place);
@@ -47,7 +47,7 @@ public:
     return made.with(store);
   }
 
-  /// Opens a pool at a tier or a path, and recovers it. Errors: those of Pool::open and
+  /// Opens a pool in a tier or at a path, and recovers it. Errors: those of Pool::open and
   /// Store::open.
   static Result<pool> open(const char* place) {
     if (Status s = check_single(); !s) return s.error();
@@ -62,7 +62,7 @@ public:
     return made.with(store);
   }
 
-  /// Opens the pool there, or makes it where there is none.
+  /// Opens the pool, or creates it if there is none.
   static Result<pool> open_or_create(const char* place, const pool_options& options = {}) {
     Result<pool> opened = open(place);
     if (opened || opened.error().code != Errc::not_found) return opened;
@@ -71,7 +71,7 @@ public:
 
   pool(pool&&) noexcept = default;
   pool& operator=(pool&&) = delete;
-  ~pool() { // writes everything back; the next opening has nothing to recover
+  ~pool() { // writes all changes back, so that the next opening recovers nothing
     if (inside_ && inside_->store) {
       inside_->store.reset();
       detail::base_of<Pool> = nullptr;
@@ -80,9 +80,9 @@ public:
 
   root_type& root() const { return *reinterpret_cast<root_type*>(store().root()); }
 
-  /// Runs body(tx) as one transaction under `on`: all of it happens, durably, or nothing does. The
-  /// body returns nothing, or a Status, whose error takes everything back, as an exception does.
-  /// Inside a transaction of this thread it is part of that one.
+  /// Runs body(tx) as one atomic and durable transaction under `on`. The body returns nothing or a
+  /// Status. An error or an exception rolls the transaction back. Inside a transaction of this
+  /// thread it is part of that transaction.
   template <class Body>
   Status transact(guard& on, Body&& body) const {
     if (Session* outer = Session::of(store())) return join(*outer, on, body);
@@ -99,7 +99,7 @@ public:
     return transact(store().common_guard(), body);
   }
 
-  /// Runs body(reader) while no transaction under `on` changes anything; yields what it returns.
+  /// Runs body(reader) while no transaction under `on` changes data; returns its result.
   template <class Body>
   decltype(auto) read(guard& on, Body&& body) const {
     const Reading reading(on);
@@ -111,7 +111,7 @@ public:
     return read(store().common_guard(), body);
   }
 
-  /// Makes what was stored in an array durable: all elements, or some.
+  /// Makes stores to an array durable: to all elements, or to some.
   template <class T>
   void persist(const array<T, Pool>& values, Site site = Site::current()) const {
     persist(values, 0, values.size(), site);
@@ -125,14 +125,14 @@ public:
     store().write_back().fence(site);
   }
 
-  /// Transactions that recovery found in the log when the pool was opened.
+  /// Returns the number of transactions that recovery found in the log on opening.
   std::size_t recovered() const { return store().recovered(); }
   bool emulated() const { return inside_->file.emulated(); }
   Path path() const { return store().path(); }
   const persist::Pool& file() const { return inside_->file; }
 
 private:
-  struct Inside { // in the order in which they are needed
+  struct Inside { // in the order of construction
     explicit Inside(persist::Pool&& opened) : file(std::move(opened)), source(file) {}
     persist::Pool file;
     PoolSource source;
@@ -170,7 +170,7 @@ private:
 
   template <class Body>
   Status join(Session& outer, guard& on, Body& body) const {
-    struct Doom { // also when an exception goes by, which somebody in between might catch
+    struct Doom { // also if an exception passes, which the body of the outer one may catch
       Session& session;
       bool finished = false;
       ~Doom() {

@@ -1,9 +1,8 @@
-// Members of an aggregate, without macros: how many, of which types, by what names.
+// Members of an aggregate, without macros: their number, types and names.
 //
-// Purpose        the layout hash, the type descriptors, and the check that nothing volatile gets
-// in. How            aggregates of up to 16 members are taken apart by structured bindings; a name
-// is read
-//                from the compiler's own words for the address of a member (GCC 12+, clang 14+).
+// Purpose        the layout hash, the type descriptors, and the check against volatile members.
+// Method         structured bindings take aggregates of up to 16 members apart; a name is parsed
+//                from the compiler's text for the address of a member (GCC 12+, clang 14+).
 // Limits         no base classes, no C arrays (use std::array), no bit fields.
 #pragma once
 
@@ -28,7 +27,7 @@ consteval bool takes(std::index_sequence<I...>) {
   return requires { T{(static_cast<void>(I), anything{})...}; };
 }
 
-/// How many members an aggregate has; most_members + 1 if more.
+/// Returns the number of members of an aggregate; most_members + 1 if more.
 template <class T, std::size_t N = most_members + 1>
 consteval std::size_t count_members() {
   if constexpr (N == 0)
@@ -125,7 +124,7 @@ consteval std::string_view type_words() {
   return __PRETTY_FUNCTION__;
 }
 
-/// The name of a type, as the compiler writes it: for people.
+/// The name of a type as the compiler writes it, for messages.
 template <class T>
 consteval std::string_view type_name() {
   constexpr std::string_view mark = "T = ";

@@ -2,11 +2,10 @@
 //
 // storable<T>    a value that a field can hold: arithmetic (not long double), enumerations, ptr,
 //                array, std::array of such, and structures of such: trivially copyable, of standard
-//                layout, without raw pointers, without padding (whose bytes would be left over from
-//                whatever was there: secrets), aligned to at most 8 bytes, at most 4088 bytes.
-// persistent<T>  a structure that lives in a pool: its members are fields, secret fields,
-// std::array
-//                of such, and structures of such; no padding; at least one member.
+//                layout, without raw pointers, without padding (whose bytes would keep earlier
+//                content, possibly secrets), aligned to at most 8 bytes, at most 4088 bytes.
+// persistent<T>  a structure in a pool: its members are fields, secret fields, std::array of such,
+//                and structures of such; no padding; at least one member.
 #pragma once
 
 #include <array>
@@ -113,7 +112,7 @@ consteval bool only_fields() {
          all_of<T>([]<class M>() { return is_field<M>; });
 }
 
-/// Each reason by itself, so that the compiler names the one that is hurt.
+/// Separate assertions, so that the compiler names the violated one.
 template <class T>
 consteval bool check_storable() {
   static_assert(!std::is_reference_v<T> && !std::is_const_v<T>, "storable: a plain type is wanted");

@@ -1,13 +1,13 @@
-// What a transaction may do. A `tx` is handed to the function that pool::transact() runs; it holds
-// a guard to the end, for nobody else can make one.
+// The operations of a transaction. pool::transact() passes a `tx` to its body. A `tx` proves that a
+// guard is held: only transact() can create one.
 //
 // tx.make<T>(values...)        new memory, written freely until it is published; freed otherwise
-// tx.publish(field, fresh)     links it: from the commit on it is an object
+// tx.publish(field, fresh)     links it: after the commit it is an object
 // field.set(tx, value)         changes a field
 // tx.free(pointer)             frees an object that is no longer linked
 // tx.make_array<T>(n)          the same for arrays
-// tx.hold(guard)               one more guard, to the end
-// What cannot be done dooms the transaction: it ends with the first error, and nothing has changed.
+// tx.hold(guard)               acquires one more guard until the end
+// After the first failed operation the transaction ends with that error and changes nothing.
 #pragma once
 
 #include <cstddef>
@@ -23,8 +23,8 @@
 
 namespace nearfar::persist {
 
-/// New memory that nothing links yet. Written without a log; freed at the end of the transaction
-/// unless publish() took it. False if there was no memory: the transaction will fail.
+/// New memory that is not linked yet. Writes are not logged; it is freed at the end of the
+/// transaction unless publish() links it. False if there was no memory: the transaction will fail.
 template <class T, class Pool>
 class fresh {
 public:
@@ -42,8 +42,8 @@ public:
   const T* operator->() const { return object_; }
   const T& operator*() const { return *object_; }
 
-  /// Writes a member, such as `node.set(&list_node::key, 5)`; does nothing where there is no
-  /// memory.
+  /// Writes a member, such as `node.set(&list_node::key, 5)`; does nothing if the allocation
+  /// failed.
   template <class Member, class V>
   void set(Member T::*member, const V& value) {
     if (object_ != nullptr) detail::access::value(object_->*member) = value;
@@ -56,7 +56,7 @@ private:
   std::uint64_t offset_;
 };
 
-/// A new array, the same way. Its elements begin as 0.
+/// A new array, with the same rules. Its elements are initially 0.
 template <class T, class Pool>
 class fresh_array {
 public:
@@ -75,7 +75,7 @@ private:
   array<T, Pool> value_;
 };
 
-/// What a reading has: proof that its guard is held, shared.
+/// Passed to the body of read(): proves that the guard is held, shared.
 template <class Pool>
 class reader {
 public:
@@ -100,7 +100,7 @@ public:
 
   root_type& root() const { return *root_; }
 
-  /// A new object of a type that the root reaches, its members given in order (or zero).
+  /// Returns a new object of a type that the root reaches; members in order, missing ones zero.
   template <class T, class... V>
   [[nodiscard]] fresh<T, Pool> make(V&&... values) {
     constexpr std::uint32_t type = detail::type_index<Pool, T>();
@@ -120,7 +120,7 @@ public:
     return fresh_array<T, Pool>(made);
   }
 
-  /// Makes an object of what is fresh, and links it.
+  /// Turns fresh memory into an object and links it.
   template <class T>
   void publish(field<ptr<T, Pool>>& link, fresh<T, Pool>&& made, Site site = Site::current()) {
     if (!made) return;
@@ -138,8 +138,8 @@ public:
     link.set(*this, made.value_, site);
     made.value_ = {};
   }
-  /// Makes an object of what is fresh, linked by another fresh one that is published later in this
-  /// transaction; else it leaks.
+  /// Turns fresh memory into an object that is linked by other fresh memory. Publish that memory
+  /// later in this transaction, or the object leaks.
   template <class T, class Owner, class Member>
   void publish(fresh<Owner, Pool>& owner, Member Owner::*link, fresh<T, Pool>&& made,
                Site site = Site::current()) {
@@ -162,7 +162,7 @@ public:
   }
 
   void hold(guard& on) { session_->hold(on); }
-  /// Whether something could not be done: the transaction will end with that error.
+  /// Returns whether an operation failed: the transaction will end with that error.
   bool failed() const { return session_->failed(); }
 
 private:

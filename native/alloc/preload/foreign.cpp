@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include "alloc/trouble.hpp"
 #include "os/address_space.hpp"
@@ -34,9 +35,13 @@ struct HeapInfo {
 constexpr std::size_t smallest_chunk = 32;
 constexpr std::uintptr_t heap_alignment = 64 << 20;
 
+/// Where the kernel refuses to check, the pointer is trusted, as libc trusts it.
 template <class T>
 bool read_at(std::uintptr_t at, T& value) {
-  return os::try_read(reinterpret_cast<const void*>(at), &value, sizeof value);
+  const auto* from = reinterpret_cast<const void*>(at);
+  const os::Read read = os::try_read(from, &value, sizeof value);
+  if (read == os::Read::refused) std::memcpy(&value, from, sizeof value);
+  return read != os::Read::absent;
 }
 
 /// Of a large block that is a mapping for itself: whole pages, the block at the first one's start.

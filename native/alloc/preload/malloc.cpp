@@ -40,6 +40,13 @@ void free_any(void* ptr) {
                [&](unsigned tier) { return allocate_aligned(tier, alignment, size); });
 }
 
+/// Like memalign() and aligned_alloc() of glibc up to 2.37, which round up. 0, which is refused, if
+/// there is no such power.
+std::size_t power_of_two_from(std::size_t alignment) {
+  constexpr std::size_t largest = std::size_t{1} << 63;
+  return alignment > largest ? 0 : std::bit_ceil(alignment);
+}
+
 /// A foreign block becomes ours when it is resized.
 void* adopt(void* ptr, std::size_t size, void* block) {
   if (block == nullptr) return nullptr;
@@ -97,14 +104,11 @@ NEARFAR_EXPORT void* reallocarray(void* ptr, std::size_t count, std::size_t size
 }
 
 NEARFAR_EXPORT void* aligned_alloc(std::size_t alignment, std::size_t size) noexcept {
-  return aligned(alignment, size, NEARFAR_CALL_SITE);
+  return aligned(power_of_two_from(alignment), size, NEARFAR_CALL_SITE);
 }
 
-/// glibc takes the next power of two.
 NEARFAR_EXPORT void* memalign(std::size_t alignment, std::size_t size) noexcept {
-  constexpr std::size_t largest = std::size_t{1} << 62;
-  return aligned(alignment > largest ? alignment : std::bit_ceil(alignment), size,
-                 NEARFAR_CALL_SITE);
+  return aligned(power_of_two_from(alignment), size, NEARFAR_CALL_SITE);
 }
 
 NEARFAR_EXPORT int posix_memalign(void** result, std::size_t alignment, std::size_t size) noexcept {

@@ -36,25 +36,36 @@ bool call_new_handler() {
   nearfar::os::abort_process();
 }
 
-template <class AllocateIn>
-[[gnu::always_inline]] inline void* try_new(std::size_t size, const void* address,
-                                            const void* frame, const AllocateIn& allocate_in) {
-  for (;;) {
-    void* block = place(size, address, frame, allocate_in);
-    if (block != nullptr || !call_new_handler()) return block;
-  }
-}
-
 [[gnu::always_inline]] inline void* plain(std::size_t size, const void* address,
                                           const void* frame) {
-  return try_new(size, address, frame, [&](unsigned tier) { return allocate(tier, size); });
+  return place(size, address, frame, [&](unsigned tier) { return allocate(tier, size); });
 }
 
 [[gnu::always_inline]] inline void* aligned(std::size_t size, std::align_val_t alignment,
                                             const void* address, const void* frame) {
-  return try_new(size, address, frame, [&](unsigned tier) {
+  return place(size, address, frame, [&](unsigned tier) {
     return allocate_aligned(tier, static_cast<std::size_t>(alignment), size);
   });
+}
+
+/// What operator new does where memory is short: the handler is called until there is room, or
+/// throws, or there is none.
+template <class Try>
+void* until_handled(std::size_t size, const Try& try_again) {
+  while (call_new_handler())
+    if (void* block = try_again(); block != nullptr) return block;
+  fail(size);
+}
+
+/// What operator new(nothrow) does where memory is short. A handler may throw, which only the C++
+/// library can catch: its own calls operator new above. Without that library there is no handler.
+template <class... Alignment>
+void* nothrow_of_library(std::size_t size, Alignment... alignment) {
+  using New = void* (*)(std::size_t, Alignment..., const std::nothrow_t&) noexcept;
+  const char* name =
+      sizeof...(alignment) == 0 ? "_ZnwmRKSt9nothrow_t" : "_ZnwmSt11align_val_tRKSt9nothrow_t";
+  const auto library = reinterpret_cast<New>(dlsym(RTLD_NEXT, name));
+  return library == nullptr ? nullptr : library(size, alignment..., std::nothrow_t{});
 }
 
 } // namespace
@@ -63,32 +74,44 @@ using Nothrow = const std::nothrow_t&;
 using Align = std::align_val_t;
 
 void* operator new(std::size_t size) {
-  void* block = plain(size, NEARFAR_CALL_SITE);
-  if (block == nullptr) fail(size);
-  return block;
+  const void *site = __builtin_return_address(0), *frame = __builtin_frame_address(0);
+  void* block = plain(size, site, frame);
+  return block != nullptr ? block : until_handled(size, [&] { return plain(size, site, frame); });
 }
 void* operator new[](std::size_t size) {
-  void* block = plain(size, NEARFAR_CALL_SITE);
-  if (block == nullptr) fail(size);
-  return block;
+  const void *site = __builtin_return_address(0), *frame = __builtin_frame_address(0);
+  void* block = plain(size, site, frame);
+  return block != nullptr ? block : until_handled(size, [&] { return plain(size, site, frame); });
 }
 void* operator new(std::size_t size, Align alignment) {
-  void* block = aligned(size, alignment, NEARFAR_CALL_SITE);
-  if (block == nullptr) fail(size);
-  return block;
+  const void *site = __builtin_return_address(0), *frame = __builtin_frame_address(0);
+  void* block = aligned(size, alignment, site, frame);
+  return block != nullptr
+             ? block
+             : until_handled(size, [&] { return aligned(size, alignment, site, frame); });
 }
 void* operator new[](std::size_t size, Align alignment) {
-  void* block = aligned(size, alignment, NEARFAR_CALL_SITE);
-  if (block == nullptr) fail(size);
-  return block;
+  const void *site = __builtin_return_address(0), *frame = __builtin_frame_address(0);
+  void* block = aligned(size, alignment, site, frame);
+  return block != nullptr
+             ? block
+             : until_handled(size, [&] { return aligned(size, alignment, site, frame); });
 }
-void* operator new(std::size_t size, Nothrow) noexcept { return plain(size, NEARFAR_CALL_SITE); }
-void* operator new[](std::size_t size, Nothrow) noexcept { return plain(size, NEARFAR_CALL_SITE); }
+void* operator new(std::size_t size, Nothrow) noexcept {
+  void* block = plain(size, NEARFAR_CALL_SITE);
+  return block != nullptr ? block : nothrow_of_library(size);
+}
+void* operator new[](std::size_t size, Nothrow) noexcept {
+  void* block = plain(size, NEARFAR_CALL_SITE);
+  return block != nullptr ? block : nothrow_of_library(size);
+}
 void* operator new(std::size_t size, Align alignment, Nothrow) noexcept {
-  return aligned(size, alignment, NEARFAR_CALL_SITE);
+  void* block = aligned(size, alignment, NEARFAR_CALL_SITE);
+  return block != nullptr ? block : nothrow_of_library(size, alignment);
 }
 void* operator new[](std::size_t size, Align alignment, Nothrow) noexcept {
-  return aligned(size, alignment, NEARFAR_CALL_SITE);
+  void* block = aligned(size, alignment, NEARFAR_CALL_SITE);
+  return block != nullptr ? block : nothrow_of_library(size, alignment);
 }
 
 void operator delete(void* ptr) noexcept { free(ptr); }

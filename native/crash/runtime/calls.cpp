@@ -1,12 +1,13 @@
-// Calls that the recorder stands in for: mapping, libpmem's flushes and copies, and those copies of
-// the C library whose target is the pool. Found before the libraries' own, for it is preloaded.
+// Calls that the recorder replaces: mapping, and libpmem's flushes and copies. Found before the
+// libraries' own, for it is preloaded. Those of the C library are in strings.cpp.
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "crash/runtime/copies.hpp"
+#include "crash/runtime/instructions.hpp"
 #include "crash/runtime/recording.hpp"
 
 using namespace nearfar::crash::runtime;
@@ -19,40 +20,6 @@ namespace {
 // libpmem's flags (libpmem.h), whose header need not be installed.
 constexpr unsigned no_drain = 1u << 0;
 constexpr unsigned no_flush = 1u << 5;
-
-/// Byte loops that the compiler must not turn into calls of what they stand in for.
-void copy_up(char* to, const char* from, std::size_t bytes) {
-  asm volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(bytes) : : "memory");
-}
-void copy(char* to, const char* from, std::size_t bytes) {
-  if (to <= from || to >= from + bytes) {
-    copy_up(to, from, bytes);
-    return;
-  }
-  while (bytes-- > 0) {
-    to[bytes] = from[bytes];
-    asm volatile("" : : : "memory");
-  }
-}
-void fill(char* to, int value, std::size_t bytes) {
-  asm volatile("rep stosb" : "+D"(to), "+c"(bytes) : "a"(value) : "memory");
-}
-
-/// Where to write so that no fault follows: the pool's other mapping.
-char* writable(void* at) {
-  const Region* region = region_of(at);
-  return region == nullptr ? static_cast<char*>(at)
-                           : region->alias + (static_cast<char*>(at) - region->start);
-}
-
-void told_copy(void* to, const void* from, std::size_t bytes, Kind kind, const void* code) {
-  copy(writable(to), static_cast<const char*>(from), bytes);
-  report_store(kind, to, bytes, code);
-}
-void told_fill(void* to, int value, std::size_t bytes, Kind kind, const void* code) {
-  fill(writable(to), value, bytes);
-  report_store(kind, to, bytes, code);
-}
 
 Kind kind_of(unsigned flags) { return (flags & no_flush) != 0 ? Kind::store : Kind::nt_store; }
 void drain_unless(unsigned flags, const void* code) {
@@ -73,6 +40,7 @@ NEARFAR_EXPORT void* mmap(void* at, std::size_t bytes, int protection, int flags
   if (got != MAP_FAILED && started()) {
     if ((flags & MAP_FIXED) != 0) unmapped(got, bytes);
     mapped(got, bytes, protection, flags, fd, offset);
+    if (regions.count > 0 && fd >= 0) search_modules(true);
   }
   return got;
 }
@@ -115,72 +83,34 @@ NEARFAR_EXPORT int pmem_msync(const void* at, std::size_t bytes) {
 
 #define NEARFAR_PMEM_COPY(name)                                                                    \
   NEARFAR_EXPORT void* name(void* to, const void* from, std::size_t bytes, unsigned flags) {       \
-    told_copy(to, from, bytes, kind_of(flags), NEARFAR_CALLER);                                    \
+    recorded_copy(to, from, bytes, kind_of(flags), NEARFAR_CALLER);                                \
     drain_unless(flags, NEARFAR_CALLER);                                                           \
     return to;                                                                                     \
   }                                                                                                \
   NEARFAR_EXPORT void* name##_persist(void* to, const void* from, std::size_t bytes) {             \
-    told_copy(to, from, bytes, Kind::nt_store, NEARFAR_CALLER);                                    \
+    recorded_copy(to, from, bytes, Kind::nt_store, NEARFAR_CALLER);                                \
     report(Kind::fence, nullptr, 0, NEARFAR_CALLER);                                               \
     return to;                                                                                     \
   }                                                                                                \
   NEARFAR_EXPORT void* name##_nodrain(void* to, const void* from, std::size_t bytes) {             \
-    told_copy(to, from, bytes, Kind::nt_store, NEARFAR_CALLER);                                    \
+    recorded_copy(to, from, bytes, Kind::nt_store, NEARFAR_CALLER);                                \
     return to;                                                                                     \
   }
 NEARFAR_PMEM_COPY(pmem_memcpy)
 NEARFAR_PMEM_COPY(pmem_memmove)
 #undef NEARFAR_PMEM_COPY
 NEARFAR_EXPORT void* pmem_memset(void* to, int value, std::size_t bytes, unsigned flags) {
-  told_fill(to, value, bytes, kind_of(flags), NEARFAR_CALLER);
+  recorded_fill(to, value, bytes, kind_of(flags), NEARFAR_CALLER);
   drain_unless(flags, NEARFAR_CALLER);
   return to;
 }
 NEARFAR_EXPORT void* pmem_memset_persist(void* to, int value, std::size_t bytes) {
-  told_fill(to, value, bytes, Kind::nt_store, NEARFAR_CALLER);
+  recorded_fill(to, value, bytes, Kind::nt_store, NEARFAR_CALLER);
   report(Kind::fence, nullptr, 0, NEARFAR_CALLER);
   return to;
 }
 NEARFAR_EXPORT void* pmem_memset_nodrain(void* to, int value, std::size_t bytes) {
-  told_fill(to, value, bytes, Kind::nt_store, NEARFAR_CALLER);
-  return to;
-}
-
-// The C library's copies, also as the compiler calls them when it fortifies.
-#define NEARFAR_COPY(name, parameters)                                                             \
-  NEARFAR_EXPORT void* name parameters {                                                           \
-    if (regions.count > 0 && region_of(to) != nullptr) {                                           \
-      told_copy(to, from, bytes, Kind::store, NEARFAR_CALLER);                                     \
-      return to;                                                                                   \
-    }                                                                                              \
-    copy(static_cast<char*>(to), static_cast<const char*>(from), bytes);                           \
-    return to;                                                                                     \
-  }
-NEARFAR_COPY(memcpy, (void* to, const void* from, std::size_t bytes) noexcept)
-NEARFAR_COPY(memmove, (void* to, const void* from, std::size_t bytes) noexcept)
-NEARFAR_COPY(__memcpy_chk, (void* to, const void* from, std::size_t bytes, std::size_t) noexcept)
-NEARFAR_COPY(__memmove_chk, (void* to, const void* from, std::size_t bytes, std::size_t) noexcept)
-#undef NEARFAR_COPY
-NEARFAR_EXPORT void* memset(void* to, int value, std::size_t bytes) noexcept {
-  if (regions.count > 0 && region_of(to) != nullptr)
-    told_fill(to, value, bytes, Kind::store, NEARFAR_CALLER);
-  else
-    fill(static_cast<char*>(to), value, bytes);
-  return to;
-}
-NEARFAR_EXPORT void* __memset_chk(void* to, int value, std::size_t bytes, std::size_t) noexcept {
-  if (regions.count > 0 && region_of(to) != nullptr)
-    told_fill(to, value, bytes, Kind::store, NEARFAR_CALLER);
-  else
-    fill(static_cast<char*>(to), value, bytes);
-  return to;
-}
-NEARFAR_EXPORT char* strcpy(char* to, const char* from) noexcept {
-  const std::size_t bytes = std::strlen(from) + 1;
-  if (regions.count > 0 && region_of(to) != nullptr)
-    told_copy(to, from, bytes, Kind::store, NEARFAR_CALLER);
-  else
-    copy(to, from, bytes);
+  recorded_fill(to, value, bytes, Kind::nt_store, NEARFAR_CALLER);
   return to;
 }
 

@@ -7,11 +7,14 @@
 //                fail with EFAULT. Both are said in the documentation.
 #include <csignal>
 #include <cstdint>
+#include <cstring>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "crash/runtime/handlers.hpp"
+#include "crash/runtime/instructions.hpp"
 #include "crash/runtime/recording.hpp"
 
 namespace nearfar::crash::runtime {
@@ -22,20 +25,51 @@ constexpr std::uintptr_t page_bytes = 4096;
 constexpr greg_t trap_flag = 0x100;
 constexpr int most_pages = 4; // one instruction touches at most two, a gather-scatter more
 
+/// The kernel's set of signals: bit n - 1 is signal n.
+using Signals = std::uint64_t;
+constexpr Signals bit(int signal) { return Signals{1} << (signal - 1); }
+/// These two stay open, for what a signal handler of the program stores has to fault, too.
+constexpr Signals ours = bit(SIGSEGV) | bit(SIGTRAP);
+
 /// The instruction that is being stepped over.
 thread_local void* open_page[most_pages];
 thread_local int open_pages = 0;
 thread_local const void* stepped = nullptr;
+thread_local Signals blocked_before = 0;
 struct sigaction earlier_fault;
 struct sigaction earlier_trap;
+bool handles_faults = false;
+bool handles_traps = false;
 
+/// What is blocked once the handler returns. The kernel's set has 8 bytes, glibc's type has more.
+Signals blocked(const ucontext_t* machine) {
+  Signals set;
+  std::memcpy(&set, &machine->uc_sigmask, sizeof set);
+  return set;
+}
+void block(ucontext_t* machine, Signals set) {
+  std::memcpy(&machine->uc_sigmask, &set, sizeof set);
+}
+
+/// Calls the program's own handler with the signals blocked that it asked for, or has the signal
+/// end the program.
 void pass_on(int signal, const struct sigaction& earlier, siginfo_t* info, void* context) {
+  const bool handled = (earlier.sa_flags & SA_SIGINFO) != 0 ||
+                       (earlier.sa_handler != SIG_DFL && earlier.sa_handler != SIG_IGN);
+  if (!handled) {
+    handles_faults = handles_traps = false; // so that the kernel gets what follows
+    sigaction(signal, &earlier, nullptr);
+    syscall(SYS_tgkill, getpid(), syscall(SYS_gettid), signal);
+    return;
+  }
+  Signals set;
+  std::memcpy(&set, &earlier.sa_mask, sizeof set);
+  set = (set | blocked(static_cast<ucontext_t*>(context))) & ~ours;
+  syscall(SYS_rt_sigprocmask, SIG_SETMASK, &set, nullptr, sizeof set);
   if ((earlier.sa_flags & SA_SIGINFO) != 0)
     earlier.sa_sigaction(signal, info, context);
-  else if (earlier.sa_handler != SIG_DFL && earlier.sa_handler != SIG_IGN)
-    earlier.sa_handler(signal);
   else
-    sigaction(signal, &earlier, nullptr); // the instruction runs again and has its way
+    earlier.sa_handler(signal);
 }
 
 void on_fault(int signal, siginfo_t* info, void* context) {
@@ -48,38 +82,56 @@ void on_fault(int signal, siginfo_t* info, void* context) {
   void* page =
       reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(info->si_addr) & ~(page_bytes - 1));
   syscall(SYS_mprotect, page, page_bytes, PROT_READ | PROT_WRITE);
+  if (open_pages == 0) { // a signal that came before the step would store to the open page unseen
+    blocked_before = blocked(machine);
+    block(machine, ~ours);
+  }
   open_page[open_pages++] = page;
   stepped = reinterpret_cast<const void*>(machine->uc_mcontext.gregs[REG_RIP]);
   machine->uc_mcontext.gregs[REG_EFL] |= trap_flag;
 }
 
 void on_trap(int signal, siginfo_t* info, void* context) {
+  auto* machine = static_cast<ucontext_t*>(context);
   if (open_pages == 0) {
-    pass_on(signal, earlier_trap, info, context);
+    if (!on_breakpoint(machine)) pass_on(signal, earlier_trap, info, context);
     return;
   }
+  const Kind kind = is_non_temporal(stepped) ? Kind::nt_store : Kind::store;
   for (int i = 0; i < open_pages; ++i) {
     // Sites are return addresses everywhere, so one byte is added that readers take away.
-    report_changes(open_page[i], static_cast<const char*>(stepped) + 1);
+    report_changes(kind, open_page[i], static_cast<const char*>(stepped) + 1);
     syscall(SYS_mprotect, open_page[i], page_bytes, PROT_READ);
   }
   open_pages = 0;
-  static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_EFL] &= ~trap_flag;
+  block(machine, blocked_before);
+  machine->uc_mcontext.gregs[REG_EFL] &= ~trap_flag;
 }
 
 [[gnu::constructor]] void begin() {
   start();
-  if (!started() || seen != Seen::faults) return;
+  if (!started()) return;
   struct sigaction action {};
   action.sa_flags = SA_SIGINFO | SA_NODEFER;
+  sigfillset(&action.sa_mask);
   action.sa_sigaction = on_fault;
-  sigaction(SIGSEGV, &action, &earlier_fault);
+  if (seen == Seen::faults) sigaction(SIGSEGV, &action, &earlier_fault);
   action.sa_sigaction = on_trap;
   sigaction(SIGTRAP, &action, &earlier_trap);
+  handles_faults = seen == Seen::faults;
+  handles_traps = true;
 }
 
-[[gnu::destructor]] void end() { finish(); }
+[[gnu::destructor]] void end() {
+  if (started()) search_modules(false);
+  finish();
+}
 
 } // namespace
+
+struct sigaction* program_action(int signal) {
+  if (signal == SIGSEGV && handles_faults) return &earlier_fault;
+  return signal == SIGTRAP && handles_traps ? &earlier_trap : nullptr;
+}
 
 } // namespace nearfar::crash::runtime

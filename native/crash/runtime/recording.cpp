@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <link.h>
 #include <new>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -36,17 +38,30 @@ LogWriter* writer = nullptr;
 dev_t pool_device;
 ino_t pool_file;
 bool pool_known = false;
-bool told_other = false;
+bool warned = false;
 char* shadow = nullptr;
 std::atomic<std::uint16_t> threads{0};
 thread_local std::uint16_t thread = UINT16_MAX;
 
-struct Lock {
+/// Excludes other threads, and signal handlers of this one: a handler that stores to the pool would
+/// wait for the lock that the code under it holds.
+class Lock {
+public:
   Lock() {
+    const std::uint64_t all = ~std::uint64_t{0};
+    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before_, sizeof all);
     while (busy.test_and_set(std::memory_order_acquire))
       ;
   }
-  ~Lock() { busy.clear(std::memory_order_release); }
+  Lock(const Lock&) = delete;
+  Lock& operator=(const Lock&) = delete;
+  ~Lock() {
+    busy.clear(std::memory_order_release);
+    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before_, nullptr, sizeof before_);
+  }
+
+private:
+  std::uint64_t before_ = 0; ///< the kernel's signal set
 };
 
 std::uint16_t thread_number() {
@@ -65,12 +80,15 @@ std::uint32_t unknown_site = UINT32_MAX;
 
 std::uint32_t name_code(const void* code) {
   Dl_info info;
-  if (code == nullptr || dladdr(code, &info) == 0 || info.dli_fname == nullptr) {
+  link_map* module = nullptr;
+  if (code == nullptr ||
+      dladdr1(code, &info, reinterpret_cast<void**>(&module), RTLD_DL_LINKMAP) == 0 ||
+      info.dli_fname == nullptr) {
     if (unknown_site == UINT32_MAX) unknown_site = writer->site(Site("unknown", 0));
     return unknown_site;
   }
-  const auto offset = static_cast<std::uint64_t>(static_cast<const char*>(code) -
-                                                 static_cast<const char*>(info.dli_fbase));
+  // Addresses as in the file's symbols, which do not begin at 0 in a program without -fpie.
+  const std::uint64_t offset = reinterpret_cast<std::uint64_t>(code) - module->l_addr;
   char path[4096];
   const char* absolute = info.dli_fname[0] == '/' ? info.dli_fname : realpath(info.dli_fname, path);
   if (absolute == nullptr) { // the program itself, started by a name that PATH resolved
@@ -118,6 +136,21 @@ void compare(const char* now, std::uint64_t offset, std::size_t bytes, Kind kind
   }
 }
 
+/// Calls visit(region, offset in it, bytes) for what lies in the pool of a range that begins there.
+template <class Visit>
+void each_part(const void* at, std::size_t bytes, Visit visit) {
+  const auto* from = static_cast<const char*>(at);
+  while (bytes > 0) {
+    const Region* region = region_of(from);
+    if (region == nullptr) return;
+    const auto into = static_cast<std::uint64_t>(from - region->start);
+    const std::size_t part = std::min<std::size_t>(bytes, region->bytes - into);
+    visit(*region, into, part);
+    from += part;
+    bytes -= part;
+  }
+}
+
 /// The whole file as it is now, durable before anything was recorded: a library may map a part of
 /// it first.
 bool take_image(int fd, std::size_t bytes) {
@@ -136,6 +169,7 @@ bool take_image(int fd, std::size_t bytes) {
 }
 
 bool begin_pool(int fd, const struct stat& file) {
+  if (static_cast<std::size_t>(file.st_size) > shadow_bytes) return false;
   shadow = static_cast<char*>(mmap(nullptr, shadow_bytes, PROT_READ | PROT_WRITE,
                                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
   if (shadow == MAP_FAILED) return false;
@@ -147,6 +181,13 @@ bool begin_pool(int fd, const struct stat& file) {
   path[std::max<ssize_t>(readlink(link, path, sizeof path - 1), 0)] = '\0';
   writer->pool(static_cast<std::uint64_t>(file.st_size), path);
   return pool_known = take_image(fd, static_cast<std::size_t>(file.st_size));
+}
+
+/// Ends the recording where it cannot go on: the log has no proper end then, and gives the reason.
+void fail(const char* why) {
+  std::fprintf(stderr, "nearfar: recording ends: %s\n", why);
+  writer->give_up(why);
+  writer = nullptr;
 }
 
 void watch(const Region& region) {
@@ -188,18 +229,20 @@ void mapped(void* start, std::size_t bytes, int protection, int flags, int fd, o
       !S_ISREG(file.st_mode) || file.st_size == 0)
     return;
   const Lock locked;
-  if (!pool_known && !begin_pool(fd, file)) return;
+  if (!pool_known && !begin_pool(fd, file))
+    return fail("there is no memory for a copy of the pool");
   if (file.st_dev != pool_device || file.st_ino != pool_file) {
-    if (!told_other) std::fprintf(stderr, "nearfar: a second mapped file is not recorded\n");
-    told_other = true;
+    if (!warned) std::fprintf(stderr, "nearfar: a second mapped file is not recorded\n");
+    warned = true;
     return;
   }
-  if (regions.count == Regions::most) return;
+  if (regions.count == Regions::most) return fail("the pool is mapped more than 16 times");
   const auto at = static_cast<std::uint64_t>(offset);
   const std::size_t inside =
       std::min(bytes, static_cast<std::size_t>(std::max<off_t>(file.st_size - offset, 0)));
   auto* alias = static_cast<char*>(reinterpret_cast<void*>(
       syscall(SYS_mmap, nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, offset)));
+  if (alias == MAP_FAILED) return fail("the pool cannot be mapped a second time");
   // What write() or another process did since the image was taken, or since an earlier mapping.
   compare(alias, at, inside, Kind::nt_store, outside, nullptr);
   put(Kind::fence, outside, 0, 0, nullptr, nullptr);
@@ -226,39 +269,36 @@ void unmapped(void* start, std::size_t bytes) {
 
 void report(Kind kind, const void* at, std::size_t bytes, const void* code) {
   settle_stores();
+  if (!pool_known) return;
   const Lock locked;
-  if (writer == nullptr || !pool_known) return;
-  if (kind == Kind::begin || kind == Kind::end) {
-    put(kind, thread_number(), bytes, 0, nullptr, code);
-  } else if (kind == Kind::fence) {
-    put(kind, thread_number(), 0, 0, nullptr, code);
-  } else if (const Region* region = region_of(at); region != nullptr && bytes > 0) {
-    const auto into = static_cast<std::uint64_t>(static_cast<const char*>(at) - region->start);
-    const std::uint64_t from = region->offset + into;
+  if (writer == nullptr) return;
+  if (kind == Kind::begin || kind == Kind::end)
+    return put(kind, thread_number(), bytes, 0, nullptr, code);
+  if (storelog::marks(kind)) return put(kind, thread_number(), 0, 0, nullptr, code);
+  each_part(at, bytes, [&](const Region& region, std::uint64_t into, std::size_t part) {
+    const std::uint64_t from = region.offset + into;
     const std::uint64_t first = kind == Kind::log ? from : from / 64 * 64;
-    const std::uint64_t last =
-        region->offset + std::min<std::uint64_t>(into + bytes, region->bytes);
-    put(kind, thread_number(), first, last - first, nullptr, code);
-  }
+    put(kind, thread_number(), first, from + part - first, nullptr, code);
+  });
 }
 
 void report_store(Kind kind, const void* at, std::size_t bytes, const void* code) {
+  if (region_of(at) == nullptr) return;
   const Lock locked;
-  const Region* region = region_of(at);
-  if (writer == nullptr || region == nullptr || bytes == 0) return;
-  const auto into = static_cast<std::uint64_t>(static_cast<const char*>(at) - region->start);
-  bytes = std::min<std::size_t>(bytes, region->bytes - into);
-  std::memcpy(shadow + region->offset + into, region->alias + into, bytes);
-  put(kind, thread_number(), region->offset + into, bytes, region->alias + into, code);
+  if (writer == nullptr) return;
+  each_part(at, bytes, [&](const Region& region, std::uint64_t into, std::size_t part) {
+    std::memcpy(shadow + region.offset + into, region.alias + into, part);
+    put(kind, thread_number(), region.offset + into, part, region.alias + into, code);
+  });
 }
 
-void report_changes(const void* page, const void* code) {
+void report_changes(Kind kind, const void* page, const void* code) {
   const Lock locked;
   const Region* region = region_of(page);
   if (writer == nullptr || region == nullptr) return;
   const auto into = static_cast<std::uint64_t>(static_cast<const char*>(page) - region->start);
   const std::size_t bytes = std::min<std::size_t>(page_bytes, region->bytes - into);
-  compare(region->alias + into, region->offset + into, bytes, Kind::store, thread_number(), code);
+  compare(region->alias + into, region->offset + into, bytes, kind, thread_number(), code);
 }
 
 } // namespace nearfar::crash::runtime

@@ -2,7 +2,8 @@
 //
 // The pool       the first regular file that the program maps shared and writable. Mapped again, it
 //                is still the same pool; another file is not recorded, and standard error says so.
-// Thread safety  all members; a spin lock, for signal handlers call them too.
+// Thread safety  all members, also in signal handlers: signals are blocked while the spin lock is
+//                held.
 #pragma once
 
 #include <cstddef>
@@ -64,6 +65,6 @@ void report(Kind kind, const void* at, std::size_t bytes, const void* code);
 /// A store that was made already: takes its bytes from memory and updates the shadow.
 void report_store(Kind kind, const void* at, std::size_t bytes, const void* code);
 /// Compares a page with its shadow, and reports what has changed as stores.
-void report_changes(const void* page, const void* code);
+void report_changes(Kind kind, const void* page, const void* code);
 
 } // namespace nearfar::crash::runtime

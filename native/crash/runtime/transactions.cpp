@@ -1,6 +1,6 @@
-// Calls of libpmemobj by which a program says what it may overwrite: ranges that it snapshots, and
-// objects that it allocates in a transaction. They are told, then passed on; a store to anything
-// else within an operation is one that was not logged.
+// Calls of libpmemobj by which a program says what it may overwrite: where a transaction begins and
+// ends, ranges that it snapshots, and objects that it allocates in a transaction. They are recorded
+// and passed on; a store to anything else within a transaction is one that was not logged.
 //
 // libpmemobj's header need not be installed: what is needed of it is declared here.
 #include <cstddef>
@@ -101,6 +101,54 @@ NEARFAR_EXPORT int pmemobj_tx_xadd_range_direct(const void* at, std::size_t byte
       "pmemobj_tx_xadd_range_direct", NEARFAR_CALLER);
   tell(at, bytes, NEARFAR_CALLER);
   return real(at, bytes, flags);
+}
+
+namespace {
+
+thread_local int transactions = 0; ///< that this thread is in, nested ones counted
+
+} // namespace
+
+/// Records the beginning of a transaction, and returns the library's function.
+extern "C" [[gnu::used]] void* nearfar_transaction_begins(const void* code) {
+  static void* const real = reinterpret_cast<void*>(next<int()>("pmemobj_tx_begin", code));
+  if (transactions++ == 0 && started()) report(Kind::tx_begin, nullptr, 0, code);
+  return real;
+}
+
+// Any number of arguments: they stay where they are, and the library's function is jumped to.
+asm(R"(
+  .text
+  .globl pmemobj_tx_begin
+  .type pmemobj_tx_begin, @function
+pmemobj_tx_begin:
+  push %rdi
+  push %rsi
+  push %rdx
+  push %rcx
+  push %r8
+  push %r9
+  push %rax
+  mov 56(%rsp), %rdi
+  call nearfar_transaction_begins
+  mov %rax, %r11
+  pop %rax
+  pop %r9
+  pop %r8
+  pop %rcx
+  pop %rdx
+  pop %rsi
+  pop %rdi
+  jmp *%r11
+  .size pmemobj_tx_begin, . - pmemobj_tx_begin
+)");
+
+NEARFAR_EXPORT int pmemobj_tx_end() {
+  static auto* const real = next<int()>("pmemobj_tx_end", NEARFAR_CALLER);
+  const int failed = real();
+  if (transactions > 0 && --transactions == 0 && started())
+    report(Kind::tx_end, nullptr, 0, NEARFAR_CALLER);
+  return failed;
 }
 
 #define NEARFAR_ALLOCATION(name)                                                                   \

@@ -1,5 +1,6 @@
 #include "crash/tool/checkers.hpp"
 
+#include <algorithm>
 #include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
@@ -11,6 +12,7 @@
 #include "crash/tool/private_images.hpp"
 #include "nearfar/crash_checker.h"
 #include "os/child.hpp"
+#include "os/clock.hpp"
 #include "os/helper.hpp"
 #include "os/pages.hpp"
 #include "storelog/log_file.hpp"
@@ -28,10 +30,20 @@ public:
   Failure failure() const override { return failure_; }
 
 protected:
-  const char* lost(const os::Ended& ended, std::uint64_t limit_ms) {
+  explicit Checker(std::uint64_t limit_ms) : limit_ms_(limit_ms) {}
+
+  /// Longest time for the next check. After one that did not end, others need not be waited for as
+  /// long: many times what a check that ended has taken is enough.
+  std::uint64_t limit_ms() const {
+    if (!hung_) return limit_ms_;
+    return std::min(limit_ms_, std::max<std::uint64_t>(least_ms, patience * longest_ms_));
+  }
+  void begin() { started_ns_ = os::now_ns(); }
+  const char* lost(const os::Ended& ended) {
     char text[64];
     if (ended.hung) {
-      std::snprintf(text, sizeof text, "the checker did not end within %" PRIu64 " ms", limit_ms);
+      std::snprintf(text, sizeof text, "the checker did not end within %" PRIu64 " ms", limit_ms());
+      hung_ = true;
       return tell(Failure::hung, text);
     }
     if (ended.signal == 0)
@@ -42,6 +54,7 @@ protected:
   }
   /// `said` may be empty; then it is told what it `did`, and the code.
   const char* judge(int code, std::string said, const char* did) {
+    longest_ms_ = std::max(longest_ms_, (os::now_ns() - started_ns_) / 1'000'000 + 1);
     if (code == NEARFAR_CRASH_GOOD) return nullptr;
     if (said.empty()) said = did + std::to_string(code);
     if (code == NEARFAR_CRASH_REFUSED)
@@ -57,6 +70,13 @@ protected:
   }
 
 private:
+  static constexpr std::uint64_t least_ms = 100;
+  static constexpr std::uint64_t patience = 20;
+
+  std::uint64_t limit_ms_;
+  std::uint64_t longest_ms_ = 0; ///< that a check took which ended
+  std::uint64_t started_ns_ = 0;
+  bool hung_ = false;
   Failure failure_ = Failure::none;
   std::string why_;
 };
@@ -65,7 +85,7 @@ class Program final : public Checker {
 public:
   Program(std::vector<char*> arguments, os::File output, std::uint64_t limit_ms,
           RecoveryLog recovery)
-      : arguments_(std::move(arguments)), output_(std::move(output)), limit_ms_(limit_ms),
+      : Checker(limit_ms), arguments_(std::move(arguments)), output_(std::move(output)),
         recovery_(std::move(recovery)) {}
 
   void record(bool wanted) override {
@@ -87,9 +107,10 @@ public:
     set("NEARFAR_CRASH_IN_FLIGHT", moment.in_flight);
     set("NEARFAR_CRASH_FINISHED", moment.finished);
     os::empty(output_);
-    Result<os::Ended> ended = os::run_program(arguments_.data(), output_.fd(), limit_ms_);
+    begin();
+    Result<os::Ended> ended = os::run_program(arguments_.data(), output_.fd(), limit_ms());
     if (!ended) return tell(Failure::crashed, ended.error().what);
-    if (ended->hung || ended->signal != 0) return lost(*ended, limit_ms_);
+    if (ended->hung || ended->signal != 0) return lost(*ended);
     return judge(ended->code, os::last_line(output_), "the checker exited with ");
   }
 
@@ -109,7 +130,6 @@ private:
 
   std::vector<char*> arguments_;
   os::File output_;
-  std::uint64_t limit_ms_;
   RecoveryLog recovery_;
   // What the user had set, for a recovery that is not recorded.
   std::string preloaded_ = getenv("LD_PRELOAD") == nullptr ? "" : getenv("LD_PRELOAD");
@@ -124,17 +144,18 @@ private:
 class Function final : public Checker {
 public:
   Function(nearfar_crash_checker* check, std::string path, os::File output, std::uint64_t limit_ms)
-      : check_(check), path_(std::move(path)), output_(std::move(output)), limit_ms_(limit_ms),
+      : Checker(limit_ms), check_(check), path_(std::move(path)), output_(std::move(output)),
         helper_([this](std::string_view question) { return serve(question); }, output_.fd()) {}
 
   const char* open(std::byte* pool, std::size_t bytes, const Moment& moment) override {
     const nearfar_crash_image image{path_.c_str(),    pool,           bytes, moment.acknowledged,
                                     moment.in_flight, moment.finished};
     const std::string_view question(reinterpret_cast<const char*>(&image), sizeof image);
-    Result<os::Helper::Answer> answer = helper_.ask(question, limit_ms_);
+    begin();
+    Result<os::Helper::Answer> answer = helper_.ask(question, limit_ms());
     if (!answer) return tell(Failure::crashed, answer.error().what);
     if (answer->ended.hung || answer->ended.signal != 0 || answer->ended.code != 0)
-      return lost(answer->ended, limit_ms_);
+      return lost(answer->ended);
     int code = 0;
     std::memcpy(&code, answer->text.data(), sizeof code);
     return judge(code, answer->text.substr(sizeof code), "the checker returned ");
@@ -160,7 +181,6 @@ private:
   nearfar_crash_checker* check_;
   std::string path_;
   os::File output_;
-  std::uint64_t limit_ms_;
   os::Helper helper_;
 };
 

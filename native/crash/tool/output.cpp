@@ -42,8 +42,8 @@ std::string place(const storelog::Site& site) {
 }
 
 const char* name(storelog::Kind kind) {
-  constexpr const char* names[] = {"",      "store", "nt_store", "flush",
-                                   "fence", "log",   "begin",    "end"};
+  constexpr const char* names[] = {"",    "store", "nt_store", "flush",    "fence",
+                                   "log", "begin", "end",      "tx_begin", "tx_end"};
   return names[static_cast<std::size_t>(kind)];
 }
 
@@ -88,9 +88,10 @@ int print_exploration(const Exploration& result, const char* folder) {
     print_finding(result.findings[i], path.c_str());
   }
   std::printf("result\t%" PRIu64 "\t%.0f\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%.9g\t%" PRIu64
-              "\n",
+              "\t%" PRIu64 "\t%" PRIu64 "\t%d\n",
               result.states, finite(result.states_left), result.points, result.violations,
-              result.recovery_states, result.seconds, result.confirmed);
+              result.recovery_states, result.seconds, result.confirmed, result.stores,
+              result.stores_tried, result.cut_off);
   return 0;
 }
 

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: MIT (LICENSE in this folder)
 // From a call of an allocator to its site: return addresses outwards along frame pointers.
 //
-// Frames         a function that keeps no frame pointer ends the chain or hides its caller; an
-// address
-//                counts only if it lies behind a call instruction in code that was mapped.
+// Frames         as base/frame_walk.hpp has it; an address counts only if it lies behind a call
+//                instruction in code that was mapped.
 // Thread safety  any thread.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "base/frame_walk.hpp"
 
 namespace nearfar::trace {
 
@@ -68,20 +71,22 @@ struct Chain {
   std::uint64_t key = 0; ///< 48 bits; differs where chains differ, but for one in 2^47
 };
 
-/// Follows frame pointers within [frame, stack_end).
-inline Chain chain_of(const Allocation& allocation, std::uint64_t stack_end,
-                      const CodeRanges& code) {
-  constexpr std::uint64_t farthest = 1u << 20; // of a frame from the one below
+/// Reads a frame that may lie in no stack.
+inline bool try_read_frame(std::uintptr_t at, FrameRecord& record) {
+  const iovec here{&record, sizeof record};
+  const iovec there{reinterpret_cast<void*>(at), sizeof record};
+  return process_vm_readv(getpid(), &here, 1, &there, 1, 0) == static_cast<ssize_t>(sizeof record);
+}
+
+/// Follows frame pointers.
+inline Chain chain_of(const Allocation& allocation, const CodeRanges& code) {
   Chain chain;
   chain.codes[chain.length++] = allocation.caller;
-  for (std::uint64_t at = allocation.frame; chain.length < Chain::most;) {
-    const std::uint64_t outer = *reinterpret_cast<const std::uint64_t*>(at);
-    if (outer <= at || outer - at > farthest || outer % 8 != 0 || outer + 16 > stack_end) break;
-    const std::uint64_t caller = reinterpret_cast<const std::uint64_t*>(outer)[1];
-    if (!code.follows_call(caller)) break;
+  walk_frames(allocation.frame, try_read_frame, [&](std::uintptr_t caller) {
+    if (!code.follows_call(caller)) return false;
     chain.codes[chain.length++] = caller;
-    at = outer;
-  }
+    return chain.length < Chain::most;
+  });
   chain.key = chain.length;
   for (unsigned i = 0; i < chain.length; ++i) {
     chain.key = (chain.key ^ chain.codes[i]) * 0x9e3779b97f4a7c15u;

@@ -49,13 +49,8 @@ public:
 
   /// A slot of its own, its clock being known: at the start, and in a forked child.
   void take_slot(std::uint32_t process) {
-    std::uint32_t number = ring_.shared->threads.fetch_add(1);
-    if (number >= ring::most_threads) { // the last slot is shared by all that came too late
-      ring_.shared->lost.fetch_add(1);
-      number = ring::most_threads - 1;
-    }
-    thread_ = static_cast<std::uint16_t>(number);
-    slot = &ring_.shared->slots[number];
+    thread_ = static_cast<std::uint16_t>(ring_.take_slot());
+    slot = &ring_.slot();
     slot->process = process;
     slot->started = 1;
     recent_count_ = 0;
@@ -147,7 +142,7 @@ public:
                 allocation.before);
       return;
     }
-    const Chain chain = chain_of(allocation, stack_high_, code);
+    const Chain chain = chain_of(allocation, code);
     if (told.is_new(chain.key))
       tell_with(ring::What::site, chain.key, chain.length, 0, chain.codes, chain.length);
     tell_four(ring::What::allocate, allocation.address, allocation.bytes, slot->instructions,
@@ -180,6 +175,7 @@ public:
         part[k] = words[3 * i + k];
       ring_.publish(position + 1 + i, ring::What::more, 0, thread_, part[0], part[1], part[2]);
     }
+    ring_.release();
   }
 
 private:

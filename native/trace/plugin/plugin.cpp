@@ -10,9 +10,11 @@
 #include "trace/plugin/allocation.hpp"
 #include "trace/plugin/api.hpp"
 #include "trace/plugin/capture.hpp"
+#include "trace/plugin/cpu_time.hpp"
 #include "trace/plugin/meaning.hpp"
 #include "trace/plugin/modules.hpp"
 #include "trace/plugin/opcode.hpp"
+#include "trace/plugin/remap.hpp"
 
 #include <atomic>
 #include <cstdio>
@@ -46,6 +48,7 @@ std::uint64_t wide_executions = 0;
 
 thread_local Core* calling = nullptr; ///< who is in a system call
 thread_local std::uint64_t asked[4];  ///< its arguments
+thread_local ExecAttempt exec_attempt;
 
 /// The vector access that is being pieced together.
 struct Piece {
@@ -274,7 +277,7 @@ void on_call(qemu_plugin_id_t, unsigned vcpu, std::int64_t number, std::uint64_t
   asked[0] = a;
   asked[1] = b;
   asked[2] = c;
-  if (number == call_execve || number == call_execveat) shared->executed.fetch_add(1);
+  if (number == call_execve || number == call_execveat) exec_attempt.begin(*shared);
   if (number == call_mmap) {
     asked[2] = (d & map_anonymous) != 0 ? ~std::uint64_t{0} : e;
     asked[3] = (c & protect_execute) != 0 ? f : ~std::uint64_t{0};
@@ -303,15 +306,14 @@ void after_call(qemu_plugin_id_t, unsigned vcpu, std::int64_t number, std::int64
   static std::atomic<std::uint64_t> program_break{0};
   Core& core = *cores[vcpu];
   const auto got = static_cast<std::uint64_t>(result);
-  if (number == call_execve || number == call_execveat) shared->executed.fetch_sub(1); // it failed
+  if (number == call_execve || number == call_execveat) exec_attempt.failed(*shared);
   if (result < 0 && result > -4096) return;
   if (number == call_mmap) {
     after_mmap(core, got);
   } else if (number == call_munmap) {
     core.tell(ring::What::unmap, asked[0], asked[1], core.slot->instructions);
   } else if (number == call_mremap) {
-    core.tell(ring::What::unmap, asked[0], asked[1], core.slot->instructions);
-    core.tell(ring::What::map, got, asked[2], core.slot->instructions);
+    tell_remapped(core, asked[0], asked[1], got, asked[2]);
   } else if (number == call_brk) {
     const std::uint64_t before = program_break.exchange(got);
     if (before != 0 && got > before)
@@ -349,6 +351,7 @@ void on_vcpu(qemu_plugin_id_t, unsigned vcpu) {
 void on_vcpu_end(qemu_plugin_id_t, unsigned vcpu) { cores[vcpu]->tell_counts(); }
 
 void on_end(qemu_plugin_id_t, void*) {
+  shared->recorded_cpu_ns.fetch_add(process_cpu_ns());
   for (Core* core : cores)
     if (core != nullptr) core->tell_counts();
 }

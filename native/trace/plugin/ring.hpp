@@ -4,18 +4,26 @@
 //
 // Order          entries are taken in the order in which producers reserved them, over all threads
 //                and forked children; an entry is there when its `ready` is its position + 1.
-// Full           a producer waits while the filter lives; when the filter has set `stop`, or is
-//                gone, nothing more is recorded and the program runs on.
+// Full           a producer waits for room before it reserves; when the collector has set `stop`,
+// or
+//                its thread has ended, nothing more is recorded and the program runs on.
+// Killed         a producer writes the position that it is about to reserve into its slot and
+//                clears it when its entries are published. A position that no running thread claims
+//                was reserved by a thread that has ended: the collector skips it. Whether a thread
+//                runs is known from a robust mutex that it holds: the kernel marks it when the
+//                thread ends, by exit, exec or a signal.
 // Thread safety  many producers in many processes, one consumer.
 #pragma once
 
 #include <atomic>
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
 #include <fcntl.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -44,6 +52,7 @@ enum class What : std::uint8_t {
   module = 23,   ///< a: address, b: bytes, c: offset in the file; the path follows, zero-terminated
   fork = 25,     ///< a: number of the process that forked, b: of its child
   reallocate = 24, ///< a: address, b: bytes, c: instructions, fourth: address before
+  remap = 26, ///< a: address before, b: address, c: instructions, fourth: bytes that were moved
 };
 
 /// One thing that happened, 32 bytes.
@@ -68,6 +77,35 @@ inline std::uint64_t fourth_of(const Entry& entry) {
 }
 static_assert(sizeof(Entry) == 32);
 
+/// A mutex in shared memory that reports that its holder has ended.
+class LifeMutex {
+public:
+  void create() {
+    pthread_mutexattr_t attributes;
+    pthread_mutexattr_init(&attributes);
+    pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
+    pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
+    pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_RECURSIVE); // signal handlers record too
+    pthread_mutex_init(&mutex_, &attributes);
+    pthread_mutexattr_destroy(&attributes);
+  }
+  void lock() {
+    if (pthread_mutex_lock(&mutex_) == EOWNERDEAD) pthread_mutex_consistent(&mutex_);
+  }
+  void unlock() { pthread_mutex_unlock(&mutex_); }
+
+  /// Whether another thread that runs holds it.
+  bool is_held() {
+    const int code = pthread_mutex_trylock(&mutex_);
+    if (code == EOWNERDEAD) pthread_mutex_consistent(&mutex_);
+    if (code == 0 || code == EOWNERDEAD) unlock();
+    return code == EBUSY;
+  }
+
+private:
+  pthread_mutex_t mutex_;
+};
+
 /// Counts of one thread, written by it alone, two cache lines apart from others'.
 struct alignas(128) Slot {
   std::uint64_t accesses[2]; ///< loads, stores
@@ -78,7 +116,10 @@ struct alignas(128) Slot {
   std::uint64_t floating; ///< instructions that compute with floating point
   std::uint32_t process;
   std::uint32_t started;
+  std::atomic<std::uint64_t> claim; ///< 1 + the position of what is being written, 0: nothing
+  LifeMutex life; ///< held by the thread; of the last slot, by one of its threads while it writes
 };
+static_assert(sizeof(Slot) == 128);
 
 struct Shared {
   std::uint64_t magic;
@@ -87,10 +128,13 @@ struct Shared {
   std::uint32_t l1_sets;  ///< a power of two
   std::uint32_t l1_ways;
   std::atomic<std::uint32_t> stop;
-  std::atomic<std::uint32_t> threads;   ///< slots handed out
-  std::atomic<std::uint32_t> processes; ///< numbers handed out
-  std::atomic<std::uint32_t> lost;      ///< threads for which there was no slot
-  std::atomic<std::uint32_t> executed;  ///< attempts to become another program, which is not seen
+  std::atomic<std::uint32_t> threads;    ///< slots handed out
+  std::atomic<std::uint32_t> processes;  ///< numbers handed out
+  std::atomic<std::uint32_t> lost;       ///< threads for which there was no slot
+  std::atomic<std::uint32_t> executed;   ///< attempts to become another program, which is not seen
+  std::atomic<std::uint32_t> collecting; ///< 1 since the collector holds `collector`
+  LifeMutex collector;
+  std::atomic<std::uint64_t> recorded_cpu_ns;   ///< CPU time of processes that ended, or up to exec
   alignas(128) std::atomic<std::uint64_t> tail; ///< reserved by producers
   alignas(128) std::atomic<std::uint64_t> head; ///< taken by the consumer
   alignas(128) Slot slots[most_threads];
@@ -122,10 +166,17 @@ inline Shared* attach(const char* path) {
   return nullptr;
 }
 
-/// Waits for room. False if nobody will make any.
-inline bool wait_for_room(Shared& shared, std::uint64_t needed) {
+/// Whether the collector has ended without setting `stop`.
+inline bool is_collector_gone(Shared& shared) {
+  if (shared.collecting.load(std::memory_order_acquire) != 0) return !shared.collector.is_held();
+  return kill(static_cast<pid_t>(shared.consumer), 0) != 0;
+}
+
+/// Waits until the consumer has taken what was before `position`. False if nothing will be taken.
+inline bool wait_until_taken(Shared& shared, std::uint64_t position) {
   for (unsigned tries = 0;; ++tries) {
-    if (needed - shared.head.load(std::memory_order_acquire) <= shared.capacity) return true;
+    const std::uint64_t head = shared.head.load(std::memory_order_acquire);
+    if (static_cast<std::int64_t>(head - position) >= 0) return true;
     if (shared.stop.load(std::memory_order_relaxed) != 0) return false;
     if (tries < 64) {
       sched_yield();
@@ -133,29 +184,58 @@ inline bool wait_for_room(Shared& shared, std::uint64_t needed) {
     }
     const timespec pause{0, 50'000};
     nanosleep(&pause, nullptr);
-    if (tries % 1024 == 0 && kill(static_cast<pid_t>(shared.consumer), 0) != 0)
+    if (tries % 1024 == 0 && is_collector_gone(shared))
       shared.stop.store(1, std::memory_order_relaxed);
   }
 }
 
-/// Who fills a ring. Zeroed, it is one of many.
-struct Producer {
+/// A thread that fills a ring. Zeroed, it is one of many and has no slot yet.
+class Producer {
+public:
   Shared* shared;
   bool alone; ///< no other thread or process fills it: nothing has to be locked
 
-  /// Reserves `count` entries that follow each other; false if nothing is recorded any more.
+  /// A slot for the calling thread; threads beyond the others share the last one.
+  std::uint32_t take_slot() {
+    std::uint32_t number = shared->threads.fetch_add(1);
+    if (number >= most_threads) {
+      shared->lost.fetch_add(1);
+      number = most_threads - 1;
+    }
+    slot_ = &shared->slots[number];
+    shares_slot_ = number == most_threads - 1;
+    if (!shares_slot_) slot_->life.lock();
+    return number;
+  }
+  Slot& slot() const { return *slot_; }
+
+  /// Reserves `count` entries that follow each other, which are then published; release() comes
+  /// after the last. False if nothing is recorded any more.
   bool reserve(std::uint64_t count, std::uint64_t& position) const {
     if (shared->stop.load(std::memory_order_relaxed) != 0) return false;
-    if (alone) { // a locked addition would wait for all stores before it
-      position = shared->tail.load(std::memory_order_relaxed);
-      shared->tail.store(position + count, std::memory_order_relaxed);
-    } else {
-      position = shared->tail.fetch_add(count, std::memory_order_relaxed);
-    }
+    if (shares_slot_) [[unlikely]]
+      slot_->life.lock();
+    position = shared->tail.load(std::memory_order_relaxed);
+    do {
+      const std::uint64_t head = shared->head.load(std::memory_order_acquire);
+      if (position + count - head > shared->capacity) [[unlikely]] {
+        slot_->claim.store(0, std::memory_order_relaxed); // of the attempt before
+        if (!wait_until_taken(*shared, position + count - shared->capacity)) {
+          release();
+          return false;
+        }
+      }
+      slot_->claim.store(position + 1, std::memory_order_relaxed);
+    } while (!advance_tail(position, count));
     fetch(position + far_ahead);
-    if (position + count - shared->head.load(std::memory_order_acquire) <= shared->capacity)
-      return true;
-    return wait_for_room(*shared, position + count);
+    return true;
+  }
+
+  /// All that was reserved is published.
+  void release() const {
+    slot_->claim.store(0, std::memory_order_release);
+    if (shares_slot_) [[unlikely]]
+      slot_->life.unlock();
   }
 
   void publish(std::uint64_t position, What what, std::uint8_t detail, std::uint16_t thread,
@@ -173,7 +253,9 @@ struct Producer {
   void push(What what, std::uint8_t detail, std::uint16_t thread, std::uint64_t a, std::uint64_t b,
             std::uint64_t c) const {
     std::uint64_t position;
-    if (reserve(1, position)) publish(position, what, detail, thread, a, b, c);
+    if (!reserve(1, position)) return;
+    publish(position, what, detail, thread, a, b, c);
+    release();
   }
 
   /// Numbers of more than 48 bits lose those above.
@@ -186,10 +268,23 @@ struct Producer {
 private:
   static constexpr std::uint64_t far_ahead = 32;
 
+  /// False, and `position` is the tail, if another thread was faster.
+  bool advance_tail(std::uint64_t& position, std::uint64_t count) const {
+    if (!alone)
+      return shared->tail.compare_exchange_weak(position, position + count,
+                                                std::memory_order_acq_rel);
+    // A locked instruction would wait for all stores before it.
+    shared->tail.store(position + count, std::memory_order_release);
+    return true;
+  }
+
   /// The other core has read this entry's memory: it is asked for in time.
   void fetch(std::uint64_t position) const {
     asm volatile("prefetchw %0" : : "m"(shared->at(position)));
   }
+
+  Slot* slot_;
+  bool shares_slot_;
 };
 
 } // namespace nearfar::trace::ring

@@ -1,1 +1,1 @@
-"""The command line: one file a verb, each importing what it needs only when it runs."""
+"""The command line: one file for each verb. A file imports what it needs when the verb runs."""

@@ -6,17 +6,22 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nearfar.cli import options
+from nearfar.cli import flags
 
 if TYPE_CHECKING:
-    from nearfar.cli.advising import Wanted
+    from nearfar.workflows.advising import Wanted
 
 
 def advise(
     program: Annotated[list[str], typer.Argument(metavar="-- PROGRAM [ARGS]…", show_default=False)],
     near_budget: Annotated[
         str | None,
-        typer.Option("--near-budget", metavar="SIZE", help="Near memory that the heap may have."),
+        typer.Option(
+            "--near-budget",
+            metavar="SIZE",
+            help="Near memory for the heap (default: at the knee of the curve).",
+            callback=flags.a_size,
+        ),
     ] = None,
     far: Annotated[
         list[str] | None,
@@ -29,29 +34,43 @@ def advise(
     ] = None,
     near: Annotated[
         str,
-        typer.Option("--near", metavar="PROFILE|TIER", help="Near memory, as it is here: dram."),
+        typer.Option(
+            "--near", metavar="PROFILE|TIER", help="Near memory (dram: as on this machine)."
+        ),
     ] = "dram",
     host: Annotated[
-        str, typer.Option("--host", metavar="HOST", help="Whose caches lie before memory.")
+        str, typer.Option("--host", metavar="HOST", help="Host whose caches are modeled.")
     ] = "this",
     time: Annotated[
         str,
-        typer.Option("--time", metavar="TIME", help="Longest that the program is traced."),
+        typer.Option(
+            "--time",
+            metavar="TIME",
+            help="Time limit of each run, untraced and traced.",
+            callback=flags.a_time,
+        ),
     ] = "5min",
-    out: options.Out = None,
-    json: options.Json = None,
-    strict: options.Strict = False,
-    quiet: options.Quiet = False,
+    ignore_failure: Annotated[
+        bool,
+        typer.Option("--ignore-failure", help="Accept a program that exits with a nonzero code."),
+    ] = False,
+    out: flags.Out = None,
+    json: flags.Json = None,
+    strict: flags.Strict = False,
+    quiet: flags.Quiet = False,
 ) -> None:
-    """Say what a program would lose on far memory, and which of its data must stay near.
+    """Predict the slowdown of a program on far memory and plan which of its data stays near.
 
-    The program is run as it is, to time it, then once more under an emulator, to see which accesses
-    miss the caches and which call site allocated what they touch. A model of a core's waiting tells
-    what each site costs in far memory; sites are chosen for near memory by what they gain together.
-    The plan it writes is obeyed by `nearfar run --plan PLAN`, and held to with --check. Without
-    --near-budget it lies at the knee of the curve of slowdown against near memory.
+    The program runs unmodified to be timed, and once more under an emulator to record which
+    accesses miss the caches and which call site allocated the data. A model of the core's stall
+    time gives the cost of each site in far memory. The plan keeps the set of sites near that saves
+    the most time; `nearfar run --plan PLAN` applies it, and --check verifies it. Without
+    --near-budget, the budget is the knee of the curve of slowdown against near memory.
 
-    The program runs two to four times, without standard input; what it writes is not shown.
+    The program runs several times (a short one up to ten times) without standard input; its output
+    is discarded. A run that exceeds --time is stopped, and the result covers the part that ran.
+    There is no result for a program that fails, or if child programs, which are not traced, use
+    much of the CPU time.
 
     Examples:
 
@@ -61,33 +80,34 @@ def advise(
 
         nearfar advise --far numa:1 --json advice.json -- python3 script.py
     """
-    from nearfar.cli import advising
-    from nearfar.cli.recording import recorded
-    from nearfar.report import text
+    from nearfar.report import terminal
+    from nearfar.workflows import advising
+    from nearfar.workflows.recording import Kept, recorded
 
-    wanted = _wanted(program, near_budget, far, near, host, time)
+    wanted = _wanted(program, near_budget, far, near, host, time, ignore_failure=ignore_failure)
     arguments = {
         "program": program, "near_budget": near_budget, "far": list(wanted.far), "near": near,
         "host": host, "time_s": wanted.time_s,
     }  # fmt: skip
-    with recorded("advise", arguments, options.Kept(1, out, strict, quiet)) as recording:
+    with recorded("advise", arguments, Kept(1, out, strict, quiet)) as recording:
         result, skipped = advising.run(wanted, recording)
         recording.keep("advice", result, skipped)
-    recording.show(text.advice(result), recording.document(result), json)
+    recording.show(terminal.advice(result), recording.document(result), json)
 
 
 def _wanted(
     program: list[str], near_budget: str | None, far: list[str] | None, near: str, host: str,
-    time: str,
+    time: str, *, ignore_failure: bool,
 ) -> Wanted:  # fmt: skip
-    from nearfar.cli.advising import Wanted
     from nearfar.units import parse_seconds, parse_size
+    from nearfar.workflows.advising import Wanted
 
     return Wanted(
         program=tuple(program),
-        budget=parse_size(near_budget) if near_budget else None,
+        budget=parse_size(near_budget) if near_budget is not None else None,
         far=tuple(far or ["cxl-asic"]),
         near=near,
         host=host,
         time_s=parse_seconds(time),
+        ignore_failure=ignore_failure,
     )

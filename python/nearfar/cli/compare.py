@@ -1,4 +1,4 @@
-"""``nearfar compare``: runs, or two profiles, side by side."""
+"""``nearfar compare``: compare the figures of runs or of two profiles."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nearfar.cli import options
+from nearfar.cli import flags
 
 if TYPE_CHECKING:
-    from nearfar.cli.subjects import Subject
-    from nearfar.records.compare import Change, Comparison
-    from nearfar.records.shifts import Shift
+    from nearfar.compare.changes import Change, Comparison
+    from nearfar.compare.shifts import Shift
     from nearfar.records.walk import Quantity
+    from nearfar.workflows.subjects import Subject
 
 
 def compare(
@@ -23,33 +23,34 @@ def compare(
         typer.Argument(
             metavar="A… B",
             show_default=False,
-            help="Runs, profiles or hosts: the base, several runs of it for CI, and what is "
-            "compared with it.",
+            help="Runs, profiles, hosts or JSON files of `sim` and `predict`: the base, optionally "
+            "more base runs (for CI), and last the one to compare.",
         ),
     ],
     threshold: Annotated[
         str,
         typer.Option(
-            "--threshold", metavar="SHARE", help="How much worse is too much, as 5% or 0.05."
+            "--threshold", metavar="SHARE", help="Largest accepted degradation, as 5% or 0.05."
         ),
     ] = "5%",
-    json: options.Json = None,
+    json: flags.Json = None,
     strict: Annotated[
-        bool, typer.Option("--strict", help="Exit with 4 if a run was too noisy to decide.")
+        bool, typer.Option("--strict", help="Exit with 4 if a run was too disturbed to decide.")
     ] = False,
 ) -> int:
-    """Put the same figures of runs, or of two profiles, side by side.
+    """Compare the figures of runs, of two profiles, or of two simulations.
 
     Exits with 1 if a figure of B is worse than A's by more than the threshold: a longer latency or
-    time, a lower bandwidth, a higher price or energy. Where both sides have intervals these must
-    lie apart, and the chance that nothing changed, corrected for how many figures are compared
-    (Holm), must be below 5 %. Also if a whole section got worse by more: the geometric mean of its
-    figures, with all of its bootstrap interval. Sizes, counts and ratios are shown and decide
-    nothing, nor does a run that was too noisy: then the differences are shown, and the exit code
-    is 0.
+    time, a lower bandwidth, a higher price or energy. Where both sides have intervals, the
+    intervals must not overlap, and the probability that nothing changed, corrected for the number
+    of figures (Holm), must be below 5 %. Also exits with 1 if a whole section got worse by more
+    than the threshold: the geometric mean of its figures, with its entire bootstrap interval.
+    Sizes, counts, ratios of two measurements, and figures of fewer than six repeats are shown and
+    decide nothing. A disturbed run decides nothing either: the differences are shown, and the exit
+    code is 0.
 
-    Of several runs before B, figures are taken together: their median, within all of their
-    intervals. That knows how a machine differs from day to day; one run alone does not.
+    Several runs before B are merged: each figure is their median, and its interval spans all of
+    theirs. Such a base includes variation from day to day; a single run does not.
 
     Examples:
 
@@ -59,9 +60,9 @@ def compare(
 
         nearfar compare ddr4 optane-100 --threshold 20%
     """  # fmt: skip
-    from nearfar.cli.console import note, print_result, write_json
     from nearfar.errors import ExitCode, NoisyError
-    from nearfar.report.text.comparison import comparison
+    from nearfar.report.console import note, print_result, write_json
+    from nearfar.report.terminal.comparison import comparison
     from nearfar.units import parse_share
 
     verdict = _judged(sides, parse_share(threshold))
@@ -73,22 +74,22 @@ def compare(
         )
         print_result(shown)
     for name in verdict.noisy:
-        told = "so nothing is decided" if verdict.decides(name) else "so it is left out of the base"
-        note(f"{name} was too noisy: its figures prove no change, {told}")
+        effect = "nothing is decided" if verdict.decides(name) else "it is left out of the base"
+        note(f"{name} was disturbed: its figures prove no change, so {effect}")
     if verdict.undecided and strict:
-        raise NoisyError("a run was too noisy to decide", "measure again on a quiet machine")
+        raise NoisyError("a run was too disturbed to decide", "measure again on an idle machine")
     return ExitCode.VIOLATION if verdict.worse and not verdict.undecided else ExitCode.OK
 
 
 def _judged(sides: Sequence[str], limit: float) -> _Verdict:
-    """The last against the others. Raises BadInputError for what cannot be compared."""
-    from nearfar.cli.subjects import compared, load
+    """Compare the last side with the others. Raises BadInputError if they cannot be compared."""
+    from nearfar.compare.shifts import shifts_of_runs
     from nearfar.errors import BadInputError
     from nearfar.records.run import Run
-    from nearfar.records.shifts import shifts_of_runs
+    from nearfar.workflows.subjects import compared, load
 
     if len(sides) < 2:
-        raise BadInputError("there is nothing to compare it with", "name two runs, or two profiles")
+        raise BadInputError("compare needs at least two sides", "name two runs, or two profiles")
     loaded = [(name, load(name)) for name in sides]
     noisy = [name for name, side in loaded if _noisy(side)]
     *before, (last, now) = loaded
@@ -116,7 +117,7 @@ def _short(name: str) -> str:
 
 @dataclass(frozen=True)
 class _Verdict:
-    """What was found: figures, whole sections, and which sides were too noisy to tell."""
+    """The result: figures, whole sections, and which sides were disturbed."""
 
     found: Comparison
     moved: list[Shift]
@@ -127,12 +128,12 @@ class _Verdict:
 
     @property
     def heads(self) -> tuple[str, str]:
-        """The sides in a few letters."""
+        """Return short names of the sides."""
         base = _short(self.base[0]) if len(self.base) == 1 else f"{len(self.base)} runs"
         return base, _short(self.last)
 
     def decides(self, name: str) -> bool:
-        """Whether a side is needed: a noisy run among several before is left out."""
+        """Whether the verdict needs this side: a disturbed one of several base runs is left out."""
         return name == self.last or name in self.base
 
     @property
@@ -151,9 +152,15 @@ class _Verdict:
         import json
 
         worse = {id(change) for change in self.found.worse(self.limit)}
+        improved = {id(change) for change in self.found.better(self.limit)}
         chances = self.found.chances
         figures = [
-            {**_change(c), "chance": chances.get(id(c)), "worse": id(c) in worse}
+            {
+                **_change(c),
+                "chance": chances.get(id(c)),
+                "worse": id(c) in worse,
+                "improved": id(c) in improved,
+            }
             for c in self.found.changes
         ]
         return json.dumps(
@@ -164,6 +171,7 @@ class _Verdict:
                 "threshold": self.limit,
                 "too_noisy": self.noisy,
                 "worse": len(worse),
+                "improved": len(improved),
                 "sections": [_shift(shift, self.limit) for shift in self.moved],
                 "figures": figures,
                 "only_a": [_named(quantity) for quantity in self.found.only_before],
@@ -180,11 +188,12 @@ def _shift(shift: Shift, limit: float) -> dict[str, object]:
         "cost_ratio": shift.cost,
         "intervals": {"cost_ratio": (shift.low, shift.high)},
         "worse": shift.worse(limit),
+        "improved": shift.better(limit),
     }
 
 
 def _named(quantity: Quantity) -> dict[str, object]:
-    from nearfar.report.text.comparison import figure_name
+    from nearfar.report.terminal.comparison import figure_name
 
     return {
         "figure": figure_name(quantity),
@@ -195,7 +204,7 @@ def _named(quantity: Quantity) -> dict[str, object]:
 
 
 def _change(change: Change) -> dict[str, object]:
-    from nearfar.records.compare import better
+    from nearfar.compare.direction import better
 
     sides = {"a": change.before, "b": change.now}
     ratio = change.ratio()

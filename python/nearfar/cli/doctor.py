@@ -1,12 +1,12 @@
-"""``nearfar doctor``: what on this machine would spoil a measurement, and how to mend it."""
+"""``nearfar doctor``: find what disturbs measurements on this machine, and the fix."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nearfar.cli.console import print_result, write_json
-from nearfar.cli.options import Json
+from nearfar.cli.flags import Json
 from nearfar.cli.topo import From
+from nearfar.report.console import print_result, write_json
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -17,10 +17,10 @@ _ORDER = ("warning", "unknown", "note", "ok")
 
 
 def doctor(from_: From = None, json: Json = None) -> None:
-    """Check what spoils measurements, and say how to mend each.
+    """Check the machine for what disturbs measurements, and say how to fix it.
 
-    Looks only, changes nothing and needs no privileges; what it may not see is `unknown`.
-    Its findings are kept in every record. The exit code is 0 whatever it finds.
+    Reads only, changes nothing and requires no privileges; what it cannot read is `unknown`.
+    Every record includes the findings. The exit code is always 0.
 
     Example: `nearfar doctor`, `nearfar doctor --json -`
     """
@@ -46,12 +46,12 @@ def _page(findings: list[Finding]) -> Table:
 
     table = Table.grid(padding=(0, 2))
     for finding in sorted(findings, key=lambda f: _ORDER.index(f.level)):
-        told = Text(finding.found)
+        text = Text(finding.found)
         if finding.level != "ok":
             if finding.why:
-                told.append(f"\n{finding.why}", style="dim")
+                text.append(f"\n{finding.why}", style="dim")
             if finding.mend:
-                told.append(f"\n→ {finding.mend}")
+                text.append(f"\n→ {finding.mend}")
         style = {"warning": "bold yellow", "ok": "green"}.get(finding.level, "")
-        table.add_row(Text(finding.level, style=style), Text(finding.check), told)
+        table.add_row(Text(finding.level, style=style), Text(finding.check), text)
     return table

@@ -7,42 +7,49 @@ from typing import Annotated
 
 import typer
 
-from nearfar.cli import options
+from nearfar.cli import flags
 
 
-@options.grouped
+@flags.grouped
 def probe(
     context: typer.Context,
-    tier: options.OneTier = "dram",
+    tier: flags.OneTier = "dram",
     region: Annotated[
         str | None,
-        typer.Option("--region", metavar="SIZE", help="Largest region of the latency curve."),
+        typer.Option(
+            "--region",
+            metavar="SIZE",
+            help="Largest region of the latency curve.",
+            callback=flags.a_size,
+        ),
     ] = None,
     from_: Annotated[
         Path | None,
-        typer.Option("--from", metavar="CSV", help="Find the knees of a published curve instead."),
+        typer.Option(
+            "--from", metavar="CSV", help="Published curve: find its knees, measure nothing."
+        ),
     ] = None,
-    threads: options.Threads = None,
-    size: options.Size = None,
+    threads: flags.Threads = None,
+    size: flags.Size = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="A coarse look in under ten seconds.")
+        bool, typer.Option("--quick", help="Measure coarsely, in under ten seconds.")
     ] = False,
     *,
-    shared: options.Measuring,
+    shared: flags.Measuring,
 ) -> None:
     """Probe one tier in depth, and write its device profile.
 
-    Latency: dependent loads in a random order over regions from 4 KiB to beyond the last cache, on
-    4 KiB and on huge pages, so that page walks are told apart; by size of the blocks walked;
-    by percentile; under load. Parallelism: chases side by side on one thread. Bandwidth: reading,
-    writing, writing past the caches and copying by threads; mixes, orders, sizes and strides of
-    independent accesses. Persistence: what a fence and a line cost, by instruction.
+    Latency: dependent loads in random order over regions from 4 KiB to beyond the last cache, on 4
+    KiB and on huge pages, which separates the cost of page walks; by block size; by percentile;
+    under load. Memory-level parallelism: independent pointer chases on one thread. Bandwidth:
+    reads, writes, non-temporal stores and copies by threads; mixes, orders, sizes and strides of
+    independent accesses. Persistence cost: a fence and a flushed line, by instruction.
 
-    The record holds profile.toml, which every verb takes where it takes a device profile.
+    The record includes profile.toml, which every verb accepts as a device profile.
 
-    With --from nothing is measured: the knees are those of a CSV file with columns region_bytes and
-    latency_ns, and of the smallest block where it has a column block_bytes. A column ntwrite_ns,
-    of 64 B stored past the caches, over several blocks tells the access unit of the medium.
+    --from measures nothing: it finds the knees of a CSV file with columns region_bytes and
+    latency_ns; with a column block_bytes, those of the smallest block. From a column ntwrite_ns (64
+    B non-temporal stores) over several blocks it also finds the access unit of the medium.
 
     Examples:
 
@@ -55,23 +62,23 @@ def probe(
         nearfar probe --from curve.csv
     """
     if from_:
-        from nearfar.cli.probe_from import refuse_other_flags, show_knees
+        from nearfar.cli._probe_from import refuse_other_flags, show_knees
 
         refuse_other_flags(context)
         show_knees(from_, shared.json)
         return
-    from nearfar.cli.plans import probe_plan
-    from nearfar.cli.recording import recorded
     from nearfar.measure.profile import profile_of
     from nearfar.measure.study import Study
     from nearfar.measure.tiers import check_region, check_tiers
     from nearfar.profiles.sheets import write_profile
     from nearfar.records.run import Sections, Skipped
-    from nearfar.report import text
+    from nearfar.report import terminal
     from nearfar.units import parse_size
+    from nearfar.workflows.plans import probe_plan
+    from nearfar.workflows.recording import recorded
 
     check_tiers([tier])
-    region_bytes = parse_size(region) if region else None
+    region_bytes = parse_size(region) if region is not None else None
     check_region(tier, region_bytes)
     budget_s = shared.budget_s(6.0 if quick else 45.0)
     arguments = {"tier": tier, "time_s": budget_s}
@@ -88,4 +95,4 @@ def probe(
         )  # fmt: skip
         Study(recording.session, recording.machine, plan, save).run()
     write_profile(profile_of(run, directory.path.name, tier), directory.path / "profile.toml")
-    recording.show(text.record(run), recording.document(run.sections), shared.json)
+    recording.show(terminal.record(run), recording.document(run.sections), shared.json)

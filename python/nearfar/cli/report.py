@@ -34,15 +34,15 @@ def report(
         typer.Option(
             "--against",
             metavar="RECORD",
-            help="The earlier run that it is compared with (default: the one before).",
+            help="Earlier run to compare with (default: the previous one).",
             show_default=False,
         ),
     ] = None,
 ) -> None:
-    """Write the HTML report of a record: one file, with pictures, that needs no network.
+    """Write the HTML report of a record: one file with pictures that requires no network.
 
-    The run of the same verb on the same machine before it is compared with it, or the one that
-    --against names: last month's study against today's.
+    The report compares the record with the previous run of the same verb on the same machine, or
+    with the run that --against names, such as last month's study.
 
     Examples:
 
@@ -51,7 +51,7 @@ def report(
         nearfar report nearfar-runs/20250202T030405Z-study --against
         nearfar-runs/20250102T030405Z-study
     """  # fmt: skip
-    from nearfar.report.page import FILE_NAME, write_page
+    from nearfar.report.html.page import FILE_NAME, write_page
     from nearfar.store import previous_runs, read_run
 
     run = read_run(record)
@@ -65,8 +65,9 @@ def report(
 
 
 def _earlier(path: Path, run: Run) -> Run:
-    """The record to compare with. Raises BadInputError for one that cannot be the earlier."""
+    """Return the record to compare with. Raises BadInputError if it cannot be the earlier one."""
     from nearfar.errors import BadInputError
+    from nearfar.report.html.page import same_subject
     from nearfar.store import read_run
 
     before = read_run(path)
@@ -74,6 +75,10 @@ def _earlier(path: Path, run: Run) -> Run:
         raise BadInputError(
             f"{path} is a record of {before.verb}, not of {run.verb}", "name one of the same verb"
         )
+    if not same_subject(before, run):
+        raise BadInputError(
+            f"{path} is a record of another program or suite", "name a record of the same one"
+        )
     if before.started >= run.started:
-        raise BadInputError(f"{path} is not the earlier run", "swap the two records")
+        raise BadInputError(f"{path} is not older than the run", "swap the two records")
     return before

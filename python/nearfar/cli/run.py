@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nearfar.cli import options
+from nearfar.cli import flags
 
 if TYPE_CHECKING:
     from nearfar.place.accounts import RunAccounts
@@ -19,44 +19,49 @@ def run(
     program: Annotated[list[str], typer.Argument(metavar="-- PROGRAM [ARGS]…", show_default=False)],
     plan: Annotated[
         Path | None,
-        typer.Option("--plan", metavar="PLAN", help="Which allocations go where (a plan file)."),
+        typer.Option("--plan", metavar="PLAN", help="Plan file: the tier of each allocation site."),
     ] = None,
     tier: Annotated[
         list[str] | None,
         typer.Option(
-            "--tier", metavar="NAME=TIER", help="A tier, such as far=numa:1; repeat for several."
+            "--tier",
+            metavar="NAME=TIER",
+            help="Name and tier, such as far=numa:1; repeat for several.",
         ),
     ] = None,
     stats: Annotated[
-        bool, typer.Option("--stats", help="Show afterwards what was allocated where.")
+        bool, typer.Option("--stats", help="Print allocations by tier after the run.")
     ] = False,
     check: Annotated[
         bool,
-        typer.Option("--check", help="Hold the run against what the plan promises; 1 if broken."),
+        typer.Option(
+            "--check", help="Verify the run against the plan's promise; exit 1 if broken."
+        ),
     ] = False,
     traffic: Annotated[
         bool,
         typer.Option(
             "--traffic/--no-traffic",
-            help="With --check: run it once more, traced, and compare accesses site by site.",
+            help="With --check: also trace a second run, and compare accesses by site.",
         ),
     ] = True,
-    json: options.Json = None,
-    quiet: options.Quiet = False,
+    json: flags.Json = None,
+    quiet: flags.Quiet = False,
 ) -> int:
-    """Run a program with its heap where you want it.
+    """Run a program with its heap on given memory tiers.
 
-    The program is not changed: libhmalloc is preloaded and takes the place of malloc. With a plan,
-    each allocation goes where the plan's rules say; without one, the whole heap goes to the tier
-    that is named. Signals are passed on, and the program's exit code is returned (128 and the
-    signal's number if one killed it, 126 or 127 if it could not be started). With --json -, what
-    the program writes to its standard output goes to standard error.
+    The program is not modified: libhmalloc is preloaded and replaces malloc. With a plan, each
+    allocation goes to the tier that the plan's rules specify; without one, the whole heap goes to
+    the named tier. Signals are forwarded, and the exit code is that of the program (128 plus the
+    signal's number if a signal killed it, 126 or 127 if it could not be started). With --json -,
+    the program's standard output goes to standard error.
 
-    With --check, the run is held against the promise in the plan, which `nearfar advise` wrote:
-    where the blocks of each rule went, on which nodes the kernel has put their pages, how much each
-    site allocated. Then it is run once more under an emulator, without standard input and without
-    its output shown, to count the lines of memory that each site reads and writes; --no-traffic
-    leaves that out. A broken promise is told, and the exit code is 1 if the program's own is 0.
+    --check compares the run with the promise in the plan, which `nearfar advise` wrote: where the
+    blocks of each rule were allocated, on which nodes the kernel placed their pages, and how much
+    each site allocated. Then the program runs again under an emulator, without standard input and
+    with its output discarded, to count the cache lines that each site reads and writes;
+    --no-traffic omits that run. A broken promise is reported, and the exit code is 1 if the
+    program's own is 0.
 
     Examples:
 
@@ -91,9 +96,9 @@ def run(
 
 
 def _check(accounts: RunAccounts, placement: Placement, promise: Promise, *, traced: bool) -> None:
-    """Adds what became of the promise, where the library counted anything."""
-    from nearfar.cli.traffic import traffic_of
+    """Add the result of the check, if the library counted anything."""
     from nearfar.place.checking import hold
+    from nearfar.workflows.traffic import traffic_of
 
     if not any(found.rules for found in accounts.processes):
         return
@@ -108,48 +113,49 @@ def _promise(placement: Placement) -> Promise:
     from nearfar.place.promise import read_promise
 
     if placement.plan is None:
-        raise BadInputError("--check holds a run against a plan", "give --plan FILE")
+        raise BadInputError("--check requires a plan", "give --plan FILE")
     return read_promise(placement.plan)
 
 
 def _verdict(accounts: RunAccounts) -> int:
-    """The exit code of a checked run whose program returned 0."""
+    """Return the exit code of a checked run whose program returned 0."""
     from nearfar.errors import ExitCode, MachineError
 
     if accounts.check is None:
         raise MachineError(
             f"{accounts.program[0]} cannot be checked: it left no statistics",
-            "check a dynamically linked program that ends by exit() or a return of main",
+            "check a dynamically linked program that ends by exit() or a return from main",
         )
     return ExitCode.OK if accounts.check.kept else ExitCode.VIOLATION
 
 
 def _placement(plan: Path | None, tiers: list[str]) -> Placement:
     from nearfar.errors import BadInputError
+    from nearfar.files import read_text
     from nearfar.place.preload import Placement, parse_tiers
 
-    if plan and not plan.is_file():
-        raise BadInputError(
-            f"there is no plan {plan}",
-            "`nearfar advise -- PROGRAM` writes one; docs/hmalloc.md tells their form",
-        )
+    if plan:
+        next_step = "`nearfar advise -- PROGRAM` writes one; docs/hmalloc.md describes the format"
+        if not plan.is_file():
+            raise BadInputError(f"no such plan: {plan}", next_step)
+        read_text(plan, next_step)
     return Placement(plan, parse_tiers(tiers))
 
 
 def _tell_if_ignored(program: str) -> None:
-    from nearfar.cli.console import note
-    from nearfar.place.program import find, ignores_preload
+    from nearfar.process.elf import find, ignores_preload
+    from nearfar.report.console import note
 
     file = find(program)
     why = ignores_preload(file) if file else ""
     if why:
-        note(f"nearfar: {why}: no library can be preloaded, and its memory stays where it is")
+        note(f"nearfar: {why}: no library can be preloaded, and its memory is not redirected")
 
 
 def _run(program: list[str], variables: dict[str, str], *, aside: bool) -> tuple[int, int]:
-    """Process number (0 if it was not started) and exit code."""
-    from nearfar.cli.console import note
-    from nearfar.place.running import StartError, run
+    """Run the program; return its process number (0 if it did not start) and its exit code."""
+    from nearfar.process.launch import StartError, run
+    from nearfar.report.console import note
 
     try:
         return run(program, variables, aside=aside)
@@ -165,13 +171,13 @@ def _accounts(
     folder: Path,
     process: int,
 ) -> RunAccounts:
-    from nearfar.cli.console import note
     from nearfar.place.accounts import RunAccounts, read
+    from nearfar.report.console import note
 
     processes = read(folder, process)
     if not any(found.process == process for found in processes):
-        note(f"nearfar: {program[0]} left no statistics: it did not end by exit(), or is one that "
-             "no library can be preloaded into")  # fmt: skip
+        note(f"nearfar: {program[0]} left no statistics: it did not end by exit(), or no library "
+             "can be preloaded into it")  # fmt: skip
     return RunAccounts(
         program=program,
         exit_code=code,
@@ -182,13 +188,13 @@ def _accounts(
 
 
 def _show(accounts: RunAccounts, stats: bool, json: str | None) -> None:
-    """The table goes to standard error: standard output is the program's."""
-    from nearfar.cli.console import print_aside, write_json
-    from nearfar.report import text
+    """Print the table on standard error: standard output belongs to the program."""
+    from nearfar.report import terminal
+    from nearfar.report.console import print_aside, write_json
 
     if stats:
-        print_aside(text.run_accounts(accounts))
+        print_aside(terminal.run_accounts(accounts))
     if accounts.check:
-        print_aside(text.plan_check(accounts.check))
+        print_aside(terminal.plan_check(accounts.check))
     if json is not None:
         write_json(json, accounts.model_dump_json(indent=1, exclude_none=True))

@@ -1,12 +1,17 @@
-"""``nearfar show``: a record, a profile or a host in the terminal."""
+"""``nearfar show``: print a record, a profile or a host in the terminal."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nearfar.cli.options import Json
+from nearfar.cli.flags import Json
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from nearfar.workflows.subjects import Subject
 
 
 def show(
@@ -22,7 +27,7 @@ def show(
 ) -> None:
     """Print a record, a device profile or a host in the terminal.
 
-    The host `this` is the machine nearfar runs on.
+    The host `this` is the machine that nearfar runs on.
 
     Examples:
 
@@ -30,14 +35,23 @@ def show(
 
         nearfar show optane-100
     """
-    from nearfar.cli.console import print_result, write_json
-    from nearfar.cli.subjects import load
-    from nearfar.records.run import Run
+    from nearfar.report.console import print_result, write_json
+    from nearfar.workflows.subjects import load
 
     subject = load(what)
     if json is not None:
         write_json(json, subject.model_dump_json(indent=1, exclude_none=True))
     if json != "-":
-        from nearfar.report import text
+        print_result(_shown(subject))
 
-        print_result(text.record(subject) if isinstance(subject, Run) else text.sheet(subject))
+
+def _shown(subject: Subject) -> RenderableType:
+    from nearfar.records.profile import Host, Profile
+    from nearfar.records.run import Run
+    from nearfar.report import terminal
+
+    if isinstance(subject, Run):
+        return terminal.record(subject)
+    if isinstance(subject, Profile | Host):
+        return terminal.sheet(subject)
+    return terminal.answer(subject)

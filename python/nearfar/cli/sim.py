@@ -8,11 +8,11 @@ from typing import Annotated
 
 import typer
 
-from nearfar.cli import options
+from nearfar.cli import flags, ranges
 
 
 class PagePolicy(StrEnum):
-    """What becomes of an open row."""
+    """What happens to an open row."""
 
     OPEN = "open"
     CLOSED = "closed"
@@ -20,14 +20,14 @@ class PagePolicy(StrEnum):
 
 
 class WritePolicy(StrEnum):
-    """What a program waits for when it writes."""
+    """Whether a write blocks the program."""
 
     BLOCKING = "blocking"
     POSTED = "posted"
 
 
 class Engine(StrEnum):
-    """Requests timed once, or every command; or both, and the difference."""
+    """Time each request once (fast), simulate every command (exact), or both and the difference."""
 
     FAST = "fast"
     EXACT = "exact"
@@ -35,7 +35,7 @@ class Engine(StrEnum):
 
 
 class CoreModel(StrEnum):
-    """When the next request sets out."""
+    """When the core issues the next request."""
 
     BLOCKING = "blocking"
     WINDOW = "window"
@@ -43,7 +43,7 @@ class CoreModel(StrEnum):
 
 
 class Pattern(StrEnum):
-    """Streams that are made up."""
+    """Synthetic streams."""
 
     SEQUENTIAL = "sequential"
     RANDOM = "random"
@@ -53,21 +53,19 @@ class Pattern(StrEnum):
 def sim(
     context: typer.Context,
     trace: Annotated[
-        Path | None, typer.Argument(metavar="[TRACE]", help="A trace of `nearfar trace`.")
+        Path | None, typer.Argument(metavar="[TRACE]", help="Trace recorded by `nearfar trace`.")
     ] = None,
     counts: Annotated[
         Path | None,
         typer.Option("--counts", metavar="FILE.json", help="Reads and writes of both tiers."),
     ] = None,
-    pattern: Annotated[
-        Pattern | None, typer.Option("--pattern", help="A stream that is made up.")
-    ] = None,
+    pattern: Annotated[Pattern | None, typer.Option("--pattern", help="Synthetic stream.")] = None,
     curve: Annotated[
-        bool, typer.Option("--curve", help="Latency of --far by the bandwidth asked of it.")
+        bool, typer.Option("--curve", help="Latency of --far by offered bandwidth.")
     ] = False,
     suite: Annotated[
         str | None,
-        typer.Option("--suite", metavar="NAME|FILE", help="An experiment: seoul, or a file."),
+        typer.Option("--suite", metavar="NAME|FILE", help="Experiment: seoul, or a file."),
     ] = None,
     near: Annotated[
         str, typer.Option("--near", metavar="PROFILE", help="Device of the near tier.")
@@ -89,15 +87,21 @@ def sim(
         typer.Option(
             "--place",
             metavar="RULE",
-            help="near: or far:, then object=N, site=N, page=N or address=BEGIN-END; repeated.",
+            help="near: or far:, then object=N, site=N, page=N or address=BEGIN-END; repeatable.",
         ),
     ] = None,
     near_size: Annotated[
         str | None,
-        typer.Option("--near-size", metavar="SIZE", help="Near memory of policies that fill it."),
+        typer.Option(
+            "--near-size",
+            metavar="SIZE",
+            help="Near memory, for policies that fill it.",
+            callback=flags.a_size,
+        ),
     ] = None,
     engine: Annotated[
-        Engine, typer.Option("--engine", help="both: a sample by both, and the difference.")
+        Engine,
+        typer.Option("--engine", help="Engine; both: a sample with each, and the difference."),
     ] = Engine.FAST,
     core: Annotated[
         CoreModel, typer.Option("--core", help="One access at a time, a window, or as traced.")
@@ -120,12 +124,18 @@ def sim(
         WritePolicy | None,
         typer.Option(
             "--write-policy",
-            help="Do writes hold the program? (default: posted; blocking with --counts)",
+            help="Whether writes block the program (default: posted; blocking with --counts).",
         ),
     ] = None,
     instruction_ns: Annotated[
         float,
-        typer.Option("--instruction-ns", metavar="NS", min=0, help="Of each traced instruction."),
+        typer.Option(
+            "--instruction-ns",
+            metavar="NS",
+            min=0,
+            max=ranges.MOST_NS,
+            help="Time of each traced instruction in ns.",
+        ),
     ] = 0.37,
     entries: Annotated[
         int | None,
@@ -138,27 +148,36 @@ def sim(
         ),
     ] = None,
     size: Annotated[
-        str, typer.Option("--size", metavar="SIZE", help="Region of --pattern.")
+        str,
+        typer.Option("--size", metavar="SIZE", help="Region of --pattern.", callback=flags.a_size),
     ] = "1GiB",
     write_share: Annotated[
-        float, typer.Option("--write-share", metavar="SHARE", min=0, max=1, help="Of --pattern.")
+        float,
+        typer.Option("--write-share", metavar="SHARE", min=0, max=1, help="Writes of --pattern."),
     ] = 0.0,
     cpu_time_s: Annotated[
         float,
-        typer.Option("--cpu-time-s", metavar="T", min=0, help="With --counts: processor time."),
+        typer.Option(
+            "--cpu-time-s",
+            metavar="T",
+            min=0,
+            max=ranges.MOST_SECONDS,
+            help="With --counts: CPU time in seconds.",
+        ),
     ] = 0.0,
-    seed: options.Seed = 1,
-    out: options.Out = None,
-    json: options.Json = None,
-    quiet: options.Quiet = False,
+    seed: flags.Seed = 1,
+    out: flags.Out = None,
+    json: flags.Json = None,
+    quiet: flags.Quiet = False,
 ) -> None:
-    """A program on two simulated memories: from a trace, from counts, or a stream made up.
+    """Simulate a program on two memories, from a trace, from counts, or with a synthetic stream.
 
-    --suite seoul is the Seoul thesis' experiment: sorts, lattice Boltzmann and matrices, traced
-    and simulated with their arrays far and near, beside the published claims; it writes a record.
+    --suite seoul is the experiment of the Seoul thesis: sorts, lattice Boltzmann and matrices,
+    traced and simulated with their arrays far and near, compared with the published claims. It
+    writes a record.
 
     With --counts, FILE.json is {"near": {"reads": N, "writes": N}, "far": {"reads": N, "writes":
-    N}}: accesses of a line each, one after another, as the Seoul thesis counts them.
+    N}}: accesses of one line each, one after another, as the Seoul thesis counts them.
 
     Examples:
 
@@ -174,7 +193,7 @@ def sim(
 
         nearfar sim --counts quicksort.json --near dram-snu --far pcm-snu-ns --cpu-time-s 0.02
     """
-    from nearfar.cli import sim_flags, simulating
+    from nearfar.workflows import simulating
 
     request = simulating.Request(
         trace=trace, counts=counts, pattern=pattern.value if pattern else None, curve=curve,
@@ -183,6 +202,19 @@ def sim(
         core=core.value, window=window, page_policy=page_policy.value if page_policy else None,
         write_policy=write_policy.value if write_policy else None, instruction_ns=instruction_ns,
         entries=entries, size=size, write_share=write_share, cpu_time_s=cpu_time_s, seed=seed,
-        suite=suite, out=out, quiet=quiet, given=sim_flags.given(context),
+        suite=suite, out=out, quiet=quiet, given=_given(context),
     )  # fmt: skip
-    simulating.simulate(request, json)
+    if context.obj is flags.CHECK_ALONE:
+        simulating.check(request)
+    else:
+        simulating.simulate(request, json)
+
+
+def _given(context: typer.Context) -> dict[str, str]:
+    """Return the parameters given on the command line, each with its flag."""
+    names = {p.name: p.opts[-1] for p in context.command.params if p.name}
+    sources = {name: context.get_parameter_source(name) for name in names}
+    return {
+        name: names[name] for name, source in sources.items()
+        if source is not None and source.name == "COMMANDLINE"
+    }  # fmt: skip

@@ -1,4 +1,4 @@
-"""``nearfar study``: the main job."""
+"""``nearfar study``: measure the machine and write a report."""
 
 from __future__ import annotations
 
@@ -6,27 +6,28 @@ from typing import Annotated
 
 import typer
 
-from nearfar.cli import options
+from nearfar.cli import flags
 
 
 def study(
-    time: options.Time = None,
+    time: flags.Time = None,
     full: Annotated[
-        bool, typer.Option("--full", help="Whole grids: up to half an hour instead of minutes.")
+        bool,
+        typer.Option("--full", help="Run the whole grids: up to half an hour instead of minutes."),
     ] = False,
-    seed: options.Seed = 1,
-    out: options.Out = None,
-    json: options.Json = None,
-    strict: options.Strict = False,
-    dry_run: options.DryRun = False,
-    quiet: options.Quiet = False,
+    seed: flags.Seed = 1,
+    out: flags.Out = None,
+    json: flags.Json = None,
+    strict: flags.Strict = False,
+    dry_run: flags.DryRun = False,
+    quiet: flags.Quiet = False,
 ) -> None:
-    """Measure this machine's memory and write a report: the main job.
+    """Measure this machine's memory and write a report; start here.
 
-    Finds the memory tiers, probes latency and bandwidth, runs STREAM, lets near and far memory work
-    at once (an emulated far memory where there is none), and compares a mapped file with the
-    classic calls, in under three minutes. The record and its report.html are written to a directory
-    of their own; a second study shows what changed since the one before.
+    Finds the memory tiers, probes latency and bandwidth, runs STREAM, measures contention between
+    near and far memory (an emulated far memory if there is none), and compares mmap with pread,
+    pwrite and io_uring, in under three minutes. The record and its report.html are written to a new
+    directory; a second study shows the changes since the previous one.
 
     Examples:
 
@@ -37,24 +38,26 @@ def study(
         nearfar study --json study.json --strict
     """
     from nearfar import store
-    from nearfar.cli.console import note
-    from nearfar.cli.far_rows import predict_split
-    from nearfar.cli.forecasts import predict_compete, predict_pipeline
-    from nearfar.cli.recording import recorded
-    from nearfar.cli.structures_study import predict_structures
     from nearfar.measure import latency
     from nearfar.measure.study import STUDY, Predictors, Study, StudyPlan, memory_tiers
     from nearfar.records.run import Sections, Skipped
-    from nearfar.report import page, text
+    from nearfar.report import terminal
+    from nearfar.report.console import note, show_dry_run
+    from nearfar.report.html import page
     from nearfar.units import GIB, parse_seconds
+    from nearfar.workflows.far_rows import predict_split
+    from nearfar.workflows.forecasts import predict_compete, predict_pipeline
+    from nearfar.workflows.recording import Kept, recorded
+    from nearfar.workflows.structures_study import predict_structures
 
-    time_s = parse_seconds(time) if time else 1800.0 if full else 150.0
+    time_s = parse_seconds(time) if time is not None else 1800.0 if full else 150.0
     if dry_run:
-        for section, share in STUDY.items():
-            print(f"{section}: at most {share * time_s:.0f} s")
+        planned = [{"section": name, "most_s": share * time_s} for name, share in STUDY.items()]
+        lines = [f"{name}: at most {share * time_s:.0f} s" for name, share in STUDY.items()]
+        show_dry_run("study", {"sections": planned}, lines, json)
         return
     arguments = {"time_s": time_s, "full": full}
-    with recorded("study", arguments, options.Kept(seed, out, strict, quiet)) as recording:
+    with recorded("study", arguments, Kept(seed, out, strict, quiet)) as recording:
         directory, run = recording.directory, recording.directory.run
         before = store.previous_runs("study", recording.machine.id, directory.path.parent)
 
@@ -76,4 +79,4 @@ def study(
     report = page.write_report(directory.path, run, before)
     if not quiet:
         note(f"report: {report}")
-    recording.show(text.record(run), run.model_dump_json(indent=1, exclude_none=True), json)
+    recording.show(terminal.record(run), run.model_dump_json(indent=1, exclude_none=True), json)

@@ -1,4 +1,4 @@
-"""``nearfar topo``: this machine's memory, and the tiers it offers."""
+"""``nearfar topo``: show this machine's memory and its tiers."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nearfar.cli.console import print_result, write_json
-from nearfar.cli.options import Json
+from nearfar.cli.flags import Json
+from nearfar.report.console import print_result, write_json
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -21,16 +21,16 @@ From = Annotated[
     typer.Option(
         "--from",
         metavar="DIR",
-        help="Describe the machine kept in a directory: hwloc.xml, sys/ and proc/.",
+        help="Directory with a recorded machine: hwloc.xml, sys/ and proc/.",
     ),
 ]
 
 
 def topo(from_: From = None, json: Json = None) -> None:
-    """Show memory nodes, caches, devices, and the tiers to give to `--tier`.
+    """Show memory nodes, caches, devices, and the tiers for `--tier`.
 
-    Says of each tier how large and how far it is, and whether its persistence is real.
-    Needs no privileges and measures nothing: all figures are what kernel and firmware say.
+    Reports size, distance and persistence of each tier, and whether its persistence is real.
+    Requires no privileges and measures nothing: all figures come from the kernel and the firmware.
 
     Example: `nearfar topo`, `nearfar topo --json -`, `nearfar topo --from some-machine/`
     """
@@ -58,7 +58,7 @@ def _page(machine: Machine) -> RenderableType:
 
 
 def _table(title: str, *columns: str) -> Table:
-    """A plain table; names that start with > are figures."""
+    """Return a plain table; columns whose name starts with > are right-aligned figures."""
     from rich import box
     from rich.table import Table
 
@@ -72,7 +72,7 @@ def _table(title: str, *columns: str) -> Table:
 
 
 def _add(table: Table, *cells: str) -> None:
-    """Add a row as it is: a path may hold the brackets that rich takes for markup."""
+    """Add a row verbatim: a path may contain the brackets that rich takes for markup."""
     from rich.text import Text
 
     table.add_row(*(Text(cell) for cell in cells))
@@ -89,7 +89,7 @@ def _count(number: int, one: str, many: str) -> str:
 
 
 def _ranges(numbers: list[int]) -> str:
-    """``0-3,8``: the form that ``--cpus`` takes."""
+    """Return ``0-3,8``, the form that ``--cpus`` takes."""
     parts: list[list[int]] = []
     for number in sorted(numbers):
         if parts and number == parts[-1][1] + 1:
@@ -120,15 +120,15 @@ def _headline(machine: Machine) -> str:
 
 
 def _claim(claims: Claims) -> str:
-    """``250 ns, 17.8 GB/s``: what the firmware states of reads."""
+    """Return ``250 ns, 17.8 GB/s``: what the firmware states about reads."""
     from nearfar.units import format_bandwidth, format_time
 
-    told = []
+    figures = []
     if claims.read_latency_ns:
-        told.append(format_time(claims.read_latency_ns * 1e-9))
+        figures.append(format_time(claims.read_latency_ns * 1e-9))
     if claims.read_bandwidth_bytes_per_s:
-        told.append(format_bandwidth(claims.read_bandwidth_bytes_per_s))
-    return ", ".join(told)
+        figures.append(format_bandwidth(claims.read_bandwidth_bytes_per_s))
+    return ", ".join(figures)
 
 
 def _text(value: object) -> str:
@@ -136,7 +136,7 @@ def _text(value: object) -> str:
 
 
 def _tiers(tiers: list[Tier]) -> Table:
-    free = any(tier.free_bytes is not None for tier in tiers)  # never of a described machine
+    free = any(tier.free_bytes is not None for tier in tiers)  # None on a recorded machine
     table = _table("Tiers", "--tier", "alias", ">capacity", *([">free"] if free else []),
                    ">node", ">dist", "DAX", "persistence", "on")  # fmt: skip
     for tier in tiers:
@@ -150,7 +150,7 @@ def _tiers(tiers: list[Tier]) -> Table:
 
 
 def _reasons(machine: Machine) -> Table:
-    """Why each kind of persistence; tiers with the same reason share a line."""
+    """Return the reason for each kind of persistence; tiers with the same reason share a line."""
     table = _table("What persistence is real", "", "", "")
     table.show_header = False
     by_reason: dict[tuple[str, str], list[str]] = {}
@@ -164,11 +164,11 @@ def _reasons(machine: Machine) -> Table:
 def _nodes(machine: Machine) -> Table:
     distances = any(node.distances for node in machine.nodes)
     claims = any(_claim(node) for node in machine.nodes)
-    table = _table("Memory nodes", ">node", ">size", "processors", "kind")
+    table = _table("Memory nodes", ">node", ">size", "CPUs", "kind")
     if distances:
         table.add_column("dist to " + " ".join(str(n.id) for n in machine.nodes))
     if claims:
-        table.add_column("reads, as the firmware claims")
+        table.add_column("reads, according to the firmware")
     for node in machine.nodes:
         row = [str(node.id), _size(node.size_bytes), _ranges(node.cpus) or "none"]
         row.append(_text(node.subtype))
@@ -215,7 +215,7 @@ def _regions(machine: Machine) -> Table:
     for region in machine.pmem_regions:
         head = [
             region.name, _text(region.provider), _size(region.size_bytes), _text(region.node),
-            _DOMAINS.get(region.persistence_domain or "", "not told"),
+            _DOMAINS.get(region.persistence_domain or "", "not figures"),
         ]  # fmt: skip
         if not region.namespaces:
             _add(table, *head, "none")

@@ -1,25 +1,28 @@
-"""The verbs as data: which there are, what their flags are called, what values they take."""
+"""The verbs as data: their names, flags and accepted values."""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from nearfar.cli.flags import CHECK_ALONE
 from nearfar.errors import BadInputError
 from nearfar.profiles import THIS
+from nearfar.sweep.running import TABLE
 
 if TYPE_CHECKING:
     from nearfar.sweep.suite import Cell, Value
 
-#: Verbs that time something and keep no record of it, nor a verdict on its noise.
+#: Verbs that time something but write no record and give no verdict on its noise.
 _TIMES_SOMETHING = frozenset({"predict structure", "run"})
-#: Verbs that keep a record with one flag alone.
+#: Verbs that write a record only with one flag.
 _RECORDS_WITH = {"sim": "suite"}
-#: Flags that who runs a verb for others sets itself.
-_TAKEN = frozenset({"json", "out", "quiet", "q", "strict", "csv", "help"})
+#: Verbs that can check their combination of flags without running.
+_CHECKED = frozenset({"sim"})
+#: Flags that the caller of a verb, such as a sweep, sets itself.
+_TAKEN = frozenset({"json", "out", "quiet", "q", "strict", "help"})
 
 
 @dataclass(frozen=True)
@@ -30,9 +33,9 @@ class Verb:
     command: Any
 
     def measures(self, values: Mapping[str, Value]) -> bool:
-        """Whether it times something, so that nothing else may run beside it.
+        """Whether it times something, so that nothing else may run concurrently.
 
-        Predictions for a host measure it where that is this machine, on ``--cpus``.
+        Predictions for the host ``this`` measure it, on ``--cpus``.
         """
         known = self._parameters()
         judged = "strict" in known and self.records(values)
@@ -40,19 +43,21 @@ class Verb:
         return judged or own_host or self.name in _TIMES_SOMETHING
 
     def records(self, values: Mapping[str, Value]) -> bool:
-        """Whether it writes a record where ``--out`` says."""
+        """Whether it writes a record to the directory of ``--out``."""
         out = self._parameters().get("out")
         needs = _RECORDS_WITH.get(self.name)
         return out is not None and out.metavar == "DIR" and (needs is None or needs in values)
 
     def arguments(self, values: Mapping[str, Value]) -> list[str]:
-        """Values by flag as they would be typed. Raises BadInputError that names the key."""
+        """Return values by flag as on a command line. Raises BadInputError that names the key."""
         flags: list[str] = []
         words: list[str] = []
         for key, value in values.items():
             parameter = self._named(key)
             given = value if isinstance(value, list) else [value]
-            if parameter.param_type_name == "argument":
+            if key == "csv":
+                flags += ["--csv", TABLE] if self._switch(key, value, parameter) else []
+            elif parameter.param_type_name == "argument":
                 words += map(str, given)
             elif parameter.is_flag:
                 flags += self._switch(key, value, parameter)
@@ -61,11 +66,16 @@ class Verb:
         return [*flags, *(["--", *words] if words else [])]
 
     def check(self, arguments: list[str]) -> None:
-        """Have the command line read them, and run nothing. Raises BadInputError."""
+        """Parse the arguments with the command line, and run nothing. Raises BadInputError."""
         from typer.exceptions import TyperException
 
         try:
-            self.command.make_context(f"nearfar {self.name}", list(arguments))
+            context = self.command.make_context(
+                f"nearfar {self.name}", list(arguments), obj=CHECK_ALONE
+            )
+            if self.name in _CHECKED:
+                with context:
+                    self.command.invoke(context)
         except TyperException as error:
             raise BadInputError(
                 f"nearfar {self.name}: {error.format_message()}", f"nearfar {self.name} --help"
@@ -75,7 +85,7 @@ class Verb:
         return {parameter.name: parameter for parameter in self.command.params}
 
     def _named(self, key: str) -> Any:
-        """The parameter of a key: a flag without its dashes, or an argument."""
+        """Return the parameter of a key: a flag without its dashes, or an argument."""
         known: dict[str, Any] = {}
         for parameter in self.command.params:
             is_word = parameter.param_type_name == "argument"
@@ -100,39 +110,38 @@ class Verb:
 
 def _typed(key: str, value: object) -> str:
     if isinstance(value, bool):
-        raise BadInputError(f"{key} wants a value, not {str(value).lower()}", f"give {key} a value")
+        raise BadInputError(
+            f"{key} requires a value, not {str(value).lower()}", f"give {key} a value"
+        )
     return str(value)
 
 
-@cache  # Typer builds the commands of all verbs to find one, and a grid asks once a cell
-def find_verb(name: str) -> Verb:
-    """A verb that gives a result as JSON. Raises BadInputError for any other name."""
-    import typer.main
-
-    from nearfar.cli.main import app
-
-    command: Any = typer.main.get_command(app)
+def find_verb(root: Any, name: str) -> Verb:
+    """Return a verb below ``root`` that has a JSON result. Raises BadInputError for other names."""
+    command = root
     for word in name.split() or [""]:
         known = getattr(command, "commands", {})
         if word not in known:
             near = difflib.get_close_matches(word, known, n=1)
             raise BadInputError(
-                f"there is no verb '{name}'",
-                f"did you mean {near[0]}?" if near else "nearfar --help lists them",
+                f"unknown verb '{name}'",
+                f"did you mean {near[0]}?" if near else "run nearfar --help for the list",
             )
         command = known[word]
     verb = Verb(name, command)
     if getattr(command, "commands", None):
-        raise BadInputError(f"'{name}' is a group of verbs", f"nearfar {name} --help lists them")
+        raise BadInputError(
+            f"'{name}' is a group of verbs", f"run nearfar {name} --help for the list"
+        )
     if not any(parameter.name == "json" for parameter in command.params) or name == "sweep":
-        raise BadInputError(f"'{name}' gives no result to collect", "name a verb with --json")
+        raise BadInputError(f"'{name}' has no JSON result", "name a verb with --json")
     return verb
 
 
-def order_arguments(cell: Cell) -> tuple[Verb, list[str]]:
-    """The verb of a cell and its arguments, found good by the command line itself."""
+def order_arguments(root: Any, cell: Cell) -> tuple[Verb, list[str]]:
+    """Return the verb of a cell and its arguments, after the command line has checked them."""
     try:
-        verb = find_verb(cell.verb)
+        verb = find_verb(root, cell.verb)
         arguments = verb.arguments(cell.values)
         verb.check(arguments)
     except BadInputError as error:

@@ -1,1 +1,1 @@
-"""This machine: its nodes, caches, devices and tiers, and what would spoil a measurement on it."""
+"""This machine: its nodes, caches, devices and tiers, and conditions that disturb measurements."""

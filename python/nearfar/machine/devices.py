@@ -1,8 +1,8 @@
-"""Persistent regions, DAX devices and CXL devices, out of ``/sys/bus``.
+"""Persistent regions, DAX devices and CXL devices from ``/sys/bus``.
 
-These are short text files with the kernel's documented names, so they are read here and not in the
-native core, next to the rules that judge them; hwloc, which the core reads, does not describe them.
-Relations come from where a device lies: ``…/ndbus0/region1/dax1.0/dax1.0`` belongs to ``region1``.
+These are short text files with documented names, so they are read here and not in the native core;
+hwloc, which the core reads, does not describe them. The sysfs path gives the relations:
+``…/ndbus0/region1/dax1.0/dax1.0`` belongs to ``region1``.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ _ND = "sys/bus/nd/devices"
 _DAX = "sys/bus/dax/devices"
 _CXL = "sys/bus/cxl/devices"
 
-#: The kernel's names of namespace modes, and the ones ndctl made common.
+#: The kernel's names of namespace modes, and the names that ndctl uses.
 _MODES = {"memory": "fsdax", "dax": "devdax", "safe": "sector"}
 #: `nd_volatile` is the kernel's device type of a region without persistence.
 _VOLATILE_TYPES = {"nd_volatile"}
 
 
 def _node(root: Root, name: str) -> int | None:
-    """A node number, if it is told; the kernel writes -1 for none."""
+    """A node number, or None if not reported; the kernel writes -1 for none."""
     node = root.number(name)
     return node if node is not None and node >= 0 else None
 
@@ -37,7 +37,7 @@ def _ancestor(path: str, pattern: str) -> str | None:
 
 
 def _block_device(root: Root, region_path: str, namespace: str) -> str | None:
-    """The disk of a namespace; it hangs below the pfn or btt device that claimed it, if one did."""
+    """The disk of a namespace; it is below the pfn or btt device that claimed it, if any."""
     holder = root.text(f"{region_path}/{namespace}/holder")
     for owner in (holder, namespace):
         disks = root.names(f"{region_path}/{owner}/block") if owner else []
@@ -106,7 +106,7 @@ def _backing(path: str, region: str | None) -> Literal["pmem", "cxl", "soft-rese
 
 
 def dax_devices(root: Root) -> list[DaxDevice]:
-    """Devices of the DAX bus, whether a program may map them or the kernel has taken them."""
+    """Devices of the DAX bus: those that programs can map and those that the kernel uses (kmem)."""
     devices = []
     for name in root.names(_DAX):
         path = root.real(f"{_DAX}/{name}")
@@ -144,7 +144,7 @@ def cxl_devices(root: Root) -> list[CxlDevice]:
 
 @dataclass(frozen=True)
 class Devices:
-    """All that the device busses tell."""
+    """Everything the device buses report."""
 
     regions: list[PmemRegion]
     dax: list[DaxDevice]
@@ -152,7 +152,7 @@ class Devices:
 
 
 def read_devices(root: Root, mounts: list[Mount], virtual_machine: str | None) -> Devices:
-    """Read the three busses."""
+    """Read the three buses."""
     return Devices(
         pmem_regions(root, mounts, virtual_machine), dax_devices(root), cxl_devices(root)
     )

@@ -1,11 +1,11 @@
-"""Whether this is a virtual machine, and whose."""
+"""Detect whether this is a virtual machine, and by which hypervisor."""
 
 from __future__ import annotations
 
 from nearfar import _native
 from nearfar.machine.root import Root
 
-#: Signatures that processors give at CPUID leaf 0x40000000.
+#: Hypervisor signatures at CPUID leaf 0x40000000.
 _SIGNATURES = {
     b"KVMKVMKVM": "KVM",
     b"Microsoft Hv": "Hyper-V",
@@ -15,7 +15,7 @@ _SIGNATURES = {
     b"VBoxVBoxVBox": "VirtualBox",
     b"bhyve bhyve ": "bhyve",
 }
-#: What the firmware of a virtual machine calls its maker or product.
+#: Maker or product names in the firmware of virtual machines.
 _FIRMWARE_NAMES = {
     "QEMU": "QEMU", "KVM": "KVM", "VMware": "VMware", "VirtualBox": "VirtualBox",
     "Virtual Machine": "Hyper-V", "Google Compute Engine": "KVM", "HVM domU": "Xen",
@@ -38,7 +38,7 @@ def _from_files(root: Root) -> str | None:
 
 
 def detect(root: Root) -> str | None:
-    """Name of the hypervisor, None on bare metal. Asks the processor itself where it is ours."""
+    """Name of the hypervisor, None on bare metal. Executes CPUID only for a live root."""
     if not root.live:
         return _from_files(root)
     signature = _native.hypervisor()

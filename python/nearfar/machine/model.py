@@ -1,7 +1,7 @@
-"""The machine record: what ``nearfar topo --json -`` prints and every run keeps.
+"""The machine record: printed by ``nearfar topo --json -`` and kept in every run.
 
-Sizes are bytes. Nothing here was measured: figures are what kernel, firmware or hypervisor say,
-and their provenance says so (origin ``claimed``).
+Sizes are bytes. Nothing here was measured: the figures are reported by kernel, firmware or
+hypervisor, and their provenance says so (origin ``claimed``).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class _Fact(BaseModel):
 
 
 class Claims(Shaped):
-    """Speed as the firmware states it (ACPI HMAT, or CDAT of a CXL device)."""
+    """Speed as reported by the firmware (ACPI HMAT, or CDAT of a CXL device)."""
 
     read_latency_ns: float | None = None
     write_latency_ns: float | None = None
@@ -29,7 +29,7 @@ class Claims(Shaped):
 
 
 class Node(Claims):
-    """A memory node. ``cpus`` is empty for memory without processors (CXL, kmem)."""
+    """A memory node. ``cpus`` is empty for memory without CPUs (CXL, kmem)."""
 
     id: int
     size_bytes: int
@@ -44,7 +44,7 @@ class Node(Claims):
 
 
 class Cache(_Fact):
-    """One cache and the processors that share it."""
+    """One cache and the CPUs that share it."""
 
     level: int
     type: Literal["unified", "data", "instruction"]
@@ -55,7 +55,7 @@ class Cache(_Fact):
 
 
 class Cpu(_Fact):
-    """A processor as the scheduler knows it: a hardware thread of a core."""
+    """A CPU as the scheduler sees it: a hardware thread of a core."""
 
     id: int
     core: int = Field(description="number among all cores of the machine")
@@ -89,13 +89,13 @@ class Namespace(_Fact):
 
 
 class PmemRegion(_Fact):
-    """Memory that something offers as persistent."""
+    """A memory region that is reported as persistent."""
 
     name: str
     provider: str | None = Field(description="who offers it: ACPI.NFIT, CXL, e820, virtio-pmem...")
     volatile: bool
     persistence_domain: str | None = Field(
-        description="cpu_cache (eADR) or memory_controller; null where it is not told"
+        description="cpu_cache (eADR) or memory_controller; null if not reported"
     )
     size_bytes: int | None
     node: int | None = Field(description="the nearest one with processors")
@@ -124,14 +124,14 @@ class NearCache(_Fact):
 
 
 class MemoryMode(_Fact):
-    """Near memory used as a cache of far memory, so that the far one cannot be told apart."""
+    """Near memory used as a cache of far memory; the two cannot be distinguished by address."""
 
     evidence: str
     caches: list[NearCache]
 
 
 class Tier(Claims):
-    """A way to map memory that this machine offers."""
+    """A way to map memory on this machine."""
 
     name: str
     spec: str = Field(description="what --tier takes")
@@ -150,7 +150,7 @@ class Tier(Claims):
 
 
 class Machine(Shaped):
-    """A machine. ``id`` stays the same from boot to boot and from kernel to kernel."""
+    """A machine. ``id`` does not change with reboots and kernel updates."""
 
     id: str
     processor: str
@@ -167,11 +167,11 @@ class Machine(Shaped):
     tiers: list[Tier]
 
     def usable_cpus(self) -> list[int]:
-        """Processors that this process may run on, in order."""
+        """CPUs that this process may run on, in order."""
         return sorted(cpu.id for cpu in self.cpus if cpu.usable)
 
     def one_cpu_per_core(self) -> list[int]:
-        """The first usable processor of each core: hyper-thread siblings are left out."""
+        """The first usable CPU of each core, without hyper-thread siblings."""
         first: dict[int, int] = {}
         for cpu in sorted(self.cpus, key=lambda cpu: cpu.id):
             if cpu.usable:
@@ -179,12 +179,12 @@ class Machine(Shaped):
         return sorted(first.values())
 
     def cores_first(self) -> list[int]:
-        """All usable processors: one of each core first, then their siblings."""
+        """All usable CPUs: one of each core first, then their siblings."""
         first = self.one_cpu_per_core()
         return first + [cpu for cpu in self.usable_cpus() if cpu not in first]
 
     def last_cache_bytes(self) -> int | None:
-        """Size of the last cache that a usable processor has, as reported; None if none is."""
+        """Reported size of the last cache of the usable CPUs; None if not reported."""
         usable = set(self.usable_cpus())
         mine = [c for c in self.caches if c.type != "instruction" and usable & set(c.cpus)]
         return max(mine, key=lambda c: (c.level, c.size_bytes)).size_bytes if mine else None

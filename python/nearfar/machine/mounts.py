@@ -19,19 +19,19 @@ class Mount:
 
     @property
     def dax(self) -> bool:
-        """Whether files are mapped straight to the medium (``dax`` or ``dax=always``)."""
+        """Whether files map the medium directly (``dax`` or ``dax=always``)."""
         return "dax" in self.options or "dax=always" in self.options
 
 
 def _unescape(text: str) -> str:
-    """Undo the kernel's octal for blanks, tabs, newlines and backslashes."""
+    """Decode the kernel's octal escapes of spaces, tabs, newlines and backslashes."""
     for code, plain in (("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")):
         text = text.replace(code, plain)
     return text
 
 
 def read_mounts(root: Root) -> list[Mount]:
-    """All mounts, in the order they were made."""
+    """All mounts, in mount order."""
     mounts = []
     for line in (root.text("proc/self/mounts") or "").splitlines():
         fields = line.split()
@@ -42,7 +42,7 @@ def read_mounts(root: Root) -> list[Mount]:
 
 
 def mount_of(path: Path, mounts: list[Mount]) -> Mount | None:
-    """The mount that holds an absolute path: the deepest one, and of those the last made."""
+    """The mount that holds an absolute path: the deepest one, and the latest of several."""
     place = PurePosixPath(path)
     holders = [m for m in mounts if place.is_relative_to(m.point)]
     return max(reversed(holders), key=lambda m: len(m.point), default=None)
@@ -50,13 +50,13 @@ def mount_of(path: Path, mounts: list[Mount]) -> Mount | None:
 
 @dataclass(frozen=True)
 class Disk:
-    """A block device; ``rotational`` is None where the kernel does not tell."""
+    """A block device; ``rotational`` is None if the kernel does not report it."""
 
     name: str
     rotational: bool | None
 
     def words(self, virtual: bool) -> str:
-        """``sda, SSD``; a virtual machine's kernel cannot know what its disk is made of."""
+        """A description such as ``sda, SSD``; the medium of a virtual disk is unknown."""
         if virtual:
             return f"{self.name}, a virtual disk"
         if self.rotational is None:
@@ -65,7 +65,7 @@ class Disk:
 
 
 def disk_of(root: Root, mount: Mount) -> Disk | None:
-    """The disk below a mount; of a partition, what its whole disk says. None if there is none."""
+    """The disk below a mount; for a partition, its whole disk. None if there is none."""
     if not mount.source.startswith("/dev/"):
         return None
     name = Path(root.real(mount.source.lstrip("/"))).name

@@ -1,8 +1,8 @@
-"""What persistence is real. MAP_SYNC proves nothing: the kernel grants it on DRAM, too.
+"""Classify the persistence of memory. MAP_SYNC proves nothing: the kernel grants it on DRAM, too.
 
-What counts is who offers the memory: ACPI's NFIT table or a CXL device vouch for hardware, a
-``memmap=`` region is DRAM that the boot line declared persistent, and a hypervisor may say
-anything.
+The provider of the memory decides: ACPI's NFIT table and CXL devices describe hardware, a
+``memmap=`` region is DRAM that the kernel command line declared persistent, and the claims of a
+hypervisor cannot be verified.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from nearfar.machine.model import Persistence
 
 @dataclass(frozen=True)
 class Verdict:
-    """What persistence a memory has, why we say so, and whether stores must be flushed for it."""
+    """The persistence of a memory, the evidence, and whether stores to it must be flushed."""
 
     persistence: Persistence
     reason: str
@@ -27,7 +27,7 @@ SHM = Verdict("emulated", "tmpfs is DRAM: it outlives the process, not the power
 SOFT_RESERVED = Verdict("none", "set aside by the firmware as special memory, with no promise")
 UNKNOWN_DAX = Verdict("claimed", "a DAX device that belongs to no persistent region we know", True)
 
-#: The kernel's names of those who vouch for hardware, and what to call them.
+#: The kernel's names of providers that describe hardware, and how to print them.
 _VOUCHERS = {"ACPI.NFIT": "the ACPI NFIT table", "CXL": "a CXL device"}
 
 
@@ -36,7 +36,7 @@ def _flushes(domain: str | None) -> tuple[bool, str]:
         return False, "the platform saves its caches on power loss (eADR), no flushes needed"
     if domain == "memory_controller":
         return True, "flush and fence needed (ADR)"
-    return True, "flush and fence needed, and the platform does not tell its power-fail domain"
+    return True, "flush and fence needed, and the platform does not report its power-fail domain"
 
 
 def of_region(
@@ -57,7 +57,7 @@ def of_region(
         )  # fmt: skip
     voucher = _VOUCHERS.get(provider or "")
     if voucher is None:
-        return Verdict("claimed", f"offered by {provider or 'nobody named'}; {how}", flushes)
+        return Verdict("claimed", f"offered by {provider or 'an unknown provider'}; {how}", flushes)
     return Verdict("real", f"vouched for by {voucher}; {how}", flushes)
 
 

@@ -1,7 +1,7 @@
-"""The one way to read ``/proc``, ``/sys`` and ``/dev``: below a root, which fixtures give, too.
+"""Read ``/proc``, ``/sys`` and ``/dev`` below a root directory, which may be a test fixture.
 
-A file that is missing or withheld is no error here: a machine may lack anything. Whoever asks
-learns which of the two it was.
+A file that is missing or not readable is not an error here: a machine may lack any of them. The
+result says which of the two it was.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Look:
-    """What came of reading one file: its text, or the trouble."""
+    """The result of reading one file: its text, or why it could not be read."""
 
     text: str | None
     trouble: str = ""
@@ -27,11 +27,11 @@ class Root:
 
     @property
     def live(self) -> bool:
-        """Whether this is the machine we run on, so that system calls speak of it too."""
+        """Whether this is the machine we run on, so that system calls describe it too."""
         return self.path == Path("/")
 
     def look(self, name: str) -> Look:
-        """Text of a file without surrounding blanks, or why there is none."""
+        """Text of a file without surrounding whitespace, or why it could not be read."""
         try:
             text = (self.path / name).read_text(encoding="utf-8", errors="replace")
             return Look(text.strip())
@@ -43,7 +43,7 @@ class Root:
             return Look(None, f"/{name} cannot be read: {error.strerror}")
 
     def text(self, name: str) -> str | None:
-        """Text of a file, None if it cannot be had."""
+        """Text of a file; None if it cannot be read."""
         return self.look(name).text
 
     def number(self, name: str) -> int | None:
@@ -59,14 +59,14 @@ class Root:
         return int(match[1]) << 10 if match else None
 
     def names(self, directory: str) -> list[str]:
-        """Entries of a directory, sorted; none if it cannot be listed."""
+        """Entries of a directory, sorted; empty if it cannot be listed."""
         try:
             return sorted(entry.name for entry in (self.path / directory).iterdir())
         except OSError:
             return []
 
     def real(self, name: str) -> str:
-        """The path below the root with all links followed: it tells a device's ancestors."""
+        """The path below the root with all links resolved: it contains a device's ancestors."""
         resolved = (self.path / name).resolve()
         try:
             return str(resolved.relative_to(self.path.resolve()))

@@ -1,4 +1,4 @@
-"""The tiers a machine offers, and which of them to call near and far."""
+"""The tiers that a machine offers, and which of them are proposed as near and far."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from nearfar.records.shape import Provenance
 
 @dataclass(frozen=True)
 class Facts:
-    """What the proposals are made from."""
+    """Inputs of the proposals."""
 
     root: Root
     nodes: list[Node]
@@ -32,7 +32,7 @@ class Facts:
     virtual_machine: str | None
 
     def near_node(self) -> Node | None:
-        """The node of the first usable processor: where ``dram`` memory comes from."""
+        """The node of the first usable CPU, where ``dram`` is allocated."""
         first = min((cpu for cpu in self.cpus if cpu.usable), key=lambda c: c.id, default=None)
         wanted = first.node if first else None
         return next(
@@ -40,7 +40,7 @@ class Facts:
         )
 
     def distance(self, node: int | None) -> int | None:
-        """From the near node, as the firmware tells it."""
+        """Distance from the near node, as reported by the firmware."""
         near = self.near_node()
         return near.distances.get(node) if near and node is not None else None
 
@@ -54,13 +54,13 @@ def _judged(verdict: Verdict) -> dict[str, Any]:
 
 
 def _claims(node: Node) -> dict[str, Any]:
-    """The firmware's figures of a node; they hold for its nearest processors."""
+    """The firmware's figures of a node; they hold for its nearest CPUs."""
     provenance: dict[str, Provenance] = node.provenance
     return {**{key: getattr(node, key) for key in provenance}, "provenance": provenance}
 
 
 def _free_in_file_system(root: Root, path: str) -> tuple[int | None, int | None]:
-    """Bytes in all and free of the file system at a path, if it is ours to ask."""
+    """Total and free bytes of the file system at a path; None for a described machine."""
     if not root.live:
         return None, None
     try:
@@ -100,7 +100,7 @@ def _other_nodes(facts: Facts) -> Iterator[Tier]:
         if node is near or node.size_bytes == 0:
             continue
         given = node.cpuless and node.id in kmem
-        # The firmware speaks of a node's nearest processors: for a remote socket not those of ours.
+        # The firmware reports figures for a node's nearest CPUs: for a remote socket not ours.
         claims = _claims(node) if node.cpuless else {}
         yield Tier(
             name=f"node{node.id}", spec=f"numa:{node.id}", capacity_bytes=node.size_bytes,
@@ -179,7 +179,7 @@ def _shm(facts: Facts) -> Iterator[Tier]:
 
 
 def _file(facts: Facts) -> Iterator[Tier]:
-    """The file system of the current directory; of a described machine there is none."""
+    """The file system of the current directory; none for a described machine."""
     if not facts.root.live:
         return
     mount = mount_of(Path.cwd(), facts.mounts)
@@ -200,7 +200,7 @@ def _file(facts: Facts) -> Iterator[Tier]:
 
 
 def _farness(tier: Tier, cpuless: set[int]) -> int:
-    """How well a tier stands for far memory, 0 being best; what it never is, is 9."""
+    """Rank of a tier as far memory, 0 being best; 9 for a tier that is never far memory."""
     if tier.spec.startswith("numa:"):
         return 0 if tier.node in cpuless else 5
     if tier.dax in {"fsdax", "devdax"}:

@@ -1,4 +1,4 @@
-"""From hwloc and ``/sys`` to a :class:`Machine`: the one we run on, or one kept in a directory."""
+"""Build a :class:`Machine` from hwloc and ``/sys``: this machine, or one saved in a directory."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NODES = "sys/devices/system/node"
 _RETAKE = "give a directory that holds hwloc.xml (from `lstopo --of xml`) and a copy of sys/"
 _FIRMWARE = "HMAT or CDAT, as the firmware claims, from the node's nearest processors"
 
-#: Names of our figures, the kernel's file for each, and the factor to base units (ns; MB/s).
+#: Names of figures, the kernel's file for each, and the factor to base units (ns; MB/s).
 _CLAIMS = (
     ("read_latency_ns", "read_latency", 1.0),
     ("write_latency_ns", "write_latency", 1.0),
@@ -42,7 +42,7 @@ def this_machine() -> Machine:
 
 
 def machine_from(path: Path) -> Machine:
-    """Describe the machine kept in a directory: ``hwloc.xml``, ``sys/`` and, if there, ``proc/``.
+    """Describe a machine saved in a directory: ``hwloc.xml``, ``sys/`` and optionally ``proc/``.
 
     Raises BadInputError naming what is missing, NativeError for a damaged ``hwloc.xml``.
     """
@@ -53,7 +53,7 @@ def machine_from(path: Path) -> Machine:
 
 
 def _cpus_of_node(root: Root, node: _native.TopologyNode) -> list[int]:
-    """The node's own processors. hwloc hangs CPU-less nodes beside their nearest processors."""
+    """The node's own CPUs. hwloc attaches nodes without CPUs next to their nearest CPUs."""
     file = f"{_NODES}/node{node['id']}/cpulist"
     text = root.text(file)
     if text is None:
@@ -65,18 +65,18 @@ def _cpus_of_node(root: Root, node: _native.TopologyNode) -> list[int]:
 
 
 def _claims_of(root: Root, node: _native.TopologyNode) -> dict[str, float]:
-    """What the firmware states: the kernel's files first, which tell reads and writes apart.
+    """Figures of the firmware: from the kernel's files first, which separate reads from writes.
 
-    ``access1`` speaks of the nearest processors, ``access0`` of the nearest initiator of any kind.
+    ``access1`` describes the nearest CPUs, ``access0`` the nearest initiator of any kind.
     """
     directory = f"{_NODES}/node{node['id']}"
     found: dict[str, float] = {}
     for key, file, factor in _CLAIMS:
-        told = root.number(f"{directory}/access1/initiators/{file}") or root.number(
+        reported = root.number(f"{directory}/access1/initiators/{file}") or root.number(
             f"{directory}/access0/initiators/{file}"
         )
         from_hwloc: float | None = node[key]  # type: ignore[literal-required]
-        value = told * factor if told else from_hwloc
+        value = reported * factor if reported else from_hwloc
         if value:
             found[key] = value
     return found
@@ -96,7 +96,7 @@ def _nodes(root: Root, topology: _native.Topology, memory: int, devices: Devices
         nodes.append(
             Node(
                 id=node["id"],
-                # A kernel that brings memory up late tells too little for each node.
+                # A kernel that onlines memory late reports too little for each node.
                 size_bytes=max(memory, node["local_bytes"]) if len(ids) == 1
                 else node["local_bytes"],
                 cpus=cpus, cpuless=not cpus,
@@ -135,7 +135,7 @@ def _memory_mode(root: Root, topology: _native.Topology, devices: Devices) -> Me
     ]  # fmt: skip
     if caches:
         return MemoryMode(
-            evidence="the firmware tells a memory-side cache of each node (HMAT)", caches=caches
+            evidence="the firmware reports a memory-side cache of each node (HMAT)", caches=caches
         )
     dimms = nvdimms(root)
     if dimms and not devices.regions:
@@ -153,14 +153,14 @@ def _cpus(topology: _native.Topology, nodes: list[Node]) -> list[Cpu]:
 
 
 def _memory_bytes(root: Root, topology: _native.Topology) -> int:
-    told = root.kib("proc/meminfo", "MemTotal")
-    return told or sum(node["local_bytes"] for node in topology["nodes"])
+    reported = root.kib("proc/meminfo", "MemTotal")
+    return reported or sum(node["local_bytes"] for node in topology["nodes"])
 
 
 def _identity(topology: _native.Topology, memory: int) -> str:
-    """Twelve hexadecimal digits out of what does not change between boots and kernels.
+    """Twelve hexadecimal digits derived from properties that do not change with boots and kernels.
 
-    Memory counts as the nearest power of two: firmware and kernel keep different amounts of it.
+    Memory is rounded to a power of two: firmware and kernel reserve varying amounts of it.
     """
     caches = Counter((c["level"], c["type"], c["size_bytes"]) for c in topology["caches"])
     facts = [

@@ -1,6 +1,6 @@
-"""Measurements: which repeats, in which order, until when; the native core does the timing.
+"""Measurements: number, order and stopping rule of repeats; the native core does the timing.
 
-Importing it tells the native core where the pace of `paced:` tiers is written: in device profiles.
+Importing it registers device profiles with the native core as the source of `paced:` parameters.
 """
 
 from nearfar._native import set_pace_source

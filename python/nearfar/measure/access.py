@@ -22,7 +22,7 @@ BLOCKS = (64, 256, 4 * KIB)
 #: reads, writes, non-temporal
 MIXES = ((1, 0, False), (3, 1, False), (2, 1, False), (1, 1, False), (0, 1, False), (0, 1, True))
 STRIDES = tuple(256 << i for i in range(11))  # to 256 KiB
-#: A stride whose bandwidth is below this share of both its neighbours' marks interleaving.
+#: A stride with less than this fraction of both neighbors' bandwidth indicates interleaving.
 DIP = 0.6
 
 
@@ -46,7 +46,7 @@ class Access(NamedTuple):
 
 
 def mixes(threads: Sequence[int]) -> list[Access]:
-    """Every mix in a random and a sequential order, by size and threads; strided reads beside."""
+    """Every mix in random and sequential order, by size and threads; and strided reads."""
     regular: list[Access] = [
         Access(order, block, 0, *mix, n)
         for n in threads
@@ -59,7 +59,7 @@ def mixes(threads: Sequence[int]) -> list[Access]:
 
 
 def strides(threads: int) -> list[Access]:
-    """Reads of lines at growing distances by all threads: devices that take turns show as a dip."""
+    """Reads of lines at growing strides by all threads: interleaved devices show as a dip."""
     return [Access("strided", 64, stride, 1, 0, False, threads) for stride in STRIDES]
 
 
@@ -72,7 +72,7 @@ class AccessPlan(GridPlan[Access]):
     cpus: tuple[int, ...]
 
     def open(self, seed: int) -> AccessProbe:
-        """Memory touched by all processors of the plan."""
+        """Memory touched by all CPUs of the plan."""
         return AccessProbe(self.tier, self.size_bytes, list(self.cpus))
 
     def sample(self, probe: AccessProbe, key: Access, seed: int) -> tuple[float, Sequence[Usage]]:
@@ -111,7 +111,7 @@ def _point(session: Session, tier: str, samples: Samples[Access], access: Access
 
 
 def _interleave(rates: dict[int, Estimate]) -> int | None:
-    """The stride with a dip that its interval does not explain, or None."""
+    """The stride with a dip beyond its interval, or None."""
 
     ordered = sorted(rates.items())
     for before, (stride, rate), after in zip(ordered, ordered[1:], ordered[2:], strict=False):

@@ -1,7 +1,7 @@
-"""The unit in which a medium is written, from what stores of different blocks cost.
+"""The access unit of a medium, derived from the cost of stores of different block sizes.
 
-A medium written by units of U bytes writes all U for a block of fewer: stores of 64 B then cost
-U / block times as much each. That ends where the block reaches the unit.
+A medium with an access unit of U bytes writes all U for a smaller block: stores of 64 B then cost
+U / block times as much each. The cost is constant from the block size that equals the unit.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from dataclasses import dataclass
 from statistics import median
 
 LEAST_BLOCKS = 3
-#: Blocks whose stores cost up to so many times the cheapest cost the same.
+#: Blocks whose stores cost up to this factor of the cheapest count as equal.
 SAME_COST = 1.1
-#: Small regions stay in buffers that gather stores: only this share of the regions counts.
+#: Write buffers hide the unit in small regions: only this fraction of the regions counts.
 LARGE_REGIONS = 0.25
 
 
 @dataclass(frozen=True)
 class BlockCost:
-    """Nanoseconds of each 64 B stored in blocks of so many bytes over a region."""
+    """Nanoseconds of each 64 B stored in blocks of a size over a region."""
 
     block_bytes: int
     region_bytes: int
@@ -28,7 +28,7 @@ class BlockCost:
 
 @dataclass(frozen=True)
 class AccessUnit:
-    """The unit in bytes, between the last block that is amplified and the first that is not."""
+    """The unit in bytes, between the last block size with amplification and the first without."""
 
     unit_bytes: int
     low: int
@@ -37,10 +37,10 @@ class AccessUnit:
 
 
 def access_unit(costs: Sequence[BlockCost]) -> AccessUnit | None:
-    """The smallest block from which on all cost the same.
+    """The smallest block from which all larger blocks cost the same.
 
-    None where it cannot be told: fewer than three blocks, the smallest already as cheap as the
-    others, or the largest alone cheap, so that the cost may fall further.
+    None if undetermined: fewer than three blocks, no amplification at the smallest block, or only
+    the largest block is cheap, so that the cost may fall further.
     """
     blocks = sorted({cost.block_bytes for cost in costs})
     if len(blocks) < LEAST_BLOCKS:

@@ -1,4 +1,4 @@
-"""Allocators by name: which library is preloaded for each, and whether it is there."""
+"""Allocators by name: the library to preload for each, and whether it is installed."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nearfar.errors import BadInputError, MachineError
-from nearfar.measure.beside import BESIDE, ask
+from nearfar.process.helpers import NATIVE_DIR, ask
 
 GLIBC = "glibc"
-#: Those of a run where none is named.
+#: Allocators of a run without explicit names.
 USUAL = (GLIBC, "hmalloc:near", "mimalloc", "jemalloc", "memkind")
 EXAMPLES = (
     "glibc, hmalloc:near, hmalloc:TIER, mimalloc, jemalloc, memkind, memkind:pmem:DIR or "
@@ -22,8 +22,8 @@ EXAMPLES = (
 
 @dataclass(frozen=True)
 class Allocator:
-    """``name`` is the user's, ``native`` what the test program is told, ``library`` is preloaded;
-    ``origin_tier`` is a tier whose figures are of the same origin."""
+    """``name`` is given by the user, ``native`` is passed to the test program, ``library`` is
+    preloaded; ``origin_tier`` is a tier with figures of the same origin."""
 
     name: str
     native: str
@@ -31,7 +31,7 @@ class Allocator:
     origin_tier: str = "dram"
 
 
-#: Names that libraries go by on the distributions we know, newest first, and their package.
+#: Library names on common distributions, newest first, and their package.
 _LIBRARIES = {
     "mimalloc": (("libmimalloc.so.3", "libmimalloc.so.2", "libmimalloc.so.2.0"), "libmimalloc2.0"),
     "jemalloc": (("libjemalloc.so.2",), "libjemalloc2"),
@@ -40,29 +40,29 @@ _LIBRARIES = {
 
 
 def resolve(name: str) -> Allocator:
-    """The allocator of a name, its library found and loaded once.
+    """Resolve an allocator by name; its library is searched and loaded once.
 
-    Raises BadInputError for a name that is none, MachineError where its library is not installed.
+    Raises BadInputError for an unknown name, MachineError if its library is not installed.
     """
     kind, _, rest = name.partition(":")
     if name == GLIBC:
         return Allocator(name, name)
     if kind == "preload" and rest:
         if not Path(rest).is_file():
-            raise BadInputError(f"there is no library {rest}", "name the file of a malloc library")
+            raise BadInputError(f"no library {rest}", "name the file of a malloc library")
         return _first_that_loads(name, "preload", [str(Path(rest).resolve())])
     if kind == "hmalloc":
         return _hmalloc(name, rest or "near")
     if kind not in _LIBRARIES or (rest and kind != "memkind"):
-        raise BadInputError(f"no allocator '{name}' is known", f"use {EXAMPLES}")
+        raise BadInputError(f"unknown allocator '{name}'", f"use {EXAMPLES}")
     native = f"memkind:{rest or 'default'}" if kind == "memkind" else kind
     return _first_that_loads(name, native, _LIBRARIES[kind][0])
 
 
 def _hmalloc(name: str, tier: str) -> Allocator:
-    """A tier of libhmalloc, which is part of the package; made once, to see that it can be."""
-    emulated = tier.startswith("shm:")  # DRAM that stands in for persistent memory
-    library = str(BESIDE / "libhmalloc.so")
+    """A tier of libhmalloc, which is part of the package; created once to check that it works."""
+    emulated = tier.startswith("shm:")  # DRAM that emulates persistent memory
+    library = str(NATIVE_DIR / "libhmalloc.so")
     found = Allocator(name, f"hmalloc:{tier}", library, "shm:" if emulated else "dram")
     run(found, "small", count=1, seed=1, cpus=one_cpu(), settle_s=0.0)
     return found
@@ -87,16 +87,16 @@ def _first_that_loads(name: str, native: str, libraries: Sequence[str]) -> Alloc
 
 
 def one_cpu() -> list[int]:
-    """A processor that this process may use, for what is not timed."""
+    """A usable CPU for work that is not timed."""
     return [min(os.sched_getaffinity(0))]
 
 
 def test_command(
     native: str, test: str, *, count: int, seed: int, cpus: Sequence[int], settle_s: float
 ) -> list[str]:
-    """The command line of one test in a process; ``native`` is a name of ``find_allocator``."""
+    """The command line of one test; ``native`` is a name of ``find_allocator``."""
     return [
-        str(BESIDE / "nearfar-malloc"), test, str(count), str(seed),
+        str(NATIVE_DIR / "nearfar-malloc"), test, str(count), str(seed),
         ",".join(map(str, cpus)), str(round(settle_s * 1000)), native,
     ]  # fmt: skip
 
@@ -104,9 +104,9 @@ def test_command(
 def run(
     allocator: Allocator, test: str, *, count: int, seed: int, cpus: Sequence[int], settle_s: float
 ) -> dict[str, str]:
-    """One test in a fresh process: the figures it prints, by key.
+    """Run one test in a fresh process; returns the figures it prints, by key.
 
-    Raises what the test program tells, MachineError where it died.
+    Raises the error that the test program reports, MachineError if it died.
     """
     command = test_command(
         allocator.native, test, count=count, seed=seed, cpus=cpus, settle_s=settle_s

@@ -1,4 +1,4 @@
-"""Array kernels by threads: the bandwidth probe and STREAM share this plan."""
+"""Array kernels by number of threads: the plan shared by the bandwidth probe and STREAM."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from nearfar.records.results import Accessor
 from nearfar.records.run import Skipped
 from nearfar.units import MIB, format_size
 
-#: STREAM's rule, here with the cache that the probe found.
+#: STREAM's rule for the array size, applied to the measured last cache.
 LEAST_CACHES = 4
-#: Below this, starting the threads would show.
+#: Smaller arrays would include the start of the threads.
 LEAST_ARRAY = 64 * MIB
 DOUBLE = 8
-#: A copy of less ends before what is done around it stops to show.
+#: The overhead around a smaller copy is not negligible.
 LEAST_TIMED_ALONE = 64 << 10
 #: Counted repeats of each kernel on one set of arrays.
 ROUNDS = 3
@@ -31,18 +31,18 @@ Point = tuple[str, int]
 
 
 def point_name(point: Point) -> str:
-    """As people read it."""
+    """Name of a point for output."""
     kernel, threads = point
     return f"{kernel}, {threads} thread{'s' * (threads > 1)}"
 
 
 def default_array_bytes(effective_last_cache: int) -> int:
-    """Bytes of each array where the user names none."""
+    """Default size of each array."""
     return max(LEAST_CACHES * effective_last_cache, LEAST_ARRAY)
 
 
 def thread_counts(processors: int) -> tuple[int, ...]:
-    """Of the scaling curve: all up to eight, then doublings and the most."""
+    """Thread counts of the scaling curve: all up to eight, then powers of two and the maximum."""
     if processors <= 8:
         return tuple(range(1, processors + 1))
     doublings = [1 << i for i in range(processors.bit_length()) if 1 << i < processors]
@@ -50,19 +50,19 @@ def thread_counts(processors: int) -> tuple[int, ...]:
 
 
 def in_cache(array_bytes: int, effective_last_cache: int) -> bool:
-    """Whether an array is too small for its bandwidth to be memory's."""
+    """Whether an array is so small that its bandwidth is the cache's, not memory's."""
     return array_bytes < LEAST_CACHES * effective_last_cache
 
 
 def skipped_points(section: str, tier: str, points: Sequence[Point]) -> list[Skipped]:
-    """What a plan gave up for lack of time, in words."""
+    """Points that a plan dropped for lack of time, as text."""
     threads = sorted({threads for _, threads in points})
     what = f"{', '.join(map(str, threads))} threads on {tier}"
     return [Skipped(section=section, what=what, why="no time")] if points else []
 
 
 def check_size(array_bytes: int) -> None:
-    """Refuse arrays that could not be split among threads by whole lines."""
+    """Reject arrays that cannot be split among threads by whole lines."""
     if array_bytes < DOUBLE * 64:
         raise BadInputError(
             f"arrays of {format_size(array_bytes)} are too small", "give at least 512 B"
@@ -70,7 +70,7 @@ def check_size(array_bytes: int) -> None:
 
 
 def check_room(tiers: Sequence[str], array_bytes: int) -> None:
-    """Refuse arrays that do not fit, before anything is allocated."""
+    """Reject arrays that do not fit, before anything is allocated."""
     lying_on: dict[str, list[str]] = {}
     for tier in tiers:
         lying_on.setdefault(_place(tier), []).append(tier)
@@ -85,7 +85,7 @@ def check_room(tiers: Sequence[str], array_bytes: int) -> None:
 
 
 def _place(tier: str) -> str:
-    """What a tier takes its room from: all of DRAM, on no node, is pages of one memory."""
+    """The memory a tier allocates from: interleaved DRAM and its nodes share one memory."""
     spec = parse_tier(tier)
     if spec["persists"] in ("nothing", "emulated") and spec["node"] < 0:
         return "memory"
@@ -93,7 +93,7 @@ def _place(tier: str) -> str:
 
 
 def check_bytes(wanted: Mapping[str, int], next_step: str) -> None:
-    """Refuse what does not fit, by tier, before anything is allocated."""
+    """Reject sizes that do not fit, by tier, before anything is allocated."""
     lying_on: dict[str, list[str]] = {}
     for tier in wanted:
         lying_on.setdefault(_place(tier), []).append(tier)
@@ -112,7 +112,7 @@ def check_bytes(wanted: Mapping[str, int], next_step: str) -> None:
 class ArrayPlan:
     """Kernels over three arrays, each on a tier, by number of threads. Values: bytes/s.
 
-    ``accessor``: whether the arrays are mappings of their tiers, or objects of a pool on one tier.
+    ``accessor``: whether arrays are mappings of their tiers, or objects of a pool on one tier.
     """
 
     kernels: tuple[str, ...]
@@ -137,17 +137,17 @@ class ArrayPlan:
         return [(kernel, threads) for threads in self.threads for kernel in self.kernels]
 
     def team(self, threads: int) -> list[int]:
-        """Processors of that many threads; round again where there are more threads than those."""
+        """CPUs of that many threads; reused in turn if there are more threads than CPUs."""
         return [self.cpus[i % len(self.cpus)] for i in range(threads)]
 
     def bench(self, team: list[int]) -> ArrayBench | _native.PoolArrayBench:
-        """Fresh arrays, touched by those threads."""
+        """Fresh arrays, first touched by the threads that use them."""
         if self.accessor == "mapped":
             return ArrayBench(*self.tiers, self.elements, team)
         return _native.PoolArrayBench(place(self.tiers[0]), self.elements, team)
 
     def epoch(self, seed: int) -> Samples[Point]:
-        """Fresh arrays for each number of threads, touched by those threads; one untimed round."""
+        """Fresh arrays for each number of threads, touched by these threads; one untimed round."""
         samples: Samples[Point] = Samples()
         counts = list(self.threads)
         random.Random(seed).shuffle(counts)
@@ -166,7 +166,7 @@ class ArrayPlan:
         return samples
 
     def smaller(self) -> ArrayPlan | None:
-        """Every other number of threads, then only the fewest and the most."""
+        """Every other number of threads, then only the smallest and the largest."""
         if len(self.threads) <= 2:
             return None
         kept = self.threads[:: 2 if len(self.threads) > 4 else len(self.threads) - 1]
@@ -174,7 +174,7 @@ class ArrayPlan:
 
 
 def _check_contents(bench: ArrayBench | _native.PoolArrayBench) -> float:
-    """Largest relative error of any element; raises MachineError if a kernel computed wrongly."""
+    """Largest relative error of any element; raises MachineError if a kernel is incorrect."""
     error = bench.worst_error()
     if error > 1e-12:
         raise MachineError(

@@ -1,7 +1,7 @@
-"""What a split of a stencil is predicted from: copies that compete, and the stencil's own cost.
+"""Inputs of a stencil split's prediction: competing copies, and the stencil's own cost.
 
-Only the near side sweeps here. Of the far tier nothing is known but what its copies reach beside
-near ones.
+Only the near side runs the stencil here. The far tier is characterized only by its copy speed
+concurrent with near copies.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ FIGURES = ("near", "far", "near_alone", "element")
 
 
 class Balance(NamedTuple):
-    """Bytes/s of both sides and of the near side by itself; a thread's seconds for an element."""
+    """Bytes/s of both sides, and of the near side alone; seconds an element and thread."""
 
     near: Estimate
     far: Estimate
@@ -33,7 +33,7 @@ class Balance(NamedTuple):
 
 @dataclass(frozen=True)
 class BalancePlan:
-    """All of it in one repeat, one after the other: what a noisy hour slows, it slows in all."""
+    """All figures in each repeat, in sequence: a slow phase of the machine affects all alike."""
 
     stencil: StencilPlan
     array_bytes: int
@@ -44,7 +44,7 @@ class BalancePlan:
         return FIGURES
 
     def epoch(self, seed: int) -> Samples[str]:
-        """Fresh memory for each."""
+        """Measure each figure on fresh memory."""
         samples: Samples[str] = Samples()
         plan = self.stencil
         both = self._copies(plan.teams.near_cpus, plan.teams.far_cpus)
@@ -68,7 +68,7 @@ class BalancePlan:
         return run["near_bytes_per_s"], run["far_bytes_per_s"]
 
     def smaller(self) -> None:
-        """There is nothing to give up."""
+        """Nothing can be dropped."""
 
 
 def measure(

@@ -1,4 +1,4 @@
-"""Bandwidth of one tier: read, write, ntwrite, copy and whatever kernels are added, by threads."""
+"""Bandwidth of one tier by number of threads: read, write, ntwrite, copy and further kernels."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from nearfar.records.results import BandwidthPoint, BandwidthResult
 from nearfar.records.run import Skipped
 from nearfar.stats import median
 
-#: As the native table has them: one that is added there is measured here.
+#: The native table defines the kernels: one that is added there is measured here.
 KERNELS = tuple(kernel["name"] for kernel in array_kernels() if not kernel["stream_alone"])
 
 
 def measure(
     session: Session, plan: ArrayPlan, effort: Effort, effective_last_cache: int
 ) -> tuple[BandwidthResult, list[Skipped]]:
-    """Measure one tier (the plan's arrays all lie on it). Returns also what was given up."""
+    """Measure one tier (the plan's arrays are all on it). Returns the dropped points, too."""
     tier = plan.tiers[0]
     samples, dropped = session.repeat(
         f"bandwidth {tier}", "bytes_per_s", plan, effort, label=point_name

@@ -1,4 +1,4 @@
-"""Latency of a line by the size of the blocks that are jumped between."""
+"""Latency of a line by the size of the blocks between random jumps."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ class BlockPlan(GridPlan[int]):
     cpu: int
 
     def open(self, seed: int) -> LatencyProbe:
-        """The region alone: each point links its own cycle."""
+        """Map the region; each point links its own cycle."""
         return LatencyProbe(self.tier, self.region_bytes, self.cpu)
 
     def sample(self, probe: LatencyProbe, key: int, seed: int) -> tuple[float, Sequence[Usage]]:
-        """A cycle of blocks of that size."""
+        """Time a cycle of blocks of that size."""
         probe.prepare(self.region_bytes, key, seed, WARM_STEPS)
         sample = probe.sample(SAMPLE_NS)
         return sample["latency_ns"], [sample]
@@ -43,7 +43,7 @@ class BlockPlan(GridPlan[int]):
 def measure(
     session: Session, tier: str, region_bytes: int, cpu: int, effort: Effort
 ) -> BlocksResult:
-    """Measure all block sizes; the region should lie beyond every cache."""
+    """Measure all block sizes; the region should be larger than every cache."""
     plan = BlockPlan(BLOCKS, tier, region_bytes, cpu)
     samples, _ = session.repeat(f"blocks {tier}", "ns", plan, effort, label=format_size)
     points = [

@@ -1,6 +1,6 @@
-"""What no processor can do: a figure beyond it is an error, not a figure.
+"""Physical limits of CPUs: a figure beyond them is a measurement error.
 
-Limits are those of the fastest x86-64 cores with room to spare: two 64-byte loads a cycle and a
+The limits are those of the fastest x86-64 cores with a margin: two 64-byte loads a cycle and a
 first-level cache of four cycles (Intel and AMD optimisation manuals, 2024), at 8 GHz.
 """
 

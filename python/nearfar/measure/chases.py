@@ -1,10 +1,10 @@
-"""Pointer chases of several shapes in one plan: what a host's levels, caches and page walks cost.
+"""Pointer chases of several kinds in one plan, for latencies of cache levels and page walks.
 
-Nodes of 64 bytes make a cycle that comes by each line once a round. Nodes of 32 bytes lie two to a
-line, so that a round comes by each line twice, at random times: like look-ups in a table, and
-unlike a cycle, of which a cache that drives the oldest line out never holds a part. Several chases
-at once ask for lines more often, and hold more of a cache that neighbours share. A chase may also
-come by the lines of its region in turn, as by a list in the order of its allocation.
+Nodes of 64 bytes form a cycle that visits each line once a round. Nodes of 32 bytes lie two to a
+line, so that a round visits each line twice at random times, like look-ups in a table; an LRU cache
+holds no part of a larger 64-byte cycle. Several concurrent chases request lines more often, and
+hold more of a cache that neighbors share. A chase may also visit the lines of its region in
+address order, like a list in allocation order.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from nearfar.measure.ceiling import check_latency
 from nearfar.measure.session import Samples
 
 Pages = Literal["thp", "4k"]
-#: Bytes of a node: one a line, or two.
+#: Bytes of a node: one node a line, or two.
 ONCE, REVISITED = 64, 32
-#: In the place of these: one node a line, all of them in turn.
+#: Instead of a node size: one node a line, in address order.
 IN_TURN = 0
 SAMPLE_NS, REPEATS = 2_000_000, 3
-#: What chases at once run before they are timed, to have their share of the caches.
+#: How long concurrent chases run before timing, to fill their part of the caches.
 SETTLE_NS = 10_000_000
 #: Loads walked before a region is timed, at most.
 WARM_STEPS = 1 << 18
 
 
 class Chase(NamedTuple):
-    """So many chases at once over one region of ordinary memory."""
+    """A number of concurrent chases over one region of ordinary memory."""
 
     pages: Pages
     region_bytes: int
@@ -47,7 +47,7 @@ class Chase(NamedTuple):
 
 @dataclass(frozen=True)
 class ChasePlan:
-    """Chases on one processor. Values: ns a load."""
+    """Chases on one CPU. Values: ns a load."""
 
     chases: tuple[Chase, ...]
     cpu: int
@@ -58,7 +58,7 @@ class ChasePlan:
         return self.chases
 
     def epoch(self, seed: int) -> Samples[Chase]:
-        """Fresh memory of each page size; regions in a random order, which both share."""
+        """Fresh memory of each page size; both use the same random order of regions."""
         samples: Samples[Chase] = Samples()
         regions = sorted({chase.region_bytes for chase in self.chases})
         order = {r: i for i, r in enumerate(random.Random(seed).sample(regions, len(regions)))}
@@ -77,7 +77,7 @@ class ChasePlan:
         return samples
 
     def smaller(self) -> ChasePlan | None:
-        """There is nothing to give up."""
+        """Nothing can be dropped."""
         return None
 
 

@@ -1,4 +1,4 @@
-"""Competition: near threads and far threads copy at once, each arrays of its own."""
+"""Competition: near threads and far threads copy concurrently, each with its own arrays."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ if TYPE_CHECKING:
     from nearfar._native import CompeteRun, Usage
     from nearfar._native import CompeteThread as NativeThread
 
-#: Iterations that tell how long one takes, and warm up; not counted.
+#: Uncounted iterations that estimate the duration and warm up.
 FIRST_ITERATIONS = 3
-#: What one repeat should take, and within which numbers of iterations.
+#: Target duration of one repeat, and bounds of its number of iterations.
 REPEAT_S = 0.5
 LEAST_ITERATIONS, MOST_ITERATIONS = 10, 2000
 
 #: Near threads and far threads.
 Split = tuple[int, int]
-#: One grid point: near threads, far threads, and whose rate it is (near, far, sum).
+#: One grid point: near threads, far threads, and the side of the rate (near, far, sum).
 Point = tuple[int, int, str]
 SIDES = ("near", "far", "sum")
 
@@ -54,13 +54,13 @@ def tiers_of(mode: CompeteMode, near: str, far: str, threads: Split) -> list[str
 
 
 def sweep(threads: int) -> tuple[Split, ...]:
-    """All splits of so many threads with both sides at work, one far thread first."""
+    """All splits of a number of threads with at least one on each side, one far thread first."""
     return tuple((threads - far, far) for far in range(1, threads))
 
 
 @dataclass
 class Seen:
-    """Beside the rates of one repeat: its threads, their drops, and how long all ran, by split."""
+    """Side results of one repeat: its threads, their drops, and the common duration, by split."""
 
     threads: dict[Split, list[CompeteThread]] = field(default_factory=dict)
     drops: dict[Split, list[CompeteDrop]] = field(default_factory=dict)
@@ -85,12 +85,12 @@ class CompetePlan:
         return [(near, far, side) for near, far in self.splits for side in SIDES]
 
     def teams(self, split: Split) -> Teams:
-        """The processors of a split."""
+        """The CPUs of a split."""
         return Teams(*split, self.cpus)
 
     def epoch(self, seed: int) -> Samples[Point]:
-        """Fresh arrays for each split, touched by those who copy them."""
-        samples: Samples[Point] = Samples(beside=[Seen()])
+        """Fresh arrays for each split, first touched by the threads that copy them."""
+        samples: Samples[Point] = Samples(extras=[Seen()])
         order = list(self.splits)
         random.Random(seed).shuffle(order)
         for split in order:
@@ -114,7 +114,7 @@ class CompetePlan:
         for side in SIDES:
             samples.add((*split, side), rates[side], usages if side == "sum" else [])
         step = bench.iteration_bytes()
-        seen: Seen = samples.beside[0]
+        seen: Seen = samples.extras[0]
         seen.threads[split] = [_thread(thread, run, step) for thread in run["threads"]]
         seen.drops[split] = [d for thread in run["threads"] for d in _drops(thread, run, step)]
         seen.seconds[split] = (run["to_ns"] - run["from_ns"]) * 1e-9
@@ -127,7 +127,7 @@ class CompetePlan:
 
 
 def check_span(run: CompeteRun) -> None:
-    """Refuse a run in which the threads took turns: raises MachineError."""
+    """Raise MachineError for a run in which the threads took turns."""
     if run["to_ns"] <= run["from_ns"]:
         raise MachineError(
             "the threads never ran all at once: those that share a processor took turns",
@@ -136,13 +136,13 @@ def check_span(run: CompeteRun) -> None:
 
 
 def _iterations(first: CompeteRun) -> int:
-    """As many as fill a repeat, by the fastest thread: it ends the span."""
+    """Iterations that fill a repeat for the fastest thread, which ends the common span."""
     fastest = min(float(drops.iteration_seconds(t).min()) for t in first["threads"])
     return int(np.clip(REPEAT_S / fastest, LEAST_ITERATIONS, MOST_ITERATIONS))
 
 
 def usage_of(thread: NativeThread) -> Usage:
-    """A thread's account over all of its iterations."""
+    """Accounts of a thread over all of its iterations."""
     return {
         "wall_ns": thread["wall_ns"][-1],
         "cpu_ns": thread["cpu_ns"][-1],
@@ -153,7 +153,7 @@ def usage_of(thread: NativeThread) -> Usage:
 
 
 def _inside(thread: NativeThread, run: CompeteRun) -> np.ndarray:
-    """When each iteration ended, of those within the span in which all threads ran."""
+    """End times of the iterations within the span in which all threads ran."""
     begun = (thread["start_ns"] - run["from_ns"]) * 1e-9
     ends = begun + np.cumsum(drops.iteration_seconds(thread))
     return ends[ends <= (run["to_ns"] - run["from_ns"]) * 1e-9]
@@ -193,16 +193,16 @@ def measure(
     effective_last_cache: int,
     forecast: CompeteForecasts | None = None,
 ) -> tuple[CompeteResult, list[Skipped]]:
-    """Run the plan; the split with the most far threads is the result, all of them its rows.
+    """Run the plan; the split with the most far threads is the result, with all splits as rows.
 
-    ``forecast``: what was predicted of it.
+    ``forecast``: the prediction of this run.
     """
     name = f"compete {plan.mode}"
     samples, dropped = session.repeat(name, "bytes_per_s", plan, effort)
     small = in_cache(plan.array_bytes, effective_last_cache)
     kept = sorted({(far, near) for near, far, _ in samples.series})
-    told = forecast.rows if forecast else []
-    predicted = {(row.near_threads, row.far_threads): row for row in told}
+    forecast_rows = forecast.rows if forecast else []
+    predicted = {(row.near_threads, row.far_threads): row for row in forecast_rows}
     rows = [
         _row(session, plan, samples, (near, far), small, predicted.get((near, far)))
         for far, near in kept
@@ -224,7 +224,7 @@ def _row(
     predicted: CompeteForecast | None,
 ) -> CompeteRow:
     rates = {f"{side}_bandwidth_bytes_per_s": median(samples.of((*split, side))) for side in SIDES}
-    repeats: list[Seen] = [seen for seen in samples.beside if split in seen.threads]
+    repeats: list[Seen] = [seen for seen in samples.extras if split in seen.threads]
     for number, seen in enumerate(repeats):
         for drop in seen.drops[split]:
             drop.repeat = number

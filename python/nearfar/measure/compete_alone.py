@@ -1,4 +1,4 @@
-"""What each side of a competition reaches by itself: all that its prediction is made from."""
+"""The bandwidth of each side of a competition alone: the inputs of its prediction."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from nearfar.measure.drops import iteration_seconds
 from nearfar.measure.session import Effort, Samples, Session
 from nearfar.stats import Estimate, median
 
-#: What one repeat of a side takes, and within which numbers of iterations.
+#: Target duration of one repeat of a side, and bounds of its number of iterations.
 REPEAT_S = 0.2
 LEAST_ITERATIONS, MOST_ITERATIONS = 5, 500
 
-#: Side and number of threads. The near side is measured with as many as both sides have, too.
+#: Side and number of threads. The near side is also measured with as many threads as both sides.
 Point = tuple[str, int]
 
 
 class AloneEstimates(NamedTuple):
-    """Bytes/s of both sides alone, and of near threads as many as on both."""
+    """Bytes/s of each side alone, and of near threads as many as on both sides."""
 
     near: Estimate
     far: Estimate
@@ -39,20 +39,20 @@ class AloneEstimates(NamedTuple):
 
 @dataclass(frozen=True)
 class AlonePlan:
-    """Near threads, then far threads, with nothing beside them. Values: bytes/s."""
+    """Near threads, then far threads, each alone. Values: bytes/s."""
 
     compete: CompetePlan
     splits: tuple[Split, ...]
 
     @property
     def grid(self) -> Sequence[Point]:
-        """Near and far threads of all splits, and near threads as many as both."""
+        """Near and far threads of all splits, and as many near threads as both sides have."""
         near = {n for d, v in self.splits for n in (d, d + v)}
         return [*(("near", n) for n in sorted(near)),
                 *(("far", v) for v in sorted({v for _, v in self.splits}))]  # fmt: skip
 
     def check_room(self) -> None:
-        """Refuse arrays that do not fit, before anything is allocated."""
+        """Reject arrays that do not fit, before anything is allocated."""
         most = max(threads for _, threads in self.grid)
         check_room([self.compete.near] * (2 * most), self.compete.array_bytes)
 
@@ -75,13 +75,13 @@ class AlonePlan:
         return samples
 
     def smaller(self) -> None:
-        """There is nothing to give up."""
+        """Nothing can be dropped."""
 
 
 def measure(
     session: Session, plan: CompetePlan, splits: Sequence[Split], effort: Effort
 ) -> dict[Split, AloneEstimates]:
-    """Medians by split. Raises MachineError where as many near threads as both have no room."""
+    """Medians by split. Raises MachineError if as many near threads as both sides do not fit."""
     alone = AlonePlan(plan, tuple(splits))
     alone.check_room()
     samples, _ = session.repeat("each side alone", "bytes_per_s", alone, effort, label=_name)

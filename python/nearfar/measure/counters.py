@@ -1,7 +1,7 @@
-"""Counters of a benchmark's measured region: events by name, in groups that a processor can count.
+"""Counters of a benchmark's measured region: events by name, in groups that fit the PMU.
 
-Each group is tried before anything runs; what this machine cannot count is left out, with the
-reason. Hardware events count user code; software events all that the kernel does for the thread.
+Each group is tried before anything runs; unsupported events are left out, with the reason.
+Hardware events count user code; software events count all kernel work for the thread.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from nearfar import _native
 from nearfar._native import NativeError
 
-#: Groups of (field of the record, names of libpfm4 of which the first that is known counts).
+#: Groups of (field of the record, libpfm4 names; the first known one is counted).
 GROUPS: tuple[tuple[tuple[str, tuple[str, ...]], ...], ...] = (
     (("instructions", ("perf::INSTRUCTIONS",)), ("cycles", ("perf::CYCLES",))),
     (("llc_loads", ("perf::LLC-LOADS",)), ("llc_load_misses", ("perf::LLC-LOAD-MISSES",))),
@@ -24,14 +24,14 @@ GROUPS: tuple[tuple[tuple[str, tuple[str, ...]], ...], ...] = (
         ("task_clock_ns", ("perf::PERF_COUNT_SW_TASK_CLOCK",)),
     ),
 )
-#: Fields that a model of caches can tell instead.
+#: Fields that a cache model can provide instead.
 CACHE_FIELDS = ("llc_loads", "llc_load_misses", "llc_stores", "llc_store_misses")
 SOFTWARE_FIELDS = tuple(field for field, _ in GROUPS[-1])
 
 
 @dataclass(frozen=True)
 class Events:
-    """What can be counted here: field by name, in groups; and why the rest cannot."""
+    """Supported events: fields by name, in groups; and why the others are missing."""
 
     groups: tuple[tuple[str, ...], ...]
     fields: Mapping[str, str]
@@ -40,7 +40,7 @@ class Events:
     def read(
         self, counted: Mapping[str, tuple[float, float]]
     ) -> tuple[dict[str, float], dict[str, str]]:
-        """Values by field, and fields whose group never had its turn."""
+        """Values by field, and the fields whose group was never scheduled."""
         values = {self.fields[name]: value for name, (value, share) in counted.items() if share > 0}
         silent = {
             self.fields[name]: "its group never had a turn on the processor's counters"
@@ -66,7 +66,7 @@ def available() -> Events:
 
 
 def _counted(group: Sequence[tuple[str, tuple[str, ...]]]) -> tuple[tuple[str, ...], str]:
-    """Names that this machine counts together, or why it does not."""
+    """Names that this machine counts together, or the reason why it does not."""
     names = []
     for _, choices in group:
         reason = ""

@@ -1,4 +1,4 @@
-"""Latency curves of others: a CSV file of regions, and what is found in it."""
+"""Latency curves from CSV files: regions, latencies, and the knees found in them."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pathlib import Path
 from statistics import median
 
 from nearfar.errors import BadInputError
+from nearfar.files import read_text
 from nearfar.measure import knees
 from nearfar.measure.access_unit import BlockCost, access_unit
 from nearfar.records.results import CurveResult
@@ -18,7 +19,7 @@ from nearfar.records.shape import Origin, Provenance
 
 REQUIRED = ("region_bytes", "latency_ns")
 OPTIONAL = ("block_bytes", "ntwrite_ns")
-#: Bytes beyond any address space, and regions beyond any curve: such a file is another one.
+#: Bytes beyond any address space, and more regions than any curve: the file has another format.
 LARGEST = 1 << 62
 MOST_REGIONS = 5000
 _FORMAT = "columns region_bytes,latency_ns and, where known, block_bytes,ntwrite_ns"
@@ -35,20 +36,16 @@ class Row:
 
 
 def read(path: Path) -> list[Row]:
-    """Rows in the order of the file. Raises BadInputError naming file, row and column."""
+    """Rows in file order. Raises BadInputError naming file, row and column."""
+    text = read_text(path, "name a CSV file of a latency curve")
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            lines = csv.DictReader(file, skipinitialspace=True)
-            columns = [name.strip() for name in lines.fieldnames or ()]
-            lines.fieldnames = columns
-            _check_columns(path, columns)
-            return [_row(path, lines.line_num, cells) for cells in lines]
-    except OSError as error:
-        raise BadInputError(
-            f"cannot read {path}: {error.strerror}", "name a CSV file of a latency curve"
-        ) from None
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise BadInputError(f"{path} is no CSV text: {error}", f"give it {_FORMAT}") from None
+        lines = csv.DictReader(text.splitlines(keepends=True), skipinitialspace=True)
+        columns = [name.strip() for name in lines.fieldnames or ()]
+        lines.fieldnames = columns
+        _check_columns(path, columns)
+        return [_row(path, lines.line_num, cells) for cells in lines]
+    except csv.Error as error:
+        raise BadInputError(f"{path} is not CSV text: {error}", f"give it {_FORMAT}") from None
 
 
 def _check_columns(path: Path, columns: Sequence[str]) -> None:
@@ -77,8 +74,8 @@ def _row(path: Path, line: int, cells: dict[str | None, str | list[str] | None])
     for name in ("region_bytes", "block_bytes"):
         if name in figures and (figures[name] > LARGEST or not figures[name].is_integer()):
             raise BadInputError(
-                f"{path}, row {line}, column {name}: {cells[name]} is no whole number of bytes up "
-                "to 2^62", "write bytes, such as 16384",
+                f"{path}, row {line}, column {name}: {cells[name]} is not a whole number of bytes "
+                "up to 2^62", "write bytes, such as 16384",
             )  # fmt: skip
     block = figures.get("block_bytes")
     return Row(
@@ -94,15 +91,15 @@ def _figure(where: str, cell: str) -> float:
         value = math.nan
     if not math.isfinite(value) or value <= 0:
         raise BadInputError(
-            f"{where}: '{cell.strip()}' is no finite number above zero", "mend or drop the row"
+            f"{where}: '{cell.strip()}' is not a finite number above zero", "fix or remove the row"
         )
     return value
 
 
 def examine(path: Path) -> CurveResult:
-    """Knees of the smallest block's curve, and the access unit where stores of blocks tell it.
+    """Knees of the smallest block's curve, and the access unit if the file has store costs.
 
-    Rows may come in any order; of several for one region and block the median counts. Raises
+    Rows may be in any order; several for one region and block are reduced to their median. Raises
     BadInputError for a file that cannot be read or has too few regions, or too many.
     """
     rows = read(path)

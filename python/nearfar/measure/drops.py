@@ -1,8 +1,8 @@
-"""Sudden drops of a thread's speed: where they are, and what the kernel knows of them.
+"""Sudden drops of a thread's speed: when they occur, and their causes as the kernel reports them.
 
-A drop is a run of iterations slower than ``SLOW`` of the thread's median rate. Its excess is the
-time it took beyond as many median iterations. A cause is named only where what it took accounts
-for at least half of the excess; everything else is unexplained, and said to be.
+A drop is a run of iterations slower than ``SLOW`` of the thread's median rate. Its excess is its
+duration beyond as many median iterations. A cause is named only if it accounts for at least half of
+the excess; every other drop is reported as unexplained.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ import numpy as np
 if TYPE_CHECKING:
     from nearfar._native import CompeteThread
 
-#: Share of the median rate below which an iteration belongs to a drop.
+#: Fraction of the median rate below which an iteration belongs to a drop.
 SLOW = 0.8
-#: Drops of one thread from which a period can be told.
+#: Fewest drops of one thread from which a period is derived.
 LEAST_FOR_PERIOD = 3
-#: The most that one fault brings in, the pages of the largest transparent kind: it is zeroed.
+#: Most bytes that one fault maps (the largest transparent huge page) and the kernel clears.
 _LARGEST_FAULT_BYTES = 2 << 20
 
 Cause = Literal["page faults", "steal", "pushed aside", "unexplained"]
@@ -44,7 +44,7 @@ class Drop:
 
 
 def iteration_seconds(thread: CompeteThread) -> np.ndarray:
-    """What each iteration took."""
+    """Duration of each iteration."""
     return np.diff(np.asarray(thread["wall_ns"], dtype=float), prepend=0.0) * 1e-9
 
 
@@ -108,11 +108,11 @@ def _cause(
 
 
 def _grown(running: Sequence[int], first: int, last: int) -> int:
-    """How much a running total grew over some iterations."""
+    """Increase of a running total over some iterations."""
     return running[last] - (running[first - 1] if first else 0)
 
 
 def _bracketed(running: Sequence[int], last: int) -> list[int]:
-    """Totals that are looked up now and then: at ``last``, what the next look after it tells."""
+    """Totals that are sampled at intervals: for ``last``, the value of the next sample after it."""
     later = next((total for total in running[last:] if total != running[last]), running[last])
     return [*running[:last], later]

@@ -1,4 +1,4 @@
-"""How far a prediction was from the run that it was made for."""
+"""Errors of a prediction against the run it was made for."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from nearfar.stats import Estimate
 
 
 def errors_of(predicted: Shaped | None, measured: Mapping[str, Estimate]) -> list[ForecastError]:
-    """Predicted over measured, less 1, by the keys that were predicted; none without a prediction.
+    """Predicted over measured, less 1, by predicted key; empty without a prediction.
 
-    What a prediction was made from is measured too, and has keys of its own: it is no part of it.
+    The inputs of a prediction are measured too, under keys of their own; they are not compared.
     """
     made = predicted.provenance if predicted else {}
     return [

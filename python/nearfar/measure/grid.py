@@ -1,4 +1,4 @@
-"""The common shape of a probe's plan: points of a grid, sampled on fresh memory, shuffled."""
+"""Base class of probe plans: grid points sampled on fresh memory, in a random order."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from nearfar.measure.session import Key, Samples
 if TYPE_CHECKING:
     from nearfar._native import Usage
 
-#: A grid is not thinned out below this.
+#: A grid is not reduced below this number of points.
 LEAST_POINTS = 4
 
 
@@ -25,10 +25,10 @@ class GridPlan(ABC, Generic[Key]):
 
     @abstractmethod
     def open(self, seed: int) -> Any:
-        """Map fresh memory: the probe that ``sample`` gets."""
+        """Map fresh memory and return the probe that ``sample`` gets."""
 
     def sample(self, probe: Any, key: Key, seed: int) -> tuple[float, Sequence[Usage]]:
-        """Measure one point: its value, and the accounts of the threads that were timed."""
+        """Measure one point: its value, and the accounts of the timed threads."""
         raise NotImplementedError
 
     def shuffled(self, seed: int) -> list[Key]:

@@ -1,12 +1,12 @@
-"""What predictions want to know of the processor we run on: loads by level, walks, flushes.
+"""Measure the host parameters of predictions: loads by level, page walks, flushes.
 
-Chases on huge pages tell the levels apart. Where a chase that comes by its lines at random takes
-longer than in the last cache and less than in memory, it tells how much of its region the caches
-held: the part that neighbours leave us, which grows with how much, and how often, we ask. The same
-on 4 KiB pages takes longer by what page walks cost, and hits of the second level of the TLB; how
-many of each there are of so many pages, the sizes of the TLB tell. A chase along the lines of a
-large region in turn tells how fast prefetchers bring them in, translations and all. A clwb beside a
-clflushopt on few lines tells whether a flush keeps its line.
+Chases on huge pages give the latency of each level. If a random chase takes longer than in the last
+cache and less than in memory, its latency gives the part of its region that the caches held: the
+part that neighbors leave, which grows with the amount and frequency of requests. The additional
+latency on 4 KiB pages is that of page walks and of hits of the second TLB level; the sizes of the
+TLB give how many of each occur for a number of pages. A chase in address order along a large region
+gives the speed of the prefetchers, including translations. The times of clwb and clflushopt on few
+lines show whether a flush keeps its line.
 """
 
 from __future__ import annotations
@@ -28,29 +28,29 @@ from nearfar.units import MIB
 
 SOURCE = "nearfar"
 LARGEST = 128 * MIB
-#: The largest region that is revisited: what lies beyond takes long to link.
+#: The largest region that is revisited: linking a larger one takes long.
 MOST_REVISITED = 64 * MIB
-#: Chases at once: about as many gets as a processor has under way.
+#: Concurrent chases: about as many gets as a core overlaps.
 AT_ONCE = 3
 FLUSHED_BYTES = 256 * 1024
 FLUSH_NS = 3_000_000
 FLUSH_REPEATS = 15
 LINES_A_FENCE = 4
-#: Of x86 servers since 2017: entries and ways of the first and the last level of the TLB. For
-#: processors, and hypervisors, that do not tell: what is told agrees better with chases here.
+#: Entries and ways of the first and the last TLB level of x86 servers since 2017. Used if CPU or
+#: hypervisor do not report them: reported values agree better with chases here.
 TLB = {"dtlb_entries": 64, "dtlb_ways": 4, "stlb_entries": 2048, "stlb_ways": 16}
 _PAGE = 4096
-#: A region of which the caches hold more is held whole, but for what disturbs it.
+#: A region of which the caches hold more than this fraction is taken as held whole.
 _WHOLE = 0.85
-#: A load from the last cache takes less of one from memory.
+#: A load from the last cache takes less than this fraction of a load from memory.
 _FAR_FROM_MEMORY = 0.25
-#: How much more, or less, of the last cache neighbours may leave us a minute later.
+#: Factor by which the part of the last cache that neighbors leave may change within a minute.
 _NEIGHBOURS = 1.5
 
 
 @dataclass(frozen=True)
 class Regions:
-    """Which regions are chased, in bytes."""
+    """Regions of the chases, in bytes."""
 
     levels: dict[str, int]
     revisited: tuple[int, ...]
@@ -59,7 +59,7 @@ class Regions:
 
     @staticmethod
     def of(host: Host, largest: int, steps_per_octave: int) -> Regions:
-        """Levels well inside of each cache, the last one just beyond the second."""
+        """Regions well inside each cache; that of the last cache just exceeds the second."""
         l1, l2 = (int(host.scalar(key)) for key in ("l1d_bytes", "l2_bytes"))
         most = min(largest, MOST_REVISITED)
         first, reach = (int(host.scalar(f"{level}_entries")) * _PAGE for level in ("dtlb", "stlb"))
@@ -74,7 +74,7 @@ class Regions:
         )  # fmt: skip
 
     def chases(self) -> tuple[Chase, ...]:
-        """All of them; memory itself also at once."""
+        """All chases; that of memory also with several at once."""
         largest = self.levels["near_read_latency_ns"]
         return (
             *(Chase("thp", region, ONCE, 1) for region in self.levels.values()),
@@ -88,9 +88,9 @@ class Regions:
 def measure(
     session: Session, cpu: int, effort: Effort, largest: int = LARGEST, steps_per_octave: int = 2
 ) -> Host:
-    """This machine as a host with its latencies.
+    """Describe this machine as a host with its latencies.
 
-    Raises MachineError where there are no huge pages to tell loads from page walks.
+    Raises MachineError without huge pages, which separate loads from page walks.
     """
     host = _with_tlb(this_host())
     regions = Regions.of(host, largest, steps_per_octave)
@@ -110,7 +110,7 @@ def measure(
     return host.model_copy(
         update={
             "description": "The machine nearfar runs on. Latencies were measured, and with them "
-            "how much of the last cache is really there; other sizes are what it tells of itself.",
+            "how much of the last cache is usable; other sizes are reported by the system.",
             "sources": {
                 **host.sources, SOURCE: f"measured here by nearfar, seed {session.seed}",
             },
@@ -120,7 +120,7 @@ def measure(
 
 
 def _with_tlb(host: Host) -> Host:
-    """With the TLB that its processor tells of, or an assumed one."""
+    """Add the TLB that the CPU reports, or an assumed one."""
     if all(key in host.figures for key in TLB):
         return host
     assumed = {
@@ -153,23 +153,23 @@ def _levels(regions: Regions, times: Mapping[Chase, Estimate]) -> dict[str, Figu
 def _last_level(
     regions: Regions, times: Mapping[Chase, Estimate], levels: Mapping[str, Estimate]
 ) -> Figure:
-    """Of a cache that is shared, a load that neighbours have not made one from memory.
+    """The last cache's latency: of a load that neighbors' evictions did not send to memory.
 
-    Where they made all of them so, those of several chases at once, which hold more, over twice the
-    second cache: half of them find what they want in it.
+    If they evict everything, use several concurrent chases, which hold more, over twice the size
+    of the second cache: half of their loads hit in it.
     """
     alone, l2 = levels["l3_load_ns"].low, levels["l2_load_ns"].value
     if alone <= _FAR_FROM_MEMORY * levels["near_read_latency_ns"].value:
         return _measured("ns", alone, alone, max(alone, levels["l3_load_ns"].value))
-    beside = times[Chase("thp", regions.levels["l3_load_ns"], REVISITED, AT_ONCE)].low * AT_ONCE
-    found = min(max(2 * beside - l2, l2), alone)
+    revisited = times[Chase("thp", regions.levels["l3_load_ns"], REVISITED, AT_ONCE)].low * AT_ONCE
+    found = min(max(2 * revisited - l2, l2), alone)
     return _measured("ns", found, l2, alone)
 
 
 def _held(
     host: Host, regions: Regions, times: Mapping[Chase, Estimate], levels: Mapping[str, Figure]
 ) -> dict[str, Figure]:
-    """Bytes that the caches held of each region, by one chase and by several; and in the middle."""
+    """Bytes of each region that the caches held, by one and several chases; the middle value."""
     curves = {
         key: _held_by(host, regions, times, levels, chains)
         for key, chains in (("l3_held_by_region_bytes", 1),
@@ -184,13 +184,13 @@ def _held_by(
     host: Host, regions: Regions, times: Mapping[Chase, Estimate], levels: Mapping[str, Figure],
     chains: int,
 ) -> Figure:  # fmt: skip
-    """From R·t = L2·t_2 + (C - L2)·t_3 + (R - C)·t_memory, each t of so many chases at once."""
+    """From R·t = L2·t_2 + (C - L2)·t_3 + (R - C)·t_memory, each t for this number of chases."""
     l2, most = host.scalar("l2_bytes"), host.scalar("l3_bytes")
     t2, t3 = ((levels[key].value or 0.0) / chains for key in ("l2_load_ns", "l3_load_ns"))
     memory = times[Chase("thp", regions.levels["near_read_latency_ns"], ONCE, chains)].value
 
     def held(region: float, time: float) -> float:
-        if t3 > memory / 2:  # neighbours took the last cache
+        if t3 > memory / 2:  # neighbors use the last cache
             return l2
         found = (region * (memory - time) - l2 * (t3 - t2)) / (memory - t3)
         return min(max(found, l2), region, most)
@@ -208,7 +208,7 @@ def _held_by(
         unit="B", x=["region_bytes"], points=[[r, v] for r, v, _, _ in rows],
         ranges=[(low, high) for _, _, low, high in rows],
         source=SOURCE, confidence="A", origin=Origin.MEASURED,
-        note=f"of a region visited at random by {chains} chases at once, as its latency tells",
+        note=f"of a region visited at random by {chains} chases at once, from its latency",
     )  # fmt: skip
 
 
@@ -241,13 +241,13 @@ def _translation(host: Host, regions: Regions, samples: Samples[Chase]) -> dict[
 
 
 def _longer(samples: Samples[Chase], region: int) -> list[float]:
-    """What a load of a region at random takes longer on small pages, in ns, of each epoch."""
+    """Additional time of a random load on small pages, in ns, for each epoch."""
     small, huge = (samples.series[Chase(pages, region, REVISITED, 1)] for pages in ("4k", "thp"))
     return [s - h for s, h in zip(small, huge, strict=True)]
 
 
 def _rising(values: Sequence[float]) -> list[float]:
-    """The nearest sequence that never falls (pool adjacent violators)."""
+    """The nearest non-decreasing sequence (pool adjacent violators)."""
     blocks: list[tuple[float, int]] = []
     for value in values:
         blocks.append((value, 1))
@@ -258,7 +258,7 @@ def _rising(values: Sequence[float]) -> list[float]:
 
 
 def _flushes(cpu: int) -> dict[str, Figure]:
-    """One store, flush and fence on lines that the caches hold, on tmpfs; a line more under it."""
+    """One store, flush and fence on cached lines on tmpfs; and one more line under the fence."""
     keys = {"clwb": "near_flush_latency_ns", "clflushopt": "near_evicting_flush_latency_ns"}
     known = [how for how in keys if how in persist_instructions()]
     if not known:

@@ -1,8 +1,8 @@
-"""A set of integers under look-ups and updates at random, after the WSCAD 2022 paper on PMDK.
+"""Random look-ups and updates of an integer set, after the WSCAD 2022 paper on PMDK.
 
-Every run makes all sets afresh, one on each medium, and runs them in an order that turns from run
-to run: the structure in its pool, the same code without flushes and fences, its volatile twin, and
-for hash a version by libpmemobj's transactions.
+Every run creates all sets anew, one on each medium, and runs them in an order that rotates from run
+to run: the structure in its pool, the same code without flushes and fences, its volatile
+counterpart, and for hash a version with libpmemobj's transactions.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Key(NamedTuple):
 
 @dataclass(frozen=True)
 class IntsetPlan:
-    """One structure on one tier, beside its baselines. Values: operations/s, or an operation."""
+    """One structure on one tier, and its baselines. Values: operations/s, or ns an operation."""
 
     structure: IntsetStructure
     entries: int
@@ -51,12 +51,12 @@ class IntsetPlan:
 
     @property
     def on_disk(self) -> bool:
-        """Whether what persists waits for a disk."""
+        """Whether persisting waits for a disk."""
         return self.place["persists"] == "msync"
 
     @property
     def media(self) -> tuple[IntsetMedium, ...]:
-        """What is run beside one another; on the disk libpmemobj's version would fill for hours."""
+        """The media to compare; not libpmemobj's version on a disk, where filling takes hours."""
         if not self.place["holds_pools"]:
             return ("dram",)
         with_pmdk = self.structure == "hash" and not self.on_disk
@@ -70,21 +70,21 @@ class IntsetPlan:
         return [Key(medium, figure) for medium in self.media for figure in figures]
 
     def bench(self, medium: IntsetMedium, seed: int) -> _native.IntsetBench:
-        """A fresh set, filled."""
+        """Create and fill a set."""
         place = pools.place(self.tier) if self.place["holds_pools"] else self.tier
         return _native.IntsetBench(
             self.structure, medium, self.entries, self.update_percent, place, self.cpu, seed
         )
 
     def epoch(self, seed: int) -> Samples[Key]:
-        """One run on every medium; a short one before it, which is not counted, warms caches up."""
+        """One run on every medium, after a short uncounted run that warms the caches."""
         samples: Samples[Key] = Samples()
         turn = seed % len(self.media)
         for medium in (*self.media[turn:], *self.media[:turn]):
             bench = self.bench(medium, seed)
             bench.run(int(self.run_s * 1e8))
             self._note(samples, medium, bench.run(int(self.run_s * 1e9)))
-            del bench  # its pool: a device holds one at a time
+            del bench  # closes its pool: a device holds one at a time
         return samples
 
     def _note(self, samples: Samples[Key], medium: IntsetMedium, run: IntsetRun) -> None:
@@ -97,7 +97,7 @@ class IntsetPlan:
         samples.add(Key(medium, "changed"), run["changed"] / operations, [])
 
     def smaller(self) -> IntsetPlan | None:
-        """There is nothing to give up."""
+        """Nothing can be dropped."""
         return None
 
 
@@ -109,7 +109,7 @@ def plan_for(
     cpu: int,
     turn_s: float,
 ) -> IntsetPlan:
-    """A plan whose run on all media takes ``turn_s``, the short runs before included.
+    """A plan whose run on all media takes ``turn_s``, including the short warm-up runs.
 
     Raises BadInputError for a tier that cannot hold a pool, MachineError where it does not fit.
     """
@@ -133,15 +133,17 @@ def measure(session: Session, plan: IntsetPlan, effort: Effort) -> IntsetResult:
     )
     series = [_series(session, plan, samples, medium) for medium in plan.media]
     first = plan.media[0]
-    told = {"ops_per_s": _mean(samples, Key(first, "rate"), session.seed)}
+    estimates = {"ops_per_s": _mean(samples, Key(first, "rate"), session.seed)}
     against = {"dram": "slowdown", "unflushed": "unflushed_slowdown"}
     for medium, key in against.items():
         if medium in plan.media[1:]:
-            told[key] = _ratio(samples, Key(medium, "rate"), Key(first, "rate"), session.seed)
+            estimates[key] = _ratio(samples, Key(medium, "rate"), Key(first, "rate"), session.seed)
     if "pmdk" in plan.media:
-        told["pmdk_ratio"] = _ratio(samples, Key(first, "rate"), Key("pmdk", "rate"), session.seed)
+        estimates["pmdk_ratio"] = _ratio(
+            samples, Key(first, "rate"), Key("pmdk", "rate"), session.seed
+        )
     return IntsetResult(
-        **_shaped(session, plan, first, told),
+        **_shaped(session, plan, first, estimates),
         structure=plan.structure,
         entries=plan.entries,
         update_share=plan.update_percent / 100,
@@ -155,21 +157,21 @@ def measure(session: Session, plan: IntsetPlan, effort: Effort) -> IntsetResult:
 def _series(
     session: Session, plan: IntsetPlan, samples: Samples[Key], medium: IntsetMedium
 ) -> IntsetSeries:
-    told = {
+    estimates = {
         "ops_per_s": _mean(samples, Key(medium, "rate"), session.seed),
         "fences_per_op": _mean(samples, Key(medium, "fences"), session.seed),
         "lines_per_op": _mean(samples, Key(medium, "lines"), session.seed),
         "changed_share": _mean(samples, Key(medium, "changed"), session.seed),
     }
-    return IntsetSeries(medium=medium, **_shaped(session, plan, medium, told))
+    return IntsetSeries(medium=medium, **_shaped(session, plan, medium, estimates))
 
 
 def _shaped(
-    session: Session, plan: IntsetPlan, medium: IntsetMedium, told: dict[str, Estimate]
+    session: Session, plan: IntsetPlan, medium: IntsetMedium, estimates: dict[str, Estimate]
 ) -> dict[str, Any]:
-    """The twin is measured as what it is, DRAM or a node's memory; all else as the pool's tier."""
+    """Figures of the volatile counterpart have the origin of DRAM; all others that of the pool."""
     tier = "dram" if medium == "dram" and plan.place["node"] < 0 else plan.tier
-    return session.figures(tier, persistent=medium != "dram", **told)
+    return session.figures(tier, persistent=medium != "dram", **estimates)
 
 
 def _mean(samples: Samples[Key], key: Key, seed: int) -> Estimate:
@@ -177,6 +179,6 @@ def _mean(samples: Samples[Key], key: Key, seed: int) -> Estimate:
 
 
 def _ratio(samples: Samples[Key], above: Key, below: Key, seed: int) -> Estimate:
-    """Mean of the ratios of runs that stood beside one another."""
+    """Mean of the ratios of runs in direct succession."""
     ratios = np.divide(samples.series[above], samples.series[below])
     return mean(ratios.tolist(), seed)

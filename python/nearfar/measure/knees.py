@@ -1,13 +1,13 @@
-"""Knees of a latency curve: how large the caches and buffers are that it betrays.
+"""Knees of a latency curve: the sizes of the caches and buffers behind it.
 
 Random accesses to a region of R bytes hit a buffer of K bytes with probability min(1, K/R). So the
-latency is a sum of terms ``rise * max(0, 1 - (K/R)**p)``, one a buffer, on top of the first
-plateau. p is 1 under random accesses; a cache walked in a cycle thrashes, and its rise is steeper.
-The terms are fitted by least squares of relative residuals, their number is chosen by an
-information criterion, and the interval of a K is where the profile of the likelihood says that it
-may be. Nothing is drawn at random: the same curve always has the same knees.
+latency is a sum of terms ``rise * max(0, 1 - (K/R)**p)``, one for each buffer, above the first
+plateau. p is 1 under random accesses; a cyclic walk thrashes a cache, and its rise is steeper. The
+terms are fitted by least squares of relative residuals, their number is chosen by an information
+criterion, and the interval of a K is its profile likelihood interval. The result is deterministic:
+the same curve always gives the same knees.
 
-A knee is a buffer of data or of translations: the reach of a TLB bends a curve as a cache does.
+A knee is a buffer of data or of translations: TLB reach bends a curve as a cache does.
 """
 
 from __future__ import annotations
@@ -25,25 +25,25 @@ FloatArray = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 IntArray = np.ndarray[tuple[int, ...], np.dtype[np.int_]]
 
 LEAST_REGIONS = 6
-#: What lifts latency by less, relative to the plateau before it, is no knee.
+#: A smaller rise, relative to the plateau before it, does not count as a knee.
 LEAST_RISE = 0.10
-#: Curves differ from the terms by about so much (relative) even without noise.
+#: Typical relative difference between noise-free curves and the terms.
 MODEL_ERROR = 0.02
 MOST_KNEES = 6
 CANDIDATES_PER_OCTAVE = 12
-#: Two knees closer than this factor are not told apart.
+#: Two knees closer than this factor are not distinguished.
 LEAST_GAP = 3.0
-#: Candidates tried for the best one to add, and rounds of moving the knees about.
+#: Candidates tried for each new knee, and rounds of refinement.
 TRIED = 40
 MOST_SWEEPS = 10
-#: p of a term: random accesses, and two steeper ones.
+#: p of a term: random accesses, and two steeper shapes.
 SHAPES = (1.0, 2.0, 6.0)
-#: Price of a knee in the criterion, in parameters: its K, its rise, its shape, and the search.
+#: Cost of a knee in the criterion, in parameters: its K, its rise, its shape, and the search.
 KNEE_PARAMETERS = 4
-#: Knees added without one that pays before the search ends.
+#: Search ends after this number of knees without improvement.
 MOST_FRUITLESS = 2
 #: 95 % point of chi squared with two degrees of freedom, the knee's K and its shape: then 95 % of
-#: the intervals hold on simulated curves, and 92 % with one.
+#: the intervals cover on simulated curves, against 92 % with one.
 PROFILE_95 = 5.99
 
 
@@ -59,11 +59,11 @@ class FoundKnee:
 
     @property
     def ratio(self) -> float:
-        """How many times as long loads take after the rise."""
+        """Latency after the rise over latency before it."""
         return self.upper_ns / self.lower_ns
 
     def record(self, provenance: Provenance) -> Knee:
-        """The knee as records keep it."""
+        """The knee in the format of records."""
         return Knee(
             region_bytes=self.region_bytes, low=self.low, high=self.high,
             intervals={"region_bytes": (self.low, self.high)},
@@ -96,7 +96,7 @@ class _Curve:
         self.goal = np.ones_like(latencies)
 
     def _terms_at(self, regions: FloatArray, chosen: IntArray) -> FloatArray:
-        """A row a region, a column a candidate: the share of its rise that is reached."""
+        """A row for each region, a column for each candidate: the reached fraction of its rise."""
         ratio = self.sizes[chosen] / regions[:, None]
         shares: FloatArray = np.maximum(0.0, 1 - ratio ** self.shapes[chosen])
         return shares
@@ -114,7 +114,7 @@ class _Curve:
         return _Solution(tuple(chosen), float(found[0]), found[1:], float(rest @ rest))
 
     def misfits_with_one_more(self, others: Sequence[int]) -> FloatArray:
-        """For every candidate: the sum of squares were it added; infinite if it cannot be."""
+        """For every candidate: the sum of squares if it were added; infinite if it cannot be."""
         columns = np.column_stack([self.weights, self.terms[:, list(others)]])
         basis = np.linalg.qr(columns)[0]
         rest = self.goal - basis @ (basis.T @ self.goal)
@@ -129,7 +129,7 @@ class _Curve:
         return np.where(usable, rest @ rest - gains, np.inf)
 
     def best_with_one_more(self, others: Sequence[int]) -> _Solution | None:
-        """The best candidate with which all knees still rise; None where there is none."""
+        """The best candidate with which all knees still rise; None if there is none."""
         misfits = self.misfits_with_one_more(others)
         for candidate in np.argsort(misfits)[:TRIED]:
             if not np.isfinite(misfits[candidate]):
@@ -140,7 +140,7 @@ class _Curve:
         return None
 
     def refine(self, solution: _Solution) -> _Solution:
-        """Move one knee at a time to where it fits best, until none moves."""
+        """Move one knee at a time to its best position, until none moves."""
         for _ in range(MOST_SWEEPS):
             before = solution.misfit
             for knee in sorted(solution.chosen):
@@ -158,12 +158,12 @@ class _Curve:
         return count * math.log(MODEL_ERROR**2 + misfit / count)
 
     def price(self, solution: _Solution) -> float:
-        """Bayes' information criterion: the doubt, and what each knee costs."""
+        """Bayes' information criterion: the deviance plus the cost of each knee."""
         costs = KNEE_PARAMETERS * len(solution.chosen) * math.log(self.regions.size)
         return self.doubt(solution.misfit) + costs
 
     def worth_it(self, solution: _Solution) -> bool:
-        """Whether each knee lifts the latency by enough."""
+        """Whether each knee raises the latency by at least the threshold."""
         if not solution.chosen:
             return True
         shares = self._terms_at(self.regions[-1:], np.array(solution.chosen))[0]
@@ -171,7 +171,7 @@ class _Curve:
         return bool(np.all(solution.rises * shares >= LEAST_RISE * np.array(lower)))
 
     def best(self) -> _Solution:
-        """Knees added one by one, all moved each time; the number of the least price."""
+        """Add knees one by one, refining all each time; return the set of lowest criterion."""
         solution = best = self.solve([])
         while len(solution.chosen) < min(MOST_KNEES, len(best.chosen) + MOST_FRUITLESS):
             added = self.best_with_one_more(solution.chosen)
@@ -183,7 +183,7 @@ class _Curve:
         return best
 
     def interval(self, solution: _Solution, knee: int) -> tuple[float, float]:
-        """Sizes that the others leave likely, and never less than the step of the grid."""
+        """The profile likelihood interval of a size, at least one step of the grid wide."""
         others = [other for other in solution.chosen if other != knee]
         misfits = self.misfits_with_one_more(others)
         limit = self.doubt(solution.misfit) + PROFILE_95
@@ -199,10 +199,10 @@ class _Curve:
 
 
 def find(regions: Sequence[float], latencies_ns: Sequence[float]) -> list[FoundKnee]:
-    """Knees of one curve, ascending; none where it stays on one plateau.
+    """Knees of one curve, ascending; empty for a curve with one plateau.
 
-    ``regions`` in bytes, ascending and distinct, at least LEAST_REGIONS of them. How far the
-    figures scatter is judged by the curve itself. Raises ValueError for other input.
+    ``regions`` in bytes, ascending and distinct, at least LEAST_REGIONS of them. The scatter of the
+    figures is estimated from the curve itself. Raises ValueError for other input.
     """
     where, what = np.array(regions, dtype=float), np.array(latencies_ns, dtype=float)
     if not where.size == what.size >= LEAST_REGIONS:

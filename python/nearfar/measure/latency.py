@@ -1,4 +1,4 @@
-"""Load latency by region size, and the cache size that it betrays."""
+"""Load latency by region size, and the effective cache size derived from it."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from nearfar.stats import median
 from nearfar.units import MIB, format_size
 
 SMALLEST_REGION = 4096
-#: Loads walked before a region is measured, at most: beyond every cache more changes nothing.
+#: Maximum number of untimed loads before a region: more has no effect beyond every cache.
 WARM_STEPS = 1 << 18
 SAMPLE_NS = 2_000_000
-#: Where neither the system nor the probe tells of a last cache.
+#: Last cache if neither the system nor the probe reports one.
 ASSUMED_CACHE = 16 * MIB
 MOST_BY_DEFAULT = 256 * MIB
-#: A knee that lifts the latency by less is no cache's end: rather that of a TLB's reach.
+#: A knee with a smaller rise is not the end of a cache, but rather that of TLB reach.
 LEAST_CACHE_RATIO = 2.0
 
 
 def octaves(least: int, most: int, steps_per_octave: int, block_bytes: int = 64) -> list[int]:
-    """Regions in bytes, in even steps of their logarithm: whole blocks, ascending."""
+    """Regions in bytes in equal logarithmic steps: whole blocks, ascending."""
     regions, step = [], 0
     while (region := least * 2 ** (step / steps_per_octave)) <= most * 1.001:
         regions.append(int(region) // block_bytes * block_bytes)
@@ -41,7 +41,7 @@ def octaves(least: int, most: int, steps_per_octave: int, block_bytes: int = 64)
 
 @dataclass(frozen=True)
 class LatencyPlan:
-    """Chases on one tier over regions in even steps of their logarithm. Grid: region bytes."""
+    """Chases on one tier over regions in equal logarithmic steps. Grid: region bytes."""
 
     tier: str
     cpu: int
@@ -83,7 +83,7 @@ class LatencyPlan:
 def measure(
     session: Session, plan: LatencyPlan, effort: Effort, *, judge_spread: bool = True
 ) -> tuple[LatencyCurve, list[int]]:
-    """Measure one curve. Returns it and the regions given up for lack of time."""
+    """Measure one curve. Returns it and the regions dropped for lack of time."""
     name = f"latency {plan.tier}"
     samples, dropped = session.repeat(
         name, "ns", plan, effort, judge_spread=judge_spread, label=format_size
@@ -106,7 +106,7 @@ def measure(
 
 
 def knees_of(curve: LatencyCurve) -> list[FoundKnee]:
-    """Knees of a measured curve; none where too few of its regions were measured."""
+    """Knees of a measured curve; empty if too few of its regions were measured."""
     if len(curve.points) < knees.LEAST_REGIONS:
         return []
     return knees.find(
@@ -115,12 +115,11 @@ def knees_of(curve: LatencyCurve) -> list[FoundKnee]:
 
 
 def effective_last_cache(found: Sequence[FoundKnee]) -> int | None:
-    """Bytes of the last knee beyond which loads come to take at least twice as long.
+    """Bytes of the last knee beyond which loads take at least twice as long.
 
-    That is the cache this processor can really use: virtual machines and neighbours make it smaller
-    than the reported one. Memory takes several times as long as the last cache, while a walk of the
-    page tables, the other reason for a knee out there, adds half a load or so. None where no knee
-    rises that far.
+    That is the cache that this CPU can use: virtual machines and neighbors make it smaller than the
+    reported one. Memory takes several times as long as the last cache, while page walks, the other
+    cause of a knee at this size, add about half a load. None if no knee rises that far.
     """
     caches = [knee.region_bytes for knee in found if knee.ratio >= LEAST_CACHE_RATIO]
     return max(caches, default=None)
@@ -144,12 +143,12 @@ def quick_last_cache(session: Session, cpu: int, reported_bytes: int | None) -> 
 
 
 def default_region(reported_bytes: int | None) -> int:
-    """Bytes of the largest region: well beyond the last cache, as far as it is known."""
+    """Bytes of the largest region: well beyond the last cache, if that is known."""
     return min(8 * (reported_bytes or ASSUMED_CACHE), MOST_BY_DEFAULT)
 
 
 def page_variants(tier: str) -> list[str]:
-    """A tier of anonymous memory on huge and on 4 KiB pages; any other as it is."""
+    """Variants of a tier of anonymous memory on huge and on 4 KiB pages; any other tier itself."""
     spec = parse_tier(tier)
     if spec["maps"] == "memory" and spec["pages"] == "system":
         return [f"{tier},pages=thp", f"{tier},pages=4k"]
@@ -167,7 +166,7 @@ def measure_tiers(
 ) -> tuple[LatencyResult, list[Skipped]]:
     """One curve for each tier and page size, sharing the effort's budget.
 
-    A tier that cannot be mapped is skipped as long as another can; else its error is raised.
+    A tier that cannot be mapped is skipped if another can be; otherwise its error is raised.
     """
     wanted = [variant for tier in tiers for variant in page_variants(tier)]
     share = replace(effort, budget_s=effort.budget_s / len(wanted))
@@ -195,11 +194,11 @@ def measure_tiers(
     knee = effective_last_cache(found)
     records = _records(curves[0], found, session)
     last = next((record for record in records if record.region_bytes == knee), None)
-    told = "the system's report" if reported_bytes else "assumed: neither a knee nor a report"
+    source = "the system's report" if reported_bytes else "assumed: neither a knee nor a report"
     key = "effective_last_cache_bytes"
     result = LatencyResult(
         intervals={key: (last.low, last.high)} if last else {},
-        provenance={key: last.provenance["region_bytes"] if last else claimed(told)},
+        provenance={key: last.provenance["region_bytes"] if last else claimed(source)},
         curves=curves,
         effective_last_cache_bytes=knee or reported_bytes or ASSUMED_CACHE,
         effective_last_cache_source="knee" if knee else "reported" if reported_bytes else "assumed",

@@ -1,4 +1,4 @@
-"""Latency under load: a chaser beside paced traffic."""
+"""Latency under load: a pointer chase concurrent with paced traffic."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from nearfar.stats import median
 from nearfar.units import MIB
 
 SAMPLE_NS = 10_000_000
-#: Of each traffic thread, at least: four last caches together, so that traffic reaches memory.
+#: Minimum for each traffic thread: four last caches together, so that traffic reaches memory.
 LEAST_TRAFFIC_BYTES = 64 * MIB
 TRIES = 5
 #: reads, writes of the traffic
 MIXES = ((1, 0), (1, 1))
-#: Of what the traffic reaches unpaced; the last point is unpaced itself.
+#: Fractions of the unpaced traffic; the last point is unpaced itself.
 SHARES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, math.inf)
 
 
@@ -45,7 +45,7 @@ class LoadedPlan(GridPlan[Load]):
     cpus: tuple[int, ...]
 
     def open(self, seed: int) -> LoadedProbe:
-        """The chaser on the first processor, traffic on all others."""
+        """Chase on the first CPU, traffic on all others."""
         return LoadedProbe(
             self.tier,
             self.region_bytes,
@@ -56,7 +56,7 @@ class LoadedPlan(GridPlan[Load]):
         )
 
     def epoch(self, seed: int) -> Samples[Load]:
-        """As every grid, and the achieved bandwidth beside each latency."""
+        """One epoch of the grid, with the achieved bandwidth next to each latency."""
         probe = self.open(seed)
         samples: Samples[Load] = Samples()
         for load in self.shuffled(seed):
@@ -69,7 +69,7 @@ class LoadedPlan(GridPlan[Load]):
         return samples
 
     def smaller(self) -> Self | None:
-        """Every other load of each mix; idle and unpaced stay."""
+        """Every other load of each mix; idle and unpaced are kept."""
         loads = [load for load in self.grid if load[:2] == self.grid[0][:2]]
         if len(loads) <= 4:
             return None
@@ -85,7 +85,7 @@ def measure(
     last_cache: int,
     effort: Effort,
 ) -> LoadedResult:
-    """Measure the curve of each mix. Needs two processors (MachineError otherwise, by the core)."""
+    """Measure the curve of each mix. Requires two CPUs (the core raises MachineError otherwise)."""
     share = 4 * last_cache // max(len(cpus) - 1, 1) // 4096 * 4096
     empty = LoadedPlan((), tier, region_bytes, max(share, LEAST_TRAFFIC_BYTES), tuple(cpus))
     plan = replace(empty, grid=_grid(empty, session.seed))
@@ -107,7 +107,7 @@ def measure(
 
 
 def _grid(plan: LoadedPlan, seed: int) -> list[Load]:
-    """Loads as shares of the most that each mix reaches unpaced in a few tries."""
+    """Loads as fractions of the maximum that each mix reaches unpaced in a few tries."""
     probe = plan.open(seed)
     grid = []
     for reads, writes in MIXES:
@@ -115,8 +115,8 @@ def _grid(plan: LoadedPlan, seed: int) -> list[Load]:
             probe.run("sequential", reads, writes, math.inf, SAMPLE_NS, seed)["traffic_bytes_per_s"]
             for _ in range(TRIES)
         ]
-        most = max(tries) / (len(plan.cpus) - 1)  # a neighbour only ever slows traffic down
-        # Idle is idle whatever the mix: once is enough.
+        most = max(tries) / (len(plan.cpus) - 1)  # disturbances only slow traffic down
+        # Idle does not depend on the mix: once is enough.
         shares = SHARES if (reads, writes) == MIXES[0] else SHARES[1:]
         grid += [Load(reads, writes, share * most) for share in shares]
     return grid

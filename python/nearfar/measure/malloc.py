@@ -1,4 +1,4 @@
-"""The malloc tests of the Seoul thesis: allocators in turns, each test in a process of its own."""
+"""The malloc tests of the Seoul 2014 thesis: each test in a fresh process, allocators in turn."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from nearfar._native import tier_capacity_bytes
 from nearfar.errors import MachineError
 from nearfar.measure import allocators
 from nearfar.measure.allocators import GLIBC, Allocator
-from nearfar.measure.beside import usage_of
 from nearfar.measure.session import Effort, Samples, Session
+from nearfar.process.helpers import usage_of
 from nearfar.records.allocators import AllocatorFacts, MallocResult, MallocRow, MallocTest
 from nearfar.records.run import Skipped
 from nearfar.stats import Estimate, median, ratio_of_pairs
 from nearfar.units import format_size
 
 TESTS: tuple[MallocTest, ...] = ("small", "large", "free-loop", "half-free-loop", "warm")
-#: Blocks of a round, as in the thesis; of the warm loop, pairs.
+#: Blocks of a round, as in the thesis; for the warm loop, pairs.
 COUNTS = {
     "small": 1_000_000, "large": 1_000_000, "free-loop": 10_000, "half-free-loop": 10_000,
     "warm": 5_000_000,
 }  # fmt: skip
-#: When memory is looked at again after the last free, and in which repeats: every so many.
+#: Time of the second memory reading after the last free, and the interval of repeats with one.
 SETTLE_S, SETTLED_REPEATS = 1.0, 5
 _PAGE = 4096
-#: Memory of a block beyond its touched page or its mean size: tables, headers, rounding.
+#: Memory of a block relative to its touched page or mean size: tables, headers, rounding.
 _MORE = 1.3
 
 #: A test with an allocator on so many threads.
@@ -36,14 +36,14 @@ Point = tuple[MallocTest, int, str, str]
 
 
 def point_name(point: Point) -> str:
-    """As people read it."""
+    """Name of a point for output."""
     test, threads, allocator, clock = point
     return f"{test}, {allocator}, {threads} thread{'s' * (threads > 1)}, {clock} time"
 
 
 @dataclass
 class Seen:
-    """Beside the times of one repeat: memory at its peak and, in some, a second after the end."""
+    """Side results of one repeat: peak memory and, in some repeats, memory after another second."""
 
     peak: dict[Case, int] = field(default_factory=dict)
     settled: dict[Case, int] = field(default_factory=dict)
@@ -78,7 +78,7 @@ class MallocPlan:
         return self.count or COUNTS[test]
 
     def check_room(self) -> None:
-        """Refuse tests whose touched pages do not fit in memory, before anything is allocated."""
+        """Reject tests whose touched pages do not fit in memory, before anything is allocated."""
         touched = {"small": 256, "large": _PAGE, "free-loop": _PAGE, "half-free-loop": 6 * _PAGE}
         room = tier_capacity_bytes("dram")
         for test in self.tests:
@@ -91,9 +91,9 @@ class MallocPlan:
                 )
 
     def epoch(self, seed: int) -> Samples[Point]:
-        """Each case once; allocators of a test and a number of threads one after the other."""
+        """Run each case once; allocators of a test and number of threads in direct succession."""
         seen = Seen()
-        samples: Samples[Point] = Samples(beside=[seen])
+        samples: Samples[Point] = Samples(extras=[seen])
         settle = (seed - self.first_seed) % SETTLED_REPEATS == 0
         order = random.Random(seed)
         groups = [(test, threads) for test in self.tests for threads in self.threads]
@@ -112,11 +112,11 @@ class MallocPlan:
             allocator, test, count=self.blocks(test), seed=seed, cpus=team,
             settle_s=SETTLE_S if settle else 0.0,
         )  # fmt: skip
-        # Threads that share a processor or wait for a lock of their allocator are not disturbed.
+        # Threads that share a CPU or wait for a lock of their allocator are not disturbed.
         usages = [usage_of(figures)] if threads == 1 else []
         samples.add((*case, "cpu"), int(figures["cpu_ns"]) * 1e-9, usages)
         samples.add((*case, "wall"), int(figures["wall_ns"]) * 1e-9, [])
-        seen: Seen = samples.beside[0]
+        seen: Seen = samples.extras[0]
         seen.peak[case] = int(figures["peak_bytes"])
         seen.pairs[case] = int(figures["pairs"])
         seen.library[name] = figures["library"]
@@ -124,7 +124,7 @@ class MallocPlan:
             seen.settled[case] = int(figures["settled_bytes"])
 
     def smaller(self) -> MallocPlan | None:
-        """Fewer numbers of threads, the fewest and the most kept; then without the large test."""
+        """Fewer numbers of threads, but the smallest and largest; then without the large test."""
         if len(self.threads) > 1:
             kept = (self.threads[0], self.threads[-1]) if len(self.threads) > 2 else ()
             return replace(self, threads=kept or self.threads[:1])
@@ -141,7 +141,7 @@ def measure(
     cases = list(dict.fromkeys(point[:3] for point in samples.series))
     wanted = [case for case in dict.fromkeys(p[:3] for p in plan.grid) if case in cases]
     rows = [_row(session, plan, samples, case) for case in wanted]
-    libraries = samples.beside[0].library
+    libraries = samples.extras[0].library
     facts = [
         AllocatorFacts(allocator=a.name, library=libraries[a.name]) for a in plan.allocators
     ]  # fmt: skip
@@ -164,14 +164,14 @@ def _row(session: Session, plan: MallocPlan, samples: Samples[Point], case: Case
         threads=threads,
         oversubscribed=threads > len(plan.cpus),
         count=plan.blocks(test),
-        pairs=samples.beside[0].pairs[case],
+        pairs=samples.extras[0].pairs[case],
     )
 
 
 def _figures(samples: Samples[Point], case: Case) -> dict[str, Estimate]:
     test, threads, name = case
     cpu, wall = samples.of((*case, "cpu")), samples.of((*case, "wall"))
-    seen: list[Seen] = samples.beside
+    seen: list[Seen] = samples.extras
     peaks = [float(repeat.peak[case]) for repeat in seen]
     after = [(r.settled[case], r.peak[case]) for r in seen if case in r.settled]
     figures = {

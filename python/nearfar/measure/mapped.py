@@ -1,4 +1,4 @@
-"""A file through a mapping against the classic calls."""
+"""File access by mmap against pread–pwrite and other system calls."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Warmth = Literal["cold", "warm", "resident"]
 
 
 class Access(NamedTuple):
-    """One way of moving the file."""
+    """One way of reading or writing the file."""
 
     method: Method
     direction: Direction
@@ -38,7 +38,7 @@ class Access(NamedTuple):
 
     @property
     def block_bytes(self) -> int:
-        """Bytes moved by one call, or by one copy out of the mapping."""
+        """Bytes moved by one call, or by one copy from the mapping."""
         return SEQUENTIAL_BLOCK if self.pattern == "sequential" else RANDOM_BLOCK
 
     def __str__(self) -> str:
@@ -46,7 +46,7 @@ class Access(NamedTuple):
 
 
 def _all_accesses() -> list[Access]:
-    """Every sensible combination; O_DIRECT and io_uring pass by the page cache: cold."""
+    """Every sensible combination; O_DIRECT and io_uring bypass the page cache: cold."""
     warmths: dict[Method, tuple[Warmth, ...]] = {
         "mapped": ("cold", "warm", "resident"),
         "buffered": ("cold", "warm"),
@@ -66,7 +66,7 @@ def _all_accesses() -> list[Access]:
 
 @dataclass(frozen=True)
 class MappedPlan:
-    """One file, all ways. Values: bytes/s; counts: page faults a GiB."""
+    """One file, all accesses. Values: bytes/s; counts: page faults a GiB."""
 
     path: str
     size_bytes: int
@@ -75,11 +75,11 @@ class MappedPlan:
 
     @property
     def grid(self) -> Sequence[Access]:
-        """The ways, in the order of the report."""
+        """The accesses, in the order of the report."""
         return self.accesses
 
     def epoch(self, seed: int) -> Samples[Access]:
-        """A fresh file; each way once, in a random order."""
+        """A fresh file; each access once, in a random order."""
         samples: Samples[Access] = Samples()
         bench = MappedBench(self.path, self.size_bytes, self.cpu)
         order = list(self.accesses)
@@ -94,7 +94,7 @@ class MappedPlan:
                 seed,
                 ACCESS_BUDGET_NS,
             )
-            # Waiting for a device is no sign of a busy machine, so its threads are not judged.
+            # Threads that wait for a device have little CPU time on an idle machine: not judged.
             waits = access.warmth == "cold" or access.direction == "write"
             samples.add(access, sample["bytes"] / sample["seconds"], [] if waits else [sample])
             faults = sample["minor_faults"] + sample["major_faults"]
@@ -115,7 +115,7 @@ class MappedPlan:
 
 @dataclass(frozen=True)
 class Inspection:
-    """What the file and its mapping turned out to be, and what cannot be done with it."""
+    """Properties of the file and its mapping, and the accesses it does not support."""
 
     facts: MappingFacts
     accesses: tuple[Access, ...]
@@ -123,7 +123,7 @@ class Inspection:
 
 
 def inspect(path: str, size_bytes: int, cpu: int) -> Inspection:
-    """Make the file once, look at its mapping, and find out which ways work on it."""
+    """Create the file once, inspect its mapping, and find out which accesses work on it."""
     _refuse_device(path)
     bench = MappedBench(path, size_bytes, cpu)
     facts = MappingFacts(**bench.facts())
@@ -217,7 +217,7 @@ class _Figures:
         return found
 
     def fault_time(self) -> dict[str, Any]:
-        """Time of a fault: by how much a fresh mapping is slower than a resident one."""
+        """Time of a fault, from the difference between a fresh and a resident mapping."""
         fresh = Access("mapped", "read", "random", "warm")
         resident = fresh._replace(warmth="resident")
         if fresh not in self.samples.series or resident not in self.samples.series:

@@ -1,7 +1,7 @@
 """Insertions, look-ups and removals in hash maps, as pmembench's map_insert, map_get, map_remove.
 
-Each epoch makes fresh pools: one for the loop timed as a whole, one for operations timed one by
-one; look-ups need but one. Between them lies the reference, one clwb and sfence at a time.
+Each epoch creates new pools: one for the loop timed as a whole, one for operations timed singly;
+look-ups need one only. Between them the reference is timed, single pairs of clwb and sfence.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from nearfar._native import MapBench, MapRun
     from nearfar.records.pools import MapOperation, MapType
 
-#: Time stamps of single operations: share of all, and the key of its record.
+#: Percentiles of single operations: fraction, and the key of its record.
 PERCENTILES = {
     0.5: "p50_latency_ns", 0.9: "p90_latency_ns", 0.99: "p99_latency_ns",
     0.999: "p999_latency_ns", 0.9999: "p9999_latency_ns",
@@ -37,7 +37,7 @@ PRIMITIVES = (
     "alloc_free",
 )  # fmt: skip
 PRIMITIVE_COUNT = 20_000
-#: The map as PMDK would have it, run beside ours under --compare pmdk.
+#: libpmemobj's version of the map, run alternately under --compare pmdk.
 PMDK_MAP: MapType = "map_rp"
 REFERENCE_BYTES = 64 * MIB
 REFERENCE_NS = 20_000_000
@@ -84,12 +84,12 @@ class MapPlan:
 
     @property
     def counted(self) -> tuple[str, ...]:
-        """Fields of the record that events of this machine fill."""
+        """Fields of the record that this machine's events provide."""
         return tuple(self.events.fields.values()) if self.events else ()
 
     @property
     def persistent(self) -> bool:
-        """Whether the map lies in a pool; on dram, a map after PMDK is its volatile twin."""
+        """Whether the map is in a pool; a PMDK-style map on dram is its volatile counterpart."""
         return not pools.is_twin(self.type, self.tier)
 
     @property
@@ -115,17 +115,17 @@ class MapPlan:
 
     @property
     def has_reference(self) -> bool:
-        """Whether one clwb and sfence is timed beside it."""
+        """Whether a reference pair of clwb and sfence is timed."""
         by = _native.parse_tier(self.tier)["persists"]
         return self.persistent and by != "msync" and "clwb" in persist_instructions()
 
     @property
     def tier_of_memory(self) -> str:
-        """The tier without a file's name, for probes that map memory themselves."""
+        """The tier without a file name, for probes that map memory themselves."""
         return self.place.removesuffix(",populate")
 
     def bench(self, point: Point, kind: MapType | None = None) -> MapBench:
-        """A fresh map, loaded where the operation wants it so."""
+        """A fresh map, filled if the operation requires it."""
         return _native.MapBench(
             kind or self.type, self.operation, *point, self.alloc, self.place, list(self.cpus),
             self.seed,
@@ -153,7 +153,7 @@ class _Epoch:
     samples: Samples[Key]
 
     def run(self) -> None:
-        """The map's passes, the reference, and what it is compared with."""
+        """The map's passes, the reference, and the map to compare with."""
         bench = self.plan.bench(self.point)
         if self.plan.operation != "insert":
             self._add("load", bench.load_seconds() * 1e9)
@@ -163,7 +163,7 @@ class _Epoch:
             dependent = bench.run("dependent")["seconds"] * len(self.plan.cpus)
             self._add("dependent", dependent * 1e9 / self.point.operations)
         else:
-            del bench  # its pool, before the next one is made
+            del bench  # closes its pool, before the next one is created
             bench = self.plan.bench(self.point)
         self._each(bench.run("each"))
         if self.plan.events and self.plan.counted:
@@ -172,12 +172,12 @@ class _Epoch:
         if self.plan.has_reference:
             probe = PersistenceProbe(self.plan.tier_of_memory, REFERENCE_BYTES, self.plan.cpus[0])
             self._add("reference", probe.sample("clwb", 64, 1, REFERENCE_NS)["fence_ns"])
-            del probe  # its part of a device
+            del probe  # releases its part of a device
         if self.plan.compare:
             self._compare()
 
     def _count(self, bench: MapBench, events: Events) -> None:
-        """Once more with the region counted; insertions and removals on a map of their own."""
+        """Run again with counted events; insertions and removals on a map of their own."""
         if self.plan.operation != "get":
             bench = self.plan.bench(self.point)
         groups = [list(group) for group in events.groups]
@@ -216,7 +216,7 @@ class _Epoch:
 
 
 def check(plan: MapPlan) -> None:
-    """Refuse what cannot be run, before anything is: by a map of one entry of each value's size."""
+    """Reject invalid plans before anything runs, with a map of one entry for each value size."""
     pools.require_pools()
     if plan.compare and not plan.persistent:
         raise BadInputError(
@@ -228,7 +228,7 @@ def check(plan: MapPlan) -> None:
 
 
 def measure(session: Session, plan: MapPlan, effort: Effort) -> tuple[MapResult, list[Skipped]]:
-    """Run the plan; the last size that was run is the result, all of them its sweep."""
+    """Run the plan; the last size is the result, with all sizes as its sweep."""
     samples, _ = session.repeat(
         "map", "ns", plan, effort, judge_spread=False, label=lambda key: " ".join(map(str, key))
     )
@@ -262,7 +262,7 @@ class _Figures:
     def point(self, point: Point) -> MapPoint:
         times = self._of(point, "whole")
         threads = len(self.plan.cpus)
-        told: dict[str, Estimate] = {
+        estimates: dict[str, Estimate] = {
             "ops_per_s": median([1e9 / ns for ns in times]),
             "latency_ns": median([ns * threads for ns in times]),
             "time_s": median([ns * point.operations * 1e-9 for ns in times]),
@@ -277,17 +277,19 @@ class _Figures:
         optional = {"dependent": "dependent_latency_ns", "reference": "flush_fence_ns"}
         for figure, key in optional.items():
             if Key(*point, figure) in self.samples.series:
-                told[key] = median(self._of(point, figure))
+                estimates[key] = median(self._of(point, figure))
         if Key(*point, "load") in self.samples.series:
-            told["load_time_s"] = median([ns * 1e-9 for ns in self._of(point, "load")])
-        return MapPoint(**point._asdict(), counters=self._counters(point), **self._shaped(told))
+            estimates["load_time_s"] = median([ns * 1e-9 for ns in self._of(point, "load")])
+        return MapPoint(
+            **point._asdict(), counters=self._counters(point), **self._shaped(estimates)
+        )
 
     def _counters(self, point: Point) -> RegionCounters | None:
-        """Medians of the epochs; software events tell of the kernel, whatever the tier."""
+        """Medians of the epochs; software events describe the kernel, whatever the tier."""
         events = self.plan.events
         if events is None:
             return None
-        told = {
+        estimates = {
             field: median(self._of(point, field))
             for field in self.plan.counted
             if Key(*point, field) in self.samples.series
@@ -296,7 +298,7 @@ class _Figures:
             source="perf",
             missing=dict(events.missing),
             **quantities(
-                Origin.MEASURED, told, seed=self.session.seed, machine=self.session.machine_id
+                Origin.MEASURED, estimates, seed=self.session.seed, machine=self.session.machine_id
             ),
         )
 
@@ -315,12 +317,12 @@ class _Figures:
             for name in (*PRIMITIVES, PMDK_MAP)
         ]  # fmt: skip
 
-    def _shaped(self, told: dict[str, Estimate]) -> dict[str, Any]:
-        return self.session.figures(self.plan.tier, persistent=self.plan.persistent, **told)
+    def _shaped(self, estimates: dict[str, Estimate]) -> dict[str, Any]:
+        return self.session.figures(self.plan.tier, persistent=self.plan.persistent, **estimates)
 
 
 def keep(plan: MapPlan) -> str:
-    """Run the largest point once more, unmeasured, in a pool that stays. Returns its file."""
+    """Run the largest point again, untimed, in a pool that is kept. Returns its file."""
     file = pools.kept_file(plan.tier, DEFAULT_FILE)
     kind = _native.parse_tier(plan.tier)["kind"]
     point = plan.points[-1]

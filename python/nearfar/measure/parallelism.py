@@ -1,4 +1,4 @@
-"""Memory-level parallelism: what a load costs when several independent chases run side by side."""
+"""Memory-level parallelism: the time of a load with several independent concurrent chases."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class ChainPlan(GridPlan[int]):
         return probe
 
     def sample(self, probe: LatencyProbe, key: int, seed: int) -> tuple[float, Sequence[Usage]]:
-        """So many chains from evenly spaced places of the cycle."""
+        """That many chains, started at evenly spaced places of the cycle."""
         sample = probe.sample_chains(key, SAMPLE_NS)
         latency_ns = check_latency(sample["latency_ns"], key, f"{key} chases on {self.tier}")
         return latency_ns, [sample]

@@ -1,4 +1,4 @@
-"""What it costs to make stores durable, by instruction, block size and lines under one fence."""
+"""Persistence cost by instruction, block size and number of lines under one fence."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Persist(NamedTuple):
 
 
 def points_for(tier: str) -> list[Persist]:
-    """Instructions of this processor; msync on a file's tier, where a flush persists nothing."""
+    """Instructions of this CPU; msync on a file tier, where a flush does not persist."""
     if parse_tier(tier)["persists"] == "msync":
         return [Persist("msync", block, 1) for block in BLOCKS]
     lines = [Persist(how, 64, n) for how in persist_instructions() for n in LINES]
@@ -55,13 +55,13 @@ class PersistPlan(GridPlan[Persist]):
     cpu: int
 
     def open(self, seed: int) -> PersistenceProbe:
-        """A region beyond most caches; what is flushed goes to memory anyway."""
+        """A region larger than most caches; flushed lines go to memory in any case."""
         return PersistenceProbe(self.tier, REGION_BYTES, self.cpu)
 
     def sample(
         self, probe: PersistenceProbe, key: Persist, seed: int
     ) -> tuple[float, Sequence[Usage]]:
-        """Random blocks; a device that is waited for is no sign of a busy machine."""
+        """Random blocks; waiting for a device is not a sign of a disturbed machine."""
         if key.how == "msync":
             return probe.sample_msync(key.block_bytes, MSYNC_SAMPLE_NS)["fence_ns"], []
         sample = probe.sample(key.how, key.block_bytes, key.blocks_per_fence, SAMPLE_NS)
@@ -70,7 +70,7 @@ class PersistPlan(GridPlan[Persist]):
 
 @dataclass(frozen=True)
 class OverwritePlan:
-    """One block stored over and over. Grid: what is told of it; one series of stores yields all."""
+    """Repeated stores to one block. Grid: its figures; one series of stores gives all of them."""
 
     tier: str
     cpu: int
@@ -81,21 +81,21 @@ class OverwritePlan:
         """One series of stores."""
         probe = PersistenceProbe(self.tier, MIB, self.cpu)
         run = probe.overwrite(self.how, OVERWRITTEN_BYTES, OVERWRITES)
-        told = {
+        estimates = {
             "latency_ns": run["percentiles_ns"][0.5],
             "stall_ns": run["stall_ns"],
             "writes_between": run["writes_between"],
             "stalls": float(run["stalls"]),
         }
-        return Samples(series={key: [told[key]] for key in self.grid}, usages=[run])
+        return Samples(series={key: [estimates[key]] for key in self.grid}, usages=[run])
 
     def smaller(self) -> OverwritePlan | None:
-        """There is nothing to give up."""
+        """Nothing can be dropped."""
         return None
 
 
 def measure(session: Session, tier: str, cpu: int, effort: Effort) -> PersistenceResult:
-    """Measure all points of a tier, then the overwriting of one block (not on a file's tier)."""
+    """Measure all points of a tier, then repeated stores to one block (not on a file tier)."""
     plan = PersistPlan(points_for(tier), tier, cpu)
     waits = parse_tier(tier)["persists"] == "msync"
     samples, _ = session.repeat(f"persistence {tier}", "ns", plan, effort, kernel_works=waits)
@@ -116,10 +116,10 @@ def measure(session: Session, tier: str, cpu: int, effort: Effort) -> Persistenc
 
 
 def _cost(session: Session, tier: str, how: str, samples: Samples[Persist]) -> PersistCost | None:
-    """A straight line through (lines under a fence, ns), one for each epoch: median of each part.
+    """A straight line through (lines under a fence, ns) for each epoch: median of each coefficient.
 
-    Least squares with both parts kept from falling below zero (scipy's nnls): a fence or a line
-    that costs less than nothing is noise.
+    Least squares with non-negative coefficients (scipy's nnls): a negative cost of a fence or a
+    line is noise.
     """
     keys = [key for key in samples.series if key.how == how and key.block_bytes == 64]
     if len(keys) < 2:
@@ -145,10 +145,10 @@ def _overwrite(session: Session, tier: str, cpu: int, effort: Effort) -> Overwri
     plan = OverwritePlan(tier, cpu, "ntstore")
     share = Effort(effort.budget_s / 4, effort.epochs)
     samples, _ = session.repeat(f"overwrite {tier}", "ns", plan, share, judge_spread=False)
-    told = {key: median(values) for key, values in samples.series.items()}
-    told["stalls"] = replace(told["stalls"], value=round(told["stalls"].value))
+    estimates = {key: median(values) for key, values in samples.series.items()}
+    estimates["stalls"] = replace(estimates["stalls"], value=round(estimates["stalls"].value))
     return OverwriteResult(
         how=plan.how,
         block_bytes=OVERWRITTEN_BYTES,
-        **session.figures(tier, persistent=True, **told),
+        **session.figures(tier, persistent=True, **estimates),
     )

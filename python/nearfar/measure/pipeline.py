@@ -1,4 +1,4 @@
-"""Independence: near threads generate while far threads copy and analyse the last result."""
+"""Pipeline: near threads generate while far threads copy and analyze the last result."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 #: As in the thesis.
 ELEMENTS, ITERATIONS = 16_000_000, 5_000
 QUICK_ELEMENTS, QUICK_ITERATIONS = 1_000_000, 50
-#: Iterations of each repeat whose findings are compared with those of near threads alone.
+#: Iterations of each repeat whose results are compared with those of near threads alone.
 COMPARED = 50
 #: Near memory an element: an offset, four columns and values, the source and two vectors.
 NEAR_BYTES = 8 + 4 * (4 + 8) + 3 * DOUBLE
@@ -33,7 +33,7 @@ STAGES = ("generate", "generate_idle", "transfer", "analyse", "transfer_idle", "
 
 @dataclass(frozen=True)
 class Seen:
-    """Beside the times of one repeat: what its first iterations found, and their laps."""
+    """Side results of one repeat: the results of its first iterations, and their durations."""
 
     findings: Sequence[tuple[float, ...]]
     timeline: list[PipelineLap]
@@ -52,7 +52,7 @@ def _timeline(run: PipelineRun) -> list[PipelineLap]:
 
 @dataclass(frozen=True)
 class PipelinePlan:
-    """One split of the threads; without far ones, the near do all. Values: seconds, by stage."""
+    """One split of the threads; without far threads, near ones do all. Values: s, by stage."""
 
     elements: int
     iterations: int
@@ -63,7 +63,7 @@ class PipelinePlan:
 
     @property
     def near_only(self) -> bool:
-        """Whether near threads generate and analyse in turns, and nothing lies far."""
+        """Whether near threads generate and analyze alternately, with no data on the far tier."""
         return self.teams.far_threads == 0
 
     @property
@@ -72,7 +72,7 @@ class PipelinePlan:
         return NEAR_STAGES if self.near_only else STAGES
 
     def check_room(self) -> None:
-        """Refuse vectors that do not fit, before anything is allocated."""
+        """Reject vectors that do not fit, before anything is allocated."""
         wanted = {self.near: self.elements * NEAR_BYTES}
         if not self.near_only:
             wanted[self.far] = wanted.get(self.far, 0) + self.elements * DOUBLE
@@ -87,10 +87,10 @@ class PipelinePlan:
         return bench.run(iterations)
 
     def epoch(self, seed: int) -> Samples[str]:
-        """All iterations; all repeats start from the same vector, and must find the same."""
+        """All iterations; all repeats start from the same vector and must give the same results."""
         run = self.run(self.iterations)
         seen = Seen(run["findings"][:COMPARED], _timeline(run))
-        samples: Samples[str] = Samples(beside=[seen])
+        samples: Samples[str] = Samples(extras=[seen])
         times = {
             "generate": run["generate_ns"], "generate_idle": run["generate_idle_ns"],
             "transfer": run["transfer_ns"], "analyse": run["analyse_ns"],
@@ -101,7 +101,7 @@ class PipelinePlan:
         return samples
 
     def smaller(self) -> None:
-        """There is but one point."""
+        """There is only one point."""
 
 
 def measure(
@@ -111,16 +111,16 @@ def measure(
     effective_last_cache: int,
     forecast: PipelineForecast | None = None,
 ) -> PipelineResult:
-    """Run the plan, and compare what its iterations found with near threads alone.
+    """Run the plan, and compare the results of its iterations with those of near threads alone.
 
-    ``forecast``: what was predicted of it.
+    ``forecast``: the prediction of this run.
     """
-    # Idle times are what is left over: their spread says nothing about the machine.
+    # Idle times are differences of other times: their spread says nothing about the machine.
     samples, _ = session.repeat("pipeline", "s", plan, effort, judge_spread=False)
     session.progress.step("the same on the near side alone, to compare", 1.0)
     compared = min(plan.iterations, COMPARED)
     alone = replace(plan, teams=Teams(1, 0, plan.teams.cpus)).run(compared)
-    repeats: list[Seen] = samples.beside
+    repeats: list[Seen] = samples.extras
     if any(seen.findings != alone["findings"] for seen in repeats):
         raise MachineError(
             "the pipeline found other figures than near threads alone: its times are worthless",

@@ -1,7 +1,7 @@
-"""What the stages of a pipeline need and reach by themselves: all its prediction is made from.
+"""Times and bandwidths of a pipeline's stages alone: the inputs of its prediction.
 
-Of the far tier nothing is known but what copies to it and reads of it reach; generation and
-analysis are measured on the near side alone.
+The far tier is characterized only by copies to it and reads of it; generation and analysis are
+measured on the near side alone.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from nearfar.measure.session import Effort, Samples, Session
 from nearfar.measure.teams import Teams
 from nearfar.stats import Estimate, median
 
-#: What one repeat of a figure takes, and the fewest iterations of it.
+#: Target duration of one repeat of a figure, and its minimum number of iterations.
 REPEAT_S = 0.05
 LEAST_ITERATIONS = 3
 MOST_COPIES = 200
@@ -32,20 +32,20 @@ Point = tuple[Figure, int]
 
 @dataclass(frozen=True)
 class AlonePlan:
-    """Each figure by the numbers of threads that a prediction asks for."""
+    """Each figure at the thread counts that a prediction requires."""
 
     pipeline: PipelinePlan
 
     @property
     def threads(self) -> Sequence[int]:
-        """Those of the near side, of the far side, and of both."""
+        """The thread counts of the near side, of the far side, and of both."""
         teams = self.pipeline.teams
         both = teams.near_threads + teams.far_threads
         return sorted({teams.near_threads, teams.far_threads, both})
 
     @property
     def grid(self) -> Sequence[Point]:
-        """Near figures at all these numbers, far ones at that of the far side."""
+        """Near figures at all these counts, far ones at that of the far side."""
         far = self.pipeline.teams.far_threads
         near: list[Point] = [
             (figure, n) for figure in ("generate", "analyse", "copy") for n in self.threads
@@ -75,7 +75,7 @@ class AlonePlan:
     def _copies(
         self, samples: Samples[Point], point: Point, near_cpus: list[int], far_cpus: list[int]
     ) -> None:
-        """A vector's elements, shared by the threads of one side."""
+        """A vector's elements, divided among the threads of one side."""
         bench = CompeteBench(
             "near-far", self.pipeline.near, self.pipeline.far,
             max(self.pipeline.elements // point[1], 1), near_cpus, far_cpus,
@@ -97,11 +97,11 @@ class AlonePlan:
             samples.add(("read", plan.teams.far_threads), rate, repeat["members"])
 
     def smaller(self) -> None:
-        """There is nothing to give up."""
+        """Nothing can be dropped."""
 
 
 def can_be_timed(plan: PipelinePlan) -> bool:
-    """Whether a thread's part of a vector is long enough to be copied by itself."""
+    """Whether a thread's part of a vector is long enough for its copy to be timed."""
     threads = plan.teams.near_threads + plan.teams.far_threads
     return plan.elements * DOUBLE // threads >= LEAST_TIMED_ALONE
 

@@ -1,4 +1,4 @@
-"""What benchmarks on persistent pools share: whether there are any, and where they lie."""
+"""Checks and tiers shared by benchmarks on persistent pools."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from pathlib import Path
 
 from nearfar import _native
 from nearfar.errors import BadInputError, MachineError
-from nearfar.measure.beside import WITH_LIBPMEMOBJ
+from nearfar.process.helpers import WITH_LIBPMEMOBJ
 from nearfar.records.pools import OWN_MAPS
 
 
 def require_pools() -> None:
-    """Refuse where the native core was built without libpmemobj."""
+    """Raise MachineError if the native core was built without libpmemobj."""
     if not hasattr(_native, "MapBench"):
         raise MachineError(
             "this nearfar was built without libpmemobj, which pools are made with",
@@ -20,10 +20,10 @@ def require_pools() -> None:
 
 
 def place(tier: str) -> str:
-    """The tier of pools without a name, their pages touched before anything is timed.
+    """The tier of unnamed pools, populated before timing starts.
 
-    ``tier`` may name a file to keep; measurements use its directory. Raises BadInputError for
-    tiers that cannot hold pools, or only in a way that is not theirs.
+    ``tier`` may name a file to keep; measurements use its directory. Raises BadInputError for tiers
+    that cannot hold pools, or not with the requested pace or page size.
     """
     parsed = _native.parse_tier(tier)
     kind = parsed["kind"]
@@ -43,23 +43,23 @@ def place(tier: str) -> str:
     folder = path if path.is_dir() else path.parent
     if not folder.is_dir():
         raise BadInputError(
-            f"there is no directory {folder} for a pool on {tier}",
+            f"no directory {folder} for a pool on {tier}",
             "make it, or name another in --tier",
         )
     return f"{kind}:{folder},populate"
 
 
 def is_twin(type_: str, tier: str) -> bool:
-    """Whether a map of this type on this tier is a volatile twin, in no pool."""
+    """Whether a map of this type on this tier is a volatile counterpart, without a pool."""
     if type_ in OWN_MAPS:
         return type_ == "dram"
     return not _native.parse_tier(tier)["holds_pools"]
 
 
 def kept_file(tier: str, name: str) -> Path:
-    """The file that --keep makes: the one that the tier names, or ``name`` in its directory.
+    """The file of --keep: the one that the tier names, or ``name`` in its directory.
 
-    Raises BadInputError where it exists, and for tiers without files.
+    Raises BadInputError if it exists, and for tiers without files.
     """
     parsed = _native.parse_tier(tier)
     if parsed["maps"] != "file" or not parsed["holds_pools"]:

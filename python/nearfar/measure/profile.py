@@ -1,4 +1,4 @@
-"""A device profile out of a run: what ``probe`` found, in the format of the shipped profiles."""
+"""Build a device profile from the results of ``probe``, in the format of the shipped profiles."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Named = tuple[str, Figure]
 
 
 def profile_of(run: Run, name: str, tier: str) -> Profile:
-    """All figures of the run's first tier. What was not measured is absent."""
+    """All figures of the run's first tier. Unmeasured figures are absent."""
     sections = run.sections
     named: list[Named] = []
     if sections.latency:
@@ -35,7 +35,7 @@ def profile_of(run: Run, name: str, tier: str) -> Profile:
         name=name,
         title=f"{tier} of {processor}",
         description="Measured by nearfar probe."
-        + (" The run was judged too noisy: do not rely on it." if noisy else ""),
+        + (" The run was disturbed: repeat it on an idle machine." if noisy else ""),
         machine=f"{processor}, kernel {run.machine.get('kernel', 'unknown')}, "
         f"id {run.machine.get('id', 'unknown')}",
         sources={SOURCE: f"nearfar {run.nearfar_version} probe, {run.started}, seed {run.seed}"},
@@ -49,7 +49,7 @@ def profile_of(run: Run, name: str, tier: str) -> Profile:
 
 
 def _confidence(figure: Figure, noisy: bool) -> str:
-    """A: measured here; B: something stood in for the memory; C: the run was disturbed."""
+    """A: measured here; B: the memory was emulated; C: the run was disturbed."""
     if noisy:
         return "C"
     return "A" if figure.origin is Origin.MEASURED else "B"
@@ -70,7 +70,7 @@ def _scalar(shaped: Shaped, key: str, unit: str) -> Figure:
 
 
 def _curve(unit: str, x: list[str], rows: list[tuple[list[float], Shaped, str]]) -> Figure:
-    """Points in the order given: coordinates, and the result and key that hold the value."""
+    """Points in the given order: coordinates, and the result and key that hold the value."""
     estimates = [(at, shaped.estimate(key)) for at, shaped, key in rows]
     origin, note = _origin(rows[0][1], rows[0][2])
     return Figure(

@@ -1,4 +1,4 @@
-"""The thesis' programs, each run in a process of its own, allocators in turns; and their traces."""
+"""The programs of the Seoul 2014 thesis: timed in fresh processes, allocators in turn; traced."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from typing import TYPE_CHECKING
 
 from nearfar.errors import MachineError
 from nearfar.measure.allocators import GLIBC, Allocator
-from nearfar.measure.beside import BESIDE, ask, usage_of
 from nearfar.measure.session import Effort, Samples, Session
+from nearfar.process.helpers import NATIVE_DIR, ask, usage_of
 from nearfar.records.programs import ProgramName, ProgramResult, ProgramRow
 from nearfar.stats import median, ratio_of_pairs
 
 if TYPE_CHECKING:
     from nearfar.stats import Estimate
 
-#: What the thesis simulates: L1 and L2; it does not print their ways.
+#: The caches of the thesis' simulation, L1 and L2; it does not state their ways.
 CACHES = {"l1": "131072/8", "l2": "2097152/16"}
 
-#: A size through an allocator.
+#: A size with an allocator.
 Case = tuple[int, str]
 Point = tuple[int, str, str]
 
 
 @dataclass
 class Seen:
-    """Beside the times of one repeat."""
+    """Side results of one repeat."""
 
     checksum: dict[Case, str] = field(default_factory=dict)
     bytes: dict[int, int] = field(default_factory=dict)
@@ -56,9 +56,9 @@ class ProgramPlan:
         ]
 
     def epoch(self, seed: int) -> Samples[Point]:
-        """Each size once through each allocator, those of a size one after the other."""
+        """Each size once with each allocator, those of a size in direct succession."""
         seen = Seen()
-        samples: Samples[Point] = Samples(beside=[seen])
+        samples: Samples[Point] = Samples(extras=[seen])
         order = random.Random(seed)
         for n in order.sample(self.sizes, len(self.sizes)):
             for allocator in order.sample(self.allocators, len(self.allocators)):
@@ -70,25 +70,25 @@ class ProgramPlan:
                 seen.bytes[n] = int(figures["array_bytes"])
         if any(len({seen.checksum[n, a.name] for a in self.allocators}) > 1 for n in self.sizes):
             raise MachineError(
-                f"{self.program} computed something else through another allocator",
+                f"{self.program} computed a different result with another allocator",
                 "memory is broken: run `nearfar doctor`",
             )
         return samples
 
     def smaller(self) -> ProgramPlan | None:
-        """There is nothing to give up."""
+        """Nothing can be dropped."""
         return None
 
 
 def command(program: ProgramName, n: int, steps: int, seed: int, *how: str) -> list[str]:
     """The command line of the program; ``how`` is an allocator, or ``record FILE CACHES…``."""
-    return [str(BESIDE / "nearfar-program"), program, str(n), str(steps), str(seed), *how]
+    return [str(NATIVE_DIR / "nearfar-program"), program, str(n), str(steps), str(seed), *how]
 
 
 def run(
     program: ProgramName, n: int, steps: int, seed: int, allocator: Allocator, cpu: int
 ) -> dict[str, str]:
-    """One run in a fresh process. Raises what the program tells, MachineError where it died."""
+    """Run once in a fresh process. Raises the program's reported error, MachineError if it died."""
     line = ["taskset", "--cpu-list", str(cpu), *command(program, n, steps, seed, allocator.native)]
     return _figures(line, allocator.library)
 
@@ -98,7 +98,7 @@ def record(
 ) -> None:
     """Write a trace of the arrays' accesses after ``caches`` (``BYTES/WAYS`` from the core).
 
-    There must be no such file yet: one that is not whole is taken away.
+    The file must not exist; an incomplete file is removed.
     """
     try:
         _figures(command(program, n, steps, seed, "record", str(file), *caches), "")
@@ -123,7 +123,7 @@ def measure(session: Session, plan: ProgramPlan, effort: Effort) -> ProgramResul
     """Run the plan."""
     samples, _ = session.repeat("program", "s", plan, effort, label=_label)
     rows = [_row(session, plan, samples, n, a) for n in plan.sizes for a in plan.allocators]
-    seen: Seen = samples.beside[0]
+    seen: Seen = samples.extras[0]
     top = next(row for row in rows if row.n == plan.sizes[-1])
     return ProgramResult(**dict(top), checksum=seen.checksum[top.n, top.allocator], rows=rows)
 
@@ -137,15 +137,15 @@ def _row(
     session: Session, plan: ProgramPlan, samples: Samples[Point], n: int, allocator: Allocator
 ) -> ProgramRow:
     wall = samples.of((n, allocator.name, "wall"))
-    told: dict[str, Estimate] = {
+    estimates: dict[str, Estimate] = {
         "time_s": median(wall),
         "cpu_time_s": median(samples.of((n, allocator.name, "cpu"))),
     }
     if allocator.name != GLIBC and any(a.name == GLIBC for a in plan.allocators):
-        told["ratio_to_malloc"] = ratio_of_pairs(wall, samples.of((n, GLIBC, "wall")))
-    seen: Seen = samples.beside[0]
+        estimates["ratio_to_malloc"] = ratio_of_pairs(wall, samples.of((n, GLIBC, "wall")))
+    seen: Seen = samples.extras[0]
     return ProgramRow(
-        **session.figures(allocator.origin_tier, persistent=False, **told),
+        **session.figures(allocator.origin_tier, persistent=False, **estimates),
         program=plan.program, n=n, steps=plan.steps, allocator=allocator.name,
         arrays_bytes=seen.bytes[n],
     )  # fmt: skip

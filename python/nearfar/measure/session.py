@@ -1,10 +1,10 @@
-"""What every measurement needs besides its own plan, and the loop that repeats it.
+"""The measurement session: shared context of all measurements, and the loop that repeats them.
 
 A measurement is a *plan*: a small picklable value whose ``epoch(seed)`` maps fresh buffers,
-measures each point of its grid a few times in an interleaved order, and lets go of everything. The
-session repeats epochs, every fifth of them in a fresh process, until the medians are known well
-enough or the time is up, never fewer than five. A plan that is too long for its time gives up
-points of its grid, not repeats.
+measures each point of its grid a few times in an interleaved order, and releases everything. The
+session repeats epochs, every fifth of them in a fresh process, until the medians are precise enough
+or the time is up, but at least five. A plan that exceeds its time drops points of its grid, not
+repeats.
 """
 
 from __future__ import annotations
@@ -22,40 +22,42 @@ import numpy as np
 from nearfar.errors import MachineError
 from nearfar.measure.tiers import origin_of
 from nearfar.noise import NoiseMeter, Watch
-from nearfar.records.shape import quantities
+from nearfar.records.shape import LEAST_REPEATS, quantities
 from nearfar.stats import Estimate, enough, median
 
 if TYPE_CHECKING:
     from nearfar._native import Usage
 
-#: Fresh mappings of each point, at least.
-LEAST_EPOCHS = 5
+#: Minimum number of fresh mappings of each point.
+LEAST_EPOCHS = LEAST_REPEATS
 MOST_EPOCHS = 40
-#: The interval of each median is wanted within this, relative.
+#: Repeats from which on the spread of a point counts as evidence of a disturbance.
+LEAST_TO_JUDGE = 5
+#: Target half-width of the interval of each median, relative.
 TOLERANCE = 0.02
 
 Key = TypeVar("Key", bound=Hashable)
 
 
 class Progress(Protocol):
-    """Told by long work how far it is."""
+    """Receiver of progress reports of long work."""
 
     def step(self, what: str, done: float) -> None:
-        """Say what is being done, and the share of it that is done (0 to 1)."""
+        """Report the current step, and the completed fraction (0 to 1)."""
 
     def note(self, text: str) -> None:
-        """Say one line that stays."""
+        """Print one line that stays."""
 
 
 @dataclass
 class Samples(Generic[Key]):
-    """What epochs yield.
+    """The result of one or more epochs.
 
-    ``series``: repeats by grid point; ``counts``: what was counted beside each repeat (page
-    faults); ``usages``: the accounts of every timed thread; ``worst_error``: of checked results;
-    ``beside``: what an epoch saw besides, an entry an epoch (only its plan knows of what kind).
-    Gathered over epochs, ``series`` holds one value an epoch, the median of its repeats: repeats on
-    the same pages are not independent, and would make intervals too narrow. ``raw`` holds them all.
+    ``series``: repeats by grid point; ``counts``: a count for each repeat (page faults);
+    ``usages``: the accounts of every timed thread; ``worst_error``: of checked results; ``extras``:
+    side results, one entry an epoch, in a format that only the plan knows. Gathered over epochs,
+    ``series`` holds one value an epoch, the median of its repeats: repeats on the same pages are
+    not independent, and would make intervals too narrow. ``raw`` holds all repeats.
     """
 
     series: dict[Key, list[float]] = field(default_factory=dict)
@@ -63,15 +65,15 @@ class Samples(Generic[Key]):
     counts: dict[Key, list[float]] = field(default_factory=dict)
     worst_error: float = 0.0
     usages: list[Usage] = field(default_factory=list)
-    beside: list[Any] = field(default_factory=list)
+    extras: list[Any] = field(default_factory=list)
 
     def add(self, key: Key, value: float, usages: Sequence[Usage]) -> None:
-        """Note one repeat."""
+        """Add one repeat."""
         self.series.setdefault(key, []).append(value)
         self.usages.extend(usages)
 
     def gather(self, epoch: Samples[Key]) -> None:
-        """Take in another epoch."""
+        """Add another epoch."""
         for key, values in epoch.series.items():
             self.series.setdefault(key, []).append(float(np.median(values)))
             self.raw.setdefault(key, []).extend(values)
@@ -79,37 +81,37 @@ class Samples(Generic[Key]):
             self.counts.setdefault(key, []).append(float(np.median(values)))
         self.worst_error = max(self.worst_error, epoch.worst_error)
         self.usages.extend(epoch.usages)
-        self.beside.extend(epoch.beside)
+        self.extras.extend(epoch.extras)
 
     def of(self, key: Key) -> list[float]:
-        """Values of a point for statistics: one an epoch; of a single epoch, its own repeats."""
+        """Values of a point for statistics: one an epoch; for a single epoch, its repeats."""
         values = self.series[key]
         return values if len(values) > 1 else self.raw[key]
 
     def keep(self, keys: Collection[Key]) -> None:
-        """Forget all points but these."""
+        """Remove all other points."""
         for table in (self.series, self.raw, self.counts):
             for key in [key for key in table if key not in keys]:
                 del table[key]
 
 
 class Plan(Protocol[Key]):
-    """A measurement to be repeated. Implementations are frozen, picklable dataclasses."""
+    """A measurement that can be repeated. Implementations are frozen, picklable dataclasses."""
 
     @property
     def grid(self) -> Sequence[Key]:
-        """The points, in the order they are reported."""
+        """The points, in the order of the report."""
 
     def epoch(self, seed: int) -> Samples[Key]:
         """Measure each point at least once on freshly mapped buffers."""
 
     def smaller(self) -> Self | None:
-        """The same plan with fewer points, or None if it has as few as make sense."""
+        """The same plan with fewer points, or None if it cannot be reduced further."""
 
 
 @dataclass(frozen=True)
 class Effort:
-    """How long to measure: a fixed number of epochs, or until good enough within the budget.
+    """How long to measure: a fixed number of epochs, or until precise enough within the budget.
 
     ``apart``: every fifth epoch runs in a fresh process, which takes half a second to start.
     """
@@ -129,7 +131,7 @@ class Session:
     progress: Progress
     noise: NoiseMeter = field(default_factory=NoiseMeter)
     keep_samples: Callable[[str, str, Sequence[float]], None] = lambda _series, _unit, _values: None
-    #: Where the next series begins on the progress bar of the whole, and its width (0 to 1).
+    #: Start of the next series on the progress bar of the whole run, and its width (0 to 1).
     span: tuple[float, float] = (0.0, 1.0)
 
     def figures(
@@ -137,7 +139,7 @@ class Session:
     ) -> dict[str, Any]:
         """Values, intervals and provenance of figures measured on these tiers.
 
-        ``persistent``: they tell what it costs to make stores durable.
+        ``persistent``: they measure a persistence cost.
         """
         origin, note = origin_of(*tiers, persistent=persistent)
         return quantities(origin, estimates, seed=self.seed, machine=self.machine_id, note=note)
@@ -153,10 +155,10 @@ class Session:
         kernel_works: bool = False,
         label: Callable[[Key], str] = str,
     ) -> tuple[Samples[Key], list[Key]]:
-        """Repeat a plan. Returns its samples, and the points given up for lack of time.
+        """Repeat a plan. Returns its samples, and the points dropped for lack of time.
 
-        ``judge_spread``: whether wide points count towards the verdict "too noisy";
-        ``kernel_works``: see ``noise.Watch``; ``label``: how a point is written for people.
+        ``judge_spread``: whether wide points count as evidence of a disturbance; ``kernel_works``:
+        see ``noise.Watch``; ``label``: formats a point for output.
         """
         wanted = list(plan.grid)
         started = time.monotonic()
@@ -178,13 +180,13 @@ class Session:
         watch.threads(samples.usages)
         for key, values in samples.series.items():
             self.keep_samples(f"{name}/{label(key)}", unit, samples.raw[key])
-            if judge_spread and len(values) >= LEAST_EPOCHS:
+            if judge_spread and len(values) >= LEAST_TO_JUDGE:
                 watch.spread(label(key), median(values).spread)
         self.noise.judge(watch)
         return samples, [key for key in wanted if key not in samples.series]
 
     def _fitted(self, plan: Plan[Key], took: float, effort: Effort) -> Plan[Key]:
-        """Give up points until the least number of epochs fits the budget, judged by grid size."""
+        """Drop points until the minimum number of epochs fits the budget, judged by grid size."""
         if effort.epochs is not None:
             return plan
         full = len(plan.grid)
@@ -203,7 +205,7 @@ class Session:
         one_more = spent_s * (epochs + 1) / epochs
         if epochs >= MOST_EPOCHS or one_more > effort.budget_s:
             return True
-        return all(enough(v, TOLERANCE, LEAST_EPOCHS) for v in samples.series.values())
+        return all(enough(v, TOLERANCE) for v in samples.series.values())
 
     def _tell(self, name: str, epochs: int, started: float, effort: Effort) -> None:
         if effort.epochs is not None:
@@ -215,12 +217,12 @@ class Session:
 
 
 def _run_apart(epoch: Callable[[int], Samples[Key]], seed: int) -> Samples[Key]:
-    """Run one epoch in a process of its own: other addresses, other physical pages."""
+    """Run one epoch in a fresh process: other addresses, other physical pages."""
     context = multiprocessing.get_context("spawn")
     receiver, sender = context.Pipe(duplex=False)
     child = context.Process(target=_send_epoch, args=(sender, epoch, seed), daemon=True)
-    # A child started while SIGINT is blocked never sees one: Ctrl-C is for the parent, and one that
-    # comes meanwhile reaches it as soon as it listens again.
+    # A child started with SIGINT blocked never gets one: Ctrl-C is handled by the parent, which
+    # receives a pending one as soon as it unblocks the signal.
     listening = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         child.start()

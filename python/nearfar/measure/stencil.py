@@ -1,4 +1,4 @@
-"""Cooperation: one array swept by a stencil, its rows shared between two memories."""
+"""Stencil: one array swept by all threads, its rows divided between two memories."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from nearfar.stats import Estimate, median
 
 #: Sweeps of one repeat, as in the thesis.
 SWEEPS = 10
-#: Of the runs beside it that have all rows on one side.
+#: Sweeps of the comparison runs with all rows on one side.
 SWEEPS_ALONE = 3
-#: One load and one store an element; neighbours come from caches.
+#: One load and one store an element; neighbors hit in caches.
 ELEMENT_BYTES = 16
 
 ALONE = ("near_alone", "far_alone")
@@ -34,7 +34,7 @@ ALONE = ("near_alone", "far_alone")
 
 @dataclass(frozen=True)
 class StencilPlan:
-    """One split of the rows. Values: mean seconds of one sweep, by ``near``, ``far``, ``total``.
+    """One division of the rows. Values: mean seconds of a sweep: ``near``, ``far``, ``total``.
 
     ``beside_alone``: each repeat also sweeps with all rows near and with all rows far.
     """
@@ -59,12 +59,12 @@ class StencilPlan:
 
     @property
     def near_rows(self) -> int:
-        """Rows that lie near."""
+        """Rows on the near tier."""
         return self.rows - self.far_rows
 
     @property
     def grid(self) -> Sequence[str]:
-        """The sides that have rows, and the whole."""
+        """The sides that have rows, and the total."""
         rows = {"near": self.near_rows, "far": self.far_rows, "total": self.rows}
         sides = [side for side, count in rows.items() if count]
         return [*sides, *ALONE] if self.beside_alone else sides
@@ -75,12 +75,12 @@ class StencilPlan:
         return elements_of_row(self.kernel, self.cols)
 
     def alone(self) -> dict[str, StencilPlan]:
-        """The same with all rows near, and with all rows far."""
+        """The same stencil with all rows near, and with all rows far."""
         near, far = (replace(self, far_rows=rows, beside_alone=False) for rows in (0, self.rows))
         return dict(zip(ALONE, (near, far), strict=True))
 
     def check_room(self) -> None:
-        """Refuse arrays that do not fit, before anything is allocated."""
+        """Reject arrays that do not fit, before anything is allocated."""
         for plan in self.alone().values() if self.beside_alone else ():
             plan.check_room()
         ghost = 1 if self.version == "ghost" and self.near_rows and self.far_rows else 0
@@ -92,7 +92,7 @@ class StencilPlan:
         check_bytes(wanted, "use fewer --rows or --cols, or another split (--far-rows)")
 
     def bench(self) -> StencilBench:
-        """Fresh arrays, touched by those who work on them."""
+        """Fresh arrays, first touched by the threads that use them."""
         return StencilBench(
             self.rows, self.row_elements, self.far_rows, self.version, self.near, self.far,
             self.teams.near_cpus if self.near_rows else [],
@@ -101,12 +101,12 @@ class StencilPlan:
         )  # fmt: skip
 
     def epoch(self, seed: int) -> Samples[str]:
-        """Ten sweeps; all repeats start from the same values, so that all must end in the same."""
+        """Ten sweeps; all repeats start from the same values, and must end with the same."""
         bench = self.bench()
         run = bench.run(SWEEPS)
-        samples: Samples[str] = Samples(beside=[bench.checksum()])
+        samples: Samples[str] = Samples(extras=[bench.checksum()])
         times = {"near": run["near_ns"], "far": run["far_ns"], "total": run["total_ns"]}
-        del bench  # its memory, before that of the next
+        del bench  # frees its memory before the next one
         for side in set(self.grid) & times.keys():
             usages = run["members"] if side == "total" else []
             samples.add(side, fmean(times[side]) * 1e-9, usages)
@@ -119,7 +119,7 @@ class StencilPlan:
         return samples
 
     def smaller(self) -> None:
-        """There is but one point."""
+        """There is only one point."""
 
 
 def measure(
@@ -129,7 +129,7 @@ def measure(
     effective_last_cache: int,
     split: StencilSplit | None = None,
 ) -> StencilResult:
-    """Run the plan, and compare what each repeat left with a plain serial sweep.
+    """Run the plan, and compare the final values of each repeat with a serial sweep.
 
     ``split``: the prediction that chose the far rows.
     """
@@ -137,7 +137,7 @@ def measure(
     session.progress.step("the same serially, to compare", 1.0)
     serial = plan.bench()
     serial.run_serially(SWEEPS)
-    if set(samples.beside) != {serial.checksum()}:
+    if set(samples.extras) != {serial.checksum()}:
         raise MachineError(
             "the shared stencil left other values than a serial sweep: its times are worthless",
             "check the memory of this machine; report it if it is sound",
@@ -165,7 +165,7 @@ def measure(
 
 
 def _rates(plan: StencilPlan, samples: Samples[str]) -> dict[str, Estimate]:
-    """Counted bytes over time, by side: what compares with the rate of a copy."""
+    """Counted bytes over time, by side, comparable with the bandwidth of a copy."""
     rows = {"near": plan.near_rows, "far": plan.far_rows}
     return {
         f"{side}_bandwidth_bytes_per_s": median(

@@ -1,4 +1,4 @@
-"""STREAM: copy, scale, add, triad, each array on a tier of its own."""
+"""STREAM: copy, scale, add, triad, with a tier for each array."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from nearfar.records.run import Skipped
 from nearfar.stats import Estimate, best, median
 
 KERNELS = ("copy", "scale", "add", "triad")
-#: The reference's own rules: ten iterations, the first not counted, best and average shown.
+#: The reference's rules: ten iterations, the first not counted, best and average shown.
 REFERENCE_ROUNDS = 9
 LEAST_ARRAY_IN_POOL = 1 << 20
 
 
 def check(plan: ArrayPlan) -> None:
-    """Refuse arrays in a pool where there can be none, by three small ones."""
+    """Reject arrays in a pool if no pool is possible, by creating three small ones."""
     if plan.accessor == "mapped":
         return
     pools.require_pools()
@@ -31,7 +31,7 @@ def check(plan: ArrayPlan) -> None:
 def measure(
     session: Session, plan: ArrayPlan, effort: Effort, effective_last_cache: int
 ) -> tuple[StreamResult, list[Skipped]]:
-    """Run the plan; the run with the most threads is the result, all of them its sweep."""
+    """Run the plan; the run with the most threads is the result, with all runs as its sweep."""
     samples, dropped = session.repeat("stream", "bytes_per_s", plan, effort, label=point_name)
     small = in_cache(plan.array_bytes, effective_last_cache)
     threads = sorted({threads for _, threads in samples.series})

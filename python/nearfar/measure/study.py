@@ -1,8 +1,7 @@
-"""Several sections in one run: the main job, and the probe of a tier.
+"""Several sections in one run: ``study``, and the probe of a tier.
 
-Each section has a share of the time and shrinks its grid to it, never its repeats; what was left
-out is listed. A finished section is handed over at once, so that it is on disk before the next one
-starts.
+Each section has a fraction of the time and reduces its grid to fit, never its repeats; dropped
+points are listed. A finished section is saved before the next one starts.
 """
 
 from __future__ import annotations
@@ -45,8 +44,8 @@ from nearfar.records.structures import StructuresResult
 from nearfar.records.together import StencilSplit
 from nearfar.units import MIB
 
-#: Share of the whole time, by section, in the order they run. What is missing to one is for setting
-#: up and for the report.
+#: Fraction of the whole time, by section, in execution order. The remainder is for setup and for
+#: the report.
 STUDY = {
     "latency": 0.15, "bandwidth": 0.08, "stream": 0.08, "parallelism": 0.04, "blocks": 0.04,
     "access": 0.06, "persistence": 0.05, "map": 0.05, "intset": 0.05, "loaded": 0.05,
@@ -57,12 +56,12 @@ PROBE = {
     "latency": 0.3, "bandwidth": 0.12, "parallelism": 0.07, "blocks": 0.07, "access": 0.14,
     "persistence": 0.1, "loaded": 0.1, "tails": 0.04,
 }  # fmt: skip
-#: No section begins once this share of the time is over: sections before it took longer than
-#: theirs, for the least number of repeats is kept.
+#: No section starts once this fraction of the time is used: earlier sections may exceed theirs,
+#: because the minimum number of repeats is kept.
 LATEST_START = 1.1
-#: A coarse look, with one region size an octave.
+#: A coarse probe, with one region size an octave.
 QUICK = {"latency": 0.45, "bandwidth": 0.2, "parallelism": 0.1, "persistence": 0.1, "loaded": 0.15}
-#: What can be probed of a paced tier: kernels that know their bytes keep its pace.
+#: Probes of a paced tier: only kernels that know their bytes keep its pace.
 PACED = {"bandwidth": 0.8}
 MAPPED_BYTES = 256 * MIB
 MAP_POINTS = (maps.Point(20_000, 8), maps.Point(200_000, 8))
@@ -72,11 +71,11 @@ INTSET_ENTRIES, INTSET_UPDATE_PERCENT = 1024, 50
 
 @dataclass(frozen=True)
 class StudyPlan:
-    """What is covered.
+    """The contents of a study.
 
     ``tiers``: the first one is probed in depth, all of them for latency and bandwidth; ``shares``:
-    sections and their parts of ``time_s``; ``left_out``: sections that the tier does not allow;
-    ``path``: a directory for the mapped file; ``threads``: counts, or the default ones;
+    sections and their fractions of ``time_s``; ``left_out``: sections that the tier does not
+    support; ``path``: a directory for the mapped file; ``threads``: counts, or the default ones;
     ``array_bytes``: of each array, or four times the last cache; ``curve``: competition with few,
     half and most of the threads far, instead of one.
     """
@@ -109,7 +108,7 @@ F = TypeVar("F")
 
 @dataclass(frozen=True)
 class Predictors:
-    """The models' predictions, which measurements do not know."""
+    """The models' prediction functions, passed in because measurements do not import models."""
 
     compete: Callable[[Session, compete.CompetePlan, Effort], CompeteForecasts | None]
     split: Callable[[Session, stencil.StencilPlan, Effort, int], StencilSplit]
@@ -119,7 +118,7 @@ class Predictors:
 
 @dataclass
 class Study:
-    """A study under way."""
+    """A study in progress."""
 
     session: Session
     machine: Machine
@@ -134,9 +133,9 @@ class Study:
         self.last_cache = self.reported_cache or latency.ASSUMED_CACHE
 
     def run(self) -> None:
-        """All sections in turn. One that fails is listed as skipped, and the rest still runs.
+        """Run all sections. A section that fails is listed as skipped, and the rest still runs.
 
-        So is one that would begin too late. Raises the failure of the first where none succeeded.
+        A section that would start too late is skipped, too. Raises the first failure if all failed.
         """
         failures: list[NearfarError] = []
         for name in self.plan.left_out:
@@ -166,16 +165,16 @@ class Study:
 
     @property
     def _deep_tier(self) -> str:
-        """The first tier on huge pages where it leaves the choice: page walks are told apart."""
+        """The first tier, on huge pages if it does not fix them: excludes page walks."""
         return latency.page_variants(self._tier)[0]
 
     @property
     def _far_region(self) -> int:
-        """Beyond every cache, no larger than it need be."""
+        """A region beyond every cache, no larger than necessary."""
         return min(max(self.plan.region_bytes // 2, 4 * self.last_cache), self.plan.region_bytes)
 
     def _save(self) -> None:
-        """On disk before what comes next: a prediction before the run that judges it."""
+        """Save the run before the next step: a prediction before the run that tests it."""
         self.save(self.sections, self.skipped)
 
     def _skip(self, section: str, what: str, why: str) -> None:
@@ -305,7 +304,7 @@ class Study:
     def _predicted(
         self, section: str, predict: Callable[[Session, P, Effort], F | None], plan: P
     ) -> F | None:
-        """What half of a section's time predicts; without a prediction the section still runs."""
+        """A prediction from half of a section's time; without one the section still runs."""
         try:
             return predict(self.session, plan, self.plan.effort(section, 2))
         except (NearfarError, NativeError) as failure:
@@ -331,7 +330,7 @@ class Study:
 
     @property
     def _pool_tier(self) -> str:
-        """The first tier that can hold a pool without a disk behind it; a tmpfs in its stead."""
+        """The first tier that can hold a pool without a disk; otherwise a tmpfs."""
         holding = [t for t in self.plan.tiers if parse_tier(t)["persists"] in ("flush", "emulated")]
         return holding[0] if holding else "shm:"
 
@@ -368,5 +367,5 @@ class Study:
 
 
 def memory_tiers(machine: Machine) -> list[str]:
-    """Proposed tiers that loads can probe: all but ``file:``, which the mapped file covers."""
+    """Proposed tiers that load probes support: all but ``file:``, which the mapped file covers."""
     return [t.spec for t in machine.tiers if parse_tier(t.spec)["persists"] != "msync"]

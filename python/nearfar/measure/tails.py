@@ -1,4 +1,4 @@
-"""Tails: single loads timed one by one, by percentile."""
+"""Single-access latency distribution: loads timed one at a time, by percentile."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WARM_STEPS = 1 << 17
 
 @dataclass(frozen=True)
 class TailPlan:
-    """Percentiles of one region. Grid: shares; values: ns; counts: the timer's own ns."""
+    """Percentiles of one region. Grid: fractions; values: ns; counts: overhead of the timer, ns."""
 
     tier: str
     region_bytes: int
@@ -35,7 +35,7 @@ class TailPlan:
         return samples
 
     def smaller(self) -> TailPlan | None:
-        """One series yields all percentiles: there is nothing to give up."""
+        """One series gives all percentiles: nothing can be dropped."""
         return None
 
 
@@ -44,7 +44,7 @@ def measure(
 ) -> TailsResult:
     """Measure the percentiles; each is the median over epochs."""
     plan = TailPlan(tier, region_bytes, cpu)
-    # The far tail is what neighbours and interrupts make of it, so its spread is no verdict.
+    # Neighbors and interrupts determine the far tail, so its spread is not evidence of noise.
     samples, _ = session.repeat(f"tails {tier}", "ns", plan, effort, judge_spread=False)
     points = [
         TailPoint(

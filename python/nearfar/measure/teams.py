@@ -1,4 +1,4 @@
-"""Near and far threads, each with processors of its own."""
+"""CPUs of near and far threads."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 from nearfar.errors import BadInputError
 
-#: More threads than this on a processor measure the scheduler, not memory.
+#: More threads than this on a CPU measure the scheduler, not memory.
 MOST_PER_PROCESSOR = 16
 
 
 @dataclass(frozen=True)
 class Teams:
-    """So many threads on each side; near ones get the first processors, far ones the next."""
+    """A number of threads on each side; near ones get the first CPUs, far ones the next."""
 
     near_threads: int
     far_threads: int
@@ -21,25 +21,25 @@ class Teams:
 
     @property
     def oversubscribed(self) -> bool:
-        """Whether threads share processors: such figures feed no fit."""
+        """Whether threads share CPUs: such figures are excluded from fits."""
         return self.near_threads + self.far_threads > len(self.cpus)
 
     @property
     def near_cpus(self) -> list[int]:
-        """A processor for each near thread."""
+        """A CPU for each near thread."""
         return [self.cpus[i % len(self.cpus)] for i in range(self.near_threads)]
 
     @property
     def far_cpus(self) -> list[int]:
-        """A processor for each far thread; round again where there are too few."""
+        """A CPU for each far thread; reused in turn if there are too few."""
         first = self.near_threads
         return [self.cpus[(first + i) % len(self.cpus)] for i in range(self.far_threads)]
 
 
 def check_threads(threads: int, cpus: Sequence[int], *, asked: bool) -> None:
-    """Refuse more threads than the processors that were asked for, or absurdly many.
+    """Reject more threads than the CPUs that were requested, or unreasonably many.
 
-    Without ``--cpus`` (``asked`` is false) threads may share processors: the figures say so.
+    Without ``--cpus`` (``asked`` is false) threads may share CPUs: the figures say so.
     """
     most = len(cpus) if asked else MOST_PER_PROCESSOR * len(cpus)
     if threads > most:

@@ -1,4 +1,4 @@
-"""What kind of figure a tier gives."""
+"""Checks of tiers and regions, and the origin of figures measured on a tier."""
 
 from __future__ import annotations
 
@@ -7,28 +7,28 @@ from collections.abc import Iterable
 
 from nearfar._native import AccessProbe, parse_tier, tier_capacity_bytes
 from nearfar.errors import BadInputError, MachineError
-from nearfar.profiles.pacing import told
+from nearfar.profiles import pacing
 from nearfar.records.shape import Origin
 from nearfar.units import KIB, MIB, format_size
 
-#: Below it no cache of today ends.
+#: Smaller than any last cache.
 LEAST_REGION = 64 * KIB
 
 
 def check_tiers(tiers: Iterable[str]) -> None:
-    """Refuse what is no tier, or not on this machine, before anything is measured."""
+    """Reject invalid tiers, and tiers missing on this machine, before anything is measured."""
     for tier in tiers:
         tier_capacity_bytes(tier)
 
 
 def check_region(tier: str, region_bytes: int | None) -> None:
-    """Refuse a region that cannot be walked or does not fit, and a tier that cannot be mapped.
+    """Reject a region that is too small or does not fit, and a tier that cannot be mapped.
 
-    Maps and touches one small piece, so that a refusal comes once and before any measurement.
+    Maps and touches one small piece, so that the error comes once and before any measurement.
     """
     if region_bytes is not None and region_bytes < LEAST_REGION:
         raise BadInputError(
-            f"a region of {format_size(region_bytes)} is too small to tell caches from memory",
+            f"a region of {format_size(region_bytes)} is too small to separate caches from memory",
             f"give at least {format_size(LEAST_REGION)}",
         )
     room = tier_capacity_bytes(tier)
@@ -39,7 +39,7 @@ def check_region(tier: str, region_bytes: int | None) -> None:
             "give a smaller --region",
         )
     if is_paced(tier):
-        return  # its probe maps arrays, and walks no region
+        return  # its probe maps arrays instead of a region
     AccessProbe(tier, 2 * MIB, [min(os.sched_getaffinity(0))])
 
 
@@ -51,14 +51,13 @@ def is_paced(tier: str) -> bool:
 def origin_of(*tiers: str, persistent: bool = False) -> tuple[Origin, str]:
     """Origin and note of a figure measured on these tiers.
 
-    ``shm:`` is DRAM that stands in for persistent memory: its figures are emulated. What it costs
-    to persist (``persistent``) is emulated on every tier of DRAM. Whatever involves a paced tier is
-    emulated.
+    ``shm:`` is DRAM that emulates persistent memory: its figures are emulated. Persistence cost
+    (``persistent``) is emulated on every tier of DRAM. All figures on a paced tier are emulated.
     """
     paced_as = [spec["profile"] for spec in map(parse_tier, tiers) if spec["profile"]]
     if paced_as:
-        return Origin.EMULATED, "; ".join(map(told, dict.fromkeys(paced_as)))
+        return Origin.EMULATED, "; ".join(map(pacing.told, dict.fromkeys(paced_as)))
     volatile = ("emulated", "nothing") if persistent else ("emulated",)
     if any(parse_tier(tier)["persists"] in volatile for tier in tiers):
-        return Origin.EMULATED, "DRAM stands in for persistent memory"
+        return Origin.EMULATED, "DRAM emulates persistent memory"
     return Origin.MEASURED, ""

@@ -1,8 +1,8 @@
-"""Times of operations on maps and sets of given sizes: what predictions stand on, and meet.
+"""Times of operations on maps and sets of given sizes, as input and test of predictions.
 
-A set is filled and run for a while before what counts. Gets go through their map once before what
-counts; insertions and removals make a map anew each time. Each case is timed once an epoch, in a
-random order. Times are of the operations alone, loading and starting left out.
+A set is filled and warmed up before timing. Gets visit their map once before timing; insertions and
+removals create a new map each time. Each case is timed once an epoch, in a random order. Times are
+of the operations alone, without loading and start.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from nearfar.measure.session import Samples
 if TYPE_CHECKING:
     from nearfar.records.pools import IntsetMedium, IntsetStructure, MapOperation, MapType
 
-#: What sets run to warm up, and then to be timed: slices short enough that most are undisturbed.
+#: Warm-up and timed slices of sets: short enough that most are undisturbed.
 WARM_NS = 5_000_000
 SLICE_NS = 2_000_000
 SLICES = 9
-#: Of a list, of which a slice walks to 32 places at the least, at random.
+#: Slices for a list, whose slice covers at least 32 random walks.
 SLICES_OF_WALKS = 18
-#: Maps made anew for one timing of insertions or removals, at most.
+#: Maximum number of maps created for one timing of insertions or removals.
 MOST_MAPS = 5
 
 
@@ -54,14 +54,14 @@ class SetWork:
 
 @dataclass(frozen=True)
 class Case:
-    """What is timed; ``dependent``: gets of which each waits for the one before."""
+    """A timed case; ``dependent``: each get waits for the previous one."""
 
     work: MapWork | SetWork
     dependent: bool = False
 
     @property
     def what(self) -> str:
-        """The operation and the structure."""
+        """Operation and structure, as text."""
         work = self.work
         if isinstance(work, MapWork):
             return f"{work.operation}{', dependent' if self.dependent else ''} in {work.type}"
@@ -69,7 +69,7 @@ class Case:
 
     @property
     def volatile(self) -> bool:
-        """Whether it lies in ordinary memory, in no pool."""
+        """Whether it is in ordinary memory, without a pool."""
         work = self.work
         return (work.type if isinstance(work, MapWork) else work.medium) == "dram"
 
@@ -90,7 +90,7 @@ class TimedPlan:
         return self.cases
 
     def epoch(self, seed: int) -> Samples[Case]:
-        """Each once, in a random order."""
+        """Time each case once, in a random order."""
         samples: Samples[Case] = Samples()
         for case in random.Random(seed).sample(self.cases, len(self.cases)):
             work = case.work
@@ -103,12 +103,12 @@ class TimedPlan:
         return samples
 
     def smaller(self) -> TimedPlan | None:
-        """There is nothing to give up."""
+        """Nothing can be dropped."""
         return None
 
 
 def _place(tier: str) -> str:
-    """Pools are touched before anything is timed."""
+    """The tier with pools populated before timing."""
     return f"{tier},populate" if _native.parse_tier(tier)["holds_pools"] else tier
 
 

@@ -1,4 +1,4 @@
-"""Near and far memory at work together, as a study measures it: sizes that fit its time."""
+"""Contention between tiers as a study measures it, with sizes that fit its time."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from nearfar.measure.pipeline import QUICK_ELEMENTS, QUICK_ITERATIONS, PipelineP
 from nearfar.measure.stencil import StencilPlan
 from nearfar.measure.teams import Teams
 
-#: What stands in for far memory on a machine that has none.
+#: Emulates far memory on a machine without one.
 STAND_IN = "paced:dram@optane-100"
-#: Of the array that both sides share: 128 MiB.
+#: Size of the array that both sides share: 128 MiB.
 ROWS, COLS = 2048, 8192
-#: Of its rows that lie far where nothing predicts a better share.
+#: One in this many rows is far if no prediction gives a better split.
 FAR_SHARE = 8
 
 Sides = tuple[str, str]
@@ -26,20 +26,20 @@ def _is_far(tier: str) -> bool:
 
 
 def far_tier(tiers: Sequence[str]) -> str:
-    """The first tier that is far memory, or an emulated one."""
+    """The first far tier, or an emulated one."""
     real = [t for t in tiers[1:] if _is_far(t)]
     return (real or [STAND_IN])[0]
 
 
 def teams(cpus: tuple[int, ...]) -> Teams:
-    """One far thread, near ones on all other processors."""
+    """One far thread, near ones on all other CPUs."""
     return Teams(max(len(cpus) - 1, 1), 1, cpus)
 
 
 def compete_plan(
     sides: Sides, threads: Teams, array_bytes: int, *, curve: bool = False
 ) -> CompetePlan:
-    """Copies within each memory at once; ``curve``: with half and most of the threads far, too."""
+    """Concurrent copies within each memory; ``curve``: also with half and most threads far."""
     both = threads.near_threads + threads.far_threads
     counts = sorted({1, both // 2, both - 1}) if curve else [threads.far_threads]
     splits = tuple((both - far, far) for far in counts)
@@ -54,5 +54,5 @@ def stencil_plan(sides: Sides, threads: Teams, seed: int) -> StencilPlan:
 
 
 def pipeline_plan(sides: Sides, threads: Teams, seed: int) -> PipelinePlan:
-    """The pipeline, small."""
+    """The pipeline with a small size."""
     return PipelinePlan(QUICK_ELEMENTS, QUICK_ITERATIONS, *sides, threads, seed)

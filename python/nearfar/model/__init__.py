@@ -1,5 +1,5 @@
-"""Numbers in, number out: models that predict what was not measured.
+"""Models that predict unmeasured quantities from measured numbers.
 
-Each model is one file that opens with its equation, its source and its limits. None touches
-hardware; all figures they return are ``modelled`` and carry their terms and an interval.
+Each model is one file that opens with its equation, its source and its limits. Models do not access
+hardware; all figures they return are ``modelled`` and have terms and an interval.
 """

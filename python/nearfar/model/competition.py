@@ -1,7 +1,7 @@
-"""What a split of work asks of competition: a fitted model, or the one row that was measured.
+"""The speed of competing threads for predictions of splits: a fitted model, or one measured row.
 
-Equation: of one measured row, a thread's speed is the side's bandwidth over its threads.
-Source: none needed. Limits: one row answers for its own threads alone, and for copies alone.
+Equation: from a measured row, a thread's speed is the side's bandwidth over its threads.
+Source: none needed. Limits: a row is valid for its own threads only, and for copies only.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Competition = ContentionModel | MeasuredPair
 
 
 def speeds(known: Competition, near_threads: int, far_threads: int) -> tuple[SideSpeed, SideSpeed]:
-    """Speed of a near and of a far thread. Raises BadInputError for threads nobody measured."""
+    """Speed of a near and of a far thread. Raises BadInputError for unmeasured thread counts."""
     if isinstance(known, ContentionModel):
         return contention.speeds(known, near_threads, far_threads)
     if (near_threads, far_threads) != (known.near_threads, known.far_threads):
@@ -48,7 +48,7 @@ def _of_thread(side: Bandwidth, threads: int) -> SideSpeed:
 
 
 def half_widths(known: Competition) -> tuple[float, float]:
-    """Of the 95 % intervals of near and far speeds, relative."""
+    """Half-widths of the 95 % intervals of near and far speeds, relative."""
     if isinstance(known, ContentionModel):
         return known.near.half_width, known.far.half_width
     near, far = (math.log(high / low) / 2 for _, low, high in (known.near, known.far))
@@ -56,10 +56,10 @@ def half_widths(known: Competition) -> tuple[float, float]:
 
 
 def rows(known: Competition) -> int:
-    """Measured rows behind it."""
+    """Number of measured rows behind it."""
     return len(known.rows) if isinstance(known, ContentionModel) else 1
 
 
 def level(known: Competition) -> int:
-    """Rung of the ladder for work of which a row was measured too."""
+    """Calibration level of predictions for work with a measured row."""
     return contention.level(known)[0] if isinstance(known, ContentionModel) else 2

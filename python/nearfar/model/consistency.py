@@ -1,9 +1,9 @@
-"""Do the numbers of an input agree with each other? Internal consistency, never validation.
+"""Internal consistency checks of input numbers; this is not validation.
 
-Each check returns a sentence where they do not, and None where they do. The cases they were
-written after are slips in a published table, kept as tests: far rows that are half of what the
-formula beside them asks for; a large case whose time is 1.5 times size over speed where the small
-one is 1.0 times; a transfer volume counted at 8 bytes an element against speeds counted at 16.
+Each check returns a sentence for an inconsistency, else None. The cases behind the checks are
+errors in a published table, kept as tests: half as many far rows as the formula next to them gives;
+a large case whose time is 1.5 times size over speed where the small one is 1.0 times; a transfer
+volume counted at 8 bytes an element against speeds counted at 16.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 HEADING = "internal consistency: "
-#: A whole factor between two numbers is a slip if they meet it this closely.
+#: An integer factor between two numbers counts as an error if they match it this closely.
 _CLOSE = 0.05
-#: Multiples of size over speed that differ by more are not one law.
+#: Multiples of size over speed that differ by more do not follow one law.
 _SAME_LAW = 1.2
 
 
 def far_rows_against_formula(
     far_rows: int, rows: int, near_bandwidth: float, far_bandwidth: float
 ) -> str | None:
-    """Far rows against rows·B_far / (B_near + B_far), where both sides' sweeps end together."""
+    """Check far rows against rows·B_far / (B_near + B_far), where both sides' sweeps are equal."""
     asked = rows * far_bandwidth / (near_bandwidth + far_bandwidth)
     for factor, words in ((0.5, "half"), (2.0, "twice")):
         if abs(far_rows / asked / factor - 1) < _CLOSE:
@@ -32,7 +32,7 @@ def far_rows_against_formula(
 
 
 def times_over_size(cases: Sequence[tuple[float, float, float]]) -> str | None:
-    """Times over size / speed, which one law keeps alike; a case is (time_s, bytes, bytes/s)."""
+    """Check that times over size / speed are equal; a case is (time_s, bytes, bytes/s)."""
     multiples = [time / (size / speed) for time, size, speed in cases]
     if max(multiples) <= _SAME_LAW * min(multiples):
         return None
@@ -43,7 +43,7 @@ def times_over_size(cases: Sequence[tuple[float, float, float]]) -> str | None:
 def transfer_volume(
     transfer_s: float, elements: float, bandwidth: float, counted_bytes: int = 16
 ) -> str | None:
-    """A transfer's time against elements counted as its speed counts them, read and written."""
+    """Check a transfer's time against its elements, counted as its speed counts them."""
     implied = transfer_s * bandwidth / elements
     half = counted_bytes / 2
     if abs(implied / half - 1) < 0.25:
@@ -55,7 +55,7 @@ def transfer_volume(
 
 
 def printed_against_formula(name: str, printed: float, computed: float, digits: int) -> str | None:
-    """A printed prediction, of so many decimal places, against its own formula's value."""
+    """Check a printed prediction with some decimal places against its own formula's value."""
     if abs(printed - computed) <= 0.5 * 10**-digits * (1 + 1e-9):
         return None
     return (

@@ -1,18 +1,18 @@
-"""Bandwidth of two sides that copy at once, from a few measured rows.
+"""Bandwidth of two sides that copy concurrently, fitted to a few measured rows.
 
 Equation: at full occupancy, d + v = N threads, a thread of a side runs at x(t), t the threads of
-its own side: one form of `forms` a side, fitted to the rows with that sum. At other counts a
+the threads of its own side: one form of `forms` a side, fitted to the rows with that sum. At other
 closed queue: the time a byte takes shrinks with the customers in it,
   1 / x(d, v) = 1 / x_full · (1 - w + w·(d + v) / N),
 w the share of that time spent queueing. Rows below full occupancy fix w; without them w = 1/2 and
 the interval spans 0 to 1. A side's bandwidth is its threads times x.
-Mixed copies, predicted from rows whose far threads copied far to far: a mixed thread keeps either
-memory busy for half of its time, so the near side sees d + v/2 threads of its own kind, and a far
-thread runs at the harmonic mean of a near one among those and a far one.
+Mixed copies, predicted from rows whose far threads copied far to far: a mixed thread uses either
+memory for half of its time, so the near side sees d + v/2 threads of its own kind, and a far
+thread's speed is the harmonic mean of a near one among those and a far one.
 Source: the competition benchmark and its tables (Oslo thesis), read with 1 MB = 10^6 bytes: the
 sums of its far-far table then stay below the STREAM rate of the same machine's near memory.
-Limits: at most N threads; both sides at least one. The w of 1/2 stands on nothing but its interval.
-Mixed copies: 8 % off in the published tables, the direction is not told apart.
+Limits: at most N threads; at least one on each side. The w of 1/2 is an assumption.
+Mixed copies: 8 % off in the published tables; both directions are treated alike.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from nearfar.model import forms
 from nearfar.model.results import ContentionPrediction, Term, modelled
 
 VERSION: Final = 1
-#: Rows that make the calibration ladder's third rung.
+#: Rows required for the third calibration level.
 FULL_CALIBRATION = 5
-#: More threads than any machine has; a fit is checked at every count below.
+#: More threads than any machine has; a fit is checked at every smaller count.
 MOST_THREADS = 65536
-#: Logarithms: beyond, an interval says nothing, and its ends leave all numbers.
+#: In logarithms: a larger interval carries no information, and its ends overflow.
 _MOST_HALF_WIDTH = 100.0
-#: Bytes/s of a thread that a law may give; far beyond any, and safe to divide and scale.
+#: Plausible bytes/s of a thread; the bounds are safe to divide and scale.
 _SLOWEST, _FASTEST = 1e-120, 1e120
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
@@ -58,7 +58,7 @@ class Measured(_Strict):
 
 
 class Side(_Strict):
-    """The law of one side: ln of a thread's speed in bytes/s, and how sure it is."""
+    """The law of one side: ln of a thread's speed in bytes/s, and its uncertainty."""
 
     form: str
     coefficients: list[Finite]
@@ -75,7 +75,7 @@ class Side(_Strict):
     @model_validator(mode="after")
     def _consistent(self) -> Side:
         if self.form not in forms.BASES:
-            raise ValueError(f"there is no form {self.form}")
+            raise ValueError(f"unknown form {self.form}")
         if len(self.coefficients) != forms.coefficients_of(self.form):
             raise ValueError(
                 f"the form {self.form} has {forms.coefficients_of(self.form)} coefficients"
@@ -85,12 +85,12 @@ class Side(_Strict):
         return self
 
     def full_speed(self, threads: float) -> float:
-        """Bytes/s of a thread at full occupancy with so many threads on its side."""
+        """Bytes/s of a thread at full occupancy with this number of threads on its side."""
         return forms.Form(self.form, tuple(self.coefficients))(threads)
 
 
 class ContentionModel(_Strict):
-    """What ``fit contention`` writes and all predictions about two sides read."""
+    """The file format that ``fit contention`` writes and all predictions about two sides read."""
 
     kind: Literal["nearfar-contention"] = "nearfar-contention"
     version: Literal[1] = 1
@@ -123,7 +123,7 @@ class ContentionModel(_Strict):
 
 @dataclass(frozen=True)
 class SideSpeed:
-    """Bytes/s of a thread of one side, with its interval and what it was made from."""
+    """Bytes/s of a thread of one side, with its interval and inputs."""
 
     value: float
     low: float
@@ -168,7 +168,7 @@ def speeds(
 def mixed_speeds(
     model: ContentionModel, near_threads: int, far_threads: int
 ) -> tuple[SideSpeed, SideSpeed]:
-    """The same where far threads copy between both memories, from a far-far model."""
+    """The same if far threads copy between both memories, from a far-far model."""
     _, far = speeds(model, near_threads, far_threads)
     crowded = near_threads + far_threads / 2
     near = _speed(model.near, crowded, near_threads + far_threads, model.full_threads)
@@ -180,7 +180,7 @@ def mixed_speeds(
 
 
 def level(model: ContentionModel) -> tuple[int, str]:
-    """Rung of the ladder for predictions of competition itself, and its words."""
+    """Calibration level of predictions of competition itself, and its text."""
     rows = len(model.rows)
     if rows >= FULL_CALIBRATION:
         return 3, f"{rows} contention rows"
@@ -190,7 +190,7 @@ def level(model: ContentionModel) -> tuple[int, str]:
 def predict(
     model: ContentionModel, near_threads: int, far_threads: int, *, mixed: bool = False
 ) -> ContentionPrediction:
-    """Bandwidths of both sides. Raises BadInputError for threads the model has no ground for."""
+    """Bandwidths of both sides. Raises BadInputError for thread counts the model does not cover."""
     pair = (mixed_speeds if mixed else speeds)(model, near_threads, far_threads)
     idle = near_threads + far_threads < model.full_threads
     terms = []
@@ -234,6 +234,6 @@ def _limits(model: ContentionModel, *, idle: bool, mixed: bool) -> list[str]:
     if mixed:
         limits.append(
             "Copies between both memories are derived from far-far rows, not fitted; the direction "
-            "is not told apart."
+            "is not distinguished."
         )
     return limits

@@ -1,4 +1,4 @@
-"""A competition table's rows made into a contention model (``contention``): a law a side."""
+"""Fit a contention model (``contention``) to the rows of a competition table: one law a side."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from nearfar.model.contention import MOST_THREADS, ContentionModel, Measured, Si
 from nearfar.model.contention_file import complaint
 
 COLUMNS = ("near_threads", "far_threads", "near_MBps", "far_MBps")
-#: Of the queue's share where no row tells, with its interval.
+#: The queue's fraction without rows below full occupancy, with its interval.
 _UNKNOWN_QUEUE = (0.5, 0.0, 1.0)
 
 
@@ -43,7 +43,7 @@ def _threads(row: tables.Row, column: str) -> int:
 def fit(measured: Sequence[Measured]) -> ContentionModel:
     """Fit both sides. Raises BadInputError with fewer than three rows at full occupancy.
 
-    Rows that no law comes near are refused too: its speeds or their interval leave all bounds.
+    Rows far from any law are rejected too: the speeds or their intervals exceed all bounds.
     """
     most = max(row.near_threads + row.far_threads for row in measured)
     full = [row for row in measured if row.near_threads + row.far_threads == most]
@@ -108,7 +108,7 @@ def _fit_side(pick: _Pick, full: Sequence[Measured], below: Sequence[Measured], 
 def _fit_queue(
     form: forms.Form, pick: _Pick, below: Sequence[Measured], most: int
 ) -> tuple[float, float, float]:
-    """Share of queueing, low and high: least squares over rows below full occupancy."""
+    """Queueing fraction with its interval: least squares over rows below full occupancy."""
     if not below:
         return _UNKNOWN_QUEUE
     idle, saved = [], []

@@ -1,4 +1,4 @@
-"""Counters as functions of the number of operations, and how they go together.
+"""Counters as functions of the number of operations, and their correlations.
 
 Equation: each column y of a table of counters is one of
   linear       y = a + b·n
@@ -31,10 +31,10 @@ from nearfar.records.shape import Shaped
 OPERATIONS = "operations"
 LEAST_ROWS = 4
 _CONFIDENCE = 0.95
-#: Another form's error, over that of the straight line, to be the better one.
+#: Error of another form over that of the straight line, below which it is preferred.
 _CLEARLY = 0.8
 
-#: A relative error that no form is chosen with, and that can be squared.
+#: A relative error that excludes a form, and that can still be squared.
 _HOPELESS = 1e150
 
 _Law = Callable[[np.ndarray, np.ndarray], np.ndarray]
@@ -106,11 +106,11 @@ class CounterFits(Shaped):
 
 
 def read_counters(path: str | Path) -> dict[str, np.ndarray]:
-    """Columns by name, operations first. Raises BadInputError with the cell where one is wrong."""
+    """Columns by name, operations first. Raises BadInputError naming an invalid cell."""
     rows = read_rows(path, [OPERATIONS])
     names = [name for name in rows[0].cells if name != OPERATIONS]
     if not names:
-        raise BadInputError(f"{path} has no column beside {OPERATIONS}", "add one for each counter")
+        raise BadInputError(f"{path} has no column except {OPERATIONS}", "add one for each counter")
     rows = without_repeats(rows, [OPERATIONS], names, zero_allowed=True)
     if len({row.number_of(OPERATIONS) for row in rows}) < LEAST_ROWS:
         raise BadInputError(
@@ -125,7 +125,7 @@ def read_counters(path: str | Path) -> dict[str, np.ndarray]:
 
 
 def _refuse_contradictions(row: Row, names: Sequence[str]) -> None:
-    """More misses than accesses, and shares above one."""
+    """Reject more misses than accesses, and ratios above one."""
     for name in names:
         if name.endswith("_ratio") and row.number_of(name, zero_allowed=True) > 1:
             row.refuse(name, "a ratio is above 1")
@@ -166,7 +166,7 @@ def _left_out_error(form: _Form, n: np.ndarray, y: np.ndarray) -> float:
 
 
 def fit_column(name: str, n: np.ndarray, y: np.ndarray) -> CounterFit:
-    """The form that does best on rows left out, fitted to all rows."""
+    """The form with the lowest leave-one-out error, fitted to all rows."""
     from scipy.stats import t as student
 
     errors = {key: _left_out_error(form, n, y) for key, form in FORMS.items()}
@@ -194,7 +194,7 @@ def fit_column(name: str, n: np.ndarray, y: np.ndarray) -> CounterFit:
 
 def _fit_or_refuse(name: str, n: np.ndarray, y: np.ndarray) -> CounterFit:
     try:
-        with np.errstate(over="ignore", invalid="ignore"):  # steps that the search takes back
+        with np.errstate(over="ignore", invalid="ignore"):  # steps that the search reverts
             return fit_column(name, n, y)
     except (ValueError, np.linalg.LinAlgError) as error:
         raise BadInputError(
@@ -204,7 +204,7 @@ def _fit_or_refuse(name: str, n: np.ndarray, y: np.ndarray) -> CounterFit:
 
 
 def correlate(columns: dict[str, np.ndarray]) -> Correlation:
-    """All columns against all."""
+    """Correlation of all pairs of columns."""
     constant = {name for name, values in columns.items() if np.ptp(values) == 0}
 
     def of(first: str, second: str) -> float | None:
@@ -216,7 +216,7 @@ def correlate(columns: dict[str, np.ndarray]) -> Correlation:
 
 
 def fit(columns: dict[str, np.ndarray]) -> CounterFits:
-    """Every column beside the operations."""
+    """Fit every column except the operations."""
     n = columns[OPERATIONS]
     fits = [_fit_or_refuse(name, n, y) for name, y in columns.items() if name != OPERATIONS]
     return CounterFits(rows=len(n), fits=fits, correlation=correlate(columns))

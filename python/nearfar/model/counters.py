@@ -27,7 +27,7 @@ from nearfar.model.results import LADDER, Term, modelled
 from nearfar.records.profile import Host, Profile
 
 _INSTRUCTIONS = 854.0
-#: Operations that the fits were made from.
+#: Range of operations of the published fits.
 _FEWEST, _MOST = 10**4, 10**7
 _LIMITS = [
     "a named model, kept as published: gets on the host of the Nicosia thesis",
@@ -36,7 +36,7 @@ _LIMITS = [
 
 
 def counts(operations: int) -> dict[str, float]:
-    """The published fits: loads, stores and the shares of them that miss."""
+    """The published fits: loads, stores and their miss ratios."""
     n = float(operations)
     return {
         "loads": abs(4.966 * n - 262902),
@@ -47,7 +47,7 @@ def counts(operations: int) -> dict[str, float]:
 
 
 def predict(work: MapWork, far: Profile, host: Host) -> MapPrediction:
-    """Time of gets. Raises BadInputError where profile or host lack a figure."""
+    """Time of gets. Raises BadInputError if profile or host lack a figure."""
     read = constant(far, "read_latency_ns", 1e-9, PROFILE_MARGIN)
     write = constant(far, "write_latency_ns", 1e-9, PROFILE_MARGIN)
     bandwidth = constant(far, "read_bandwidth_bytes_per_s", 1.0, PROFILE_MARGIN)
@@ -79,7 +79,7 @@ def predict(work: MapWork, far: Profile, host: Host) -> MapPrediction:
 
 
 def _beyond(operations: int, counted: dict[str, float]) -> list[str]:
-    """Sentences about operations that the fits do not reach, and about shares above one."""
+    """Notes on operations outside the fits' range, and on ratios above one."""
     found = []
     if not _FEWEST <= operations <= _MOST:
         found.append(

@@ -1,4 +1,4 @@
-"""A measured quantity by number of threads, and how rough it is.
+"""A measured quantity by number of threads, and its roughness.
 
 Equation: straight lines in ln y over ln t between the points. Roughness: twice the root mean square
 of what each inner point lies off the line between its neighbours; too much where a curve bends.
@@ -25,7 +25,7 @@ class Curve:
     points: Mapping[int, float]
 
     def at(self, threads: int) -> float:
-        """The value, between points on a line in logarithms. Raises BadInputError outside."""
+        """The value at a thread count, interpolated in logarithms. Raises BadInputError outside."""
         if threads in self.points:
             return self.points[threads]
         if not min(self.points) <= threads <= max(self.points):
@@ -37,7 +37,7 @@ class Curve:
         return _between(self.points, sorted(self.points), threads)
 
     def roughness(self, up_to: int) -> float:
-        """Relative half-width of the points up to so many threads; 0 with fewer than three."""
+        """Relative half-width of the points up to a thread count; 0 with fewer than three."""
         threads = [t for t in sorted(self.points) if t <= up_to]
         off = [
             np.log(self.points[t] / _between(self.points, [*threads[:i], *threads[i + 1 :]], t))

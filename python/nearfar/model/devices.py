@@ -1,17 +1,21 @@
-"""A device's figures as what a structure in it pays: a load, a fence, a line more, an msync.
+"""Costs of a structure on a device: a load, a fence, one more line, an msync.
 
-Equation: load = read latency. fence = the latency of 64 B made durable (store, flush, fence),
-at the high end no less than the host's own takes: another host's may be quicker, not its memory.
-line = bytes of the device's access unit over its write bandwidth: a scattered line costs the
-medium a whole unit; where the bandwidth is not known, nothing to a whole fence. stream, a line of
+Equation: load = read latency. fence = the host's own latency of 64 B made durable (store, flush,
+fence), at the high end plus what the device's loads take longer. It is the same for all devices: a
+fence waits for the memory controller, which takes 87 ns for DRAM and 90 ns for Optane where both
+were measured on one machine (Yang et al., FAST 2020), and what other hosts took says nothing about
+this one. Only a device that nearfar measured, as it measured the host, has its own.
+line = that of the host's own memory, or where it is more, bytes of the device's access unit over
+its write bandwidth: a scattered line costs the medium a whole unit. Where the bandwidth is not
+known, the range ends at a whole fence. stream, a line of
 those that prefetchers bring in turn = the near one times the ratio of the load latencies, for as
 many lines are under way, at least 64 B over the read bandwidth. A device that
 takes over 2 µs to read is a disk: its pages are cached in near memory, and what is flushed waits
 for a block to be written (msync).
-Source: the profile; ± 10 % where it states no range. The fence of memory whose profile has none is
-that of the host's own memory, raised by what its loads take longer, at most.
-Limits: idle latencies; nothing queues. A disk's own cache may answer sooner: sequential latency is
-the low end.
+Source: the profile; ± 10 % where it states no range.
+Limits: idle latencies; nothing queues. A fence on a CXL device may wait for its answer: the high
+end.
+A disk's own cache may answer sooner: sequential latency is its low end.
 """
 
 from __future__ import annotations
@@ -21,33 +25,37 @@ from nearfar.model.map_work import NOTHING, PROFILE_MARGIN, Constant, constant, 
 from nearfar.model.structures import Memory
 from nearfar.records.profile import Host, Profile
 
-#: A load that takes longer is none: the device moves blocks.
+#: A device with a higher read latency transfers blocks.
 _SLOWEST_LOAD_NS = 2000.0
 _LINE = 64.0
-#: Of fences of memory that nobody measured on a host: 64 B stored, flushed and fenced on DDR4.
+#: Of a device that was measured here, as of a host: flushes, or else non-temporal stores.
+_FENCES = ("flush_latency_ns", "write_latency_ns")
+#: Fence on a host without a measured one: 64 B stored, flushed and fenced on DDR4.
 _DRAM_FENCE = Constant(87e-9, 57e-9, 170e-9)
-#: Lines that prefetchers have under way on a host where nobody measured a stream, and their range.
+#: Outstanding prefetches on a host without a measured stream, and their range.
 _UNDER_WAY = (16, 8, 32)
 
 
 def is_disk(far: Profile) -> bool:
-    """Whether it moves blocks."""
+    """Whether the device transfers blocks."""
     return far.scalar("read_latency_ns") > _SLOWEST_LOAD_NS
 
 
 def near_memory(host: Host, costs: HostCosts) -> Memory:
-    """The host's own memory, standing in for persistent memory."""
+    """The host's own memory, which emulates persistent memory."""
     fence = _DRAM_FENCE
+    measured = False
     for key in ("near_flush_latency_ns", "near_write_latency_ns"):
         if key in host.figures:
-            fence = constant(host, key, 1e-9)
+            fence, measured = constant(host, key, 1e-9), host.figures[key].origin is not None
             break
     line = Constant(fence.value / 4, 0.0, fence.high / 2)
     if "near_flushed_line_ns" in host.figures:
         line = difference(host, "near_flushed_line_ns", 1e-9)
     return Memory(
-        f"memory of {host.name}", costs.memory, fence, line, stream=_near_stream(host, costs)
-    )
+        f"memory of {host.name}", costs.memory, fence, line, stream=_near_stream(host, costs),
+        measured=measured,
+    )  # fmt: skip
 
 
 def _near_stream(host: Host, costs: HostCosts) -> Constant:
@@ -59,13 +67,13 @@ def _near_stream(host: Host, costs: HostCosts) -> Constant:
 
 
 def far_memory(far: Profile, near: Memory) -> Memory:
-    """A device. Raises BadInputError where it has no read latency."""
+    """A device's costs. Raises BadInputError if it has no read latency."""
     load = constant(far, "read_latency_ns", 1e-9, PROFILE_MARGIN)
     if is_disk(far):
         return Memory(far.name, near.load, NOTHING, NOTHING, _sync(far), near.stream)
+    fence = _fence(far, load, near)
     return Memory(
-        far.name, load, _fence(far, load, near), _line(far, near),
-        stream=_stream(far, load, near),
+        far.name, load, fence, _line(far, fence, near), stream=_stream(far, load, near)
     )  # fmt: skip
 
 
@@ -84,32 +92,33 @@ def _stream(far: Profile, load: Constant, near: Memory) -> Constant:
 
 
 def _fence(far: Profile, load: Constant, near: Memory) -> Constant:
-    if "write_latency_ns" in far.figures:
-        told = constant(far, "write_latency_ns", 1e-9, PROFILE_MARGIN)
-        return Constant(told.value, told.low, max(told.high, near.fence.value))
-    more = max(load.value - near.load.value, 0.0)
+    own = next((key for key in _FENCES if _is_measured(far, key)), None)
+    if own and near.measured:
+        return constant(far, own, 1e-9, PROFILE_MARGIN)
+    longer = max(load.high - near.load.low, 0.0)
+    return Constant(near.fence.value, near.fence.low, near.fence.high + longer)
+
+
+def _is_measured(far: Profile, key: str) -> bool:
+    """Whether nearfar measured a figure, as it measures the host's."""
+    return key in far.figures and far.figures[key].origin is not None
+
+
+def _line(far: Profile, fence: Constant, near: Memory) -> Constant:
+    own = near.line
+    if "write_bandwidth_bytes_per_s" not in far.figures:
+        return Constant(own.value, own.low, max(own.high, fence.high))
+    unit = far.figures["access_unit_bytes"].value if "access_unit_bytes" in far.figures else _LINE
+    unit = unit or _LINE
+    bandwidth = constant(far, "write_bandwidth_bytes_per_s", 1.0, PROFILE_MARGIN)
     return Constant(
-        near.fence.value + more / 2, near.fence.low,
-        near.fence.high + max(load.high - near.load.low, 0.0),
+        max(own.value, unit / bandwidth.value), max(own.low, _LINE / bandwidth.high),
+        max(own.high, unit / bandwidth.low),
     )  # fmt: skip
 
 
-def _line(far: Profile, near: Memory) -> Constant:
-    unit = far.figures["access_unit_bytes"].value if "access_unit_bytes" in far.figures else _LINE
-    if "write_bandwidth_bytes_per_s" in far.figures:
-        bandwidth = constant(far, "write_bandwidth_bytes_per_s", 1.0, PROFILE_MARGIN)
-        unit = unit or _LINE
-        return Constant(unit / bandwidth.value, _LINE / bandwidth.high, unit / bandwidth.low)
-    fence = (
-        constant(far, "write_latency_ns", 1e-9, PROFILE_MARGIN)
-        if ("write_latency_ns" in far.figures)
-        else near.fence
-    )
-    return Constant(fence.value / 4, 0.0, fence.high)
-
-
 def _sync(far: Profile) -> Constant:
-    """A block written at random; sequential at the low end, as from a cache of the drive."""
+    """Time of a random block write; the low end is sequential, as from the drive's cache."""
     key = "write_latency_ns" if "write_latency_ns" in far.figures else "read_latency_ns"
     sync = constant(far, key, 1e-9, PROFILE_MARGIN)
     least = sync.low

@@ -1,4 +1,4 @@
-"""Speed of a thread as a function of how many run on its side: the family, and how one is chosen.
+"""Speed of a thread as a function of the threads on its side: a family of forms, and the choice.
 
 Equation: ln x(t) = ln a + Σ c_i·g_i(t), with one of
   power        g = ln t          x = a·t^c, the power law of the published fits
@@ -32,9 +32,9 @@ BASES: dict[str, _Basis] = {
     "bent": lambda t: [np.log(t), t],
 }
 _MIDDLE = "quarter"
-#: Of the middle form's error: less than this makes another two-coefficient form the better one.
+#: A two-coefficient form is preferred below this fraction of the middle form's error.
 _CLEARLY = 0.6
-#: A third coefficient must lower the leave-one-out error by a fifth to be worth having.
+#: A third coefficient must lower the leave-one-out error by a fifth.
 _WORTH = 0.8
 LEAST_ROWS = 3
 
@@ -51,13 +51,13 @@ class Form:
         return float(self.at([threads])[0])
 
     def at(self, threads: Sequence[float]) -> np.ndarray:
-        """The same at many; infinite where the law leaves all numbers."""
+        """Speeds at several thread counts; infinite on overflow."""
         with np.errstate(over="ignore"):
             return np.asarray(np.exp(_design(self.name, threads) @ np.array(self.coefficients)))
 
 
 def coefficients_of(name: str) -> int:
-    """How many coefficients a form has."""
+    """Number of coefficients of a form."""
     return 1 + len(BASES[name](np.ones(1)))
 
 
@@ -78,7 +78,7 @@ _Fit = Callable[[Sequence[float], Sequence[float]], Form]
 def errors_left_out(
     fit: _Fit, threads: Sequence[float], speeds: Sequence[float], leave: int
 ) -> list[float]:
-    """Relative errors on rows that ``fit`` did not see, for every way of leaving so many out."""
+    """Relative errors on rows left out of ``fit``, for every combination of left-out rows."""
     rows = range(len(threads))
     errors = []
     for out in combinations(rows, leave):
@@ -89,14 +89,14 @@ def errors_left_out(
 
 
 def _candidates(rows: int) -> Iterator[str]:
-    """Forms that keep a row to spare after one is left out; the middle one in any case."""
+    """Forms with fewer coefficients than rows after one is left out; always the middle form."""
     for name in BASES:
         if name == _MIDDLE or rows - 1 > coefficients_of(name):
             yield name
 
 
 def choose(threads: Sequence[float], speeds: Sequence[float]) -> Form:
-    """The middle form, or another that clearly beats its mean leave-one-out error."""
+    """The middle form, or another one with a clearly lower mean leave-one-out error."""
     mean: dict[str, float] = {}
     for name in _candidates(len(threads)):
 

@@ -1,11 +1,11 @@
-"""What loads, page walks and durable stores cost on a host, out of its file: no device yet.
+"""Costs of loads, page walks and durable stores on a host, from its file; without a device.
 
 Equation: a load that the k-th level serves takes l_k; one beyond all of them the memory's latency.
 A page walk, after a miss of the last level of the TLB, takes walk(S) more, S the bytes in use: the
 host's curve `page_walk_by_region_ns` where nearfar measured it (4 KiB pages less huge ones), else
 `page_walk_ns` for each walk, i.e. each miss of the last level of the TLB. A miss of its first level
 that the second serves takes `stlb_hit_ns` more, where the host has it.
-The last cache is as large as neighbours leave it: where nearfar measured the host, what it held of
+The last cache is as large as neighbors leave it: if nearfar measured the host, what it held of
 a region, C(S), by one chase (operations that wait for each other) or several at once (others).
 Source: the host's file; every figure has its own.
 Limits: one thread; 4 KiB pages.
@@ -23,11 +23,11 @@ from nearfar.records.profile import Host
 from nearfar.simulate.watch import Caches, Flushes, Watched
 
 LEVELS = ("l1d", "l2", "l3")
-#: What an evicting flush costs more than the other, over a load, where the other evicts or keeps.
+#: Difference between an evicting and a keeping flush, over a load: bounds of either behavior.
 _FEW_SHARE, _MUCH_SHARE = 0.125, 0.25
 
 
-#: Ways of a TLB's level that are simulated: fully associative ones take long, and miss as often.
+#: Maximum simulated TLB associativity: full associativity is slow to simulate and misses as often.
 _MOST_TLB_WAYS = 16
 #: Bytes, and a figure there.
 Curve = tuple[tuple[float, Constant], ...]
@@ -35,27 +35,27 @@ Curve = tuple[tuple[float, Constant], ...]
 
 @dataclass(frozen=True)
 class Walks:
-    """Cost of a page walk: one figure, or a curve by the bytes in use; and of a miss of the TLB's
-    first level alone. Seconds."""
+    """Cost of a page walk: one figure, or a curve by the bytes in use; and of a miss of the first
+    TLB level alone. Seconds."""
 
     each: Constant | None
     curve: Curve = ()
     second: Constant = NOTHING
 
     def of_operation(self, watched: Watched, bytes_in_use: float) -> Constant:
-        """Seconds an operation."""
+        """Seconds for an operation."""
         walks = scaled(self.of_one(bytes_in_use), watched.walks)
         hits = scaled(self.second, max(watched.tlb_misses - watched.walks, 0.0))
         return Constant(walks.value + hits.value, walks.low + hits.low, walks.high + hits.high)
 
     def of_one(self, bytes_in_use: float) -> Constant:
-        """Seconds a walk."""
+        """Seconds for a walk."""
         return self.each if self.each is not None else _interpolated(self.curve, bytes_in_use)
 
 
 @dataclass(frozen=True)
 class Held:
-    """Bytes that the caches hold of a region: of one that is gone through step by step, or not."""
+    """Bytes of a region that the caches hold, by access pattern: dependent or independent."""
 
     alone: Curve = ()
     at_once: Curve = ()
@@ -63,7 +63,7 @@ class Held:
 
 @dataclass(frozen=True)
 class HostCosts:
-    """Seconds of a load by level, of one from near memory, of walks; the caches to run through."""
+    """Seconds of a load by level, of one from near memory, of walks; and the caches to simulate."""
 
     name: str
     loads: tuple[Constant, ...]
@@ -73,7 +73,7 @@ class HostCosts:
     held: Held = Held()
 
     def caches_for(self, touched_bytes: float, *, at_once: bool) -> Caches:
-        """Those that accesses to so many bytes find; sizes at the ends of the range beside."""
+        """Caches as seen by accesses to this many bytes, with variants at the ends of the range."""
         curve = self.held.at_once if at_once else self.held.alone
         if not curve:
             return self.caches
@@ -86,12 +86,12 @@ class HostCosts:
 
 
 def scaled(cost: Constant, times: float) -> Constant:
-    """So many of it."""
+    """A cost times a factor."""
     return Constant(cost.value * times, cost.low * times, cost.high * times)
 
 
 def _interpolated(curve: Curve, at: float) -> Constant:
-    """On a logarithmic scale of bytes; the ends' values beyond them."""
+    """Interpolate over the logarithm of bytes; constant beyond the ends."""
     for (below, low), (above, high) in pairwise(curve):
         if below <= at <= above:
             share = math.log(at / below) / math.log(above / below)
@@ -106,7 +106,7 @@ def _triple(cost: Constant) -> tuple[float, float, float]:
 
 
 def costs_of(host: Host) -> HostCosts:
-    """Out of a host's file. Raises BadInputError for a figure that is not there."""
+    """Read all costs from a host's file. Raises BadInputError for a missing figure."""
     return HostCosts(
         host.name,
         tuple(_load(host, level) for level in ("l1", "l2", "l3")),
@@ -119,7 +119,7 @@ def costs_of(host: Host) -> HostCosts:
 
 
 def _load(host: Host, level: str) -> Constant:
-    """Of a level: in ns, or in cycles of the host."""
+    """Latency of a level: in ns, or in cycles of the host."""
     if f"{level}_load_cycles" in host.figures:
         frequency = constant(host, "frequency_hz")
         cycles = constant(host, f"{level}_load_cycles")
@@ -131,7 +131,7 @@ def _load(host: Host, level: str) -> Constant:
 
 
 def walks_of(host: Host) -> Walks:
-    """Out of a host's file. Raises BadInputError where it has neither figure nor curve."""
+    """Page walk costs of a host. Raises BadInputError if it has neither figure nor curve."""
     curve = _curve(host, "page_walk_by_region_ns", 1e-9)
     key = "stlb_hit_ns"
     second = difference(host, key, 1e-9) if key in host.figures else NOTHING
@@ -140,7 +140,7 @@ def walks_of(host: Host) -> Walks:
 
 
 def _curve(host: Host, key: str, scale: float = 1.0) -> Curve:
-    """Of a host that has it; empty where it has not. Raises BadInputError for a single point."""
+    """A curve of a host; empty if missing. Raises BadInputError for a single point."""
     if key not in host.figures:
         return ()
     figure = host.figure(key)
@@ -171,7 +171,7 @@ def _caches(host: Host) -> Caches:
 
 
 def _flushes(host: Host) -> Flushes:
-    """A flush that keeps its line spares the next store the way to memory and back."""
+    """A flush that keeps its line saves the next store a fetch from memory."""
     keeping, evicting = "near_flush_latency_ns", "near_evicting_flush_latency_ns"
     if keeping not in host.figures or evicting not in host.figures:
         return "both"

@@ -1,10 +1,11 @@
-"""How much more memory traffic a stencil makes when its rows do not stay in the cache.
+"""Additional memory traffic of a stencil whose rows do not stay in the cache.
 
 Equation: φ = (lines fetched and written back) / (the least), of the eight-neighbour sweep replayed
 through a thread's share of cache, L2 + L3 / threads: 1 to 5/3. 1 is the traffic of a copy, which
 also reads, owns and writes back.
-Value: midway between LRU replacement, under which rows stay or go as one, and random replacement,
-under which lines go one by one; both bound it. By hand: three rows of source and one of target pass
+Value: midway between LRU replacement, under which rows are kept or evicted as a whole, and random
+replacement, under which lines are evicted one by one; both bound it. By hand: three rows of source
+and one of target pass
 between two uses of a line, so LRU keeps them while four rows fit; at random a line is missed with
 p = 1 - e^(-(2 + 2p)·row / share), and φ = 1 + 2p/3.
 Source: the layer condition of stencil models; the replay is the native `cache` layer's.
@@ -18,19 +19,19 @@ from dataclasses import dataclass
 from functools import cache
 
 _SEED = 1
-#: Reuses that miss, beyond which loads wait for memory instead of being hidden behind work.
+#: Fraction of reuses that miss, above which loads wait for memory instead of overlapping with work.
 _BROKEN = 0.5
 
 
 @dataclass(frozen=True)
 class Traffic:
-    """Memory traffic over the copy's, under one reading of the cache."""
+    """Memory traffic over that of a copy, for one replacement policy."""
 
     factor: float
 
     @property
     def broken(self) -> bool:
-        """Whether most reuses of a row come from memory again."""
+        """Whether most reuses of a row miss the cache."""
         return (self.factor - 1) * 3 / 2 > _BROKEN
 
 
@@ -45,9 +46,9 @@ class TrafficRange:
 
 @cache
 def traffic(cols: int, element_bytes: int, cache_bytes: int, ways: int) -> TrafficRange:
-    """Of a sweep over rows of ``cols`` elements with so much cache for a thread.
+    """Traffic of a sweep over rows of ``cols`` elements with this much cache for each thread.
 
-    Raises NativeError for fewer than three columns and for caches under a set.
+    Raises NativeError for fewer than three columns and for caches smaller than a set.
     """
     from nearfar._native import layer_condition_factor
 

@@ -1,4 +1,4 @@
-"""What the models of a persistent hash map have in common: the work, the constants, the result."""
+"""Shared parts of the models of a persistent hash map: the work, the constants, the result."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from nearfar.model.results import Prediction, Term
 from nearfar.records.profile import Datasheet, Figure
 
 Operation = Literal["get", "insert", "remove"]
-#: How far a device's figure may be off where its profile states no range.
+#: Relative uncertainty of a device's figure without a range in its profile.
 PROFILE_MARGIN = 0.10
 
 
 @dataclass(frozen=True)
 class MapWork:
-    """So many operations on a map, each of them once."""
+    """A number of operations on a map, each executed once."""
 
     operation: Operation
     operations: int
@@ -48,7 +48,7 @@ NOTHING = Constant(0.0, 0.0, 0.0)
 
 
 class MapPrediction(Prediction):
-    """All operations of one kind on a map of as many entries."""
+    """All operations of one kind on a map with as many entries."""
 
     operation: Operation
     model: Literal["counters", "structure", "replay"]
@@ -58,9 +58,9 @@ class MapPrediction(Prediction):
 
 
 def constant(sheet: Datasheet, key: str, scale: float = 1.0, margin: float = 0.0) -> Constant:
-    """A figure times ``scale``; its own range, or ``margin`` (relative) where that is wider.
+    """A figure times ``scale``; with its own range, or ``margin`` (relative) if that is wider.
 
-    Raises BadInputError that names sheet and key where the figure is missing, a curve or zero.
+    Raises BadInputError that names sheet and key if the figure is missing, a curve or zero.
     """
     value = sheet.scalar(key)
     if value <= 0:
@@ -78,18 +78,18 @@ def constant(sheet: Datasheet, key: str, scale: float = 1.0, margin: float = 0.0
 
 
 def difference(sheet: Datasheet, key: str, scale: float) -> Constant:
-    """A figure that was measured as one time less another: 0 where noise hid it."""
+    """A difference of two measured times: 0 if noise exceeded it."""
     low, high = sheet.figure(key).interval()
     return Constant(sheet.scalar(key) * scale, low * scale, high * scale)
 
 
 def time_term(name: str, seconds: float, note: str) -> Term:
-    """A share of the time."""
+    """A part of the time."""
     return Term(name=name, value=seconds, unit="s", note=note)
 
 
 def mark_binding(terms: list[Term]) -> list[Term]:
-    """The same terms; the largest share of the time binds."""
+    """The same terms, with the largest part of the time marked as binding."""
     times = [term for term in terms if term.unit == "s"]
     largest = max(times, key=lambda term: term.value)
     return [term.model_copy(update={"binds": term is largest}) for term in terms]

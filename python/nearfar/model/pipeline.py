@@ -1,4 +1,4 @@
-"""Near threads generate while far threads copy the last result to far memory and analyse it there.
+"""Near threads generate while far threads copy the last result to far memory and analyze it there.
 
 Equation, for d near and v far threads, over all iterations:
   total     = max(generate, transfer + analyse)
@@ -46,25 +46,25 @@ _ROUNDING = 0.995
 
 @dataclass(frozen=True)
 class Work:
-    """How much is generated, moved and analysed."""
+    """Amount of generated, moved and analyzed data."""
 
     elements: int
     iterations: int
 
     @property
     def transfer_bytes(self) -> float:
-        """As copy speeds count: read and written."""
+        """Transferred bytes as copy speeds count: read and written."""
         return 2.0 * ELEMENT_BYTES * self.elements * self.iterations
 
     @property
     def analysis_bytes(self) -> float:
-        """As copy speeds count, for all passes: reading moves no write-allocate."""
+        """Analyzed bytes as copy speeds count, for all passes: reads have no write-allocate."""
         return PASSES * ELEMENT_BYTES * self.elements * self.iterations / WRITE_ALLOCATE
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """κ and σ, and how many rows they stand on."""
+    """κ and σ, and the number of rows behind them."""
 
     exposed: float = 1.0
     sharing: float = 1.0
@@ -85,7 +85,7 @@ class MeasuredRow:
 
 @dataclass(frozen=True)
 class Inputs:
-    """Everything measured that a prediction starts from; speeds in bytes/s."""
+    """All measured inputs of a prediction; speeds in bytes/s."""
 
     near_copy: Curve
     far_copy: Curve
@@ -95,17 +95,17 @@ class Inputs:
 
     @cached_property
     def capacity(self) -> float:
-        """Bytes/s that both memories have together."""
+        """Combined bytes/s of both memories."""
         return max(self.near_copy.points.values())
 
     @cached_property
     def floor_s(self) -> float:
-        """Generation that capacity alone limits."""
+        """Generation time limited by capacity alone."""
         return min(self.generate.points.values())
 
     @cached_property
     def away_s(self) -> float:
-        """Time of one thread beside memory, by least squares of logarithms over all points."""
+        """Time of one thread outside memory, by least squares of logarithms over all points."""
         from scipy.optimize import minimize_scalar
 
         def off(away: float) -> float:
@@ -119,7 +119,7 @@ class Inputs:
 
     @property
     def taken_s(self) -> float:
-        """Seconds of the common capacity that transfer and analysis need."""
+        """Seconds of the shared capacity that transfer and analysis need."""
         return (self.work.transfer_bytes + self.work.analysis_bytes) / self.capacity
 
     def mixed_copy(self, threads: int) -> float:
@@ -127,7 +127,7 @@ class Inputs:
         return 2 / (1 / self.near_copy.at(threads) + 1 / self.far_copy.at(threads))
 
     def far_memory_s(self, threads: int) -> float:
-        """Seconds that far memory needs for the analysis' passes."""
+        """Seconds of far memory for the passes of the analysis."""
         return self.work.analysis_bytes / self.far_copy.at(threads)
 
 
@@ -135,12 +135,12 @@ class Inputs:
 
 
 def transfer_s(inputs: Inputs, threads: int) -> float:
-    """Seconds of all transfers; nothing in it is fitted."""
+    """Seconds of all transfers; no fitted parameter."""
     return inputs.work.transfer_bytes / inputs.mixed_copy(threads)
 
 
 def _generate_beside(inputs: Inputs, threads: int, taken: float) -> float:
-    """Seconds of generation when others take this share of the capacity."""
+    """Seconds of generation when the far side takes this fraction of the capacity."""
     slowed = cycle_over_threads(inputs.away_s, inputs.floor_s / (1 - taken), threads)
     alone = cycle_over_threads(inputs.away_s, inputs.floor_s, threads)
     return inputs.generate.at(threads) * slowed / alone
@@ -151,7 +151,7 @@ def _taken(inputs: Inputs, sharing: float, total_s: float) -> float:
 
 
 def generate_s(inputs: Inputs, threads: int, far_s: float, sharing: float) -> float:
-    """Seconds of generation: it sets the total that its own slowing depends on."""
+    """Seconds of generation, which sets the total that its own slowdown depends on."""
 
     def at(total_s: float) -> float:
         return _generate_beside(inputs, threads, _taken(inputs, sharing, total_s))
@@ -186,7 +186,7 @@ def read_calibration(path: str) -> MeasuredRow:
 
 
 def calibrate(inputs: Inputs, row: MeasuredRow) -> Calibration:
-    """κ from the analysis, σ from the generation. Raises BadInputError where the row cannot be."""
+    """κ from the analysis, σ from the generation. Raises BadInputError for an impossible row."""
     alone = inputs.analyse.at(row.far_threads)
     if row.analyse_s < alone:
         raise BadInputError(
@@ -208,7 +208,7 @@ def calibrate(inputs: Inputs, row: MeasuredRow) -> Calibration:
 
 
 def inconsistencies(inputs: Inputs, row: MeasuredRow) -> list[str]:
-    """Sentences about a calibration row whose transfer does not fit the curves."""
+    """Notes on a calibration row whose transfer does not fit the curves."""
     elements = float(inputs.work.elements) * inputs.work.iterations
     found = consistency.transfer_volume(
         row.transfer_s, elements, inputs.mixed_copy(row.far_threads), 2 * ELEMENT_BYTES
@@ -279,7 +279,7 @@ def _spread(value: float, half_width: float) -> tuple[float, float, float]:
 def _analysis_ends(
     alone: float, memory: float, known: Calibration, rough: float
 ) -> tuple[float, float]:
-    """Far memory hidden or added in full, unless a row told; and the curve's roughness."""
+    """Far memory overlapped or added in full, unless calibrated by a row; and curve roughness."""
     slow = alone + known.exposed * memory * math.exp(rough)
     if known.rows:
         return alone + known.exposed * memory * math.exp(-rough), slow
@@ -289,7 +289,7 @@ def _analysis_ends(
 def _generation_ends(
     inputs: Inputs, threads: int, generate: float, known: Calibration
 ) -> tuple[float, float]:
-    """From generation alone to all that others take added to it."""
+    """From generation alone to generation plus all traffic of the far side."""
     alone = inputs.generate.at(threads)
     stolen = _taken(inputs, known.sharing, generate)
     return alone, max(generate, alone + inputs.floor_s * stolen / (1 - stolen))

@@ -1,4 +1,4 @@
-"""The pipeline on the machine that its stages were measured on, each by itself.
+"""The pipeline on the machine that its stages were measured on, each alone.
 
 Equation, for d near and v far threads, over all iterations:
   total    = max(generate, transfer + analyse)
@@ -23,7 +23,7 @@ from nearfar.model.pipeline import ELEMENT_BYTES, PASSES, WRITE_ALLOCATE, Work
 
 @dataclass(frozen=True)
 class Alone:
-    """What was measured of each stage with nothing beside it.
+    """Measurements of each stage alone.
 
     Seconds of all iterations by near threads alone, at the threads of either side and of both;
     ``copy`` in bytes/s; ``transfer`` and ``read`` are bytes/s of the far threads.
@@ -47,14 +47,14 @@ class Times:
 
     @property
     def total(self) -> float:
-        """The slower side's."""
+        """The time of the slower side."""
         return max(self.generate, self.transfer + self.analyse)
 
 
 def predict(alone: Alone, near_threads: int, far_threads: int, *, waits: bool = False) -> Times:
     """Times of a split; ``waits``: the analysis waits for each load of far memory.
 
-    Raises BadInputError for threads that were not measured.
+    Raises BadInputError for unmeasured thread counts.
     """
     work = alone.work
     transfer = work.transfer_bytes / min(alone.transfer, alone.copy.at(far_threads))

@@ -1,7 +1,7 @@
-"""How far the models are from published tables: validation, for others measured those.
+"""Errors of the models against published tables: validation on measurements by others.
 
-Computed from the tables that are shipped with the package (``profiles/published``), by the same
-code that predicts. A model that was fitted to a row is judged by other rows, never by that one.
+Computed from the tables that are shipped with the package (``profiles/published``), by the code
+that predicts. A model that was fitted to a row is tested on other rows, never on that one.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from nearfar.records.forecasts import PublishedError
 
 COMPETE_MODES = ("far-far", "far-near", "near-far")
 STENCIL_VERSIONS: tuple[split.Version, ...] = ("direct", "ghost")
-#: Of the published pipeline.
+#: The work of the published pipeline.
 PIPELINE_WORK = pipeline.Work(16_000_000, 5_000)
 _ELEMENT_BYTES = 8
 
@@ -43,12 +43,12 @@ def _copies(side: str) -> Curve:
 
 @cache
 def of_competition() -> tuple[PublishedError, ...]:
-    """Rows from what each side reaches alone; and each row from the others."""
+    """Rows predicted from each side alone; and each row from the others."""
     return (*_shared(), *_left_out())
 
 
 def _shared() -> list[PublishedError]:
-    """The law that predicts here, from the published STREAM curves of both memories."""
+    """The law used here, from the published STREAM curves of both memories."""
     near, far = _copies("near"), _copies("far")
     table = published_table("oslo_compete_far-far")
     errors: dict[str, list[float]] = {"near": [], "far": []}
@@ -85,7 +85,7 @@ def _left_out() -> list[PublishedError]:
 
 @cache
 def of_stencil() -> tuple[PublishedError, ...]:
-    """Times of each version: with nothing fitted, and calibrated by the other version's row."""
+    """Times of each version: without fits, and calibrated by the other version's row."""
     rows = contention_fit.read_measured(published_table("oslo_compete_far-far"))
     model = contention_fit.fit(rows)
     host = load_host("xeon-6130")
@@ -130,7 +130,7 @@ def _versions(
 
 
 def pipeline_inputs() -> pipeline.Inputs:
-    """Everything published that a prediction of the published pipeline starts from."""
+    """All published inputs of the published pipeline."""
     alone = read_curves(published_table("oslo_pipeline_near_only"), ("generate_s", "analyse_s"))
     return pipeline.Inputs(
         _copies("near"), _copies("far"), alone["generate_s"], alone["analyse_s"], PIPELINE_WORK
@@ -139,7 +139,7 @@ def pipeline_inputs() -> pipeline.Inputs:
 
 @cache
 def of_pipeline() -> tuple[PublishedError, ...]:
-    """Stages and total of the published row, with nothing fitted."""
+    """Stages and total of the published row, without fits."""
     table = published_table("oslo_pipeline")
     row = pipeline.read_calibration(str(table))
     inputs = pipeline_inputs()

@@ -1,4 +1,4 @@
-"""A closed queue: threads that work by themselves for a while, then share one resource.
+"""A closed queue: threads alternate between independent work and one shared resource.
 
 Equation: exact mean value analysis of one class; n threads, each away for z, then served for s:
   r(k) = s·(1 + q(k-1)),  x(k) = k / (z + r(k)),  q(k) = x(k)·r(k).
@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 
 def cycle_over_threads(away_s: float, served_s: float, threads: int) -> float:
-    """Seconds per served visit of the whole system, 1 / x(n): falls with threads, never under s."""
+    """Seconds per completed visit of the whole system, 1 / x(n); falls with threads down to s."""
     queued = 0.0
     throughput = 0.0
     for running in range(1, threads + 1):
@@ -23,7 +23,7 @@ def cycle_over_threads(away_s: float, served_s: float, threads: int) -> float:
 
 
 def rising_root(f: Callable[[float], float], low: float, high: float) -> float:
-    """Where a rising function crosses zero, by halving; the nearer end where it does not."""
+    """Root of an increasing function by bisection; the nearer end if there is none."""
     for _ in range(80):
         middle = (low + high) / 2
         low, high = (middle, high) if f(middle) < 0 else (low, middle)

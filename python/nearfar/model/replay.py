@@ -14,7 +14,7 @@ Interval: the extremes over those four × profile ± 10 % × the host's ranges.
 Source: PMDK 1.x, the code of the map and of its benchmark; t_cpu from the counters of the Nicosia
 thesis. Nothing is fitted to times on far memory.
 Limits: one thread; every visit walks the page table once; the value itself is not read; t_cpu of
-another processor is taken to be as many cycles. Insertions and removals: t_cpu is that of a get,
+another processor is assumed to be as many cycles. Insertions and removals: t_cpu is that of a get,
 and the allocator's own lines are left out, so their times are lower bounds.
 """
 
@@ -39,9 +39,9 @@ from nearfar.records.profile import Host, Profile
 _CYCLES = 1589.0 - 706.0
 _WAYS = 16
 _SEED = 1
-#: What the benchmark keeps of an operation: 40 to 64 bytes; the sum of its lines hardly matters.
+#: Result bytes that the benchmark keeps for an operation: 40 to 64; little influence.
 _RESULT_BYTES = 64
-#: Of a bucket; of an entry and its value, an allocation each.
+#: Bytes of a bucket; of an entry and its value, one allocation each.
 _HEAD_BYTES, _ENTRY_BYTES = 80, 2 * 128
 _VARIANTS = [(policy, evicts) for evicts in (True, False) for policy in ("lru", "random")]
 
@@ -67,7 +67,7 @@ class Replayed:
 
 @dataclass(frozen=True)
 class Costs:
-    """Of one operation's parts, in seconds."""
+    """Costs of an operation's parts, in seconds."""
 
     cpu: Constant
     far: Constant
@@ -95,7 +95,7 @@ def replay(work: MapWork, cache_bytes: int) -> Replayed:
 
 
 def costs(work: MapWork, far: Profile, host: Host, bytes_in_use: float) -> Costs:
-    """Constants out of the files. Raises BadInputError for a figure that is not there."""
+    """Constants from the files. Raises BadInputError for a missing figure."""
     frequency = constant(host, "frequency_hz")
     writes = work.operation != "get"
     return Costs(
@@ -110,7 +110,7 @@ def costs(work: MapWork, far: Profile, host: Host, bytes_in_use: float) -> Costs
 
 
 def _bytes_in_use(work: MapWork, found: Replayed) -> float:
-    """Of all heads and entries with their values: how far page walks reach."""
+    """Bytes of all heads and entries with their values: the range of page walks."""
     return found.buckets * _HEAD_BYTES + work.operations * _ENTRY_BYTES
 
 
@@ -127,7 +127,7 @@ def _parts(found: Replayed, missed: float, paid: tuple[float, ...]) -> dict[str,
 
 
 def _extremes(found: Replayed, paid: Costs) -> tuple[float, float]:
-    """Least and most an operation takes, over variants and the ranges of all constants."""
+    """Minimum and maximum of an operation's time, over variants and ranges of all constants."""
     known = [paid.cpu, paid.far, paid.walk, paid.llc, paid.write or Constant(0.0, 0.0, 0.0)]
     times = [
         sum(_parts(found, missed, corner).values())
@@ -138,7 +138,7 @@ def _extremes(found: Replayed, paid: Costs) -> tuple[float, float]:
 
 
 def predict(work: MapWork, far: Profile, host: Host) -> MapPrediction:
-    """Time of all operations. Raises BadInputError where profile or host lack a figure."""
+    """Time of all operations. Raises BadInputError if profile or host lack a figure."""
     cache_bytes = int(host.scalar("l2_bytes") + host.scalar("l3_bytes"))
     found = replay(work, cache_bytes)
     paid = costs(work, far, host, _bytes_in_use(work, found))

@@ -1,4 +1,4 @@
-"""What predictions return: plain numbers with intervals, the terms behind them, the calibration."""
+"""Results of predictions: numbers with intervals, the terms behind them, the calibration level."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from nearfar.errors import BadInputError
 from nearfar.records.shape import Answer, Origin, Provenance, Shaped
 
-#: The calibration ladder: what a prediction stands on.
+#: The calibration levels: the inputs of a prediction.
 LADDER = (
     "profile only: nothing of this work was measured",
     "software cost measured here",
@@ -20,7 +20,7 @@ LADDER = (
 
 
 class Term(BaseModel):
-    """One quantity that goes into a prediction; ``binds`` if it decides the result."""
+    """One quantity in a prediction; ``binds`` if it decides the result."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -86,8 +86,8 @@ def modelled(
 ) -> dict[str, Any]:
     """Keyword arguments of a Shaped model: ``(value, low, high)`` of each key, as modelled.
 
-    ``samples`` is how many measured rows stand behind them. Raises BadInputError where a figure
-    has left all numbers: JSON has no infinity, and no reader could use it.
+    ``samples`` is the number of measured rows behind them. Raises BadInputError if a figure is not
+    finite: JSON has no infinity.
     """
     for key, triple in figures.items():
         if not all(map(isfinite, triple)):

@@ -1,4 +1,4 @@
-"""Bandwidth of two sides that copy at once, from what each reaches by itself.
+"""Bandwidth of two sides that copy concurrently, from the bandwidth of each alone.
 
 Equation: a closed queue with two classes of customers, near and far threads, at one memory. A byte
 takes a thread of class k the time z_k by itself and is then served for s; by exact mean value
@@ -19,13 +19,13 @@ from dataclasses import dataclass
 
 from nearfar.model.queueing import cycle_over_threads, rising_root
 
-#: Two speeds closer than this are one: what two sides reach together is then no more than that.
+#: Two speeds closer than this are equal: both sides together then reach no more than that.
 _SAME = 1e-9
 
 
 @dataclass(frozen=True)
 class Alone:
-    """Bytes/s of each side with nothing beside it, and of near threads as many as on both."""
+    """Bytes/s of each side alone, and of near threads as many as on both sides."""
 
     near: float
     far: float
@@ -33,7 +33,7 @@ class Alone:
 
 
 def at_once(alone: Alone, near_threads: int, far_threads: int, *, shared: bool) -> Alone:
-    """What both sides reach at once; ``together`` is their sum."""
+    """Bandwidths of both sides at once; ``together`` is their sum."""
     near, far = alone.near, alone.far
     if shared:
         near, far = _two_classes(alone, near_threads, far_threads)
@@ -65,14 +65,14 @@ def _two_classes(alone: Alone, near_threads: int, far_threads: int) -> tuple[flo
 
 
 def _away(speed: float, served: float, threads: int) -> float:
-    """Seconds a byte beside the queue with which so many threads alone reach a speed."""
+    """Seconds a byte outside the queue with which this number of threads alone reaches a speed."""
     return rising_root(
         lambda away: cycle_over_threads(away, served, threads) - 1 / speed, 0.0, threads / speed
     )
 
 
 def _served(alone: Alone, near_threads: int, threads: int) -> float:
-    """Seconds a byte in the queue: what near threads gain when there are more of them tells it."""
+    """Seconds a byte in the queue, from the gain of near threads when their number grows."""
     longest = 1 / max(alone.near, alone.together)
     if alone.together >= alone.near * threads / near_threads * (1 - _SAME):
         return 0.0

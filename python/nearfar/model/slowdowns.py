@@ -1,18 +1,18 @@
-"""Slowdowns that others published, to stand beside predictions; nothing is ever fitted to them."""
+"""Published slowdowns, shown next to predictions; nothing is ever fitted to them."""
 
 from __future__ import annotations
 
 #: Mean slowdowns against DRAM in the WSCAD 2022 paper on PMDK: on Optane, on a SATA SSD.
 WSCAD = {"list": (3.2, 47.0), "hash": (11.2, 274.8), "skip_list": (4.7, 167.4)}
-#: The machine of the paper, and its devices in the order above.
+#: The machine of the WSCAD 2022 paper, and its devices in the order above.
 WSCAD_HOST = "xeon-5317"
 WSCAD_DEVICES = ("optane-200-4x128", "ssd-s4600")
-#: Entries of its sets as we take them: it does not tell.
+#: Assumed entries of its sets: the paper does not state them.
 WSCAD_ENTRIES = 1024
 
 
 def slowdown(structure: str, far: str, host: str) -> float | None:
-    """The published mean, for the machine and devices of the paper alone."""
+    """The published mean, for the machine and devices of the paper only."""
     if host != WSCAD_HOST or far not in WSCAD_DEVICES or structure not in WSCAD:
         return None
     return WSCAD[structure][WSCAD_DEVICES.index(far)]
@@ -22,23 +22,25 @@ def reason(
     structure: str, predicted: tuple[float, float], published: float,
     *, same_code: bool, waits: float, disk: bool,
 ) -> str:  # fmt: skip
-    """Why a prediction (its ends) and a published mean differ, as far as the model can tell.
+    """Why a prediction (its ends) and a published mean differ, as far as the model explains it.
 
     ``structure``: ours by the paper's name, others on libpmemobj, as the paper's are. ``waits``:
     fences a change, on a disk msyncs.
     """
     low, high = predicted
-    told = f"{waits:.1f} {'msyncs' if disk else 'fences'} a change"
+    waited = f"{waits:.1f} {'msyncs' if disk else 'fences'} a change"
     if low <= published <= high:
         return "the interval holds the published mean"
     if same_code and not disk:
         return (
-            f"the same {told} on both sides, and entries that stay in the caches: the paper's "
+            f"the same {waited} on both sides, and entries that stay in the caches: the paper's "
             "mean does not fit this reading"
         )
     if published > high and structure in WSCAD:
-        return f"{told}, where the paper's transactions make about nine"
+        return f"{waited}, where the paper's transactions make about nine"
     if published > high or structure.startswith("list"):
-        return f"{told}; their weight depends on entries and updates, and the paper tells neither"
-    told += ", each waited for; the paper's hash and skip list leave out part of the logging"
-    return f"{told}, and its drive may answer from a cache of its own" if disk else told
+        return (
+            f"{waited}; their weight depends on entries and updates, and the paper states neither"
+        )
+    waited += ", each waited for; the paper's hash and skip list leave out part of the logging"
+    return f"{waited}, and its drive may answer from a cache of its own" if disk else waited

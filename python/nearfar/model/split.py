@@ -1,20 +1,20 @@
-"""Rows of a stencil split between two memories, so that both sides end together.
+"""Rows of a stencil split between two memories, such that both sides finish together.
 
 Equation: for a thread of either side, an element costs
   max(t_soft, m)    while rows stay in its cache,    m = 2·element_bytes·φ / x
   t_soft + m        on the far side when they do not (the loads wait, nothing hides them)
-with x the thread's copy speed beside the other side (`contention`, far-far rows) and φ the traffic
-factor (`layer_condition`). A side's time is its elements over its threads times that; the total is
-the slower side's, times the skew of a measured row (total over slower side).
+with x the thread's copy speed concurrent with the other side (`contention`, far-far rows) and φ the
+traffic factor (`layer_condition`). A side's time is its elements over its threads times that; the
+total is the slower side's, times the skew of a measured row (total over slower side).
 `oslo` keeps the two equations of the thesis: E·16 / B_near and E·16 / B_far, nothing else.
 Source: Oslo thesis, its split formula; extended by traffic and by the accessor's software cost,
 which dominates its far side.
 Calibration: one row of the same version gives t_soft of both sides and the skew, so the row itself
-comes out exact; of several, the mean. A side that ran faster than its memory term lowers that term
-instead.
-Limits: t_soft is taken as one number for all sizes and thread counts. Totals of the published
-160 GB case hold something that no model here explains, up to 29 % over the slower side.
-Without calibration there is no software cost, and times are lower bounds.
+is reproduced exactly; several rows are averaged. A side that ran faster than its memory term lowers
+that term instead.
+Limits: t_soft is one number for all sizes and thread counts. Totals of the published 160 GB case
+contain up to 29 % over the slower side that no model here explains.
+Without calibration the software cost is unknown, and times are lower bounds.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from nearfar.model.results import LADDER, SplitPrediction, Term, modelled
 from nearfar.model.split_cost import Calibration, Cost
 
 COLUMNS = ("rows", "cols", "far_rows", "near_threads", "far_threads", "near_s", "far_s", "total_s")
-#: A total below the slower side contradicts it, beyond the rounding of a printed table.
+#: A total below the slower side, beyond the rounding of a printed table, is an error.
 _ROUNDING = 0.995
 UNEXPLAINED = (
     "Totals of the published 160 GB case hold something no model explains (up to 29 % over the "
@@ -44,7 +44,7 @@ UNEXPLAINED = (
 
 @dataclass(frozen=True)
 class CacheShare:
-    """What a thread gets of the caches: its L2, and the L3 divided by all that run."""
+    """A thread's part of the caches: its L2, and the L3 divided by all running threads."""
 
     l2_bytes: float
     l3_bytes: float
@@ -52,13 +52,13 @@ class CacheShare:
     ways: int
 
     def of_thread(self, threads: int) -> float:
-        """Bytes of one of ``threads``."""
+        """Cache bytes of one of ``threads``."""
         return self.l2_bytes + self.l3_bytes / threads
 
 
 @dataclass(frozen=True)
 class Array:
-    """The array that is swept."""
+    """The array of the stencil."""
 
     rows: int
     cols: int
@@ -80,7 +80,7 @@ class MeasuredRow:
 
 @dataclass(frozen=True)
 class Machine:
-    """All that predictions share: the contention model and the caches."""
+    """Shared inputs of predictions: the contention model and the caches."""
 
     contention: Competition
     cache: CacheShare
@@ -119,7 +119,7 @@ def _measured(row: tables.Row, element_bytes: int) -> MeasuredRow:
 
 
 def calibrate(machine: Machine, measured: Sequence[MeasuredRow]) -> Calibration:
-    """What rows tell. Raises BadInputError for threads that the contention model has not."""
+    """Calibrate from rows. Raises BadInputError for thread counts outside the contention model."""
     costs = [_costs(machine, row) for row in measured]
     return Calibration(
         _mean([near for near, _ in costs]),
@@ -147,7 +147,7 @@ def _mean(costs: Sequence[Cost]) -> Cost:
 
 
 def inconsistencies(machine: Machine, measured: Sequence[MeasuredRow]) -> list[str]:
-    """Sentences about calibration rows that do not agree with themselves or each other."""
+    """Notes on calibration rows that contradict themselves or each other."""
     found = []
     cases = []
     for row in measured:
@@ -171,7 +171,7 @@ def inconsistencies(machine: Machine, measured: Sequence[MeasuredRow]) -> list[s
 
 @dataclass(frozen=True)
 class _Side:
-    """One side under one reading of cache and contention."""
+    """One side for one reading of cache and contention."""
 
     memory_s: float
     traffic: Traffic
@@ -211,7 +211,7 @@ class _Times:
 
 @dataclass(frozen=True)
 class _Rates:
-    """Seconds for a row of the array on either side, all threads of the side at work."""
+    """Seconds for a row of the array on either side, with all threads of the side running."""
 
     near: float
     far: float
@@ -222,7 +222,7 @@ class _Rates:
         return _Times(near, far, self.skew * max(near, far))
 
     def balanced(self, rows: int) -> int:
-        """Far rows for which the slower side is fastest."""
+        """Far rows that minimize the time of the slower side."""
         even = rows * self.near / (self.near + self.far)
         below = math.floor(even)
         return min((below, min(below + 1, rows)), key=lambda r: self.times(rows, r).total)
@@ -243,7 +243,7 @@ def _rates(
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked: far rows may be left open, and threads given as a pair or as a sum."""
+    """The requested split: far rows may be open, and threads given as a pair or as a sum."""
 
     array: Array
     version: Version
@@ -262,7 +262,7 @@ def splits_of(threads: int) -> list[tuple[int, int]]:
 def predict(
     machine: Machine, question: Question, calibration: Calibration | None = None
 ) -> SplitPrediction:
-    """The best of the asked threads and rows. Raises BadInputError for rows the array has not."""
+    """The best of the requested threads and rows. Raises BadInputError for rows out of range."""
     rows = question.array.rows
     if question.far_rows is not None and not 0 <= question.far_rows <= rows:
         raise BadInputError(
@@ -308,7 +308,7 @@ def _answers(machine: Machine, question: Question, known: Calibration) -> Iterat
 def _interval(
     machine: Machine, question: Question, known: Calibration, best: _Answer
 ) -> tuple[_Times, _Times]:
-    """Fast and slow end: policies and contention, and its scatter for a calibrated cost too."""
+    """Fast and slow end: policies and contention, and the scatter of a calibrated cost."""
     ends = []
     near_scatter, far_scatter = competition.half_widths(machine.contention)
     for reading, sign in (("fast", -1), ("slow", 1)):

@@ -1,10 +1,10 @@
-"""What calibration tells of a stencil's sides: software cost of an element, scale of its memory.
+"""Calibration of a stencil's sides: software cost of an element, scale of its memory term.
 
 Equation: an element costs a thread max(t_soft, s·m), or t_soft + s·m where nothing hides the loads
 or where t_soft was measured as what the sweep takes beyond a copy. m is the memory term of `split`.
 Source: one measured row of the same version; or sweep and copy, both measured on the near side.
-Limits: one number for all sizes and thread counts. What the near side pays beyond a copy is taken
-for what the far side pays.
+Limits: one number for all sizes and thread counts. The far side's cost beyond a copy is assumed to
+equal that of the near side.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Cost:
-    """What calibration tells of one side: seconds an element a thread, and a scale of memory."""
+    """Calibration of one side: seconds an element and thread, and a scale of the memory term."""
 
     software_s: float = 0.0
     memory_scale: float = 1.0
@@ -36,7 +36,7 @@ class Cost:
 
 @dataclass(frozen=True)
 class Calibration:
-    """Everything one measured row gives."""
+    """Calibration from one measured row."""
 
     near: Cost = Cost()
     far: Cost = Cost()
@@ -47,9 +47,9 @@ class Calibration:
 
 
 def beyond_a_copy(element_s: float, copy_s: float) -> Calibration:
-    """What an element of the sweep took beyond a copied one, both measured by themselves on the
-    near side: either side pays it on top of its memory term. A sweep that beats the copy lowers the
-    near side's term instead.
+    """The time of an element of the sweep beyond a copied one, both measured alone on the near
+    side: either side adds it to its memory term. A sweep faster than the copy lowers the near
+    side's term instead.
     """
     beyond = element_s - copy_s
     if beyond < 0:
@@ -59,5 +59,5 @@ def beyond_a_copy(element_s: float, copy_s: float) -> Calibration:
 
 
 def software_cost(far_s: float) -> Calibration:
-    """What the far accessor's cost of an element, measured by itself, gives."""
+    """Calibration from the far accessor's measured cost of an element."""
     return Calibration(far=Cost(far_s), level=1)

@@ -29,7 +29,7 @@ _LIMITS = [
 
 
 def predict(work: MapWork, far: Profile) -> MapPrediction:
-    """Time of gets. Raises BadInputError where the profile lacks a figure."""
+    """Time of gets. Raises BadInputError if the profile lacks a figure."""
     read = constant(far, "read_latency_ns", 1e-9, PROFILE_MARGIN)
     bandwidth = constant(far, "read_bandwidth_bytes_per_s", 1.0, PROFILE_MARGIN)
     loads = work.operations * _LOADS

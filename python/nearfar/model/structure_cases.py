@@ -1,7 +1,7 @@
-"""From the name of a structure to what is timed in cache, what is watched, and what is predicted.
+"""Map a structure's name to the cases that are timed in cache, watched, and predicted.
 
-Software of a structure in a pool is timed without flushes and fences where there is such a version;
-of those on libpmemobj there is none, so that their fences are taken off by what they cost here.
+Software of a structure in a pool is timed without flushes and fences if there is such a version;
+for libpmemobj's there is none, so the measured cost of their fences is subtracted.
 """
 
 from __future__ import annotations
@@ -27,43 +27,43 @@ from nearfar.stats import Estimate
 
 Work = MapWork | SetWork
 
-#: The set and the medium of bench intset behind each name.
+#: The set and the medium of bench intset for each name.
 SETS: dict[StructureName, tuple[IntsetStructure, IntsetMedium]] = {
     "list": ("list", "pmem"), "hash": ("hash", "pmem"), "skip_list": ("skip_list", "pmem"),
     "list_tx": ("list", "pmdk"), "skip_list_tx": ("skip_list", "pmdk"), "map_tx": ("hash", "pmdk"),
     "map_atomic": ("hash", "pmdk_atomic"), "map_rp": ("hash", "pmdk_rp"),
 }  # fmt: skip
 POOL_TIER = "shm:"
-#: Bytes in use by an entry, slots that stand free included; where they lie is watched, not this.
+#: Bytes in use by an entry, including free slots; where they are is watched, not assumed.
 _BYTES_AN_ENTRY = {"list": 16, "hash": 27, "skip_list": 28, "pmdk": 128}
 _BYTES_A_KEY = 8
-#: Entries that lie in the first caches, a few and more.
+#: Entries that fit in the first caches: few, and more.
 _FEW = {"list": (32, 512), "skip_list": (64, 512), "hash": (128, 1024)}
 _FEW_GETS = (500, 2000)
-#: Of a map that is made meanwhile: so few that its start shows, and many.
+#: Entries of a map that is created in the timed region: start visible, and start negligible.
 _FEW_CHANGED = (250, 500, 2000, 4000)
-#: Just after such a map has doubled, when it has moved twice as many entries a new one, and before.
+#: Just after such a map has doubled and moved twice the entries of a new one, and just before.
 _FEW_CHANGED_DOUBLING = (262, 500, 2100, 4000)
-#: What warms the caches before as many count: a line an operation in a hash, at most.
+#: Operations that warm the caches before counting: a hash touches a line an operation, at most.
 _HASH_OPERATIONS, _SKIP_LIST_OPERATIONS, _LIST_OPERATIONS = 200_000, 40_000, 20_000
-#: Operations an entry by which the whole of a small hash is in the caches.
+#: Operations for each entry until the whole of a small hash is in the caches.
 _HASH_ROUNDS, _LEAST_OPERATIONS = 16, 20_000
-#: Loads of all operations of one watched run of a list, about: long lists are walked less often,
-#: so that their mean place is off by up to a fifth; short lists tell what it is.
+#: Approximate loads of all operations of a watched run of a list: long lists are walked less
+#: often, so that their mean position is off by up to a fifth; it is taken from short lists.
 _LIST_LOADS, _FEWEST_WALKS = 6_000_000, 8
-#: Walks whose mean place is as good as known: off by one percent.
+#: Walks whose mean position is precise to one percent.
 _SURE = 3_000
 
 
 @dataclass(frozen=True)
 class Watching:
-    """Works in a host's caches."""
+    """Watched accesses of works in a host's caches."""
 
     costs: HostCosts
     cpu: int
 
     def shape(self, work: Work, *, dependent: bool = False) -> Shape:
-        """Every access of it. Raises NearfarError where it cannot be run."""
+        """Every access of a work. Raises NearfarError if it cannot be run."""
         watched = watch(*self._asked(work, dependent), self.cpu)
         if isinstance(work, SetWork) and work.structure == "list" and watched.operations < _SURE:
             watched = watched.longer(self._loads_of_list(work) / loads_of(watched))
@@ -71,7 +71,7 @@ class Watching:
         return Shape(watched, bytes_of(work), dependent, made)
 
     def _loads_of_list(self, work: SetWork) -> float:
-        """Of an operation, on average: a line through two short lists, as walks go half way."""
+        """Mean loads of an operation: a line through two short lists, as walks go half way."""
         few, many = (case.work for case in in_cache(Case(work)))
         first, last = (
             loads_of(watch(*self._asked(short, dependent=False), self.cpu)) for short in (few, many)
@@ -79,7 +79,7 @@ class Watching:
         return last + (last - first) * (work.entries - many.entries) / (many.entries - few.entries)
 
     def beforehand(self, cases: Sequence[Case], cpus: Sequence[int]) -> None:
-        """Run all of them now, on several processors at once: nothing is timed meanwhile."""
+        """Run all of them now, on several CPUs concurrently: nothing is timed meanwhile."""
         watch_all([self._asked(case.work, case.dependent) for case in cases], cpus)
 
     def _asked(self, work: Work, dependent: bool) -> tuple[Work, Caches, int]:
@@ -96,7 +96,7 @@ def _operations(work: Work) -> int:
 
 
 def bytes_of(work: Work) -> float:
-    """In use."""
+    """Bytes in use."""
     if isinstance(work, SetWork):
         kind = "pmdk" if work.medium.startswith("pmdk") else work.structure
     else:
@@ -111,19 +111,19 @@ def _touched(work: Work) -> float:
 
 
 def entries_of(structure: str, bytes_in_use: float) -> int:
-    """Of a structure that takes so many bytes."""
+    """Entries of a structure of this many bytes."""
     return max(int(bytes_in_use / _BYTES_AN_ENTRY[structure]), 16)
 
 
 def sets(structure: StructureName, entries: int, update_percent: int) -> tuple[Case, Case]:
-    """The structure in its pool, and its volatile twin."""
+    """The structure in its pool, and its volatile counterpart."""
     kind, medium = SETS[structure]
     work = SetWork(kind, medium, entries, update_percent, POOL_TIER)
     return Case(work), Case(replace(work, medium="dram"))
 
 
 def in_cache(case: Case) -> tuple[Case, ...]:
-    """What is timed to know the software of a case: it, small, and without fences if that goes."""
+    """Cases to time for the software of a case: itself, small, and without fences if possible."""
     work = case.work
     if isinstance(work, SetWork):
         bare: IntsetMedium = "unflushed" if work.medium == "pmem" else work.medium
@@ -137,7 +137,7 @@ def in_cache(case: Case) -> tuple[Case, ...]:
 def software(
     case: Case, timed: Mapping[Case, Estimate], costs: HostCosts, near: Memory, seen: Watching
 ) -> Software:
-    """Of a case, from what was timed in cache."""
+    """Software of a case, from timings in cache."""
     return software_of(
         [
             InCache(

@@ -1,4 +1,4 @@
-"""What `predict structure` tells: an operation's time in far memory, and slowdowns against DRAM."""
+"""Results of `predict structure`: an operation's time in far memory, and slowdowns against DRAM."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ _LIMITS = [
     "idle latencies of the device; 4 KiB pages",
 ]
 _NO_SOFTWARE = (
-    "fences and software cannot be told apart here: all of the time in cache went for fences, so "
+    "fences and software cannot be separated here: all of the time in cache went for fences, so "
     "that software, and with it time and slowdown, are too low, and their intervals too narrow"
 )
-#: Software under such a share of the time on near memory was taken off with the fences.
+#: Below this fraction of the time on near memory, software was subtracted with the fences.
 _TOO_LITTLE = 0.02
 _ENDS = ("low", "value", "high")
 
@@ -69,7 +69,7 @@ class StructurePrediction(Prediction):
 
 @dataclass(frozen=True)
 class Case:
-    """A structure as it was watched, its software, and those of its twin."""
+    """A watched structure, its software, and those of its volatile counterpart."""
 
     structure: StructureName
     entries: int
@@ -84,7 +84,7 @@ def predict(
     case: Case, costs: HostCosts, near: Memory, far: Memory,
     published: float | None = None,
 ) -> StructurePrediction:  # fmt: skip
-    """An operation in `far` beside both baselines in `near`."""
+    """An operation in `far`, and both baselines in `near`."""
     there = _Side(case.shape, case.software, costs, far)
     twin = _Side(case.twin_shape, case.twin_software, costs, near)
     same = _Side(case.shape, case.software, costs, near)
@@ -107,7 +107,7 @@ def predict(
 
 @dataclass(frozen=True)
 class _Side:
-    """What is compared: an operation in some memory."""
+    """One side of the comparison: an operation in some memory."""
 
     shape: Shape
     software: Software
@@ -128,9 +128,9 @@ class _Side:
 
 
 def _reading(name: BaselineName, there: _Side, here: _Side) -> Reading:
-    """A ratio. Host and software are uncertain of both sides alike, the device of one.
+    """A ratio. Host and software are uncertain for both sides alike, the device for one.
 
-    A twin is other code, and was timed apart: its software drifts by itself.
+    A volatile counterpart is other code, timed separately: its software varies independently.
     """
     value = there.found.parts.total / here.found.parts.total
     drifts = (1 - DRIFT, 1.0, 1 + DRIFT) if name == "twin" else (1.0,)
@@ -162,7 +162,7 @@ def _limits(near: OperationTime) -> list[str]:
 
 
 def terms(found: OperationTime, case: Case, far: Memory) -> list[Term]:
-    """Shares of the time, then the counts they are made of."""
+    """Parts of the time, then the counts behind them."""
     p, watched = found.parts, case.shape.watched
     shares = [
         time_term("software", p.software, "an operation in cache"),

@@ -34,24 +34,24 @@ from nearfar.model.host_costs import HostCosts
 from nearfar.model.map_work import NOTHING, Constant
 from nearfar.simulate.watch import Variant, Watched
 
-#: Seconds of software that a processor looks ahead: reorder buffers of 224 to 512 entries, 3 to 5
+#: Seconds of software that fit in a core's reorder window: 224 to 512 entries, 3 to 5
 #: instructions a cycle, 3 to 4 GHz.
 WINDOW = Constant(25e-9, 18e-9, 35e-9)
-#: What the same code takes more or less in another run, on other pages, at another size.
+#: Relative variation of the same code in another run, on other pages, at another size.
 DRIFT = 0.10
-#: Interval of the operations under way at once, either way.
+#: Interval of the number of overlapping operations, either way.
 _OVERLAP_RANGE = 4 / 3
 _HALVINGS = 30
-#: Seconds of software that any operation takes.
+#: Minimum seconds of software of any operation.
 _LEAST_SOFTWARE = 1e-9
-#: Loads an operation that differ by less tell no slope.
+#: Loads an operation that differ by a smaller factor give no slope.
 _SAME = 1.1
 
 
 @dataclass(frozen=True)
 class Memory:
-    """What a structure lies in: seconds of a load, a fence, a line more under it, an msync; of each
-    line in turn."""
+    """Costs of a memory: seconds of a load, a fence, a line more under it, an msync; of each
+    line in turn. ``measured``: nearfar measured its fence, on the machine of the prediction."""
 
     name: str
     load: Constant
@@ -59,22 +59,23 @@ class Memory:
     line: Constant
     sync: Constant | None = None
     stream: Constant = NOTHING
+    measured: bool = False
 
     def at(self, end: str) -> Memory:
-        """The same, at one end of its ranges for certain."""
+        """The same memory with all costs at one end of their ranges."""
         load, fence, line, stream = (
             Constant(*(float(getattr(cost, end)),) * 3)
             for cost in (self.load, self.fence, self.line, self.stream)
         )
         sync = None if self.sync is None else Constant(*(float(getattr(self.sync, end)),) * 3)
-        return Memory(self.name, load, fence, line, sync, stream)
+        return Memory(self.name, load, fence, line, sync, stream, self.measured)
 
 
 @dataclass(frozen=True)
 class Shape:
-    """One operation as it was seen, and whether the next waits for it.
+    """The watched accesses of one operation, and whether the next one waits for it.
 
-    ``made``: entries of a structure that the operations make, 0 of one that is there.
+    ``made``: entries of a structure that the operations create; 0 for an existing one.
     """
 
     watched: Watched
@@ -85,7 +86,7 @@ class Shape:
 
 @dataclass(frozen=True)
 class InCache:
-    """An operation timed in cache, in seconds, and what was seen of it."""
+    """An operation timed in cache, in seconds, and its watched accesses."""
 
     time: Constant
     shape: Shape
@@ -95,7 +96,7 @@ class InCache:
 
 @dataclass(frozen=True)
 class Software:
-    """Seconds of software: a + b·loads, and what making a structure takes once."""
+    """Seconds of software: a + b·loads, and the one-time cost of creating a structure."""
 
     at: Constant
     loads: float
@@ -103,7 +104,7 @@ class Software:
     start: Constant = NOTHING
 
     def of(self, loads: float, made: int = 0) -> Constant:
-        """Seconds of an operation with so many loads, and ``DRIFT`` beyond what was measured."""
+        """Seconds of an operation with this many loads; ``DRIFT`` beyond the measured range."""
         more = self.slope * (loads - self.loads)
         share = 1 / made if made else 0.0
         value, low, high = (
@@ -113,7 +114,7 @@ class Software:
         return Constant(value, low * (1 - DRIFT), high * (1 + DRIFT))
 
     def slower(self, by: Constant) -> Software:
-        """On another processor."""
+        """The same software on a slower or faster processor."""
         return Software(
             _times(self.at, by), self.loads, self.slope * by.value, _times(self.start, by)
         )
@@ -125,7 +126,7 @@ def _times(cost: Constant, by: Constant) -> Constant:
 
 @dataclass(frozen=True)
 class Parts:
-    """Seconds of an operation by cause, as they show in its time."""
+    """Seconds of an operation by cause, without overlapped parts."""
 
     software: float
     streams: float
@@ -147,7 +148,7 @@ class Parts:
 
 @dataclass(frozen=True)
 class OperationTime:
-    """An operation's time: its parts at all values, the total's range, and how much overlaps."""
+    """An operation's time: its parts at all values, the total's range, and the overlap."""
 
     parts: Parts
     low: float
@@ -166,9 +167,9 @@ def loads_of(watched: Watched) -> float:
 
 
 def software_of(samples: Sequence[InCache], host: HostCosts) -> Software:
-    """From operations in cache: one of them, or a line through the smallest and the largest.
+    """Software from operations in cache: one, or a line through the smallest and the largest.
 
-    Where they make their structure, what the small ones take longer is its start.
+    If they create their structure, the additional time of the small ones is its start.
     """
     bare = sorted(
         ((loads_of(s.shape.watched), _bare(s, host)) for s in samples), key=lambda pair: pair[0]
@@ -182,7 +183,7 @@ def software_of(samples: Sequence[InCache], host: HostCosts) -> Software:
 
 
 def _with_start(made: Sequence[tuple[int, Constant]], loads: float) -> Software:
-    """Of a line in 1 / entries, through the middles of the smaller and of the larger half."""
+    """A line in 1 / entries, through the middles of the smaller and of the larger half."""
     ordered = sorted(made, key=lambda pair: pair[0])
     half = len(ordered) // 2
     few, many = ordered[:half], ordered[half:]
@@ -199,15 +200,15 @@ def _with_start(made: Sequence[tuple[int, Constant]], loads: float) -> Software:
 
 
 def _between(times: Sequence[Constant]) -> Constant:
-    """Their middle, and all that they range over."""
+    """The middle of several times, with their full range."""
     middle = sum(t.value for t in times) / len(times)
     return Constant(middle, min(t.low for t in times), max(t.high for t in times))
 
 
 def _bare(sample: InCache, host: HostCosts) -> Constant:
-    """Of its time, the software: what, with its cache hits and fences, takes so long.
+    """The software part of a time: the rest is its cache hits and fences.
 
-    Both depend on the software that hides them, so that it is searched for.
+    Both depend on the software that overlaps with them, so it is found by search.
     """
     loads = loads_of(sample.shape.watched)
 
@@ -243,7 +244,7 @@ def operation_time(shape: Shape, software: Software, host: HostCosts, far: Memor
 
 @dataclass(frozen=True)
 class _Prices:
-    """All constants at one end of their ranges; a wide overlap makes the low end."""
+    """All constants at one end of their ranges; the low end has the widest overlap."""
 
     loads: tuple[float, ...]
     near: float
@@ -272,7 +273,7 @@ class _Prices:
 
 
 def _parts(shape: Shape, variant: Variant, paid: _Prices) -> tuple[Parts, float]:
-    """Parts under one assumption, and the operations under way at once."""
+    """Parts under one assumption, and the number of overlapping operations."""
     first = paid.loads[0]
     levels = variant.levels
     hits = sum(
@@ -294,7 +295,7 @@ def _parts(shape: Shape, variant: Variant, paid: _Prices) -> tuple[Parts, float]
 
 
 def _durable(watched: Watched, paid: _Prices, waited: float) -> tuple[float, float]:
-    """Seconds of fences, or of msyncs, beyond what they hide; and of the lines under them."""
+    """Seconds of fences, or of msyncs, beyond their overlap; and of the lines under them."""
     if paid.sync is not None:
         return watched.flushes * paid.sync, 0.0
     fences = watched.fences

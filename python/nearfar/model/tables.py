@@ -1,7 +1,7 @@
-"""CSV tables as input of models: a refusal names file, row and column.
+"""CSV tables as input of models: errors name file, row and column.
 
 Rows are counted from 1 below the header, as people count measurements; the line of the file is
-named beside it.
+printed next to it.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import NoReturn
 
 from nearfar.errors import BadInputError
+from nearfar.files import read_text
 
 #: Published and measured speeds are in decimal megabytes: 1 MB/s = 10^6 bytes/s.
 BYTES_PER_MB = 1e6
-#: What a cell may hold beside zero: models square, divide and scale it without leaving doubles.
+#: Range of a nonzero cell: models square, divide and scale it without overflow.
 LEAST, MOST = 1e-100, 1e100
 
 
@@ -34,7 +35,7 @@ class Row:
         """Raise BadInputError that names this row's cell."""
         raise BadInputError(
             f"{self.path}, row {self.number} (line {self.line}), column {column}: {reason}",
-            "mend that cell, or leave the row out",
+            "fix that cell, or leave the row out",
         )
 
     def number_of(self, column: str, *, zero_allowed: bool = False) -> float:
@@ -70,15 +71,7 @@ def read_rows(path: str | Path, columns: Sequence[str]) -> list[Row]:
     Raises BadInputError if the file cannot be read, lacks a column or a row, or is ragged.
     """
     name = str(path)
-    try:
-        text = Path(path).read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise BadInputError(f"cannot read {name}: {error.strerror}", "give a CSV file") from None
-    except UnicodeDecodeError:
-        raise BadInputError(
-            f"cannot read {name}: it is not text in UTF-8", "give a CSV file"
-        ) from None
-    lines = csv.reader(text.splitlines(), strict=True)
+    lines = csv.reader(read_text(path, "give a CSV file").splitlines(), strict=True)
     expected = f"a header with {', '.join(columns)}, and a row for each measurement"
     try:
         numbered = [(lines.line_num, cells) for cells in lines if any(c.strip() for c in cells)]

@@ -1,4 +1,4 @@
-"""Predicted against measured on this machine: which cases, and how far off.
+"""Predicted against measured times on this machine: the cases, and the errors.
 
 The cases: gets in a map, each after the last or each waiting for it, insertions; the same in two
 maps of libpmemobj's; and the three sets of bench intset with half of the operations updates; in
@@ -28,7 +28,7 @@ from nearfar.stats import Estimate
 if TYPE_CHECKING:
     from nearfar.records.pools import MapOperation, MapType
 
-#: Of the last cache: sizes from cache-resident to far beyond it.
+#: Multiples of the last cache: sizes from cache-resident to far beyond it.
 LARGEST_CACHES = 16
 _SMALLEST_BYTES = 24 * 1024
 SIZES = 6
@@ -39,20 +39,20 @@ _PMDK_OPERATIONS: tuple[MapOperation, ...] = ("get", "insert")
 
 @dataclass(frozen=True)
 class Point:
-    """A case at one size, as predicted, in seconds."""
+    """A case at one size with its prediction, in seconds."""
 
     case: Case
     predicted: OperationTime
 
 
 def sizes(last_cache_bytes: float, count: int = SIZES) -> list[float]:
-    """Bytes in even steps of their logarithm."""
+    """Sizes in bytes in equal logarithmic steps."""
     ratio = LARGEST_CACHES * last_cache_bytes / _SMALLEST_BYTES
     return [_SMALLEST_BYTES * ratio ** (i / (count - 1)) for i in range(count)]
 
 
 def map_cases(last_cache_bytes: float, count: int = SIZES) -> list[Case]:
-    """Of bench map."""
+    """Cases of bench map."""
     kinds: list[tuple[MapWork, bool]] = [
         (MapWork("map", "get", 0, 8, POOL_TIER), False),
         (MapWork("map", "get", 0, 8, POOL_TIER), True),
@@ -68,7 +68,7 @@ def map_cases(last_cache_bytes: float, count: int = SIZES) -> list[Case]:
 
 
 def pmdk_map_cases(last_cache_bytes: float, count: int = SIZES) -> list[Case]:
-    """Of bench map with the maps after PMDK."""
+    """Cases of bench map with the PMDK-style maps."""
     return [
         Case(MapWork(kind, operation, entries_of("pmdk", size), 8, POOL_TIER))
         for kind in _PMDK_MAPS
@@ -78,7 +78,7 @@ def pmdk_map_cases(last_cache_bytes: float, count: int = SIZES) -> list[Case]:
 
 
 def set_cases(last_cache_bytes: float, count: int = SIZES) -> list[Case]:
-    """Of bench intset."""
+    """Cases of bench intset."""
     return [
         Case(SetWork(structure, medium, entries_of(structure, size), UPDATE_PERCENT, POOL_TIER))
         for structure in ("hash", "skip_list", "list")
@@ -88,7 +88,7 @@ def set_cases(last_cache_bytes: float, count: int = SIZES) -> list[Case]:
 
 
 def all_in_cache(cases: Sequence[Case]) -> tuple[Case, ...]:
-    """What is timed before anything is predicted."""
+    """The cases to time before predictions start."""
     return tuple(dict.fromkeys(c for case in cases for c in in_cache(case)))
 
 
@@ -96,7 +96,7 @@ def predict(
     cases: Sequence[Case], timed: Mapping[Case, Estimate], costs: HostCosts, near: Memory,
     seen: Watching,
 ) -> list[Point]:  # fmt: skip
-    """All cases on this machine's memory."""
+    """Predict all cases on this machine's memory."""
     known = {case: software(case, timed, costs, near, seen) for case in cases}
     return predict_with(cases, known, costs, near, seen)
 
@@ -105,7 +105,7 @@ def predict_with(
     cases: Sequence[Case], known: Mapping[Case, Software], costs: HostCosts, near: Memory,
     seen: Watching,
 ) -> list[Point]:  # fmt: skip
-    """The same where software is known."""
+    """Predict all cases with known software."""
     return [
         Point(
             case,

@@ -1,1 +1,1 @@
-"""Programs run with their memory where it was asked to be."""
+"""Run programs with their memory on chosen tiers."""

@@ -1,4 +1,4 @@
-"""The accounts that libhmalloc writes when a process ends, as hmalloc(3) tells them.
+"""The accounts that libhmalloc writes when a process ends, as documented in hmalloc(3).
 
 Lines of ``key value``: ``hmalloc-stats 1``, ``process N``, ``tier.NAME.KEY N``,
 ``thread.NUMBER.name NAME`` and ``thread.NUMBER.NAME.KEY N``; ``rule.NUMBER.tier NAME`` and
@@ -27,7 +27,7 @@ class Thread(BaseModel):
 
 
 class Rule(BaseModel):
-    """What a rule of the plan placed; ``nodeN`` counts looked-at pages on NUMA node N."""
+    """Allocations that a rule of the plan placed; ``nodeN`` counts sampled pages on NUMA node N."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -36,7 +36,7 @@ class Rule(BaseModel):
 
 
 class Process(BaseModel):
-    """Counts by tier, as ``hm_tier_stats`` has them, of threads that ended too."""
+    """Counts by tier in the format of ``hm_tier_stats``, including ended threads."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -47,7 +47,7 @@ class Process(BaseModel):
 
 
 class RunAccounts(BaseModel):
-    """What ``nearfar run --json`` writes. Bytes are those of size classes; all are counts."""
+    """The output of ``nearfar run --json``. Bytes are those of size classes; all are counts."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -63,14 +63,14 @@ class RunAccounts(BaseModel):
 
 
 def read(folder: Path, program: int) -> list[Process]:
-    """The accounts that lie in a folder, a file a process; the program's own first."""
+    """Read the accounts in a folder, one file a process; the program's own first."""
     found = [parse(file.read_text()) for file in sorted(folder.iterdir())]
     whole = [process for process in found if process is not None]
     return sorted(whole, key=lambda process: (process.process != program, process.process))
 
 
 def parse(text: str) -> Process | None:
-    """The accounts of one process; None where they were not written to the end."""
+    """Parse the accounts of one process; None if they are incomplete."""
     lines = text.splitlines()
     if len(lines) < 2 or lines[0] != _HEAD or not text.endswith("\n"):
         return None

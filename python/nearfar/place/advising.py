@@ -1,8 +1,8 @@
-"""From a trace, memories and a budget to advice: what it costs to be far, and what stays near.
+"""From a trace, memories and a budget to advice: slowdowns on far memory, and the near sites.
 
-The interval of a slowdown is that over the range of the far memory's latency (10 % where none is
-told), and over cores with a window and a number of lines in flight of two thirds and one and a half
-times those assumed.
+The interval of a slowdown spans the range of the far memory's latency (10 % if unknown), the range
+of the cost of first touches, and cores with two thirds and one and a half times the assumed window
+and lines in flight.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ from nearfar.place.choosing import Choices, Point, choose
 from nearfar.place.costing import Assumed, Cost, Coster, SiteCost
 from nearfar.place.figures import Core, Memory
 from nearfar.place.knapsack import knee
+from nearfar.place.labels import Labels
 from nearfar.place.policies import follow
+from nearfar.place.sites import Site
 from nearfar.place.traced import Traced
 from nearfar.records.advice import (
     BudgetPoint,
@@ -31,7 +33,7 @@ from nearfar.records.advice import (
 if TYPE_CHECKING:
     from nearfar.records.profile import Profile
 
-#: Slowdowns for which the least near memory is told.
+#: Slowdowns for which the minimum near memory is reported.
 WITHIN = (1.02, 1.05, 1.1, 1.2, 1.5)
 _UNSURE = 1.5
 _NOTE = "core model of misses, over a trace of this program"
@@ -39,14 +41,20 @@ _NOTE = "core model of misses, over a trace of this program"
 
 @dataclass(frozen=True)
 class Asked:
-    """What advice is wanted for."""
+    """Inputs of the advice."""
 
     traced: Traced
     coster: Coster
     near: Profile
-    time_near_s: float
+    wall_s: float
+    cpu_s: float
     budget: int | None
-    labels: dict[int, str]
+    labels: Labels
+
+    def wall_at(self, slowdown: float) -> float:
+        """Wall time at a slowdown of CPU time: concurrent threads slow down concurrently, and idle
+        time of the program does not depend on far memory."""
+        return self.wall_s + (slowdown - 1) * min(self.cpu_s, self.wall_s)
 
 
 @dataclass(frozen=True)
@@ -59,7 +67,7 @@ class Found:
 
 
 def advise(asked: Asked, far: Memory, profile: Profile) -> Found:
-    """The curve, the plan's place on it, the sites, what else it costs, what others would do."""
+    """The curve, the plan's point on it, the sites, other costs, and other policies."""
     choices = choose(asked.traced, asked.coster, far, asked.budget)
     bend = _knee(choices)
     point = bend if asked.budget is None else choices.best_within(asked.budget)
@@ -71,9 +79,10 @@ def advise(asked: Asked, far: Memory, profile: Profile) -> Found:
     }
     prices = expenses.prices_of(asked.near, profile)
     known = prices if isinstance(prices, expenses.Prices) else None
-    placed = expenses.Placed(asked.traced, asked.coster, asked.near, profile, asked.time_near_s)
+    placed = expenses.Placed(asked.traced, asked.coster, asked.near, profile, asked.wall_s)
     advice = FarAdvice(
         far=far.name,
+        far_latency_ns=far.latency,
         near_bytes=point.near_bytes,
         knee_bytes=bend.near_bytes,
         curve=[_on_curve(choices, each, asked, known) for each in choices.points],
@@ -98,7 +107,7 @@ def _bounds(
         others = [variant[i] for variant in unsure]
         triple = (value, min([value, *others]), max([value, *others]))
         figures[f"slowdown_{name}"] = triple
-        figures[f"time_{name}_s"] = tuple(x * asked.time_near_s for x in triple)  # type: ignore[assignment]
+        figures[f"time_{name}_s"] = tuple(map(asked.wall_at, triple))  # type: ignore[assignment]
     return figures
 
 
@@ -106,7 +115,7 @@ def _policies(asked: Asked, far: Memory, choices: Choices, point: Point) -> list
     heap_bytes = point.near_bytes if asked.budget is None else asked.budget
     near_bytes = min(heap_bytes, asked.traced.heap_peak_bytes) + asked.traced.fixed_bytes()
     near_ns = choices.all_near.time_ns
-    found = follow(asked.traced, asked.coster, far, near_bytes, asked.time_near_s)
+    found = follow(asked.traced, asked.coster, far, near_bytes, asked.wall_s)
     made = []
     for each in found:
         slowdown = each.time_ns / near_ns if near_ns else 1.0
@@ -114,7 +123,7 @@ def _policies(asked: Asked, far: Memory, choices: Choices, point: Point) -> list
             PolicyAdvice(
                 policy=each.policy, near_bytes=each.near_bytes, moved_pages=each.moved_pages,
                 near_share=each.near_share, far_writes=each.far_writes,
-                **_plainly(slowdown=slowdown, time_s=slowdown * asked.time_near_s),
+                **_plainly(slowdown=slowdown, time_s=asked.wall_at(slowdown)),
             )
         )  # fmt: skip
     return made
@@ -127,7 +136,7 @@ def _knee(choices: Choices) -> Point:
 
 
 def _unsure(asked: Asked, far: Memory, placements: Sequence[list[int]]) -> list[list[float]]:
-    """Slowdowns of the placements with other cores, latencies and works."""
+    """Slowdowns of the placements for other cores, latencies and works."""
     core = asked.coster.core
     smaller = Core(round(core.window / _UNSURE), max(round(core.parallelism / _UNSURE), 1))
     larger = Core(round(core.window * _UNSURE), min(round(core.parallelism * _UNSURE), 64))
@@ -135,10 +144,25 @@ def _unsure(asked: Asked, far: Memory, placements: Sequence[list[int]]) -> list[
     variants = [Assumed(each, far.latency, work) for each in (smaller, larger)]
     variants += [Assumed(core, ns, work) for ns in (far.low, far.high) if ns != far.latency]
     variants += [Assumed(core, far.latency, other) for other in asked.coster.other_works]
+    variants += [
+        Assumed(core, far.latency, work, factors)
+        for factors in _touch_factors(asked.coster.near, far)
+    ]
     made = []
     for near, *costs in asked.coster.costs_under(far, [[], *placements], variants):
         made.append([cost.time_ns / near.time_ns if near.time_ns else 1.0 for cost in costs])
     return made
+
+
+def _touch_factors(near: Memory, far: Memory) -> set[tuple[float, float]]:
+    """Factors of first touches at the ends of their ranges, near and far."""
+    factors = {
+        (near_ns / near.touch if near.touch else 1.0, far_ns / far.touch if far.touch else 1.0)
+        for near_ns, far_ns in (
+            (near.touch_low, far.touch_high), (near.touch_high, far.touch_low)
+        )
+    }  # fmt: skip
+    return factors - {(1.0, 1.0)}
 
 
 def _on_curve(
@@ -172,22 +196,23 @@ def _within(choices: Choices, asked: Asked, prices: expenses.Prices | None) -> l
 
 
 def _plainly(**figures: float) -> dict[str, Any]:
-    """Modelled figures without an interval of their own."""
-    told = modelled({k: (v, v, v) for k, v in figures.items()}, samples=0, note=_NOTE)
-    return {**told, "intervals": {}}
+    """Modeled figures without an interval of their own."""
+    fields = modelled({k: (v, v, v) for k, v in figures.items()}, samples=0, note=_NOTE)
+    return {**fields, "intervals": {}}
 
 
 def _sites(asked: Asked, choices: Choices, point: Point) -> list[SiteAdvice]:
-    """By what having them far costs, most first; without those that hold and touch nothing."""
+    """Sites by their cost on far memory, highest first; without unused and empty sites."""
     far, near = choices.all_far, choices.all_near
-    share_of = asked.time_near_s / near.time_ns if near.time_ns else 0.0
+    scale = asked.cpu_s / near.time_ns if near.time_ns else 0.0
     made = [
         SiteAdvice(
             site=site.number,
             kind=site.kind,
-            at=asked.labels[site.number],
+            at=asked.labels.at[site.number],
             chain=[frame.place() for frame in site.frames],
-            size_bytes=int(asked.traced.sizes[site.number].max()),
+            functions=asked.labels.functions.get(site.number, []),
+            size_bytes=asked.traced.held_bytes(site.number),
             allocated_bytes=site.allocated_bytes,
             allocations=site.allocations,
             life_share=site.life_share,
@@ -197,22 +222,26 @@ def _sites(asked: Asked, choices: Choices, point: Point) -> list[SiteAdvice]:
             stall_share=_share(far.sites[site.number].stall_ns, far.stall_ns),
             verdict=_verdict(site.number, asked, point),
             **_plainly(
-                far_time_s=_added_s(far.sites[site.number], near.sites[site.number], share_of)
+                far_time_s=_added_s(
+                    site, far.sites[site.number], near.sites[site.number], scale, choices.far_ns
+                ),
+                first_touch_s=round(far.sites[site.number].touch_ns * scale, 12),
             ),
         )
         for site in asked.traced.sites
         if (site.reads or site.writes or site.allocations) and not site.is_recorder()
     ]
-    return sorted(made, key=lambda site: -site.far_time_s)
+    return sorted(made, key=lambda site: -(site.far_time_s + site.first_touch_s))
 
 
-def _added_s(far: SiteCost, near: SiteCost, share_of: float) -> float:
-    """What a site waits longer, to the picosecond: less is rounding of sums."""
-    return round(max(far.stall_ns - near.stall_ns, 0.0) * share_of, 12)
+def _added_s(site: Site, far: SiteCost, near: SiteCost, scale: float, far_ns: float) -> float:
+    """Additional stall time of a site's accesses, rounded to the picosecond, at most one far access
+    each; smaller differences are rounding of sums."""
+    added_s = max(far.stall_ns - near.stall_ns, 0.0) * scale
+    return round(min(added_s, (site.reads + site.writes) * far_ns * 1e-9), 12)
 
 
 def _share(part: float, whole: float) -> float:
-    """First touches that far pages save can make a site's waiting less than nothing."""
     return min(max(part / whole, 0.0), 1.0) if whole > 0 else 0.0
 
 

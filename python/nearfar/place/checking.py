@@ -1,8 +1,8 @@
-"""A run under a plan, held against what the plan promised.
+"""Check a run under a plan against the plan's promise.
 
-What is compared: where the blocks of each rule went, where the kernel has put their pages, how much
-was allocated at each site, how much of the heap the plan knew; and, where the program was traced
-once more, how many lines of memory each site read and wrote.
+Compared are the tiers of each rule's blocks, the NUMA nodes of their pages, the bytes allocated at
+each site, and the fraction of the heap that matches the plan; if the program was traced again, also
+the memory lines that each site read and wrote.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
     from nearfar.place.accounts import Process
     from nearfar.place.traffic import Traffic
 
-#: Shares beyond which a promise is broken: of bytes or pages elsewhere, of bytes or lines without a
-#: rule.
+#: Fractions beyond which a promise is broken: of misplaced bytes or pages, of unmatched bytes or
+#: lines.
 ELSEWHERE, UNMATCHED = 0.01, 0.05
-#: A site's share of the heap's bytes, or of its lines, may change by this factor with another
-#: input, where it was promised at least ``_COUNTS``.
+#: A site's fraction of the heap's bytes, or of its lines, may change by this factor with another
+#: input, if at least ``_COUNTS`` was promised.
 _FACTOR, _COUNTS = 2.0, 0.05
 
 
 class RuleCheck(BaseModel):
-    """One rule: promised, and counted. ``broken`` says why in words; empty where it was kept."""
+    """One rule: promised and counted. ``broken`` gives the reason; empty if the rule was kept."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -50,7 +50,7 @@ class RuleCheck(BaseModel):
 
 
 class Check(BaseModel):
-    """A promise and a run."""
+    """A promise and the run checked against it."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -68,8 +68,8 @@ class Check(BaseModel):
 
 
 def hold(promise: Promise, processes: Sequence[Process], traffic: Traffic | None = None) -> Check:
-    """Hold what libhmalloc counted in all processes of a run against a promise, and what was
-    counted in a traced one."""
+    """Check the counts of libhmalloc in all processes of a run, and of a traced run, against a
+    promise."""
     counted: dict[int, dict[str, int]] = {}
     nodes: dict[str, int] = {}
     for process in processes:
@@ -80,10 +80,10 @@ def hold(promise: Promise, processes: Sequence[Process], traffic: Traffic | None
                 sums[key] = sums.get(key, 0) + value
     total = sum(_asked(counts) for counts in counted.values())
     rules = [
-        _rule(told, counted.get(told.rule, {}), nodes.get(told.tier, 0), promise, total)
-        for told in promise.rules
+        _rule(promised, counted.get(promised.rule, {}), nodes.get(promised.tier, 0), promise, total)
+        for promised in promise.rules
     ]
-    known = sum(_asked(counted.get(told.rule, {})) for told in promise.rules)
+    known = sum(_asked(counted.get(promised.rule, {})) for promised in promise.rules)
     matched = known / total if total else 0.0
     broken = []
     if 1 - matched > UNMATCHED:
@@ -99,16 +99,16 @@ def hold(promise: Promise, processes: Sequence[Process], traffic: Traffic | None
 
 
 def _hold_traffic(check: Check, promise: Promise, traffic: Traffic) -> None:
-    """Lines by rule, against the shares of lines that were promised."""
+    """Check lines by rule against their promised fractions."""
     promised_lines = sum(rule.reads + rule.writes for rule in promise.rules)
     lines, near = traffic.lines, {True: 0, False: 0}
     promised_near = 0
-    for told, rule in zip(promise.rules, check.rules, strict=True):
-        rule.promised_reads, rule.promised_writes = told.reads, told.writes
-        rule.reads, rule.writes = traffic.rules.get(told.rule, (0, 0))
-        near[told.tier == "near"] += rule.reads + rule.writes
-        promised_near += (told.reads + told.writes) * (told.tier == "near")
-        share = (told.reads + told.writes) / max(promised_lines, 1)
+    for promised, rule in zip(promise.rules, check.rules, strict=True):
+        rule.promised_reads, rule.promised_writes = promised.reads, promised.writes
+        rule.reads, rule.writes = traffic.rules.get(promised.rule, (0, 0))
+        near[promised.tier == "near"] += rule.reads + rule.writes
+        promised_near += (promised.reads + promised.writes) * (promised.tier == "near")
+        share = (promised.reads + promised.writes) / max(promised_lines, 1)
         now = (rule.reads + rule.writes) / lines if lines else 0.0
         if not rule.broken and _changed(share, now):
             rule.broken = f"{now:.1%} of the heap's traffic instead of {share:.1%}"
@@ -123,7 +123,7 @@ def _hold_traffic(check: Check, promise: Promise, traffic: Traffic) -> None:
 
 
 def _changed(promised: float, now: float) -> bool:
-    """Whether a share that counts is beyond what another input may make of it."""
+    """Whether a significant fraction changed by more than another input may change it."""
     return promised >= _COUNTS and not promised / _FACTOR <= now <= promised * _FACTOR
 
 
@@ -132,13 +132,14 @@ def _asked(counts: dict[str, int]) -> int:
 
 
 def _rule(
-    told: RulePromise, counts: dict[str, int], nodes: int, promise: Promise, total: int
+    promised: RulePromise, counts: dict[str, int], nodes: int, promise: Promise, total: int
 ) -> RuleCheck:
     found = {int(key[4:]): n for key, n in counts.items() if key.startswith("node")}
     present = sum(found.values())
     misplaced = sum(n for node, n in found.items() if nodes and not nodes >> node & 1)
     made = RuleCheck(
-        rule=told.rule, tier=told.tier, at=told.at, promised_bytes=told.allocated_bytes,
+        rule=promised.rule, tier=promised.tier, at=promised.at,
+        promised_bytes=promised.allocated_bytes,
         allocations=counts.get("allocations", 0),
         allocated_bytes=counts.get("allocated_bytes", 0),
         peak_bytes=counts.get("peak_bytes", 0),

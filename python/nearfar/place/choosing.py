@@ -1,16 +1,16 @@
-"""Which sites stay near, budget by budget: chosen site by site, then judged together.
+"""Which sites stay near for each budget: chosen site by site, then evaluated together.
 
-What a site gains is told by two passes of the core model, all near and all far. These gains choose
-by knapsack; the model then runs each choice as a whole, so that what sites do to each other counts:
-waits that overlap are not counted twice. On the curve, a choice that is no better than one with
-less near memory is replaced by that one.
+Two passes of the core model, all near and all far, give the gain of each site. A knapsack over
+these gains makes the choices; the model then runs each choice as a whole, so that overlapping
+stalls are not counted twice. On the curve, a choice that is not better than one with less near
+memory is replaced by that one.
 
-Near memory that was asked for is there to be used: of choices that are as fast, within half a
-percent, the one is taken that leaves far memory least to do. What the core hides of it still costs
-energy, wear and the bandwidth of others. So sites are chosen by their gains, and by gains to which
-a twentieth, or all, of the time is added that their lines hold far memory. What is left over is
-room for the sites of a larger input: a site that makes the run no faster has to spare a share of
-far memory's work that is 15 % of its share of near memory at least.
+The whole near budget may be used: of choices within half a percent of the fastest, the one with the
+least far traffic per near byte is taken. Far accesses that the core hides still cost energy, wear
+and bandwidth. So sites are chosen by their gains, and by gains plus a twentieth, or all, of the
+time for which their lines occupy far memory. The remainder is room for the sites of a larger input:
+a site without effect on the run time has to save a fraction of far memory's work of at least 15 %
+of its fraction of near memory.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from nearfar.place.figures import Memory
 from nearfar.place.knapsack import by_density, exactly, most_bytes
 from nearfar.place.traced import Traced
 
-#: Budgets of the curve between none and the whole heap.
+#: Budgets of the curve between zero and the whole heap.
 POINTS = 9
 _PAGE = 4096
 _AS_FAST = 1.005
@@ -34,7 +34,7 @@ _HIDDEN = (1.0, 0.05, 0.0)
 
 @dataclass(frozen=True)
 class Point:
-    """A budget, the sites (by number) that stay near within it, and what that costs."""
+    """A budget, the near sites (by number) within it, and the cost."""
 
     budget: int
     near: frozenset[int]
@@ -46,23 +46,24 @@ class Point:
 
 @dataclass(frozen=True)
 class Choices:
-    """All data near, all far, the heap alone far; gains by site; points by rising budget, and all
-    that were judged."""
+    """Costs of all data near, all far, and the heap alone far; gains by site; points by rising
+    budget, and all evaluated points."""
 
     all_near: Cost
     all_far: Cost
     heap_far: Cost
     gains: dict[int, float]
+    far_ns: float  # of an access
     points: tuple[Point, ...]
     judged: tuple[Point, ...]
 
     def slowdown(self, cost: Cost) -> float:
-        """Against all near."""
+        """Slowdown against all near."""
         return cost.time_ns / self.all_near.time_ns if self.all_near.time_ns else 1.0
 
     def best_within(self, budget: int) -> Point:
-        """Of what is as fast as the fastest whose near memory fits, what leaves far memory least to
-        do for the near memory that it takes."""
+        """Of the choices within the budget that are as fast as the fastest, the one with the least
+        far work for its near memory."""
         fitting = [point for point in self.judged if point.near_bytes <= budget]
         fastest = min(point.cost.time_ns for point in fitting)
         as_fast = [point for point in fitting if point.cost.time_ns <= _AS_FAST * fastest]
@@ -73,15 +74,15 @@ class Choices:
 
 
 def choose(traced: Traced, coster: Coster, far: Memory, budget: int | None) -> Choices:
-    """The curve over budgets, with ``budget`` among them."""
+    """The curve over budgets, including ``budget``."""
     heap = [site.number for site in traced.heap()]
     everything = range(len(traced.sites))
     all_near, all_far, heap_far = coster.costs(far, [[], everything, heap])
-    gains = {n: all_far.sites[n].stall_ns - all_near.sites[n].stall_ns for n in heap}
+    gains = {n: all_far.sites[n].added_ns(all_near.sites[n]) for n in heap}
     busy = {n: _busy_ns(all_far.sites[n], far) for n in heap}
     budgets = _budgets(most_bytes(frozenset(heap), traced.sizes), budget)
     chosen: dict[tuple[frozenset[int], int], bool] = {(frozenset(heap), budgets[-1]): True}
-    for weight in _HIDDEN:  # the last one says what is exact
+    for weight in _HIDDEN:  # the last one decides what is exact
         spared = {n: max(gain, 0.0) + weight * busy[n] for n, gain in gains.items()}
         chosen |= _candidates(traced, spared, budgets)
     sets = {near: [n for n in heap if n not in near] for near, _ in chosen}
@@ -92,16 +93,17 @@ def choose(traced: Traced, coster: Coster, far: Memory, budget: int | None) -> C
         for (near, size), exact in chosen.items()
     ]  # fmt: skip
     positive = {n: gain for n, gain in gains.items() if gain > 0}
-    return Choices(all_near, all_far, heap_far, positive, tuple(_falling(points)), tuple(points))
+    return Choices(all_near, all_far, heap_far, positive, far.latency, tuple(_falling(points)),
+                   tuple(points))  # fmt: skip
 
 
 def _busy_ns(site: SiteCost, far: Memory) -> float:
-    """How long its lines hold far memory."""
+    """How long the site's lines occupy far memory."""
     return (site.reads + site.prefetches) * far.line + site.writes * far.write_line
 
 
 def _budgets(heap_bytes: float, asked: int | None) -> list[int]:
-    """From none to the whole heap, closer together where near memory is little."""
+    """Budgets from zero to the whole heap, denser for small ones."""
     top = max(math.ceil(heap_bytes), _PAGE)
     steps = {int(top * (i / POINTS) ** 2) // _PAGE * _PAGE for i in range(1, POINTS)}
     return sorted({0, top, *steps, *([min(asked, top)] if asked is not None else [])})
@@ -110,7 +112,7 @@ def _budgets(heap_bytes: float, asked: int | None) -> list[int]:
 def _candidates(
     traced: Traced, gains: Mapping[int, float], budgets: Sequence[int]
 ) -> dict[tuple[frozenset[int], int], bool]:
-    """By density and exactly, for each budget; True where no choice gains more."""
+    """Choices by density and exact ones, for each budget; True if no choice gains more."""
     numbers = [n for n, gain in gains.items() if gain > 0]
     benefit = [gains[n] for n in numbers]
     sizes = traced.sizes[numbers]
@@ -124,7 +126,7 @@ def _candidates(
 
 
 def _falling(points: Sequence[Point]) -> list[Point]:
-    """One point a budget: the fastest of all that fit it, that with least near memory first."""
+    """One point a budget: the fastest that fits it, of equals that with least near memory."""
     made = []
     for budget in sorted({point.budget for point in points}):
         fitting = [point for point in points if point.near_bytes <= budget]

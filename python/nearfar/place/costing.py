@@ -1,16 +1,20 @@
-"""What placements cost, by the core model of `trace`, over a sample of a trace.
+"""Costs of placements, by the core model of `trace`, over a sample of a trace.
 
-The model's time of an instruction that waits for nothing is set so that the run with all data near
-takes what its instructions took untraced on this machine. Where that is more than instructions
-plausibly take, the rest was waiting: loads whose address was computed out of a loaded value, which
-the trace does not see, are chains. The share of such loads is set so that the times agree. What the
-run waited for beside (the kernel, files) is added to each placement alike. Slowdowns are ratios of
-model times.
+The model's time of an instruction without stalls is set such that the run with all data near takes
+the CPU time of its instructions when untraced on this machine. If that is more than instructions
+plausibly take, the rest is attributed to stalls: loads whose address depends on a loaded value,
+which the trace does not show, form chains. The fraction of such loads is set such that the times
+agree. Kernel CPU time is the same for all placements. Slowdowns are ratios of CPU times, over all
+threads.
 
 Pages of a far site that cost more (or less) to touch first than near ones add that, once for each
-byte that the site held at most:
+page that was touched:
 
-    t = Σ peak_bytes · (first_touch_far / page_far - first_touch_near / page_near)
+    t = Σ pages_far · first_touch_far - pages_near · first_touch_near
+
+where pages are counted in the size that each memory has. Stack, globals and mappings keep small
+pages on every memory; where only one memory has small pages, theirs cost the same on both. First
+touches are the kernel's time: they can save no more than that.
 """
 
 from __future__ import annotations
@@ -25,12 +29,12 @@ if TYPE_CHECKING:
     from nearfar.place.traced import Traced
 
 Placing = tuple[MemoryTuple, MemoryTuple, CoreTuple, list[int]]
-#: What an instruction takes at most beside misses: two cycles at 3.3 GHz, for what waits for nearer
-#: caches, wrongly guessed branches and long operations.
+#: Maximum plausible time of an instruction without misses: two cycles at 3.3 GHz, for stalls on
+#: nearer caches, branch mispredictions and long operations.
 PLAUSIBLE_NS = 0.6
 _NO_BOUND = 64.0
-#: Times of an instruction, in ns, and shares of chained loads, between which the right one is
-#: looked for.
+#: Search grid of the time of an instruction, in ns; fractions of chained loads are searched
+#: likewise.
 _INSTRUCTION_NS = (0.01, 0.03, 0.06, 0.12, 0.2, 0.35, 0.6, 1.0, 2.0, 8.0)
 _CHAINED = (0.0, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.85, 1.0)
 _BEYOND = (1.0, 1.5, 2.5, 5.0, 20.0, 100.0)
@@ -38,7 +42,7 @@ _BEYOND = (1.0, 1.5, 2.5, 5.0, 20.0, 100.0)
 
 @dataclass(frozen=True)
 class SiteCost:
-    """Of one site, in the part of the run that the model went through."""
+    """Costs of one site, in the modeled part of the run."""
 
     reads: int
     prefetches: int
@@ -46,11 +50,16 @@ class SiteCost:
     dependent: int
     walks: int
     stall_ns: float
+    touch_ns: float = 0.0  # first touches far, less those near
+
+    def added_ns(self, near: SiteCost) -> float:
+        """The site's cost in excess of its cost near."""
+        return self.stall_ns - near.stall_ns + self.touch_ns
 
 
 @dataclass(frozen=True)
 class Cost:
-    """Of one placement."""
+    """Costs of one placement; CPU time of all threads."""
 
     time_ns: float
     stall_ns: float
@@ -60,15 +69,17 @@ class Cost:
 
 @dataclass(frozen=True)
 class Assumed:
-    """A core, the latency of far memory, and the program's work."""
+    """A core, the latency of far memory, the program's work, and factors of first touches near and
+    far over the measured ones."""
 
     core: Core
     far_ns: float
     work: Work
+    touches: tuple[float, float] = (1.0, 1.0)
 
 
 def _between(places: Sequence[float], times: Sequence[float], wanted: float) -> float:
-    """Where rising times reach what is wanted; on a line through the last two beyond them."""
+    """Where increasing times reach a value; extrapolated along a line through the last two."""
     above = next((i for i, time in enumerate(times) if time >= wanted), len(times) - 1)
     above = max(above, 1)
     slope = (times[above] - times[above - 1]) / (places[above] - places[above - 1])
@@ -79,36 +90,38 @@ class Coster:
     """A trace, two memories and a core. A placement is the set of sites that lie far."""
 
     def __init__(self, traced: Traced, near: Memory, core: Core) -> None:
-        self._traced = traced
+        self.traced = traced
         self.near, self.core = near, core
         self.work = Work(0.25)
-        self.other_works: list[Work] = []  # that explain the measured time as well
-        self.waiting_s = 0.0
+        self.other_works: list[Work] = []  # that also explain the measured time
+        self.kernel_s = 0.0
+        self.scale = 1.0  # of the model's times, if misses alone take longer than the program
         self._timed: dict[Work, float] = {}
 
     @property
     def every(self) -> int:
-        """Of the trace's blocks, the model goes through one in so many."""
-        return self._traced.sample.every
+        """The model processes one in this many of the trace's blocks."""
+        return self.traced.sample.every
 
-    def calibrate(self, busy_s: float, time_s: float) -> float:
-        """Set the work from what a processor was busy with the program's own instructions, of a
-        measured time. Returns model over measured time, 1 where they agree: above it, misses alone
-        take longer than the processor did."""
-        self.waiting_s = max(time_s - busy_s, 0.0)
+    def calibrate(self, busy_s: float, cpu_s: float) -> float:
+        """Set the work from the CPU time of the program's own instructions, out of all CPU time.
+        Returns model over measured time: 1 if they agree, above 1 if misses alone take longer than
+        the program did."""
+        self.kernel_s = max(cpu_s - busy_s, 0.0)
         self.work, misfit = self._fit(busy_s, PLAUSIBLE_NS)
+        self.scale = 1 / max(misfit, 1.0)
         if self.work.chained:
             bounds = (PLAUSIBLE_NS / 2, PLAUSIBLE_NS * 2, _NO_BOUND)
             self.other_works = [self._fit(busy_s, bound)[0] for bound in bounds]
         return misfit
 
     def assume(self) -> None:
-        """Where the trace is of a part of the run only, whose time nobody knows: instructions take
-        what they often do, and in intervals half of it, and what they plausibly do at most."""
+        """Assume the work of a partial trace, whose CPU time is unknown: instructions take a
+        typical time, and for intervals half of it and the maximum plausible time."""
         self.other_works = [Work(self.work.instruction_ns / 2), Work(PLAUSIBLE_NS)]
 
     def _fit(self, busy_s: float, most_ns: float) -> tuple[Work, float]:
-        """Instructions of ``most_ns`` at most explain a time; then chained loads; then both."""
+        """Explain a time by instructions of at most ``most_ns``; then chained loads; then both."""
         free = [Work(ns) for ns in (*(n for n in _INSTRUCTION_NS if n < most_ns), most_ns)]
         wanted, times = busy_s * 1e9, self._times(free)
         if wanted <= times[0]:
@@ -123,7 +136,7 @@ class Coster:
         return Work(_between(slow, times, wanted), 1.0), 1.0
 
     def _times(self, works: Sequence[Work]) -> list[float]:
-        """Of the whole run with all data near, in ns; what was timed before is not run again."""
+        """Times of the whole run with all data near, in ns; earlier results are reused."""
         near = self.near.at(self.near.latency)
         new = [work for work in works if work not in self._timed]
         costs = self._run([(near, near, self.core.at(work), []) for work in new])
@@ -132,8 +145,8 @@ class Coster:
         return [self._timed[work] for work in works]
 
     def share_of(self, instructions: int) -> float:
-        """The part of the run that so many instructions are."""
-        return instructions / self._traced.instructions if self._traced.instructions else 1.0
+        """The fraction of the run for a number of instructions."""
+        return instructions / self.traced.instructions if self.traced.instructions else 1.0
 
     def costs(self, far: Memory, placements: Sequence[Iterable[int]]) -> list[Cost]:
         """The cost of each placement."""
@@ -145,7 +158,7 @@ class Coster:
         placements: Sequence[Iterable[int]],
         assumptions: Sequence[Assumed],
     ) -> list[list[Cost]]:
-        """The cost of each placement under each assumption; one pass."""
+        """The cost of each placement under each assumption, in one pass."""
         near = self.near.at(self.near.latency)
         flags = [self._flags(placement) for placement in placements]
         costs = iter(self._run(
@@ -153,34 +166,53 @@ class Coster:
             for assumed in assumptions
             for each in flags
         ))  # fmt: skip
-        return [[self._whole(next(costs), each, far) for each in flags] for _ in assumptions]
+        return [
+            [self._whole(next(costs), each, far, assumed.touches) for each in flags]
+            for assumed in assumptions
+        ]
 
-    def waiting_ns(self, instructions: int) -> float:
-        """What the run waited for beside memory, in a part of it."""
-        return self.waiting_s * 1e9 * self.share_of(instructions)
+    def kernel_ns(self, instructions: int) -> float:
+        """CPU time of the kernel, in a part of the run."""
+        return self.kernel_s * 1e9 * self.share_of(instructions)
 
-    def _whole(self, cost: Cost, flags: Sequence[int], far: Memory) -> Cost:
-        """With what the run waited for beside memory, and what the first touch of far pages takes
-        beyond that of near ones."""
-        scale = (far.touch - self.near.touch) * self.share_of(cost.instructions)
+    def first_touches_ns(
+        self, number: int, far: Memory, factors: tuple[float, float] = (1.0, 1.0)
+    ) -> float:
+        """First-touch times of a site's pages on far memory less those on near memory."""
+        touched, sides = self.traced.touched, ((self.near, factors[0]), (far, factors[1]))
+        if self.traced.sites[number].kind != "heap":
+            if self.near.large_pages or far.large_pages:
+                return 0.0
+            return touched.small[number] * (far.touch * factors[1] - self.near.touch * factors[0])
+        near_ns, far_ns = (
+            (touched.large if memory.large_pages else touched.small)[number] * memory.touch * factor
+            for memory, factor in sides
+        )
+        return far_ns - near_ns
+
+    def _whole(
+        self, cost: Cost, flags: Sequence[int], far: Memory, factors: tuple[float, float]
+    ) -> Cost:
+        """Add the kernel's time, and the additional first-touch time of far pages."""
+        share = self.share_of(cost.instructions)
         sites, added = list(cost.sites), 0.0
         for number, is_far in enumerate(flags):
             if is_far:
-                touching = scale * float(self._traced.sizes[number].max())
-                sites[number] = replace(sites[number], stall_ns=sites[number].stall_ns + touching)
+                touching = self.first_touches_ns(number, far, factors) * share
+                sites[number] = replace(sites[number], touch_ns=touching)
                 added += touching
-        time_ns = max(cost.time_ns + added, 0.0) + self.waiting_ns(cost.instructions)
-        return replace(cost, time_ns=time_ns, stall_ns=cost.stall_ns + added, sites=tuple(sites))
+        kernel_ns = max(self.kernel_ns(cost.instructions) + added, 0.0)
+        return replace(cost, time_ns=cost.time_ns + kernel_ns, sites=tuple(sites))
 
     def _flags(self, placement: Iterable[int]) -> list[int]:
-        flags = [0] * len(self._traced.sites)
+        flags = [0] * len(self.traced.sites)
         for site in placement:
             flags[site] = 1
         return flags
 
     def _run(self, placings: Iterable[Placing]) -> list[Cost]:
         return [
-            Cost(cost["time_ns"], cost["stall_ns"], cost["instructions"],
-                 tuple(SiteCost(*site) for site in cost["sites"]))
-            for cost in self._traced.sample.costs(list(placings))
+            Cost(cost["cpu_ns"] * self.scale, cost["stall_ns"] * self.scale, cost["instructions"],
+                 tuple(SiteCost(*site[:5], site[5] * self.scale) for site in cost["sites"]))
+            for cost in self.traced.sample.costs(list(placings))
         ]  # fmt: skip

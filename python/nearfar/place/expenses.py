@@ -1,7 +1,7 @@
-"""What a placement costs beside time: energy, wear and price, where profiles tell enough.
+"""Costs of a placement other than time: energy, wear and price, if profiles have the figures.
 
-Energy is that of the fast engine of ``simulate`` over the trace, or over its first requests and
-then taken to go on like that. Wear is a bound from below: writes spread evenly over far memory.
+Energy is that of the fast engine of ``simulate`` over the trace, or extrapolated from its first
+requests. Wear is a lower bound: writes are assumed to spread evenly over far memory.
 """
 
 from __future__ import annotations
@@ -28,27 +28,27 @@ _PRICE, _ENDURANCE = "price_per_gib", "endurance_writes"
 
 @dataclass(frozen=True)
 class Prices:
-    """A GiB of near and of far memory, in one currency."""
+    """Prices of a GiB of near and of far memory, in one currency."""
 
     near: float
     far: float
     currency: str
 
     def of(self, near_bytes: int, heap_bytes: int) -> float:
-        """Of memory for a heap, so much of it near."""
+        """Price of memory for a heap with ``near_bytes`` near."""
         far_bytes = max(heap_bytes - near_bytes, 0)
         return (near_bytes * self.near + far_bytes * self.far) / _GIB
 
 
 def prices_of(near: Profile, far: Profile) -> Prices | str:
-    """Prices, or why there are none."""
+    """Prices, or the reason why they are unknown."""
     for profile in (near, far):
         if _PRICE not in profile.figures:
             return f"no price: {profile.name} has no {_PRICE}"
     currencies = {p.figure(_PRICE).unit.partition("/")[0] for p in (near, far)}
     if len(currencies) > 1:
         return (
-            f"no price: {near.name} and {far.name} are told in {' and '.join(sorted(currencies))}"
+            f"no price: {near.name} and {far.name} are given in {' and '.join(sorted(currencies))}"
         )
     return Prices(near.scalar(_PRICE), far.scalar(_PRICE), currencies.pop())
 
@@ -67,29 +67,29 @@ class Placed:
 def beside_time(
     placed: Placed, prices: Prices | str, far_sites: Sequence[int], near_bytes: int
 ) -> dict[str, Any]:
-    """Keywords of FarAdvice, for a plan that sends ``far_sites`` far: energy, wear and price where
-    they are known, and what is not."""
+    """Keywords of FarAdvice for a plan that places ``far_sites`` far: energy, wear and price if
+    known, and notes on unknown ones."""
     everything = range(len(placed.traced.sites))
     joules = energies(placed, {"all_near": [], "all_far": everything, "plan": far_sites})
     years = lifetime_years(placed, far_sites)
-    told: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "far_writes": far_writes(placed.traced, far_sites),
         "lacking": [why for why in (joules, years, prices) if isinstance(why, str)],
     }
     if not isinstance(joules, str):
-        told |= {f"energy_{name}_J": energy for name, energy in joules.items()}
+        fields |= {f"energy_{name}_J": energy for name, energy in joules.items()}
     if not isinstance(years, str):
-        told["lifetime_years"] = years
+        fields["lifetime_years"] = years
     if not isinstance(prices, str):
         heap = placed.traced.heap_peak_bytes
         near = {"all_near": heap, "all_far": 0, "plan": near_bytes}
-        told |= {f"price_{name}": prices.of(size, heap) for name, size in near.items()}
-        told["currency"] = prices.currency
-    return told
+        fields |= {f"price_{name}": prices.of(size, heap) for name, size in near.items()}
+        fields["currency"] = prices.currency
+    return fields
 
 
 def provenance_of(advice: FarAdvice) -> dict[str, Provenance]:
-    """Of the energies that it has."""
+    """Provenance of the energies in the advice."""
     simulated = Provenance(
         origin=Origin.SIMULATED, statistic="simulation", samples=0,
         note="fast engine, over the trace",
@@ -99,8 +99,8 @@ def provenance_of(advice: FarAdvice) -> dict[str, Provenance]:
 
 
 def lifetime_years(placed: Placed, far_sites: Sequence[int]) -> float | str | None:
-    """Of a far memory as large as what lies there, running this without pause; None where nothing
-    is written; or why it is not known."""
+    """Lifetime of a far memory just large enough for the data, running this without pause; None if
+    nothing is written; or why it is unknown."""
     if _ENDURANCE not in placed.far.figures:
         return f"no wear: {placed.far.name} has no {_ENDURANCE}"
     far_bytes = float(placed.traced.sizes[list(far_sites)].sum(axis=0).max(initial=0.0))
@@ -112,12 +112,12 @@ def lifetime_years(placed: Placed, far_sites: Sequence[int]) -> float | str | No
 
 
 def far_writes(traced: Traced, far_sites: Sequence[int]) -> int:
-    """Lines; sites are numbered as they stand in the trace."""
+    """Written far lines; sites are numbered as in the trace."""
     return sum(traced.sites[n].writes for n in far_sites)
 
 
 def energies(placed: Placed, placements: Mapping[str, Sequence[int]]) -> dict[str, float] | str:
-    """Joules of each placement, told by its far sites; or why they are not known."""
+    """Joules of each placement, given by its far sites; or why they are unknown."""
     from nearfar._native import NativeError
     from nearfar.errors import from_native
     from nearfar.simulate.devices import Device, has_energy

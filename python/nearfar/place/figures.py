@@ -1,12 +1,12 @@
-"""What a device profile and a host say of the cost of a line, for the core model of `trace`.
+"""Costs of a line on a device, from its profile and a host, for the core model of `trace`.
 
-A line of a stream takes what one thread reaches on the device, where the profile has bandwidth by
-threads, else what the device's bandwidth gives, else its latency over the lines in flight.
-Devices that are told in timings alone (``dram-snu``) cost an access on a closed page.
+The time of a streamed line is that of one thread on the device, if the profile has bandwidth by
+threads; otherwise it follows from the device's bandwidth, or from its latency over the lines in
+flight. Devices with timings only (``dram-snu``) cost an access on a closed page.
 
-Against near memory, a core that waits longer for a memory streams no faster from it, whatever all
-threads of another core reach there; and a tier measured here whose latency differs from near's by
-less than samples do has near's.
+A core with a longer latency than near memory's streams no faster than from near memory, whatever
+all threads of another core reach; and a tier measured here whose latency differs from near's by
+less than samples do has near's latency.
 """
 
 from __future__ import annotations
@@ -23,11 +23,14 @@ if TYPE_CHECKING:
 
 #: Instructions in flight: those of Zen 5; Skylake has 224, Golden Cove 512.
 WINDOW = 448
-#: Pages of the second level of a TLB: between Skylake's 1536 and Zen 5's 4096.
+#: Pages of the second TLB level: between Skylake's 1536 and Zen 5's 4096.
 TLB_ENTRIES, TLB_WAYS = 2048, 16
 
-#: Range of a latency that a profile gives without one.
-_UNTOLD = 0.1
+#: Size of the smallest pages, 4 KiB.
+SMALL_PAGE_SHIFT = 12
+
+#: Relative range of a latency without a range in its profile.
+_DEFAULT_RANGE = 0.1
 
 MemoryTuple = tuple[float, float, float, float, int]
 CoreTuple = tuple[float, int, int, int, int, float]
@@ -45,19 +48,26 @@ class Memory:
     write_line: float
     walk: float
     page_shift: int
-    touch: float = 0.0  # the first touch of a byte, ns
+    touch: float = 0.0  # the first touch of a page, ns
+    touch_low: float = 0.0
+    touch_high: float = 0.0
+
+    @property
+    def large_pages(self) -> bool:
+        """Whether its pages are larger than the smallest."""
+        return self.page_shift > SMALL_PAGE_SHIFT
 
     def at(self, latency: float) -> MemoryTuple:
-        """As the native core takes it, with this latency."""
+        """The tuple of the native core, with this latency."""
         return latency, self.line, self.write_line, self.walk, self.page_shift
 
 
 @dataclass(frozen=True)
 class Work:
-    """What a program makes of a core where it does not wait for memory, and how it waits.
+    """A program's instruction time without memory stalls, and its dependent loads.
 
-    ``chained``: share of the loads that wait for the load before, of those whose address the trace
-    does not know to be loaded.
+    ``chained``: fraction of the loads that wait for the previous load, of those whose address is
+    not known from the trace to be loaded.
     """
 
     instruction_ns: float
@@ -66,21 +76,21 @@ class Work:
 
 @dataclass(frozen=True)
 class Core:
-    """A processor core as far as misses concern it."""
+    """A processor core as far as cache misses are concerned."""
 
     window: int
     parallelism: int
 
     def at(self, work: Work) -> CoreTuple:
-        """As the native core takes it."""
+        """The tuple of the native core."""
         return (work.instruction_ns, self.window, self.parallelism, TLB_ENTRIES, TLB_WAYS,
                 work.chained)  # fmt: skip
 
 
 def memory_of(profile: Profile, like: Memory | None = None) -> Memory:
-    """Pages, their walks and first touches are those of ``like`` where the profile tells none.
+    """A memory from a profile; pages, walks and first touches default to those of ``like``.
 
-    Raises BadInputError where a profile has neither a latency nor timings to make one from.
+    Raises BadInputError if a profile has neither a latency nor timings to compute one from.
     """
     latency, low, high, write = _latency(profile)
     if like and _measured_here(profile) and low <= like.high and like.low <= high:
@@ -88,22 +98,22 @@ def memory_of(profile: Profile, like: Memory | None = None) -> Memory:
         low, high = min(low, latency), max(high, latency)
     read_line = _line(profile, "read", "read_bandwidth_bytes_per_s", latency)
     keys = set(profile.figures)
-    told = {"write_bandwidth_bytes_per_s", "ntwrite_bandwidth_by_threads_bytes_per_s"} & keys
+    given = {"write_bandwidth_bytes_per_s", "ntwrite_bandwidth_by_threads_bytes_per_s"} & keys
     write_line = (
         _line(profile, "ntwrite", "write_bandwidth_bytes_per_s", write)
-        if told or write != latency
+        if given or write != latency
         else read_line
     )
     walk, shift = (like.walk, like.page_shift) if like else (0.0, 12)
-    touch = like.touch if like else 0.0
+    touch = (like.touch, like.touch_low, like.touch_high) if like else (0.0, 0.0, 0.0)
     if "page_walk_ns" in keys:
         walk = profile.scalar("page_walk_ns")
         shift = int(profile.scalar("page_bytes")).bit_length() - 1
     if "first_touch_ns" in keys:
-        touch = profile.scalar("first_touch_ns") / profile.scalar("page_bytes")
+        touch = (profile.scalar("first_touch_ns"), *profile.figure("first_touch_ns").interval())
     if like and latency >= like.latency:
         read_line, write_line = max(read_line, like.line), max(write_line, like.write_line)
-    return Memory(profile.name, latency, low, high, read_line, write_line, walk, shift, touch)
+    return Memory(profile.name, latency, low, high, read_line, write_line, walk, shift, *touch)
 
 
 def _measured_here(profile: Profile) -> bool:
@@ -112,7 +122,7 @@ def _measured_here(profile: Profile) -> bool:
 
 
 def why_faster(near: Memory, far: Memory) -> str:
-    """What lets a program run faster with data on far memory, by the figures of the two."""
+    """Why a program can run faster with data on far memory, from the figures of both memories."""
     if far.latency < near.latency:
         return f"it answers in {far.latency:.0f} ns, near memory in {near.latency:.0f} ns"
     if far.walk < near.walk or far.page_shift > near.page_shift:
@@ -123,12 +133,12 @@ def why_faster(near: Memory, far: Memory) -> str:
 
 
 def _latency(profile: Profile) -> tuple[float, float, float, float]:
-    """Of a read with its range, and of a write."""
+    """Latency of a read with its range, and of a write."""
     if "read_latency_ns" in profile.figures:
         read = profile.scalar("read_latency_ns")
         low, high = profile.figure("read_latency_ns").interval()
         if low == high:
-            low, high = low * (1 - _UNTOLD), high * (1 + _UNTOLD)
+            low, high = low * (1 - _DEFAULT_RANGE), high * (1 + _DEFAULT_RANGE)
         write = (
             profile.scalar("write_latency_ns") if "write_latency_ns" in profile.figures else read
         )
@@ -136,7 +146,7 @@ def _latency(profile: Profile) -> tuple[float, float, float, float]:
     if "tRCD_ns" in profile.figures or "tRCD_cycles" in profile.figures:
         row, burst = profile.timing_ns("tRCD"), profile.timing_ns("burst")
         read, write = row + profile.timing_ns("CL") + burst, row + burst + profile.timing_ns("tRP")
-        return read, read * (1 - _UNTOLD), read * (1 + _UNTOLD), write
+        return read, read * (1 - _DEFAULT_RANGE), read * (1 + _DEFAULT_RANGE), write
     raise BadInputError(
         f"the device {profile.name} has neither read_latency_ns nor timings (tRCD, CL, burst)",
         f"see `nearfar show {profile.name}`; name another, such as cxl-asic or ddr5-remote",
@@ -144,7 +154,7 @@ def _latency(profile: Profile) -> tuple[float, float, float, float]:
 
 
 def _line(profile: Profile, kernel: str, all_threads: str, latency: float) -> float:
-    """Time of a line that is streamed, in ns."""
+    """Time of a streamed line, in ns."""
     alone = profile.bandwidth_alone(kernel)
     if alone is not None:
         return LINE_BYTES / alone * 1e9
@@ -154,7 +164,7 @@ def _line(profile: Profile, kernel: str, all_threads: str, latency: float) -> fl
 
 
 def core_of(near: Profile) -> Core:
-    """From the parallelism that was probed on near memory, where it was."""
+    """The core with the parallelism probed on near memory, if available."""
     parallel = near.figures.get("read_parallelism")
     lines = round(parallel.value) if parallel and parallel.value else LINES_IN_FLIGHT
     return Core(window=WINDOW, parallelism=min(max(lines, 1), 64))

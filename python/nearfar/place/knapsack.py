@@ -1,10 +1,10 @@
-"""Which sites stay near under a budget of bytes: by density, and exactly where it is feasible.
+"""Choose near sites under a budget of bytes: by density, and exactly if feasible.
 
     maximise  Σ benefit_i · x_i,  x_i ∈ {0, 1}
     subject to  Σ bytes_i(t) · x_i ≤ budget  in every part t of the run
 
-Sites that live one after the other share near memory, which is why sizes are told over time. The
-exact answer is that of HiGHS (branch and cut, by way of SciPy's milp), with a gap of 0.1 %.
+Sites with disjoint lifetimes share near memory, which is why sizes are given over time. The exact
+solution is that of HiGHS (branch and cut, through SciPy's milp), with a gap of 0.1 %.
 """
 
 from __future__ import annotations
@@ -23,21 +23,23 @@ if TYPE_CHECKING:
 
     Sizes = NDArray[np.float64]
 
-#: Longest that the exact search of one budget may take, in seconds.
+#: Time limit of the exact search of one budget, in seconds.
 _PATIENCE_S = 2.0
 _GAP = 1e-3
+#: Fraction of the total savings that a knee must reach; and a negligible slowdown.
+_LEAST_SAVED, _NO_LOSS = 0.5, 1e-4
 
 
 @dataclass(frozen=True)
 class Choice:
-    """Sites that stay near, by place in the list; ``exact`` if none are better within the gap."""
+    """Near sites, by index; ``exact`` if no choice is better within the gap."""
 
     near: frozenset[int]
     exact: bool
 
 
 def by_density(benefit: Sequence[float], sizes: Sizes, budget: float) -> frozenset[int]:
-    """The sites with most benefit a byte (of their peak) that still fit, one after the other."""
+    """The sites with most benefit a byte (of their peak) that fit, in this order."""
     import numpy as np
 
     peaks = sizes.max(axis=1, initial=0.0)
@@ -55,7 +57,7 @@ def by_density(benefit: Sequence[float], sizes: Sizes, budget: float) -> frozens
 
 
 def exactly(benefit: Sequence[float], sizes: Sizes, budget: float) -> Choice:
-    """The best choice, or that of ``by_density`` where the search ran out of time."""
+    """The best choice, or that of ``by_density`` if the search timed out."""
     import numpy as np
     from scipy.optimize import Bounds, LinearConstraint, milp
 
@@ -64,7 +66,7 @@ def exactly(benefit: Sequence[float], sizes: Sizes, budget: float) -> Choice:
     if len(dense) == len(gains):
         return Choice(dense, exact=True)
     chosen = sizes[gains]
-    parts = np.unique(chosen, axis=1).T  # parts of the run with the same sizes are one condition
+    parts = np.unique(chosen, axis=1).T  # parts of the run with equal sizes are one constraint
     scale = max(budget, 1.0)
     with _silent():
         found = milp(
@@ -84,45 +86,49 @@ def exactly(benefit: Sequence[float], sizes: Sizes, budget: float) -> Choice:
 
 @contextmanager
 def _silent() -> Iterator[None]:
-    """HiGHS writes to standard output, whatever it is asked; a JSON document may be there."""
+    """Redirect standard output: HiGHS writes to it in any case, and it may hold a JSON document."""
     sys.stdout.flush()
     kept, nowhere = os.dup(1), os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)
     try:
         yield
     finally:
-        ctypes.CDLL(None).fflush(None)  # what C has buffered meanwhile
+        ctypes.CDLL(None).fflush(None)  # flush C's buffer
         os.dup2(kept, 1)
         os.close(kept)
         os.close(nowhere)
 
 
 def gain_of(near: frozenset[int], benefit: Sequence[float]) -> float:
-    """What a choice gains, site by site."""
+    """Sum of the gains of the near sites."""
     return sum(benefit[i] for i in near)
 
 
 def fits(near: frozenset[int], sizes: Sizes, budget: float) -> bool:
-    """Whether a choice stays within the budget all the time."""
+    """Whether a choice stays within the budget at all times."""
     return most_bytes(near, sizes) <= budget
 
 
 def most_bytes(near: frozenset[int], sizes: Sizes) -> float:
-    """Most bytes that a choice holds at once."""
+    """Peak bytes of a choice."""
     return float(sizes[sorted(near)].sum(axis=0).max()) if near else 0.0
 
 
 def knee(budgets: Sequence[float], slowdowns: Sequence[float]) -> int:
-    """The point of a falling curve that lies farthest below the line between its ends.
+    """The point of a falling curve that is farthest below the line between its ends, of those that
+    save at least half of what the end saves: an earlier bend with little savings is not useful. If
+    all is saved at the end, that is the end.
 
     Satopaa et al., "Finding a 'Kneedle' in a Haystack", ICDCS Workshops 2011.
     """
     width = budgets[-1] - budgets[0]
     height = slowdowns[0] - slowdowns[-1]
-    if width <= 0 or height <= 0:
+    if width <= 0 or height <= _NO_LOSS:
         return 0
-    below = [
-        1 - (x - budgets[0]) / width - (y - slowdowns[-1]) / height
-        for x, y in zip(budgets, slowdowns, strict=True)
-    ]
-    return max(range(len(below)), key=below.__getitem__)
+    saved = [(slowdowns[0] - slowdown) / height for slowdown in slowdowns]
+    below = {
+        i: saved[i] - (budget - budgets[0]) / width
+        for i, budget in enumerate(budgets)
+        if saved[i] >= _LEAST_SAVED
+    }
+    return max(below, key=below.__getitem__)

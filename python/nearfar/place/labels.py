@@ -1,55 +1,75 @@
-"""Where sites are, in words: a source line where debug information tells it, or object and offset.
+"""Names of sites: a source line if debug information has one, or object and offset.
 
-Of a call chain, the innermost frame with a source line speaks for the site, since what lies in
-libraries without one (allocators' wrappers, C++'s) says little. Where several sites share it, which
-are those behind a wrapper of the program's own, callers are put before it as far as they tell the
-sites apart: ``FILE:LINE>LINE``, ``FILE:LINE>FILE:LINE``. The dynamic loader calls no program: where
-it seems to, the frame pointer led astray in code that keeps none.
+Each return address represents a chain of calls: the function that makes the call, and the functions
+that it is inlined into. Of all these calls, the innermost with a source line names the site, since
+libraries without one (wrappers of allocators, the C++ library) are not informative. If several
+sites have that name, callers are prepended until the names differ: ``FILE:LINE>LINE``,
+``FILE:LINE>FILE:LINE``. Callers below the dynamic loader are dropped: there the frame pointer was
+wrong, in code that keeps none.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from nearfar.place.sites import Frame, Site
-from nearfar.verify.symbols import source_lines
+from nearfar.verify.symbols import Call, inline_calls
 
 _FIXED = {
     "stack": "stack", "statics": "globals", "mapping": "mapped memory", "code": "code",
     "unknown": "unknown", "heap": "heap, no call site",
 }  # fmt: skip
-#: Lines of a label at most.
-_DEEPEST = 3
+#: Maximum calls in a label: as many frames as a trace has, and the calls inlined into each.
+_DEEPEST = 12
 
 
-def labels_of(sites: Iterable[Site]) -> dict[int, str]:
-    """A label for each site by number."""
-    told = list(sites)
-    heap = [site for site in told if site.kind == "heap"]
-    lines = source_lines({frame.place() for site in heap for frame in site.frames})
-    labels = {site.number: _label(site, lines, 1) for site in told}
+@dataclass(frozen=True)
+class Labels:
+    """By number of the site: its name, and its calls as ``FUNCTION FILE:LINE``, innermost first."""
+
+    at: dict[int, str]
+    functions: dict[int, list[str]]
+
+
+def labels_of(sites: Iterable[Site]) -> Labels:
+    """Names of sites, distinct if the sites' calls are."""
+    named = list(sites)
+    heap = [site for site in named if site.kind == "heap"]
+    calls = inline_calls({frame.place() for site in heap for frame in site.frames})
+    chains = {site.number: _chain(site, calls) for site in heap}
+    labels = {site.number: _label(site, chains, 1) for site in named}
     for depth in range(2, _DEEPEST + 1):
         often = Counter(labels[site.number] for site in heap)
         for site in heap:
             if often[labels[site.number]] > 1:
-                labels[site.number] = _label(site, lines, depth)
-    return labels
+                labels[site.number] = _label(site, chains, depth)
+    functions = {
+        number: [f"{call.function} {_short(call.line)}" for call in chain]
+        for number, chain in chains.items()
+    }
+    return Labels(labels, functions)
 
 
-def _label(site: Site, lines: dict[str, str], depth: int) -> str:
-    """By so many frames with a source line at most, the innermost first."""
+def _chain(site: Site, calls: Mapping[str, list[Call]]) -> list[Call]:
+    """All calls with a source line, the innermost first."""
+    callers = [f for f in site.frames if f is site.frames[0] or not _is_loader(f)]
+    return [call for frame in callers for call in calls.get(frame.place(), [])]
+
+
+def _label(site: Site, chains: Mapping[int, list[Call]], depth: int) -> str:
+    """A label with at most ``depth`` calls, the innermost first."""
     if not site.frames:
         return _FIXED[site.kind]
     if site.kind == "statics":
         return f"globals of {_name(site.frames[0])}"
-    callers = [f for f in site.frames if f is site.frames[0] or not _is_loader(f)]
-    told = [_short(lines[f.place()]) for f in callers if f.place() in lines][:depth]
-    if not told:
+    lines = [_short(call.line) for call in chains.get(site.number, [])[:depth]]
+    if not lines:
         return f"{_name(site.frames[0])}+{site.frames[0].offset:#x}"
-    label, file = told[-1], told[-1].rpartition(":")[0]
-    for inner in reversed(told[:-1]):
+    label, file = lines[-1], lines[-1].rpartition(":")[0]
+    for inner in reversed(lines[:-1]):
         inner_file, _, line = inner.rpartition(":")
         label += f">{line if inner_file == file else inner}"
         file = inner_file

@@ -19,10 +19,10 @@ def plan_text(
     labels: Mapping[int, str],
     program: Sequence[str],
 ) -> str:
-    """A plan that keeps the sites ``near`` near, and sends all others of the heap far.
+    """A plan that keeps the sites ``near`` near, and places all other heap sites far.
 
-    ``labels`` say where sites are, in words. Sites that the traced run did not show go far where a
-    budget was given, near otherwise.
+    ``labels`` are the names of sites. Sites absent from the traced run are placed far if a budget
+    was given, otherwise near.
     """
     rules = rules_for(sites, near, gains)
     bounded = heap.near_budget_bytes is not None
@@ -40,18 +40,21 @@ def plan_text(
     deepest = max((len(rule.chain) for rule in rules), default=1)
     if deepest > 1:
         lines.append("unwind frame-pointers")
-    for rule, told in zip(rules, promise.rules, strict=True):
-        lines += [f"# {told.at}", f"rule {rule.tier} {rule.condition()}{_budget(told, heap)}"]
+    for rule, promised in zip(rules, promise.rules, strict=True):
+        lines += [
+            f"# {promised.at}",
+            f"rule {rule.tier} {rule.condition()}{_budget(promised, heap)}",
+        ]
     lines += ["# what this run did not show", f"rule {'far' if bounded else 'near'}"]
     return "\n".join(lines) + "\n"
 
 
-def _budget(told: RulePromise, heap: HeapPromise) -> str:
-    """With another input a site may grow by what the plan leaves of the budget."""
-    if heap.near_budget_bytes is None or told.tier != "near":
+def _budget(promised: RulePromise, heap: HeapPromise) -> str:
+    """The budget of a near rule: with another input it may grow by the unused budget."""
+    if heap.near_budget_bytes is None or promised.tier != "near":
         return ""
     left = max(heap.near_budget_bytes - heap.near_bytes, 0)
-    return f" budget={told.peak_bytes + left}"
+    return f" budget={promised.peak_bytes + left}"
 
 
 def _promised(

@@ -1,4 +1,4 @@
-"""What kernels and hardware do with a program's pages, beside the plan, with as much near memory.
+"""Page placement by kernels and hardware, modeled with the same near memory as the plan.
 
     first-touch   Linux as it comes: pages lie near in the order of their first touch, until full
     interleave    Linux' weighted interleave, weights by the share of memory that is near
@@ -7,13 +7,13 @@
     clock-dwf     CLOCK-DWF (Lee, Bahn, Noh 2014): pages that are written move near
     memory-mode   near is a direct-mapped cache of far, line by line, in hardware
 
-They have all of the program's memory to place, stack, globals and mappings too; so near memory is
-what the plan has for the heap and what those hold. A moved page costs 2 us of the kernel and the
-traffic of its lines.
+The policies place all of the program's memory, including stack, globals and mappings; so near
+memory is the plan's heap budget plus the size of those. A page migration costs 2 us of kernel time
+and the traffic of its lines.
 
-Of a long run they place all of the first 16 million lines, then those of the sample that the plan
-is judged on. Time is that of the sample, with the kernel's for all moves; the traffic of moves
-between its stretches is not in it.
+For a long run they place all of the first 16 million lines, then those of the sample that the plan
+is evaluated on. Time is that of the sample, with kernel time for all migrations; the traffic of
+migrations between sampled stretches is excluded.
 """
 
 from __future__ import annotations
@@ -39,20 +39,20 @@ _WEIGHTS = 32
 
 @dataclass(frozen=True)
 class Followed:
-    """A policy's run through the model."""
+    """The result of one policy."""
 
     policy: PolicyName
     near_bytes: int
     time_ns: float
     moved_pages: int
     near_share: float  # of the lines read and written
-    far_writes: int  # lines, of the program and of what was moved
+    far_writes: int  # lines, of the program and of migrations
 
 
 def follow(
     traced: Traced, coster: Coster, far: Memory, near_bytes: int, time_s: float
 ) -> list[Followed]:
-    """All policies over the trace; ``near_bytes`` in all, ``time_s`` of the program, all near."""
+    """Run all policies over the trace; ``near_bytes`` in total, ``time_s`` with all data near."""
     near_bytes = max(near_bytes, _PAGE)
     everything = traced.heap_peak_bytes + traced.fixed_bytes()
     weight = min(max(round(_WEIGHTS * near_bytes / max(everything, 1)), 1), _WEIGHTS - 1)
@@ -72,9 +72,12 @@ def _told(
     name: PolicyName, cost: PolicyCosts, coster: Coster, far: Memory, near_bytes: int
 ) -> Followed:
     share = coster.share_of(cost["instructions"])
-    touching = cost["far_pages"] * _PAGE * (far.touch - coster.near.touch) * share
+    touched = sum(coster.traced.touched.small) or 1
+    whole_ns = sum(coster.first_touches_ns(n, far) for n in range(len(coster.traced.sites)))
+    touching = whole_ns * min(cost["far_pages"] / touched, 1.0) * share
+    kernel_ns = max(coster.kernel_ns(cost["instructions"]) + touching, 0.0)
     lines = cost["near_lines"] + cost["far_lines"]
     return Followed(
-        name, near_bytes, cost["time_ns"] + touching + coster.waiting_ns(cost["instructions"]),
+        name, near_bytes, cost["cpu_ns"] * coster.scale + kernel_ns,
         cost["moved_pages"], cost["near_lines"] / lines if lines else 1.0, cost["far_written"],
     )  # fmt: skip

@@ -1,7 +1,7 @@
-"""libhmalloc preloaded: which environment tells it what to do, and whether it will do it.
+"""Preload libhmalloc: build its environment variables, and check them before a program starts.
 
-The library itself reads tiers and plans (hmalloc(3)), and says what is wrong with them; here it is
-started once in a small program of ours, so that this is known before anybody's program starts.
+The library itself parses tiers and plans (hmalloc(3)) and reports errors; it is loaded once into a
+small helper program, so that errors are known before the user's program starts.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from pathlib import Path
 
 from nearfar.errors import BadInputError, MachineError
 from nearfar.measure.allocators import one_cpu, test_command
-from nearfar.measure.beside import BESIDE
+from nearfar.process.helpers import NATIVE_DIR
 
-LIBRARY = BESIDE / "libhmalloc-preload.so"
+LIBRARY = NATIVE_DIR / "libhmalloc-preload.so"
 
-_OURS = ("HMALLOC_PLAN", "HMALLOC_DEFAULT")
-#: How the library ends a process whose settings make no sense, or cannot be had here.
+_OURS = ("NEARFAR_HMALLOC_PLAN", "NEARFAR_HMALLOC_DEFAULT")
+#: Exit codes of the library for invalid settings, and for settings unsupported on this machine.
 _BAD_SETTING, _NOT_HERE = 2, 3
 _NO_TIER = re.compile(r"there is no tier '?([A-Za-z0-9_-]+)")
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,31}")
@@ -28,15 +28,15 @@ _NAME = re.compile(r"[A-Za-z0-9_-]{1,31}")
 
 @dataclass(frozen=True)
 class Placement:
-    """A plan file, or none; and tiers by name, as they are written after ``--tier``."""
+    """A plan file, or none; and tiers by name, in the format of ``--tier``."""
 
     plan: Path | None
     tiers: Mapping[str, str]
 
     def heap(self) -> str | None:
-        """Without a plan, the tier of the whole heap: the one that is not near, if there is one.
+        """The tier of the whole heap without a plan: the only one other than near, if any.
 
-        Raises BadInputError where nothing says what goes where.
+        Raises BadInputError if the tier is ambiguous.
         """
         if self.plan:
             return None
@@ -51,14 +51,14 @@ class Placement:
 
 
 def parse_tiers(texts: Sequence[str]) -> dict[str, str]:
-    """``far=numa:1`` and so on, by name. Raises BadInputError."""
+    """Parse ``far=numa:1`` and so on, by name. Raises BadInputError."""
     tiers: dict[str, str] = {}
     for text in texts:
         name, equals, specification = text.partition("=")
         if not equals or not specification or not _NAME.fullmatch(name) or ";" in specification:
-            raise BadInputError(f"'{text}' is no NAME=TIER", "write it like far=numa:1")
+            raise BadInputError(f"'{text}' is not NAME=TIER", "write it like far=numa:1")
         if name in tiers:
-            raise BadInputError(f"tier {name} is told twice", "name each tier once")
+            raise BadInputError(f"tier {name} is given twice", "name each tier once")
         tiers[name] = specification
     return tiers
 
@@ -67,9 +67,9 @@ def environment(
     placement: Placement, statistics: Path | None, *, rules: bool = False
 ) -> dict[str, str]:
     """Variables for a program under a placement; ``statistics``: a folder for its accounts, with
-    what each rule of the plan placed where ``rules``.
+    the counts of each rule if ``rules``.
 
-    Libraries that are to be preloaded anyway stay so, after ours. Raises BadInputError.
+    Libraries in LD_PRELOAD are kept, after libhmalloc. Raises BadInputError.
     """
     ours = {key: value for key, value in os.environ.items() if key not in _OURS}
     others = [library for library in ours.get("LD_PRELOAD", "").split(":") if library]
@@ -77,44 +77,46 @@ def environment(
     further = []
     for name, specification in placement.tiers.items():
         if name in ("near", "far"):
-            ours[f"HMALLOC_{name.upper()}"] = specification
+            ours[f"NEARFAR_HMALLOC_{name.upper()}"] = specification
         else:
             further.append(f"{name}={specification}")
     if further:
-        ours["HMALLOC_TIERS"] = ";".join(further)
+        ours["NEARFAR_HMALLOC_TIERS"] = ";".join(further)
     heap = placement.heap()
     if heap:
-        ours["HMALLOC_DEFAULT"] = heap
+        ours["NEARFAR_HMALLOC_DEFAULT"] = heap
     if placement.plan:
-        ours["HMALLOC_PLAN"] = str(placement.plan.resolve())
+        ours["NEARFAR_HMALLOC_PLAN"] = str(placement.plan.resolve())
     if statistics:
-        ours["HMALLOC_STATS"] = "exit,rules" if rules else "exit"
-        ours["HMALLOC_STATS_FILE"] = str(statistics / "%p")
+        ours["NEARFAR_HMALLOC_STATS"] = "exit,rules" if rules else "exit"
+        ours["NEARFAR_HMALLOC_STATS_FILE"] = str(statistics / "%p")
     return ours
 
 
 def check(ours: Mapping[str, str]) -> None:
-    """Start the library once with these variables.
+    """Load the library once with these variables.
 
-    Raises BadInputError for a plan or a tier that makes no sense, MachineError for one that cannot
-    be had here.
+    Raises BadInputError for an invalid plan or tier, MachineError for one that this machine does
+    not support.
     """
-    quiet = {key: value for key, value in ours.items() if not key.startswith("HMALLOC_STATS")}
+    quiet = {
+        key: value for key, value in ours.items() if not key.startswith("NEARFAR_HMALLOC_STATS")
+    }
     done = subprocess.run(
         test_command("preload", "small", count=1, seed=1, cpus=one_cpu(), settle_s=0.0),
-        env=quiet, capture_output=True, text=True, check=False,
+        env=quiet, capture_output=True, text=True, errors="replace", check=False,
     )  # fmt: skip
-    told = "; ".join(line.removeprefix("libhmalloc: ") for line in done.stderr.splitlines())
+    complaint = "; ".join(line.removeprefix("libhmalloc: ") for line in done.stderr.splitlines())
     if done.returncode == _BAD_SETTING:
-        absent = _NO_TIER.search(told)
+        absent = _NO_TIER.search(complaint)
         raise BadInputError(
-            told,
+            complaint,
             f"name it: --tier {absent[1]}=TIER, such as {absent[1]}=numa:1"
             if absent
-            else "docs/hmalloc.md tells how plans and tiers are written",
+            else "see docs/hmalloc.md for the syntax of plans and tiers",
         )
     if done.returncode != 0:
         raise MachineError(
-            told or done.stdout.replace("\n", "; "),
-            "`nearfar topo` tells which tiers there are, docs/hmalloc.md how they are written",
+            complaint or done.stdout.replace("\n", "; "),
+            "list the tiers with `nearfar topo`; see docs/hmalloc.md for their syntax",
         )

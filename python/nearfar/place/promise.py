@@ -1,10 +1,10 @@
-"""What a plan promises: comment lines of the plan file, a line a rule, and one for the whole heap.
+"""A plan's promise: comment lines of the plan file, one for each rule and one for the whole heap.
 
     # promise 1 heap peak_bytes=1048576 allocated_bytes=2097152 near_bytes=65536 ...
     # promise 1 rule=2 tier=near allocations=12 allocated_bytes=65536 ... at=sort.c:41
 
-libhmalloc passes comments over; ``nearfar run --check`` holds a run against them. Rules count from
-1 in the order of the file. Bytes of a promise are those that the program asked for.
+libhmalloc ignores comments; ``nearfar run --check`` checks a run against them. Rules count from 1
+in the order of the file. Bytes of a promise are requested bytes.
 """
 
 from __future__ import annotations
@@ -15,27 +15,28 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from nearfar.errors import BadInputError
+from nearfar.files import read_text
 from nearfar.records.shape import Amount, Count, Share
 
 _HEAD = "# promise 1 "
 _NEXT = "make the plan anew with `nearfar advise`"
 
 
-class _Told(BaseModel):
+class _Fields(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     def line(self) -> str:
-        """As it stands in a plan, without what it is about."""
-        told = self.model_dump(exclude_none=True, exclude={"rule"})
-        return " ".join(f"{key}={_text(value)}" for key, value in told.items())
+        """The line in a plan, without its subject."""
+        fields = self.model_dump(exclude_none=True, exclude={"rule"})
+        return " ".join(f"{key}={_text(value)}" for key, value in fields.items())
 
 
 def _text(value: object) -> str:
     return f"{value:.6g}" if isinstance(value, float) else str(value).replace(" ", "_")
 
 
-class HeapPromise(_Told):
-    """The whole run that the plan was made from."""
+class HeapPromise(_Fields):
+    """The traced run that the plan was made from."""
 
     allocated_bytes: Count
     peak_bytes: Count
@@ -46,8 +47,8 @@ class HeapPromise(_Told):
     caches: str | None = Field(default=None, description="before memory in the traced run")
 
 
-class RulePromise(_Told):
-    """What one rule is to place, and what its bytes are accessed."""
+class RulePromise(_Fields):
+    """The expected allocations and accesses of one rule."""
 
     rule: Count
     tier: str
@@ -61,7 +62,7 @@ class RulePromise(_Told):
 
 
 class Promise(BaseModel):
-    """All that a plan promises."""
+    """The promise of a plan: the heap and all rules."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -76,10 +77,10 @@ class Promise(BaseModel):
 
 
 def read_promise(plan: Path) -> Promise:
-    """The promise of a plan file. Raises BadInputError where it has none, or a damaged one."""
+    """Read the promise of a plan file. Raises BadInputError if it is missing or damaged."""
     heap: HeapPromise | None = None
     rules = []
-    for number, line in enumerate(plan.read_text(encoding="utf-8").splitlines(), start=1):
+    for number, line in enumerate(read_text(plan, _NEXT).splitlines(), start=1):
         if not line.startswith(_HEAD):
             continue
         words = line.removeprefix(_HEAD).split()

@@ -1,4 +1,4 @@
-"""Sites: the places in a program that its memory comes from, and what each costs where."""
+"""Allocation sites: the places where a program allocates memory, and their costs."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ Kind = Literal["unknown", "heap", "stack", "statics", "mapping", "code"]
 
 @dataclass(frozen=True)
 class Frame:
-    """A return address: the object file it lies in, and where in it (``addr2line`` takes that)."""
+    """A return address: the object file, and the offset in it (as ``addr2line`` takes it)."""
 
     path: str
     build_id: str
     offset: int
 
     def in_plan(self) -> str:
-        """As docs/formats/plan.md has it."""
+        """The frame in the syntax of docs/formats/plan.md."""
         name = self.build_id or f"name:{self.path.rpartition('/')[2]}"
         return f"{name}+{self.offset:#x}"
 
     def place(self) -> str:
-        """As messages have it: MODULE+0xOFFSET."""
+        """The frame in messages: MODULE+0xOFFSET."""
         return f"{self.path}+{self.offset:#x}"
 
-    def can_be_told(self) -> bool:
-        """Whether a plan can name it: it lies in an object file, whose name has no blanks."""
+    def is_nameable(self) -> bool:
+        """Whether a plan can name it: it is in an object file whose name has no blanks."""
         return bool(self.path) and not set(self.in_plan()) & set(" \t<#")
 
 
 @dataclass(frozen=True)
 class Site:
-    """A call chain that allocates, or memory that no plan can move: stack, globals, mappings."""
+    """A call chain that allocates, or memory that a plan cannot move: stack, globals, mappings."""
 
     number: int
     kind: Kind
@@ -45,9 +45,9 @@ class Site:
     life_share: float  # of the run that a byte lived
 
     def is_recorder(self) -> bool:
-        """Whether it is what traces the program."""
+        """Whether it belongs to the recorder."""
         return self.kind == "statics" and any("libnearfar-trace" in f.path for f in self.frames)
 
     def is_movable(self) -> bool:
-        """Whether a plan can say where it goes."""
-        return self.kind == "heap" and bool(self.frames) and self.frames[0].can_be_told()
+        """Whether a plan can assign it to a tier."""
+        return self.kind == "heap" and bool(self.frames) and self.frames[0].is_nameable()

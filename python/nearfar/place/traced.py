@@ -1,4 +1,4 @@
-"""A trace as advice needs it: its sites with their sizes over time, and what it counted in all."""
+"""A trace in the form that advice requires: sites with sizes over time, and total counts."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, cast
 
 from nearfar import _native
 from nearfar.errors import BadInputError
+from nearfar.place.figures import SMALL_PAGE_SHIFT
 from nearfar.place.sites import Frame, Kind, Site
 
 if TYPE_CHECKING:
@@ -22,32 +23,46 @@ if TYPE_CHECKING:
         TraceFrame,
         TraceSample,
         TraceSite,
+        TraceTouched,
         TraceTouches,
     )
 
-#: Parts of a run for which sizes are told.
+#: Number of parts of a run with separate sizes.
 PARTS = 128
-#: Records that the model goes through; of longer traces it takes blocks at even distances.
+#: Maximum records in the model; longer traces are sampled by blocks at even distances.
 MOST_RECORDS = 2_000_000
-#: Of a block, or a stretch of a long run (docs/formats/trace.md).
+#: Records of a block, or a stretch of a long run (docs/formats/trace.md).
 BLOCK_RECORDS = 1 << 16
-_PAGE = 4096
+PAGE_BYTES = 1 << SMALL_PAGE_SHIFT
+#: Blocks of at least this many bytes may be reserved and only partly used.
+_SPARSE_BLOCK_BYTES = 256 * PAGE_BYTES
+
+
+@dataclass(frozen=True)
+class Touched:
+    """First touches of pages by site, if all pages are small (4 KiB) or large (2 MiB); a page that
+    was unmapped is touched first again. ``fixed_pages``: peak number of small pages of stack,
+    globals and mappings."""
+
+    small: tuple[int, ...]
+    large: tuple[int, ...]
+    fixed_pages: int
 
 
 @dataclass(frozen=True)
 class Traced:
-    """What was seen of a run. Sizes are sites by parts, in bytes. Of a run that was traced in
-    windows, counts of sites are those of the windows, and as many more as they stand for."""
+    """A traced run. Sizes are sites by parts, in bytes. For a run traced in windows, counts of
+    sites are extrapolated from the windows."""
 
     path: Path
     sample: TraceSample
     sites: tuple[Site, ...]
     sizes: NDArray[np.float64]
-    records: int  # left out or not
-    fixed_pages: int  # touched, of 4 KiB: of stack, globals and mappings
-    touches: TraceTouches  # of a run in windows
+    records: int  # including left out ones
+    touched: Touched
+    touches: TraceTouches  # of a run traced in windows
     instructions: int
-    ending: str  # what is wrong with the file; empty where it is whole
+    ending: str  # what is wrong with the file; empty if it is complete
 
     def heap(self) -> list[Site]:
         """Sites that a plan can move."""
@@ -55,18 +70,24 @@ class Traced:
 
     @cached_property
     def heap_peak_bytes(self) -> int:
-        """Most that the movable sites held together."""
+        """Peak bytes of all movable sites together."""
         held = self.sizes[[site.number for site in self.heap()]].sum(axis=0)
         return int(held.max(initial=0))
 
     def fixed_bytes(self) -> int:
-        """Pages of stack, globals and mappings that were touched, in bytes."""
-        return self.fixed_pages * _PAGE
+        """Peak touched bytes of stack, globals and mappings."""
+        return self.touched.fixed_pages * PAGE_BYTES
+
+    def held_bytes(self, number: int) -> int:
+        """Peak bytes of a site: allocated for the heap, touched for all other sites."""
+        if self.sites[number].kind == "heap":
+            return int(self.sizes[number].max())
+        return self.touched.small[number] * PAGE_BYTES
 
 
 def read_trace(path: Path, collected: TraceCollected | None = None) -> Traced:
-    """``collected`` tells of what was left out of the file. Raises BadInputError where the trace
-    holds no record."""
+    """Read a trace; ``collected`` has counts of records that are not in the file. Raises
+    BadInputError if the trace holds no record."""
     sample = _native.TraceSample(str(path), MOST_RECORDS)
     stats = sample.stats()
     if not stats["records"]:
@@ -75,39 +96,60 @@ def read_trace(path: Path, collected: TraceCollected | None = None) -> Traced:
             "give the program more data, or name a host with smaller caches (--host)",
         )
     lives = sample.lives(PARTS)
-    told = [_site(i, site, lives[i][0]) for i, site in enumerate(stats["sites"])]
+    recorded = [_site(i, site, lives[i][0]) for i, site in enumerate(stats["sites"])]
     left_out = stats["totals"]["left_out"]
-    fixed: int = sample.fixed_pages
-    touches = _native.TraceTouches()
-    if left_out and collected:
-        fixed, touches = collected["fixed_pages"], collected["touches"]
+    touched = _touched((collected or {"touched": sample.touched})["touched"], len(recorded))
+    touches = collected["touches"] if left_out and collected else _native.TraceTouches()
+    sizes = _sizes(recorded, lives, in_windows=left_out > 0)
+    for site in recorded:
+        sizes[site.number] *= _resident_share(site, touched)
     return Traced(
-        path, sample, tuple(told), _sizes(told, lives, in_windows=left_out > 0),
-        stats["records"] + left_out, fixed, touches, stats["totals"]["instructions"],
-        stats["ending"],
+        path, sample, tuple(recorded), sizes, stats["records"] + left_out, touched, touches,
+        stats["totals"]["instructions"], stats["ending"],
     )  # fmt: skip
 
 
-def _site(number: int, told: TraceSite, life: float) -> Site:
-    records = told["records"]
+def _touched(recorded: TraceTouched, sites: int) -> Touched:
+    """Sites beyond the end of a list have touched nothing."""
+    small, large = (
+        tuple(recorded[size][i] if i < len(recorded[size]) else 0 for i in range(sites))
+        for size in ("small", "large")
+    )
+    return Touched(small, large, recorded["fixed_pages"])
+
+
+def _resident_share(site: Site, touched: Touched) -> float:
+    """Fraction of a site's allocations on pages that may have been touched: only those use memory.
+    A page of a large block was first touched by the site, or one of its lines was read, because
+    another site had it before."""
+    blocks_bytes = site.allocated_bytes / max(site.allocations, 1)
+    if site.kind != "heap" or blocks_bytes < _SPARSE_BLOCK_BYTES or not site.peak_bytes:
+        return 1.0
+    pages = max(touched.small[site.number], site.reads)
+    return min(pages * PAGE_BYTES / site.peak_bytes, 1.0)
+
+
+def _site(number: int, recorded: TraceSite, life: float) -> Site:
+    records = recorded["records"]
     return Site(
-        number, cast("Kind", told["kind"]), tuple(_frames(told["frames"])), told["allocations"],
-        told["allocated_bytes"], told["peak_bytes"],
+        number, cast("Kind", recorded["kind"]), tuple(_frames(recorded["frames"])),
+        recorded["allocations"],
+        recorded["allocated_bytes"], recorded["peak_bytes"],
         records["load"] + records["store"] + records["prefetch"],
         records["write_back"] + records["nt_store"], min(life, 1.0),
     )  # fmt: skip
 
 
-def _frames(told: Iterable[TraceFrame]) -> Iterable[Frame]:
-    for frame in told:
+def _frames(recorded: Iterable[TraceFrame]) -> Iterable[Frame]:
+    for frame in recorded:
         yield Frame(os.fsdecode(frame["path"]), frame["build_id"], frame["offset"])
 
 
 def _sizes(
     sites: list[Site], lives: list[tuple[float, list[int]]], *, in_windows: bool
 ) -> NDArray[np.float64]:
-    """Sizes over time, raised to the peak that was counted: objects without a record held some.
-    In windows most have none, and those that have tell when the others lived."""
+    """Sizes over time, scaled to the counted peak: objects without a record held some. In windows
+    most objects have no record, and those with one give the lifetimes of the others."""
     import numpy as np
 
     sizes = np.array([life[1] for life in lives], dtype=float).reshape(len(sites), PARTS)

@@ -1,7 +1,7 @@
-"""Which rule of a plan the traffic of a traced run belongs to: lines of memory, site by site.
+"""Assign the memory traffic of a traced run to the rules of a plan, site by site.
 
-A site belongs to the first rule whose chain of return addresses its own begins with, as libhmalloc
-has it. Rules with a size, a thread or a ratio depend on single allocations: sites do not tell them.
+A site belongs to the first rule whose chain of return addresses is a prefix of its own, as in
+libhmalloc. Rules with a size, a thread or a ratio depend on single allocations, not on sites.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nearfar.errors import BadInputError
+from nearfar.files import read_text
 from nearfar.place.sites import Frame, Site
 
 _BY_NAME = "name:"
@@ -18,13 +19,13 @@ _BY_NAME = "name:"
 
 @dataclass(frozen=True)
 class SiteRule:
-    """A rule by its number in the file, and the frames it wants, innermost first."""
+    """A rule by its number in the file, and its required frames, innermost first."""
 
     number: int
     chain: tuple[str, ...]
 
     def holds(self, site: Site) -> bool:
-        """Whether the site's chain begins like that."""
+        """Whether the rule's frames are a prefix of the site's chain."""
         if len(site.frames) < len(self.chain):
             return False
         pairs = zip(self.chain, site.frames, strict=False)
@@ -41,42 +42,42 @@ def _is_frame(wanted: str, frame: Frame) -> bool:
 
 
 def rules_by_site(plan: Path) -> list[SiteRule]:
-    """The rules of a plan up to the one that takes all the rest. Raises BadInputError where a site
-    alone does not tell which rule it is of."""
+    """The rules of a plan up to the default rule. Raises BadInputError for rules that do not depend
+    on the site alone."""
     found: list[SiteRule] = []
     number = 0
-    for line in plan.read_text(encoding="utf-8").splitlines():
+    for line in read_text(plan, "name a plan file").splitlines():
         words = line.split("#")[0].split()
         if words[:1] != ["rule"]:
             continue
         number += 1
-        told = dict(word.partition("=")[::2] for word in words[2:])
-        unknown = set(told) - {"site", "budget"}
+        conditions = dict(word.partition("=")[::2] for word in words[2:])
+        unknown = set(conditions) - {"site", "budget"}
         if unknown:
             raise BadInputError(
                 f"rule {number} goes by {' and '.join(sorted(unknown))}, and not by site alone"
             )
-        if "site" not in told:
+        if "site" not in conditions:
             break
-        found.append(SiteRule(number, tuple(told["site"].split("<"))))
+        found.append(SiteRule(number, tuple(conditions["site"].split("<"))))
     return found
 
 
 @dataclass(frozen=True)
 class Traffic:
-    """Lines read and written, by rule; and of the heap beside the rules."""
+    """Lines read and written, by rule; and heap lines that no rule matches."""
 
     rules: dict[int, tuple[int, int]]
     unmatched: int
 
     @property
     def lines(self) -> int:
-        """Of the whole heap."""
+        """Lines of the whole heap."""
         return self.unmatched + sum(reads + writes for reads, writes in self.rules.values())
 
 
 def count(rules: Sequence[SiteRule], sites: Iterable[Site]) -> Traffic:
-    """What each rule's sites had in a traced run."""
+    """Count the lines of each rule's sites in a traced run."""
     found = {rule.number: (0, 0) for rule in rules}
     unmatched = 0
     for site in sites:

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from nearfar.errors import BadInputError
-from nearfar.files import write_whole
+from nearfar.files import read_text, write_whole
 from nearfar.records.profile import SCHEMA_VERSION, Datasheet, Figure, Host, Profile
 
 _FORMAT = "see docs/formats/profile.md, or copy from a shipped file"
@@ -39,18 +39,11 @@ def read_datasheet(path: Path) -> Profile | Host:
 
 
 def _parsed(path: Path) -> tuple[str, dict[str, Any]]:
-    try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
+    if not path.exists():
         raise BadInputError(
             f"there is no file {path}", "`nearfar show` lists the shipped profiles and hosts"
-        ) from None
-    except OSError as error:
-        raise BadInputError(f"cannot read {path}: {error.strerror}", "give a TOML file") from None
-    except UnicodeDecodeError:
-        raise BadInputError(
-            f"cannot read {path}: it is not text in UTF-8", "give a TOML file"
-        ) from None
+        )
+    text = read_text(path, "give a TOML file")
     try:
         return text, tomllib.loads(text)
     except RecursionError:

@@ -1,1 +1,1 @@
-"""Records: what a run leaves behind, as validated models with a published JSON Schema."""
+"""Records: the results of a run, as validated models with a published JSON Schema."""

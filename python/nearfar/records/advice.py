@@ -20,7 +20,13 @@ class SiteAdvice(Shaped):
     kind: SiteKind
     at: str = Field(description="source line, or object file and offset")
     chain: list[str] = Field(default_factory=list, description="return addresses, innermost first")
-    size_bytes: Count = Field(description="most that lived at once")
+    functions: list[str] = Field(
+        default_factory=list,
+        description="FUNCTION FILE:LINE of the call chain, inlined calls included, innermost first",
+    )
+    size_bytes: Count = Field(
+        description="of the heap: most that was allocated at once; of all else: pages touched"
+    )
     allocated_bytes: Count
     allocations: Count
     life_share: Share = Field(description="of the run that a byte lived")
@@ -28,7 +34,10 @@ class SiteAdvice(Shaped):
     writes: Count = Field(description="lines written to memory")
     dependent_share: Share = Field(description="of the reads: the address was loaded just before")
     stall_share: Share = Field(description="of all waiting, with all data far")
-    far_time_s: float = Field(description="what having it far adds to the run")
+    far_time_s: float = Field(description="CPU time that its accesses add when it is far")
+    first_touch_s: float = Field(
+        0.0, description="CPU time that first touches of its pages add when it is far"
+    )
     verdict: Verdict = Field(description="fixed: no plan can move it, and it stays near")
 
 
@@ -64,9 +73,10 @@ class PolicyAdvice(Shaped):
 
 
 class FarAdvice(Shaped):
-    """One far memory. Slowdowns are against all data near."""
+    """One far memory. Slowdowns are of CPU time, against all data near; times are wall times."""
 
     far: str
+    far_latency_ns: Amount | None = Field(None, description="of a read, which the answer stands on")
     slowdown_all_far: Amount = Field(description="heap, stack, globals and mappings far")
     slowdown_heap_far: Amount
     slowdown_plan: Amount
@@ -101,12 +111,24 @@ class AdviceResult(FarAdvice, Answer):
     program: list[str]
     host: str
     near: str
+    near_latency_ns: Amount | None = Field(
+        None, description="of a read, which the answer stands on"
+    )
+    last_cache_bytes: Count | None = Field(
+        None, description="of the cache before memory, modelled; 0: none"
+    )
     near_budget_bytes: Count | None = None
     heap_bytes: Count = Field(description="most of the heap that lived at once")
     fixed_bytes: Count = Field(
         description="pages touched of stack, globals and mappings: near in every plan"
     )
-    time_near_s: Amount = Field(description="of the program as it is, untraced")
+    time_near_s: Amount = Field(description="wall time of the program with its data near, untraced")
+    cpu_near_s: Amount | None = Field(
+        None, description="CPU time of what was traced: slowdowns are of it"
+    )
+    unseen_share: Share = Field(
+        0.0, description="of the CPU time: in programs that it started, which were not traced"
+    )
     traced_time_s: Amount
     records: Count = Field(description="lines of the trace")
     sampled_share: Share = Field(description="of the records that the model went through")

@@ -1,4 +1,4 @@
-"""An experiment on simulated memories: default against placed, beside what was published."""
+"""An experiment on simulated memories: default and optimized placement, and published claims."""
 
 from __future__ import annotations
 

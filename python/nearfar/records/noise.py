@@ -16,5 +16,5 @@ class NoiseRecord(BaseModel):
     steal: float
     least_cpu_share: float
     worst_spread: float
-    #: that were timed; older records do not tell
+    #: that were timed; absent in older records
     series: int | None = None

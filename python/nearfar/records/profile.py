@@ -1,6 +1,6 @@
-"""Device profiles and hosts: figures of a memory or of a processor, each with its source.
+"""Device profiles and hosts: figures of a memory or of a CPU, each with its source.
 
-``docs/formats/profile.md`` describes the file. A key ends in its unit; a curve has ``_by_`` in its
+``docs/formats/profile.md`` describes the file. A key ends in its unit. A curve has ``_by_`` in its
 key and names its coordinates. What is unknown is absent.
 """
 
@@ -20,12 +20,13 @@ from pydantic import (
 )
 
 from nearfar.errors import BadInputError
+from nearfar.records.keys import Direction
 from nearfar.records.shape import Origin
 
-#: Raised when a reader of the old version could misread the new one.
+#: Incremented when a reader of the old version could misread the new one.
 SCHEMA_VERSION = 1
 
-#: Units by the end of a key, the longest ends first.
+#: Units by the suffix of a key, longest suffix first.
 _UNITS = {
     "bytes_per_s": "B/s",
     "operations_per_s": "1/s",
@@ -39,6 +40,20 @@ _UNITS = {
     "mA": "mA",
     "V": "V",
 }
+#: Which values of a unit are better; units not listed have no direction.
+_BETTER: dict[str, Direction] = {
+    "B/s": "higher", "1/s": "higher", "Hz": "higher", "ns": "lower", "cycles": "lower",
+    "pJ/bit": "lower", "mA": "lower",
+}  # fmt: skip
+#: Keys whose unit does not give the direction: a clock is the unit of timings, and refreshes may be
+#: more or less frequent.
+_BETTER_BY_KEY: dict[str, Direction | None] = {
+    "clock_ns": None, "tREFI_ns": None, "tREFI_cycles": None, "price_per_gib": "lower",
+    "endurance_writes": "higher",
+    "overwrite_stall_interval_writes": "higher", "read_parallelism": "higher",
+}  # fmt: skip
+#: Timings of a memory, given in ns or in cycles of its clock.
+_TIMING = re.compile(r"(t[A-Z]\w*|CL|CWL|burst)_cycles")
 _COUNTS = ("threads", "cores", "sockets", "ways", "writes", "level", "channels", "queue_depth",
            "banks", "ranks", "dimms", "parallelism", "groups", "chips", "entries")  # fmt: skip
 _PRICE = "price_per_gib"
@@ -50,9 +65,9 @@ Range = tuple[Number, Number]
 
 
 def _iso_date(text: str) -> str:
-    """A year, a month, a day or a moment, as it is. Raises ValueError for anything else."""
+    """Return a year, month, day or time unchanged. Raises ValueError for anything else."""
     if not re.fullmatch(r"\d{4}(-\d{2}(-\d{2}([T ].+)?)?)?", text, re.ASCII):
-        raise ValueError(f"{text} is no ISO 8601 date such as 2024, 2024-05 or 2024-05-31")
+        raise ValueError(f"{text} is not an ISO 8601 date such as 2024, 2024-05 or 2024-05-31")
     datetime.fromisoformat(text + "YYYY-01-01"[len(text) :])
     return text
 
@@ -61,12 +76,23 @@ Date = Annotated[Text, AfterValidator(_iso_date)]
 
 
 def unit_of(key: str) -> str | None:
-    """The unit that a key carries; None where it carries none. A price's currency is its own."""
+    """Return the unit that a key ends in, or None. A price's currency is not part of its key."""
     for end, unit in _UNITS.items():
         if key == end or key.endswith(f"_{end}"):
             return unit
     is_count = any(key == end or key.endswith(f"_{end}") for end in _COUNTS)
     return "count" if is_count else None
+
+
+def better_by_unit(key: str) -> Direction | None:
+    """Return which values of a profile's key are better; None if it has no direction."""
+    return _BETTER_BY_KEY[key] if key in _BETTER_BY_KEY else _BETTER.get(unit_of(key) or "")
+
+
+def timing_of(key: str) -> str | None:
+    """Return the timing of a key in cycles of ``clock_ns``: ``tRCD`` for ``tRCD_cycles``."""
+    found = _TIMING.fullmatch(key)
+    return found[1] if found else None
 
 
 def _unit_error(key: str, unit: str) -> str | None:
@@ -80,7 +106,7 @@ def _unit_error(key: str, unit: str) -> str | None:
 
 
 def _takes_time(key: str) -> bool:
-    """Is it a latency or a bandwidth, which models divide by and multiply with?"""
+    """Whether the key is a latency or a bandwidth, which models divide by and multiply with."""
     return ("latency" in key and unit_of(key) in ("ns", "cycles")) or (
         "bandwidth" in key and unit_of(key) == "B/s"
     )
@@ -128,7 +154,7 @@ class Figure(BaseModel):
             raise ValueError("a range has both low and high")
         low, high = self.interval()
         if not low <= value <= high:
-            raise ValueError(f"the value {value:g} lies outside of its range {low:g} to {high:g}")
+            raise ValueError(f"the value {value:g} is outside its range {low:g} to {high:g}")
 
     def _check_curve(self, points: list[list[float]]) -> None:
         if self.x is None:
@@ -150,15 +176,15 @@ class Figure(BaseModel):
             raise ValueError("ranges must be as many as points")
         pairs = zip(points, self.ranges, strict=True)
         if any(not low <= point[-1] <= high for point, (low, high) in pairs):
-            raise ValueError("a point lies outside of its range")
+            raise ValueError("a point is outside its range")
 
     def is_positive(self) -> bool:
-        """Are the value and its range, or those of all points, above 0?"""
+        """Whether the value and its range, or those of all points, are above 0."""
         lows = [self.interval()[0]] if self.points is None else [p[-1] for p in self.points]
         return min(lows + [low for low, _ in self.ranges or []]) > 0
 
     def interval(self) -> tuple[float, float]:
-        """Range of a scalar; without one, the value twice."""
+        """Return the range of a scalar; without a range, the value twice."""
         value = self.value if self.value is not None else 0.0
         return (
             self.low if self.low is not None else value,
@@ -191,75 +217,76 @@ class Datasheet(BaseModel):
             if complaint is None and key == _PRICE and figure.date is None:
                 complaint = "a price needs a date"
             if complaint is None and _takes_time(key) and not figure.is_positive():
-                complaint = "a latency or a bandwidth is more than 0; what is unknown is left out"
+                complaint = "a latency or a bandwidth must be positive; leave unknown figures out"
             if complaint is not None:
                 raise ValueError(f"figures.{key}: {complaint}")
         return self
 
     def figure(self, key: str) -> Figure:
-        """The figure of a key. Raises BadInputError that names profile, key and what to do."""
+        """Return the figure of a key. Raises BadInputError if the profile lacks it."""
         found = self.figures.get(key)
         if found is None:
             raise BadInputError(
                 f"the {self.kind} {self.name} has no figure {key}",
-                f"see `nearfar show {self.name}` for what it has; use another, or write the figure "
+                f"run `nearfar show {self.name}` for its figures; use another, or write the figure "
                 "with its source into a copy of the file and name that file",
             )
         return found
 
     def scalar(self, key: str) -> float:
-        """The value of a figure that is no curve. Raises BadInputError where there is none."""
+        """Return the value of a scalar figure. Raises BadInputError if there is none."""
         value = self.figure(key).value
         if value is None:
             raise BadInputError(
-                f"{key} of {self.name} is a curve, and one number was needed",
+                f"{key} of {self.name} is a curve, but a single number is required",
                 "name a key without _by_",
             )
         return value
 
     def curve(self, key: str, **held: float) -> list[tuple[float, float]]:
-        """Coordinate and value of the points where the other coordinates are ``held``, in order.
+        """Return coordinate and value of the points whose other coordinates are ``held``, in order.
 
-        Raises BadInputError unless the figure is a curve with one coordinate left, and any points.
+        Raises BadInputError unless the figure is a curve with one free coordinate and matching
+        points.
         """
         figure = self.figure(key)
         names = figure.x or []
         free = [i for i, name in enumerate(names) if name not in held]
         if figure.points is None or len(free) != 1 or not held.keys() <= set(names):
             raise BadInputError(
-                f"{key} of {self.name} has the coordinates {', '.join(names) or '(none)'}, and all "
-                f"but one were to be held, not {', '.join(held) or '(none)'}",
-                f"see `nearfar show {self.name}`",
+                f"{key} of {self.name} has the coordinates {', '.join(names) or '(none)'}; all "
+                f"but one must be given, not {', '.join(held) or '(none)'}",
+                f"run `nearfar show {self.name}`",
             )
         kept = [p for p in figure.points if all(p[names.index(k)] == v for k, v in held.items())]
         if not kept:
-            told = ", ".join(f"{name} = {value:g}" for name, value in held.items())
+            place = ", ".join(f"{name} = {value:g}" for name, value in held.items())
             raise BadInputError(
-                f"{key} of {self.name} has no point with {told}", f"see `nearfar show {self.name}`"
+                f"{key} of {self.name} has no point with {place}", f"run `nearfar show {self.name}`"
             )
         return sorted((point[free[0]], point[-1]) for point in kept)
 
     def timing_ns(self, name: str) -> float:
-        """A timing such as ``tRCD``: given in ns, or in cycles of ``clock_ns``.
+        """Return a timing such as ``tRCD``, given in ns or in cycles of ``clock_ns``.
 
-        Raises BadInputError where it is given in neither, or in both and they disagree.
+        Raises BadInputError if it is given in neither, or in both and they disagree.
         """
         if f"{name}_cycles" not in self.figures:
             return self.scalar(f"{name}_ns")
         counted = self.scalar(f"{name}_cycles") * self.scalar("clock_ns")
         if f"{name}_ns" not in self.figures:
             return counted
-        told = self.scalar(f"{name}_ns")
-        if abs(told - counted) > self.scalar("clock_ns"):
+        stated = self.scalar(f"{name}_ns")
+        if abs(stated - counted) > self.scalar("clock_ns"):
             raise BadInputError(
-                f"the {self.kind} {self.name} says {name}_ns = {told:g}, and {name}_cycles of "
-                f"clock_ns make {counted:g} ns",
-                "keep the one that its source gives",
+                f"the {self.kind} {self.name} has {name}_ns = {stated:g}, but {name}_cycles times "
+                f"clock_ns is {counted:g} ns",
+                "keep the value that its source gives",
             )
-        return told
+        return stated
 
     def source_of(self, key: str) -> str:
-        """The source of a figure in full, to be shown beside it."""
+        """Return the full source of a figure, for display next to it."""
         return self.sources[self.figure(key).source]
 
 
@@ -269,7 +296,7 @@ class Profile(Datasheet):
     kind: Literal["device"] = "device"
 
     def bandwidth_alone(self, kernel: str) -> float | None:
-        """B/s that one thread was measured to reach; None where that is not told."""
+        """Return the bandwidth of one thread in B/s; None if it is not specified."""
         key = f"{kernel}_bandwidth_by_threads_bytes_per_s"
         if key not in self.figures or self.figures[key].x != ["threads"]:
             return None

@@ -26,7 +26,7 @@ from nearfar.records.structures import StructuresResult
 from nearfar.records.sweep import SweepResult
 from nearfar.records.together import CompeteResult, PipelineResult, StencilResult, StencilSplit
 
-#: Raised when a reader of the old version could misread the new one.
+#: Incremented when a reader of the old version could misread the new one.
 SCHEMA_VERSION = 1
 
 

@@ -1,7 +1,7 @@
-"""The shape of every result: plain numbers, with their intervals and origins beside them.
+"""The shape of every result: plain numbers, next to their intervals and origins.
 
 A key that carries a unit (``latency_ns``) is a plain number; ``intervals[key]`` is its 95 %
-interval and ``provenance[key]`` tells how it came about. Members of lists have the same shape.
+interval and ``provenance[key]`` gives its origin. Members of lists have the same shape.
 """
 
 from __future__ import annotations
@@ -13,14 +13,21 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 if TYPE_CHECKING:
-    from nearfar.stats import Estimate  # which brings NumPy: a tenth of a second
+    from nearfar.stats import Estimate  # imports NumPy, which takes 0.1 s
 
 
 #: Statistics that have no 95 % interval.
 EXTREMES = ("best", "largest")
 
 
-#: Numbers of a record, and what they can be. Only a difference or a fitted line can be negative.
+#: Statistics of repeats, which have a 95 % interval if there are enough repeats.
+_OF_REPEATS = ("median", "mean", "lower quartile")
+#: With fewer repeats, the smallest and the largest value enclose the median with less than 95 %:
+#: the probability that all are on one side is 2/2^n, 6.25 % for five.
+LEAST_REPEATS = 6
+
+
+#: Numbers of a record and their ranges. Only a difference or a fitted line can be negative.
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -36,7 +43,7 @@ class Origin(StrEnum):
     EMULATED = "emulated"
     MODELLED = "modelled"
     SIMULATED = "simulated"
-    #: said by firmware, kernel or hypervisor; nobody measured it
+    #: stated by firmware, kernel or hypervisor; not measured
     CLAIMED = "claimed"
 
 
@@ -58,15 +65,19 @@ class Provenance(BaseModel):
     machine: str = Field(default="", description="id of the machine record")
     note: str = Field(default="", description="what a reader must know to use the number")
 
+    def is_sampled(self) -> bool:
+        """Whether the number comes from repeats, and is uncertain without an interval."""
+        return self.statistic in _OF_REPEATS and self.samples > 0
+
     @field_validator("spread")
     @classmethod
-    def _told_in_json(cls, spread: float | None) -> float | None:
-        """Repeats around zero have no relative spread, and JSON no infinity."""
+    def _finite_or_none(cls, spread: float | None) -> float | None:
+        """Repeats around zero have no relative spread, and JSON has no infinity."""
         return spread if spread is not None and math.isfinite(spread) else None
 
 
 def claimed(note: str) -> Provenance:
-    """Of a figure that somebody states: ``note`` tells who."""
+    """Provenance of a stated figure; ``note`` names the source."""
     return Provenance(origin=Origin.CLAIMED, statistic="claim", samples=0, note=note)
 
 
@@ -81,22 +92,27 @@ class Shaped(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    #: keys of fractions that were asked for: conditions, with no repeats behind them
+    #: keys of requested fractions: conditions, without repeats
     asked: ClassVar[frozenset[str]] = frozenset()
+    #: keys of prose: not conditions of the figures next to it
+    remarks: ClassVar[frozenset[str]] = frozenset()
 
     intervals: dict[str, tuple[Finite, Finite]] = Field(default_factory=dict)
     provenance: dict[str, Provenance] = Field(default_factory=dict)
 
     def interval(self, key: str) -> tuple[float, float] | None:
-        """The 95 % interval of a key; None where there is none.
+        """Return the 95 % interval of a key; None if there is none.
 
-        An extreme has none: what old records keep for the best reaches down to the median.
+        Extremes and fewer than six repeats have no interval, even if an old record stores one.
         """
         entry = self.provenance.get(key)
-        return None if entry and entry.statistic in EXTREMES else self.intervals.get(key)
+        if entry is None:
+            return self.intervals.get(key)
+        few = entry.is_sampled() and entry.samples < LEAST_REPEATS
+        return None if few or entry.statistic in EXTREMES else self.intervals.get(key)
 
     def estimate(self, key: str) -> tuple[float, float, float]:
-        """``(value, low, high)`` of a key; without an interval all three are the value."""
+        """Return ``(value, low, high)`` of a key; without an interval all three are the value."""
         value = float(getattr(self, key))
         low, high = self.interval(key) or (value, value)
         return value, low, high
@@ -104,6 +120,8 @@ class Shaped(BaseModel):
 
 class Answer(Shaped):
     """Base of what is computed and not measured: predictions, simulations."""
+
+    remarks: ClassVar[frozenset[str]] = frozenset({"limits", "warnings"})
 
     limits: list[str] = Field(default_factory=list, description="what it leaves out")
     warnings: list[str] = Field(
@@ -120,13 +138,13 @@ class Figures(Answer):
 def modelled(
     note: str, limits: list[str], **figures: float | tuple[float, float, float]
 ) -> Figures:
-    """What a model says: a value by key, or a value with its low and high bound."""
-    told = {key: f if isinstance(f, tuple) else (f, f, f) for key, f in figures.items()}
+    """Return a model's result: a value by key, or a value with its low and high bound."""
+    bounds = {key: f if isinstance(f, tuple) else (f, f, f) for key, f in figures.items()}
     origin = Provenance(origin=Origin.MODELLED, statistic="model", samples=0, note=note)
     return Figures.model_validate({
-        **{key: value for key, (value, _, _) in told.items()},
-        "intervals": {key: (low, high) for key, (_, low, high) in told.items() if low < high},
-        "provenance": dict.fromkeys(told, origin),
+        **{key: value for key, (value, _, _) in bounds.items()},
+        "intervals": {key: (low, high) for key, (_, low, high) in bounds.items() if low < high},
+        "provenance": dict.fromkeys(bounds, origin),
         "limits": limits,
     })  # fmt: skip
 
@@ -139,12 +157,10 @@ def quantities(
     machine: str = "",
     note: str = "",
 ) -> dict[str, Any]:
-    """Keyword arguments of a Shaped model: each estimate's value, interval and provenance."""
+    """Return the keyword arguments of a Shaped model: value, interval and provenance by key."""
     return {
         **{key: e.value for key, e in estimates.items()},
-        "intervals": {
-            key: (e.low, e.high) for key, e in estimates.items() if e.statistic not in EXTREMES
-        },
+        "intervals": {key: e.interval for key, e in estimates.items() if e.interval},
         "provenance": {
             key: Provenance(
                 origin=origin, statistic=e.statistic, samples=e.samples, spread=e.spread,

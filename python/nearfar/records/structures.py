@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from pydantic import Field
 
 from nearfar.records.shape import Amount, Count, Finite, Positive, Shaped, Size
@@ -31,6 +33,8 @@ class DeviceSlowdown(Shaped):
 
 class PublishedSlowdown(Shaped):
     """A mean that a paper reports, beside what is predicted for its machine under one reading."""
+
+    remarks: ClassVar[frozenset[str]] = frozenset({"reason"})
 
     structure: str
     entries: Size

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from nearfar.records.noise import NoiseRecord
 from nearfar.records.shape import Finite, Provenance
 
-#: What a figure holds under, and what a flag was set to.
+#: Types of a figure's conditions and of a flag's value.
 Scalar = str | int | float | bool
 
 
@@ -32,7 +32,7 @@ class SweepCell(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    id: str = Field(description="verb, and a hash of verb, flags, files they name and version")
+    id: str = Field(description="verb, and a hash of verb, flags, files they name and build")
     verb: str
     flags: list[str] = Field(description="as on a command line")
     varied: dict[str, Scalar] = Field(description="where it lies in its grid")
@@ -48,7 +48,7 @@ class SweepCell(BaseModel):
 
     @property
     def command(self) -> str:
-        """As it would be typed."""
+        """Return the command line."""
         return " ".join(("nearfar", self.verb, *self.flags))
 
 
@@ -64,18 +64,18 @@ class SweepResult(BaseModel):
     cells: list[SweepCell]
 
     def finished(self, verb: str) -> list[SweepCell]:
-        """Cells of a verb with a result."""
+        """Return the cells of a verb that have a result."""
         return [cell for cell in self.cells if cell.verb == verb and cell.status == "finished"]
 
     def failed(self) -> list[SweepCell]:
-        """Cells without a result."""
+        """Return the cells without a result."""
         return [cell for cell in self.cells if cell.status == "failed"]
 
     def verbs(self) -> list[str]:
-        """In the order of the suite."""
+        """Return the verbs in the order of the suite."""
         return list(dict.fromkeys(cell.verb for cell in self.cells))
 
 
 def varied_keys(cells: Sequence[SweepCell]) -> list[str]:
-    """What differs between cells, in the order of the suite."""
+    """Return the keys that differ between cells, in the order of the suite."""
     return list(dict.fromkeys(key for cell in cells for key in cell.varied))

@@ -151,7 +151,7 @@ class StencilResult(Shaped):
 
 
 def elements_of_row(kernel: StencilKernel, cols: int) -> int:
-    """Elements of a row, or of a plane of the stencil in three dimensions."""
+    """Return the elements of a row; of a plane for a stencil in three dimensions."""
     return cols * cols if kernel == "stencil7" else cols
 
 

@@ -1,10 +1,10 @@
-"""Every number of a record's sections, with the conditions it holds under and where it comes from.
+"""Every number of a record's sections, with its conditions and provenance.
 
-A number is a *quantity* where it has an interval or a provenance, or is a fraction (then its origin
-is missing, and is shown as missing) that was not asked for; any other number is a *setting*.
-Settings beside a quantity, or above it, are its conditions. A list of single observations (drops,
-series of threads) is one setting: how many there are. Figures of a sweep's cells hold under the
-flags of their cell, too.
+A number is a *quantity* if it has an interval or a provenance, or is a fraction that was not
+requested (then its origin is missing, and is shown as missing). Any other number is a *setting*.
+Settings at the level of a quantity, or above it, are its conditions. A list of single observations
+(drops, series of threads) is one setting: its length. Figures of a sweep's cells also have the
+flags of their cell as conditions.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Quantity:
 
 @dataclass(frozen=True)
 class Setting:
-    """A number that was asked for, found or counted, and has no repeats behind it."""
+    """A number that was requested, found or counted, without repeats."""
 
     path: str
     key: str
@@ -46,7 +46,7 @@ class Setting:
 
 
 def numbers(sections: Sections) -> Iterator[Quantity | Setting]:
-    """All numbers of all sections, in the order of the record."""
+    """Yield all numbers of all sections, in the order of the record."""
     for name, _ in Sections.model_fields.items():
         section = getattr(sections, name)
         if isinstance(section, SweepResult):
@@ -57,12 +57,12 @@ def numbers(sections: Sections) -> Iterator[Quantity | Setting]:
 
 
 def numbers_of(model: BaseModel, path: str) -> Iterator[Quantity | Setting]:
-    """All numbers of one result, below a path."""
+    """Yield all numbers of one result, below a path."""
     return _walk(model, path, ())
 
 
 def quantities_of(cell: SweepCell) -> Iterator[Quantity]:
-    """The figures of a cell. Flags are told as one condition, and none twice."""
+    """Yield the figures of a cell. Its flags are one condition, and no condition is repeated."""
     flags = " ".join(cell.flags)
     for figure in cell.figures:
         path = "/".join(filter(None, ("sweep", cell.verb, figure.path)))
@@ -84,18 +84,19 @@ def _is_quantity(model: BaseModel, key: str) -> bool:
 
 
 def _keys(model: BaseModel) -> Iterator[tuple[str, str]]:
-    """Names of a model's members, and what they are called in JSON; unforeseen ones, too."""
+    """Yield names of a model's members and their JSON names, including extra members."""
     yield from ((key, field.alias or key) for key, field in type(model).model_fields.items())
     yield from ((key, key) for key in model.model_extra or ())
 
 
 def _own(model: BaseModel) -> tuple[list[str], list[tuple[str, Scalar]]]:
-    """Keys of a model's quantities, and its other scalars; a list of scalars is one of these."""
+    """Return the keys of a model's quantities, and its other scalars; a list of scalars is one."""
     quantities: list[str] = []
     others: list[tuple[str, Scalar]] = []
+    remarks = model.remarks if isinstance(model, Shaped) else frozenset()
     for key, _ in _keys(model):
         value = getattr(model, key)
-        if key in _ENVELOPE or value is None:
+        if key in _ENVELOPE or key in remarks or value is None:
             continue
         if _is_number(value) and _is_quantity(model, key):
             quantities.append(key)
@@ -108,7 +109,7 @@ def _own(model: BaseModel) -> tuple[list[str], list[tuple[str, Scalar]]]:
 
 def _walk(model: BaseModel, path: str, above: Conditions) -> Iterator[Quantity | Setting]:
     keys, others = _own(model)
-    conditions = tuple({**dict(above), **dict(others)}.items())  # its own hide those above
+    conditions = tuple({**dict(above), **dict(others)}.items())  # own values override those above
     for key in keys:
         shaped = model if isinstance(model, Shaped) else Shaped()
         yield Quantity(

@@ -1,1 +1,1 @@
-"""The report: one self-contained HTML page, one file a section."""
+"""Results for people: the HTML page, the terminal, and the charts of both."""

@@ -1,4 +1,4 @@
-"""Figures, intervals and names as the report and the terminal write them."""
+"""Text of figures, intervals and names in the report and the terminal."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ _PAGES = {
     "system": "pages of the system's choice",
 }
 
-#: Page kinds whose walks are short enough to leave the memory's own latency.
+#: Page kinds whose walks are short enough not to affect the memory's own latency.
 HUGE_PAGES = frozenset({"thp", "2m", "1g"})
 
 _ORDER = list(Origin)
 
 
 def pages_name(pages: str) -> str:
-    """What a curve's ``pages`` means, in words."""
+    """Return the meaning of a curve's ``pages`` in words."""
     return _PAGES.get(pages, f"{pages} pages")
 
 
 def plain_tier(tier: str) -> str:
-    """A tier without the page size it asked for, where that is told beside it."""
+    """Return a tier without its requested page size, for when that is shown next to it."""
     return re.sub(r",pages=\w+", "", tier)
 
 
 def _format_rate(value: float) -> str:
-    """Events a second."""
+    """Return events per second."""
     for unit, prefix in ((1e6, "M"), (1e3, "k")):
         if value >= unit:
             return f"{value / unit:.3g} {prefix}/s"
@@ -42,7 +42,7 @@ def _format_rate(value: float) -> str:
 
 
 def format_quantity(key: str, value: float) -> str:
-    """A value with the unit that its key carries."""
+    """Return a value with the unit that its key carries."""
     if key.endswith("bytes_per_s"):
         return format_bandwidth(value)
     if key.endswith("_bytes"):
@@ -69,7 +69,7 @@ def format_quantity(key: str, value: float) -> str:
 
 
 def format_interval(key: str, low: float, high: float) -> str:
-    """``179–184 ns``: both ends, the unit once where they share it."""
+    """Return ``179–184 ns``: both ends, the unit once if they share it."""
     first, last = format_quantity(key, low), format_quantity(key, high)
     number, _, unit = first.partition(" ")
     if first == last:
@@ -78,19 +78,22 @@ def format_interval(key: str, low: float, high: float) -> str:
 
 
 def interval_of(shaped: Shaped, key: str) -> str:
-    """The interval of a key in words, empty where none is recorded."""
+    """Return the interval of a key in words; for too few repeats, their number; or empty."""
     pair = shaped.interval(key)
-    return format_interval(key, *pair) if pair else ""
+    if pair:
+        return format_interval(key, *pair)
+    entry = shaped.provenance.get(key)
+    return count(entry.samples, "repeat") if entry and entry.is_sampled() else ""
 
 
 def origin_of(shaped: Shaped, key: str) -> Origin | None:
-    """How a number came about; None where the record does not say."""
+    """Return the origin of a number; None if the record does not specify it."""
     entry = shaped.provenance.get(key)
     return entry.origin if entry else None
 
 
 def origin_mark(shaped: Shaped, key: str) -> str:
-    """What to add to a figure that was not measured, such as `` (emulated)``."""
+    """Return the mark of a figure that was not measured, such as `` (emulated)``."""
     origin = origin_of(shaped, key)
     if origin is Origin.MEASURED:
         return ""
@@ -98,47 +101,69 @@ def origin_mark(shaped: Shaped, key: str) -> str:
 
 
 def say(shaped: Shaped, key: str) -> str:
-    """A figure inside a sentence: with its origin in words unless it was measured."""
+    """Return a figure for a sentence, with its origin unless it was measured."""
     return format_quantity(key, float(getattr(shaped, key))) + origin_mark(shaped, key)
 
 
 def origins(pairs: Iterable[tuple[Shaped, str]]) -> tuple[Origin, ...]:
-    """The origins found among figures, in a fixed order."""
+    """Return the origins of figures, in a fixed order."""
     found = {origin_of(shaped, key) for shaped, key in pairs}
     return tuple(origin for origin in _ORDER if origin in found)
 
 
 def line_kind(points: Iterable[Shaped], key: str) -> Literal["measured", "emulated"]:
-    """How a line through points is to be drawn: as measured only where all of them were."""
+    """Return how to draw a line through points: as measured only if all of them were."""
     measured = all(origin_of(point, key) is Origin.MEASURED for point in points)
     return "measured" if measured else "emulated"
 
 
 def percent_more(value: float, base: float) -> str:
-    """``30 % more`` or ``12 % less`` than the base, ``as much as`` below half a percent."""
+    """Return ``30 % more`` or ``12 % less`` than the base, ``the same`` below half a percent."""
     change = (value / base - 1) * 100
     if abs(change) < 0.5:
         return "the same"
     return f"{abs(change):.0f} % {'more' if change > 0 else 'less'}"
 
 
+def sentence(text: str) -> str:
+    """Return the text with a capital first letter, the rest unchanged."""
+    return text[:1].upper() + text[1:]
+
+
+#: Values of units as ``format_quantity`` writes them, in the base unit of a key.
+_UNITS = {
+    "s": 1.0, "ms": 1e-3, "µs": 1e-6, "ns": 1e-9, "TB/s": 1e12, "GB/s": 1e9, "MB/s": 1e6,
+    "kB/s": 1e3, "TiB": 2.0**40, "GiB": 2.0**30, "MiB": 2.0**20, "KiB": 2.0**10, "B": 1.0,
+    "J": 1.0, "mJ": 1e-3, "µJ": 1e-6, "nJ": 1e-9, "pJ": 1e-12, "M/s": 1e6, "k/s": 1e3, "/s": 1.0,
+}  # fmt: skip
+
+
+def axis_unit(key: str, greatest: float) -> tuple[str, float]:
+    """Return the unit in which an axis shows values of a key up to ``greatest``, and the divisor;
+    no unit and 1 for a key without one."""
+    unit = format_quantity(key, greatest).partition(" ")[2]
+    if unit not in _UNITS:
+        return "", 1.0
+    return unit, _UNITS[unit] * (1e9 if key.endswith("_ns") else 1.0)
+
+
 def when(moment: str) -> str:
-    """A moment of a record for people: ``2025-01-02 03:04:05 UTC``."""
+    """Return a time of a record as ``2025-01-02 03:04:05 UTC``."""
     return moment.replace("T", " ").replace("Z", " UTC")
 
 
 def count(number: int, thing: str) -> str:
-    """``1 thread``, ``2 threads``."""
+    """Return ``1 thread``, ``2 threads``."""
     return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
 
 
 def percentile(share: float) -> str:
-    """``p50``, ``p99.9``."""
+    """Return ``p50``, ``p99.9``."""
     return f"p{100 * share:.6g}"
 
 
 def mix_name(reads: int, writes: int, nontemporal: bool = False) -> str:
-    """``reads``, ``writes``, ``3:1``; stores past the caches say so."""
+    """Return ``reads``, ``writes``, ``3:1``; non-temporal stores are marked."""
     if writes == 0:
         return "reads"
     mix = "writes" if reads == 0 else f"{reads}:{writes} mix"

@@ -1,1 +1,1 @@
-"""Memories under a load that is told in numbers: what it takes, in time and in energy."""
+"""Simulate memories under a load given in numbers: time and energy."""

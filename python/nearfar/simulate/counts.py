@@ -1,4 +1,4 @@
-"""Time and energy of a program from nothing but its accesses to two memories: counts mode.
+"""Counts mode: time and energy of a program from its number of accesses to two memories.
 
 Equations, an access of one burst after another, each on a closed page:
 
@@ -28,6 +28,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from nearfar.errors import BadInputError
+from nearfar.files import read_text
 from nearfar.records.profile import Profile
 from nearfar.records.shape import Origin, Provenance
 from nearfar.simulate.figures import refuse_unknown
@@ -40,14 +41,14 @@ _LIMITS = {
     "blocking": "closed pages, one access after another: no row is hit, nothing overlaps",
     "posted": "closed pages; writes are posted without end, so their time is a lower bound",
 }
-#: Beyond this a count is no count of a program, and doubles no longer tell neighbours apart.
+#: A larger count is not plausible, and doubles cannot represent all integers beyond it.
 _MOST = 2**53
 
 _Accesses = Annotated[int, Field(ge=0, le=_MOST, strict=True)]
 
 
 class TierCounts(BaseModel):
-    """Accesses of one tier, a cache line each."""
+    """Accesses of one tier, one cache line each."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -56,7 +57,7 @@ class TierCounts(BaseModel):
 
 
 class Counts(BaseModel):
-    """Accesses of both tiers, as a simulator or counters tell them."""
+    """Accesses of both tiers, as reported by a simulator or counters."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -65,13 +66,9 @@ class Counts(BaseModel):
 
 
 def read_counts(path: str | Path) -> Counts:
-    """The file of counts. Raises BadInputError that names what is wrong in it."""
+    """Read the file of counts. Raises BadInputError that names an error in it."""
     form = '{"near": {"reads": N, "writes": N}, "far": {"reads": N, "writes": N}}'
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is not text in UTF-8"
-        raise BadInputError(f"cannot read {path}: {reason}", f"write {form}") from None
+    text = read_text(path, f"write {form}")
     try:
         return Counts.model_validate_json(text)
     except ValidationError as error:
@@ -98,7 +95,7 @@ class Device:
 
     @classmethod
     def of(cls, profile: Profile) -> Device:
-        """From a profile. Raises BadInputError naming a figure: absent, unknown, contradictory."""
+        """From a profile. Raises BadInputError for absent, unknown or contradictory figures."""
         refuse_unknown(profile)
         return cls(
             name=profile.name,
@@ -115,31 +112,31 @@ class Device:
         )
 
     def read_ns(self) -> float:
-        """How long a read holds the program."""
+        """Time for which a read stalls the program."""
         return self.activate + self.column + self.burst
 
     def write_ns(self, policy: WritePolicy) -> float:
-        """How long a write holds the program."""
+        """Time for which a write stalls the program."""
         return self.burst if policy == "posted" else self.activate + self.burst + self.precharge
 
     def read_joules(self) -> float:
-        """Energy of one read, beside what is drawn all the time."""
+        """Energy of one read, excluding background power."""
         return self._joules(self.activate, self.read_buffer)
 
     def write_joules(self) -> float:
-        """Energy of one write: the cells are written, whoever waits for it."""
+        """Energy of one write: the cells are written, whether or not the program waits."""
         return self._joules(self.activate + self.precharge, self.write_buffer)
 
     def _joules(self, array_ns: float, buffer: float) -> float:
         return self.volts * (self.array * array_ns + buffer * self.burst) * _JOULES
 
     def joules_over(self, current: float, seconds: float) -> float:
-        """Energy of a current (mA) that flows for so long."""
+        """Energy of a current (mA) over a time."""
         return self.volts * current * seconds / _SECONDS * _JOULES
 
 
 def _refresh_current(profile: Profile) -> float:
-    """mA, averaged; 0 for a memory without refresh. All figures of refresh are there, or none."""
+    """Average mA; 0 for a memory without refresh. Requires all figures of refresh, or none."""
     keys = [*(f"{name}_ns" for name in _REFRESH), "refresh_current_mA"]
     given = {
         key: key in profile.figures or key.replace("_ns", "_cycles") in profile.figures
@@ -159,7 +156,7 @@ def _refresh_current(profile: Profile) -> float:
         raise BadInputError(
             f"the device {profile.name} refreshes for tRFC = {busy:g} ns, which is no less than "
             f"tREFI = {interval:g} ns between two refreshes",
-            "mend one of them in the profile",
+            "fix one of them in the profile",
         )
     return profile.scalar("refresh_current_mA") * busy / interval
 
@@ -167,9 +164,9 @@ def _refresh_current(profile: Profile) -> float:
 def simulate(
     counts: Counts, near: Profile, far: Profile, *, cpu_time_s: float, write_policy: WritePolicy
 ) -> CountsSimulation:
-    """Time and energy of the counted accesses beside ``cpu_time_s`` of processor time.
+    """Time and energy of the counted accesses plus ``cpu_time_s`` of CPU time.
 
-    Raises BadInputError where a profile lacks a figure or contradicts itself.
+    Raises BadInputError if a profile lacks a figure or contradicts itself.
     """
     pairs = ((counts.near, Device.of(near)), (counts.far, Device.of(far)))
     held = [

@@ -1,4 +1,4 @@
-"""Latency by bandwidth of one device: what its readers wait as they ask for more."""
+"""Latency by bandwidth of one device under increasing load."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _PS = 1e-12
 _LINE = 64
-#: Time between two requests, over the least that one takes at full speed.
+#: Time between two requests, relative to the minimum at full bandwidth.
 _GAPS = (0.0, 1.0, 1.1, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0)
 _REGION = 1 << 30
 _PATTERN = "random"
@@ -30,7 +30,7 @@ def load_curve(
     requests: int,
     seed: int,
 ) -> LoadCurve:
-    """Requests arrive one by one at rates up to what the device can do; 64 may be in flight."""
+    """Simulate single requests at rates up to the device's bandwidth, with at most 64 in flight."""
     from nearfar import _native
 
     options = Options(page_policy=page_policy, core="window", window=64)
@@ -57,5 +57,5 @@ def load_curve(
         latency_ns=points[0].latency_ns,
         bandwidth_bytes_per_s=points[-1].bandwidth_bytes_per_s,
         provenance={"latency_ns": simulated, "bandwidth_bytes_per_s": simulated},
-        limits=["requests are made up; 64 of them in flight at most"],
+        limits=["requests are synthetic; 64 of them in flight at most"],
     )  # fmt: skip

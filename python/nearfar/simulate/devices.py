@@ -1,9 +1,9 @@
-"""From a device profile to a device that the engines simulate.
+"""Build a simulated device from a device profile.
 
-A profile with any timing of commands is a memory of commands: banks, rows, and what JEDEC calls
-its timings. Any other with latencies and bandwidths is simulated as a queue in front of a medium,
-behind buffers where the profile has them. What a kind needs and a profile lacks is refused by its
-key, and so is a key that nobody knows.
+A profile with any command timing is a DRAM-like memory: banks, rows, and JEDEC timings. Any other
+with latencies and bandwidths is simulated as a queue in front of a medium, behind buffers if the
+profile has them. A missing figure that the kind requires is an error naming its key, and so is an
+unknown key.
 
 Energy comes from whichever figures a profile has:
 
@@ -35,13 +35,13 @@ _PJ = 1e-12  # V·mA·ns
 _WATTS = 1e-3  # V·mA
 _LINE_BITS = 512
 _REQUIRED = ("tRCD", "tRP", "tRAS", "CL", "CWL", "burst", "tCCD", "tWTR", "tWR", "tRTP")
-#: A figure of each way to tell energy, the best first.
+#: A figure of each energy model, in order of preference.
 _ENERGIES = ("IDD0_mA", "array_current_mA", "read_energy_pJ_per_bit")
 _COUNTS = ("channels", "ranks", "bank_groups", "banks", "row_bytes")
 
 
 class Name(NamedTuple):
-    """A figure of the engines, and the key of the profile it is read from."""
+    """A figure of the engines, and its key in the profile."""
 
     figure: str
     key: str
@@ -55,9 +55,9 @@ _BANDWIDTHS = (
     Name("read_bandwidth", "read_bandwidth_bytes_per_s"),
     Name("write_bandwidth", "write_bandwidth_bytes_per_s"),
 )
-#: The kernels that a probe reads and writes with.
+#: The kernels that a probe uses for reads and writes.
 _KERNELS = {"read_bandwidth": "read", "write_bandwidth": "ntwrite"}
-#: A copy is counted as a line read and one written; that one is read first, to be written.
+#: A copy counts a line read and one written; the written line is read first (write-allocate).
 _COPY_TRAFFIC = 1.5
 _LINK = (
     Name("link_latency", "link_latency_ns"),
@@ -68,21 +68,21 @@ _LINK = (
 
 @dataclass(frozen=True)
 class Device:
-    """A profile as the engines take it, and what it cannot tell."""
+    """A profile in the format of the engines, and notes on missing figures."""
 
     name: str
     native: SimDevice
     has_energy: bool
     has_background: bool
-    has_rows: bool  # a memory of commands
+    has_rows: bool  # DRAM-like
     endurance_writes: float | None
-    parallelism: int | None = None  # lines that a core was measured to have in flight
+    parallelism: int | None = None  # measured lines in flight of a core
 
     @classmethod
     def of(cls, profile: Profile, *, one_thread: bool = False) -> Device:
-        """``one_thread``: bandwidth as one thread was measured to reach it, where it was.
+        """Build from a profile; ``one_thread``: with the bandwidth of one thread, if measured.
 
-        Raises BadInputError (and the core's) naming an absent or contradictory figure.
+        Raises BadInputError (also from the core) naming an absent or contradictory figure.
         """
         from nearfar import _native
 
@@ -111,7 +111,7 @@ class Device:
 
 
 def has_energy(profile: Profile) -> bool:
-    """Whether a profile has figures of energy, of whichever kind."""
+    """Whether a profile has figures for any energy model."""
     return any(key in profile.figures for key in _ENERGIES)
 
 
@@ -120,22 +120,22 @@ def _has(profile: Profile, timing: str) -> bool:
 
 
 def _by_commands(profile: Profile) -> dict[str, float]:
-    told = {
+    timings = {
         timing: profile.timing_ns(timing)
         for timing in TIMINGS
         if timing in _REQUIRED or _has(profile, timing)
     }
-    # tRRDact, as those call it who tell reading from writing an array
-    activate = told.pop("tRRDact", None)
-    if "tRRD" not in told:
-        told["tRRD"] = profile.timing_ns("tRRD") if activate is None else activate
+    # tRRDact: name of tRRD in profiles that separate reads from array writes
+    activate = timings.pop("tRRDact", None)
+    if "tRRD" not in timings:
+        timings["tRRD"] = profile.timing_ns("tRRD") if activate is None else activate
     counts = {count: profile.scalar(count) for count in _COUNTS}
     _check_size(profile, counts)
-    return {"clock": profile.scalar("clock_ns"), **told, **counts}
+    return {"clock": profile.scalar("clock_ns"), **timings, **counts}
 
 
 def _check_size(profile: Profile, counts: Mapping[str, float]) -> None:
-    """A rank holds its banks, where the size of both is told. Raises BadInputError."""
+    """Check that a rank holds its banks, if both sizes are given. Raises BadInputError."""
     if not {"rank_bytes", "bank_bytes"} <= profile.figures.keys():
         return
     rank, bank = profile.scalar("rank_bytes"), profile.scalar("bank_bytes")
@@ -144,7 +144,7 @@ def _check_size(profile: Profile, counts: Mapping[str, float]) -> None:
         raise BadInputError(
             f"rank_bytes of {profile.name} is {rank:g}, and {banks:g} banks of bank_bytes = "
             f"{bank:g} make {bank * banks:g}",
-            "mend one of them in the profile",
+            "fix one of them in the profile",
         )
 
 
@@ -179,7 +179,7 @@ def _queued(profile: Profile, one_thread: bool) -> dict[str, float]:
 
 
 def _both_ways(profile: Profile, one_thread: bool) -> float | None:
-    """B/s of reads and writes side by side, where that was measured."""
+    """B/s of concurrent reads and writes, if measured."""
     if "bandwidth_by_read_share_bytes_per_s" in profile.figures:
         return max(rate for _, rate in profile.curve("bandwidth_by_read_share_bytes_per_s"))
     alone = profile.bandwidth_alone("copy") if one_thread else None
@@ -208,7 +208,7 @@ def _from_idd(profile: Profile, t: dict[str, float]) -> dict[str, float]:
             raise BadInputError(
                 f"{name}_mA of {profile.name} is {current:g}, less than IDD3N_mA = {idd3n:g}: an "
                 "access would give energy back",
-                "mend one of them in the profile",
+                "fix one of them in the profile",
             )
     activate = idd0 * (t["tRAS"] + t["tRP"]) - idd3n * t["tRAS"] - idd2n * t["tRP"]
     energy = {

@@ -1,7 +1,7 @@
-"""Which figures a simulated device may have: all that nearfar reads, writes or ships, by key.
+"""Accepted figures of a simulated device: all that nearfar reads, writes or ships, by key.
 
-A profile may hold any key that keeps its form; what is simulated may not. A misspelt
-``tRFC_cycles`` would be a memory without refresh, and nobody would be told.
+A profile may hold any key of valid form; a simulated one may not. A misspelt ``tRFC_cycles`` would
+otherwise silently become a memory without refresh.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _OTHERS = (
 
 
 def known_keys() -> set[str]:
-    """Every key that a simulated device may have."""
+    """Every accepted key of a simulated device."""
     from nearfar._native import array_kernels
 
     kernels = [*(kernel["name"] for kernel in array_kernels()), *_BANDWIDTHS]
@@ -61,7 +61,7 @@ def known_keys() -> set[str]:
 
 
 def refuse_unknown(profile: Profile) -> None:
-    """Raise BadInputError that names a figure nobody knows, and the one that may be meant."""
+    """Raise BadInputError that names an unknown figure, and similar known ones."""
     known = known_keys()
     for key in profile.figures:
         if key not in known:

@@ -1,15 +1,15 @@
-"""Where data lies in a simulation: rules of the command line, policies, and hmalloc's plans.
+"""Placement of data in a simulation: rules of the command line, policies, and plan files.
 
     all-near, all-far             the bounds
     interleave:N:M                N pages near, M far, in turns
     first-touch, memory-mode, clock-dwf, hot-pages
-                                  what hardware and kernels do, with ``near_bytes`` of near
+                                  policies of hardware and kernels, with ``near_bytes`` of near
     PLAN                          a plan file of libhmalloc (docs/formats/plan.md)
 
-Beside all-near, all-far and PLAN, single things are placed with rules, the first that holds first:
+Except for all-near, all-far and PLAN, rules place single objects; the first matching rule decides:
 ``near:object=7``, ``far:site=3``, ``near:page=0x7f0000001``, ``near:address=0x1000-0x3000``.
-Of a plan, ``site``, ``size`` and ``default`` are obeyed; a rule with ``thread``, ``budget`` or
-``ratio`` is refused: it depends on the moment of each allocation.
+Of a plan, ``site``, ``size`` and ``default`` are supported; a rule with ``thread``, ``budget`` or
+``ratio`` is rejected: it depends on the time of each allocation.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nearfar.errors import BadInputError
+from nearfar.files import read_text
 from nearfar.units import parse_size
 
 if TYPE_CHECKING:
@@ -29,14 +30,16 @@ MOVING = ("first-touch", "memory-mode", "clock-dwf", "hot-pages")
 _PAGE = 4096
 _ANY = -1
 _MOST = 2**64 - 1
+#: Numbers of objects and sites in a trace.
+_MOST_NUMBER = 2**32 - 1
 
-#: object, site, frames, least bytes, most bytes, near: as the core takes it
+#: object, site, frames, least bytes, most bytes, near: the tuple of the core
 Rule = tuple[int, int, list[tuple[str, int]], int, int, bool]
 
 
 @dataclass(frozen=True)
 class Placement:
-    """As it was asked for, and as the core takes it."""
+    """A placement with its text, and in the format of the core."""
 
     name: str
     rule: str = "fixed"
@@ -48,7 +51,7 @@ class Placement:
     ranges: list[tuple[int, int, bool]] = field(default_factory=list)
 
     def native(self) -> SimPlan:
-        """For the core. Raises NativeError where ranges overlap or near holds no page."""
+        """The plan for the core. Raises NativeError for overlapping ranges or no near page."""
         from nearfar import _native
 
         classes = [0, 1, 2] if self.objects else []
@@ -59,12 +62,12 @@ class Placement:
 
 
 def parse(text: str, rules: list[str], near_bytes: int) -> Placement:
-    """A placement. Raises BadInputError that names what is wrong."""
+    """Parse a placement. Raises BadInputError that names the error."""
     base = _base(text, near_bytes)
     if rules and base.rule != "fixed":
         raise BadInputError(
             f"{text} decides by itself, and --place {rules[0]} was given too",
-            "place things beside all-near, all-far or a plan",
+            "combine rules with all-near, all-far or a plan",
         )
     if near_bytes and text not in MOVING:
         raise BadInputError(
@@ -92,13 +95,13 @@ def _base(text: str, near_bytes: int) -> Placement:
     if text.startswith("interleave:"):
         parts = text.split(":")[1:]
         if len(parts) != 2 or not all(p.isdecimal() and 0 < int(p) < 1 << 20 for p in parts):
-            raise BadInputError(f"{text} is no interleave", "write interleave:N:M, such as 3:1")
+            raise BadInputError(f"invalid interleave {text}", "write interleave:N:M, such as 3:1")
         return Placement(text, rule="interleave", weights=(int(parts[0]), int(parts[1])))
     return read_plan(Path(text))
 
 
 def far_by_site(sites: Iterable[int]) -> list[Rule]:
-    """Rules that send the objects of these sites of a trace far."""
+    """Rules that place the objects of these sites of a trace far."""
     return [(_ANY, site, [], 0, _MOST, False) for site in sites]
 
 
@@ -108,41 +111,39 @@ def _place(text: str, objects: list[Rule], ranges: list[tuple[int, int, bool]]) 
     try:
         near = {"near": True, "far": False}[tier]
         if kind == "address":
-            begin, end = (int(part, 0) for part in value.split("-"))
+            begin, end = (_number(part, _MOST) for part in value.split("-"))
+            if begin >= end:
+                raise ValueError(value)
             ranges.append((begin, end, near))
         elif kind == "page":
-            begin = int(value, 0) * _PAGE
+            begin = _number(value, _MOST // _PAGE - 1) * _PAGE
             ranges.append((begin, begin + _PAGE, near))
         elif kind in ("object", "site"):
-            number = _natural(value)
+            number = _number(value, _MOST_NUMBER)
             of = (number, _ANY) if kind == "object" else (_ANY, number)
             objects.append((*of, [], 0, _MOST, near))
         else:
             raise ValueError(kind)
     except (KeyError, ValueError):
         raise BadInputError(
-            f"--place {text} is no rule",
-            "write near: or far:, then object=N, site=N, page=N or address=BEGIN-END",
+            f"--place {text} is not a rule",
+            "write near: or far:, then object=N, site=N, page=N or address=BEGIN-END, numbers of "
+            "at most 32 bits for objects and sites, 52 for pages and 64 for addresses",
         ) from None
 
 
-def _natural(text: str) -> int:
+def _number(text: str, most: int) -> int:
     number = int(text, 0)
-    if number < 0:
+    if not 0 <= number <= most:
         raise ValueError(text)
     return number
 
 
 def read_plan(path: Path) -> Placement:
-    """A plan of libhmalloc. Raises BadInputError with file and line."""
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is not text in UTF-8"
-        raise BadInputError(
-            f"cannot read the plan {path}: {reason}",
-            f"write all-near, all-far, interleave:N:M, {', '.join(MOVING)}, or a plan's path",
-        ) from None
+    """Read a plan file. Raises BadInputError with file and line."""
+    lines = read_text(
+        path, f"write all-near, all-far, interleave:N:M, {', '.join(MOVING)}, or a plan's path"
+    ).splitlines()
     words = [(number, line.split("#")[0].split()) for number, line in enumerate(lines, 1)]
     said = [(number, parts) for number, parts in words if parts]
     if not said or said[0][1] != ["hmalloc-plan", "1"]:
@@ -157,7 +158,7 @@ def read_plan(path: Path) -> Placement:
         elif parts[0] == "default" and len(parts) == 2:
             near_by_default = _is_near(where, parts[1])
         elif parts[0] not in ("tier", "unwind"):
-            raise BadInputError(f"{where}: {' '.join(parts)} is no statement",
+            raise BadInputError(f"{where}: {' '.join(parts)} is not a statement",
                                 "see docs/formats/plan.md")  # fmt: skip
     return Placement(str(path), near_by_default=near_by_default, objects=objects)
 
@@ -183,7 +184,7 @@ def _plan_rule(where: str, tier: str, conditions: list[str]) -> Rule:
                 raise BadInputError(f"{where}: {kind} cannot be simulated",
                                     "leave it out, or place by site and size")  # fmt: skip
         except ValueError:
-            raise BadInputError(f"{where}: {condition} is no condition",
+            raise BadInputError(f"{where}: {condition} is not a condition",
                                 "see docs/formats/plan.md") from None  # fmt: skip
     return (_ANY, _ANY, frames, least, most, _is_near(where, tier))
 

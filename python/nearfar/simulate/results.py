@@ -1,4 +1,4 @@
-"""What simulations return: plain numbers with their origin, and the parts they are the sum of."""
+"""Results of simulations: numbers with their origin, and their parts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ WritePolicy = Literal["blocking", "posted"]
 
 
 class TierWork(Shaped):
-    """What one tier did: its accesses of 64 B, the time they held the program, their energy."""
+    """Work of one tier: its accesses of 64 B, the stall time they caused, their energy."""
 
     device: str
     reads: Count
@@ -34,7 +34,7 @@ class Tiers(Shaped):
 
 
 class CountsSimulation(Answer):
-    """A program told by its counts alone."""
+    """A program given by its counts alone."""
 
     page_policy: Literal["closed"]
     write_policy: WritePolicy
@@ -50,7 +50,7 @@ CoreModel = Literal["blocking", "window", "trace-time"]
 
 
 class EnergyParts(Shaped):
-    """Where one memory's energy went."""
+    """Parts of one memory's energy."""
 
     activate_J: Amount  # noqa: N815
     array_write_J: Amount  # noqa: N815
@@ -113,7 +113,7 @@ class Difference(Shaped):
 
 
 class Simulation(Answer):
-    """A trace, or a stream that was made up, on two memories."""
+    """A trace or a synthetic stream on two memories."""
 
     source: str
     engine: EngineName
@@ -135,7 +135,7 @@ class Simulation(Answer):
 
 
 class CurvePoint(Shaped):
-    """One rate of arrival."""
+    """One arrival rate."""
 
     bandwidth_bytes_per_s: Amount
     latency_ns: Amount
@@ -143,7 +143,7 @@ class CurvePoint(Shaped):
 
 
 class LoadCurve(Answer):
-    """Latency of a device by the bandwidth that is asked of it."""
+    """Latency of a device by requested bandwidth."""
 
     device: str
     engine: EngineName

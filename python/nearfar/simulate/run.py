@@ -1,4 +1,4 @@
-"""A stream of requests through a core, a placement and two memories; the core does the work."""
+"""Simulate a stream of requests with a core model, a placement and two memories, natively."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from nearfar.simulate.results import CoreModel, EngineName, PagePolicy, WritePolicy
 
 ALL = 2**63
-#: Requests of a sample that both engines run.
+#: Number of requests that both engines run for comparison.
 SAMPLE = 2_000_000
-#: Accesses in flight where nothing is known of the core.
+#: Accesses in flight for an unknown core.
 WINDOW = 10
 _PS = 1e-12
 _LINE = 64
@@ -35,7 +35,7 @@ _FLIP = "wear is counted as whole lines: traces hold no values, so that Flip-N-W
 
 @dataclass(frozen=True)
 class Options:
-    """How the processor and the controllers behave."""
+    """Settings of the processor and the memory controllers."""
 
     page_policy: PagePolicy = "open"
     timeout_ns: float = 100.0
@@ -45,7 +45,7 @@ class Options:
     most_requests: int = ALL
 
 
-#: Each call gives the same stream anew.
+#: Each call returns the same stream from its start.
 MakeSource = Callable[[], "SimSource"]
 
 
@@ -57,7 +57,7 @@ def run(
     options: Options,
     engine: EngineName,
 ) -> tuple[SimOutcome, float]:
-    """What happened, and the simulator's own requests per second."""
+    """Run the native engine; returns its result, and the simulated requests per second."""
     from nearfar import _native
 
     plan = placement.native()
@@ -79,7 +79,7 @@ def simulate(
     options: Options,
     engine: EngineName,
 ) -> Simulation:
-    """One engine over all of a stream. Raises NativeError where the core refuses."""
+    """Run one engine over all of a stream. Raises NativeError for rejected input."""
     outcome, rate = run(make_source(), near, far, placement, options, engine)
     simulated = Provenance(origin=Origin.SIMULATED, statistic="simulation", samples=0)
     own = Provenance(origin=Origin.MEASURED, statistic="claim", samples=1,
@@ -136,7 +136,7 @@ def simulate_both(
 
 
 def _sum(near: float | None, far: float | None, tiers: SimulatedTiers) -> float | None:
-    """Of both; a memory nobody used and of which nothing is known adds nothing."""
+    """Sum over both tiers; an unused memory without figures adds nothing."""
     used = [(near, tiers.near), (far, tiers.far)]
     known = [energy for energy, _ in used if energy is not None]
     lacking = any(energy is None and t.device_reads + t.device_writes for energy, t in used)
@@ -144,35 +144,35 @@ def _sum(near: float | None, far: float | None, tiers: SimulatedTiers) -> float 
 
 
 def _limits(near: Device, far: Device) -> list[str]:
-    told = [_FLIP]
+    fields = [_FLIP]
     for device in {near.name: near, far.name: far}.values():
         if not device.has_energy:
-            told.append(f"{device.name} has no figures of energy: none is told for it")
+            fields.append(f"{device.name} has no figures of energy: none is reported for it")
         elif not device.has_background:
-            told.append(f"{device.name} has no background power: its energy is a lower bound")
-    return told
+            fields.append(f"{device.name} has no background power: its energy is a lower bound")
+    return fields
 
 
 def _tier(device: Device, tier: SimTier, outcome: SimOutcome) -> SimulatedTier:
     accesses = tier["device_reads"] + tier["device_writes"]
     hits = tier["row_hits"] + tier["buffer_hits"]
-    told: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     if tier["reads"]:
         names = ("p50_latency_ns", "p90_latency_ns", "p99_latency_ns", "p999_latency_ns")
-        told = dict(zip(names, tier["read_percentiles_ns"], strict=True))
-        told["read_latency_ns"] = tier["read_time_ps"] / tier["reads"] / 1000
-        told["largest_latency_ns"] = tier["largest_read_ns"]
-        told["read_latency_histogram"] = tier["read_histogram_ns"]
+        fields = dict(zip(names, tier["read_percentiles_ns"], strict=True))
+        fields["read_latency_ns"] = tier["read_time_ps"] / tier["reads"] / 1000
+        fields["largest_latency_ns"] = tier["largest_read_ns"]
+        fields["read_latency_histogram"] = tier["read_histogram_ns"]
     if device.has_energy:
-        told["energy_J"] = sum(tier["spent"].values())
+        fields["energy_J"] = sum(tier["spent"].values())
         parts: dict[str, Any] = {f"{part}_J": joules for part, joules in tier["spent"].items()}
-        told["energy_parts"] = EnergyParts(**parts)
+        fields["energy_parts"] = EnergyParts(**parts)
     keys = ("reads", "writes", "device_reads", "device_writes", "refreshes", "lines_written",
             "pages_written", "most_line_writes", "most_page_writes")  # fmt: skip
-    told |= {key: value for key, value in tier.items() if key in keys}
-    told |= _lifetimes(device, tier, outcome["end_ps"] * _PS)
+    fields |= {key: value for key, value in tier.items() if key in keys}
+    fields |= _lifetimes(device, tier, outcome["end_ps"] * _PS)
     return SimulatedTier(
-        device=device.name, row_hit_share=hits / accesses if accesses else None, **told
+        device=device.name, row_hit_share=hits / accesses if accesses else None, **fields
     )
 
 

@@ -1,8 +1,8 @@
-"""A suite: programs traced here, simulated by device, write policy and placement.
+"""Simulation suites: programs traced here, by device, write policy and placement.
 
-``seoul`` is the Seoul thesis' experiment. Traces hold the arrays alone, so that *default* is all of
-them far and *placed* all of them near: the thesis' own far traffic of stack, code and heap that was
-not placed is missing, and so are the kernel's accesses, which stay near in its default.
+``seoul`` is the experiment of the Seoul 2014 thesis. Traces hold only the arrays, so that *default*
+places all of them far and *placed* all of them near: the thesis' far traffic of stack, code and
+other heap is missing, and so are the kernel's accesses, which stay near in its default.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from nearfar.errors import BadInputError
+from nearfar.files import read_text
 from nearfar.profiles import load_profile
 from nearfar.records.experiment import Claim, ExperimentResult, ExperimentRow, ZoneCounts
 from nearfar.records.programs import ProgramName
@@ -42,7 +43,7 @@ class _Strict(BaseModel):
 
 
 class SuiteProgram(_Strict):
-    """A program over its sizes, with what was published for them."""
+    """A program with its sizes, and their published results."""
 
     program: ProgramName
     sizes: list[Annotated[int, Field(ge=1)]] = Field(min_length=1)
@@ -52,7 +53,7 @@ class SuiteProgram(_Strict):
 
 
 class SuiteCounts(_Strict):
-    """Published counts of one program, through counts mode."""
+    """Published counts of one program, for counts mode."""
 
     program: ProgramName
     cpu_time_s: list[Annotated[float, Field(ge=0)]] = Field(min_length=1)
@@ -80,36 +81,32 @@ class Suite(_Strict):
 
 
 def load_suite(name_or_path: str) -> Suite:
-    """A shipped suite by name, or a file. Raises BadInputError that names what is wrong."""
+    """Load a shipped suite by name, or a file. Raises BadInputError that names an error."""
     shipped = _HERE / f"{name_or_path}.toml"
     path = shipped if shipped.exists() else Path(name_or_path)
+    names = ", ".join(sorted(file.stem for file in _HERE.glob("*.toml")))
+    text = read_text(path, f"name a shipped suite ({names}), or a file")
     try:
-        return Suite.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is not text in UTF-8"
-        names = ", ".join(sorted(file.stem for file in _HERE.glob("*.toml")))
-        raise BadInputError(
-            f"cannot read the suite {path}: {reason}", f"name {names}, or a file"
-        ) from None
-    except tomllib.TOMLDecodeError as error:
-        raise BadInputError(f"{path}: {error}", "mend the file") from None
+        return Suite.model_validate(tomllib.loads(text))
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
-        raise BadInputError(f"{path}: {where}: {first['msg']}", "mend the file") from None
+        raise BadInputError(f"{path}: {where}: {first['msg']}", "fix the file") from None
+    except (ValueError, RecursionError) as error:
+        raise BadInputError(f"{path}: {error}", "fix the file") from None
 
 
-#: Told before each program and size: how many of all are done, and what comes.
-Told = Callable[[int, int, str], None]
+#: Called before each program and size with the number done, the total, and the next one.
+Progress = Callable[[int, int, str], None]
 
 
-def run_suite(suite: Suite, told: Told) -> ExperimentResult:
-    """Trace, simulate, compare. Raises what the programs and the core raise."""
+def run_suite(suite: Suite, report: Progress) -> ExperimentResult:
+    """Trace, simulate, compare. Passes errors of the programs and the core on."""
     rows = list(_from_counts(suite))
     top = next(row for row in rows if row.write_policy == "blocking")
     work = [(entry, n) for entry in suite.programs for n in entry.sizes]
     for done, (entry, n) in enumerate(work):
-        told(done, len(work), f"{entry.program} {n}")
+        report(done, len(work), f"{entry.program} {n}")
         rows += _program(suite, entry, n)
     claims = [
         Claim(program=entry.program, time_saved=entry.claimed_time_saved,
@@ -132,7 +129,7 @@ def run_suite(suite: Suite, told: Told) -> ExperimentResult:
 
 @dataclass(frozen=True)
 class _Ran:
-    """One run: what it took."""
+    """Time and energy of one run."""
 
     time_s: float
     energy_J: float  # noqa: N815

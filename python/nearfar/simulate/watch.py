@@ -1,9 +1,9 @@
-"""Every access of a map or a set, run through a model of a host's caches (`native/bench/watch`).
+"""Simulate every access of a map or a set in a model of a host's caches (`native/bench/watch`).
 
-What runs is the benchmark itself with the real structure, compiled with calls before each read and
-write; what is counted begins and ends where the benchmark's own timing does. Four assumptions are
-run at once: LRU or random replacement, flushes that evict their line or keep it. Inside of
-libpmemobj nothing is seen but what it flushes.
+The benchmark itself runs with the real structure, compiled with a call before each read and write;
+the counted region is the benchmark's timed region. Four assumptions are simulated at once: LRU or
+random replacement, flushes that evict their line or keep it. Inside libpmemobj only flushes are
+seen.
 """
 
 from __future__ import annotations
@@ -15,28 +15,28 @@ from queue import SimpleQueue
 from typing import Literal
 
 from nearfar.errors import MachineError
-from nearfar.measure.beside import ask, shipped
 from nearfar.measure.timed import MapWork, SetWork
+from nearfar.process.helpers import ask, shipped
 
-#: What flushes are assumed to do with their lines.
+#: Assumed effect of flushes on their lines.
 Flushes = Literal["evict", "keep", "both"]
 
 
 @dataclass(frozen=True)
 class Caches:
-    """What a host has: (bytes, ways) of each level, (entries, ways) of each level of its TLB."""
+    """Caches of a host: (bytes, ways) of each level, (entries, ways) of each level of its TLB."""
 
     levels: tuple[tuple[int, int], ...]
     tlb: tuple[tuple[int, int], ...]
     page_bytes: int = 4096
     flushes: Flushes = "both"
-    #: sizes that the last level may have beside its own
+    #: alternative sizes of the last level
     last_bytes: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
 class Level:
-    """What one level of caches saw, an operation."""
+    """Hits and misses of one level, an operation."""
 
     loads: float
     load_misses: float
@@ -48,7 +48,7 @@ class Level:
 
 @dataclass(frozen=True)
 class Variant:
-    """One assumption, and what each level saw under it; misses of the last one in the pool."""
+    """Results for one assumption: each level, and last-level misses in the pool."""
 
     policy: str
     flush_evicts: bool
@@ -59,7 +59,7 @@ class Variant:
 
 @dataclass(frozen=True)
 class Watched:
-    """Averages an operation; ``operations`` is how many of them."""
+    """Averages an operation; ``operations`` is their number."""
 
     operations: int
     changed: float
@@ -71,7 +71,7 @@ class Watched:
     variants: tuple[Variant, ...]
 
     def longer(self, by: float) -> Watched:
-        """With so many times the accesses an operation, and what it changes as before."""
+        """The same with the accesses an operation scaled, and unchanged stores and flushes."""
         variants = tuple(
             replace(v, far_load_misses=v.far_load_misses * by,
                     levels=tuple(Level(*(n * by for n in astuple(level))) for level in v.levels))
@@ -83,7 +83,7 @@ class Watched:
 
     @property
     def likely(self) -> tuple[Variant, ...]:
-        """Those whose last level has the size that was told first."""
+        """Variants with the first size of the last level."""
         return tuple(v for v in self.variants if v.last_bytes == self.variants[0].last_bytes)
 
 
@@ -92,9 +92,9 @@ _seen: dict[Asked, Watched] = {}
 
 
 def watch(work: MapWork | SetWork, caches: Caches, operations: int, cpu: int) -> Watched:
-    """Run the benchmark under watch. Raises NearfarError where it cannot be run.
+    """Run the watched benchmark. Raises NearfarError if it cannot be run.
 
-    What this process watched before is not run again.
+    Results are cached in this process.
     """
     asked = (work, caches, operations)
     if asked not in _seen:
@@ -103,10 +103,10 @@ def watch(work: MapWork | SetWork, caches: Caches, operations: int, cpu: int) ->
 
 
 def watch_all(asked: Sequence[Asked], cpus: Sequence[int]) -> None:
-    """Several runs at once, one on each processor, so that `watch` knows them afterwards.
+    """Run several watched benchmarks concurrently, one on each CPU, to fill the cache of `watch`.
 
-    Nothing is timed in them. The largest run first, so that no processor is left with them in the
-    end. Raises NearfarError for one that cannot be run.
+    Nothing is timed. The largest run starts first, to balance the CPUs. Raises NearfarError for one
+    that cannot be run.
     """
     wanted = sorted(dict.fromkeys(asked), key=lambda one: -one[0].entries)
     free: SimpleQueue[int] = SimpleQueue()
@@ -125,7 +125,7 @@ def watch_all(asked: Sequence[Asked], cpus: Sequence[int]) -> None:
 
 
 def forget() -> None:
-    """Nothing has been watched."""
+    """Clear the cached results."""
     _seen.clear()
 
 

@@ -1,1 +1,1 @@
-"""Grids of verbs: suite files, cells found again by what they are, runs here or on a cluster."""
+"""Sweeps over grids of verbs: suite files, cells cached by content, local or cluster runs."""

@@ -1,4 +1,4 @@
-"""Cells on this machine: measurements one after another, then computations side by side."""
+"""Cells on this machine: measurements one after another, then computations in parallel."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from nearfar.sweep.running import Outcome, Processes, run_order
 def run_here(
     orders: Sequence[Order], jobs: int, scratch: Path, waits: Callable[[], None]
 ) -> Generator[Outcome, None, None]:
-    """Outcomes as they come.
+    """Yield outcomes as cells finish.
 
-    Closing the iterator, or an exception at its ``yield``, stops what runs.
+    Closing the iterator, or an exception at its ``yield``, stops the running cells.
     """
     processes = Processes()
     for chosen, workers in (

@@ -1,9 +1,10 @@
-"""The folder of a sweep: a folder a cell, each whole or not there, found again by its id.
+"""The folder of a sweep: one folder for each cell, complete or absent, found by its id.
 
 DIR/run.json            the record of the sweep: all cells and their figures
 DIR/results.parquet     the same as one table, a row a figure
 DIR/report.html
-DIR/cells/ID/           what the verb left (run.json and samples.jsonl, or answer.json)
+DIR/cells/ID/           every file that the verb wrote (run.json, samples.jsonl, plans, profiles, or
+                        answer.json; table.csv where csv was asked for)
 DIR/cells/ID/cell.json  what was run, how it ended, and its figures; written last
 """
 
@@ -24,7 +25,8 @@ from nearfar.files import write_whole
 from nearfar.records.sweep import SweepCell
 from nearfar.sweep.order import Order
 from nearfar.sweep.reading import read_figures, read_record
-from nearfar.sweep.running import UNDER_WAY, Outcome
+from nearfar.sweep.running import Outcome
+from nearfar.sweep.scratch import UNDER_WAY
 
 _CELL = "cell.json"
 _NEXT = "free some space, or use --out DIR; what is done is found again"
@@ -37,7 +39,7 @@ class Cells:
         self.folder = folder
 
     def find(self, order: Order) -> SweepCell | None:
-        """What an earlier sweep finished; None for what failed then, and for what is damaged."""
+        """A cell finished by an earlier sweep; None for failed and for damaged ones."""
         try:
             text = (self.folder / order.id / _CELL).read_text(encoding="utf-8")
             cell = SweepCell.model_validate_json(text)
@@ -48,19 +50,26 @@ class Cells:
         )
 
     def keep(self, outcome: Outcome) -> SweepCell:
-        """Put a cell on disk. Raises MachineError where there is no room."""
+        """Write a cell to disk. Raises MachineError if it cannot be written."""
         folder = self.folder / outcome.order.id
         try:
             if folder.exists():
                 shutil.rmtree(folder)
             folder.mkdir()
             for name, content in outcome.files.items():
-                (folder / name).write_bytes(content)
+                file = folder / name
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_bytes(_moved(content, outcome.folder, folder))
         except OSError as error:
             raise MachineError(f"cannot write {folder}: {error.strerror}", _NEXT) from None
         cell = _read(outcome, folder)
         write_whole(folder / _CELL, cell.model_dump_json(indent=1, exclude_none=True) + "\n", _NEXT)
         return cell
+
+
+def _moved(content: bytes, old: str, new: Path) -> bytes:
+    """File content with the cell's temporary folder replaced by its final one."""
+    return content.replace(old.encode(), str(new).encode()) if old else content
 
 
 def _read(outcome: Outcome, folder: Path) -> SweepCell:
@@ -84,13 +93,13 @@ def _read(outcome: Outcome, folder: Path) -> SweepCell:
 
 @contextlib.contextmanager
 def opened(folder: Path) -> Iterator[Cells]:
-    """The cells below a sweep's folder; what a killed sweep left half done is removed.
+    """The cells below a sweep's folder; unfinished cells of a killed sweep are removed.
 
-    Raises BadInputError where another sweep is at work there, or the folder holds something else.
+    Raises BadInputError if another sweep uses the folder, or it holds something else.
     """
     cells = folder / "cells"
     if folder.exists() and not cells.is_dir():
-        raise BadInputError(f"{folder} exists and is no sweep", "name another --out")
+        raise BadInputError(f"{folder} exists and is not a sweep", "name another --out")
     try:
         cells.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(cells, os.O_RDONLY | os.O_DIRECTORY)
@@ -100,7 +109,7 @@ def opened(folder: Path) -> Iterator[Cells]:
         ) from None
     try:
         _lock(descriptor, folder)
-        for left in cells.glob(f"{UNDER_WAY}*"):
+        for left in cells.glob(f"{UNDER_WAY}*"):  # no other sweep uses this folder
             shutil.rmtree(left, ignore_errors=True)
         yield Cells(cells)
     finally:

@@ -1,9 +1,9 @@
-"""One measurement at a time on a machine, and nothing of ours beside it.
+"""A machine-wide lock: one measurement at a time, and no nearfar computation concurrent with it.
 
-A file for the whole machine is locked: alone by who measures, shared by who computes. The lock is
-inherited by the process that does the work, so it holds as long as that lives, even where whoever
-started it was killed. Who waits to measure keeps new computations out (a second file is the
-turnstile), so that it is not starved.
+Measurements lock a machine-wide file exclusively, computations share it. The lock is inherited by
+the process that does the work, so it is held until that process ends, even if its parent was
+killed. A waiting measurement blocks new computations (a second file is the turnstile), which
+prevents starvation.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from pathlib import Path
 
 from nearfar.errors import MachineError
 
-#: Where every user of a machine may leave a lock, the first that is there.
+#: Candidate folders for the lock file, which all users can write; the first that exists.
 _FOLDERS = (Path("/run/lock"), Path("/tmp"))
-#: How often who waits looks whether it is free, in seconds.
+#: Polling interval of a waiting process, in seconds.
 _LOOK_S = 0.02
 
 
 class StoppedError(Exception):
-    """Whoever waited was told to stop."""
+    """The wait was canceled."""
 
 
 @contextlib.contextmanager
@@ -34,12 +34,12 @@ def machine_lock(
     waits: Callable[[], None] = lambda: None,
     stopping: Callable[[], bool] = lambda: False,
 ) -> Iterator[int]:
-    """Yields a descriptor to be inherited. ``waits`` is called once if somebody else holds it.
+    """Yield an inheritable descriptor. ``waits`` is called once if another process holds the lock.
 
-    Raises MachineError where there is nowhere to lock, StoppedError where ``stopping`` says so.
+    Raises MachineError if no lock file can be created, StoppedError if ``stopping`` returns true.
     """
     turnstile, lock = _open("nearfar-turn.lock"), _open("nearfar-machine.lock")
-    told = False
+    reported = False
     try:
         for descriptor, kind in (
             (turnstile, fcntl.LOCK_EX),
@@ -48,8 +48,8 @@ def machine_lock(
             while not _at_once(descriptor, kind):
                 if stopping():
                     raise StoppedError
-                if not told:
-                    told = True
+                if not reported:
+                    reported = True
                     waits()
                 time.sleep(_LOOK_S)
         fcntl.flock(turnstile, fcntl.LOCK_UN)
@@ -68,7 +68,7 @@ def _at_once(descriptor: int, kind: int) -> bool:
 
 
 def _open(name: str) -> int:
-    """Read-only, which is enough to lock: a file of another user will do."""
+    """Open read-only, which suffices to lock: another user's file works too."""
     folder = next(folder for folder in _FOLDERS if folder.is_dir())
     path = folder / name
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC

@@ -1,4 +1,4 @@
-"""One cell: the verb itself, in a process of its own, as it would be typed."""
+"""Run one cell: the verb in a process of its own."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import platform
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -18,20 +17,24 @@ from nearfar import store
 from nearfar.errors import ExitCode
 from nearfar.sweep.machine_lock import machine_lock
 from nearfar.sweep.order import Order
+from nearfar.sweep.scratch import scratch_folder
 
-#: The result of a verb that keeps no record.
+#: The result of a verb without a record.
 ANSWER = "answer.json"
-#: Begins the name of the folder of a cell that is being run.
-UNDER_WAY = "under-way-"
-#: How long a verb that was told to stop may take to keep what it has.
+#: The output of ``--csv``, in the folder of the cell.
+TABLE = "table.csv"
+#: Seconds between the request to stop a verb and SIGKILL, to save its results.
 _GRACE_S = 10.0
-#: Exit codes that come with a result.
+#: Exit codes with a result.
 _WITH_RESULT = (ExitCode.OK, ExitCode.VIOLATION)
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a cell left: picklable, files with their contents."""
+    """The result of a cell: picklable, all files with their contents, by path within the cell.
+
+    ``folder`` is their directory during the run, which documents may name.
+    """
 
     order: Order
     exit_code: int
@@ -40,6 +43,7 @@ class Outcome:
     took_s: float
     host: str
     files: dict[str, bytes]
+    folder: str = ""
 
     @property
     def finished(self) -> bool:
@@ -49,13 +53,13 @@ class Outcome:
 
 @dataclass
 class Processes:
-    """Verbs at work, so that they can be told to stop. Used by several threads."""
+    """Running verbs, so that they can be stopped. Thread-safe."""
 
     stopping: bool = False
     _running: set[subprocess.Popen[str]] = field(default_factory=set)
 
     def wait(self, process: subprocess.Popen[str]) -> str:
-        """Wait for a process; returns what it wrote on stderr."""
+        """Wait for a process; returns its standard error."""
         self._running.add(process)
         if self.stopping:
             self._end(process)
@@ -64,7 +68,7 @@ class Processes:
         return complaint
 
     def stop(self) -> None:
-        """Tell all to stop, and see that they do."""
+        """Stop all verbs and wait for their end."""
         self.stopping = True
         for process in list(self._running):
             self._end(process)
@@ -85,33 +89,56 @@ def run_order(
     waits: Callable[[], None] = lambda: None,
     scratch: Path | None = None,
 ) -> Outcome:
-    """Run one cell and gather its files; ``scratch``: where they lie until then.
+    """Run one cell and gather its files; ``scratch``: their parent directory during the run.
 
-    Stands for itself on a worker of a cluster: it needs nearfar there and no file of ours. Raises
-    MachineError where nothing can be locked.
+    Self-contained on a worker of a cluster: it requires nearfar there, but no local file. Raises
+    MachineError if no lock file can be created.
     """
     working = processes or Processes()
-    with tempfile.TemporaryDirectory(prefix=UNDER_WAY, dir=scratch) as folder:
-        record, answer = Path(folder) / "record", Path(folder) / ANSWER
-        command = [sys.executable, "-m", "nearfar.cli.main", *order.verb.split(),
-                   "--json", str(answer)]  # fmt: skip
-        command += ["--out", str(record)] if order.records else []
+    with scratch_folder(scratch) as (folder, held):
+        record = folder / order.id  # the verb names its outputs after it
         with machine_lock(
             alone=order.measures, waits=waits, stopping=lambda: working.stopping
         ) as lock:
             started, begin = store.now(), time.monotonic()
-            code, complaint = _run([*command, *order.arguments], lock, working)
+            code, complaint = _run(_command(order, record), (lock, held), working)
             took_s = time.monotonic() - begin
-        kept = [*record.glob("*.json*")] if record.is_dir() else [answer]
-        files = {file.name: file.read_bytes() for file in kept if file.is_file()}
-    return Outcome(order, code, _message(code, complaint), started, took_s, platform.node(), files)
+        files = _written(record)
+    return Outcome(
+        order, code, _message(code, complaint), started, took_s, platform.node(), files,
+        str(record),
+    )  # fmt: skip
 
 
-def _run(command: list[str], lock: int, processes: Processes) -> tuple[int, str]:
-    # In a session of its own: Ctrl-C is for who sweeps, which passes it on.
+def _command(order: Order, record: Path) -> list[str]:
+    command = [sys.executable, "-m", "nearfar.sweep.cell", str(os.getpid()), *order.verb.split(),
+               "--json", str(record.with_name(ANSWER))]  # fmt: skip
+    command += ["--out", str(record)] if order.records else []
+    before = ("", *order.arguments)
+    return command + [
+        str(record.with_name(TABLE)) if flag == "--csv" else argument
+        for flag, argument in zip(before, order.arguments, strict=False)
+    ]
+
+
+def _written(record: Path) -> dict[str, bytes]:
+    """Every file that a verb wrote: those of its record, or else its answer, and its table."""
+    files = {
+        str(file.relative_to(record)): file.read_bytes()
+        for file in sorted(record.rglob("*")) if file.is_file()
+    }  # fmt: skip
+    for name in (TABLE,) if files else (TABLE, ANSWER):
+        file = record.with_name(name)
+        if file.is_file():
+            files[name] = file.read_bytes()
+    return files
+
+
+def _run(command: list[str], locks: tuple[int, int], processes: Processes) -> tuple[int, str]:
+    # In a session of its own: Ctrl-C goes to the sweep, which forwards it.
     process = subprocess.Popen(
         command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-        text=True, errors="replace", pass_fds=(lock,), start_new_session=True,
+        text=True, errors="replace", pass_fds=locks, start_new_session=True,
         env={**os.environ, "NO_COLOR": "1"},
     )  # fmt: skip
     complaint = processes.wait(process)
@@ -119,11 +146,11 @@ def _run(command: list[str], lock: int, processes: Processes) -> tuple[int, str]
 
 
 def _message(code: int, complaint: str) -> str:
-    """What a failed verb said of it, in one line."""
+    """The last message of a failed verb, in one line."""
     if code in _WITH_RESULT:
         return ""
     if code < 0:
         return f"killed by signal {-code}"
     lines = [line.strip() for line in complaint.splitlines() if line.strip()]
-    told = [line for line in lines if not line.startswith("next:")]
-    return (told or ["it said nothing"])[-1].removeprefix("nearfar: ")
+    messages = [line for line in lines if not line.startswith("next:")]
+    return (messages or ["it said nothing"])[-1].removeprefix("nearfar: ")

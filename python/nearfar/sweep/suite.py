@@ -6,9 +6,9 @@
     grid = { far = ["pcm-lee", "cxl-ddr5"], page-policy = ["open", "closed"] }
 
 A key is a flag without its dashes, or the name of an argument; ``true`` gives a flag without a
-value, a list a flag that is repeated. Each list of the grid is gone through, the last one fastest.
+value, a list a repeated flag. The grid is the product of its lists, the last one varying fastest.
 A suite of several verbs has a ``[[run]]`` for each. ``full``, with flags and a grid of its own, is
-what ``--full`` puts over them. Formats are told in ``docs/formats/suite.md``.
+merged over them by ``--full``. See ``docs/formats/suite.md`` for the format.
 """
 
 from __future__ import annotations
@@ -24,12 +24,13 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from nearfar.errors import BadInputError
+from nearfar.files import read_text
 from nearfar.records.sweep import Scalar
 
 Value = Scalar | list[Scalar]
 Flags = dict[str, Value]
 
-#: More cells than this are a slip, such as a list of every byte count.
+#: More cells are a mistake, such as a list of every byte count.
 MOST_CELLS = 100_000
 
 
@@ -38,7 +39,7 @@ class _Strict(BaseModel):
 
 
 class Full(_Strict):
-    """What the long form changes."""
+    """Changes of the long form."""
 
     flags: Flags = Field(default_factory=dict)
     grid: dict[str, list[Value]] = Field(default_factory=dict)
@@ -64,7 +65,7 @@ class Suite(_Strict):
 
 @dataclass(frozen=True)
 class Cell:
-    """One point of a grid. ``where`` names the run it comes from, for complaints."""
+    """One point of a grid. ``where`` names its run, for error messages."""
 
     where: str
     verb: str
@@ -78,17 +79,15 @@ def suite_names() -> list[str]:
 
 
 def load_suite(name_or_path: str) -> Suite:
-    """A shipped suite by name, or a file. Raises BadInputError that names what is wrong."""
+    """Load a shipped suite by name, or a file. Raises BadInputError that names an error."""
     known = name_or_path in suite_names()
     path = _shipped() / f"{name_or_path}.toml" if known else Path(name_or_path)
+    next_step = f"name a shipped suite ({', '.join(suite_names())}), or fix the file"
+    text = read_text(path, next_step)
     try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise BadInputError(
-            f"cannot read the suite {path}: {reason}",
-            f"name a shipped suite ({', '.join(suite_names())}), or mend the file",
-        ) from None
+        document = tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise BadInputError(f"cannot read the suite {path}: {error}", next_step) from None
     return _validated(document, path)
 
 
@@ -139,7 +138,8 @@ def _validated(document: dict[str, Any], path: Path) -> Suite:
     alone = {key: document.pop(key) for key in list(SuiteRun.model_fields) if key in document}
     if alone and "run" in document:
         raise BadInputError(
-            f"{path}: {next(iter(alone))} stands beside [[run]]", "put it into a [[run]] of its own"
+            f"{path}: {next(iter(alone))} is used together with [[run]]",
+            "put it into a [[run]] of its own",
         )
     if alone:
         document["run"] = [alone]
@@ -150,7 +150,7 @@ def _validated(document: dict[str, Any], path: Path) -> Suite:
         where = ".".join(str(part + 1 if isinstance(part, int) else part) for part in first["loc"])
         raise BadInputError(
             f"{path}: {where}: {first['msg']}",
-            "mend the file; `nearfar sweep --help` shows what one looks like",
+            "fix the file; see `nearfar sweep --help` for an example",
         ) from None
 
 

@@ -1,4 +1,4 @@
-"""One Parquet file of all figures: a row a figure, a column for each key that the suite varies."""
+"""One Parquet file of all figures: a row for each, with a column for each varied key."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FILE_NAME = "results.parquet"
 
 
 def require_polars() -> None:
-    """Raises MachineError where polars is not installed: before hours of work, not after."""
+    """Raise MachineError if polars is not installed, before a long run starts."""
     try:
         import polars  # noqa: F401
     except ImportError:
@@ -26,7 +26,7 @@ def require_polars() -> None:
 
 
 def write_table(path: Path, cells: Sequence[SweepCell]) -> None:
-    """Replace the table, whole or not at all. Raises MachineError where it cannot be written."""
+    """Replace the table atomically. Raises MachineError if it cannot be written."""
     import polars
 
     varied = varied_keys(cells)
@@ -80,7 +80,7 @@ def _rows(cell: SweepCell, varied: Sequence[str]) -> list[dict[str, object]]:
 
 
 def _plain(values: list[object]) -> list[object]:
-    """One type a column: texts where a key was given numbers here and words there."""
+    """One type a column: text if a key has both numbers and words."""
     kinds = {type(value) for value in values if value is not None}
     mixed = len(kinds) > 1 and not kinds <= {int, float}
     return [str(v) if mixed and v is not None else v for v in values]

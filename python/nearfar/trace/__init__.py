@@ -1,1 +1,1 @@
-"""What programs ask of memory: recording it, reading it back, other tools' forms of it."""
+"""Memory traces of programs: recording, reading, and conversion from other tools' formats."""

@@ -1,4 +1,4 @@
-"""What a trace says, as Python's values."""
+"""Read a trace's statistics as Python values."""
 
 from __future__ import annotations
 
@@ -10,35 +10,35 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from nearfar._native import TraceFrame, TraceSite, TraceStats
 
-#: Counted as they happen; all other counts come out of modelled caches.
+#: Counted directly; all other counts are results of modeled caches.
 _COUNTED = ("instructions", "loads", "stores", "nt_stores", "flushes")
 
 
 def place(frame: TraceFrame) -> str:
-    """``PATH+0xOFFSET``, as verify.symbols wants it; empty for none."""
+    """``PATH+0xOFFSET``, as verify.symbols takes it; empty for no frame."""
     path = os.fsdecode(frame["path"])
     return f"{path}+{frame['offset']:#x}" if path else ""
 
 
 def plan_frame(frame: TraceFrame) -> str:
-    """A frame as a plan writes it: build-id, or the name of the object, and the offset."""
+    """A frame in the syntax of plans: build-id, or the name of the object, and the offset."""
     path = os.fsdecode(frame["path"])
     return f"{frame['build_id'] or 'name:' + Path(path).name}+{frame['offset']:#x}"
 
 
 @dataclass(frozen=True)
 class SiteSummary:
-    """One site, with its source line where the program tells it."""
+    """One site, with its source line if the program has line information."""
 
     site: TraceSite
     source: str
 
     def lines(self) -> int:
-        """Lines that came from below, or went there."""
+        """Lines read from memory and written to it."""
         return sum(self.site["records"].values())
 
     def title(self) -> str:
-        """A word for people: source line, or file and offset, or what it is."""
+        """A title: source line, or file and offset, or kind of memory."""
         frames = self.site["frames"]
         if self.site["kind"] == "heap" and frames:
             first = frames[0]
@@ -51,21 +51,21 @@ class SiteSummary:
         return {"stack": "stacks", "mapping": "mapped memory"}.get(self.site["kind"], "unknown")
 
     def document(self) -> dict[str, Any]:
-        """For JSON."""
+        """The site as JSON."""
         site = self.site
         frames = [plan_frame(frame) for frame in site["frames"]]
-        told: dict[str, Any] = {"kind": site["kind"], "title": self.title()}
+        fields: dict[str, Any] = {"kind": site["kind"], "title": self.title()}
         if site["kind"] == "heap":
-            told["site"] = "<".join(frames)
+            fields["site"] = "<".join(frames)
             if self.source:
-                told["source"] = self.source
+                fields["source"] = self.source
         for key in ("allocations", "allocated_bytes", "peak_bytes", "touched_objects"):
-            told[key] = site[key]
-        return {**told, **site["records"]}
+            fields[key] = site[key]
+        return {**fields, **site["records"]}
 
 
 def summaries(stats: TraceStats) -> list[SiteSummary]:
-    """The sites, those with most lines first, by source line where there is one."""
+    """The sites by number of lines, largest first; merged by source line if known."""
     from nearfar.verify.symbols import source_lines
 
     heap = {place(s["frames"][0]) for s in stats["sites"] if s["kind"] == "heap" and s["frames"]}
@@ -96,6 +96,7 @@ def document(stats: TraceStats, file: Path) -> dict[str, Any]:
         "file": str(file),
         **counts,
         "complete": stats["complete"],
+        "exit_code": stats["exit_code"],
         "ending": stats["ending"],
         "after": stats["after"],
         "line_bytes": stats["line_bytes"],

@@ -1,15 +1,18 @@
-"""Runs a program under a recorder, and collects what it did into a trace.
+"""Run a program under a recorder, and write its accesses to a trace.
 
-The recorder writes into a ring in shared memory, which has no name and is gone with us; a thread of
-ours, which holds no lock of Python's meanwhile, takes it out, filters it and writes the file.
+The recorder writes into an anonymous shared-memory ring, which is freed with this process; a native
+thread, without Python's GIL, drains it, filters it and writes the file.
 """
 
 from __future__ import annotations
 
 import os
+import resource
 import shlex
 import shutil
+import signal
 import threading
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,9 +20,9 @@ from typing import TYPE_CHECKING, Any
 
 from nearfar.errors import BadInputError, MachineError
 from nearfar.files import partial_of
-from nearfar.measure.beside import shipped, without_preload
-from nearfar.place.program import find, ignores_preload
-from nearfar.place.running import StartError, run
+from nearfar.process.elf import find, ignores_preload
+from nearfar.process.helpers import shipped, without_preload
+from nearfar.process.launch import StartError, run
 
 if TYPE_CHECKING:
     from nearfar._native import TraceCollected
@@ -28,14 +31,14 @@ if TYPE_CHECKING:
 EMULATOR = "qemu-x86_64"
 _PLUGIN = "libnearfar-trace-qemu.so"
 _ALLOCATIONS = "libnearfar-trace-allocations.so"
-_MAGIC = b"NFTRACE\n"
 
-#: Why a program may be traced by instrumentation, and how.
+#: How to trace a program by instrumentation.
 INSTRUMENTED = (
     "compile it with the flags that `nearfar trace flags` prints, and trace it with "
-    "--recorder instrumented"
+    "`nearfar trace --recorder instrumented`, which `nearfar sim` reads; `nearfar advise` "
+    "does not support that recorder"
 )
-#: Sentences for the header.
+#: Notes in the header on untraced accesses.
 _NEVER_TRACED = (
     "what the kernel does for it",
     "fetches of instructions",
@@ -46,34 +49,41 @@ _INSTRUMENTED = (
     "how many instructions there were: accesses are counted in their place",
     "what clwb and clflush write back, and which stores go past the caches",
 )
-_EMULATED = ("which lines clwb and clflush write back: the emulator tells no addresses of them",)
+_EMULATED = (
+    "which lines clwb and clflush write back: the emulator does not report their addresses",
+)
 
 
 @dataclass
 class Recorded:
-    """How a recording went."""
+    """The result of a recording."""
 
     code: int
     collected: TraceCollected
     notes: list[str]
+    failure: str  # how the program ended, if it failed; also among the notes
+    cpu_s: float = 0.0  # of the recorder and of programs that it started
+    cut: bool = False  # stopped after the time limit
+
+    def unseen_s(self) -> float:
+        """CPU time of started programs (exec), which run untraced."""
+        if not self.collected["executed"]:
+            return 0.0
+        return max(self.cpu_s - self.collected["recorded_cpu_ns"] * 1e-9, 0.0)
 
 
 class NewTrace:
-    """A trace under way beside its own name: an old one goes when the new one is kept.
+    """A new trace, written under a temporary name until it is kept.
 
-    Where it was not kept, leaving the context leaves no trace of it.
+    Leaving the context removes it unless it was kept.
     """
 
     def __init__(self, path: Path) -> None:
-        """Open it; nothing but a trace will be overwritten. Raises BadInputError, MachineError."""
+        """Open it; no file is overwritten. Raises BadInputError, MachineError."""
+        if path.is_file():
+            raise BadInputError(f"{path} exists", "name a new file after -o, or remove it")
         try:
             self._target, self._partial = partial_of(path)
-            if path.is_file() and path.stat().st_size > 0:
-                with path.open("rb") as old:
-                    if old.read(len(_MAGIC)) != _MAGIC:
-                        raise BadInputError(
-                            f"{path} is there and is no trace", "name another after -o"
-                        )
             self.fd = os.open(
                 self._partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644
             )
@@ -81,7 +91,7 @@ class NewTrace:
             raise _cannot_write(path, error) from None
 
     def keep(self) -> None:
-        """Give it its name; it may be written on. Raises MachineError, and is not kept then."""
+        """Rename it to its final name. Raises MachineError, and is not kept then."""
         try:
             if self._partial != self._target:
                 self._partial.replace(self._target)
@@ -103,21 +113,21 @@ def _cannot_write(path: Path, error: OSError) -> MachineError:
 
 
 def program_file(program: str) -> Path:
-    """What would be started. Raises BadInputError where there is nothing."""
+    """The file to start. Raises BadInputError if there is none."""
     found = find(program)
     if found is None:
-        raise BadInputError(f"there is no program {program}", "name one after --, as in a shell")
+        raise BadInputError(f"no program {program}", "name one after --, as in a shell")
     return found
 
 
 def is_elf(file: Path) -> bool:
-    """Whether a file begins as programs do."""
+    """Whether a file starts with the ELF magic."""
     with file.open("rb") as stream:
         return stream.read(4) == b"\x7fELF"
 
 
 def _without_scripts(program: list[str]) -> list[str]:
-    """A command line as the kernel would start it: scripts by their interpreters."""
+    """A command line with scripts replaced by their interpreters, as the kernel does."""
     for _ in range(4):
         file = program_file(program[0])
         program = [str(file), *program[1:]]
@@ -129,15 +139,15 @@ def _without_scripts(program: list[str]) -> list[str]:
         if not words:
             break
         if Path(words[0]).name == "env" and len(words) == 2 and not words[1].startswith("-"):
-            words = words[1:]  # which would start the interpreter as another program
+            words = words[1:]  # env itself would start the interpreter as another program
         program = [*words, *program]
     return program
 
 
 def emulated(program: Sequence[str], ring: str, notes: list[str]) -> tuple[list[str], list[str]]:
-    """The command line that runs a program under the emulator; what else is not traced.
+    """The command line that runs a program under the emulator; and further untraced parts.
 
-    Raises MachineError where the emulator is missing, BadInputError for what it cannot run.
+    Raises MachineError if the emulator is missing, BadInputError for unsupported programs.
     """
     if shutil.which(EMULATOR) is None:
         raise MachineError(
@@ -147,12 +157,12 @@ def emulated(program: Sequence[str], ring: str, notes: list[str]) -> tuple[list[
     file = Path(command[0])
     why = ignores_preload(file)
     if "64-bit" in why or not is_elf(file):
-        raise BadInputError(why or f"{file} is no program", "trace a program for 64-bit x86")
+        raise BadInputError(why or f"{file} is not a program", "trace a program for 64-bit x86")
     untraced = list(_EMULATED)
     emulator = [EMULATOR, "-cpu", "max", "-plugin", f"{shipped(_PLUGIN)},ring={ring}"]
     if why:
         untraced.append(f"allocation sites: {why}")
-        notes.append(f"nearfar: {why}: objects are told by mapping, not by allocation")
+        notes.append(f"nearfar: {why}: objects are identified by mapping, not by allocation")
     else:
         for name, value in _preloaded().items():
             emulator += ["-E", f"{name}={value}"]
@@ -160,7 +170,7 @@ def emulated(program: Sequence[str], ring: str, notes: list[str]) -> tuple[list[
 
 
 def _preloaded() -> dict[str, str]:
-    """Variables that load the library which tells of allocations, before those of others."""
+    """Variables that preload the allocation-recording library before the user's libraries."""
     others = os.environ.get("LD_PRELOAD", "")
     return {
         "LD_PRELOAD": f"{shipped(_ALLOCATIONS)} {others}".rstrip(),
@@ -169,7 +179,7 @@ def _preloaded() -> dict[str, str]:
 
 
 def instrumentation_flags() -> str:
-    """What GCC wants, compiling and linking. Raises MachineError where the library is missing."""
+    """GCC flags for compiling and linking. Raises MachineError if the library is missing."""
     folder = shipped(_PLUGIN).parent / "instrumented"
     return shlex.join([
         "-fsanitize=thread", "--param=tsan-instrument-func-entry-exit=0",
@@ -189,10 +199,11 @@ def record(
     aside: bool = False,
     alone: bool = False,
     most_records: int = 0,
+    limit_s: float | None = None,
 ) -> Recorded:
     """Run a program to its end and write its trace; errors of writing come as NativeError.
     ``aside`` and ``alone`` are those of ``place.running.run``. Beyond ``most_records`` it is traced
-    in windows, at even distances (0: all of it).
+    in windows, at even distances (0: all of it). After ``limit_s`` it is stopped.
 
     Raises BadInputError and MachineError before anything is started.
     """
@@ -221,9 +232,20 @@ def record(
             list(caches.tlb), caches.cores, prefetch, after, fields, most_records,
         )  # fmt: skip
         trace.keep()
-        code, collected = _run(command, environment, collector, aside, alone)
-    notes += _afterwards(program[0], code, collected, recorder)
-    return Recorded(code, collected, notes)
+        begin, used = time.monotonic(), _children_s()
+        code, collected = _run(command, environment, collector, aside, alone, limit_s)
+        cut = limit_s is not None and time.monotonic() - begin >= limit_s
+    failure = "" if cut else failure_of(program[0], code, recorder)
+    if not cut:
+        notes += [failure] if failure else []
+        notes += _afterwards(program[0], collected, recorder)
+    return Recorded(code, collected, notes, failure, _children_s() - used, cut)
+
+
+def _children_s() -> float:
+    """CPU time of all reaped children."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
 
 
 def _run(
@@ -232,8 +254,9 @@ def _run(
     collector: Any,
     aside: bool,
     alone: bool,
+    limit_s: float | None,
 ) -> tuple[int, TraceCollected]:
-    """Exit code, and what was collected; raises what the collector met."""
+    """Exit code, and the collector's counts; passes errors of the collector on."""
     outcome: dict[str, Any] = {}
 
     def collect() -> None:
@@ -242,32 +265,45 @@ def _run(
         except Exception as error:
             outcome["error"] = error
 
+    code: int | None = None
     thread = threading.Thread(target=collect)
     thread.start()
     try:
-        _, code = run(command, environment, aside=aside, alone=alone)
+        _, code = run(command, environment, aside=aside, alone=alone, limit_s=limit_s)
     except StartError as error:
         raise BadInputError(f"cannot start {command[0]}: {error.why}", "check its mode") from None
     finally:
-        collector.end()
+        collector.end(code)
         thread.join()
     if "error" in outcome:
         raise outcome["error"]
     return code, outcome["collected"]
 
 
-#: Share of floating-point instructions beyond which emulation is slow enough to say so.
+#: Fraction of floating-point instructions above which slow emulation is reported.
 _MUCH_FLOATING_POINT = 0.05
-_ILLEGAL, _INTERRUPTED = 128 + 4, 128 + 2
+_SIGNAL = 128
+_ILLEGAL = _SIGNAL + signal.SIGILL
 
 
-def _afterwards(program: str, code: int, collected: TraceCollected, recorder: str) -> list[str]:
-    notes = []
+def ending_of(code: int) -> str:
+    """How a program ended, from its exit code as a shell reports it."""
+    try:
+        return f"was ended by {signal.Signals(code - _SIGNAL).name}"
+    except ValueError:
+        return f"exited with {code}"
+
+
+def failure_of(program: str, code: int, recorder: str) -> str:
+    """The message for a failed program; empty for one that succeeded."""
     if code == _ILLEGAL and recorder == "qemu":
-        notes.append(f"nearfar: {program} executed an instruction that the emulator does not know, "
-                     f"such as AVX-512; {INSTRUMENTED}")  # fmt: skip
-    elif code and code != _INTERRUPTED:
-        notes.append(f"nearfar: {program} ended with {code}; the trace goes up to there")
+        return (f"nearfar: {program} executed an instruction that the emulator does not know, "
+                f"such as AVX-512; {INSTRUMENTED}")  # fmt: skip
+    return f"nearfar: {program} {ending_of(code)}; the trace goes up to there" if code else ""
+
+
+def _afterwards(program: str, collected: TraceCollected, recorder: str) -> list[str]:
+    notes = []
     instructions = collected["totals"]["instructions"]
     floats = collected["float_instructions"]
     if instructions and floats / instructions > _MUCH_FLOATING_POINT:
@@ -282,4 +318,7 @@ def _afterwards(program: str, code: int, collected: TraceCollected, recorder: st
                      "the trace")  # fmt: skip
     if collected["lost_threads"]:
         notes.append(f"nearfar: {collected['lost_threads']} threads beyond 4096 count as one")
+    if collected["lost_entries"]:
+        notes.append(f"nearfar: {collected['lost_entries']} accesses of killed threads are "
+                     "not in the trace")  # fmt: skip
     return notes

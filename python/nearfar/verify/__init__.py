@@ -1,1 +1,1 @@
-"""Crash exploration: the native explorer as a program, its findings, images kept, SARIF."""
+"""Crash exploration: the native explorer, its findings, kept images, SARIF."""

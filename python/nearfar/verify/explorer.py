@@ -1,4 +1,4 @@
-"""Runs the native explorer and reads what it prints (native/crash/tool/output.hpp)."""
+"""Run the native explorer and parse its output (native/crash/tool/output.hpp)."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from dataclasses import replace
 from types import FrameType
 
 from nearfar.errors import BadInputError, MachineError
-from nearfar.measure.beside import shipped
+from nearfar.process.helpers import shipped
 from nearfar.verify.findings import BlamedLine, Exploration, Finding
 
-#: Called with (states, how many may be left, violations, share of the work that is done).
+#: Called with (states, upper bound of states left, violations, completed fraction of the work).
 Progress = Callable[[int, float, int, float], None]
 
 
@@ -27,9 +27,10 @@ def explore(
             progress(int(fields[0]), float(fields[1]), int(fields[2]), float(fields[3]))
         elif kind == "interrupted":
             result.interrupted = True
-            result.warnings.append("interrupted: what was found up to there is told")
+            result.warnings.append("interrupted: only the findings up to then are reported")
         elif kind == "log":
             if fields[2] == "0":
+                result.recording_cut_short = True
                 result.warnings.append(fields[3])
         elif kind == "warning":
             result.warnings.append(fields[0])
@@ -43,6 +44,8 @@ def explore(
             result.states_left = float(fields[1])
             result.violations, result.recovery_states = int(fields[3]), int(fields[4])
             result.time_s, result.confirmed = float(fields[5]), int(fields[6])
+            result.stores, result.stores_tried = int(fields[7]), int(fields[8])
+            result.cut_off = fields[9] == "1"
     return result
 
 
@@ -51,9 +54,9 @@ def call_sites(arguments: Mapping[str, object]) -> list[tuple[str, str, list[str
     return [(f[0], f[1], f[2:]) for kind, f in _lines("sites", arguments) if kind == "site"]
 
 
-def _place(told: str) -> str:
-    """FILE:LINE or MODULE+0xOFFSET; empty where nobody knows."""
-    return "" if told.startswith(":") else told
+def _place(location: str) -> str:
+    """FILE:LINE or MODULE+0xOFFSET; empty if unknown."""
+    return "" if location.startswith(":") else location
 
 
 def _finding(fields: list[str]) -> Finding:
@@ -92,12 +95,12 @@ def _lines(command: str, arguments: Mapping[str, object]) -> Iterator[tuple[str,
 
 
 @contextmanager
-def _ending(process: subprocess.Popen[str], tells: bool) -> Iterator[list[int]]:
-    """Where the explorer ``tells`` findings, the first Ctrl-C asks for those it has so far."""
+def _ending(process: subprocess.Popen[str], reports: bool) -> Iterator[list[int]]:
+    """If the explorer ``reports`` findings, the first Ctrl-C requests those found so far."""
     asked: list[int] = []
 
     def ask(number: int, _frame: FrameType | None) -> None:
-        if asked or not tells:
+        if asked or not reports:
             raise KeyboardInterrupt
         asked.append(number)
         process.terminate()
@@ -111,7 +114,7 @@ def _ending(process: subprocess.Popen[str], tells: bool) -> Iterator[list[int]]:
 
 
 def with_lines(result: Exploration) -> None:
-    """Turn code addresses of findings into source lines, where the programs tell them."""
+    """Replace code addresses in findings by source lines, if the programs have them."""
     from nearfar.verify.symbols import source_lines
 
     places = {p for f in result.findings for p in (f.store, f.before, *(n.store for n in f.lines))}

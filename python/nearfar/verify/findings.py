@@ -1,10 +1,10 @@
-"""What an exploration found: counts, and failures traced to a store."""
+"""Findings of an exploration: counts, and failures traced to a store."""
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
 
-#: What a finding's ``failure`` says, for people.
+#: Descriptions of a finding's ``failure``.
 FAILURES = {
     "refused": "the image does not open",
     "broken": "an invariant does not hold",
@@ -16,18 +16,21 @@ FAILURES = {
     "hung": "recovery or checker did not end",
     "disagreed": "libpmemobj recovers something else than the replay of its logs",
 }
-#: What a finding's ``missing`` says: the remedy.
+#: Descriptions of a finding's ``missing``, the cause to fix.
 MISSING = {
     "flush": "is never flushed",
     "fence": "is flushed, but no fence follows in time",
     "log": "overwrites in place what was not logged",
+    "late_log": "overwrites in place what is logged only afterwards: the log holds the new value",
+    "in_place": "overwrites in place what recovery still needs",
+    "torn": "has more than 8 bytes, and a power failure can leave a part of it",
     "logic": "is durable in order: program, recovery or checker is wrong",
 }
 
 
 @dataclass(frozen=True)
 class BlamedLine:
-    """A cache line that the failure needs: durable too early, or not durable yet."""
+    """A cache line that the failure requires: durable too early, or not durable yet."""
 
     address: int
     durable: bool
@@ -54,7 +57,7 @@ class Finding:
     replay: str = ""
 
     def sentence(self) -> str:
-        """The cause in words."""
+        """A sentence that states the cause."""
         order = f" before the store of {self.before}" if self.before else ""
         return f"the store of {self.store} {MISSING.get(self.missing, self.missing)}{order}"
 
@@ -69,10 +72,23 @@ class Exploration:
     violations: int = 0
     recovery_states: int = 0
     confirmed: int = 0
+    stores: int = 0
+    stores_tried: int = 0
+    cut_off: bool = False
+    program_failed: bool = False
+    recording_cut_short: bool = False
     time_s: float = 0.0
     findings: list[Finding] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     interrupted: bool = False
+
+    @property
+    def verdict(self) -> str:
+        """``clean`` only if the program succeeded and each of its stores was explored."""
+        if self.violations:
+            return "violation"
+        unseen = self.stores_tried < self.stores or self.recording_cut_short
+        return "inconclusive" if unseen or self.program_failed or self.interrupted else "clean"
 
     @property
     def states_per_s(self) -> float:
@@ -80,11 +96,15 @@ class Exploration:
         return self.states / self.time_s if self.time_s > 0 else 0.0
 
     def document(self) -> dict[str, object]:
-        """As JSON shows it."""
+        """The JSON document."""
         return {
+            "verdict": self.verdict,
             "states": self.states,
             "states_left": self.states_left,
             "violations": self.violations,
+            "violations_cut_off": self.cut_off,
+            "stores": self.stores,
+            "stores_tried": self.stores_tried,
             "states_per_s": self.states_per_s,
             "failure_points": self.points,
             "recovery_states": self.recovery_states,

@@ -1,4 +1,4 @@
-"""Kept images: the bytes a crash left, and beside them how to replay the failure."""
+"""Kept crash images: the bytes, and a file next to each with the command that replays it."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from nearfar.errors import BadInputError, MachineError
+from nearfar.files import read_json
 from nearfar.verify.findings import Exploration
 
 
 def folder_for(wanted: Path | None) -> Path:
-    """An empty or new folder for images; by default a fresh one in the current directory."""
+    """An empty or new folder for images; by default a new one in the current directory."""
     folder = wanted
     number = 1
     while folder is None:
@@ -31,7 +32,7 @@ def folder_for(wanted: Path | None) -> Path:
 
 
 def keep(result: Exploration, folder: Path, origin: dict[str, object]) -> None:
-    """Write how each image came about beside it; drops the folder if there is none."""
+    """Write the origin of each image next to it; removes the folder if there is none."""
     if not any(finding.image for finding in result.findings):
         folder.rmdir()
     for i, finding in enumerate(result.findings):
@@ -49,22 +50,19 @@ def keep(result: Exploration, folder: Path, origin: dict[str, object]) -> None:
         try:
             image.with_suffix(".json").write_text(json.dumps(story, indent=1) + "\n", "utf-8")
         except OSError as error:
-            result.warnings.append(f"cannot tell how {image} came about: {error.strerror}")
+            result.warnings.append(f"cannot write the description of {image}: {error.strerror}")
             continue
         result.findings[i] = replace(finding, replay=f"nearfar crash replay {image}")
 
 
 def story_of(image: Path) -> dict[str, Any]:
-    """What was written beside an image. Raises BadInputError where it is missing or damaged."""
-    try:
-        story = json.loads(image.with_suffix(".json").read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise BadInputError(
-            f"cannot read how {image} came about: {error}",
-            "give an image that nearfar crash kept, with the .json file beside it",
-        ) from None
+    """Read the description of an image. Raises BadInputError if it is missing or damaged."""
+    story = read_json(
+        image.with_suffix(".json"),
+        "give an image that nearfar crash kept, with the .json file next to it",
+    )
     if not isinstance(story, dict) or story.get("schema_version") != 1 or "verb" not in story:
         raise BadInputError(
-            f"{image.with_suffix('.json')} is no story of an image", "replay another"
+            f"{image.with_suffix('.json')} does not describe an image", "replay another"
         )
     return story

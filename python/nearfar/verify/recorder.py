@@ -1,22 +1,23 @@
-"""Runs a program with the recorder loaded into it."""
+"""Run a program with the crash recorder preloaded."""
 
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
 from nearfar.errors import BadInputError
-from nearfar.measure.beside import shipped
+from nearfar.process.helpers import shipped
 
 RECORDER = "libnearfar-crash-recorder.so"
 
 
 def record(program: Sequence[str], log: Path, recorder: str) -> int:
-    """Run a program to its end and write what it did to ``log``; returns its exit code.
+    """Run a program to its end and record its stores in ``log``; returns its exit code.
 
-    libpmem is told that the file is persistent memory, or it would call msync instead of flushing.
+    PMEM_IS_PMEM_FORCE makes libpmem flush; otherwise it would call msync on this file.
     """
     library = str(shipped(RECORDER))
     earlier = os.environ.get("LD_PRELOAD", "")
@@ -34,3 +35,14 @@ def record(program: Sequence[str], log: Path, recorder: str) -> int:
             f"cannot run {program[0]}: {error.strerror}", "name a program after --"
         ) from None
     return done.returncode
+
+
+def compile_flags() -> str:
+    """What GCC requires to instrument the stores of a program."""
+    return "-g -fsanitize=thread"
+
+
+def link_flags() -> str:
+    """Flags that link the recorder instead of the sanitizer's library. Raises MachineError."""
+    library = shipped(RECORDER)
+    return shlex.join([str(library), f"-Wl,-rpath,{library.parent}"])

@@ -1,4 +1,4 @@
-"""Findings as SARIF 2.1.0, which editors and code hosts show at the line."""
+"""Findings as SARIF 2.1.0, which editors and code hosts show at their source lines."""
 
 from __future__ import annotations
 
@@ -26,8 +26,9 @@ def document(result: Exploration) -> dict[str, object]:
 
 def _location(place: str) -> dict[str, object]:
     file, _, line = place.rpartition(":")
-    artifact = {"uri": quote(PurePath(file or place).as_posix())}
-    region = {"region": {"startLine": int(line)}} if line.isdecimal() and int(line) > 0 else {}
+    known = line.isdecimal() and int(line) > 0
+    artifact = {"uri": quote(PurePath(file if known else place).as_posix())}
+    region = {"region": {"startLine": int(line)}} if known else {}
     return {"physicalLocation": {"artifactLocation": artifact, **region}}
 
 

@@ -1,4 +1,4 @@
-"""Explores structures of nearfar's own: directly, or by way of libpmemobj where they use it."""
+"""Explore nearfar's structures, directly or through libpmemobj if they use it."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from nearfar.errors import MachineError
-from nearfar.measure.beside import shipped
+from nearfar.process.helpers import shipped
 from nearfar.verify.explorer import Progress, explore
 from nearfar.verify.findings import Exploration
 from nearfar.verify.recorder import record
 
-#: Structures that work through libpmemobj's logs and allocator.
+#: Structures on libpmemobj's logs and allocator.
 ON_LIBPMEMOBJ = ("map_atomic", "map_tx", "map_rp")
 
 
 def check(asked: Mapping[str, object], progress: Progress | None = None) -> Exploration:
-    """Record a structure's operations and explore what a crash can leave of them."""
+    """Record a structure's operations and explore their possible crash images."""
     if asked["structure"] not in ON_LIBPMEMOBJ:
         return explore("check", asked, progress)
     with tempfile.TemporaryDirectory(prefix="nearfar-crash-", dir=_memory()) as work:
@@ -34,6 +34,6 @@ def check(asked: Mapping[str, object], progress: Progress | None = None) -> Expl
 
 
 def _memory() -> str | None:
-    """Where pools are made: in memory, if there is a place."""
+    """A directory in memory for pools, if there is one."""
     shm = Path("/dev/shm")
     return str(shm) if shm.is_dir() else None

@@ -1,4 +1,4 @@
-"""From code addresses to source lines, by addr2line of binutils."""
+"""Resolve code addresses to functions and source lines."""
 
 from __future__ import annotations
 
@@ -7,27 +7,93 @@ import shutil
 import subprocess
 from collections import defaultdict
 from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
 
-_CODE = re.compile(r"(.+)\+0x([0-9a-f]+)")
+_PLACE = re.compile(r"(.+)\+0x([0-9a-f]+)")
+_ADDRESS = re.compile(r"0x[0-9a-f]+")
+
+
+@dataclass(frozen=True)
+class Call:
+    """A function, and the FILE:LINE in it from which the next one is called."""
+
+    function: str
+    line: str
 
 
 def source_lines(places: Iterable[str]) -> dict[str, str]:
-    """FILE:LINE for each MODULE+0xOFFSET (a return address) that has debug information."""
+    """FILE:LINE for each MODULE+0xOFFSET (a return address) that has debug information.
+
+    Others resolve to the function: "FUNCTION (MODULE+0xOFFSET)".
+    """
+    from nearfar.verify.linetable import lines_of
+
+    wanted: dict[str, dict[str, int]] = defaultdict(dict)
+    for place in places:
+        if match := _PLACE.fullmatch(place):
+            # One byte back from a return address lies the call, or the store itself.
+            wanted[match[1]][place] = int(match[2], 16) - 1
+    found: dict[str, str] = {}
+    for module, offsets in wanted.items():
+        lines = lines_of(Path(module), offsets.values())
+        found |= {place: lines[at] for place, at in offsets.items() if at in lines}
+        found |= _functions(module, {p: at for p, at in offsets.items() if at not in lines})
+    return found
+
+
+def _functions(module: str, offsets: dict[str, int]) -> dict[str, str]:
+    """Names of functions, by addr2line of binutils."""
+    if not offsets or shutil.which("addr2line") is None:
+        return {}
+    done = subprocess.run(
+        ["addr2line", "-f", "-C", "-e", module, *map(hex, offsets.values())],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    names = done.stdout.splitlines()[::2]
+    short = Path(module).name
+    return {
+        place: f"{name} ({short}+{offset + 1:#x})"
+        for (place, offset), name in zip(offsets.items(), names, strict=False)
+        if name.strip("?")
+    }
+
+
+def inline_calls(places: Iterable[str]) -> dict[str, list[Call]]:
+    """For each MODULE+0xOFFSET (a return address) with debug information, the call there, and the
+    calls of the functions that it is inlined into, outwards."""
     wanted: dict[str, list[tuple[str, int]]] = defaultdict(list)
     for place in places:
-        if match := _CODE.fullmatch(place):
+        if match := _PLACE.fullmatch(place):
             wanted[match[1]].append((place, int(match[2], 16)))
-    found: dict[str, str] = {}
     if shutil.which("addr2line") is None:
-        return found
+        return {}
+    found: dict[str, list[Call]] = {}
     for module, addresses in wanted.items():
-        # One byte back from a return address lies the call, or the store itself.
+        # One byte before a return address lies the call, or the store itself.
         done = subprocess.run(
-            ["addr2line", "-e", module, *(hex(offset - 1) for _, offset in addresses)],
-            capture_output=True, text=True, check=False,
+            ["addr2line", "-a", "-i", "-f", "-C", "-e", module,
+             *(hex(offset - 1) for _, offset in addresses)],
+            capture_output=True, text=True, errors="replace", check=False,
         )  # fmt: skip
-        for (place, _), line in zip(addresses, done.stdout.splitlines(), strict=False):
-            file, _, number = line.partition(" ")[0].rpartition(":")
-            if file.strip("?") and number.strip("?0"):
-                found[place] = f"{file}:{number}"
+        for (place, _), calls in zip(addresses, _parsed(done.stdout), strict=False):
+            if calls:
+                found[place] = calls
     return found
+
+
+def _parsed(output: str) -> list[list[Call]]:
+    """Of each address: a line with the address, then two for each call."""
+    parsed: list[list[Call]] = []
+    function = ""
+    for line in output.splitlines():
+        if not function and _ADDRESS.fullmatch(line):
+            parsed.append([])
+        elif not function:
+            function = line
+        else:
+            file, _, number = line.partition(" (discriminator")[0].rpartition(":")
+            if parsed and file.strip("?") and number.strip("?0"):
+                parsed[-1].append(Call(function, f"{file}:{number}"))
+            function = ""
+    return parsed

@@ -1,7 +1,7 @@
-"""What on a machine spoils measurements, why, and how to mend it.
+"""Conditions of a machine that disturb measurements, with cause and fix.
 
-A check is a function of the machine and of the root that ``/proc``, ``/sys`` and ``/dev`` are read
-below. It looks only, never raises for what is missing, and returns one finding.
+A check is a function of the machine and of the root below which ``/proc``, ``/sys`` and ``/dev``
+are read. It only reads, does not raise for missing files, and returns one finding.
 """
 
 from __future__ import annotations
@@ -16,5 +16,5 @@ _HERE = Root()
 
 
 def examine(machine: Machine, root: Root = _HERE) -> list[Finding]:
-    """Run every check: on the machine we run on, or on one described below ``root``."""
+    """Run every check: on this machine, or on a machine described below ``root``."""
     return [check(machine, root) for group in _GROUPS for check in group.CHECKS]

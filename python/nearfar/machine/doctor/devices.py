@@ -1,4 +1,4 @@
-"""Room in the tiers, and the health of far memory as ``ndctl`` and ``cxl`` tell it."""
+"""Free space of the tiers, and the health of far memory as reported by ``ndctl`` and ``cxl``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from nearfar.machine.root import Root
 from nearfar.records.run import Finding
 from nearfar.units import GIB, format_size
 
-#: Below this a tier cannot hold arrays several times as large as a last-level cache.
+#: With less, a tier cannot hold arrays several times as large as a last-level cache.
 _LITTLE_ROOM = GIB
 _COMMAND_SECONDS = 5.0
 
@@ -34,20 +34,25 @@ def room(machine: Machine, root: Root) -> Finding:
 
 
 def _ask(*command: str) -> tuple[Any, str]:
-    """A tool's JSON, or the trouble with it in words."""
+    """A tool's JSON, or a description of the failure."""
     if shutil.which(command[0]) is None:
         return None, f"{command[0]} is not installed"
     try:
         run = subprocess.run(
-            command, capture_output=True, text=True, timeout=_COMMAND_SECONDS, check=False
-        )
+            command,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_COMMAND_SECONDS,
+            check=False,
+        )  # fmt: skip
         return json.loads(run.stdout or "[]"), ""
     except (OSError, subprocess.TimeoutExpired, json.JSONDecodeError) as error:
         return None, f"{' '.join(command)} failed: {error}"
 
 
 def _ill(devices: Any) -> list[str]:
-    """Devices whose health is told and is not ok: ``ndctl`` and ``cxl`` write alike."""
+    """Devices with a reported health other than ok; ``ndctl`` and ``cxl`` use the same format."""
     found = []
     for device in devices if isinstance(devices, list) else []:
         health = device.get("health", {})
@@ -75,17 +80,17 @@ def _health(check: str, present: int, what: str, root: Root, command: tuple[str,
     ill = _ill(devices)
     if ill:
         return warning(check, f"{shown}; {', '.join(ill)}", why, f"sudo {' '.join(command)}")
-    return ok(check, f"{shown}; {command[0]} tells no trouble")
+    return ok(check, f"{shown}; {command[0]} reports no problem")
 
 
 def nvdimm_health(machine: Machine, root: Root) -> Finding:
-    """What ``ndctl`` says of NVDIMMs."""
+    """The health of NVDIMMs as reported by ``ndctl``."""
     count = len(machine.pmem_regions)
     return _health("NVDIMM health", count, "persistent regions", root, ("ndctl", "list", "-DH"))
 
 
 def cxl_health(machine: Machine, root: Root) -> Finding:
-    """What ``cxl`` says of CXL memory."""
+    """The health of CXL memory as reported by ``cxl``."""
     count = len(machine.cxl_devices)
     return _health("CXL health", count, "CXL memory devices", root, ("cxl", "list", "-MH"))
 

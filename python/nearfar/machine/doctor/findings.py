@@ -1,4 +1,4 @@
-"""How a check speaks: short makers of findings, and the case of a file that cannot be read."""
+"""Constructors of findings, by severity."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from nearfar.records.run import Finding
 
 
 def ok(check: str, found: str) -> Finding:
-    """Nothing to mend."""
+    """Nothing to fix."""
     return Finding(check=check, level="ok", found=found)
 
 
-def note(check: str, found: str, why: str = "", mend: str = "") -> Finding:
-    """Worth knowing when figures are read; not a fault."""
-    return Finding(check=check, level="note", found=found, why=why, mend=mend)
+def note(check: str, found: str, why: str = "", fix: str = "") -> Finding:
+    """Useful for interpreting figures; not a fault."""
+    return Finding(check=check, level="note", found=found, why=why, mend=fix)
 
 
-def warning(check: str, found: str, why: str, mend: str) -> Finding:
-    """Spoils figures, or hides what they mean."""
-    return Finding(check=check, level="warning", found=found, why=why, mend=mend)
+def warning(check: str, found: str, why: str, fix: str) -> Finding:
+    """Disturbs figures, or hides what they mean."""
+    return Finding(check=check, level="warning", found=found, why=why, mend=fix)
 
 
-def unknown(check: str, look: Look, why: str, mend: str = "") -> Finding:
-    """The file that would tell is missing or withheld."""
-    return Finding(check=check, level="unknown", found=look.trouble, why=why, mend=mend)
+def unknown(check: str, look: Look, why: str, fix: str = "") -> Finding:
+    """The file with the information is missing or not readable."""
+    return Finding(check=check, level="unknown", found=look.trouble, why=why, mend=fix)
 
 
 def chosen(text: str) -> str:

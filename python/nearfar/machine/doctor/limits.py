@@ -1,4 +1,4 @@
-"""What this process is allowed: control groups (versions 1 and 2), hardware counters."""
+"""Limits of this process: control groups (versions 1 and 2), CPU affinity, hardware counters."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _GROUPS = "sys/fs/cgroup"
 
 
 def _group_directories(root: Root, controller: str) -> Iterator[str]:
-    """Directories of our group and its parents that a controller of either version governs."""
+    """Directories of this process's group and its parents, for a controller of either version."""
     for line in (root.text("proc/self/cgroup") or "").splitlines():
         _, controllers, path = [*line.split(":", 2), "", ""][:3]
         tops = []
@@ -30,7 +30,7 @@ def _group_directories(root: Root, controller: str) -> Iterator[str]:
 
 
 def _memory_limit(root: Root, most: int) -> int | None:
-    """The tightest limit in bytes; version 1 writes a huge number for none."""
+    """The tightest limit in bytes; version 1 writes a huge number for no limit."""
     limits = []
     for directory in _group_directories(root, "memory"):
         for name in ("memory.max", "memory.limit_in_bytes"):
@@ -56,7 +56,7 @@ def memory_limit(machine: Machine, root: Root) -> Finding:
 
 
 def _cpu_quota(root: Root) -> float | None:
-    """Processors' worth of time that the tightest group may use."""
+    """CPUs' worth of time that the tightest group may use."""
     quotas = []
     for directory in _group_directories(root, "cpu"):
         quota, _, period = (root.text(f"{directory}/cpu.max") or "").partition(" ")
@@ -88,7 +88,7 @@ def cpu_quota(machine: Machine, root: Root) -> Finding:
 
 
 def withheld_processors(machine: Machine, _root: Root) -> Finding:
-    """Processors outside our affinity or cpuset."""
+    """CPUs outside this process's affinity or cpuset."""
     usable, there = len(machine.usable_cpus()), len(machine.cpus)
     if usable == there:
         return ok("usable processors", f"all {there}")
@@ -100,10 +100,10 @@ def withheld_processors(machine: Machine, _root: Root) -> Finding:
 
 
 def counters(_machine: Machine, root: Root) -> Finding:
-    """Whether the kernel lets us count hardware events."""
+    """Whether the kernel allows counting hardware events."""
     check = "hardware counters"
     look = root.look("proc/sys/kernel/perf_event_paranoid")
-    why = "counters tell cache misses and page walks; nearfar measures time without them"
+    why = "counters report cache misses and page walks; nearfar measures time without them"
     if look.text is None:
         return unknown(check, look, why)
     level = root.number("proc/sys/kernel/perf_event_paranoid")

@@ -27,7 +27,7 @@ def numa_balancing(machine: Machine, root: Root) -> Finding:
 
 
 def transparent_huge_pages(_machine: Machine, root: Root) -> Finding:
-    """Whether pages=thp can be had, and whether others get huge pages unasked."""
+    """Whether pages=thp is available, and whether other mappings get huge pages by default."""
     check = "transparent huge pages"
     look = root.look(f"{_THP}/enabled")
     why = "page walks are part of latency: 4 KiB and huge pages differ by tens of nanoseconds"
@@ -61,7 +61,7 @@ def huge_pages(_machine: Machine, root: Root) -> Finding:
 
 
 def swap(_machine: Machine, root: Root) -> Finding:
-    """Swap that is in use, or could be."""
+    """Swap in use or available."""
     look = root.look("proc/swaps")
     why = "a page that was swapped out costs a disk access in the middle of a measurement"
     if look.text is None:

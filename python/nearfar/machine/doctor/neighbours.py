@@ -1,4 +1,4 @@
-"""Who else uses the machine: load, steal time, the hypervisor."""
+"""Other users of the machine: load, steal time, the hypervisor."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from nearfar.machine.model import Machine
 from nearfar.machine.root import Root
 from nearfar.records.run import Finding
 
-#: Runnable processes, averaged over a minute, that we take for an idle machine.
+#: Runnable processes, averaged over a minute, up to which a machine counts as idle.
 _IDLE_LOAD = 0.3
-#: Share of all processor time since boot that a hypervisor may have taken without a warning.
+#: Fraction of all CPU time since boot that a hypervisor may have taken without a warning.
 _LITTLE_STEAL = 0.005
 
 
@@ -28,7 +28,7 @@ def load(_machine: Machine, root: Root) -> Finding:
 
 
 def steal(_machine: Machine, root: Root) -> Finding:
-    """Processor time that the hypervisor gave to others, since boot."""
+    """Steal time since boot: CPU time that the hypervisor gave to other guests."""
     why = "stolen time makes timings long without any trace in this machine"
     look = root.look("proc/stat")
     try:
@@ -43,7 +43,7 @@ def steal(_machine: Machine, root: Root) -> Finding:
 
 
 def virtual_machine(machine: Machine, _root: Root) -> Finding:
-    """A hypervisor stands between us and the hardware."""
+    """Whether a hypervisor runs below this system."""
     if machine.virtual_machine is None:
         return ok("virtual machine", "none: this is the hardware itself")
     return note(

@@ -1,4 +1,4 @@
-"""Persistent memory: what this machine has, how to emulate it, and why tmpfs is something else."""
+"""Persistent memory: what this machine has, how to emulate it, and how tmpfs differs."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _EMULATE = (
 
 
 def persistent_memory(machine: Machine, _root: Root) -> Finding:
-    """The best persistence among the tiers that are mapped straight to their medium."""
+    """The best persistence among the tiers that map their medium directly."""
     check = "persistent memory"
     kinds = {t.persistence for t in machine.tiers if t.dax in {"fsdax", "devdax"}}
     if "real" in kinds:
         return ok(check, "there is a tier with real persistence")
     if "claimed" in kinds:
-        return note(check, "persistence as the host claims it", "nobody here can prove it")
+        return note(check, "persistence as the host claims it", "a guest cannot verify it")
     if "emulated" in kinds:
         return note(
             check, "emulated in DRAM (memmap=)",
@@ -34,7 +34,7 @@ def persistent_memory(machine: Machine, _root: Root) -> Finding:
 
 
 def tmpfs(machine: Machine, _root: Root) -> Finding:
-    """What shm: stands for."""
+    """What shm: emulates."""
     check = "shm: tier"
     if not any(tier.spec.startswith("shm:") for tier in machine.tiers):
         return note(
@@ -51,7 +51,7 @@ def tmpfs(machine: Machine, _root: Root) -> Finding:
 
 
 def unused_namespaces(machine: Machine, _root: Root) -> Finding:
-    """Namespaces that a mount option away from being a tier."""
+    """Namespaces that become tiers with a mount option."""
     check = "namespaces"
     idle = [
         space
@@ -64,19 +64,19 @@ def unused_namespaces(machine: Machine, _root: Root) -> Finding:
         name = idle[0].device or idle[0].name
         state = f"mounted at {idle[0].mount} without dax" if idle[0].mount else "not mounted"
         return warning(
-            check, f"{name} is {state}", "it is no tier before it is mounted with -o dax",
+            check, f"{name} is {state}", "it becomes a tier when mounted with -o dax",
             f"mount -o dax=always /dev/{name} /mnt/{name} (ext4 or xfs)",
         )  # fmt: skip
     if empty:
         return note(
-            check, f"{', '.join(empty)} without a namespace", "a region is no tier by itself",
+            check, f"{', '.join(empty)} without a namespace", "a tier requires a namespace",
             "sudo ndctl create-namespace --mode fsdax, or --mode devdax",
         )  # fmt: skip
     return ok(check, "none unused")
 
 
 def memory_mode(machine: Machine, _root: Root) -> Finding:
-    """Near memory as a cache mixes two memories in every figure."""
+    """Near memory as a cache of far memory (memory mode), which mixes both in every figure."""
     if machine.memory_mode is None:
         return ok("memory mode", "near memory is not used as a cache")
     return warning(

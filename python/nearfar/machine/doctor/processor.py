@@ -14,18 +14,18 @@ _WHY_FREQUENCY = "latency in nanoseconds and cache bandwidth follow the clock of
 
 
 def governor(machine: Machine, root: Root) -> Finding:
-    """The frequency governor of the usable processors."""
+    """The frequency governor of the usable CPUs."""
     looks = [
         root.look(f"{_CPU}/cpu{cpu}/cpufreq/scaling_governor") for cpu in machine.usable_cpus()
     ]
-    told = Counter(look.text for look in looks if look.text)
-    if not told:
+    governors = Counter(look.text for look in looks if look.text)
+    if not governors:
         look = looks[0] if looks else Look(None, "no usable processor")
         return unknown(
             "frequency governor", look, _WHY_FREQUENCY + "; virtual machines rarely show it"
         )
-    found = ", ".join(f"{name} on {count} processors" for name, count in told.items())
-    if set(told) == {"performance"}:
+    found = ", ".join(f"{name} on {count} processors" for name, count in governors.items())
+    if set(governors) == {"performance"}:
         return ok("frequency governor", found)
     return warning(
         "frequency governor", found, _WHY_FREQUENCY + ", and this governor lowers it when idle",
@@ -34,7 +34,7 @@ def governor(machine: Machine, root: Root) -> Finding:
 
 
 def turbo(_machine: Machine, root: Root) -> Finding:
-    """Turbo or boost, by either driver's switch."""
+    """Turbo or boost, read from either driver's switch."""
     why = "with turbo the clock depends on temperature and on how many cores work"
     disabled = root.number(f"{_CPU}/intel_pstate/no_turbo")
     boost = root.number(f"{_CPU}/cpufreq/boost")
@@ -42,12 +42,12 @@ def turbo(_machine: Machine, root: Root) -> Finding:
         return unknown("turbo", root.look(f"{_CPU}/cpufreq/boost"), why)
     if disabled == 1 or (disabled is None and boost == 0):
         return ok("turbo", "off")
-    mend = (
+    fix = (
         f"echo 1 | sudo tee /{_CPU}/intel_pstate/no_turbo"
         if disabled is not None
         else f"echo 0 | sudo tee /{_CPU}/cpufreq/boost"
     )
-    return note("turbo", "on", why, mend + " (for figures that must compare from day to day)")
+    return note("turbo", "on", why, fix + " (for figures that must compare from day to day)")
 
 
 def hyper_threads(machine: Machine, _root: Root) -> Finding:
@@ -90,7 +90,7 @@ def prefetchers(machine: Machine, root: Root) -> Finding:
 
 
 def clock(_machine: Machine, root: Root) -> Finding:
-    """The clock behind every timing."""
+    """The clock source used for all timings."""
     look = root.look("sys/devices/system/clocksource/clocksource0/current_clocksource")
     why = "other clocks than the processor's counter cost a system call or a trap a reading"
     if look.text is None:

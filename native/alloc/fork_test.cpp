@@ -1,0 +1,192 @@
+// Tiers that fail to open, that a fork takes away, and that are made while others fork.
+#include <nearfar/hmalloc.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <dirent.h>
+#include <doctest/doctest.h>
+#include <fstream>
+#include <string>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+#include <utility>
+#include <vector>
+
+#include "test_support.hpp"
+
+namespace {
+
+int open_descriptors() {
+  int count = 0;
+  DIR* folder = opendir("/proc/self/fd");
+  while (readdir(folder) != nullptr)
+    ++count;
+  closedir(folder);
+  return count;
+}
+
+/// Lines of /proc/self/maps with this text.
+int mappings_with(const std::string& text) {
+  std::ifstream maps("/proc/self/maps");
+  int count = 0;
+  for (std::string line; std::getline(maps, line);)
+    if (line.find(text) != std::string::npos) ++count;
+  return count;
+}
+
+/// Status of a child that runs `work`; 0 if it returned true there. A child that hangs is ended.
+template <class Work>
+int status_in_child(const Work& work) {
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(60);
+    _exit(work() ? 0 : 1);
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  return status;
+}
+
+} // namespace
+
+TEST_CASE("a tier that cannot be made leaves no descriptor, mapping or name") {
+  const nearfar::test::Folder folder;
+  const std::string file = "file:" + folder.path() + ",capacity=4MiB";
+  const int descriptors = open_descriptors();
+  for (int i = 0; i < 20; ++i) { // more than there are slots
+    CHECK(hm_tier_create("rolled", (file + ",overflow=spill:typo").c_str()) == -1);
+    CHECK(errno == EINVAL);
+    CHECK(std::string(hm_error()).find("spill:typo") != std::string::npos);
+  }
+  CHECK(open_descriptors() == descriptors);
+  CHECK(mappings_with(folder.path()) == 0);
+  CHECK(hm_tier_find("rolled") == -1);
+}
+
+#ifndef __SANITIZE_THREAD__ // which lets a child start no threads
+
+namespace {
+
+/// Whether blocks of a tier hold what is written to each of them.
+bool blocks_are_apart(int tier) {
+  std::vector<unsigned char*> blocks;
+  for (std::size_t i = 0; i < 400; ++i) {
+    auto* block = static_cast<unsigned char*>(hm_malloc(tier, 100 + i * 700 % 90'000));
+    if (block == nullptr || hm_tier_of(block) != tier) return false;
+    std::memset(block, static_cast<int>(i % 251), 100);
+    blocks.push_back(block);
+  }
+  for (std::size_t i = 0; i < blocks.size(); ++i)
+    if (blocks[i][0] != i % 251 || blocks[i][99] != i % 251) return false;
+  for (unsigned char* block : blocks)
+    hm_free(block);
+  return true;
+}
+
+} // namespace
+
+TEST_CASE("a failed tier leaves neither pages nor policy to the next one in its slot") {
+  CHECK(status_in_child([] {
+          // More than the machine has: the policy is set and pages are filled, then it fails.
+          if (hm_tier_create("first", "numa:0,reserve=full,overflow=spill:typo") != -1)
+            return false;
+          const bool no_policy = mappings_with("bind:0") == 0;
+          const int tier = hm_tier_create("second", "dram,capacity=16MiB");
+          auto* block = static_cast<unsigned char*>(hm_calloc(tier, 1, 1 << 20));
+          return no_policy && block != nullptr &&
+                 std::all_of(block, block + (1 << 20), [](unsigned char b) { return b == 0; });
+        }) == 0);
+}
+
+TEST_CASE("a tier that fails after it was mapped is unmapped again") {
+  const nearfar::test::Folder folder;
+  const std::string specification = "file:" + folder.path() + ",capacity=4MiB";
+  CHECK(status_in_child([&] {
+          hm_free(hm_malloc(HM_NEAR, 100));
+          const int descriptors = open_descriptors();
+          std::size_t pages = 0;
+          std::ifstream("/proc/self/statm") >> pages;
+          rlimit limit{};
+          getrlimit(RLIMIT_AS, &limit);
+          const rlim_t had = std::exchange(limit.rlim_cur, (pages + 256) * 4096);
+          setrlimit(RLIMIT_AS, &limit); // no room for the bookkeeping, which is mapped last
+          const int tier = hm_tier_create("late", specification.c_str());
+          limit.rlim_cur = had;
+          setrlimit(RLIMIT_AS, &limit);
+          return tier == -1 && std::string(hm_error()).find("bookkeeping") != std::string::npos &&
+                 open_descriptors() == descriptors && mappings_with(folder.path()) == 0;
+        }) == 0);
+}
+
+TEST_CASE("a child makes a tier again that it did not get, and its blocks do not overlap") {
+  for (const char* again : {"dram", "shm:,capacity=64MiB"}) {
+    CHECK(status_in_child([again] {
+            const int tier = hm_tier_create("denied", "shm:,capacity=64MiB,fork=deny");
+            std::vector<void*> inherited;
+            for (std::size_t i = 0; i < 300; ++i)
+              inherited.push_back(hm_malloc(tier, 50 + i * 500 % 60'000));
+            for (std::size_t i = 0; i < 300; i += 3)
+              hm_free(std::exchange(inherited[i], nullptr));
+            void* large = hm_malloc(tier, 3 << 20);
+            return status_in_child([&] {
+                     hm_free(inherited[1]);
+                     if (hm_tier_create("denied", again) != tier) return false;
+                     if (!blocks_are_apart(tier)) return false;
+                     for (void* block : inherited) // a program's clean-up
+                       hm_free(block);
+                     hm_free(large);
+                     return blocks_are_apart(tier);
+                   }) == 0 &&
+                   blocks_are_apart(tier);
+          }) == 0);
+  }
+}
+
+TEST_CASE("forks while tiers are made and variables are placed do not hang") {
+  CHECK(status_in_child([] {
+          std::atomic<bool> stop{false};
+          std::thread maker([&] {
+            for (int i = 0; i < 40; ++i)
+              hm_tier_create("rolled", "shm:,capacity=8MiB,overflow=spill:typo");
+            hm_tier_create("made", "shm:,capacity=64MiB");
+            for (int range = 0; range < 60; ++range) {
+              auto* pages = static_cast<char*>(
+                  mmap(nullptr, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+              hm_place_variables("made", pages, pages + 8192, pages + 8192);
+            }
+            stop = true;
+          });
+          bool well = true;
+          while (!stop)
+            well = status_in_child([] { // a lock that was left taken hangs here
+                     const int made = hm_tier_find("made");
+                     return hm_tier_create("rolled", "shm:,overflow=spill:typo") == -1 &&
+                            (made < 0 || blocks_are_apart(made));
+                   }) == 0 &&
+                   well;
+          maker.join();
+          return well && hm_tier_find("made") > 0;
+        }) == 0);
+}
+
+TEST_CASE("a tier grows after the program has closed its descriptor") {
+  const nearfar::test::Folder folder;
+  for (const std::string& medium : {std::string("shm:"), "file:" + folder.path()})
+    CHECK(status_in_child([&medium] {
+            const int tier = hm_tier_create("lost", (medium + ",capacity=64MiB").c_str());
+            if (tier < 0 || hm_malloc(tier, 1 << 20) == nullptr) return false;
+            for (int fd = 3; fd < 1100; ++fd)
+              close(fd);
+            std::vector<void*> blocks; // up to the capacity, then an error
+            while (void* block = hm_malloc(tier, 1 << 20))
+              blocks.push_back(std::memset(block, 1, 1 << 20));
+            return blocks.size() > 50 && errno == ENOMEM;
+          }) == 0);
+}
+
+#endif

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT (native/trace/plugin/LICENSE), for the emulator's plug-in includes
+// it Return addresses along frame pointers, on any stack: a thread's own, a coroutine's, a signal
+// handler's.
+//
+// Frames         a function that keeps no frame pointer ends the chain or hides its caller, and a
+//                register used for something else looks like a frame pointer. A value counts only
+//                if it is aligned, above the frame below it, and not far from it; what it points to
+//                is not trusted to be mapped.
+// Thread safety  any thread.
+#pragma once
+
+#include <cstdint>
+
+namespace nearfar {
+
+/// What a function with a frame pointer keeps at its frame's address.
+struct FrameRecord {
+  std::uintptr_t outer;  ///< address of its caller's frame
+  std::uintptr_t caller; ///< return address
+};
+
+/// Calls visit(return address) for the frames around the one at `frame`, which must be readable,
+/// its caller's caller first, until visit returns false or the chain ends. Records in a page that
+/// held one before are read directly, others by try_read(address, record), which returns false
+/// where nothing can be read.
+template <class TryRead, class Visit>
+void walk_frames(std::uintptr_t frame, const TryRead& try_read, const Visit& visit) {
+  constexpr std::uintptr_t farthest = 1u << 20; // of a frame from the one below
+  constexpr std::uintptr_t page = 4096;
+  FrameRecord record{*reinterpret_cast<const std::uintptr_t*>(frame), 0};
+  for (std::uintptr_t at = frame;;) {
+    const std::uintptr_t outer = record.outer;
+    if (outer <= at || outer - at > farthest || outer % sizeof outer != 0) return;
+    if ((outer + sizeof record - 1) / page == at / page)
+      record = *reinterpret_cast<const FrameRecord*>(outer);
+    else if (!try_read(outer, record))
+      return;
+    if (!visit(record.caller)) return;
+    at = outer;
+  }
+}
+
+} // namespace nearfar

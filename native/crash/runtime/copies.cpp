@@ -1,0 +1,79 @@
+#include "crash/runtime/copies.hpp"
+
+#include <algorithm>
+
+#include "crash/runtime/recording.hpp"
+
+namespace nearfar::crash::runtime {
+
+namespace {
+
+/// Loops that the compiler must not turn into calls of the functions that they replace.
+void copy_up(char* to, const char* from, std::size_t bytes) {
+  asm volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(bytes) : : "memory");
+}
+void copy_down(char* to, const char* from, std::size_t bytes) {
+  while (bytes-- > 0) {
+    to[bytes] = from[bytes];
+    asm volatile("" : : : "memory");
+  }
+}
+void fill_up(char* to, int value, std::size_t bytes) {
+  asm volatile("rep stosb" : "+D"(to), "+c"(bytes) : "a"(value) : "memory");
+}
+
+/// The first part of a range that is stored to in one piece, and where.
+struct Part {
+  char* at;
+  std::size_t bytes;
+};
+Part first_part(char* at, std::size_t bytes) {
+  if (const Region* region = region_of(at); region != nullptr) {
+    const auto into = static_cast<std::size_t>(at - region->start);
+    return {region->alias + into, std::min(bytes, region->bytes - into)};
+  }
+  for (int i = 0; i < regions.count; ++i)
+    if (regions.region[i].start > at)
+      bytes = std::min(bytes, static_cast<std::size_t>(regions.region[i].start - at));
+  return {at, bytes};
+}
+
+void move_down(char* to, const char* from, std::size_t bytes) {
+  const Part part = first_part(to, bytes);
+  if (part.bytes < bytes) move_down(to + part.bytes, from + part.bytes, bytes - part.bytes);
+  copy_down(part.at, from, part.bytes);
+}
+
+} // namespace
+
+void move_bytes(char* to, const char* from, std::size_t bytes) {
+  if (to > from && to < from + bytes) return move_down(to, from, bytes);
+  while (bytes > 0) {
+    const Part part = first_part(to, bytes);
+    copy_up(part.at, from, part.bytes);
+    to += part.bytes;
+    from += part.bytes;
+    bytes -= part.bytes;
+  }
+}
+
+void fill_bytes(char* to, int value, std::size_t bytes) {
+  while (bytes > 0) {
+    const Part part = first_part(to, bytes);
+    fill_up(part.at, value, part.bytes);
+    to += part.bytes;
+    bytes -= part.bytes;
+  }
+}
+
+void recorded_copy(void* to, const void* from, std::size_t bytes, Kind kind, const void* code) {
+  move_bytes(static_cast<char*>(to), static_cast<const char*>(from), bytes);
+  if (regions.count > 0) report_store(kind, to, bytes, code);
+}
+
+void recorded_fill(void* to, int value, std::size_t bytes, Kind kind, const void* code) {
+  fill_bytes(static_cast<char*>(to), value, bytes);
+  if (regions.count > 0) report_store(kind, to, bytes, code);
+}
+
+} // namespace nearfar::crash::runtime

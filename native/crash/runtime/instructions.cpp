@@ -1,0 +1,212 @@
+#include "crash/runtime/instructions.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <link.h>
+#include <string_view>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <Zydis/Zydis.h>
+
+#include "crash/runtime/recording.hpp"
+
+namespace nearfar::crash::runtime {
+
+namespace {
+
+constexpr std::uint8_t breakpoint = 0xcc; // int3
+constexpr std::uintptr_t page_bytes = 4096;
+constexpr std::size_t longest = 15; ///< bytes of an instruction
+
+/// An instruction that a breakpoint hides.
+struct Hidden {
+  std::uint8_t* at;
+  ZydisMnemonic what;
+  std::uint8_t bytes;
+  ZydisDecodedOperandMem address; ///< of a flush
+};
+constexpr int most_hidden = 4096;
+Hidden hidden[most_hidden];
+std::atomic<int> hidden_count{0};
+
+constexpr int most_modules = 512;
+std::uintptr_t searched[most_modules]; ///< where modules are loaded
+int searched_count = 0;
+std::atomic_flag searching = ATOMIC_FLAG_INIT;
+
+const ZydisDecoder& decoder() {
+  static const ZydisDecoder made = [] {
+    ZydisDecoder one;
+    ZydisDecoderInit(&one, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
+    return one;
+  }();
+  return made;
+}
+
+bool is_flush(ZydisMnemonic what) {
+  return what == ZYDIS_MNEMONIC_CLFLUSH || what == ZYDIS_MNEMONIC_CLFLUSHOPT ||
+         what == ZYDIS_MNEMONIC_CLWB;
+}
+bool is_fence(ZydisMnemonic what) {
+  return what == ZYDIS_MNEMONIC_SFENCE || what == ZYDIS_MNEMONIC_MFENCE;
+}
+
+/// Whether these bytes can be of a flush or fence: all have the opcode 0F AE.
+bool suspicious(const std::uint8_t* code, std::size_t bytes) {
+  for (std::size_t i = 0; i + 2 < bytes; ++i)
+    if (code[i] == 0x0f && code[i + 1] == 0xae && (code[i + 2] & 0x30) == 0x30) return true;
+  return false;
+}
+
+bool place_breakpoint(std::uint8_t* at) {
+  void* page = reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(at) & ~(page_bytes - 1));
+  if (syscall(SYS_mprotect, page, page_bytes, PROT_READ | PROT_WRITE | PROT_EXEC) != 0)
+    return false;
+  __atomic_store_n(at, breakpoint, __ATOMIC_SEQ_CST);
+  return syscall(SYS_mprotect, page, page_bytes, PROT_READ | PROT_EXEC) == 0;
+}
+
+bool hide(std::uint8_t* at, std::size_t left) {
+  const int number = hidden_count.load();
+  ZydisDecodedInstruction instruction;
+  ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
+  if (number == most_hidden ||
+      !ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder(), at, left, &instruction, operands)))
+    return false;
+  hidden[number] = {at, instruction.mnemonic, instruction.length, operands[0].mem};
+  hidden_count.store(number + 1); // before the breakpoint, which another thread can meet at once
+  return place_breakpoint(at);
+}
+
+/// How many flushes and fences a segment has that are not seen: with `watch`, those that could not
+/// be replaced.
+int search(std::uint8_t* code, std::size_t bytes, bool watch) {
+  int unseen = 0;
+  ZydisDecodedInstruction instruction;
+  for (std::size_t at = 0; at < bytes;) {
+    const std::size_t left = std::min(bytes - at, longest);
+    if (!ZYAN_SUCCESS(
+            ZydisDecoderDecodeInstruction(&decoder(), nullptr, code + at, left, &instruction))) {
+      ++at;
+      continue;
+    }
+    if (is_flush(instruction.mnemonic) || is_fence(instruction.mnemonic))
+      if (!watch || !hide(code + at, left)) ++unseen;
+    at += instruction.length;
+  }
+  return unseen;
+}
+
+/// Whether a module names this symbol.
+bool names_symbol(const dl_phdr_info& module, std::string_view symbol) {
+  const char* strings = nullptr;
+  std::size_t bytes = 0;
+  for (int i = 0; i < module.dlpi_phnum; ++i) {
+    if (module.dlpi_phdr[i].p_type != PT_DYNAMIC) continue;
+    const auto* entry =
+        reinterpret_cast<const ElfW(Dyn)*>(module.dlpi_addr + module.dlpi_phdr[i].p_vaddr);
+    for (; entry->d_tag != DT_NULL; ++entry) {
+      if (entry->d_tag == DT_STRTAB) strings = reinterpret_cast<const char*>(entry->d_un.d_ptr);
+      if (entry->d_tag == DT_STRSZ) bytes = entry->d_un.d_val;
+    }
+  }
+  return strings != nullptr &&
+         std::string_view(strings, bytes).find(symbol) != std::string_view::npos;
+}
+
+bool is_left_out(const dl_phdr_info& module) {
+  const std::string_view path = module.dlpi_name;
+  const std::string_view name = path.substr(path.rfind('/') + 1);
+  for (const char* known : {"linux-vdso", "ld-linux", "libc.so", "libpmem", "libZydis",
+                            "libnearfar-", "libm.so", "libstdc++", "libgcc_s"})
+    if (name.starts_with(known)) return true;
+  return names_symbol(module, "nearfar_crash_flush");
+}
+
+int search_module(dl_phdr_info* module, std::size_t, void* context) {
+  const bool watch = *static_cast<bool*>(context);
+  const auto key = reinterpret_cast<std::uintptr_t>(module->dlpi_phdr);
+  if (std::find(searched, searched + searched_count, key) != searched + searched_count) return 0;
+  if (searched_count == most_modules) return 0;
+  searched[searched_count++] = key;
+  if (is_left_out(*module)) return 0;
+  int unseen = 0;
+  for (int i = 0; i < module->dlpi_phnum; ++i) {
+    const ElfW(Phdr)& segment = module->dlpi_phdr[i];
+    if (segment.p_type != PT_LOAD || (segment.p_flags & PF_X) == 0) continue;
+    auto* code = reinterpret_cast<std::uint8_t*>(module->dlpi_addr + segment.p_vaddr);
+    if (suspicious(code, segment.p_filesz)) unseen += search(code, segment.p_filesz, watch);
+  }
+  if (unseen > 0)
+    std::fprintf(stderr, "nearfar: %d flushes and fences in the machine code of %s are not seen\n",
+                 unseen, module->dlpi_name[0] == '\0' ? "the program" : module->dlpi_name);
+  return 0;
+}
+
+std::uint64_t value_of(ZydisRegister name, const ucontext_t& machine, std::uint64_t next) {
+  constexpr int general[] = {REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP,
+                             REG_RSI, REG_RDI, REG_R8,  REG_R9,  REG_R10, REG_R11,
+                             REG_R12, REG_R13, REG_R14, REG_R15};
+  if (name == ZYDIS_REGISTER_RIP) return next;
+  if (ZydisRegisterGetClass(name) != ZYDIS_REGCLASS_GPR64) return 0;
+  return static_cast<std::uint64_t>(machine.uc_mcontext.gregs[general[ZydisRegisterGetId(name)]]);
+}
+
+const void* address_of(const Hidden& flush, const ucontext_t& machine) {
+  const auto next = reinterpret_cast<std::uint64_t>(flush.at) + flush.bytes;
+  const ZydisDecodedOperandMem& memory = flush.address;
+  return reinterpret_cast<const void*>(value_of(memory.base, machine, next) +
+                                       value_of(memory.index, machine, next) * memory.scale +
+                                       static_cast<std::uint64_t>(memory.disp.value));
+}
+
+} // namespace
+
+void search_modules(bool watch) {
+  if (searching.test_and_set()) return; // another thread, or the code under this handler, does it
+  dl_iterate_phdr(search_module, &watch);
+  searching.clear();
+}
+
+bool on_breakpoint(ucontext_t* machine) {
+  greg_t& next = machine->uc_mcontext.gregs[REG_RIP];
+  auto* const at = reinterpret_cast<std::uint8_t*>(next) - 1;
+  const Hidden* const end = hidden + hidden_count.load();
+  const Hidden* const found = std::find_if(hidden, const_cast<Hidden*>(end),
+                                           [&](const Hidden& one) { return one.at == at; });
+  if (found == end) return false;
+  const void* code = at + 1; // sites are return addresses, from which readers take one byte away
+  if (is_flush(found->what)) report(Kind::flush, address_of(*found, *machine), 1, code);
+  // Unlike the other flushes, clflush is ordered with the stores after it.
+  if (is_fence(found->what) || found->what == ZYDIS_MNEMONIC_CLFLUSH)
+    report(Kind::fence, nullptr, 0, code);
+  next += found->bytes - 1;
+  return true;
+}
+
+bool is_non_temporal(const void* code) {
+  ZydisDecodedInstruction instruction;
+  if (!ZYAN_SUCCESS(
+          ZydisDecoderDecodeInstruction(&decoder(), nullptr, code, longest, &instruction)))
+    return false;
+  switch (instruction.mnemonic) {
+  case ZYDIS_MNEMONIC_MOVNTI:
+  case ZYDIS_MNEMONIC_MOVNTQ:
+  case ZYDIS_MNEMONIC_MOVNTDQ:
+  case ZYDIS_MNEMONIC_MOVNTPS:
+  case ZYDIS_MNEMONIC_MOVNTPD:
+  case ZYDIS_MNEMONIC_VMOVNTDQ:
+  case ZYDIS_MNEMONIC_VMOVNTPS:
+  case ZYDIS_MNEMONIC_VMOVNTPD:
+  case ZYDIS_MNEMONIC_MOVDIRI:
+  case ZYDIS_MNEMONIC_MOVDIR64B: return true;
+  default: return false;
+  }
+}
+
+} // namespace nearfar::crash::runtime

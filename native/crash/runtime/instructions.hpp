@@ -1,0 +1,25 @@
+// Flushes, fences and non-temporal stores that a program has as machine instructions, written as
+// intrinsics or in assembly: no call of theirs passes through the recorder.
+//
+// How            the executable segments of the program and its libraries are decoded from their
+//                beginning (Zydis). A flush or fence found there gives way to a breakpoint, whose
+//                trap is recorded with the address that the instruction names. The instruction
+//                itself is not carried out: recorded programs do not rely on it.
+// Left out       the C library, the dynamic linker and libpmem, whose calls are recorded; modules
+//                compiled with crash_intrinsics.h, which report by themselves.
+// Thread safety  search_modules() under a lock of its own; the others in any thread and handler.
+#pragma once
+
+#include <ucontext.h>
+
+namespace nearfar::crash::runtime {
+
+/// Searches modules that are new since the last call. With `watch`, places breakpoints; without,
+/// warns of instructions that were not seen.
+void search_modules(bool watch);
+/// Whether a trap is one of these breakpoints; records it and steps over it.
+bool on_breakpoint(ucontext_t* machine);
+/// Whether the instruction there stores past the caches.
+bool is_non_temporal(const void* code);
+
+} // namespace nearfar::crash::runtime

@@ -1,0 +1,59 @@
+// The recorder sees stores and flushes by SIGSEGV and SIGTRAP. A program may block all signals, or
+// have handlers of its own for these two: what it asks for is kept from the kernel, and handlers
+// for these two are called where the signal is not the recorder's.
+#include <csignal>
+#include <cstring>
+#include <dlfcn.h>
+
+#include "crash/runtime/handlers.hpp"
+#include "crash/runtime/recording.hpp"
+
+using namespace nearfar::crash::runtime;
+
+namespace {
+
+#define NEARFAR_EXPORT extern "C" [[gnu::visibility("default")]]
+
+void keep_ours(sigset_t& set) {
+  sigdelset(&set, SIGSEGV);
+  sigdelset(&set, SIGTRAP);
+}
+
+/// pthread_sigmask() or sigprocmask(), but never blocks the recorder's signals.
+template <class Real>
+int change_mask(Real* real, int how, const sigset_t* set, sigset_t* before) {
+  if (set == nullptr || how == SIG_UNBLOCK || !started()) return real(how, set, before);
+  sigset_t changed = *set;
+  keep_ours(changed);
+  return real(how, &changed, before);
+}
+
+using Mask = int(int, const sigset_t*, sigset_t*);
+using Action = int(int, const struct sigaction*, struct sigaction*);
+
+} // namespace
+
+NEARFAR_EXPORT int sigprocmask(int how, const sigset_t* set, sigset_t* before) noexcept {
+  static auto* const real = reinterpret_cast<Mask*>(dlsym(RTLD_NEXT, "sigprocmask"));
+  return change_mask(real, how, set, before);
+}
+
+NEARFAR_EXPORT int pthread_sigmask(int how, const sigset_t* set, sigset_t* before) noexcept {
+  static auto* const real = reinterpret_cast<Mask*>(dlsym(RTLD_NEXT, "pthread_sigmask"));
+  return change_mask(real, how, set, before);
+}
+
+NEARFAR_EXPORT int sigaction(int signal, const struct sigaction* action,
+                             struct sigaction* before) noexcept {
+  static auto* const real = reinterpret_cast<Action*>(dlsym(RTLD_NEXT, "sigaction"));
+  if (struct sigaction* own = program_action(signal); own != nullptr) {
+    const struct sigaction earlier = *own;
+    if (action != nullptr) *own = *action;
+    if (before != nullptr) *before = earlier;
+    return 0;
+  }
+  if (action == nullptr || !started()) return real(signal, action, before);
+  struct sigaction changed = *action;
+  keep_ours(changed.sa_mask);
+  return real(signal, &changed, before);
+}

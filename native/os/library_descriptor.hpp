@@ -1,0 +1,37 @@
+// A descriptor that a library keeps open in a program that does not know of it.
+//
+// Programs close descriptors that they did not open (closefrom(), loops over 3 to 255, shells with
+// `exec 3>&-`) and the kernel then gives the number to their next file. So the descriptor has a
+// number above those that programs use, and its device and inode are compared before each use. No
+// other file has that inode while a mapping keeps the file in existence.
+//
+// Thread safety  adopt() and close() by one thread; get() by any.
+// Freestanding   no exceptions, no C++ runtime; nothing allocates.
+#pragma once
+
+#include <sys/types.h>
+
+#include "os/file.hpp"
+
+namespace nearfar::os {
+
+/// Moves a file to a high descriptor, closed on exec. The same descriptor where none is free.
+File move_to_high_descriptor(File file);
+
+/// Trivial to copy and to destroy, so that it can be part of a static object: close() is explicit.
+class LibraryDescriptor {
+public:
+  /// Keeps `file` open under a high number.
+  void adopt(File file);
+  /// The descriptor, or -1 where there is none or the program has closed it.
+  int get() const;
+  /// Closes the descriptor unless the program did.
+  void close();
+
+private:
+  int fd_ = -1;
+  dev_t device_ = 0;
+  ino_t inode_ = 0;
+};
+
+} // namespace nearfar::os

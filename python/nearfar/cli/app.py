@@ -1,0 +1,135 @@
+"""The executable: all verbs, and the exit code of a run.
+
+Verb modules import only Typer at the top, so that ``nearfar --help`` starts fast.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Sequence
+from functools import partial
+from types import FrameType
+from typing import Any
+
+import typer
+import typer.main
+
+from nearfar import __version__
+from nearfar.cli import (
+    advise,
+    bench,
+    compare,
+    crash,
+    doctor,
+    errors,
+    fit,
+    pool,
+    predict,
+    probe,
+    report,
+    run,
+    show,
+    sim,
+    streams,
+    study,
+    sweep,
+    topo,
+    trace,
+)
+from nearfar.cli.predict import split
+from nearfar.errors import ExitCode
+
+app = typer.Typer(
+    name="nearfar",
+    help="Measure, model, program and place data on computers with near and far memory.",
+    epilog="Start with `nearfar study`: it measures this machine and writes a report.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command()(study.study)
+app.command()(topo.topo)
+app.command()(doctor.doctor)
+app.command()(probe.probe)
+app.command()(report.report)
+app.command()(show.show)
+app.command()(compare.compare)
+app.command()(sweep.sweep)
+app.add_typer(bench.group, name="bench")
+app.add_typer(fit.group, name="fit")
+app.add_typer(predict.group, name="predict")
+app.add_typer(crash.group, name="crash")
+app.command("split", hidden=True)(split.old_name)
+app.add_typer(pool.group, name="pool")
+app.add_typer(trace.group, name="trace")
+app.command()(sim.sim)
+for program_verb in (advise.advise, run.run):
+    app.command(context_settings={"allow_interspersed_args": False})(program_verb)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"nearfar {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: bool = typer.Option(
+        False,
+        "--version",
+        callback=_print_version,
+        is_eager=True,
+        help="Print the version and exit.",
+    ),
+) -> None:
+    pass
+
+
+def _run(arguments: list[str] | None) -> Any:
+    """Return the verb's result. Typer turns Ctrl-C into an exit code; this raises it again."""
+    interrupted: list[int] = []
+
+    def interrupt(number: int, _frame: FrameType | None) -> None:
+        interrupted.append(number)
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, interrupt)
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, interrupt)
+    result = app(arguments, prog_name="nearfar", standalone_mode=False)
+    if interrupted and result == ExitCode.INTERRUPTED:
+        raise KeyboardInterrupt
+    return result
+
+
+def _flush() -> int:
+    sys.stdout.flush()
+    return ExitCode.OK
+
+
+def _typed_verb(arguments: Sequence[str]) -> str:
+    """Return the verb that the arguments begin with, as typed."""
+    command: Any = typer.main.get_command(app)
+    path = "nearfar"
+    for word in arguments:
+        command = getattr(command, "commands", {}).get(word)
+        if command is None:
+            break
+        path += f" {word}"
+    return path
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run one verb. Return its exit code (see the contract); never raise on expected failures."""
+    verb = partial(_typed_verb, sys.argv[1:] if arguments is None else arguments)
+    with streams.guarded():
+        code = errors.exit_code_of(lambda: int(_run(arguments) or 0), verb)
+        flushed = errors.exit_code_of(_flush, verb)
+        return code or flushed
+
+
+if __name__ == "__main__":
+    sys.exit(main())

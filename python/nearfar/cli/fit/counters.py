@@ -1,0 +1,49 @@
+"""``nearfar fit counters``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from nearfar.cli import flags
+
+
+def counters(
+    table: Annotated[Path, typer.Argument(metavar="COUNTERS.csv", help="Counters by operations.")],
+    picture: Annotated[
+        Path | None,
+        typer.Option(
+            "--picture", metavar="FILE", help="Correlation matrix, as .svg or self-contained .html."
+        ),
+    ] = None,
+    json: flags.Json = None,
+    quiet: flags.Quiet = False,
+) -> None:
+    """Fit counters as functions of the number of operations.
+
+    COUNTERS.csv has a column `operations` and one column for each counter, size or time. Each is
+    fitted as a linear, power, logarithmic or saturating function of the operations; the form with
+    the least leave-one-out error is chosen.
+
+    Examples:
+
+        nearfar fit counters counters.csv
+
+        nearfar fit counters counters.csv --picture correlation.svg --json fits.json
+    """
+    from nearfar.model import counter_fits
+    from nearfar.report import terminal
+    from nearfar.report.charts.correlation import write_picture
+    from nearfar.report.console import note, print_result, write_json
+
+    result = counter_fits.fit(counter_fits.read_counters(table))
+    if picture:
+        write_picture(result.correlation, picture)
+        if not quiet:
+            note(f"picture: {picture}")
+    if json:
+        write_json(json, result.model_dump_json(indent=1))
+    if json != "-":
+        print_result(terminal.counter_fits(result))

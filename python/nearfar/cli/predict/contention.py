@@ -1,0 +1,41 @@
+"""``nearfar predict contention``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from nearfar.cli import flags
+
+
+def contention(
+    model: Annotated[Path, typer.Argument(metavar="M.json", help="From `nearfar fit contention`.")],
+    near_threads: flags.NearThreads,
+    far_threads: flags.FarThreads,
+    mixed: Annotated[
+        bool,
+        typer.Option(
+            "--mixed",
+            help="Far threads copy between both tiers (the model: far to far).",
+        ),
+    ] = False,
+    json: flags.Json = None,
+) -> None:
+    """Predict the bandwidth of two sides that copy concurrently, from a fitted model.
+
+    Examples:
+
+        nearfar predict contention contention.json --near-threads 11 --far-threads 5 --json -
+    """
+    from nearfar.model import contention as contention_model
+    from nearfar.model.contention_file import read_model
+    from nearfar.report import terminal
+    from nearfar.report.printing import show
+
+    result = contention_model.predict(read_model(model), near_threads, far_threads, mixed=mixed)
+    show("predict contention", result, terminal.contention(result), json)
+
+
+VERBS = (contention,)

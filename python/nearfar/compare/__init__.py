@@ -1,0 +1,1 @@
+"""Comparison of two runs, profiles or answers: single figures and whole sections."""

@@ -1,0 +1,134 @@
+"""Changes of figures, and the verdict on each: worse, better or neither.
+
+A figure is *worse* if its key's direction says so, the change exceeds the threshold, and the
+intervals, where both sides have one, do not overlap. Of hundreds of unchanged figures some do not
+overlap by chance. So if intervals and repeats are known, the probability of each, corrected for the
+number of figures, must also be below 5 %. *Better* is the same in the other direction.
+
+Keys without a direction (sizes, counts, ratios) decide nothing. The same holds for an extreme of
+several repeats, which has no interval (the median of the same repeats decides), and for any other
+figure with fewer repeats than an interval requires.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal
+
+from nearfar.compare.direction import better
+from nearfar.records.shape import EXTREMES
+from nearfar.records.walk import Quantity
+
+if TYPE_CHECKING:
+    from nearfar.stats import Bounded
+
+#: A change counts if its probability by chance is below this.
+_CHANCE = 0.05
+
+Verdict = Literal["worse", "better"]
+
+
+@dataclass(frozen=True)
+class Change:
+    """One figure on both sides."""
+
+    now: Quantity
+    before: Quantity
+
+    def ratio(self) -> float:
+        """Return the new value over the old one; 1 if both are zero."""
+        if self.before.value == 0:
+            return 1.0 if self.now.value == 0 else math.inf
+        return self.now.value / self.before.value
+
+    def agree(self) -> bool | None:
+        """Whether the intervals overlap; None if one of them is not recorded."""
+        if self.now.interval is None or self.before.interval is None:
+            return None
+        (low, high), (past_low, past_high) = self.now.interval, self.before.interval
+        return low <= past_high and past_low <= high
+
+    def extreme(self) -> bool:
+        """Whether a side is the best or the largest of its repeats."""
+        sides = (self.now.provenance, self.before.provenance)
+        return any(entry is not None and entry.statistic in EXTREMES for entry in sides)
+
+    def uncertain(self) -> bool:
+        """Whether a side has fewer repeats than an interval requires."""
+        return any(
+            side.interval is None and side.provenance is not None and side.provenance.is_sampled()
+            for side in (self.now, self.before)
+        )
+
+    def size(self) -> float:
+        """Return the size of the change either way: the absolute logarithm of the ratio."""
+        ratio = self.ratio()
+        return abs(math.log(ratio)) if 0 < ratio < math.inf else math.inf
+
+    def verdict(self, threshold: float) -> Verdict | None:
+        """Return whether it got worse or better by more than ``threshold``, a fraction of the old
+        value; None if it did not, or if nothing can be decided."""
+        direction = better(self.now.key)
+        if direction is None or self.agree() or self.extreme() or self.uncertain():
+            return None
+        change = self.ratio() - 1
+        if abs(change) <= threshold * (1 + 1e-9):  # exactly the threshold does not exceed it
+            return None
+        return "better" if (change > 0) == (direction == "higher") else "worse"
+
+    def worse(self, threshold: float) -> bool:
+        """Whether it got worse by more than ``threshold`` (a fraction of the value before)."""
+        return self.verdict(threshold) == "worse"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """All figures of two sides: the matched ones, and those that only one side has."""
+
+    changes: list[Change]
+    only_before: list[Quantity]
+    only_now: list[Quantity]
+
+    @cached_property
+    def chances(self) -> dict[int, float]:
+        """Return, by ``id`` of a change, the probability that it is chance, corrected for the
+        number of figures; without an entry if intervals or repeats are missing."""
+        from nearfar import stats
+
+        bounded = [(id(change), pair) for change in self.changes if (pair := _bounded(change))]
+        corrected = stats.holm(stats.chances([pair for _, pair in bounded]))
+        return {key: chance for (key, _), chance in zip(bounded, corrected, strict=True)}
+
+    def worse(self, threshold: float) -> list[Change]:
+        """Return figures that got worse beyond the threshold and not by chance, largest first."""
+        return self._judged("worse", threshold)
+
+    def better(self, threshold: float) -> list[Change]:
+        """Return figures that got better beyond the threshold and not by chance, largest first."""
+        return self._judged("better", threshold)
+
+    def uncertain(self) -> int:
+        """Return how many figures with a direction have too few repeats for an interval."""
+        return sum(c.uncertain() and better(c.now.key) is not None for c in self.changes)
+
+    def _judged(self, verdict: Verdict, threshold: float) -> list[Change]:
+        found = [
+            change for change in self.changes
+            if change.verdict(threshold) == verdict
+            and self.chances.get(id(change), 0.0) < _CHANCE
+        ]  # fmt: skip
+        return sorted(found, key=lambda change: -change.size())
+
+
+def _bounded(change: Change) -> tuple[Bounded, Bounded] | None:
+    """Return both sides for a test, if the figure has a direction."""
+    from nearfar.stats import Bounded
+
+    sides = [
+        Bounded(side.value, *side.interval, side.provenance.samples)
+        for side in (change.before, change.now)
+        if side.interval and side.provenance and side.provenance.samples > 1 and side.value > 0
+    ]
+    return (sides[0], sides[1]) if len(sides) == 2 and better(change.now.key) else None

@@ -1,0 +1,18 @@
+"""Direction of a key (which values are better): from the schema's table, or by its unit."""
+
+from __future__ import annotations
+
+from nearfar.records.keys import KEYS, Direction
+from nearfar.records.profile import better_by_unit
+
+
+def better(key: str) -> Direction | None:
+    """Return which values of a key are better; None if it has no direction."""
+    declared = KEYS.get(key)
+    return declared.better if declared else better_by_unit(key)
+
+
+def is_compared(key: str) -> bool:
+    """Whether a key is about memory or a program, not about nearfar or the means of timing."""
+    declared = KEYS.get(key)
+    return declared is None or declared.compared

@@ -1,0 +1,154 @@
+"""Matched figures of two runs, of two profiles or of two answers.
+
+Figures of runs match if key, path and conditions are equal. Several base runs are merged: a figure
+is their median, and its interval spans all of theirs. Figures of profiles match by key and
+coordinates; those of answers (``nearfar sim --json``) by key and path, so that the same question
+can be answered for two memories.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from pydantic import BaseModel
+
+from nearfar.compare.changes import Change, Comparison
+from nearfar.compare.direction import is_compared
+from nearfar.records.profile import Datasheet, timing_of
+from nearfar.records.run import Run
+from nearfar.records.shape import Provenance
+from nearfar.records.walk import Conditions, Quantity, numbers, numbers_of
+
+#: Conditions that may differ between two runs of the same measurement.
+_FREE = frozenset({
+    "cpu", "cpus", "path", "size_bytes", "effective_last_cache_bytes",
+    "effective_last_cache_source", "reported_last_cache_bytes", "chaser_cpu", "traffic_cpus",
+    "interleave_bytes", "stalls",
+})  # fmt: skip
+
+#: Sections on one region beyond every cache, whose size depends on the cache that was found.
+_BEYOND_CACHE = ("parallelism", "blocks", "tails")
+
+
+def compare_runs(now: Run, before: Run | Sequence[Run]) -> Comparison:
+    """Match figures that were measured under the same conditions; merge several base runs."""
+    runs = [before] if isinstance(before, Run) else before
+    past: dict[Hashable, list[Quantity]] = {}
+    for run in runs:
+        for quantity in _of_run(run):
+            past.setdefault(_identity_in_run(quantity), []).append(quantity)
+    together = [_merged(quantities) for quantities in past.values()]
+    return _match(_of_run(now), together, _identity_in_run)
+
+
+def _merged(quantities: Sequence[Quantity]) -> Quantity:
+    """Return the median of several runs; the interval spans all of theirs."""
+    *_, last = quantities
+    if len(quantities) == 1:
+        return last
+    intervals = [quantity.interval for quantity in quantities]
+    bounds = [interval for interval in intervals if interval is not None]
+    hull = (min(low for low, _ in bounds), max(high for _, high in bounds)) if bounds else None
+    value = statistics.median(quantity.value for quantity in quantities)
+    return replace(last, value=value, interval=hull if len(bounds) == len(intervals) else None)
+
+
+def compare_sheets(now: Datasheet, before: Datasheet) -> Comparison:
+    """Match the figures that two profiles, or two hosts, have in common."""
+    return _match(_of_sheet(now), _of_sheet(before), lambda q: (q.key, q.conditions))
+
+
+def compare_answers(now: BaseModel, before: BaseModel) -> Comparison:
+    """Match the figures that two answers have in common, wherever they were computed."""
+    return _match(
+        figures_of_answer(now), figures_of_answer(before), lambda q: (q.path, q.key, q.conditions)
+    )
+
+
+def _match(
+    now: Iterable[Quantity], before: Iterable[Quantity], identity: Callable[[Quantity], Hashable]
+) -> Comparison:
+    past = {identity(quantity): quantity for quantity in before}
+    present = {identity(quantity): quantity for quantity in now}
+    return Comparison(
+        [Change(present[key], past[key]) for key in present if key in past],
+        [quantity for key, quantity in past.items() if key not in present],
+        [quantity for key, quantity in present.items() if key not in past],
+    )
+
+
+def _of_run(run: Run) -> Iterator[Quantity]:
+    """Yield the figures of a run; those of a sweep's cells with their flags and varied keys."""
+    of_cells = []
+    for number in numbers(run.sections):
+        if not isinstance(number, Quantity) or not is_compared(number.key):
+            continue
+        if number.path.startswith("sweep/"):
+            of_cells.append(number)
+        else:
+            yield number
+    yield from _distinct(of_cells)
+
+
+def figures_of_answer(answer: BaseModel) -> Iterator[Quantity]:
+    """Yield the figures of an answer, each with the conditions that distinguish it."""
+    found = (number for number in numbers_of(answer, "") if isinstance(number, Quantity))
+    return _distinct([quantity for quantity in found if is_compared(quantity.key)])
+
+
+def _distinct(quantities: Sequence[Quantity]) -> Iterator[Quantity]:
+    """Yield quantities with their flags and those conditions that differ among figures of the same
+    name; numbered if none differs.
+
+    Counts, versions and other facts that a result stores next to its figures are not conditions.
+    """
+    groups: dict[Hashable, list[Quantity]] = defaultdict(list)
+    for quantity in quantities:
+        flags = dict(quantity.conditions).get("flags")
+        groups[quantity.path, quantity.key, flags].append(quantity)
+    for group in groups.values():
+        conditions = _distinguishing(group)
+        for quantity, distinguishing in zip(group, conditions, strict=True):
+            yield replace(quantity, conditions=distinguishing)
+
+
+def _distinguishing(group: Sequence[Quantity]) -> list[Conditions]:
+    seen: dict[str, set[object]] = defaultdict(set)
+    for quantity in group:
+        for key, value in quantity.conditions:
+            seen[key].add(value)
+    kept = {key for key, values in seen.items() if len(values) > 1} | {"flags"}
+    found = [tuple(pair for pair in q.conditions if pair[0] in kept) for q in group]
+    if len(set(found)) == len(group):
+        return found
+    return [(*conditions, ("point", index)) for index, conditions in enumerate(found, 1)]
+
+
+def _identity_in_run(quantity: Quantity) -> Hashable:
+    beyond = quantity.path.startswith(_BEYOND_CACHE)
+    free = _FREE | {"region_bytes"} if beyond else _FREE
+    held = tuple(pair for pair in quantity.conditions if pair[0] not in free)
+    origin = quantity.provenance.origin.value if quantity.provenance else ""
+    threads = next((str(v).count(",") for k, v in quantity.conditions if k == "cpus"), 0)
+    path = quantity.path.replace("/sweep", "")  # the top-level run may be one of its own sweep
+    return path, quantity.key, held, threads, origin
+
+
+def _of_sheet(sheet: Datasheet) -> Iterator[Quantity]:
+    """Yield every value and every point; the coordinates of a point are its conditions."""
+    for key, figure in sheet.figures.items():
+        if (timing := timing_of(key)) and "clock_ns" in sheet.figures:
+            yield Quantity("", f"{timing}_ns", sheet.timing_ns(timing), (), None, None)
+            continue
+        made = figure.origin
+        provenance = Provenance(origin=made, statistic="claim", samples=0) if made else None
+        if figure.value is not None:
+            interval = (figure.low, figure.high) if figure.low is not None else None
+            yield Quantity("", key, figure.value, (), interval, provenance)  # type: ignore[arg-type]
+        for index, (*where, value) in enumerate(figure.points or []):
+            conditions: Conditions = tuple(zip(figure.x or [], where, strict=True))
+            interval = figure.ranges[index] if figure.ranges else None
+            yield Quantity("", key, value, conditions, interval, provenance)

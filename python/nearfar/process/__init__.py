@@ -1,0 +1,1 @@
+"""Start programs, inspect program files, and call nearfar's helper programs."""

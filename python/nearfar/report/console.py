@@ -1,0 +1,115 @@
+"""Output of verbs: results on stdout, everything else on stderr."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nearfar.files import write_whole
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from nearfar.measure.session import Progress
+
+
+def print_result(text: RenderableType) -> None:
+    """Print a table or a text on stdout, plain if stdout is not a terminal or NO_COLOR is set."""
+    _print(text, aside=False)
+
+
+def print_aside(text: RenderableType) -> None:
+    """The same on stderr, for when stdout belongs to another program."""
+    _print(text, aside=True)
+
+
+def _print(text: RenderableType, *, aside: bool) -> None:
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(highlight=False, stderr=aside)
+    if not console.is_terminal:
+        console = Console(highlight=False, stderr=aside, width=100)
+    # rich wraps text unless no_wrap is passed here too.
+    console.print(text, soft_wrap=isinstance(text, Text) and bool(text.no_wrap))
+
+
+def write_json(target: str, document: str) -> None:
+    """Write one JSON document to a file, or to stdout for ``-``."""
+    if target == "-":
+        sys.stdout.write(document + "\n")
+        return
+    write_whole(Path(target), document + "\n", "name another file, or - for stdout")
+
+
+def write_table(path: Path, heads: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    """Write a CSV file that models can read. Raises MachineError if it cannot be written."""
+    lines = [",".join(map(str, row)) for row in (heads, *rows)]
+    write_whole(path, "\n".join(lines) + "\n", "name another file after --csv")
+
+
+def note(text: str) -> None:
+    """Print one line on stderr."""
+    print(text, file=sys.stderr)
+
+
+class _Silent:
+    def step(self, what: str, done: float) -> None:
+        pass
+
+    def note(self, text: str) -> None:
+        pass
+
+
+class _Lines:
+    """For logs and pipes: notes only, no animation."""
+
+    def step(self, what: str, done: float) -> None:
+        pass
+
+    def note(self, text: str) -> None:
+        note(text)
+
+
+@contextmanager
+def progress(quiet: bool) -> Iterator[Progress]:
+    """Show a bar on a terminal, plain lines elsewhere, nothing if quiet."""
+    if quiet:
+        yield _Silent()
+        return
+    if not sys.stderr.isatty():
+        yield _Lines()
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as RichProgress
+
+    class Bar:
+        def step(self, what: str, done: float) -> None:
+            bar.update(task, description=what, completed=min(done, 0.99))
+
+        def note(self, text: str) -> None:
+            bar.console.print(text, highlight=False)
+
+    columns = (
+        BarColumn(bar_width=30), TextColumn("{task.percentage:>3.0f} %"), TimeElapsedColumn(),
+        TextColumn("{task.description}"),
+    )  # fmt: skip
+    with RichProgress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=1.0)
+        yield Bar()
+
+
+def show_dry_run(
+    verb: str, planned: dict[str, object], lines: Sequence[str], json_target: str | None
+) -> None:
+    """Print what a verb would do, as lines and, on request, as JSON."""
+    import json
+
+    if json_target is not None:
+        write_json(json_target, json.dumps({"verb": verb, "dry_run": True, **planned}, indent=1))
+    if json_target != "-":
+        print("\n".join(lines))

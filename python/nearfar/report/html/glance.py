@@ -1,0 +1,77 @@
+"""The cards in the header: the four most important figures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from nearfar.records.run import Run
+from nearfar.records.shape import Origin, Shaped
+from nearfar.report.html import headline
+from nearfar.report.html.sections.mapped import CALLS
+from nearfar.report.wording import (
+    count,
+    format_quantity,
+    interval_of,
+    origin_of,
+    pages_name,
+    plain_tier,
+)
+from nearfar.units import format_size
+
+
+@dataclass(frozen=True)
+class Card:
+    """One figure with its interval; ``context`` names its conditions."""
+
+    label: str
+    value: str
+    interval: str
+    context: str
+    origin: Origin | None
+    target: str
+
+
+def _card(label: str, shaped: Shaped, key: str, context: str, target: str) -> Card:
+    value = format_quantity(key, float(getattr(shaped, key)))
+    return Card(label, value, interval_of(shaped, key), context, origin_of(shaped, key), target)
+
+
+def cards(run: Run) -> list[Card]:
+    """Return the cards that the record has figures for."""
+    return [*_latency(run), *_bandwidth(run), *_mapped(run)]
+
+
+def _latency(run: Run) -> Iterator[Card]:
+    result = run.sections.latency
+    curve = headline.main_curve(result) if result else None
+    if result is None or curve is None:
+        return
+    point = headline.largest(curve)
+    label = "Memory latency" if headline.beyond_cache(result, point) else "Latency, partly in cache"
+    pages, region = pages_name(curve.pages), format_size(point.region_bytes)
+    where = f"{plain_tier(curve.tier)}, {pages}, {region} region"
+    yield _card(label, point, "latency_ns", where, "latency")
+
+
+def _bandwidth(run: Run) -> Iterator[Card]:
+    result = run.sections.bandwidth
+    if result is None or not result.points:
+        return
+    kernel = headline.main_kernel(result)
+    cached = ", partly in cache" if result.in_cache else ""
+    for point in headline.one_and_all(result.points, kernel):
+        if point is not None:
+            label = f"Bandwidth, {count(point.threads, 'thread')}"
+            where = f"{kernel} on {point.tier}{cached}"
+            yield _card(label, point, "bandwidth_bytes_per_s", where, "bandwidth")
+
+
+def _mapped(run: Run) -> Iterator[Card]:
+    result = run.sections.mapped
+    ratio = headline.main_ratio(result) if result else None
+    if ratio is not None:
+        where = (
+            f"{ratio.warmth} {ratio.pattern} {ratio.direction}s, rate over {CALLS[ratio.against]}"
+        )
+        yield _card("mmap / system call", ratio, "ratio", where, "mapped")

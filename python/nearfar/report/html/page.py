@@ -1,0 +1,97 @@
+"""The page: one self-contained HTML file that requires no network and runs no script."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from nearfar.files import write_whole
+from nearfar.records.run import Run
+from nearfar.report.html.glance import cards
+from nearfar.report.html.section import Context
+from nearfar.report.html.sections import ORDER
+from nearfar.report.html.sections.machine import machine_name
+from nearfar.report.html.verdict import NOTHING_TIMED, noise_evidence, status_line
+from nearfar.report.wording import sentence, when
+
+FILE_NAME = "report.html"
+
+
+@dataclass(frozen=True)
+class Banner:
+    """A message above all figures; ``tone`` is ``bad`` or ``good``."""
+
+    tone: str
+    title: str
+    lines: Sequence[str] = ()
+
+
+def write_report(directory: Path, run: Run, previous: Sequence[tuple[Path, Run]] = ()) -> Path:
+    """Write DIR/report.html from a run and earlier runs of the same machine; returns its path.
+
+    Raises MachineError if it cannot be written.
+    """
+    return write_page(directory / FILE_NAME, run, previous)
+
+
+def write_page(file: Path, run: Run, previous: Sequence[tuple[Path, Run]] = ()) -> Path:
+    """As write_report, to any file; an existing file is replaced atomically."""
+    write_whole(
+        file,
+        render(run, previous),
+        "name a writable file: nearfar report RECORD --out FILE",
+    )
+    return file
+
+
+def render(run: Run, previous: Sequence[tuple[Path, Run]] = ()) -> str:
+    """Return the page. All text of the record is escaped, here or by vl-convert."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("nearfar.report.html"), autoescape=True, undefined=StrictUndefined,
+        trim_blocks=True, lstrip_blocks=True,
+    )  # fmt: skip
+    earlier = [
+        pair for pair in previous if pair[1].started < run.started and same_subject(pair[1], run)
+    ]
+    context = Context(run, earlier)
+    sections = [section for make in ORDER if (section := make(context)) is not None]
+    return environment.get_template("page.html.j2").render(
+        run=run, started=when(run.started), machine_name=machine_name(run.machine),
+        title=subject(run) or machine_name(run.machine),
+        cards=cards(run), banners=list(_banners(run)), sections=sections,
+    )  # fmt: skip
+
+
+#: The subject of a run that is not the machine: its arguments by these names.
+_SUBJECTS = ("program", "suite")
+
+
+def same_subject(one: Run, other: Run) -> bool:
+    """Whether two runs of a verb are about the same program or suite."""
+    return all(one.arguments.get(key) == other.arguments.get(key) for key in _SUBJECTS)
+
+
+def subject(run: Run) -> str:
+    """The command line of a program that a run is about; empty for a run about the machine."""
+    program = run.arguments.get("program")
+    return shlex.join(map(str, program)) if isinstance(program, list) else ""
+
+
+def _banners(run: Run) -> Iterator[Banner]:
+    unfinished = status_line(run.status)
+    if unfinished:
+        title, _, rest = unfinished.partition(": ")
+        yield Banner("bad", title, [sentence(rest)])
+    if run.noise is None:
+        yield Banner("bad", "No noise verdict", ["The run ended before the verdict."])
+    elif run.noise.noisy:
+        yield Banner("bad", "Disturbed: do not rely on these figures", run.noise.reasons)
+    elif run.noise.series == 0:
+        title, _, rest = NOTHING_TIMED.partition(": ")
+        yield Banner("good", title, [sentence(rest)])
+    else:
+        yield Banner("good", "Idle machine", [noise_evidence(run.noise)])

@@ -1,0 +1,38 @@
+"""Output of verbs that compute: warnings on stderr, JSON or text on stdout."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from nearfar.records.shape import Answer
+
+
+def show(
+    verb: str,
+    result: Answer,
+    shown: RenderableType,
+    json_target: str | None,
+) -> None:
+    """Print a result as text or, on request, as JSON, and its warnings on standard error.
+
+    Warnings are part of the result: ``--quiet`` does not suppress them.
+    """
+    import json
+
+    from nearfar import __version__
+    from nearfar.report.console import note, print_result, write_json
+
+    for warning in result.warnings:
+        note(warning)
+    if json_target:
+        document = {
+            **result.model_dump(mode="json", exclude_none=True),
+            "verb": verb,
+            "nearfar_version": __version__,
+        }
+        write_json(json_target, json.dumps(document, indent=1))
+    if json_target != "-":
+        print_result(shown)

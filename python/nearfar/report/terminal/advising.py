@@ -1,0 +1,74 @@
+"""Placement advice in the terminal."""
+
+from __future__ import annotations
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from nearfar.records.advice import AdviceResult, FarAdvice
+from nearfar.report.html.sections import advice as section
+from nearfar.report.terminal.layout import block, columns, figure
+from nearfar.report.wording import origins
+from nearfar.units import format_size
+
+_BAR = 30
+#: Least value of a full bar: smaller values are rounding errors of the model.
+_LEAST = 0.01
+
+
+def advice(result: AdviceResult) -> RenderableType:
+    """Return bounds, curve and sites for each far memory."""
+    parts: list[RenderableType] = []
+    for far in result.fars:
+        parts += [_bounds(far), Text(""), *_curve(far), Text(""), *_expenses(far)]
+    heads = ["Site", "Verdict", "Size", "Life", "Reads", "Writes", "Stall time", "Far costs",
+             "First touch"]  # fmt: skip
+    rows = [
+        [site.at, site.verdict, format_size(site.size_bytes), f"{site.life_share:.0%}",
+         f"{site.reads:,}", f"{site.writes:,}", f"{site.stall_share:.0%}",
+         figure(site, "far_time_s"), figure(site, "first_touch_s")]
+        for site in section.shown(result)
+    ]  # fmt: skip
+    parts.append(columns(heads, rows, 2))
+    more = len(result.sites) - len(rows)
+    if more > 0:
+        parts.append(Text(f"and {more} more sites, all of them in --json FILE", style="dim"))
+    found = origins([(result, "slowdown_plan"), (result, "time_near_s")])
+    title = f"Advice for {' '.join(result.program)}"
+    return block(title, section.finding(result), found, Group(*parts), section.notes(result))
+
+
+def _bounds(far: FarAdvice) -> RenderableType:
+    rows = [
+        [words, figure(far, f"slowdown_{key}"), figure(far, f"time_{key}_s")]
+        for key, words in (
+            ("all_far", "everything far"), ("heap_far", "the heap far"), ("plan", "with the plan")
+        )
+    ]  # fmt: skip
+    rows += [
+        [f"{policy.policy}, {policy.moved_pages:,} pages moved" if policy.moved_pages
+         else policy.policy, figure(policy, "slowdown"), figure(policy, "time_s")]
+        for policy in far.policies
+    ]  # fmt: skip
+    return columns([f"On {far.far}", "Slowdown", "Wall time"], rows, 1)
+
+
+def _expenses(far: FarAdvice) -> list[RenderableType]:
+    """Return energy, wear and price, as far as they are known."""
+    rows = [[line.words, *line.cells] for line in section.expenses(far)]
+    return [columns(["Other costs", "all near", "all far", "plan"], rows, 1), Text("")]
+
+
+def _curve(far: FarAdvice) -> list[RenderableType]:
+    """Return slowdown by budget, from none to the whole heap, with bars; the knee is marked."""
+    lost = max((point.slowdown - 1 for point in far.curve), default=0.0)
+    whole = max(lost, _LEAST)
+    knee = next((p for p in far.curve if p.near_bytes == far.knee_bytes), None)
+    rows = []
+    for point in far.curve:
+        width = round(_BAR * (point.slowdown - 1) / whole)
+        mark = "  knee" if point is knee else ""
+        price = "" if point.price is None else f"{point.price:.3g} {far.currency}"
+        rows.append([format_size(point.near_budget_bytes), format_size(point.near_bytes),
+                     f"{point.slowdown:.3f}", "█" * max(width, 0) + mark, price])  # fmt: skip
+    return [columns(["Near budget", "Used", "Slowdown", "", ""], rows, 99)]

@@ -1,0 +1,153 @@
+"""A comparison of runs or of two profiles in the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from nearfar.compare.changes import Change, Comparison
+from nearfar.compare.shifts import Shift
+from nearfar.records.walk import Quantity
+from nearfar.report.html.sections.changes import name
+from nearfar.report.terminal.layout import columns
+from nearfar.report.terminal.sheet import amount, coordinate
+from nearfar.report.wording import count
+
+#: Most rows printed, largest changes first; likewise for figures of one side alone.
+_SHOWN = 40
+_SHOWN_ALONE = 10
+
+_INTERVALS = {True: "overlap", False: "apart", None: ""}
+
+
+def comparison(
+    found: Comparison,
+    moved: Sequence[Shift],
+    threshold: float,
+    sides: tuple[str, str],
+    *,
+    noisy: bool = False,
+) -> RenderableType:
+    """Return the verdict, the sections as wholes, the matched figures (worse ones, then the largest
+    changes), and the figures that only one side has.
+
+    There is no verdict if a side was disturbed.
+    """
+    worse, improved = found.worse(threshold), found.better(threshold)
+    changes = sorted(found.changes, key=lambda change: -change.size())
+    verdicts = {id(c): "better" for c in improved} | {id(c): "worse" for c in worse}
+    rest = (change for change in changes if id(change) not in verdicts)
+    rows = [*worse, *improved, *rest][:_SHOWN]
+    parts: list[RenderableType] = [
+        _verdict(_Numbers(len(changes), len(worse), len(improved)), moved, threshold, noisy),
+        *_undecided(found.uncertain()),
+        Text(""), *_sections(moved, threshold), _table(rows, verdicts, sides),
+    ]  # fmt: skip
+    if len(changes) > _SHOWN:
+        parts.append(Text(f"· {len(changes) - _SHOWN} more, changed less: --json - has all"))
+    for alone, side in ((found.only_before, sides[0]), (found.only_now, sides[1])):
+        parts += _alone(alone, side)
+    return Group(*parts)
+
+
+def figure_name(quantity: Quantity) -> str:
+    """Return a record's figure in words; a profile's by key and coordinates."""
+    if quantity.path or any(isinstance(value, str) for _, value in quantity.conditions):
+        return name(quantity)
+    where = ", ".join(coordinate(x, float(value)) for x, value in quantity.conditions)
+    return f"{quantity.key}: {where}" if where else quantity.key
+
+
+@dataclass(frozen=True)
+class _Numbers:
+    """Numbers of figures on both sides, and of changed ones."""
+
+    matched: int
+    worse: int
+    better: int
+
+
+def _verdict(found: _Numbers, moved: Sequence[Shift], threshold: float, noisy: bool) -> Text:
+    limit = f"{100 * threshold:.3g} %"
+    matched = f"{count(found.matched, 'figure')} on both sides"
+    if noisy:
+        seen = (
+            f"{found.worse} seem worse by more than {limit}" if found.worse else "none seems worse"
+        )
+        return Text(f"Cannot decide: disturbed. {matched}; {seen}.", style="bold yellow")
+    worse = [shift.section for shift in moved if shift.worse(threshold)]
+    better = [shift.section for shift in moved if shift.better(threshold)]
+    improved = f"; {found.better} better{_wholes(better)}" if found.better or better else ""
+    if not found.worse and not worse:
+        return Text(f"{matched}; none is worse by more than {limit}{improved}.", style="green")
+    text = f"{matched}; {found.worse} worse by more than {limit}{_wholes(worse)}{improved}."
+    return Text(text, style="bold red")
+
+
+def _wholes(sections: Sequence[str]) -> str:
+    return f", and as a whole {', '.join(sections)}" if sections else ""
+
+
+def _undecided(number: int) -> list[RenderableType]:
+    """Return a line about figures that decide nothing, if there are any."""
+    if not number:
+        return []
+    have = "has" if number == 1 else "have"
+    return [Text(f"{count(number, 'figure')} of fewer than six repeats {have} no interval and "
+                 "cannot be judged: measure with --runs 6 or more", style="yellow")]  # fmt: skip
+
+
+def _sections(moved: Sequence[Shift], threshold: float) -> list[RenderableType]:
+    """Return the cost of each section relative to the base; nothing if none has enough figures."""
+    if not moved:
+        return []
+    rows = [
+        [shift.section, str(shift.figures), f"{shift.cost:.3f} ×",
+         f"{shift.low:.3f}–{shift.high:.3f}", _word(shift, threshold)]
+        for shift in moved
+    ]  # fmt: skip
+    heads = ["Section", "Figures", "Cost, mean", "95 %", ""]
+    return [columns(heads, rows, 1), Text("")]
+
+
+def _word(shift: Shift, threshold: float) -> str:
+    if shift.worse(threshold):
+        return "worse"
+    return "better" if shift.better(threshold) else ""
+
+
+def _table(changes: list[Change], verdicts: dict[int, str], sides: tuple[str, str]) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    table.add_column("Figure")
+    for head in (*sides, "Ratio"):
+        table.add_column(Text(head), justify="right", overflow="fold", max_width=20)
+    table.add_column("Intervals")
+    table.add_column("")
+    for change in changes:
+        cells = (
+            figure_name(change.now),
+            _value(change.before),
+            _value(change.now),
+            f"{change.ratio():.3f} ×",
+            _INTERVALS[change.agree()],
+            verdicts.get(id(change), ""),
+        )
+        table.add_row(*(Text(cell) for cell in cells))
+    return table
+
+
+def _value(quantity: Quantity) -> str:
+    return amount(quantity.key, float(quantity.value))
+
+
+def _alone(quantities: list[Quantity], side: str) -> list[RenderableType]:
+    if not quantities:
+        return []
+    names = [figure_name(quantity) for quantity in quantities[:_SHOWN_ALONE]]
+    if len(quantities) > _SHOWN_ALONE:
+        names.append(f"and {len(quantities) - _SHOWN_ALONE} more")
+    return [Text(""), Text(f"Only in {side}", style="bold"), *(Text(f"· {n}") for n in names)]

@@ -1,0 +1,85 @@
+"""An exploration of crashes in the terminal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rich.text import Text
+
+from nearfar.verify.findings import FAILURES, Exploration, Finding
+
+
+def exploration(result: Exploration) -> Text:
+    """Return counts, then each finding with its cause and the command that repeats it."""
+    covered = (
+        "every image was explored" if result.states_left == 0
+        else f"at most {count_text(result.states_left)} images are left"
+    )  # fmt: skip
+    head = (
+        f"{result.states:,} images at {result.points:,} failure points, "
+        f"{result.recovery_states:,} of them crashes during recovery; {covered}"
+    )
+    if result.confirmed:
+        head += f"; {result.confirmed:,} were opened by libpmemobj as well"
+    return _plain(
+        head, _verdict(result), *(_finding(i, f) for i, f in enumerate(result.findings, 1))
+    )
+
+
+def _verdict(result: Exploration) -> str:
+    """Return one sentence, with the reason if the verdict is not final."""
+    tried = f"{result.stores_tried:,} of {result.stores:,} stores were tried in both orders"
+    if result.violations:
+        ended = (
+            "; the exploration ended at this number, and more may follow" if result.cut_off else ""
+        )
+        return f"{result.violations:,} violations{ended}"
+    if result.verdict == "clean":
+        return "no violation" if result.states_left == 0 else f"no violation so far: {tried}"
+    if result.interrupted:
+        return f"inconclusive: interrupted; no violation so far, {tried}"
+    if result.program_failed:
+        return "inconclusive: no violation, but the program failed"
+    if result.recording_cut_short:
+        return "inconclusive: no violation, but the recording is truncated"
+    return f"inconclusive: no violation so far, but only {tried}; give a larger --budget"
+
+
+def count_text(images: float) -> str:
+    """Format a number of images, which may have hundreds of digits."""
+    return f"{images:,.0f}" if images < 1e9 else f"{images:.1e}"
+
+
+def replayed(result: Exploration) -> Text:
+    """Return the result of one image."""
+    if not result.findings:
+        return _plain("the image passes now")
+    finding = result.findings[0]
+    why = FAILURES.get(finding.failure, finding.failure)
+    return _plain(f"the image fails: {why}: {finding.what}")
+
+
+def _plain(*lines: str) -> Text:
+    """Return text verbatim: a checker's message may contain markup, and paths must not be broken.
+
+    Sources below the current directory are shown relative to it.
+    """
+    text = "\n".join(lines).replace(f"{Path.cwd()}/", "")
+    return Text(text, no_wrap=True, overflow="ignore")
+
+
+def _finding(number: int, finding: Finding) -> str:
+    when = "during recovery, " if finding.during_recovery else ""
+    lines = [
+        "",
+        f"{number}. {FAILURES.get(finding.failure, finding.failure)}: {finding.what}",
+        f"   {finding.sentence()}" if finding.store else "   cause: no single store",
+        f"   crash {when}before event {finding.event:,}, "
+        f"{finding.acknowledged:,} operations acknowledged; {finding.violations:,} images",
+    ]
+    for line in finding.lines:
+        state = "durable" if line.durable else "not durable"
+        lines.append(f"   line at {line.address:#x} {state}: {line.store}")
+    if finding.replay:
+        lines.append(f"   see it again: {finding.replay}")
+    return "\n".join(lines)

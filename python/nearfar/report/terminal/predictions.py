@@ -1,0 +1,166 @@
+"""Predictions as tables: the figures, their terms, and what limits them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from nearfar.model.contention import ContentionModel, Side
+from nearfar.model.counter_fits import CounterFit, CounterFits
+from nearfar.model.map_work import MapPrediction
+from nearfar.model.results import (
+    ContentionPrediction,
+    PipelinePrediction,
+    Prediction,
+    SplitPrediction,
+    Term,
+)
+from nearfar.model.structure_results import TITLES, StructurePrediction
+from nearfar.records.shape import Figures, Origin
+from nearfar.report.terminal.layout import block, columns, figure
+from nearfar.units import format_bandwidth, format_size, format_time
+
+
+def figures(title: str, result: Figures) -> RenderableType:
+    """Return an answer without its own model: one row per figure."""
+    rows = [[key, figure(result, key)] for key in result.provenance]
+    table = columns(["Figure", "Value"], rows, 1)
+    return block(title, result.provenance[rows[0][0]].note, [Origin.MODELLED], table, result.limits)
+
+
+def contention_model(model: ContentionModel) -> RenderableType:
+    """Return the fitted laws and their errors on rows left out."""
+    rows = [_law("near", "d", model.near), _law("far", "v", model.far)]
+    table = columns(
+        ["Side", "A thread's bytes/s", "One left out, mean", "worst", "Two left out", "Queueing"],
+        rows, 2,
+    )  # fmt: skip
+    finding = f"{len(model.rows)} rows; full occupancy is {model.full_threads} threads."
+    return block("Competition", finding, [Origin.MODELLED], table, [
+        "Errors are on rows excluded from the fit; its form was chosen again without them.",
+    ])  # fmt: skip
+
+
+def _law(name: str, variable: str, side: Side) -> list[str]:
+    factor, *rest = side.coefficients
+    power = f"·{variable}^{{}}"
+    shapes = {
+        "power": power,
+        "quarter": f"·e^({{}}·{variable}^¼)",
+        "root": f"·e^({{}}·√{variable})",
+        "exponential": f"·e^({{}}·{variable})",
+        "bent": f"{power}·e^({{}}·{variable})",
+    }
+    law = f"e^{factor:.3f}" + shapes[side.form].format(*(f"{c:.4g}" for c in rest))
+    two = "–" if side.leave_two_out_mean is None else f"{side.leave_two_out_mean:.1%}"
+    return [
+        name, law, f"{side.leave_one_out_mean:.1%}", f"{side.leave_one_out_worst:.1%}", two,
+        f"{side.queueing:.2f} ({side.queueing_low:.2f}–{side.queueing_high:.2f})",
+    ]  # fmt: skip
+
+
+def contention(result: ContentionPrediction) -> RenderableType:
+    """Return both bandwidths."""
+    rows = [
+        ["near", str(result.near_threads), figure(result, "near_bandwidth_bytes_per_s")],
+        ["far", str(result.far_threads), figure(result, "far_bandwidth_bytes_per_s")],
+    ]
+    return _shown("Contention", "Both sides copy concurrently.", result,
+                  columns(["Side", "Threads", "Bandwidth"], rows, 1))  # fmt: skip
+
+
+def split(result: SplitPrediction) -> RenderableType:
+    """Return the three times of a sweep."""
+    rows = [[name, figure(result, f"{name}_time_s")] for name in ("near", "far", "total")]
+    finding = (
+        f"{result.far_rows} rows on the far side; {result.near_threads} near and "
+        f"{result.far_threads} far threads ({result.version}, model {result.model})."
+    )
+    return _shown("Split", finding, result, columns(["A sweep", "Time"], rows, 1))
+
+
+def pipeline(result: PipelinePrediction) -> RenderableType:
+    """Return all splits of the threads."""
+    keys = ("generate_time_s", "transfer_time_s", "analyse_time_s")
+    rows = [
+        [
+            f"{s.near_threads} + {s.far_threads}",
+            *(format_time(getattr(s, key)) for key in keys),
+            figure(s, "total_time_s"), f"{s.regret:.1%}", s.binds,
+        ]
+        for s in result.splits
+    ]  # fmt: skip
+    heads = ["Near + far", "Generate", "Transfer", "Analyse", "Total", "Regret", "Binds"]
+    finding = f"Best with {result.best_near_threads} near threads."
+    return _shown("Pipeline", finding, result, columns(heads, rows, 1))
+
+
+def counter_fits(result: CounterFits) -> RenderableType:
+    """Return each counter's function of n, its coefficients, and its error on rows left out."""
+    rows = [
+        [fit.name, fit.form, fit.formula, _range(fit, "a"), _range(fit, "b"),
+         f"{fit.leave_one_out_error:.1%}"]
+        for fit in result.fits
+    ]  # fmt: skip
+    heads = ["Column", "Form", "Of n operations", "a", "b", "Left out"]
+    notes = ["a and b with 95 % intervals; the error is the root mean square over the mean."]
+    finding = f"{result.rows} rows; the form is the best on rows left out one at a time."
+    return block("Counters", finding, [Origin.MODELLED], columns(heads, rows, 3), notes)
+
+
+def _range(fit: CounterFit, key: str) -> str:
+    low, high = fit.intervals[key]
+    return f"{low:.4g} – {high:.4g}"
+
+
+def map_work(result: MapPrediction) -> RenderableType:
+    """Return the time of all operations on a map, and of one."""
+    verb = {"get": "Gets", "insert": "Insertions", "remove": "Removals"}[result.operation]
+    finding = (
+        f"{result.operations:,} operations on values of {format_size(result.value_bytes)}, "
+        f"model {result.model}."
+    )
+    low, high = result.intervals["time_s"]
+    one = [format_time(seconds / result.operations) for seconds in (result.time_s, low, high)]
+    rows = [["all", figure(result, "time_s")], ["one", f"{one[0]}  ({one[1]} – {one[2]})"]]
+    return _shown(f"{verb} on a hash map", finding, result,
+                  columns(["Operations", "Time"], rows, 1))  # fmt: skip
+
+
+def structure(result: StructurePrediction) -> RenderableType:
+    """Return the time of an operation in far memory, and both readings of a slowdown."""
+    finding = (
+        f"{result.size_entries:,} entries, {result.update_share:.0%} of operations updates, in "
+        f"{result.far} on {'this machine' if result.host == 'this' else result.host}."
+    )
+    rows = [["in far memory", figure(result, "time_s"), "", ""]]
+    for reading in result.readings:
+        published = reading.published_slowdown
+        rows.append([
+            TITLES[reading.baseline], figure(reading, "near_time_s"), figure(reading, "slowdown"),
+            "" if published is None else f"{published:g} ×",
+        ])  # fmt: skip
+    heads = ["An operation", "Time", "Slowdown", "Published"]
+    why = [f"Against {TITLES[r.baseline]}: {r.reason}." for r in result.readings if r.reason]
+    return _shown(f"Structure {result.structure}", finding, result, columns(heads, rows, 1), why)
+
+
+def _shown(
+    title: str, finding: str, result: Prediction, table: RenderableType, why: Sequence[str] = ()
+) -> RenderableType:
+    terms = [
+        [term.name, _value(term), "binds" if term.binds else "", term.note] for term in result.terms
+    ]
+    tables = Group(table, Text(""), columns(["Term", "Value", "", ""], terms, 1))
+    notes = [*why, f"Calibration level {result.calibration}.", *result.limits]
+    return block(title, finding, [Origin.MODELLED], tables, notes)
+
+
+def _value(term: Term) -> str:
+    if term.unit == "bytes/s":
+        return format_bandwidth(term.value)
+    if term.unit == "s":
+        return format_time(term.value)
+    return f"{term.value:.3f}" if term.unit == "ratio" else f"{term.value:g}"

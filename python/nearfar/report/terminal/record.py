@@ -1,0 +1,81 @@
+"""A whole record in the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from nearfar.records.noise import NoiseRecord
+from nearfar.records.run import Run
+from nearfar.report.html.sections.machine import machine_name
+from nearfar.report.html.verdict import NOTHING_TIMED, noise_evidence, status_line
+from nearfar.report.terminal import advising, allocators, depth, pools, programs, results, together
+from nearfar.report.terminal.experiment import experiment
+from nearfar.report.terminal.sweep import sweep
+
+#: Sections in the order of the report.
+_SECTIONS: dict[str, Callable[[Any], RenderableType]] = {
+    "advice": advising.advice,
+    "latency": results.latency,
+    "blocks": depth.blocks,
+    "tails": depth.tails,
+    "parallelism": depth.parallelism,
+    "loaded": depth.loaded,
+    "bandwidth": results.bandwidth,
+    "access": depth.access,
+    "stream": results.stream,
+    "persistence": depth.persistence,
+    "mapped": results.mapped,
+    "map": pools.map_run,
+    "intset": pools.intset,
+    "structures": pools.predicted_structures,
+    "compete": together.compete,
+    "stencil": together.stencil,
+    "pipeline": together.pipeline_run,
+    "malloc": allocators.malloc,
+    "program": programs.program,
+    "experiment": experiment,
+    "sweep": sweep,
+}
+
+
+def noise(record: NoiseRecord | None) -> RenderableType:
+    """Return the noise verdict with its reasons, or that there is none."""
+    if record is None:
+        return Text(
+            "No noise verdict: the run ended before it could judge its figures.", style="yellow"
+        )
+    if record.series == 0:
+        return Text(NOTHING_TIMED)
+    if not record.noisy:
+        return Text(f"Idle machine. {noise_evidence(record)}", style="green")
+    lines = [Text(f"  · {reason}", style="red") for reason in record.reasons]
+    return Group(Text("Disturbed: do not rely on these figures.", style="bold red"), *lines)
+
+
+def record(run: Run) -> RenderableType:
+    """Return the whole record: head, verdict, sections, warnings, and what was skipped."""
+    parts: list[RenderableType] = [_head(run), noise(run.noise)]
+    for name, write in _SECTIONS.items():
+        result = getattr(run.sections, name)
+        if result is not None:
+            parts += [Text(""), write(result)]
+    warnings = [f for f in run.findings if f.level == "warning"]
+    if warnings:
+        parts += [Text(""), Text("Doctor warns", style="bold")]
+        parts += [Text(f"· {f.check}: {f.found}. {f.why}") for f in warnings]
+    if run.skipped:
+        parts += [Text(""), Text("Skipped", style="bold")]
+        parts += [Text(f"· {s.section}: {s.what}: {s.why}") for s in run.skipped]
+    return Group(*parts)
+
+
+def _head(run: Run) -> Text:
+    head = Text(f"nearfar {run.verb}", style="bold").append(
+        f"  {run.started}  {machine_name(run.machine)}", style="not bold"
+    )
+    unfinished = status_line(run.status)
+    return head.append(f"\n{unfinished}", style="bold red") if unfinished else head

@@ -1,0 +1,88 @@
+"""A device profile or a host in the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from nearfar.records.profile import Datasheet, Figure
+from nearfar.report.wording import count, format_interval, format_quantity
+
+#: Most points of a curve that are printed; of longer curves, as many evenly spaced points.
+_SHOWN = 6
+
+
+def sheet(what: Datasheet) -> RenderableType:
+    """Return head, figures with value, range, confidence and source, and the full sources."""
+    head = Text(what.name, style="bold").append(f"  {what.title}", style="not bold")
+    parts: list[RenderableType] = [head, Text(what.description)]
+    if what.machine:
+        parts.append(Text(f"Seen on: {what.machine}", style="dim"))
+    if not what.figures:
+        return Group(*parts)
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for name in ("Figure", "Value", "Range"):
+        table.add_column(name, justify="left" if name == "Figure" else "right")
+    table.add_column("Confidence")
+    table.add_column("Source")
+    for key, figure in what.figures.items():
+        for row in _rows(key, figure):
+            table.add_row(*(Text(cell) for cell in row))
+    parts += [Text(""), table, Text("")]
+    parts += [Text(f"{key}: {text}", style="dim") for key, text in what.sources.items()]
+    notes = [f"· {key}: {figure.note}" for key, figure in what.figures.items() if figure.note]
+    parts += [Text(""), *(Text(note, style="dim") for note in notes)] if notes else []
+    return Group(*parts)
+
+
+def amount(key: str, value: float, unit: str = "") -> str:
+    """Return a value in the unit of its key; a price or a rare unit with ``unit`` verbatim."""
+    if value == 0 or key.endswith("percentile"):
+        return f"{value:g}"
+    if key == "price_per_gib":
+        return f"{value:g} {unit}".rstrip()
+    if key.endswith("_hz"):
+        return f"{value / 1e9:g} GHz"
+    for end, short in (("_mA", "mA"), ("_V", "V"), ("pJ_per_bit", "pJ/bit"), ("cycles", "cycles")):
+        if key.endswith(end):
+            return f"{value:g} {short}"
+    if key.endswith("operations_per_s"):
+        return f"{value:,.0f} /s"
+    return format_quantity(key, int(value) if value.is_integer() else value)
+
+
+def coordinate(name: str, value: float) -> str:
+    """Return ``4 threads``, ``access 64 B``: the position of a point on a curve."""
+    if name == "threads":
+        return count(int(value), "thread")
+    label = name.removesuffix("_bytes_per_s").removesuffix("_bytes").removesuffix("_ns")
+    return f"{label.replace('_', ' ')} {amount(name, value)}"
+
+
+def _rows(key: str, figure: Figure) -> Iterator[list[str]]:
+    trust = figure.confidence + (f" {figure.origin.value}" if figure.origin else "")
+    source = figure.source + (f", {figure.date}" if figure.date else "")
+    if figure.value is not None:
+        span = "" if figure.low is None else _span(key, *figure.interval())
+        yield [key, amount(key, figure.value, figure.unit), span, trust, source]
+        return
+    points = figure.points or []
+    shown = min(len(points), _SHOWN)
+    kept = sorted({round(i * (len(points) - 1) / max(shown - 1, 1)) for i in range(shown)})
+    length = count(len(points), "point")
+    yield [key, length if shown == len(points) else f"{length}, {shown} shown", "", trust, source]
+    for index in kept:
+        *where, value = points[index]
+        named = zip(figure.x or [], where, strict=True)
+        at = ", ".join(coordinate(name, x) for name, x in named)
+        span = _span(key, *figure.ranges[index]) if figure.ranges else ""
+        yield [f"  {at}", amount(key, value), span, "", ""]
+
+
+def _span(key: str, low: float, high: float) -> str:
+    if key.endswith(("_bytes_per_s", "_bytes", "_ns")):
+        return format_interval(key, low, high)
+    return f"{low:g} – {high:g}"

@@ -1,0 +1,1 @@
+"""Use cases, from inputs to a result, without a command line."""

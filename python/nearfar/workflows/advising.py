@@ -1,0 +1,379 @@
+"""The steps of ``nearfar advise``: run, trace, cost, choose, write the plan."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nearfar.errors import BadInputError
+from nearfar.files import write_whole
+from nearfar.noise import Watch
+from nearfar.place.advising import Asked, Found, advise
+from nearfar.place.costing import Coster
+from nearfar.place.figures import Memory, core_of, memory_of, why_faster
+from nearfar.place.labels import labels_of
+from nearfar.place.native_run import NativeRun, check_program, run_natively
+from nearfar.place.plan_file import plan_text
+from nearfar.place.promise import HeapPromise
+from nearfar.place.traced import BLOCK_RECORDS, MOST_RECORDS, Traced, read_trace
+from nearfar.process.elf import ignores_preload
+from nearfar.records.advice import AdviceResult
+from nearfar.records.run import Skipped
+from nearfar.records.shape import Origin, Provenance
+from nearfar.trace.recording import INSTRUMENTED
+
+if TYPE_CHECKING:
+    from nearfar.records.profile import Profile
+    from nearfar.trace.caches import Caches
+    from nearfar.trace.recording import Recorded
+    from nearfar.workflows.recording import Recording
+
+#: Slowdown of tracing above which another recorder is recommended.
+SLOW = 60.0
+#: Fraction of CPU time in untraced programs above which no advice is given.
+MOST_UNSEEN = 0.25
+#: A slowdown below it is explained; values between it and 1 are within the model's rounding.
+FASTER = 0.995
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Parsed command line."""
+
+    program: tuple[str, ...]
+    budget: int | None
+    far: tuple[str, ...]
+    near: str
+    host: str
+    time_s: float
+    ignore_failure: bool = False
+
+
+@dataclass(frozen=True)
+class KernelTime:
+    """A run with the heap on small pages, and the first-touch time of a small page."""
+
+    kernel_s: float
+    small_touch_ns: float
+
+    def with_heap_on(self, traced: Traced, near: Memory) -> float:
+        """The kernel's time with the heap on near memory, in s. First touches of large pages can be
+        nearly all of a measured time, and the remainder is noise then; so they are added to the
+        time of a run with small pages instead."""
+        touched = traced.touched.large if near.large_pages else traced.touched.small
+        heap = [site.number for site in traced.sites if site.kind == "heap"]
+        small_s = sum(traced.touched.small[n] for n in heap) * self.small_touch_ns * 1e-9
+        near_s = sum(touched[n] for n in heap) * near.touch * 1e-9
+        return max(self.kernel_s - small_s, 0.0) + near_s
+
+
+@dataclass(frozen=True)
+class Seen:
+    """The runs of the program."""
+
+    native: NativeRun
+    kernel: KernelTime | None
+    recorded: Recorded
+    traced: Traced
+    caches: Caches
+    traced_time_s: float
+
+    @property
+    def cut(self) -> bool:
+        """Whether only a part of the run was traced."""
+        return self.recorded.cut or not self.native.ended
+
+    @property
+    def unseen_share(self) -> float:
+        """Fraction of the CPU time in untraced programs."""
+        cpu_s = self.native.cpu_s
+        return min(self.recorded.unseen_s() / cpu_s, 1.0) if cpu_s > 0 else 0.0
+
+
+def run(wanted: Wanted, recording: Recording) -> tuple[AdviceResult, list[Skipped]]:
+    """Advice, and skipped parts. The plan is written next to the record."""
+    check_program(wanted.program[0])
+    show = recording.session.progress
+    watch = Watch("the program as it is, and memory")
+    show.step("running the program as it is", 0.0)
+    native, kernel = _natively(wanted)
+    show.step("measuring near memory", 0.1)
+    near = _memory(wanted.near, native.resident_bytes)
+    fars = [_memory(name, native.resident_bytes) for name in wanted.far]
+    recording.session.noise.judge(watch)
+    show.step("tracing the program", 0.2)
+    trace = recording.directory.path / "trace"
+    try:
+        seen = _trace(wanted, trace, native, kernel)
+        show.step("weighing placements", 0.8)
+        return _advise(wanted, recording, seen, near, fars)
+    finally:
+        trace.unlink(missing_ok=True)
+
+
+def _natively(wanted: Wanted) -> tuple[NativeRun, KernelTime | None]:
+    """The program untraced, with its heap on near memory; if that is not its default tier, the
+    kernel's time too. Raises BadInputError if the program fails."""
+    from nearfar.measure.memory_here import first_touch_here
+
+    placed = _heap_near(wanted)
+    native = run_natively(wanted.program, wanted.time_s, placed)
+    if native.ended and native.code:
+        _refuse_failure(wanted, native.code, "without standard input")
+    if placed is None:
+        return native, None
+    plain = run_natively(wanted.program, wanted.time_s)
+    cpu = min(os.sched_getaffinity(0))
+    touch_ns = first_touch_here("dram", native.resident_bytes, cpu)
+    # For a run with mostly kernel time, the split of its time is imprecise; and larger pages do not
+    # slow a program's own instructions down.
+    busy_s = min(native.busy_s, plain.busy_s)
+    native = replace(native, busy_s=busy_s, cpu_s=busy_s + native.kernel_s)
+    return native, KernelTime(plain.kernel_s, touch_ns)
+
+
+def _refuse_failure(wanted: Wanted, code: int, where: str) -> None:
+    if wanted.ignore_failure:
+        return
+    raise BadInputError(
+        f"{wanted.program[0]} failed with exit code {code}, {where}: no advice on a failed run",
+        "fix its arguments, or accept the exit code with --ignore-failure",
+    )
+
+
+def _heap_near(wanted: Wanted) -> dict[str, str] | None:
+    """Variables that place the heap on a near tier other than its default."""
+    from nearfar.place import preload
+    from nearfar.profiles import profile_names
+
+    is_profile = wanted.near in profile_names() or wanted.near.endswith(".toml")
+    if is_profile or wanted.near == "dram" or ignores_preload(check_program(wanted.program[0])):
+        return None
+    variables = preload.environment(preload.Placement(None, {"near": wanted.near}), None)
+    preload.check(variables)
+    return variables
+
+
+def _memory(name: str, resident_bytes: int) -> Profile:
+    """A device profile by name or path; else a tier of this machine, measured now."""
+    from nearfar.measure.memory_here import memory_here
+    from nearfar.profiles import load_profile, profile_names
+
+    if name in profile_names() or name.endswith(".toml"):
+        return load_profile(name)
+    try:
+        return memory_here(name, resident_bytes, min(os.sched_getaffinity(0)))
+    except BadInputError as error:
+        raise BadInputError(
+            f"{name} is neither a device profile nor a tier: {error.what}",
+            f"profiles are {', '.join(profile_names())}; tiers look like numa:1",
+        ) from None
+
+
+def _trace(wanted: Wanted, trace: Path, native: NativeRun, kernel: KernelTime | None) -> Seen:
+    from nearfar.profiles import load_host
+    from nearfar.trace.host_caches import caches_behind
+    from nearfar.trace.recording import record
+
+    host = load_host(wanted.host)
+    caches = caches_behind(wanted.host, {})
+    begin = time.monotonic()
+    recorded = record(
+        wanted.program, trace, caches, host=host.name, after=caches.last, prefetch=True,
+        alone=True, most_records=MOST_RECORDS, limit_s=wanted.time_s,
+    )  # fmt: skip
+    elapsed = time.monotonic() - begin
+    if recorded.code and not recorded.cut and recorded.code != native.code:
+        _refuse_failure(wanted, recorded.code, "under the emulator")
+    _refuse_unseen(wanted, recorded.unseen_s(), native.cpu_s)
+    return Seen(native, kernel, recorded, read_trace(trace, recorded.collected), caches, elapsed)
+
+
+def _refuse_unseen(wanted: Wanted, unseen_s: float, cpu_s: float) -> None:
+    share = min(unseen_s / cpu_s, 1.0) if cpu_s > 0 else 0.0
+    if share <= MOST_UNSEEN:
+        return
+    raise BadInputError(
+        f"{share:.0%} of the CPU time of {wanted.program[0]} goes to programs that it starts "
+        "(exec), and these are not traced: no advice on so little of the run",
+        "name the program that does the work after --, such as /usr/bin/python3 for a shim",
+    )
+
+
+def _advise(
+    wanted: Wanted, recording: Recording, seen: Seen, near: Profile, fars: list[Profile]
+) -> tuple[AdviceResult, list[Skipped]]:
+    traced = seen.traced
+    cpu_s = _cpu_near_s(seen, memory_of(near))
+    coster, misfit = _coster(seen, near, cpu_s)
+    asked = Asked(
+        traced, coster, near, seen.native.time_s, cpu_s, wanted.budget, labels_of(traced.sites)
+    )
+    memories = [memory_of(profile, coster.near) for profile in fars]
+    found = [advise(asked, *pair) for pair in zip(memories, fars, strict=True)]
+    plan = _write_plan(wanted, recording.directory.path, asked, found[0], seen.caches)
+    first = found[0].advice
+    result = AdviceResult(
+        **dict(first),
+        program=list(wanted.program),
+        host=wanted.host,
+        near=near.name,
+        near_latency_ns=coster.near.latency,
+        last_cache_bytes=seen.caches.llc.size_bytes if seen.caches.llc else 0,
+        near_budget_bytes=wanted.budget,
+        heap_bytes=traced.heap_peak_bytes,
+        fixed_bytes=traced.fixed_bytes(),
+        time_near_s=seen.native.time_s,
+        cpu_near_s=cpu_s,
+        unseen_share=seen.unseen_share,
+        traced_time_s=seen.traced_time_s,
+        records=traced.records,
+        sampled_share=1 / coster.every,
+        plan=str(plan) if plan else None,
+        fars=[each.advice for each in found],
+        limits=_limits(),
+        warnings=[
+            *_warnings(seen, misfit, plan, coster.work.chained),
+            *_on_sample(coster.every),
+            *_faster(coster.near, memories, found),
+        ],
+    )
+    _add_measured(result, seen, recording.machine.id)
+    return result, []
+
+
+def _cpu_near_s(seen: Seen, near: Memory) -> float:
+    """CPU time of the traced part with all data near."""
+    native = seen.native
+    kernel_s = native.kernel_s
+    if seen.kernel is not None:
+        kernel_s = seen.kernel.with_heap_on(seen.traced, near)
+    return (native.busy_s + kernel_s) * (1 - seen.unseen_share)
+
+
+def _coster(seen: Seen, near: Profile, cpu_s: float) -> tuple[Coster, float]:
+    """A calibrated Coster, and model over measured time; the time of a cut trace is unknown."""
+    coster = Coster(seen.traced, memory_of(near), core_of(near))
+    if not seen.cut:
+        return coster, coster.calibrate(seen.native.busy_s * (1 - seen.unseen_share), cpu_s)
+    coster.assume()
+    return coster, 1.0
+
+
+def _add_measured(result: AdviceResult, seen: Seen, machine: str) -> None:
+    native = seen.native
+    result.provenance["time_near_s"] = Provenance(
+        origin=Origin.MEASURED, statistic="median", samples=native.runs, machine=machine,
+        note="wall time, untraced, less waits for a processor; the runs took "
+        f"{native.low_s:.3g} to {native.high_s:.3g} s",
+    )  # fmt: skip
+    result.provenance["cpu_near_s"] = Provenance(
+        origin=Origin.MEASURED, statistic="lower quartile", samples=native.runs, machine=machine,
+        note="CPU time of all threads, untraced",
+    )  # fmt: skip
+    result.provenance["traced_time_s"] = Provenance(
+        origin=Origin.MEASURED, statistic="mean", samples=1, machine=machine
+    )
+
+
+def _write_plan(
+    wanted: Wanted, folder: Path, asked: Asked, found: Found, caches: Caches
+) -> Path | None:
+    if not asked.traced.heap():
+        return None
+    advice = found.advice
+    heap = HeapPromise(
+        allocated_bytes=sum(site.allocated_bytes for site in asked.traced.heap()),
+        peak_bytes=asked.traced.heap_peak_bytes,
+        near_bytes=advice.near_bytes,
+        near_budget_bytes=wanted.budget,
+        slowdown=advice.slowdown_plan,
+        slowdown_all_far=advice.slowdown_all_far,
+        caches=caches.line(),
+    )
+    text = plan_text(
+        asked.traced.sites, found.point.near, found.gains, heap, asked.labels.at, wanted.program
+    )
+    path = folder / f"{Path(wanted.program[0]).name}.plan"
+    write_whole(path, text, "name another folder with --out")
+    return path
+
+
+def _limits() -> list[str]:
+    return [
+        "misses are those of modelled caches under an emulator, without the kernel's own accesses",
+        "threads are taken to wait for each other nowhere",
+        "time that the program waits for files, devices or others is not in a slowdown: that is of "
+        "CPU time; and is assumed to stay as it is in wall times",
+    ]
+
+
+def _on_sample(every: int) -> list[str]:
+    """A note on the sampling of a long run."""
+    if every == 1:
+        return []
+    return [
+        f"this is a long run: placements and policies are judged on one in {every} stretches of "
+        f"{BLOCK_RECORDS:,} lines, at even distances, and reads and writes of sites are counted on "
+        "stretches; caches, allocations, and what was counted in all had the whole run"
+    ]
+
+
+def _faster(near: Memory, memories: list[Memory], found: list[Found]) -> list[str]:
+    """Why a placement or a policy is faster than all data near, if one is."""
+    notes = []
+    for far, each in zip(memories, found, strict=True):
+        advice = each.advice
+        least = min(
+            advice.slowdown_all_far, advice.slowdown_heap_far, advice.slowdown_plan,
+            *(point.slowdown for point in advice.curve),
+            *(policy.slowdown for policy in advice.policies),
+        )  # fmt: skip
+        if least < FASTER:
+            notes.append(f"with {far.name} the run comes out faster than all near "
+                        f"({least:.3f}): {why_faster(near, far)}")  # fmt: skip
+    return notes
+
+
+def _warnings(seen: Seen, misfit: float, plan: Path | None, chained: float) -> list[str]:
+    notes = [note.removeprefix("nearfar: ") for note in seen.recorded.notes]
+    native = seen.native
+    collected = seen.recorded.collected
+    if native.ended and native.code:
+        notes.append(f"the program ends with {native.code}: this advice is on such a run")
+    if collected["executed"]:
+        notes.append(
+            f"{seen.unseen_share:.0%} of the CPU time was in programs that it started: the figures "
+            "are of the rest; where a script or shim starts what you mean, name that instead"
+        )
+    if not native.ended:
+        notes.append("the program was still running when its time was up, and was stopped: the "
+                    "answer is on what it did until then; --time gives it more")  # fmt: skip
+    if seen.cut:
+        notes.append("the trace was stopped when its time was up: what came later is missing, and "
+                    "how long its instructions take is assumed")  # fmt: skip
+    if collected["processes"] > 1:
+        notes.append(f"{collected['processes']} processes were traced as one program")
+    if plan is None:
+        notes.append("no allocation site was seen: no plan can move any of its memory, and none "
+                    "was written")  # fmt: skip
+    if chained:
+        notes.append(
+            "the run took longer than its instructions plausibly do: waiting was deduced from its "
+            f"time, {chained:.0%} of the loads whose address was not seen to be loaded are taken "
+            "to wait for the load before"
+        )
+    if misfit > 1.02:
+        notes.append(
+            f"the model's misses alone take {misfit:.2f} times as long as the program did: its "
+            "caches are larger than the host reports, or its misses overlap more"
+        )
+    if seen.traced_time_s > SLOW * native.time_s:
+        notes.append(
+            f"tracing took {seen.traced_time_s / native.time_s:.0f} times as long as the program: "
+            f"to trace it faster, {INSTRUMENTED}"
+        )
+    return notes

@@ -1,0 +1,111 @@
+"""Calibration of structure predictions: the host, and software in cache."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from nearfar.measure.session import Samples, Session
+    from nearfar.measure.timed import Case
+    from nearfar.model.host_costs import HostCosts
+    from nearfar.model.map_work import Constant
+    from nearfar.model.structures import Software
+    from nearfar.records.profile import Host
+    from nearfar.stats import Estimate
+
+#: Repeats, each on fresh memory.
+HOST_EPOCHS, SOFTWARE_EPOCHS = 3, 9
+#: Bytes of the largest region if only loads from the caches are required.
+_COARSE_LARGEST = 32 << 20
+#: Uncertainty factor of software scaled to another processor by its L1 latency.
+_SCALE_RANGE = 1.3
+
+
+@contextmanager
+def open_session(quiet: bool, seed: int = 1) -> Iterator[Session]:
+    """A session without a record."""
+    from nearfar.machine.topology import this_machine
+    from nearfar.measure.session import Session
+    from nearfar.report.console import progress
+
+    with progress(quiet) as shown:
+        yield Session(this_machine().id, seed, shown)
+
+
+def measured_host(session: Session, cpu: int, *, coarse: bool = False) -> Host:
+    """The host ``this`` with latencies, in some fifteen seconds; ``coarse``: in two."""
+    from nearfar.measure import host
+    from nearfar.measure.session import Effort
+
+    if coarse:
+        return host.measure(session, cpu, Effort(5.0, 1, apart=False), _COARSE_LARGEST, 1)
+    session.progress.note("measuring loads and page walks of this host, some fifteen seconds")
+    return host.measure(session, cpu, Effort(60.0, HOST_EPOCHS, apart=False))
+
+
+def timed(
+    session: Session, cases: Sequence[Case], cpu: int, epochs: int = SOFTWARE_EPOCHS
+) -> dict[Case, Estimate]:
+    """Software in cache."""
+    from nearfar.stats import lower_quartile
+
+    samples = _repeat(session, "software in cache", cases, cpu, epochs)
+    return {case: lower_quartile(samples.of(case)) for case in cases}
+
+
+def measured(
+    session: Session, cases: Sequence[Case], cpu: int, epochs: int
+) -> dict[Case, Estimate]:
+    """Measured medians of predicted points."""
+    from nearfar.stats import median
+
+    samples = _repeat(session, "predicted structures", cases, cpu, epochs)
+    return {case: median(samples.of(case)) for case in cases}
+
+
+def _repeat(
+    session: Session, section: str, cases: Sequence[Case], cpu: int, epochs: int
+) -> Samples[Case]:
+    from nearfar.measure.session import Effort
+    from nearfar.measure.timed import TimedPlan
+
+    samples, _ = session.repeat(
+        section, "ns", TimedPlan(tuple(cases), cpu), Effort(60.0, epochs, apart=False),
+        judge_spread=False,
+    )  # fmt: skip
+    return samples
+
+
+def software(
+    session: Session, cases: Sequence[Case], host: Host, cpu: int, epochs: int = SOFTWARE_EPOCHS
+) -> dict[Case, Software]:
+    """Software of cases on a host: timed here, and scaled for another host."""
+    from nearfar.model.devices import near_memory
+    from nearfar.model.host_costs import costs_of
+    from nearfar.model.structure_cases import Watching, software
+    from nearfar.model.validation import all_in_cache
+    from nearfar.profiles import THIS
+
+    times = timed(session, all_in_cache(cases), cpu, epochs)
+    own = host if host.name == THIS else measured_host(session, cpu, coarse=True)
+    costs = costs_of(own)
+    here = {
+        case: software(case, times, costs, near_memory(own, costs), Watching(costs, cpu))
+        for case in cases
+    }
+    if host.name == THIS:
+        return here
+    by = scale(costs_of(host), costs)
+    return {case: found.slower(by) for case, found in here.items()}
+
+
+def scale(host: HostCosts, here: HostCosts) -> Constant:
+    """Ratio of a host's software time to ours: that of L1 latencies, ± 30 %."""
+    from nearfar.model.map_work import Constant
+
+    ratio = host.loads[0].value / here.loads[0].value
+    return Constant(ratio, ratio / _SCALE_RANGE, ratio * _SCALE_RANGE)

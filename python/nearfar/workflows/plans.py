@@ -1,0 +1,309 @@
+"""Convert flags to plans, shared by several measuring verbs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nearfar.errors import BadInputError, MachineError
+from nearfar.units import MIB, format_size, parse_cpus, parse_size
+
+if TYPE_CHECKING:
+    from nearfar.machine.model import Machine
+    from nearfar.measure.arrays import ArrayPlan
+    from nearfar.measure.compete import CompetePlan, Split
+    from nearfar.measure.maps import MapPlan
+    from nearfar.measure.pipeline import PipelinePlan
+    from nearfar.measure.stencil import StencilPlan
+    from nearfar.measure.study import StudyPlan
+    from nearfar.measure.teams import Teams
+    from nearfar.records.pools import MapOperation, MapType
+    from nearfar.records.together import CompeteMode, StencilKernel, StencilVersion
+    from nearfar.workflows.recording import Recording
+
+
+def chosen_cpus(machine: Machine, wanted: str | None) -> list[int]:
+    """The CPUs of --cpus, or all usable ones, one of each core first."""
+    if wanted is None:
+        return machine.cores_first()
+    cpus = parse_cpus(wanted)
+    usable = machine.usable_cpus()
+    missing = [str(cpu) for cpu in cpus if cpu not in usable]
+    if missing:
+        raise MachineError(
+            f"this process may not use processor {', '.join(missing)}",
+            f"choose among {', '.join(map(str, usable))}",
+        )
+    return cpus
+
+
+def last_cache(recording: Recording, cpu: int) -> int:
+    """The effective last cache, measured in a few seconds."""
+    from nearfar.measure.latency import quick_last_cache
+
+    recording.session.progress.step("looking for the last cache", 0.0)
+    return quick_last_cache(recording.session, cpu, recording.machine.last_cache_bytes())
+
+
+def probe_plan(
+    machine: Machine,
+    tier: str,
+    time_s: float,
+    *,
+    quick: bool,
+    region_bytes: int | None,
+    cpus: str | None,
+    threads: list[int] | None,
+    size: str | None,
+    runs: int | None,
+    warmup: int,
+) -> StudyPlan:
+    """The plan of ``nearfar probe``: one tier, all probes."""
+    from nearfar.measure import arrays, latency
+    from nearfar.measure.study import PACED, PROBE, QUICK, StudyPlan
+    from nearfar.measure.tiers import is_paced
+
+    team = chosen_cpus(machine, cpus)
+    asked = parse_size(size) if size is not None else None
+    if asked:
+        arrays.check_room((tier, tier, tier), asked)
+    largest = 32 * MIB if quick else latency.default_region(machine.last_cache_bytes())
+    shares = QUICK if quick else PROBE
+    left_out = [section for section in shares if is_paced(tier) and section not in PACED]
+    return StudyPlan(
+        [tier], PACED if left_out else shares, time_s, team, region_bytes or largest,
+        threads=chosen_threads(threads, len(team)), array_bytes=asked, runs=runs, warmup=warmup,
+        left_out=left_out,
+    )  # fmt: skip
+
+
+def chosen_threads(wanted: list[int] | None, processors: int) -> tuple[int, ...]:
+    """The counts of --threads, or those of the scaling curve."""
+    from nearfar.measure.arrays import thread_counts
+
+    if not wanted:
+        return thread_counts(processors)
+    if max(wanted) > 16 * processors:
+        raise BadInputError(
+            f"{max(wanted)} threads on {processors} processors measure the scheduler, not memory",
+            f"use at most {16 * processors}",
+        )
+    return tuple(sorted(set(wanted)))
+
+
+def array_plan(
+    recording: Recording,
+    kernels: tuple[str, ...],
+    tiers: tuple[str, str, str],
+    *,
+    threads: list[int] | None,
+    cpus: str | None,
+    size: str | None,
+    runs: int | None,
+) -> tuple[ArrayPlan, int]:
+    """The plan of array kernels, and the effective last cache that sized it.
+
+    Raises BadInputError for arrays too small to split, MachineError where they do not fit.
+    """
+    from nearfar.measure import arrays
+    from nearfar.measure.tiers import check_tiers
+
+    check_tiers(tiers)
+    team = chosen_cpus(recording.machine, cpus)
+    counts = chosen_threads(threads, len(team))
+    asked = parse_size(size) if size is not None else None
+    if asked:
+        arrays.check_size(asked)
+        arrays.check_room(tiers, asked)
+    cache = last_cache(recording, team[0])
+    array_bytes = asked or arrays.default_array_bytes(cache)
+    arrays.check_room(tiers, array_bytes)
+    _note_in_cache(recording, array_bytes, cache)
+    rounds = 1 if runs else arrays.ROUNDS
+    return arrays.ArrayPlan(kernels, tiers, array_bytes, tuple(team), counts, rounds), cache
+
+
+def _note_in_cache(recording: Recording, array_bytes: int, cache: int) -> None:
+    from nearfar.measure import arrays
+
+    if arrays.in_cache(array_bytes, cache):
+        recording.session.progress.note(
+            f"arrays of {format_size(array_bytes)} are under {arrays.LEAST_CACHES} x the last "
+            "cache: these figures are the cache's, not memory's"
+        )
+
+
+def compete_plan(
+    recording: Recording,
+    mode: CompeteMode,
+    near: str,
+    far: str,
+    *,
+    near_threads: int | None,
+    far_threads: int | None,
+    sweep: bool,
+    cpus: str | None,
+    size: str | None,
+    iterations: int | None,
+    feeds_fit: bool,
+) -> tuple[CompetePlan, int]:
+    """The plan of ``bench compete``, and the effective last cache that sized it.
+
+    Raises BadInputError for more threads than requested CPUs (than CPUs at all, if the rows are for
+    a fit) and arrays too small to time, MachineError if the arrays of all threads do not fit.
+    """
+    from nearfar.measure import arrays, compete
+    from nearfar.measure.teams import check_threads
+    from nearfar.measure.tiers import check_tiers
+
+    check_tiers((near, far))
+    team = chosen_cpus(recording.machine, cpus)
+    splits = _splits(len(team), near_threads, far_threads, sweep)
+    threads = sum(splits[0])
+    check_threads(threads, team, asked=cpus is not None)
+    if feeds_fit and threads > len(team):
+        raise BadInputError(
+            f"{threads} threads share {len(team)} processors: such rows feed no fit",
+            "use fewer threads, or leave --csv out",
+        )
+    asked = parse_size(size) if size is not None else None
+    if asked is not None and asked < arrays.LEAST_TIMED_ALONE:
+        raise BadInputError(
+            f"a copy of {format_size(asked)} is too short to be timed by itself",
+            f"give at least {format_size(arrays.LEAST_TIMED_ALONE)}",
+        )
+
+    def check_room(array_bytes: int) -> None:
+        for split in splits:
+            arrays.check_room(compete.tiers_of(mode, near, far, split), array_bytes)
+
+    if asked:
+        check_room(asked)
+    cache = last_cache(recording, team[0])
+    array_bytes = asked or arrays.default_array_bytes(cache)
+    check_room(array_bytes)
+    _note_in_cache(recording, array_bytes, cache)
+    plan = compete.CompetePlan(mode, near, far, array_bytes, tuple(team), splits, iterations)
+    return plan, cache
+
+
+def _splits(
+    processors: int, near_threads: int | None, far_threads: int | None, sweep: bool
+) -> tuple[Split, ...]:
+    from nearfar.measure import compete
+
+    if not sweep:
+        far = far_threads or 1
+        return ((near_threads or max(processors - far, 1), far),)
+    if (near_threads is None) != (far_threads is None):
+        raise BadInputError(
+            "--sweep splits a number of threads, and one side alone does not give it",
+            "give both --near-threads and --far-threads (their sum is split), or neither",
+        )
+    threads = (near_threads or 0) + (far_threads or 0) or processors
+    if threads < 2:
+        raise BadInputError(
+            "one thread cannot be split between two sides",
+            "give --near-threads 1 --far-threads 1 (they will share a processor)",
+        )
+    return compete.sweep(threads)
+
+
+def stencil_plan(
+    recording: Recording,
+    kernel: StencilKernel,
+    shape: tuple[int, int, int | None],
+    version: StencilVersion,
+    tiers: tuple[str, str],
+    threads: tuple[int | None, int | None],
+    *,
+    cpus: str | None,
+    seed: int,
+    beside_alone: bool = False,
+) -> StencilPlan:
+    """The plan of ``bench stencil``; ``shape`` is rows, columns and far rows, None if open.
+
+    Raises BadInputError for far rows beyond the array and too many threads, MachineError where
+    the arrays do not fit.
+    """
+    from nearfar.measure.stencil import StencilPlan
+    from nearfar.measure.tiers import check_tiers
+
+    check_tiers(tiers)
+    teams = both_teams(recording.machine, threads, cpus)
+    rows, cols, far_rows = shape
+    plan = StencilPlan(
+        rows, cols, far_rows or 0, version, *tiers, teams, seed, kernel, beside_alone
+    )  # fmt: skip
+    plan.check_room()
+    return plan
+
+
+def both_teams(machine: Machine, threads: tuple[int | None, int | None], cpus: str | None) -> Teams:
+    """Near and far threads; by default one far thread, and near ones on all other CPUs.
+
+    Raises BadInputError for more threads than requested CPUs.
+    """
+    from nearfar.measure.teams import Teams, check_threads
+
+    team = chosen_cpus(machine, cpus)
+    near, far = threads
+    far = 1 if far is None else far
+    near = near or max(len(team) - far, 1)
+    check_threads(near + far, team, asked=cpus is not None)
+    return Teams(near, far, tuple(team))
+
+
+def pipeline_plan(
+    recording: Recording,
+    work: tuple[int, int],
+    tiers: tuple[str, str],
+    threads: tuple[int | None, int | None],
+    *,
+    cpus: str | None,
+    seed: int,
+) -> PipelinePlan:
+    """The plan of ``bench pipeline``; ``work`` is elements and iterations.
+
+    Raises BadInputError for too many threads, MachineError where the vectors do not fit.
+    """
+    from nearfar.measure.pipeline import PipelinePlan
+    from nearfar.measure.tiers import check_tiers
+
+    check_tiers(tiers)
+    plan = PipelinePlan(*work, *tiers, both_teams(recording.machine, threads, cpus), seed)
+    plan.check_room()
+    return plan
+
+
+def map_plan(
+    machine: Machine,
+    work: tuple[MapType, MapOperation],
+    sizes: tuple[list[int], list[int]],
+    tier: str,
+    threads: int,
+    *,
+    cpus: str | None,
+    seed: int,
+    alloc: bool,
+    compare: bool,
+    keep: bool,
+) -> MapPlan:
+    """The plan of ``bench map``; ``sizes`` are operations and bytes of a value.
+
+    Raises BadInputError for invalid maps, and for an existing file to keep.
+    """
+    from nearfar.measure import maps, pools
+    from nearfar.measure.teams import check_threads
+
+    team = chosen_cpus(machine, cpus)
+    check_threads(threads, team, asked=cpus is not None)
+    points = tuple(maps.Point(n, d) for d in sizes[1] for n in sizes[0])
+    placed = tuple(team[i % len(team)] for i in range(threads))
+    plan = maps.MapPlan(*work, points, tier, placed, seed, alloc, compare)
+    if keep:
+        if not plan.persistent:
+            raise BadInputError("a twin in DRAM has no pool to keep", "leave --keep out")
+        pools.place(tier)
+        pools.kept_file(tier, maps.DEFAULT_FILE)
+    maps.check(plan)
+    return plan

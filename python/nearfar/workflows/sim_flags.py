@@ -1,0 +1,41 @@
+"""Flags of ``nearfar sim`` by source; flags without effect are errors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from nearfar.errors import BadInputError
+
+_DEVICES = frozenset({"near", "far"})
+_STREAM = _DEVICES | {
+    "placement", "place", "near_size", "engine", "core", "window", "page_policy", "write_policy",
+}  # fmt: skip
+_ALWAYS = frozenset({"json", "quiet"})
+#: By the parameter that selects a source: its name for users, and the flags that affect it.
+_SOURCES = {
+    "trace": ("a trace", _STREAM | {"instruction_ns"}),
+    "counts": ("--counts", _DEVICES | {"page_policy", "write_policy", "cpu_time_s"}),
+    "pattern": ("--pattern", _STREAM | {"entries", "size", "write_share", "seed"}),
+    "curve": ("--curve", {"far", "engine", "page_policy", "entries", "write_share", "seed"}),
+    "suite": ("--suite", {"out"}),
+}
+
+
+def refuse_ignored(flags: Mapping[str, str]) -> None:
+    """Raise BadInputError unless there is one source, and all other flags affect it."""
+    named = [name for name in _SOURCES if name in flags]
+    if len(named) != 1:
+        raise BadInputError(
+            f"{' and '.join(_SOURCES[name][0] for name in named)} were given"
+            if named
+            else "there is nothing to simulate",
+            "give one of: a trace, --counts FILE.json, --pattern P, --curve, --suite seoul",
+        )
+    called, taken = _SOURCES[named[0]]
+    for name, flag in flags.items():
+        if name not in {*named, *taken, *_ALWAYS}:
+            where = [other for other, takes in _SOURCES.values() if name in takes]
+            raise BadInputError(
+                f"{flag} has no say in {called}",
+                f"leave it out; it belongs to {' and '.join(where)}",
+            )

@@ -1,0 +1,47 @@
+"""Traffic under a plan: trace the program again, and count its lines by the plan's rules."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nearfar.errors import BadInputError, NearfarError
+
+if TYPE_CHECKING:
+    from nearfar.place.promise import Promise
+    from nearfar.place.sites import Site
+    from nearfar.place.traffic import Traffic
+
+
+def traffic_of(program: list[str], plan: Path, promise: Promise) -> Traffic | None:
+    """Lines by rule, behind the caches of the promise; None, with a printed note, if they cannot be
+    counted."""
+    from nearfar.place.traffic import count, rules_by_site
+    from nearfar.report.console import note
+
+    try:
+        rules = rules_by_site(plan)
+        if promise.heap.caches is None:
+            raise BadInputError("the plan does not specify the caches of its promise")
+        note("nearfar: running it once more under the emulator, to count accesses")
+        return count(rules, _traced(program, promise.heap.caches))
+    except NearfarError as error:
+        note(f"nearfar: {error.what}: traffic is not compared")
+        return None
+
+
+def _traced(program: list[str], promised_caches: str) -> tuple[Site, ...]:
+    """The sites of a traced run. Raises NearfarError."""
+    from nearfar.place.traced import read_trace
+    from nearfar.trace.caches import parse_caches
+    from nearfar.trace.recording import record
+
+    caches = parse_caches(promised_caches)
+    with tempfile.TemporaryDirectory(prefix="nearfar-traffic-") as folder:
+        trace = Path(folder) / "trace"
+        done = record(program, trace, caches, host="plan", after=caches.last, prefetch=True,
+                      alone=True)  # fmt: skip
+        if done.code:
+            raise BadInputError(f"under the emulator it ended with {done.code}")
+        return read_trace(trace).sites

@@ -1,0 +1,54 @@
+/* What glibc offers about its heap, for a library that is preloaded in its place. Each case prints
+ * "ok NAME" or says what was wrong. malloc_stats() writes to standard error. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <malloc.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { block_count = 1000, block_bytes = 20000 };
+
+static void expect(const char* name, int holds) { printf("%s %s\n", holds ? "ok" : "FAILED", name); }
+
+static void* volatile blocks[block_count];
+
+int main(void) {
+  void* volatile first = malloc(100);
+  const struct mallinfo2 before = mallinfo2();
+  for (int i = 0; i < block_count; ++i)
+    blocks[i] = memset(malloc(block_bytes), 1, block_bytes);
+  void* volatile large = malloc(64 << 20);
+  const struct mallinfo2 during = mallinfo2();
+  expect("mallinfo2 in use", during.uordblks - before.uordblks >= (size_t)block_count * block_bytes);
+  expect("mallinfo2 arena", during.arena >= during.uordblks && during.arena > before.arena);
+  expect("mallinfo2 mapped", during.hblks == before.hblks + 1 &&
+                                 during.hblkhd - before.hblkhd >= (size_t)64 << 20);
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+  expect("mallinfo", (size_t)mallinfo().uordblks - during.uordblks < 100000);
+  malloc_stats();
+  char* text = NULL;
+  size_t length = 0;
+  FILE* file = open_memstream(&text, &length);
+  expect("malloc_info options", malloc_info(1, file) == EINVAL);
+  expect("malloc_info", malloc_info(0, file) == 0 && fclose(file) == 0 &&
+                            strncmp(text, "<malloc version=\"1\">\n<heap nr=\"0\">", 34) == 0 &&
+                            strcmp(text + length - 10, "</malloc>\n") == 0);
+  for (int i = 0; i < block_count; ++i) free(blocks[i]);
+  free(large);
+  expect("mallinfo2 after free", mallinfo2().uordblks - before.uordblks < 100000 &&
+                                     mallinfo2().hblks == before.hblks);
+  expect("malloc_trim", malloc_trim(0) == 1);
+  expect("malloc_trim of nothing", malloc_trim(0) == 0);
+  const size_t alignments[] = {3, 48, (size_t)1 << 31, (size_t)1 << 33};
+  for (int i = 0; i < 4; ++i) {
+    void* volatile block = aligned_alloc(alignments[i], 100);
+    size_t power = 1;
+    while (power < alignments[i]) power *= 2;
+    expect("aligned_alloc", block != NULL && (uintptr_t)block % power == 0);
+    free(block);
+  }
+  free(first);
+  return 0;
+}

@@ -1,0 +1,128 @@
+"""Wrong command lines of all verbs: one message, exit code 2 or 3, nothing left behind.
+
+The table of wrong values is ``bad_input``.
+"""
+
+from __future__ import annotations
+
+import itertools
+import subprocess
+import tempfile
+from pathlib import Path
+
+import pytest
+
+import bad_input
+import running
+from bad_input import Case
+from conftest import without_output_settings
+
+_VERBS = bad_input.verbs()
+#: Each case is run with one of these, in turn: what takes the place of which descriptor.
+_ODD_STREAMS: tuple[running.Streams, ...] = (
+    {1: None}, {2: None}, {0: None}, {1: "/dev/full"}, {2: "/dev/full"},
+    {0: None, 1: None, 2: None},
+)  # fmt: skip
+#: A busy machine takes long; a verb that measures in earnest takes longer.
+_SECONDS = 120
+
+
+def make_files(folder: Path) -> None:
+    """What the table's wrong values name."""
+    (folder / "folder").mkdir()
+    (folder / "tmp").mkdir()
+    (folder / "taken").touch()
+    for name, content in (("binary", bytes(range(256)) * 4), ("empty", b"")):
+        (folder / name).write_bytes(content)
+        (folder / name).chmod(0o755)
+
+
+def _refusals(case: Case) -> tuple[int, ...]:
+    """Exit codes of a refusal; ``run`` returns those of a shell if a program cannot start."""
+    return (2, 3, 126, 127) if case.arguments[0] == "run" else (2, 3)
+
+
+def complaints(case: Case, folder: Path, streams: running.Streams) -> list[str]:
+    """What is wrong with how a wrong command line was refused."""
+    environment = {
+        **without_output_settings(), "COLUMNS": "80", "TERM": "dumb", "TMPDIR": str(folder / "tmp")
+    }  # fmt: skip
+    before = sorted(folder.rglob("*"))
+    try:
+        code, output, error = running.run(
+            case.arguments, environment, folder, _SECONDS, streams=streams
+        )
+    except subprocess.TimeoutExpired:
+        return ["it did not end"]
+    found = []
+    if code not in _refusals(case):
+        found.append(f"exit code {code}")
+    if output:
+        found.append("standard output is not empty")
+    if 2 not in streams and (error.count("next: ") != 1 or not error.startswith("nearfar")):
+        found.append("not one message with its next step")
+    if "a bug in nearfar" in error or "Traceback" in error:
+        found.append("an internal error is shown")
+    left = [
+        str(path.relative_to(folder)) for path in sorted(folder.rglob("*")) if path not in before
+    ]
+    if left:
+        found.append(f"left behind: {left}")
+    return [f"{what}: {error[:300]}" for what in found]
+
+
+def check(case: Case, streams: running.Streams) -> list[str]:
+    """The complaints about one case, each with its command line, in a folder of its own."""
+    with tempfile.TemporaryDirectory() as made:
+        make_files(Path(made))
+        odd = f" with {streams}" if streams else ""
+        return [f"nearfar {case}{odd}: {what}" for what in complaints(case, Path(made), streams)]
+
+
+#: Of all cases, one in so many is part of `make test`.
+_EVERY = 6
+
+
+def _all_cases() -> list[Case]:
+    return [case for verb, found in _VERBS.items() for case in bad_input.cases(verb, found)]
+
+
+def _sample(verb: str) -> list[tuple[Case, running.Streams]]:
+    """Cases of a verb, each with another of the odd streams."""
+    turns = itertools.cycle(_ODD_STREAMS)
+    chosen = [(case, next(turns)) for case in _all_cases()[::_EVERY]]
+    return [(case, streams) for case, streams in chosen if case.verb == verb]
+
+
+def test_the_table_reaches_every_verb_and_has_at_least_200_cases_in_the_sample() -> None:
+    sample = _all_cases()[::_EVERY]
+    assert len(sample) >= 200
+    few = {"doctor", "topo", "trace flags", "crash flags", "crash replay", "pool info"}
+    assert set(_VERBS) - {case.verb for case in sample} <= few
+
+
+def test_every_numeric_flag_declares_its_range() -> None:
+    unbounded = [
+        f"{verb} {parameter.opts}"
+        for verb, command in _VERBS.items()
+        for parameter in command.params
+        if bad_input.is_number(parameter) and None in (parameter.min, parameter.max)
+    ]
+    assert unbounded == []
+
+
+@pytest.mark.parametrize("verb", _VERBS)
+def test_wrong_values_are_refused_with_one_message_whatever_the_streams(verb: str) -> None:
+    found: list[str] = []
+    for case, streams in _sample(verb):
+        found += check(case, streams)
+    assert found == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("verb", _VERBS)
+def test_all_wrong_values_are_refused_with_one_message(verb: str) -> None:
+    found: list[str] = []
+    for case in bad_input.cases(verb, _VERBS[verb]):
+        found += check(case, {})
+    assert found == []

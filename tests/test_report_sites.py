@@ -1,0 +1,82 @@
+"""The page of a program with thousands of sites: its work is not quadratic in the record."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import factories
+from nearfar.report.html import section
+from nearfar.report.html.page import render
+from nearfar.report.html.section import Cell, Table
+from nearfar.report.html.sections.provenance import MOST_ROWS
+from nearfar.report.wording import axis_unit
+
+
+def _visited(monkeypatch: pytest.MonkeyPatch, sites: int) -> tuple[int, str]:
+    """How often a page asks for the origin that all cells share, and the page."""
+    asked = 0
+    original = section._shared
+
+    def counted(cells: object) -> object:
+        nonlocal asked
+        asked += 1
+        return original(cells)  # type: ignore[arg-type]
+
+    with monkeypatch.context() as patched:
+        patched.setattr(section, "_shared", counted)
+        page = render(factories.advised(sites))
+    return asked, page
+
+
+def test_a_page_of_many_sites_looks_at_its_tables_as_often_as_one_of_few(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    few, _ = _visited(monkeypatch, 30)
+    many, page = _visited(monkeypatch, 400)
+    assert many == few
+    assert f"of which {MOST_ROWS} are shown; run.json has all" in page
+
+
+def test_the_page_is_named_by_the_program_as_it_was_typed() -> None:
+    page = render(factories.advised())
+    assert "<title>./goprog --its-own-flag: nearfar advise</title>" in page
+    assert "<h1>./goprog --its-own-flag</h1>" in page
+    assert "<li>goprog started 2 threads.</li>" in page
+    assert "Goprog" not in page
+
+
+def test_the_curve_is_a_staircase_from_1_with_a_marked_knee() -> None:
+    page = render(factories.advised())
+    assert page.count("knee 36 MiB") == 2  # in the wide and in the narrow picture
+    labels = re.findall(r">(1|0|0\.5)</text>", page[page.index('id="advice"') :])
+    assert "1" in labels
+    assert "0.5" not in labels
+
+
+def test_a_run_is_compared_with_runs_of_the_same_program_only() -> None:
+    now = factories.advised()
+    same = now.model_copy(update={"started": "2024-12-01T00:00:00Z"})
+    other = same.model_copy(update={"arguments": {"program": ["./another"]}})
+    assert 'id="changes"' in render(now, [(Path("same"), same)])
+    assert 'id="changes"' not in render(now, [(Path("other"), other)])
+
+
+@pytest.mark.parametrize(
+    ("key", "greatest", "unit", "divisor"),
+    [("time_s", 0.02, "ms", 1e-3), ("latency_ns", 80.0, "ns", 1.0), ("ratio", 2.0, "", 1.0),
+     ("bandwidth_bytes_per_s", 12e9, "GB/s", 1e9), ("near_bytes", 4096, "KiB", 1024.0)],
+)  # fmt: skip
+def test_an_axis_has_the_unit_of_its_labels(
+    key: str, greatest: float, unit: str, divisor: float
+) -> None:
+    found_unit, found_divisor = axis_unit(key, greatest)
+    assert found_unit == unit
+    assert found_divisor == pytest.approx(divisor)
+
+
+def test_the_origins_of_a_table_are_found_once() -> None:
+    table = Table(["first", "second"], [[Cell("a"), Cell("1")]])
+    assert table.column_origins is table.column_origins
