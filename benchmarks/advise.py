@@ -62,10 +62,20 @@ class Program:
 def programs() -> list[Program]:
     BUILD.mkdir(parents=True, exist_ok=True)
     top = HERE.parent  # not in the files: plans know programs by their build id, in any folder
-    for source in (*(HERE / "advise").glob("*.c"),
-                   top / "tests" / "programs" / "sort.c"):  # fmt: skip
-        subprocess.run(["cc", "-O2", "-g", f"-ffile-prefix-map={top}=.", "-o",
-                        str(BUILD / source.stem), str(source)], check=True, cwd=top)  # fmt: skip
+    for source in (*(HERE / "advise").glob("*.c"), top / "tests" / "programs" / "sort.c"):
+        subprocess.run(
+            [
+                "cc",
+                "-O2",
+                "-g",
+                f"-ffile-prefix-map={top}=.",
+                "-o",
+                str(BUILD / source.stem),
+                str(source),
+            ],
+            check=True,
+            cwd=top,
+        )
     table = str(HERE / "advise" / "table.sql")
     return [
         Program("sort", [str(BUILD / "sort"), "4000000"]),
@@ -88,21 +98,39 @@ def hogged(cpu: int) -> Iterator[None]:
 
 def trace(program: Program, caches: Caches, folder: Path) -> Traced:
     file = folder / program.name
-    done = record(program.command, file, caches, host="this", after=caches.last, prefetch=True,
-                  alone=True, most_records=MOST_RECORDS)  # fmt: skip
+    done = record(
+        program.command,
+        file,
+        caches,
+        host="this",
+        after=caches.last,
+        prefetch=True,
+        alone=True,
+        most_records=MOST_RECORDS,
+    )
     return read_trace(file, done.collected)
 
 
 def half_plan(asked: Asked, found: Found, program: Program) -> Path:
     heap = HeapPromise(
         allocated_bytes=sum(s.allocated_bytes for s in asked.traced.heap()),
-        peak_bytes=asked.traced.heap_peak_bytes, near_bytes=found.advice.near_bytes,
-        near_budget_bytes=asked.budget, slowdown=found.advice.slowdown_plan,
+        peak_bytes=asked.traced.heap_peak_bytes,
+        near_bytes=found.advice.near_bytes,
+        near_budget_bytes=asked.budget,
+        slowdown=found.advice.slowdown_plan,
         slowdown_all_far=found.advice.slowdown_all_far,
-    )  # fmt: skip
+    )
     file = PLANS / f"advise-{program.name}.plan"
-    file.write_text(plan_text(asked.traced.sites, found.point.near, found.gains, heap,
-                              asked.labels, [Path(program.command[0]).name]))  # fmt: skip
+    file.write_text(
+        plan_text(
+            asked.traced.sites,
+            found.point.near,
+            found.gains,
+            heap,
+            asked.labels,
+            [Path(program.command[0]).name],
+        )
+    )
     return file
 
 
@@ -151,8 +179,10 @@ def here() -> None:
 def predict() -> None:
     told = programs()
     found = json.loads((BUILD / "here.json").read_text())
-    made = {key: found[key] for key in ("last_cache_bytes", "last_cache_beside_hog_bytes",
-                                        "core_slowdown")}  # fmt: skip
+    made = {
+        key: found[key]
+        for key in ("last_cache_bytes", "last_cache_beside_hog_bytes", "core_slowdown")
+    }
     made["programs"] = {}
     for program in told:
         made["programs"][program.name] = predicted = predicted_of(program, found)
@@ -161,8 +191,9 @@ def predict() -> None:
 
 
 def predicted_of(program: Program, found: dict[str, Any]) -> dict[str, Any]:
-    memories = {name: Profile.model_validate(told)
-                for name, told in found["memories"][program.name].items()}  # fmt: skip
+    memories = {
+        name: Profile.model_validate(told) for name, told in found["memories"][program.name].items()
+    }
     plain, thp, small, loaded = (memories[n] for n in ("dram", THP, SMALL, "hog"))
     native, on_thp = found["native"][program.name], found["thp"][program.name]
     sizes = [found["last_cache_bytes"], found["last_cache_beside_hog_bytes"]]
@@ -178,18 +209,26 @@ def predicted_of(program: Program, found: dict[str, Any]) -> dict[str, Any]:
         beside = traced
         if sizes[1] != sizes[0]:
             beside = trace(program, with_last_cache(sizes[1]), Path(folder))
-        shared = beside_hog(near, beside, memory_of(loaded, near.coster.near),
-                            found["core_slowdown"])  # fmt: skip
+        shared = beside_hog(
+            near, beside, memory_of(loaded, near.coster.near), found["core_slowdown"]
+        )
     return {
-        "native_time_s": native[1], "thp_time_s": on_thp[1],
-        "traced_over_native": seconds / native[1], "advice_over_native": elapsed / native[1],
+        "native_time_s": native[1],
+        "thp_time_s": on_thp[1],
+        "traced_over_native": seconds / native[1],
+        "advice_over_native": elapsed / native[1],
         "records": traced.records,
-        "near_budget_bytes": half, "near_bytes": b.advice.near_bytes,
-        "memories": {name: {k: f.value for k, f in profile.figures.items() if f.value}
-                     for name, profile in memories.items()},
-        "hog": interval(a, "all_far"), "shared": shared, "heap_far": interval(b, "heap_far"),
+        "near_budget_bytes": half,
+        "near_bytes": b.advice.near_bytes,
+        "memories": {
+            name: {k: f.value for k, f in profile.figures.items() if f.value}
+            for name, profile in memories.items()
+        },
+        "hog": interval(a, "all_far"),
+        "shared": shared,
+        "heap_far": interval(b, "heap_far"),
         "plan": interval(b, "plan"),
-    }  # fmt: skip
+    }
 
 
 def with_last_cache(size: int) -> Caches:
@@ -203,10 +242,13 @@ def beside_hog(near: Asked, traced: Traced, loaded: Memory, core_slowdown: float
     everything = list(range(len(traced.sites)))
     alone = near.coster.costs(near.coster.near, [[]])[0]
     coster = Coster(traced, near.coster.near, near.coster.core)
-    works = [replace(work, instruction_ns=work.instruction_ns * core_slowdown)
-             for work in (near.coster.work, *near.coster.other_works)]  # fmt: skip
-    variants = [Assumed(coster.core, ns, works[0])
-                for ns in (loaded.latency, loaded.low, loaded.high)]  # fmt: skip
+    works = [
+        replace(work, instruction_ns=work.instruction_ns * core_slowdown)
+        for work in (near.coster.work, *near.coster.other_works)
+    ]
+    variants = [
+        Assumed(coster.core, ns, works[0]) for ns in (loaded.latency, loaded.low, loaded.high)
+    ]
     variants += [Assumed(coster.core, loaded.latency, work) for work in works[1:]]
     coster.kernel_s = near.coster.kernel_s
     times = [costs[0] for costs in coster.costs_under(loaded, [everything], variants)]
@@ -244,8 +286,9 @@ class Ratios:
     user: list[float] = field(default_factory=list)
 
 
-def pairs(program: Program, cases: dict[str, tuple[dict[str, str] | None, bool]],
-          other: int) -> dict[str, Ratios]:  # fmt: skip
+def pairs(
+    program: Program, cases: dict[str, tuple[dict[str, str] | None, bool]], other: int
+) -> dict[str, Ratios]:
     """Times of each case over those of the first, case after case in each repeat."""
     ratios = {name: Ratios() for name in cases}
     for _ in range(REPEATS):
@@ -264,28 +307,31 @@ def measure() -> None:
     told = programs()
     predicted = json.loads(PREDICTIONS.read_text())["programs"]
     os.sched_setaffinity(0, {cpu})
-    print("| program | setting | predicted | measured | error | user time alone |\n"
-          "|---|---|---|---|---|---|")  # fmt: skip
+    print(
+        "| program | setting | predicted | measured | error | user time alone |\n"
+        "|---|---|---|---|---|---|"
+    )
     for program in told:
         near = environment(Placement(None, {"near": THP}), None)
         far = environment(Placement(None, {"near": THP, "far": SMALL}), None)
         plan = environment(
             Placement(PLANS / f"advise-{program.name}.plan", {"near": THP, "far": SMALL}), None
         )
-        found = pairs(program, {
-            "alone": (None, False), "hog": (None, True),
-        }, other)  # fmt: skip
-        found |= pairs(program, {
-            "near": (near, False), "heap_far": (far, False), "plan": (plan, False),
-        }, other)  # fmt: skip
+        found = pairs(program, {"alone": (None, False), "hog": (None, True)}, other)
+        found |= pairs(
+            program, {"near": (near, False), "heap_far": (far, False), "plan": (plan, False)}, other
+        )
         for key in ("hog", "shared", "heap_far", "plan"):
             value, low, high = predicted[program.name][key]
             ratios = found["hog" if key == "shared" else key]
             real = sorted(ratios.wall)
             error = value / median(real) - 1
-            print(f"| {program.name} | {key} | {value:.3f} [{low:.3f}, {high:.3f}] | "
-                  f"{median(real):.3f} [{real[0]:.3f}, {real[-1]:.3f}] | {error:+.1%} | "
-                  f"{median(ratios.user):.3f} |", flush=True)  # fmt: skip
+            print(
+                f"| {program.name} | {key} | {value:.3f} [{low:.3f}, {high:.3f}] | "
+                f"{median(real):.3f} [{real[0]:.3f}, {real[-1]:.3f}] | {error:+.1%} | "
+                f"{median(ratios.user):.3f} |",
+                flush=True,
+            )
 
 
 def cost() -> None:
@@ -298,13 +344,20 @@ def cost() -> None:
                 program = Program("sort", [program.command[0], "8000000"])
             answer = Path(folder) / "answer.json"
             begin = time.perf_counter()
-            subprocess.run([nearfar, "advise", "-q", "--json", str(answer), "--", *program.command],
-                           cwd=folder, stdout=subprocess.DEVNULL, check=True)  # fmt: skip
+            subprocess.run(
+                [nearfar, "advise", "-q", "--json", str(answer), "--", *program.command],
+                cwd=folder,
+                stdout=subprocess.DEVNULL,
+                check=True,
+            )
             elapsed = time.perf_counter() - begin
             told = json.loads(answer.read_text())
             native = told["time_near_s"]
-            print(f"| {program.name} | {native:.2f} s | {elapsed:.1f} s | {elapsed / native:.0f} | "
-                  f"{told['traced_time_s']:.1f} s |", flush=True)  # fmt: skip
+            print(
+                f"| {program.name} | {native:.2f} s | {elapsed:.1f} s | {elapsed / native:.0f} | "
+                f"{told['traced_time_s']:.1f} s |",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

@@ -31,26 +31,49 @@ def main() -> None:
     program = BUILD / "thesis"
     source = ROOT / "tests" / "programs" / "thesis.c"
     subprocess.run(["cc", "-O2", "-g", "-o", str(program), str(source)], check=True)
-    print("| program | arrays near by hand | kept near by advise | all far | heap far | plan | "
-          "energy, all far | plan |\n|---|---|---|---|---|---|---|---|")  # fmt: skip
+    print(
+        "| program | arrays near by hand | kept near by advise | all far | heap far | plan | "
+        "energy, all far | plan |\n|---|---|---|---|---|---|---|---|"
+    )
     for name, (n, arrays) in PROGRAMS.items():
         found = _advice([str(program), name, str(n)], sum(arrays))
-        near = sorted(site["size_bytes"] for site in found["sites"]
-                      if site["verdict"] == "near" and site["size_bytes"] > 1 << 16)  # fmt: skip
-        print(f"| {name} {n} | {sorted(arrays)} | {near} | {found['slowdown_all_far']:.2f} | "
-              f"{found['slowdown_heap_far']:.2f} | {found['slowdown_plan']:.2f} | "
-              f"{found['energy_all_far_J']:.3g} J | {found['energy_plan_J']:.3g} J |")  # fmt: skip
+        near = sorted(
+            site["size_bytes"]
+            for site in found["sites"]
+            if site["verdict"] == "near" and site["size_bytes"] > 1 << 16
+        )
+        print(
+            f"| {name} {n} | {sorted(arrays)} | {near} | {found['slowdown_all_far']:.2f} | "
+            f"{found['slowdown_heap_far']:.2f} | {found['slowdown_plan']:.2f} | "
+            f"{found['energy_all_far_J']:.3g} J | {found['energy_plan_J']:.3g} J |"
+        )
 
 
 def _advice(command: list[str], budget: int) -> dict[str, object]:
     with tempfile.TemporaryDirectory(dir=BUILD) as folder:
         answer = Path(folder) / "answer.json"
         subprocess.run(
-            [str(ROOT / "nearfar"), "advise", "-q", "--host", "snu-2014", "--near", "dram-snu",
-             "--far", "pcm-snu-ns", "--near-budget", f"{budget}B", "--json", str(answer), "--",
-             *command],
-            cwd=folder, check=True, stdout=subprocess.DEVNULL,
-        )  # fmt: skip
+            [
+                str(ROOT / "nearfar"),
+                "advise",
+                "-q",
+                "--host",
+                "snu-2014",
+                "--near",
+                "dram-snu",
+                "--far",
+                "pcm-snu-ns",
+                "--near-budget",
+                f"{budget}B",
+                "--json",
+                str(answer),
+                "--",
+                *command,
+            ],
+            cwd=folder,
+            check=True,
+            stdout=subprocess.DEVNULL,
+        )
         return json.loads(answer.read_text())  # type: ignore[no-any-return]
 
 

@@ -69,10 +69,19 @@ def _said(e: Estimate) -> str:
 def tier_of() -> None:
     program = Path(tempfile.gettempdir()) / "nearfar-reference-tier-of"
     subprocess.run(
-        ["gcc", "-O2", "-I", HERE.parent / "include", HERE / "reference" / "tier_of.c", "-o",
-         program, NATIVE_DIR / "libhmalloc.so", "-lmemkind"],
+        [
+            "gcc",
+            "-O2",
+            "-I",
+            HERE.parent / "include",
+            HERE / "reference" / "tier_of.c",
+            "-o",
+            program,
+            NATIVE_DIR / "libhmalloc.so",
+            "-lmemkind",
+        ],
         check=True,
-    )  # fmt: skip
+    )
     loaded = {**os.environ, "LD_PRELOAD": str(NATIVE_DIR / "libhmalloc.so")}
 
     def side(who: str) -> Side:
@@ -118,7 +127,7 @@ def watch() -> None:
                 ),
             },
             "bare",
-        )  # fmt: skip
+        )
 
 
 def plan() -> None:

@@ -54,8 +54,10 @@ def main() -> None:
     for i, _ in enumerate(SHARES):
         latency = median([r[i][0] for r in rounds])
         achieved = median([r[i][1] for r in rounds])
-        print(f"  {achieved.value / 1e9:6.2f}  {latency.value:7.1f} "
-              f"[{latency.low:.1f}, {latency.high:.1f}]")  # fmt: skip
+        print(
+            f"  {achieved.value / 1e9:6.2f}  {latency.value:7.1f} "
+            f"[{latency.low:.1f}, {latency.high:.1f}]"
+        )
         monotone = monotone and latency.high >= lowest
         lowest = max(lowest, latency.low)
     print(f"rises within its intervals: {'yes' if monotone else 'NO'}")

@@ -16,9 +16,20 @@ def main() -> None:
     operations = sys.argv[1] if len(sys.argv) > 1 else "7000000"
     runs = int(sys.argv[2]) if len(sys.argv) > 2 else 5
     command = [
-        sys.executable, "-m", "nearfar.cli.app", "predict", "map-get", "--far", "ucy-optane",
-        "--host", "xeon-5218r", "--ops", operations, "--json", "-",
-    ]  # fmt: skip
+        sys.executable,
+        "-m",
+        "nearfar.cli.app",
+        "predict",
+        "map-get",
+        "--far",
+        "ucy-optane",
+        "--host",
+        "xeon-5218r",
+        "--ops",
+        operations,
+        "--json",
+        "-",
+    ]
     wall, processor = [], []
     for _ in range(runs):
         before = resource.getrusage(resource.RUSAGE_CHILDREN)

@@ -80,13 +80,18 @@ def stream() -> None:
         def reference(team: list[int] = team) -> dict[str, float]:
             places = ",".join(f"{{{cpu}}}" for cpu in team)
             environment = {
-                **os.environ, "OMP_NUM_THREADS": str(len(team)), "OMP_PLACES": places,
+                **os.environ,
+                "OMP_NUM_THREADS": str(len(team)),
+                "OMP_PLACES": places,
                 "OMP_PROC_BIND": "close",
-            }  # fmt: skip
+            }
             line = subprocess.run(
                 [str(program), str(elements), str(iterations)],
-                check=True, capture_output=True, text=True, env=environment,
-            ).stdout.split()  # fmt: skip
+                check=True,
+                capture_output=True,
+                text=True,
+                env=environment,
+            ).stdout.split()
             return dict(zip(kernels, map(float, line[:4]), strict=True))
 
         interleave(
@@ -120,11 +125,13 @@ def chase() -> None:
                 name: float(
                     subprocess.run(
                         [str(program), str(region), str(cpu), pages, str(samples)],
-                        check=True, capture_output=True, text=True,
+                        check=True,
+                        capture_output=True,
+                        text=True,
                     ).stdout.split()[0]
                 )
                 for name, region in regions.items()
-            }  # fmt: skip
+            }
 
         interleave(ours, reference, f"Pointer chase, {pages} pages, ns a load, median of {samples}")
 
@@ -154,12 +161,25 @@ def fio_line(path: str, engine: str, write: bool, shuffled: bool, extra: list[st
     timed = [] if write else ["--time_based", f"--runtime={BUDGET_S:g}"]
     stop = [f"--runtime={BUDGET_S:g}"] if write else []
     return [
-        "fio", "--name=reference", f"--filename={path}", f"--size={FILE_BYTES}",
-        f"--ioengine={engine}", f"--rw={kind}", f"--bs={block}", "--iodepth=1", "--invalidate=0",
-        "--fadvise_hint=0", "--norandommap=0", "--gtod_reduce=1", "--allow_file_create=0",
-        f"--cpus_allowed={max(os.sched_getaffinity(0))}", "--output-format=json",
-        *timed, *stop, *extra,
-    ]  # fmt: skip
+        "fio",
+        "--name=reference",
+        f"--filename={path}",
+        f"--size={FILE_BYTES}",
+        f"--ioengine={engine}",
+        f"--rw={kind}",
+        f"--bs={block}",
+        "--iodepth=1",
+        "--invalidate=0",
+        "--fadvise_hint=0",
+        "--norandommap=0",
+        "--gtod_reduce=1",
+        "--allow_file_create=0",
+        f"--cpus_allowed={max(os.sched_getaffinity(0))}",
+        "--output-format=json",
+        *timed,
+        *stop,
+        *extra,
+    ]
 
 
 def fio_rate(line: list[str], write: bool) -> float:

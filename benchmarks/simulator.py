@@ -48,19 +48,37 @@ def differences() -> None:
             programs.record(program, n, steps, 1, file, [programs.CACHES["l1"]])
             for name in ("dram-snu", "pcm-snu-ns", "ddr4-3200"):
                 for core, writes in (("blocking", "blocking"), ("window", "posted")):
-                    options = Options(page_policy="closed" if core == "blocking" else "open",
-                                      write_policy=writes, core=core)  # fmt: skip
+                    options = Options(
+                        page_policy="closed" if core == "blocking" else "open",
+                        write_policy=writes,
+                        core=core,
+                    )
                     time, energy = one_off(name, file, options)
-                    print(f"{program:6} {n:6} {name:11} {core:8} writes {writes:8} "
-                          f"time {time:+.1%} energy {energy:+.1%}")  # fmt: skip
+                    print(
+                        f"{program:6} {n:6} {name:11} {core:8} writes {writes:8} "
+                        f"time {time:+.1%} energy {energy:+.1%}"
+                    )
 
 
 #: (pages, writes, core, window)
-SETTINGS = (("open", "posted", "window", 10), ("open", "posted", "window", 24),
-            ("closed", "posted", "window", 10), ("timeout", "posted", "window", 10),
-            ("closed", "blocking", "blocking", 1), ("open", "blocking", "window", 10))  # fmt: skip
-DEVICES = ("ddr3-1333", "ddr4-3200", "ddr5-3200", "cxl-ddr5", "dram-snu", "pcm-snu-ns",
-           "pcm-snu-cycles", "pcm-lee")  # fmt: skip
+SETTINGS = (
+    ("open", "posted", "window", 10),
+    ("open", "posted", "window", 24),
+    ("closed", "posted", "window", 10),
+    ("timeout", "posted", "window", 10),
+    ("closed", "blocking", "blocking", 1),
+    ("open", "blocking", "window", 10),
+)
+DEVICES = (
+    "ddr3-1333",
+    "ddr4-3200",
+    "ddr5-3200",
+    "cxl-ddr5",
+    "dram-snu",
+    "pcm-snu-ns",
+    "pcm-snu-cycles",
+    "pcm-lee",
+)
 
 
 def settings() -> None:
@@ -71,13 +89,18 @@ def settings() -> None:
             programs.record(program, n, steps, 1, file, [programs.CACHES["l1"]])
         for pages, writes, core, window in SETTINGS:
             options = Options(page_policy=pages, write_policy=writes, core=core, window=window)
-            off = [(*one_off(name, file, options), name, file.name)
-                   for name in DEVICES for file in files]  # fmt: skip
+            off = [
+                (*one_off(name, file, options), name, file.name)
+                for name in DEVICES
+                for file in files
+            ]
             near = sum(abs(time) <= 0.05 and abs(energy) <= 0.03 for time, energy, _, _ in off)
             time, _, *slow = max(off, key=lambda row: abs(row[0]))
             _, energy, *dear = max(off, key=lambda row: abs(row[1]))
-            print(f"{pages:7} {writes:8} {core:8} {window:2} {near} of {len(off)} within 5, 3 %; "
-                  f"worst time {time:+.1%} {slow}, energy {energy:+.1%} {dear}")  # fmt: skip
+            print(
+                f"{pages:7} {writes:8} {core:8} {window:2} {near} of {len(off)} within 5, 3 %; "
+                f"worst time {time:+.1%} {slow}, energy {energy:+.1%} {dear}"
+            )
 
 
 def one_off(name: str, file: Path, options: Options) -> tuple[float, float]:

@@ -43,13 +43,30 @@ def cpu_s(program: str, variables: dict[str, str]) -> float:
 
 def predicted(program: str, folder: str) -> dict[str, object]:
     subprocess.run(
-        [HERE.parent / "nearfar", "advise", "-q", "--near", TIERS["near"], "--far", TIERS["far"],
-         "--out", f"{folder}/advice", "--json", f"{folder}/advice.json", "--", program],
-        check=True, stdout=subprocess.DEVNULL,
-    )  # fmt: skip
+        [
+            HERE.parent / "nearfar",
+            "advise",
+            "-q",
+            "--near",
+            TIERS["near"],
+            "--far",
+            TIERS["far"],
+            "--out",
+            f"{folder}/advice",
+            "--json",
+            f"{folder}/advice.json",
+            "--",
+            program,
+        ],
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
     advice = json.loads(Path(folder, "advice.json").read_text())
-    return {"slowdown": advice["slowdown_heap_far"], "cpu_near_s": advice["cpu_near_s"],
-            "interval": advice["intervals"]["slowdown_heap_far"]}  # fmt: skip
+    return {
+        "slowdown": advice["slowdown_heap_far"],
+        "cpu_near_s": advice["cpu_near_s"],
+        "interval": advice["intervals"]["slowdown_heap_far"],
+    }
 
 
 def main(repeats: int) -> None:
@@ -65,8 +82,10 @@ def main(repeats: int) -> None:
                 taken[name].append(cpu_s(program, variables))
     quarters = {name: quantiles(times, n=4) for name, times in taken.items()}
     for name, (low, middle, high) in quarters.items():
-        print(f"{name} {low:.4f} s, median {middle:.4f}, upper quartile {high:.4f}, "
-              f"range {min(taken[name]):.4f} to {max(taken[name]):.4f}")  # fmt: skip
+        print(
+            f"{name} {low:.4f} s, median {middle:.4f}, upper quartile {high:.4f}, "
+            f"range {min(taken[name]):.4f} to {max(taken[name]):.4f}"
+        )
     print("measured", quarters["far"][0] / quarters["near"][0])
 
 

@@ -89,12 +89,15 @@ def predict(calibration: Path, path: Path) -> None:
     document = {
         **read,
         "points": [
-            {"case": str(p.case), "predicted_ns": p.predicted.parts.total * NS,
-             "interval_ns": [p.predicted.low * NS, p.predicted.high * NS],
-             "parts_ns": {k: v * NS for k, v in asdict(p.predicted.parts).items()}}
+            {
+                "case": str(p.case),
+                "predicted_ns": p.predicted.parts.total * NS,
+                "interval_ns": [p.predicted.low * NS, p.predicted.high * NS],
+                "parts_ns": {k: v * NS for k, v in asdict(p.predicted.parts).items()},
+            }
             for p in points
         ],
-    }  # fmt: skip
+    }
     path.write_text(json.dumps(document, indent=1) + "\n")
 
 
@@ -112,9 +115,11 @@ def measure(path: Path, *kinds: Path) -> None:
         rows = [_judged(points[str(case)], timed[case]) for case in wanted]
         for i, what in enumerate(("lower quartiles", "medians")):
             errors = [abs(row[i][0]) for row in rows]
-            print(f"{title}, {what} of {MEASURED[kind]}: mean error {fmean(errors):.1%}, worst "
-                  f"{max(errors):.1%}, interval covers {fmean(row[i][1] for row in rows):.0%} of "
-                  f"{len(rows)} points")  # fmt: skip
+            print(
+                f"{title}, {what} of {MEASURED[kind]}: mean error {fmean(errors):.1%}, worst "
+                f"{max(errors):.1%}, interval covers {fmean(row[i][1] for row in rows):.0%} of "
+                f"{len(rows)} points"
+            )
         print(f"{time.monotonic() - started:.0f} s")
     _drift(Host.model_validate(document["host"]))
 
@@ -144,8 +149,10 @@ def _judged(point: dict[str, Any], times: list[float]) -> list[tuple[float, bool
         for value in (seen.value, seen.high)
     ]
     errors = ", ".join(f"{error:+6.1%}{'' if covered else ' outside'}" for error, covered in told)
-    print(f"{point['case']:50} {point['predicted_ns']:9.1f} [{low:9.1f}, {high:9.1f}]  measured "
-          f"{seen.value:9.1f}, median {seen.high:9.1f}: {errors}")  # fmt: skip
+    print(
+        f"{point['case']:50} {point['predicted_ns']:9.1f} [{low:9.1f}, {high:9.1f}]  measured "
+        f"{seen.value:9.1f}, median {seen.high:9.1f}: {errors}"
+    )
     return told
 
 

@@ -143,8 +143,10 @@ def main() -> None:
         )
         start_ups = 0.0, 0.0, instrumented - native, traced - emulated
         print(f"start-up taken off: traced {start_ups[3]:.3f} s, instrumented {start_ups[2]:.3f} s")
-        print(f"{'program':10} native  emulated  traced  instrumented   traced/emulated    "
-              "traced/native  instrumented/native  bytes a line")  # fmt: skip
+        print(
+            f"{'program':10} native  emulated  traced  instrumented   traced/emulated    "
+            "traced/native  instrumented/native  bytes a line"
+        )
         for name in chosen:
             run = runs.times(name, *PROGRAMS[name])
             times = [

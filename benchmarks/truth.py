@@ -65,8 +65,13 @@ class Program:
     quick_steps: int  # on 16 KiB, for the time of an instruction
 
     def command(self, pages: str, steps: int | None = None, size: int | None = None) -> list[str]:
-        return [TRUTH, self.name, str(size or self.bytes),
-                str(self.steps if steps is None else steps), pages]  # fmt: skip
+        return [
+            TRUTH,
+            self.name,
+            str(size or self.bytes),
+            str(self.steps if steps is None else steps),
+            pages,
+        ]
 
 
 PROGRAMS = (
@@ -98,8 +103,13 @@ class Ran:
 
     def usage(self) -> Usage:
         """As the verdict on noise takes it."""
-        return {"wall_ns": self.wall_ns, "cpu_ns": self.cpu_ns, "minor_faults": 0,
-                "major_faults": 0, "involuntary_switches": self.switches}  # fmt: skip
+        return {
+            "wall_ns": self.wall_ns,
+            "cpu_ns": self.cpu_ns,
+            "minor_faults": 0,
+            "major_faults": 0,
+            "involuntary_switches": self.switches,
+        }
 
 
 def timed(command: list[str]) -> Ran:
@@ -115,8 +125,11 @@ def told(*arguments: str) -> dict[str, float]:
 
 def trace(file: Path, command: list[str], last_cache: int) -> None:
     llc = f"{last_cache}/16" if last_cache else "none"
-    subprocess.run([NEARFAR, "trace", "-q", "-o", str(file), "--llc", llc, "--", *command],
-                   check=True, stdout=subprocess.DEVNULL)  # fmt: skip
+    subprocess.run(
+        [NEARFAR, "trace", "-q", "-o", str(file), "--llc", llc, "--", *command],
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
 
 
 def instruction_ns(program: Program, folder: Path) -> float:
@@ -136,9 +149,23 @@ def profile() -> None:
     for pages in PAGES:
         out = BUILD / pages
         shutil.rmtree(out, ignore_errors=True)
-        subprocess.run([NEARFAR, "probe", "-q", "--tier", f"dram,pages={pages}", "--region",
-                        REGION, "--time", "25s", "--out", str(out)],
-                       check=True, stdout=subprocess.DEVNULL)  # fmt: skip
+        subprocess.run(
+            [
+                NEARFAR,
+                "probe",
+                "-q",
+                "--tier",
+                f"dram,pages={pages}",
+                "--region",
+                REGION,
+                "--time",
+                "25s",
+                "--out",
+                str(out),
+            ],
+            check=True,
+            stdout=subprocess.DEVNULL,
+        )
     cpu = build()
     caches = caches_of(load_host("this"), {})
     size = caches.llc.size_bytes if caches.llc else 0
@@ -170,8 +197,16 @@ def predict() -> None:
                 trace(file, program.command("thp", steps), found["last_cache_bytes"])
                 for pages in PAGES:
                     device = str(BUILD / pages / "profile.toml")
-                    result = told("sim", str(file), "--near", device, "--far", device,
-                                  "--instruction-ns", str(ns))  # fmt: skip
+                    result = told(
+                        "sim",
+                        str(file),
+                        "--near",
+                        device,
+                        "--far",
+                        device,
+                        "--instruction-ns",
+                        str(ns),
+                    )
                     times[pages].append(result["time_s"])
         made[program.name] = {pages: t[1] - t[0] for pages, t in times.items()}
         print(program.name, made[program.name], flush=True)
@@ -192,9 +227,11 @@ def measure() -> None:
         on_cpu = median(ran.cpu_ns for ran in told) * 1e-9
         least = min(ran.wall_ns for ran in told) * 1e-9
         value = predicted[name][pages]
-        print(f"| {name} | {pages} | {value:.4f} s | {real.value:.4f} s "
-              f"[{real.low:.4f}, {real.high:.4f}] | {on_cpu:.4f} s | {least:.4f} s "
-              f"| {value / real.value - 1:+.1%} |")  # fmt: skip
+        print(
+            f"| {name} | {pages} | {value:.4f} s | {real.value:.4f} s "
+            f"[{real.low:.4f}, {real.high:.4f}] | {on_cpu:.4f} s | {least:.4f} s "
+            f"| {value / real.value - 1:+.1%} |"
+        )
     print(f"chase over {REGION} as the profile has it, and now: {'; '.join(memory_now())}")
     print(f"{len(told)} repeats; load averages before and after: {before}, {os.getloadavg()}")
     reasons = [*watch.verdict().reasons, *wrong_pages(runs)]

@@ -40,10 +40,13 @@ class Kind(NamedTuple):
 
 
 KINDS = (
-    Kind("map_atomic", True, "shm:"), Kind("map_atomic", False, "shm:"),
-    Kind("map_rp", True, "shm:"), Kind("map_rp", False, "shm:"),
-    Kind("map", False, "shm:"), Kind("dram", False, "dram"),
-)  # fmt: skip
+    Kind("map_atomic", True, "shm:"),
+    Kind("map_atomic", False, "shm:"),
+    Kind("map_rp", True, "shm:"),
+    Kind("map_rp", False, "shm:"),
+    Kind("map", False, "shm:"),
+    Kind("dram", False, "dram"),
+)
 
 
 def _made(
@@ -74,8 +77,9 @@ def sizes(operation: str) -> None:
     for kind in KINDS:
         found = [median(times[kind, value]) for value in VALUES]
         ratio = max(e.value for e in found) / min(e.value for e in found)
-        print(f"| {kind} | " + " | ".join(map(_told, found))
-              + f" | {ratio:.2f} | {_verdict(found)} |")  # fmt: skip
+        print(
+            f"| {kind} | " + " | ".join(map(_told, found)) + f" | {ratio:.2f} | {_verdict(found)} |"
+        )
     print()
 
 
@@ -95,14 +99,18 @@ def initialisation() -> None:
         for kind in random.Random(turn).sample(KINDS, len(KINDS)):
             rows[kind].append(_initial(kind))
     print(f"initialisation, {INITIAL:,} entries of 8 bytes: ms, median of {ROUNDS} [95 %]")
-    print("| map | pool made, pages untouched | pages touched beforehand | filled | gets of all |"
-          " filling an entry over a get | of all, gets |")  # fmt: skip
+    print(
+        "| map | pool made, pages untouched | pages touched beforehand | filled | gets of all |"
+        " filling an entry over a get | of all, gets |"
+    )
     for kind, seen in rows.items():
         made, touched, filled, gets = (median([s[i] * 1e3 for s in seen]) for i in range(4))
         ratio = median([s[2] / s[3] for s in seen])
         share = median([s[3] / (s[1] + s[2] + s[3]) for s in seen])
-        print(f"| {kind} | {_told(made, 1)} | {_told(touched, 1)} | {_told(filled)} |"
-              f" {_told(gets, 1)} | {_told(ratio, 1)} | {share.value:.1%} |")  # fmt: skip
+        print(
+            f"| {kind} | {_told(made, 1)} | {_told(touched, 1)} | {_told(filled)} |"
+            f" {_told(gets, 1)} | {_told(ratio, 1)} | {share.value:.1%} |"
+        )
     print()
 
 

@@ -24,8 +24,18 @@ _REQUIRED: dict[str, tuple[str, ...]] = {
     "predict map-insert": ("--far", "cxl-asic", "--host", "xeon-5218r", "--ops", "10"),
     "predict map-remove": ("--far", "cxl-asic", "--host", "xeon-5218r", "--ops", "10"),
     "predict pipeline": (
-        "--near-curve", "curve.csv", "--far-curve", "curve.csv", "--generate", "curve.csv",
-        "--elements", "10", "--iterations", "10", "--threads", "4",
+        "--near-curve",
+        "curve.csv",
+        "--far-curve",
+        "curve.csv",
+        "--generate",
+        "curve.csv",
+        "--elements",
+        "10",
+        "--iterations",
+        "10",
+        "--threads",
+        "4",
     ),
     "predict structure": ("--structure", "list", "--far", "cxl-asic", "--host", "xeon-5317"),
     "split": ("--contention", "m.json", "--host", "xeon-6130", "--rows", "10", "--cols", "10"),
@@ -36,24 +46,43 @@ _REQUIRED: dict[str, tuple[str, ...]] = {
     "sim": ("--pattern", "random", "-n", "10"),
     "advise": ("--time", "5"),
     "run": ("--tier", "far=dram"),
-}  # fmt: skip
+}
 _ARGUMENTS: dict[str, tuple[str, ...]] = {
-    "advise": _PROGRAM, "run": _PROGRAM, "trace record": _PROGRAM, "crash run": _PROGRAM,
-    "compare": ("ddr4", "ddr5"), "show": ("cxl-asic",), "report": ("missing",),
-    "sweep": ("missing.toml",), "crash replay": ("missing",), "fit contention": ("curve.csv",),
-    "fit counters": ("curve.csv",), "predict contention": ("m.json",),
-    "pool check": ("missing",), "pool info": ("missing",), "pool leaks": ("missing",),
-    "pool shred": ("missing",), "trace export": ("missing",), "trace import": ("missing",),
-    "trace show": ("missing",), "trace stats": ("missing",),
-}  # fmt: skip
+    "advise": _PROGRAM,
+    "run": _PROGRAM,
+    "trace record": _PROGRAM,
+    "crash run": _PROGRAM,
+    "compare": ("ddr4", "ddr5"),
+    "show": ("cxl-asic",),
+    "report": ("missing",),
+    "sweep": ("missing.toml",),
+    "crash replay": ("missing",),
+    "fit contention": ("curve.csv",),
+    "fit counters": ("curve.csv",),
+    "predict contention": ("m.json",),
+    "pool check": ("missing",),
+    "pool info": ("missing",),
+    "pool leaks": ("missing",),
+    "pool shred": ("missing",),
+    "trace export": ("missing",),
+    "trace import": ("missing",),
+    "trace show": ("missing",),
+    "trace stats": ("missing",),
+}
 
 _FILES = ("missing", "folder", "binary", "empty", "/dev/zero", "")
 _NAMES = ("nonsense", "binary", "folder", "")
 _SIZES = ("much", "0", "-1", "99999999999999999999999G", "")
 _TIERS = (
-    "nonsense", "file:/nonexistent/x", "shm:/nonexistent", "numa:99999999999999999999", "numa:x",
-    "paced:dram@nonsense", "paced:", "",
-)  # fmt: skip
+    "nonsense",
+    "file:/nonexistent/x",
+    "shm:/nonexistent",
+    "numa:99999999999999999999",
+    "numa:x",
+    "paced:dram@nonsense",
+    "paced:",
+    "",
+)
 _TARGETS = ("missing/result", "folder", "")
 _DIRECTORIES = ("taken", "/proc/nearfar", "taken/below", "")
 _BY_METAVAR: dict[str, tuple[str, ...]] = {
@@ -88,7 +117,7 @@ _BY_METAVAR: dict[str, tuple[str, ...]] = {
     "IMAGE": _FILES,
     "-- PROGRAM [ARGS]…": ("", "no-such-program", "./folder", "./empty", "./binary"),
     "-- PROGRAM ARGS": ("", "no-such-program", "./folder", "./empty", "./binary"),
-}  # fmt: skip
+}
 #: Flags whose metavar says FILE or the like and which name a file that is written.
 _WRITTEN = frozenset({"csv", "picture", "output", "out", "trace"})
 #: Not wrong: an empty path is the current directory.
@@ -140,9 +169,7 @@ def wrong_values(parameter: Any) -> tuple[str, ...]:
     if parameter.name == "help" or getattr(parameter, "is_flag", False):
         return ()
     if is_number(parameter):
-        return (
-            str(parameter.min - 1), f"{parameter.max + 1:.0f}", "9" * 23, "many", "nan", "",
-        )  # fmt: skip
+        return (str(parameter.min - 1), f"{parameter.max + 1:.0f}", "9" * 23, "many", "nan", "")
     if parameter.metavar is None:  # one of several words
         return ("nonsense", "")
     if parameter.metavar in _BY_METAVAR:

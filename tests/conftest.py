@@ -47,9 +47,15 @@ RunNearfar = Callable[..., Outcome]
 
 #: Modules whose functions compile, start or trace programs.
 _STARTERS = {
-    "compiling", "crashing", "documents", "hmalloc_build", "pmdk", "running", "subprocess",
+    "compiling",
+    "crashing",
+    "documents",
+    "hmalloc_build",
+    "pmdk",
+    "running",
+    "subprocess",
     "tracing",
-}  # fmt: skip
+}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -65,9 +71,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 _CHANGES_OUTPUT = {
-    "NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "PY_COLORS", "TERMINAL_WIDTH", "LINES",
-    "TTY_COMPATIBLE", "TTY_INTERACTIVE", "GITHUB_ACTIONS",
-}  # fmt: skip
+    "NO_COLOR",
+    "FORCE_COLOR",
+    "CLICOLOR",
+    "CLICOLOR_FORCE",
+    "PY_COLORS",
+    "TERMINAL_WIDTH",
+    "LINES",
+    "TTY_COMPATIBLE",
+    "TTY_INTERACTIVE",
+    "GITHUB_ACTIONS",
+}
 
 
 def without_output_settings() -> dict[str, str]:
@@ -85,9 +99,12 @@ def run_nearfar(tmp_path: Path) -> RunNearfar:
     """
 
     def run(
-        *arguments: str, env: dict[str, str] | None = None, cwd: Path = tmp_path,
-        timeout: int = 600, prepare: running.Prepare | None = None,
-    ) -> Outcome:  # fmt: skip
+        *arguments: str,
+        env: dict[str, str] | None = None,
+        cwd: Path = tmp_path,
+        timeout: int = 600,
+        prepare: running.Prepare | None = None,
+    ) -> Outcome:
         settings = {**without_output_settings(), "COLUMNS": "80", "TERM": "dumb", **(env or {})}
         return Outcome(*running.run(arguments, settings, cwd, timeout, prepare))
 

@@ -29,6 +29,14 @@ def crash_run(run: RunNearfar, program: Path, checker: Path | str, *flags: str) 
     pool = program.with_name("pool")
     pool.unlink(missing_ok=True)
     return run(
-        "crash", "run", "--checker", str(checker), "--json", "-", *flags,
-        "--", str(program), str(pool),
-    )  # fmt: skip
+        "crash",
+        "run",
+        "--checker",
+        str(checker),
+        "--json",
+        "-",
+        *flags,
+        "--",
+        str(program),
+        str(pool),
+    )

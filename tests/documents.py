@@ -94,10 +94,16 @@ def _found(wanted: str, rest: Iterator[str]) -> bool:
 def follow(step: Command, folder: Path, timeout: int, **environment: str) -> str:
     """Run a command, which must end well and print what is shown; returns what it printed."""
     done = subprocess.run(
-        ["bash", "-c", step.text], cwd=folder, text=True, check=False, timeout=timeout,
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
+        ["bash", "-c", step.text],
+        cwd=folder,
+        text=True,
+        check=False,
+        timeout=timeout,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        stdin=subprocess.DEVNULL,
         env={**without_output_settings(), "COLUMNS": "100", "TERM": "dumb", **environment},
-    )  # fmt: skip
+    )
     assert done.returncode == 0, f"$ {step.text}\n{done.stdout}"
     lacking = missing(step.shown, done.stdout)
     assert lacking == [], f"$ {step.text}\nlacks {lacking}\n{done.stdout}"

@@ -80,9 +80,11 @@ def far_copies_take_ten_times_as_long() -> None:
 
     measure = balance.measure
     fixed = balance.Balance(
-        *(Estimate(value, 0.98 * value, 1.02 * value, 1, 0.02, "median")
-          for value in (9 * GIGA, 1 * GIGA, 10 * GIGA, 2e-9))
-    )  # fmt: skip
+        *(
+            Estimate(value, 0.98 * value, 1.02 * value, 1, 0.02, "median")
+            for value in (9 * GIGA, 1 * GIGA, 10 * GIGA, 2e-9)
+        )
+    )
 
     def measured(*arguments: object) -> balance.Balance:
         measure(*arguments)  # type: ignore[arg-type]
@@ -103,12 +105,23 @@ class FixedClockBench(CompeteBench):
         none = [0] * iterations
         far = sum(thread["far"] for thread in threads)
         for thread in threads:
-            thread.update({
-                "start_ns": 0, "wall_ns": steps, "cpu_ns": steps, "steal_ns": none,
-                "involuntary_switches": none, "minor_faults": none, "major_faults": none,
-            })  # fmt: skip
-        run.update({
-            "from_ns": 0, "to_ns": steps[-1] + ITERATION_NS // 2,
-            "near_bytes_per_s": (len(threads) - far) * rate, "far_bytes_per_s": far * rate,
-        })  # fmt: skip
+            thread.update(
+                {
+                    "start_ns": 0,
+                    "wall_ns": steps,
+                    "cpu_ns": steps,
+                    "steal_ns": none,
+                    "involuntary_switches": none,
+                    "minor_faults": none,
+                    "major_faults": none,
+                }
+            )
+        run.update(
+            {
+                "from_ns": 0,
+                "to_ns": steps[-1] + ITERATION_NS // 2,
+                "near_bytes_per_s": (len(threads) - far) * rate,
+                "far_bytes_per_s": far * rate,
+            }
+        )
         return run

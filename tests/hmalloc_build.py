@@ -19,10 +19,23 @@ def compile_c(folder: Path, name: str, *, linked: bool = False, flags: Sequence[
     program = folder / name
     against = [f"-L{LIBRARIES}", "-lhmalloc", f"-Wl,-rpath,{LIBRARIES}"] if linked else []
     subprocess.run(
-        ["cc", "-O2", "-g", "-Wall", "-Werror", "-pthread", f"-I{ROOT / 'include'}", *flags,
-         str(PROGRAMS / f"{name}.c"), "-o", str(program), "-ldl", *against],
+        [
+            "cc",
+            "-O2",
+            "-g",
+            "-Wall",
+            "-Werror",
+            "-pthread",
+            f"-I{ROOT / 'include'}",
+            *flags,
+            str(PROGRAMS / f"{name}.c"),
+            "-o",
+            str(program),
+            "-ldl",
+            *against,
+        ],
         check=True,
-    )  # fmt: skip
+    )
     return program
 
 

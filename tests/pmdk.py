@@ -51,8 +51,14 @@ def library() -> Any:
     pmem.pmemobj_root.restype = Oid
     pmem.pmemobj_root.argtypes = [pointer, size]
     pmem.pmemobj_xalloc.argtypes = [
-        pointer, ctypes.POINTER(Oid), size, number, number, pointer, pointer,
-    ]  # fmt: skip
+        pointer,
+        ctypes.POINTER(Oid),
+        size,
+        number,
+        number,
+        pointer,
+        pointer,
+    ]
     pmem.pmemobj_free.argtypes = [ctypes.POINTER(Oid)]
     pmem.pmemobj_first.restype = Oid
     pmem.pmemobj_first.argtypes = [pointer]
@@ -141,9 +147,13 @@ def in_child(work: Callable[[], int], timeout_s: int = 20) -> int:
 
 
 def make(
-    path: Path, fill: Callable[[OpenPool], None], size: int = 16 << 20, *, close: bool = True,
+    path: Path,
+    fill: Callable[[OpenPool], None],
+    size: int = 16 << 20,
+    *,
+    close: bool = True,
     layout: str = "test",
-) -> None:  # fmt: skip
+) -> None:
     """A new pool, filled by ``fill``; without ``close`` its process ends as if killed."""
     pmem = library()
 

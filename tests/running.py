@@ -41,9 +41,12 @@ Streams = Mapping[int, str | None]
 
 
 def _run(
-    arguments: tuple[str, ...], env: dict[str, str], cwd: Path, streams: Streams,
+    arguments: tuple[str, ...],
+    env: dict[str, str],
+    cwd: Path,
+    streams: Streams,
     prepare: Prepare | None,
-) -> None:  # fmt: skip
+) -> None:
     """In the fork: become ``nearfar ARGUMENTS``."""
     from nearfar.cli.app import main
 
@@ -95,9 +98,14 @@ def run(
         and any(key.startswith(_READ_AT_START) and os.environ.get(key) != env[key] for key in env)
     ):
         done = subprocess.run(
-            [sys.executable, "-m", "nearfar.cli.app", *arguments], env=env, cwd=cwd,
-            capture_output=True, text=True, timeout=timeout, check=False,
-        )  # fmt: skip
+            [sys.executable, "-m", "nearfar.cli.app", *arguments],
+            env=env,
+            cwd=cwd,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            check=False,
+        )
         return done.returncode, done.stdout, done.stderr
     with tempfile.NamedTemporaryFile() as out, tempfile.NamedTemporaryFile() as err:
         chosen = {1: out.name, 2: err.name, **(streams or {})}

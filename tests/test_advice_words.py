@@ -47,12 +47,27 @@ def test_the_command_can_be_pasted_into_a_shell() -> None:
 
 def result(**others: object) -> AdviceResult:
     figures: dict[str, object] = {
-        "program": ["goprog"], "plan": None, "limits": [], "warnings": [], "fars": [],
-        "far": "cxl-asic", "near": "dram", "near_latency_ns": 100.0, "last_cache_bytes": 0,
-        "heap_bytes": 32 << 20, "fixed_bytes": 15 << 20, "near_bytes": 0, "unseen_share": 0.0,
-        "slowdown_all_far": 1.0, "slowdown_plan": 1.0, "time_near_s": 1.0, "time_all_far_s": 1.0,
-        "cpu_near_s": 1.0, "provenance": {}, "intervals": {},
-    }  # fmt: skip
+        "program": ["goprog"],
+        "plan": None,
+        "limits": [],
+        "warnings": [],
+        "fars": [],
+        "far": "cxl-asic",
+        "near": "dram",
+        "near_latency_ns": 100.0,
+        "last_cache_bytes": 0,
+        "heap_bytes": 32 << 20,
+        "fixed_bytes": 15 << 20,
+        "near_bytes": 0,
+        "unseen_share": 0.0,
+        "slowdown_all_far": 1.0,
+        "slowdown_plan": 1.0,
+        "time_near_s": 1.0,
+        "time_all_far_s": 1.0,
+        "cpu_near_s": 1.0,
+        "provenance": {},
+        "intervals": {},
+    }
     return AdviceResult.model_construct(**{**figures, **others})  # type: ignore[arg-type]
 
 

@@ -32,8 +32,9 @@ FAR = Memory("far", 400, 360, 440, 8, 12, 0, 12)
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return compile_c(tmp_path_factory.mktemp("advise"), "three_sites",
-                     flags=["-fno-omit-frame-pointer"])  # fmt: skip
+    return compile_c(
+        tmp_path_factory.mktemp("advise"), "three_sites", flags=["-fno-omit-frame-pointer"]
+    )
 
 
 @pytest.fixture(scope="module")
@@ -42,8 +43,19 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def advice(run_nearfar: RunNearfar, host: Path, *program: str, more: tuple[str, ...] = ()) -> Any:
-    done = run_nearfar("advise", "--near", "ddr4", "--host", str(host), *more, "--json", "-", "--",
-                       *program, prepare=program_takes(0.02))  # fmt: skip
+    done = run_nearfar(
+        "advise",
+        "--near",
+        "ddr4",
+        "--host",
+        str(host),
+        *more,
+        "--json",
+        "-",
+        "--",
+        *program,
+        prepare=program_takes(0.02),
+    )
     assert done.code == 0, done.stderr
     return json.loads(done.stdout)
 
@@ -75,19 +87,42 @@ def test_the_chased_table_stays_near_and_the_plan_holds(
     assert found["slowdown_plan"] <= 1.02 * policies["first-touch"]["slowdown"]
     assert found["lacking"] == [
         "no energy: no figures of it for ddr4 and cxl-asic",
-        "no wear: cxl-asic has no endurance_writes", "no price: cxl-asic has no price_per_gib",
-    ]  # fmt: skip
+        "no wear: cxl-asic has no endurance_writes",
+        "no price: cxl-asic has no price_per_gib",
+    ]
     # another input, other addresses
-    done = run_nearfar("run", "--plan", found["plan"], "--tier", "far=dram", "--check", "--json",
-                       "-", "--", str(program), "26000", "250000")  # fmt: skip
+    done = run_nearfar(
+        "run",
+        "--plan",
+        found["plan"],
+        "--tier",
+        "far=dram",
+        "--check",
+        "--json",
+        "-",
+        "--",
+        str(program),
+        "26000",
+        "250000",
+    )
     check = json.loads(done.stdout)["check"]
     assert check["matched_share"] >= 0.95
     assert check["matched_traffic_share"] >= 0.95
     assert check["near_traffic_share"] > 0.5
     assert done.code == 0, done.stderr
     # a table that the caches hold: its share of the bytes is as promised, of the traffic not
-    done = run_nearfar("run", "--plan", found["plan"], "--tier", "far=dram", "--check", "--",
-                       str(program), "3000", "0")  # fmt: skip
+    done = run_nearfar(
+        "run",
+        "--plan",
+        found["plan"],
+        "--tier",
+        "far=dram",
+        "--check",
+        "--",
+        str(program),
+        "3000",
+        "0",
+    )
     assert done.code == 1
     assert "of the heap's traffic instead of" in " ".join(done.stderr.split())
     report = tmp_path / "nearfar-runs"
@@ -105,8 +140,15 @@ def traced(program: Path, host: Path, tmp_path_factory: pytest.TempPathFactory) 
 
     file = tmp_path_factory.mktemp("traced") / "t"
     caches = caches_of(load_host(host), {})
-    record([str(program), "8000", "80000"], file, caches, host="small", after=caches.last,
-           prefetch=True, aside=True)  # fmt: skip
+    record(
+        [str(program), "8000", "80000"],
+        file,
+        caches,
+        host="small",
+        after=caches.last,
+        prefetch=True,
+        aside=True,
+    )
     return read_trace(file)
 
 
@@ -117,9 +159,11 @@ def test_the_plan_is_within_two_percent_of_the_best_placement(traced: Traced, sh
     budget = int(share * most_bytes(frozenset(heap), traced.sizes))
     found = choose(traced, coster, FAR, budget).best_within(budget)
     kept = [
-        frozenset(near) for n in range(len(heap) + 1) for near in combinations(heap, n)
+        frozenset(near)
+        for n in range(len(heap) + 1)
+        for near in combinations(heap, n)
         if most_bytes(frozenset(near), traced.sizes) <= budget
-    ]  # fmt: skip
+    ]
     assert len(kept) > 2
     far = [[n for n in heap if n not in near] for near in kept]
     best = min(cost.time_ns for cost in coster.costs(FAR, far))
@@ -138,8 +182,16 @@ def test_a_run_in_windows_is_judged_as_the_whole_run_is(
     judged = []
     for most in (0, 2 * BLOCK_RECORDS):
         file = tmp_path / f"t{most}"
-        done = record([str(program), "20000", "600000"], file, caches, host="small",
-                      after=caches.last, prefetch=True, alone=True, most_records=most)  # fmt: skip
+        done = record(
+            [str(program), "20000", "600000"],
+            file,
+            caches,
+            host="small",
+            after=caches.last,
+            prefetch=True,
+            alone=True,
+            most_records=most,
+        )
         traced = read_trace(file, done.collected)
         coster = Coster(traced, NEAR, Core(256, 12))
         coster.calibrate(0.02, 0.02)
@@ -156,9 +208,10 @@ def test_a_run_in_windows_is_judged_as_the_whole_run_is(
     chains = [{t.sites[n].frames for n in p.near} for t, p in ((whole, plan), (part, its_plan))]
     assert chains[0] == chains[1] != set()
     for cost, its_cost in (
-        (all_of.all_far, some.all_far), (all_of.heap_far, some.heap_far),
+        (all_of.all_far, some.all_far),
+        (all_of.heap_far, some.heap_far),
         (plan.cost, its_plan.cost),
-    ):  # fmt: skip
+    ):
         assert some.slowdown(its_cost) == pytest.approx(all_of.slowdown(cost), rel=0.05)
     for policy, its in zip(policies, its_policies, strict=True):
         ratio = policy.time_ns / all_of.all_near.time_ns
@@ -197,9 +250,11 @@ def test_programs_that_cannot_be_advised_on(tmp_path: Path, run_nearfar: RunNear
     orphan.write_text("#!/no/interpreter\n")
     orphan.chmod(0o755)
     for program, words in (
-        ("./plain", "is not executable"), ("./none", "no program ./none"),
-        ("./folder", "is a folder"), ("./orphan", "wants to be run by is not there"),
-    ):  # fmt: skip
+        ("./plain", "is not executable"),
+        ("./none", "no program ./none"),
+        ("./folder", "is a folder"),
+        ("./orphan", "wants to be run by is not there"),
+    ):
         done = run_nearfar("advise", "--", program)
         assert (done.code, words in done.stderr) == (2, True), done.stderr
     done = run_nearfar("advise", "--near", "ddr4", "--", "sh", "-c", "kill -11 $$")
@@ -225,7 +280,7 @@ C_PROGRAMS = {
         ("forks", "2 processes were traced as one"),
         ("nothing", "no plan can move any of its memory"),
     ],
-)  # fmt: skip
+)
 def test_programs_of_which_something_is_to_be_said(
     name: str, words: str, host: Path, tmp_path: Path, run_nearfar: RunNearfar
 ) -> None:

@@ -60,8 +60,19 @@ def sparse(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def advice(run_nearfar: RunNearfar, tmp_path: Path, near: Path, far: Path, *program: str) -> Any:
     host = write_small_host(tmp_path / "small.toml")
-    done = run_nearfar("advise", "--near", str(near), "--far", str(far), "--host", str(host),
-                       "--json", "-", "--", *program)  # fmt: skip
+    done = run_nearfar(
+        "advise",
+        "--near",
+        str(near),
+        "--far",
+        str(far),
+        "--host",
+        str(host),
+        "--json",
+        "-",
+        "--",
+        *program,
+    )
     assert done.code == 0, done.stderr
     return json.loads(done.stdout)
 

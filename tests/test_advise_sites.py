@@ -86,8 +86,9 @@ def advice(run_nearfar: RunNearfar, folder: Path, name: str, source: str) -> Any
     (folder / f"{name}.c").write_text(source)
     subprocess.run(["cc", "-O1", "-g", "-pthread", "-o", name, f"{name}.c"], check=True, cwd=folder)
     host = write_small_host(folder / "small.toml")
-    done = run_nearfar("advise", "--near", "ddr4", "--host", str(host), "--json", "-", "--",
-                       f"./{name}")  # fmt: skip
+    done = run_nearfar(
+        "advise", "--near", "ddr4", "--host", str(host), "--json", "-", "--", f"./{name}"
+    )
     assert done.code == 0, done.stderr
     return json.loads(done.stdout)
 
@@ -116,8 +117,11 @@ def test_sites_of_one_inlined_function_are_told_apart_by_its_callers(
     assert sizes["inlined.c:7>4"] == 1 << 21
     assert sizes["inlined.c:10>4"] == 1 << 22
     table = next(site for site in found["sites"] if site["at"] == "inlined.c:7>4")
-    assert table["functions"][:3] == ["table inlined.c:4", "first_table inlined.c:7",
-                                      "main inlined.c:13"]  # fmt: skip
+    assert table["functions"][:3] == [
+        "table inlined.c:4",
+        "first_table inlined.c:7",
+        "main inlined.c:13",
+    ]
 
 
 def test_a_plan_is_kept_by_the_run_that_it_was_made_from_where_blocks_grow(
@@ -126,8 +130,18 @@ def test_a_plan_is_kept_by_the_run_that_it_was_made_from_where_blocks_grow(
     found = advice(run_nearfar, tmp_path, "growing", GROWING)
     grown = next(site for site in found["sites"] if site["allocated_bytes"] == 1 << 21)
     assert grown["allocations"] == 1
-    done = run_nearfar("run", "--plan", found["plan"], "--tier", "far=dram", "--check", "--json",
-                       "-", "--", "./growing")  # fmt: skip
+    done = run_nearfar(
+        "run",
+        "--plan",
+        found["plan"],
+        "--tier",
+        "far=dram",
+        "--check",
+        "--json",
+        "-",
+        "--",
+        "./growing",
+    )
     check = json.loads(done.stdout)["check"]
     assert done.code == 0, done.stderr
     counted = {rule["at"]: rule["allocated_bytes"] for rule in check["rules"]}

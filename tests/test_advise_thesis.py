@@ -39,10 +39,23 @@ def test_what_was_put_near_by_hand_is_what_advise_puts_near(
     n, arrays, seconds = PROGRAMS[name]
     host = write_small_host(tmp_path / "small.toml", l2_bytes=131072)
     done = run_nearfar(
-        "advise", "--near", "dram-snu", "--far", "pcm-snu-ns", "--host", str(host),
-        "--near-budget", f"{sum(arrays)}B", "--json", "-", "--", str(program), name, str(n),
+        "advise",
+        "--near",
+        "dram-snu",
+        "--far",
+        "pcm-snu-ns",
+        "--host",
+        str(host),
+        "--near-budget",
+        f"{sum(arrays)}B",
+        "--json",
+        "-",
+        "--",
+        str(program),
+        name,
+        str(n),
         prepare=program_takes(seconds),
-    )  # fmt: skip
+    )
     assert done.code == 0, done.stderr
     found = json.loads(done.stdout)
     heap = [site for site in found["sites"] if site["kind"] == "heap" and site["size_bytes"] > 4096]

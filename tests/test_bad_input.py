@@ -20,9 +20,13 @@ from conftest import without_output_settings
 _VERBS = bad_input.verbs()
 #: Each case is run with one of these, in turn: what takes the place of which descriptor.
 _ODD_STREAMS: tuple[running.Streams, ...] = (
-    {1: None}, {2: None}, {0: None}, {1: "/dev/full"}, {2: "/dev/full"},
+    {1: None},
+    {2: None},
+    {0: None},
+    {1: "/dev/full"},
+    {2: "/dev/full"},
     {0: None, 1: None, 2: None},
-)  # fmt: skip
+)
 #: A busy machine takes long; a verb that measures in earnest takes longer.
 _SECONDS = 120
 
@@ -45,8 +49,11 @@ def _refusals(case: Case) -> tuple[int, ...]:
 def complaints(case: Case, folder: Path, streams: running.Streams) -> list[str]:
     """What is wrong with how a wrong command line was refused."""
     environment = {
-        **without_output_settings(), "COLUMNS": "80", "TERM": "dumb", "TMPDIR": str(folder / "tmp")
-    }  # fmt: skip
+        **without_output_settings(),
+        "COLUMNS": "80",
+        "TERM": "dumb",
+        "TMPDIR": str(folder / "tmp"),
+    }
     before = sorted(folder.rglob("*"))
     try:
         code, output, error = running.run(

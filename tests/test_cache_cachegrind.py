@@ -56,9 +56,10 @@ def address_stream(program: list[str], folder: Path) -> tuple[np.ndarray, np.nda
             sizes.append(int(size))
             kinds.append(KINDS[line[:2].strip()])
     return (
-        np.array(addresses, dtype=np.uint64), np.array(sizes, dtype=np.uint8),
+        np.array(addresses, dtype=np.uint64),
+        np.array(sizes, dtype=np.uint8),
         np.array(kinds, dtype=np.uint8),
-    )  # fmt: skip
+    )
 
 
 def cachegrind(program: list[str], geometry: str, folder: Path) -> dict[str, int]:
@@ -66,12 +67,14 @@ def cachegrind(program: list[str], geometry: str, folder: Path) -> dict[str, int
     file = folder / "cachegrind"
     shapes = [f"{size},{ways},{LINE}" for size, ways in GEOMETRIES[geometry]]
     options = [f"--{name}={shape}" for name, shape in zip(("I1", "D1", "LL"), shapes, strict=True)]
-    valgrind("--tool=cachegrind", "--cache-sim=yes", *options,
-             f"--cachegrind-out-file={file}", *program)  # fmt: skip
+    valgrind(
+        "--tool=cachegrind", "--cache-sim=yes", *options, f"--cachegrind-out-file={file}", *program
+    )
     found = dict(
-        line.split(": ") for line in file.read_text().splitlines()
+        line.split(": ")
+        for line in file.read_text().splitlines()
         if line.startswith(("events:", "summary:"))
-    )  # fmt: skip
+    )
     return dict(zip(found["events"].split(), map(int, found["summary"].split()), strict=True))
 
 
@@ -81,10 +84,16 @@ def ours(stream: tuple[np.ndarray, np.ndarray, np.ndarray], geometry: str) -> di
     caches.access(*stream)
     first, below = caches.counters()
     return {
-        "Ir": first["fetches"], "I1mr": first["fetch_misses"], "ILmr": below["fetch_misses"],
-        "Dr": first["loads"], "D1mr": first["load_misses"], "DLmr": below["load_misses"],
-        "Dw": first["stores"], "D1mw": first["store_misses"], "DLmw": below["store_misses"],
-    }  # fmt: skip
+        "Ir": first["fetches"],
+        "I1mr": first["fetch_misses"],
+        "ILmr": below["fetch_misses"],
+        "Dr": first["loads"],
+        "D1mr": first["load_misses"],
+        "DLmr": below["load_misses"],
+        "Dw": first["stores"],
+        "D1mw": first["store_misses"],
+        "DLmw": below["store_misses"],
+    }
 
 
 def compare(name: str, arguments: list[str], geometry: str, folder: Path, slack: int) -> None:

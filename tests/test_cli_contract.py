@@ -161,9 +161,11 @@ def _help_on_a_terminal(env: dict[str, str]) -> bytes:
         pytest.skip(f"no pseudo-terminal can be had here: {error}")
     process = subprocess.Popen(
         [sys.executable, "-m", "nearfar.cli.app", "--help"],
-        stdout=theirs, stderr=theirs, stdin=subprocess.DEVNULL,
+        stdout=theirs,
+        stderr=theirs,
+        stdin=subprocess.DEVNULL,
         env={**without_output_settings(), "TERM": "xterm-256color", **env},
-    )  # fmt: skip
+    )
     os.close(theirs)
     shown = b""
     try:
@@ -191,7 +193,11 @@ def test_a_reader_that_goes_away_is_no_traceback(tmp_path: Path) -> None:
     os.close(reader)
     done = subprocess.run(
         [sys.executable, "-m", "nearfar.cli.app", "--help"],
-        stdout=writer, stderr=subprocess.PIPE, text=True, check=False, cwd=tmp_path,
-    )  # fmt: skip
+        stdout=writer,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+    )
     os.close(writer)
     assert "Traceback" not in done.stderr

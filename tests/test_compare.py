@@ -26,9 +26,7 @@ from nearfar.units import parse_share
 Interval = tuple[float, float] | None
 
 #: Sections that the made-up earlier run has none of.
-_NOT_BEFORE = {
-    "mapped", "parallelism", "blocks", "access", "persistence", "loaded", "tails",
-}  # fmt: skip
+_NOT_BEFORE = {"mapped", "parallelism", "blocks", "access", "persistence", "loaded", "tails"}
 
 
 def change(
@@ -48,14 +46,24 @@ def save(run: Run, directory: Path) -> str:
 @pytest.mark.parametrize(
     ("key", "direction"),
     [
-        ("latency_ns", "lower"), ("time_s", "lower"), ("energy_J", "lower"),
-        ("price_per_gib", "lower"), ("read_energy_pJ_per_bit", "lower"),
-        ("copy_bandwidth_bytes_per_s", "higher"), ("random_read_operations_per_s", "higher"),
-        ("endurance_writes", "higher"), ("frequency_hz", "higher"),
-        ("ops_per_s", "higher"), ("slowdown", "lower"), ("price_plan", "lower"),
-        ("access_unit_bytes", None), ("ratio", None), ("l3_ways", None), ("tREFI_ns", None),
+        ("latency_ns", "lower"),
+        ("time_s", "lower"),
+        ("energy_J", "lower"),
+        ("price_per_gib", "lower"),
+        ("read_energy_pJ_per_bit", "lower"),
+        ("copy_bandwidth_bytes_per_s", "higher"),
+        ("random_read_operations_per_s", "higher"),
+        ("endurance_writes", "higher"),
+        ("frequency_hz", "higher"),
+        ("ops_per_s", "higher"),
+        ("slowdown", "lower"),
+        ("price_plan", "lower"),
+        ("access_unit_bytes", None),
+        ("ratio", None),
+        ("l3_ways", None),
+        ("tREFI_ns", None),
     ],
-)  # fmt: skip
+)
 def test_the_key_tells_which_way_is_worse(key: str, direction: str | None) -> None:
     assert better(key) == direction
 

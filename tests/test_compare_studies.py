@@ -29,9 +29,9 @@ def measured(rng: np.random.Generator, slower: dict[int, float], spread: float =
         true = 100.0 * slower.get(index, 1.0)
         repeats = true * np.exp(rng.normal(0, spread, 25))
         estimate = {"latency_ns": stats.median(repeats.tolist())}
-        points.append(LatencyPoint(
-            region_bytes=4096 + 64 * index, **quantities(Origin.MEASURED, estimate)
-        ))  # fmt: skip
+        points.append(
+            LatencyPoint(region_bytes=4096 + 64 * index, **quantities(Origin.MEASURED, estimate))
+        )
     base = factories.study()
     assert base.sections.latency is not None
     curve = base.sections.latency.curves[0].model_copy(update={"points": points})

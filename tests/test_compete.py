@@ -32,13 +32,16 @@ def thread(took_ms: list[float], **grown: dict[int, int]) -> Any:
     off = grown.get("off_ns", {})
     names = ("steal_ns", "minor_faults", "major_faults", "involuntary_switches")
     return {
-        "far": True, "cpu": 1, "start_ns": 0, "wall_ns": totals(wall),
+        "far": True,
+        "cpu": 1,
+        "start_ns": 0,
+        "wall_ns": totals(wall),
         "cpu_ns": totals([ns - off.get(i, 0) for i, ns in enumerate(wall)]),
         **{
             name: totals([grown.get(name, {}).get(i, 0) for i in range(len(wall))])
             for name in names
         },
-    }  # fmt: skip
+    }
 
 
 def test_a_steady_thread_has_no_drops() -> None:
@@ -157,10 +160,24 @@ def test_the_table_is_one_that_fits_read(tmp_path: Path, run_nearfar: RunNearfar
     from nearfar.model.contention_fit import read_measured
 
     done = run_nearfar(
-        "bench", "compete", "--near-threads", "1", "--far-threads", "1", "--size", "1MiB",
-        "--iterations", "10", "--runs", "1", "--csv", "rows.csv", "--json", "c.json",
+        "bench",
+        "compete",
+        "--near-threads",
+        "1",
+        "--far-threads",
+        "1",
+        "--size",
+        "1MiB",
+        "--iterations",
+        "10",
+        "--runs",
+        "1",
+        "--csv",
+        "rows.csv",
+        "--json",
+        "c.json",
         prepare=threads_overlap,
-    )  # fmt: skip
+    )
     if done.code == 2 and "share" in done.stderr:
         pytest.skip("one processor: both threads would share it")
     assert done.code == 0, done.stderr

@@ -21,8 +21,9 @@ PAGE = ROOT / "CONTRIBUTING.md"
 def copied(folder: Path) -> Path:
     """The package alone, with the native core and its programs as they are built."""
     package = folder / "python" / "nearfar"
-    shutil.copytree(ROOT / "python" / "nearfar", package,
-                    ignore=shutil.ignore_patterns("__pycache__"))  # fmt: skip
+    shutil.copytree(
+        ROOT / "python" / "nearfar", package, ignore=shutil.ignore_patterns("__pycache__")
+    )
     for built in Path(nearfar._native.__file__).parent.iterdir():
         if not (package / built.name).exists():
             (package / built.name).symlink_to(built)
@@ -78,10 +79,22 @@ def test_a_structure_a_tier_and_a_kernel_in_one_file_each(tmp_path: Path) -> Non
         run(f"build/editable/native/{program}", tmp_path, 300)
     env = {**os.environ, "CMAKE_BUILD_PARALLEL_LEVEL": "2"}
     subprocess.run(
-        [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--no-build-isolation",
-         "--target", tmp_path / "installed", tmp_path],
-        check=True, env=env, timeout=1800,
-    )  # fmt: skip
+        [
+            sys.executable,
+            "-m",
+            "pip",
+            "install",
+            "-q",
+            "--no-deps",
+            "--no-build-isolation",
+            "--target",
+            tmp_path / "installed",
+            tmp_path,
+        ],
+        check=True,
+        env=env,
+        timeout=1800,
+    )
     site = Path(pytest.__file__).parent.parent
     tool = f"PYTHONPATH={tmp_path}/installed:{site} {sys.executable} -S -m nearfar.cli.app"
     out = run(f"{tool} bench intset --structure halves --runs 5 --time 2 --out set", tmp_path)

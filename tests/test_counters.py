@@ -42,9 +42,21 @@ def test_auto_counts_what_the_kernel_knows_and_simulates_the_caches(
     sizes = [str(n) for n in (500, 1000, 2000, 4000)]
     flags = [word for n in sizes for word in ("-n", n)]
     done = run_nearfar(
-        "bench", "map", "--op", "insert", *flags, "--counters", "auto", "--runs", "1", "--json",
-        "-", "--quiet", "--out", str(tmp_path / "run"),
-    )  # fmt: skip
+        "bench",
+        "map",
+        "--op",
+        "insert",
+        *flags,
+        "--counters",
+        "auto",
+        "--runs",
+        "1",
+        "--json",
+        "-",
+        "--quiet",
+        "--out",
+        str(tmp_path / "run"),
+    )
     assert done.code == 0, done
     assert "Infinity" not in done.stdout  # counters of which all repeats are zero
     operations = [point["operations"] for point in json.loads(done.stdout)["sweep"]]

@@ -75,9 +75,19 @@ def test_structures_on_libpmemobj_survive_every_image(structure: str) -> None:
 
 def test_libpmemobj_opens_every_image(run_nearfar: RunNearfar) -> None:
     done = run_nearfar(
-        "crash", "check", "--structure", "map_tx", "-n", "20", "--recovery", "library",
-        "--budget", "100", "--json", "-",
-    )  # fmt: skip
+        "crash",
+        "check",
+        "--structure",
+        "map_tx",
+        "-n",
+        "20",
+        "--recovery",
+        "library",
+        "--budget",
+        "100",
+        "--json",
+        "-",
+    )
     found = document(done)
     assert (done.code, found["verdict"]) == (3, "inconclusive")
     assert found["confirmed_states"] == found["states"] == 100

@@ -66,9 +66,20 @@ def explore(kind: str, steps: int, budget: int, shm: Path, run_nearfar: RunNearf
     command = [sys.executable, str(program), kind]
     subprocess.run([*command, "make", shm / "pool"], check=True)
     done = run_nearfar(
-        "crash", "run", "--checker", " ".join([*command, "check"]), "--budget", str(budget),
-        "--json", "-", "--", *command, "fill", str(shm / "pool"), timeout=1200,
-    )  # fmt: skip
+        "crash",
+        "run",
+        "--checker",
+        " ".join([*command, "check"]),
+        "--budget",
+        str(budget),
+        "--json",
+        "-",
+        "--",
+        *command,
+        "fill",
+        str(shm / "pool"),
+        timeout=1200,
+    )
     found = document(done)
     code = {"clean": 0, "inconclusive": 3}[found["verdict"]]
     assert (done.code, found["violations"], found["warnings"]) == (code, 0, []), found["findings"]

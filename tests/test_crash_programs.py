@@ -213,9 +213,14 @@ def test_flushes_written_as_intrinsics(
 ) -> None:
     library = compile_c(tmp_path, "check.so", INTRINSICS_CHECK, INCLUDE, "-shared", "-fPIC")
     program = compile_c(
-        tmp_path, "stream", INTRINSICS, INCLUDE, f"-DFLUSHES={flushes}",
-        "-include", "nearfar/crash_intrinsics.h",
-    )  # fmt: skip
+        tmp_path,
+        "stream",
+        INTRINSICS,
+        INCLUDE,
+        f"-DFLUSHES={flushes}",
+        "-include",
+        "nearfar/crash_intrinsics.h",
+    )
     done = crash_run(run_nearfar, program, f"{library}:check")
     found = document(done)
     if flushes:
@@ -307,8 +312,9 @@ def test_a_checker_that_hangs_is_waited_for_in_full_once(
     assert time.monotonic() - started < 4 * len(marks.read_text()) / 2
     finding = document(done)["findings"][0]
     assert (finding["failure"], finding["what"]) == (
-        "hung", "the checker did not end within 4000 ms",
-    )  # fmt: skip
+        "hung",
+        "the checker did not end within 4000 ms",
+    )
 
 
 @needs_libpmem
@@ -360,9 +366,20 @@ def test_known_bugs_on_libpmemobj_are_found_and_named(
     pool = tmp_path / "pool"
     subprocess.run([program, "make", pool], check=True)
     done = run_nearfar(
-        "crash", "run", "--checker", f"{library}:check", "--budget", "2500", "--json", "-",
-        "--", str(program), "run", str(pool), timeout=600,
-    )  # fmt: skip
+        "crash",
+        "run",
+        "--checker",
+        f"{library}:check",
+        "--budget",
+        "2500",
+        "--json",
+        "-",
+        "--",
+        str(program),
+        "run",
+        str(pool),
+        timeout=600,
+    )
     found = document(done)
     assert not found["warnings"]
     if bug == 0:
@@ -387,9 +404,20 @@ def test_snapshots_of_a_library_that_alone_sees_libpmemobj(
     pool = tmp_path / "pool"
     subprocess.run([program, library, "make", pool], check=True)
     done = run_nearfar(
-        "crash", "run", "--checker", f"{checker}:check", "--budget", "400", "--json", "-",
-        "--", str(program), str(library), "run", str(pool),
-    )  # fmt: skip
+        "crash",
+        "run",
+        "--checker",
+        f"{checker}:check",
+        "--budget",
+        "400",
+        "--json",
+        "-",
+        "--",
+        str(program),
+        str(library),
+        "run",
+        str(pool),
+    )
     found = document(done)
     assert not found["warnings"]
     if bug == 0:
@@ -430,8 +458,11 @@ def test_ctrl_c_keeps_what_was_found(tmp_path: Path) -> None:
     flags = ["--checker", checker, "--json", "-"]
     with subprocess.Popen(
         [sys.executable, "-m", "nearfar.cli.app", "crash", "run", *flags, "--", program, "pool"],
-        cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    ) as child:  # fmt: skip
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as child:
         while not (marks.exists() and len(marks.read_text()) > 5):
             assert child.poll() is None
             time.sleep(0.05)

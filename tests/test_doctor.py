@@ -82,10 +82,19 @@ def test_nothing_to_read_is_unknown_not_ok(machine: Machine, tmp_path: Path) -> 
     findings = checked(machine, tmp_path)
     blind = {name for name, finding in findings.items() if finding.level == "unknown"}
     assert blind == {
-        "frequency governor", "turbo", "prefetchers", "clock source", "NUMA balancing",
-        "transparent huge pages", "swap", "memory limit", "processor quota", "hardware counters",
-        "load", "steal time",
-    }  # fmt: skip
+        "frequency governor",
+        "turbo",
+        "prefetchers",
+        "clock source",
+        "NUMA balancing",
+        "transparent huge pages",
+        "swap",
+        "memory limit",
+        "processor quota",
+        "hardware counters",
+        "load",
+        "steal time",
+    }
     assert findings["swap"].found == "/proc/swaps is missing"
 
 

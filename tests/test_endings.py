@@ -28,9 +28,17 @@ def test_a_busy_neighbour_is_told_and_fails_under_strict(
     tmp_path: Path, run_nearfar: RunNearfar
 ) -> None:
     done = run_nearfar(
-        "bench", "stream", "--size", "1MiB", "--runs", "5", "--strict", "--json", "s.json",
+        "bench",
+        "stream",
+        "--size",
+        "1MiB",
+        "--runs",
+        "5",
+        "--strict",
+        "--json",
+        "s.json",
         prepare=neighbors_use_one_cpu,
-    )  # fmt: skip
+    )
     assert done.code == 4
     assert "too noisy" in done.stderr
     assert "other processes used 1.00" in " ".join(done.stderr.split())
@@ -52,8 +60,11 @@ def test_ctrl_c_keeps_what_was_finished_and_leaves_no_files(tmp_path: Path) -> N
     before = shared_memory.files()
     child = subprocess.Popen(
         [*COMMAND, "study", "--time", "90", "--out", "record"],
-        cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     record = tmp_path / "record" / "run.json"
     wait_for(lambda: record.exists() and '"latency": {' in record.read_text(), 600)
     child.send_signal(signal.SIGINT)

@@ -21,9 +21,17 @@ def test_exit_codes_are_those_of_the_contract() -> None:
 
 @pytest.mark.parametrize(
     ("code", "exit_code"),
-    [("bad_input", 2), ("not_found", 2), ("exists", 2), ("no_permission", 3), ("no_space", 3),
-     ("unsupported", 3), ("failed_check", 3), ("os_error", 3)],
-)  # fmt: skip
+    [
+        ("bad_input", 2),
+        ("not_found", 2),
+        ("exists", 2),
+        ("no_permission", 3),
+        ("no_space", 3),
+        ("unsupported", 3),
+        ("failed_check", 3),
+        ("os_error", 3),
+    ],
+)
 def test_every_native_code_has_its_exit_code(code: str, exit_code: int) -> None:
     error = errors.from_native(NativeError(code, "what", "next", 0))
     assert (error.exit_code, error.what, error.next_step) == (exit_code, "what", "next")

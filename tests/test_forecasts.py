@@ -47,9 +47,11 @@ def test_memories_with_nothing_in_common_keep_what_they_have() -> None:
 
 
 @given(
-    near=st.floats(1e8, 1e11), far=st.floats(1e8, 1e11), gain=st.floats(0.5, 4),
+    near=st.floats(1e8, 1e11),
+    far=st.floats(1e8, 1e11),
+    gain=st.floats(0.5, 4),
     threads=st.tuples(st.integers(1, 8), st.integers(1, 8)),
-)  # fmt: skip
+)
 @settings(deadline=None)
 def test_nobody_gains_from_company(
     near: float, far: float, gain: float, threads: tuple[int, int]
@@ -62,9 +64,13 @@ def test_nobody_gains_from_company(
 def pipeline_alone(read: float, transfer: float = 20 * GIGA) -> pipeline_here.Alone:
     """A near side that takes 1 s to generate and 0.5 to analyse, and scales well."""
     return pipeline_here.Alone(
-        Curve("generate", {1: 1.0, 2: 0.5}), Curve("analyse", {1: 0.5, 2: 0.25}),
-        Curve("copy", {1: 20 * GIGA, 2: 40 * GIGA}), transfer, read, Work(1_000_000, 100),
-    )  # fmt: skip
+        Curve("generate", {1: 1.0, 2: 0.5}),
+        Curve("analyse", {1: 0.5, 2: 0.25}),
+        Curve("copy", {1: 20 * GIGA, 2: 40 * GIGA}),
+        transfer,
+        read,
+        Work(1_000_000, 100),
+    )
 
 
 def test_far_memory_that_is_slow_bounds_its_stages() -> None:
@@ -141,9 +147,18 @@ def test_our_own_error_stands_above_that_of_published_tables() -> None:
 
 def predicted(run_nearfar: RunNearfar, *arguments: str) -> Any:
     done = run_nearfar(
-        "bench", *arguments, *ONE_EACH, "--runs", "2", "--json", "-", "--out", "r", "--quiet",
+        "bench",
+        *arguments,
+        *ONE_EACH,
+        "--runs",
+        "2",
+        "--json",
+        "-",
+        "--out",
+        "r",
+        "--quiet",
         prepare=threads_overlap,
-    )  # fmt: skip
+    )
     assert done.code == 0, done.stderr
     document = json.loads(done.stdout)
     if document["oversubscribed"]:
@@ -178,9 +193,15 @@ def test_a_pipeline_is_predicted_from_its_stages_alone(
     tmp_path: Path, run_nearfar: RunNearfar
 ) -> None:
     document = predicted(
-        run_nearfar, "pipeline", "--far", "paced:dram@optane-100", "--elements", "100000",
-        "--iterations", "10",
-    )  # fmt: skip
+        run_nearfar,
+        "pipeline",
+        "--far",
+        "paced:dram@optane-100",
+        "--elements",
+        "100000",
+        "--iterations",
+        "10",
+    )
     keys = [f"{stage}_time_s" for stage in ("generate", "transfer", "analyse", "total")]
     assert_foretold(document, document["forecast"], keys)
     far = document["forecast"]["provenance"]["far_read_bandwidth_bytes_per_s"]

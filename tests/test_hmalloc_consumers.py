@@ -20,9 +20,12 @@ LIBRARIES = ("hmalloc", "hmalloc_static", "hmalloc_preload")
 
 def quietly(*command: object, **variables: str) -> str:
     done = subprocess.run(
-        [str(part) for part in command], capture_output=True, text=True, check=False,
+        [str(part) for part in command],
+        capture_output=True,
+        text=True,
+        check=False,
         env={**os.environ, **variables},
-    )  # fmt: skip
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -31,11 +34,19 @@ def quietly(*command: object, **variables: str) -> str:
 def prefix(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where libhmalloc was installed, moved afterwards: nothing may know the first place."""
     place = tmp_path_factory.mktemp("prefix")
-    quietly("cmake", "-S", ROOT, "-B", BUILD, "-G", "Ninja", "-DNEARFAR_PYTHON=OFF",
-            "-DCMAKE_INSTALL_LIBDIR=lib")  # fmt: skip
+    quietly(
+        "cmake",
+        "-S",
+        ROOT,
+        "-B",
+        BUILD,
+        "-G",
+        "Ninja",
+        "-DNEARFAR_PYTHON=OFF",
+        "-DCMAKE_INSTALL_LIBDIR=lib",
+    )
     quietly("cmake", "--build", BUILD, "--target", *LIBRARIES)
-    quietly("cmake", "--install", BUILD, "--prefix", place / "first",
-            "--component", "hmalloc")  # fmt: skip
+    quietly("cmake", "--install", BUILD, "--prefix", place / "first", "--component", "hmalloc")
     return (place / "first").rename(place / "moved")
 
 
@@ -48,8 +59,9 @@ def flags(prefix: Path, *wanted: str) -> list[str]:
 def near_and_far(program: Path, prefix: Path) -> None:
     told = quietly(program, LD_LIBRARY_PATH=str(prefix / "lib"), NEARFAR_HMALLOC_FAR="dram")
     assert told.splitlines()[:2] == [
-        "the index is near, its records are far", "far memory holds 4096 blocks",
-    ]  # fmt: skip
+        "the index is near, its records are far",
+        "far memory holds 4096 blocks",
+    ]
     assert "the first record is near now: record of key 0" in told
 
 
@@ -71,23 +83,49 @@ def test_what_is_installed(prefix: Path) -> None:
 
 def test_the_c_example_by_pkg_config(prefix: Path, tmp_path: Path) -> None:
     program = tmp_path / "near_far"
-    quietly("cc", "-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", EXAMPLES / "near_far.c",
-            *flags(prefix, "--cflags", "--libs"), "-o", program)  # fmt: skip
+    quietly(
+        "cc",
+        "-std=c11",
+        "-Wall",
+        "-Wextra",
+        "-Wpedantic",
+        "-Werror",
+        EXAMPLES / "near_far.c",
+        *flags(prefix, "--cflags", "--libs"),
+        "-o",
+        program,
+    )
     near_and_far(program, prefix)
 
 
 def test_the_cxx_example_by_pkg_config(prefix: Path, tmp_path: Path) -> None:
     program = tmp_path / "containers"
-    quietly("c++", "-std=c++20", "-Wall", "-Wextra", "-Wpedantic", "-Werror",
-            EXAMPLES / "containers.cpp", *flags(prefix, "--cflags", "--libs"),
-            "-o", program)  # fmt: skip
+    quietly(
+        "c++",
+        "-std=c++20",
+        "-Wall",
+        "-Wextra",
+        "-Wpedantic",
+        "-Werror",
+        EXAMPLES / "containers.cpp",
+        *flags(prefix, "--cflags", "--libs"),
+        "-o",
+        program,
+    )
     containers(program, prefix)
 
 
 def test_the_static_library_needs_no_other(prefix: Path, tmp_path: Path) -> None:
     program = tmp_path / "near_far"
-    quietly("cc", EXAMPLES / "near_far.c", *flags(prefix, "--cflags"), prefix / "lib/libhmalloc.a",
-            "-pthread", "-o", program)  # fmt: skip
+    quietly(
+        "cc",
+        EXAMPLES / "near_far.c",
+        *flags(prefix, "--cflags"),
+        prefix / "lib/libhmalloc.a",
+        "-pthread",
+        "-o",
+        program,
+    )
     near_and_far(program, prefix)
 
 

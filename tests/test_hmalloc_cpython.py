@@ -18,9 +18,14 @@ pytestmark = pytest.mark.long
 
 PYTHON = Path("/usr/bin/python3.11")
 TESTS = [
-    "test_posix", "test_subprocess", "test_multiprocessing_fork", "test_threading",
-    "test_ctypes", "test_mmap", "test_gc",
-]  # fmt: skip
+    "test_posix",
+    "test_subprocess",
+    "test_multiprocessing_fork",
+    "test_threading",
+    "test_ctypes",
+    "test_mmap",
+    "test_gc",
+]
 HEAPS = {"near": "near=dram", "in shared memory": "far=shm:,capacity=2GiB"}
 RUNS = 10
 LIMIT_S = 900

@@ -11,14 +11,28 @@ from hmalloc_build import LIBRARIES, PRELOAD, SHARED
 
 #: Of the tools, and looked for only where a sanitizer is.
 _OPTIONAL = {
-    "_ITM_deregisterTMCloneTable", "_ITM_registerTMCloneTable", "__gmon_start__", "__tsan_init",
+    "_ITM_deregisterTMCloneTable",
+    "_ITM_registerTMCloneTable",
+    "__gmon_start__",
+    "__tsan_init",
     "__cxa_finalize",
-}  # fmt: skip
+}
 _OF_GLIBC = {
-    "malloc", "free", "calloc", "realloc", "reallocarray", "aligned_alloc", "memalign",
-    "posix_memalign", "valloc", "pvalloc", "malloc_usable_size", "cfree", "free_sized",
+    "malloc",
+    "free",
+    "calloc",
+    "realloc",
+    "reallocarray",
+    "aligned_alloc",
+    "memalign",
+    "posix_memalign",
+    "valloc",
+    "pvalloc",
+    "malloc_usable_size",
+    "cfree",
+    "free_sized",
     "free_aligned_sized",
-}  # fmt: skip
+}
 
 
 def _run(*command: str) -> str:

@@ -14,10 +14,23 @@ import pytest
 from hmalloc_build import PRELOAD, PROGRAMS, clean_environment, compile_c, preloaded
 
 CASES = [
-    "of-nothing", "calloc-overflow", "calloc-zeroes", "aligned-calls", "page-calls",
-    "bad-alignments", "usable-size", "realloc-growth", "realloc-shrink", "cross-thread-free",
-    "threads-exiting", "fork", "dlopen", "libc-allocates", "errno-is-kept", "at-exit",
-]  # fmt: skip
+    "of-nothing",
+    "calloc-overflow",
+    "calloc-zeroes",
+    "aligned-calls",
+    "page-calls",
+    "bad-alignments",
+    "usable-size",
+    "realloc-growth",
+    "realloc-shrink",
+    "cross-thread-free",
+    "threads-exiting",
+    "fork",
+    "dlopen",
+    "libc-allocates",
+    "errno-is-kept",
+    "at-exit",
+]
 
 SETTINGS = {
     "near": {},
@@ -91,7 +104,7 @@ def _programs(folder: Path) -> dict[str, list[str]]:
         "grep": ["grep", "-n", "-E", "(1|3|7)+.*line .*(42|17)", str(words)],
         "sqlite3": _sqlite(folder),
         "gcc": ["gcc", "-O2", "-S", "-o", "-", str(repository / "tests/programs/preload_cases.c")],
-    }  # fmt: skip
+    }
 
 
 @pytest.mark.parametrize("tier", ["near", "far"])
@@ -164,10 +177,17 @@ def test_what_glibc_reports_about_its_heap(tmp_path: Path) -> None:
 def test_new_handlers_are_called_as_by_the_c_plus_plus_library(tmp_path: Path) -> None:
     program = tmp_path / "new_handler"
     subprocess.run(
-        ["c++", "-O2", "-std=c++17", "-Wno-alloc-size-larger-than",
-         str(PROGRAMS / "new_handler.cpp"), "-o", str(program)],
+        [
+            "c++",
+            "-O2",
+            "-std=c++17",
+            "-Wno-alloc-size-larger-than",
+            str(PROGRAMS / "new_handler.cpp"),
+            "-o",
+            str(program),
+        ],
         check=True,
-    )  # fmt: skip
+    )
     plain = subprocess.run([program], capture_output=True, text=True, check=True)
     assert plain.stdout.splitlines()[6:12] == ["bad_alloc 1"] * 3 + ["null 1"] * 3
     done = preloaded(program)
@@ -181,8 +201,10 @@ def test_blocks_taken_after_a_migration_lie_on_its_nodes(tmp_path: Path, limit: 
     program = compile_c(tmp_path, "migrated", linked=True)
     done = subprocess.run(
         ["bash", "-c", f"ulimit -v {limit} && exec {program}"],
-        env=clean_environment(), capture_output=True, text=True,
-    )  # fmt: skip
+        env=clean_environment(),
+        capture_output=True,
+        text=True,
+    )
     assert (done.returncode, done.stdout, done.stderr) == (0, "policy 2\n", "")  # MPOL_BIND
 
 

@@ -21,9 +21,22 @@ def test_a_set_beside_its_baselines(
     run_nearfar: RunNearfar, tmp_path: Path, structure: str
 ) -> None:
     done = run_nearfar(
-        "bench", "intset", "--structure", structure, "-n", "100", "--runs", "6", "--time", "0.5",
-        "--json", "-", "--quiet", "--out", str(tmp_path / "run"),
-    )  # fmt: skip
+        "bench",
+        "intset",
+        "--structure",
+        structure,
+        "-n",
+        "100",
+        "--runs",
+        "6",
+        "--time",
+        "0.5",
+        "--json",
+        "-",
+        "--quiet",
+        "--out",
+        str(tmp_path / "run"),
+    )
     assert done.code == 0, done
     told = json.loads(done.stdout)
     for key in ("ops_per_s", "slowdown", "unflushed_slowdown"):
@@ -47,9 +60,20 @@ def test_a_set_beside_its_baselines(
 
 def test_dram_alone_has_no_slowdown(run_nearfar: RunNearfar) -> None:
     done = run_nearfar(
-        "bench", "intset", "--tier", "dram", "-n", "100", "--runs", "6", "--time", "0.2",
-        "--json", "-", "--quiet",
-    )  # fmt: skip
+        "bench",
+        "intset",
+        "--tier",
+        "dram",
+        "-n",
+        "100",
+        "--runs",
+        "6",
+        "--time",
+        "0.2",
+        "--json",
+        "-",
+        "--quiet",
+    )
     told = json.loads(done.stdout)
     assert told["ops_per_s"] > 0
     assert told["provenance"]["ops_per_s"]["origin"] == "measured"
@@ -58,9 +82,20 @@ def test_dram_alone_has_no_slowdown(run_nearfar: RunNearfar) -> None:
 
 def test_a_set_on_a_disk_persists_by_msync(run_nearfar: RunNearfar, tmp_path: Path) -> None:
     done = run_nearfar(
-        "bench", "intset", "--tier", f"file:{tmp_path}", "-n", "50", "--runs", "6", "--time",
-        "0.5", "--json", "-", "--quiet",
-    )  # fmt: skip
+        "bench",
+        "intset",
+        "--tier",
+        f"file:{tmp_path}",
+        "-n",
+        "50",
+        "--runs",
+        "6",
+        "--time",
+        "0.5",
+        "--json",
+        "-",
+        "--quiet",
+    )
     told = json.loads(done.stdout)
     assert told["provenance"]["slowdown"]["origin"] == "measured"
     media = {one["medium"]: one for one in told["series"]}
@@ -72,20 +107,47 @@ def test_a_set_on_a_disk_persists_by_msync(run_nearfar: RunNearfar, tmp_path: Pa
 @pytest.mark.skipif(not Path("/sys/devices/system/node/node0").exists(), reason="no NUMA here")
 def test_on_a_node_the_twin_lies_there_too(run_nearfar: RunNearfar) -> None:
     done = run_nearfar(
-        "bench", "intset", "--tier", "numa:0", "-n", "50", "--runs", "6", "--time", "0.5",
-        "--json", "-", "--quiet",
-    )  # fmt: skip
+        "bench",
+        "intset",
+        "--tier",
+        "numa:0",
+        "-n",
+        "50",
+        "--runs",
+        "6",
+        "--time",
+        "0.5",
+        "--json",
+        "-",
+        "--quiet",
+    )
     assert done.code == 0, done
     told = json.loads(done.stdout)
     origins = {s["medium"]: s["provenance"]["ops_per_s"]["origin"] for s in told["series"]}
     assert origins == {
-        "pmem": "emulated", "unflushed": "emulated", "dram": "measured", "pmdk": "emulated"
-    }  # fmt: skip
+        "pmem": "emulated",
+        "unflushed": "emulated",
+        "dram": "measured",
+        "pmdk": "emulated",
+    }
     for operation in ("get", "remove"):
         done = run_nearfar(
-            "bench", "map", "--type", "dram", "--tier", "numa:0", "--op", operation, "-n", "200",
-            "--runs", "1", "--json", "-", "--quiet",
-        )  # fmt: skip
+            "bench",
+            "map",
+            "--type",
+            "dram",
+            "--tier",
+            "numa:0",
+            "--op",
+            operation,
+            "-n",
+            "200",
+            "--runs",
+            "1",
+            "--json",
+            "-",
+            "--quiet",
+        )
         assert done.code == 0, done
         assert json.loads(done.stdout)["provenance"]["latency_ns"]["origin"] == "measured"
 

@@ -20,9 +20,17 @@ from nearfar.records.shape import Shaped
 
 #: Ends of keys and the units that they carry, the longest first.
 _ENDS = {
-    "bytes_per_s": "B/s", "_per_s": "1/s", "_bytes": "B", "_ns": "ns", "_s": "s", "_J": "J",
-    "_years": "years", "_per_gib": "1/GiB", "_ratio": "ratio", "_share": "ratio",
-}  # fmt: skip
+    "bytes_per_s": "B/s",
+    "_per_s": "1/s",
+    "_bytes": "B",
+    "_ns": "ns",
+    "_s": "s",
+    "_J": "J",
+    "_years": "years",
+    "_per_gib": "1/GiB",
+    "_ratio": "ratio",
+    "_share": "ratio",
+}
 
 
 def models_in(kind: object, seen: list[type[BaseModel]]) -> list[type[BaseModel]]:
@@ -46,9 +54,11 @@ def _is_numeric(kind: object) -> bool:
 
 def numeric_keys(models: list[type[BaseModel]]) -> set[str]:
     return {
-        key for model in models for key, field in model.model_fields.items()
+        key
+        for model in models
+        for key, field in model.model_fields.items()
         if _is_numeric(field.annotation)
-    }  # fmt: skip
+    }
 
 
 def _subclasses(base: type[BaseModel]) -> Iterator[type[BaseModel]]:
@@ -100,8 +110,9 @@ def test_rates_and_times_of_a_program_have_a_direction() -> None:
     assert {key for key in rates if better(key) != "higher"} == {"offered_bytes_per_s"}
     assert {better(key) for key in KEYS if key.endswith(("_latency_ns", "_J"))} == {"lower"}
     assert {better(key) for key in KEYS if key.endswith("_time_s") and KEYS[key].compared} == {
-        "lower", None,
-    }  # fmt: skip
+        "lower",
+        None,
+    }
     undirected = {key for key in KEYS if key.endswith("_time_s") and better(key) is None}
     assert undirected == {"common_time_s", "run_time_s", "traced_time_s"}
 
@@ -115,5 +126,7 @@ def test_keys_of_profiles_have_the_direction_of_their_unit() -> None:
     units = {unit_of(key) for key in undirected}
     assert units == {"B", "count", "ns", "V", "cycles"}
     assert {key for key in undirected if unit_of(key) in ("ns", "cycles")} == {
-        "clock_ns", "tREFI_ns", "tREFI_cycles",
-    }  # fmt: skip
+        "clock_ns",
+        "tREFI_ns",
+        "tREFI_cycles",
+    }

@@ -27,9 +27,10 @@ LENS = DATA / "lens_optane100_one_dimm.csv"
 
 def test_the_published_curve_has_the_buffers_and_the_unit_that_its_authors_found() -> None:
     found = examine(LENS)
-    assert [knee.region_bytes / true for knee, true in
-            zip(found.knees, [16 * KIB, 16 * MIB], strict=True)] == [
-        pytest.approx(1, abs=0.1), pytest.approx(1, abs=0.1)]  # fmt: skip
+    assert [
+        knee.region_bytes / true
+        for knee, true in zip(found.knees, [16 * KIB, 16 * MIB], strict=True)
+    ] == [pytest.approx(1, abs=0.1), pytest.approx(1, abs=0.1)]
     first, second = found.knees
     assert first.low <= 16 * KIB <= first.high
     assert second.low <= 16 * MIB <= second.high
@@ -195,8 +196,13 @@ def test_measured_curves_come_with_their_knees(
     curve.points = curve.points[:kept]
     monkeypatch.setattr(latency, "measure", lambda *_: (curve, []))
     result, _ = latency.measure_tiers(
-        _Session(), ["shm:"], 0, 256 * MIB, reported, Effort(1.0)  # type: ignore[arg-type]
-    )  # fmt: skip
+        _Session(),
+        ["shm:"],
+        0,
+        256 * MIB,
+        reported,
+        Effort(1.0),  # type: ignore[arg-type]
+    )
     if kept < knees.LEAST_REGIONS:
         assert (result.knees, result.effective_last_cache_source) == ([], "reported")
         assert result.effective_last_cache_bytes == reported
@@ -205,8 +211,11 @@ def test_measured_curves_come_with_their_knees(
     assert result.effective_last_cache_bytes in [knee.region_bytes for knee in result.knees]
     about = result.knees[0].provenance["region_bytes"]
     assert (about.origin, about.statistic, about.samples, about.machine) == (
-        Origin.MEASURED, "fit", 33, "m",
-    )  # fmt: skip
+        Origin.MEASURED,
+        "fit",
+        33,
+        "m",
+    )
 
 
 # ---- Access unit ---------------------------------------------------------------------------------

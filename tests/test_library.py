@@ -19,9 +19,12 @@ STRUCTURE = ROOT / "examples" / "phone_book" / "phone_book.cpp"
 
 def run(*command: str | Path, env: dict[str, str] | None = None) -> str:
     result = subprocess.run(
-        [str(c) for c in command], capture_output=True, text=True, check=False,
+        [str(c) for c in command],
+        capture_output=True,
+        text=True,
+        check=False,
         env={**os.environ, **(env or {})},
-    )  # fmt: skip
+    )
     assert result.returncode == 0, f"{command}\n{result.stdout}\n{result.stderr}"
     return result.stdout
 
@@ -35,8 +38,18 @@ def prefix(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if not has_libpmemobj():
         pytest.skip("libpmemobj is not installed: apt-get install libpmemobj-dev")
     build, prefix = tmp_path_factory.mktemp("build"), tmp_path_factory.mktemp("prefix")
-    run("cmake", "-S", ROOT, "-B", build, "-G", "Ninja", "-DNEARFAR_PYTHON=OFF",
-        f"-DCMAKE_INSTALL_PREFIX={prefix}", "-DCMAKE_INSTALL_LIBDIR=lib")  # fmt: skip
+    run(
+        "cmake",
+        "-S",
+        ROOT,
+        "-B",
+        build,
+        "-G",
+        "Ninja",
+        "-DNEARFAR_PYTHON=OFF",
+        f"-DCMAKE_INSTALL_PREFIX={prefix}",
+        "-DCMAKE_INSTALL_LIBDIR=lib",
+    )
     run("cmake", "--build", build, "--target", "nearfar")
     run("cmake", "--install", build, "--component", "development")
     return prefix
@@ -49,8 +62,16 @@ def example(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def by_cmake(prefix: Path, example: Path) -> Path:
-    run("cmake", "-S", example, "-B", example / "build", "-G", "Ninja",
-        f"-DCMAKE_PREFIX_PATH={prefix}")  # fmt: skip
+    run(
+        "cmake",
+        "-S",
+        example,
+        "-B",
+        example / "build",
+        "-G",
+        "Ninja",
+        f"-DCMAKE_PREFIX_PATH={prefix}",
+    )
     run("cmake", "--build", example / "build")
     return example / "build" / "sorted_list"
 

@@ -30,9 +30,12 @@ def installed(name: str) -> bool:
 def plan(**changes: Any) -> MallocPlan:
     glibc = allocators.Allocator("glibc", "glibc")
     fields = {
-        "tests": ("small", "large"), "threads": (1, 2, 4, 8), "allocators": (glibc,),
-        "cpus": (0, 1), "first_seed": 1,
-    }  # fmt: skip
+        "tests": ("small", "large"),
+        "threads": (1, 2, 4, 8),
+        "allocators": (glibc,),
+        "cpus": (0, 1),
+        "first_seed": 1,
+    }
     return MallocPlan(**{**fields, **changes})
 
 
@@ -58,15 +61,22 @@ def test_tests_that_do_not_fit_in_memory_are_refused() -> None:
 
 def test_counts_are_those_of_the_thesis() -> None:
     assert [COUNTS[t] for t in ("small", "large", "free-loop", "half-free-loop")] == [
-        10**6, 10**6, 10**4, 10**4,
-    ]  # fmt: skip
+        10**6,
+        10**6,
+        10**4,
+        10**4,
+    ]
 
 
 def test_commas_part_allocators_but_not_their_tiers() -> None:
     given = ["glibc,hmalloc:file:/d,capacity=1GiB,hmalloc:near", "mimalloc, memkind:pmem:/d"]
     assert _parts(given, _BEFORE_ALLOCATOR) == [
-        "glibc", "hmalloc:file:/d,capacity=1GiB", "hmalloc:near", "mimalloc", "memkind:pmem:/d",
-    ]  # fmt: skip
+        "glibc",
+        "hmalloc:file:/d,capacity=1GiB",
+        "hmalloc:near",
+        "mimalloc",
+        "memkind:pmem:/d",
+    ]
 
 
 @pytest.mark.parametrize("name", ["mimalloc", "jemalloc", "memkind"])
@@ -111,9 +121,9 @@ def test_an_allocator_that_dies_is_told_by_name(tmp_path: Path) -> None:
     source = tmp_path / "abort.c"
     source.write_text(
         "#include <stdlib.h>\n"
-        "void *malloc(size_t n) { (void)n; if (getenv(\"DIE\")) abort(); return 0; }\n"
+        'void *malloc(size_t n) { (void)n; if (getenv("DIE")) abort(); return 0; }\n'
         "void free(void *p) { (void)p; }\n"
-    )  # fmt: skip
+    )
     library = tmp_path / "abort.so"
     subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source], check=True)
     broken = allocators.Allocator("broken", "preload", str(library))
@@ -124,9 +134,25 @@ def test_an_allocator_that_dies_is_told_by_name(tmp_path: Path) -> None:
 def test_two_tests_end_to_end(tmp_path: Path, run_nearfar: RunNearfar) -> None:
     peer = next((name for name in ("mimalloc", "jemalloc") if installed(name)), "memkind")
     done = run_nearfar(
-        "bench", "malloc", "--test", "half-free-loop,warm", "-n", "500", "--allocator", peer,
-        "--threads", "1,3", "--cpus", str(CPUS[0]), "--runs", "6", "--out", "r", "--json", "-",
-    )  # fmt: skip
+        "bench",
+        "malloc",
+        "--test",
+        "half-free-loop,warm",
+        "-n",
+        "500",
+        "--allocator",
+        peer,
+        "--threads",
+        "1,3",
+        "--cpus",
+        str(CPUS[0]),
+        "--runs",
+        "6",
+        "--out",
+        "r",
+        "--json",
+        "-",
+    )
     assert done.code == 0, done.stderr
     document = json.loads(done.stdout)
     rows = document["rows"]

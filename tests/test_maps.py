@@ -18,16 +18,36 @@ from nearfar.store import read_run
 
 pytestmark = pytest.mark.skipif(not hasattr(_native, "MapBench"), reason="built without libpmemobj")
 FIGURES = (
-    "ops_per_s", "latency_ns", "mean_latency_ns", "p50_latency_ns", "p9999_latency_ns",
-    "worst_cpu_ns", "fences_per_op", "lines_per_op", "time_s",
-)  # fmt: skip
+    "ops_per_s",
+    "latency_ns",
+    "mean_latency_ns",
+    "p50_latency_ns",
+    "p9999_latency_ns",
+    "worst_cpu_ns",
+    "fences_per_op",
+    "lines_per_op",
+    "time_s",
+)
 
 
 def test_every_figure_has_interval_and_origin(run_nearfar: RunNearfar, tmp_path: Path) -> None:
     done = run_nearfar(
-        "bench", "map", "-n", "500", "-n", "2000", "--runs", "6", "--compare", "pmdk", "--json",
-        "-", "--quiet", "--out", str(tmp_path / "run"),
-    )  # fmt: skip
+        "bench",
+        "map",
+        "-n",
+        "500",
+        "-n",
+        "2000",
+        "--runs",
+        "6",
+        "--compare",
+        "pmdk",
+        "--json",
+        "-",
+        "--quiet",
+        "--out",
+        str(tmp_path / "run"),
+    )
     assert done.code == 0, done
     told = json.loads(done.stdout)
     for key in FIGURES:
@@ -56,9 +76,21 @@ def test_pmempool_accepts_the_pool_that_is_kept(
 ) -> None:
     file = tmp_path / "kept.pool"
     done = run_nearfar(
-        "bench", "map", "--type", type_, "-n", "50", "--runs", "1", "--tier", f"file:{file}",
-        "--keep", "--json", "-", "--quiet",
-    )  # fmt: skip
+        "bench",
+        "map",
+        "--type",
+        type_,
+        "-n",
+        "50",
+        "--runs",
+        "1",
+        "--tier",
+        f"file:{file}",
+        "--keep",
+        "--json",
+        "-",
+        "--quiet",
+    )
     assert done.code == 0, done
     told = json.loads(done.stdout)
     assert told["pool"] == str(file)
@@ -69,18 +101,31 @@ def test_pmempool_accepts_the_pool_that_is_kept(
     for verb in ("check", "info"):
         checked = subprocess.run(["pmempool", verb, file], capture_output=True, text=True)
         assert checked.returncode == 0, checked
-    run_nearfar(
-        "bench", "map", "-n", "50", "--tier", f"file:{file}", "--keep"
-    ).assert_refused(2, "kept.pool exists")  # fmt: skip
+    run_nearfar("bench", "map", "-n", "50", "--tier", f"file:{file}", "--keep").assert_refused(
+        2, "kept.pool exists"
+    )
 
 
 def test_measuring_leaves_nothing_behind(run_nearfar: RunNearfar, tmp_path: Path) -> None:
     before = shared_memory.files()
     for operation in ("get", "remove"):
         done = run_nearfar(
-            "bench", "map", "--op", operation, "-n", "300", "-d", "40", "--runs", "1",
-            "--threads", "2", "--json", "-", "--quiet",
-        )  # fmt: skip
+            "bench",
+            "map",
+            "--op",
+            operation,
+            "-n",
+            "300",
+            "-d",
+            "40",
+            "--runs",
+            "1",
+            "--threads",
+            "2",
+            "--json",
+            "-",
+            "--quiet",
+        )
         assert done.code == 0, done
         told = json.loads(done.stdout)
         assert told["load_time_s"] > 0
@@ -135,9 +180,22 @@ def test_a_map_that_does_not_fit_is_refused(run_nearfar: RunNearfar) -> None:
 
 def test_stream_in_a_pool(run_nearfar: RunNearfar) -> None:
     done = run_nearfar(
-        "bench", "stream", "--tier", "shm:", "--accessor", "pmemobj", "--size", "1MiB", "--runs",
-        "2", "--threads", "1", "--json", "-", "--quiet",
-    )  # fmt: skip
+        "bench",
+        "stream",
+        "--tier",
+        "shm:",
+        "--accessor",
+        "pmemobj",
+        "--size",
+        "1MiB",
+        "--runs",
+        "2",
+        "--threads",
+        "1",
+        "--json",
+        "-",
+        "--quiet",
+    )
     assert done.code == 0, done
     told = json.loads(done.stdout)
     assert told["accessor"] == "pmemobj"
@@ -166,9 +224,12 @@ sys.exit(main())
         ("stream", "--tier", "shm:", "--accessor", "pmemobj"),
     ):
         done = subprocess.run(
-            [sys.executable, "-c", program, "bench", *verb], cwd=tmp_path, capture_output=True,
-            text=True, check=False,
-        )  # fmt: skip
+            [sys.executable, "-c", program, "bench", *verb],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         Outcome(done.returncode, done.stdout, done.stderr).assert_refused(3, "without libpmemobj")
         assert "built without libpmemobj" in done.stderr
         assert "apt-get install libpmemobj-dev" in done.stderr

@@ -103,9 +103,11 @@ def test_rows_below_full_occupancy_tell_the_queue() -> None:
     full = contention_fit.fit(rows)
     near, far = contention.speeds(full, 4, 4)
     below = contention.Measured(
-        near_threads=4, far_threads=4,
-        near_bandwidth_bytes_per_s=4 * near.full / 0.8, far_bandwidth_bytes_per_s=4 * far.full,
-    )  # fmt: skip
+        near_threads=4,
+        far_threads=4,
+        near_bandwidth_bytes_per_s=4 * near.full / 0.8,
+        far_bandwidth_bytes_per_s=4 * far.full,
+    )
     told = contention_fit.fit([*rows, below])
     assert told.near.queueing == pytest.approx(0.4)
     assert told.far.queueing == pytest.approx(0.0, abs=1e-12)
@@ -233,9 +235,16 @@ def test_fit_and_predict(run_nearfar: RunNearfar, tmp_path: Path) -> None:
     fitted = run_nearfar("fit", "contention", str(competition("far-far")), "--out", "m.json")
     assert fitted.code == 0, fitted
     done = run_nearfar(
-        "predict", "contention", "m.json", "--near-threads", "11", "--far-threads", "5",
-        "--json", "-",
-    )  # fmt: skip
+        "predict",
+        "contention",
+        "m.json",
+        "--near-threads",
+        "11",
+        "--far-threads",
+        "5",
+        "--json",
+        "-",
+    )
     assert (done.code, done.stderr) == (0, "")
     got = json.loads(done.stdout)
     assert got[NEAR] == pytest.approx(47.5e9, rel=0.01)

@@ -20,9 +20,11 @@ TRUTHS = {
     "saturating": 5e5 * N / (2e5 + N),
 }
 COEFFICIENTS = {
-    "linear": (300.0, 4.966), "power": (12.0, 0.6), "logarithmic": (-2.0, 0.7),
+    "linear": (300.0, 4.966),
+    "power": (12.0, 0.6),
+    "logarithmic": (-2.0, 0.7),
     "saturating": (5e5, 2e5),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("form", TRUTHS)
@@ -65,8 +67,13 @@ def test_correlations_and_a_constant_column() -> None:
 
 
 HEAD = "operations,llc_loads,llc_load_misses,miss_ratio\n"
-ROWS = ["10000,50000,900,0.1", "20000,100000,1900,0.2", "40000,200000,3000,0.3",
-        "80000,400000,5000,0.4", "160000,800000,6000,0.5"]  # fmt: skip
+ROWS = [
+    "10000,50000,900,0.1",
+    "20000,100000,1900,0.2",
+    "40000,200000,3000,0.3",
+    "80000,400000,5000,0.4",
+    "160000,800000,6000,0.5",
+]
 
 
 def written(folder: Path, rows: list[str]) -> Path:

@@ -61,11 +61,14 @@ def test_a_measured_host_prices_page_walks_by_the_bytes_in_use(
     def measured(walks: tuple[float, float]) -> Host:
         curve = told.model_copy(
             update={
-                "value": None, "low": None, "high": None, "x": ["region_bytes"],
+                "value": None,
+                "low": None,
+                "high": None,
+                "x": ["region_bytes"],
                 "points": [[1e6, walks[0]], [1e8, walks[1]]],
                 "ranges": [(low, high), (low, high)],
             }
-        )  # fmt: skip
+        )
         figures = {k: f for k, f in HOST.figures.items() if k != "page_walk_ns"}
         return HOST.model_copy(update={"figures": {**figures, "page_walk_by_region_ns": curve}})
 

@@ -72,9 +72,12 @@ def test_a_closed_queue_stays_within_its_bounds(away: float, served: float, thre
 
 def test_twice_the_iterations_take_twice_the_transfer() -> None:
     twice = pipeline.Inputs(
-        INPUTS.near_copy, INPUTS.far_copy, INPUTS.generate, INPUTS.analyse,
+        INPUTS.near_copy,
+        INPUTS.far_copy,
+        INPUTS.generate,
+        INPUTS.analyse,
         pipeline.Work(16_000_000, 10_000),
-    )  # fmt: skip
+    )
     assert pipeline.transfer_s(twice, 5) == pytest.approx(2 * pipeline.transfer_s(INPUTS, 5))
 
 
@@ -108,11 +111,20 @@ def test_an_analysis_faster_than_near_memory_is_refused() -> None:
 
 def arguments(*more: str) -> list[str]:
     return [
-        "predict", "pipeline", "--near-curve", str(TABLES / "oslo_stream_near.csv"),
-        "--far-curve", str(TABLES / "oslo_stream_far.csv"),
-        "--generate", str(TABLES / "oslo_pipeline_near_only.csv"),
-        "--elements", "16000000", "--iterations", "5000", *more,
-    ]  # fmt: skip
+        "predict",
+        "pipeline",
+        "--near-curve",
+        str(TABLES / "oslo_stream_near.csv"),
+        "--far-curve",
+        str(TABLES / "oslo_stream_far.csv"),
+        "--generate",
+        str(TABLES / "oslo_pipeline_near_only.csv"),
+        "--elements",
+        "16000000",
+        "--iterations",
+        "5000",
+        *more,
+    ]
 
 
 def test_the_verb(run_nearfar: RunNearfar) -> None:

@@ -28,9 +28,12 @@ def calibration(version: str) -> Calibration:
 
 
 def asked(
-    version: split.Version = "direct", array: split.Array = ARRAY, far_rows: int | None = None,
-    threads: tuple[int, int] = (15, 1), model: split.Model = "nearfar",
-) -> split.Question:  # fmt: skip
+    version: split.Version = "direct",
+    array: split.Array = ARRAY,
+    far_rows: int | None = None,
+    threads: tuple[int, int] = (15, 1),
+    model: split.Model = "nearfar",
+) -> split.Question:
     return split.Question(array, version, [threads], far_rows, model)
 
 
@@ -45,9 +48,11 @@ def test_the_calibration_row_is_exact(version: split.Version) -> None:
 
 
 @given(
-    rows=st.integers(100, 10**6), cols=st.sampled_from([100, COLS, 60_000, 100_000]),
-    near=st.integers(1, 15), calibrated=st.booleans(),
-)  # fmt: skip
+    rows=st.integers(100, 10**6),
+    cols=st.sampled_from([100, COLS, 60_000, 100_000]),
+    near=st.integers(1, 15),
+    calibrated=st.booleans(),
+)
 @settings(deadline=None)  # the first of each width replays its sweep
 def test_both_sides_end_within_a_row(rows: int, cols: int, near: int, calibrated: bool) -> None:
     known = CALIBRATED if calibrated else None
@@ -159,15 +164,39 @@ def test_calibration_that_contradicts_itself(tmp_path: Path) -> None:
 def fitted(run_nearfar: RunNearfar) -> list[str]:
     done = run_nearfar("fit", "contention", str(competition("far-far")), "--out", "m.json")
     assert done.code == 0
-    return ["split", "--contention", "m.json", "--host", "xeon-6130", "--rows", str(ROWS),
-            "--cols", str(COLS), "--element-bytes", "8", "--kernel", "stencil8"]  # fmt: skip
+    return [
+        "split",
+        "--contention",
+        "m.json",
+        "--host",
+        "xeon-6130",
+        "--rows",
+        str(ROWS),
+        "--cols",
+        str(COLS),
+        "--element-bytes",
+        "8",
+        "--kernel",
+        "stencil8",
+    ]
 
 
 def test_the_verb(run_nearfar: RunNearfar, fitted: list[str]) -> None:
     done = run_nearfar(
-        *fitted, "--version", "ghost", "--near-threads", "15", "--far-threads", "1",
-        "--far-rows", "750", "--calibrate", str(stencil("ghost")), "--json", "-",
-    )  # fmt: skip
+        *fitted,
+        "--version",
+        "ghost",
+        "--near-threads",
+        "15",
+        "--far-threads",
+        "1",
+        "--far-rows",
+        "750",
+        "--calibrate",
+        str(stencil("ghost")),
+        "--json",
+        "-",
+    )
     assert done.code == 0, done
     assert "internal consistency: 750 far rows are half" in done.stderr
     got = json.loads(done.stdout)

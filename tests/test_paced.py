@@ -67,9 +67,20 @@ def test_a_probe_measures_bandwidth_and_lists_the_rest(
     tmp_path: Path, run_nearfar: RunNearfar
 ) -> None:
     done = run_nearfar(
-        "probe", "--tier", "paced:dram@optane-100", "--runs", "1", "--size", "8MiB", "--threads",
-        "1", "--out", "r", "--json", "-",
-    )  # fmt: skip
+        "probe",
+        "--tier",
+        "paced:dram@optane-100",
+        "--runs",
+        "1",
+        "--size",
+        "8MiB",
+        "--threads",
+        "1",
+        "--out",
+        "r",
+        "--json",
+        "-",
+    )
     assert done.code == 0, done.stderr
     points = json.loads(done.stdout)["bandwidth"]["points"]
     assert {p["provenance"]["bandwidth_bytes_per_s"]["origin"] for p in points} == {"emulated"}
@@ -111,8 +122,17 @@ def test_competition_and_pipeline_run_on_it(run_nearfar: RunNearfar) -> None:
     assert 0 < document["far_bandwidth_bytes_per_s"] < 1.05 * most  # jitter moves the mean a little
     assert document["provenance"]["far_bandwidth_bytes_per_s"]["origin"] == "emulated"
     done = run_nearfar(
-        "bench", "pipeline", *far, "--elements", "20000", "--iterations", "3", "--runs", "1",
-        "--json", "-",
-    )  # fmt: skip
+        "bench",
+        "pipeline",
+        *far,
+        "--elements",
+        "20000",
+        "--iterations",
+        "3",
+        "--runs",
+        "1",
+        "--json",
+        "-",
+    )
     assert done.code == 0, done.stderr
     assert json.loads(done.stdout)["provenance"]["transfer_time_s"]["origin"] == "emulated"

@@ -23,9 +23,12 @@ CPU = next(cpu["id"] for cpu in topology(None)["cpus"] if cpu["usable"])
 
 
 @given(
-    elements=st.integers(1, 20_000), near=st.integers(1, 3), far=st.integers(1, 3),
-    tier=st.sampled_from(["dram", "shm:"]), seed=st.integers(0, 2**64 - 1),
-)  # fmt: skip
+    elements=st.integers(1, 20_000),
+    near=st.integers(1, 3),
+    far=st.integers(1, 3),
+    tier=st.sampled_from(["dram", "shm:"]),
+    seed=st.integers(0, 2**64 - 1),
+)
 @settings(max_examples=25, deadline=None)
 def test_findings_are_those_of_one_near_thread_to_the_bit(
     elements: int, near: int, far: int, tier: str, seed: int
@@ -62,9 +65,20 @@ def test_findings_that_differ_are_an_error(monkeypatch: pytest.MonkeyPatch) -> N
 
 def run_small(run_nearfar: RunNearfar, *arguments: str) -> Any:
     done = run_nearfar(
-        "bench", "pipeline", "--elements", "50000", "--iterations", "20", "--runs", "6", "--out",
-        "r", "--json", "-", *arguments,
-    )  # fmt: skip
+        "bench",
+        "pipeline",
+        "--elements",
+        "50000",
+        "--iterations",
+        "20",
+        "--runs",
+        "6",
+        "--out",
+        "r",
+        "--json",
+        "-",
+        *arguments,
+    )
     assert done.code == 0, done.stderr
     return json.loads(done.stdout)
 

@@ -55,8 +55,13 @@ def site(number: int, *offsets: int, size: int = 100, kind: str = "heap", name: 
 
 
 def test_rules_name_as_few_addresses_as_tell_verdicts_apart() -> None:
-    sites = [site(1, 0x10, 0x100), site(2, 0x10, 0x200), site(3, 0x20, 0x300), site(4, 0x20, 0x400),
-             site(5, 0x10)]  # fmt: skip
+    sites = [
+        site(1, 0x10, 0x100),
+        site(2, 0x10, 0x200),
+        site(3, 0x20, 0x300),
+        site(4, 0x20, 0x400),
+        site(5, 0x10),
+    ]
     rules = rules_for(sites, frozenset({1, 5}), {1: 5.0})
     told = {tuple(f.offset for f in rule.chain): rule.tier for rule in rules}
     assert told == {(0x10, 0x100): "near", (0x10, 0x200): "far", (0x20,): "far", (0x10,): "near"}
@@ -92,8 +97,14 @@ def test_what_no_plan_can_name_gets_no_rule() -> None:
 
 @pytest.mark.parametrize("budget", [None, 500])
 def test_a_plan_is_text_that_the_library_reads(budget: int | None) -> None:
-    heap = HeapPromise(allocated_bytes=400, peak_bytes=400, near_bytes=200,
-                       near_budget_bytes=budget, slowdown=1.1, slowdown_all_far=2.0)  # fmt: skip
+    heap = HeapPromise(
+        allocated_bytes=400,
+        peak_bytes=400,
+        near_bytes=200,
+        near_budget_bytes=budget,
+        slowdown=1.1,
+        slowdown_all_far=2.0,
+    )
     sites = [site(1, 0x10), site(2, 0x20)]
     text = plan_text(sites, frozenset({1}), {1: 1.0}, heap, {1: "a.c:1", 2: "b.c:2"}, ["p", "q"])
     lines = text.splitlines()

@@ -27,16 +27,28 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def promised(rule: int, tier: str, size: int, **more: object) -> RulePromise:
     told: dict[str, object] = {
-        "rule": rule, "tier": tier, "allocations": 1, "allocated_bytes": size, "peak_bytes": size,
-        "reads": 10, "writes": 5, "stall_share": 0.25, "at": f"three_sites.c:{rule}",
-    }  # fmt: skip
+        "rule": rule,
+        "tier": tier,
+        "allocations": 1,
+        "allocated_bytes": size,
+        "peak_bytes": size,
+        "reads": 10,
+        "writes": 5,
+        "stall_share": 0.25,
+        "at": f"three_sites.c:{rule}",
+    }
     return RulePromise.model_validate({**told, **more})
 
 
 def promise(*rules: RulePromise) -> Promise:
     total = sum(rule.allocated_bytes for rule in rules)
-    heap = HeapPromise(allocated_bytes=total, peak_bytes=total, near_bytes=total // 2,
-                       slowdown=1.1, slowdown_all_far=2.5)  # fmt: skip
+    heap = HeapPromise(
+        allocated_bytes=total,
+        peak_bytes=total,
+        near_bytes=total // 2,
+        slowdown=1.1,
+        slowdown_all_far=2.5,
+    )
     return Promise(heap=heap, rules=list(rules))
 
 
@@ -48,9 +60,10 @@ def plan(folder: Path, told: Promise, *rules: str) -> Path:
 
 def counted(*, nodes: int = 0, **rules: dict[str, int]) -> Process:
     return Process(
-        process=1, tiers={"near": {"nodes": 0}, "far": {"nodes": nodes}},
+        process=1,
+        tiers={"near": {"nodes": 0}, "far": {"nodes": nodes}},
         rules={int(name[1:]): Rule(tier="far", counts=counts) for name, counts in rules.items()},
-    )  # fmt: skip
+    )
 
 
 def test_a_promise_survives_its_file(tmp_path: Path) -> None:
@@ -123,8 +136,15 @@ def test_sites_belong_to_the_first_rule_that_holds(tmp_path: Path) -> None:
         "rule far site=name:prog+0x10\nrule far\n"
     )
     rules = rules_by_site(file)
-    found = count(rules, [site(1, 0x10, 0x20, 0x30), site(2, 0x10, 0x21), site(3, 0x11),
-                          site(4, 0x10, kind="mapping")])  # fmt: skip
+    found = count(
+        rules,
+        [
+            site(1, 0x10, 0x20, 0x30),
+            site(2, 0x10, 0x21),
+            site(3, 0x11),
+            site(4, 0x10, kind="mapping"),
+        ],
+    )
     assert found == Traffic({1: (10, 1), 2: (20, 2)}, unmatched=33)
     assert found.lines == 66
     file.write_text("hmalloc-plan 1\nrule near size=64KiB..\n")
@@ -153,8 +173,12 @@ def test_a_run_that_keeps_its_promise(
 ) -> None:
     table, log, array = 1000 * 64, 4000 * 8, 16000 * 8
     told = promise(promised(1, "near", table), promised(2, "far", log), promised(3, "far", array))
-    rules = [f"rule near size={table}..{table}", f"rule far size={log}..{log}",
-             f"rule far size={array}..{array}", "rule near"]  # fmt: skip
+    rules = [
+        f"rule near size={table}..{table}",
+        f"rule far size={log}..{log}",
+        f"rule far size={array}..{array}",
+        "rule near",
+    ]
     file = plan(tmp_path, told, *rules)
     run = ["run", "--plan", str(file), "--tier", "far=dram", "--check"]
     done = run_nearfar(*run, "--json", "-", "--", str(program), "1000", "5000")
@@ -167,8 +191,9 @@ def test_a_run_that_keeps_its_promise(
     assert "does not specify the caches" not in done.stderr  # rules by size are named first
     assert "rule 1 goes by size" in done.stderr
     few = "far=dram,capacity=64KiB,overflow=spill:near"
-    done = run_nearfar("run", "--plan", str(file), "--tier", few, "--check", "--", str(program),
-                       "1000", "5000")  # fmt: skip
+    done = run_nearfar(
+        "run", "--plan", str(file), "--tier", few, "--check", "--", str(program), "1000", "5000"
+    )
     assert done.code == 1
     assert "did not go to far" in " ".join(done.stderr.split())
     done = run_nearfar(*run, "--", str(program), "3000", "5000")  # other sizes: other rules

@@ -37,9 +37,17 @@ def test_a_quick_probe_leaves_a_record_and_a_profile_that_read_back(
     tmp_path: Path, run_nearfar: RunNearfar
 ) -> None:
     done = run_nearfar(
-        "probe", "--quick", "--time", "15", "--region", "16MiB", "--out", str(tmp_path / "p"),
-        "--json", "-",
-    )  # fmt: skip
+        "probe",
+        "--quick",
+        "--time",
+        "15",
+        "--region",
+        "16MiB",
+        "--out",
+        str(tmp_path / "p"),
+        "--json",
+        "-",
+    )
     assert done.code == 0, done.stderr
     document = json.loads(done.stdout)
     curve = document["latency"]["curves"][0]

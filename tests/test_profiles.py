@@ -303,9 +303,12 @@ def test_a_price_needs_a_date() -> None:
     price = Figure(unit="EUR/GiB", value=3, source="s", confidence="B")
     with pytest.raises(ValueError, match="a price needs a date"):
         Profile(
-            name="n", title="t", description="d", sources={"s": "S"},
+            name="n",
+            title="t",
+            description="d",
+            sources={"s": "S"},
             figures={"price_per_gib": price},
-        )  # fmt: skip
+        )
 
 
 # What is written reads back as it was
@@ -327,11 +330,16 @@ def _scalars(draw: st.DrawFn) -> Figure:
     low, value, high = sorted(draw(st.lists(_NUMBER, min_size=3, max_size=3)))
     ranged = draw(st.booleans())
     return Figure(
-        unit="ns", value=value, low=low if ranged else None, high=high if ranged else None,
-        source="s", confidence=draw(st.sampled_from(["A", "B", "C"])),
-        date=draw(st.none() | _DATE), note=draw(st.none() | _TEXT),
+        unit="ns",
+        value=value,
+        low=low if ranged else None,
+        high=high if ranged else None,
+        source="s",
+        confidence=draw(st.sampled_from(["A", "B", "C"])),
+        date=draw(st.none() | _DATE),
+        note=draw(st.none() | _TEXT),
         origin=draw(st.none() | st.sampled_from(["measured", "modelled"])),  # type: ignore[arg-type]
-    )  # fmt: skip
+    )
 
 
 @st.composite
@@ -340,21 +348,31 @@ def _curves(draw: st.DrawFn) -> Figure:
     points = [[*where, draw(_NUMBER)] for where in at]
     ranged = draw(st.booleans())
     return Figure(
-        unit="B/s", x=["region_bytes", "threads"], points=points,
+        unit="B/s",
+        x=["region_bytes", "threads"],
+        points=points,
         ranges=[(value, value) for *_, value in points] if ranged else None,
-        source="s", confidence="A",
-    )  # fmt: skip
+        source="s",
+        confidence="A",
+    )
 
 
 @given(text=_TEXT, scalar=_scalars(), curve=_curves(), kind=st.sampled_from([Profile, Host]))
 def test_what_is_written_reads_back_as_it_was(
     tmp_path_factory: pytest.TempPathFactory,
-    text: str, scalar: Figure, curve: Figure, kind: type[Profile | Host],
-) -> None:  # fmt: skip
+    text: str,
+    scalar: Figure,
+    curve: Figure,
+    kind: type[Profile | Host],
+) -> None:
     sheet = kind(
-        name=text, title=text, description=text, machine=text, sources={"s": text},
+        name=text,
+        title=text,
+        description=text,
+        machine=text,
+        sources={"s": text},
         figures={"a_ns": scalar, "a_by_region_bytes_per_s": curve},
-    )  # fmt: skip
+    )
     file = tmp_path_factory.mktemp("sheet") / "x.toml"
     write_profile(sheet, file)
     assert read_datasheet(file) == sheet
@@ -363,9 +381,12 @@ def test_what_is_written_reads_back_as_it_was(
 
 def curve_only(curve: Figure) -> Profile:
     return Profile(
-        name="n", title="t", description="d", sources={"s": "s"},
+        name="n",
+        title="t",
+        description="d",
+        sources={"s": "s"},
         figures={"a_by_region_bytes_per_s": curve},
-    )  # fmt: skip
+    )
 
 
 def test_the_version_is_written_first(tmp_path: Path) -> None:

@@ -29,9 +29,18 @@ def test_a_program_runs_and_is_recorded(
     program: str, run_nearfar: RunNearfar, tmp_path: Path
 ) -> None:
     found = run_json(
-        run_nearfar, "bench", *SMALL[program], "--runs", "2", "--out", str(tmp_path / "run"),
-        "--allocator", "malloc", "--allocator", "hmalloc:near",
-    )  # fmt: skip
+        run_nearfar,
+        "bench",
+        *SMALL[program],
+        "--runs",
+        "2",
+        "--out",
+        str(tmp_path / "run"),
+        "--allocator",
+        "malloc",
+        "--allocator",
+        "hmalloc:near",
+    )
     assert found["program"] == program
     assert found["time_s"] > 0
     assert [row["allocator"] for row in found["rows"]] == ["glibc", "hmalloc:near"]

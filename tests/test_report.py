@@ -29,9 +29,21 @@ def study_page() -> str:
 def test_page_is_well_formed_and_holds_every_section(study_page: str) -> None:
     page = Page(study_page)
     wanted = [
-        "latency", "blocks", "tails", "parallelism", "loaded", "bandwidth", "access", "stream",
-        "persistence", "mapped", "changes", "machine", "findings", "provenance",
-    ]  # fmt: skip
+        "latency",
+        "blocks",
+        "tails",
+        "parallelism",
+        "loaded",
+        "bandwidth",
+        "access",
+        "stream",
+        "persistence",
+        "mapped",
+        "changes",
+        "machine",
+        "findings",
+        "provenance",
+    ]
     assert [name for name in page.ids if name in wanted] == wanted
     assert len(page.ids) == len(set(page.ids)), "two pictures share a name"
 
@@ -104,8 +116,14 @@ def test_provenance_covers_every_number(run: Run) -> None:
         if isinstance(number, Quantity):
             quantities.append((number.key, number.value))
     assert [n for n in _numbers_of(document) if (n[0], str(n[1])) not in told] == []
-    keys = ("_ns", "bandwidth_bytes_per_s", "ratio", "faults_per_gib", "parallelism",
-            "writes_between")  # fmt: skip
+    keys = (
+        "_ns",
+        "bandwidth_bytes_per_s",
+        "ratio",
+        "faults_per_gib",
+        "parallelism",
+        "writes_between",
+    )
     expected = [n for n in _numbers_of(document) if n[0].endswith(keys)]
     found = [n for n in quantities if n[0].endswith(keys)]
     assert sorted(found) == sorted(expected)
@@ -170,8 +188,11 @@ def test_oversubscription_and_small_arrays_are_noted() -> None:
 
 def test_slower_and_faster_follow_the_interval() -> None:
     result = factories.mapped()
-    ratio = next(r for r in result.ratios if (r.warmth, r.pattern, r.direction, r.against) ==
-                 ("warm", "random", "read", "buffered"))  # fmt: skip
+    ratio = next(
+        r
+        for r in result.ratios
+        if (r.warmth, r.pattern, r.direction, r.against) == ("warm", "random", "read", "buffered")
+    )
     for value, interval, words in (
         (0.5, (0.4, 0.6), "is slower than"),
         (1.02, (0.9, 1.1), "is as fast as"),
@@ -196,9 +217,11 @@ def test_a_mapped_picture_names_its_own_blocks_only() -> None:
     section = mapped.section(Context(factories.study(sections=Sections(mapped=result))))
     assert section is not None
     assert [figure.caption for figure in section.figures] == [
-        "Sequential reads, blocks of 128 KiB", "Random reads, blocks of 4 KiB",
-        "Sequential writes, blocks of 128 KiB", "Random writes, blocks of 4 KiB",
-    ]  # fmt: skip
+        "Sequential reads, blocks of 128 KiB",
+        "Random reads, blocks of 4 KiB",
+        "Sequential writes, blocks of 128 KiB",
+        "Random writes, blocks of 4 KiB",
+    ]
 
 
 def test_unfinished_and_noisy_runs_say_so_on_top() -> None:
@@ -215,9 +238,12 @@ def test_unfinished_and_noisy_runs_say_so_on_top() -> None:
 
 def test_a_run_without_sections_still_makes_a_page() -> None:
     run = factories.study(
-        sections=Sections(), machine={}, findings=[], noise=None,
+        sections=Sections(),
+        machine={},
+        findings=[],
+        noise=None,
         skipped=[Skipped(section="latency", what="all", why="no memory")],
-    )  # fmt: skip
+    )
     page = Page(render(run))
     assert page.ids == ["skipped"]
     assert "no memory" in page.text()

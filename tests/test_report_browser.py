@@ -77,13 +77,24 @@ class Browser:
             page = self.frame(page, size)
         assert _BROWSER is not None
         command = [
-            _BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic",
-            "--no-first-run", "--disable-background-networking", "--disable-component-update",
-            "--disable-sync", "--host-resolver-rules=MAP * ~NOTFOUND", "--hide-scrollbars",
+            _BROWSER,
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-quic",
+            "--no-first-run",
+            "--disable-background-networking",
+            "--disable-component-update",
+            "--disable-sync",
+            "--host-resolver-rules=MAP * ~NOTFOUND",
+            "--hide-scrollbars",
             f"--user-data-dir={self.directory / 'profile'}",
-            "--enable-logging=stderr", "--v=0", f"--window-size={width},{height}",
-            *options, page.as_uri(),
-        ]  # fmt: skip
+            "--enable-logging=stderr",
+            "--v=0",
+            f"--window-size={width},{height}",
+            *options,
+            page.as_uri(),
+        ]
         return subprocess.run(command, capture_output=True, text=True, timeout=600, check=True)
 
     def frame(self, page: Path, size: tuple[int, int]) -> Path:

@@ -61,8 +61,9 @@ def test_what_was_asked_for_is_a_condition() -> None:
     assert all(n.provenance for n in found if isinstance(n, Quantity) and n.key != "worst_error")
     tails = [dict(n.conditions)["share"] for n in found if n.path == "tails/points"]
     assert tails == [0.5, 0.9, 0.99, 0.999, 0.9999]
-    offered = {dict(n.conditions).get("offered_bytes_per_s") for n in found
-               if n.path == "loaded/points"}  # fmt: skip
+    offered = {
+        dict(n.conditions).get("offered_bytes_per_s") for n in found if n.path == "loaded/points"
+    }
     assert {None, 0.0, 4e9} <= offered
 
 

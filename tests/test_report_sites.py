@@ -66,9 +66,14 @@ def test_a_run_is_compared_with_runs_of_the_same_program_only() -> None:
 
 @pytest.mark.parametrize(
     ("key", "greatest", "unit", "divisor"),
-    [("time_s", 0.02, "ms", 1e-3), ("latency_ns", 80.0, "ns", 1.0), ("ratio", 2.0, "", 1.0),
-     ("bandwidth_bytes_per_s", 12e9, "GB/s", 1e9), ("near_bytes", 4096, "KiB", 1024.0)],
-)  # fmt: skip
+    [
+        ("time_s", 0.02, "ms", 1e-3),
+        ("latency_ns", 80.0, "ns", 1.0),
+        ("ratio", 2.0, "", 1.0),
+        ("bandwidth_bytes_per_s", 12e9, "GB/s", 1e9),
+        ("near_bytes", 4096, "KiB", 1024.0),
+    ],
+)
 def test_an_axis_has_the_unit_of_its_labels(
     key: str, greatest: float, unit: str, divisor: float
 ) -> None:

@@ -65,9 +65,16 @@ def test_a_tier_of_another_name_and_a_near_one_beside_it(
     program: Path, run_nearfar: RunNearfar
 ) -> None:
     done = run_nearfar(
-        "run", "--tier", "near=dram,pages=4k", "--tier", "slow=file:/tmp,capacity=64MiB",
-        "--json", "-", "--", str(program),
-    )  # fmt: skip
+        "run",
+        "--tier",
+        "near=dram,pages=4k",
+        "--tier",
+        "slow=file:/tmp,capacity=64MiB",
+        "--json",
+        "-",
+        "--",
+        str(program),
+    )
     assert done.code == 0, done.stderr
     assert done.stderr == "1 -\n"  # standard output holds the document alone
     (process,) = json.loads(done.stdout)["processes"]

@@ -190,7 +190,9 @@ def test_accounts_are_read_and_cut_ones_are_not(tmp_path: Path) -> None:
     (tmp_path / "14").write_text("")
     found = accounts.read(tmp_path, 12)
     assert [process.process for process in found] == [12, 9]
-    assert found[0].tiers == {"near": {"allocations": 7, "live_bytes": 64},
-                              "far": {"allocations": 3}}  # fmt: skip
+    assert found[0].tiers == {
+        "near": {"allocations": 7, "live_bytes": 64},
+        "far": {"allocations": 3},
+    }
     assert found[0].threads[0].name == "main_thread"
     assert found[0].threads[0].tiers == {"near": {"allocations": 7}}

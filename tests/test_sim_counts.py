@@ -107,8 +107,13 @@ def with_figure(profile: Profile, key: str, figure: Figure) -> Profile:
 def test_a_contradictory_device_is_refused_by_the_figure() -> None:
     longer = DRAM.figures["tRFC_ns"].model_copy(update={"value": 4000.0})
     with pytest.raises(BadInputError, match="tRFC = 4000 ns"):
-        simulate(Counts.model_validate(DEFAULT), with_figure(DRAM, "tRFC_ns", longer), PCM,
-                 cpu_time_s=0.0, write_policy="blocking")  # fmt: skip
+        simulate(
+            Counts.model_validate(DEFAULT),
+            with_figure(DRAM, "tRFC_ns", longer),
+            PCM,
+            cpu_time_s=0.0,
+            write_policy="blocking",
+        )
 
 
 def test_both_readings_in_one_file_are_refused() -> None:
@@ -122,9 +127,22 @@ def test_the_verb_prints_its_document(run_nearfar: RunNearfar, tmp_path: Path) -
     file = tmp_path / "counts.json"
     file.write_text(json.dumps(DEFAULT))
     done = run_nearfar(
-        "sim", "--counts", str(file), "--near", "dram-snu", "--far", "pcm-snu-ns", "--page-policy",
-        "closed", "--write-policy", "blocking", "--cpu-time-s", "0.02", "--json", "-",
-    )  # fmt: skip
+        "sim",
+        "--counts",
+        str(file),
+        "--near",
+        "dram-snu",
+        "--far",
+        "pcm-snu-ns",
+        "--page-policy",
+        "closed",
+        "--write-policy",
+        "blocking",
+        "--cpu-time-s",
+        "0.02",
+        "--json",
+        "-",
+    )
     assert done.code == 0, done.stderr
     found = json.loads(done.stdout)
     assert found["time_s"] == pytest.approx(0.02 + found["memory_time_s"])

@@ -89,13 +89,17 @@ def of_one_bank(s: Sheet) -> dict[str, Case]:
         "tRTP": ([opened, at(read_at, "read")], read_at + s.tRTP, at(0, "precharge")),
         "tWR": ([opened, at(read_at, "write")], write_end + s.tWR, at(0, "precharge")),
         "tRP": (
-            [opened, at(read_at, "write"), at(far, "precharge")], far + s.tRP, at(0, "activate"),
+            [opened, at(read_at, "write"), at(far, "precharge")],
+            far + s.tRP,
+            at(0, "activate"),
         ),
         "tRP of a row that was read": (
-            [opened, at(read_at, "read"), at(far, "precharge")], far + clean, at(0, "activate"),
+            [opened, at(read_at, "read"), at(far, "precharge")],
+            far + clean,
+            at(0, "activate"),
         ),
         "tRFC": ([at(0, "refresh")], s.tRFC, at(0, "activate")),
-    }  # fmt: skip
+    }
 
 
 def of_two_banks(s: Sheet) -> dict[str, Case]:
@@ -104,15 +108,27 @@ def of_two_banks(s: Sheet) -> dict[str, Case]:
     near_by = [opened, at(s.tRRD if s.tRRDL is None else s.tRRDL, "activate", 1)]
     cases: dict[str, Case] = {
         "tRRDL": ([opened], near_by[1][0], at(0, "activate", 1)),
-        "tCCDL": ([*near_by, at(far, "read")],
-                  far + (s.tCCD if s.tCCDL is None else s.tCCDL), at(0, "read", 1)),
-        "tWTRL": ([*near_by, at(far, "write")],
-                  far + wrote + (s.tWTR if s.tWTRL is None else s.tWTRL), at(0, "read", 1)),
-        "data bus": ([*near_by, at(far, "read")],
-                     far + s.CL + s.burst + s.tRTRS - s.CWL, at(0, "write", 1)),
-        "tRRDpre": ([*near_by, at(far, "write"), at(far + s.tCCD, "write", 1),
-                     at(2 * far, "precharge")], 2 * far + s.tRRDpre, at(0, "precharge", 1)),
-    }  # fmt: skip
+        "tCCDL": (
+            [*near_by, at(far, "read")],
+            far + (s.tCCD if s.tCCDL is None else s.tCCDL),
+            at(0, "read", 1),
+        ),
+        "tWTRL": (
+            [*near_by, at(far, "write")],
+            far + wrote + (s.tWTR if s.tWTRL is None else s.tWTRL),
+            at(0, "read", 1),
+        ),
+        "data bus": (
+            [*near_by, at(far, "read")],
+            far + s.CL + s.burst + s.tRTRS - s.CWL,
+            at(0, "write", 1),
+        ),
+        "tRRDpre": (
+            [*near_by, at(far, "write"), at(far + s.tCCD, "write", 1), at(2 * far, "precharge")],
+            2 * far + s.tRRDpre,
+            at(0, "precharge", 1),
+        ),
+    }
     if s.tFAW > 4 * s.tRRD:  # five activates as close as tRRD lets them come
         other = (
             [(n, 0) for n in range(5)] if s.groups == 1 else [*((0, n) for n in range(4)), (1, 0)]
@@ -146,14 +162,20 @@ def test_the_clocks_of_a_device_are_those_of_its_sheet(name: str) -> None:
     timing, sheet = Device.of(load_profile(name)).native.timing_ps(), SHEETS[name]
     assert timing["clock"] == sheet.clock_ps
     clocks = {key: ps / sheet.clock_ps for key, ps in timing.items() if key != "clock"}
-    told = {key: value for key, value in asdict(sheet).items()
-            if value is not None and key not in ("clock_ps", "groups")}  # fmt: skip
+    told = {
+        key: value
+        for key, value in asdict(sheet).items()
+        if value is not None and key not in ("clock_ps", "groups")
+    }
     assert {key: clocks[key] for key in told} == told
 
 
 def test_every_memory_of_commands_has_a_sheet() -> None:
-    timed = {name for name in profile_names()
-             if {"tRAS_ns", "tRAS_cycles"} & load_profile(name).figures.keys()}  # fmt: skip
+    timed = {
+        name
+        for name in profile_names()
+        if {"tRAS_ns", "tRAS_cycles"} & load_profile(name).figures.keys()
+    }
     assert timed == set(SHEETS)
 
 
@@ -167,8 +189,20 @@ def with_value(profile: Profile, key: str, value: float) -> Profile:
     return profile.model_copy(update={"figures": {**profile.figures, key: figure}})
 
 
-@pytest.mark.parametrize("key", ["clock_ns", "tRCD_cycles", "tRAS_cycles", "CWL_cycles", "banks",
-                                 "row_bytes", "IDD3N_mA", "chips", "vdd_V"])  # fmt: skip
+@pytest.mark.parametrize(
+    "key",
+    [
+        "clock_ns",
+        "tRCD_cycles",
+        "tRAS_cycles",
+        "CWL_cycles",
+        "banks",
+        "row_bytes",
+        "IDD3N_mA",
+        "chips",
+        "vdd_V",
+    ],
+)
 def test_an_incomplete_device_is_refused_by_its_figure(key: str) -> None:
     with pytest.raises(BadInputError, match=f"no figure {key.partition('_')[0]}"):
         Device.of(without(load_profile("ddr4-3200"), key))
@@ -184,9 +218,12 @@ def test_without_tRCD_a_memory_of_commands_is_still_one(name: str) -> None:  # n
 
 @pytest.mark.parametrize(
     ("key", "wrong", "meant"),
-    [("tRFC_cycles", "tRFFC_cycles", "tRFC_cycles"), ("IDD5_mA", "IDD_5_mA", "IDD5_mA"),
-     ("tFAW_cycles", "lag_ns", None)],
-)  # fmt: skip
+    [
+        ("tRFC_cycles", "tRFFC_cycles", "tRFC_cycles"),
+        ("IDD5_mA", "IDD_5_mA", "IDD5_mA"),
+        ("tFAW_cycles", "lag_ns", None),
+    ],
+)
 def test_an_unknown_figure_is_refused_by_its_key(key: str, wrong: str, meant: str | None) -> None:
     profile = load_profile("ddr4-3200")
     figures = {wrong if k == key else k: figure for k, figure in profile.figures.items()}
@@ -210,9 +247,16 @@ def test_banks_that_do_not_fill_their_rank_are_refused() -> None:
 
 @pytest.mark.parametrize(
     ("key", "value"),
-    [("tRAS_cycles", 5), ("tCCD_cycles", 2), ("banks", 3), ("tREFI_cycles", 600),
-     ("IDD4R_mA", 10), ("CL_cycles", 1e17), ("channels", 1.5)],
-)  # fmt: skip
+    [
+        ("tRAS_cycles", 5),
+        ("tCCD_cycles", 2),
+        ("banks", 3),
+        ("tREFI_cycles", 600),
+        ("IDD4R_mA", 10),
+        ("CL_cycles", 1e17),
+        ("channels", 1.5),
+    ],
+)
 def test_a_contradictory_device_is_refused_by_its_figure(key: str, value: float) -> None:
     named = key.partition("_")[0]
     with pytest.raises((BadInputError, _native.NativeError), match=named):
@@ -239,9 +283,18 @@ def chase_ns(device: Device, region_bytes: int) -> float:
     def run(count: int) -> tuple[int, int]:
         source = _native.SyntheticSource("chase", count, region_bytes, 0.0, 0.0, 1)
         out = _native.simulate(
-            source, device.native, device.native, plan, "fast", "open", 0.0, "window", 10, True,
+            source,
+            device.native,
+            device.native,
+            plan,
+            "fast",
+            "open",
+            0.0,
+            "window",
+            10,
+            True,
             2**63,
-        )  # fmt: skip
+        )
         return out["end_ps"], out["requests"]
 
     (first, _), (all_of_it, _) = run(warm), run(warm + 20_000)
@@ -255,8 +308,22 @@ def test_the_optane_like_device_follows_the_published_chase() -> None:
     errors = {
         region: chase_ns(device, int(region)) / published - 1
         for region, published in profile.curve("read_latency_by_region_ns", block_bytes=64)
-        if region in (128, 4096, 16384, 19456, 25600, 31744, 65536, 131072, 1 << 20, 16 << 20,
-                      20971520, 32 << 20, 128 << 20)
-    }  # fmt: skip
+        if region
+        in (
+            128,
+            4096,
+            16384,
+            19456,
+            25600,
+            31744,
+            65536,
+            131072,
+            1 << 20,
+            16 << 20,
+            20971520,
+            32 << 20,
+            128 << 20,
+        )
+    }
     assert len(errors) == 13
     assert max(map(abs, errors.values())) <= 0.10, errors

@@ -68,11 +68,16 @@ def test_both_engines_show_their_difference_in_text_and_json(
 @pytest.mark.parametrize(
     "rule",
     [
-        "near:page=-1", "near:page=0x10000000000000000", "near:page=0xffffffffffffffff",
-        "far:address=0x2000-0x1000", "far:address=0x1000-0x10000000000000001",
-        "near:object=99999999999999999999", "near:site=4294967296", "near:site=0x7fffffffffffffff1",
+        "near:page=-1",
+        "near:page=0x10000000000000000",
+        "near:page=0xffffffffffffffff",
+        "far:address=0x2000-0x1000",
+        "far:address=0x1000-0x10000000000000001",
+        "near:object=99999999999999999999",
+        "near:site=4294967296",
+        "near:site=0x7fffffffffffffff1",
     ],
-)  # fmt: skip
+)
 def test_a_rule_beyond_addresses_is_refused(
     run_nearfar: RunNearfar, trace: Path, rule: str
 ) -> None:
@@ -89,10 +94,25 @@ def test_an_instruction_time_beyond_reason_is_refused(
 
 def test_ctrl_c_says_that_it_was_interrupted(tmp_path: Path) -> None:
     process = subprocess.Popen(
-        [sys.executable, "-m", "nearfar.cli.app", "sim", "--pattern", "random", "-n", "1000000000",
-         "--engine", "exact", "--far", "ddr4-3200"],
-        cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
+        [
+            sys.executable,
+            "-m",
+            "nearfar.cli.app",
+            "sim",
+            "--pattern",
+            "random",
+            "-n",
+            "1000000000",
+            "--engine",
+            "exact",
+            "--far",
+            "ddr4-3200",
+        ],
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
     loaded = Path(f"/proc/{process.pid}/maps")
     while "_native" not in loaded.read_text():
         assert process.poll() is None

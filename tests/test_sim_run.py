@@ -28,8 +28,18 @@ def simulated(run_nearfar: RunNearfar, *arguments: str) -> dict[str, Any]:
 
 
 def test_a_stream_has_the_keys_of_the_contract(run_nearfar: RunNearfar) -> None:
-    found = simulated(run_nearfar, *STREAM, "--near", "ddr4-3200", "--far", "pcm-lee",
-                      "--placement", "interleave:1:1", "--write-share", "0.25")  # fmt: skip
+    found = simulated(
+        run_nearfar,
+        *STREAM,
+        "--near",
+        "ddr4-3200",
+        "--far",
+        "pcm-lee",
+        "--placement",
+        "interleave:1:1",
+        "--write-share",
+        "0.25",
+    )
     tiers = {name: found["tiers"][name] for name in ("near", "far")}
     assert found["time_s"] > 0
     assert found["energy_J"] == pytest.approx(sum(t["energy_J"] for t in tiers.values()))
@@ -49,8 +59,20 @@ def test_a_stream_has_the_keys_of_the_contract(run_nearfar: RunNearfar) -> None:
 @pytest.mark.parametrize("device", ["ddr3-1333", "ddr4-3200", "pcm-lee", "cxl-ddr5"])
 @pytest.mark.parametrize("pages", ["open", "closed", "timeout"])
 def test_both_engines_agree(run_nearfar: RunNearfar, device: str, pages: str) -> None:
-    found = simulated(run_nearfar, *STREAM, "--far", device, "--near", device, "--engine", "both",
-                      "--page-policy", pages, "--write-share", "0.2")  # fmt: skip
+    found = simulated(
+        run_nearfar,
+        *STREAM,
+        "--far",
+        device,
+        "--near",
+        device,
+        "--engine",
+        "both",
+        "--page-policy",
+        pages,
+        "--write-share",
+        "0.2",
+    )
     difference = found["difference"]
     assert abs(difference["time_difference"]) <= 0.10  # at saturation
     assert abs(difference.get("energy_difference") or 0) <= 0.10
@@ -60,10 +82,8 @@ def test_near_is_faster_than_far_and_near_memory_helps(run_nearfar: RunNearfar) 
     common = (*STREAM, "--near", "ddr4-3200", "--far", "pcm-lee")
     times = {
         place: simulated(run_nearfar, *common, "--placement", place, *more)["time_s"]
-        for place, *more in [
-            ["all-near"], ["all-far"], ["memory-mode", "--near-size", "64MiB"],
-        ]
-    }  # fmt: skip
+        for place, *more in [["all-near"], ["all-far"], ["memory-mode", "--near-size", "64MiB"]]
+    }
     assert times["all-near"] < times["memory-mode"] < 1.3 * times["all-far"]
 
 
@@ -98,13 +118,35 @@ def test_a_device_without_energy_tells_none(run_nearfar: RunNearfar) -> None:
 
 def test_energy_of_cells_and_of_the_row_buffer(run_nearfar: RunNearfar) -> None:
     """Lee's figures: an activate senses a row of 8 KiB, a line written writes its cells."""
-    found = simulated(run_nearfar, "sim", "--pattern", "chase", "-n", "1000", "--far", "pcm-lee",
-                      "--page-policy", "closed", "--core", "blocking")  # fmt: skip
+    found = simulated(
+        run_nearfar,
+        "sim",
+        "--pattern",
+        "chase",
+        "-n",
+        "1000",
+        "--far",
+        "pcm-lee",
+        "--page-policy",
+        "closed",
+        "--core",
+        "blocking",
+    )
     parts = found["tiers"]["far"]["energy_parts"]
     assert parts["activate_J"] == pytest.approx(1000 * 2.47e-12 * 8192 * 8)
     assert parts["read_J"] == pytest.approx(1000 * 0.93e-12 * 512)
-    written = simulated(run_nearfar, "sim", "--pattern", "sequential", "-n", "1000", "--far",
-                        "pcm-lee", "--write-share", "1")  # fmt: skip
+    written = simulated(
+        run_nearfar,
+        "sim",
+        "--pattern",
+        "sequential",
+        "-n",
+        "1000",
+        "--far",
+        "pcm-lee",
+        "--write-share",
+        "1",
+    )
     parts = written["tiers"]["far"]["energy_parts"]
     assert parts["write_J"] == pytest.approx(1000 * (16.82 + 1.02) * 1e-12 * 512)
     assert any("pcm-lee has no background power" in limit for limit in found["limits"])
@@ -119,10 +161,12 @@ def test_the_core_is_as_wide_as_the_profile_was_measured(
         'description = "made up"\n[sources]\ntest = "a test"\n'
     )
     for key, unit, value in (
-        ("read_latency_ns", "ns", 160), ("write_latency_ns", "ns", 160),
-        ("read_bandwidth_bytes_per_s", "B/s", 64e9), ("write_bandwidth_bytes_per_s", "B/s", 64e9),
+        ("read_latency_ns", "ns", 160),
+        ("write_latency_ns", "ns", 160),
+        ("read_bandwidth_bytes_per_s", "B/s", 64e9),
+        ("write_bandwidth_bytes_per_s", "B/s", 64e9),
         ("read_parallelism", "count", 4),
-    ):  # fmt: skip
+    ):
         text += f'[figures.{key}]\nunit = "{unit}"\nvalue = {value}\nsource = "test"\n'
         text += 'confidence = "A"\n'
     file = tmp_path / "here.toml"
@@ -130,17 +174,32 @@ def test_the_core_is_as_wide_as_the_profile_was_measured(
     found = simulated(run_nearfar, *STREAM, "--near", str(file), "--far", str(file))
     assert found["window"] == 4
     assert found["time_s"] == pytest.approx(20000 * 160e-9 / 4, rel=0.02)
-    wider = simulated(run_nearfar, *STREAM, "--near", str(file), "--far", str(file), "--window",
-                      "8")  # fmt: skip
+    wider = simulated(
+        run_nearfar, *STREAM, "--near", str(file), "--far", str(file), "--window", "8"
+    )
     assert wider["time_s"] == pytest.approx(20000 * 160e-9 / 8, rel=0.02)
 
 
 def test_ctrl_c_ends_a_long_simulation() -> None:
     child = subprocess.Popen(
-        [sys.executable, "-m", "nearfar.cli.app", "sim", "--pattern", "random", "-n", "1000000000",
-         "--engine", "exact", "--far", "ddr4-3200"],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
+        [
+            sys.executable,
+            "-m",
+            "nearfar.cli.app",
+            "sim",
+            "--pattern",
+            "random",
+            "-n",
+            "1000000000",
+            "--engine",
+            "exact",
+            "--far",
+            "ddr4-3200",
+        ],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     ticks = 0
     while child.poll() is None and ticks < 3 * os.sysconf("SC_CLK_TCK"):  # it simulates by then
         time.sleep(0.05)
@@ -181,27 +240,50 @@ def test_what_makes_no_sense_is_refused(
 
 #: A value for each flag that not every source takes.
 VALUES = {
-    "--near": "ddr4-3200", "--far": "pcm-lee", "--placement": "all-near",
-    "--place": "near:page=3", "--near-size": "1MiB", "--engine": "exact", "--core": "blocking",
-    "--window": "4", "--page-policy": "closed", "--write-policy": "posted",
-    "--instruction-ns": "0.5", "-n": "100", "--size": "1MiB", "--write-share": "0.5",
-    "--cpu-time-s": "1", "--seed": "2", "--out": "here",
-}  # fmt: skip
+    "--near": "ddr4-3200",
+    "--far": "pcm-lee",
+    "--placement": "all-near",
+    "--place": "near:page=3",
+    "--near-size": "1MiB",
+    "--engine": "exact",
+    "--core": "blocking",
+    "--window": "4",
+    "--page-policy": "closed",
+    "--write-policy": "posted",
+    "--instruction-ns": "0.5",
+    "-n": "100",
+    "--size": "1MiB",
+    "--write-share": "0.5",
+    "--cpu-time-s": "1",
+    "--seed": "2",
+    "--out": "here",
+}
 #: Sources, and the flags that have no say in them.
 STREAMS_ALONE = ("--placement", "--place", "--near-size", "--core", "--window")
 IGNORED = {
     ("a.trace",): ("-n", "--size", "--write-share", "--cpu-time-s", "--seed", "--out"),
     ("--pattern", "random"): ("--instruction-ns", "--cpu-time-s", "--out"),
     ("--curve",): (
-        *STREAMS_ALONE, "--near", "--write-policy", "--instruction-ns", "--size", "--cpu-time-s",
+        *STREAMS_ALONE,
+        "--near",
+        "--write-policy",
+        "--instruction-ns",
+        "--size",
+        "--cpu-time-s",
         "--out",
     ),
     ("--counts", "c.json"): (
-        *STREAMS_ALONE, "--engine", "--instruction-ns", "-n", "--size", "--write-share", "--seed",
+        *STREAMS_ALONE,
+        "--engine",
+        "--instruction-ns",
+        "-n",
+        "--size",
+        "--write-share",
+        "--seed",
         "--out",
     ),
     ("--suite", "seoul"): tuple(flag for flag in VALUES if flag != "--out"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("source", IGNORED, ids=lambda source: source[0])

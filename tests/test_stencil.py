@@ -88,9 +88,19 @@ def test_a_side_without_rows_has_no_time(
     far_rows: str, absent: str, run_nearfar: RunNearfar
 ) -> None:
     done = run_nearfar(
-        "bench", "stencil", "--rows", "40", "--cols", "64", "--far-rows", far_rows, "--runs", "1",
-        "--json", "-",
-    )  # fmt: skip
+        "bench",
+        "stencil",
+        "--rows",
+        "40",
+        "--cols",
+        "64",
+        "--far-rows",
+        far_rows,
+        "--runs",
+        "1",
+        "--json",
+        "-",
+    )
     assert done.code == 0, done.stderr
     document = json.loads(done.stdout)
     assert absent not in document
@@ -101,9 +111,24 @@ def test_the_row_calibrates_a_split(tmp_path: Path, run_nearfar: RunNearfar) -> 
     from nearfar.model.split import read_calibration
 
     done = run_nearfar(
-        "bench", "stencil", "--rows", "200", "--cols", "512", "--far-rows", "50", "--near-threads",
-        "1", "--far-threads", "1", "--runs", "1", "--csv", "cal.csv", "--quiet",
-    )  # fmt: skip
+        "bench",
+        "stencil",
+        "--rows",
+        "200",
+        "--cols",
+        "512",
+        "--far-rows",
+        "50",
+        "--near-threads",
+        "1",
+        "--far-threads",
+        "1",
+        "--runs",
+        "1",
+        "--csv",
+        "cal.csv",
+        "--quiet",
+    )
     if done.code == 2 and "cannot calibrate a split" in done.stderr:
         pytest.skip("one processor: both threads would share it")
     assert done.code == 0, done.stderr
@@ -140,9 +165,21 @@ def test_bad_input_is_refused_before_anything_is_allocated(
 
 def test_the_planes_of_seven_points_end_to_end(run_nearfar: RunNearfar) -> None:
     done = run_nearfar(
-        "bench", "stencil", "--kernel", "stencil7", "--rows", "12", "--cols", "32", "--far-rows",
-        "5", "--runs", "1", "--json", "-",
-    )  # fmt: skip
+        "bench",
+        "stencil",
+        "--kernel",
+        "stencil7",
+        "--rows",
+        "12",
+        "--cols",
+        "32",
+        "--far-rows",
+        "5",
+        "--runs",
+        "1",
+        "--json",
+        "-",
+    )
     assert done.code == 0, done.stderr
     document = json.loads(done.stdout)
     assert document["matches_serial"]
@@ -155,10 +192,25 @@ ONE_EACH = ("--near-threads", "1", "--far-threads", "1")
 def test_a_split_is_predicted_kept_and_run_later(tmp_path: Path, run_nearfar: RunNearfar) -> None:
     far = "paced:dram@optane-100"
     done = run_nearfar(
-        "bench", "stencil", "--far", far, "--far-rows", "auto", "--split-only", "--rows", "300",
-        "--cols", "1024", *ONE_EACH, "--runs", "1", "--json", "split.json", "--quiet",
+        "bench",
+        "stencil",
+        "--far",
+        far,
+        "--far-rows",
+        "auto",
+        "--split-only",
+        "--rows",
+        "300",
+        "--cols",
+        "1024",
+        *ONE_EACH,
+        "--runs",
+        "1",
+        "--json",
+        "split.json",
+        "--quiet",
         prepare=far_copies_take_ten_times_as_long,
-    )  # fmt: skip
+    )
     if done.code == 2 and "share processors" in done.stderr:
         pytest.skip("one processor: both threads would share it")
     assert done.code == 0, done.stderr
@@ -223,6 +275,18 @@ def test_far_rows_are_a_number_auto_or_a_split(
 
 def test_an_oversubscribed_split_is_not_predicted(run_nearfar: RunNearfar) -> None:
     run_nearfar(
-        "bench", "stencil", "--far-rows", "auto", "--rows", "64", "--cols", "64",
-        "--near-threads", "9999", "--far-threads", "1", "--cpus", str(CPU),
-    ).assert_refused(2, "measure the scheduler")  # fmt: skip
+        "bench",
+        "stencil",
+        "--far-rows",
+        "auto",
+        "--rows",
+        "64",
+        "--cols",
+        "64",
+        "--near-threads",
+        "9999",
+        "--far-threads",
+        "1",
+        "--cpus",
+        str(CPU),
+    ).assert_refused(2, "measure the scheduler")

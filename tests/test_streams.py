@@ -16,9 +16,14 @@ NEARFAR = f"{sys.executable} -m nearfar.cli.app"
 
 def run(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        ["bash", "-o", "pipefail", "-c", command], cwd=folder, capture_output=True, text=True,
-        check=False, timeout=120, stdin=subprocess.DEVNULL,
-    )  # fmt: skip
+        ["bash", "-o", "pipefail", "-c", command],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+        stdin=subprocess.DEVNULL,
+    )
 
 
 @pytest.mark.parametrize("verb", ["topo", "--help", "topo --json -", "trace flags"])

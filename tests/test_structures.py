@@ -151,11 +151,22 @@ def place() -> Iterator[str]:
 @pytest.mark.skipif(ON_DISK, reason="all tests here are on the disk")
 def test_on_a_disk_structures_are_their_models_too() -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", __file__, "-k",
-         "is_its_model or (refused and WordList)"],
-        env={**os.environ, "NEARFAR_TEST_POOLS": "disk"}, capture_output=True, text=True,
+        [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "-p",
+            "no:cacheprovider",
+            __file__,
+            "-k",
+            "is_its_model or (refused and WordList)",
+        ],
+        env={**os.environ, "NEARFAR_TEST_POOLS": "disk"},
+        capture_output=True,
+        text=True,
         check=False,
-    )  # fmt: skip
+    )
     assert done.returncode == 0, done.stdout[-4000:]
 
 

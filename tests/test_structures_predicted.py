@@ -128,9 +128,10 @@ def _costs(memory_ns: float = 100.0) -> HostCosts:
 
 def _seen(misses: float, far: float = 0.0, fences: float = 0.0) -> Watched:
     levels = (
-        Level(20, misses, 0, 0, 0, 0), Level(misses, misses, 0, 0, 0, 0),
+        Level(20, misses, 0, 0, 0, 0),
         Level(misses, misses, 0, 0, 0, 0),
-    )  # fmt: skip
+        Level(misses, misses, 0, 0, 0, 0),
+    )
     return Watched(
         1000, fences, fences, fences, fences, 0.0, 0.0, (Variant("lru", False, 1, levels, far),)
     )
@@ -349,8 +350,10 @@ def test_a_slowdown_is_as_uncertain_as_the_software_that_it_is_against() -> None
     pool, twin = Shape(_seen(0, fences=1), 0), Shape(_seen(0), 0)
     told = structure_results.predict(
         structure_results.Case("hash", 100, 50, pool, own, twin, own),
-        _costs(), _memory(100), _memory(100, 0, 10_000),
-    )  # fmt: skip
+        _costs(),
+        _memory(100),
+        _memory(100, 0, 10_000),
+    )
     low, high = told.intervals["slowdown"]
     assert low < 10_030 / 30 / 1.05
     assert high > 10_015 / 15 * 1.05
@@ -360,9 +363,20 @@ def test_a_slowdown_is_as_uncertain_as_the_software_that_it_is_against() -> None
 @needs_pools
 def test_predict_structure_tells_both_readings(run_nearfar: RunNearfar) -> None:
     done = run_nearfar(
-        "predict", "structure", "--structure", "map_tx", "--far", "ssd-s4600", "--host",
-        "xeon-5317", "--size-entries", "256", "--json", "-", "-q",
-    )  # fmt: skip
+        "predict",
+        "structure",
+        "--structure",
+        "map_tx",
+        "--far",
+        "ssd-s4600",
+        "--host",
+        "xeon-5317",
+        "--size-entries",
+        "256",
+        "--json",
+        "-",
+        "-q",
+    )
     assert done.code == 0, done
     told = json.loads(done.stdout)
     assert [r["baseline"] for r in told["readings"]] == ["twin", "same_code"]

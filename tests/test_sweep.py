@@ -117,7 +117,9 @@ def test_a_prediction_that_measures_its_host_runs_alone(host: str, alone: bool) 
 
 
 def test_measured_cells_are_records(tmp_path: Path, here: None, told: Told) -> None:
-    suite = write(tmp_path, """
+    suite = write(
+        tmp_path,
+        """
         [[run]]
         verb = "bench sort"
         flags = { n = 1024, runs = 5 }
@@ -125,7 +127,8 @@ def test_measured_cells_are_records(tmp_path: Path, here: None, told: Told) -> N
         verb = "predict map-get"
         flags = { far = "ucy-optane", host = "xeon-5218r", model = "structure" }
         grid = { ops = [1000] }
-    """)  # fmt: skip
+    """,
+    )
     assert main(["sweep", suite, "--out", "s", "--json", "-"]) == 0
     document = json.loads(told().out)
     measured, predicted = document["sections"]["sweep"]["cells"]
@@ -144,10 +147,23 @@ def test_measured_cells_are_records(tmp_path: Path, here: None, told: Told) -> N
 
 def started_sweep(tmp_path: Path, *flags: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-m", "nearfar.cli.app", "sweep", "slow.toml", "--out", "s",
-         "--jobs", "1", *flags],
-        cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
+        [
+            sys.executable,
+            "-m",
+            "nearfar.cli.app",
+            "sweep",
+            "slow.toml",
+            "--out",
+            "s",
+            "--jobs",
+            "1",
+            *flags,
+        ],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
 
 
 def wait_for_first_cell(tmp_path: Path) -> None:
@@ -297,9 +313,13 @@ def test_a_changed_file_is_another_cell(tmp_path: Path, here: None) -> None:
     [("polars", []), ("distributed", ["--scheduler", "tcp://127.0.0.1:1"])],
 )
 def test_what_is_not_installed(
-    module: str, flags: list[str], tmp_path: Path, here: None, told: Told,
+    module: str,
+    flags: list[str],
+    tmp_path: Path,
+    here: None,
+    told: Told,
     monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+) -> None:
     monkeypatch.setitem(sys.modules, module, None)
     assert main(["sweep", write(tmp_path, SMALL), "--out", "s", *flags]) == 3
     assert f"pip install {module}" in told().err
@@ -328,7 +348,9 @@ def test_every_file_that_a_verb_wrote_is_kept(tmp_path: Path, here: None) -> Non
         }
     """)
     subprocess.run(["cc", "-g", "-O1", "program.c", "-o", "program"], check=True, cwd=tmp_path)
-    suite = write(tmp_path, """
+    suite = write(
+        tmp_path,
+        """
         [[run]]
         verb = "advise"
         flags = { program = ["./program"], host = "xeon-5218r" }
@@ -340,7 +362,8 @@ def test_every_file_that_a_verb_wrote_is_kept(tmp_path: Path, here: None) -> Non
         verb = "bench compete"
         flags = { far = "dram", near-threads = 1, far-threads = 1, size = "1MiB", csv = true }
         grid = { runs = [1] }
-    """)  # fmt: skip
+    """,
+    )
     assert main(["sweep", suite, "--out", "s", "--quiet"]) == 0
     advised, probed, competed = (tmp_path / "s" / "cells" / cell.id for cell in cells_of(Path("s")))
     result = read_run(advised).sections.advice
@@ -389,11 +412,14 @@ def test_the_documented_suite_runs(tmp_path: Path, here: None, told: Told) -> No
 def test_a_dry_run_finds_flags_that_do_not_go_together(
     tmp_path: Path, here: None, run_nearfar: RunNearfar
 ) -> None:
-    suite = write(tmp_path, """
+    suite = write(
+        tmp_path,
+        """
         verb = "sim"
         flags = { pattern = "random", near-size = "16MiB" }
         grid = { placement = ["memory-mode", "all-far"] }
-    """)  # fmt: skip
+    """,
+    )
     for flags in (["--dry-run"], []):
         done = run_nearfar("sweep", suite, *flags)
         done.assert_refused(2, "suite small, run 1: ")

@@ -50,18 +50,36 @@ def cluster(tmp_path: Path, *names: str) -> Iterator[tuple[str, dict[str, int]]]
     """The address of a scheduler with workers, and the process of each worker."""
     with ExitStack() as processes:
         log = tmp_path / "scheduler.log"
-        processes.enter_context(started(
-            log, "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0",
-            "--no-dashboard",
-        ))  # fmt: skip
+        processes.enter_context(
+            started(
+                log,
+                "distributed.cli.dask_scheduler",
+                "--host",
+                "127.0.0.1",
+                "--port",
+                "0",
+                "--no-dashboard",
+            )
+        )
         address = told(log, r"Scheduler at: +(tcp://127\.0\.0\.1:\d+)")
         workers = {
-            name: processes.enter_context(started(
-                tmp_path / f"{name}.log", "distributed.cli.dask_worker", address, "--name", name,
-                "--nthreads", "1", "--no-dashboard", "--host", "127.0.0.1", "--no-nanny",
-            ))
+            name: processes.enter_context(
+                started(
+                    tmp_path / f"{name}.log",
+                    "distributed.cli.dask_worker",
+                    address,
+                    "--name",
+                    name,
+                    "--nthreads",
+                    "1",
+                    "--no-dashboard",
+                    "--host",
+                    "127.0.0.1",
+                    "--no-nanny",
+                )
+            )
             for name in names
-        }  # fmt: skip
+        }
         for name in names:
             told(tmp_path / f"{name}.log", r"(Registered to)")
         yield address, workers
@@ -96,9 +114,15 @@ def test_a_sweep_whose_only_worker_is_killed_ends_and_leaves_nothing(
     suite = write(tmp_path, SLOW)
     with cluster(tmp_path, "one") as (address, workers), ThreadPoolExecutor(1) as pool:
         sweep = pool.submit(
-            run_nearfar, "sweep", suite, "--out", "s", "--scheduler", address,
+            run_nearfar,
+            "sweep",
+            suite,
+            "--out",
+            "s",
+            "--scheduler",
+            address,
             env={"TMPDIR": str(temporary)},
-        )  # fmt: skip
+        )
         end = time.monotonic() + _PATIENCE_S
         while not list(temporary.glob(f"{UNDER_WAY}*")):
             assert time.monotonic() < end, "no cell was begun"

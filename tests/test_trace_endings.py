@@ -72,8 +72,10 @@ def test_an_interrupt_leaves_a_whole_trace(run_nearfar: RunNearfar, tmp_path: Pa
     trace = tmp_path / "T"
     process = subprocess.Popen(
         [sys.executable, "-m", "nearfar.cli.app", "trace", "-o", str(trace), "--", str(program)],
-        start_new_session=True, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
+        start_new_session=True,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     try:
         wait_until(lambda: trace.exists() and trace.stat().st_size > 2000)
     finally:
@@ -109,10 +111,22 @@ def test_nothing_but_the_trace_is_left_where_nearfar_was_killed(
     rings = set(Path("/dev/shm").glob("nearfar-trace*"))
     (tmp_path / "temporary").mkdir()
     process = subprocess.Popen(
-        [sys.executable, "-m", "nearfar.cli.app", "trace", "-o", str(trace), "--after", "l1",
-         "--", str(program), str(killed), str(ended)],
+        [
+            sys.executable,
+            "-m",
+            "nearfar.cli.app",
+            "trace",
+            "-o",
+            str(trace),
+            "--after",
+            "l1",
+            "--",
+            str(program),
+            str(killed),
+            str(ended),
+        ],
         env={**os.environ, "TMPDIR": str(tmp_path / "temporary")},
-    )  # fmt: skip
+    )
     try:
         wait_until(lambda: trace.exists() and trace.stat().st_size > 2000)
     finally:

@@ -49,8 +49,11 @@ def test_other_simulators_traces_go_in_and_out(
     limited = f"ulimit -f 100; exec {sys.executable} -m nearfar.cli.app trace export T"
     done = subprocess.run(
         ["bash", "-c", f"{limited} --to {form} -o full"],
-        cwd=tmp_path, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 3, done
     assert "File too large" in done.stderr
     assert not (tmp_path / "full").exists()

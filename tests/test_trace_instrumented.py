@@ -49,9 +49,14 @@ def test_an_instrumented_program_is_traced_without_the_emulator(
         if name == "wide" and "avx512f" not in Path("/proc/cpuinfo").read_text():
             continue  # it was compiled; this processor cannot run it
         found = traced(
-            run_nearfar, tmp_path / f"{name}.trace", "--recorder", "instrumented",
-            *USUAL_CACHES, "--", program,
-        )  # fmt: skip
+            run_nearfar,
+            tmp_path / f"{name}.trace",
+            "--recorder",
+            "instrumented",
+            *USUAL_CACHES,
+            "--",
+            program,
+        )
         lines = n * 8 // 64
         assert found["recorder"] == "instrumented"
         assert 4 * lines * 0.99 < found["l2_misses"] < 4 * lines * 1.02

@@ -49,9 +49,18 @@ def test_a_program_that_kills_its_children_is_traced_to_its_end(
 ) -> None:
     program = kills_children(tmp_path, recorder)
     done = run_nearfar(
-        "trace", "-o", "T", "--after", "l1", "--recorder", recorder, "--", str(program),
-        cwd=tmp_path, timeout=120,
-    )  # fmt: skip
+        "trace",
+        "-o",
+        "T",
+        "--after",
+        "l1",
+        "--recorder",
+        recorder,
+        "--",
+        str(program),
+        cwd=tmp_path,
+        timeout=120,
+    )
     assert done.code == 0, done
     found = stats(run_nearfar, tmp_path / "T")
     assert found["complete"]
@@ -62,9 +71,12 @@ def test_a_program_that_kills_its_children_is_traced_to_its_end(
 @pytest.mark.parametrize("quiet", [[], ["-q"]])
 @pytest.mark.parametrize(
     ("script", "code", "how"),
-    [("exit 7", 7, "exited with 7"), ("kill -SEGV $$", 139, "was ended by SIGSEGV"),
-     ("kill -INT $$", 130, "was ended by SIGINT")],
-)  # fmt: skip
+    [
+        ("exit 7", 7, "exited with 7"),
+        ("kill -SEGV $$", 139, "was ended by SIGSEGV"),
+        ("kill -INT $$", 130, "was ended by SIGINT"),
+    ],
+)
 def test_how_the_program_ended_is_returned_reported_and_kept(
     run_nearfar: RunNearfar, tmp_path: Path, script: str, code: int, how: str, quiet: list[str]
 ) -> None:

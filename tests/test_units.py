@@ -31,9 +31,25 @@ def test_sizes(text: str, size_bytes: int) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "x", "0", "-1", "-64KiB", "0.0g", "1.5", "1.5b", "1e6", "64Kib64", "KiB", "inf", "nan",
-     "1,5g", "٣", "1 0"],
-)  # fmt: skip
+    [
+        "",
+        "x",
+        "0",
+        "-1",
+        "-64KiB",
+        "0.0g",
+        "1.5",
+        "1.5b",
+        "1e6",
+        "64Kib64",
+        "KiB",
+        "inf",
+        "nan",
+        "1,5g",
+        "٣",
+        "1 0",
+    ],
+)
 def test_sizes_that_are_refused(text: str) -> None:
     with pytest.raises(BadInputError) as refused:
         units.parse_size(text)
@@ -41,8 +57,19 @@ def test_sizes_that_are_refused(text: str) -> None:
     assert "64KiB" in refused.value.next_step
 
 
-UNITS = {"": 1, "B": 1, "K": 1 << 10, "KiB": 1 << 10, "kB": 10**3, "MiB": 1 << 20, "MB": 10**6,
-         "GiB": 1 << 30, "GB": 10**9, "TiB": 1 << 40, "TB": 10**12}  # fmt: skip
+UNITS = {
+    "": 1,
+    "B": 1,
+    "K": 1 << 10,
+    "KiB": 1 << 10,
+    "kB": 10**3,
+    "MiB": 1 << 20,
+    "MB": 10**6,
+    "GiB": 1 << 30,
+    "GB": 10**9,
+    "TiB": 1 << 40,
+    "TB": 10**12,
+}
 
 
 @given(st.integers(1, 2**21), st.sampled_from(sorted(UNITS)), st.sampled_from(["", " "]))
@@ -67,9 +94,17 @@ def test_any_text_is_a_size_or_refused(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "seconds"), [("5", 5), ("0.5", 0.5), ("500ms", 0.5), ("20us", 2e-5), ("2min", 120),
-                          ("1h", 3600), ("3 s", 3)],
-)  # fmt: skip
+    ("text", "seconds"),
+    [
+        ("5", 5),
+        ("0.5", 0.5),
+        ("500ms", 0.5),
+        ("20us", 2e-5),
+        ("2min", 120),
+        ("1h", 3600),
+        ("3 s", 3),
+    ],
+)
 def test_times(text: str, seconds: float) -> None:
     assert units.parse_seconds(text) == pytest.approx(seconds)
 

@@ -17,9 +17,13 @@ pytestmark = pytest.mark.long
 
 def run(folder: Path, *command: str | Path) -> str:
     done = subprocess.run(
-        [str(part) for part in command], cwd=folder, env=ENVIRONMENT, text=True,
-        capture_output=True, check=False,
-    )  # fmt: skip
+        [str(part) for part in command],
+        cwd=folder,
+        env=ENVIRONMENT,
+        text=True,
+        capture_output=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 

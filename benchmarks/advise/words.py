@@ -5,8 +5,9 @@ import sys
 
 count = int(sys.argv[1]) if len(sys.argv) > 1 else 1000
 draw = random.Random(1)
-records = [{"key": n, "name": f"name {n}", "links": [n * 7 % count, n * 13 % count]}
-           for n in range(count)]  # fmt: skip
+records = [
+    {"key": n, "name": f"name {n}", "links": [n * 7 % count, n * 13 % count]} for n in range(count)
+]
 index = {record["name"]: record for record in records}
 total = 0
 for _ in range(2 * count):

@@ -73,9 +73,15 @@ def lower_quartile(samples: Sequence[float]) -> Estimate:
     values = _checked(samples)
     low, value, high = (float(v) for v in np.percentile(values, [0, 25, 50]))
     return Estimate(
-        value, low, high, values.size, _spread(values), "lower quartile", _outliers(values),
+        value,
+        low,
+        high,
+        values.size,
+        _spread(values),
+        "lower quartile",
+        _outliers(values),
         _order_interval(np.sort(values), 0.25),
-    )  # fmt: skip
+    )
 
 
 def _order_interval(ordered: np.ndarray, quantile: float) -> tuple[float, float] | None:
@@ -108,9 +114,15 @@ def median(samples: Sequence[float]) -> Estimate:
     interval = _order_interval(values, 0.5)
     low, high = interval or (float(values[0]), float(values[-1]))
     return Estimate(
-        float(np.median(values)), low, high, values.size, _spread(values), "median",
-        _outliers(values), interval,
-    )  # fmt: skip
+        float(np.median(values)),
+        low,
+        high,
+        values.size,
+        _spread(values),
+        "median",
+        _outliers(values),
+        interval,
+    )
 
 
 def best(samples: Sequence[float]) -> Estimate:
@@ -129,17 +141,26 @@ def mean(samples: Sequence[float], seed: int = 1) -> Estimate:
     average = float(values.mean())
     if values.size < LEAST_REPEATS:
         return Estimate(
-            average, float(values.min()), float(values.max()), values.size, _spread(values), "mean",
+            average,
+            float(values.min()),
+            float(values.max()),
+            values.size,
+            _spread(values),
+            "mean",
             _outliers(values),
-        )  # fmt: skip
+        )
     low = high = average
     if np.ptp(values) > _EQUAL * np.abs(values).max():
         from scipy.stats import bootstrap
 
         interval = bootstrap(
-            (values,), np.mean, n_resamples=RESAMPLES, method="BCa", confidence_level=CONFIDENCE,
+            (values,),
+            np.mean,
+            n_resamples=RESAMPLES,
+            method="BCa",
+            confidence_level=CONFIDENCE,
             rng=np.random.default_rng(seed),
-        ).confidence_interval  # fmt: skip
+        ).confidence_interval
         low, high = float(interval.low), float(interval.high)
     return Estimate(
         average, low, high, values.size, _spread(values), "mean", _outliers(values), (low, high)

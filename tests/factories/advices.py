@@ -21,31 +21,49 @@ def _figures(**values: float) -> dict[str, Any]:
 
 def site(number: int) -> SiteAdvice:
     return SiteAdvice(
-        site=number, kind="heap", at=f"source_{number % 97}.cpp:{number}",
-        chain=[f"program+{number:#x}", "libc.so.6+0x2724a"], size_bytes=4096 + number,
-        allocated_bytes=8192 + number, allocations=1 + number, life_share=0.5, reads=number * 3,
-        writes=number, dependent_share=0.5, stall_share=0.0,
+        site=number,
+        kind="heap",
+        at=f"source_{number % 97}.cpp:{number}",
+        chain=[f"program+{number:#x}", "libc.so.6+0x2724a"],
+        size_bytes=4096 + number,
+        allocated_bytes=8192 + number,
+        allocations=1 + number,
+        life_share=0.5,
+        reads=number * 3,
+        writes=number,
+        dependent_share=0.5,
+        stall_share=0.0,
         verdict="near" if number < 3 else "far",
         **_figures(far_time_s=0.25 / (number + 1)),
-    )  # fmt: skip
+    )
 
 
 def far(name: str, slowest: float, sites: int) -> FarAdvice:
     curve = [
         BudgetPoint(
-            near_budget_bytes=step * 4 * MIB, near_bytes=min(step // 3 * 12, 36) * MIB, exact=True,
+            near_budget_bytes=step * 4 * MIB,
+            near_bytes=min(step // 3 * 12, 36) * MIB,
+            exact=True,
             **_figures(slowdown=slowest - (slowest - 1) * min(step // 3, 3) / 3),
         )
         for step in range(_STEPS + 1)
-    ]  # fmt: skip
+    ]
     times = {"all_far": slowest, "heap_far": slowest * 0.98, "plan": 1 + (slowest - 1) / 9}
     return FarAdvice(
-        far=name, near_bytes=36 * MIB, knee_bytes=36 * MIB, curve=curve, within=[],
+        far=name,
+        near_bytes=36 * MIB,
+        knee_bytes=36 * MIB,
+        curve=curve,
+        within=[],
         far_writes=10**6,
         policies=[
             PolicyAdvice(
-                policy="first-touch", near_bytes=40 * MIB, moved_pages=0, near_share=0.6,
-                far_writes=10**5, **_figures(slowdown=slowest * 0.9, time_s=slowest * 0.9 * 4),
+                policy="first-touch",
+                near_bytes=40 * MIB,
+                moved_pages=0,
+                near_share=0.6,
+                far_writes=10**5,
+                **_figures(slowdown=slowest * 0.9, time_s=slowest * 0.9 * 4),
             )
         ],
         sites=[site(number) for number in range(sites)],
@@ -53,7 +71,7 @@ def far(name: str, slowest: float, sites: int) -> FarAdvice:
             **{f"slowdown_{key}": value for key, value in times.items()},
             **{f"time_{key}_s": value * 4 for key, value in times.items()},
         ),
-    )  # fmt: skip
+    )
 
 
 def advice(sites: int = 40) -> AdviceResult:
@@ -61,12 +79,19 @@ def advice(sites: int = 40) -> AdviceResult:
     fars = [far("cxl-asic", 1.8, sites), far("optane-100", 2.6, sites)]
     return AdviceResult.model_validate(
         {
-            **fars[0].model_dump(), "limits": ["the kernel's own accesses are not seen"],
-            "warnings": ["goprog started 2 threads"], "program": PROGRAM, "host": "this",
+            **fars[0].model_dump(),
+            "limits": ["the kernel's own accesses are not seen"],
+            "warnings": ["goprog started 2 threads"],
+            "program": PROGRAM,
+            "host": "this",
             "near": "dram",
-            "heap_bytes": 48 * MIB, "fixed_bytes": 2 * MIB, "time_near_s": 4.0,
+            "heap_bytes": 48 * MIB,
+            "fixed_bytes": 2 * MIB,
+            "time_near_s": 4.0,
             "traced_time_s": 60.0,
-            "records": 10**6, "sampled_share": 1.0, "plan": "goprog.plan",
+            "records": 10**6,
+            "sampled_share": 1.0,
+            "plan": "goprog.plan",
             "fars": [each.model_dump() for each in fars],
         }
-    )  # fmt: skip
+    )

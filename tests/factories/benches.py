@@ -38,10 +38,16 @@ def _stream_run(threads: int, cpus: int) -> dict[str, Any]:
         for name, rate in rates.items()
     }
     return {
-        "tier_a": "dram", "tier_b": "dram", "tier_c": "dram", "cpus": list(range(threads)),
-        "oversubscribed": threads > cpus, "size_bytes": 128 * MIB, "in_cache": False,
-        "worst_error": 1.1e-15, **kernels,
-    }  # fmt: skip
+        "tier_a": "dram",
+        "tier_b": "dram",
+        "tier_c": "dram",
+        "cpus": list(range(threads)),
+        "oversubscribed": threads > cpus,
+        "size_bytes": 128 * MIB,
+        "in_cache": False,
+        "worst_error": 1.1e-15,
+        **kernels,
+    }
 
 
 def stream(threads: tuple[int, ...] = (1, 2), cpus: int = 2) -> StreamResult:
@@ -59,10 +65,14 @@ def _mapped_point(method: Any, direction: Any, pattern: Any, warmth: Any) -> Map
     rate *= {"cold": 0.3, "warm": 1.0, "resident": 2.2}[warmth]
     faults = {} if method != "mapped" else {"faults_per_gib": around(16_500.0, 0.001)}
     return MappedPoint(
-        method=method, direction=direction, pattern=pattern, warmth=warmth, block_bytes=4 * KIB,
+        method=method,
+        direction=direction,
+        pattern=pattern,
+        warmth=warmth,
+        block_bytes=4 * KIB,
         queue_depth=32 if method == "uring" else 1,
         **shaped({"bandwidth_bytes_per_s": around(rate, 0.05), **faults}),
-    )  # fmt: skip
+    )
 
 
 def mapped(path: str = "/made-up/nearfar.bin") -> MappedResult:
@@ -77,7 +87,10 @@ def mapped(path: str = "/made-up/nearfar.bin") -> MappedResult:
     ]
     ratios = [
         MappedRatio(
-            against=against, direction=direction, pattern=pattern, warmth=warmth,  # type: ignore[arg-type]
+            against=against,
+            direction=direction,
+            pattern=pattern,
+            warmth=warmth,  # type: ignore[arg-type]
             **shaped({"ratio": around((0.7 if pattern == "random" else 1.0) / share, 0.06)}),
         )
         for direction in ("read", "write")
@@ -85,16 +98,24 @@ def mapped(path: str = "/made-up/nearfar.bin") -> MappedResult:
         for warmth in (("cold", "warm") if direction == "read" else ("warm",))
         for against, share in _METHODS.items()
         if against != "mapped"
-    ]  # fmt: skip
+    ]
     return MappedResult(
-        path=path, size_bytes=GIB // 2, file_system="ext4",
+        path=path,
+        size_bytes=GIB // 2,
+        file_system="ext4",
         mapping=MappingFacts(
-            descriptor=5, first_address=0x7F5A_4000_0000, last_address=0x7F5A_5FFF_FFFF,
-            page_bytes=4096, huge_bytes=0, dax=False, map_sync=False,
+            descriptor=5,
+            first_address=0x7F5A_4000_0000,
+            last_address=0x7F5A_5FFF_FFFF,
+            page_bytes=4096,
+            huge_bytes=0,
+            dax=False,
+            map_sync=False,
         ),
-        points=points, ratios=ratios,
+        points=points,
+        ratios=ratios,
         **shaped({"fault_time_ns": around(540.0)}, seed=None),
-    )  # fmt: skip
+    )
 
 
 def _malloc_row(test: Any, allocator: str, threads: int, cpus: int) -> MallocRow:
@@ -102,20 +123,30 @@ def _malloc_row(test: Any, allocator: str, threads: int, cpus: int) -> MallocRow
     cpu_s = {"small": 0.24, "free-loop": 0.31, "warm": 0.11}[test] * speed
     peak = {"small": 272e6, "free-loop": 90e6, "warm": 1.6e6}[test]
     figures = {
-        "cpu_time_s": around(cpu_s), "wall_time_s": around(cpu_s / min(threads, cpus) * 1.1),
-        "peak_memory_bytes": around(peak), "settled_memory_bytes": around(peak * 0.8),
+        "cpu_time_s": around(cpu_s),
+        "wall_time_s": around(cpu_s / min(threads, cpus) * 1.1),
+        "peak_memory_bytes": around(peak),
+        "settled_memory_bytes": around(peak * 0.8),
         "settled_share": around(0.8),
-    }  # fmt: skip
+    }
     if test == "warm":
         figures["pair_time_ns"] = around(22 * speed)
     if allocator != "glibc":
-        figures |= {"ratio_to_glibc": around(speed), "wall_ratio_to_glibc": around(speed),
-                    "peak_ratio_to_glibc": around(1.0)}  # fmt: skip
+        figures |= {
+            "ratio_to_glibc": around(speed),
+            "wall_ratio_to_glibc": around(speed),
+            "peak_ratio_to_glibc": around(1.0),
+        }
     blocks = {"small": 1_000_000, "free-loop": 10_000, "warm": 5_000_000}[test]
     return MallocRow(
-        test=test, allocator=allocator, threads=threads, oversubscribed=threads > cpus,
-        count=blocks, pairs=blocks * (10 if test == "free-loop" else 1), **shaped(figures),
-    )  # fmt: skip
+        test=test,
+        allocator=allocator,
+        threads=threads,
+        oversubscribed=threads > cpus,
+        count=blocks,
+        pairs=blocks * (10 if test == "free-loop" else 1),
+        **shaped(figures),
+    )
 
 
 def malloc(threads: tuple[int, ...] = (1, 2, 4, 8, 16), cpus: int = 2) -> MallocResult:

@@ -36,9 +36,7 @@ from nearfar.units import KIB, MIB
 def _latency_ns(region_bytes: int, walks: bool) -> float:
     """Four plateaus with soft steps; small pages add walks from 8 MiB on."""
     steps = ((48 * KIB, 2.6), (2 * MIB, 9.5), (32 * MIB, 78.0))
-    latency = 1.4 + sum(
-        gain / (1 + (edge / region_bytes) ** 3) for edge, gain in steps
-    )  # fmt: skip
+    latency = 1.4 + sum(gain / (1 + (edge / region_bytes) ** 3) for edge, gain in steps)
     return latency + (31.0 / (1 + (24 * MIB / region_bytes) ** 2) if walks else 0.0)
 
 
@@ -46,7 +44,10 @@ def latency(tiers: tuple[str, ...] = ("dram",), factor: float = 1.0) -> LatencyR
     regions = [4 * KIB * 2 ** (i // 2) * (3 if i % 2 else 2) // 2 for i in range(36)]
     curves = [
         LatencyCurve(
-            tier=tier, pages=pages, block_bytes=64, cpu=0,
+            tier=tier,
+            pages=pages,
+            block_bytes=64,
+            cpu=0,
             points=[
                 LatencyPoint(
                     region_bytes=region,
@@ -64,7 +65,7 @@ def latency(tiers: tuple[str, ...] = ("dram",), factor: float = 1.0) -> LatencyR
         )
         for n, tier in enumerate(tiers)
         for pages in ("thp", "4k")
-    ]  # fmt: skip
+    ]
     return LatencyResult(
         curves=curves,
         effective_last_cache_bytes=32 * MIB,
@@ -84,20 +85,20 @@ def bandwidth(
     rates = {"read": 11.8e9, "write": 8.3e9, "ntwrite": 9.6e9, "copy": 9.9e9}
     points = [
         BandwidthPoint(
-            tier=tier, kernel=kernel, threads=n, oversubscribed=n > cpus,
+            tier=tier,
+            kernel=kernel,
+            threads=n,
+            oversubscribed=n > cpus,
             **shaped(
-                {
-                    "bandwidth_bytes_per_s": around(
-                        rate * min(n, cpus) ** 0.8 * (1 - 0.1 * i), 0.04
-                    )
-                },
-                origin(tier), None,
+                {"bandwidth_bytes_per_s": around(rate * min(n, cpus) ** 0.8 * (1 - 0.1 * i), 0.04)},
+                origin(tier),
+                None,
             ),
         )
         for i, tier in enumerate(tiers)
         for kernel, rate in rates.items()
         for n in threads
-    ]  # fmt: skip
+    ]
     return BandwidthResult(size_bytes=256 * MIB, in_cache=False, points=points)
 
 
@@ -105,13 +106,14 @@ def parallelism(tier: str = "dram", limit: int = 10) -> ParallelismResult:
     """Chains are free up to a limit, and cost a little beyond it."""
     times = {n: 92.0 / min(n, limit) + 0.2 * max(n - limit, 0) for n in (1, 2, 4, 6, 8, 10, 12, 16)}
     return ParallelismResult(
-        tier=tier, region_bytes=256 * MIB,
+        tier=tier,
+        region_bytes=256 * MIB,
         points=[
             ChainPoint(chains=n, **shaped({"latency_ns": around(t)}, origin(tier)))
             for n, t in times.items()
         ],
         **shaped({"parallelism": around(float(limit))}, origin(tier)),
-    )  # fmt: skip
+    )
 
 
 def blocks(tier: str = "dram") -> BlocksResult:
@@ -126,29 +128,48 @@ def blocks(tier: str = "dram") -> BlocksResult:
 
 
 def _access(
-    tier: str, order: Any, block: int, stride: int, mix: tuple[int, int, bool], threads: int,
+    tier: str,
+    order: Any,
+    block: int,
+    stride: int,
+    mix: tuple[int, int, bool],
+    threads: int,
     rate: float,
-) -> AccessPoint:  # fmt: skip
+) -> AccessPoint:
     reads, writes, nontemporal = mix
     return AccessPoint(
-        order=order, block_bytes=block, stride_bytes=stride, reads=reads, writes=writes,
-        nontemporal=nontemporal, threads=threads,
+        order=order,
+        block_bytes=block,
+        stride_bytes=stride,
+        reads=reads,
+        writes=writes,
+        nontemporal=nontemporal,
+        threads=threads,
         **shaped({"bandwidth_bytes_per_s": around(rate, 0.05)}, origin(tier)),
-    )  # fmt: skip
+    )
 
 
 def access(tier: str = "dram", interleave: int | None = None) -> AccessResult:
     """Random rates grow with the block; one stride dips where devices take turns."""
     mixes = [(1, 0, False), (3, 1, False), (1, 1, False), (0, 1, False), (0, 1, True)]
     points = [
-        _access(tier, order, block, 0, mix, n,
-                11e9 * n**0.8 * (0.15 * (block / 64) ** 0.4 if order == "random" else 1.0)
-                / (1 + 0.2 * mix[1]))
+        _access(
+            tier,
+            order,
+            block,
+            0,
+            mix,
+            n,
+            11e9
+            * n**0.8
+            * (0.15 * (block / 64) ** 0.4 if order == "random" else 1.0)
+            / (1 + 0.2 * mix[1]),
+        )
         for n in (1, 2)
         for order in ("sequential", "random")
         for block in (64, 256, 4 * KIB)
         for mix in mixes
-    ]  # fmt: skip
+    ]
     points += [_access(tier, "strided", 64, KIB, mix, 2, 3e9) for mix in mixes[1:]]
     strides = [
         _access(tier, "strided", 64, stride, mixes[0], 2, 1e9 if stride == interleave else 3e9)
@@ -188,13 +209,18 @@ def persistence(
         for i, name in enumerate(how)
     ]
     overwrite = OverwriteResult(
-        how="ntstore", block_bytes=256, stalls=5,
+        how="ntstore",
+        block_bytes=256,
+        stalls=5,
         **shaped(
-            {"latency_ns": around(70.0), "stall_ns": around(52e3, 0.2),
-             "writes_between": around(16e3, 0.3)},
+            {
+                "latency_ns": around(70.0),
+                "stall_ns": around(52e3, 0.2),
+                "writes_between": around(16e3, 0.3),
+            },
             origin,
         ),
-    )  # fmt: skip
+    )
     return PersistenceResult(tier=tier, points=points, costs=costs, overwrite=overwrite)
 
 
@@ -209,14 +235,18 @@ def loaded(tier: str = "dram") -> LoadedResult:
             latency_ns = 92.0 * (1 + 0.1 * rate / most / (1.04 - rate / (most + 0.3e9)))
             points.append(
                 LoadedPoint(
-                    reads=reads, writes=writes, offered_bytes_per_s=offered,
+                    reads=reads,
+                    writes=writes,
+                    offered_bytes_per_s=offered,
                     **shaped(
-                        {"bandwidth_bytes_per_s": around(rate, 0.01),
-                         "latency_ns": around(latency_ns, 0.05)},
+                        {
+                            "bandwidth_bytes_per_s": around(rate, 0.01),
+                            "latency_ns": around(latency_ns, 0.05),
+                        },
                         origin(tier),
                     ),
                 )
-            )  # fmt: skip
+            )
     return LoadedResult(tier=tier, chaser_cpu=0, traffic_cpus=[1], points=points)
 
 
@@ -227,6 +257,8 @@ def tails(tier: str = "dram") -> TailsResult:
         for share, t in shares.items()
     ]
     return TailsResult(
-        tier=tier, region_bytes=256 * MIB, points=points,
+        tier=tier,
+        region_bytes=256 * MIB,
+        points=points,
         **shaped({"timer_ns": around(20.0)}, seed=None),
-    )  # fmt: skip
+    )

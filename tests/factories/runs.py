@@ -33,10 +33,11 @@ def together() -> Run:
     """Near and far memory at work together: the verbs after the Oslo thesis."""
     return study(
         sections=Sections(
-            compete=compete_foretold(4), stencil=stencil_beside_alone(),
+            compete=compete_foretold(4),
+            stencil=stencil_beside_alone(),
             pipeline=pipeline_foretold(),
         )
-    )  # fmt: skip
+    )
 
 
 def machine() -> dict[str, Any]:
@@ -47,51 +48,85 @@ def machine() -> dict[str, Any]:
         "virtual_machine": "kvm",
         "memory_bytes": 16 * GIB,
         "nodes": [
-            {"id": 0, "size_bytes": 16 * GIB, "cpus": [0, 1], "cpuless": False,
-             "distances": {"0": 10}, "read_latency_ns": 85.0,
-             "provenance": {
-                 "read_latency_ns": {"origin": "modelled", "statistic": "claim", "samples": 0}
-             }},
+            {
+                "id": 0,
+                "size_bytes": 16 * GIB,
+                "cpus": [0, 1],
+                "cpuless": False,
+                "distances": {"0": 10},
+                "read_latency_ns": 85.0,
+                "provenance": {
+                    "read_latency_ns": {"origin": "modelled", "statistic": "claim", "samples": 0}
+                },
+            }
         ],
         "caches": [
             {"level": 1, "type": "data", "size_bytes": 48 * KIB, "line_bytes": 64, "cpus": [0, 1]},
             {"level": 2, "type": "unified", "size_bytes": 2 * MIB, "line_bytes": 64, "cpus": [0]},
             {"level": 3, "type": "unified", "size_bytes": 300 * MIB, "line_bytes": 64, "cpus": [0]},
         ],
-        "cpus": [
-            {"id": i, "core": i, "package": 0, "node": 0, "usable": True} for i in range(2)
-        ],
+        "cpus": [{"id": i, "core": i, "package": 0, "node": 0, "usable": True} for i in range(2)],
         "memory_mode": None,
         "pmem_regions": [],
         "tiers": [
-            {"name": "DRAM", "spec": "dram", "alias": "near", "capacity_bytes": 16 * GIB,
-             "medium": "DRAM", "persistence": "none", "persistence_reason": "anonymous memory"},
-            {"name": "shared memory", "spec": "shm:", "alias": "far", "capacity_bytes": 8 * GIB,
-             "medium": "DRAM", "persistence": "emulated", "persistence_reason": "tmpfs is DRAM"},
+            {
+                "name": "DRAM",
+                "spec": "dram",
+                "alias": "near",
+                "capacity_bytes": 16 * GIB,
+                "medium": "DRAM",
+                "persistence": "none",
+                "persistence_reason": "anonymous memory",
+            },
+            {
+                "name": "shared memory",
+                "spec": "shm:",
+                "alias": "far",
+                "capacity_bytes": 8 * GIB,
+                "medium": "DRAM",
+                "persistence": "emulated",
+                "persistence_reason": "tmpfs is DRAM",
+            },
         ],
-    }  # fmt: skip
+    }
 
 
 def findings() -> list[Finding]:
     return [
         Finding(check="clock source", level="ok", found="tsc", why="", mend=""),
         Finding(
-            check="virtual machine", level="warning", found="kvm",
+            check="virtual machine",
+            level="warning",
+            found="kvm",
             why="neighbours take processor time and caches are reported that are not there",
             mend="measure on bare metal, or read the noise verdict",
         ),
-        Finding(check="huge pages", level="note", found="none reserved", why="pages=2m cannot run",
-                mend="sysctl vm.nr_hugepages=512"),
-        Finding(check="frequency governor", level="unknown", found="not told by the kernel",
-                why="", mend=""),
-    ]  # fmt: skip
+        Finding(
+            check="huge pages",
+            level="note",
+            found="none reserved",
+            why="pages=2m cannot run",
+            mend="sysctl vm.nr_hugepages=512",
+        ),
+        Finding(
+            check="frequency governor",
+            level="unknown",
+            found="not told by the kernel",
+            why="",
+            mend="",
+        ),
+    ]
 
 
 def calm() -> NoiseRecord:
     return NoiseRecord(
-        noisy=False, reasons=[], foreign_cpus=0.03, steal=0.001, least_cpu_share=0.998,
+        noisy=False,
+        reasons=[],
+        foreign_cpus=0.03,
+        steal=0.001,
+        least_cpu_share=0.998,
         worst_spread=0.06,
-    )  # fmt: skip
+    )
 
 
 def study(**changes: Any) -> Run:
@@ -127,27 +162,31 @@ def study(**changes: Any) -> Run:
 def earlier() -> Run:
     """The same machine, measured before, with slower memory and no mapped section."""
     sections = Sections(latency=latency(factor=1.2), bandwidth=bandwidth(), stream=stream())
-    return study(
-        started="2024-12-01T00:00:00Z", ended="2024-12-01T00:02:00Z", sections=sections
-    )  # fmt: skip
+    return study(started="2024-12-01T00:00:00Z", ended="2024-12-01T00:02:00Z", sections=sections)
 
 
 def interrupted() -> Run:
     """Stopped after the latency section."""
     return study(
-        status="interrupted", sections=Sections(latency=latency()), noise=None,
+        status="interrupted",
+        sections=Sections(latency=latency()),
+        noise=None,
         skipped=[Skipped(section="bandwidth", what="all of it", why="interrupted before it began")],
-    )  # fmt: skip
+    )
 
 
 def noisy() -> Run:
     reasons = ["other processes used 0.97 processors", "read on dram spread by 41%"]
     return study(
         noise=NoiseRecord(
-            noisy=True, reasons=reasons, foreign_cpus=0.97, steal=0.0, least_cpu_share=0.71,
+            noisy=True,
+            reasons=reasons,
+            foreign_cpus=0.97,
+            steal=0.0,
+            least_cpu_share=0.71,
             worst_spread=0.41,
         )
-    )  # fmt: skip
+    )
 
 
 def close_knees() -> Run:
@@ -173,9 +212,7 @@ def oversubscribed() -> Run:
 def hostile() -> Run:
     """Strings that would be markup if they were not escaped."""
     evil = "<script>alert('nearfar')</script>\"><img src=x onerror=alert(1)>"
-    sections = Sections(
-        latency=latency((evil,)), bandwidth=bandwidth((evil,)), mapped=mapped(evil)
-    )  # fmt: skip
+    sections = Sections(latency=latency((evil,)), bandwidth=bandwidth((evil,)), mapped=mapped(evil))
     return study(
         sections=sections,
         machine={**machine(), "processor": evil, evil: evil},

@@ -14,9 +14,22 @@ from pathlib import Path
 
 TOOLS = Path(__file__).parent.parent.parent / "tools" / "vm"
 MODULES = (
-    "virtio_pci", "virtio_console", "9pnet_virtio", "9p", "overlay", "nfit", "libnvdimm", "nd_pmem",
-    "nd_e820", "dax_pmem", "device_dax", "kmem", "crc32c_generic", "ext4", "xfs",
-)  # fmt: skip
+    "virtio_pci",
+    "virtio_console",
+    "9pnet_virtio",
+    "9p",
+    "overlay",
+    "nfit",
+    "libnvdimm",
+    "nd_pmem",
+    "nd_e820",
+    "dax_pmem",
+    "device_dax",
+    "kmem",
+    "crc32c_generic",
+    "ext4",
+    "xfs",
+)
 _FOLDERS = ("bin", "dev", "host", "new", "proc", "sys", "top")
 
 

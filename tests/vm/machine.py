@@ -30,9 +30,13 @@ from vm import initramfs
 ROOT = Path(__file__).parent.parent.parent
 #: Programs that it needs here, and the Debian package of each.
 NEEDED = {
-    "qemu-system-x86_64": "qemu-system-x86", "busybox": "busybox-static", "depmod": "kmod",
-    "ndctl": "ndctl", "mkfs.ext4": "e2fsprogs", "mkfs.xfs": "xfsprogs",
-}  # fmt: skip
+    "qemu-system-x86_64": "qemu-system-x86",
+    "busybox": "busybox-static",
+    "depmod": "kmod",
+    "ndctl": "ndctl",
+    "mkfs.ext4": "e2fsprogs",
+    "mkfs.xfs": "xfsprogs",
+}
 MIB = 1 << 20
 #: QEMU 7.2 computes some AVX instructions wrongly, and faults on masked gathers: leave them out.
 PROCESSOR = "max,-avx,-avx2,-fma,-f16c,-vaes,-vpclmulqdq"
@@ -88,9 +92,12 @@ class Machine:
         archive = initramfs.build(kernel, self.folder)
         self._console = (self.folder / "console").open("wb")
         self._process = subprocess.Popen(
-            self._command(kernel, archive), stdin=subprocess.DEVNULL, stdout=self._console,
-            stderr=subprocess.STDOUT, cwd=self.folder,
-        )  # fmt: skip
+            self._command(kernel, archive),
+            stdin=subprocess.DEVNULL,
+            stdout=self._console,
+            stderr=subprocess.STDOUT,
+            cwd=self.folder,
+        )
         self._port = socket.socket(socket.AF_UNIX)
         self._unread = b""
         try:
@@ -103,9 +110,11 @@ class Machine:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None,
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
         trace: TracebackType | None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.cut()
 
     @property

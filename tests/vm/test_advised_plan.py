@@ -15,10 +15,8 @@ from vm.machine import Machine
 
 pytestmark = [
     pytest.mark.vm,
-    pytest.mark.skipif(
-        shutil.which("qemu-x86_64") is None, reason="qemu-x86_64 is not installed"
-    ),
-]  # fmt: skip
+    pytest.mark.skipif(shutil.which("qemu-x86_64") is None, reason="qemu-x86_64 is not installed"),
+]
 
 
 def test_sites_live_where_advise_put_them(
@@ -27,9 +25,22 @@ def test_sites_live_where_advise_put_them(
     program = compile_c(machine.share, "three_sites", flags=["-fno-omit-frame-pointer"])
     host = write_small_host(tmp_path / "small.toml")
     done = run_nearfar(
-        "advise", "--near", "ddr4", "--far", "cxl-asic", "--host", str(host), "--near-budget",
-        "2MiB", "--json", "-", "--", str(program), "20000", "100000",
-    )  # fmt: skip
+        "advise",
+        "--near",
+        "ddr4",
+        "--far",
+        "cxl-asic",
+        "--host",
+        str(host),
+        "--near-budget",
+        "2MiB",
+        "--json",
+        "-",
+        "--",
+        str(program),
+        "20000",
+        "100000",
+    )
     assert done.code == 0, done.stderr
     found = json.loads(done.stdout)
     shutil.copy(tmp_path / found["plan"], machine.share / "advised.plan")

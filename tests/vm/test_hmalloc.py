@@ -58,9 +58,14 @@ def test_a_tier_migrates_between_nodes_and_back(machine: Machine) -> None:
     print(told)
     pages = str(8 * MIB // PAGE)
     assert [line.split() for line in told.splitlines()] == [
-        ["made", "0", pages], ["near", pages, "0"], ["fresh", pages, "0"], ["far", "0", pages],
-        ["absent", "EINVAL"], ["unmade", "ENODEV"], ["file", "EOPNOTSUPP"],
-    ]  # fmt: skip
+        ["made", "0", pages],
+        ["near", pages, "0"],
+        ["fresh", pages, "0"],
+        ["far", "0", pages],
+        ["absent", "EINVAL"],
+        ["unmade", "ENODEV"],
+        ["file", "EOPNOTSUPP"],
+    ]
 
 
 def test_weights_are_refused_by_a_kernel_without_them(machine: Machine) -> None:

@@ -19,8 +19,13 @@ def _plan() -> str:
     told: dict[str, object] = {"allocations": BLOCKS, "reads": 0, "writes": 0, "stall_share": 0}
     large = {**told, "allocated_bytes": BLOCKS * BYTES, "peak_bytes": BLOCKS * BYTES}
     small = {**told, "allocated_bytes": 1000, "peak_bytes": 1000}
-    heap = HeapPromise(allocated_bytes=BLOCKS * BYTES + 1000, peak_bytes=BLOCKS * BYTES + 1000,
-                       near_bytes=1000, slowdown=1.0, slowdown_all_far=1.0)  # fmt: skip
+    heap = HeapPromise(
+        allocated_bytes=BLOCKS * BYTES + 1000,
+        peak_bytes=BLOCKS * BYTES + 1000,
+        near_bytes=1000,
+        slowdown=1.0,
+        slowdown_all_far=1.0,
+    )
     rules = [
         RulePromise.model_validate({**large, "rule": 1, "tier": "far", "at": "blocks"}),
         RulePromise.model_validate({**small, "rule": 2, "tier": "near", "at": "the rest"}),

@@ -86,9 +86,13 @@ def advise(
 
     wanted = _wanted(program, near_budget, far, near, host, time, ignore_failure=ignore_failure)
     arguments = {
-        "program": program, "near_budget": near_budget, "far": list(wanted.far), "near": near,
-        "host": host, "time_s": wanted.time_s,
-    }  # fmt: skip
+        "program": program,
+        "near_budget": near_budget,
+        "far": list(wanted.far),
+        "near": near,
+        "host": host,
+        "time_s": wanted.time_s,
+    }
     with recorded("advise", arguments, Kept(1, out, strict, quiet)) as recording:
         result, skipped = advising.run(wanted, recording)
         recording.keep("advice", result, skipped)
@@ -96,9 +100,15 @@ def advise(
 
 
 def _wanted(
-    program: list[str], near_budget: str | None, far: list[str] | None, near: str, host: str,
-    time: str, *, ignore_failure: bool,
-) -> Wanted:  # fmt: skip
+    program: list[str],
+    near_budget: str | None,
+    far: list[str] | None,
+    near: str,
+    host: str,
+    time: str,
+    *,
+    ignore_failure: bool,
+) -> Wanted:
     from nearfar.units import parse_seconds, parse_size
     from nearfar.workflows.advising import Wanted
 

@@ -59,7 +59,7 @@ def compare(
         nearfar compare nearfar-runs/*-study --strict --json compared.json
 
         nearfar compare ddr4 optane-100 --threshold 20%
-    """  # fmt: skip
+    """
     from nearfar.errors import ExitCode, NoisyError
     from nearfar.report.console import note, print_result, write_json
     from nearfar.report.terminal.comparison import comparison

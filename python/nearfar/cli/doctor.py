@@ -34,8 +34,12 @@ def doctor(from_: From = None, json: Json = None) -> None:
     machine = machine_from(from_) if from_ else this_machine()
     findings = examine(machine, Root(from_) if from_ else Root())
     if json:
-        write_json(json, TypeAdapter(dict[str, list[Finding]]).dump_json(
-            {"findings": findings}, indent=1).decode())  # fmt: skip
+        write_json(
+            json,
+            TypeAdapter(dict[str, list[Finding]])
+            .dump_json({"findings": findings}, indent=1)
+            .decode(),
+        )
     if json != "-":
         print_result(_page(findings))
 

@@ -55,10 +55,12 @@ a_size, a_time, a_cpu_list = _checked(parse_size), _checked(parse_seconds), _che
 Json = Annotated[
     str | None,
     typer.Option(
-        "--json", metavar="FILE|-", help="Write the result as JSON; - is standard output.",
+        "--json",
+        metavar="FILE|-",
+        help="Write the result as JSON; - is standard output.",
         callback=writable,
     ),
-]  # fmt: skip
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress and no notes.")]
 OneTier = Annotated[
     str, typer.Option("--tier", metavar="TIER", help="Tier: dram, numa:1, shm:, file:DIR, …")
@@ -246,8 +248,10 @@ def _flags(group: type[Any]) -> list[inspect.Parameter]:
     hints = get_type_hints(group, include_extras=True)
     return [
         inspect.Parameter(
-            field.name, inspect.Parameter.KEYWORD_ONLY, annotation=hints[field.name],
+            field.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            annotation=hints[field.name],
             default=inspect.Parameter.empty if field.default is MISSING else field.default,
         )
         for field in fields(group)
-    ]  # fmt: skip
+    ]

@@ -90,9 +90,17 @@ def probe(
             directory.save()
 
         plan = probe_plan(
-            recording.machine, tier, budget_s, quick=quick, region_bytes=region_bytes,
-            cpus=shared.cpus, threads=threads, size=size, runs=shared.runs, warmup=shared.warmup,
-        )  # fmt: skip
+            recording.machine,
+            tier,
+            budget_s,
+            quick=quick,
+            region_bytes=region_bytes,
+            cpus=shared.cpus,
+            threads=threads,
+            size=size,
+            runs=shared.runs,
+            warmup=shared.warmup,
+        )
         Study(recording.session, recording.machine, plan, save).run()
     write_profile(profile_of(run, directory.path.name, tier), directory.path / "profile.toml")
     recording.show(terminal.record(run), recording.document(run.sections), shared.json)

@@ -50,7 +50,7 @@ def report(
 
         nearfar report nearfar-runs/20250202T030405Z-study --against
         nearfar-runs/20250102T030405Z-study
-    """  # fmt: skip
+    """
     from nearfar.report.html.page import FILE_NAME, write_page
     from nearfar.store import previous_runs, read_run
 

@@ -176,8 +176,10 @@ def _accounts(
 
     processes = read(folder, process)
     if not any(found.process == process for found in processes):
-        note(f"nearfar: {program[0]} left no statistics: it did not end by exit(), or no library "
-             "can be preloaded into it")  # fmt: skip
+        note(
+            f"nearfar: {program[0]} left no statistics: it did not end by exit(), or no library "
+            "can be preloaded into it"
+        )
     return RunAccounts(
         program=program,
         exit_code=code,

@@ -215,6 +215,7 @@ def _given(context: typer.Context) -> dict[str, str]:
     names = {p.name: p.opts[-1] for p in context.command.params if p.name}
     sources = {name: context.get_parameter_source(name) for name in names}
     return {
-        name: names[name] for name, source in sources.items()
+        name: names[name]
+        for name, source in sources.items()
         if source is not None and source.name == "COMMANDLINE"
-    }  # fmt: skip
+    }

@@ -100,9 +100,11 @@ def _guard(stream: TextIO | None, number: int) -> TextIO:
     encoding = stream.encoding if stream is not None else "utf-8"
     raw = _Descriptor(number, "w", closefd=False)
     return io.TextIOWrapper(
-        io.BufferedWriter(raw), encoding=encoding, errors="backslashreplace",
+        io.BufferedWriter(raw),
+        encoding=encoding,
+        errors="backslashreplace",
         line_buffering=number == STDERR or raw.isatty(),
-    )  # fmt: skip
+    )
 
 
 def _is_descriptor(stream: TextIO, number: int) -> bool:

@@ -69,9 +69,15 @@ def study(
         region = GIB if full else latency.default_region(machine.last_cache_bytes())
         cpus = machine.cores_first()
         plan = StudyPlan(
-            memory_tiers(machine), STUDY, time_s, cpus, region, directory.path,
-            range(1, len(cpus) + 1) if full else (), curve=full,
-        )  # fmt: skip
+            memory_tiers(machine),
+            STUDY,
+            time_s,
+            cpus,
+            region,
+            directory.path,
+            range(1, len(cpus) + 1) if full else (),
+            curve=full,
+        )
         predictors = Predictors(
             predict_compete, predict_split, predict_pipeline, predict_structures
         )

@@ -63,9 +63,14 @@ def _table(title: str, *columns: str) -> Table:
     from rich.table import Table
 
     table = Table(
-        title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD,
-        show_edge=False, pad_edge=False, padding=(0, 1, 0, 0),
-    )  # fmt: skip
+        title=title,
+        title_justify="left",
+        title_style="bold",
+        box=box.SIMPLE_HEAD,
+        show_edge=False,
+        pad_edge=False,
+        padding=(0, 1, 0, 0),
+    )
     for name in columns:
         table.add_column(name.lstrip(">"), justify="right" if name.startswith(">") else "left")
     return table
@@ -137,15 +142,31 @@ def _text(value: object) -> str:
 
 def _tiers(tiers: list[Tier]) -> Table:
     free = any(tier.free_bytes is not None for tier in tiers)  # None on a recorded machine
-    table = _table("Tiers", "--tier", "alias", ">capacity", *([">free"] if free else []),
-                   ">node", ">dist", "DAX", "persistence", "on")  # fmt: skip
+    table = _table(
+        "Tiers",
+        "--tier",
+        "alias",
+        ">capacity",
+        *([">free"] if free else []),
+        ">node",
+        ">dist",
+        "DAX",
+        "persistence",
+        "on",
+    )
     for tier in tiers:
         _add(
             table,
-            tier.spec, _text(tier.alias), _size(tier.capacity_bytes),
-            *([_size(tier.free_bytes)] if free else []), _text(tier.node), _text(tier.distance),
-            tier.dax, tier.persistence, tier.medium,
-        )  # fmt: skip
+            tier.spec,
+            _text(tier.alias),
+            _size(tier.capacity_bytes),
+            *([_size(tier.free_bytes)] if free else []),
+            _text(tier.node),
+            _text(tier.distance),
+            tier.dax,
+            tier.persistence,
+            tier.medium,
+        )
     return table
 
 
@@ -192,31 +213,51 @@ def _caches(machine: Machine) -> Table:
     for near in machine.memory_mode.caches if machine.memory_mode else []:
         _add(
             table,
-            "near memory", _size(near.size_bytes), "1", _size(near.line_bytes), _text(near.ways),
+            "near memory",
+            _size(near.size_bytes),
+            "1",
+            _size(near.line_bytes),
+            _text(near.ways),
             f"node {near.node}",
-        )  # fmt: skip
+        )
     return table
 
 
 def _cache_row(cache: Cache) -> tuple[str, str, str, str, str]:
     letter = {"unified": "", "data": "d", "instruction": "i"}[cache.type]
     return (
-        f"L{cache.level}{letter}", _size(cache.size_bytes), _size(cache.line_bytes),
-        str(cache.ways or "?"), _count(len(cache.cpus), "cpu", "cpus"),
-    )  # fmt: skip
+        f"L{cache.level}{letter}",
+        _size(cache.size_bytes),
+        _size(cache.line_bytes),
+        str(cache.ways or "?"),
+        _count(len(cache.cpus), "cpu", "cpus"),
+    )
 
 
 _DOMAINS = {"cpu_cache": "eADR", "memory_controller": "ADR"}
 
 
 def _regions(machine: Machine) -> Table:
-    table = _table("Persistent regions", "region", "provider", ">size", ">node",
-                   "power-fail", "namespace", "mode", ">size", "mounted")  # fmt: skip
+    table = _table(
+        "Persistent regions",
+        "region",
+        "provider",
+        ">size",
+        ">node",
+        "power-fail",
+        "namespace",
+        "mode",
+        ">size",
+        "mounted",
+    )
     for region in machine.pmem_regions:
         head = [
-            region.name, _text(region.provider), _size(region.size_bytes), _text(region.node),
+            region.name,
+            _text(region.provider),
+            _size(region.size_bytes),
+            _text(region.node),
             _DOMAINS.get(region.persistence_domain or "", "not figures"),
-        ]  # fmt: skip
+        ]
         if not region.namespaces:
             _add(table, *head, "none")
         for space in region.namespaces:
@@ -233,7 +274,10 @@ def _dax(machine: Machine) -> Table:
     for device in machine.dax_devices:
         _add(
             table,
-            device.path, _size(device.size_bytes), _text(device.node), device.state,
+            device.path,
+            _size(device.size_bytes),
+            _text(device.node),
+            device.state,
             device.region or device.backing,
-        )  # fmt: skip
+        )
     return table

@@ -115,10 +115,10 @@ class Comparison:
 
     def _judged(self, verdict: Verdict, threshold: float) -> list[Change]:
         found = [
-            change for change in self.changes
-            if change.verdict(threshold) == verdict
-            and self.chances.get(id(change), 0.0) < _CHANCE
-        ]  # fmt: skip
+            change
+            for change in self.changes
+            if change.verdict(threshold) == verdict and self.chances.get(id(change), 0.0) < _CHANCE
+        ]
         return sorted(found, key=lambda change: -change.size())
 
 

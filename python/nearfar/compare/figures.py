@@ -23,11 +23,21 @@ from nearfar.records.shape import Provenance
 from nearfar.records.walk import Conditions, Quantity, numbers, numbers_of
 
 #: Conditions that may differ between two runs of the same measurement.
-_FREE = frozenset({
-    "cpu", "cpus", "path", "size_bytes", "effective_last_cache_bytes",
-    "effective_last_cache_source", "reported_last_cache_bytes", "chaser_cpu", "traffic_cpus",
-    "interleave_bytes", "stalls",
-})  # fmt: skip
+_FREE = frozenset(
+    {
+        "cpu",
+        "cpus",
+        "path",
+        "size_bytes",
+        "effective_last_cache_bytes",
+        "effective_last_cache_source",
+        "reported_last_cache_bytes",
+        "chaser_cpu",
+        "traffic_cpus",
+        "interleave_bytes",
+        "stalls",
+    }
+)
 
 #: Sections on one region beyond every cache, whose size depends on the cache that was found.
 _BEYOND_CACHE = ("parallelism", "blocks", "tails")

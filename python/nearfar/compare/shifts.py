@@ -55,11 +55,14 @@ def shifts_of_runs(now: Run, before: Sequence[Run]) -> list[Shift]:
             found.setdefault(shift.section, []).append(shift)
     return [
         Shift(
-            section, min(s.figures for s in seen), statistics.median(s.cost for s in seen),
-            min(s.low for s in seen), max(s.high for s in seen),
+            section,
+            min(s.figures for s in seen),
+            statistics.median(s.cost for s in seen),
+            min(s.low for s in seen),
+            max(s.high for s in seen),
         )
         for section, seen in found.items()
-    ]  # fmt: skip
+    ]
 
 
 def shifts(changes: Sequence[Change]) -> list[Shift]:

@@ -79,13 +79,17 @@ def pmem_regions(root: Root, mounts: list[Mount], virtual_machine: str | None) -
         verdict = of_region(provider, volatile, domain, virtual_machine)
         regions.append(
             PmemRegion(
-                name=name, provider=provider, volatile=volatile, persistence_domain=domain,
+                name=name,
+                provider=provider,
+                volatile=volatile,
+                persistence_domain=domain,
                 size_bytes=root.number(f"{path}/size"),
                 node=_node(root, f"{path}/numa_node"),
-                namespaces=spaces, persistence=verdict.persistence,
+                namespaces=spaces,
+                persistence=verdict.persistence,
                 persistence_reason=verdict.reason,
             )
-        )  # fmt: skip
+        )
     return regions
 
 
@@ -117,13 +121,16 @@ def dax_devices(root: Root) -> list[DaxDevice]:
         driver = root.property(f"{path}/uevent", "DRIVER")
         devices.append(
             DaxDevice(
-                name=name, path=f"/dev/{name}", size_bytes=size,
+                name=name,
+                path=f"/dev/{name}",
+                size_bytes=size,
                 node=_node(root, f"{path}/numa_node"),
                 target_node=_node(root, f"{path}/target_node"),
                 state=_STATES.get(driver or "", "unbound"),
-                backing=_backing(path, region), region=region,
+                backing=_backing(path, region),
+                region=region,
             )
-        )  # fmt: skip
+        )
     return devices
 
 

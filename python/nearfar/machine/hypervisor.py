@@ -17,9 +17,14 @@ _SIGNATURES = {
 }
 #: Maker or product names in the firmware of virtual machines.
 _FIRMWARE_NAMES = {
-    "QEMU": "QEMU", "KVM": "KVM", "VMware": "VMware", "VirtualBox": "VirtualBox",
-    "Virtual Machine": "Hyper-V", "Google Compute Engine": "KVM", "HVM domU": "Xen",
-}  # fmt: skip
+    "QEMU": "QEMU",
+    "KVM": "KVM",
+    "VMware": "VMware",
+    "VirtualBox": "VirtualBox",
+    "Virtual Machine": "Hyper-V",
+    "Google Compute Engine": "KVM",
+    "HVM domU": "Xen",
+}
 
 
 def _from_files(root: Root) -> str | None:

@@ -52,9 +52,10 @@ def of_region(
         )
     if virtual_machine is not None:
         return Verdict(
-            "claimed", f"as claimed by the host of this virtual machine ({virtual_machine}); {how}",
+            "claimed",
+            f"as claimed by the host of this virtual machine ({virtual_machine}); {how}",
             flushes,
-        )  # fmt: skip
+        )
     voucher = _VOUCHERS.get(provider or "")
     if voucher is None:
         return Verdict("claimed", f"offered by {provider or 'an unknown provider'}; {how}", flushes)

@@ -86,11 +86,16 @@ def _dram(facts: Facts) -> Iterator[Tier]:
     if near is None:
         return
     yield Tier(
-        name="dram", spec="dram", capacity_bytes=near.size_bytes,
-        free_bytes=_native.available_memory_bytes() if facts.root.live else None, node=near.id,
-        distance=facts.distance(near.id), medium=_medium(facts, near),
-        **_claims(near), **_judged(persistence.VOLATILE),
-    )  # fmt: skip
+        name="dram",
+        spec="dram",
+        capacity_bytes=near.size_bytes,
+        free_bytes=_native.available_memory_bytes() if facts.root.live else None,
+        node=near.id,
+        distance=facts.distance(near.id),
+        medium=_medium(facts, near),
+        **_claims(near),
+        **_judged(persistence.VOLATILE),
+    )
 
 
 def _other_nodes(facts: Facts) -> Iterator[Tier]:
@@ -103,13 +108,17 @@ def _other_nodes(facts: Facts) -> Iterator[Tier]:
         # The firmware reports figures for a node's nearest CPUs: for a remote socket not ours.
         claims = _claims(node) if node.cpuless else {}
         yield Tier(
-            name=f"node{node.id}", spec=f"numa:{node.id}", capacity_bytes=node.size_bytes,
+            name=f"node{node.id}",
+            spec=f"numa:{node.id}",
+            capacity_bytes=node.size_bytes,
             node=node.id,
             free_bytes=facts.root.kib(f"sys/devices/system/node/node{node.id}/meminfo", "MemFree"),
-            distance=facts.distance(node.id), dax="kmem" if given else "no",
-            medium=_medium(facts, node), **claims,
+            distance=facts.distance(node.id),
+            dax="kmem" if given else "no",
+            medium=_medium(facts, node),
+            **claims,
             **_judged(persistence.KMEM if given else persistence.VOLATILE),
-        )  # fmt: skip
+        )
 
 
 def _region_verdict(facts: Facts, region: PmemRegion) -> Verdict:
@@ -132,11 +141,15 @@ def _fsdax(facts: Facts) -> Iterator[Tier]:
 def _fsdax_tier(facts: Facts, region: PmemRegion, space: Namespace, mount: str) -> Tier:
     total, free = _free_in_file_system(facts.root, mount)
     return Tier(
-        name=space.device or space.name, spec=f"fsdax:{mount}",
-        capacity_bytes=total or space.size_bytes, free_bytes=free, node=region.node,
-        dax="fsdax", medium=_region_medium(region),
+        name=space.device or space.name,
+        spec=f"fsdax:{mount}",
+        capacity_bytes=total or space.size_bytes,
+        free_bytes=free,
+        node=region.node,
+        dax="fsdax",
+        medium=_region_medium(region),
         **_judged(_region_verdict(facts, region)),
-    )  # fmt: skip
+    )
 
 
 def _devdax(facts: Facts) -> Iterator[Tier]:
@@ -153,11 +166,14 @@ def _devdax(facts: Facts) -> Iterator[Tier]:
             soft = device.backing == "soft-reserved"
             verdict = persistence.SOFT_RESERVED if soft else persistence.VOLATILE
         yield Tier(
-            name=device.name, spec=f"devdax:{device.path}", capacity_bytes=device.size_bytes,
-            node=device.node, dax="devdax",
+            name=device.name,
+            spec=f"devdax:{device.path}",
+            capacity_bytes=device.size_bytes,
+            node=device.node,
+            dax="devdax",
             medium=_region_medium(region) if region else f"{device.backing} memory",
             **_judged(verdict),
-        )  # fmt: skip
+        )
 
 
 def _shm(facts: Facts) -> Iterator[Tier]:
@@ -189,14 +205,17 @@ def _file(facts: Facts) -> Iterator[Tier]:
     medium = disk.words(facts.virtual_machine is not None) if disk else mount.source
     total, free = _free_in_file_system(facts.root, ".")
     yield Tier(
-        name="file", spec="file:.", capacity_bytes=total, free_bytes=free,
+        name="file",
+        spec="file:.",
+        capacity_bytes=total,
+        free_bytes=free,
         medium=f"{mount.file_system} on {medium}",
         **_judged(
             persistence.of_file(
                 mount.file_system, disk.name if disk else None, facts.virtual_machine
             )
         ),
-    )  # fmt: skip
+    )
 
 
 def _farness(tier: Tier, cpuless: set[int]) -> int:

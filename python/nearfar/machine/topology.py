@@ -32,8 +32,10 @@ _CLAIMS = (
     ("write_bandwidth_bytes_per_s", "write_bandwidth", 1e6),
 )
 _CACHE_TYPES: dict[str, Literal["unified", "data", "instruction"]] = {
-    "u": "unified", "d": "data", "i": "instruction",
-}  # fmt: skip
+    "u": "unified",
+    "d": "data",
+    "i": "instruction",
+}
 
 
 def this_machine() -> Machine:
@@ -97,15 +99,17 @@ def _nodes(root: Root, topology: _native.Topology, memory: int, devices: Devices
             Node(
                 id=node["id"],
                 # A kernel that onlines memory late reports too little for each node.
-                size_bytes=max(memory, node["local_bytes"]) if len(ids) == 1
+                size_bytes=max(memory, node["local_bytes"])
+                if len(ids) == 1
                 else node["local_bytes"],
-                cpus=cpus, cpuless=not cpus,
+                cpus=cpus,
+                cpuless=not cpus,
                 subtype=subtypes.get(node["id"]) or node["subtype"] or None,
                 distances=dict(zip(ids, node["distances"], strict=False)),
                 provenance={key: claimed(_FIRMWARE) for key in claims},
                 **claims,  # type: ignore[arg-type]
             )
-        )  # fmt: skip
+        )
     return nodes
 
 
@@ -118,21 +122,27 @@ def _ways(cache: _native.TopologyCache) -> int | None:
 def _caches(topology: _native.Topology) -> list[Cache]:
     return [
         Cache(
-            level=cache["level"], type=_CACHE_TYPES[cache["type"]], size_bytes=cache["size_bytes"],
-            line_bytes=cache["line_bytes"] or None, ways=_ways(cache), cpus=cache["cpus"],
+            level=cache["level"],
+            type=_CACHE_TYPES[cache["type"]],
+            size_bytes=cache["size_bytes"],
+            line_bytes=cache["line_bytes"] or None,
+            ways=_ways(cache),
+            cpus=cache["cpus"],
         )
         for cache in topology["caches"]
-    ]  # fmt: skip
+    ]
 
 
 def _memory_mode(root: Root, topology: _native.Topology, devices: Devices) -> MemoryMode | None:
     caches = [
         NearCache(
-            node=cache["node"], size_bytes=cache["size_bytes"],
-            line_bytes=cache["line_bytes"] or None, ways=_ways(cache),
+            node=cache["node"],
+            size_bytes=cache["size_bytes"],
+            line_bytes=cache["line_bytes"] or None,
+            ways=_ways(cache),
         )
         for cache in topology["memory_caches"]
-    ]  # fmt: skip
+    ]
     if caches:
         return MemoryMode(
             evidence="the firmware reports a memory-side cache of each node (HMAT)", caches=caches

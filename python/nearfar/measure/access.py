@@ -78,9 +78,16 @@ class AccessPlan(GridPlan[Access]):
     def sample(self, probe: AccessProbe, key: Access, seed: int) -> tuple[float, Sequence[Usage]]:
         """Each thread on a slice of its own."""
         run = probe.run(
-            key.order, key.block_bytes, key.stride_bytes, key.reads, key.writes, key.nontemporal,
-            list(self.cpus[: key.threads]), SAMPLE_NS, seed,
-        )  # fmt: skip
+            key.order,
+            key.block_bytes,
+            key.stride_bytes,
+            key.reads,
+            key.writes,
+            key.nontemporal,
+            list(self.cpus[: key.threads]),
+            SAMPLE_NS,
+            seed,
+        )
         rate = check_rate(run["counted_bytes"] / run["seconds"], key.threads, str(key))
         return rate, run["members"]
 

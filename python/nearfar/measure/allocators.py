@@ -96,9 +96,14 @@ def test_command(
 ) -> list[str]:
     """The command line of one test; ``native`` is a name of ``find_allocator``."""
     return [
-        str(NATIVE_DIR / "nearfar-malloc"), test, str(count), str(seed),
-        ",".join(map(str, cpus)), str(round(settle_s * 1000)), native,
-    ]  # fmt: skip
+        str(NATIVE_DIR / "nearfar-malloc"),
+        test,
+        str(count),
+        str(seed),
+        ",".join(map(str, cpus)),
+        str(round(settle_s * 1000)),
+        native,
+    ]
 
 
 def run(

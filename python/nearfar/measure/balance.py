@@ -60,9 +60,13 @@ class BalancePlan:
 
     def _copies(self, near_cpus: list[int], far_cpus: list[int]) -> tuple[float, float]:
         bench = CompeteBench(
-            "far-far", self.stencil.near, self.stencil.far, self.array_bytes // DOUBLE, near_cpus,
+            "far-far",
+            self.stencil.near,
+            self.stencil.far,
+            self.array_bytes // DOUBLE,
+            near_cpus,
             far_cpus,
-        )  # fmt: skip
+        )
         bench.run(1)
         run = bench.run(ITERATIONS)
         return run["near_bytes_per_s"], run["far_bytes_per_s"]

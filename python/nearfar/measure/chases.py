@@ -65,10 +65,11 @@ class ChasePlan:
         probes = {
             pages: LatencyProbe(
                 f"dram,pages={pages}",
-                max(c.region_bytes for c in self.chases if c.pages == pages), self.cpu,
+                max(c.region_bytes for c in self.chases if c.pages == pages),
+                self.cpu,
             )
             for pages in {chase.pages for chase in self.chases}
-        }  # fmt: skip
+        }
         wanted = sorted(self.chases, key=lambda c: (order[c.region_bytes], c))
         for (pages, region, node), chases in groupby(wanted, key=lambda c: c[:3]):
             probes[pages].prepare(region, node or region, seed, WARM_STEPS)

@@ -100,9 +100,13 @@ class CompetePlan:
     def _measure(self, split: Split, samples: Samples[Point]) -> None:
         teams = self.teams(split)
         bench = CompeteBench(
-            self.mode, self.near, self.far, self.array_bytes // DOUBLE, teams.near_cpus,
+            self.mode,
+            self.near,
+            self.far,
+            self.array_bytes // DOUBLE,
+            teams.near_cpus,
             teams.far_cpus,
-        )  # fmt: skip
+        )
         first = bench.run(FIRST_ITERATIONS)
         run = bench.run(self.iterations or _iterations(first))
         bench.check()
@@ -163,9 +167,8 @@ def _thread(thread: NativeThread, run: CompeteRun, step: int) -> CompeteThread:
     ends = _inside(thread, run)
     rates = step / drops.iteration_seconds(thread)[: ends.size]
     return CompeteThread(
-        side=_side(thread), cpu=thread["cpu"], end_s=ends.tolist(),
-        rate_bytes_per_s=rates.tolist(),
-    )  # fmt: skip
+        side=_side(thread), cpu=thread["cpu"], end_s=ends.tolist(), rate_bytes_per_s=rates.tolist()
+    )
 
 
 def _side(thread: NativeThread) -> Side:
@@ -176,14 +179,22 @@ def _drops(thread: NativeThread, run: CompeteRun, step: int) -> list[CompeteDrop
     begun = (thread["start_ns"] - run["from_ns"]) * 1e-9
     return [
         CompeteDrop(
-            side=_side(thread), cpu=thread["cpu"], repeat=0, start_s=begun + drop.start_s,
-            length_s=drop.length_s, depth=drop.depth, period_s=drop.period_s,
-            off_cpu_s=drop.off_cpu_s, steal_s=drop.steal_s,
-            involuntary_switches=drop.involuntary_switches, minor_faults=drop.minor_faults,
-            major_faults=drop.major_faults, cause=drop.cause,
+            side=_side(thread),
+            cpu=thread["cpu"],
+            repeat=0,
+            start_s=begun + drop.start_s,
+            length_s=drop.length_s,
+            depth=drop.depth,
+            period_s=drop.period_s,
+            off_cpu_s=drop.off_cpu_s,
+            steal_s=drop.steal_s,
+            involuntary_switches=drop.involuntary_switches,
+            minor_faults=drop.minor_faults,
+            major_faults=drop.major_faults,
+            cause=drop.cause,
         )
         for drop in drops.find(thread, _inside(thread, run).size, step)
-    ]  # fmt: skip
+    ]
 
 
 def measure(

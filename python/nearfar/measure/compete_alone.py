@@ -48,8 +48,10 @@ class AlonePlan:
     def grid(self) -> Sequence[Point]:
         """Near and far threads of all splits, and as many near threads as both sides have."""
         near = {n for d, v in self.splits for n in (d, d + v)}
-        return [*(("near", n) for n in sorted(near)),
-                *(("far", v) for v in sorted({v for _, v in self.splits}))]  # fmt: skip
+        return [
+            *(("near", n) for n in sorted(near)),
+            *(("far", v) for v in sorted({v for _, v in self.splits})),
+        ]
 
     def check_room(self) -> None:
         """Reject arrays that do not fit, before anything is allocated."""

@@ -64,8 +64,9 @@ def _row(path: Path, line: int, cells: dict[str | None, str | list[str] | None])
     if None in cells or None in cells.values():
         raise BadInputError(
             f"{path}, row {line}: more or fewer cells than the {sum(k is not None for k in cells)} "
-            "columns", "give each row a cell for each column",
-        )  # fmt: skip
+            "columns",
+            "give each row a cell for each column",
+        )
     figures = {
         name: _figure(f"{path}, row {line}, column {name}", str(cells[name]))
         for name in (*REQUIRED, *OPTIONAL)
@@ -75,13 +76,16 @@ def _row(path: Path, line: int, cells: dict[str | None, str | list[str] | None])
         if name in figures and (figures[name] > LARGEST or not figures[name].is_integer()):
             raise BadInputError(
                 f"{path}, row {line}, column {name}: {cells[name]} is not a whole number of bytes "
-                "up to 2^62", "write bytes, such as 16384",
-            )  # fmt: skip
+                "up to 2^62",
+                "write bytes, such as 16384",
+            )
     block = figures.get("block_bytes")
     return Row(
-        int(figures["region_bytes"]), figures["latency_ns"],
-        int(block) if block is not None else None, figures.get("ntwrite_ns"),
-    )  # fmt: skip
+        int(figures["region_bytes"]),
+        figures["latency_ns"],
+        int(block) if block is not None else None,
+        figures.get("ntwrite_ns"),
+    )
 
 
 def _figure(where: str, cell: str) -> float:
@@ -109,8 +113,9 @@ def examine(path: Path) -> CurveResult:
         of = f" of block {block}" if block else ""
         raise BadInputError(
             f"{path}: {len(curve)} different regions{of}, and knees need {knees.LEAST_REGIONS} to "
-            f"{MOST_REGIONS}", "give a row for each region of a curve, from small to large",
-        )  # fmt: skip
+            f"{MOST_REGIONS}",
+            "give a row for each region of a curve, from small to large",
+        )
     note = f"from the figures in {path}"
     fit = Provenance(origin=Origin.MODELLED, statistic="fit", samples=len(curve), note=note)
     found = knees.find(list(curve), list(curve.values()))

@@ -66,12 +66,16 @@ class Regions:
         walked = octaves(2 * reach, max(4 * reach, most), steps_per_octave, ONCE)
         revisited = sorted({*octaves(2 * l2, most, steps_per_octave, ONCE), *walked})
         return Regions(
-            {"l1_load_ns": l1 // 2, "l2_load_ns": l2 // 4, "l3_load_ns": 2 * l2,
-             "near_read_latency_ns": largest},
+            {
+                "l1_load_ns": l1 // 2,
+                "l2_load_ns": l2 // 4,
+                "l3_load_ns": 2 * l2,
+                "near_read_latency_ns": largest,
+            },
             tuple(revisited),
             tuple(region for region in revisited if 2 * first <= region <= reach // 2),
             tuple(walked),
-        )  # fmt: skip
+        )
 
     def chases(self) -> tuple[Chase, ...]:
         """All chases; that of memory also with several at once."""
@@ -106,17 +110,15 @@ def measure(
             times[Chase("4k", regions.levels["near_read_latency_ns"], IN_TURN, 1)]
         ),
         **_flushes(cpu),
-    }  # fmt: skip
+    }
     return host.model_copy(
         update={
             "description": "The machine nearfar runs on. Latencies were measured, and with them "
             "how much of the last cache is usable; other sizes are reported by the system.",
-            "sources": {
-                **host.sources, SOURCE: f"measured here by nearfar, seed {session.seed}",
-            },
+            "sources": {**host.sources, SOURCE: f"measured here by nearfar, seed {session.seed}"},
             "figures": figures,
         }
-    )  # fmt: skip
+    )
 
 
 def _with_tlb(host: Host) -> Host:
@@ -127,10 +129,12 @@ def _with_tlb(host: Host) -> Host:
         key: Figure(unit="count", value=value, source="assumed", confidence="C")
         for key, value in TLB.items()
     }
-    return host.model_copy(update={
-        "figures": {**host.figures, **assumed},
-        "sources": {**host.sources, "assumed": "what x86 servers have had since 2017"},
-    })  # fmt: skip
+    return host.model_copy(
+        update={
+            "figures": {**host.figures, **assumed},
+            "sources": {**host.sources, "assumed": "what x86 servers have had since 2017"},
+        }
+    )
 
 
 def _chased(session: Session, plan: ChasePlan, effort: Effort) -> Samples[Chase]:
@@ -172,18 +176,23 @@ def _held(
     """Bytes of each region that the caches held, by one and several chases; the middle value."""
     curves = {
         key: _held_by(host, regions, times, levels, chains)
-        for key, chains in (("l3_held_by_region_bytes", 1),
-                            ("l3_held_at_once_by_region_bytes", AT_ONCE))
-    }  # fmt: skip
+        for key, chains in (
+            ("l3_held_by_region_bytes", 1),
+            ("l3_held_at_once_by_region_bytes", AT_ONCE),
+        )
+    }
     values = sorted(point[-1] for curve in curves.values() for point in curve.points or [])
     middle = values[len(values) // 2]
     return {**curves, "l3_bytes": _measured("B", middle, values[0], values[-1])}
 
 
 def _held_by(
-    host: Host, regions: Regions, times: Mapping[Chase, Estimate], levels: Mapping[str, Figure],
+    host: Host,
+    regions: Regions,
+    times: Mapping[Chase, Estimate],
+    levels: Mapping[str, Figure],
     chains: int,
-) -> Figure:  # fmt: skip
+) -> Figure:
     """From R·t = L2·t_2 + (C - L2)·t_3 + (R - C)·t_memory, each t for this number of chases."""
     l2, most = host.scalar("l2_bytes"), host.scalar("l3_bytes")
     t2, t3 = ((levels[key].value or 0.0) / chains for key in ("l2_load_ns", "l3_load_ns"))
@@ -205,11 +214,15 @@ def _held_by(
         rows.append((float(region), value, low, max(high, value)))
     rows.reverse()
     return Figure(
-        unit="B", x=["region_bytes"], points=[[r, v] for r, v, _, _ in rows],
+        unit="B",
+        x=["region_bytes"],
+        points=[[r, v] for r, v, _, _ in rows],
         ranges=[(low, high) for _, _, low, high in rows],
-        source=SOURCE, confidence="A", origin=Origin.MEASURED,
+        source=SOURCE,
+        confidence="A",
+        origin=Origin.MEASURED,
         note=f"of a region visited at random by {chains} chases at once, from its latency",
-    )  # fmt: skip
+    )
 
 
 def _translation(host: Host, regions: Regions, samples: Samples[Chase]) -> dict[str, Figure]:
@@ -221,22 +234,29 @@ def _translation(host: Host, regions: Regions, samples: Samples[Chase]) -> dict[
     hits = [d / (1 - first / r) for r in regions.within for d in _longer(samples, r)]
     hit = median([max(time, 0.0) for time in hits] or [0.0])
     estimates = [
-        median([
-            (d - (last - first) / region * hit.value) / (1 - last / region)
-            for d in _longer(samples, region)
-        ])
+        median(
+            [
+                (d - (last - first) / region * hit.value) / (1 - last / region)
+                for d in _longer(samples, region)
+            ]
+        )
         for region in regions.walked
-    ]  # fmt: skip
+    ]
     values = _rising([max(estimate.value, 0.0) for estimate in estimates])
     walks = Figure(
-        unit="ns", x=["region_bytes"],
+        unit="ns",
+        x=["region_bytes"],
         points=[[float(r), v] for r, v in zip(regions.walked, values, strict=True)],
-        ranges=[(max(min(v, e.low), 0.0), max(v, e.high))
-                for v, e in zip(values, estimates, strict=True)],
-        source=SOURCE, confidence="A", origin=Origin.MEASURED,
+        ranges=[
+            (max(min(v, e.low), 0.0), max(v, e.high))
+            for v, e in zip(values, estimates, strict=True)
+        ],
+        source=SOURCE,
+        confidence="A",
+        origin=Origin.MEASURED,
         note="a load on 4 KiB pages less one on huge pages, random over the region, by the share "
         "of loads that the TLB cannot serve",
-    )  # fmt: skip
+    )
     return {"stlb_hit_ns": _figure(hit), "page_walk_by_region_ns": walks}
 
 
@@ -282,10 +302,20 @@ def _figure(estimate: Estimate, tier: str = "dram") -> Figure:
 
 
 def _measured(
-    unit: str, value: float, low: float, high: float, origin: Origin = Origin.MEASURED,
+    unit: str,
+    value: float,
+    low: float,
+    high: float,
+    origin: Origin = Origin.MEASURED,
     note: str | None = None,
-) -> Figure:  # fmt: skip
+) -> Figure:
     return Figure(
-        unit=unit, value=value, low=low, high=high, source=SOURCE, confidence="A", origin=origin,
+        unit=unit,
+        value=value,
+        low=low,
+        high=high,
+        source=SOURCE,
+        confidence="A",
+        origin=origin,
         note=note,
-    )  # fmt: skip
+    )

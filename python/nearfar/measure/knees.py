@@ -65,10 +65,12 @@ class FoundKnee:
     def record(self, provenance: Provenance) -> Knee:
         """The knee in the format of records."""
         return Knee(
-            region_bytes=self.region_bytes, low=self.low, high=self.high,
+            region_bytes=self.region_bytes,
+            low=self.low,
+            high=self.high,
             intervals={"region_bytes": (self.low, self.high)},
             provenance={"region_bytes": provenance},
-        )  # fmt: skip
+        )
 
 
 @dataclass(frozen=True)
@@ -219,8 +221,11 @@ def find(regions: Sequence[float], latencies_ns: Sequence[float]) -> list[FoundK
         size = curve.sizes[knee]
         found.append(
             FoundKnee(
-                round(size), round(low), round(high),
-                curve.level(solution, size), curve.level(solution, end),
+                round(size),
+                round(low),
+                round(high),
+                curve.level(solution, size),
+                curve.level(solution, end),
             )
-        )  # fmt: skip
+        )
     return found

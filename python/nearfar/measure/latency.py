@@ -109,9 +109,7 @@ def knees_of(curve: LatencyCurve) -> list[FoundKnee]:
     """Knees of a measured curve; empty if too few of its regions were measured."""
     if len(curve.points) < knees.LEAST_REGIONS:
         return []
-    return knees.find(
-        [p.region_bytes for p in curve.points], [p.latency_ns for p in curve.points]
-    )  # fmt: skip
+    return knees.find([p.region_bytes for p in curve.points], [p.latency_ns for p in curve.points])
 
 
 def effective_last_cache(found: Sequence[FoundKnee]) -> int | None:
@@ -128,9 +126,13 @@ def effective_last_cache(found: Sequence[FoundKnee]) -> int | None:
 def _records(curve: LatencyCurve, found: Sequence[FoundKnee], session: Session) -> list[Knee]:
     origin, note = origin_of(curve.tier)
     provenance = Provenance(
-        origin=origin, statistic="fit", samples=len(curve.points), seed=session.seed,
-        machine=session.machine_id, note=note,
-    )  # fmt: skip
+        origin=origin,
+        statistic="fit",
+        samples=len(curve.points),
+        seed=session.seed,
+        machine=session.machine_id,
+        note=note,
+    )
     return [knee.record(provenance) for knee in found]
 
 

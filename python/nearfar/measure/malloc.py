@@ -20,9 +20,12 @@ from nearfar.units import format_size
 TESTS: tuple[MallocTest, ...] = ("small", "large", "free-loop", "half-free-loop", "warm")
 #: Blocks of a round, as in the thesis; for the warm loop, pairs.
 COUNTS = {
-    "small": 1_000_000, "large": 1_000_000, "free-loop": 10_000, "half-free-loop": 10_000,
+    "small": 1_000_000,
+    "large": 1_000_000,
+    "free-loop": 10_000,
+    "half-free-loop": 10_000,
     "warm": 5_000_000,
-}  # fmt: skip
+}
 #: Time of the second memory reading after the last free, and the interval of repeats with one.
 SETTLE_S, SETTLED_REPEATS = 1.0, 5
 _PAGE = 4096
@@ -109,9 +112,13 @@ class MallocPlan:
         test, threads, name = case
         team = [self.cpus[i % len(self.cpus)] for i in range(threads)]
         figures = allocators.run(
-            allocator, test, count=self.blocks(test), seed=seed, cpus=team,
+            allocator,
+            test,
+            count=self.blocks(test),
+            seed=seed,
+            cpus=team,
             settle_s=SETTLE_S if settle else 0.0,
-        )  # fmt: skip
+        )
         # Threads that share a CPU or wait for a lock of their allocator are not disturbed.
         usages = [usage_of(figures)] if threads == 1 else []
         samples.add((*case, "cpu"), int(figures["cpu_ns"]) * 1e-9, usages)
@@ -142,9 +149,7 @@ def measure(
     wanted = [case for case in dict.fromkeys(p[:3] for p in plan.grid) if case in cases]
     rows = [_row(session, plan, samples, case) for case in wanted]
     libraries = samples.extras[0].library
-    facts = [
-        AllocatorFacts(allocator=a.name, library=libraries[a.name]) for a in plan.allocators
-    ]  # fmt: skip
+    facts = [AllocatorFacts(allocator=a.name, library=libraries[a.name]) for a in plan.allocators]
     first = next((row for row in rows if row.allocator != GLIBC), rows[0])
     skipped = [
         Skipped(section="malloc", what=f"test {test} on {threads} threads", why="no time")

@@ -107,9 +107,10 @@ class MappedPlan:
         if without_uring != self.accesses:
             return replace(self, accesses=without_uring)
         kept = tuple(
-            a for a in self.accesses
+            a
+            for a in self.accesses
             if a.direction == "read" or a.warmth != "cold" or a.method == "direct"
-        )  # fmt: skip
+        )
         return replace(self, accesses=kept) if kept != self.accesses else None
 
 
@@ -209,11 +210,13 @@ class _Figures:
                     pattern=access.pattern,
                     warmth=access.warmth,
                     **quantities(
-                        Origin.MEASURED, {"ratio": ratio}, machine=self.session.machine_id,
+                        Origin.MEASURED,
+                        {"ratio": ratio},
+                        machine=self.session.machine_id,
                         note="mapped over classic, from the same epoch",
                     ),
                 )
-            )  # fmt: skip
+            )
         return found
 
     def fault_time(self) -> dict[str, Any]:
@@ -225,17 +228,21 @@ class _Figures:
         times = [
             (GIB / slow - GIB / fast) / faults * 1e9
             for slow, fast, faults in zip(
-                self.samples.series[fresh], self.samples.series[resident],
-                self.samples.counts[fresh], strict=True,
+                self.samples.series[fresh],
+                self.samples.series[resident],
+                self.samples.counts[fresh],
+                strict=True,
             )
             if faults > 0
-        ]  # fmt: skip
+        ]
         if not times:
             return {}
         return quantities(
-            Origin.MEASURED, {"fault_time_ns": median(times)}, machine=self.session.machine_id,
+            Origin.MEASURED,
+            {"fault_time_ns": median(times)},
+            machine=self.session.machine_id,
             note="warm random mapped read: fresh against resident page tables",
-        )  # fmt: skip
+        )
 
 
 def file_system(path: Path) -> str:

@@ -29,13 +29,21 @@ if TYPE_CHECKING:
 
 #: Percentiles of single operations: fraction, and the key of its record.
 PERCENTILES = {
-    0.5: "p50_latency_ns", 0.9: "p90_latency_ns", 0.99: "p99_latency_ns",
-    0.999: "p999_latency_ns", 0.9999: "p9999_latency_ns",
-}  # fmt: skip
+    0.5: "p50_latency_ns",
+    0.9: "p90_latency_ns",
+    0.99: "p99_latency_ns",
+    0.999: "p999_latency_ns",
+    0.9999: "p9999_latency_ns",
+}
 PRIMITIVES = (
-    "persist", "tx_1_range", "tx_8_ranges", "tx_alloc", "publish_1_word", "alloc_publish",
+    "persist",
+    "tx_1_range",
+    "tx_8_ranges",
+    "tx_alloc",
+    "publish_1_word",
+    "alloc_publish",
     "alloc_free",
-)  # fmt: skip
+)
 PRIMITIVE_COUNT = 20_000
 #: libpmemobj's version of the map, run alternately under --compare pmdk.
 PMDK_MAP: MapType = "map_rp"
@@ -99,8 +107,16 @@ class MapPlan:
 
     @property
     def _figures(self) -> list[tuple[str, str]]:
-        figures = ["whole", "mean", "least", *PERCENTILES.values(), "largest", "cpu", "fences",
-                   "lines"]  # fmt: skip
+        figures = [
+            "whole",
+            "mean",
+            "least",
+            *PERCENTILES.values(),
+            "largest",
+            "cpu",
+            "fences",
+            "lines",
+        ]
         if self.operation == "get":
             figures.append("dependent")
         if self.operation != "insert":
@@ -127,9 +143,14 @@ class MapPlan:
     def bench(self, point: Point, kind: MapType | None = None) -> MapBench:
         """A fresh map, filled if the operation requires it."""
         return _native.MapBench(
-            kind or self.type, self.operation, *point, self.alloc, self.place, list(self.cpus),
+            kind or self.type,
+            self.operation,
+            *point,
+            self.alloc,
+            self.place,
+            list(self.cpus),
             self.seed,
-        )  # fmt: skip
+        )
 
     def epoch(self, seed: int) -> Samples[Key]:
         """Each point once, on fresh pools."""
@@ -307,15 +328,17 @@ class _Figures:
         return [
             PmdkCost(
                 name=name,
-                **self._shaped({
-                    "latency_ns": median(self._of(point, "whole", name)),
-                    "fences_per_op": median(self._of(point, "fences", name)),
-                    "lines_per_op": median(self._of(point, "lines", name)),
-                    "ratio": ratio_of_pairs(self._of(point, "whole", name), ours),
-                }),
+                **self._shaped(
+                    {
+                        "latency_ns": median(self._of(point, "whole", name)),
+                        "fences_per_op": median(self._of(point, "fences", name)),
+                        "lines_per_op": median(self._of(point, "lines", name)),
+                        "ratio": ratio_of_pairs(self._of(point, "whole", name), ours),
+                    }
+                ),
             )
             for name in (*PRIMITIVES, PMDK_MAP)
-        ]  # fmt: skip
+        ]
 
     def _shaped(self, estimates: dict[str, Estimate]) -> dict[str, Any]:
         return self.session.figures(self.plan.tier, persistent=self.plan.persistent, **estimates)
@@ -328,9 +351,14 @@ def keep(plan: MapPlan) -> str:
     point = plan.points[-1]
     try:
         _native.MapBench(
-            plan.type, plan.operation, *point, plan.alloc, f"{kind}:{file}", list(plan.cpus),
+            plan.type,
+            plan.operation,
+            *point,
+            plan.alloc,
+            f"{kind}:{file}",
+            list(plan.cpus),
             plan.seed,
-        ).run("whole")  # fmt: skip
+        ).run("whole")
     except _native.NativeError:
         file.unlink(missing_ok=True)
         raise

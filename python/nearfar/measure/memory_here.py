@@ -71,10 +71,12 @@ def _measured(tier: str, region: int, cpu: int, name: str) -> Profile:
         rate = _rate(tier, kernel, cpu)
         figures[f"{key}_bandwidth_by_threads_bytes_per_s"] = _curve(rate)
     return Profile(
-        name=name, title=f"{tier} of this machine, measured for this run",
+        name=name,
+        title=f"{tier} of this machine, measured for this run",
         description="What misses cost: latency, page walk, parallelism and bandwidth of a thread.",
-        sources={_SOURCE: "nearfar, a chase and array kernels of two seconds"}, figures=figures,
-    )  # fmt: skip
+        sources={_SOURCE: "nearfar, a chase and array kernels of two seconds"},
+        figures=figures,
+    )
 
 
 def first_touch_here(tier: str, region_bytes: int, cpu: int) -> float:
@@ -160,13 +162,23 @@ def _figure(
 ) -> Figure:
     low, high = (min(values), max(values)) if len(values) > 1 else (None, None)
     return Figure(
-        unit=unit, value=statistic(values), low=low, high=high, source=_SOURCE, confidence="A",
-        origin=Origin.MEASURED, note=note,
-    )  # fmt: skip
+        unit=unit,
+        value=statistic(values),
+        low=low,
+        high=high,
+        source=_SOURCE,
+        confidence="A",
+        origin=Origin.MEASURED,
+        note=note,
+    )
 
 
 def _curve(rate: float) -> Figure:
     return Figure(
-        unit="B/s", x=["threads"], points=[[1.0, rate]], source=_SOURCE, confidence="A",
+        unit="B/s",
+        x=["threads"],
+        points=[[1.0, rate]],
+        source=_SOURCE,
+        confidence="A",
         origin=Origin.MEASURED,
-    )  # fmt: skip
+    )

@@ -43,11 +43,15 @@ def _timeline(run: PipelineRun) -> list[PipelineLap]:
     began = min(start for _, _, start, _ in run["laps"])
     return [
         PipelineLap.model_validate(
-            {"side": side, "stage": stage, "start_s": (start - began) * 1e-9,
-             "end_s": (end - began) * 1e-9}
+            {
+                "side": side,
+                "stage": stage,
+                "start_s": (start - began) * 1e-9,
+                "end_s": (end - began) * 1e-9,
+            }
         )
         for side, stage, start, end in run["laps"]
-    ]  # fmt: skip
+    ]
 
 
 @dataclass(frozen=True)
@@ -81,9 +85,13 @@ class PipelinePlan:
     def run(self, iterations: int) -> PipelineRun:
         """That many iterations on fresh memory."""
         bench = PipelineBench(
-            self.elements, self.near, self.far, self.teams.near_cpus, self.teams.far_cpus,
+            self.elements,
+            self.near,
+            self.far,
+            self.teams.near_cpus,
+            self.teams.far_cpus,
             self.values_seed,
-        )  # fmt: skip
+        )
         return bench.run(iterations)
 
     def epoch(self, seed: int) -> Samples[str]:
@@ -92,10 +100,13 @@ class PipelinePlan:
         seen = Seen(run["findings"][:COMPARED], _timeline(run))
         samples: Samples[str] = Samples(extras=[seen])
         times = {
-            "generate": run["generate_ns"], "generate_idle": run["generate_idle_ns"],
-            "transfer": run["transfer_ns"], "analyse": run["analyse_ns"],
-            "transfer_idle": run["transfer_idle_ns"], "total": run["total_ns"],
-        }  # fmt: skip
+            "generate": run["generate_ns"],
+            "generate_idle": run["generate_idle_ns"],
+            "transfer": run["transfer_ns"],
+            "analyse": run["analyse_ns"],
+            "transfer_idle": run["transfer_idle_ns"],
+            "total": run["total_ns"],
+        }
         for stage in self.grid:
             samples.add(stage, times[stage] * 1e-9, run["members"] if stage == "total" else [])
         return samples

@@ -77,9 +77,13 @@ class AlonePlan:
     ) -> None:
         """A vector's elements, divided among the threads of one side."""
         bench = CompeteBench(
-            "near-far", self.pipeline.near, self.pipeline.far,
-            max(self.pipeline.elements // point[1], 1), near_cpus, far_cpus,
-        )  # fmt: skip
+            "near-far",
+            self.pipeline.near,
+            self.pipeline.far,
+            max(self.pipeline.elements // point[1], 1),
+            near_cpus,
+            far_cpus,
+        )
         first = bench.run(FIRST_ITERATIONS)
         slowest = max(t["wall_ns"][-1] for t in first["threads"]) / FIRST_ITERATIONS
         run = bench.run(int(np.clip(REPEAT_S * 1e9 / slowest, LEAST_ITERATIONS, MOST_COPIES)))

@@ -64,9 +64,15 @@ def _scalar(shaped: Shaped, key: str, unit: str) -> Figure:
     value, low, high = shaped.estimate(key)
     origin, note = _origin(shaped, key)
     return Figure(
-        unit=unit, value=value, low=low, high=high, source=SOURCE, confidence="A",
-        origin=origin, note=note,
-    )  # fmt: skip
+        unit=unit,
+        value=value,
+        low=low,
+        high=high,
+        source=SOURCE,
+        confidence="A",
+        origin=origin,
+        note=note,
+    )
 
 
 def _curve(unit: str, x: list[str], rows: list[tuple[list[float], Shaped, str]]) -> Figure:
@@ -96,9 +102,10 @@ def _latency(result: LatencyResult) -> Iterator[Named]:
 def _bandwidth(result: BandwidthResult, tier: str) -> Iterator[Named]:
     for kernel, best in (("read", "read"), ("ntwrite", "write"), ("copy", "copy")):
         points = [
-            p for p in result.points
+            p
+            for p in result.points
             if p.kernel == kernel and p.tier == tier and not p.oversubscribed
-        ]  # fmt: skip
+        ]
         if not points:
             continue
         top = max(points, key=lambda p: p.bandwidth_bytes_per_s)

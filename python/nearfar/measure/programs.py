@@ -146,6 +146,9 @@ def _row(
     seen: Seen = samples.extras[0]
     return ProgramRow(
         **session.figures(allocator.origin_tier, persistent=False, **estimates),
-        program=plan.program, n=n, steps=plan.steps, allocator=allocator.name,
+        program=plan.program,
+        n=n,
+        steps=plan.steps,
+        allocator=allocator.name,
         arrays_bytes=seen.bytes[n],
-    )  # fmt: skip
+    )

@@ -94,11 +94,17 @@ class StencilPlan:
     def bench(self) -> StencilBench:
         """Fresh arrays, first touched by the threads that use them."""
         return StencilBench(
-            self.rows, self.row_elements, self.far_rows, self.version, self.near, self.far,
+            self.rows,
+            self.row_elements,
+            self.far_rows,
+            self.version,
+            self.near,
+            self.far,
             self.teams.near_cpus if self.near_rows else [],
             self.teams.far_cpus if self.far_rows else [],
-            self.values_seed, self.cols if self.kernel == "stencil7" else 0,
-        )  # fmt: skip
+            self.values_seed,
+            self.cols if self.kernel == "stencil7" else 0,
+        )
 
     def epoch(self, seed: int) -> Samples[str]:
         """Ten sweeps; all repeats start from the same values, and must end with the same."""

@@ -47,15 +47,33 @@ from nearfar.units import MIB
 #: Fraction of the whole time, by section, in execution order. The remainder is for setup and for
 #: the report.
 STUDY = {
-    "latency": 0.15, "bandwidth": 0.08, "stream": 0.08, "parallelism": 0.04, "blocks": 0.04,
-    "access": 0.06, "persistence": 0.05, "map": 0.05, "intset": 0.05, "loaded": 0.05,
-    "tails": 0.02, "compete": 0.05, "stencil": 0.07, "pipeline": 0.03, "mapped": 0.07,
+    "latency": 0.15,
+    "bandwidth": 0.08,
+    "stream": 0.08,
+    "parallelism": 0.04,
+    "blocks": 0.04,
+    "access": 0.06,
+    "persistence": 0.05,
+    "map": 0.05,
+    "intset": 0.05,
+    "loaded": 0.05,
+    "tails": 0.02,
+    "compete": 0.05,
+    "stencil": 0.07,
+    "pipeline": 0.03,
+    "mapped": 0.07,
     "structures": 0.1,
-}  # fmt: skip
+}
 PROBE = {
-    "latency": 0.3, "bandwidth": 0.12, "parallelism": 0.07, "blocks": 0.07, "access": 0.14,
-    "persistence": 0.1, "loaded": 0.1, "tails": 0.04,
-}  # fmt: skip
+    "latency": 0.3,
+    "bandwidth": 0.12,
+    "parallelism": 0.07,
+    "blocks": 0.07,
+    "access": 0.14,
+    "persistence": 0.1,
+    "loaded": 0.1,
+    "tails": 0.04,
+}
 #: No section starts once this fraction of the time is used: earlier sections may exceed theirs,
 #: because the minimum number of repeats is kept.
 LATEST_START = 1.1
@@ -225,15 +243,21 @@ class Study:
 
     def _parallelism(self) -> None:
         self.sections.parallelism = parallelism.measure(
-            self.session, self._deep_tier, self._far_region, self.plan.cpus[0],
+            self.session,
+            self._deep_tier,
+            self._far_region,
+            self.plan.cpus[0],
             self.plan.effort("parallelism"),
-        )  # fmt: skip
+        )
 
     def _blocks(self) -> None:
         self.sections.blocks = blocks.measure(
-            self.session, self._deep_tier, self._far_region, self.plan.cpus[0],
+            self.session,
+            self._deep_tier,
+            self._far_region,
+            self.plan.cpus[0],
             self.plan.effort("blocks"),
-        )  # fmt: skip
+        )
 
     def _access(self) -> None:
         size = self.plan.array_bytes or default_array_bytes(self.last_cache)
@@ -244,21 +268,30 @@ class Study:
     def _persistence(self) -> None:
         durable = [t for t in self.plan.tiers if parse_tier(t)["persists"] != "nothing"]
         self.sections.persistence = persistence.measure(
-            self.session, (durable or [self._tier])[0], self.plan.cpus[0],
+            self.session,
+            (durable or [self._tier])[0],
+            self.plan.cpus[0],
             self.plan.effort("persistence"),
-        )  # fmt: skip
+        )
 
     def _loaded(self) -> None:
         self.sections.loaded = loaded.measure(
-            self.session, self._deep_tier, self._far_region, self.plan.cpus, self.last_cache,
+            self.session,
+            self._deep_tier,
+            self._far_region,
+            self.plan.cpus,
+            self.last_cache,
             self.plan.effort("loaded"),
-        )  # fmt: skip
+        )
 
     def _tails(self) -> None:
         self.sections.tails = tails.measure(
-            self.session, self._deep_tier, self._far_region, self.plan.cpus[0],
+            self.session,
+            self._deep_tier,
+            self._far_region,
+            self.plan.cpus[0],
             self.plan.effort("tails"),
-        )  # fmt: skip
+        )
 
     def _compete(self) -> None:
         size = self.plan.array_bytes or default_array_bytes(self.last_cache)
@@ -348,13 +381,17 @@ class Study:
             intset.measure(
                 self.session,
                 intset.plan_for(
-                    structure, INTSET_ENTRIES, INTSET_UPDATE_PERCENT, self._pool_tier,
-                    self.plan.cpus[0], effort.budget_s / intset.RUNS,
+                    structure,
+                    INTSET_ENTRIES,
+                    INTSET_UPDATE_PERCENT,
+                    self._pool_tier,
+                    self.plan.cpus[0],
+                    effort.budget_s / intset.RUNS,
                 ),
                 replace(effort, epochs=effort.epochs or intset.RUNS, apart=False),
             )
             for structure in INTSETS
-        ]  # fmt: skip
+        ]
         self.sections.intset = results[0].model_copy(update={"beside": results[1:]})
 
     def _structures(self) -> None:

@@ -126,9 +126,15 @@ def _time_set(work: SetWork, cpu: int, seed: int) -> tuple[float, list[_native.M
 def _time_map(work: MapWork, cpu: int, seed: int, pass_: str) -> tuple[float, list[_native.Member]]:
     def bench() -> _native.MapBench:
         return _native.MapBench(
-            work.type, work.operation, work.entries, work.value_bytes, False, _place(work.tier),
-            [cpu], seed,
-        )  # fmt: skip
+            work.type,
+            work.operation,
+            work.entries,
+            work.value_bytes,
+            False,
+            _place(work.tier),
+            [cpu],
+            seed,
+        )
 
     times: list[float] = []
     members: list[_native.Member] = []

@@ -198,12 +198,20 @@ def predict(
         ("near", "far"), (near_threads, far_threads), pair, strict=True
     ):
         terms += [
-            Term(name=f"a {name} thread at full occupancy", value=speed.full, unit="bytes/s",
-                 binds=not idle),
+            Term(
+                name=f"a {name} thread at full occupancy",
+                value=speed.full,
+                unit="bytes/s",
+                binds=not idle,
+            ),
             Term(name=f"{name} threads", value=threads, unit="count"),
-            Term(name=f"{name}: gain of a shorter queue", value=speed.queue_factor, unit="ratio",
-                 binds=idle),
-        ]  # fmt: skip
+            Term(
+                name=f"{name}: gain of a shorter queue",
+                value=speed.queue_factor,
+                unit="ratio",
+                binds=idle,
+            ),
+        ]
     near, far = (
         (threads * speed.value, threads * speed.low, threads * speed.high)
         for threads, speed in zip((near_threads, far_threads), pair, strict=True)

@@ -62,18 +62,22 @@ def _power_start(n: np.ndarray, y: np.ndarray) -> Sequence[float]:
 FORMS: dict[str, _Form] = {
     "linear": _Form(lambda p, n: p[0] + p[1] * n, _line, "{a:.4g} + {b:.4g}·n"),
     "power": _Form(
-        lambda p, n: np.exp(np.clip(p[0] + p[1] * np.log(n), -700, 700)), _power_start,
-        "{a:.4g}·n^{b:.4g}", log_a=True,
+        lambda p, n: np.exp(np.clip(p[0] + p[1] * np.log(n), -700, 700)),
+        _power_start,
+        "{a:.4g}·n^{b:.4g}",
+        log_a=True,
     ),
     "logarithmic": _Form(
-        lambda p, n: p[0] + p[1] * np.log(n), lambda n, y: _line(np.log(n), y),
+        lambda p, n: p[0] + p[1] * np.log(n),
+        lambda n, y: _line(np.log(n), y),
         "{a:.4g} + {b:.4g}·ln n",
     ),
     "saturating": _Form(
         lambda p, n: p[0] * n / (np.abs(p[1]) + n),
-        lambda n, y: (1.2 * float(y.max()), float(np.median(n))), "{a:.4g}·n / ({b:.4g} + n)",
+        lambda n, y: (1.2 * float(y.max()), float(np.median(n))),
+        "{a:.4g}·n / ({b:.4g} + n)",
     ),
-}  # fmt: skip
+}
 
 
 class CounterFit(Shaped):
@@ -186,10 +190,13 @@ def fit_column(name: str, n: np.ndarray, y: np.ndarray) -> CounterFit:
         figures[key] = triple
     a, b = figures["a"][0], figures["b"][0]
     return CounterFit(
-        name=name, form=chosen, formula=form.formula.format(a=a, b=b),
-        leave_one_out_error=errors.pop(chosen), other_forms=errors,
+        name=name,
+        form=chosen,
+        formula=form.formula.format(a=a, b=b),
+        leave_one_out_error=errors.pop(chosen),
+        other_forms=errors,
         **modelled(figures, samples=len(n)),
-    )  # fmt: skip
+    )
 
 
 def _fit_or_refuse(name: str, n: np.ndarray, y: np.ndarray) -> CounterFit:

@@ -64,18 +64,35 @@ def predict(work: MapWork, far: Profile, host: Host) -> MapPrediction:
         time_term("instructions", computing / frequency.value, "854 n / f"),
         *(Term(name=name, value=value, unit=_unit(name)) for name, value in counted.items()),
     ]
-    low = (load_misses * read.low + store_misses * write.low + moved / bandwidth.high
-           + computing / frequency.high)  # fmt: skip
-    high = (load_misses * read.high + store_misses * write.high + moved / bandwidth.low
-            + computing / frequency.low)  # fmt: skip
+    low = (
+        load_misses * read.low
+        + store_misses * write.low
+        + moved / bandwidth.high
+        + computing / frequency.high
+    )
+    high = (
+        load_misses * read.high
+        + store_misses * write.high
+        + moved / bandwidth.low
+        + computing / frequency.low
+    )
     time_s = sum(term.value for term in terms if term.unit == "s")
     return MapPrediction(
-        operation=work.operation, model="counters", operations=work.operations,
-        value_bytes=work.value_bytes, calibration_level=0, calibration=f"0, {LADDER[0]}",
-        terms=mark_binding(terms), limits=_LIMITS, warnings=_beyond(work.operations, counted),
-        **modelled({"time_s": (time_s, low, high)}, samples=0,
-                   note="counter model as published; interval: profile ± 10 %"),
-    )  # fmt: skip
+        operation=work.operation,
+        model="counters",
+        operations=work.operations,
+        value_bytes=work.value_bytes,
+        calibration_level=0,
+        calibration=f"0, {LADDER[0]}",
+        terms=mark_binding(terms),
+        limits=_LIMITS,
+        warnings=_beyond(work.operations, counted),
+        **modelled(
+            {"time_s": (time_s, low, high)},
+            samples=0,
+            note="counter model as published; interval: profile ± 10 %",
+        ),
+    )
 
 
 def _beyond(operations: int, counted: dict[str, float]) -> list[str]:

@@ -53,9 +53,13 @@ def near_memory(host: Host, costs: HostCosts) -> Memory:
     if "near_flushed_line_ns" in host.figures:
         line = difference(host, "near_flushed_line_ns", 1e-9)
     return Memory(
-        f"memory of {host.name}", costs.memory, fence, line, stream=_near_stream(host, costs),
+        f"memory of {host.name}",
+        costs.memory,
+        fence,
+        line,
+        stream=_near_stream(host, costs),
         measured=measured,
-    )  # fmt: skip
+    )
 
 
 def _near_stream(host: Host, costs: HostCosts) -> Constant:
@@ -72,9 +76,7 @@ def far_memory(far: Profile, near: Memory) -> Memory:
     if is_disk(far):
         return Memory(far.name, near.load, NOTHING, NOTHING, _sync(far), near.stream)
     fence = _fence(far, load, near)
-    return Memory(
-        far.name, load, fence, _line(far, fence, near), stream=_stream(far, load, near)
-    )  # fmt: skip
+    return Memory(far.name, load, fence, _line(far, fence, near), stream=_stream(far, load, near))
 
 
 def _stream(far: Profile, load: Constant, near: Memory) -> Constant:
@@ -84,10 +86,11 @@ def _stream(far: Profile, load: Constant, near: Memory) -> Constant:
     value, low, high = (
         max(stream * longer / near.load.value, least)
         for stream, longer in (
-            (near.stream.value, load.value), (near.stream.low, load.low),
+            (near.stream.value, load.value),
+            (near.stream.low, load.low),
             (near.stream.high, load.high),
         )
-    )  # fmt: skip
+    )
     return Constant(value, low, high)
 
 
@@ -112,9 +115,10 @@ def _line(far: Profile, fence: Constant, near: Memory) -> Constant:
     unit = unit or _LINE
     bandwidth = constant(far, "write_bandwidth_bytes_per_s", 1.0, PROFILE_MARGIN)
     return Constant(
-        max(own.value, unit / bandwidth.value), max(own.low, _LINE / bandwidth.high),
+        max(own.value, unit / bandwidth.value),
+        max(own.low, _LINE / bandwidth.high),
         max(own.high, unit / bandwidth.low),
-    )  # fmt: skip
+    )
 
 
 def _sync(far: Profile) -> Constant:

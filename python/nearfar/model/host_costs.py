@@ -113,9 +113,10 @@ def costs_of(host: Host) -> HostCosts:
         constant(host, "near_read_latency_ns", 1e-9),
         walks_of(host),
         _caches(host),
-        Held(_curve(host, "l3_held_by_region_bytes"),
-             _curve(host, "l3_held_at_once_by_region_bytes")),
-    )  # fmt: skip
+        Held(
+            _curve(host, "l3_held_by_region_bytes"), _curve(host, "l3_held_at_once_by_region_bytes")
+        ),
+    )
 
 
 def _load(host: Host, level: str) -> Constant:
@@ -124,9 +125,8 @@ def _load(host: Host, level: str) -> Constant:
         frequency = constant(host, "frequency_hz")
         cycles = constant(host, f"{level}_load_cycles")
         return Constant(
-            cycles.value / frequency.value, cycles.low / frequency.high,
-            cycles.high / frequency.low,
-        )  # fmt: skip
+            cycles.value / frequency.value, cycles.low / frequency.high, cycles.high / frequency.low
+        )
     return constant(host, f"{level}_load_ns", 1e-9)
 
 

@@ -32,9 +32,15 @@ from nearfar.model.queueing import cycle_over_threads, rising_root
 from nearfar.model.results import LADDER, PipelinePrediction, PipelineSplit, Term, modelled
 
 CALIBRATION_COLUMNS = (
-    "near_threads", "far_threads", "generate_s", "generate_idle_s", "transfer_s", "analyse_s",
-    "transfer_idle_s", "total_s",
-)  # fmt: skip
+    "near_threads",
+    "far_threads",
+    "generate_s",
+    "generate_idle_s",
+    "transfer_s",
+    "analyse_s",
+    "transfer_idle_s",
+    "total_s",
+)
 ELEMENT_BYTES = 8
 PASSES = 5
 #: Bytes that a copy moves over those that it counts.
@@ -174,9 +180,10 @@ def read_calibration(path: str) -> MeasuredRow:
     for column in ("generate_idle_s", "transfer_idle_s"):
         row.number_of(column, zero_allowed=True)
     measured = MeasuredRow(
-        row.count_of("near_threads"), row.count_of("far_threads"),
+        row.count_of("near_threads"),
+        row.count_of("far_threads"),
         *(row.number_of(c) for c in ("generate_s", "transfer_s", "analyse_s", "total_s")),
-    )  # fmt: skip
+    )
     longest = max(measured.generate_s, measured.transfer_s + measured.analyse_s)
     if measured.total_s < _ROUNDING * longest:
         row.refuse(
@@ -198,8 +205,9 @@ def calibrate(inputs: Inputs, row: MeasuredRow) -> Calibration:
     if row.generate_s > inputs.generate.at(row.near_threads):
         taken = rising_root(
             lambda r: _generate_beside(inputs, row.near_threads, r) - row.generate_s,
-            0.0, _MOST_TAKEN,
-        )  # fmt: skip
+            0.0,
+            _MOST_TAKEN,
+        )
     return Calibration(
         (row.analyse_s - alone) / inputs.far_memory_s(row.far_threads),
         taken * row.total_s / inputs.taken_s,
@@ -242,7 +250,7 @@ def predict(
             f"must be times of these {inputs.work.elements} elements and {inputs.work.iterations} "
             "iterations."
         ],
-    )  # fmt: skip
+    )
 
 
 def _split(inputs: Inputs, near: int, far: int, known: Calibration, threads: int) -> PipelineSplit:
@@ -256,8 +264,9 @@ def _split(inputs: Inputs, near: int, far: int, known: Calibration, threads: int
         "analyse_time_s": (analyse, *_analysis_ends(alone, memory, known, rough)),
         "generate_time_s": (generate, *_generation_ends(inputs, near, generate, known)),
     }
-    far_side = [a + b for a, b in zip(
-        stages["transfer_time_s"], stages["analyse_time_s"], strict=True)]  # fmt: skip
+    far_side = [
+        a + b for a, b in zip(stages["transfer_time_s"], stages["analyse_time_s"], strict=True)
+    ]
     total = [max(g, f) for g, f in zip(stages["generate_time_s"], far_side, strict=True)]
     return PipelineSplit(
         near_threads=near,
@@ -300,16 +309,29 @@ def _terms(inputs: Inputs, known: Calibration, best: PipelineSplit) -> list[Term
     taken = _taken(inputs, known.sharing, best.total_time_s)
     return [
         Term(name="generation alone", value=inputs.generate.at(best.near_threads), unit="s"),
-        Term(name="generation", value=best.generate_time_s, unit="s",
-             binds=best.binds == "generate"),
+        Term(
+            name="generation", value=best.generate_time_s, unit="s", binds=best.binds == "generate"
+        ),
         Term(name="capacity that the far side takes", value=taken, unit="ratio"),
-        Term(name="sharing of capacity, σ", value=known.sharing, unit="ratio",
-             note="calibrated" if known.rows else "assumed: all of it"),
+        Term(
+            name="sharing of capacity, σ",
+            value=known.sharing,
+            unit="ratio",
+            note="calibrated" if known.rows else "assumed: all of it",
+        ),
         Term(name="copy, near to far", value=inputs.mixed_copy(far), unit="bytes/s"),
         Term(name="analysis in near memory", value=inputs.analyse.at(far), unit="s"),
         Term(name="far memory's time in the analysis", value=inputs.far_memory_s(far), unit="s"),
-        Term(name="share of it that shows, κ", value=known.exposed, unit="ratio",
-             note="calibrated" if known.rows else "assumed: all of it"),
-        Term(name="transfer + analysis", value=best.transfer_time_s + best.analyse_time_s,
-             unit="s", binds=best.binds != "generate"),
-    ]  # fmt: skip
+        Term(
+            name="share of it that shows, κ",
+            value=known.exposed,
+            unit="ratio",
+            note="calibrated" if known.rows else "assumed: all of it",
+        ),
+        Term(
+            name="transfer + analysis",
+            value=best.transfer_time_s + best.analyse_time_s,
+            unit="s",
+            binds=best.binds != "generate",
+        ),
+    ]

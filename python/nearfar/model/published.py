@@ -150,9 +150,11 @@ def of_pipeline() -> tuple[PublishedError, ...]:
         "nothing fitted, loads fetched ahead": pipeline_here.predict(known, *threads),
     }
     measured = {
-        "generate": row.generate_s, "transfer": row.transfer_s, "analyse": row.analyse_s,
+        "generate": row.generate_s,
+        "transfer": row.transfer_s,
+        "analyse": row.analyse_s,
         "total": row.total_s,
-    }  # fmt: skip
+    }
     return tuple(
         _error(table, f"{stage} time, {words}", [getattr(times, stage) / seconds - 1])
         for words, times in laws.items()

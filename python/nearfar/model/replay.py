@@ -81,9 +81,14 @@ def replay(work: MapWork, cache_bytes: int) -> Replayed:
     from nearfar._native import replay_map
 
     counts = replay_map(
-        work.operation, work.operations, work.value_bytes, _RESULT_BYTES, (cache_bytes, _WAYS),
-        _VARIANTS, _SEED,
-    )  # fmt: skip
+        work.operation,
+        work.operations,
+        work.value_bytes,
+        _RESULT_BYTES,
+        (cache_bytes, _WAYS),
+        _VARIANTS,
+        _SEED,
+    )
     n = work.operations
     return Replayed(
         counts["buckets"],
@@ -99,14 +104,12 @@ def costs(work: MapWork, far: Profile, host: Host, bytes_in_use: float) -> Costs
     frequency = constant(host, "frequency_hz")
     writes = work.operation != "get"
     return Costs(
-        Constant(
-            _CYCLES / frequency.value, _CYCLES / frequency.high, _CYCLES / frequency.low
-        ),
+        Constant(_CYCLES / frequency.value, _CYCLES / frequency.high, _CYCLES / frequency.low),
         constant(far, "read_latency_ns", 1e-9, PROFILE_MARGIN),
         walks_of(host).of_one(bytes_in_use),
         constant(host, "l3_load_ns", 1e-9),
         constant(far, "write_latency_ns", 1e-9, PROFILE_MARGIN) if writes else None,
-    )  # fmt: skip
+    )
 
 
 def _bytes_in_use(work: MapWork, found: Replayed) -> float:
@@ -151,13 +154,20 @@ def predict(work: MapWork, far: Profile, host: Host) -> MapPrediction:
     low, high = _extremes(found, paid)
     reading = work.operation == "get"
     return MapPrediction(
-        operation=work.operation, model="replay", operations=n, value_bytes=work.value_bytes,
-        calibration_level=0, calibration=f"0, {LADDER[0]}",
+        operation=work.operation,
+        model="replay",
+        operations=n,
+        value_bytes=work.value_bytes,
+        calibration_level=0,
+        calibration=f"0, {LADDER[0]}",
         terms=_terms(found, missed, {name: n * s for name, s in each.items()}, reading),
         limits=_LIMITS if reading else [*_LIMITS, _LOWER_BOUND],
-        **modelled({"time_s": (n * sum(each.values()), n * low, n * high)}, samples=0,
-                   note="replay; interval: flushes, replacement, profile ± 10 %, host ranges"),
-    )  # fmt: skip
+        **modelled(
+            {"time_s": (n * sum(each.values()), n * low, n * high)},
+            samples=0,
+            note="replay; interval: flushes, replacement, profile ± 10 %, host ranges",
+        ),
+    )
 
 
 def _terms(found: Replayed, missed: float, shares: dict[str, float], reading: bool) -> list[Term]:
@@ -173,10 +183,14 @@ def _terms(found: Replayed, missed: float, shares: dict[str, float], reading: bo
     plain = [
         Term(name="chain walked w", value=found.walked, unit="ratio", note="entries an operation"),
         Term(name="visits v", value=found.visits, unit="ratio", note="heads and entries"),
-        Term(name="missed m", value=missed, unit="ratio",
-             note=f"{least:.3f} to {most:.3f} over flushes and replacement"),
+        Term(
+            name="missed m",
+            value=missed,
+            unit="ratio",
+            note=f"{least:.3f} to {most:.3f} over flushes and replacement",
+        ),
         Term(name="buckets", value=found.buckets, unit="count", note="at the end"),
-    ]  # fmt: skip
+    ]
     if not reading:
         plain.append(Term(name="fences p", value=found.fences, unit="ratio", note="an operation"))
     return mark_binding(times + plain)

@@ -19,9 +19,14 @@ def slowdown(structure: str, far: str, host: str) -> float | None:
 
 
 def reason(
-    structure: str, predicted: tuple[float, float], published: float,
-    *, same_code: bool, waits: float, disk: bool,
-) -> str:  # fmt: skip
+    structure: str,
+    predicted: tuple[float, float],
+    published: float,
+    *,
+    same_code: bool,
+    waits: float,
+    disk: bool,
+) -> str:
     """Why a prediction (its ends) and a published mean differ, as far as the model explains it.
 
     ``structure``: ours by the paper's name, others on libpmemobj, as the paper's are. ``waits``:

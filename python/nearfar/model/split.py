@@ -113,9 +113,14 @@ def _measured(row: tables.Row, element_bytes: int) -> MeasuredRow:
             "total_s", f"{total_s:g} s is less than the slower side's {max(near_s, far_s):g}"
         )
     return MeasuredRow(
-        array, far_rows, row.count_of("near_threads"), row.count_of("far_threads"),
-        near_s, far_s, total_s,
-    )  # fmt: skip
+        array,
+        far_rows,
+        row.count_of("near_threads"),
+        row.count_of("far_threads"),
+        near_s,
+        far_s,
+        total_s,
+    )
 
 
 def calibrate(machine: Machine, measured: Sequence[MeasuredRow]) -> Calibration:
@@ -375,12 +380,24 @@ def _terms(question: Question, known: Calibration, best: _Answer) -> list[Term]:
         decides = name == slower
         terms += [
             Term(name=f"{name} copy bandwidth", value=threads * side.speed, unit="bytes/s"),
-            Term(name=f"{name} traffic factor", value=side.traffic.factor, unit="ratio",
-                 note="rows do not stay in cache" if side.traffic.broken else ""),
-            Term(name=f"{name} memory, an element a thread", value=memory, unit="s",
-                 binds=decides and (waits or memory >= cost.software_s)),
-            Term(name=f"{name} software, an element a thread", value=cost.software_s, unit="s",
-                 binds=decides and (waits or cost.software_s > memory)),
-        ]  # fmt: skip
+            Term(
+                name=f"{name} traffic factor",
+                value=side.traffic.factor,
+                unit="ratio",
+                note="rows do not stay in cache" if side.traffic.broken else "",
+            ),
+            Term(
+                name=f"{name} memory, an element a thread",
+                value=memory,
+                unit="s",
+                binds=decides and (waits or memory >= cost.software_s),
+            ),
+            Term(
+                name=f"{name} software, an element a thread",
+                value=cost.software_s,
+                unit="s",
+                binds=decides and (waits or cost.software_s > memory),
+            ),
+        ]
     terms.append(Term(name="skew, total over slower side", value=known.skew, unit="ratio"))
     return terms

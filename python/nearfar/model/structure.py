@@ -45,9 +45,17 @@ def predict(work: MapWork, far: Profile) -> MapPrediction:
         loads * read.high + moved / bandwidth.low,
     )
     return MapPrediction(
-        operation=work.operation, model="structure", operations=work.operations,
-        value_bytes=work.value_bytes, calibration_level=0, calibration=f"0, {LADDER[0]}",
-        terms=mark_binding(terms), limits=_LIMITS,
-        **modelled({"time_s": figures}, samples=0,
-                   note="structure model as published; interval: profile ± 10 %"),
-    )  # fmt: skip
+        operation=work.operation,
+        model="structure",
+        operations=work.operations,
+        value_bytes=work.value_bytes,
+        calibration_level=0,
+        calibration=f"0, {LADDER[0]}",
+        terms=mark_binding(terms),
+        limits=_LIMITS,
+        **modelled(
+            {"time_s": figures},
+            samples=0,
+            note="structure model as published; interval: profile ± 10 %",
+        ),
+    )

@@ -29,10 +29,15 @@ Work = MapWork | SetWork
 
 #: The set and the medium of bench intset for each name.
 SETS: dict[StructureName, tuple[IntsetStructure, IntsetMedium]] = {
-    "list": ("list", "pmem"), "hash": ("hash", "pmem"), "skip_list": ("skip_list", "pmem"),
-    "list_tx": ("list", "pmdk"), "skip_list_tx": ("skip_list", "pmdk"), "map_tx": ("hash", "pmdk"),
-    "map_atomic": ("hash", "pmdk_atomic"), "map_rp": ("hash", "pmdk_rp"),
-}  # fmt: skip
+    "list": ("list", "pmem"),
+    "hash": ("hash", "pmem"),
+    "skip_list": ("skip_list", "pmem"),
+    "list_tx": ("list", "pmdk"),
+    "skip_list_tx": ("skip_list", "pmdk"),
+    "map_tx": ("hash", "pmdk"),
+    "map_atomic": ("hash", "pmdk_atomic"),
+    "map_rp": ("hash", "pmdk_rp"),
+}
 POOL_TIER = "shm:"
 #: Bytes in use by an entry, including free slots; where they are is watched, not assumed.
 _BYTES_AN_ENTRY = {"list": 16, "hash": 27, "skip_list": 28, "pmdk": 128}
@@ -142,9 +147,10 @@ def software(
         [
             InCache(
                 Constant(*(t * 1e-9 for t in (timed[c].value, timed[c].low, timed[c].high))),
-                seen.shape(c.work, dependent=c.dependent), near,
+                seen.shape(c.work, dependent=c.dependent),
+                near,
             )
             for c in in_cache(case)
         ],
         costs,
-    )  # fmt: skip
+    )

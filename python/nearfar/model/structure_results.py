@@ -81,9 +81,8 @@ class Case:
 
 
 def predict(
-    case: Case, costs: HostCosts, near: Memory, far: Memory,
-    published: float | None = None,
-) -> StructurePrediction:  # fmt: skip
+    case: Case, costs: HostCosts, near: Memory, far: Memory, published: float | None = None
+) -> StructurePrediction:
     """An operation in `far`, and both baselines in `near`."""
     there = _Side(case.shape, case.software, costs, far)
     twin = _Side(case.twin_shape, case.twin_software, costs, near)
@@ -96,13 +95,22 @@ def predict(
             reading.reason = _reason(case, reading, far, published)
     slowdown = readings[0].estimate("slowdown")
     return StructurePrediction(
-        structure=case.structure, size_entries=case.entries,
-        update_share=case.update_percent / 100, far=far.name, host=costs.name,
-        calibration_level=1, calibration=f"1, {LADDER[1]}", readings=readings,
-        terms=terms(found, case, far), limits=_limits(same.found),
-        **modelled({"time_s": (found.parts.total, found.low, found.high), "slowdown": slowdown},
-                   samples=0, note="general form; interval: assumptions, ranges of figures"),
-    )  # fmt: skip
+        structure=case.structure,
+        size_entries=case.entries,
+        update_share=case.update_percent / 100,
+        far=far.name,
+        host=costs.name,
+        calibration_level=1,
+        calibration=f"1, {LADDER[1]}",
+        readings=readings,
+        terms=terms(found, case, far),
+        limits=_limits(same.found),
+        **modelled(
+            {"time_s": (found.parts.total, found.low, found.high), "slowdown": slowdown},
+            samples=0,
+            note="general form; interval: assumptions, ranges of figures",
+        ),
+    )
 
 
 @dataclass(frozen=True)
@@ -135,25 +143,39 @@ def _reading(name: BaselineName, there: _Side, here: _Side) -> Reading:
     value = there.found.parts.total / here.found.parts.total
     drifts = (1 - DRIFT, 1.0, 1 + DRIFT) if name == "twin" else (1.0,)
     ratios = [
-        value, there.found.low / here.found.low, there.found.high / here.found.high,
-        *(there.at(software, device) / here.at(software, "value", drift)
-          for software in _ENDS for device in _ENDS for drift in drifts),
-    ]  # fmt: skip
+        value,
+        there.found.low / here.found.low,
+        there.found.high / here.found.high,
+        *(
+            there.at(software, device) / here.at(software, "value", drift)
+            for software in _ENDS
+            for device in _ENDS
+            for drift in drifts
+        ),
+    ]
     return Reading(
         baseline=name,
-        **modelled({"near_time_s": (here.found.parts.total, here.found.low, here.found.high),
-                    "slowdown": (value, min(ratios), max(ratios))}, samples=0),
-    )  # fmt: skip
+        **modelled(
+            {
+                "near_time_s": (here.found.parts.total, here.found.low, here.found.high),
+                "slowdown": (value, min(ratios), max(ratios)),
+            },
+            samples=0,
+        ),
+    )
 
 
 def _reason(case: Case, reading: Reading, far: Memory, published: float) -> str:
     disk, watched = far.sync is not None, case.shape.watched
     waits = watched.flushes if disk else watched.fences
     return slowdowns.reason(
-        case.structure, reading.intervals["slowdown"], published,
+        case.structure,
+        reading.intervals["slowdown"],
+        published,
         same_code=reading.baseline == "same_code",
-        waits=waits / watched.changed if watched.changed else 0.0, disk=disk,
-    )  # fmt: skip
+        waits=waits / watched.changed if watched.changed else 0.0,
+        disk=disk,
+    )
 
 
 def _limits(near: OperationTime) -> list[str]:
@@ -171,21 +193,28 @@ def terms(found: OperationTime, case: Case, far: Memory) -> list[Term]:
         time_term("near misses", p.near_misses, "loads of volatile parts"),
         time_term("far misses", p.far_misses, f"loads from {far.name}"),
         time_term("page walks", p.walks, ""),
-        time_term("fences" if far.sync is None else "msyncs", p.fences,
-                  "beyond what runs on under them" if far.sync is None else "one a flush"),
+        time_term(
+            "fences" if far.sync is None else "msyncs",
+            p.fences,
+            "beyond what runs on under them" if far.sync is None else "one a flush",
+        ),
         time_term("lines", p.lines, "flushed beyond one a fence"),
-    ]  # fmt: skip
+    ]
     levels = [v.levels[-1].load_misses for v in watched.variants]
     fars = [v.far_load_misses for v in watched.variants]
     plain = [
         Term(name="loads", value=loads_of(watched), unit="ratio", note="an operation"),
-        Term(name="misses", value=sum(levels) / len(levels), unit="ratio",
-             note=f"{min(levels):.3f} to {max(levels):.3f} over assumptions"),
+        Term(
+            name="misses",
+            value=sum(levels) / len(levels),
+            unit="ratio",
+            note=f"{min(levels):.3f} to {max(levels):.3f} over assumptions",
+        ),
         Term(name="far misses an operation", value=sum(fars) / len(fars), unit="ratio"),
         Term(name="walks", value=watched.walks, unit="ratio"),
         Term(name="fences p", value=watched.fences, unit="ratio"),
         Term(name="lines w", value=watched.lines, unit="ratio"),
         Term(name="flushes", value=watched.flushes, unit="ratio"),
         Term(name="operations under way", value=found.overlap, unit="ratio"),
-    ]  # fmt: skip
+    ]
     return mark_binding(shares) + plain

@@ -141,9 +141,15 @@ class Parts:
     def total(self) -> float:
         """Seconds."""
         return (
-            self.software + self.streams + self.cache_hits + self.near_misses + self.far_misses
-            + self.walks + self.fences + self.lines
-        )  # fmt: skip
+            self.software
+            + self.streams
+            + self.cache_hits
+            + self.near_misses
+            + self.far_misses
+            + self.walks
+            + self.fences
+            + self.lines
+        )
 
 
 @dataclass(frozen=True)
@@ -189,10 +195,16 @@ def _with_start(made: Sequence[tuple[int, Constant]], loads: float) -> Software:
     few, many = ordered[:half], ordered[half:]
     small, large = (_between([t for _, t in part]) for part in (few, many))
     a, b = (sum(1 / n for n, _ in part) / len(part) for part in (few, many))
-    start = Constant(*(
-        max(x - y, 0.0) / (a - b)
-        for x, y in ((small.value, large.value), (small.low, large.high), (small.high, large.low))
-    ))  # fmt: skip
+    start = Constant(
+        *(
+            max(x - y, 0.0) / (a - b)
+            for x, y in (
+                (small.value, large.value),
+                (small.low, large.high),
+                (small.high, large.low),
+            )
+        )
+    )
     value = large.value - start.value * b
     return Software(
         Constant(value, min(large.low - start.value * b, value), large.high), loads, 0.0, start
@@ -266,10 +278,18 @@ class _Prices:
         opposite = {"value": "value", "low": "high", "high": "low"}[end]
         factor = {"value": 1.0, "low": _OVERLAP_RANGE, "high": 1 / _OVERLAP_RANGE}[end]
         return _Prices(
-            tuple(map(of, host.loads)), of(host.memory), of(far.load), of(far.fence),
-            of(far.line), None if far.sync is None else of(far.sync), of(far.stream), of(own),
-            of(walks), float(getattr(WINDOW, opposite)), factor,
-        )  # fmt: skip
+            tuple(map(of, host.loads)),
+            of(host.memory),
+            of(far.load),
+            of(far.fence),
+            of(far.line),
+            None if far.sync is None else of(far.sync),
+            of(far.stream),
+            of(own),
+            of(walks),
+            float(getattr(WINDOW, opposite)),
+            factor,
+        )
 
 
 def _parts(shape: Shape, variant: Variant, paid: _Prices) -> tuple[Parts, float]:

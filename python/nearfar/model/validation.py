@@ -93,18 +93,24 @@ def all_in_cache(cases: Sequence[Case]) -> tuple[Case, ...]:
 
 
 def predict(
-    cases: Sequence[Case], timed: Mapping[Case, Estimate], costs: HostCosts, near: Memory,
+    cases: Sequence[Case],
+    timed: Mapping[Case, Estimate],
+    costs: HostCosts,
+    near: Memory,
     seen: Watching,
-) -> list[Point]:  # fmt: skip
+) -> list[Point]:
     """Predict all cases on this machine's memory."""
     known = {case: software(case, timed, costs, near, seen) for case in cases}
     return predict_with(cases, known, costs, near, seen)
 
 
 def predict_with(
-    cases: Sequence[Case], known: Mapping[Case, Software], costs: HostCosts, near: Memory,
+    cases: Sequence[Case],
+    known: Mapping[Case, Software],
+    costs: HostCosts,
+    near: Memory,
     seen: Watching,
-) -> list[Point]:  # fmt: skip
+) -> list[Point]:
     """Predict all cases with known software."""
     return [
         Point(

@@ -121,11 +121,14 @@ def _policies(asked: Asked, far: Memory, choices: Choices, point: Point) -> list
         slowdown = each.time_ns / near_ns if near_ns else 1.0
         made.append(
             PolicyAdvice(
-                policy=each.policy, near_bytes=each.near_bytes, moved_pages=each.moved_pages,
-                near_share=each.near_share, far_writes=each.far_writes,
+                policy=each.policy,
+                near_bytes=each.near_bytes,
+                moved_pages=each.moved_pages,
+                near_share=each.near_share,
+                far_writes=each.far_writes,
                 **_plainly(slowdown=slowdown, time_s=asked.wall_at(slowdown)),
             )
-        )  # fmt: skip
+        )
     return made
 
 
@@ -158,10 +161,8 @@ def _touch_factors(near: Memory, far: Memory) -> set[tuple[float, float]]:
     """Factors of first touches at the ends of their ranges, near and far."""
     factors = {
         (near_ns / near.touch if near.touch else 1.0, far_ns / far.touch if far.touch else 1.0)
-        for near_ns, far_ns in (
-            (near.touch_low, far.touch_high), (near.touch_high, far.touch_low)
-        )
-    }  # fmt: skip
+        for near_ns, far_ns in ((near.touch_low, far.touch_high), (near.touch_high, far.touch_low))
+    }
     return factors - {(1.0, 1.0)}
 
 

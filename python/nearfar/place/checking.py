@@ -138,14 +138,17 @@ def _rule(
     present = sum(found.values())
     misplaced = sum(n for node, n in found.items() if nodes and not nodes >> node & 1)
     made = RuleCheck(
-        rule=promised.rule, tier=promised.tier, at=promised.at,
+        rule=promised.rule,
+        tier=promised.tier,
+        at=promised.at,
         promised_bytes=promised.allocated_bytes,
         allocations=counts.get("allocations", 0),
         allocated_bytes=counts.get("allocated_bytes", 0),
         peak_bytes=counts.get("peak_bytes", 0),
         elsewhere_bytes=counts.get("elsewhere_bytes", 0),
-        pages=present, misplaced_pages=misplaced,
-    )  # fmt: skip
+        pages=present,
+        misplaced_pages=misplaced,
+    )
     made.broken = _why(made, _asked(counts), promise, total)
     return made
 

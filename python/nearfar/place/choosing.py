@@ -68,9 +68,13 @@ class Choices:
         fastest = min(point.cost.time_ns for point in fitting)
         as_fast = [point for point in fitting if point.cost.time_ns <= _AS_FAST * fastest]
         work = max(point.far_busy_ns for point in self.judged) or 1.0
-        return min(as_fast, key=lambda point: (
-            point.far_busy_ns / work + _ROOM * point.near_bytes / max(budget, 1), point.cost.time_ns
-        ))  # fmt: skip
+        return min(
+            as_fast,
+            key=lambda point: (
+                point.far_busy_ns / work + _ROOM * point.near_bytes / max(budget, 1),
+                point.cost.time_ns,
+            ),
+        )
 
 
 def choose(traced: Traced, coster: Coster, far: Memory, budget: int | None) -> Choices:
@@ -88,13 +92,20 @@ def choose(traced: Traced, coster: Coster, far: Memory, budget: int | None) -> C
     sets = {near: [n for n in heap if n not in near] for near, _ in chosen}
     costs = dict(zip(sets, coster.costs(far, list(sets.values())), strict=True))
     points = [
-        Point(size, near, int(most_bytes(near, traced.sizes)), costs[near], exact,
-              sum(busy[n] for n in sets[near]))
+        Point(
+            size,
+            near,
+            int(most_bytes(near, traced.sizes)),
+            costs[near],
+            exact,
+            sum(busy[n] for n in sets[near]),
+        )
         for (near, size), exact in chosen.items()
-    ]  # fmt: skip
+    ]
     positive = {n: gain for n, gain in gains.items() if gain > 0}
-    return Choices(all_near, all_far, heap_far, positive, far.latency, tuple(_falling(points)),
-                   tuple(points))  # fmt: skip
+    return Choices(
+        all_near, all_far, heap_far, positive, far.latency, tuple(_falling(points)), tuple(points)
+    )
 
 
 def _busy_ns(site: SiteCost, far: Memory) -> float:

@@ -161,11 +161,13 @@ class Coster:
         """The cost of each placement under each assumption, in one pass."""
         near = self.near.at(self.near.latency)
         flags = [self._flags(placement) for placement in placements]
-        costs = iter(self._run(
-            (near, far.at(assumed.far_ns), assumed.core.at(assumed.work), each)
-            for assumed in assumptions
-            for each in flags
-        ))  # fmt: skip
+        costs = iter(
+            self._run(
+                (near, far.at(assumed.far_ns), assumed.core.at(assumed.work), each)
+                for assumed in assumptions
+                for each in flags
+            )
+        )
         return [
             [self._whole(next(costs), each, far, assumed.touches) for each in flags]
             for assumed in assumptions
@@ -212,7 +214,11 @@ class Coster:
 
     def _run(self, placings: Iterable[Placing]) -> list[Cost]:
         return [
-            Cost(cost["cpu_ns"] * self.scale, cost["stall_ns"] * self.scale, cost["instructions"],
-                 tuple(SiteCost(*site[:5], site[5] * self.scale) for site in cost["sites"]))
+            Cost(
+                cost["cpu_ns"] * self.scale,
+                cost["stall_ns"] * self.scale,
+                cost["instructions"],
+                tuple(SiteCost(*site[:5], site[5] * self.scale) for site in cost["sites"]),
+            )
             for cost in self.traced.sample.costs(list(placings))
-        ]  # fmt: skip
+        ]

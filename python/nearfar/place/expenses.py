@@ -91,9 +91,11 @@ def beside_time(
 def provenance_of(advice: FarAdvice) -> dict[str, Provenance]:
     """Provenance of the energies in the advice."""
     simulated = Provenance(
-        origin=Origin.SIMULATED, statistic="simulation", samples=0,
+        origin=Origin.SIMULATED,
+        statistic="simulation",
+        samples=0,
         note="fast engine, over the trace",
-    )  # fmt: skip
+    )
     keys = ("energy_all_near_J", "energy_all_far_J", "energy_plan_J")
     return {key: simulated for key in keys if getattr(advice, key) is not None}
 

@@ -83,8 +83,14 @@ class Core:
 
     def at(self, work: Work) -> CoreTuple:
         """The tuple of the native core."""
-        return (work.instruction_ns, self.window, self.parallelism, TLB_ENTRIES, TLB_WAYS,
-                work.chained)  # fmt: skip
+        return (
+            work.instruction_ns,
+            self.window,
+            self.parallelism,
+            TLB_ENTRIES,
+            TLB_WAYS,
+            work.chained,
+        )
 
 
 def memory_of(profile: Profile, like: Memory | None = None) -> Memory:

@@ -19,9 +19,13 @@ from nearfar.place.sites import Frame, Site
 from nearfar.verify.symbols import Call, inline_calls
 
 _FIXED = {
-    "stack": "stack", "statics": "globals", "mapping": "mapped memory", "code": "code",
-    "unknown": "unknown", "heap": "heap, no call site",
-}  # fmt: skip
+    "stack": "stack",
+    "statics": "globals",
+    "mapping": "mapped memory",
+    "code": "code",
+    "unknown": "unknown",
+    "heap": "heap, no call site",
+}
 #: Maximum calls in a label: as many frames as a trace has, and the calls inlined into each.
 _DEEPEST = 12
 

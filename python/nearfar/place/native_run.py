@@ -85,9 +85,16 @@ def run_natively(
     cpu = sorted(run.user_s + run.system_s for run in runs)[len(runs) // 4]
     busy = min(median(run.user_s for run in runs), cpu)
     return NativeRun(
-        median(times), min(times), max(times), busy, cpu, len(runs),
-        max(run.resident_bytes for run in runs), code, ended=not any(run.stopped for run in runs),
-    )  # fmt: skip
+        median(times),
+        min(times),
+        max(times),
+        busy,
+        cpu,
+        len(runs),
+        max(run.resident_bytes for run in runs),
+        code,
+        ended=not any(run.stopped for run in runs),
+    )
 
 
 def _wanted(runs: int, elapsed_s: float) -> bool:
@@ -113,10 +120,8 @@ class _Stopper:
         self._group = group
         self._timers = [
             threading.Timer(after, self._send, [number])
-            for after, number in (
-                (limit_s, signal.SIGTERM), (limit_s + _GRACE_S, signal.SIGKILL)
-            )
-        ]  # fmt: skip
+            for after, number in ((limit_s, signal.SIGTERM), (limit_s + _GRACE_S, signal.SIGKILL))
+        ]
         self.fired = False
         for timer in self._timers:
             timer.start()
@@ -135,8 +140,9 @@ def _once(program: Sequence[str], limit_s: float, environment: Mapping[str, str]
     begin = time.perf_counter()
     nothing = subprocess.DEVNULL
     try:
-        child = subprocess.Popen(program, stdin=nothing, stdout=nothing, stderr=nothing,
-                                 env=environment, process_group=0)  # fmt: skip
+        child = subprocess.Popen(
+            program, stdin=nothing, stdout=nothing, stderr=nothing, env=environment, process_group=0
+        )
     except FileNotFoundError:
         raise BadInputError(
             f"{program[0]} cannot be started: what its first line, or its header, wants to be run "
@@ -159,8 +165,15 @@ def _once(program: Sequence[str], limit_s: float, environment: Mapping[str, str]
         raise
     finally:
         stopper.cancel()
-    return _Run(elapsed, max(elapsed - queued, 0.0), usage.ru_utime, usage.ru_stime,
-                usage.ru_maxrss * 1024, status, stopper.fired)  # fmt: skip
+    return _Run(
+        elapsed,
+        max(elapsed - queued, 0.0),
+        usage.ru_utime,
+        usage.ru_stime,
+        usage.ru_maxrss * 1024,
+        status,
+        stopper.fired,
+    )
 
 
 def _queued_s(process: int) -> float:

@@ -26,9 +26,12 @@ def plan_text(
     """
     rules = rules_for(sites, near, gains)
     bounded = heap.near_budget_bytes is not None
-    promise = Promise(heap=heap, rules=[
-        _promised(number, rule, gains, labels) for number, rule in enumerate(rules, start=1)
-    ])  # fmt: skip
+    promise = Promise(
+        heap=heap,
+        rules=[
+            _promised(number, rule, gains, labels) for number, rule in enumerate(rules, start=1)
+        ],
+    )
     lines = [
         "hmalloc-plan 1",
         f"# by nearfar advise {__version__} for: {' '.join(program)}".replace("\n", " "),

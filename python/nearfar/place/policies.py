@@ -30,8 +30,12 @@ if TYPE_CHECKING:
     from nearfar.place.traced import Traced
 
 POLICIES: tuple[PolicyName, ...] = (
-    "first-touch", "interleave", "hot-pages", "clock-dwf", "memory-mode",
-)  # fmt: skip
+    "first-touch",
+    "interleave",
+    "hot-pages",
+    "clock-dwf",
+    "memory-mode",
+)
 _PAGE = 4096
 #: Weights of an interleave add up to this.
 _WEIGHTS = 32
@@ -59,13 +63,17 @@ def follow(
     near, beyond = coster.near.at(coster.near.latency), far.at(far.latency)
     core = coster.core.at(coster.work)
     found = traced.sample.follow(
-        [(name.replace("-", "_"), near_bytes, weight, _WEIGHTS - weight, near, beyond, core)
-         for name in POLICIES],
+        [
+            (name.replace("-", "_"), near_bytes, weight, _WEIGHTS - weight, near, beyond, core)
+            for name in POLICIES
+        ],
         time_s * 1e12 / max(traced.instructions, 1),
         traced.touches,
-    )  # fmt: skip
-    return [_told(name, cost, coster, far, near_bytes)
-            for name, cost in zip(POLICIES, found, strict=True)]  # fmt: skip
+    )
+    return [
+        _told(name, cost, coster, far, near_bytes)
+        for name, cost in zip(POLICIES, found, strict=True)
+    ]
 
 
 def _told(
@@ -78,6 +86,10 @@ def _told(
     kernel_ns = max(coster.kernel_ns(cost["instructions"]) + touching, 0.0)
     lines = cost["near_lines"] + cost["far_lines"]
     return Followed(
-        name, near_bytes, cost["cpu_ns"] * coster.scale + kernel_ns,
-        cost["moved_pages"], cost["near_lines"] / lines if lines else 1.0, cost["far_written"],
-    )  # fmt: skip
+        name,
+        near_bytes,
+        cost["cpu_ns"] * coster.scale + kernel_ns,
+        cost["moved_pages"],
+        cost["near_lines"] / lines if lines else 1.0,
+        cost["far_written"],
+    )

@@ -104,8 +104,12 @@ def check(ours: Mapping[str, str]) -> None:
     }
     done = subprocess.run(
         test_command("preload", "small", count=1, seed=1, cpus=one_cpu(), settle_s=0.0),
-        env=quiet, capture_output=True, text=True, errors="replace", check=False,
-    )  # fmt: skip
+        env=quiet,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
+    )
     complaint = "; ".join(line.removeprefix("libhmalloc: ") for line in done.stderr.splitlines())
     if done.returncode == _BAD_SETTING:
         absent = _NO_TIER.search(complaint)

@@ -104,9 +104,16 @@ def read_trace(path: Path, collected: TraceCollected | None = None) -> Traced:
     for site in recorded:
         sizes[site.number] *= _resident_share(site, touched)
     return Traced(
-        path, sample, tuple(recorded), sizes, stats["records"] + left_out, touched, touches,
-        stats["totals"]["instructions"], stats["ending"],
-    )  # fmt: skip
+        path,
+        sample,
+        tuple(recorded),
+        sizes,
+        stats["records"] + left_out,
+        touched,
+        touches,
+        stats["totals"]["instructions"],
+        stats["ending"],
+    )
 
 
 def _touched(recorded: TraceTouched, sites: int) -> Touched:
@@ -132,12 +139,16 @@ def _resident_share(site: Site, touched: Touched) -> float:
 def _site(number: int, recorded: TraceSite, life: float) -> Site:
     records = recorded["records"]
     return Site(
-        number, cast("Kind", recorded["kind"]), tuple(_frames(recorded["frames"])),
+        number,
+        cast("Kind", recorded["kind"]),
+        tuple(_frames(recorded["frames"])),
         recorded["allocations"],
-        recorded["allocated_bytes"], recorded["peak_bytes"],
+        recorded["allocated_bytes"],
+        recorded["peak_bytes"],
         records["load"] + records["store"] + records["prefetch"],
-        records["write_back"] + records["nt_store"], min(life, 1.0),
-    )  # fmt: skip
+        records["write_back"] + records["nt_store"],
+        min(life, 1.0),
+    )
 
 
 def _frames(recorded: Iterable[TraceFrame]) -> Iterable[Frame]:

@@ -19,10 +19,15 @@ CANNOT_START, NOT_FOUND = 126, 127
 
 _PASSED_ON = frozenset(
     {
-        signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGUSR1,
-        signal.SIGUSR2, signal.SIGALRM,
+        signal.SIGHUP,
+        signal.SIGINT,
+        signal.SIGQUIT,
+        signal.SIGTERM,
+        signal.SIGUSR1,
+        signal.SIGUSR2,
+        signal.SIGALRM,
     }
-)  # fmt: skip
+)
 #: Largest ``si_code`` of a signal that a process sent (kill, sigqueue, tkill); the kernel's are >0.
 _MOST_OF_A_PROCESS = 0
 #: Seconds between SIGTERM and SIGKILL after the time limit.
@@ -68,8 +73,10 @@ def run(
 def _files(aside: bool, alone: bool) -> list[tuple[Any, ...]]:
     """File actions of the child, as posix_spawn takes them."""
     if alone:
-        return [(os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
-                (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)]  # fmt: skip
+        return [
+            (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+            (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
+        ]
     return [(os.POSIX_SPAWN_DUP2, 2, 1)] if aside else []
 
 
@@ -82,9 +89,13 @@ def _start(
     # exec resets handlers of this process; ignored signals would stay ignored.
     try:
         return os.posix_spawnp(
-            arguments[0], list(arguments), dict(environment), file_actions=actions,
-            setsigmask=mask, setsigdef=_IGNORED_BY_PYTHON,
-        )  # fmt: skip
+            arguments[0],
+            list(arguments),
+            dict(environment),
+            file_actions=actions,
+            setsigmask=mask,
+            setsigdef=_IGNORED_BY_PYTHON,
+        )
     except FileNotFoundError as error:
         raise StartError(NOT_FOUND, error.strerror or "not found") from None
     except OSError as error:

@@ -44,8 +44,12 @@ def pace_of(profile_name: str) -> PaceFigures:
     read_line = _line_ns(profile, f"read_{_BY_THREADS}", "read_latency_ns")
     read = profile.scalar(_READ)
     has_latency = "write_latency_ns" in profile.figures
-    write_line = _line_ns(profile, f"ntwrite_{_BY_THREADS}", "write_latency_ns",
-                          default=None if has_latency else read_line)  # fmt: skip
+    write_line = _line_ns(
+        profile,
+        f"ntwrite_{_BY_THREADS}",
+        "write_latency_ns",
+        default=None if has_latency else read_line,
+    )
     write = profile.scalar(_WRITE) if _WRITE in profile.figures else read
     return PaceFigures(read_line, write_line, read, write, JITTER)
 

@@ -23,10 +23,12 @@ def this_host() -> Host:
     for name, (entries, ways) in zip(("dtlb", "stlb"), data_tlb(), strict=False):
         figures[f"{name}_entries"] = _claimed(f"{name}_entries", entries, _PROCESSOR)
         figures[f"{name}_ways"] = _claimed(f"{name}_ways", ways, _PROCESSOR)
-    return host.model_copy(update={
-        "figures": figures,
-        "sources": {**host.sources, _PROCESSOR: "what the processor tells (CPUID)"},
-    })  # fmt: skip
+    return host.model_copy(
+        update={
+            "figures": figures,
+            "sources": {**host.sources, _PROCESSOR: "what the processor tells (CPUID)"},
+        }
+    )
 
 
 def host_of(machine: Machine, frequency: Figure | None, page_bytes: int) -> Host:
@@ -49,13 +51,15 @@ def host_of(machine: Machine, frequency: Figure | None, page_bytes: int) -> Host
         f"the hypervisor ({machine.virtual_machine})" if machine.virtual_machine else "firmware"
     )
     return Host(
-        name="this", title=machine.processor, machine=machine.id,
+        name="this",
+        title=machine.processor,
+        machine=machine.id,
         description="The machine nearfar runs on, as it describes itself. Caches are per instance "
         "and may be larger than what is really there on a virtual machine. Latencies are missing: "
         "`nearfar probe` measures them.",
         sources={_SOURCE: f"what the kernel was told by {teller}"},
         figures=figures,
-    )  # fmt: skip
+    )
 
 
 def _cache(cache: Cache) -> dict[str, float | None]:
@@ -81,9 +85,12 @@ def frequency_of(root: Root) -> Figure | None:
         return None
     figure = _claimed("frequency_hz", float(clock[1]) * 1e6)
     return figure.model_copy(
-        update={"confidence": "C", "note": "the first CPU's clock when asked, which may be above "
-                "or below the base frequency; the kernel tells no base frequency"}
-    )  # fmt: skip
+        update={
+            "confidence": "C",
+            "note": "the first CPU's clock when asked, which may be above "
+            "or below the base frequency; the kernel tells no base frequency",
+        }
+    )
 
 
 def _claimed(key: str, value: float, source: str = _SOURCE) -> Figure:

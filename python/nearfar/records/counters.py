@@ -11,9 +11,17 @@ from nearfar.records.shape import Amount, Shaped
 CounterSource = Literal["perf", "simulated", "perf and simulated"]
 #: Fields of a record, in display order.
 FIELDS = (
-    "instructions", "cycles", "llc_loads", "llc_load_misses", "llc_stores", "llc_store_misses",
-    "l3_stall_cycles", "page_faults", "context_switches", "task_clock_ns",
-)  # fmt: skip
+    "instructions",
+    "cycles",
+    "llc_loads",
+    "llc_load_misses",
+    "llc_stores",
+    "llc_store_misses",
+    "l3_stall_cycles",
+    "page_faults",
+    "context_switches",
+    "task_clock_ns",
+)
 
 
 class RegionCounters(Shaped):

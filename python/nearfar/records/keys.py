@@ -25,48 +25,75 @@ class Key:
 
 #: Unit, which values are better, and the keys.
 _DIRECTED: tuple[tuple[str, Direction | None, str], ...] = (
-    ("B/s", "higher", """
+    (
+        "B/s",
+        "higher",
+        """
         bandwidth_bytes_per_s best_bandwidth_bytes_per_s median_bandwidth_bytes_per_s
         near_bandwidth_bytes_per_s far_bandwidth_bytes_per_s sum_bandwidth_bytes_per_s
         near_alone_bandwidth_bytes_per_s far_alone_bandwidth_bytes_per_s
         together_bandwidth_bytes_per_s near_copy_bandwidth_bytes_per_s
-        far_read_bandwidth_bytes_per_s transfer_bandwidth_bytes_per_s rate_bytes_per_s"""),
+        far_read_bandwidth_bytes_per_s transfer_bandwidth_bytes_per_s rate_bytes_per_s""",
+    ),
     ("B/s", None, "offered_bytes_per_s"),
     ("1/s", "higher", "ops_per_s"),
-    ("ns", "lower", """
+    (
+        "ns",
+        "lower",
+        """
         latency_ns mean_latency_ns least_latency_ns largest_latency_ns dependent_latency_ns
         p50_latency_ns p90_latency_ns p99_latency_ns p999_latency_ns p9999_latency_ns
         read_latency_ns predicted_latency_ns near_latency_ns far_latency_ns
         fault_time_ns pair_time_ns
-        fence_ns flush_fence_ns per_fence_ns per_line_ns stall_ns worst_cpu_ns"""),
+        fence_ns flush_fence_ns per_fence_ns per_line_ns stall_ns worst_cpu_ns""",
+    ),
     ("ns", None, "instruction_ns task_clock_ns read_latency_histogram"),
-    ("s", "lower", """
+    (
+        "s",
+        "lower",
+        """
         time_s total_time_s near_time_s far_time_s near_alone_time_s far_alone_time_s
         near_element_time_s generate_time_s generate_alone_time_s generate_idle_time_s
         transfer_time_s transfer_idle_time_s analyse_time_s analyse_alone_time_s
         default_time_s placed_time_s cpu_time_s wall_time_s load_time_s
         memory_time_s read_time_s write_time_s stall_s exact_time_s
-        first_touch_s cpu_near_s time_near_s time_all_far_s time_heap_far_s time_plan_s"""),
+        first_touch_s cpu_near_s time_near_s time_all_far_s time_heap_far_s time_plan_s""",
+    ),
     ("s", "higher", "lifetime_s levelled_lifetime_s"),
-    ("s", None, """
-        common_time_s run_time_s start_s end_s length_s period_s off_cpu_s steal_s"""),
+    (
+        "s",
+        None,
+        """
+        common_time_s run_time_s start_s end_s length_s period_s off_cpu_s steal_s""",
+    ),
     ("years", "higher", "lifetime_years"),
-    ("J", "lower", """
+    (
+        "J",
+        "lower",
+        """
         energy_J exact_energy_J default_energy_J placed_energy_J energy_all_near_J
         energy_all_far_J energy_plan_J read_energy_J write_energy_J standby_energy_J
-        refresh_energy_J activate_J array_write_J read_J write_J refresh_J background_J"""),
+        refresh_energy_J activate_J array_write_J read_J write_J refresh_J background_J""",
+    ),
     ("price", "lower", "price price_plan price_all_near price_all_far"),
     ("1/GiB", "lower", "faults_per_gib"),
     ("B", "lower", "peak_memory_bytes settled_memory_bytes"),
-    ("B", None, """
+    (
+        "B",
+        None,
+        """
         access_unit_bytes allocated_bytes arrays_bytes block_bytes effective_last_cache_bytes
         fixed_bytes heap_bytes high huge_bytes interleave_bytes knee_bytes
         last_cache_bytes low
         near_budget_bytes near_bytes page_bytes region_bytes
-        reported_last_cache_bytes size_bytes stride_bytes value_bytes"""),
+        reported_last_cache_bytes size_bytes stride_bytes value_bytes""",
+    ),
     ("count", "higher", "parallelism"),
     ("count", "lower", "fences_per_op lines_per_op"),
-    ("count", None, """
+    (
+        "count",
+        None,
+        """
         allocations best_near_threads blocks_per_fence calibration_level cases chains chaser_cpu
         cols compared_iterations context_switches count covered_points cpu cpus cycles
         descriptor device_reads device_writes elements entries exit_code far_reads
@@ -76,17 +103,26 @@ _DIRECTED: tuple[tuple[str, Direction | None, str], ...] = (
         most_line_writes most_page_writes moved_pages n near_reads near_threads near_writes
         operations outliers page_faults pages_written pairs planned queue_depth reads records
         refreshes repeat requests rows samples schema_version seed series site size_entries
-        stalls steps sweeps threads traffic_cpus value window writes writes_between"""),
-    ("ratio", "lower", """
-        slowdown slowdown_all_far slowdown_heap_far slowdown_plan unflushed_slowdown regret"""),
+        stalls steps sweeps threads traffic_cpus value window writes writes_between""",
+    ),
+    (
+        "ratio",
+        "lower",
+        """
+        slowdown slowdown_all_far slowdown_heap_far slowdown_plan unflushed_slowdown regret""",
+    ),
     ("ratio", "higher", "time_saved energy_saved row_hit_share"),
-    ("ratio", None, """
+    (
+        "ratio",
+        None,
+        """
         ratio pmdk_ratio ratio_to_glibc wall_ratio_to_glibc peak_ratio_to_glibc ratio_to_malloc
         settled_share changed_share dependent_share life_share near_share read_share
         sampled_share share stall_share update_share depth published_slowdown traffic_factor
         unseen_share within_slowdown foreign_cpus least_cpu_share spread steal worst_spread
-        a b matrix error relative_error time_difference energy_difference"""),
-)  # fmt: skip
+        a b matrix error relative_error time_difference energy_difference""",
+    ),
+)
 
 #: Figures about nearfar itself, result checks or timing parameters: not compared.
 _NOT_COMPARED: tuple[tuple[str, str], ...] = (

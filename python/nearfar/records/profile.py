@@ -42,20 +42,44 @@ _UNITS = {
 }
 #: Which values of a unit are better; units not listed have no direction.
 _BETTER: dict[str, Direction] = {
-    "B/s": "higher", "1/s": "higher", "Hz": "higher", "ns": "lower", "cycles": "lower",
-    "pJ/bit": "lower", "mA": "lower",
-}  # fmt: skip
+    "B/s": "higher",
+    "1/s": "higher",
+    "Hz": "higher",
+    "ns": "lower",
+    "cycles": "lower",
+    "pJ/bit": "lower",
+    "mA": "lower",
+}
 #: Keys whose unit does not give the direction: a clock is the unit of timings, and refreshes may be
 #: more or less frequent.
 _BETTER_BY_KEY: dict[str, Direction | None] = {
-    "clock_ns": None, "tREFI_ns": None, "tREFI_cycles": None, "price_per_gib": "lower",
+    "clock_ns": None,
+    "tREFI_ns": None,
+    "tREFI_cycles": None,
+    "price_per_gib": "lower",
     "endurance_writes": "higher",
-    "overwrite_stall_interval_writes": "higher", "read_parallelism": "higher",
-}  # fmt: skip
+    "overwrite_stall_interval_writes": "higher",
+    "read_parallelism": "higher",
+}
 #: Timings of a memory, given in ns or in cycles of its clock.
 _TIMING = re.compile(r"(t[A-Z]\w*|CL|CWL|burst)_cycles")
-_COUNTS = ("threads", "cores", "sockets", "ways", "writes", "level", "channels", "queue_depth",
-           "banks", "ranks", "dimms", "parallelism", "groups", "chips", "entries")  # fmt: skip
+_COUNTS = (
+    "threads",
+    "cores",
+    "sockets",
+    "ways",
+    "writes",
+    "level",
+    "channels",
+    "queue_depth",
+    "banks",
+    "ranks",
+    "dimms",
+    "parallelism",
+    "groups",
+    "chips",
+    "entries",
+)
 _PRICE = "price_per_gib"
 
 Text = Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]

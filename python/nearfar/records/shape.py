@@ -141,12 +141,14 @@ def modelled(
     """Return a model's result: a value by key, or a value with its low and high bound."""
     bounds = {key: f if isinstance(f, tuple) else (f, f, f) for key, f in figures.items()}
     origin = Provenance(origin=Origin.MODELLED, statistic="model", samples=0, note=note)
-    return Figures.model_validate({
-        **{key: value for key, (value, _, _) in bounds.items()},
-        "intervals": {key: (low, high) for key, (_, low, high) in bounds.items() if low < high},
-        "provenance": dict.fromkeys(bounds, origin),
-        "limits": limits,
-    })  # fmt: skip
+    return Figures.model_validate(
+        {
+            **{key: value for key, (value, _, _) in bounds.items()},
+            "intervals": {key: (low, high) for key, (_, low, high) in bounds.items() if low < high},
+            "provenance": dict.fromkeys(bounds, origin),
+            "limits": limits,
+        }
+    )
 
 
 def quantities(
@@ -163,9 +165,15 @@ def quantities(
         "intervals": {key: e.interval for key, e in estimates.items() if e.interval},
         "provenance": {
             key: Provenance(
-                origin=origin, statistic=e.statistic, samples=e.samples, spread=e.spread,
-                outliers=e.outliers, seed=seed, machine=machine, note=note,
+                origin=origin,
+                statistic=e.statistic,
+                samples=e.samples,
+                spread=e.spread,
+                outliers=e.outliers,
+                seed=seed,
+                machine=machine,
+                note=note,
             )
             for key, e in estimates.items()
         },
-    }  # fmt: skip
+    }

@@ -113,9 +113,13 @@ def _walk(model: BaseModel, path: str, above: Conditions) -> Iterator[Quantity |
     for key in keys:
         shaped = model if isinstance(model, Shaped) else Shaped()
         yield Quantity(
-            path, key, getattr(model, key), conditions, shaped.interval(key),
+            path,
+            key,
+            getattr(model, key),
+            conditions,
+            shaped.interval(key),
             shaped.provenance.get(key),
-        )  # fmt: skip
+        )
     if not keys:
         texts = tuple(pair for pair in conditions if not _is_number(pair[1]))
         yield from (Setting(path, k, v, texts) for k, v in others if _is_number(v))  # type: ignore[arg-type]

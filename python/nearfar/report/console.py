@@ -95,9 +95,11 @@ def progress(quiet: bool) -> Iterator[Progress]:
             bar.console.print(text, highlight=False)
 
     columns = (
-        BarColumn(bar_width=30), TextColumn("{task.percentage:>3.0f} %"), TimeElapsedColumn(),
+        BarColumn(bar_width=30),
+        TextColumn("{task.percentage:>3.0f} %"),
+        TimeElapsedColumn(),
         TextColumn("{task.description}"),
-    )  # fmt: skip
+    )
     with RichProgress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("", total=1.0)
         yield Bar()

@@ -170,23 +170,28 @@ def simulate(
     """
     pairs = ((counts.near, Device.of(near)), (counts.far, Device.of(far)))
     held = [
-        (count.reads * device.read_ns() * _SECONDS,
-         count.writes * device.write_ns(write_policy) * _SECONDS)
+        (
+            count.reads * device.read_ns() * _SECONDS,
+            count.writes * device.write_ns(write_policy) * _SECONDS,
+        )
         for count, device in pairs
-    ]  # fmt: skip
+    ]
     memory = sum(map(sum, held))
     total = cpu_time_s + memory
     tiers = [
         TierWork(
-            device=device.name, reads=count.reads, writes=count.writes,
-            read_time_s=reading, write_time_s=writing,
+            device=device.name,
+            reads=count.reads,
+            writes=count.writes,
+            read_time_s=reading,
+            write_time_s=writing,
             read_energy_J=count.reads * device.read_joules(),
             write_energy_J=count.writes * device.write_joules(),
             standby_energy_J=device.joules_over(device.standby, total),
             refresh_energy_J=device.joules_over(device.refresh, total),
         )
         for (count, device), (reading, writing) in zip(pairs, held, strict=True)
-    ]  # fmt: skip
+    ]
     energy = sum(
         t.read_energy_J + t.write_energy_J + t.standby_energy_J + t.refresh_energy_J for t in tiers
     )
@@ -195,9 +200,18 @@ def simulate(
     )
     given = simulated.model_copy(update={"note": "given with --cpu-time-s"})
     return CountsSimulation(
-        page_policy="closed", write_policy=write_policy, time_s=total, energy_J=energy,
-        cpu_time_s=cpu_time_s, memory_time_s=memory, tiers=Tiers(near=tiers[0], far=tiers[1]),
+        page_policy="closed",
+        write_policy=write_policy,
+        time_s=total,
+        energy_J=energy,
+        cpu_time_s=cpu_time_s,
+        memory_time_s=memory,
+        tiers=Tiers(near=tiers[0], far=tiers[1]),
         limits=[_LIMITS[write_policy]],
-        provenance={"time_s": simulated, "energy_J": simulated, "memory_time_s": simulated,
-                    "cpu_time_s": given},
-    )  # fmt: skip
+        provenance={
+            "time_s": simulated,
+            "energy_J": simulated,
+            "memory_time_s": simulated,
+            "cpu_time_s": given,
+        },
+    )

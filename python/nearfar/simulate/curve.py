@@ -52,10 +52,15 @@ def load_curve(
     points.sort(key=lambda p: p.bandwidth_bytes_per_s)
     simulated = Provenance(origin=Origin.SIMULATED, statistic="simulation", samples=0, seed=seed)
     return LoadCurve(
-        device=device.name, engine=engine, pattern=_PATTERN, read_share=1 - write_share,
-        page_policy=page_policy, requests=requests, points=points,
+        device=device.name,
+        engine=engine,
+        pattern=_PATTERN,
+        read_share=1 - write_share,
+        page_policy=page_policy,
+        requests=requests,
+        points=points,
         latency_ns=points[0].latency_ns,
         bandwidth_bytes_per_s=points[-1].bandwidth_bytes_per_s,
         provenance={"latency_ns": simulated, "bandwidth_bytes_per_s": simulated},
         limits=["requests are synthetic; 64 of them in flight at most"],
-    )  # fmt: skip
+    )

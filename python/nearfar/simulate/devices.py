@@ -164,8 +164,10 @@ def _queued(profile: Profile, one_thread: bool) -> dict[str, float]:
     entries = dict(profile.curve("buffer_entry_by_level_bytes"))
     latencies = dict(profile.curve("buffered_read_latency_by_level_ns"))
     for place, (level, size) in enumerate(sizes):
-        for key, of_level in (("buffer_entry_by_level_bytes", entries),
-                              ("buffered_read_latency_by_level_ns", latencies)):  # fmt: skip
+        for key, of_level in (
+            ("buffer_entry_by_level_bytes", entries),
+            ("buffered_read_latency_by_level_ns", latencies),
+        ):
             if level not in of_level:
                 raise BadInputError(
                     f"{key} of {profile.name} has no level {level:g}, which buffer_by_level_bytes "

@@ -19,9 +19,20 @@ if TYPE_CHECKING:
 TIMINGS = ("tRCD", "tRP", "tRPclean", "tRAS", "CL", "CWL", "burst", "tCCD", "tCCDL", "tRRD",
            "tRRDL", "tRRDact", "tRRDpre", "tFAW", "tWTR", "tWTRL", "tWR", "tRTP", "tRTRS", "tRFC",
            "tREFI")  # fmt: skip
-_CURRENTS = ("IDD0", "IDD2N", "IDD3N", "IDD4R", "IDD4W", "IDD5", "array_current",
-             "row_buffer_read_current", "row_buffer_write_current", "active_standby_current",
-             "precharge_power_down_current", "refresh_current")  # fmt: skip
+_CURRENTS = (
+    "IDD0",
+    "IDD2N",
+    "IDD3N",
+    "IDD4R",
+    "IDD4W",
+    "IDD5",
+    "array_current",
+    "row_buffer_read_current",
+    "row_buffer_write_current",
+    "active_standby_current",
+    "precharge_power_down_current",
+    "refresh_current",
+)
 _ENERGIES = ("read", "write", "row_buffer_read", "row_buffer_write")
 _WHERE = ("", "sequential_", "random_", "remote_")
 _LATENCIES = ("read", "write", "ntwrite", "flush", "msync")

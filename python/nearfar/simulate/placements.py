@@ -56,9 +56,14 @@ class Placement:
 
         classes = [0, 1, 2] if self.objects else []
         return _native.SimPlan(
-            self.rule, self.near_by_default, sorted(self.ranges), classes, *self.weights,
-            self.near_bytes, self.move_cost_ns,
-        )  # fmt: skip
+            self.rule,
+            self.near_by_default,
+            sorted(self.ranges),
+            classes,
+            *self.weights,
+            self.near_bytes,
+            self.move_cost_ns,
+        )
 
 
 def parse(text: str, rules: list[str], near_bytes: int) -> Placement:
@@ -78,10 +83,14 @@ def parse(text: str, rules: list[str], near_bytes: int) -> Placement:
     for rule in rules:
         _place(rule, objects, ranges)
     return Placement(
-        name=" ".join([text, *rules]), rule=base.rule, near_by_default=base.near_by_default,
-        weights=base.weights, near_bytes=near_bytes, objects=[*objects, *base.objects],
+        name=" ".join([text, *rules]),
+        rule=base.rule,
+        near_by_default=base.near_by_default,
+        weights=base.weights,
+        near_bytes=near_bytes,
+        objects=[*objects, *base.objects],
         ranges=ranges,
-    )  # fmt: skip
+    )
 
 
 def _base(text: str, near_bytes: int) -> Placement:
@@ -89,8 +98,10 @@ def _base(text: str, near_bytes: int) -> Placement:
         return Placement(text, near_by_default=text == "all-near")
     if text in MOVING:
         if not near_bytes:
-            raise BadInputError(f"{text} fills near memory, and its size is not known",
-                                "say how much there is, such as --near-size 64MiB")  # fmt: skip
+            raise BadInputError(
+                f"{text} fills near memory, and its size is not known",
+                "say how much there is, such as --near-size 64MiB",
+            )
         return Placement(text, rule=text.replace("-", "_"))
     if text.startswith("interleave:"):
         parts = text.split(":")[1:]
@@ -158,15 +169,17 @@ def read_plan(path: Path) -> Placement:
         elif parts[0] == "default" and len(parts) == 2:
             near_by_default = _is_near(where, parts[1])
         elif parts[0] not in ("tier", "unwind"):
-            raise BadInputError(f"{where}: {' '.join(parts)} is not a statement",
-                                "see docs/formats/plan.md")  # fmt: skip
+            raise BadInputError(
+                f"{where}: {' '.join(parts)} is not a statement", "see docs/formats/plan.md"
+            )
     return Placement(str(path), near_by_default=near_by_default, objects=objects)
 
 
 def _is_near(where: str, tier: str) -> bool:
     if tier not in ("near", "far"):
-        raise BadInputError(f"{where}: the simulation has the tiers near and far, not {tier}",
-                            "name one of them")  # fmt: skip
+        raise BadInputError(
+            f"{where}: the simulation has the tiers near and far, not {tier}", "name one of them"
+        )
     return tier == "near"
 
 
@@ -181,11 +194,14 @@ def _plan_rule(where: str, tier: str, conditions: list[str]) -> Rule:
                 low, _, high = value.partition("..")
                 least, most = parse_size(low) if low else 0, parse_size(high) if high else _MOST
             else:
-                raise BadInputError(f"{where}: {kind} cannot be simulated",
-                                    "leave it out, or place by site and size")  # fmt: skip
+                raise BadInputError(
+                    f"{where}: {kind} cannot be simulated",
+                    "leave it out, or place by site and size",
+                )
         except ValueError:
-            raise BadInputError(f"{where}: {condition} is not a condition",
-                                "see docs/formats/plan.md") from None  # fmt: skip
+            raise BadInputError(
+                f"{where}: {condition} is not a condition", "see docs/formats/plan.md"
+            ) from None
     return (_ANY, _ANY, frames, least, most, _is_near(where, tier))
 
 

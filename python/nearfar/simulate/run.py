@@ -63,10 +63,18 @@ def run(
     plan = placement.native()
     began = time.perf_counter()
     outcome = _native.simulate(
-        source, near.native, far.native, plan, engine, options.page_policy, options.timeout_ns,
-        options.core.replace("-", "_"), options.window, options.write_policy == "posted",
+        source,
+        near.native,
+        far.native,
+        plan,
+        engine,
+        options.page_policy,
+        options.timeout_ns,
+        options.core.replace("-", "_"),
+        options.window,
+        options.write_policy == "posted",
         options.most_requests,
-    )  # fmt: skip
+    )
     return outcome, outcome["requests"] / (time.perf_counter() - began)
 
 
@@ -82,8 +90,12 @@ def simulate(
     """Run one engine over all of a stream. Raises NativeError for rejected input."""
     outcome, rate = run(make_source(), near, far, placement, options, engine)
     simulated = Provenance(origin=Origin.SIMULATED, statistic="simulation", samples=0)
-    own = Provenance(origin=Origin.MEASURED, statistic="claim", samples=1,
-                     note="one run, reading of the trace included")  # fmt: skip
+    own = Provenance(
+        origin=Origin.MEASURED,
+        statistic="claim",
+        samples=1,
+        note="one run, reading of the trace included",
+    )
     tiers = SimulatedTiers(
         near=_tier(near, outcome["near"], outcome), far=_tier(far, outcome["far"], outcome)
     )
@@ -91,18 +103,29 @@ def simulate(
     seconds = outcome["end_ps"] * _PS
     moved_bytes = outcome["requests"] * _LINE
     return Simulation(
-        source=name, engine=engine, placement=placement.name, page_policy=options.page_policy,
-        write_policy=options.write_policy, core=options.core, window=options.window,
-        requests=outcome["requests"], time_s=seconds, cpu_time_s=outcome["compute_ps"] * _PS,
-        stall_s=outcome["stall_ps"] * _PS, moved_pages=outcome["moved_pages"], energy_J=energy,
-        bandwidth_bytes_per_s=moved_bytes / seconds if seconds else 0.0, requests_per_s=rate,
-        tiers=tiers, limits=_limits(near, far),
+        source=name,
+        engine=engine,
+        placement=placement.name,
+        page_policy=options.page_policy,
+        write_policy=options.write_policy,
+        core=options.core,
+        window=options.window,
+        requests=outcome["requests"],
+        time_s=seconds,
+        cpu_time_s=outcome["compute_ps"] * _PS,
+        stall_s=outcome["stall_ps"] * _PS,
+        moved_pages=outcome["moved_pages"],
+        energy_J=energy,
+        bandwidth_bytes_per_s=moved_bytes / seconds if seconds else 0.0,
+        requests_per_s=rate,
+        tiers=tiers,
+        limits=_limits(near, far),
         provenance={
             "requests_per_s": own,
             **dict.fromkeys(_SIMULATED, simulated),
             **({"energy_J": simulated} if energy is not None else {}),
         },
-    )  # fmt: skip
+    )
 
 
 def simulate_both(
@@ -167,8 +190,17 @@ def _tier(device: Device, tier: SimTier, outcome: SimOutcome) -> SimulatedTier:
         fields["energy_J"] = sum(tier["spent"].values())
         parts: dict[str, Any] = {f"{part}_J": joules for part, joules in tier["spent"].items()}
         fields["energy_parts"] = EnergyParts(**parts)
-    keys = ("reads", "writes", "device_reads", "device_writes", "refreshes", "lines_written",
-            "pages_written", "most_line_writes", "most_page_writes")  # fmt: skip
+    keys = (
+        "reads",
+        "writes",
+        "device_reads",
+        "device_writes",
+        "refreshes",
+        "lines_written",
+        "pages_written",
+        "most_line_writes",
+        "most_page_writes",
+    )
     fields |= {key: value for key, value in tier.items() if key in keys}
     fields |= _lifetimes(device, tier, outcome["end_ps"] * _PS)
     return SimulatedTier(

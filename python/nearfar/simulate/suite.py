@@ -33,8 +33,14 @@ if TYPE_CHECKING:
 
 _HERE = Path(__file__).parent / "suites"
 _PS = 1e-12
-_SIMULATED = ("default_time_s", "placed_time_s", "default_energy_J", "placed_energy_J",
-              "time_saved", "energy_saved")  # fmt: skip
+_SIMULATED = (
+    "default_time_s",
+    "placed_time_s",
+    "default_energy_J",
+    "placed_energy_J",
+    "time_saved",
+    "energy_saved",
+)
 _Saved = tuple[Annotated[float, Field(ge=0, le=1)], Annotated[float, Field(ge=0, le=1)]]
 
 
@@ -109,22 +115,39 @@ def run_suite(suite: Suite, report: Progress) -> ExperimentResult:
         report(done, len(work), f"{entry.program} {n}")
         rows += _program(suite, entry, n)
     claims = [
-        Claim(program=entry.program, time_saved=entry.claimed_time_saved,
-              energy_saved=entry.claimed_energy_saved)
+        Claim(
+            program=entry.program,
+            time_saved=entry.claimed_time_saved,
+            energy_saved=entry.claimed_energy_saved,
+        )
         for entry in suite.programs
         if entry.claimed_time_saved and entry.claimed_energy_saved
-    ]  # fmt: skip
+    ]
     simulated = Provenance(
-        origin=Origin.SIMULATED, statistic="simulation", samples=0, seed=suite.seed,
+        origin=Origin.SIMULATED,
+        statistic="simulation",
+        samples=0,
+        seed=suite.seed,
         note="published counts, counts mode",
-    )  # fmt: skip
+    )
     return ExperimentResult(
-        name=suite.name, title=suite.title, source=suite.source, near=suite.near,
-        page_policy=suite.page_policy, core=suite.core, instruction_ns=suite.instruction_ns,
-        time_saved=top.time_saved, energy_saved=top.energy_saved, rows=rows, claims=claims,
-        provenance={"time_saved": simulated, "energy_saved": simulated,
-                    "instruction_ns": claimed("assumed by the suite")},
-    )  # fmt: skip
+        name=suite.name,
+        title=suite.title,
+        source=suite.source,
+        near=suite.near,
+        page_policy=suite.page_policy,
+        core=suite.core,
+        instruction_ns=suite.instruction_ns,
+        time_saved=top.time_saved,
+        energy_saved=top.energy_saved,
+        rows=rows,
+        claims=claims,
+        provenance={
+            "time_saved": simulated,
+            "energy_saved": simulated,
+            "instruction_ns": claimed("assumed by the suite"),
+        },
+    )
 
 
 @dataclass(frozen=True)
@@ -137,24 +160,40 @@ class _Ran:
 
 
 def _row(
-    program: ProgramName, n: int, after: Literal["l1", "l2", "published counts"], far: str,
-    writes: Literal["blocking", "posted"], cpu_time_s: float, default: _Ran, placed: _Ran,
-) -> ExperimentRow:  # fmt: skip
+    program: ProgramName,
+    n: int,
+    after: Literal["l1", "l2", "published counts"],
+    far: str,
+    writes: Literal["blocking", "posted"],
+    cpu_time_s: float,
+    default: _Ran,
+    placed: _Ran,
+) -> ExperimentRow:
     published = after == "published counts"
     simulated = Provenance(
-        origin=Origin.SIMULATED, statistic="simulation", samples=0,
+        origin=Origin.SIMULATED,
+        statistic="simulation",
+        samples=0,
         note="counts mode" if published else "exact engine",
-    )  # fmt: skip
+    )
     computing = claimed("assumed: the thesis prints none") if published else simulated
     return ExperimentRow(
-        program=program, n=n, after=after, far=far, write_policy=writes, cpu_time_s=cpu_time_s,
-        default_time_s=default.time_s, placed_time_s=placed.time_s,
-        default_energy_J=default.energy_J, placed_energy_J=placed.energy_J,
+        program=program,
+        n=n,
+        after=after,
+        far=far,
+        write_policy=writes,
+        cpu_time_s=cpu_time_s,
+        default_time_s=default.time_s,
+        placed_time_s=placed.time_s,
+        default_energy_J=default.energy_J,
+        placed_energy_J=placed.energy_J,
         time_saved=1 - placed.time_s / default.time_s,
         energy_saved=1 - placed.energy_J / default.energy_J,
-        default=default.counts, placed=placed.counts,
+        default=default.counts,
+        placed=placed.counts,
         provenance={**dict.fromkeys(_SIMULATED, simulated), "cpu_time_s": computing},
-    )  # fmt: skip
+    )
 
 
 def _from_counts(suite: Suite) -> Iterator[ExperimentRow]:
@@ -166,18 +205,23 @@ def _from_counts(suite: Suite) -> Iterator[ExperimentRow]:
                 ran = []
                 for counts in (given.default, given.placed):
                     found = simulate_counts(
-                        counts, load_profile(suite.near), load_profile(far),
-                        cpu_time_s=cpu_time_s, write_policy=writes,
-                    )  # fmt: skip
+                        counts,
+                        load_profile(suite.near),
+                        load_profile(far),
+                        cpu_time_s=cpu_time_s,
+                        write_policy=writes,
+                    )
                     ran.append(_Ran(found.time_s, found.energy_J, _zones(counts)))
                 yield _row(given.program, n, "published counts", far, writes, cpu_time_s, *ran)
 
 
 def _zones(counts: Counts) -> ZoneCounts:
     return ZoneCounts(
-        near_reads=counts.near.reads, near_writes=counts.near.writes,
-        far_reads=counts.far.reads, far_writes=counts.far.writes,
-    )  # fmt: skip
+        near_reads=counts.near.reads,
+        near_writes=counts.near.writes,
+        far_reads=counts.far.reads,
+        far_writes=counts.far.writes,
+    )
 
 
 def _program(suite: Suite, entry: SuiteProgram, n: int) -> Iterator[ExperimentRow]:
@@ -200,8 +244,9 @@ def _program(suite: Suite, entry: SuiteProgram, n: int) -> Iterator[ExperimentRo
                         for where in ("all-far", "all-near")
                     ]
                     cpu_time_s = pair[0][1]["compute_ps"] * _PS
-                    yield _row(entry.program, n, after, far, writes, cpu_time_s,
-                               pair[0][0], pair[1][0])  # fmt: skip
+                    yield _row(
+                        entry.program, n, after, far, writes, cpu_time_s, pair[0][0], pair[1][0]
+                    )
 
 
 def _simulated(
@@ -213,8 +258,10 @@ def _simulated(
     where = Placement(place.name, near_by_default=place.name == "all-near")
     outcome, _ = run(source, near, far, where, options, "exact")
     zones = ZoneCounts(
-        near_reads=outcome["near"]["reads"], near_writes=outcome["near"]["writes"],
-        far_reads=outcome["far"]["reads"], far_writes=outcome["far"]["writes"],
-    )  # fmt: skip
+        near_reads=outcome["near"]["reads"],
+        near_writes=outcome["near"]["writes"],
+        far_reads=outcome["far"]["reads"],
+        far_writes=outcome["far"]["writes"],
+    )
     energy = sum(sum(outcome[zone]["spent"].values()) for zone in ("near", "far"))
     return _Ran(outcome["end_ps"] * _PS, energy, zones), outcome

@@ -73,10 +73,13 @@ class Watched:
     def longer(self, by: float) -> Watched:
         """The same with the accesses an operation scaled, and unchanged stores and flushes."""
         variants = tuple(
-            replace(v, far_load_misses=v.far_load_misses * by,
-                    levels=tuple(Level(*(n * by for n in astuple(level))) for level in v.levels))
+            replace(
+                v,
+                far_load_misses=v.far_load_misses * by,
+                levels=tuple(Level(*(n * by for n in astuple(level))) for level in v.levels),
+            )
             for v in self.variants
-        )  # fmt: skip
+        )
         return replace(
             self, tlb_misses=self.tlb_misses * by, walks=self.walks * by, variants=variants
         )
@@ -131,10 +134,19 @@ def forget() -> None:
 
 def _watch(work: MapWork | SetWork, caches: Caches, operations: int, cpu: int) -> Watched:
     answer = ask(
-        [str(shipped("nearfar-watch")), *_words(work), "1", str(cpu), str(operations),
-         _pairs(caches.levels), _pairs(caches.tlb), str(caches.page_bytes),
-         caches.flushes, ",".join(map(str, caches.last_bytes)) or "-"]
-    )  # fmt: skip
+        [
+            str(shipped("nearfar-watch")),
+            *_words(work),
+            "1",
+            str(cpu),
+            str(operations),
+            _pairs(caches.levels),
+            _pairs(caches.tlb),
+            str(caches.page_bytes),
+            caches.flushes,
+            ",".join(map(str, caches.last_bytes)) or "-",
+        ]
+    )
     if answer.refusal:
         raise answer.refusal.error()
     if answer.died:
@@ -147,10 +159,22 @@ def _watch(work: MapWork | SetWork, caches: Caches, operations: int, cpu: int) -
 
 def _words(work: MapWork | SetWork) -> list[str]:
     if isinstance(work, MapWork):
-        return ["map", work.type, work.operation, str(work.entries), str(work.value_bytes),
-                work.tier]  # fmt: skip
-    return ["set", work.structure, work.medium, str(work.entries), str(work.update_percent),
-            work.tier]  # fmt: skip
+        return [
+            "map",
+            work.type,
+            work.operation,
+            str(work.entries),
+            str(work.value_bytes),
+            work.tier,
+        ]
+    return [
+        "set",
+        work.structure,
+        work.medium,
+        str(work.entries),
+        str(work.update_percent),
+        work.tier,
+    ]
 
 
 def _pairs(levels: Sequence[tuple[int, int]]) -> str:

@@ -82,13 +82,20 @@ def _read(outcome: Outcome, folder: Path) -> SweepCell:
         except BadInputError as error:
             finished, message = False, error.what
     return SweepCell(
-        id=order.id, verb=order.verb, flags=list(order.arguments), varied=order.varied,
-        status="finished" if finished else "failed", exit_code=outcome.exit_code, message=message,
-        started=outcome.started, took_s=outcome.took_s,
+        id=order.id,
+        verb=order.verb,
+        flags=list(order.arguments),
+        varied=order.varied,
+        status="finished" if finished else "failed",
+        exit_code=outcome.exit_code,
+        message=message,
+        started=outcome.started,
+        took_s=outcome.took_s,
         machine=str(record.machine.get("id", outcome.host)) if record else outcome.host,
         nearfar_version=__version__,
-        noise=record.noise if record else None, figures=figures,
-    )  # fmt: skip
+        noise=record.noise if record else None,
+        figures=figures,
+    )
 
 
 @contextlib.contextmanager

@@ -31,7 +31,10 @@ def read_figures(folder: Path, record: Run | None) -> list[SweepFigure]:
 
 def _figure(quantity: Quantity) -> SweepFigure:
     return SweepFigure(
-        path=quantity.path, key=quantity.key, value=quantity.value,
-        conditions=dict(quantity.conditions), interval=quantity.interval,
+        path=quantity.path,
+        key=quantity.key,
+        value=quantity.value,
+        conditions=dict(quantity.conditions),
+        interval=quantity.interval,
         provenance=quantity.provenance,
-    )  # fmt: skip
+    )

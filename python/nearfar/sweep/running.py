@@ -105,14 +105,20 @@ def run_order(
             took_s = time.monotonic() - begin
         files = _written(record)
     return Outcome(
-        order, code, _message(code, complaint), started, took_s, platform.node(), files,
-        str(record),
-    )  # fmt: skip
+        order, code, _message(code, complaint), started, took_s, platform.node(), files, str(record)
+    )
 
 
 def _command(order: Order, record: Path) -> list[str]:
-    command = [sys.executable, "-m", "nearfar.sweep.cell", str(os.getpid()), *order.verb.split(),
-               "--json", str(record.with_name(ANSWER))]  # fmt: skip
+    command = [
+        sys.executable,
+        "-m",
+        "nearfar.sweep.cell",
+        str(os.getpid()),
+        *order.verb.split(),
+        "--json",
+        str(record.with_name(ANSWER)),
+    ]
     command += ["--out", str(record)] if order.records else []
     before = ("", *order.arguments)
     return command + [
@@ -125,8 +131,9 @@ def _written(record: Path) -> dict[str, bytes]:
     """Every file that a verb wrote: those of its record, or else its answer, and its table."""
     files = {
         str(file.relative_to(record)): file.read_bytes()
-        for file in sorted(record.rglob("*")) if file.is_file()
-    }  # fmt: skip
+        for file in sorted(record.rglob("*"))
+        if file.is_file()
+    }
     for name in (TABLE,) if files else (TABLE, ANSWER):
         file = record.with_name(name)
         if file.is_file():
@@ -137,10 +144,16 @@ def _written(record: Path) -> dict[str, bytes]:
 def _run(command: list[str], locks: tuple[int, int], processes: Processes) -> tuple[int, str]:
     # In a session of its own: Ctrl-C goes to the sweep, which forwards it.
     process = subprocess.Popen(
-        command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-        text=True, errors="replace", pass_fds=locks, start_new_session=True,
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+        pass_fds=locks,
+        start_new_session=True,
         env={**os.environ, "NO_COLOR": "1"},
-    )  # fmt: skip
+    )
     complaint = processes.wait(process)
     return process.returncode, complaint
 

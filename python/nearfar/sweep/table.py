@@ -45,9 +45,20 @@ def write_table(path: Path, cells: Sequence[SweepCell]) -> None:
 
 _CELL_COLUMNS = ("cell", "verb", "command")
 _FIGURE_COLUMNS = (
-    "path", "conditions", "key", "value", "low", "high", "origin", "statistic", "samples",
-    "noisy", "machine", "nearfar_version", "started",
-)  # fmt: skip
+    "path",
+    "conditions",
+    "key",
+    "value",
+    "low",
+    "high",
+    "origin",
+    "statistic",
+    "samples",
+    "noisy",
+    "machine",
+    "nearfar_version",
+    "started",
+)
 
 
 def _columns(varied: Sequence[str]) -> list[str]:
@@ -67,7 +78,10 @@ def _rows(cell: SweepCell, varied: Sequence[str]) -> list[dict[str, object]]:
     }
     return [
         {
-            **own, "path": figure.path, "key": figure.key, "value": float(figure.value),
+            **own,
+            "path": figure.path,
+            "key": figure.key,
+            "value": float(figure.value),
             "conditions": "; ".join(f"{k}={v}" for k, v in figure.conditions.items()),
             "low": figure.interval[0] if figure.interval else None,
             "high": figure.interval[1] if figure.interval else None,
@@ -76,7 +90,7 @@ def _rows(cell: SweepCell, varied: Sequence[str]) -> list[dict[str, object]]:
             "samples": figure.provenance.samples if figure.provenance else None,
         }
         for figure in cell.figures
-    ]  # fmt: skip
+    ]
 
 
 def _plain(values: list[object]) -> list[object]:

@@ -75,10 +75,12 @@ def parse_caches(line: str) -> Caches:
     try:
         tlb = [tuple(map(int, level.split("/"))) for level in levels["tlb"].split(",")]
         return Caches(
-            parse_level(levels["l1"]), parse_level(levels["l2"]),
-            parse_level(levels["llc"]) if "llc" in levels else None, int(levels["cores"]),
+            parse_level(levels["l1"]),
+            parse_level(levels["l2"]),
+            parse_level(levels["llc"]) if "llc" in levels else None,
+            int(levels["cores"]),
             tuple((entries, ways) for entries, ways in tlb),
-        )  # fmt: skip
+        )
     except (KeyError, ValueError):
         raise BadInputError(
             f"'{line}' does not specify caches", "make the plan anew with `nearfar advise`"
@@ -119,8 +121,10 @@ def _tlb(host: Host, notes: list[str]) -> tuple[tuple[int, int], ...]:
             levels.append((int(entries.value), min(int(ways.value), _MOST_WAYS)))
     if levels:
         return tuple(levels)
-    notes.append(f"{host.name} does not report its TLB: {USUAL_TLB[0][0]} and {USUAL_TLB[1][0]} "
-                 "entries are assumed")  # fmt: skip
+    notes.append(
+        f"{host.name} does not report its TLB: {USUAL_TLB[0][0]} and {USUAL_TLB[1][0]} "
+        "entries are assumed"
+    )
     return USUAL_TLB
 
 
@@ -131,8 +135,9 @@ def _level(host: Host, name: str, keys: tuple[str, ...], notes: list[str]) -> Le
             continue
         ways = host.figures.get(f"{key}_ways")
         if ways is None or ways.value is None:
-            notes.append(f"{host.name} does not report the ways of {name}: "
-                         f"{_USUAL_WAYS[name]} are assumed")  # fmt: skip
+            notes.append(
+                f"{host.name} does not report the ways of {name}: {_USUAL_WAYS[name]} are assumed"
+            )
             return Level(int(size.value), _USUAL_WAYS[name])
         return Level(int(size.value), int(ways.value))
     return None

@@ -80,16 +80,21 @@ def summaries(stats: TraceStats) -> list[SiteSummary]:
 
 def fields(stats: TraceStats, key: str) -> list[str]:
     """All values of a key of the header."""
-    return [value.decode(errors="replace") for name, value in stats["fields"]
-            if name.decode(errors="replace") == key]  # fmt: skip
+    return [
+        value.decode(errors="replace")
+        for name, value in stats["fields"]
+        if name.decode(errors="replace") == key
+    ]
 
 
 def document(stats: TraceStats, file: Path) -> dict[str, Any]:
     """The JSON of ``nearfar trace stats``."""
     counts = {
-        **stats["totals"], "records": stats["records"], "dependent": stats["dependent"],
+        **stats["totals"],
+        "records": stats["records"],
+        "dependent": stats["dependent"],
         "size_bytes": file.stat().st_size,
-    }  # fmt: skip
+    }
     header = {key: (fields(stats, key) or [""])[0] for key in ("recorder", "host", "prefetch")}
     return {
         "verb": "trace stats",

@@ -181,10 +181,15 @@ def _preloaded() -> dict[str, str]:
 def instrumentation_flags() -> str:
     """GCC flags for compiling and linking. Raises MachineError if the library is missing."""
     folder = shipped(_PLUGIN).parent / "instrumented"
-    return shlex.join([
-        "-fsanitize=thread", "--param=tsan-instrument-func-entry-exit=0",
-        "-fno-omit-frame-pointer", f"-L{folder}", f"-Wl,-rpath,{folder}",
-    ])  # fmt: skip
+    return shlex.join(
+        [
+            "-fsanitize=thread",
+            "--param=tsan-instrument-func-entry-exit=0",
+            "-fno-omit-frame-pointer",
+            f"-L{folder}",
+            f"-Wl,-rpath,{folder}",
+        ]
+    )
 
 
 def record(
@@ -220,17 +225,26 @@ def record(
         untraced = list(_INSTRUMENTED)
         environment = {**without_preload(), "NEARFAR_TRACE_RING": ring.path, **_preloaded()}
     fields = [
-        ("recorder", recorder), ("host", host), *caches.fields(),
+        ("recorder", recorder),
+        ("host", host),
+        *caches.fields(),
         ("prefetch", "on" if prefetch else "off"),
         *(("program", word) for word in program),
         *(("not_traced", sentence) for sentence in (*_NEVER_TRACED, *untraced)),
-    ]  # fmt: skip
+    ]
     with NewTrace(output) as trace:
         collector = TraceCollector(
-            ring, trace.fd, (caches.l2.size_bytes, caches.l2.ways),
+            ring,
+            trace.fd,
+            (caches.l2.size_bytes, caches.l2.ways),
             (caches.llc.size_bytes, caches.llc.ways) if caches.llc else None,
-            list(caches.tlb), caches.cores, prefetch, after, fields, most_records,
-        )  # fmt: skip
+            list(caches.tlb),
+            caches.cores,
+            prefetch,
+            after,
+            fields,
+            most_records,
+        )
         trace.keep()
         begin, used = time.monotonic(), _children_s()
         code, collected = _run(command, environment, collector, aside, alone, limit_s)
@@ -297,8 +311,10 @@ def ending_of(code: int) -> str:
 def failure_of(program: str, code: int, recorder: str) -> str:
     """The message for a failed program; empty for one that succeeded."""
     if code == _ILLEGAL and recorder == "qemu":
-        return (f"nearfar: {program} executed an instruction that the emulator does not know, "
-                f"such as AVX-512; {INSTRUMENTED}")  # fmt: skip
+        return (
+            f"nearfar: {program} executed an instruction that the emulator does not know, "
+            f"such as AVX-512; {INSTRUMENTED}"
+        )
     return f"nearfar: {program} {ending_of(code)}; the trace goes up to there" if code else ""
 
 
@@ -307,18 +323,24 @@ def _afterwards(program: str, collected: TraceCollected, recorder: str) -> list[
     instructions = collected["totals"]["instructions"]
     floats = collected["float_instructions"]
     if instructions and floats / instructions > _MUCH_FLOATING_POINT:
-        notes.append(f"nearfar: {100 * floats / instructions:.0f} % of the instructions are "
-                     "floating point, which the emulator computes 24 to 63 times slower; to trace "
-                     f"it faster, {INSTRUMENTED}")  # fmt: skip
+        notes.append(
+            f"nearfar: {100 * floats / instructions:.0f} % of the instructions are "
+            "floating point, which the emulator computes 24 to 63 times slower; to trace "
+            f"it faster, {INSTRUMENTED}"
+        )
     if not instructions and not collected["totals"]["loads"]:
-        notes.append(f"nearfar: nothing of {program} was recorded"
-                     + (f": {INSTRUMENTED}" if recorder != "qemu" else ""))  # fmt: skip
+        notes.append(
+            f"nearfar: nothing of {program} was recorded"
+            + (f": {INSTRUMENTED}" if recorder != "qemu" else "")
+        )
     if collected["executed"]:
-        notes.append(f"nearfar: {collected['executed']} programs that it started (exec) are not in "
-                     "the trace")  # fmt: skip
+        notes.append(
+            f"nearfar: {collected['executed']} programs that it started (exec) are not in the trace"
+        )
     if collected["lost_threads"]:
         notes.append(f"nearfar: {collected['lost_threads']} threads beyond 4096 count as one")
     if collected["lost_entries"]:
-        notes.append(f"nearfar: {collected['lost_entries']} accesses of killed threads are "
-                     "not in the trace")  # fmt: skip
+        notes.append(
+            f"nearfar: {collected['lost_entries']} accesses of killed threads are not in the trace"
+        )
     return notes

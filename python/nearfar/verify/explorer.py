@@ -63,17 +63,31 @@ def _finding(fields: list[str]) -> Finding:
     store, before = map(_place, fields[3:5])
     flags = [value == "1" for value in fields[7:10]]
     return Finding(
-        fields[0], fields[1], fields[2], store, before, int(fields[5]), int(fields[6]),
-        flags[0], flags[1], flags[2], int(fields[10]), fields[11],
-    )  # fmt: skip
+        fields[0],
+        fields[1],
+        fields[2],
+        store,
+        before,
+        int(fields[5]),
+        int(fields[6]),
+        flags[0],
+        flags[1],
+        flags[2],
+        int(fields[10]),
+        fields[11],
+    )
 
 
 def _lines(command: str, arguments: Mapping[str, object]) -> Iterator[tuple[str, list[str]]]:
     typed = [f"{key}={value}" for key, value in arguments.items()]
     with subprocess.Popen(
-        [shipped("nearfar-crash"), command, *typed], stdout=subprocess.PIPE, text=True,
-        encoding="utf-8", errors="replace", process_group=0,
-    ) as process:  # fmt: skip
+        [shipped("nearfar-crash"), command, *typed],
+        stdout=subprocess.PIPE,
+        text=True,
+        encoding="utf-8",
+        errors="replace",
+        process_group=0,
+    ) as process:
         assert process.stdout is not None
         try:
             with _ending(process, command in ("check", "run")) as asked:

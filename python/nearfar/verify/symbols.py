@@ -48,8 +48,10 @@ def _functions(module: str, offsets: dict[str, int]) -> dict[str, str]:
         return {}
     done = subprocess.run(
         ["addr2line", "-f", "-C", "-e", module, *map(hex, offsets.values())],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     names = done.stdout.splitlines()[::2]
     short = Path(module).name
     return {
@@ -72,10 +74,21 @@ def inline_calls(places: Iterable[str]) -> dict[str, list[Call]]:
     for module, addresses in wanted.items():
         # One byte before a return address lies the call, or the store itself.
         done = subprocess.run(
-            ["addr2line", "-a", "-i", "-f", "-C", "-e", module,
-             *(hex(offset - 1) for _, offset in addresses)],
-            capture_output=True, text=True, errors="replace", check=False,
-        )  # fmt: skip
+            [
+                "addr2line",
+                "-a",
+                "-i",
+                "-f",
+                "-C",
+                "-e",
+                module,
+                *(hex(offset - 1) for _, offset in addresses),
+            ],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+        )
         for (place, _), calls in zip(addresses, _parsed(done.stdout), strict=False):
             if calls:
                 found[place] = calls

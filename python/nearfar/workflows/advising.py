@@ -182,9 +182,16 @@ def _trace(wanted: Wanted, trace: Path, native: NativeRun, kernel: KernelTime | 
     caches = caches_behind(wanted.host, {})
     begin = time.monotonic()
     recorded = record(
-        wanted.program, trace, caches, host=host.name, after=caches.last, prefetch=True,
-        alone=True, most_records=MOST_RECORDS, limit_s=wanted.time_s,
-    )  # fmt: skip
+        wanted.program,
+        trace,
+        caches,
+        host=host.name,
+        after=caches.last,
+        prefetch=True,
+        alone=True,
+        most_records=MOST_RECORDS,
+        limit_s=wanted.time_s,
+    )
     elapsed = time.monotonic() - begin
     if recorded.code and not recorded.cut and recorded.code != native.code:
         _refuse_failure(wanted, recorded.code, "under the emulator")
@@ -266,14 +273,20 @@ def _coster(seen: Seen, near: Profile, cpu_s: float) -> tuple[Coster, float]:
 def _add_measured(result: AdviceResult, seen: Seen, machine: str) -> None:
     native = seen.native
     result.provenance["time_near_s"] = Provenance(
-        origin=Origin.MEASURED, statistic="median", samples=native.runs, machine=machine,
+        origin=Origin.MEASURED,
+        statistic="median",
+        samples=native.runs,
+        machine=machine,
         note="wall time, untraced, less waits for a processor; the runs took "
         f"{native.low_s:.3g} to {native.high_s:.3g} s",
-    )  # fmt: skip
+    )
     result.provenance["cpu_near_s"] = Provenance(
-        origin=Origin.MEASURED, statistic="lower quartile", samples=native.runs, machine=machine,
+        origin=Origin.MEASURED,
+        statistic="lower quartile",
+        samples=native.runs,
+        machine=machine,
         note="CPU time of all threads, untraced",
-    )  # fmt: skip
+    )
     result.provenance["traced_time_s"] = Provenance(
         origin=Origin.MEASURED, statistic="mean", samples=1, machine=machine
     )
@@ -328,13 +341,17 @@ def _faster(near: Memory, memories: list[Memory], found: list[Found]) -> list[st
     for far, each in zip(memories, found, strict=True):
         advice = each.advice
         least = min(
-            advice.slowdown_all_far, advice.slowdown_heap_far, advice.slowdown_plan,
+            advice.slowdown_all_far,
+            advice.slowdown_heap_far,
+            advice.slowdown_plan,
             *(point.slowdown for point in advice.curve),
             *(policy.slowdown for policy in advice.policies),
-        )  # fmt: skip
+        )
         if least < FASTER:
-            notes.append(f"with {far.name} the run comes out faster than all near "
-                        f"({least:.3f}): {why_faster(near, far)}")  # fmt: skip
+            notes.append(
+                f"with {far.name} the run comes out faster than all near "
+                f"({least:.3f}): {why_faster(near, far)}"
+            )
     return notes
 
 
@@ -350,16 +367,21 @@ def _warnings(seen: Seen, misfit: float, plan: Path | None, chained: float) -> l
             "are of the rest; where a script or shim starts what you mean, name that instead"
         )
     if not native.ended:
-        notes.append("the program was still running when its time was up, and was stopped: the "
-                    "answer is on what it did until then; --time gives it more")  # fmt: skip
+        notes.append(
+            "the program was still running when its time was up, and was stopped: the "
+            "answer is on what it did until then; --time gives it more"
+        )
     if seen.cut:
-        notes.append("the trace was stopped when its time was up: what came later is missing, and "
-                    "how long its instructions take is assumed")  # fmt: skip
+        notes.append(
+            "the trace was stopped when its time was up: what came later is missing, and "
+            "how long its instructions take is assumed"
+        )
     if collected["processes"] > 1:
         notes.append(f"{collected['processes']} processes were traced as one program")
     if plan is None:
-        notes.append("no allocation site was seen: no plan can move any of its memory, and none "
-                    "was written")  # fmt: skip
+        notes.append(
+            "no allocation site was seen: no plan can move any of its memory, and none was written"
+        )
     if chained:
         notes.append(
             "the run took longer than its instructions plausibly do: waiting was deduced from its "

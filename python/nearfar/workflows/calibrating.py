@@ -74,9 +74,12 @@ def _repeat(
     from nearfar.measure.timed import TimedPlan
 
     samples, _ = session.repeat(
-        section, "ns", TimedPlan(tuple(cases), cpu), Effort(60.0, epochs, apart=False),
+        section,
+        "ns",
+        TimedPlan(tuple(cases), cpu),
+        Effort(60.0, epochs, apart=False),
         judge_spread=False,
-    )  # fmt: skip
+    )
     return samples
 
 

@@ -72,11 +72,13 @@ def _fill_point(result: MapResult, point: MapPoint, machine: Machine) -> None:
         "missing": {k: v for k, v in filled.missing.items() if k not in CACHE_FIELDS},
         "provenance": {
             **filled.provenance,
-            **{key: Provenance(origin=Origin.SIMULATED, statistic="count",
-                               samples=1, note=note) for key in figures},
+            **{
+                key: Provenance(origin=Origin.SIMULATED, statistic="count", samples=1, note=note)
+                for key in figures
+            },
         },
         **figures,
-    }  # fmt: skip
+    }
     point.counters = filled.model_copy(update=update)
 
 
@@ -90,9 +92,11 @@ def _simulated(result: MapResult, point: MapPoint, machine: Machine) -> dict[str
     last = seen.variants[0].levels[-1]
     n = point.operations
     return {
-        "llc_loads": last.loads * n, "llc_load_misses": last.load_misses * n,
-        "llc_stores": last.stores * n, "llc_store_misses": last.store_misses * n,
-    }  # fmt: skip
+        "llc_loads": last.loads * n,
+        "llc_load_misses": last.load_misses * n,
+        "llc_stores": last.stores * n,
+        "llc_store_misses": last.store_misses * n,
+    }
 
 
 def _caches(machine: Machine) -> Caches:
@@ -136,8 +140,12 @@ def table(points: Sequence[MapPoint]) -> tuple[list[str], list[list[float]]]:
     sized = len({p.value_bytes for p in points}) > 1
     heads = ["operations", *(["value_bytes"] if sized else []), *counted, "time_s"]
     rows = [
-        [float(p.operations), *([float(p.value_bytes)] if sized else []),
-         *(float(getattr(p.counters, f)) for f in counted), p.time_s]
+        [
+            float(p.operations),
+            *([float(p.value_bytes)] if sized else []),
+            *(float(getattr(p.counters, f)) for f in counted),
+            p.time_s,
+        ]
         for p in points
-    ]  # fmt: skip
+    ]
     return heads, rows

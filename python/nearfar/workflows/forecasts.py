@@ -209,7 +209,10 @@ def _alone(
 
     far = plan.teams.far_threads
     return pipeline_here.Alone(
-        curve("generate", time), curve("analyse", time), curve("copy", speed),
-        speed(measured["transfer", far]), speed(measured["read", far]),
+        curve("generate", time),
+        curve("analyse", time),
+        curve("copy", speed),
+        speed(measured["transfer", far]),
+        speed(measured["read", far]),
         Work(plan.elements, plan.iterations),
-    )  # fmt: skip
+    )

@@ -70,10 +70,17 @@ def probe_plan(
     shares = QUICK if quick else PROBE
     left_out = [section for section in shares if is_paced(tier) and section not in PACED]
     return StudyPlan(
-        [tier], PACED if left_out else shares, time_s, team, region_bytes or largest,
-        threads=chosen_threads(threads, len(team)), array_bytes=asked, runs=runs, warmup=warmup,
+        [tier],
+        PACED if left_out else shares,
+        time_s,
+        team,
+        region_bytes or largest,
+        threads=chosen_threads(threads, len(team)),
+        array_bytes=asked,
+        runs=runs,
+        warmup=warmup,
         left_out=left_out,
-    )  # fmt: skip
+    )
 
 
 def chosen_threads(wanted: list[int] | None, processors: int) -> tuple[int, ...]:
@@ -233,7 +240,7 @@ def stencil_plan(
     rows, cols, far_rows = shape
     plan = StencilPlan(
         rows, cols, far_rows or 0, version, *tiers, teams, seed, kernel, beside_alone
-    )  # fmt: skip
+    )
     plan.check_room()
     return plan
 

@@ -8,8 +8,15 @@ from nearfar.errors import BadInputError
 
 _DEVICES = frozenset({"near", "far"})
 _STREAM = _DEVICES | {
-    "placement", "place", "near_size", "engine", "core", "window", "page_policy", "write_policy",
-}  # fmt: skip
+    "placement",
+    "place",
+    "near_size",
+    "engine",
+    "core",
+    "window",
+    "page_policy",
+    "write_policy",
+}
 _ALWAYS = frozenset({"json", "quiet"})
 #: By the parameter that selects a source: its name for users, and the flags that affect it.
 _SOURCES = {

@@ -115,9 +115,12 @@ def _counts(request: Request, file: Path, json: str | None) -> None:
             "leave it out, or simulate a trace",
         )
     result = simulate_counts(
-        read_counts(file), load_profile(request.near), load_profile(request.far),
-        cpu_time_s=request.cpu_time_s, write_policy=request.write_policy or "blocking",
-    )  # fmt: skip
+        read_counts(file),
+        load_profile(request.near),
+        load_profile(request.far),
+        cpu_time_s=request.cpu_time_s,
+        write_policy=request.write_policy or "blocking",
+    )
     if not request.cpu_time_s:
         result.warnings.append("no --cpu-time-s was given: this is the time of the memory alone")
     show("sim", result, terminal.counts(result), json)
@@ -131,10 +134,13 @@ def _curve(request: Request, json: str | None) -> None:
     far = Device.of(load_profile(request.far))
     _check_rows(request, far)
     result = load_curve(
-        far, engine=_engine(request.engine), page_policy=request.page_policy or "open",
-        write_share=_share(request.write_share), requests=request.entries or _POINT_REQUESTS,
+        far,
+        engine=_engine(request.engine),
+        page_policy=request.page_policy or "open",
+        write_share=_share(request.write_share),
+        requests=request.entries or _POINT_REQUESTS,
         seed=request.seed,
-    )  # fmt: skip
+    )
     show("sim", result, terminal.load_curve(result), json)
 
 
@@ -159,9 +165,11 @@ def _stream(request: Request) -> Simulation:
     _check_rows(request, near, far)
     measured = max(near.parallelism or 0, far.parallelism or 0)
     options = running.Options(
-        page_policy=request.page_policy or "open", write_policy=request.write_policy or "posted",
-        core=request.core, window=request.window or measured or running.WINDOW,
-    )  # fmt: skip
+        page_policy=request.page_policy or "open",
+        write_policy=request.write_policy or "posted",
+        core=request.core,
+        window=request.window or measured or running.WINDOW,
+    )
     made: list[SimSource] = []
 
     def make() -> SimSource:
@@ -212,9 +220,13 @@ def _source(request: Request, place: Placement) -> SimSource:
             )
         return _native.TraceSource(str(request.trace), request.instruction_ns * 1000, place.objects)
     return _native.SyntheticSource(
-        request.pattern or "", request.entries or _REQUESTS, parse_size(request.size),
-        _share(request.write_share), 0.0, request.seed,
-    )  # fmt: skip
+        request.pattern or "",
+        request.entries or _REQUESTS,
+        parse_size(request.size),
+        _share(request.write_share),
+        0.0,
+        request.seed,
+    )
 
 
 def _check_requests(name: str, result: Simulation, source: SimSource) -> None:
@@ -242,8 +254,9 @@ def _warn(result: Simulation, source: SimSource, place: Placement) -> None:
     if facts["exit_code"]:
         result.warnings.append(f"the traced program {ending_of(facts['exit_code'])}")
     if facts["after"] != "llc":
-        result.warnings.append(f"the trace was taken after {facts['after']}: caches below are not "
-                               "in this simulation")  # fmt: skip
+        result.warnings.append(
+            f"the trace was taken after {facts['after']}: caches below are not in this simulation"
+        )
     idle = [i for i, held in enumerate(facts["held"]) if not held]
     if idle:
         result.warnings.append(

@@ -31,9 +31,12 @@ class Known:
     def on(self, scale: Constant, entries: int) -> Known:
         """The same on another processor with another size: software is scaled only."""
         return Known(
-            self.name, entries, self.update_percent, self.software.slower(scale),
+            self.name,
+            entries,
+            self.update_percent,
+            self.software.slower(scale),
             self.twin_software.slower(scale),
-        )  # fmt: skip
+        )
 
     @property
     def cases(self) -> tuple[Case, Case]:
@@ -48,9 +51,14 @@ class Known:
 
         work, twin = self.cases
         return structure_results.Case(
-            self.name, self.entries, self.update_percent, watching.shape(work.work), self.software,
-            watching.shape(twin.work), self.twin_software,
-        )  # fmt: skip
+            self.name,
+            self.entries,
+            self.update_percent,
+            watching.shape(work.work),
+            self.software,
+            watching.shape(twin.work),
+            self.twin_software,
+        )
 
 
 def slowdowns_of(
@@ -71,11 +79,16 @@ def slowdowns_of(
             except BadInputError:  # a profile of bandwidths, or of a simulator, has no latency
                 continue
             predicted = structure_results.predict(case, costs, near, far)
-            found.append(DeviceSlowdown(
-                structure=case.structure, entries=case.entries, device=device,
-                time_s=predicted.time_s,
-                slowdown=predicted.slowdown, **_shape(predicted, "time_s", "slowdown"),
-            ))  # fmt: skip
+            found.append(
+                DeviceSlowdown(
+                    structure=case.structure,
+                    entries=case.entries,
+                    device=device,
+                    time_s=predicted.time_s,
+                    slowdown=predicted.slowdown,
+                    **_shape(predicted, "time_s", "slowdown"),
+                )
+            )
     return found
 
 
@@ -127,9 +140,14 @@ def _readings(
     predicted = structure_results.predict(case, costs, near, far, published)
     return [
         PublishedSlowdown(
-            structure=case.structure, entries=case.entries, device=far.name,
-            baseline=reading.baseline, slowdown=reading.slowdown, published_slowdown=published,
-            reason=reading.reason or "", **_shape(reading, "slowdown"),
+            structure=case.structure,
+            entries=case.entries,
+            device=far.name,
+            baseline=reading.baseline,
+            slowdown=reading.slowdown,
+            published_slowdown=published,
+            reason=reading.reason or "",
+            **_shape(reading, "slowdown"),
         )
         for reading in predicted.readings
-    ]  # fmt: skip
+    ]

@@ -51,10 +51,13 @@ def predict_structures(session: Session, cpus: Sequence[int], effort: Effort) ->
     predicted_at = now()
     seen = calibrating.measured(session, cases, cpu, epochs)
     return StructuresResult(
-        predicted_at=predicted_at, effective_last_cache_bytes=host.scalar("l3_bytes"),
-        devices=devices, published_host=slowdowns.WSCAD_HOST, published=published,
+        predicted_at=predicted_at,
+        effective_last_cache_bytes=host.scalar("l3_bytes"),
+        devices=devices,
+        published_host=slowdowns.WSCAD_HOST,
+        published=published,
         **_judged([_point(session, point, seen[point.case]) for point in points]),
-    )  # fmt: skip
+    )
 
 
 def _cases() -> list[Case]:
@@ -76,20 +79,24 @@ def _known(software: Mapping[Case, Software]) -> list[Known]:
 
     return [
         Known(
-            name, entries, UPDATE_PERCENT,
+            name,
+            entries,
+            UPDATE_PERCENT,
             *(software[case] for case in sets(name, entries, UPDATE_PERCENT)),
         )
         for name, entries in ENTRIES.items()
-    ]  # fmt: skip
+    ]
 
 
 def _judged(points: list[StructurePoint]) -> dict[str, Any]:
     """Keyword arguments of a result: its points, and their errors."""
     errors = [abs(point.relative_error) for point in points]
     return {
-        "points": points, "mean_error": sum(errors) / len(errors), "worst_error": max(errors),
+        "points": points,
+        "mean_error": sum(errors) / len(errors),
+        "worst_error": max(errors),
         "covered_points": sum(point.covered for point in points),
-    }  # fmt: skip
+    }
 
 
 def _point(session: Session, point: Point, seen: Estimate) -> StructurePoint:
@@ -101,14 +108,23 @@ def _point(session: Session, point: Point, seen: Estimate) -> StructurePoint:
     shaped = session.figures(tier, persistent=not case.volatile, latency_ns=seen)
     predicted = point.predicted
     model = modelled(
-        {"predicted_latency_ns": (predicted.parts.total * 1e9, predicted.low * 1e9,
-                                  predicted.high * 1e9)}, samples=0,
-    )  # fmt: skip
+        {
+            "predicted_latency_ns": (
+                predicted.parts.total * 1e9,
+                predicted.low * 1e9,
+                predicted.high * 1e9,
+            )
+        },
+        samples=0,
+    )
     return StructurePoint(
-        what=case.what, tier=tier, entries=case.work.entries, latency_ns=seen.value,
+        what=case.what,
+        tier=tier,
+        entries=case.work.entries,
+        latency_ns=seen.value,
         predicted_latency_ns=model["predicted_latency_ns"],
         relative_error=predicted.parts.total * 1e9 / seen.value - 1,
         covered=predicted.low * 1e9 <= seen.value <= predicted.high * 1e9,
         intervals={**shaped["intervals"], **model["intervals"]},
         provenance={**shaped["provenance"], **model["provenance"]},
-    )  # fmt: skip
+    )

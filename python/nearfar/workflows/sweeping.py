@@ -105,17 +105,22 @@ def run(wanted: Wanted, json_target: str | None) -> int:
             timed = any(order.measures for order in wished if order.id in done)
             _close_record(wanted, record, cells, status, timed=timed)
             if status != "finished" and not wanted.quiet:
-                note(f"{len(cells)} of {len(wished)} cells are kept in {wanted.folder}; "
-                     "the same command goes on")  # fmt: skip
+                note(
+                    f"{len(cells)} of {len(wished)} cells are kept in {wanted.folder}; "
+                    "the same command goes on"
+                )
     if again and not wanted.quiet:
         note(f"found again: {again} of {len(wished)} cells")
     return _show(wanted, record.run, cells, json_target)
 
 
 def _sweep(
-    wanted: Wanted, kept: Cells, open_orders: list[Order], done: dict[str, SweepCell],
+    wanted: Wanted,
+    kept: Cells,
+    open_orders: list[Order],
+    done: dict[str, SweepCell],
     shown: Progress,
-) -> None:  # fmt: skip
+) -> None:
     """Run the unfinished cells, and save each when it ends."""
     total = len(open_orders)
     if not total:
@@ -137,9 +142,11 @@ def _outcomes(
         return run_on_cluster(open_orders, wanted.scheduler)
     jobs = wanted.jobs or len(os.sched_getaffinity(0))
     return run_here(
-        open_orders, jobs, kept.folder,
+        open_orders,
+        jobs,
+        kept.folder,
         lambda: shown.note("waiting: another sweep uses this machine"),
-    )  # fmt: skip
+    )
 
 
 def _open_record(wanted: Wanted, planned: int) -> store.RunDirectory:

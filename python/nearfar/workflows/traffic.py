@@ -40,8 +40,9 @@ def _traced(program: list[str], promised_caches: str) -> tuple[Site, ...]:
     caches = parse_caches(promised_caches)
     with tempfile.TemporaryDirectory(prefix="nearfar-traffic-") as folder:
         trace = Path(folder) / "trace"
-        done = record(program, trace, caches, host="plan", after=caches.last, prefetch=True,
-                      alone=True)  # fmt: skip
+        done = record(
+            program, trace, caches, host="plan", after=caches.last, prefetch=True, alone=True
+        )
         if done.code:
             raise BadInputError(f"under the emulator it ended with {done.code}")
         return read_trace(trace).sites

@@ -62,9 +62,13 @@ class Choice:
     def of(self, program: ProgramName, size: int, steps: int = 1) -> Work:
         """Return the work that the flags select; ``size`` is the program's default size."""
         return Work(
-            program, self.sizes or [size], steps, self.allocator or ["malloc"], self.trace,
+            program,
+            self.sizes or [size],
+            steps,
+            self.allocator or ["malloc"],
+            self.trace,
             self.after,
-        )  # fmt: skip
+        )
 
 
 def run(verb: str, work: Work, shared: flags.Measuring) -> None:
@@ -83,9 +87,12 @@ def run(verb: str, work: Work, shared: flags.Measuring) -> None:
     budget_s = shared.budget_s(30.0)
     names = ["glibc" if name == "malloc" else name for name in work.allocators]
     arguments = {
-        "program": work.program, "n": work.sizes, "steps": work.steps, "allocators": names,
+        "program": work.program,
+        "n": work.sizes,
+        "steps": work.steps,
+        "allocators": names,
         "time_s": budget_s,
-    }  # fmt: skip
+    }
     with recorded(verb, arguments, shared.kept) as recording:
         cpu = chosen_cpus(recording.machine, shared.cpus)[0]
         found = tuple(allocators.resolve(name) for name in dict.fromkeys(names))
@@ -119,9 +126,10 @@ def _record(work: Work, file: Path, shared: flags.Measuring) -> None:
 def _refuse_timing(work: Work, shared: flags.Measuring) -> None:
     """Raise BadInputError for a timing flag, which has no effect on a trace."""
     timing = [
-        field.name for field in fields(shared)
+        field.name
+        for field in fields(shared)
         if field.name not in _OF_TRACES and getattr(shared, field.name) != field.default
-    ]  # fmt: skip
+    ]
     if work.allocators != ["malloc"]:
         timing.insert(0, "allocator")
     if timing:

@@ -89,10 +89,18 @@ def compete(
     arguments = {"mode": mode.value, "near": near, "far": far, "time_s": budget_s, "sweep": sweep}
     with recorded("bench compete", arguments, shared.kept) as recording:
         plan, last_cache = compete_plan(
-            recording, mode.value, near, far, near_threads=near_threads, far_threads=far_threads,
-            sweep=sweep, cpus=shared.cpus, size=size, iterations=iterations,
+            recording,
+            mode.value,
+            near,
+            far,
+            near_threads=near_threads,
+            far_threads=far_threads,
+            sweep=sweep,
+            cpus=shared.cpus,
+            size=size,
+            iterations=iterations,
             feeds_fit=csv is not None,
-        )  # fmt: skip
+        )
         effort = Effort(budget_s, shared.runs, shared.warmup)
         forecast = before_run(
             recording, "compete", lambda: predict_compete(recording.session, plan, effort)

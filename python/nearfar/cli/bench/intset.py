@@ -66,9 +66,12 @@ def intset(
     budget_s = shared.budget_s(10.0)
     repeats = shared.runs or measurement.RUNS
     arguments = {
-        "structure": structure, "entries": entries, "update_percent": update, "tier": tier,
+        "structure": structure,
+        "entries": entries,
+        "update_percent": update,
+        "tier": tier,
         "time_s": budget_s,
-    }  # fmt: skip
+    }
     with recorded("bench intset", arguments, shared.kept) as recording:
         pools.require_pools()
         cpu = chosen_cpus(recording.machine, shared.cpus)[0]

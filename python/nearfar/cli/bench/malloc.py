@@ -83,8 +83,12 @@ def malloc(
     names = _parts(allocator, _BEFORE_ALLOCATOR)
     budget_s = shared.budget_s(120.0)
     arguments = {
-        "tests": tests, "threads": counts, "allocators": names, "time_s": budget_s, "n": count,
-    }  # fmt: skip
+        "tests": tests,
+        "threads": counts,
+        "allocators": names,
+        "time_s": budget_s,
+        "n": count,
+    }
     with recorded("bench malloc", arguments, shared.kept) as recording:
         team = chosen_cpus(recording.machine, shared.cpus)
         chosen = chosen_threads(counts or sorted({1, len(team)}), len(team))

@@ -144,15 +144,29 @@ def map_(
     place = tier or ("dram" if type_ is Type.DRAM else "shm:")
     sizes = (operations or [1_000_000], value_bytes or [8])
     arguments = {
-        "op": op.value, "type": type_.value, "operations": sizes[0], "value_bytes": sizes[1],
-        "tier": place, "threads": threads, "alloc": alloc, "compare": bool(compare),
+        "op": op.value,
+        "type": type_.value,
+        "operations": sizes[0],
+        "value_bytes": sizes[1],
+        "tier": place,
+        "threads": threads,
+        "alloc": alloc,
+        "compare": bool(compare),
         "counters": counters.value,
-    }  # fmt: skip
+    }
     with recorded("bench map", arguments, shared.kept) as recording:
         plan = map_plan(
-            recording.machine, (type_.value, op.value), sizes, place, threads, cpus=shared.cpus,
-            seed=shared.seed, alloc=alloc, compare=compare is not None, keep=keep,
-        )  # fmt: skip
+            recording.machine,
+            (type_.value, op.value),
+            sizes,
+            place,
+            threads,
+            cpus=shared.cpus,
+            seed=shared.seed,
+            alloc=alloc,
+            compare=compare is not None,
+            keep=keep,
+        )
         plan = counting.with_events(plan, counters.value)
         effort = Effort(shared.budget_s(30.0), shared.runs, shared.warmup)
         result, skipped = measurement.measure(recording.session, plan, effort)

@@ -93,13 +93,21 @@ def pipeline(
     vector = elements or (measurement.QUICK_ELEMENTS if quick else measurement.ELEMENTS)
     rounds = iterations or (measurement.QUICK_ITERATIONS if quick else measurement.ITERATIONS)
     arguments = {
-        "near": near, "far": far, "elements": vector, "iterations": rounds, "near_only": near_only,
-    }  # fmt: skip
+        "near": near,
+        "far": far,
+        "elements": vector,
+        "iterations": rounds,
+        "near_only": near_only,
+    }
     with recorded("bench pipeline", arguments, shared.kept) as recording:
         plan = pipeline_plan(
-            recording, (vector, rounds), (near, far),
-            (near_threads, 0 if near_only else far_threads), cpus=shared.cpus, seed=shared.seed,
-        )  # fmt: skip
+            recording,
+            (vector, rounds),
+            (near, far),
+            (near_threads, 0 if near_only else far_threads),
+            cpus=shared.cpus,
+            seed=shared.seed,
+        )
         if csv and plan.teams.oversubscribed:
             raise BadInputError(
                 "threads share CPUs: such times cannot calibrate a model",
@@ -130,10 +138,22 @@ def _write_row(path: Path, r: PipelineResult) -> None:
         row = [str(r.near_threads), *cells(r.total_time_s, r.generate_time_s, r.analyse_time_s)]
         write_table(path, ["threads", "total_s", "generate_s", "analyse_s"], [row])
         return
-    heads = ["near_threads", "far_threads", "generate_s", "generate_idle_s", "transfer_s",
-             "analyse_s", "transfer_idle_s", "total_s"]  # fmt: skip
+    heads = [
+        "near_threads",
+        "far_threads",
+        "generate_s",
+        "generate_idle_s",
+        "transfer_s",
+        "analyse_s",
+        "transfer_idle_s",
+        "total_s",
+    ]
     times = cells(
-        r.generate_time_s, r.generate_idle_time_s, r.transfer_time_s, r.analyse_time_s,
-        r.transfer_idle_time_s, r.total_time_s,
-    )  # fmt: skip
+        r.generate_time_s,
+        r.generate_idle_time_s,
+        r.transfer_time_s,
+        r.analyse_time_s,
+        r.transfer_idle_time_s,
+        r.total_time_s,
+    )
     write_table(path, heads, [[str(r.near_threads), str(r.far_threads), *times]])

@@ -101,15 +101,27 @@ def stencil(
         wanted = split.far_rows
     budget_s = shared.budget_s(20.0)
     arguments = {
-        "kernel": kernel.value, "rows": rows, "cols": cols, "far_rows": far_rows,
-        "version": version.value, "near": near, "far": far, "time_s": budget_s,
-    }  # fmt: skip
+        "kernel": kernel.value,
+        "rows": rows,
+        "cols": cols,
+        "far_rows": far_rows,
+        "version": version.value,
+        "near": near,
+        "far": far,
+        "time_s": budget_s,
+    }
     with recorded("bench stencil", arguments, shared.kept) as recording:
         plan = stencil_plan(
-            recording, kernel.value, (rows, cols, wanted), version.value, (near, far),
-            (near_threads, far_threads), cpus=shared.cpus, seed=shared.seed,
+            recording,
+            kernel.value,
+            (rows, cols, wanted),
+            version.value,
+            (near, far),
+            (near_threads, far_threads),
+            cpus=shared.cpus,
+            seed=shared.seed,
             beside_alone=split is not None or wanted is None,
-        )  # fmt: skip
+        )
         _check_row(csv, plan, open_split=wanted is None)
         if wanted is None:
             check_predictable(plan)
@@ -164,8 +176,14 @@ def _write_row(path: Path, r: StencilResult) -> None:
     write_table(
         path,
         ["rows", "cols", "far_rows", "near_threads", "far_threads", "near_s", "far_s", "total_s"],
-        [[
-            r.rows, r.cols, r.far_rows, r.near_threads, r.far_threads,
-            *(f"{seconds:.6g}" for seconds in (r.near_time_s, r.far_time_s, r.total_time_s)),
-        ]],
-    )  # fmt: skip
+        [
+            [
+                r.rows,
+                r.cols,
+                r.far_rows,
+                r.near_threads,
+                r.far_threads,
+                *(f"{seconds:.6g}" for seconds in (r.near_time_s, r.far_time_s, r.total_time_s)),
+            ]
+        ],
+    )

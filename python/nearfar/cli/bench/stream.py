@@ -74,9 +74,11 @@ def stream(
     tiers = (a, b, c)
     budget_s = shared.budget_s(20.0)
     arguments = {
-        "tiers": tiers, "time_s": budget_s, "reference_rules": reference_rules,
+        "tiers": tiers,
+        "time_s": budget_s,
+        "reference_rules": reference_rules,
         "accessor": accessor.value,
-    }  # fmt: skip
+    }
     with recorded("bench stream", arguments, shared.kept) as recording:
         plan, last_cache = array_plan(
             recording,

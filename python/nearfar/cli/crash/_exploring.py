@@ -68,9 +68,11 @@ def explore(command: str, arguments: dict[str, object], quiet: bool) -> Explorat
 
 
 def show(
-    result: Exploration, request: dict[str, object], json_target: str | None,
+    result: Exploration,
+    request: dict[str, object],
+    json_target: str | None,
     sarif_target: str | None = None,
-) -> int:  # fmt: skip
+) -> int:
     """Print the result, write the requested files, and return the exit code of the verdict."""
     import json
 

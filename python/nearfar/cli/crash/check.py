@@ -82,16 +82,23 @@ def check(
             f"{structure.value} does not use libpmemobj", f"leave out --recovery {recovery.value}"
         )
     asked: dict[str, object] = {
-        "structure": structure.value, "n": n, "seed": seed, "platform": platform.value,
-    }  # fmt: skip
+        "structure": structure.value,
+        "n": n,
+        "seed": seed,
+        "platform": platform.value,
+    }
     folder = folder_for(images)
     try:
         result = _exploring.explore(
             "check",
-            {**asked, "budget": budget, "images": folder,
-             "confirm_every": 1 if recovery is Recovery.LIBRARY else CONFIRM_EVERY},
+            {
+                **asked,
+                "budget": budget,
+                "images": folder,
+                "confirm_every": 1 if recovery is Recovery.LIBRARY else CONFIRM_EVERY,
+            },
             quiet or json == "-",
-        )  # fmt: skip
+        )
         keep(result, folder, {"verb": "check", **asked})
     finally:
         if folder.is_dir() and not any(folder.iterdir()):

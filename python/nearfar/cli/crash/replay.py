@@ -37,10 +37,16 @@ def replay(
         else:
             result = _exploring.explore(
                 "run",
-                {"kept": image, "image": Path(work) / "image", "output": Path(work) / "output",
-                 "limit_ms": story["limit_ms"], **moment, **checker_arguments(story["checker"])},
+                {
+                    "kept": image,
+                    "image": Path(work) / "image",
+                    "output": Path(work) / "output",
+                    "limit_ms": story["limit_ms"],
+                    **moment,
+                    **checker_arguments(story["checker"]),
+                },
                 True,
-            )  # fmt: skip
+            )
     result.states = 1
     result.findings = [finding for finding in result.findings if finding.failure != "none"]
     result.violations = len(result.findings)

@@ -80,8 +80,10 @@ def run(
     command = _command(checker)
     limit_ms = int(parse_seconds(time) * 1000)
     asked: dict[str, object] = {
-        "checker": command, "platform": platform.value, "limit_ms": limit_ms,
-    }  # fmt: skip
+        "checker": command,
+        "platform": platform.value,
+        "limit_ms": limit_ms,
+    }
     folder = folder_for(images)
     try:
         with tempfile.TemporaryDirectory(prefix="nearfar-crash-") as made:
@@ -89,10 +91,16 @@ def run(
             code = record(program, work / "log", recorder.value)
             result = _exploring.explore(
                 "run",
-                {**_files(work), **checker_arguments(command), "images": folder, "budget": budget,
-                 "limit_ms": limit_ms, "platform": platform.value},
+                {
+                    **_files(work),
+                    **checker_arguments(command),
+                    "images": folder,
+                    "budget": budget,
+                    "limit_ms": limit_ms,
+                    "platform": platform.value,
+                },
                 quiet or json == "-",
-            )  # fmt: skip
+            )
         if code:
             result.program_failed = True
             result.warnings.append(f"{program[0]} ended with {code}; only that part is explored")

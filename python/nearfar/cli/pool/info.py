@@ -47,11 +47,12 @@ def _document(facts: PoolExamination, file: Path) -> dict[str, object]:
     from nearfar.cli.pool._shared import document
 
     counts = document(
-        facts, file,
+        facts,
+        file,
         objects=facts["all_objects"]["objects"],
         object_block_bytes=facts["all_objects"]["block_bytes"],
         heap_bytes=facts["descriptor"]["heap_bytes"],
-    )  # fmt: skip
+    )
     parts = ("header", "descriptor", "typed", "logs", "heap", "runs", "types", "further_types")
     return {**counts, **{part: facts[part] for part in (*parts, "internal_objects")}}  # type: ignore[literal-required]
 
@@ -133,12 +134,15 @@ def _runs(facts: PoolExamination) -> Table:
 
     rows = [
         [
-            format_size(run["block_bytes"]), str(run["runs"]), str(run["chunks"]),
-            str(run["blocks"]), str(run["used_blocks"]),
+            format_size(run["block_bytes"]),
+            str(run["runs"]),
+            str(run["chunks"]),
+            str(run["blocks"]),
+            str(run["used_blocks"]),
             f"{100 * run['used_blocks'] / run['blocks']:.0f} %",
         ]
         for run in sorted(facts["runs"], key=lambda run: run["block_bytes"])
-    ]  # fmt: skip
+    ]
     return _titled("Runs", ["block", "runs", "chunks", "blocks", "in use", "use"], rows)
 
 
@@ -152,10 +156,13 @@ def _types(facts: PoolExamination) -> Table:
     counts.append(("the library's own", facts["internal_objects"]))  # type: ignore[arg-type]
     rows = [
         [
-            name, str(one["objects"]), format_size(one["block_bytes"]),
-            format_size(one["smallest_bytes"]), format_size(one["largest_bytes"]),
+            name,
+            str(one["objects"]),
+            format_size(one["block_bytes"]),
+            format_size(one["smallest_bytes"]),
+            format_size(one["largest_bytes"]),
         ]
         for name, one in counts
-    ]  # fmt: skip
+    ]
     title = "Objects" if rest <= 0 else f"Objects ({rest} more types in --json)"
     return _titled(title, ["type number", "objects", "taken", "smallest", "largest"], rows)

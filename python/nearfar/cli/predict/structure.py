@@ -106,11 +106,19 @@ def _predict(
     watching = Watching(costs, cpu)
     return structure_results.predict(
         structure_results.Case(
-            name, entries, update, watching.shape(work.work), timed[work],
-            watching.shape(twin.work), timed[twin],
+            name,
+            entries,
+            update,
+            watching.shape(work.work),
+            timed[work],
+            watching.shape(twin.work),
+            timed[twin],
         ),
-        costs, near, memory, slowdowns.slowdown(SETS[name][0], device.name, sheet.name),
-    )  # fmt: skip
+        costs,
+        near,
+        memory,
+        slowdowns.slowdown(SETS[name][0], device.name, sheet.name),
+    )
 
 
 def _host(session: Session, host: str, cpu: int) -> Host:

@@ -99,9 +99,15 @@ def record(
     if after == After.LLC and caches.llc is None:
         raise BadInputError("the host has no third cache level", "give --after l2, the last level")
     done = run(
-        program, output, caches, host=host, after=after or caches.last, prefetch=prefetch,
-        recorder=recorder.value, aside=json == "-",
-    )  # fmt: skip
+        program,
+        output,
+        caches,
+        host=host,
+        after=after or caches.last,
+        prefetch=prefetch,
+        recorder=recorder.value,
+        aside=json == "-",
+    )
     for line in [done.failure] * bool(done.failure) if quiet else done.notes:
         note(line)
     _show(done, output, json, quiet)

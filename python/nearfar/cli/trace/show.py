@@ -44,10 +44,13 @@ def show(
         note(f"nearfar: {file}: {found['ending']}")
     if json is not None:
         kept = [
-            {key: plan_frame(value) if key.endswith("frame") else value  # type: ignore[arg-type]
-             for key, value in row.items()} | {"number": first + i}
+            {
+                key: plan_frame(value) if key.endswith("frame") else value  # type: ignore[arg-type]
+                for key, value in row.items()
+            }
+            | {"number": first + i}
             for i, row in enumerate(found["rows"])
-        ]  # fmt: skip
+        ]
         write_json(json, dumps({"verb": "trace show", "file": str(file), "lines": kept}, indent=1))
     if json != "-":
         places = {place(row["frame"]) for row in found["rows"]}
@@ -68,5 +71,12 @@ def _row(row: TraceRow, lines: dict[str, str]) -> list[str]:
     within = row["address"] - row["object_address"]
     inside = f"{row['site_kind']} {row['object']} {within:+#x}" if row["object"] else "unknown"
     waits = f"{row['depends']} back" if row["depends"] else ""
-    return [row["kind"].replace("_", "-"), hex(row["address"]), inside, str(row["thread"]),
-            str(row["instructions"]), named, waits]  # fmt: skip
+    return [
+        row["kind"].replace("_", "-"),
+        hex(row["address"]),
+        inside,
+        str(row["thread"]),
+        str(row["instructions"]),
+        named,
+        waits,
+    ]

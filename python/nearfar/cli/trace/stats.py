@@ -59,9 +59,14 @@ def _shown(found: TraceStats, file: Path) -> RenderableType:
     ]
     untraced = [f"not traced: {sentence}" for sentence in fields(found, "not_traced")]
     return Group(
-        Text("\n".join(head)), Text(""), _totals(found, file), Text(""), _sites(found), Text(""),
+        Text("\n".join(head)),
+        Text(""),
+        _totals(found, file),
+        Text(""),
+        _sites(found),
+        Text(""),
         Text("\n".join(untraced)),
-    )  # fmt: skip
+    )
 
 
 def _totals(found: TraceStats, file: Path) -> RenderableType:
@@ -85,11 +90,21 @@ def _sites(found: TraceStats) -> RenderableType:
     shown = summaries(found)[:_MOST_SITES]
     rows = [
         [
-            one.title(), *(str(one.site["records"][kind]) for kind in found["kinds"]),
-            str(one.site["allocations"]), format_size(one.site["peak_bytes"]),
+            one.title(),
+            *(str(one.site["records"][kind]) for kind in found["kinds"]),
+            str(one.site["allocations"]),
+            format_size(one.site["peak_bytes"]),
         ]
         for one in shown
-    ]  # fmt: skip
-    heads = ["site", "loads", "stores", "prefetches", "write-backs", "past caches", "objects",
-             "most at once"]  # fmt: skip
+    ]
+    heads = [
+        "site",
+        "loads",
+        "stores",
+        "prefetches",
+        "write-backs",
+        "past caches",
+        "objects",
+        "most at once",
+    ]
     return columns(heads, rows, 1)

@@ -27,10 +27,11 @@ def room(machine: Machine, root: Root) -> Finding:
     if all(free >= _LITTLE_ROOM for _, free in known):
         return ok("room in the tiers", f"free: {found}")
     return warning(
-        "room in the tiers", f"free: {found}",
+        "room in the tiers",
+        f"free: {found}",
         "working sets must be several times the last cache, or the cache is measured",
         "free some space, or give another directory: --tier file:DIR",
-    )  # fmt: skip
+    )
 
 
 def _ask(*command: str) -> tuple[Any, str]:
@@ -45,7 +46,7 @@ def _ask(*command: str) -> tuple[Any, str]:
             errors="replace",
             timeout=_COMMAND_SECONDS,
             check=False,
-        )  # fmt: skip
+        )
         return json.loads(run.stdout or "[]"), ""
     except (OSError, subprocess.TimeoutExpired, json.JSONDecodeError) as error:
         return None, f"{' '.join(command)} failed: {error}"
@@ -74,9 +75,12 @@ def _health(check: str, present: int, what: str, root: Root, command: tuple[str,
     why = "worn or failing devices slow down, or withdraw persistence, before they fail"
     if trouble:
         return Finding(
-            check=check, level="unknown", found=f"{shown}; {trouble}", why=why,
+            check=check,
+            level="unknown",
+            found=f"{shown}; {trouble}",
+            why=why,
             mend=f"install {command[0]}, and run `sudo {' '.join(command)}`",
-        )  # fmt: skip
+        )
     ill = _ill(devices)
     if ill:
         return warning(check, f"{shown}; {', '.join(ill)}", why, f"sudo {' '.join(command)}")

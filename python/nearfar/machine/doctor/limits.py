@@ -50,9 +50,11 @@ def memory_limit(machine: Machine, root: Root) -> Finding:
     if limit is None:
         return ok("memory limit", "none below the machine's memory")
     return note(
-        "memory limit", f"{format_size(limit)} for this control group", why,
+        "memory limit",
+        f"{format_size(limit)} for this control group",
+        why,
         "sizes are kept below it; raise memory.max of the group for more",
-    )  # fmt: skip
+    )
 
 
 def _cpu_quota(root: Root) -> float | None:
@@ -82,9 +84,11 @@ def cpu_quota(machine: Machine, root: Root) -> Finding:
     if enough:
         return ok("processor quota", found)
     return warning(
-        "processor quota", found, why,
+        "processor quota",
+        found,
+        why,
         f"measure with --threads up to {int(quota)}, or set cpu.max of the group to max",
-    )  # fmt: skip
+    )
 
 
 def withheld_processors(machine: Machine, _root: Root) -> Finding:
@@ -93,10 +97,11 @@ def withheld_processors(machine: Machine, _root: Root) -> Finding:
     if usable == there:
         return ok("usable processors", f"all {there}")
     return note(
-        "usable processors", f"{usable} of {there}",
+        "usable processors",
+        f"{usable} of {there}",
         "the others may be busy with work that we cannot see; bandwidth of all is out of reach",
         "start without taskset, or widen the cpuset of the control group",
-    )  # fmt: skip
+    )
 
 
 def counters(_machine: Machine, root: Root) -> Finding:

@@ -36,9 +36,11 @@ def transparent_huge_pages(_machine: Machine, root: Root) -> Finding:
     mode = chosen(look.text)
     if mode == "never":
         return warning(
-            check, "never", why + "; tiers with pages=thp cannot be measured",
+            check,
+            "never",
+            why + "; tiers with pages=thp cannot be measured",
             f"echo madvise | sudo tee /{_THP}/enabled",
-        )  # fmt: skip
+        )
     if mode == "always":
         return note(check, "always", why, "say pages=4k or pages=thp of a tier to fix its pages")
     return ok(check, mode)
@@ -55,9 +57,11 @@ def huge_pages(_machine: Machine, root: Root) -> Finding:
     if pools:
         return ok("huge pages", f"{', '.join(pools)} free")
     return note(
-        "huge pages", "none reserved", "tiers with pages=2m or pages=1g need them",
+        "huge pages",
+        "none reserved",
+        "tiers with pages=2m or pages=1g need them",
         "sudo sysctl vm.nr_hugepages=512 reserves 1 GiB of 2 MiB pages; pages=thp needs none",
-    )  # fmt: skip
+    )
 
 
 def swap(_machine: Machine, root: Root) -> Finding:

@@ -47,11 +47,12 @@ def virtual_machine(machine: Machine, _root: Root) -> Finding:
     if machine.virtual_machine is None:
         return ok("virtual machine", "none: this is the hardware itself")
     return note(
-        "virtual machine", machine.virtual_machine,
+        "virtual machine",
+        machine.virtual_machine,
         "cache sizes, nodes and persistence are what the host claims; page walks go through two "
         "tables, and neighbours on the host cannot be seen",
         "measure on bare metal for figures of the hardware",
-    )  # fmt: skip
+    )
 
 
 CHECKS = (load, steal, virtual_machine)

@@ -23,14 +23,17 @@ def persistent_memory(machine: Machine, _root: Root) -> Finding:
         return note(check, "persistence as the host claims it", "a guest cannot verify it")
     if "emulated" in kinds:
         return note(
-            check, "emulated in DRAM (memmap=)",
+            check,
+            "emulated in DRAM (memmap=)",
             "costs of flushes and of DAX are real, the medium's speed is DRAM's, and nothing "
             "outlives a power failure",
-        )  # fmt: skip
+        )
     return note(
-        check, "none that a program can map",
-        "flush and fence costs on a DAX mapping cannot be measured here", _EMULATE,
-    )  # fmt: skip
+        check,
+        "none that a program can map",
+        "flush and fence costs on a DAX mapping cannot be measured here",
+        _EMULATE,
+    )
 
 
 def tmpfs(machine: Machine, _root: Root) -> Finding:
@@ -38,16 +41,19 @@ def tmpfs(machine: Machine, _root: Root) -> Finding:
     check = "shm: tier"
     if not any(tier.spec.startswith("shm:") for tier in machine.tiers):
         return note(
-            check, "no tmpfs at /dev/shm", "shm: needs a directory on tmpfs",
+            check,
+            "no tmpfs at /dev/shm",
+            "shm: needs a directory on tmpfs",
             "sudo mount -t tmpfs tmpfs /dev/shm, or give one: --tier shm:DIR",
-        )  # fmt: skip
+        )
     return note(
-        check, "tmpfs emulates persistent memory in DRAM",
+        check,
+        "tmpfs emulates persistent memory in DRAM",
         "its pages are the page cache: no MAP_SYNC, no DAX faults, 4 KiB pages unless "
         "shmem_enabled says otherwise, and it may be swapped; a memmap= region has "
         "none of these differences",
         "use memmap= where faults, huge pages or MAP_SYNC matter",
-    )  # fmt: skip
+    )
 
 
 def unused_namespaces(machine: Machine, _root: Root) -> Finding:
@@ -64,14 +70,18 @@ def unused_namespaces(machine: Machine, _root: Root) -> Finding:
         name = idle[0].device or idle[0].name
         state = f"mounted at {idle[0].mount} without dax" if idle[0].mount else "not mounted"
         return warning(
-            check, f"{name} is {state}", "it becomes a tier when mounted with -o dax",
+            check,
+            f"{name} is {state}",
+            "it becomes a tier when mounted with -o dax",
             f"mount -o dax=always /dev/{name} /mnt/{name} (ext4 or xfs)",
-        )  # fmt: skip
+        )
     if empty:
         return note(
-            check, f"{', '.join(empty)} without a namespace", "a tier requires a namespace",
+            check,
+            f"{', '.join(empty)} without a namespace",
+            "a tier requires a namespace",
             "sudo ndctl create-namespace --mode fsdax, or --mode devdax",
-        )  # fmt: skip
+        )
     return ok(check, "none unused")
 
 
@@ -80,11 +90,12 @@ def memory_mode(machine: Machine, _root: Root) -> Finding:
     if machine.memory_mode is None:
         return ok("memory mode", "near memory is not used as a cache")
     return warning(
-        "memory mode", machine.memory_mode.evidence,
+        "memory mode",
+        machine.memory_mode.evidence,
         "figures mix near and far memory by hit rate, and nothing persists",
         "switch to app-direct mode in the firmware set-up (ipmctl create -goal), or measure with "
         "working sets well above the near memory",
-    )  # fmt: skip
+    )
 
 
 CHECKS = (persistent_memory, tmpfs, unused_namespaces, memory_mode)

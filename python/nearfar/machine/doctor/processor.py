@@ -28,9 +28,11 @@ def governor(machine: Machine, root: Root) -> Finding:
     if set(governors) == {"performance"}:
         return ok("frequency governor", found)
     return warning(
-        "frequency governor", found, _WHY_FREQUENCY + ", and this governor lowers it when idle",
+        "frequency governor",
+        found,
+        _WHY_FREQUENCY + ", and this governor lowers it when idle",
         "sudo cpupower frequency-set -g performance",
-    )  # fmt: skip
+    )
 
 
 def turbo(_machine: Machine, root: Root) -> Finding:
@@ -57,11 +59,12 @@ def hyper_threads(machine: Machine, _root: Root) -> Finding:
     if usable == cores:
         return ok("hyper-threads", f"{cores} usable processors, each a core of its own")
     return note(
-        "hyper-threads", f"{usable} usable processors on {cores} cores",
+        "hyper-threads",
+        f"{usable} usable processors on {cores} cores",
         "siblings share one core's caches and its outstanding misses",
         "nothing: threads are placed one a core first; for bare cores: "
         "echo off | sudo tee /sys/devices/system/cpu/smt/control",
-    )  # fmt: skip
+    )
 
 
 def prefetchers(machine: Machine, root: Root) -> Finding:
@@ -70,9 +73,11 @@ def prefetchers(machine: Machine, root: Root) -> Finding:
     why = "they hide latency of regular accesses; random chases are made so that they cannot help"
     if "intel" not in machine.processor.lower():
         return Finding(
-            check=check, level="unknown", why=why,
+            check=check,
+            level="unknown",
+            why=why,
             found="no switch that is common to this maker's processors",
-        )  # fmt: skip
+        )
     try:
         with (root.path / "dev/cpu/0/msr").open("rb") as file:
             file.seek(0x1A4)
@@ -84,9 +89,11 @@ def prefetchers(machine: Machine, root: Root) -> Finding:
     if off == 0:
         return ok(check, "all four on, as usual")
     return note(
-        check, f"{off} of four switched off", why + "; sequential figures will be low",
+        check,
+        f"{off} of four switched off",
+        why + "; sequential figures will be low",
         "sudo wrmsr -a 0x1a4 0",
-    )  # fmt: skip
+    )
 
 
 def clock(_machine: Machine, root: Root) -> Finding:
@@ -98,9 +105,11 @@ def clock(_machine: Machine, root: Root) -> Finding:
     if look.text in {"tsc", "kvm-clock", "hyperv_clocksource_tsc_page"}:
         return ok("clock source", look.text)
     return warning(
-        "clock source", look.text, why,
+        "clock source",
+        look.text,
+        why,
         "see `dmesg | grep -i tsc` for why the kernel left it; boot with clocksource=tsc",
-    )  # fmt: skip
+    )
 
 
 CHECKS = (governor, turbo, hyper_threads, prefetchers, clock)

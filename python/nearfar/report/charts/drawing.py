@@ -46,13 +46,21 @@ _CONFIG: dict[str, Any] = {
     "padding": {"left": 12, "right": 12, "top": 4, "bottom": 2},
     "view": {"stroke": None},
     "axis": {
-        "labelColor": MUTED, "titleColor": MUTED, "domainColor": GRID, "tickColor": GRID,
-        "gridColor": GRID, "labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal",
-        "titlePadding": 10, "labelPadding": 5, "labelLimit": 260,
+        "labelColor": MUTED,
+        "titleColor": MUTED,
+        "domainColor": GRID,
+        "tickColor": GRID,
+        "gridColor": GRID,
+        "labelFontSize": 12,
+        "titleFontSize": 12,
+        "titleFontWeight": "normal",
+        "titlePadding": 10,
+        "labelPadding": 5,
+        "labelLimit": 260,
     },
     "axisY": {"domain": False, "ticks": False},
     "text": {"fontSize": 12, "color": INK},
-}  # fmt: skip
+}
 
 #: Line height of text in pixels.
 ROW = 15
@@ -162,9 +170,7 @@ def spread_out(positions: Sequence[float], gap: float) -> list[float]:
         while len(groups) > 1 and _close(groups[-2], groups[-1], gap):
             (a, n), (b, m) = groups[-2:]
             groups[-2:] = [[(a * n + b * m) / (n + m), n + m]]
-    moved = [
-        centre + (i - (n - 1) / 2) * gap for centre, n in groups for i in range(int(n))
-    ]  # fmt: skip
+    moved = [centre + (i - (n - 1) / 2) * gap for centre, n in groups for i in range(int(n))]
     return [moved[order.index(i)] for i in range(len(positions))]
 
 

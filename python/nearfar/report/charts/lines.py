@@ -94,8 +94,11 @@ class Look:
 
 def line_chart(lines: Sequence[Line], x: Axis, y: Axis, look: Look = Look()) -> Builder:
     """Return lines with intervals, named at their ends, or in a corner of a narrow picture."""
-    rows = [_row(index, line, order) for index, line in enumerate(lines)
-            for order in range(len(line.spots))]  # fmt: skip
+    rows = [
+        _row(index, line, order)
+        for index, line in enumerate(lines)
+        for order in range(len(line.spots))
+    ]
     across, up = _domain(x, rows, "x", "x"), _domain(y, rows, "low", "high")
     ends = [End(line.name, line.spots[-1].value, _colour(line)) for line in lines]
 
@@ -123,9 +126,15 @@ def line_chart(lines: Sequence[Line], x: Axis, y: Axis, look: Look = Look()) -> 
 def _row(series: int, line: Line, order: int) -> dict[str, Any]:
     spot = line.spots[order]
     return {
-        "series": series, "order": order, "x": spot.x, "value": spot.value, "low": spot.low,
-        "high": spot.high, "colour": _colour(line), "kind": line.kind,
-    }  # fmt: skip
+        "series": series,
+        "order": order,
+        "x": spot.x,
+        "value": spot.value,
+        "low": spot.low,
+        "high": spot.high,
+        "colour": _colour(line),
+        "kind": line.kind,
+    }
 
 
 def _colour(line: Line) -> str:
@@ -187,10 +196,12 @@ def _curves(base: alt.Chart, y: alt.Y, y_scale: alt.Scale, look: Look) -> list[a
     low = alt.Y("low:Q", scale=y_scale)
     stroke = alt.Scale(domain=list(_STROKES), range=list(_STROKES.values()))
     line = base.mark_line(interpolate="step-after" if look.steps else "linear").encode(
-        y=y, color=colour, order=alt.Order("order:Q"),
+        y=y,
+        color=colour,
+        order=alt.Order("order:Q"),
         strokeDash=alt.StrokeDash("kind:N", legend=None, scale=stroke),
         strokeWidth=alt.condition("datum.kind == 'published'", alt.value(1.5), alt.value(2)),
-    )  # fmt: skip
+    )
     own = base.transform_filter("datum.kind != 'published'")
     if look.intervals == "band":
         band = own.mark_area(opacity=0.25).encode(

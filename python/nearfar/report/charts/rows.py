@@ -41,9 +41,8 @@ class Bar:
 
 
 def row_chart(
-    bars: Sequence[Bar], title: str, *, log: bool = False,
-    domain: tuple[float, float] | None = None,
-) -> Builder:  # fmt: skip
+    bars: Sequence[Bar], title: str, *, log: bool = False, domain: tuple[float, float] | None = None
+) -> Builder:
     """Return values as dots on rows with intervals; one color per group."""
     groups = list(dict.fromkeys(bar.group for bar in bars))
     rows = [_row(bar, series_colour(groups.index(bar.group))) for bar in bars]
@@ -78,9 +77,14 @@ def row_chart(
 
 def _row(bar: Bar, colour: str) -> dict[str, Any]:
     return {
-        "label": bar.label, "value": bar.value, "low": bar.low, "high": bar.high, "text": bar.text,
-        "colour": colour, "fill": PAPER if bar.hollow else colour,
-    }  # fmt: skip
+        "label": bar.label,
+        "value": bar.value,
+        "low": bar.low,
+        "high": bar.high,
+        "text": bar.text,
+        "colour": colour,
+        "fill": PAPER if bar.hollow else colour,
+    }
 
 
 def _dots(base: alt.Chart, size: int) -> alt.Chart:
@@ -153,10 +157,15 @@ def scaling_chart(dots: Sequence[Dot], title: str) -> Builder:
 
 def _scaling_row(dot: Dot, colour: str) -> dict[str, Any]:
     return {
-        "series": dot.series, "threads": dot.threads, "value": dot.value, "low": dot.low,
-        "high": dot.high, "colour": colour, "fill": PAPER if dot.oversubscribed else colour,
+        "series": dot.series,
+        "threads": dot.threads,
+        "value": dot.value,
+        "low": dot.low,
+        "high": dot.high,
+        "colour": colour,
+        "fill": PAPER if dot.oversubscribed else colour,
         "dash": int(dot.emulated),
-    }  # fmt: skip
+    }
 
 
 def _threads_axis(counts: Sequence[int], narrow: bool) -> alt.X:

@@ -69,11 +69,13 @@ def timeline_chart(spans: Sequence[Span], x_title: str) -> Builder:
     groups = list(dict.fromkeys(span.group for span in spans))
     rows = [
         {
-            "lane": span.lane, "x": span.start, "x2": span.end,
+            "lane": span.lane,
+            "x": span.start,
+            "x2": span.end,
             "colour": series_colour(groups.index(span.group)),
         }
         for span in spans
-    ]  # fmt: skip
+    ]
 
     def build(canvas: Canvas) -> Picture:
         import altair as alt
@@ -84,11 +86,12 @@ def timeline_chart(spans: Sequence[Span], x_title: str) -> Builder:
             alt.Chart(inline(rows))
             .mark_bar(size=12, stroke=PAPER, strokeWidth=1)
             .encode(
-                x=alt.X("x:Q", axis=axis), x2=alt.X2("x2:Q"),
+                x=alt.X("x:Q", axis=axis),
+                x2=alt.X2("x2:Q"),
                 y=alt.Y("lane:N", sort=None, title=None, axis=y_axis),
                 color=alt.Color("colour:N", scale=None),
             )
-        )  # fmt: skip
+        )
         return alt.layer(bars).properties(width=canvas.width, height=canvas.height)
 
     return build

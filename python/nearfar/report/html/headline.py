@@ -34,13 +34,16 @@ def small_page_curve(result: LatencyResult, main: LatencyCurve) -> LatencyCurve 
     """Return the curve that differs from the main one only by its 4 KiB pages."""
     return next(
         (
-            c for c in result.curves
-            if c.points and c.pages == "4k" and c is not main
+            c
+            for c in result.curves
+            if c.points
+            and c.pages == "4k"
+            and c is not main
             and plain_tier(c.tier) == plain_tier(main.tier)
             and c.block_bytes == main.block_bytes
         ),
         None,
-    )  # fmt: skip
+    )
 
 
 def largest(curve: LatencyCurve) -> LatencyPoint:

@@ -51,19 +51,26 @@ def render(run: Run, previous: Sequence[tuple[Path, Run]] = ()) -> str:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
-        loader=PackageLoader("nearfar.report.html"), autoescape=True, undefined=StrictUndefined,
-        trim_blocks=True, lstrip_blocks=True,
-    )  # fmt: skip
+        loader=PackageLoader("nearfar.report.html"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
     earlier = [
         pair for pair in previous if pair[1].started < run.started and same_subject(pair[1], run)
     ]
     context = Context(run, earlier)
     sections = [section for make in ORDER if (section := make(context)) is not None]
     return environment.get_template("page.html.j2").render(
-        run=run, started=when(run.started), machine_name=machine_name(run.machine),
+        run=run,
+        started=when(run.started),
+        machine_name=machine_name(run.machine),
         title=subject(run) or machine_name(run.machine),
-        cards=cards(run), banners=list(_banners(run)), sections=sections,
-    )  # fmt: skip
+        cards=cards(run),
+        banners=list(_banners(run)),
+        sections=sections,
+    )
 
 
 #: The subject of a run that is not the machine: its arguments by these names.

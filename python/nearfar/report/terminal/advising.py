@@ -21,14 +21,31 @@ def advice(result: AdviceResult) -> RenderableType:
     parts: list[RenderableType] = []
     for far in result.fars:
         parts += [_bounds(far), Text(""), *_curve(far), Text(""), *_expenses(far)]
-    heads = ["Site", "Verdict", "Size", "Life", "Reads", "Writes", "Stall time", "Far costs",
-             "First touch"]  # fmt: skip
+    heads = [
+        "Site",
+        "Verdict",
+        "Size",
+        "Life",
+        "Reads",
+        "Writes",
+        "Stall time",
+        "Far costs",
+        "First touch",
+    ]
     rows = [
-        [site.at, site.verdict, format_size(site.size_bytes), f"{site.life_share:.0%}",
-         f"{site.reads:,}", f"{site.writes:,}", f"{site.stall_share:.0%}",
-         figure(site, "far_time_s"), figure(site, "first_touch_s")]
+        [
+            site.at,
+            site.verdict,
+            format_size(site.size_bytes),
+            f"{site.life_share:.0%}",
+            f"{site.reads:,}",
+            f"{site.writes:,}",
+            f"{site.stall_share:.0%}",
+            figure(site, "far_time_s"),
+            figure(site, "first_touch_s"),
+        ]
         for site in section.shown(result)
-    ]  # fmt: skip
+    ]
     parts.append(columns(heads, rows, 2))
     more = len(result.sites) - len(rows)
     if more > 0:
@@ -42,14 +59,21 @@ def _bounds(far: FarAdvice) -> RenderableType:
     rows = [
         [words, figure(far, f"slowdown_{key}"), figure(far, f"time_{key}_s")]
         for key, words in (
-            ("all_far", "everything far"), ("heap_far", "the heap far"), ("plan", "with the plan")
+            ("all_far", "everything far"),
+            ("heap_far", "the heap far"),
+            ("plan", "with the plan"),
         )
-    ]  # fmt: skip
+    ]
     rows += [
-        [f"{policy.policy}, {policy.moved_pages:,} pages moved" if policy.moved_pages
-         else policy.policy, figure(policy, "slowdown"), figure(policy, "time_s")]
+        [
+            f"{policy.policy}, {policy.moved_pages:,} pages moved"
+            if policy.moved_pages
+            else policy.policy,
+            figure(policy, "slowdown"),
+            figure(policy, "time_s"),
+        ]
         for policy in far.policies
-    ]  # fmt: skip
+    ]
     return columns([f"On {far.far}", "Slowdown", "Wall time"], rows, 1)
 
 
@@ -69,6 +93,13 @@ def _curve(far: FarAdvice) -> list[RenderableType]:
         width = round(_BAR * (point.slowdown - 1) / whole)
         mark = "  knee" if point is knee else ""
         price = "" if point.price is None else f"{point.price:.3g} {far.currency}"
-        rows.append([format_size(point.near_budget_bytes), format_size(point.near_bytes),
-                     f"{point.slowdown:.3f}", "█" * max(width, 0) + mark, price])  # fmt: skip
+        rows.append(
+            [
+                format_size(point.near_budget_bytes),
+                format_size(point.near_bytes),
+                f"{point.slowdown:.3f}",
+                "█" * max(width, 0) + mark,
+                price,
+            ]
+        )
     return [columns(["Near budget", "Used", "Slowdown", "", ""], rows, 99)]

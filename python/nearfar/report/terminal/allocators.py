@@ -28,14 +28,17 @@ def malloc(result: MallocResult) -> RenderableType:
 def _table(rows: list[MallocRow]) -> RenderableType:
     cells = [
         [
-            row.allocator, f"{row.threads} *" if row.oversubscribed else str(row.threads),
+            row.allocator,
+            f"{row.threads} *" if row.oversubscribed else str(row.threads),
             _said(row, "cpu_time_s"),
-            _said(row, "ratio_to_glibc"), _said(row, "wall_time_s"),
-            _said(row, "wall_ratio_to_glibc"), _said(row, "peak_memory_bytes"),
+            _said(row, "ratio_to_glibc"),
+            _said(row, "wall_time_s"),
+            _said(row, "wall_ratio_to_glibc"),
+            _said(row, "peak_memory_bytes"),
             _said(row, "settled_memory_bytes"),
         ]
         for row in rows
-    ]  # fmt: skip
+    ]
     heads = ["Allocator", "Threads", "CPU", "/ glibc", "Wall", "/ glibc", "Peak", "After 1 s"]
     return columns(heads, cells, 1)
 

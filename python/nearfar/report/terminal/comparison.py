@@ -45,8 +45,10 @@ def comparison(
     parts: list[RenderableType] = [
         _verdict(_Numbers(len(changes), len(worse), len(improved)), moved, threshold, noisy),
         *_undecided(found.uncertain()),
-        Text(""), *_sections(moved, threshold), _table(rows, verdicts, sides),
-    ]  # fmt: skip
+        Text(""),
+        *_sections(moved, threshold),
+        _table(rows, verdicts, sides),
+    ]
     if len(changes) > _SHOWN:
         parts.append(Text(f"· {len(changes) - _SHOWN} more, changed less: --json - has all"))
     for alone, side in ((found.only_before, sides[0]), (found.only_now, sides[1])):
@@ -97,8 +99,13 @@ def _undecided(number: int) -> list[RenderableType]:
     if not number:
         return []
     have = "has" if number == 1 else "have"
-    return [Text(f"{count(number, 'figure')} of fewer than six repeats {have} no interval and "
-                 "cannot be judged: measure with --runs 6 or more", style="yellow")]  # fmt: skip
+    return [
+        Text(
+            f"{count(number, 'figure')} of fewer than six repeats {have} no interval and "
+            "cannot be judged: measure with --runs 6 or more",
+            style="yellow",
+        )
+    ]
 
 
 def _sections(moved: Sequence[Shift], threshold: float) -> list[RenderableType]:
@@ -106,10 +113,15 @@ def _sections(moved: Sequence[Shift], threshold: float) -> list[RenderableType]:
     if not moved:
         return []
     rows = [
-        [shift.section, str(shift.figures), f"{shift.cost:.3f} ×",
-         f"{shift.low:.3f}–{shift.high:.3f}", _word(shift, threshold)]
+        [
+            shift.section,
+            str(shift.figures),
+            f"{shift.cost:.3f} ×",
+            f"{shift.low:.3f}–{shift.high:.3f}",
+            _word(shift, threshold),
+        ]
         for shift in moved
-    ]  # fmt: skip
+    ]
     heads = ["Section", "Figures", "Cost, mean", "95 %", ""]
     return [columns(heads, rows, 1), Text("")]
 

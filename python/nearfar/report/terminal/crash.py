@@ -12,9 +12,10 @@ from nearfar.verify.findings import FAILURES, Exploration, Finding
 def exploration(result: Exploration) -> Text:
     """Return counts, then each finding with its cause and the command that repeats it."""
     covered = (
-        "every image was explored" if result.states_left == 0
+        "every image was explored"
+        if result.states_left == 0
         else f"at most {count_text(result.states_left)} images are left"
-    )  # fmt: skip
+    )
     head = (
         f"{result.states:,} images at {result.points:,} failure points, "
         f"{result.recovery_states:,} of them crashes during recovery; {covered}"

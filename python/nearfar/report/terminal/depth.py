@@ -33,30 +33,36 @@ def parallelism(result: ParallelismResult) -> RenderableType:
     """Time over loads by chains."""
     rows = [[str(p.chains), figure(p, _LATENCY)] for p in result.points]
     return block(
-        "Memory-level parallelism", parallelism_section.finding(result),
+        "Memory-level parallelism",
+        parallelism_section.finding(result),
         origins((p, _LATENCY) for p in result.points),
-        columns(["Chains", "Time over loads"], rows, 0), parallelism_section.notes(result),
-    )  # fmt: skip
+        columns(["Chains", "Time over loads"], rows, 0),
+        parallelism_section.notes(result),
+    )
 
 
 def blocks(result: BlocksResult) -> RenderableType:
     """Latency of a line by block size."""
     rows = [[format_size(p.block_bytes), figure(p, _LATENCY)] for p in result.points]
     return block(
-        "Latency by block size", blocks_section.finding(result),
+        "Latency by block size",
+        blocks_section.finding(result),
         origins((p, _LATENCY) for p in result.points),
-        columns(["Block", "Latency of a line"], rows, 0), blocks_section.notes(result),
-    )  # fmt: skip
+        columns(["Block", "Latency of a line"], rows, 0),
+        blocks_section.notes(result),
+    )
 
 
 def tails(result: TailsResult) -> RenderableType:
     """Latency by percentile."""
     rows = [[percentile(p.share), figure(p, _LATENCY)] for p in result.points]
     return block(
-        "Single-access latency distribution", tails_section.finding(result),
+        "Single-access latency distribution",
+        tails_section.finding(result),
         origins((p, _LATENCY) for p in result.points),
-        columns(["Percentile", "Latency"], rows, 1), tails_section.notes(result),
-    )  # fmt: skip
+        columns(["Percentile", "Latency"], rows, 1),
+        tails_section.notes(result),
+    )
 
 
 def loaded(result: LoadedResult) -> RenderableType:
@@ -67,11 +73,12 @@ def loaded(result: LoadedResult) -> RenderableType:
         for p in points
     ]
     return block(
-        "Latency under load", loaded_section.finding(result),
+        "Latency under load",
+        loaded_section.finding(result),
         origins((p, _LATENCY) for p in result.points),
         columns(["Traffic", "Offered", "Achieved", "Latency"], rows, 1),
         loaded_section.notes(result),
-    )  # fmt: skip
+    )
 
 
 def access(result: AccessResult) -> RenderableType:
@@ -83,10 +90,12 @@ def access(result: AccessResult) -> RenderableType:
     if strides:
         tables += [columns(["Stride", "Bandwidth of reads"], strides, 0)]
     return block(
-        "Bandwidth by mix, order and size", access_section.finding(result),
-        origins((p, _RATE) for p in [*result.points, *result.strides]), Group(*tables),
+        "Bandwidth by mix, order and size",
+        access_section.finding(result),
+        origins((p, _RATE) for p in [*result.points, *result.strides]),
+        Group(*tables),
         [*access_section.notes(result), "The intervals are in the report and in run.json."],
-    )  # fmt: skip
+    )
 
 
 def _rates(result: AccessResult, threads: int) -> RenderableType:
@@ -111,10 +120,12 @@ def persistence(result: PersistenceResult) -> RenderableType:
     costs = [[c.how, figure(c, "per_fence_ns"), figure(c, "per_line_ns")] for c in result.costs]
     tables += [columns(["", "Per fence", "Per additional line"], costs, 1)] if costs else []
     return block(
-        "Persistence cost", persistence_section.finding(result),
-        origins((p, _FENCE) for p in result.points), Group(*tables),
+        "Persistence cost",
+        persistence_section.finding(result),
+        origins((p, _FENCE) for p in result.points),
+        Group(*tables),
         persistence_section.notes(result),
-    )  # fmt: skip
+    )
 
 
 def _fences(result: PersistenceResult, places: list[tuple[int, int]]) -> RenderableType:

@@ -26,9 +26,15 @@ def experiment(result: ExperimentResult) -> RenderableType:
         shown = [section.cells(row) for row in rows if row.n == largest]
         heads = [section.HEADS[i] for i in _SHOWN]
         title = f"{NAMES[program]}, {largest:,} (the report has all sizes)"
-        parts += [Text(""), Text(title, style="bold"),
-                  columns(heads, [[cells[i] for i in _SHOWN] for cells in shown], 4)]  # fmt: skip
+        parts += [
+            Text(""),
+            Text(title, style="bold"),
+            columns(heads, [[cells[i] for i in _SHOWN] for cells in shown], 4),
+        ]
     return block(
-        result.title, section.finding(result), [Origin.SIMULATED, Origin.CLAIMED], Group(*parts),
+        result.title,
+        section.finding(result),
+        [Origin.SIMULATED, Origin.CLAIMED],
+        Group(*parts),
         section.notes(result),
-    )  # fmt: skip
+    )

@@ -70,6 +70,10 @@ def block(
         f"  [{', '.join(origin.value for origin in found) or 'origin not recorded'}]", style="dim"
     )
     return Group(
-        head, Text(finding), Text(""), table, Text(""),
+        head,
+        Text(finding),
+        Text(""),
+        table,
+        Text(""),
         *(Text(f"· {note}", style="dim") for note in notes),
-    )  # fmt: skip
+    )

@@ -12,8 +12,17 @@ from nearfar.units import format_size
 
 _COUNTS = ("allocations", "frees", "failed", "spilled")
 _BYTES = ("allocated_bytes", "live_bytes", "span_bytes", "returned_bytes")
-_HEADS = ["Tier", "Allocations", "Frees", "Failed", "Spilled", "Allocated", "Live", "Span",
-          "Returned"]  # fmt: skip
+_HEADS = [
+    "Tier",
+    "Allocations",
+    "Frees",
+    "Failed",
+    "Spilled",
+    "Allocated",
+    "Live",
+    "Span",
+    "Returned",
+]
 
 
 #: Most processes shown in a terminal; the JSON document has all.
@@ -36,11 +45,12 @@ def run_accounts(accounts: RunAccounts) -> RenderableType:
 def _table(process: Process) -> RenderableType:
     rows = [
         [
-            tier, *(f"{counts.get(key, 0):,}" for key in _COUNTS),
+            tier,
+            *(f"{counts.get(key, 0):,}" for key in _COUNTS),
             *(format_size(counts.get(key, 0)) for key in _BYTES),
         ]
         for tier, counts in process.tiers.items()
-    ]  # fmt: skip
+    ]
     return columns(_HEADS, rows, 1)
 
 
@@ -56,23 +66,40 @@ def plan_check(check: Check) -> RenderableType:
     verdict = "kept" if check.kept else "broken"
     head = Text(f"The plan's promise is {verdict}  [counted]", style="bold")
     finding = Text(f"{check.matched_share:.1%} of the heap's bytes were allocated at its sites")
-    heads = ["Site", "Tier", "Promised", "Allocated", "Pages", "Misplaced", "Traffic promised",
-             "Traffic", "Verdict"]  # fmt: skip
+    heads = [
+        "Site",
+        "Tier",
+        "Promised",
+        "Allocated",
+        "Pages",
+        "Misplaced",
+        "Traffic promised",
+        "Traffic",
+        "Verdict",
+    ]
     rows = [
         [
-            rule.at or f"rule {rule.rule}", rule.tier, format_size(rule.promised_bytes),
-            format_size(rule.allocated_bytes), f"{rule.pages:,}", f"{rule.misplaced_pages:,}",
-            *_traffic(rule), rule.broken or "kept",
+            rule.at or f"rule {rule.rule}",
+            rule.tier,
+            format_size(rule.promised_bytes),
+            format_size(rule.allocated_bytes),
+            f"{rule.pages:,}",
+            f"{rule.misplaced_pages:,}",
+            *_traffic(rule),
+            rule.broken or "kept",
         ]
         for rule in check.rules[:MOST_RULES]
-    ]  # fmt: skip
+    ]
     notes = [Text(f"· {why}") for why in check.broken]
     if check.near_traffic_share is not None and check.promised_near_traffic_share is not None:
-        notes.append(Text(
-            f"· {check.near_traffic_share:.1%} of the heap's traffic is near, "
-            f"{check.promised_near_traffic_share:.1%} were promised; traffic is lines read and "
-            "written, counted in a traced run", style="dim",
-        ))  # fmt: skip
+        notes.append(
+            Text(
+                f"· {check.near_traffic_share:.1%} of the heap's traffic is near, "
+                f"{check.promised_near_traffic_share:.1%} were promised; traffic is lines read and "
+                "written, counted in a traced run",
+                style="dim",
+            )
+        )
     more = len(check.rules) - MOST_RULES
     if more > 0:
         notes.append(Text(f"· and {more} more rules, all of them in --json FILE", style="dim"))

@@ -71,6 +71,9 @@ def predicted_structures(result: StructuresResult) -> RenderableType:
     found = origins((one, "slowdown") for one in result.devices)
     section = structures_section
     return block(
-        "Structures on memory of other machines", section.finding(result), found, table,
+        "Structures on memory of other machines",
+        section.finding(result),
+        found,
+        table,
         section.notes(result),
-    )  # fmt: skip
+    )

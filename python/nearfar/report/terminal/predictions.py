@@ -35,12 +35,17 @@ def contention_model(model: ContentionModel) -> RenderableType:
     rows = [_law("near", "d", model.near), _law("far", "v", model.far)]
     table = columns(
         ["Side", "A thread's bytes/s", "One left out, mean", "worst", "Two left out", "Queueing"],
-        rows, 2,
-    )  # fmt: skip
+        rows,
+        2,
+    )
     finding = f"{len(model.rows)} rows; full occupancy is {model.full_threads} threads."
-    return block("Competition", finding, [Origin.MODELLED], table, [
-        "Errors are on rows excluded from the fit; its form was chosen again without them.",
-    ])  # fmt: skip
+    return block(
+        "Competition",
+        finding,
+        [Origin.MODELLED],
+        table,
+        ["Errors are on rows excluded from the fit; its form was chosen again without them."],
+    )
 
 
 def _law(name: str, variable: str, side: Side) -> list[str]:
@@ -56,9 +61,13 @@ def _law(name: str, variable: str, side: Side) -> list[str]:
     law = f"e^{factor:.3f}" + shapes[side.form].format(*(f"{c:.4g}" for c in rest))
     two = "–" if side.leave_two_out_mean is None else f"{side.leave_two_out_mean:.1%}"
     return [
-        name, law, f"{side.leave_one_out_mean:.1%}", f"{side.leave_one_out_worst:.1%}", two,
+        name,
+        law,
+        f"{side.leave_one_out_mean:.1%}",
+        f"{side.leave_one_out_worst:.1%}",
+        two,
         f"{side.queueing:.2f} ({side.queueing_low:.2f}–{side.queueing_high:.2f})",
-    ]  # fmt: skip
+    ]
 
 
 def contention(result: ContentionPrediction) -> RenderableType:
@@ -67,8 +76,12 @@ def contention(result: ContentionPrediction) -> RenderableType:
         ["near", str(result.near_threads), figure(result, "near_bandwidth_bytes_per_s")],
         ["far", str(result.far_threads), figure(result, "far_bandwidth_bytes_per_s")],
     ]
-    return _shown("Contention", "Both sides copy concurrently.", result,
-                  columns(["Side", "Threads", "Bandwidth"], rows, 1))  # fmt: skip
+    return _shown(
+        "Contention",
+        "Both sides copy concurrently.",
+        result,
+        columns(["Side", "Threads", "Bandwidth"], rows, 1),
+    )
 
 
 def split(result: SplitPrediction) -> RenderableType:
@@ -88,10 +101,12 @@ def pipeline(result: PipelinePrediction) -> RenderableType:
         [
             f"{s.near_threads} + {s.far_threads}",
             *(format_time(getattr(s, key)) for key in keys),
-            figure(s, "total_time_s"), f"{s.regret:.1%}", s.binds,
+            figure(s, "total_time_s"),
+            f"{s.regret:.1%}",
+            s.binds,
         ]
         for s in result.splits
-    ]  # fmt: skip
+    ]
     heads = ["Near + far", "Generate", "Transfer", "Analyse", "Total", "Regret", "Binds"]
     finding = f"Best with {result.best_near_threads} near threads."
     return _shown("Pipeline", finding, result, columns(heads, rows, 1))
@@ -100,10 +115,16 @@ def pipeline(result: PipelinePrediction) -> RenderableType:
 def counter_fits(result: CounterFits) -> RenderableType:
     """Return each counter's function of n, its coefficients, and its error on rows left out."""
     rows = [
-        [fit.name, fit.form, fit.formula, _range(fit, "a"), _range(fit, "b"),
-         f"{fit.leave_one_out_error:.1%}"]
+        [
+            fit.name,
+            fit.form,
+            fit.formula,
+            _range(fit, "a"),
+            _range(fit, "b"),
+            f"{fit.leave_one_out_error:.1%}",
+        ]
         for fit in result.fits
-    ]  # fmt: skip
+    ]
     heads = ["Column", "Form", "Of n operations", "a", "b", "Left out"]
     notes = ["a and b with 95 % intervals; the error is the root mean square over the mean."]
     finding = f"{result.rows} rows; the form is the best on rows left out one at a time."
@@ -125,8 +146,9 @@ def map_work(result: MapPrediction) -> RenderableType:
     low, high = result.intervals["time_s"]
     one = [format_time(seconds / result.operations) for seconds in (result.time_s, low, high)]
     rows = [["all", figure(result, "time_s")], ["one", f"{one[0]}  ({one[1]} – {one[2]})"]]
-    return _shown(f"{verb} on a hash map", finding, result,
-                  columns(["Operations", "Time"], rows, 1))  # fmt: skip
+    return _shown(
+        f"{verb} on a hash map", finding, result, columns(["Operations", "Time"], rows, 1)
+    )
 
 
 def structure(result: StructurePrediction) -> RenderableType:
@@ -138,10 +160,14 @@ def structure(result: StructurePrediction) -> RenderableType:
     rows = [["in far memory", figure(result, "time_s"), "", ""]]
     for reading in result.readings:
         published = reading.published_slowdown
-        rows.append([
-            TITLES[reading.baseline], figure(reading, "near_time_s"), figure(reading, "slowdown"),
-            "" if published is None else f"{published:g} ×",
-        ])  # fmt: skip
+        rows.append(
+            [
+                TITLES[reading.baseline],
+                figure(reading, "near_time_s"),
+                figure(reading, "slowdown"),
+                "" if published is None else f"{published:g} ×",
+            ]
+        )
     heads = ["An operation", "Time", "Slowdown", "Published"]
     why = [f"Against {TITLES[r.baseline]}: {r.reason}." for r in result.readings if r.reason]
     return _shown(f"Structure {result.structure}", finding, result, columns(heads, rows, 1), why)

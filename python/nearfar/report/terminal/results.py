@@ -65,9 +65,12 @@ def published_curve(result: CurveResult) -> RenderableType:
         unit = "Access unit: unknown; it requires ntwrite_ns over three or more block sizes."
     found = origins((knee, "region_bytes") for knee in result.knees) or (Origin.MODELLED,)
     return block(
-        f"Knees of {result.source}", finding, found, columns(["Knee", "Between"], rows, 0),
+        f"Knees of {result.source}",
+        finding,
+        found,
+        columns(["Knee", "Between"], rows, 0),
         [unit, *notes],
-    )  # fmt: skip
+    )
 
 
 def bandwidth(result: BandwidthResult) -> RenderableType:
@@ -79,9 +82,12 @@ def bandwidth(result: BandwidthResult) -> RenderableType:
     found = origins((p, _RATE) for p in result.points)
     table = columns(["Tier", "Kernel", "Threads", "Bandwidth"], rows, 2)
     return block(
-        "Bandwidth", bandwidth_section.finding(result), found, table,
+        "Bandwidth",
+        bandwidth_section.finding(result),
+        found,
+        table,
         bandwidth_section.notes(result),
-    )  # fmt: skip
+    )
 
 
 def stream(result: StreamResult) -> RenderableType:
@@ -92,13 +98,23 @@ def stream(result: StreamResult) -> RenderableType:
         for kernel, rates in stream_section.kernels(run):
             kernels.append((rates, median))
             threads = _threads(len(run.cpus), run.oversubscribed)
-            rows.append([kernel, threads, stream_section.placement(run),
-                         figure(rates, median), figure(rates, best)])  # fmt: skip
+            rows.append(
+                [
+                    kernel,
+                    threads,
+                    stream_section.placement(run),
+                    figure(rates, median),
+                    figure(rates, best),
+                ]
+            )
     table = columns(["Kernel", "Threads", "Placement", "Median", "Best"], rows, 3)
     return block(
-        "STREAM", stream_section.finding(result), origins(kernels), table,
+        "STREAM",
+        stream_section.finding(result),
+        origins(kernels),
+        table,
         stream_section.notes(result),
-    )  # fmt: skip
+    )
 
 
 def mapped(result: MappedResult) -> RenderableType:
@@ -112,16 +128,21 @@ def mapped(result: MappedResult) -> RenderableType:
     )
     rates = [
         [
-            mapped_section.CALLS[p.method], f"{p.warmth} {p.pattern} {p.direction}",
-            figure(p, _RATE), figure(p, "faults_per_gib"),
+            mapped_section.CALLS[p.method],
+            f"{p.warmth} {p.pattern} {p.direction}",
+            figure(p, _RATE),
+            figure(p, "faults_per_gib"),
         ]
         for p in result.points
-    ]  # fmt: skip
+    ]
     ratios = [
-        [f"{r.warmth} {r.pattern} {r.direction}", mapped_section.CALLS[r.against],
-         figure(r, "ratio")]
+        [
+            f"{r.warmth} {r.pattern} {r.direction}",
+            mapped_section.CALLS[r.against],
+            figure(r, "ratio"),
+        ]
         for r in result.ratios
-    ]  # fmt: skip
+    ]
     found = origins((p, _RATE) for p in result.points)
     tables = Group(
         columns(["Method", "Access", "Bandwidth", "Faults per GiB"], rates, 2),

@@ -11,8 +11,14 @@ from nearfar.report.wording import format_quantity
 from nearfar.simulate.results import CountsSimulation, LoadCurve, Simulation, TierWork
 from nearfar.units import format_energy, format_time
 
-_PARTS = ("read_time_s", "write_time_s", "read_energy_J", "write_energy_J", "standby_energy_J",
-          "refresh_energy_J")  # fmt: skip
+_PARTS = (
+    "read_time_s",
+    "write_time_s",
+    "read_energy_J",
+    "write_energy_J",
+    "standby_energy_J",
+    "refresh_energy_J",
+)
 
 
 def counts(result: CountsSimulation) -> RenderableType:
@@ -36,8 +42,11 @@ def counts(result: CountsSimulation) -> RenderableType:
         f"{near.reads + near.writes + far.reads + far.writes:,} accesses of 64 B; pages "
         f"{result.page_policy}, writes {result.write_policy}."
     )
-    tables = Group(columns(["The program", ""], totals, 1), Text(""),
-                   columns(["A tier", "near", "far"], parts, 1))  # fmt: skip
+    tables = Group(
+        columns(["The program", ""], totals, 1),
+        Text(""),
+        columns(["A tier", "near", "far"], parts, 1),
+    )
     return block("Counts", finding, [Origin.SIMULATED], tables, result.limits)
 
 
@@ -49,9 +58,21 @@ def _cell(tier: TierWork, key: str) -> str:
     return format_quantity(key, getattr(tier, key))
 
 
-_TIER_ROWS = ("reads", "writes", "device_reads", "device_writes", "row_hit_share",
-              "read_latency_ns", "p50_latency_ns", "p99_latency_ns", "largest_latency_ns",
-              "energy_J", "most_line_writes", "lifetime_s", "levelled_lifetime_s")  # fmt: skip
+_TIER_ROWS = (
+    "reads",
+    "writes",
+    "device_reads",
+    "device_writes",
+    "row_hit_share",
+    "read_latency_ns",
+    "p50_latency_ns",
+    "p99_latency_ns",
+    "largest_latency_ns",
+    "energy_J",
+    "most_line_writes",
+    "lifetime_s",
+    "levelled_lifetime_s",
+)
 _ENERGIES = ("activate_J", "array_write_J", "read_J", "write_J", "refresh_J", "background_J")
 
 
@@ -82,8 +103,11 @@ def simulation(result: Simulation) -> RenderableType:
         f"engine, rows {result.page_policy}, writes {result.write_policy}, core {result.core}"
         + (f" of {result.window}." if result.core == "window" else ".")
     )
-    tables = Group(columns(["The program", ""], totals, 1), Text(""),
-                   columns(["A memory", "near", "far"], rows, 1))  # fmt: skip
+    tables = Group(
+        columns(["The program", ""], totals, 1),
+        Text(""),
+        columns(["A memory", "near", "far"], rows, 1),
+    )
     return block("Simulation", finding, [Origin.SIMULATED], tables, result.limits)
 
 

@@ -36,41 +36,60 @@ def compete(result: CompeteResult) -> RenderableType:
         parts += [
             Text(""),
             columns(
-                ["Thread", "Depth", "Length", "Every", "Off CPU", "Steal", "Switches", "Faults",
-                 "Cause"],
+                [
+                    "Thread",
+                    "Depth",
+                    "Length",
+                    "Every",
+                    "Off CPU",
+                    "Steal",
+                    "Switches",
+                    "Faults",
+                    "Cause",
+                ],
                 [
                     [
-                        f"{drop.side} {drop.cpu}", f"{drop.depth:.0%}",
+                        f"{drop.side} {drop.cpu}",
+                        f"{drop.depth:.0%}",
                         format_time(drop.length_s),
                         format_time(drop.period_s) if drop.period_s else "–",
                         format_quantity("off_cpu_s", drop.off_cpu_s),
                         format_quantity("steal_s", drop.steal_s),
                         str(drop.involuntary_switches),
-                        str(drop.minor_faults + drop.major_faults), drop.cause,
+                        str(drop.minor_faults + drop.major_faults),
+                        drop.cause,
                     ]
                     for drop in listed
                 ],
                 1,
             ),
-        ]  # fmt: skip
+        ]
     if result.forecast:
         compared = _forecasts.of_competition(result)
         parts += _predicted_first(compete_section.COMPARED_HEADS, compared)
         parts += _published(result.forecast.published)
     found = origins((row, key) for row in result.rows for key in (_NEAR, _FAR))
     return block(
-        "Competition", compete_section.finding(result), found, Group(*parts),
+        "Competition",
+        compete_section.finding(result),
+        found,
+        Group(*parts),
         compete_section.notes(result, MOST_DROPS),
-    )  # fmt: skip
+    )
 
 
 def stencil(result: StencilResult) -> RenderableType:
     """Return the time of one sweep, one row per side."""
     rows = [
-        [name, str(count), threads, _with_interval(result, time),
-         _with_interval(result, rate) if rate else "–"]
+        [
+            name,
+            str(count),
+            threads,
+            _with_interval(result, time),
+            _with_interval(result, rate) if rate else "–",
+        ]
         for name, count, threads, time, rate in stencil_section.sides(result)
-    ]  # fmt: skip
+    ]
     heads = ["Side", "Rows", "Threads", "One sweep", "Rate"]
     if result.split:
         heads += ["Predicted", "Error"]
@@ -80,9 +99,12 @@ def stencil(result: StencilResult) -> RenderableType:
     found = origins([(result, "total_time_s")])
     below = _published(result.split.published) if result.split else []
     return block(
-        "Shared stencil", stencil_section.finding(result), found, Group(table, *below),
+        "Shared stencil",
+        stencil_section.finding(result),
+        found,
+        Group(table, *below),
         stencil_section.notes(result),
-    )  # fmt: skip
+    )
 
 
 def _predicted(result: StencilResult, split: StencilSplit, time: str) -> list[str]:
@@ -106,10 +128,12 @@ def stencil_split(split: StencilSplit) -> RenderableType:
     ]
     table = columns(["Side", "Rows", "Threads", "One sweep"], rows, 1)
     return block(
-        "Split of a stencil", stencil_section.split_finding(split),
-        origins([(split, "total_time_s")]), Group(table, *_published(split.published)),
+        "Split of a stencil",
+        stencil_section.split_finding(split),
+        origins([(split, "total_time_s")]),
+        Group(table, *_published(split.published)),
         stencil_section.split_notes(split),
-    )  # fmt: skip
+    )
 
 
 def pipeline_run(result: PipelineResult) -> RenderableType:
@@ -124,9 +148,12 @@ def pipeline_run(result: PipelineResult) -> RenderableType:
         parts += _predicted_first(pipeline_section.COMPARED_HEADS, compared)
         parts += _published(result.forecast.published)
     return block(
-        "Pipeline", pipeline_section.finding(result), origins([(result, "total_time_s")]),
-        Group(*parts), pipeline_section.notes(result),
-    )  # fmt: skip
+        "Pipeline",
+        pipeline_section.finding(result),
+        origins([(result, "total_time_s")]),
+        Group(*parts),
+        pipeline_section.notes(result),
+    )
 
 
 def _predicted_first(
@@ -135,11 +162,13 @@ def _predicted_first(
     """Return predictions made before the run, and the measured figures."""
     rows = [
         [
-            *each.labels, _with_interval(each.predicted, each.key),
-            _with_interval(each.measured, each.key), each.error_text(),
+            *each.labels,
+            _with_interval(each.predicted, each.key),
+            _with_interval(each.measured, each.key),
+            each.error_text(),
         ]
         for each in compared
-    ]  # fmt: skip
+    ]
     return [Text(""), columns([*heads, *_forecasts.HEADS], rows, len(heads))]
 
 

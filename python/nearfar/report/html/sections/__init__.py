@@ -12,8 +12,11 @@ from importlib import import_module
 
 from nearfar.report.html.section import Context, Section
 
-_FILES = [import_module(f"{__name__}.{found.name}") for found in pkgutil.iter_modules(__path__)
-          if not found.name.startswith("_")]  # fmt: skip
+_FILES = [
+    import_module(f"{__name__}.{found.name}")
+    for found in pkgutil.iter_modules(__path__)
+    if not found.name.startswith("_")
+]
 
 #: In the order of the page.
 ORDER: tuple[Callable[[Context], Section | None], ...] = tuple(

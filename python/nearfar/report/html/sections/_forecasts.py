@@ -49,10 +49,12 @@ def of_competition(result: CompeteResult) -> list[Compared]:
             found += [
                 Compared(
                     (f"{row.near_threads} + {row.far_threads}", side),
-                    forecast, row, f"{side}_bandwidth_bytes_per_s",
+                    forecast,
+                    row,
+                    f"{side}_bandwidth_bytes_per_s",
                 )
                 for side in ("near", "far", "sum")
-            ]  # fmt: skip
+            ]
     return found
 
 
@@ -60,8 +62,12 @@ def of_pipeline(result: PipelineResult) -> list[Compared]:
     """Return the stages and the total."""
     if result.forecast is None:
         return []
-    stages = {"generate": "generation", "transfer": "transfer", "analyse": "analysis",
-              "total": "whole"}  # fmt: skip
+    stages = {
+        "generate": "generation",
+        "transfer": "transfer",
+        "analyse": "analysis",
+        "total": "whole",
+    }
     return [
         Compared((name,), result.forecast, result, f"{stage}_time_s")
         for stage, name in stages.items()
@@ -72,11 +78,13 @@ def table(heads: Sequence[str], compared: Sequence[Compared], caption: str) -> T
     """Return a table of predictions made before the run, and the measured figures."""
     rows = [
         [
-            *map(Cell, each.labels), figure_cell(each.predicted, each.key),
-            figure_cell(each.measured, each.key), Cell(each.error_text()),
+            *map(Cell, each.labels),
+            figure_cell(each.predicted, each.key),
+            figure_cell(each.measured, each.key),
+            Cell(each.error_text()),
         ]
         for each in compared
-    ]  # fmt: skip
+    ]
     first = len(heads)
     return Table([*heads, *HEADS], rows, caption, frozenset(range(first, first + len(HEADS))))
 
@@ -85,11 +93,14 @@ def published_rows(published: Sequence[PublishedError]) -> list[list[str]]:
     """Return the cells of the published table; a single case has no mean."""
     return [
         [
-            error.table, error.what, str(error.cases),
-            f"{error.mean_error:.1%}" if error.cases > 1 else "–", f"{error.worst_error:+.1%}",
+            error.table,
+            error.what,
+            str(error.cases),
+            f"{error.mean_error:.1%}" if error.cases > 1 else "–",
+            f"{error.worst_error:+.1%}",
         ]
         for error in published
-    ]  # fmt: skip
+    ]
 
 
 def published_table(published: Sequence[PublishedError]) -> list[Table]:

@@ -34,16 +34,19 @@ def by_threads(points: Sequence[Measured], key: str, caption: str) -> Figure:
             Dot(kernel, threads, *_gigabytes(figure, key), shared, bool(origin_mark(figure, key)))
             for kernel, threads, shared, figure in points
         ]
-        return draw(caption, scaling_chart(dots, title), height=320, narrow_height=260,
-                    origins=found)  # fmt: skip
+        return draw(
+            caption, scaling_chart(dots, title), height=320, narrow_height=260, origins=found
+        )
     bars = [
         Bar(
             f"{kernel}, {count(threads, 'thread')}{origin_mark(figure, key)}",
-            str(threads), *_gigabytes(figure, key), format_quantity(key, getattr(figure, key)),
+            str(threads),
+            *_gigabytes(figure, key),
+            format_quantity(key, getattr(figure, key)),
             shared or bool(origin_mark(figure, key)),
         )
         for kernel, threads, shared, figure in points
-    ]  # fmt: skip
+    ]
     return draw(caption, row_chart(bars, title), height=26 * len(bars), origins=found)
 
 

@@ -25,9 +25,13 @@ def section(context: Context) -> Section | None:
     tables = [_matrix(result, n, folded=n != most) for n in reversed(thread_counts(result))]
     figures = [_strides(result)] if result.strides else []
     return Section(
-        "access", "Bandwidth by mix, order and size", finding(result), figures,
-        [*tables, _stride_table(result)] if result.strides else tables, notes(result),
-    )  # fmt: skip
+        "access",
+        "Bandwidth by mix, order and size",
+        finding(result),
+        figures,
+        [*tables, _stride_table(result)] if result.strides else tables,
+        notes(result),
+    )
 
 
 def thread_counts(result: AccessResult) -> list[int]:
@@ -104,9 +108,12 @@ def _matrix(result: AccessResult, threads: int, *, folded: bool) -> Table:
         rows.append([Cell(pattern_name(*pattern)), *cells])
     heads = ["Order, block", *(mix_name(*mix) for mix in mixes(result))]
     return Table(
-        heads, rows, f"Bandwidth with {count(threads, 'thread')} (darker is faster)",
-        frozenset(range(1, len(heads))), folded=folded,
-    )  # fmt: skip
+        heads,
+        rows,
+        f"Bandwidth with {count(threads, 'thread')} (darker is faster)",
+        frozenset(range(1, len(heads))),
+        folded=folded,
+    )
 
 
 def _strides(result: AccessResult) -> Figure:
@@ -117,8 +124,9 @@ def _strides(result: AccessResult) -> Figure:
     ]
     chart = line_chart(
         [Line(result.tier, series_colour(0), spots, line_kind(result.strides, _KEY))],
-        Axis("distance between the lines that are read", "sizes"), Axis("bandwidth (GB/s)"),
-    )  # fmt: skip
+        Axis("distance between the lines that are read", "sizes"),
+        Axis("bandwidth (GB/s)"),
+    )
     threads = max(p.threads for p in result.strides)
     caption = (
         f"Lines read at a stride by {count(threads, 'thread')}; bars are 95 % intervals. A dip at "

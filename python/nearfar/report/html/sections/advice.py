@@ -43,8 +43,14 @@ def section(context: Context) -> Section | None:
     if result is None:
         return None
     tables = [_bounds(result), _sites(result), *_within(result), *_expenses(result)]
-    return Section("advice", f"Advice for {result.program[0].rpartition('/')[2]}", finding(result),
-                   _figures(result), tables, notes(result))  # fmt: skip
+    return Section(
+        "advice",
+        f"Advice for {result.program[0].rpartition('/')[2]}",
+        finding(result),
+        _figures(result),
+        tables,
+        notes(result),
+    )
 
 
 def finding(result: AdviceResult) -> str:
@@ -108,7 +114,7 @@ def _figures(result: AdviceResult) -> list[Figure]:
     lines = [
         Line(far.far, series_colour(i), [_spot(p, far) for p in far.curve], "emulated")
         for i, far in enumerate(result.fars)
-    ]  # fmt: skip
+    ]
     found = origins((point, "slowdown") for far in result.fars for point in far.curve)
     caption = (
         "Slowdown by near memory for the heap, from none to its full size. The "
@@ -117,9 +123,11 @@ def _figures(result: AdviceResult) -> list[Figure]:
     )
     at = result.knee_bytes / MIB
     chart = line_chart(
-        lines, Axis("near memory (MiB)"), Axis("slowdown (×)", least=1.0),
+        lines,
+        Axis("near memory (MiB)"),
+        Axis("slowdown (×)", least=1.0),
         Look(strips=[Strip(at, at, at, f"knee {format_size(result.knee_bytes)}")], steps=True),
-    )  # fmt: skip
+    )
     return [draw(caption, chart, height=260, narrow_height=220, origins=found)]
 
 
@@ -142,18 +150,32 @@ def _bounds(result: AdviceResult) -> Table:
     for far in result.fars:
         name = Cell(far.far, code=True)
         rows += [
-            [name, Cell(words), figure_cell(far, f"slowdown_{key}"),
-             figure_cell(far, f"time_{key}_s"), Cell("–")]
+            [
+                name,
+                Cell(words),
+                figure_cell(far, f"slowdown_{key}"),
+                figure_cell(far, f"time_{key}_s"),
+                Cell("–"),
+            ]
             for key, words in _WHOLES.items()
-        ]  # fmt: skip
+        ]
         rows += [
-            [name, Cell(_POLICIES[policy.policy]), figure_cell(policy, "slowdown"),
-             figure_cell(policy, "time_s"), Cell(f"{policy.moved_pages:,}")]
+            [
+                name,
+                Cell(_POLICIES[policy.policy]),
+                figure_cell(policy, "slowdown"),
+                figure_cell(policy, "time_s"),
+                Cell(f"{policy.moved_pages:,}"),
+            ]
             for policy in far.policies
-        ]  # fmt: skip
-    return Table(["Far memory", "Placement", "Slowdown", "Time", "Pages moved"], rows,
-                 "Placements, and what kernels and hardware would do with as much near memory",
-                 frozenset({2, 3, 4}), stacked=True)  # fmt: skip
+        ]
+    return Table(
+        ["Far memory", "Placement", "Slowdown", "Time", "Pages moved"],
+        rows,
+        "Placements, and what kernels and hardware would do with as much near memory",
+        frozenset({2, 3, 4}),
+        stacked=True,
+    )
 
 
 class Expense(NamedTuple):
@@ -167,8 +189,10 @@ def expenses(far: FarAdvice) -> list[Expense]:
     """Return energy, wear and price, as far as they are known."""
     rows = []
     if far.energy_plan_J is not None:
-        joules = [format_quantity(f"energy_{name}_J", getattr(far, f"energy_{name}_J") or 0.0)
-                  for name in _PLACED]  # fmt: skip
+        joules = [
+            format_quantity(f"energy_{name}_J", getattr(far, f"energy_{name}_J") or 0.0)
+            for name in _PLACED
+        ]
         rows.append(Expense("energy of both memories, simulated", joules))
     if far.price_plan is not None:
         prices = [f"{getattr(far, f'price_{name}'):.3g} {far.currency}" for name in _PLACED]
@@ -186,8 +210,15 @@ def _expenses(result: AdviceResult) -> list[Table]:
         for far in result.fars
         for line in expenses(far)
     ]
-    return [Table(["Far memory", "", "All near", "All far", "Plan"], rows,
-                  "Energy, wear and price", frozenset({2, 3, 4}), stacked=True)]  # fmt: skip
+    return [
+        Table(
+            ["Far memory", "", "All near", "All far", "Plan"],
+            rows,
+            "Energy, wear and price",
+            frozenset({2, 3, 4}),
+            stacked=True,
+        )
+    ]
 
 
 def _sites(result: AdviceResult) -> Table:
@@ -195,32 +226,58 @@ def _sites(result: AdviceResult) -> Table:
         [
             Cell(site.at, "; ".join(site.functions or site.chain[1:]), code=True),
             Cell(site.verdict),
-            Cell(format_size(site.size_bytes)), Cell(f"{site.life_share:.0%}"),
-            Cell(f"{site.reads:,}"), Cell(f"{site.writes:,}"), Cell(f"{site.stall_share:.0%}"),
-            figure_cell(site, "far_time_s"), figure_cell(site, "first_touch_s"),
+            Cell(format_size(site.size_bytes)),
+            Cell(f"{site.life_share:.0%}"),
+            Cell(f"{site.reads:,}"),
+            Cell(f"{site.writes:,}"),
+            Cell(f"{site.stall_share:.0%}"),
+            figure_cell(site, "far_time_s"),
+            figure_cell(site, "first_touch_s"),
         ]
         for site in shown(result)
-    ]  # fmt: skip
+    ]
     return Table(
-        ["Site", "Verdict", "Size", "Life", "Reads", "Writes", "Stall time", "Far costs",
-         "First touch"], rows,
-        f"Sites, by what they cost on {result.far}", frozenset(range(2, 9)), stacked=True,
-    )  # fmt: skip
+        [
+            "Site",
+            "Verdict",
+            "Size",
+            "Life",
+            "Reads",
+            "Writes",
+            "Stall time",
+            "Far costs",
+            "First touch",
+        ],
+        rows,
+        f"Sites, by what they cost on {result.far}",
+        frozenset(range(2, 9)),
+        stacked=True,
+    )
 
 
 def _within(result: AdviceResult) -> list[Table]:
     rows = [
-        [Cell(far.far, code=True), Cell(f"{point.within_slowdown:g} ×"),
-         Cell(format_size(point.near_bytes)), figure_cell(point, "slowdown"),
-         Cell("–" if point.price is None else f"{point.price:.3g} {far.currency}")]
+        [
+            Cell(far.far, code=True),
+            Cell(f"{point.within_slowdown:g} ×"),
+            Cell(format_size(point.near_bytes)),
+            figure_cell(point, "slowdown"),
+            Cell("–" if point.price is None else f"{point.price:.3g} {far.currency}"),
+        ]
         for far in result.fars
         for point in far.within
-    ]  # fmt: skip
+    ]
     if not rows:
         return []
-    return [Table(["Far memory", "Within", "Near memory", "Slowdown", "Price"], rows,
-                  "Least near memory within a slowdown", frozenset({1, 2, 3, 4}),
-                  stacked=True)]  # fmt: skip
+    return [
+        Table(
+            ["Far memory", "Within", "Near memory", "Slowdown", "Price"],
+            rows,
+            "Least near memory within a slowdown",
+            frozenset({1, 2, 3, 4}),
+            stacked=True,
+        )
+    ]
 
 
 def shown(result: FarAdvice) -> Sequence[SiteAdvice]:

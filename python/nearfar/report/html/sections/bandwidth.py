@@ -21,9 +21,13 @@ def section(context: Context) -> Section | None:
     if result is None or not result.points:
         return None
     return Section(
-        "bandwidth", "Bandwidth by threads", finding(result), _figures(result), [_table(result)],
+        "bandwidth",
+        "Bandwidth by threads",
+        finding(result),
+        _figures(result),
+        [_table(result)],
         notes(result),
-    )  # fmt: skip
+    )
 
 
 def finding(result: BandwidthResult) -> str:
@@ -47,30 +51,31 @@ def _figures(result: BandwidthResult) -> list[Figure]:
     tiers = list(dict.fromkeys(point.tier for point in result.points))
     return [
         by_threads(
-            [
-                (p.kernel, p.threads, p.oversubscribed, p)
-                for p in result.points if p.tier == tier
-            ],
+            [(p.kernel, p.threads, p.oversubscribed, p) for p in result.points if p.tier == tier],
             _KEY,
             f"Median bandwidth on {tier}; bars are 95 % intervals.",
         )
         for tier in tiers
-    ]  # fmt: skip
+    ]
 
 
 def _table(result: BandwidthResult) -> Table:
     rows = [
         [
-            Cell(point.tier), Cell(point.kernel),
+            Cell(point.tier),
+            Cell(point.kernel),
             Cell(str(point.threads), "shared CPUs" if point.oversubscribed else ""),
             figure_cell(point, _KEY),
         ]
         for point in result.points
-    ]  # fmt: skip
+    ]
     return Table(
-        ["Tier", "Kernel", "Threads", "Bandwidth"], rows, "Bandwidth by tier, kernel and threads",
-        frozenset({2, 3}), folded=True,
-    )  # fmt: skip
+        ["Tier", "Kernel", "Threads", "Bandwidth"],
+        rows,
+        "Bandwidth by tier, kernel and threads",
+        frozenset({2, 3}),
+        folded=True,
+    )
 
 
 def notes(result: BandwidthResult) -> list[str]:

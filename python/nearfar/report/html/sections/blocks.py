@@ -21,9 +21,13 @@ def section(context: Context) -> Section | None:
     if result is None or not result.points:
         return None
     return Section(
-        "blocks", "Latency by block size", finding(result), [_figure(result)], [_table(result)],
+        "blocks",
+        "Latency by block size",
+        finding(result),
+        [_figure(result)],
+        [_table(result)],
         notes(result),
-    )  # fmt: skip
+    )
 
 
 def finding(result: BlocksResult) -> str:
@@ -44,8 +48,9 @@ def _figure(result: BlocksResult) -> Figure:
     spots = [Spot(p.block_bytes, *p.estimate(_KEY)) for p in result.points]
     chart = line_chart(
         [Line(result.tier, series_colour(0), spots, line_kind(result.points, _KEY))],
-        Axis("size of a block", "sizes"), Axis("latency of a line (ns)", "log"),
-    )  # fmt: skip
+        Axis("size of a block", "sizes"),
+        Axis("latency of a line (ns)", "log"),
+    )
     caption = "Median latency of a line; bars are 95 % intervals."
     found = origins((p, _KEY) for p in result.points)
     return draw(caption, chart, height=220, narrow_height=200, origins=found)
@@ -54,9 +59,12 @@ def _figure(result: BlocksResult) -> Figure:
 def _table(result: BlocksResult) -> Table:
     rows = [[Cell(format_size(p.block_bytes)), figure_cell(p, _KEY)] for p in result.points]
     return Table(
-        ["Block", "Latency of a line"], rows, "Latency by block size", frozenset({0, 1}),
+        ["Block", "Latency of a line"],
+        rows,
+        "Latency by block size",
+        frozenset({0, 1}),
         folded=True,
-    )  # fmt: skip
+    )
 
 
 def notes(result: BlocksResult) -> list[str]:

@@ -47,19 +47,28 @@ def section(context: Context) -> Section | None:
         _table(rest, "Figures that agree, or have no interval", True),
     ]
     return Section(
-        "changes", "What changed", _finding(context.run, before, changes, moved),
-        _figures(whole), [table for table in tables if table.rows],
+        "changes",
+        "What changed",
+        _finding(context.run, before, changes, moved),
+        _figures(whole),
+        [table for table in tables if table.rows],
         _notes(context, before, str(path)),
-    )  # fmt: skip
+    )
 
 
 def _whole(whole: list[Shift]) -> Table:
     rows = [
-        [Cell(shift.section), Cell(str(shift.figures)),
-         Cell(f"{shift.cost:.3f} ×", f"{shift.low:.3f}–{shift.high:.3f}",
-              tone=("bad" if shift.cost > 1 else "good") if shift.moved() else "")]
+        [
+            Cell(shift.section),
+            Cell(str(shift.figures)),
+            Cell(
+                f"{shift.cost:.3f} ×",
+                f"{shift.low:.3f}–{shift.high:.3f}",
+                tone=("bad" if shift.cost > 1 else "good") if shift.moved() else "",
+            ),
+        ]
         for shift in whole
-    ]  # fmt: skip
+    ]
     heads = ["Section", "Figures", "Cost now over then"]
     return Table(heads, rows, "Sections as a whole: times longer, rates lower", frozenset({1, 2}))
 
@@ -71,14 +80,14 @@ def _figures(whole: list[Shift]) -> list[Figure]:
 
     if len(whole) < 2:
         return []
-    bars = [
-        Bar(s.section, s.section, s.cost, s.low, s.high, f"{s.cost:.2f} ×") for s in whole
-    ]  # fmt: skip
+    bars = [Bar(s.section, s.section, s.cost, s.low, s.high, f"{s.cost:.2f} ×") for s in whole]
     low, high = min(bar.low for bar in bars), max(bar.high for bar in bars)
     chart = row_chart(
-        bars, "cost now over then; 1 is no change", log=True,
+        bars,
+        "cost now over then; 1 is no change",
+        log=True,
         domain=(min(low / 1.02, 0.9), max(high * 1.02, 1.1)),
-    )  # fmt: skip
+    )
     caption = "Sections as a whole: geometric mean over their figures, 95 % intervals."
     return [draw(caption, chart, height=26 * len(bars), origins=())]
 
@@ -101,8 +110,11 @@ def _finding(now: Run, before: Run, changes: list[Change], moved: list[Change]) 
 
 def _noisy(now: Run, before: Run) -> str:
     """Return which runs were disturbed, as the start of a sentence; empty if none was."""
-    found = [name for run, name in ((now, "This run"), (before, "The earlier run"))
-             if run.noise and run.noise.noisy]  # fmt: skip
+    found = [
+        name
+        for run, name in ((now, "This run"), (before, "The earlier run"))
+        if run.noise and run.noise.noisy
+    ]
     return "Both runs were" if len(found) == 2 else f"{found[0]} was" if found else ""
 
 
@@ -119,14 +131,29 @@ def name(quantity: Quantity) -> str:
 _LISTS = frozenset({"curves", "points", "ratios", "sweep"})
 #: Numbers of things by the name of the thing.
 _COUNTED = {
-    "threads": "thread", "chains": "chain", "blocks_per_fence": "block", "reads": "read",
+    "threads": "thread",
+    "chains": "chain",
+    "blocks_per_fence": "block",
+    "reads": "read",
     "writes": "write",
-}  # fmt: skip
-_HIDDEN = frozenset({
-    "chaser_cpu", "traffic_cpus", "interleave_bytes", "stalls",
-    "effective_last_cache_bytes", "effective_last_cache_source", "reported_last_cache_bytes",
-    "size_bytes", "worst_error", "queue_depth", "file_system", "cpu", "path",
-})  # fmt: skip
+}
+_HIDDEN = frozenset(
+    {
+        "chaser_cpu",
+        "traffic_cpus",
+        "interleave_bytes",
+        "stalls",
+        "effective_last_cache_bytes",
+        "effective_last_cache_source",
+        "reported_last_cache_bytes",
+        "size_bytes",
+        "worst_error",
+        "queue_depth",
+        "file_system",
+        "cpu",
+        "path",
+    }
+)
 
 
 def _condition(key: str, value: Scalar) -> str:
@@ -159,11 +186,14 @@ def _table(changes: list[Change], caption: str, folded: bool) -> Table:
     }
     rows = [
         [
-            Cell(name(change.now)), _figure(change.before), _figure(change.now),
-            Cell(f"{change.ratio():.2f} ×"), verdicts[change.agree()],
+            Cell(name(change.now)),
+            _figure(change.before),
+            _figure(change.now),
+            Cell(f"{change.ratio():.2f} ×"),
+            verdicts[change.agree()],
         ]
         for change in changes
-    ]  # fmt: skip
+    ]
     columns = ["Figure", "Before", "Now", "Ratio", "Intervals"]
     return Table(columns, rows, caption, frozenset({1, 2, 3}), folded, stacked=True)
 

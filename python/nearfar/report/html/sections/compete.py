@@ -30,8 +30,14 @@ def section(context: Context) -> Section | None:
     tables = [_rates(result), *_predicted(result)]
     if deepest(result, MOST_DROPS):
         tables.append(_drops(result))
-    return Section("compete", "Contention between tiers", finding(result), _figures(result), tables,
-                   notes(result, MOST_DROPS))  # fmt: skip
+    return Section(
+        "compete",
+        "Contention between tiers",
+        finding(result),
+        _figures(result),
+        tables,
+        notes(result, MOST_DROPS),
+    )
 
 
 def finding(result: CompeteRow) -> str:
@@ -108,8 +114,12 @@ def _rates(result: CompeteResult) -> Table:
         [Cell(threads_of(row)), *(figure_cell(row, key) for key in (_NEAR, _FAR, _SUM))]
         for row in _rows(result)
     ]
-    return Table(["Near + far threads", "Near", "Far", "Sum"], rows, "Rates of both sides",
-                 frozenset({1, 2, 3}))  # fmt: skip
+    return Table(
+        ["Near + far threads", "Near", "Far", "Sum"],
+        rows,
+        "Rates of both sides",
+        frozenset({1, 2, 3}),
+    )
 
 
 def _predicted(result: CompeteResult) -> list[Table]:
@@ -127,16 +137,28 @@ def _drops(result: CompeteResult) -> Table:
     rows = [
         [
             Cell(f"{drop.side}, CPU {drop.cpu}", f"repeat {drop.repeat + 1}"),
-            Cell(f"{drop.depth:.0%}"), Cell(format_time(drop.length_s)),
+            Cell(f"{drop.depth:.0%}"),
+            Cell(format_time(drop.length_s)),
             Cell(format_time(drop.period_s) if drop.period_s else "–"),
-            Cell(format_time(drop.off_cpu_s)), Cell(format_time(drop.steal_s)),
+            Cell(format_time(drop.off_cpu_s)),
+            Cell(format_time(drop.steal_s)),
             Cell(str(drop.involuntary_switches)),
-            Cell(str(drop.minor_faults + drop.major_faults)), Cell(drop.cause),
+            Cell(str(drop.minor_faults + drop.major_faults)),
+            Cell(drop.cause),
         ]
         for drop in deepest(result, MOST_DROPS)
-    ]  # fmt: skip
-    heads = ["Thread", "Depth", "Length", "Every", "Off its CPU", "Steal", "Switches",
-             "Faults", "Cause"]  # fmt: skip
+    ]
+    heads = [
+        "Thread",
+        "Depth",
+        "Length",
+        "Every",
+        "Off its CPU",
+        "Steal",
+        "Switches",
+        "Faults",
+        "Cause",
+    ]
     return Table(heads, rows, "Deepest drops", frozenset(range(1, 8)), folded=True)
 
 

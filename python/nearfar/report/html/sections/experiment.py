@@ -11,8 +11,18 @@ from nearfar.report.wording import format_quantity
 #: Position on the page.
 PLACE = 210
 
-HEADS = ["Size", "After", "PCM", "Writes", "Default", "Placed", "Time saved", "Default energy",
-         "Placed energy", "Energy saved"]  # fmt: skip
+HEADS = [
+    "Size",
+    "After",
+    "PCM",
+    "Writes",
+    "Default",
+    "Placed",
+    "Time saved",
+    "Default energy",
+    "Placed energy",
+    "Energy saved",
+]
 _RIGHT = frozenset(range(4, 10))
 _ZONES = ["Size", "After", "Default near", "Default far", "Placed near", "Placed far"]
 
@@ -23,8 +33,9 @@ def section(context: Context) -> Section | None:
     if result is None:
         return None
     figures = [_figure(result, key) for key in ("time_saved", "energy_saved")]
-    return Section("experiment", result.title, finding(result), figures, _tables(result),
-                   notes(result))  # fmt: skip
+    return Section(
+        "experiment", result.title, finding(result), figures, _tables(result), notes(result)
+    )
 
 
 def finding(result: ExperimentResult) -> str:
@@ -53,8 +64,11 @@ def traced(result: ExperimentResult, program: str) -> list[ExperimentRow]:
 
 def _published(result: ExperimentResult) -> list[ExperimentRow]:
     first = result.rows[0].far
-    return [r for r in result.rows if r.after == "published counts" and r.far == first
-            and r.write_policy == "blocking"]  # fmt: skip
+    return [
+        r
+        for r in result.rows
+        if r.after == "published counts" and r.far == first and r.write_policy == "blocking"
+    ]
 
 
 def _range(rows: list[ExperimentRow], key: str) -> str:
@@ -73,25 +87,37 @@ def cells(row: ExperimentRow) -> list[str]:
     if after == "published counts":
         after = f"counts, CPU {format_quantity('cpu_time_s', row.cpu_time_s)}"
     return [
-        f"{row.n:,}", after, row.far, row.write_policy,
-        format_quantity("time_s", row.default_time_s), format_quantity("time_s", row.placed_time_s),
+        f"{row.n:,}",
+        after,
+        row.far,
+        row.write_policy,
+        format_quantity("time_s", row.default_time_s),
+        format_quantity("time_s", row.placed_time_s),
         f"{row.time_saved:.0%}",
         format_quantity("energy_J", row.default_energy_J),
-        format_quantity("energy_J", row.placed_energy_J), f"{row.energy_saved:.0%}",
-    ]  # fmt: skip
+        format_quantity("energy_J", row.placed_energy_J),
+        f"{row.energy_saved:.0%}",
+    ]
 
 
 def _zones(rows: list[ExperimentRow]) -> list[list[Cell]]:
     """Return reads and writes in either zone: they do not depend on the device or its writes."""
     counted = {(row.n, row.after): row for row in rows}.values()
     return [
-        [Cell(text) for text in (
-            f"{row.n:,}", row.after,
-            *(f"{getattr(counts, f'{zone}_reads'):,}, {getattr(counts, f'{zone}_writes'):,}"
-              for counts in (row.default, row.placed) for zone in ("near", "far")),
-        )]
+        [
+            Cell(text)
+            for text in (
+                f"{row.n:,}",
+                row.after,
+                *(
+                    f"{getattr(counts, f'{zone}_reads'):,}, {getattr(counts, f'{zone}_writes'):,}"
+                    for counts in (row.default, row.placed)
+                    for zone in ("near", "far")
+                ),
+            )
+        ]
         for row in counted
-    ]  # fmt: skip
+    ]
 
 
 def _tables(result: ExperimentResult) -> list[Table]:
@@ -112,11 +138,14 @@ def claims_table(result: ExperimentResult) -> Table:
         rows.append(_claim_cells(claim, "published", claim.time_saved, claim.energy_saved))
         for writes in ("blocking", "posted"):
             own = [r for r in traced(result, claim.program) if r.write_policy == writes]
-            rows.append([
-                Cell(NAMES[claim.program]), Cell(f"own traces, writes {writes}"),
-                Cell(_range(own, "time_saved"), origin=Origin.SIMULATED),
-                Cell(_range(own, "energy_saved"), origin=Origin.SIMULATED),
-            ])  # fmt: skip
+            rows.append(
+                [
+                    Cell(NAMES[claim.program]),
+                    Cell(f"own traces, writes {writes}"),
+                    Cell(_range(own, "time_saved"), origin=Origin.SIMULATED),
+                    Cell(_range(own, "energy_saved"), origin=Origin.SIMULATED),
+                ]
+            )
     heads = ["Program", "Source", "Time saved", "Energy saved"]
     return Table(heads, rows, "Comparison with the published claims", frozenset({2, 3}))
 
@@ -125,8 +154,11 @@ def _claim_cells(
     claim: Claim, whose: str, time: tuple[float, float], energy: tuple[float, float]
 ) -> list[Cell]:
     ranges = [f"{low:.0%} to {high:.0%}" for low, high in (time, energy)]
-    return [Cell(NAMES[claim.program]), Cell(whose),
-            *(Cell(text, origin=Origin.CLAIMED) for text in ranges)]  # fmt: skip
+    return [
+        Cell(NAMES[claim.program]),
+        Cell(whose),
+        *(Cell(text, origin=Origin.CLAIMED) for text in ranges),
+    ]
 
 
 def _figure(result: ExperimentResult, key: str) -> Figure:
@@ -137,17 +169,38 @@ def _figure(result: ExperimentResult, key: str) -> Figure:
     for program in programs_of(result):
         for claim in (c for c in result.claims if c.program == program):
             low, high = getattr(claim, key)
-            bars.append(Bar(f"{NAMES[program]}, published", "published", (low + high) / 2, low,
-                            high, f"{low:.0%}–{high:.0%}", hollow=True))  # fmt: skip
+            bars.append(
+                Bar(
+                    f"{NAMES[program]}, published",
+                    "published",
+                    (low + high) / 2,
+                    low,
+                    high,
+                    f"{low:.0%}–{high:.0%}",
+                    hollow=True,
+                )
+            )
         for writes in ("blocking", "posted"):
             own = [getattr(r, key) for r in traced(result, program) if r.write_policy == writes]
             shown = [max(value, 0.0) for value in own]
             middle = sorted(shown)[len(shown) // 2]
-            bars.append(Bar(f"{NAMES[program]}, writes {writes}", writes, middle, min(shown),
-                            max(shown), f"{min(own):.0%}–{max(own):.0%}"))  # fmt: skip
+            bars.append(
+                Bar(
+                    f"{NAMES[program]}, writes {writes}",
+                    writes,
+                    middle,
+                    min(shown),
+                    max(shown),
+                    f"{min(own):.0%}–{max(own):.0%}",
+                )
+            )
     chart = row_chart(bars, f"{key.replace('_', ' ')}, range over sizes, caches and readings")
-    return draw(f"{key.replace('_', ' ').capitalize()} by placing arrays near.", chart,
-                height=26 * len(bars), origins=(Origin.SIMULATED, Origin.CLAIMED))  # fmt: skip
+    return draw(
+        f"{key.replace('_', ' ').capitalize()} by placing arrays near.",
+        chart,
+        height=26 * len(bars),
+        origins=(Origin.SIMULATED, Origin.CLAIMED),
+    )
 
 
 def notes(result: ExperimentResult) -> list[str]:

@@ -27,9 +27,11 @@ def section(context: Context) -> Section | None:
         Table(heads, _rows(fine), fine_caption, folded=True, stacked=True),
     ]
     return Section(
-        "findings", "What can disturb measurements on this machine", _finding(found),
+        "findings",
+        "What can disturb measurements on this machine",
+        _finding(found),
         tables=[table for table in tables if table.rows],
-    )  # fmt: skip
+    )
 
 
 def _finding(found: list[Finding]) -> str:

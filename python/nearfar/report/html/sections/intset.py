@@ -18,13 +18,12 @@ PLACE = 140
 
 _STRUCTURES = {"list": "sorted list", "hash": "hash set", "skip_list": "skip list"}
 MEDIA = {
-    "pmem": "in its pool", "unflushed": "without flushes and fences",
+    "pmem": "in its pool",
+    "unflushed": "without flushes and fences",
     "dram": "volatile counterpart",
     "pmdk": "with libpmemobj's transactions",
-}  # fmt: skip
-COLUMNS = {
-    "ops_per_s": "Operations", "fences_per_op": "Fences", "lines_per_op": "Lines",
-}  # fmt: skip
+}
+COLUMNS = {"ops_per_s": "Operations", "fences_per_op": "Fences", "lines_per_op": "Lines"}
 SOURCE = (
     "Mean slowdowns against DRAM on Optane and on an SSD as published in the WSCAD 2022 paper on "
     "PMDK, which does not state whether its DRAM baseline was malloc or PMDK on DRAM."
@@ -78,11 +77,14 @@ def together(result: IntsetResult) -> list[IntsetResult]:
 
 def _tables(result: IntsetResult) -> list[Table]:
     rows = [
-        [Cell(structure_name(r.structure)), Cell(MEDIA[one.medium]),
-         *(figure_cell(one, key) for key in COLUMNS)]
+        [
+            Cell(structure_name(r.structure)),
+            Cell(MEDIA[one.medium]),
+            *(figure_cell(one, key) for key in COLUMNS),
+        ]
         for r in together(result)
         for one in r.series
-    ]  # fmt: skip
+    ]
     heads = ["Structure", "Medium", *COLUMNS.values()]
     tables = [Table(heads, rows, "Throughput by medium", frozenset({2, 3, 4}))]
     if result.slowdown is not None:
@@ -95,13 +97,15 @@ def _slowdowns(result: IntsetResult) -> Table:
     for one in together(result):
         published = WSCAD.get(one.structure)
         claims = [Cell(f"{value:g} ×", origin=Origin.CLAIMED) for value in published or ()]
-        rows.append([
-            Cell(structure_name(one.structure)), figure_cell(one, "slowdown"),
-            figure_cell(one, "unflushed_slowdown"), *(claims or [Cell("–"), Cell("–")]),
-        ])  # fmt: skip
-    heads = [
-        "Structure", _label(result), "without flushes", "Optane", "SATA SSD",
-    ]  # fmt: skip
+        rows.append(
+            [
+                Cell(structure_name(one.structure)),
+                figure_cell(one, "slowdown"),
+                figure_cell(one, "unflushed_slowdown"),
+                *(claims or [Cell("–"), Cell("–")]),
+            ]
+        )
+    heads = ["Structure", _label(result), "without flushes", "Optane", "SATA SSD"]
     caption = (
         "Slowdown against DRAM and against the same code without flushes, and the published means"
     )
@@ -132,11 +136,18 @@ def _bars(result: IntsetResult) -> list[Bar]:
     return [
         Bar(f"{name}, {_label(result)}", "here", *result.estimate("slowdown"), own),
         *(
-            Bar(f"{name}, {device}, published", "published", value, value, value, f"{value:g} ×",
-                hollow=True)
+            Bar(
+                f"{name}, {device}, published",
+                "published",
+                value,
+                value,
+                value,
+                f"{value:g} ×",
+                hollow=True,
+            )
             for device, value in zip(("Optane", "SATA SSD"), published or (), strict=False)
         ),
-    ]  # fmt: skip
+    ]
 
 
 def notes(result: IntsetResult) -> list[str]:

@@ -32,9 +32,13 @@ def section(context: Context) -> Section | None:
     if result.knees:
         tables.insert(0, _knees(result))
     return Section(
-        "latency", "Latency of a load", finding(result), [_figure(result)], tables,
+        "latency",
+        "Latency of a load",
+        finding(result),
+        [_figure(result)],
+        tables,
         [*notes(result), *latency_sources()],
-    )  # fmt: skip
+    )
 
 
 def finding(result: LatencyResult) -> str:
@@ -89,9 +93,11 @@ def _figure(result: LatencyResult) -> Figure:
     regions = [point.region_bytes for curve in curves for point in curve.points]
     lines += latency_lines(min(regions), max(regions))
     chart = line_chart(
-        lines, Axis("size of the region that is walked", "sizes"),
-        Axis("latency of a load (ns)", "log"), Look("band", knees),
-    )  # fmt: skip
+        lines,
+        Axis("size of the region that is walked", "sizes"),
+        Axis("latency of a load (ns)", "log"),
+        Look("band", knees),
+    )
     found = origins((p, "latency_ns") for c in curves for p in c.points)
     return draw(f"{caption} {CAPTION}", chart, height=380, narrow_height=280, origins=found)
 

@@ -31,9 +31,13 @@ def section(context: Context) -> Section | None:
     if result is None or not result.points:
         return None
     return Section(
-        "loaded", "Latency under load", finding(result), [_figure(result)],
-        [_published(), _table(result)], [*notes(result), *loaded_sources()],
-    )  # fmt: skip
+        "loaded",
+        "Latency under load",
+        finding(result),
+        [_figure(result)],
+        [_published(), _table(result)],
+        [*notes(result), *loaded_sources()],
+    )
 
 
 def finding(result: LoadedResult) -> str:
@@ -100,16 +104,20 @@ def _published() -> Table:
     """Return other machines' curves as a table: two points each, beyond a small machine's range."""
     rows = [
         [
-            Cell(name), Cell(_share_name(share)),
+            Cell(name),
+            Cell(_share_name(share)),
             Cell("none" if rate == 0 else format_quantity(_RATE, rate)),
             Cell(format_quantity(_LATENCY, latency)),
         ]
         for name, share, rate, latency in loaded_points()
-    ]  # fmt: skip
+    ]
     return Table(
-        ["Profile", "Traffic", "Load", "Latency"], rows,
-        "Published values for whole sockets, not measured here", frozenset({2, 3}), folded=True,
-    )  # fmt: skip
+        ["Profile", "Traffic", "Load", "Latency"],
+        rows,
+        "Published values for whole sockets, not measured here",
+        frozenset({2, 3}),
+        folded=True,
+    )
 
 
 def _share_name(share: float) -> str:
@@ -119,16 +127,21 @@ def _share_name(share: float) -> str:
 def _table(result: LoadedResult) -> Table:
     rows = [
         [
-            Cell(mix_name(*mix)), Cell(offered_text(p)), figure_cell(p, _RATE),
+            Cell(mix_name(*mix)),
+            Cell(offered_text(p)),
+            figure_cell(p, _RATE),
             figure_cell(p, _LATENCY),
         ]
         for mix, points in by_mix(result).items()
         for p in points
-    ]  # fmt: skip
+    ]
     return Table(
-        ["Traffic", "Offered", "Achieved", "Latency"], rows, "Latency by offered load",
-        frozenset({1, 2, 3}), folded=True,
-    )  # fmt: skip
+        ["Traffic", "Offered", "Achieved", "Latency"],
+        rows,
+        "Latency by offered load",
+        frozenset({1, 2, 3}),
+        folded=True,
+    )
 
 
 def notes(result: LoadedResult) -> list[str]:

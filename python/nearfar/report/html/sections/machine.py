@@ -22,7 +22,7 @@ def section(context: Context) -> Section | None:
     tables += sorted(_lists(machine, ""), key=lambda table: table.caption != "Tiers")
     return Section(
         "machine", "The machine", _finding(context), tables=[t for t in tables if t.rows]
-    )  # fmt: skip
+    )
 
 
 def machine_name(machine: dict[str, Any]) -> str:

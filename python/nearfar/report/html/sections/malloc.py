@@ -27,8 +27,14 @@ def section(context: Context) -> Section | None:
     result = context.run.sections.malloc
     if result is None:
         return None
-    return Section("malloc", "Allocators", finding(result), _figures(result),
-                   [_table(result), _libraries(result)], notes(result))  # fmt: skip
+    return Section(
+        "malloc",
+        "Allocators",
+        finding(result),
+        _figures(result),
+        [_table(result), _libraries(result)],
+        notes(result),
+    )
 
 
 def finding(result: MallocResult) -> str:
@@ -68,37 +74,67 @@ def _figure(rows: Sequence[MallocRow]) -> Figure:
         caption = f"{caption} {OVERSUBSCRIBED}"
     if len({row.threads for row in rows}) > 1:
         dots = [
-            Dot(row.allocator, row.threads, *row.estimate("wall_time_s"), row.oversubscribed,
-                bool(origin_mark(row, "wall_time_s")))
+            Dot(
+                row.allocator,
+                row.threads,
+                *row.estimate("wall_time_s"),
+                row.oversubscribed,
+                bool(origin_mark(row, "wall_time_s")),
+            )
             for row in rows
-        ]  # fmt: skip
-        return draw(caption, scaling_chart(dots, "wall time (s)"), height=260, narrow_height=220,
-                    origins=found)  # fmt: skip
+        ]
+        return draw(
+            caption,
+            scaling_chart(dots, "wall time (s)"),
+            height=260,
+            narrow_height=220,
+            origins=found,
+        )
     bars = [
-        Bar(f"{row.allocator}{origin_mark(row, 'wall_time_s')}", row.allocator,
-            *row.estimate("wall_time_s"), format_quantity("wall_time_s", row.wall_time_s),
-            row.oversubscribed)
+        Bar(
+            f"{row.allocator}{origin_mark(row, 'wall_time_s')}",
+            row.allocator,
+            *row.estimate("wall_time_s"),
+            format_quantity("wall_time_s", row.wall_time_s),
+            row.oversubscribed,
+        )
         for row in rows
-    ]  # fmt: skip
+    ]
     return draw(caption, row_chart(bars, "wall time (s)"), height=30 * len(bars), origins=found)
 
 
 def _table(result: MallocResult) -> Table:
     rows = [
         [
-            Cell(row.test), Cell(row.allocator, code=True),
+            Cell(row.test),
+            Cell(row.allocator, code=True),
             Cell(str(row.threads), "shared CPUs" if row.oversubscribed else ""),
-            figure_cell(row, "cpu_time_s"), figure_cell(row, "ratio_to_glibc"),
-            figure_cell(row, "wall_time_s"), figure_cell(row, "wall_ratio_to_glibc"),
-            figure_cell(row, "peak_memory_bytes"), figure_cell(row, "settled_memory_bytes"),
+            figure_cell(row, "cpu_time_s"),
+            figure_cell(row, "ratio_to_glibc"),
+            figure_cell(row, "wall_time_s"),
+            figure_cell(row, "wall_ratio_to_glibc"),
+            figure_cell(row, "peak_memory_bytes"),
+            figure_cell(row, "settled_memory_bytes"),
         ]
         for row in result.rows
-    ]  # fmt: skip
+    ]
     return Table(
-        ["Test", "Allocator", "Threads", "CPU time", "over glibc's", "Wall time", "over glibc's",
-         "Peak memory", "After 1 s"],
-        rows, "Times and memory", frozenset(range(2, 9)), folded=True,
-    )  # fmt: skip
+        [
+            "Test",
+            "Allocator",
+            "Threads",
+            "CPU time",
+            "over glibc's",
+            "Wall time",
+            "over glibc's",
+            "Peak memory",
+            "After 1 s",
+        ],
+        rows,
+        "Times and memory",
+        frozenset(range(2, 9)),
+        folded=True,
+    )
 
 
 def _libraries(result: MallocResult) -> Table:

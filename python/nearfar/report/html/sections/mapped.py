@@ -22,9 +22,7 @@ _KEY = "bandwidth_bytes_per_s"
 _AS_FAST = 1.25
 
 #: Names of the record's values.
-CALLS = {
-    "mapped": "mapped", "buffered": "pread/pwrite", "direct": "O_DIRECT", "uring": "io_uring",
-}  # fmt: skip
+CALLS = {"mapped": "mapped", "buffered": "pread/pwrite", "direct": "O_DIRECT", "uring": "io_uring"}
 
 
 def section(context: Context) -> Section | None:
@@ -35,9 +33,13 @@ def section(context: Context) -> Section | None:
     tables = [_ratios(result)] if result.ratios else []
     tables += [_faults(result), _mapping(result), _points(result)]
     return Section(
-        "mapped", "File access: mmap and system calls", finding(result), _figures(result),
-        [table for table in tables if table.rows], notes(result),
-    )  # fmt: skip
+        "mapped",
+        "File access: mmap and system calls",
+        finding(result),
+        _figures(result),
+        [table for table in tables if table.rows],
+        notes(result),
+    )
 
 
 def finding(result: MappedResult) -> str:
@@ -87,10 +89,12 @@ def _figures(result: MappedResult) -> list[Figure]:
             row_chart(
                 bars[direction, pattern], "bandwidth (MB/s, logarithmic)", log=True, domain=domain
             ),
-            height=26 * len(points), half=True, origins=origins((p, _KEY) for p in points),
+            height=26 * len(points),
+            half=True,
+            origins=origins((p, _KEY) for p in points),
         )
         for (direction, pattern), points in panels.items()
-    ]  # fmt: skip
+    ]
 
 
 def _bar(point: MappedPoint) -> Bar:
@@ -101,8 +105,12 @@ def _bar(point: MappedPoint) -> Bar:
     return Bar(
         f"{CALLS[point.method]}, {point.warmth}{mark}",
         "mapped" if point.method == "mapped" else "calls",
-        value, low, high, format_quantity(_KEY, point.bandwidth_bytes_per_s), bool(mark),
-    )  # fmt: skip
+        value,
+        low,
+        high,
+        format_quantity(_KEY, point.bandwidth_bytes_per_s),
+        bool(mark),
+    )
 
 
 def _blocks(points: Sequence[MappedPoint]) -> str:
@@ -114,18 +122,17 @@ def _ratios(result: MappedResult) -> Table:
     cases = dict.fromkeys((r.direction, r.pattern, r.warmth) for r in result.ratios)
     rows = []
     for case in cases:
-        found = {
-            r.against: r for r in result.ratios if (r.direction, r.pattern, r.warmth) == case
-        }  # fmt: skip
+        found = {r.against: r for r in result.ratios if (r.direction, r.pattern, r.warmth) == case}
         cells = [figure_cell(found[a], "ratio") if a in found else Cell("–") for a in against]
         direction, pattern, warmth = case
         rows.append([Cell(f"{warmth} {pattern} {direction}s"), *cells])
     columns = ["", *(f"against {CALLS[a]}" for a in against)]
     return Table(
-        columns, rows,
+        columns,
+        rows,
         "Rate of the mapping over that of the call, from pairs (above 1 × the mapping wins)",
         frozenset(range(1, len(columns))),
-    )  # fmt: skip
+    )
 
 
 def _faults(result: MappedResult) -> Table:
@@ -164,15 +171,21 @@ def _mapping(result: MappedResult) -> Table:
 def _points(result: MappedResult) -> Table:
     rows = [
         [
-            Cell(CALLS[p.method]), Cell(f"{p.warmth} {p.pattern} {p.direction}s"),
-            Cell(format_size(p.block_bytes)), Cell(str(p.queue_depth)), figure_cell(p, _KEY),
+            Cell(CALLS[p.method]),
+            Cell(f"{p.warmth} {p.pattern} {p.direction}s"),
+            Cell(format_size(p.block_bytes)),
+            Cell(str(p.queue_depth)),
+            figure_cell(p, _KEY),
         ]
         for p in result.points
-    ]  # fmt: skip
+    ]
     return Table(
-        ["Way", "What", "Block", "Queue depth", "Bandwidth"], rows, "All rates",
-        frozenset({2, 3, 4}), folded=True,
-    )  # fmt: skip
+        ["Way", "What", "Block", "Queue depth", "Bandwidth"],
+        rows,
+        "All rates",
+        frozenset({2, 3, 4}),
+        folded=True,
+    )
 
 
 def notes(result: MappedResult) -> list[str]:

@@ -13,9 +13,12 @@ PLACE = 130
 
 _NOUNS = {"insert": "insertion", "get": "look-up", "remove": "removal"}
 _TYPES = {
-    "map": "nearfar's map", "dram": "the volatile counterpart", "map_atomic": "map_atomic",
-    "map_tx": "map_tx", "map_rp": "map_rp",
-}  # fmt: skip
+    "map": "nearfar's map",
+    "dram": "the volatile counterpart",
+    "map_atomic": "map_atomic",
+    "map_tx": "map_tx",
+    "map_rp": "map_rp",
+}
 _PRIMITIVES = {
     "persist": "8 bytes stored and persisted",
     "tx_1_range": "transaction of 1 range",
@@ -27,14 +30,20 @@ _PRIMITIVES = {
 }
 #: Key and head of each column of the table of sizes.
 COLUMNS = {
-    "latency_ns": "In a row", "dependent_latency_ns": "Dependent", "p50_latency_ns": "Median",
-    "p99_latency_ns": "p99", "worst_cpu_ns": "Worst, CPU", "fences_per_op": "Fences",
+    "latency_ns": "In a row",
+    "dependent_latency_ns": "Dependent",
+    "p50_latency_ns": "Median",
+    "p99_latency_ns": "p99",
+    "worst_cpu_ns": "Worst, CPU",
+    "fences_per_op": "Fences",
     "lines_per_op": "Lines",
-}  # fmt: skip
+}
 COSTS = {
-    "latency_ns": "Time", "fences_per_op": "Fences", "lines_per_op": "Lines",
+    "latency_ns": "Time",
+    "fences_per_op": "Fences",
+    "lines_per_op": "Lines",
     "ratio": "Over this map",
-}  # fmt: skip
+}
 
 
 COUNTERS = "Counters of the operations alone, an operation"
@@ -113,9 +122,8 @@ def _points(result: MapResult) -> Table:
 
 def _costs(result: MapResult) -> Table:
     rows = [
-        [Cell(cost_name(cost)), *(figure_cell(cost, key) for key in COSTS)]
-        for cost in result.pmdk
-    ]  # fmt: skip
+        [Cell(cost_name(cost)), *(figure_cell(cost, key) for key in COSTS)] for cost in result.pmdk
+    ]
     heads = ["libpmemobj", *COSTS.values()]
     return Table(
         heads, rows, "libpmemobj's primitives, same process and epochs", frozenset({1, 2, 3, 4})

@@ -21,10 +21,13 @@ def section(context: Context) -> Section | None:
     if result is None or not result.points:
         return None
     return Section(
-        "parallelism", "Memory-level parallelism", finding(result), [_figure(result)],
+        "parallelism",
+        "Memory-level parallelism",
+        finding(result),
+        [_figure(result)],
         [_table(result)],
         notes(result),
-    )  # fmt: skip
+    )
 
 
 def finding(result: ParallelismResult) -> str:
@@ -54,7 +57,7 @@ def _figure(result: ParallelismResult) -> Figure:
         [Line(result.tier, series_colour(0), spots, line_kind(result.points, _KEY))],
         Axis("independent chains on one thread", "log", ticks),
         Axis("time over all loads (ns)", "log"),
-    )  # fmt: skip
+    )
     caption = (
         "Median time over all loads of all chains; bars are 95 % intervals. A straight decrease "
         "means that each additional chain is free."

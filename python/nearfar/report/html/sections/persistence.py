@@ -27,9 +27,13 @@ def section(context: Context) -> Section | None:
         return None
     tables = [_matrix(result), _costs(result), _overwrite(result)]
     return Section(
-        "persistence", "Persistence cost", finding(result), _figures(result),
-        [table for table in tables if table.rows], notes(result),
-    )  # fmt: skip
+        "persistence",
+        "Persistence cost",
+        finding(result),
+        _figures(result),
+        [table for table in tables if table.rows],
+        notes(result),
+    )
 
 
 def hows(result: PersistenceResult) -> list[str]:
@@ -81,20 +85,29 @@ def by_size(point: PersistPoint) -> bool:
 
 def _figures(result: PersistenceResult) -> list[Figure]:
     lines = _figure(
-        result, "Lines of 64 B under one fence", by_lines, lambda p: p.blocks_per_fence,
+        result,
+        "Lines of 64 B under one fence",
+        by_lines,
+        lambda p: p.blocks_per_fence,
         Axis("lines under a fence", "log", (1, 2, 4, 8, 16, 32)),
-    )  # fmt: skip
+    )
     blocks = _figure(
-        result, "One block under a fence", by_size, lambda p: p.block_bytes,
+        result,
+        "One block under a fence",
+        by_size,
+        lambda p: p.block_bytes,
         Axis("size of the block", "sizes"),
-    )  # fmt: skip
+    )
     return [figure for figure in (lines, blocks) if figure is not None]
 
 
 def _figure(
-    result: PersistenceResult, what: str, kept: Callable[[PersistPoint], bool],
-    place: Callable[[PersistPoint], float], axis: Axis,
-) -> Figure | None:  # fmt: skip
+    result: PersistenceResult,
+    what: str,
+    kept: Callable[[PersistPoint], bool],
+    place: Callable[[PersistPoint], float],
+    axis: Axis,
+) -> Figure | None:
     from nearfar.report.charts.drawing import draw
 
     lines = []
@@ -158,9 +171,11 @@ def _costs(result: PersistenceResult) -> Table:
         for c in result.costs
     ]
     return Table(
-        ["Instruction", "Per fence", "Per additional line"], rows,
-        f"A fence and each line under it{_marks(result.costs, 'per_fence_ns')}", frozenset({1, 2}),
-    )  # fmt: skip
+        ["Instruction", "Per fence", "Per additional line"],
+        rows,
+        f"A fence and each line under it{_marks(result.costs, 'per_fence_ns')}",
+        frozenset({1, 2}),
+    )
 
 
 def _overwrite(result: PersistenceResult) -> Table:
@@ -171,9 +186,10 @@ def _overwrite(result: PersistenceResult) -> Table:
     row = [
         Cell(f"{overwrite.how}, {format_size(overwrite.block_bytes)}"),
         figure_cell(overwrite, "latency_ns"),
-        figure_cell(overwrite, "stall_ns"), figure_cell(overwrite, "writes_between"),
+        figure_cell(overwrite, "stall_ns"),
+        figure_cell(overwrite, "writes_between"),
         figure_cell(overwrite, "stalls"),
-    ]  # fmt: skip
+    ]
     return Table(heads, [row], "Overwriting", frozenset({1, 2, 3, 4}), folded=True)
 
 

@@ -34,8 +34,14 @@ def section(context: Context) -> Section | None:
         [Cell(side), Cell(stage), figure_cell(result, key)] for side, stage, key in stages(result)
     ]
     table = Table(["Side", "Stage", "Time"], rows, "Times of all iterations", frozenset({2}))
-    return Section("pipeline", "Pipeline over two memories", finding(result), _figures(result),
-                   [table, *_predicted(result)], notes(result))  # fmt: skip
+    return Section(
+        "pipeline",
+        "Pipeline over two memories",
+        finding(result),
+        _figures(result),
+        [table, *_predicted(result)],
+        notes(result),
+    )
 
 
 def _predicted(result: PipelineResult) -> list[Table]:
@@ -82,11 +88,13 @@ def _figure(result: PipelineResult) -> Figure:
 
     bars = [
         Bar(
-            f"{side} {stage}".strip() + origin_mark(result, key), side or "whole",
-            *result.estimate(key), format_quantity(key, getattr(result, key)),
+            f"{side} {stage}".strip() + origin_mark(result, key),
+            side or "whole",
+            *result.estimate(key),
+            format_quantity(key, getattr(result, key)),
         )
         for side, stage, key in stages(result)
-    ]  # fmt: skip
+    ]
     chart = row_chart(bars, "time of all iterations (s)")
     found = origins([(result, _TOTAL)])
     return draw("Where the time went.", chart, height=26 * len(bars), origins=found)
@@ -102,12 +110,16 @@ def _timeline(result: PipelineResult) -> Figure:
     from nearfar.report.charts.series import Span, timeline_chart
 
     spans = [
-        Span(f"near {stage}" if result.far is None else f"{lap.side} {stage}", lap.side,
-             lap.start_s * 1e3, lap.end_s * 1e3)
+        Span(
+            f"near {stage}" if result.far is None else f"{lap.side} {stage}",
+            lap.side,
+            lap.start_s * 1e3,
+            lap.end_s * 1e3,
+        )
         for side, stage, key in _STAGES
         for lap in result.timeline
         if key == f"{lap.stage}_time_s" and (result.far is None or lap.side == side)
-    ]  # fmt: skip
+    ]
     lanes = len({span.lane for span in spans})
     caption = "Activity of each side in the first iterations of the first repeat."
     found = origins([(result, _TOTAL)])
@@ -133,10 +145,13 @@ def forecast_note(forecast: PipelineForecast) -> str:
     generate, analyse, copy, transfer, read = (
         say(forecast, key)
         for key in (
-            "generate_alone_time_s", "analyse_alone_time_s", "near_copy_bandwidth_bytes_per_s",
-            "transfer_bandwidth_bytes_per_s", "far_read_bandwidth_bytes_per_s",
+            "generate_alone_time_s",
+            "analyse_alone_time_s",
+            "near_copy_bandwidth_bytes_per_s",
+            "transfer_bandwidth_bytes_per_s",
+            "far_read_bandwidth_bytes_per_s",
         )
-    )  # fmt: skip
+    )
     return (
         f"Predicted on {forecast.predicted_on} from what was measured alone: generation {generate},"
         f" analysis of near memory {analyse}, near copies with all threads {copy}, copies to far "

@@ -10,13 +10,17 @@ from nearfar.report.wording import format_quantity, origin_mark, origins, say
 PLACE = 200
 
 NAMES = {
-    "quick": "Quicksort", "merge": "Mergesort", "lbm": "Lattice Boltzmann (D3Q19)",
+    "quick": "Quicksort",
+    "merge": "Mergesort",
+    "lbm": "Lattice Boltzmann (D3Q19)",
     "matmul": "Matrix multiplication",
-}  # fmt: skip
+}
 _SIZES = {
-    "quick": "{n:,} integers", "merge": "{n:,} integers", "lbm": "{n}³ cells",
+    "quick": "{n:,} integers",
+    "merge": "{n:,} integers",
+    "lbm": "{n}³ cells",
     "matmul": "{n} × {n} doubles",
-}  # fmt: skip
+}
 COLUMNS = {"time_s": "Time", "cpu_time_s": "CPU", "ratio_to_malloc": "/ malloc"}
 
 
@@ -26,8 +30,9 @@ def section(context: Context) -> Section | None:
     if result is None:
         return None
     figures = [_figure(result)] if len({row.n for row in result.rows}) > 1 else []
-    return Section("program", NAMES[result.program], finding(result), figures, [_table(result)],
-                   notes(result))  # fmt: skip
+    return Section(
+        "program", NAMES[result.program], finding(result), figures, [_table(result)], notes(result)
+    )
 
 
 def size(result: ProgramResult, n: int) -> str:
@@ -61,10 +66,14 @@ def _figure(result: ProgramResult) -> Figure:
     from nearfar.report.charts.rows import Bar, row_chart
 
     bars = [
-        Bar(f"{size(result, row.n)}, {row.allocator}", row.allocator, *row.estimate("time_s"),
-            f"{format_quantity('time_s', row.time_s)}{origin_mark(row, 'time_s')}")
+        Bar(
+            f"{size(result, row.n)}, {row.allocator}",
+            row.allocator,
+            *row.estimate("time_s"),
+            f"{format_quantity('time_s', row.time_s)}{origin_mark(row, 'time_s')}",
+        )
         for row in result.rows
-    ]  # fmt: skip
+    ]
     chart = row_chart(bars, "time, logarithmic (s)", log=True)
     found = origins((row, "time_s") for row in result.rows)
     return draw("Time by size.", chart, height=26 * len(bars), origins=found)

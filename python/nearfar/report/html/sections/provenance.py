@@ -30,9 +30,12 @@ def section(context: Context) -> Section | None:
     if settings:
         tables.append(_settings(settings))
     return Section(
-        "provenance", "Where every number comes from", _finding(context, quantities),
-        tables=tables, notes=_notes(quantities),
-    )  # fmt: skip
+        "provenance",
+        "Where every number comes from",
+        _finding(context, quantities),
+        tables=tables,
+        notes=_notes(quantities),
+    )
 
 
 def _finding(context: Context, quantities: list[Quantity]) -> str:
@@ -45,9 +48,17 @@ def _finding(context: Context, quantities: list[Quantity]) -> str:
 
 
 _COLUMNS = (
-    "Number", "Under", "Value", "Origin", "Statistic", "Spread", "Outliers", "Seed", "Machine",
+    "Number",
+    "Under",
+    "Value",
+    "Origin",
+    "Statistic",
+    "Spread",
+    "Outliers",
+    "Seed",
+    "Machine",
     "Note",
-)  # fmt: skip
+)
 #: Columns that are shown above the table if all rows agree.
 _SHARED = ("Seed", "Machine", "Note")
 
@@ -66,11 +77,13 @@ def _quantities(name: str, quantities: list[Quantity]) -> Table:
     heads = [_COLUMNS[column] for column in kept]
     right = {heads.index(h) for h in ("Value", "Spread", "Outliers", "Seed") if h in heads}
     return Table(
-        heads, [[row[column] for column in kept] for row in rows],
-        f"{name}: {count(len(quantities), 'figure')}{_cut(quantities)}", frozenset(right),
+        heads,
+        [[row[column] for column in kept] for row in rows],
+        f"{name}: {count(len(quantities), 'figure')}{_cut(quantities)}",
+        frozenset(right),
         folded=True,
         lead=f"For all of them: {'; '.join(lead)}." if lead else "",
-    )  # fmt: skip
+    )
 
 
 def _cut(numbers: Sequence[object]) -> str:
@@ -99,9 +112,15 @@ def _row(quantity: Quantity, common: Conditions) -> list[Cell]:
     spread = "–" if entry.spread is None else f"{entry.spread:.1%}"
     seed = "–" if entry.seed is None else str(entry.seed)
     return [
-        *start, Cell("", origin=entry.origin), Cell(f"{entry.statistic} of {entry.samples}"),
-        Cell(spread), Cell(str(entry.outliers)), Cell(seed), Cell(entry.machine), Cell(entry.note),
-    ]  # fmt: skip
+        *start,
+        Cell("", origin=entry.origin),
+        Cell(f"{entry.statistic} of {entry.samples}"),
+        Cell(spread),
+        Cell(str(entry.outliers)),
+        Cell(seed),
+        Cell(entry.machine),
+        Cell(entry.note),
+    ]
 
 
 def _exact(conditions: Conditions) -> str:
@@ -115,11 +134,12 @@ def _settings(settings: list[Setting]) -> Table:
         for s in settings[:MOST_ROWS]
     ]
     return Table(
-        ["Number", "Under", "Value"], rows,
-        f"{count(len(settings), 'setting')}: requested or found, without repeats"
-        f"{_cut(settings)}",
-        frozenset({2}), folded=True,
-    )  # fmt: skip
+        ["Number", "Under", "Value"],
+        rows,
+        f"{count(len(settings), 'setting')}: requested or found, without repeats{_cut(settings)}",
+        frozenset({2}),
+        folded=True,
+    )
 
 
 def _notes(quantities: list[Quantity]) -> list[str]:

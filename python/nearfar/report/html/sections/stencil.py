@@ -29,10 +29,15 @@ def section(context: Context) -> Section | None:
         return _split_alone(context.run.sections.stencil_split)
     heads = ["Side", "Rows", "Threads", "One sweep", "Rate"]
     rows = [
-        [Cell(name), Cell(str(rows)), Cell(threads), figure_cell(result, time),
-         figure_cell(result, rate) if rate else Cell("–")]
+        [
+            Cell(name),
+            Cell(str(rows)),
+            Cell(threads),
+            figure_cell(result, time),
+            figure_cell(result, rate) if rate else Cell("–"),
+        ]
         for name, rows, threads, time, rate in sides(result)
-    ]  # fmt: skip
+    ]
     split = result.split
     if split:
         heads += ["Predicted", "Error"]
@@ -42,8 +47,14 @@ def section(context: Context) -> Section | None:
             row.append(Cell(error_of(result, split, time) if is_predicted else "–"))
     table = Table(heads, rows, "Time of one sweep", frozenset(range(1, len(heads))))
     below = _forecasts.published_table(split.published if split else [])
-    return Section("stencil", "Stencil split between two memories", finding(result), (),
-                   [table, *below], notes(result))  # fmt: skip
+    return Section(
+        "stencil",
+        "Stencil split between two memories",
+        finding(result),
+        (),
+        [table, *below],
+        notes(result),
+    )
 
 
 def _split_alone(split: StencilSplit | None) -> Section | None:
@@ -60,8 +71,14 @@ def _split_alone(split: StencilSplit | None) -> Section | None:
     ]
     table = Table(["Side", "Rows", "One sweep"], rows, "Predicted", frozenset({1, 2}))
     below = _forecasts.published_table(split.published)
-    return Section("stencil", "Split of a stencil", split_finding(split), (), [table, *below],
-                   split_notes(split))  # fmt: skip
+    return Section(
+        "stencil",
+        "Split of a stencil",
+        split_finding(split),
+        (),
+        [table, *below],
+        split_notes(split),
+    )
 
 
 def split_finding(split: StencilSplit) -> str:
@@ -110,14 +127,24 @@ def sides(result: StencilResult) -> list[Side]:
     found: list[Side] = []
     if result.near_time_s is not None:
         found.append(
-            ("near, slowest thread", result.rows - result.far_rows,
-             f"{result.near_threads}{shared}", "near_time_s", "near_bandwidth_bytes_per_s")
-        )  # fmt: skip
+            (
+                "near, slowest thread",
+                result.rows - result.far_rows,
+                f"{result.near_threads}{shared}",
+                "near_time_s",
+                "near_bandwidth_bytes_per_s",
+            )
+        )
     if result.far_time_s is not None:
         found.append(
-            ("far, slowest thread", result.far_rows, f"{result.far_threads}{shared}",
-             "far_time_s", "far_bandwidth_bytes_per_s")
-        )  # fmt: skip
+            (
+                "far, slowest thread",
+                result.far_rows,
+                f"{result.far_threads}{shared}",
+                "far_time_s",
+                "far_bandwidth_bytes_per_s",
+            )
+        )
     threads = result.near_threads + result.far_threads
     found.append(("whole", result.rows, f"{threads}{shared}", "total_time_s", ""))
     if result.near_alone_time_s is not None:
@@ -149,10 +176,12 @@ def split_notes(split: StencilSplit) -> list[str]:
     near_shared, far, alone, element = (
         say(split, key)
         for key in (
-            "near_bandwidth_bytes_per_s", "far_bandwidth_bytes_per_s",
-            "near_alone_bandwidth_bytes_per_s", "near_element_time_s",
+            "near_bandwidth_bytes_per_s",
+            "far_bandwidth_bytes_per_s",
+            "near_alone_bandwidth_bytes_per_s",
+            "near_element_time_s",
         )
-    )  # fmt: skip
+    )
     return [
         f"Predicted on {split.predicted_on} from copies ({near_shared} near while {far} far, "
         f"{alone} near alone)"

@@ -19,8 +19,9 @@ def section(context: Context) -> Section | None:
     result = context.run.sections.stream
     if result is None:
         return None
-    return Section("stream", "STREAM", finding(result), _figures(result), [_table(result)],
-                   notes(result))  # fmt: skip
+    return Section(
+        "stream", "STREAM", finding(result), _figures(result), [_table(result)], notes(result)
+    )
 
 
 def finding(result: StreamResult) -> str:
@@ -78,15 +79,20 @@ def _table(result: StreamResult) -> Table:
         [
             Cell(name),
             Cell(str(len(run.cpus)), "shared CPUs" if run.oversubscribed else ""),
-            Cell(placement(run)), figure_cell(kernel, _MEDIAN), figure_cell(kernel, _BEST),
+            Cell(placement(run)),
+            figure_cell(kernel, _MEDIAN),
+            figure_cell(kernel, _BEST),
         ]
         for run in runs(result)
         for name, kernel in kernels(run)
-    ]  # fmt: skip
+    ]
     return Table(
-        ["Kernel", "Threads", "Placement", "Median", "Best"], rows, "Rates by kernel and threads",
-        frozenset({1, 3, 4}), folded=True,
-    )  # fmt: skip
+        ["Kernel", "Threads", "Placement", "Median", "Best"],
+        rows,
+        "Rates by kernel and threads",
+        frozenset({1, 3, 4}),
+        folded=True,
+    )
 
 
 def notes(result: StreamResult) -> list[str]:

@@ -20,9 +20,13 @@ def section(context: Context) -> Section | None:
     if result is None:
         return None
     return Section(
-        "structures", "Structures on memory of other machines", finding(result),
-        [_devices(result), _points(result)], tables(result), notes(result),
-    )  # fmt: skip
+        "structures",
+        "Structures on memory of other machines",
+        finding(result),
+        [_devices(result), _points(result)],
+        tables(result),
+        notes(result),
+    )
 
 
 def finding(result: StructuresResult) -> str:
@@ -49,16 +53,22 @@ def _devices(result: StructuresResult) -> Figure:
     from nearfar.report.charts.rows import Bar, row_chart
 
     bars = [
-        Bar(f"{d.structure}, {d.device}", d.structure, *d.estimate("slowdown"),
-            format_quantity("ratio", d.slowdown))
+        Bar(
+            f"{d.structure}, {d.device}",
+            d.structure,
+            *d.estimate("slowdown"),
+            format_quantity("ratio", d.slowdown),
+        )
         for d in sorted(result.devices, key=lambda d: (d.structure, d.slowdown))
-    ]  # fmt: skip
+    ]
     chart = row_chart(bars, "slowdown against the volatile counterpart here, logarithmic", log=True)
     return draw(
         f"Each structure ({_sizes(result)} entries) on every shipped device: half of the "
-        "operations are updates.", chart,
-        height=26 * len(bars), origins=(Origin.MODELLED,),
-    )  # fmt: skip
+        "operations are updates.",
+        chart,
+        height=26 * len(bars),
+        origins=(Origin.MODELLED,),
+    )
 
 
 def _sizes(result: StructuresResult) -> str:
@@ -74,60 +84,97 @@ def _points(result: StructuresResult) -> Figure:
     for p in result.points:
         name = f"{p.what}, {p.entries:,}, {p.tier}"
         bars += [
-            Bar(f"{name}, predicted", "predicted", *p.estimate("predicted_latency_ns"),
-                format_quantity("latency_ns", p.predicted_latency_ns), hollow=True),
-            Bar(f"{name}, measured", "measured", *p.estimate("latency_ns"),
-                format_quantity("latency_ns", p.latency_ns)),
-        ]  # fmt: skip
+            Bar(
+                f"{name}, predicted",
+                "predicted",
+                *p.estimate("predicted_latency_ns"),
+                format_quantity("latency_ns", p.predicted_latency_ns),
+                hollow=True,
+            ),
+            Bar(
+                f"{name}, measured",
+                "measured",
+                *p.estimate("latency_ns"),
+                format_quantity("latency_ns", p.latency_ns),
+            ),
+        ]
     chart = row_chart(bars, "time of one operation (ns), logarithmic", log=True)
     return draw(
-        "Predicted and measured on this machine.", chart, height=22 * len(bars),
+        "Predicted and measured on this machine.",
+        chart,
+        height=22 * len(bars),
         origins=(Origin.MODELLED, Origin.MEASURED, Origin.EMULATED),
-    )  # fmt: skip
+    )
 
 
 def tables(result: StructuresResult) -> list[Table]:
     """Return the points, then the devices, folded."""
     points = [
-        [Cell(p.what), Cell(p.tier), Cell(f"{p.entries:,}"),
-         figure_cell(p, "predicted_latency_ns"), figure_cell(p, "latency_ns"), _error(p)]
+        [
+            Cell(p.what),
+            Cell(p.tier),
+            Cell(f"{p.entries:,}"),
+            figure_cell(p, "predicted_latency_ns"),
+            figure_cell(p, "latency_ns"),
+            _error(p),
+        ]
         for p in result.points
-    ]  # fmt: skip
+    ]
     devices = [
-        [Cell(d.structure), Cell(f"{d.entries:,}"), Cell(d.device), figure_cell(d, "time_s"),
-         figure_cell(d, "slowdown")]
+        [
+            Cell(d.structure),
+            Cell(f"{d.entries:,}"),
+            Cell(d.device),
+            figure_cell(d, "time_s"),
+            figure_cell(d, "slowdown"),
+        ]
         for d in result.devices
-    ]  # fmt: skip
+    ]
     return [
-        Table(["Operation", "Tier", "Entries", "Predicted", "Measured", "Error"], points,
-              "Predicted against measured, an operation", frozenset({2, 3, 4, 5})),
+        Table(
+            ["Operation", "Tier", "Entries", "Predicted", "Measured", "Error"],
+            points,
+            "Predicted against measured, an operation",
+            frozenset({2, 3, 4, 5}),
+        ),
         *_published(result),
-        Table(["Structure", "Entries", "Device", "An operation", "Slowdown"], devices,
-              "On shipped devices", frozenset({1, 3, 4}), folded=True),
-    ]  # fmt: skip
+        Table(
+            ["Structure", "Entries", "Device", "An operation", "Slowdown"],
+            devices,
+            "On shipped devices",
+            frozenset({1, 3, 4}),
+            folded=True,
+        ),
+    ]
 
 
 def _published(result: StructuresResult) -> list[Table]:
     """Return published means and predictions for the paper's machine, which were not fitted."""
     rows = [
-        [Cell(f"{p.structure} on {p.device}"), Cell(_BASELINES[p.baseline]),
-         figure_cell(p, "slowdown"), Cell(format_quantity("ratio", p.published_slowdown)),
-         Cell(p.reason)]
+        [
+            Cell(f"{p.structure} on {p.device}"),
+            Cell(_BASELINES[p.baseline]),
+            figure_cell(p, "slowdown"),
+            Cell(format_quantity("ratio", p.published_slowdown)),
+            Cell(p.reason),
+        ]
         for p in result.published
-    ]  # fmt: skip
+    ]
     if not rows:
         return []
     entries = ", ".join(sorted({f"{p.entries:,}" for p in result.published}))
     return [
         Table(
-            ["Structure", "Against, in DRAM", "Predicted", "Published", "Why they differ"], rows,
+            ["Structure", "Against, in DRAM", "Predicted", "Published", "Why they differ"],
+            rows,
             "Slowdowns of the WSCAD 2022 paper on PMDK, and nearfar's predictions for its machine",
-            frozenset({2, 3}), stacked=True,
+            frozenset({2, 3}),
+            stacked=True,
             lead=f"Host {result.published_host}; {entries} entries, because the paper specifies "
             "neither "
             "their number nor what its DRAM baseline was: both readings are shown.",
         )
-    ]  # fmt: skip
+    ]
 
 
 def _error(point: StructurePoint) -> Cell:

@@ -41,9 +41,13 @@ def section(context: Context) -> Section | None:
     figures = [figure for verb in result.verbs() if (figure := _figure(result, verb))]
     tables = [cells_table(result, verb) for verb in result.verbs()]
     return Section(
-        "sweep", result.title or f"Sweep {result.suite}", finding(result), figures,
-        [*tables, *_failures(result)], notes(result),
-    )  # fmt: skip
+        "sweep",
+        result.title or f"Sweep {result.suite}",
+        finding(result),
+        figures,
+        [*tables, *_failures(result)],
+        notes(result),
+    )
 
 
 def finding(result: SweepResult) -> str:
@@ -70,10 +74,12 @@ def cells_table(result: SweepResult, verb: str) -> Table:
     cells = result.finished(verb)
     keys, shown = varied_keys(cells), common_figures(cells)
     rows = [
-        [*(Cell(str(cell.varied.get(key, ""))) for key in keys),
-         *(_cell(figures[row]) for figures in shown.values())]
+        [
+            *(Cell(str(cell.varied.get(key, ""))) for key in keys),
+            *(_cell(figures[row]) for figures in shown.values()),
+        ]
         for row, cell in enumerate(cells)
-    ]  # fmt: skip
+    ]
     heads = [*keys, *(heading(name) for name in shown)]
     right = frozenset(range(len(keys), len(heads)))
     return Table(heads, rows, f"nearfar {verb}", right)
@@ -99,9 +105,10 @@ def _by_name(cell: SweepCell) -> dict[Name, SweepFigure]:
     found: dict[Name, SweepFigure] = {}
     for (path, key), figures in groups.items():
         differing = [
-            condition for condition in figures[0].conditions
+            condition
+            for condition in figures[0].conditions
             if len({figure.conditions.get(condition) for figure in figures}) > 1
-        ]  # fmt: skip
+        ]
         for figure in figures:
             difference = ", ".join(str(figure.conditions.get(each, "–")) for each in differing)
             found[path, key, difference] = figure
@@ -126,10 +133,13 @@ def _cell(figure: SweepFigure) -> Cell:
 
 def _failures(result: SweepResult) -> list[Table]:
     rows = [
-        [Cell(c.command, code=True), Cell(c.message, tone="bad"),
-         Cell(format_time(c.took_s) if c.took_s else "–")]
+        [
+            Cell(c.command, code=True),
+            Cell(c.message, tone="bad"),
+            Cell(format_time(c.took_s) if c.took_s else "–"),
+        ]
         for c in result.failed()
-    ]  # fmt: skip
+    ]
     if not rows:
         return []
     return [Table(["Cell", "Why it failed", "After"], rows, "Failed", stacked=True)]
@@ -161,6 +171,12 @@ def _bar(cell: SweepCell, figure: SweepFigure, divisor: float) -> Bar:
     origin = figure.provenance.origin if figure.provenance else None
     label = ", ".join(str(value) for value in cell.varied.values()) or cell.verb
     first = str(next(iter(cell.varied.values()), ""))
-    return Bar(label, first, figure.value / divisor, low / divisor, high / divisor,
-               format_quantity(figure.key, figure.value),
-               hollow=origin is not Origin.MEASURED)  # fmt: skip
+    return Bar(
+        label,
+        first,
+        figure.value / divisor,
+        low / divisor,
+        high / divisor,
+        format_quantity(figure.key, figure.value),
+        hollow=origin is not Origin.MEASURED,
+    )

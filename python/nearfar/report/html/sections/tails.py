@@ -26,10 +26,13 @@ def section(context: Context) -> Section | None:
     if result is None or not result.points:
         return None
     return Section(
-        "tails", "Single-access latency distribution", finding(result), [_figure(result)],
+        "tails",
+        "Single-access latency distribution",
+        finding(result),
+        [_figure(result)],
         [_table(result)],
         notes(result),
-    )  # fmt: skip
+    )
 
 
 def finding(result: TailsResult) -> str:
@@ -48,11 +51,14 @@ def _figure(result: TailsResult) -> Figure:
 
     bars = [
         Bar(
-            f"{percentile(p.share)}{origin_mark(p, _KEY)}", "loads", *p.estimate(_KEY),
-            format_quantity(_KEY, p.latency_ns), bool(origin_mark(p, _KEY)),
+            f"{percentile(p.share)}{origin_mark(p, _KEY)}",
+            "loads",
+            *p.estimate(_KEY),
+            format_quantity(_KEY, p.latency_ns),
+            bool(origin_mark(p, _KEY)),
         )
         for p in result.points
-    ]  # fmt: skip
+    ]
     chart = row_chart(bars, "latency of a load (ns, logarithmic)", log=True, domain=padded(bars))
     caption = (
         "Percentiles of single loads, the timer's own cost subtracted; bars are 95 % intervals."
