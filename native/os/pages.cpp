@@ -10,6 +10,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "os/process.hpp"
+
 // libnuma is not used: one system call is all that is wanted of it, and libhmalloc may need libc
 // alone.
 #ifndef MPOL_BIND
@@ -184,24 +186,21 @@ Result<Residency> residency(const Range& range) {
 
 namespace {
 
+// Without stdio: libhmalloc calls these with its locks held, while fork() takes stdio's lock first.
+
 std::size_t read_number(const char* path, std::size_t otherwise) {
-  std::FILE* file = std::fopen(path, "re");
-  if (file == nullptr) return otherwise;
+  char text[64];
   std::size_t value = 0;
-  const bool read = std::fscanf(file, "%zu", &value) == 1;
-  std::fclose(file);
-  return read ? value : otherwise;
+  return read_text(path, text, sizeof text) && std::sscanf(text, "%zu", &value) == 1 ? value
+                                                                                     : otherwise;
 }
 
 std::size_t meminfo_available() {
-  std::FILE* file = std::fopen("/proc/meminfo", "re");
-  if (file == nullptr) return 0;
-  char line[256];
+  char text[4096];
+  if (!read_text("/proc/meminfo", text, sizeof text)) return 0;
+  const char* line = std::strstr(text, "MemAvailable:");
   std::size_t kib = 0;
-  while (std::fgets(line, sizeof line, file) != nullptr)
-    if (std::sscanf(line, "MemAvailable: %zu kB", &kib) == 1) break;
-  std::fclose(file);
-  return kib << 10;
+  return line != nullptr && std::sscanf(line, "MemAvailable: %zu kB", &kib) == 1 ? kib << 10 : 0;
 }
 
 std::size_t cgroup_room() {

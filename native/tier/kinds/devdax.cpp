@@ -2,28 +2,27 @@
 #include <cstdio>
 #include <cstring>
 
+#include "os/process.hpp"
 #include "tier/kinds.hpp"
 
 namespace nearfar::tier {
 
 namespace {
 
-/// A number that the kernel tells of a DAX device: its `size`, its `align`.
+/// An attribute of a DAX device in sysfs: its `size` or its `align`, in bytes.
 Result<std::size_t> device_attribute(const Spec& spec, const char* attribute) {
   const char* slash = spec.path;
   for (const char* p = spec.path; *p != '\0'; ++p)
     if (*p == '/') slash = p + 1;
-  char told[512];
-  std::snprintf(told, sizeof told, "/sys/bus/dax/devices/%s/%s", slash, attribute);
-  std::FILE* file = std::fopen(told, "re");
-  if (file == nullptr)
+  char path[512];
+  std::snprintf(path, sizeof path, "/sys/bus/dax/devices/%s/%s", slash, attribute);
+  char text[64];
+  if (!os::read_text(path, text, sizeof text))
     return Error::make(Errc::unsupported, "this machine has no DAX device %s", spec.path)
         .try_next("`nearfar topo` lists DAX devices; `ndctl list` and `cxl list` show what could "
                   "become one");
   std::size_t bytes = 0;
-  const bool read = std::fscanf(file, "%zu", &bytes) == 1;
-  std::fclose(file);
-  return read ? bytes : 0;
+  return std::sscanf(text, "%zu", &bytes) == 1 ? bytes : 0;
 }
 
 Result<std::size_t> size_of(const Spec& spec) { return device_attribute(spec, "size"); }

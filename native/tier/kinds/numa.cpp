@@ -1,7 +1,9 @@
 // numa:N: memory of one node.
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 
+#include "os/process.hpp"
 #include "tier/kinds.hpp"
 
 namespace nearfar::tier {
@@ -19,16 +21,13 @@ Status read_node(std::string_view argument, Spec& spec) {
 Result<std::size_t> free_memory(const Spec& spec) {
   char path[80];
   std::snprintf(path, sizeof path, "/sys/devices/system/node/node%d/meminfo", spec.node);
-  std::FILE* file = std::fopen(path, "re");
-  if (file == nullptr)
+  char text[4096];
+  if (!os::read_text(path, text, sizeof text))
     return Error::make(Errc::unsupported, "this machine has no NUMA node %d", spec.node)
         .try_next("`nearfar topo` lists the nodes that exist");
-  char line[256];
+  const char* line = std::strstr(text, "MemFree:");
   std::size_t kib = 0;
-  while (std::fgets(line, sizeof line, file) != nullptr)
-    if (std::sscanf(line, "Node %*d MemFree: %zu kB", &kib) == 1) break;
-  std::fclose(file);
-  return kib << 10;
+  return line != nullptr && std::sscanf(line, "MemFree: %zu kB", &kib) == 1 ? kib << 10 : 0;
 }
 
 Status bind(const Spec& spec, const os::Range& range) { return os::bind_to_node(range, spec.node); }
