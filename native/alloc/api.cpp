@@ -150,7 +150,7 @@ std::size_t hm_trim(hm_tier tier) noexcept {
   if (!check_tier(tier)) return 0;
   const auto number = static_cast<unsigned>(tier);
   flush_tier(*this_cache, number);
-  const os::Hold hold(purge_lock());
+  const os::LockGuard guard(purge_lock());
   return purge_tier(tiers[tier], current_tick(), true);
 }
 

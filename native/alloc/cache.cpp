@@ -53,7 +53,7 @@ Cache* make_cache() {
     stacks = &empty_stacks;
   cache->thread = os::thread_number();
   os::thread_name(cache->name);
-  const os::Hold hold(list_lock);
+  const os::LockGuard guard(list_lock);
   cache->next = list;
   if (list != nullptr) list->previous = cache;
   list = cache;
@@ -86,7 +86,7 @@ void close_cache(void* value) {
   empty_quarantine(*cache);
   for (unsigned t = 0; t < tier_count; ++t)
     flush_tier(*cache, t);
-  const os::Hold hold(list_lock);
+  const os::LockGuard guard(list_lock);
   unlist_and_free(cache);
 }
 
@@ -150,7 +150,7 @@ void flush_tier(Cache& cache, unsigned tier) {
 }
 
 void close_other_caches() {
-  const os::Hold hold(list_lock);
+  const os::LockGuard guard(list_lock);
   for (Cache* cache = list; cache != nullptr;) {
     Cache* next = cache->next;
     if (cache != this_cache) {

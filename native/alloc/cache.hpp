@@ -83,7 +83,7 @@ Cache* first_cache();
 
 template <class Visit>
 void for_caches(const Visit& visit) {
-  const os::Hold hold(caches_lock());
+  const os::LockGuard guard(caches_lock());
   for (Cache* cache = first_cache(); cache != nullptr; cache = cache->next)
     visit(*cache);
 }

@@ -79,7 +79,7 @@ template <class Take>
 void* take_or_gather(unsigned tier, const Take& take) {
   void* block = take();
   if (block != nullptr) return block;
-  const os::Hold hold(purge_lock());
+  const os::LockGuard guard(purge_lock());
   for (SlabClass& c : tiers[tier].classes)
     c.purge(tiers[tier].runs, current_tick(), true);
   return take();

@@ -32,7 +32,7 @@ void* take_metadata(std::size_t bytes) {
   bytes = rounded(bytes);
   taken.fetch_add(bytes, std::memory_order_relaxed);
   if (bytes > listed_bytes) return os::map_anonymous(bytes);
-  const os::Hold hold(lock);
+  const os::LockGuard guard(lock);
   Piece*& list = free_pieces[bytes / unit];
   if (list != nullptr) {
     Piece* piece = list;
@@ -58,7 +58,7 @@ void return_metadata(void* memory, std::size_t bytes) {
     os::unmap(static_cast<std::byte*>(memory), bytes);
     return;
   }
-  const os::Hold hold(lock);
+  const os::LockGuard guard(lock);
   auto* piece = static_cast<Piece*>(memory);
   piece->next = free_pieces[bytes / unit];
   free_pieces[bytes / unit] = piece;

@@ -106,7 +106,7 @@ void look_at_pages(Rule& rule, const void* block, std::size_t bytes) {
 }
 
 void look_at_living() {
-  const os::Hold hold(purge_lock()); // slabs stay
+  const os::LockGuard guard(purge_lock()); // slabs stay
   for (TierHeap& tier : tiers) {
     if (!tier.ready()) continue;
     const std::uint32_t first = tier.runs.first_span();

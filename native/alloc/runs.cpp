@@ -199,7 +199,7 @@ std::uint32_t Runs::take_place(std::uint32_t spans, std::uint32_t align_spans) {
 }
 
 std::uint32_t Runs::take(std::uint32_t spans, std::uint32_t align_spans, bool& dirty) {
-  const os::Hold hold(lock_);
+  const os::LockGuard guard(lock_);
   const std::uint32_t at = take_place(spans, align_spans);
   if (at == no_span) {
     errno = ENOMEM;
@@ -218,7 +218,7 @@ std::uint32_t Runs::take(std::uint32_t spans, std::uint32_t align_spans, bool& d
 }
 
 void Runs::give_back(std::uint32_t first, std::uint32_t spans, std::uint8_t tick) {
-  const os::Hold hold(lock_);
+  const os::LockGuard guard(lock_);
   recent_.advance(tick, first_, highest_ - first_);
   recent_.add(first, spans);
   dirty_free_.fetch_add(spans, relaxed);
@@ -226,14 +226,14 @@ void Runs::give_back(std::uint32_t first, std::uint32_t spans, std::uint8_t tick
 }
 
 void Runs::give_back_unused(std::uint32_t first, std::uint32_t spans) {
-  const os::Hold hold(lock_);
+  const os::LockGuard guard(lock_);
   recent_.remove(first, spans);
   dirty_free_.fetch_add(spans, relaxed);
   join_and_insert(first, spans);
 }
 
 bool Runs::extend(std::uint32_t first, std::uint32_t spans, std::uint32_t more) {
-  const os::Hold hold(lock_);
+  const os::LockGuard guard(lock_);
   const std::uint32_t next = first + spans;
   std::uint32_t length = 0;
   if (next == frontier_) {
@@ -337,7 +337,7 @@ std::uint32_t Runs::find_old(std::uint32_t& at, std::uint32_t end, bool all) con
 
 /// Takes the runs of a bin that are to be purged out of it, chained by their links; 0 for none.
 std::uint32_t Runs::take_old(unsigned bin, bool all) {
-  const os::Hold hold(lock_);
+  const os::LockGuard guard(lock_);
   std::uint32_t chain = 0;
   for (std::uint32_t run = heads_[bin], next = 0; run != 0; run = next) {
     next = next_of(run);
@@ -353,7 +353,7 @@ std::uint32_t Runs::take_old(unsigned bin, bool all) {
 /// Takes what lies between the frontier and where it once was. Returns its spans, 0 if it is not to
 /// be purged.
 std::uint32_t Runs::take_old_tail(bool all, std::uint32_t& first) {
-  const os::Hold hold(lock_);
+  const os::LockGuard guard(lock_);
   std::uint32_t at = first = frontier_;
   if (find_old(at, highest_, all) == 0) return 0;
   frontier_ = highest_;

@@ -60,7 +60,7 @@ public:
   std::uint32_t used_spans() const { return frontier_ - first_; }
   /// Address space used so far; for accounts.
   std::uint64_t span_bytes_used() {
-    const os::Hold hold(lock_);
+    const os::LockGuard guard(lock_);
     return std::uint64_t{used_spans()} << span_shift;
   }
   std::uint32_t highest_span() const { return highest_; }
@@ -74,12 +74,12 @@ public:
   bool any_written(std::uint32_t at) const { return (dirty_[at / 64] >> (at % 64) & 1) != 0; }
   /// The system does not take memory back (pages locked by mlock): hm_calloc() has to clear it.
   void forget_zeros() {
-    const os::Hold hold(lock_);
+    const os::LockGuard guard(lock_);
     medium_.known_zero = false;
   }
   /// Memory taken from now on lies on these nodes. Returns the options until now.
   Options bind(os::Policy policy, unsigned long nodes) {
-    const os::Hold hold(lock_);
+    const os::LockGuard guard(lock_);
     const Options before = medium_.options;
     medium_.options.policy = policy;
     medium_.options.nodes = nodes;

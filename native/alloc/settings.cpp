@@ -195,7 +195,7 @@ bool open_near() {
   if (tiers[0].ready()) return true;
   if (!open_window()) return false;
   const os::SignalsBlocked blocked;
-  const os::Hold hold(making);
+  const os::LockGuard guard(making);
   if (tiers[0].ready()) return true;
   if (!open_plain_near()) return false;
   std::strcpy(tiers[0].name, "near");
@@ -208,7 +208,7 @@ void configure() {
   if (configured.load(std::memory_order_acquire)) return;
   if (configuring.held_by_this_thread()) return; // an allocation made meanwhile
   const os::SignalsBlocked blocked;
-  const os::Hold hold(configuring);
+  const os::LockGuard guard(configuring);
   if (configured.load(std::memory_order_relaxed)) return;
   configure_all();
   configured.store(true, std::memory_order_release);
@@ -242,7 +242,7 @@ Result<int> create_tier(const char* name, const char* specification) {
   Result<Options> options = parse_options(specification);
   if (!options) return options.error();
   const os::SignalsBlocked blocked; // a handler may fork
-  const os::Hold hold(making);
+  const os::LockGuard guard(making);
   Result<unsigned> slot = free_slot(name);
   if (!slot) return slot.error();
   TierHeap& tier = tiers[*slot];

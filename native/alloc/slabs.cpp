@@ -124,7 +124,7 @@ std::uint32_t SlabClass::take_from(Slab* slab, Slot* slots, std::uint32_t wanted
 
 std::uint32_t SlabClass::take(Runs& runs, unsigned size_class, Slot* slots, std::uint32_t wanted,
                               State mark, bool& was_fresh) {
-  const os::Hold hold(lock_);
+  const os::LockGuard guard(lock_);
   std::uint32_t got = 0;
   was_fresh = true;
   while (got < wanted) {
@@ -141,7 +141,7 @@ std::uint32_t SlabClass::take(Runs& runs, unsigned size_class, Slot* slots, std:
 }
 
 void SlabClass::give_back(const Slot* slots, std::uint32_t count, std::uint8_t now, bool direct) {
-  const os::Hold hold(lock_);
+  const os::LockGuard guard(lock_);
   for (std::uint32_t i = 0; i < count; ++i) {
     Slab* slab = slab_of(slots[i].block);
     slots[i].state->store(free_block, relaxed);
@@ -165,7 +165,7 @@ void SlabClass::give_back(const Slot* slots, std::uint32_t count, std::uint8_t n
 
 /// Takes slabs without a block in use out of the list, chained.
 Slab* SlabClass::take_empty(std::uint8_t now, bool all) {
-  const os::Hold hold(lock_);
+  const os::LockGuard guard(lock_);
   Slab* chain = nullptr;
   for (Slab *slab = tail_, *before = nullptr; slab != nullptr && slab->free == slab->blocks;
        slab = before) {
@@ -229,7 +229,7 @@ std::size_t discard_claimed(Slab* slab, Runs& runs) {
 /// slab, so that it is valid, but it may have left the list.
 Slab* SlabClass::hold_partial(Slab*& from, std::uint8_t now, bool all) {
   constexpr int most = 256;
-  const os::Hold hold(lock_);
+  const os::LockGuard guard(lock_);
   Slab* chain = nullptr;
   int count = 0;
   Slab* slab = from != nullptr && from->listed ? from : head_;
@@ -254,7 +254,7 @@ std::size_t SlabClass::purge_held(Runs& runs, Slab* slab) {
   const std::uint32_t claimed = claim_free(slab);
   lock_.unlock();
   const std::size_t bytes = discard_claimed(slab, runs);
-  const os::Hold hold(lock_);
+  const os::LockGuard guard(lock_);
   // Blocks of more than 32 KiB are whole pages, and zero now.
   const bool whole_pages = class_infos[slab->size_class].bytes > largest_cached_bytes;
   const State now_free =
@@ -283,7 +283,7 @@ std::size_t SlabClass::purge(Runs& runs, std::uint8_t now, bool all) {
       bytes += purge_held(runs, slab);
     }
   } while (from != nullptr);
-  const os::Hold hold(lock_);
+  const os::LockGuard guard(lock_);
   for (const Slab* slab = head_; slab != nullptr && !has_dirty(); slab = slab->next)
     if (slab->dirty) dirty_.store(true, relaxed);
   return bytes;

@@ -22,7 +22,7 @@ namespace {
 
 constexpr int standard_error = 2;
 constinit char stats_file[512] = "";
-constinit os::Bell signal_bell;
+constinit os::Event stats_signal;
 
 /// Text gathered and written in pieces, without stdio, which would allocate.
 class Text {
@@ -181,12 +181,12 @@ void write_to_file() {
   if (fd != standard_error) os::close_descriptor(fd);
 }
 
-void ring_bell(int) { signal_bell.ring(); }
+void request_statistics(int) { stats_signal.set(); }
 
 void* wait_for_signals(void*) {
   os::name_this_thread("hmalloc-stats");
   for (;;) {
-    signal_bell.wait();
+    stats_signal.wait();
     write_to_file();
   }
 }
@@ -195,7 +195,7 @@ Status watch_signal(std::string_view number_text) {
   int number = 0;
   for (const char c : number_text)
     number = c >= '0' && c <= '9' && number < 100 ? number * 10 + c - '0' : 1000;
-  if (!os::on_signal(number, ring_bell))
+  if (!os::on_signal(number, request_statistics))
     return Error::make(Errc::bad_input, "signal %.*s cannot be caught",
                        static_cast<int>(number_text.size()), number_text.data())
         .try_next("SIGUSR2 is 12");

@@ -87,7 +87,7 @@ Status map_backing(unsigned tier, const Options& options, std::size_t bytes, Med
   if (options.spec.kind->prefaults && os::populate(base, os::page_bytes) == 0) medium.file.close();
   medium.known_zero =
       !device && options.reserve != Reserve::full && os::punch(base, span_bytes) == 0;
-  if (options.fork == ForkPolicy::deny) os::keep_from_children(base, bytes);
+  if (options.fork == ForkPolicy::deny) os::dont_fork(base, bytes);
   return Done{};
 }
 
@@ -173,7 +173,7 @@ Status adjust_near(const Options& options) {
         os::set_policy(tier_base(0), tier_span_bytes(0), options.policy, options.nodes, true);
     if (code != 0 && geometry.reserved) return policy_error(code, options);
   }
-  const os::Hold hold(tiers[0].runs.lock());
+  const os::LockGuard guard(tiers[0].runs.lock());
   tiers[0].runs.medium().options = options;
   tiers[0].runs.set_limit(spans_within(0, options.capacity));
   advise_pages(tier_base(0), tier_span_bytes(0), options);

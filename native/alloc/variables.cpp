@@ -61,7 +61,7 @@ os::Lock& variables_lock() { return placed_lock; }
 
 Status place_variables(unsigned tier, std::byte* begin, std::size_t bytes) {
   const os::SignalsBlocked blocked; // a handler may fork
-  const os::Hold hold(placed_lock);
+  const os::LockGuard guard(placed_lock);
   for (std::size_t i = 0; i < placed_count; ++i)
     if (placed[i].begin == begin) return Done{}; // every source file of an object asks for it
   if (reinterpret_cast<std::uintptr_t>(begin) % os::page_bytes != 0 || bytes % os::page_bytes != 0)
@@ -75,7 +75,7 @@ Status place_variables(unsigned tier, std::byte* begin, std::size_t bytes) {
       !s)
     return s.error();
   if (!medium.anonymous && medium.options.fork == ForkPolicy::deny)
-    os::keep_from_children(begin, bytes);
+    os::dont_fork(begin, bytes);
   placed[placed_count++] = {begin, bytes,
                             !medium.anonymous && medium.options.fork != ForkPolicy::deny, nullptr};
   return Done{};

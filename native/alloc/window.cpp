@@ -78,7 +78,7 @@ os::Lock& window_lock() { return open_lock; }
 
 bool open_window() {
   if (is_open.load(std::memory_order_acquire)) return true;
-  const os::Hold hold(open_lock);
+  const os::LockGuard guard(open_lock);
   if (is_open.load(std::memory_order_relaxed)) return true;
   if (!choose_window()) return false;
   is_open.store(true, std::memory_order_release);

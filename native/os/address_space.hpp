@@ -62,7 +62,7 @@ int populate(std::byte* at, std::size_t bytes);
 int advise_huge(std::byte* at, std::size_t bytes, bool huge);
 
 /// Keeps the range out of children.
-int keep_from_children(std::byte* at, std::size_t bytes);
+int dont_fork(std::byte* at, std::size_t bytes);
 
 enum class Read : std::uint8_t {
   done,

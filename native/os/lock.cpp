@@ -17,7 +17,7 @@ std::uint32_t Lock::number_this_thread() {
 }
 
 void Lock::wait() {
-  // A critical section is shorter than going to sleep, unless its owner was taken off a processor.
+  // A critical section is shorter than going to sleep, unless its owner was preempted.
   constexpr int spins = 100;
   for (int i = 0; i < spins; ++i) {
     spin_pause();
@@ -38,14 +38,14 @@ void Lock::wait() {
   }
 }
 
-void Bell::ring() {
-  rung_.store(1, std::memory_order_release);
-  syscall(SYS_futex, &rung_, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+void Event::set() {
+  is_set_.store(1, std::memory_order_release);
+  syscall(SYS_futex, &is_set_, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
 }
 
-void Bell::wait() {
-  while (rung_.exchange(0, std::memory_order_acquire) == 0)
-    syscall(SYS_futex, &rung_, FUTEX_WAIT_PRIVATE, 0, nullptr, nullptr, 0);
+void Event::wait() {
+  while (is_set_.exchange(0, std::memory_order_acquire) == 0)
+    syscall(SYS_futex, &is_set_, FUTEX_WAIT_PRIVATE, 0, nullptr, nullptr, 0);
 }
 
 void Lock::wake() { syscall(SYS_futex, &state_, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0); }

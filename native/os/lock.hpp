@@ -10,21 +10,23 @@
 #include <atomic>
 #include <cstdint>
 
+#include "base/thread_annotations.hpp"
+
 namespace nearfar::os {
 
 /// Number of the calling thread as a holder of locks, 0 before its first lock.
 extern __thread std::uint32_t lock_holder_number __attribute__((tls_model("initial-exec")));
 
-class Lock {
+class NEARFAR_CAPABILITY("mutex") Lock {
 public:
-  void lock() {
+  void lock() NEARFAR_ACQUIRE() {
     if (!try_lock()) wait();
   }
-  bool try_lock() {
+  bool try_lock() NEARFAR_TRY_ACQUIRE(true) {
     std::uint32_t expected = free;
     return state_.compare_exchange_strong(expected, this_thread(), std::memory_order_acquire);
   }
-  void unlock() {
+  void unlock() NEARFAR_RELEASE() {
     if ((state_.exchange(free, std::memory_order_release) & contended) != 0) wake();
   }
   bool held_by_this_thread() const {
@@ -45,27 +47,27 @@ private:
   std::atomic<std::uint32_t> state_{free};
 };
 
-/// Holds a lock for a block of code.
-class Hold {
+/// Holds a lock until the end of its scope.
+class NEARFAR_SCOPED_CAPABILITY LockGuard {
 public:
-  explicit Hold(Lock& lock) : lock_(lock) { lock_.lock(); }
-  Hold(const Hold&) = delete;
-  Hold& operator=(const Hold&) = delete;
-  ~Hold() { lock_.unlock(); }
+  explicit LockGuard(Lock& lock) NEARFAR_ACQUIRE(lock) : lock_(lock) { lock_.lock(); }
+  LockGuard(const LockGuard&) = delete;
+  LockGuard& operator=(const LockGuard&) = delete;
+  ~LockGuard() NEARFAR_RELEASE() { lock_.unlock(); }
 
 private:
   Lock& lock_;
 };
 
-/// Wakes one waiting thread; may be rung in a signal handler.
-class Bell {
+/// An event that one thread waits for. set() is async-signal-safe.
+class Event {
 public:
-  void ring();
-  /// Returns once it was rung since the last return.
+  void set();
+  /// Waits until the event is set, and clears it.
   void wait();
 
 private:
-  std::atomic<std::uint32_t> rung_{0};
+  std::atomic<std::uint32_t> is_set_{0};
 };
 
 } // namespace nearfar::os

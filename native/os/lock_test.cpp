@@ -18,7 +18,7 @@ TEST_CASE("a lock is held by one thread at a time, and each thread knows whether
     threads.emplace_back([&] {
       for (int i = 0; i < 20'000; ++i) {
         if (lock.held_by_this_thread()) ++wrong;
-        const os::Hold hold(lock);
+        const os::LockGuard guard(lock);
         if (!lock.held_by_this_thread() || lock.try_lock()) ++wrong;
         ++counted;
       }
@@ -35,14 +35,14 @@ TEST_CASE("in the child of a fork a lock has the holder that it had") {
   std::atomic<bool> taken{false};
   std::atomic<bool> done{false};
   std::thread thread([&] {
-    const os::Hold hold(other);
+    const os::LockGuard guard(other);
     taken = true;
     while (!done)
       std::this_thread::yield();
   });
   while (!taken)
     std::this_thread::yield();
-  const os::Hold hold(mine);
+  const os::LockGuard guard(mine);
   const pid_t child = fork();
   if (child == 0) _exit(mine.held_by_this_thread() && !other.held_by_this_thread() ? 0 : 1);
   int status = -1;
