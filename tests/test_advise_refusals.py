@@ -90,7 +90,7 @@ def test_the_unseen_part_of_the_run_is_in_the_first_line(
     """The program does most of the work itself, and starts another for some of it."""
     source = BUSY.replace("return 0;", 'return system("./other");')
     compiled(tmp_path, "most", source)
-    compiled(tmp_path, "other", BUSY.replace("400", "20"))
+    compiled(tmp_path, "other", BUSY.replace("400", "1"))
     done = run_nearfar("advise", *host, "--json", "found.json", "--", "./most")
     assert done.code == 0, done.stderr
     assert "of the CPU time was in programs that it started" in " ".join(done.stdout.split())
