@@ -44,6 +44,18 @@ def test_overlapping_moves_give_the_bytes_of_the_plain_run(recorder: str, tmp_pa
 
 
 @pytest.mark.parametrize("recorder", RECORDERS)
+def test_a_program_may_close_descriptors_that_it_did_not_open(
+    recorder: str, run_nearfar: RunNearfar, tmp_path: Path
+) -> None:
+    program = compiled_for(recorder, tmp_path, "pool_descriptors")
+    flags = ("--checker", "true", "--budget", "10", "--json", "-", "--recorder", recorder)
+    pool = str(tmp_path / "pool")
+    done = run_nearfar("crash", "run", *flags, "--", str(program), pool, str(tmp_path))
+    found = document(done)
+    assert found["stores"] == 4096
+
+
+@pytest.mark.parametrize("recorder", RECORDERS)
 def test_a_signal_handler_may_store_to_the_pool(recorder: str, tmp_path: Path) -> None:
     program = compiled_for(recorder, tmp_path, "signals")
     pool = tmp_path / "pool"

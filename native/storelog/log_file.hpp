@@ -8,8 +8,10 @@
 
 #include <deque>
 #include <string>
+#include <utility>
 
 #include "base/result.hpp"
+#include "os/library_descriptor.hpp"
 #include "storelog/recorder.hpp"
 
 namespace nearfar::storelog {
@@ -50,7 +52,7 @@ static_assert(sizeof(FileHeader) == 16 && sizeof(ChunkHeader) == 8 && sizeof(Fil
 /// Appends to an open file. Data of more than a chunk is written as several records.
 class LogWriter {
 public:
-  explicit LogWriter(int fd) : fd_(fd) {}
+  explicit LogWriter(os::File file) { file_.adopt(std::move(file)); }
 
   void begin();
   void pool(std::uint64_t bytes, const char* path);
@@ -70,7 +72,7 @@ private:
 
   void put(FileRecord record, const void* data);
 
-  int fd_;
+  os::LibraryDescriptor file_; ///< a recorded program closes descriptors that it does not know
   bool failed_ = false;
   std::uint32_t sites_ = 0;
   std::uint64_t events_ = 0;
@@ -90,7 +92,7 @@ struct ReadLog {
 /// Errors: not_found; bad_input (no log, another version).
 Result<ReadLog> read_log(const char* path);
 
-/// Writes a log that is in memory.
-Status write_log(const Log& log, const char* pool_path, int fd);
+/// Writes a log that is in memory to an empty file.
+Status write_log(const Log& log, const char* pool_path, os::File file);
 
 } // namespace nearfar::storelog

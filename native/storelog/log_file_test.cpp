@@ -31,7 +31,7 @@ std::string written(const test::Folder& folder, const Log& log) {
   std::string path = folder.path("log");
   Result<os::File> file = os::create_new(path.c_str());
   REQUIRE(file);
-  REQUIRE(write_log(log, "/pool", file->fd()));
+  REQUIRE(write_log(log, "/pool", std::move(*file)));
   return path;
 }
 

@@ -18,7 +18,7 @@ void LogWriter::begin() {
   std::memcpy(header.magic, log_magic, sizeof header.magic);
   header.version = log_version;
   header.checksum = crc32c(&header, 12);
-  failed_ = !os::write_whole(fd_, &header, sizeof header);
+  failed_ = !os::write_whole(file_.get(), &header, sizeof header);
 }
 
 void LogWriter::put(FileRecord record, const void* data) {
@@ -73,7 +73,8 @@ void LogWriter::event(Kind kind, std::uint16_t thread, std::uint32_t site, std::
 void LogWriter::flush() {
   if (used_ == 0 || failed_) return;
   const ChunkHeader header{static_cast<std::uint32_t>(used_), crc32c(buffer_, used_)};
-  failed_ = !os::write_whole(fd_, &header, sizeof header) || !os::write_whole(fd_, buffer_, used_);
+  failed_ = !os::write_whole(file_.get(), &header, sizeof header) ||
+            !os::write_whole(file_.get(), buffer_, used_);
   used_ = 0;
 }
 
@@ -89,8 +90,8 @@ void LogWriter::give_up(const char* why) {
   flush();
 }
 
-Status write_log(const Log& log, const char* pool_path, int fd) {
-  LogWriter writer(fd);
+Status write_log(const Log& log, const char* pool_path, os::File file) {
+  LogWriter writer(std::move(file));
   writer.begin();
   writer.pool(log.pool_bytes, pool_path);
   constexpr std::size_t page = 4096;

@@ -209,7 +209,7 @@ void start() {
     _exit(126);
   }
   unsetenv("NEARFAR_CRASH_LOG"); // children of the program write no second log over it
-  writer = new (writer_memory) LogWriter(fd);
+  writer = new (writer_memory) LogWriter(os::File(fd));
   writer->begin();
 }
 
