@@ -7,6 +7,7 @@ import signal
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -44,6 +45,7 @@ class Outcome:
 
 
 RunNearfar = Callable[..., Outcome]
+Printed = Callable[[], Any]
 
 #: Modules whose functions compile, start or trace programs.
 _STARTERS = {
@@ -109,3 +111,15 @@ def run_nearfar(tmp_path: Path) -> RunNearfar:
         return Outcome(*running.run(arguments, settings, cwd, timeout, prepare))
 
     return run
+
+
+@pytest.fixture
+def in_tmp_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The test runs in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def printed(capsys: pytest.CaptureFixture[str]) -> Printed:
+    """Returns what was written to the standard streams since its last call."""
+    return capsys.readouterr

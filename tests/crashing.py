@@ -10,9 +10,23 @@ from typing import Any
 import pytest
 
 from conftest import Outcome, RunNearfar
+from documents import read
 
 INCLUDE = f"-I{Path(__file__).parent.parent / 'include'}"
 PROGRAMS = Path(__file__).parent / "programs"
+#: The files of the tutorial, which tests/test_docs.py follows to its end.
+SHOWN = dict(
+    step
+    for step in read(Path(__file__).parent.parent / "docs" / "crash.md").steps
+    if isinstance(step, tuple)
+)
+BUGGY = SHOWN["journal.c"]
+FIXED = BUGGY.replace("// FIX", "pmem_persist(e, sizeof *e);")
+
+# Without libpmemobj there is no explorer; with it, one that was not built is a failure.
+needs_explorer = pytest.mark.skipif(
+    not Path("/usr/include/libpmemobj.h").exists(), reason="needs libpmemobj-dev: no explorer"
+)
 
 needs_libpmem = pytest.mark.skipif(
     shutil.which("gcc") is None or not Path("/usr/include/libpmem.h").exists(),

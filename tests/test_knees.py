@@ -196,12 +196,12 @@ def test_measured_curves_come_with_their_knees(
     curve.points = curve.points[:kept]
     monkeypatch.setattr(latency, "measure", lambda *_: (curve, []))
     result, _ = latency.measure_tiers(
-        _Session(),
+        _Session(),  # type: ignore[arg-type]
         ["shm:"],
         0,
         256 * MIB,
         reported,
-        Effort(1.0),  # type: ignore[arg-type]
+        Effort(1.0),
     )
     if kept < knees.LEAST_REGIONS:
         assert (result.knees, result.effective_last_cache_source) == ([], "reported")

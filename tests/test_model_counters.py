@@ -159,6 +159,6 @@ def test_the_verb_prints_and_refuses(tmp_path: Path, run_nearfar: RunNearfar) ->
     assert shown.code == 0
     assert "linear" in shown.stdout
     run_nearfar("fit", "counters", "counters.csv", "--picture", "x.pdf").assert_refused(
-        2, "x.pdf is no name for a picture"
+        2, "invalid picture name x.pdf"
     )
     run_nearfar("fit", "counters", "nothing.csv").assert_refused(2, "cannot read nothing.csv")

@@ -204,7 +204,7 @@ def test_the_verbs_refuse(run_nearfar: RunNearfar) -> None:
     run_nearfar(*arguments("map-get", "--ops", "nan")).assert_refused(2, "a valid integer")
     run_nearfar(*arguments("map-get", "--ops", "900000000")).assert_refused(2, "cannot be replayed")
     gets_alone = run_nearfar(*arguments("map-insert", "--ops", "10", "--model", "counters"))
-    gets_alone.assert_refused(2, "published for gets alone")
+    gets_alone.assert_refused(2, "published for gets only")
     run_nearfar(
         "predict", "map-get", "--far", "pcm-lee", "--host", "snu-2014", "--ops", "10"
     ).assert_refused(2, "snu-2014 has no figure l3_bytes")

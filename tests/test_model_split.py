@@ -209,9 +209,13 @@ def test_the_verb(run_nearfar: RunNearfar, fitted: list[str]) -> None:
 
 def test_the_verb_refuses(run_nearfar: RunNearfar, fitted: list[str]) -> None:
     pair = ("--near-threads", "15", "--far-threads", "1")
-    run_nearfar(*fitted).assert_refused(2, "it is open how many threads run")
-    run_nearfar(*fitted, *pair, "--threads", "16").assert_refused(2, "--threads searches the split")
-    run_nearfar(*fitted, "--near-threads", "15").assert_refused(2, "it is open how many threads")
+    run_nearfar(*fitted).assert_refused(2, "the number of threads is not specified")
+    run_nearfar(*fitted, *pair, "--threads", "16").assert_refused(
+        2, "--threads conflicts with --near-threads"
+    )
+    run_nearfar(*fitted, "--near-threads", "15").assert_refused(
+        2, "the number of threads is not specified"
+    )
     run_nearfar(*fitted, *pair, "--far-rows", "31624").assert_refused(
         2, "of an array of 31623 rows"
     )

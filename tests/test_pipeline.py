@@ -128,7 +128,7 @@ def test_the_row_calibrates_a_prediction(tmp_path: Path, run_nearfar: RunNearfar
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (["--near-only", "--far-threads", "1"], 2, "--near-only has no far threads"),
+        (["--near-only", "--far-threads", "1"], 2, "--near-only uses no far threads"),
         (
             ["--cpus", str(CPU), "--near-threads", "1", "--far-threads", "1"],
             2,

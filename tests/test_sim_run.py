@@ -225,7 +225,7 @@ def test_ctrl_c_ends_a_long_simulation() -> None:
         ((*STREAM, "--size", "32"), "line of 64"),
         ((*STREAM, "--size", "65GiB"), "64 GiB"),
         (("sim", "--curve", "--engine", "both"), "one engine"),
-        ((*STREAM, "--core", "blocking", "--window", "4"), "--window 4 has no say"),
+        ((*STREAM, "--core", "blocking", "--window", "4"), "--window 4 has no effect"),
         ((*STREAM, "--near-size", "1MiB"), "--near-size"),
         ((*STREAM, "--place", "near:object=3"), "objects"),
         (("sim", "--curve", "--far", "optane-100-lens", "--page-policy", "closed"), "no rows"),
@@ -258,7 +258,7 @@ VALUES = {
     "--seed": "2",
     "--out": "here",
 }
-#: Sources, and the flags that have no say in them.
+#: Sources, and the flags that have no effect with them.
 STREAMS_ALONE = ("--placement", "--place", "--near-size", "--core", "--window")
 IGNORED = {
     ("a.trace",): ("-n", "--size", "--write-share", "--cpu-time-s", "--seed", "--out"),
@@ -292,7 +292,7 @@ def test_flags_that_would_be_ignored_are_refused(
 ) -> None:
     for flag in IGNORED[source]:
         assert main(["sim", *source, flag, VALUES[flag]]) == 2
-        assert f"{flag} has no say in" in capsys.readouterr().err
+        assert f"{flag} has no effect with" in capsys.readouterr().err
 
 
 def test_what_is_said_quietly(run_nearfar: RunNearfar, tmp_path: Path) -> None:

@@ -147,7 +147,7 @@ def test_the_row_calibrates_a_split(tmp_path: Path, run_nearfar: RunNearfar) -> 
         ),
         (["--far-rows", "5", "--far", "nowhere:"], 2, "unknown tier"),
         (["--far-rows", "5", "--cols", "1000000000000"], 3, "fit"),
-        (["--far-rows", "0", "--csv", "x.csv"], 2, "such a row calibrates no split"),
+        (["--far-rows", "0", "--csv", "x.csv"], 2, "such a row cannot calibrate a split"),
         (
             ["--far-rows", "auto", "--split-only", "--csv", "x.csv"],
             2,

@@ -1,92 +1,45 @@
-"""`nearfar sweep`: suites, cells kept and found again, endings, the table, the machine's lock."""
+"""`nearfar sweep`: cells kept and found again, endings, the table, the machine's lock."""
 
 from __future__ import annotations
 
-import fcntl
 import json
-import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
-from typing import Any
 
 import polars
 import pytest
 from typer.main import get_command
 
 import nearfar
-from conftest import RunNearfar
+from conftest import Printed, RunNearfar
 from nearfar.cli.app import app, main
-from nearfar.cli.verbs import find_verb, order_arguments
+from nearfar.cli.verbs import find_verb
 from nearfar.profiles import load_profile
-from nearfar.records.sweep import SweepCell
 from nearfar.store import read_run
 from nearfar.sweep import cluster, order
 from nearfar.sweep.machine_lock import machine_lock
 from nearfar.sweep.scratch import UNDER_WAY
-from nearfar.sweep.suite import Suite, Value, load_suite, suite_names
+from nearfar.sweep.suite import Value, load_suite
 from nearfar.workflows import sweeping
-
-#: Two cells, computed alone.
-SMALL = """
-title = "Two memories"
-verb = "sim"
-flags = { pattern = "random", n = 2000, page-policy = "closed" }
-grid = { far = ["ddr4-3200", "pcm-lee"] }
-"""
-#: Cells that take seconds each, so that a sweep can be stopped among them.
-SLOW = """
-verb = "sim"
-flags = { pattern = "random", engine = "exact" }
-grid = { n = [1000, 3000000, 3000001, 3000002] }
-"""
+from sweeps import SLOW, SMALL, cells_of, wanted, write
 
 
-Told = Callable[[], Any]
-
-
-@pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-
-
-@pytest.fixture
-def told(capsys: pytest.CaptureFixture[str]) -> Told:
-    """What was printed since it was last asked."""
-    return capsys.readouterr
-
-
-def wanted(suite: Suite, full: bool = False) -> sweeping.Wanted:
-    order = partial(order_arguments, get_command(app))
-    return sweeping.Wanted(suite, full, None, None, None, strict=False, quiet=True, order=order)
-
-
-def write(tmp_path: Path, text: str, name: str = "small.toml") -> str:
-    (tmp_path / name).write_text(text)
-    return name
-
-
-def cells_of(sweep: Path) -> list[SweepCell]:
-    result = read_run(sweep).sections.sweep
-    assert result is not None
-    return result.cells
-
-
-def test_a_grid_is_run_kept_and_found_again(tmp_path: Path, here: None, told: Told) -> None:
+def test_finished_cells_are_not_run_again(
+    tmp_path: Path, in_tmp_path: None, printed: Printed
+) -> None:
     suite = write(tmp_path, SMALL)
     assert main(["sweep", suite]) == 0
-    assert "2 of 2 cells finished: sim." in told().out
+    assert "2 of 2 cells finished: sim." in printed().out
     sweep = tmp_path / "nearfar-runs" / "sweep-small"
     first = cells_of(sweep)
     assert [c.varied for c in first] == [{"far": "ddr4-3200"}, {"far": "pcm-lee"}]
     # One memory more, which there is not: it fails, and the others are not run again.
     more = write(tmp_path, SMALL.replace('"pcm-lee"', '"pcm-lee", "pcm-leo"'))
     assert main(["sweep", more]) == 2
-    output = told()
+    output = printed()
     assert "found again: 2 of 3 cells" in output.err
     assert "there is no device profile pcm-leo" in output.err
     assert "1 cell failed" in output.out
@@ -96,7 +49,7 @@ def test_a_grid_is_run_kept_and_found_again(tmp_path: Path, here: None, told: To
     assert "pcm-leo" in (sweep / "report.html").read_text()
 
 
-def test_a_cell_gives_what_the_verb_gives(tmp_path: Path, here: None) -> None:
+def test_a_cell_has_the_result_of_its_verb(tmp_path: Path, in_tmp_path: None) -> None:
     assert main(["sweep", write(tmp_path, SMALL), "--out", "s", "--quiet"]) == 0
     typed = "sim --pattern random -n 2000 --far pcm-lee --page-policy closed --json by-hand.json"
     assert main(typed.split()) == 0
@@ -116,7 +69,7 @@ def test_a_prediction_that_measures_its_host_runs_alone(host: str, alone: bool) 
     assert find_verb(get_command(app), "predict map-get").measures(values) is alone
 
 
-def test_measured_cells_are_records(tmp_path: Path, here: None, told: Told) -> None:
+def test_measured_cells_are_records(tmp_path: Path, in_tmp_path: None, printed: Printed) -> None:
     suite = write(
         tmp_path,
         """
@@ -130,7 +83,7 @@ def test_measured_cells_are_records(tmp_path: Path, here: None, told: Told) -> N
     """,
     )
     assert main(["sweep", suite, "--out", "s", "--json", "-"]) == 0
-    document = json.loads(told().out)
+    document = json.loads(printed().out)
     measured, predicted = document["sections"]["sweep"]["cells"]
     assert (measured["verb"], predicted["verb"]) == ("bench sort", "predict map-get")
     record = tmp_path / "s" / "cells" / measured["id"]
@@ -141,7 +94,7 @@ def test_measured_cells_are_records(tmp_path: Path, here: None, told: Told) -> N
     origins = [{f["provenance"]["origin"] for f in c["figures"]} for c in (measured, predicted)]
     assert origins == [{"measured"}, {"modelled"}]
     assert main(["show", "s"]) == 0
-    assert "nearfar bench sort" in told().out
+    assert "nearfar bench sort" in printed().out
     assert main(["compare", "s", "s"]) == 0
 
 
@@ -173,7 +126,7 @@ def wait_for_first_cell(tmp_path: Path) -> None:
         time.sleep(0.02)
 
 
-def test_a_killed_sweep_goes_on_where_it_was(run_nearfar: RunNearfar, tmp_path: Path) -> None:
+def test_a_killed_sweep_is_resumed(run_nearfar: RunNearfar, tmp_path: Path) -> None:
     write(tmp_path, SLOW, "slow.toml")
     child = started_sweep(tmp_path)
     wait_for_first_cell(tmp_path)
@@ -190,7 +143,7 @@ def test_a_killed_sweep_goes_on_where_it_was(run_nearfar: RunNearfar, tmp_path: 
     assert list(tmp_path.glob(f"s/cells/{UNDER_WAY}*")) == []
 
 
-def test_ctrl_c_keeps_what_is_done(tmp_path: Path) -> None:
+def test_ctrl_c_keeps_finished_cells(tmp_path: Path) -> None:
     write(tmp_path, SLOW, "slow.toml")
     child = started_sweep(tmp_path)
     wait_for_first_cell(tmp_path)
@@ -205,77 +158,7 @@ def test_ctrl_c_keeps_what_is_done(tmp_path: Path) -> None:
     assert polars.read_parquet(tmp_path / "s" / "results.parquet").height > 0
 
 
-@pytest.mark.parametrize(
-    ("text", "complaint"),
-    [
-        ("verb = 'fly'", "run 1: unknown verb 'fly'"),
-        ("verb = 'sims'", "did you mean sim?"),
-        ("verb = 'bench'", "'bench' is a group of verbs"),
-        ("verb = 'report'", "'report' has no JSON result"),
-        ("verb = 'sim'\nflags = { page-polcy = 'open' }", "did you mean page-policy?"),
-        ("verb = 'sim'\nflags = { page-policy = 'shut' }", "Invalid value for '--page-policy'"),
-        ("verb = 'sim'\nflags = { n = 'many' }", "Invalid value for '-n'"),
-        ("verb = 'sim'\nflags = { curve = 1 }", "curve is a flag without a value"),
-        ("verb = 'sim'\nflags = { far = true }", "far requires a value, not true"),
-        ("verb = 'sim'\nflags = { json = '-' }", "json is set by the sweep itself"),
-        ("verb = 'sim'\ngrid = { far = [] }", "run 1: grid.far is empty"),
-        ("verb = 'sim'\ngrid = { far = 'pcm-lee' }", "run.1.grid.far"),
-        ("verb = 'sim'\nflags = { far = 'a' }\ngrid = { far = ['b'] }", "far is among the flags"),
-        ("verb = 'sim'\ngird = { far = ['b'] }", "gird: Extra inputs"),
-        ("verb = 'sim'\n[[run]]\nverb = 'sim'", "verb is used together with [[run]]"),
-        ("verb = 'predict map-get'", "Missing option '--far'"),
-        ("verb = ", "Invalid value (at"),
-        ("title = 'empty'", "run: Field required"),
-    ],
-)
-def test_suites_that_are_refused(
-    text: str, complaint: str, tmp_path: Path, here: None, told: Told
-) -> None:
-    assert main(["sweep", write(tmp_path, text), "--dry-run"]) == 2
-    output = told()
-    assert complaint in output.err
-    assert "\n  next: " in output.err
-    assert output.out == ""
-
-
-def test_sweeps_that_are_refused(tmp_path: Path, here: None, told: Told) -> None:
-    assert main(["sweep", "no-such"]) == 2
-    suite = write(tmp_path, SMALL)
-    (tmp_path / "other").mkdir()
-    assert main(["sweep", suite, "--out", "other"]) == 2
-    (tmp_path / "s" / "cells").mkdir(parents=True)
-    held = os.open(tmp_path / "s" / "cells", os.O_RDONLY)
-    fcntl.flock(held, fcntl.LOCK_EX)
-    told()
-    assert main(["sweep", suite, "--out", "s"]) == 2
-    os.close(held)
-    assert "another sweep is at work in s" in told().err
-
-
-@pytest.mark.parametrize("name", suite_names())
-@pytest.mark.parametrize("full", [False, True])
-def test_every_shipped_suite_is_one(name: str, full: bool) -> None:
-    suite = load_suite(name)
-    found = sweeping.orders(wanted(suite, full))
-    assert len(found) >= 2
-    assert suite.title
-    assert suite.source
-
-
-def test_the_published_experiments_are_shipped() -> None:
-    assert suite_names() == ["daxbench64", "nicosia", "oslo", "seoul", "wscad"]
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("name", suite_names())
-def test_shipped_suites_run_here(name: str, tmp_path: Path, run_nearfar: RunNearfar) -> None:
-    done = run_nearfar("sweep", name, timeout=600)
-    assert done.code == 0, done.stderr
-    cells = cells_of(tmp_path / "nearfar-runs" / f"sweep-{name}")
-    assert all(cell.figures for cell in cells)
-
-
-def test_nothing_runs_beside_a_measurement() -> None:
+def test_a_measurement_has_the_machine_to_itself() -> None:
     waited: list[str] = []
     with machine_lock(alone=False, waits=lambda: waited.append("a")):
         other = _in_another_process("False")
@@ -299,7 +182,7 @@ def _in_another_process(alone: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_a_changed_file_is_another_cell(tmp_path: Path, here: None) -> None:
+def test_a_changed_input_file_changes_the_cell(tmp_path: Path, in_tmp_path: None) -> None:
     suite = load_suite(write(tmp_path, "verb = 'sim'\nflags = { counts = 'c.json' }\n"))
     found = []
     for content in ("{}", "{ }", "{}"):
@@ -312,34 +195,34 @@ def test_a_changed_file_is_another_cell(tmp_path: Path, here: None) -> None:
     ("module", "flags"),
     [("polars", []), ("distributed", ["--scheduler", "tcp://127.0.0.1:1"])],
 )
-def test_what_is_not_installed(
+def test_a_missing_package_is_reported(
     module: str,
     flags: list[str],
     tmp_path: Path,
-    here: None,
-    told: Told,
+    in_tmp_path: None,
+    printed: Printed,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(sys.modules, module, None)
     assert main(["sweep", write(tmp_path, SMALL), "--out", "s", *flags]) == 3
-    assert f"pip install {module}" in told().err
+    assert f"pip install {module}" in printed().err
     assert list(tmp_path.glob("s/cells/*")) == []
 
 
-def test_a_scheduler_that_cannot_be_had(
-    tmp_path: Path, here: None, told: Told, monkeypatch: pytest.MonkeyPatch
+def test_a_scheduler_that_does_not_answer(
+    tmp_path: Path, in_tmp_path: None, printed: Printed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cluster, "PATIENCE_S", 0.5)
     suite = write(tmp_path, SMALL)
     assert main(["sweep", suite, "--scheduler", "here"]) == 2
     assert main(["sweep", suite, "--scheduler", "tcp://127.0.0.1:1"]) == 3
-    complaint = told().err
+    complaint = printed().err
     assert "no scheduler answers at tcp://127.0.0.1:1" in complaint
     assert "dask scheduler" in complaint
     assert "Traceback" not in complaint
 
 
-def test_every_file_that_a_verb_wrote_is_kept(tmp_path: Path, here: None) -> None:
+def test_every_file_that_a_verb_wrote_is_kept(tmp_path: Path, in_tmp_path: None) -> None:
     (tmp_path / "program.c").write_text("""
         #include <stdlib.h>
         int main(void) {
@@ -380,71 +263,7 @@ def test_every_file_that_a_verb_wrote_is_kept(tmp_path: Path, here: None) -> Non
         assert (cell / "samples.jsonl").exists()
 
 
-def test_a_table_has_no_name_of_its_own_in_a_suite(
-    tmp_path: Path, here: None, run_nearfar: RunNearfar
-) -> None:
-    suite = write(tmp_path, 'verb = "bench compete"\nflags = { csv = "rows.csv" }\n')
-    done = run_nearfar("sweep", suite, "--dry-run")
-    done.assert_refused(2, "csv is a flag without a value")
-
-
-def _documented_suite() -> str:
-    """The example of docs/formats/suite.md."""
-    text = (Path(__file__).parent.parent / "docs" / "formats" / "suite.md").read_text()
-    block = text.split("\n    title = ", 1)[1].split("\n## ", 1)[0]
-    block = f"    title = {block}"
-    return "\n".join(line.removeprefix("    ") for line in block.splitlines())
-
-
-def test_the_documented_suite_runs(tmp_path: Path, here: None, told: Told) -> None:
-    assert main(["bench", "sort", "-n", "1024", "--trace", "sort.trace"]) == 0
-    told()
-    suite = write(tmp_path, _documented_suite())
-    assert main(["sweep", suite, "--dry-run"]) == 0
-    commands = told().out.splitlines()
-    assert len([c for c in commands if c.startswith("nearfar advise")]) == 6
-    simulations = [c.split()[1:] for c in commands if c.startswith("nearfar sim")]
-    assert len(simulations) == 6
-    for command in simulations:
-        assert main(["sim", "--quiet", *command[1:]]) == 0, told().err
-
-
-def test_a_dry_run_finds_flags_that_do_not_go_together(
-    tmp_path: Path, here: None, run_nearfar: RunNearfar
-) -> None:
-    suite = write(
-        tmp_path,
-        """
-        verb = "sim"
-        flags = { pattern = "random", near-size = "16MiB" }
-        grid = { placement = ["memory-mode", "all-far"] }
-    """,
-    )
-    for flags in (["--dry-run"], []):
-        done = run_nearfar("sweep", suite, *flags)
-        done.assert_refused(2, "suite small, run 1: ")
-        assert "near-size" in done.stderr
-    assert not (tmp_path / "nearfar-runs").exists()
-
-
-def test_a_dry_run_gives_json_where_asked(tmp_path: Path, here: None, told: Told) -> None:
-    suite = write(tmp_path, SMALL)
-    assert main(["sweep", suite, "--dry-run", "--json", "-"]) == 0
-    document = json.loads(told().out)
-    assert [cell["verb"] for cell in document["cells"]] == ["sim", "sim"]
-    assert document["cells"][0]["command"].startswith("nearfar sim --pattern random")
-    assert main(["sweep", suite, "--dry-run", "--json", "cells.json"]) == 0
-    assert told().out.count("nearfar sim") == 2
-    assert json.loads((tmp_path / "cells.json").read_text()) == document
-    assert main(["study", "--dry-run", "--time", "100s", "--json", "-"]) == 0
-    sections = json.loads(told().out)["sections"]
-    assert sum(section["most_s"] for section in sections) == pytest.approx(100, rel=0.05)
-    assert not (tmp_path / "nearfar-runs").exists()
-
-
-def test_another_build_of_the_same_version_is_another_cell(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_another_build_changes_the_cell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for folder in ("one", "two"):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "__init__.py").write_text(f"# {folder}")

@@ -18,7 +18,7 @@ import pytest
 from conftest import RunNearfar
 from nearfar.store import read_run
 from nearfar.sweep.scratch import UNDER_WAY
-from test_sweep import SLOW, SMALL, write
+from sweeps import SLOW, SMALL, write
 
 _PATIENCE_S = 600
 

@@ -87,10 +87,10 @@ def mapped(path: str = "/made-up/nearfar.bin") -> MappedResult:
     ]
     ratios = [
         MappedRatio(
-            against=against,
+            against=against,  # type: ignore[arg-type]
             direction=direction,
             pattern=pattern,
-            warmth=warmth,  # type: ignore[arg-type]
+            warmth=warmth,
             **shaped({"ratio": around((0.7 if pattern == "random" else 1.0) / share, 0.06)}),
         )
         for direction in ("read", "write")

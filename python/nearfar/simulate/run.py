@@ -30,7 +30,7 @@ WINDOW = 10
 _PS = 1e-12
 _LINE = 64
 _SIMULATED = ("time_s", "cpu_time_s", "stall_s", "bandwidth_bytes_per_s")
-_FLIP = "wear is counted as whole lines: traces hold no values, so that Flip-N-Write has no say"
+_FLIP = "wear is counted as whole lines: traces hold no values, so that Flip-N-Write has no effect"
 
 
 @dataclass(frozen=True)

@@ -43,6 +43,6 @@ def refuse_ignored(flags: Mapping[str, str]) -> None:
         if name not in {*named, *taken, *_ALWAYS}:
             where = [other for other, takes in _SOURCES.values() if name in takes]
             raise BadInputError(
-                f"{flag} has no say in {called}",
+                f"{flag} has no effect with {called}",
                 f"leave it out; it belongs to {' and '.join(where)}",
             )

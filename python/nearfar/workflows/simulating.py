@@ -189,7 +189,7 @@ def _stream(request: Request) -> Simulation:
 def _check_core_and_objects(request: Request, place: Placement) -> None:
     if request.window and request.core != "window":
         raise BadInputError(
-            f"--window {request.window} has no say in --core {request.core}",
+            f"--window {request.window} has no effect with --core {request.core}",
             "leave it out, or give --core window",
         )
     if place.objects and not request.trace:
