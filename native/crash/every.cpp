@@ -63,7 +63,7 @@ bool Explorer::is_own(const Piece& piece) const {
 /// Lines of the program that no flush has reached although a fence has passed since: all of them
 /// missing, and each alone while it is new.
 void Explorer::explore_overdue(const Persistency& model, const Point& point) {
-  if (options_.budget != 0 && result_.states * 4 >= options_.budget) return;
+  if (exhausted() || (options_.budget != 0 && result_.states * 4 >= options_.budget)) return;
   std::vector<std::size_t> newest(undecided_.size()), late;
   for (std::size_t slot = 0; slot < undecided_.size(); ++slot) {
     newest[slot] = undecided_[slot].newest;
@@ -100,6 +100,7 @@ void Explorer::explore_prefixes(const Persistency& model, const Point& point, bo
   ends.erase(std::unique(ends.begin(), ends.end()), ends.end());
   std::vector<std::size_t> versions(undecided_.size());
   for (const std::size_t end : ends) {
+    if (exhausted()) return; // before the versions of all pending lines are looked up
     for (std::size_t slot = 0; slot < versions.size(); ++slot) {
       const auto& pieces = model.pending()[slot].pieces;
       const auto count = static_cast<std::size_t>(
@@ -131,13 +132,15 @@ void Explorer::explore_few(const Persistency& model, const Point& point, bool ow
         std::any_of(pieces.begin(), pieces.end(), [&](const Piece& p) { return is_own(p); }))
       fresh.push_back(slot);
   }
-  for (const std::size_t slot : fresh)
+  for (const std::size_t slot : fresh) {
+    if (exhausted()) return;
     for (const std::vector<std::size_t>* others : {&std::as_const(newest), &oldest})
       for (std::size_t version = 0; version < undecided_[slot].versions.size(); ++version) {
         std::vector<std::size_t> versions = *others;
         versions[slot] = version;
         explore_image(model, point, versions);
       }
+  }
   explore_image(model, point, oldest);
   explore_image(model, point, old_missing);
 }

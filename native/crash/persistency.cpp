@@ -34,6 +34,7 @@ Persistency::Persistency(const storelog::Log& log, Platform platform, std::span<
       pending_(std::move(carried)) {
   for (PendingLine& line : pending_)
     line.awaiting.clear(); // threads and their fences are gone with the crash
+  index_pending();
 }
 
 bool Persistency::next() {
@@ -84,9 +85,14 @@ void Persistency::pass(const Event& event) {
 }
 
 PendingLine* Persistency::find(std::uint32_t line) {
-  for (PendingLine& pending : pending_)
-    if (pending.line == line) return &pending;
-  return nullptr;
+  const auto slot = slots_.find(line);
+  return slot == slots_.end() ? nullptr : &pending_[slot->second];
+}
+
+void Persistency::index_pending() {
+  slots_.clear();
+  for (std::size_t slot = 0; slot < pending_.size(); ++slot)
+    slots_.emplace(pending_[slot].line, slot);
 }
 
 void Persistency::add_store(const Event& event, bool non_temporal) {
@@ -97,7 +103,10 @@ void Persistency::add_store(const Event& event, bool non_temporal) {
     const std::uint64_t piece_end = end_of_piece(at, end);
     const auto line = static_cast<std::uint32_t>(at / line_bytes);
     PendingLine* pending = find(line);
-    if (pending == nullptr) pending = &pending_.emplace_back(PendingLine{line, {}, {}});
+    if (pending == nullptr) {
+      slots_.emplace(line, pending_.size());
+      pending = &pending_.emplace_back(PendingLine{line, {}, {}});
+    }
     pending->pieces.push_back({static_cast<std::uint32_t>(&event - log_.events.data()),
                                static_cast<std::uint8_t>(at % line_bytes),
                                static_cast<std::uint8_t>(piece_end - at), recovery_,
@@ -122,6 +131,12 @@ void Persistency::settle_piece(const Event& event) {
 void Persistency::flush(const Event& event) {
   const std::uint64_t first = event.address / line_bytes;
   const std::uint64_t last = (event.address + event.bytes - 1) / line_bytes;
+  if (last - first < pending_.size()) {
+    for (std::uint64_t line = first; line <= last; ++line)
+      if (PendingLine* pending = find(static_cast<std::uint32_t>(line)))
+        await(*pending, event.thread);
+    return;
+  }
   for (PendingLine& pending : pending_)
     if (pending.line >= first && pending.line <= last) await(pending, event.thread);
 }
@@ -145,7 +160,9 @@ void Persistency::drain(std::uint16_t thread) {
       return entry.second == 0;
     });
   }
-  std::erase_if(pending_, [](const PendingLine& pending) { return pending.pieces.empty(); });
+  if (std::erase_if(pending_, [](const PendingLine& pending) { return pending.pieces.empty(); }) >
+      0)
+    index_pending();
 }
 
 void Persistency::settle(PendingLine& pending, std::size_t pieces) {

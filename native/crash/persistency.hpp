@@ -21,6 +21,7 @@
 #include <cstdint>
 #include <cstring>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "storelog/recorder.hpp"
@@ -97,6 +98,7 @@ private:
   void drain(std::uint16_t thread);
   void settle(PendingLine& pending, std::size_t pieces);
   PendingLine* find(std::uint32_t line);
+  void index_pending();
 
   const storelog::Log& log_;
   Platform platform_;
@@ -108,6 +110,7 @@ private:
   std::uint32_t settled_ = 0; ///< bytes of that event, a store on eADR, which are durable
   std::vector<Changed> before_torn_;
   std::vector<PendingLine> pending_;
+  std::unordered_map<std::uint32_t, std::size_t> slots_; ///< in pending_, by line
   std::vector<Changed> changed_;
 };
 
