@@ -42,8 +42,8 @@ from nearfar.place.promise import HeapPromise
 from nearfar.place.traced import MOST_RECORDS, Traced, read_trace
 from nearfar.profiles import load_host
 from nearfar.records.profile import Profile
-from nearfar.trace.caches import Caches, caches_of
-from nearfar.trace.recording import record
+from nearfar.tracing.caches import Caches, caches_of
+from nearfar.tracing.recording import record
 
 HERE = Path(__file__).parent
 PREDICTIONS = HERE / "predictions" / "advise.json"

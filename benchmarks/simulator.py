@@ -14,9 +14,9 @@ from pathlib import Path
 from nearfar import _native
 from nearfar.measure import programs
 from nearfar.profiles import load_profile
-from nearfar.simulate.devices import Device
-from nearfar.simulate.placements import Placement
-from nearfar.simulate.run import Options, run
+from nearfar.simulation.devices import Device
+from nearfar.simulation.placements import Placement
+from nearfar.simulation.run import Options, run
 
 REPEATS = 5
 FAR = Placement("all-far")

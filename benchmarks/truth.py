@@ -37,7 +37,7 @@ from nearfar import stats
 from nearfar.measure.memory_here import last_cache_here, memory_here
 from nearfar.noise import Watch
 from nearfar.profiles import load_host, load_profile
-from nearfar.trace.caches import caches_of
+from nearfar.tracing.caches import caches_of
 from nearfar.units import parse_size
 
 if TYPE_CHECKING:

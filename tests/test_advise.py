@@ -135,8 +135,8 @@ def test_the_chased_table_stays_near_and_the_plan_holds(
 @pytest.fixture(scope="module")
 def traced(program: Path, host: Path, tmp_path_factory: pytest.TempPathFactory) -> Traced:
     from nearfar.profiles import load_host
-    from nearfar.trace.caches import caches_of
-    from nearfar.trace.recording import record
+    from nearfar.tracing.caches import caches_of
+    from nearfar.tracing.recording import record
 
     file = tmp_path_factory.mktemp("traced") / "t"
     caches = caches_of(load_host(host), {})
@@ -175,8 +175,8 @@ def test_a_run_in_windows_is_judged_as_the_whole_run_is(
 ) -> None:
     """Half a million records, and windows of a quarter of them, against all of them."""
     from nearfar.profiles import load_host
-    from nearfar.trace.caches import caches_of
-    from nearfar.trace.recording import record
+    from nearfar.tracing.caches import caches_of
+    from nearfar.tracing.recording import record
 
     caches = caches_of(load_host(host), {})
     judged = []
@@ -321,8 +321,8 @@ def test_waiting_that_the_trace_does_not_see_is_deduced_from_the_run_s_time(
 ) -> None:
     """A chase by computed addresses: each miss waits for the one before, and no value tells."""
     from nearfar.profiles import load_host
-    from nearfar.trace.caches import caches_of
-    from nearfar.trace.recording import record
+    from nearfar.tracing.caches import caches_of
+    from nearfar.tracing.recording import record
 
     (tmp_path / "chase.c").write_text(CHASE)
     program = tmp_path / "chase"

@@ -17,7 +17,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from conftest import RunNearfar, without_output_settings
 from nearfar.cli.app import app
-from nearfar.trace.recording import INSTRUMENTED
+from nearfar.tracing.recording import INSTRUMENTED
 
 HEAVY = {"scipy", "altair", "numpy", "nearfar._native", "nearfar.records.run", "vl_convert"}
 #: The parameters of a verb make Typer itself import pydantic; the tool's own help has none.

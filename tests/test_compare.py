@@ -12,10 +12,10 @@ from syrupy.assertion import SnapshotAssertion
 import factories
 from conftest import RunNearfar
 from nearfar.cli.app import main
-from nearfar.compare.changes import Change
-from nearfar.compare.direction import better
-from nearfar.compare.figures import compare_runs, compare_sheets
-from nearfar.compare.shifts import shifts
+from nearfar.comparison.changes import Change
+from nearfar.comparison.direction import better
+from nearfar.comparison.figures import compare_runs, compare_sheets
+from nearfar.comparison.shifts import shifts
 from nearfar.profiles import load_profile
 from nearfar.profiles.sheets import write_profile
 from nearfar.records.pools import IntsetResult, IntsetSeries

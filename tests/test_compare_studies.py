@@ -11,9 +11,9 @@ import pytest
 import factories
 from nearfar import stats
 from nearfar.cli.app import main
-from nearfar.compare.changes import Comparison
-from nearfar.compare.figures import compare_runs
-from nearfar.compare.shifts import shifts
+from nearfar.comparison.changes import Comparison
+from nearfar.comparison.figures import compare_runs
+from nearfar.comparison.shifts import shifts
 from nearfar.records.results import LatencyPoint
 from nearfar.records.run import Run, Sections
 from nearfar.records.shape import Origin, quantities

@@ -11,7 +11,7 @@ import pytest
 from pydantic import BaseModel
 
 import nearfar
-from nearfar.compare.direction import better
+from nearfar.comparison.direction import better
 from nearfar.profiles import host_names, load_host, load_profile, profile_names
 from nearfar.records.keys import KEYS
 from nearfar.records.profile import unit_of

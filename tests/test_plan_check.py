@@ -15,7 +15,7 @@ from nearfar.place.checking import hold
 from nearfar.place.promise import HeapPromise, Promise, RulePromise, read_promise
 from nearfar.place.sites import Frame, Kind, Site
 from nearfar.place.traffic import Traffic, count, rules_by_site
-from nearfar.trace.caches import Caches, Level, parse_caches
+from nearfar.tracing.caches import Caches, Level, parse_caches
 
 KIB = 1024
 

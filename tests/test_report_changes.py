@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import factories
-from nearfar.compare.figures import compare_runs
+from nearfar.comparison.figures import compare_runs
 from nearfar.records.run import Sections
 from nearfar.records.shape import Origin
 from nearfar.records.walk import Quantity, numbers

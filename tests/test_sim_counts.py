@@ -11,8 +11,8 @@ from conftest import RunNearfar
 from nearfar.errors import BadInputError
 from nearfar.profiles import load_profile
 from nearfar.records.profile import Figure, Profile
-from nearfar.simulate.counts import Counts, simulate
-from nearfar.simulate.results import CountsSimulation, WritePolicy
+from nearfar.simulation.counts import Counts, simulate
+from nearfar.simulation.results import CountsSimulation, WritePolicy
 
 #: Quicksort of 2^18 elements, accesses after the caches, as the Seoul thesis prints them.
 DEFAULT = {"near": {"reads": 11687, "writes": 2022}, "far": {"reads": 93692, "writes": 39656}}

@@ -11,9 +11,9 @@ from nearfar import _native
 from nearfar.errors import BadInputError
 from nearfar.profiles import load_profile, profile_names
 from nearfar.records.profile import Profile
-from nearfar.simulate.counts import Device as CountsDevice
-from nearfar.simulate.devices import Device
-from nearfar.simulate.figures import known_keys
+from nearfar.simulation.counts import Device as CountsDevice
+from nearfar.simulation.devices import Device
+from nearfar.simulation.figures import known_keys
 
 Command = tuple[int, str, int, int, int, int]
 

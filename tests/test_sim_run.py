@@ -16,7 +16,7 @@ import pytest
 from conftest import RunNearfar
 from nearfar.cli.app import main
 from nearfar.errors import BadInputError
-from nearfar.simulate.placements import parse
+from nearfar.simulation.placements import parse
 
 STREAM = ("sim", "--pattern", "random", "-n", "20000", "--size", "16MiB")
 

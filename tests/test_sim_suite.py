@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from conftest import RunNearfar
-from nearfar.simulate import suite as suites
+from nearfar.simulation import suite as suites
 
 SHIPPED = Path(suites.__file__).parent / "suites" / "seoul.toml"
 

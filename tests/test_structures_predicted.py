@@ -35,7 +35,7 @@ from nearfar.records.run import Sections
 from nearfar.records.shape import Origin
 from nearfar.report.html.section import Context
 from nearfar.report.html.sections.structures import section
-from nearfar.simulate.watch import Caches, Level, Variant, Watched, forget, watch, watch_all
+from nearfar.simulation.watch import Caches, Level, Variant, Watched, forget, watch, watch_all
 from nearfar.workflows import calibrating, structures_study
 
 needs_pools = pytest.mark.skipif(not hasattr(_native, "MapBench"), reason="without libpmemobj")

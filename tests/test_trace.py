@@ -201,7 +201,7 @@ def test_what_the_emulator_cannot_do_leads_to_instrumentation(
 
 def test_the_tlb_is_the_hosts() -> None:
     from nearfar.profiles import load_host
-    from nearfar.trace.caches import USUAL_TLB, caches_of
+    from nearfar.tracing.caches import USUAL_TLB, caches_of
 
     given: dict[str, str | None] = {"l1": "32KiB/8", "l2": "1MiB/16", "llc": "none"}
     host = load_host("xeon-5317")

@@ -17,7 +17,7 @@ import pytest
 from compiling import compile_c
 from conftest import RunNearfar
 from nearfar.errors import MachineError
-from nearfar.trace.recording import NewTrace
+from nearfar.tracing.recording import NewTrace
 from tracing import SITES, needs_emulator, stats, traced
 
 RANDOM = """

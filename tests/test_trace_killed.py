@@ -8,7 +8,7 @@ import pytest
 
 from compiling import compile_c
 from conftest import RunNearfar
-from nearfar.trace.recording import instrumentation_flags
+from nearfar.tracing.recording import instrumentation_flags
 from tracing import needs_emulator, stats
 
 #: Children that miss the first level with each access, so that the ring is full, are killed at
@@ -109,7 +109,7 @@ def test_the_last_cache_of_this_machine_is_the_measured_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     from nearfar.measure import memory_here
-    from nearfar.trace.host_caches import caches_behind
+    from nearfar.tracing.host_caches import caches_behind
 
     monkeypatch.setattr(memory_here, "last_cache_here", lambda told, least, cpu: told // 2)
     given = {"l1": "32KiB/8", "l2": "1MiB/16"}

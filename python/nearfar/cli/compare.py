@@ -11,8 +11,8 @@ import typer
 from nearfar.cli import flags
 
 if TYPE_CHECKING:
-    from nearfar.compare.changes import Change, Comparison
-    from nearfar.compare.shifts import Shift
+    from nearfar.comparison.changes import Change, Comparison
+    from nearfar.comparison.shifts import Shift
     from nearfar.records.walk import Quantity
     from nearfar.workflows.subjects import Subject
 
@@ -83,7 +83,7 @@ def compare(
 
 def _judged(sides: Sequence[str], limit: float) -> _Verdict:
     """Compare the last side with the others. Raises BadInputError if they cannot be compared."""
-    from nearfar.compare.shifts import shifts_of_runs
+    from nearfar.comparison.shifts import shifts_of_runs
     from nearfar.errors import BadInputError
     from nearfar.records.run import Run
     from nearfar.workflows.subjects import compared, load
@@ -204,7 +204,7 @@ def _named(quantity: Quantity) -> dict[str, object]:
 
 
 def _change(change: Change) -> dict[str, object]:
-    from nearfar.compare.direction import better
+    from nearfar.comparison.direction import better
 
     sides = {"a": change.before, "b": change.now}
     ratio = change.ratio()

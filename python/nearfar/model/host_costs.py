@@ -20,7 +20,7 @@ from itertools import pairwise
 from nearfar.errors import BadInputError
 from nearfar.model.map_work import NOTHING, Constant, constant, difference
 from nearfar.records.profile import Host
-from nearfar.simulate.watch import Caches, Flushes, Watched
+from nearfar.simulation.watch import Caches, Flushes, Watched
 
 LEVELS = ("l1d", "l2", "l3")
 #: Difference between an evicting and a keeping flush, over a load: bounds of either behavior.

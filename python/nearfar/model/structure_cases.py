@@ -22,7 +22,7 @@ from nearfar.model.structures import (
     software_of,
 )
 from nearfar.records.pools import OWN_MAPS, IntsetMedium, IntsetStructure
-from nearfar.simulate.watch import Caches, watch, watch_all
+from nearfar.simulation.watch import Caches, watch, watch_all
 from nearfar.stats import Estimate
 
 Work = MapWork | SetWork

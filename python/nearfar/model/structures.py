@@ -32,7 +32,7 @@ from dataclasses import dataclass, fields
 
 from nearfar.model.host_costs import HostCosts
 from nearfar.model.map_work import NOTHING, Constant
-from nearfar.simulate.watch import Variant, Watched
+from nearfar.simulation.watch import Variant, Watched
 
 #: Seconds of software that fit in a core's reorder window: 224 to 512 entries, 3 to 5
 #: instructions a cycle, 3 to 4 GHz.

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from nearfar.place.traced import Traced
     from nearfar.records.advice import FarAdvice
     from nearfar.records.profile import Profile
-    from nearfar.simulate.devices import Device
+    from nearfar.simulation.devices import Device
 
 _GIB = 1 << 30
 _LINE = 64
@@ -122,7 +122,7 @@ def energies(placed: Placed, placements: Mapping[str, Sequence[int]]) -> dict[st
     """Joules of each placement, given by its far sites; or why they are unknown."""
     from nearfar._native import NativeError
     from nearfar.errors import from_native
-    from nearfar.simulate.devices import Device, has_energy
+    from nearfar.simulation.devices import Device, has_energy
 
     silent = [p.name for p in (placed.near, placed.far) if not has_energy(p)]
     if silent:
@@ -138,8 +138,8 @@ def energies(placed: Placed, placements: Mapping[str, Sequence[int]]) -> dict[st
 
 def _joules(placed: Placed, devices: Sequence[Device], far_sites: Sequence[int]) -> float:
     from nearfar import _native
-    from nearfar.simulate.placements import Placement, far_by_site
-    from nearfar.simulate.run import SAMPLE, Options, run
+    from nearfar.simulation.placements import Placement, far_by_site
+    from nearfar.simulation.run import SAMPLE, Options, run
 
     traced, coster = placed.traced, placed.coster
     place = Placement("plan", near_by_default=True, objects=far_by_site(far_sites))

@@ -23,12 +23,12 @@ from nearfar.process.elf import ignores_preload
 from nearfar.records.advice import AdviceResult
 from nearfar.records.run import Skipped
 from nearfar.records.shape import Origin, Provenance
-from nearfar.trace.recording import INSTRUMENTED
+from nearfar.tracing.recording import INSTRUMENTED
 
 if TYPE_CHECKING:
     from nearfar.records.profile import Profile
-    from nearfar.trace.caches import Caches
-    from nearfar.trace.recording import Recorded
+    from nearfar.tracing.caches import Caches
+    from nearfar.tracing.recording import Recorded
     from nearfar.workflows.recording import Recording
 
 #: Slowdown of tracing above which another recorder is recommended.
@@ -175,8 +175,8 @@ def _memory(name: str, resident_bytes: int) -> Profile:
 
 def _trace(wanted: Wanted, trace: Path, native: NativeRun, kernel: KernelTime | None) -> Seen:
     from nearfar.profiles import load_host
-    from nearfar.trace.host_caches import caches_behind
-    from nearfar.trace.recording import record
+    from nearfar.tracing.host_caches import caches_behind
+    from nearfar.tracing.recording import record
 
     host = load_host(wanted.host)
     caches = caches_behind(wanted.host, {})

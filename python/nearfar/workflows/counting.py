@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from nearfar.machine.model import Machine
     from nearfar.measure.maps import MapPlan
     from nearfar.records.pools import MapPoint, MapResult
-    from nearfar.simulate.watch import Caches
+    from nearfar.simulation.watch import Caches
 
 #: TLB of a host that does not report one: walks are not among the counters.
 _TLB = ((64, 4), (2048, 16))
@@ -84,7 +84,7 @@ def _fill_point(result: MapResult, point: MapPoint, machine: Machine) -> None:
 
 def _simulated(result: MapResult, point: MapPoint, machine: Machine) -> dict[str, float]:
     from nearfar.measure.timed import MapWork
-    from nearfar.simulate.watch import watch
+    from nearfar.simulation.watch import watch
 
     tier = result.tier if result.type == "dram" else "shm:"
     work = MapWork(result.type, result.operation, point.operations, point.value_bytes, tier)
@@ -100,7 +100,7 @@ def _simulated(result: MapResult, point: MapPoint, machine: Machine) -> dict[str
 
 
 def _caches(machine: Machine) -> Caches:
-    from nearfar.simulate.watch import Caches
+    from nearfar.simulation.watch import Caches
 
     own = sorted((c for c in machine.caches if c.type != "instruction"), key=lambda c: c.size_bytes)
     levels = {c.level: (c.size_bytes, c.ways or _WAYS) for c in own}

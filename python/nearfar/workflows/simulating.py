@@ -12,13 +12,19 @@ from nearfar.errors import BadInputError
 from nearfar.profiles import load_profile
 from nearfar.report import terminal
 from nearfar.report.printing import show
-from nearfar.simulate.devices import Device
+from nearfar.simulation.devices import Device
 from nearfar.workflows.sim_flags import refuse_ignored
 
 if TYPE_CHECKING:
     from nearfar._native import SimSource
-    from nearfar.simulate.placements import Placement
-    from nearfar.simulate.results import CoreModel, EngineName, PagePolicy, Simulation, WritePolicy
+    from nearfar.simulation.placements import Placement
+    from nearfar.simulation.results import (
+        CoreModel,
+        EngineName,
+        PagePolicy,
+        Simulation,
+        WritePolicy,
+    )
 
 
 #: Requests of a synthetic stream, and of a point of a curve.
@@ -65,7 +71,7 @@ def check(request: Request) -> None:
 
 
 def _placement(request: Request) -> Placement:
-    from nearfar.simulate import placements
+    from nearfar.simulation import placements
     from nearfar.units import parse_size
 
     near_bytes = parse_size(request.near_size) if request.near_size is not None else 0
@@ -87,7 +93,7 @@ def simulate(request: Request, json: str | None) -> None:
 
 
 def _suite(request: Request, name: str, json: str | None) -> None:
-    from nearfar.simulate.suite import load_suite, run_suite
+    from nearfar.simulation.suite import load_suite, run_suite
     from nearfar.workflows.recording import Kept, recorded
 
     suite = load_suite(name)
@@ -103,8 +109,8 @@ def _suite(request: Request, name: str, json: str | None) -> None:
 
 
 def _counts(request: Request, file: Path, json: str | None) -> None:
-    from nearfar.simulate.counts import read_counts
-    from nearfar.simulate.counts import simulate as simulate_counts
+    from nearfar.simulation.counts import read_counts
+    from nearfar.simulation.counts import simulate as simulate_counts
 
     if not isfinite(request.cpu_time_s):
         raise BadInputError("--cpu-time-s is not a finite number", "give seconds")
@@ -127,7 +133,7 @@ def _counts(request: Request, file: Path, json: str | None) -> None:
 
 
 def _curve(request: Request, json: str | None) -> None:
-    from nearfar.simulate.curve import load_curve
+    from nearfar.simulation.curve import load_curve
 
     if request.engine == "both":
         raise BadInputError("--curve is drawn by one engine", "give --engine fast or exact")
@@ -155,7 +161,7 @@ def _share(share: float) -> float:
 
 
 def _stream(request: Request) -> Simulation:
-    from nearfar.simulate import run as running
+    from nearfar.simulation import run as running
 
     place = _placement(request)
     near, far = (
@@ -244,7 +250,7 @@ def _check_requests(name: str, result: Simulation, source: SimSource) -> None:
 
 def _warn(result: Simulation, source: SimSource, place: Placement) -> None:
     from nearfar import _native
-    from nearfar.trace.recording import ending_of
+    from nearfar.tracing.recording import ending_of
 
     if not isinstance(source, _native.TraceSource):
         return

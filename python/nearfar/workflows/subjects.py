@@ -11,7 +11,7 @@ from nearfar.errors import BadInputError
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-    from nearfar.compare.changes import Comparison
+    from nearfar.comparison.changes import Comparison
     from nearfar.records.profile import Host, Profile
     from nearfar.records.run import Run
 
@@ -65,7 +65,7 @@ def compared(base: Sequence[Subject], now: Subject) -> Comparison:
 
     Raises BadInputError for different kinds, and for several profiles.
     """
-    from nearfar.compare.figures import compare_answers, compare_runs, compare_sheets
+    from nearfar.comparison.figures import compare_answers, compare_runs, compare_sheets
     from nearfar.records.profile import Datasheet
     from nearfar.records.run import Run
 

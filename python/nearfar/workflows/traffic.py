@@ -34,8 +34,8 @@ def traffic_of(program: list[str], plan: Path, promise: Promise) -> Traffic | No
 def _traced(program: list[str], promised_caches: str) -> tuple[Site, ...]:
     """The sites of a traced run. Raises NearfarError."""
     from nearfar.place.traced import read_trace
-    from nearfar.trace.caches import parse_caches
-    from nearfar.trace.recording import record
+    from nearfar.tracing.caches import parse_caches
+    from nearfar.tracing.recording import record
 
     caches = parse_caches(promised_caches)
     with tempfile.TemporaryDirectory(prefix="nearfar-traffic-") as folder:

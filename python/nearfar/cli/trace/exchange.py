@@ -35,7 +35,7 @@ def import_(
     """
     from nearfar._native import trace_import
     from nearfar.report.console import note
-    from nearfar.trace.recording import NewTrace
+    from nearfar.tracing.recording import NewTrace
 
     with NewTrace(output) as trace:
         done = trace_import(str(file), trace.fd, form.value)

@@ -10,6 +10,6 @@ def flags() -> None:
 
     Example: `gcc -O2 lbm.c -o lbm $(nearfar trace flags)`
     """
-    from nearfar.trace.recording import instrumentation_flags
+    from nearfar.tracing.recording import instrumentation_flags
 
     print(instrumentation_flags())

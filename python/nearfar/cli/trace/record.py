@@ -11,7 +11,7 @@ import typer
 from nearfar.cli import flags
 
 if TYPE_CHECKING:
-    from nearfar.trace.recording import Recorded
+    from nearfar.tracing.recording import Recorded
 
 
 class Recorder(StrEnum):
@@ -92,8 +92,8 @@ def record(
     """
     from nearfar.errors import BadInputError
     from nearfar.report.console import note
-    from nearfar.trace.host_caches import caches_behind
-    from nearfar.trace.recording import record as run
+    from nearfar.tracing.host_caches import caches_behind
+    from nearfar.tracing.recording import record as run
 
     caches = caches_behind(host, {"l1": l1, "l2": l2, "llc": llc})
     if after == After.LLC and caches.llc is None:

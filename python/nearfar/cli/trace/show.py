@@ -36,7 +36,7 @@ def show(
     from nearfar._native import trace_show
     from nearfar.report.console import note, print_result, write_json
     from nearfar.report.terminal.layout import columns
-    from nearfar.trace.reading import place, plan_frame
+    from nearfar.tracing.reading import place, plan_frame
     from nearfar.verify.symbols import source_lines
 
     found = trace_show(str(file), first, count)
@@ -63,7 +63,7 @@ def show(
 def _row(row: TraceRow, lines: dict[str, str]) -> list[str]:
     from pathlib import Path
 
-    from nearfar.trace.reading import place
+    from nearfar.tracing.reading import place
 
     code = place(row["frame"])
     unnamed = hex(row["code"]) if row["code"] else ""

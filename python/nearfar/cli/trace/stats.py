@@ -30,8 +30,8 @@ def stats(file: File, json: flags.Json = None) -> None:
 
     from nearfar._native import trace_stats
     from nearfar.report.console import note, print_result, write_json
-    from nearfar.trace.reading import document
-    from nearfar.trace.recording import ending_of
+    from nearfar.tracing.reading import document
+    from nearfar.tracing.recording import ending_of
 
     found = trace_stats(str(file))
     if found["ending"]:
@@ -48,7 +48,7 @@ def _shown(found: TraceStats, file: Path) -> RenderableType:
     from rich.console import Group
     from rich.text import Text
 
-    from nearfar.trace.reading import fields
+    from nearfar.tracing.reading import fields
 
     caches = "  ".join(
         f"{level} {value[0]}" for level in ("l1", "l2", "llc") if (value := fields(found, level))
@@ -84,7 +84,7 @@ def _totals(found: TraceStats, file: Path) -> RenderableType:
 
 def _sites(found: TraceStats) -> RenderableType:
     from nearfar.report.terminal.layout import columns
-    from nearfar.trace.reading import summaries
+    from nearfar.tracing.reading import summaries
     from nearfar.units import format_size
 
     shown = summaries(found)[:_MOST_SITES]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import BaseModel
 from rich.console import RenderableType
 
-from nearfar.compare.figures import figures_of_answer
+from nearfar.comparison.figures import figures_of_answer
 from nearfar.records.walk import Quantity
 from nearfar.report.terminal.comparison import figure_name
 from nearfar.report.terminal.layout import columns

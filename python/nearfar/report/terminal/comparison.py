@@ -9,8 +9,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from nearfar.compare.changes import Change, Comparison
-from nearfar.compare.shifts import Shift
+from nearfar.comparison.changes import Change, Comparison
+from nearfar.comparison.shifts import Shift
 from nearfar.records.walk import Quantity
 from nearfar.report.html.sections.changes import name
 from nearfar.report.terminal.layout import columns

@@ -8,7 +8,7 @@ from rich.text import Text
 from nearfar.records.shape import Origin
 from nearfar.report.terminal.layout import block, columns
 from nearfar.report.wording import format_quantity
-from nearfar.simulate.results import CountsSimulation, LoadCurve, Simulation, TierWork
+from nearfar.simulation.results import CountsSimulation, LoadCurve, Simulation, TierWork
 from nearfar.units import format_energy, format_time
 
 _PARTS = (

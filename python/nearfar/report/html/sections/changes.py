@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from nearfar.compare.changes import Change
-from nearfar.compare.figures import compare_runs
-from nearfar.compare.shifts import Shift, shifts
+from nearfar.comparison.changes import Change
+from nearfar.comparison.figures import compare_runs
+from nearfar.comparison.shifts import Shift, shifts
 from nearfar.records.run import Run
 from nearfar.records.sweep import Scalar
 from nearfar.records.walk import Quantity

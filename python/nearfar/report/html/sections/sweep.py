@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from nearfar.compare.direction import better
+from nearfar.comparison.direction import better
 from nearfar.records.shape import Origin
 from nearfar.records.sweep import SweepCell, SweepFigure, SweepResult, varied_keys
 from nearfar.report.charts.drawing import draw

@@ -13,9 +13,9 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from nearfar.compare.changes import Change
-from nearfar.compare.direction import better
-from nearfar.compare.figures import compare_runs
+from nearfar.comparison.changes import Change
+from nearfar.comparison.direction import better
+from nearfar.comparison.figures import compare_runs
 from nearfar.records.run import Run
 from nearfar.records.shape import LEAST_REPEATS
 

@@ -26,7 +26,7 @@ from nearfar.process.launch import StartError, run
 
 if TYPE_CHECKING:
     from nearfar._native import TraceCollected
-    from nearfar.trace.caches import Caches
+    from nearfar.tracing.caches import Caches
 
 EMULATOR = "qemu-x86_64"
 _PLUGIN = "libnearfar-trace-qemu.so"

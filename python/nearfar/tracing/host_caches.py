@@ -7,11 +7,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from nearfar.profiles import THIS, load_host
-from nearfar.trace.caches import caches_of
+from nearfar.tracing.caches import caches_of
 from nearfar.units import format_size
 
 if TYPE_CHECKING:
-    from nearfar.trace.caches import Caches
+    from nearfar.tracing.caches import Caches
 
 
 def caches_behind(host: str, given: dict[str, str | None]) -> Caches:

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from nearfar.errors import BadInputError
-from nearfar.simulate.figures import TIMINGS, refuse_unknown
+from nearfar.simulation.figures import TIMINGS, refuse_unknown
 
 if TYPE_CHECKING:
     from nearfar._native import SimDevice

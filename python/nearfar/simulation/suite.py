@@ -22,11 +22,11 @@ from nearfar.profiles import load_profile
 from nearfar.records.experiment import Claim, ExperimentResult, ExperimentRow, ZoneCounts
 from nearfar.records.programs import ProgramName
 from nearfar.records.shape import Origin, Provenance, claimed
-from nearfar.simulate.counts import Counts
-from nearfar.simulate.counts import simulate as simulate_counts
-from nearfar.simulate.devices import Device
-from nearfar.simulate.placements import Placement
-from nearfar.simulate.run import Options, run
+from nearfar.simulation.counts import Counts
+from nearfar.simulation.counts import simulate as simulate_counts
+from nearfar.simulation.devices import Device
+from nearfar.simulation.placements import Placement
+from nearfar.simulation.run import Options, run
 
 if TYPE_CHECKING:
     from nearfar._native import SimOutcome

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from nearfar.records.shape import Origin, Provenance
-from nearfar.simulate.results import (
+from nearfar.simulation.results import (
     Difference,
     EnergyParts,
     SimulatedTier,
@@ -18,9 +18,9 @@ from nearfar.simulate.results import (
 
 if TYPE_CHECKING:
     from nearfar._native import SimOutcome, SimSource, SimTier
-    from nearfar.simulate.devices import Device
-    from nearfar.simulate.placements import Placement
-    from nearfar.simulate.results import CoreModel, EngineName, PagePolicy, WritePolicy
+    from nearfar.simulation.devices import Device
+    from nearfar.simulation.placements import Placement
+    from nearfar.simulation.results import CoreModel, EngineName, PagePolicy, WritePolicy
 
 ALL = 2**63
 #: Number of requests that both engines run for comparison.

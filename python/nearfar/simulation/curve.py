@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from nearfar.records.shape import Origin, Provenance
-from nearfar.simulate.placements import Placement
-from nearfar.simulate.results import CurvePoint, LoadCurve
-from nearfar.simulate.run import Options, run
+from nearfar.simulation.placements import Placement
+from nearfar.simulation.results import CurvePoint, LoadCurve
+from nearfar.simulation.run import Options, run
 
 if TYPE_CHECKING:
-    from nearfar.simulate.devices import Device
-    from nearfar.simulate.results import EngineName, PagePolicy
+    from nearfar.simulation.devices import Device
+    from nearfar.simulation.results import EngineName, PagePolicy
 
 _PS = 1e-12
 _LINE = 64

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
-from nearfar.compare.direction import better
+from nearfar.comparison.direction import better
 from nearfar.records.shape import EXTREMES
 from nearfar.records.walk import Quantity
 

@@ -15,8 +15,8 @@ from dataclasses import replace
 
 from pydantic import BaseModel
 
-from nearfar.compare.changes import Change, Comparison
-from nearfar.compare.direction import is_compared
+from nearfar.comparison.changes import Change, Comparison
+from nearfar.comparison.direction import is_compared
 from nearfar.records.profile import Datasheet, timing_of
 from nearfar.records.run import Run
 from nearfar.records.shape import Provenance

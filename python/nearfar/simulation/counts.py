@@ -31,8 +31,8 @@ from nearfar.errors import BadInputError
 from nearfar.files import read_text
 from nearfar.records.profile import Profile
 from nearfar.records.shape import Origin, Provenance
-from nearfar.simulate.figures import refuse_unknown
-from nearfar.simulate.results import CountsSimulation, Tiers, TierWork, WritePolicy
+from nearfar.simulation.figures import refuse_unknown
+from nearfar.simulation.results import CountsSimulation, Tiers, TierWork, WritePolicy
 
 _SECONDS = 1e-9  # a nanosecond
 _JOULES = 1e-12  # V·mA·ns
