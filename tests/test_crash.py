@@ -92,7 +92,7 @@ def test_libpmemobj_opens_every_image(run_nearfar: RunNearfar) -> None:
     assert (done.code, found["verdict"]) == (3, "inconclusive")
     assert found["confirmed_states"] == found["states"] == 100
     own = run_nearfar("crash", "check", "--structure", "map", "--recovery", "library")
-    own.assert_refused(2, "map recovers by itself")
+    own.assert_refused(2, "map does not use libpmemobj")
 
 
 @pytest.mark.parametrize("structure", STRUCTURES)
