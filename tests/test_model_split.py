@@ -14,13 +14,14 @@ from nearfar.errors import BadInputError
 from nearfar.model import layer_condition, split
 from nearfar.model.competition import MeasuredPair
 from nearfar.model.split_cost import Calibration, beyond_a_copy, software_cost
+from nearfar.records.choices import SplitModel, StencilVersion
 from published import COLS, MIB, ROWS, competition, machine, stencil
 
 MACHINE = machine()
 ARRAY = split.Array(ROWS, COLS, 8)
 LARGE = split.Array(100_000, 100_000, 8)
 HEAD = "rows,cols,far_rows,near_threads,far_threads,near_s,far_s,total_s\n"
-VERSIONS: tuple[split.Version, ...] = ("direct", "ghost")
+VERSIONS: tuple[StencilVersion, ...] = ("direct", "ghost")
 
 
 def calibration(version: str) -> Calibration:
@@ -28,17 +29,17 @@ def calibration(version: str) -> Calibration:
 
 
 def asked(
-    version: split.Version = "direct",
+    version: StencilVersion = "direct",
     array: split.Array = ARRAY,
     far_rows: int | None = None,
     threads: tuple[int, int] = (15, 1),
-    model: split.Model = "nearfar",
+    model: SplitModel = "nearfar",
 ) -> split.Question:
     return split.Question(array, version, [threads], far_rows, model)
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_the_calibration_row_is_exact(version: split.Version) -> None:
+def test_the_calibration_row_is_exact(version: StencilVersion) -> None:
     row = split.read_calibration(str(stencil(version)), 8)[0]
     got = split.predict(MACHINE, asked(version, far_rows=row.far_rows), calibration(version))
     assert got.near_time_s == pytest.approx(row.near_s, rel=1e-9)

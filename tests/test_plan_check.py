@@ -13,8 +13,9 @@ from nearfar.errors import BadInputError
 from nearfar.place.accounts import Process, Rule, parse
 from nearfar.place.checking import hold
 from nearfar.place.promise import HeapPromise, Promise, RulePromise, read_promise
-from nearfar.place.sites import Frame, Kind, Site
+from nearfar.place.sites import Frame, Site
 from nearfar.place.traffic import Traffic, count, rules_by_site
+from nearfar.records.choices import SiteKind
 from nearfar.tracing.caches import Caches, Level, parse_caches
 
 KIB = 1024
@@ -126,7 +127,7 @@ def test_traffic_is_held_against_its_promise() -> None:
 
 
 def test_sites_belong_to_the_first_rule_that_holds(tmp_path: Path) -> None:
-    def site(number: int, *frames: int, kind: Kind = "heap") -> Site:
+    def site(number: int, *frames: int, kind: SiteKind = "heap") -> Site:
         chain = tuple(Frame("/usr/bin/prog", "abcdef12", offset) for offset in frames)
         return Site(number, kind, chain, 1, 64, 64, 10 * number, number, 1.0)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from factories.shaped import around, shaped
+from nearfar.records.choices import PipelineStage, Side
 from nearfar.records.forecasts import (
     CompeteForecast,
     CompeteForecasts,
@@ -20,8 +21,6 @@ from nearfar.records.together import (
     CompeteThread,
     PipelineLap,
     PipelineResult,
-    PipelineStage,
-    Side,
     StencilResult,
     StencilSplit,
 )

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from nearfar._native import AccessProbe
 from nearfar.measure.ceiling import check_rate
 from nearfar.measure.grid import GridPlan
 from nearfar.measure.session import Effort, Samples, Session
+from nearfar.records.choices import AccessOrder
 from nearfar.records.depth import AccessPoint, AccessResult
 from nearfar.stats import Estimate, median
 from nearfar.units import KIB, format_size
@@ -29,7 +30,7 @@ DIP = 0.6
 class Access(NamedTuple):
     """One point of the grid."""
 
-    order: Literal["sequential", "strided", "random"]
+    order: AccessOrder
     block_bytes: int
     stride_bytes: int
     reads: int

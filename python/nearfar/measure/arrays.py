@@ -12,7 +12,7 @@ from nearfar.errors import BadInputError, MachineError
 from nearfar.measure.ceiling import check_rate
 from nearfar.measure.pools import place
 from nearfar.measure.session import Samples
-from nearfar.records.results import Accessor
+from nearfar.records.choices import Accessor
 from nearfar.records.run import Skipped
 from nearfar.units import MIB, format_size
 

@@ -17,16 +17,10 @@ from nearfar.measure.ceiling import check_rate
 from nearfar.measure.errors import errors_of
 from nearfar.measure.session import Effort, Samples, Session
 from nearfar.measure.teams import Teams
+from nearfar.records.choices import CompeteMode, Side
 from nearfar.records.forecasts import CompeteForecast, CompeteForecasts
 from nearfar.records.run import Skipped
-from nearfar.records.together import (
-    CompeteDrop,
-    CompeteMode,
-    CompeteResult,
-    CompeteRow,
-    CompeteThread,
-    Side,
-)
+from nearfar.records.together import CompeteDrop, CompeteResult, CompeteRow, CompeteThread
 from nearfar.stats import Estimate, median
 
 if TYPE_CHECKING:

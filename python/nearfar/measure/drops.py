@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
+
+from nearfar.records.choices import DropCause
 
 if TYPE_CHECKING:
     from nearfar._native import CompeteThread
@@ -22,8 +24,6 @@ SLOW = 0.8
 LEAST_FOR_PERIOD = 3
 #: Most bytes that one fault maps (the largest transparent huge page) and the kernel clears.
 _LARGEST_FAULT_BYTES = 2 << 20
-
-Cause = Literal["page faults", "steal", "pushed aside", "unexplained"]
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Drop:
     involuntary_switches: int
     minor_faults: int
     major_faults: int
-    cause: Cause
+    cause: DropCause
     period_s: float | None = None
 
 
@@ -98,7 +98,7 @@ def _drop(
 
 def _cause(
     excess: float, off: float, steal: float, switches: int, zeroing: float, major: int
-) -> Cause:
+) -> DropCause:
     half = excess / 2
     if (major and off >= half) or zeroing >= half:
         return "page faults"

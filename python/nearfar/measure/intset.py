@@ -21,7 +21,8 @@ from nearfar.stats import Estimate, mean
 
 if TYPE_CHECKING:
     from nearfar._native import IntsetRun
-    from nearfar.records.pools import IntsetMedium, IntsetStructure
+    from nearfar.records.choices import IntsetMedium
+    from nearfar.records.pools import IntsetStructure
 
 RUNS = 10
 

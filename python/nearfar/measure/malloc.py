@@ -12,7 +12,8 @@ from nearfar.measure import allocators
 from nearfar.measure.allocators import GLIBC, Allocator
 from nearfar.measure.session import Effort, Samples, Session
 from nearfar.process.helpers import usage_of
-from nearfar.records.allocators import AllocatorFacts, MallocResult, MallocRow, MallocTest
+from nearfar.records.allocators import AllocatorFacts, MallocResult, MallocRow
+from nearfar.records.choices import MallocTest
 from nearfar.records.run import Skipped
 from nearfar.stats import Estimate, median, ratio_of_pairs
 from nearfar.units import format_size

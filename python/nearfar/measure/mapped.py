@@ -6,11 +6,12 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from nearfar._native import MappedBench, NativeError
 from nearfar.errors import BadInputError, from_native
 from nearfar.measure.session import Effort, Samples, Session
+from nearfar.records.choices import TransferDirection, TransferMethod, TransferPattern, Warmth
 from nearfar.records.results import MappedPoint, MappedRatio, MappedResult, MappingFacts
 from nearfar.records.run import Skipped
 from nearfar.records.shape import Origin, quantities
@@ -22,18 +23,13 @@ RANDOM_BLOCK = 4 * KIB
 URING_DEPTH = 32
 ACCESS_BUDGET_NS = 150_000_000
 
-Method = Literal["mapped", "buffered", "direct", "uring"]
-Direction = Literal["read", "write"]
-Pattern = Literal["sequential", "random"]
-Warmth = Literal["cold", "warm", "resident"]
-
 
 class Access(NamedTuple):
     """One way of reading or writing the file."""
 
-    method: Method
-    direction: Direction
-    pattern: Pattern
+    method: TransferMethod
+    direction: TransferDirection
+    pattern: TransferPattern
     warmth: Warmth
 
     @property
@@ -47,14 +43,14 @@ class Access(NamedTuple):
 
 def _all_accesses() -> list[Access]:
     """Every sensible combination; O_DIRECT and io_uring bypass the page cache: cold."""
-    warmths: dict[Method, tuple[Warmth, ...]] = {
+    warmths: dict[TransferMethod, tuple[Warmth, ...]] = {
         "mapped": ("cold", "warm", "resident"),
         "buffered": ("cold", "warm"),
         "direct": ("cold",),
         "uring": ("cold",),
     }
-    directions: tuple[Direction, ...] = ("read", "write")
-    patterns: tuple[Pattern, ...] = ("sequential", "random")
+    directions: tuple[TransferDirection, ...] = ("read", "write")
+    patterns: tuple[TransferPattern, ...] = ("sequential", "random")
     return [
         Access(method, direction, pattern, warmth)
         for direction in directions

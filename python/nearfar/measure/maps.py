@@ -25,7 +25,7 @@ from nearfar.units import MIB
 
 if TYPE_CHECKING:
     from nearfar._native import MapBench, MapRun
-    from nearfar.records.pools import MapOperation, MapType
+    from nearfar.records.choices import MapOperation, MapType
 
 #: Percentiles of single operations: fraction, and the key of its record.
 PERCENTILES = {

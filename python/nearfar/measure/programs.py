@@ -13,7 +13,8 @@ from nearfar.errors import MachineError
 from nearfar.measure.allocators import GLIBC, Allocator
 from nearfar.measure.session import Effort, Samples, Session
 from nearfar.process.helpers import NATIVE_DIR, ask, usage_of
-from nearfar.records.programs import ProgramName, ProgramResult, ProgramRow
+from nearfar.records.choices import ProgramName
+from nearfar.records.programs import ProgramResult, ProgramRow
 from nearfar.stats import median, ratio_of_pairs
 
 if TYPE_CHECKING:

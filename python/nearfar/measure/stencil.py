@@ -13,13 +13,8 @@ from nearfar.measure.ceiling import check_rate
 from nearfar.measure.errors import errors_of
 from nearfar.measure.session import Effort, Samples, Session
 from nearfar.measure.teams import Teams
-from nearfar.records.together import (
-    StencilKernel,
-    StencilResult,
-    StencilSplit,
-    StencilVersion,
-    elements_of_row,
-)
+from nearfar.records.choices import StencilKernel, StencilVersion
+from nearfar.records.together import StencilResult, StencilSplit, elements_of_row
 from nearfar.stats import Estimate, median
 
 #: Sweeps of one repeat, as in the thesis.

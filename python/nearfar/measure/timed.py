@@ -18,7 +18,8 @@ from nearfar import _native
 from nearfar.measure.session import Samples
 
 if TYPE_CHECKING:
-    from nearfar.records.pools import IntsetMedium, IntsetStructure, MapOperation, MapType
+    from nearfar.records.choices import IntsetMedium, MapOperation, MapType
+    from nearfar.records.pools import IntsetStructure
 
 #: Warm-up and timed slices of sets: short enough that most are undisturbed.
 WARM_NS = 5_000_000

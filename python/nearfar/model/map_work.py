@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal
 
 from pydantic import Field
 
 from nearfar.errors import BadInputError
 from nearfar.model.results import Prediction, Term
+from nearfar.records.choices import MapModel, MapOperation
 from nearfar.records.profile import Datasheet, Figure
 
-Operation = Literal["get", "insert", "remove"]
 #: Relative uncertainty of a device's figure without a range in its profile.
 PROFILE_MARGIN = 0.10
 
@@ -21,7 +20,7 @@ PROFILE_MARGIN = 0.10
 class MapWork:
     """A number of operations on a map, each executed once."""
 
-    operation: Operation
+    operation: MapOperation
     operations: int
     value_bytes: int
 
@@ -50,8 +49,8 @@ NOTHING = Constant(0.0, 0.0, 0.0)
 class MapPrediction(Prediction):
     """All operations of one kind on a map with as many entries."""
 
-    operation: Operation
-    model: Literal["counters", "structure", "replay"]
+    operation: MapOperation
+    model: MapModel
     operations: int
     value_bytes: int
     time_s: float = Field(description="of all operations")

@@ -14,10 +14,11 @@ from nearfar.model import contention_fit, forms, pipeline, pipeline_here, sharin
 from nearfar.model.curves import Curve, read_curves
 from nearfar.model.tables import BYTES_PER_MB
 from nearfar.profiles import load_host, published_table
+from nearfar.records.choices import StencilVersion
 from nearfar.records.forecasts import PublishedError
 
 COMPETE_MODES = ("far-far", "far-near", "near-far")
-STENCIL_VERSIONS: tuple[split.Version, ...] = ("direct", "ghost")
+STENCIL_VERSIONS: tuple[StencilVersion, ...] = ("direct", "ghost")
 #: The work of the published pipeline.
 PIPELINE_WORK = pipeline.Work(16_000_000, 5_000)
 _ELEMENT_BYTES = 8
@@ -100,7 +101,7 @@ def of_stencil() -> tuple[PublishedError, ...]:
 
 
 def _versions(
-    machine: split.Machine, version: split.Version, other: split.Version
+    machine: split.Machine, version: StencilVersion, other: StencilVersion
 ) -> list[PublishedError]:
     table = published_table(f"oslo_stencil_{version}")
     (row,) = split.read_calibration(str(table), _ELEMENT_BYTES)

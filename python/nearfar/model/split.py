@@ -23,7 +23,6 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
-from typing import Literal
 
 from nearfar.errors import BadInputError
 from nearfar.model import competition, consistency, layer_condition, tables
@@ -32,6 +31,7 @@ from nearfar.model.contention import SideSpeed
 from nearfar.model.layer_condition import Traffic
 from nearfar.model.results import LADDER, SplitPrediction, Term, modelled
 from nearfar.model.split_cost import Calibration, Cost
+from nearfar.records.choices import SplitModel, StencilVersion
 
 COLUMNS = ("rows", "cols", "far_rows", "near_threads", "far_threads", "near_s", "far_s", "total_s")
 #: A total below the slower side, beyond the rounding of a printed table, is an error.
@@ -84,10 +84,6 @@ class Machine:
 
     contention: Competition
     cache: CacheShare
-
-
-Version = Literal["direct", "ghost"]
-Model = Literal["nearfar", "oslo"]
 
 
 # --- calibration -----------------------------------------------------------------------------
@@ -251,10 +247,10 @@ class Question:
     """The requested split: far rows may be open, and threads given as a pair or as a sum."""
 
     array: Array
-    version: Version
+    version: StencilVersion
     threads: Sequence[tuple[int, int]]
     far_rows: int | None = None
-    model: Model = "nearfar"
+    model: SplitModel = "nearfar"
 
 
 def splits_of(threads: int) -> list[tuple[int, int]]:

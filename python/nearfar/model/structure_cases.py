@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from nearfar.measure.timed import Case, MapWork, SetWork
 from nearfar.model.host_costs import HostCosts
 from nearfar.model.map_work import Constant
-from nearfar.model.structure_results import StructureName
 from nearfar.model.structures import (
     InCache,
     Memory,
@@ -21,14 +20,15 @@ from nearfar.model.structures import (
     loads_of,
     software_of,
 )
-from nearfar.records.pools import OWN_MAPS, IntsetMedium, IntsetStructure
+from nearfar.records.choices import IntsetMedium, SetName
+from nearfar.records.pools import OWN_MAPS, IntsetStructure
 from nearfar.simulation.watch import Caches, watch, watch_all
 from nearfar.stats import Estimate
 
 Work = MapWork | SetWork
 
 #: The set and the medium of bench intset for each name.
-SETS: dict[StructureName, tuple[IntsetStructure, IntsetMedium]] = {
+SETS: dict[SetName, tuple[IntsetStructure, IntsetMedium]] = {
     "list": ("list", "pmem"),
     "hash": ("hash", "pmem"),
     "skip_list": ("skip_list", "pmem"),
@@ -120,7 +120,7 @@ def entries_of(structure: str, bytes_in_use: float) -> int:
     return max(int(bytes_in_use / _BYTES_AN_ENTRY[structure]), 16)
 
 
-def sets(structure: StructureName, entries: int, update_percent: int) -> tuple[Case, Case]:
+def sets(structure: SetName, entries: int, update_percent: int) -> tuple[Case, Case]:
     """The structure in its pool, and its volatile counterpart."""
     kind, medium = SETS[structure]
     work = SetWork(kind, medium, entries, update_percent, POOL_TIER)

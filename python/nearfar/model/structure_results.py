@@ -21,11 +21,9 @@ from nearfar.model.structures import (
     loads_of,
     operation_time,
 )
+from nearfar.records.choices import SetName
 from nearfar.records.shape import Positive, Shaped
 
-StructureName = Literal[
-    "list", "hash", "skip_list", "list_tx", "skip_list_tx", "map_atomic", "map_tx", "map_rp"
-]
 BaselineName = Literal["twin", "same_code"]
 TITLES = {
     "twin": "its volatile twin in near memory, as malloc would have it",
@@ -57,7 +55,7 @@ class Reading(Shaped):
 class StructurePrediction(Prediction):
     """One operation of a set of integers in far memory."""
 
-    structure: StructureName
+    structure: SetName
     size_entries: int
     update_share: float
     far: str
@@ -71,7 +69,7 @@ class StructurePrediction(Prediction):
 class Case:
     """A watched structure, its software, and those of its volatile counterpart."""
 
-    structure: StructureName
+    structure: SetName
     entries: int
     update_percent: int
     shape: Shape

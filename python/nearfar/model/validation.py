@@ -26,7 +26,7 @@ from nearfar.model.structures import Memory, OperationTime, Software, operation_
 from nearfar.stats import Estimate
 
 if TYPE_CHECKING:
-    from nearfar.records.pools import MapOperation, MapType
+    from nearfar.records.choices import MapOperation, MapType
 
 #: Multiples of the last cache: sizes from cache-resident to far beyond it.
 LARGEST_CACHES = 16

@@ -21,14 +21,8 @@ from nearfar.place.labels import Labels
 from nearfar.place.policies import follow
 from nearfar.place.sites import Site
 from nearfar.place.traced import Traced
-from nearfar.records.advice import (
-    BudgetPoint,
-    FarAdvice,
-    PolicyAdvice,
-    SiteAdvice,
-    Verdict,
-    WithinPoint,
-)
+from nearfar.records.advice import BudgetPoint, FarAdvice, PolicyAdvice, SiteAdvice, WithinPoint
+from nearfar.records.choices import Placing
 
 if TYPE_CHECKING:
     from nearfar.records.profile import Profile
@@ -251,7 +245,7 @@ def _dependent(cost: Cost, number: int) -> float:
     return min(site.dependent / site.reads, 1.0) if site.reads else 0.0
 
 
-def _verdict(number: int, asked: Asked, point: Point) -> Verdict:
+def _verdict(number: int, asked: Asked, point: Point) -> Placing:
     if not asked.traced.sites[number].is_movable():
         return "fixed"
     return "near" if number in point.near else "far"

@@ -21,7 +21,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from nearfar.records.advice import PolicyName
+from nearfar.records.choices import PolicyName
 
 if TYPE_CHECKING:
     from nearfar._native import PolicyCosts

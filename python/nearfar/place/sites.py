@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
-Kind = Literal["unknown", "heap", "stack", "statics", "mapping", "code"]
+from nearfar.records.choices import SiteKind
 
 
 @dataclass(frozen=True)
@@ -35,7 +34,7 @@ class Site:
     """A call chain that allocates, or memory that a plan cannot move: stack, globals, mappings."""
 
     number: int
-    kind: Kind
+    kind: SiteKind
     frames: tuple[Frame, ...]
     allocations: int
     allocated_bytes: int

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, cast
 from nearfar import _native
 from nearfar.errors import BadInputError
 from nearfar.place.figures import SMALL_PAGE_SHIFT
-from nearfar.place.sites import Frame, Kind, Site
+from nearfar.place.sites import Frame, Site
+from nearfar.records.choices import SiteKind
 
 if TYPE_CHECKING:
     import numpy as np
@@ -140,7 +141,7 @@ def _site(number: int, recorded: TraceSite, life: float) -> Site:
     records = recorded["records"]
     return Site(
         number,
-        cast("Kind", recorded["kind"]),
+        cast("SiteKind", recorded["kind"]),
         tuple(_frames(recorded["frames"])),
         recorded["allocations"],
         recorded["allocated_bytes"],

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from pydantic import Field
 
+from nearfar.records.choices import Placing, PolicyName, SiteKind
 from nearfar.records.shape import Amount, Answer, Count, Shaped, Share
-
-SiteKind = Literal["unknown", "heap", "stack", "statics", "mapping", "code"]
-Verdict = Literal["near", "far", "fixed"]
-PolicyName = Literal["first-touch", "interleave", "hot-pages", "clock-dwf", "memory-mode"]
 
 
 class SiteAdvice(Shaped):
@@ -38,7 +33,7 @@ class SiteAdvice(Shaped):
     first_touch_s: float = Field(
         0.0, description="CPU time that first touches of its pages add when it is far"
     )
-    verdict: Verdict = Field(description="fixed: no plan can move it, and it stays near")
+    verdict: Placing = Field(description="fixed: no plan can move it, and it stays near")
 
 
 class BudgetPoint(Shaped):

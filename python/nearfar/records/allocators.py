@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from pydantic import BaseModel, ConfigDict, Field
 
+from nearfar.records.choices import MallocTest
 from nearfar.records.shape import Shaped
-
-MallocTest = Literal["small", "large", "free-loop", "half-free-loop", "warm"]
 
 
 class AllocatorFacts(BaseModel):

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from pydantic import Field
 
+from nearfar.records.choices import CounterSource
 from nearfar.records.shape import Amount, Shaped
 
-CounterSource = Literal["perf", "simulated", "perf and simulated"]
 #: Fields of a record, in display order.
 FIELDS = (
     "instructions",

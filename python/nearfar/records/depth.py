@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Literal, Self
+from typing import Self
 
 from pydantic import Field, model_validator
 
+from nearfar.records.choices import AccessOrder
 from nearfar.records.shape import Amount, Count, Finite, Positive, Shaped, Share, Size
 
 
@@ -56,7 +57,7 @@ class Mixed(Shaped):
 class AccessPoint(Mixed):
     """Independent accesses of one size, order and mix."""
 
-    order: Literal["sequential", "strided", "random"]
+    order: AccessOrder
     block_bytes: Size
     stride_bytes: Count = Field(description="0 unless strided")
     nontemporal: bool

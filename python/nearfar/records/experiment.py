@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from pydantic import Field
 
-from nearfar.records.programs import ProgramName
+from nearfar.records.choices import ExperimentLevel, ProgramName, WritePolicy
 from nearfar.records.shape import Amount, Count, Finite, Shaped, Share, Size
 
 
@@ -24,9 +22,9 @@ class ExperimentRow(Shaped):
 
     program: ProgramName
     n: Size
-    after: Literal["l1", "l2", "published counts"] = Field(description="caches before the trace")
+    after: ExperimentLevel = Field(description="caches before the trace")
     far: str = Field(description="device")
-    write_policy: Literal["blocking", "posted"]
+    write_policy: WritePolicy
     default_time_s: Amount
     placed_time_s: Amount
     cpu_time_s: Amount = Field(description="of either, between accesses")

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from pydantic import Field
 
+from nearfar.records.choices import IntsetMedium, MapOperation, MapType
 from nearfar.records.counters import RegionCounters
 from nearfar.records.shape import Amount, Positive, Shaped, Size
 
-MapType = Literal["map", "dram", "map_atomic", "map_tx", "map_rp"]
 #: Maps of ours; the others are after PMDK's.
 OWN_MAPS: tuple[MapType, ...] = ("map", "dram")
-MapOperation = Literal["insert", "get", "remove"]
 
 
 class MapPoint(Shaped):
@@ -72,7 +69,6 @@ class MapResult(MapPoint):
 
 #: Any that the native core has: list, hash, skip_list, and what was added.
 IntsetStructure = str
-IntsetMedium = Literal["pmem", "unflushed", "dram", "pmdk", "pmdk_atomic", "pmdk_rp"]
 
 
 class IntsetSeries(Shaped):

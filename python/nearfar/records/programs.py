@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from pydantic import Field
 
+from nearfar.records.choices import ProgramName
 from nearfar.records.shape import Positive, Shaped, Size
-
-ProgramName = Literal["quick", "merge", "lbm", "matmul"]
 
 
 class ProgramRow(Shaped):

@@ -6,6 +6,15 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from nearfar.records.choices import (
+    Accessor,
+    OtherMethod,
+    RatioWarmth,
+    TransferDirection,
+    TransferMethod,
+    TransferPattern,
+    Warmth,
+)
 from nearfar.records.shape import Amount, Count, Finite, Positive, Shaped, Size
 
 
@@ -83,10 +92,6 @@ class StreamKernel(Shaped):
     write_allocate: bool = Field(description="stored lines are first read: real traffic is higher")
 
 
-#: How arrays come about: mapped from their tiers, or objects of a libpmemobj pool.
-Accessor = Literal["mapped", "pmemobj"]
-
-
 class StreamRun(Shaped):
     """All four kernels on one placement with one number of threads."""
 
@@ -130,10 +135,10 @@ class MappingFacts(BaseModel):
 class MappedPoint(Shaped):
     """One way of moving the file's blocks."""
 
-    method: Literal["mapped", "buffered", "direct", "uring"]
-    direction: Literal["read", "write"]
-    pattern: Literal["sequential", "random"]
-    warmth: Literal["cold", "warm", "resident"]
+    method: TransferMethod
+    direction: TransferDirection
+    pattern: TransferPattern
+    warmth: Warmth
     block_bytes: Size
     queue_depth: Count
     bandwidth_bytes_per_s: Positive
@@ -143,10 +148,10 @@ class MappedPoint(Shaped):
 class MappedRatio(Shaped):
     """Mapped over a classic call, same direction, pattern and warmth, from pairs."""
 
-    against: Literal["buffered", "direct", "uring"]
-    direction: Literal["read", "write"]
-    pattern: Literal["sequential", "random"]
-    warmth: Literal["cold", "warm"]
+    against: OtherMethod
+    direction: TransferDirection
+    pattern: TransferPattern
+    warmth: RatioWarmth
     ratio: Positive
 
 

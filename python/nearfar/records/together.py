@@ -6,6 +6,14 @@ from typing import Literal
 
 from pydantic import Field
 
+from nearfar.records.choices import (
+    CompeteMode,
+    DropCause,
+    PipelineStage,
+    Side,
+    StencilKernel,
+    StencilVersion,
+)
 from nearfar.records.forecasts import (
     CompeteForecasts,
     ForecastError,
@@ -14,8 +22,6 @@ from nearfar.records.forecasts import (
 )
 from nearfar.records.shape import Observed, Shaped
 
-CompeteMode = Literal["far-far", "far-near", "near-far"]
-Side = Literal["near", "far"]
 _ERRORS = "of what was predicted before the run; empty without a prediction"
 
 
@@ -39,7 +45,7 @@ class CompeteDrop(Observed):
     involuntary_switches: int
     minor_faults: int
     major_faults: int
-    cause: Literal["page faults", "steal", "pushed aside", "unexplained"]
+    cause: DropCause
 
 
 class CompeteThread(Observed):
@@ -76,10 +82,6 @@ class CompeteResult(CompeteRow):
 
     rows: list[CompeteRow] = Field(default_factory=list)
     forecast: CompeteForecasts | None = Field(None, description="made before the rows were run")
-
-
-StencilVersion = Literal["direct", "ghost"]
-StencilKernel = Literal["stencil8", "stencil7"]
 
 
 class StencilSplit(Shaped):
@@ -153,9 +155,6 @@ class StencilResult(Shaped):
 def elements_of_row(kernel: StencilKernel, cols: int) -> int:
     """Return the elements of a row; of a plane for a stencil in three dimensions."""
     return cols * cols if kernel == "stencil7" else cols
-
-
-PipelineStage = Literal["generate", "generate_idle", "transfer", "analyse", "transfer_idle"]
 
 
 class PipelineLap(Observed):

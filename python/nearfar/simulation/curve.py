@@ -10,8 +10,8 @@ from nearfar.simulation.results import CurvePoint, LoadCurve
 from nearfar.simulation.run import Options, run
 
 if TYPE_CHECKING:
+    from nearfar.records.choices import EngineName, PagePolicy
     from nearfar.simulation.devices import Device
-    from nearfar.simulation.results import EngineName, PagePolicy
 
 _PS = 1e-12
 _LINE = 64

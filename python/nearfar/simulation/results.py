@@ -6,10 +6,8 @@ from typing import Literal
 
 from pydantic import Field
 
+from nearfar.records.choices import CoreModel, EngineName, PagePolicy, WritePolicy
 from nearfar.records.shape import Amount, Answer, Count, Finite, Shaped
-
-PagePolicy = Literal["open", "closed", "timeout"]
-WritePolicy = Literal["blocking", "posted"]
 
 
 class TierWork(Shaped):
@@ -43,10 +41,6 @@ class CountsSimulation(Answer):
     cpu_time_s: Amount
     memory_time_s: Amount
     tiers: Tiers
-
-
-EngineName = Literal["fast", "exact"]
-CoreModel = Literal["blocking", "window", "trace-time"]
 
 
 class EnergyParts(Shaped):

@@ -18,9 +18,9 @@ from nearfar.simulation.results import (
 
 if TYPE_CHECKING:
     from nearfar._native import SimOutcome, SimSource, SimTier
+    from nearfar.records.choices import CoreModel, EngineName, PagePolicy, WritePolicy
     from nearfar.simulation.devices import Device
     from nearfar.simulation.placements import Placement
-    from nearfar.simulation.results import CoreModel, EngineName, PagePolicy, WritePolicy
 
 ALL = 2**63
 #: Number of requests that both engines run for comparison.

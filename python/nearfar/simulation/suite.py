@@ -19,8 +19,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from nearfar.errors import BadInputError
 from nearfar.files import read_text
 from nearfar.profiles import load_profile
+from nearfar.records.choices import CoreModel, ExperimentLevel, PagePolicy, ProgramName, WritePolicy
 from nearfar.records.experiment import Claim, ExperimentResult, ExperimentRow, ZoneCounts
-from nearfar.records.programs import ProgramName
 from nearfar.records.shape import Origin, Provenance, claimed
 from nearfar.simulation.counts import Counts
 from nearfar.simulation.counts import simulate as simulate_counts
@@ -78,8 +78,8 @@ class Suite(_Strict):
     far: list[str] = Field(min_length=1)
     after: list[Literal["l1", "l2"]] = Field(min_length=1)
     write_policies: list[Literal["blocking", "posted"]] = Field(min_length=1)
-    page_policy: Literal["open", "closed", "timeout"]
-    core: Literal["blocking", "window", "trace-time"]
+    page_policy: PagePolicy
+    core: CoreModel
     instruction_ns: float = Field(ge=0)
     seed: int = Field(ge=0)
     programs: list[SuiteProgram] = Field(min_length=1)
@@ -162,9 +162,9 @@ class _Ran:
 def _row(
     program: ProgramName,
     n: int,
-    after: Literal["l1", "l2", "published counts"],
+    after: ExperimentLevel,
     far: str,
-    writes: Literal["blocking", "posted"],
+    writes: WritePolicy,
     cpu_time_s: float,
     default: _Ran,
     placed: _Ran,

@@ -16,8 +16,13 @@ if TYPE_CHECKING:
     from nearfar.measure.stencil import StencilPlan
     from nearfar.measure.study import StudyPlan
     from nearfar.measure.teams import Teams
-    from nearfar.records.pools import MapOperation, MapType
-    from nearfar.records.together import CompeteMode, StencilKernel, StencilVersion
+    from nearfar.records.choices import (
+        CompeteMode,
+        MapOperation,
+        MapType,
+        StencilKernel,
+        StencilVersion,
+    )
     from nearfar.workflows.recording import Recording
 
 

@@ -17,14 +17,9 @@ from nearfar.workflows.sim_flags import refuse_ignored
 
 if TYPE_CHECKING:
     from nearfar._native import SimSource
+    from nearfar.records.choices import CoreModel, EngineName, PagePolicy, WritePolicy
     from nearfar.simulation.placements import Placement
-    from nearfar.simulation.results import (
-        CoreModel,
-        EngineName,
-        PagePolicy,
-        Simulation,
-        WritePolicy,
-    )
+    from nearfar.simulation.results import Simulation
 
 
 #: Requests of a synthetic stream, and of a point of a curve.

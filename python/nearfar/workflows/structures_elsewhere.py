@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from nearfar.model.host_costs import HostCosts
     from nearfar.model.map_work import Constant
     from nearfar.model.structure_cases import Watching
-    from nearfar.model.structure_results import StructureName
     from nearfar.model.structures import Memory, Software
+    from nearfar.records.choices import SetName
     from nearfar.records.shape import Shaped
     from nearfar.records.structures import DeviceSlowdown, PublishedSlowdown
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class Known:
     """A structure of a size, with the timings of it and of its volatile counterpart."""
 
-    name: StructureName
+    name: SetName
     entries: int
     update_percent: int
     software: Software

@@ -9,9 +9,9 @@ if TYPE_CHECKING:
 
     from nearfar.measure.session import Effort, Session
     from nearfar.measure.timed import Case
-    from nearfar.model.structure_results import StructureName
     from nearfar.model.structures import Software
     from nearfar.model.validation import Point
+    from nearfar.records.choices import SetName
     from nearfar.records.structures import StructurePoint, StructuresResult
     from nearfar.stats import Estimate
     from nearfar.workflows.structures_elsewhere import Known
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 #: Repeats of each point; intervals of five are the minimum and the maximum.
 EPOCHS = 5
 #: Entries beyond the second cache, except for a list, which is too slow at that size.
-ENTRIES: dict[StructureName, int] = {"list": 1024, "hash": 100_000, "skip_list": 100_000}
+ENTRIES: dict[SetName, int] = {"list": 1024, "hash": 100_000, "skip_list": 100_000}
 MAP_ENTRIES, VALUE_BYTES = 100_000, 8
 UPDATE_PERCENT = 50
 

@@ -12,7 +12,7 @@ from nearfar.cli import flags, ranges
 from nearfar.errors import BadInputError
 
 if TYPE_CHECKING:
-    from nearfar.records.programs import ProgramName
+    from nearfar.records.choices import ProgramName
 
 AllocatorNames = Annotated[
     list[str] | None,

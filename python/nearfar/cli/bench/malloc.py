@@ -12,7 +12,7 @@ from nearfar.errors import BadInputError, MachineError
 
 if TYPE_CHECKING:
     from nearfar.measure.allocators import Allocator
-    from nearfar.records.allocators import MallocTest
+    from nearfar.records.choices import MallocTest
     from nearfar.records.run import Skipped
 
 #: A comma that starts another allocator: a tier contains commas too.

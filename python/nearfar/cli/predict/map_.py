@@ -12,7 +12,8 @@ from nearfar.cli import flags, ranges
 from nearfar.errors import BadInputError
 
 if TYPE_CHECKING:
-    from nearfar.model.map_work import MapPrediction, Operation
+    from nearfar.model.map_work import MapPrediction
+    from nearfar.records.choices import MapOperation
     from nearfar.records.profile import Host
 
 
@@ -104,7 +105,7 @@ def map_remove(*, question: Question) -> None:
     _show("remove", question)
 
 
-def _show(operation: Operation, question: Question) -> None:
+def _show(operation: MapOperation, question: Question) -> None:
     from nearfar.report import terminal
     from nearfar.report.printing import show
 
@@ -112,7 +113,7 @@ def _show(operation: Operation, question: Question) -> None:
     show(f"predict map-{operation}", result, terminal.map_work(result), question.json)
 
 
-def _predict(operation: Operation, question: Question) -> MapPrediction:
+def _predict(operation: MapOperation, question: Question) -> MapPrediction:
     from nearfar.model import counters, replay, structure
     from nearfar.model.map_work import MapWork
     from nearfar.profiles import load_host, load_profile

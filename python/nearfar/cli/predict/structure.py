@@ -11,7 +11,8 @@ from nearfar.cli import flags, ranges
 
 if TYPE_CHECKING:
     from nearfar.measure.session import Session
-    from nearfar.model.structure_results import StructureName, StructurePrediction
+    from nearfar.model.structure_results import StructurePrediction
+    from nearfar.records.choices import SetName
     from nearfar.records.profile import Host
 
 
@@ -86,7 +87,7 @@ def structure(
 
 
 def _predict(
-    session: Session, name: StructureName, entries: int, update: int, far: str, host: str, cpu: int
+    session: Session, name: SetName, entries: int, update: int, far: str, host: str, cpu: int
 ) -> StructurePrediction:
     from nearfar.model import slowdowns, structure_results
     from nearfar.model.devices import far_memory, is_disk, near_memory

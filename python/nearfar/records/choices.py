@@ -1,0 +1,106 @@
+"""Sets of words that flags and records accept, each defined once.
+
+The command line reads them as choices of its flags, records and functions as types. This module
+imports nothing, because ``nearfar --help`` loads it.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+#: Side of a benchmark with two memories.
+Side = Literal["near", "far"]
+#: Direction of the far threads' copies: source, then destination.
+CompeteMode = Literal["far-far", "far-near", "near-far"]
+#: How a side reads border rows of the other side: directly, or from copies of its own.
+StencilVersion = Literal["direct", "ghost"]
+#: Stencils that `bench stencil` applies: eight neighbors in 2D, seven points in 3D.
+StencilKernel = Literal["stencil8", "stencil7"]
+#: Stencils whose split a model predicts.
+SplitKernel = Literal["stencil8"]
+#: nearfar's model of a split, or the two equations of the Oslo thesis.
+SplitModel = Literal["nearfar", "oslo"]
+#: Stages of `bench pipeline`, and waits between them.
+PipelineStage = Literal["generate", "generate_idle", "transfer", "analyse", "transfer_idle"]
+
+#: Operations of a map.
+MapOperation = Literal["insert", "get", "remove"]
+#: nearfar's map, its volatile counterpart in DRAM, and three maps after PMDK's.
+MapType = Literal["map", "dram", "map_atomic", "map_tx", "map_rp"]
+#: Reference that `bench map` also measures.
+MapReference = Literal["pmdk"]
+#: nearfar's model of a map, or one of the two models of the Nicosia thesis.
+MapModel = Literal["replay", "counters", "structure"]
+#: Source of counters that was requested.
+CounterMode = Literal["auto", "perf", "simulated", "off"]
+#: Source of counters that was used.
+CounterSource = Literal["perf", "simulated", "perf and simulated"]
+#: Medium of a set of integers.
+IntsetMedium = Literal["pmem", "unflushed", "dram", "pmdk", "pmdk_atomic", "pmdk_rp"]
+#: Structures whose time a model predicts: nearfar's, and those on libpmemobj.
+SetName = Literal[
+    "list", "hash", "skip_list", "list_tx", "skip_list_tx", "map_atomic", "map_tx", "map_rp"
+]
+
+#: Tests of `bench malloc`.
+MallocTest = Literal["small", "large", "free-loop", "half-free-loop", "warm"]
+#: Sorting algorithms of the Seoul thesis.
+SortAlgorithm = Literal["quick", "merge"]
+#: Programs of the Seoul thesis.
+ProgramName = Literal["quick", "merge", "lbm", "matmul"]
+#: How arrays are allocated: mapped from a tier, or as objects of a pool on it.
+Accessor = Literal["mapped", "pmemobj"]
+
+#: How `bench mapped` transfers data, and the methods that mmap is compared with.
+TransferMethod = Literal["mapped", "buffered", "direct", "uring"]
+OtherMethod = Literal["buffered", "direct", "uring"]
+TransferDirection = Literal["read", "write"]
+TransferPattern = Literal["sequential", "random"]
+#: State of a file's pages before a transfer; ratios have no resident ones.
+Warmth = Literal["cold", "warm", "resident"]
+RatioWarmth = Literal["cold", "warm"]
+#: Order of independent accesses.
+AccessOrder = Literal["sequential", "strided", "random"]
+#: Cause of a drop in bandwidth.
+DropCause = Literal["page faults", "steal", "pushed aside", "unexplained"]
+
+#: What happens to an open row.
+PagePolicy = Literal["open", "closed", "timeout"]
+#: Whether a write blocks the program.
+WritePolicy = Literal["blocking", "posted"]
+#: The fast engine times each request once, the exact one simulates every command.
+EngineName = Literal["fast", "exact"]
+#: One engine, or both and the difference.
+EngineChoice = Literal["fast", "exact", "both"]
+#: When the core issues the next request.
+CoreModel = Literal["blocking", "window", "trace-time"]
+#: Synthetic streams of requests.
+StreamPattern = Literal["sequential", "random", "chase"]
+
+#: How accesses of a program are recorded.
+TraceRecorder = Literal["qemu", "instrumented"]
+#: The cache level behind which a trace is taken.
+TraceLevel = Literal["l1", "l2", "llc"]
+#: Trace formats of other simulators.
+TraceFormat = Literal["ramulator", "dramsim3", "champsim"]
+#: Caches before the accesses of an experiment.
+ExperimentLevel = Literal["l1", "l2", "published counts"]
+#: What an allocation site is.
+SiteKind = Literal["unknown", "heap", "stack", "statics", "mapping", "code"]
+#: Where advice puts a site.
+Placing = Literal["near", "far", "fixed"]
+#: Policies that advice compares with a plan.
+PolicyName = Literal["first-touch", "interleave", "hot-pages", "clock-dwf", "memory-mode"]
+
+#: What survives a power cut without a flush: nothing (adr), or the caches (eadr).
+Platform = Literal["adr", "eadr"]
+#: Structures that `crash check` explores.
+CrashStructure = Literal[
+    "map", "list", "skip_list", "queue", "move", "map_atomic", "map_tx", "map_rp"
+]
+#: What recovers an image of a structure on libpmemobj: nearfar's own code, or the library.
+Recovery = Literal["replayed", "library"]
+#: How stores of a program are recorded.
+StoreRecorder = Literal["preload", "instrumented"]
+#: Build step that compiler flags are for.
+BuildStep = Literal["compile", "link"]
