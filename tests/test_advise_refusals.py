@@ -37,6 +37,10 @@ int main(void) {
 """
 
 
+#: The emulator's -E separates variables by commas, so that a program started so is not followed.
+NOT_FOLLOWED = "LD_LIBRARY_PATH=a,b"
+
+
 @pytest.fixture
 def host(tmp_path: Path) -> tuple[str, ...]:
     return ("--near", "ddr4", "--host", str(write_small_host(tmp_path / "small.toml")))
@@ -72,14 +76,27 @@ def test_sqlite_that_cannot_open_its_file_gets_no_verdict(
 
 
 @pytest.mark.parametrize("how", ["./busy; true", "exec ./busy", "./busy & wait"])
-def test_a_program_whose_work_is_done_by_another_gets_no_verdict(
+def test_programs_that_the_program_starts_are_traced(
     how: str, host: tuple[str, ...], tmp_path: Path, run_nearfar: RunNearfar
 ) -> None:
     compiled(tmp_path, "busy", BUSY)
-    done = run_nearfar("advise", *host, "--", "sh", "-c", how)
+    done = run_nearfar("advise", *host, "--json", "found.json", "--", "sh", "-c", how)
+    assert done.code == 0, done.stderr
+    found = json.loads((tmp_path / "found.json").read_text())
+    assert found["unseen_share"] == 0
+    assert found["programs"][0]["path"] == str(tmp_path / "busy")
+    assert any(s["kind"] == "heap" and "busy" in s["at"] for s in found["sites"]), found["sites"]
+    assert any("in fractions of the instructions: busy " in text for text in found["warnings"])
+
+
+def test_a_program_whose_work_cannot_be_traced_gets_no_verdict(
+    host: tuple[str, ...], tmp_path: Path, run_nearfar: RunNearfar
+) -> None:
+    compiled(tmp_path, "busy", BUSY)
+    done = run_nearfar("advise", *host, "--", "sh", "-c", f"{NOT_FOLLOWED} ./busy; true")
     assert done.code == 2
     said = " ".join(done.stderr.split())
-    assert "of the CPU time of sh goes to programs that it starts (exec)" in said
+    assert "of the CPU time of sh goes to programs that it starts (exec) and that cannot" in said
     assert "name the program that does the work" in said
     assert done.stdout == ""
 
@@ -88,7 +105,9 @@ def test_the_unseen_part_of_the_run_is_in_the_first_line(
     host: tuple[str, ...], tmp_path: Path, run_nearfar: RunNearfar
 ) -> None:
     """The program does most of the work itself, and starts another for some of it."""
-    source = BUSY.replace("return 0;", 'return system("./other");')
+    source = BUSY.replace("400", "1500").replace(
+        "return 0;", f'return system("{NOT_FOLLOWED} ./other");'
+    )
     compiled(tmp_path, "most", source)
     compiled(tmp_path, "other", BUSY.replace("400", "1"))
     done = run_nearfar("advise", *host, "--json", "found.json", "--", "./most")

@@ -110,15 +110,23 @@ def test_threads(run_nearfar: RunNearfar, tmp_path: Path) -> None:
 
 
 @needs_emulator
-def test_forked_children_are_traced_and_programs_are_not(
-    run_nearfar: RunNearfar, tmp_path: Path
+@pytest.mark.parametrize("followed", [True, False])
+def test_forked_children_and_programs_that_are_started_are_traced(
+    followed: bool, run_nearfar: RunNearfar, tmp_path: Path
 ) -> None:
-    program = compile_c(tmp_path, "forks", FORKS)
-    flags = [*USUAL_CACHES, "--after", "l1"]
+    text = FORKS if followed else FORKS.replace("execl", 'putenv("LD_LIBRARY_PATH=a,b"); execl')
+    program = compile_c(tmp_path, "forks", text)
+    flags = [*USUAL_CACHES, "--after", "l1", "--json", "-"]
     done = run_nearfar("trace", "-o", "T", *flags, "--", str(program))
-    assert "1 programs that it started (exec) are not in the trace" in done.stderr
+    told = "1 programs that it started (exec) are not in the trace"
+    assert (told in done.stderr) is not followed
+    programs = {
+        Path(p["path"]).name: p["instructions"] for p in json.loads(done.stdout)["programs"]
+    }
+    assert set(programs) == ({"forks", "true"} if followed else {"forks"})
+    assert min(programs.values()) > 10_000
     found = stats(run_nearfar, tmp_path / "T")
-    assert found["processes"] == 3
+    assert found["processes"] == (4 if followed else 3)
     assert any("exec" in sentence for sentence in found["not_traced"])
     heap = [site for site in found["sites"] if site["kind"] == "heap"]
     assert sum(site["store"] for site in heap) > 3 * (1 << 20) // 64 - 10
@@ -137,10 +145,11 @@ def test_python_and_gcc(run_nearfar: RunNearfar, tmp_path: Path) -> None:
         # New each time: a ccache in gcc's place would answer without starting a compiler.
         factor = time.time_ns() % 1_000_000_007
         (tmp_path / "x.c").write_text(f"int f(int a) {{ return a * {factor}; }}\n")
-        done = run_nearfar("trace", "-o", "G", "--", "gcc", "-O2", "-c", "x.c", "-o", "x.o")
+        command = ["gcc", "-O2", "-c", "x.c", "-o", "x.o"]
+        done = run_nearfar("trace", "-o", "G", "--json", "-", "--", *command)
         assert done.code == 0
         assert (tmp_path / "x.o").stat().st_size > 0
-        assert "programs that it started (exec)" in done.stderr
+        assert Path(json.loads(done.stdout)["programs"][0]["path"]).name == "cc1"
 
 
 GO = """

@@ -91,6 +91,11 @@ nb::dict run_collecting(Collecting& self) {
   d["lost_entries"] = done.lost_entries;
   d["executed"] = done.executed;
   d["recorded_cpu_ns"] = done.recorded_cpu_ns;
+  nb::list programs;
+  for (const Program& program : done.programs)
+    programs.append(
+        nb::make_tuple(nb::bytes(program.path.data(), program.path.size()), program.instructions));
+  d["programs"] = programs;
   d["touched"] = touched_dict(done.touched);
   d["touches"] = nb::cast(std::move(done.touches));
   d["float_instructions"] = done.float_instructions;

@@ -95,10 +95,15 @@ Result<Collected> Collector::run() {
                  0,
                  shared_->executed,
                  shared_->recorded_cpu_ns,
+                 {},
                  std::move(touched_),
                  std::move(touches_)};
-  for (std::uint32_t i = 0; i < done.threads; ++i)
-    done.float_instructions += shared_->slots[i].floating;
+  for (std::uint32_t i = 0; i < done.threads; ++i) {
+    const ring::Slot& slot = shared_->slots[i];
+    done.float_instructions += slot.floating;
+    programs_.count(slot.process, slot.instructions);
+  }
+  done.programs = programs_.take();
   return done;
 }
 
@@ -332,11 +337,16 @@ void Collector::event(const ring::Entry& entry, const std::vector<std::uint64_t>
   case ring::What::module: {
     const std::string path(reinterpret_cast<const char*>(words.data()), words.size() * 8);
     objects_.module(process, entry.a, entry.c, path.c_str());
+    programs_.mapped(process, path.c_str());
     break;
   }
-  case ring::What::fork:
-    objects_.forked(static_cast<std::uint32_t>(entry.a), static_cast<std::uint32_t>(entry.b));
+  case ring::What::fork: {
+    const auto parent = static_cast<std::uint32_t>(entry.a);
+    const auto child = static_cast<std::uint32_t>(entry.b);
+    objects_.forked(parent, child);
+    programs_.forked(parent, child);
     break;
+  }
   default: break;
   }
 }

@@ -14,6 +14,7 @@
 #include "trace/live_objects.hpp"
 #include "trace/pages.hpp"
 #include "trace/plugin/ring.hpp"
+#include "trace/programs.hpp"
 #include "trace/windows.hpp"
 #include "trace/writer.hpp"
 
@@ -60,6 +61,7 @@ struct Collected {
   std::uint64_t float_instructions = 0;
   std::uint32_t executed = 0;        ///< programs that were started (exec) and are not in the trace
   std::uint64_t recorded_cpu_ns = 0; ///< of the recorder's processes, without those programs
+  std::vector<Program> programs{};   ///< most instructions first
   /// First touches of pages by lines that passed, left out or not.
   Touched touched{};
   Touches touches{}; ///< of a trace in windows: of the first `most_touches` records
@@ -138,6 +140,7 @@ private:
   Touches touches_;
   std::vector<Thread> threads_;
   std::vector<std::uint64_t> words_;
+  Programs programs_;
   std::optional<std::uint32_t> exit_code_; ///< before `ended_` is set
   std::atomic<bool> ended_{false};
   std::uint64_t lost_ = 0;

@@ -607,6 +607,7 @@ class TraceCollected(TypedDict):
     float_instructions: int
     executed: int
     recorded_cpu_ns: int
+    programs: list[tuple[bytes, int]]  # path, instructions; most first
     touched: TraceTouched
     touches: TraceTouches
 

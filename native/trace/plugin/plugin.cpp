@@ -11,6 +11,7 @@
 #include "trace/plugin/api.hpp"
 #include "trace/plugin/capture.hpp"
 #include "trace/plugin/cpu_time.hpp"
+#include "trace/plugin/follow_exec.hpp"
 #include "trace/plugin/meaning.hpp"
 #include "trace/plugin/modules.hpp"
 #include "trace/plugin/opcode.hpp"
@@ -29,7 +30,6 @@ namespace {
 using namespace nearfar::trace;
 
 constexpr unsigned most_vcpus = ring::most_threads;
-constexpr char teller_name[] = "/libnearfar-trace-allocations.so";
 
 ring::Shared* shared = nullptr;
 Core first; ///< of the first thread
@@ -49,6 +49,8 @@ std::uint64_t wide_executions = 0;
 thread_local Core* calling = nullptr; ///< who is in a system call
 thread_local std::uint64_t asked[4];  ///< its arguments
 thread_local ExecAttempt exec_attempt;
+EmulatorCommand emulator_command;
+std::uint32_t this_process = 0; ///< its number among those of the ring
 
 /// The vector access that is being pieced together.
 struct Piece {
@@ -277,6 +279,9 @@ void on_call(qemu_plugin_id_t, unsigned vcpu, std::int64_t number, std::uint64_t
   asked[0] = a;
   asked[1] = b;
   asked[2] = c;
+  if (number == call_execve && shared->stop.load() == 0)
+    emulator_command.follow(reinterpret_cast<const char*>(a), reinterpret_cast<char**>(b),
+                            reinterpret_cast<char**>(c));
   if (number == call_execve || number == call_execveat) exec_attempt.begin(*shared);
   if (number == call_mmap) {
     asked[2] = (d & map_anonymous) != 0 ? ~std::uint64_t{0} : e;
@@ -294,7 +299,7 @@ void after_mmap(Core& core, std::uint64_t address) {
   const ssize_t length = readlink(link, path, sizeof path - 1);
   if (length <= 0) return;
   path[length] = '\0';
-  if (std::strstr(path, teller_name) != nullptr) {
+  if (std::strstr(path, allocations_library) != nullptr) {
     teller_low = address;
     teller_high = address + asked[1];
   }
@@ -344,8 +349,8 @@ void on_vcpu(qemu_plugin_id_t, unsigned vcpu) {
   }
   Core& core = *cores[vcpu];
   core.clock = side_by_side ? &core.ticks : &counts;
-  core.fills_ring_alone(before == 0);
-  core.take_slot(calling != nullptr ? calling->slot->process : 0);
+  core.fills_ring_alone(before == 0 && this_process == 0);
+  core.take_slot(calling != nullptr ? calling->slot->process : this_process);
 }
 
 void on_vcpu_end(qemu_plugin_id_t, unsigned vcpu) { cores[vcpu]->tell_counts(); }
@@ -385,6 +390,8 @@ int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t* info, int count,
   }
   shared = ring::attach(arguments[0] + sizeof key - 1);
   if (shared == nullptr) return 1;
+  emulator_command.find(&shared, arguments[0] + sizeof key - 1);
+  if (shared->threads.load() > 0) this_process = shared->processes.fetch_add(1); // after an execve
   qemu_plugin_register_vcpu_init_cb(id, on_vcpu);
   qemu_plugin_register_vcpu_exit_cb(id, on_vcpu_end);
   qemu_plugin_register_vcpu_tb_trans_cb(id, on_translation);

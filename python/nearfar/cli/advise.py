@@ -69,8 +69,8 @@ def advise(
 
     The program runs several times (a short one up to ten times) without standard input; its output
     is discarded. A run that exceeds --time is stopped, and the result covers the part that ran.
-    There is no result for a program that fails, or if child programs, which are not traced, use
-    much of the CPU time.
+    Programs that it starts are included. There is no result for a program that fails, or if child
+    programs that cannot be traced use much of the CPU time.
 
     Examples:
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from nearfar.records.choices import Placing, PolicyName, SiteKind
-from nearfar.records.shape import Amount, Answer, Count, Shaped, Share
+from nearfar.records.shape import Amount, Answer, Count, Observed, Shaped, Share
 
 
 class SiteAdvice(Shaped):
@@ -100,10 +100,20 @@ class FarAdvice(Shaped):
     sites: list[SiteAdvice]
 
 
+class TracedProgram(Observed):
+    """A program of the run, over all its processes."""
+
+    path: str
+    instructions: Count
+
+
 class AdviceResult(FarAdvice, Answer):
     """Section ``advice``: the first far memory at the top, all of them in ``fars``."""
 
     program: list[str]
+    programs: list[TracedProgram] = Field(
+        default_factory=list, description="the program and those that it started, traced"
+    )
     host: str
     near: str
     near_latency_ns: Amount | None = Field(
@@ -122,7 +132,7 @@ class AdviceResult(FarAdvice, Answer):
         None, description="CPU time of what was traced: slowdowns are of it"
     )
     unseen_share: Share = Field(
-        0.0, description="of the CPU time: in programs that it started, which were not traced"
+        0.0, description="of the CPU time: in programs that it started and that cannot be traced"
     )
     traced_time_s: Amount
     records: Count = Field(description="lines of the trace")

@@ -42,14 +42,15 @@ INSTRUMENTED = (
 _NEVER_TRACED = (
     "what the kernel does for it",
     "fetches of instructions",
-    "programs that it starts (exec): forked children are traced until they do",
 )
 _INSTRUMENTED = (
     "code that was not compiled with instrumentation, libraries above all",
     "how many instructions there were: accesses are counted in their place",
     "what clwb and clflush write back, and which stores go past the caches",
+    "programs that it starts (exec): forked children are traced until they do",
 )
 _EMULATED = (
+    "programs that it starts (exec) and that the emulator cannot run",
     "which lines clwb and clflush write back: the emulator does not report their addresses",
 )
 
@@ -64,6 +65,10 @@ class Recorded:
     failure: str  # how the program ended, if it failed; also among the notes
     cpu_s: float = 0.0  # of the recorder and of programs that it started
     cut: bool = False  # stopped after the time limit
+
+    def programs(self) -> list[tuple[str, int]]:
+        """The programs of the run and their instructions, most first."""
+        return [(os.fsdecode(path), count) for path, count in self.collected["programs"]]
 
     def unseen_s(self) -> float:
         """CPU time of started programs (exec), which run untraced."""

@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from nearfar.tracing.recording import Recorded
 
 
+#: Of what is collected: the totals are merged into it, the others are for `advise`.
+_NOT_IN_JSON = {"totals", "touched", "touches"}
+
+
 class Recorder(StrEnum):
     """How accesses are recorded."""
 
@@ -68,9 +72,9 @@ def record(
     """Record the memory accesses of a program below the caches of a host.
 
     The program is not modified: it runs in an emulator (qemu-x86_64, package qemu-user), as do its
-    forked children; programs that it starts, and the kernel, are not traced. Each cache line that
-    passes the last cache is recorded with the instruction, the thread, the object and the load that
-    its address depends on. A trace that is interrupted, or that fills the disk, is valid up to
+    children and the programs that they start. The kernel is not traced. Each cache line that passes
+    the last cache is recorded with the instruction, the thread, the object and the load that its
+    address depends on. A trace that is interrupted, or that fills the disk, is valid up to
     there.
 
     The exit code is that of the program (128 plus the number of the signal that ended it), and is
@@ -122,13 +126,21 @@ def _show(done: Recorded, output: Path, json: str | None, quiet: bool) -> None:
 
     totals = done.collected["totals"]
     if json is not None:
-        summary = {**done.collected, **totals, "exit_code": done.code, "file": str(output)}
-        write_json(json, dumps({k: v for k, v in summary.items() if k != "totals"}, indent=1))
+        summary = {
+            **done.collected,
+            **totals,
+            "programs": [{"path": path, "instructions": n} for path, n in done.programs()],
+            "exit_code": done.code,
+            "file": str(output),
+        }
+        write_json(
+            json, dumps({k: v for k, v in summary.items() if k not in _NOT_IN_JSON}, indent=1)
+        )
     if not quiet:
         note(
             f"nearfar: {output}: {done.collected['records']} lines in "
             f"{format_size(done.collected['size_bytes'])}, of {totals['loads']} loads and "
             f"{totals['stores']} stores in {done.collected['threads']} threads; not traced: the "
-            "kernel, instruction fetches, programs that it starts\n"
+            "kernel, instruction fetches\n"
             f"  next: nearfar trace stats {output}"
         )

@@ -58,8 +58,8 @@ def finding(result: AdviceResult) -> str:
     said = []
     if result.unseen_share >= _LEAST_UNSEEN:
         said.append(
-            f"{result.unseen_share:.0%} of the CPU time was in programs that it started, which "
-            "were not traced; of the rest:"
+            f"{result.unseen_share:.0%} of the CPU time was in programs that it started and that "
+            "cannot be traced; of the rest:"
         )
     said.append(
         f"With all data on {result.far} the program takes {say(result, 'slowdown_all_far')} the "
