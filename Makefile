@@ -57,7 +57,7 @@ test-asan test-tsan test-clang: test-%: $(STAMPS)/test
 	@tools/native-tests $*
 test-asan: ## native tests under AddressSanitizer and UndefinedBehaviorSanitizer
 test-tsan: ## native tests under ThreadSanitizer
-test-clang: ## native tests built by clang 14
+test-clang: ## native tests built by clang 14 with thread-safety analysis
 test-clang: $(STAMPS)/clang
 
 lint: $(STAMPS)/package $(STAMPS)/test ## ruff, mypy --strict, clang-format

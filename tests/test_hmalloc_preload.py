@@ -234,7 +234,7 @@ def test_a_pointer_of_no_heap_is_named(built: Path, case: str, call: str) -> Non
     assert done.returncode == -signal.SIGABRT, done
     function = {"usable": "malloc_usable_size"}.get(call, call)
     assert done.stderr.startswith(f"libhmalloc: {function}(0x"), done.stderr
-    assert "the pointer is of no heap, neither this library's nor libc's" in done.stderr
+    assert "the pointer is neither from this library nor from libc" in done.stderr
 
 
 @pytest.mark.parametrize(("beyond", "code"), [(0, 0), (1, -signal.SIGSEGV)])
@@ -257,7 +257,7 @@ ctypes.memset(block, 1, libc.malloc_usable_size(block) + {beyond})
         ({"NEARFAR_HMALLOC_FAR": "nonsense"}, 2, "NEARFAR_HMALLOC_FAR: unknown tier 'nonsense'"),
         ({"NEARFAR_HMALLOC_FAR": "numa:63"}, 3, "no NUMA node 63"),
         ({"NEARFAR_HMALLOC_FAR": "dram,overflow=burst"}, 2, "overflow is fail or spill:TIER"),
-        ({"NEARFAR_HMALLOC_FAR": "dram,overflow=spill:none"}, 2, "no such other tier"),
+        ({"NEARFAR_HMALLOC_FAR": "dram,overflow=spill:none"}, 2, "no other tier has this name"),
         ({"NEARFAR_HMALLOC_FAR": "file:/no/such/folder"}, 2, "/no/such"),
         ({"NEARFAR_HMALLOC_FAR": "shm:,capacity=900TiB"}, 3, "does not fit"),
         (
@@ -265,11 +265,11 @@ ctypes.memset(block, 1, libc.malloc_usable_size(block) + {beyond})
             2,
             "capacity is at least 64KiB, not '4KiB'",
         ),
-        ({"NEARFAR_HMALLOC_DEFAULT": "slow"}, 2, "there is no tier 'slow'"),
+        ({"NEARFAR_HMALLOC_DEFAULT": "slow"}, 2, "no such tier 'slow'"),
         ({"NEARFAR_HMALLOC_DECAY_MS": "soon"}, 2, "NEARFAR_HMALLOC_DECAY_MS"),
-        ({"NEARFAR_HMALLOC_HARDEN": "very"}, 2, "guard and quarantine=SIZE"),
-        ({"NEARFAR_HMALLOC_STATS": "often"}, 2, "exit, signal:NUMBER and rules"),
-        ({"NEARFAR_HMALLOC_NEAR": "shm:"}, 2, "the near tier is dram or numa"),
+        ({"NEARFAR_HMALLOC_HARDEN": "very"}, 2, "guard or quarantine=SIZE"),
+        ({"NEARFAR_HMALLOC_STATS": "often"}, 2, "exit, signal:NUMBER or rules"),
+        ({"NEARFAR_HMALLOC_NEAR": "shm:"}, 2, "the near tier must be dram or numa"),
     ],
 )
 def test_settings_that_make_no_sense(settings: dict[str, str], code: int, words: str) -> None:

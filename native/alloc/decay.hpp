@@ -1,37 +1,43 @@
-// Returning freed memory to the system after a while.
+// Returns freed memory to the system after a while.
 //
 // Time is counted in ticks of the decay time. Memory that was freed in one tick and not used since
 // is returned one tick later, by the next call of malloc or free that takes a slow path (refills or
-// flushes a thread's cache, or handles a large block). No thread is ever created: libc frees blocks
-// while it holds locks of its own, for instance that of its cache of thread stacks, which
-// pthread_create() takes too.
+// flushes a thread's cache, or handles a large block). The library never creates a thread for it:
+// libc frees blocks while it holds locks of its own, for instance that of its cache of thread
+// stacks, which pthread_create() takes too.
 //
-// Thread safety  any thread; nothing here calls libc beyond reading a clock.
+// Thread safety  any thread; calls nothing of libc except a clock.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 
+#include "alloc/lock_order.hpp"
 #include "os/lock.hpp"
 
 namespace nearfar::alloc {
 
-extern std::atomic<std::uint8_t> decay_tick;
-inline std::uint8_t current_tick() { return decay_tick.load(std::memory_order_relaxed); }
+class Decay {
+public:
+  std::uint8_t tick() const { return tick_.load(std::memory_order_relaxed); }
 
-/// Milliseconds; 0 returns memory with the next slow path, negative keeps it forever.
-void set_decay_ms(int milliseconds);
+  /// Milliseconds; 0 returns memory with the next slow path, negative keeps it.
+  void set_ms(int milliseconds) { decay_ms_.store(milliseconds, std::memory_order_relaxed); }
+  bool immediate() const { return decay_ms_.load(std::memory_order_relaxed) == 0; }
 
-/// Counts the ticks that have passed. Returns whether memory may be due: return_old_memory() is to
-/// be called then, without any lock of the heap.
-bool advance_decay();
+  /// Counts the ticks that have passed. Returns whether memory may be due: the caller then calls
+  /// Allocator::return_old_memory(), holding no lock.
+  bool advance();
 
-/// Returns old memory of all tiers to the system, unless another thread does so already. Keeps
-/// errno.
-void return_old_memory();
+  /// Held while purging: memory that is being returned is in no list, so fork waits for it.
+  os::Lock purge_lock NEARFAR_LOCK_LEVEL(purge, caches);
 
-/// Held while purging: memory that is being returned is in no list meanwhile, and a fork waits for
-/// it.
-os::Lock& purge_lock();
+private:
+  static constexpr int default_ms = 250;
+
+  std::atomic<std::uint8_t> tick_{0};
+  std::atomic<int> decay_ms_{default_ms};
+  std::atomic<std::uint64_t> last_tick_ms_{0};
+};
 
 } // namespace nearfar::alloc

@@ -3,10 +3,9 @@
 #include <cstring>
 #include <utility>
 
+#include "alloc/allocator.hpp"
+#include "alloc/diagnostics.hpp"
 #include "alloc/fork_locks.hpp"
-#include "alloc/lock_order.hpp"
-#include "alloc/tier_making.hpp"
-#include "alloc/trouble.hpp"
 #include "os/address_space.hpp"
 #include "os/file.hpp"
 #include "os/process.hpp"
@@ -16,44 +15,48 @@ namespace nearfar::alloc {
 
 namespace {
 
-/// What a child will get of a tier in a file.
-struct Copy {
+/// The copy of a tier in a file for the child.
+struct TierCopy {
   std::byte* memory = nullptr;
   std::size_t bytes = 0;
   bool in_file = false;       ///< otherwise private memory
   os::LibraryDescriptor file; ///< of the copy
 };
-constinit Copy copies[tier_count];
+constinit TierCopy copies[tier_count];
 
+/// Calls visit(tier, copy) for each tier in a file.
 template <class Visit>
 void for_file_tiers(const Visit& visit) {
   for (unsigned t = 0; t < tier_count; ++t)
-    if (tiers[t].ready() && !tiers[t].runs.medium().anonymous) visit(t, tiers[t].runs);
+    if (TierHeap& tier = process_allocator.tiers[t]; tier.ready() && !tier.runs.backing().anonymous)
+      visit(tier, copies[t]);
 }
 
-std::size_t used_bytes(const Runs& runs) { return std::size_t{runs.used_spans()} << span_shift; }
+std::size_t used_bytes(const RunAllocator& runs) {
+  return std::size_t{runs.used_spans()} << span_shift;
+}
 
-/// Copies spans that may have been written, so that no hole of the file is filled. Free runs are
-/// left out, and guards, the last spans of large blocks, which cannot be read.
-void copy_used(const Runs& runs, const std::byte* from, std::byte* to) {
+/// Copies spans that may have been written, so that holes in the file stay holes. Skips free runs,
+/// and guards, which are the last spans of large blocks and cannot be read.
+void copy_used(const RunAllocator& runs, const std::byte* from, std::byte* to) {
   std::uint32_t guard = runs.used_spans();
   for (std::uint32_t i = 0; i < runs.used_spans(); ++i) {
-    const Span& span = geometry.spans[runs.first_span() + i];
-    const auto kind = static_cast<SpanKind>(span.kind.load(std::memory_order_relaxed));
+    const Span& span = runs.window().spans[runs.first_span() + i];
+    const SpanKind kind = span.kind();
     if (kind == SpanKind::free_head) {
       i += span.extent.load(std::memory_order_relaxed) - 1;
       continue;
     }
-    if (settings.guard && kind == SpanKind::large)
+    if (process_allocator.settings.guard && kind == SpanKind::large)
       guard = i + span.extent.load(std::memory_order_relaxed) - 1;
-    if (i == guard || !runs.any_written(runs.first_span() + i)) continue;
+    if (i == guard || !runs.may_be_written(runs.first_span() + i)) continue;
     const std::size_t at = std::size_t{i} << span_shift;
-    os::populate(to + at, span_bytes); // one call rather than sixteen faults
+    os::populate(to + at, span_bytes); // one call instead of sixteen faults
     std::memcpy(to + at, from + at, span_bytes);
   }
 }
 
-bool open_copy(const Runs& runs, const Options& options, Copy& copy) {
+bool open_copy(const RunAllocator& runs, const TierOptions& options, TierCopy& copy) {
   if (options.fork == ForkPolicy::make_private) {
     copy.memory = os::map_anonymous(copy.bytes);
     return copy.memory != nullptr;
@@ -70,100 +73,109 @@ bool open_copy(const Runs& runs, const Options& options, Copy& copy) {
          os::map_file_at(copy.memory, copy.bytes, fd, 0, false, os::Place::replace) == 0;
 }
 
-void drop_copy(Copy& copy) {
+void drop_copy(TierCopy& copy) {
   if (copy.memory != nullptr) os::unmap(copy.memory, copy.bytes);
   copy.file.close();
-  copy = Copy{};
+  copy = TierCopy{};
 }
 
-void prepare_copy(unsigned tier, Runs& runs) {
-  const Options& options = runs.medium().options;
-  Copy& copy = copies[tier];
-  copy.bytes = used_bytes(runs);
+void prepare_copy(TierHeap& tier, TierCopy& copy) {
+  const TierOptions& options = tier.runs.backing().options;
+  copy.bytes = used_bytes(tier.runs);
   if (options.fork == ForkPolicy::deny || copy.bytes == 0) return;
-  if (open_copy(runs, options, copy)) {
-    copy_used(runs, tier_base(tier), copy.memory);
+  if (open_copy(tier.runs, options, copy)) {
+    copy_used(tier.runs, tier.base(), copy.memory);
     return;
   }
   drop_copy(copy);
-  say("no room to copy tier %s for a child: it will not have it", tiers[tier].name);
+  log_error("no memory to copy tier %s for a child: the child will not have it", tier.name());
 }
 
-/// The tier is not there in the child: its accesses fault, its allocations fail.
-void take_away(unsigned tier) {
-  drop_stacks(tier); // its blocks would be handed out
-  remove_tier(tier);
-  if (fork_interrupted_call()) tiers[tier].state.store(TierState::lost);
+/// Removes a tier from the child: accesses to its blocks fault, its allocations fail. The thread's
+/// stacks are not freed: a fork in a signal handler may have interrupted a use of them.
+void remove_in_child(TierHeap& tier) {
+  const auto number = static_cast<unsigned>(&tier - process_allocator.tiers);
+  if (this_thread_cache->is_owned()) forget_quarantined(*this_thread_cache, number);
+  this_thread_cache->tiers[number] = &empty_stacks; // its blocks would be allocated
+  tier.remove_in_child(fork_interrupted_call());
 }
 
-bool adopt_private(unsigned tier, Runs& runs, const Copy& copy) {
-  std::byte* base = tier_base(tier);
-  const std::size_t all = std::size_t{runs.limit_spans()} << span_shift;
-  if (os::map_anonymous_at(base, all, os::Place::replace, false) != 0) return false;
-  if (copy.bytes > 0 && os::move_mapping(copy.memory, base, copy.bytes) != 0) return false;
-  Medium& medium = runs.medium();
-  medium.mapped_bytes = 0;
-  medium.anonymous = medium.mapped = medium.known_zero = true;
-  medium.by_chunk = medium.sync = false;
+bool adopt_private(TierHeap& tier, const TierCopy& copy) {
+  const std::size_t all = std::size_t{tier.runs.limit_spans()} << span_shift;
+  if (os::map_anonymous_at(tier.base(), all, os::Place::replace, false) != 0) return false;
+  if (copy.bytes > 0 && os::move_mapping(copy.memory, tier.base(), copy.bytes) != 0) return false;
+  TierBacking& backing = tier.runs.backing();
+  backing.mapped_bytes = 0;
+  backing.anonymous = backing.mapped = backing.known_zero = true;
+  backing.by_chunk = backing.sync = false;
   return true;
 }
 
-bool adopt_file(unsigned tier, Runs& runs, const Copy& copy) {
-  const std::size_t all = std::size_t{runs.limit_spans()} << span_shift;
-  const bool sync = runs.medium().sync;
+bool adopt_file(TierHeap& tier, const TierCopy& copy) {
+  const std::size_t all = std::size_t{tier.runs.limit_spans()} << span_shift;
+  const bool sync = tier.runs.backing().sync;
   const int fd = copy.file.get();
-  if (os::map_file_at(tier_base(tier), all, fd, 0, sync, os::Place::replace) != 0) return false;
+  if (os::map_file_at(tier.base(), all, fd, 0, sync, os::Place::replace) != 0) return false;
   os::unmap(copy.memory, copy.bytes);
   return true;
 }
 
-void settle_in_child(unsigned tier, Runs& runs) {
-  Copy copy = std::exchange(copies[tier], Copy{});
-  Medium& medium = runs.medium();
-  const ForkPolicy policy = medium.options.fork;
-  const bool grows_by_descriptor = medium.file.get() >= 0;
-  medium.file.close();
+void adopt_copy(TierHeap& tier, TierCopy& copy_of_tier) {
+  TierCopy copy = std::exchange(copy_of_tier, TierCopy{});
+  TierBacking& backing = tier.runs.backing();
+  const ForkPolicy policy = backing.options.fork;
+  const bool grows_by_descriptor = backing.file.get() >= 0;
+  backing.file.close();
   bool adopted = false;
   if (copy.memory != nullptr)
-    adopted = copy.in_file ? adopt_file(tier, runs, copy) : adopt_private(tier, runs, copy);
+    adopted = copy.in_file ? adopt_file(tier, copy) : adopt_private(tier, copy);
   else if (policy != ForkPolicy::deny && copy.bytes == 0) // nothing was used: private is enough
-    adopted = adopt_private(tier, runs, copy);
+    adopted = adopt_private(tier, copy);
   if (!adopted) {
     drop_copy(copy);
-    take_away(tier);
+    remove_in_child(tier);
   } else if (grows_by_descriptor) {
-    medium.file = copy.file;
+    backing.file = copy.file;
   } else {
     copy.file.close();
   }
 }
 
-// Signals are blocked from before the first lock until after the last, so that no handler forks in
-// between (os::at_fork()).
+/// Takes over the blocks of threads that the child does not have.
+void adopt_thread_caches() {
+  process_allocator.caches.destroy_others([](ThreadCache& cache) {
+    forget_quarantine(cache);
+    for (unsigned t = 0; t < tier_count; ++t)
+      process_allocator.flush_stacks(cache, t);
+  });
+}
 
-void before_fork() {
+// os::at_fork() blocks signals from before the first lock until after the last, so that no handler
+// forks in between.
+
+void before_fork() NEARFAR_NO_THREAD_SAFETY_ANALYSIS {
   lock_for_fork();
-  copy_variables_for_child();
+  process_allocator.variables.copy_for_child();
   for_file_tiers(prepare_copy);
 }
 
-void after_in_parent() {
-  for (Copy& copy : copies)
+void after_in_parent() NEARFAR_NO_THREAD_SAFETY_ANALYSIS {
+  for (TierCopy& copy : copies)
     drop_copy(copy);
-  drop_variable_copies();
+  process_allocator.variables.drop_copies();
   unlock_in_parent();
 }
 
-void after_in_child() {
+void after_in_child() NEARFAR_NO_THREAD_SAFETY_ANALYSIS {
   reset_locks_in_child();
-  if (own_cache()) this_cache->thread = os::thread_number();
-  for_file_tiers(settle_in_child);
-  adopt_variable_copies();
-  if (!fork_interrupted_call()) close_other_caches();
+  if (this_thread_cache->is_owned()) this_thread_cache->thread = os::thread_number();
+  for_file_tiers(adopt_copy);
+  process_allocator.variables.adopt_copies();
+  if (!fork_interrupted_call()) adopt_thread_caches();
 }
 
 } // namespace
 
-void watch_forks() { os::at_fork(before_fork, after_in_parent, after_in_child); }
+void register_fork_handlers() { os::at_fork(before_fork, after_in_parent, after_in_child); }
 
 } // namespace nearfar::alloc

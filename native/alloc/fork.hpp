@@ -1,10 +1,11 @@
-// Children: every lock is taken before a fork, so that none is left taken in the child; what other
-// threads had is taken over there; tiers in shared files become the child's own, or nobody's.
+// Forks: all locks are acquired before a fork, so that no other thread holds one in the child. The
+// child takes over the caches of threads that it does not have, and copies of tiers in shared
+// files, or loses these tiers.
 #pragma once
 
 namespace nearfar::alloc {
 
-/// Once.
-void watch_forks();
+/// Registers the handlers for process_allocator, once.
+void register_fork_handlers();
 
 } // namespace nearfar::alloc

@@ -1,41 +1,62 @@
 #include "alloc/fork_locks.hpp"
 
-#include "alloc/lock_order.hpp"
+#include "alloc/allocator.hpp"
+#include "alloc/metadata.hpp"
 #include "os/process.hpp"
 
 namespace nearfar::alloc {
 
 namespace {
 
+/// Calls visit(lock) for each lock in the order of lock_order.hpp. While tiers_lock is held, all
+/// calls visit the same locks.
+template <class Visit>
+void for_each_lock(const Visit& visit) {
+  Allocator& a = process_allocator;
+  visit(a.configuration_lock);
+  visit(a.tiers_lock);
+  visit(a.variables.lock);
+  visit(a.decay.purge_lock);
+  visit(a.caches.lock());
+  for (TierHeap& tier : a.tiers)
+    if (tier.ready())
+      for (SlabClass& c : tier.classes)
+        visit(c.lock());
+  for (TierHeap& tier : a.tiers)
+    if (tier.ready()) visit(tier.runs.lock());
+  visit(metadata_lock());
+  visit(a.window.lock());
+}
+
 /// The locks that the interrupted call holds.
-struct KeptLocks {
-  static constexpr unsigned most = 8; ///< more than a thread ever holds at once
-  os::Lock* locks[most] = {};
+struct HeldLocks {
+  static constexpr unsigned capacity = 8; ///< more than a thread ever holds
+  os::Lock* locks[capacity] = {};
   unsigned count = 0;
 
-  bool has(const os::Lock& lock) const {
+  bool contains(const os::Lock& lock) const {
     for (unsigned i = 0; i < count; ++i)
       if (locks[i] == &lock) return true;
     return false;
   }
 };
-constinit KeptLocks kept; ///< during a fork; guarded by the locks that are taken for it
+constinit HeldLocks interrupted; ///< during a fork; guarded by the locks acquired for it
 
-constexpr unsigned patience_ms = 100;
+constexpr unsigned timeout_ms = 100;
 
-KeptLocks find_held() {
-  KeptLocks held;
+HeldLocks find_held() {
+  HeldLocks held;
   for_each_lock([&](os::Lock& lock) {
-    if (lock.held_by_this_thread() && held.count < KeptLocks::most)
+    if (lock.held_by_this_thread() && held.count < HeldLocks::capacity)
       held.locks[held.count++] = &lock;
   });
   return held;
 }
 
-/// Takes what it can: a thread that holds one lock may wait for one that is held here.
-void lock_what_is_free() {
-  unsigned left_ms = patience_ms;
-  for_each_lock([&](os::Lock& lock) {
+/// Acquires the locks that become free in time: their holders may wait for a lock held here.
+void lock_with_timeout() {
+  unsigned left_ms = timeout_ms;
+  for_each_lock([&](os::Lock& lock) NEARFAR_NO_THREAD_SAFETY_ANALYSIS {
     while (!lock.held_by_this_thread() && !lock.try_lock() && left_ms > 0) {
       os::sleep_ms(1);
       --left_ms;
@@ -45,27 +66,27 @@ void lock_what_is_free() {
 
 } // namespace
 
-bool fork_interrupted_call() { return kept.count > 0; }
+bool fork_interrupted_call() { return interrupted.count > 0; }
 
 void lock_for_fork() {
-  const KeptLocks held = find_held();
+  const HeldLocks held = find_held();
   if (held.count == 0)
-    for_each_lock([](os::Lock& lock) { lock.lock(); });
+    for_each_lock([](os::Lock& lock) NEARFAR_NO_THREAD_SAFETY_ANALYSIS { lock.lock(); });
   else
-    lock_what_is_free();
-  kept = held;
+    lock_with_timeout();
+  interrupted = held;
 }
 
 void unlock_in_parent() {
-  const KeptLocks held = kept; // the next fork may begin when the first lock is free
-  for_each_lock([&](os::Lock& lock) {
-    if (lock.held_by_this_thread() && !held.has(lock)) lock.unlock();
+  const HeldLocks held = interrupted; // the next fork may begin once the first lock is free
+  for_each_lock([&](os::Lock& lock) NEARFAR_NO_THREAD_SAFETY_ANALYSIS {
+    if (lock.held_by_this_thread() && !held.contains(lock)) lock.unlock();
   });
 }
 
 void reset_locks_in_child() {
   for_each_lock([](os::Lock& lock) {
-    if (!kept.has(lock)) lock.reset();
+    if (!interrupted.contains(lock)) lock.reset();
   });
 }
 

@@ -1,12 +1,13 @@
-// All locks of the library, taken for a fork.
+// Acquires all locks of process_allocator for a fork.
 //
 // A fork can be called by a signal handler that interrupted a call of this library in the same
-// thread. What that call holds stays as it is, in the parent and in the child, where the call goes
-// on after the handler. Other threads may then wait for these locks and hold outer ones, so that
-// waiting for those could last forever: it ends after a while. The lock that is not obtained
-// guards consistent data, because its holder is about to take an inner lock (lock_order.hpp).
+// thread. The locks of that call stay held, in the parent and in the child, where the call
+// continues after the handler. Other threads may then wait for these locks while they hold outer
+// ones, so that waiting for the outer ones could deadlock: it ends after a timeout. Data guarded by
+// a lock that is not acquired is consistent, because its holder waits for an inner lock
+// (lock_order.hpp).
 //
-// Thread safety  one fork at a time, which the locks ensure; signals are blocked by the caller.
+// Thread safety  one fork at a time, which the locks ensure; the caller blocks signals.
 #pragma once
 
 namespace nearfar::alloc {
@@ -15,7 +16,7 @@ void lock_for_fork();
 void unlock_in_parent();
 void reset_locks_in_child();
 
-/// Whether the fork is called by a signal handler that interrupted a call which holds locks.
+/// Whether the fork is called by a signal handler that interrupted a call holding locks.
 bool fork_interrupted_call();
 
 } // namespace nearfar::alloc

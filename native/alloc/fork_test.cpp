@@ -114,11 +114,11 @@ TEST_CASE("a tier that fails after it was mapped is unmapped again") {
           rlimit limit{};
           getrlimit(RLIMIT_AS, &limit);
           const rlim_t had = std::exchange(limit.rlim_cur, (pages + 256) * 4096);
-          setrlimit(RLIMIT_AS, &limit); // no room for the bookkeeping, which is mapped last
+          setrlimit(RLIMIT_AS, &limit); // no room for the metadata, which is mapped last
           const int tier = hm_tier_create("late", specification.c_str());
           limit.rlim_cur = had;
           setrlimit(RLIMIT_AS, &limit);
-          return tier == -1 && std::string(hm_error()).find("bookkeeping") != std::string::npos &&
+          return tier == -1 && std::string(hm_error()).find("metadata") != std::string::npos &&
                  open_descriptors() == descriptors && mappings_with(folder.path()) == 0;
         }) == 0);
 }

@@ -48,4 +48,11 @@ if(NEARFAR_TESTS)
   file(GLOB alloc_tests CONFIGURE_DEPENDS alloc/*_test.cpp)
   nearfar_test(alloc_test alloc ${alloc_tests})
   target_link_libraries(alloc_test PRIVATE hmalloc_static nearfar_os)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+    add_test(NAME "alloc: clang reports violations of the lock order"
+             COMMAND ${CMAKE_CXX_COMPILER} -std=c++20 -fsyntax-only -Wthread-safety
+                     -Wthread-safety-beta -Xclang -verify -I${PROJECT_SOURCE_DIR}/native
+                     -I${PROJECT_SOURCE_DIR}/include
+                     ${CMAKE_CURRENT_SOURCE_DIR}/alloc/checks/lock_order.cpp)
+  endif()
 endif()

@@ -1,7 +1,7 @@
-// What hmalloc_memkind.h needs of the library.
+// The part of hmalloc_memkind.h that is in the library.
 #include <nearfar/hmalloc_memkind.h>
 
-#include "alloc/trouble.hpp"
+#include "alloc/diagnostics.hpp"
 #include "os/address_space.hpp"
 #include "os/file.hpp"
 #include "tier/mapping.hpp"

@@ -3,8 +3,8 @@
 #include <atomic>
 #include <cstdint>
 
+#include "alloc/lock_order.hpp"
 #include "os/address_space.hpp"
-#include "os/lock.hpp"
 
 namespace nearfar::alloc {
 
@@ -12,25 +12,25 @@ namespace {
 
 constexpr std::size_t unit = 64;
 constexpr std::size_t chunk_bytes = std::size_t{1} << 20;
-constexpr std::size_t listed_bytes = 16384; ///< larger pieces are mapped one by one
+constexpr std::size_t listed_bytes = 16384; ///< larger pieces are mappings of their own
 
 struct Piece {
   Piece* next;
 };
 
-constinit os::Lock lock;
-constinit Piece* free_pieces[listed_bytes / unit + 1] = {};
-constinit std::byte* chunk = nullptr;
-constinit std::size_t chunk_left = 0;
-constinit std::atomic<std::size_t> taken{0};
+constinit os::Lock lock NEARFAR_LOCK_LEVEL(metadata, window);
+constinit Piece* free_pieces[listed_bytes / unit + 1] NEARFAR_GUARDED_BY(lock) = {};
+constinit std::byte* chunk NEARFAR_GUARDED_BY(lock) = nullptr;
+constinit std::size_t chunk_left NEARFAR_GUARDED_BY(lock) = 0;
+constinit std::atomic<std::size_t> allocated{0};
 
 std::size_t rounded(std::size_t bytes) { return (bytes + unit - 1) / unit * unit; }
 
 } // namespace
 
-void* take_metadata(std::size_t bytes) {
+void* allocate_metadata(std::size_t bytes) {
   bytes = rounded(bytes);
-  taken.fetch_add(bytes, std::memory_order_relaxed);
+  allocated.fetch_add(bytes, std::memory_order_relaxed);
   if (bytes > listed_bytes) return os::map_anonymous(bytes);
   const os::LockGuard guard(lock);
   Piece*& list = free_pieces[bytes / unit];
@@ -51,9 +51,9 @@ void* take_metadata(std::size_t bytes) {
   return piece;
 }
 
-void return_metadata(void* memory, std::size_t bytes) {
+void free_metadata(void* memory, std::size_t bytes) {
   bytes = rounded(bytes);
-  taken.fetch_sub(bytes, std::memory_order_relaxed);
+  allocated.fetch_sub(bytes, std::memory_order_relaxed);
   if (bytes > listed_bytes) {
     os::unmap(static_cast<std::byte*>(memory), bytes);
     return;
@@ -64,7 +64,7 @@ void return_metadata(void* memory, std::size_t bytes) {
   free_pieces[bytes / unit] = piece;
 }
 
-std::size_t metadata_bytes() { return taken.load(std::memory_order_relaxed); }
+std::size_t metadata_bytes() { return allocated.load(std::memory_order_relaxed); }
 
 os::Lock& metadata_lock() { return lock; }
 

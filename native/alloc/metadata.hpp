@@ -1,4 +1,5 @@
-// Bookkeeping memory: near, outside all tiers, never given back to the system.
+// Memory for metadata: near, outside all tiers, shared by all allocators of the process. Small
+// pieces are reused, and never returned to the system.
 //
 // Thread safety  any thread.
 #pragma once
@@ -9,10 +10,10 @@
 
 namespace nearfar::alloc {
 
-/// `bytes` at a multiple of 64, contents undefined; nullptr if the system has none.
-void* take_metadata(std::size_t bytes);
-/// `bytes` as they were taken.
-void return_metadata(void* memory, std::size_t bytes);
+/// `bytes` aligned to 64, contents undefined; nullptr if the system has no memory.
+void* allocate_metadata(std::size_t bytes);
+/// `bytes` as allocated.
+void free_metadata(void* memory, std::size_t bytes);
 std::size_t metadata_bytes();
 
 os::Lock& metadata_lock();

@@ -1,25 +1,26 @@
 #include <cstring>
 #include <new>
 
-#include "alloc/heap.hpp"
+#include "alloc/allocator.hpp"
 #include "alloc/metadata.hpp"
-#include "alloc/plan.hpp"
-#include "alloc/rule_accounts.hpp"
+#include "alloc/rule_statistics.hpp"
 #include "base/frame_walk.hpp"
+#include "os/address_space.hpp"
+#include "os/objects.hpp"
 #include "os/process.hpp"
 
 namespace nearfar::alloc {
 
-/// Which rules may hold at a site, in their order, for one thread.
+/// The rules that match a site in one thread, in their order.
 struct SiteEntry {
-  static constexpr unsigned most = 11;
+  static constexpr unsigned max_rules = 11;
   std::uint64_t key = 0; ///< 0: empty
-  std::uint16_t rules[most] = {};
+  std::uint16_t rules[max_rules] = {};
   std::uint8_t count = 0;
-  bool more = false; ///< there are further ones: all rules are gone through each time
+  bool more = false; ///< more rules match: they are evaluated for each allocation
 };
 
-/// Direct-mapped; a site that falls on another's place takes it.
+/// Direct-mapped: a site replaces another one with the same index.
 struct SiteCache {
   static constexpr std::size_t size = 1024;
   SiteEntry entries[size];
@@ -35,23 +36,24 @@ struct Chain {
   std::size_t length = 0;
 };
 
-SiteCache* open_sites() {
-  if (this_cache->sites != nullptr) return this_cache->sites;
-  open_cache(0);
-  if (!own_cache()) return nullptr;
-  void* memory = take_metadata(sizeof(SiteCache));
+/// Creates the thread's site cache. Returns nullptr if the system has no memory.
+SiteCache* create_site_cache(const Plan& plan) {
+  if (this_thread_cache->sites != nullptr) return this_thread_cache->sites;
+  process_allocator.open_stacks(0);
+  if (!this_thread_cache->is_owned()) return nullptr;
+  void* memory = allocate_metadata(sizeof(SiteCache));
   if (memory == nullptr) return nullptr;
   auto* sites = new (memory) SiteCache;
-  this_cache->inside_plan = true;
+  this_thread_cache->in_plan = true;
   if (plan.longest > 1 && !plan.by_tables) sites->stack = os::thread_stack();
-  this_cache->inside_plan = false;
-  this_cache->sites = sites;
+  this_thread_cache->in_plan = false;
+  this_thread_cache->sites = sites;
   return sites;
 }
 
-/// Return addresses by frame pointers. On the thread's own stack everything from this frame up is
-/// mapped; other stacks are those of coroutines and signal handlers.
-void walk_pointers(const void* frame, const os::Area& stack, Chain& chain) {
+/// Appends return addresses by frame pointers. On the thread's own stack everything from this frame
+/// up is mapped; other stacks are those of coroutines and signal handlers.
+void walk_pointers(const void* frame, const os::Area& stack, std::size_t longest, Chain& chain) {
   const auto begin = reinterpret_cast<std::uintptr_t>(frame);
   const bool own_stack = begin >= stack.begin && begin < stack.end;
   walk_frames(
@@ -65,19 +67,19 @@ void walk_pointers(const void* frame, const os::Area& stack, Chain& chain) {
       },
       [&](std::uintptr_t caller) {
         chain.addresses[chain.length++] = reinterpret_cast<const void*>(caller);
-        return chain.length < plan.longest;
+        return chain.length < longest;
       });
 }
 
-/// The same by tables; what lies inside this library comes first and is left out.
-void walk_tables(const void* return_address, Chain& chain) {
-  constexpr std::size_t inside = 12;
-  const void* found[longest_chain + inside];
-  const std::size_t count = os::call_chain_by_tables(found, longest_chain + inside);
+/// Appends return addresses by unwind tables. Those in this library come first and are skipped.
+void walk_tables(const void* return_address, std::size_t longest, Chain& chain) {
+  constexpr std::size_t max_inside = 12;
+  const void* found[longest_chain + max_inside];
+  const std::size_t count = os::call_chain_by_tables(found, longest_chain + max_inside);
   std::size_t at = 0;
   while (at < count && found[at] != return_address)
     ++at;
-  for (++at; at < count && chain.length < plan.longest; ++at)
+  for (++at; at < count && chain.length < longest; ++at)
     chain.addresses[chain.length++] = found[at];
 }
 
@@ -116,16 +118,16 @@ bool site_matches(const Rule& rule, const Chain& chain) {
   return thread_matches(rule);
 }
 
-void fill(SiteEntry& entry, std::uint64_t key, const Chain& chain) {
+void fill(SiteEntry& entry, const Plan& plan, std::uint64_t key, const Chain& chain) {
   entry = SiteEntry{};
   for (std::uint32_t i = 0; i < plan.rule_count; ++i) {
     if (!site_matches(plan.rules[i], chain)) continue;
-    if (entry.count == SiteEntry::most) {
+    if (entry.count == SiteEntry::max_rules) {
       entry.more = true;
       break;
     }
     entry.rules[entry.count++] = static_cast<std::uint16_t>(i);
-    if (plan.rules[i].holds_always()) break; // no rule behind it can decide
+    if (plan.rules[i].always_applies()) break; // no later rule can decide
   }
   entry.key = key;
 }
@@ -145,9 +147,9 @@ bool within_ratio(Rule& rule, std::size_t size) {
   return false;
 }
 
-/// Whether a rule takes a block of this size; if so, its budget is charged.
-bool takes(Rule& rule, std::size_t size) {
-  if (size < rule.least_bytes || size > rule.most_bytes) return false;
+/// Whether a rule applies to a block of this size; if so, charges its budget.
+bool apply(Rule& rule, std::size_t size) {
+  if (size < rule.min_bytes || size > rule.max_bytes) return false;
   if (rule.ratio >= 0 && !within_ratio(rule, size)) return false;
   return rule.budget < 0 || within_budget(rule, size);
 }
@@ -157,84 +159,87 @@ Decision decision_of(Rule& rule, std::size_t size) {
   return {rule.tier, &rule, rounded_size(size)};
 }
 
-Decision decide_among(const SiteEntry& entry, const Chain& chain, std::size_t size) {
+Decision decide_among(const Plan& plan, const SiteEntry& entry, const Chain& chain,
+                      std::size_t size) {
   for (unsigned i = 0; i < entry.count; ++i)
-    if (Rule& rule = plan.rules[entry.rules[i]]; takes(rule, size)) return decision_of(rule, size);
+    if (Rule& rule = plan.rules[entry.rules[i]]; apply(rule, size)) return decision_of(rule, size);
   if (entry.more)
-    for (std::uint32_t i = entry.rules[SiteEntry::most - 1] + 1u; i < plan.rule_count; ++i)
-      if (Rule& rule = plan.rules[i]; site_matches(rule, chain) && takes(rule, size))
+    for (std::uint32_t i = entry.rules[SiteEntry::max_rules - 1] + 1u; i < plan.rule_count; ++i)
+      if (Rule& rule = plan.rules[i]; site_matches(rule, chain) && apply(rule, size))
         return decision_of(rule, size);
   return {plan.default_tier, nullptr, 0};
 }
 
 } // namespace
 
-Decision decide(std::size_t size, const void* return_address, const void* frame) {
+Decision decide(const Allocator& allocator, std::size_t size, const void* return_address,
+                const void* frame) {
+  const Plan& plan = allocator.plan;
   const Decision otherwise{plan.default_tier, nullptr, 0};
-  if (this_cache->inside_plan) return otherwise; // looking at the stack allocates
-  SiteCache* sites = this_cache->sites;
+  if (this_thread_cache->in_plan) return otherwise; // walking the stack may allocate
+  SiteCache* sites = this_thread_cache->sites;
   if (sites == nullptr) [[unlikely]] {
-    sites = open_sites();
+    sites = create_site_cache(plan);
     if (sites == nullptr) return otherwise;
   }
   Chain chain;
   chain.addresses[0] = return_address;
   chain.length = 1;
   if (plan.longest > 1) {
-    this_cache->inside_plan = true;
+    this_thread_cache->in_plan = true;
     if (plan.by_tables)
-      walk_tables(return_address, chain);
+      walk_tables(return_address, plan.longest, chain);
     else
-      walk_pointers(frame, sites->stack, chain);
-    this_cache->inside_plan = false;
+      walk_pointers(frame, sites->stack, plan.longest, chain);
+    this_thread_cache->in_plan = false;
   }
   const std::uint64_t key = key_of(chain);
   SiteEntry& entry = sites->entries[(key >> 1) % SiteCache::size];
   if (entry.key != key) [[unlikely]] {
-    this_cache->inside_plan = true;
-    fill(entry, key, chain);
-    this_cache->inside_plan = false;
+    this_thread_cache->in_plan = true;
+    fill(entry, plan, key, chain);
+    this_thread_cache->in_plan = false;
   }
-  return decide_among(entry, chain, size);
+  return decide_among(plan, entry, chain, size);
 }
 
-void settle(const Decision& decision, void* block) {
+void commit_decision(Allocator& allocator, const Decision& decision, void* block) {
   if (decision.charged == nullptr) return;
   Rule& rule = *decision.charged;
-  const bool here = block != nullptr && static_cast<int>(tier_of(block)) == decision.tier;
-  const std::size_t bytes = here ? usable_size(block, "malloc") : 0;
+  const bool in_tier =
+      block != nullptr && static_cast<int>(allocator.window.tier_of(block)) == decision.tier;
+  const std::size_t bytes = in_tier ? allocator.usable_size(block, "malloc") : 0;
   const std::int64_t change =
       static_cast<std::int64_t>(bytes) - static_cast<std::int64_t>(decision.charged_bytes);
-  const std::int64_t alive = rule.used.fetch_add(change, relaxed) + change;
-  count_placed(rule, here, here ? bytes : decision.charged_bytes);
-  if (!here) return;
-  set_budget(block, rule.budget_number + 1);
-  count_alive(rule, alive);
+  const std::int64_t live_bytes = rule.used.fetch_add(change, relaxed) + change;
+  count_placed(rule, in_tier, in_tier ? bytes : decision.charged_bytes);
+  if (!in_tier) return;
+  allocator.set_budget(block, rule.budget_number + 1);
+  count_live(rule, live_bytes);
 }
 
-Rule* rule_of_budget(int budget) {
-  for (std::uint32_t i = 0; i < plan.rule_count; ++i)
-    if (plan.rules[i].budget >= 0 && plan.rules[i].budget_number + 1 == budget)
-      return plan.rules + i;
+Rule* Plan::rule_of_budget(int budget) const {
+  for (Rule* rule = rules; rule != rules + rule_count; ++rule)
+    if (rule->budget >= 0 && rule->budget_number + 1 == budget) return rule;
   return nullptr;
 }
 
-void charge_budget(int budget, std::int64_t bytes, std::int64_t grown) {
+void Plan::charge(int budget, std::int64_t bytes, std::int64_t growth) const {
   Rule* rule = rule_of_budget(budget);
   if (rule == nullptr) return;
-  count_alive(*rule, rule->used.fetch_add(bytes, relaxed) + bytes);
-  if (grown > 0) count_grown(*rule, static_cast<std::size_t>(grown));
+  count_live(*rule, rule->used.fetch_add(bytes, relaxed) + bytes);
+  if (growth > 0) count_growth(*rule, static_cast<std::size_t>(growth));
 }
 
-void leave_budget(int budget, const void* block, std::size_t bytes) {
+void Plan::discharge(int budget, const void* block, std::size_t bytes) const {
   Rule* rule = rule_of_budget(budget);
   if (rule == nullptr) return;
-  look_at_pages(*rule, block, bytes);
+  sample_pages(*rule, block, bytes);
   rule->used.fetch_sub(static_cast<std::int64_t>(bytes), relaxed);
 }
 
-void free_sites(SiteCache* sites) {
-  if (sites != nullptr) return_metadata(sites, sizeof(SiteCache));
+void free_site_cache(SiteCache* sites) {
+  if (sites != nullptr) free_metadata(sites, sizeof(SiteCache));
 }
 
 } // namespace nearfar::alloc

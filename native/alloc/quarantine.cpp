@@ -2,63 +2,60 @@
 
 #include <new>
 
-#include "alloc/heap.hpp"
+#include "alloc/allocator.hpp"
 #include "alloc/metadata.hpp"
 
 namespace nearfar::alloc {
 
 namespace {
 
-/// Straight to the stacks they came from, where those have room.
-void leave(Quarantine::Half& half) {
+Quarantine* create_quarantine() {
+  void* memory = allocate_metadata(sizeof(Quarantine));
+  if (memory != nullptr) this_thread_cache->quarantine = new (memory) Quarantine;
+  return this_thread_cache->quarantine;
+}
+
+} // namespace
+
+bool Allocator::put_in_quarantine(BlockRef ref, unsigned size_class) {
+  const std::size_t bytes = class_infos[size_class].bytes;
+  const std::size_t max_bytes = settings.quarantine_bytes / 2;
+  if (bytes > max_bytes || !thread_cache().is_owned()) return false;
+  Quarantine* quarantine = thread_cache().quarantine;
+  if (quarantine == nullptr && (quarantine = create_quarantine()) == nullptr) return false;
+  if (!quarantine->filling->fits(bytes, max_bytes)) [[unlikely]] {
+    Quarantine::Half* halves = quarantine->halves;
+    quarantine->filling = quarantine->filling == halves ? halves + 1 : halves;
+    release_quarantined(*quarantine->filling);
+  }
+  quarantine->filling->add(ref, size_class, window.tier_of(ref.block));
+  return true;
+}
+
+/// Pushes blocks directly on the stacks that they came from, where those have room.
+void Allocator::release_quarantined(Quarantine::Half& half) {
   const std::uint32_t count = half.count;
   half.count = 0;
   half.bytes = 0;
   for (std::uint32_t i = 0; i < count; ++i) {
     const Quarantine::Block& block = half.blocks[i];
-    Stack* stack = block.size_class < cached_classes
-                       ? &this_cache->tiers[block.tier]->stacks[block.size_class]
-                       : nullptr;
+    BlockStack* stack = block.size_class < cached_classes
+                            ? &thread_cache().tiers[block.tier]->stacks[block.size_class]
+                            : nullptr;
     if (stack != nullptr && stack->count < stack->capacity)
-      push(*stack, block.slot);
+      push(*stack, block.ref);
     else
-      release_slot(block.slot);
+      release_block(block.ref);
   }
 }
 
-Quarantine* open_quarantine() {
-  void* memory = take_metadata(sizeof(Quarantine));
-  if (memory != nullptr) this_cache->quarantine = new (memory) Quarantine;
-  return this_cache->quarantine;
-}
-
-} // namespace
-
-Quarantine::Half* make_room_in_quarantine() {
-  if (!own_cache()) return nullptr;
-  Quarantine* kept = this_cache->quarantine;
-  if (kept == nullptr && (kept = open_quarantine()) == nullptr) return nullptr;
-  const Quarantine::Half& full = *kept->filling;
-  if (full.count > 0) {
-    kept->filling = &kept->halves[&full == kept->halves ? 1 : 0];
-    leave(*kept->filling);
-  }
-  return kept->filling;
-}
-
-void empty_quarantine(Cache& cache) {
-  if (cache.quarantine == nullptr) return;
-  for (Quarantine::Half& half : cache.quarantine->halves)
-    leave(half);
-}
-
-void forget_quarantine(Cache& cache) {
+void forget_quarantine(ThreadCache& cache) {
   if (cache.quarantine == nullptr) return;
   for (Quarantine::Half& half : cache.quarantine->halves)
     half.count = 0;
 }
 
-void forget_quarantined(Cache& cache, unsigned tier) {
+void forget_quarantined(ThreadCache& cache, unsigned tier) {
   if (cache.quarantine == nullptr) return;
   for (Quarantine::Half& half : cache.quarantine->halves) {
     std::uint32_t kept = 0;
@@ -69,7 +66,7 @@ void forget_quarantined(Cache& cache, unsigned tier) {
 }
 
 void free_quarantine(Quarantine* quarantine) {
-  if (quarantine != nullptr) return_metadata(quarantine, sizeof(Quarantine));
+  if (quarantine != nullptr) free_metadata(quarantine, sizeof(Quarantine));
 }
 
 } // namespace nearfar::alloc

@@ -3,8 +3,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "alloc/tier_making.hpp"
-#include "alloc/trouble.hpp"
+#include "alloc/diagnostics.hpp"
 #include "os/address_space.hpp"
 #include "os/numa.hpp"
 
@@ -14,7 +13,7 @@ int find_residency(const void* ptr, std::size_t bytes, hm_pages& found) {
   found = {};
   found.page_bytes = os::page_bytes;
   if (ptr == nullptr || bytes == 0) {
-    report(EINVAL, "an empty range has no pages");
+    set_error(EINVAL, "invalid range: empty, or NULL");
     return -1;
   }
   const auto begin = reinterpret_cast<std::uintptr_t>(ptr) / os::page_bytes;
@@ -26,7 +25,7 @@ int find_residency(const void* ptr, std::size_t bytes, hm_pages& found) {
     const int code =
         os::locate_pages(reinterpret_cast<std::byte*>(page * os::page_bytes), count, nodes);
     if (code != 0) {
-      report(code, "the kernel does not tell where pages are: %s", std::strerror(code));
+      set_error(code, "cannot find out where pages are: %s", std::strerror(code));
       return -1;
     }
     found.pages += count;
@@ -36,21 +35,20 @@ int find_residency(const void* ptr, std::size_t bytes, hm_pages& found) {
   return 0;
 }
 
-int migrate(unsigned tier, unsigned long nodes) {
-  Runs& runs = tiers[tier].runs;
-  if (!runs.medium().anonymous) {
-    report(ENOTSUP, "tier %s lies in a file or device: its pages have no other node",
-           tiers[tier].name);
+int migrate(TierHeap& tier, unsigned long nodes) {
+  if (!tier.runs.backing().anonymous) {
+    set_error(ENOTSUP, "tier %s is in a file or device: its pages cannot move to another node",
+              tier.name());
     return -1;
   }
-  const Options before =
-      runs.bind(os::Policy::bind, nodes); // first: blocks taken meanwhile go there
-  const std::size_t bytes = geometry.reserved ? tier_span_bytes(tier) : runs.span_bytes_used();
-  const int code = os::set_policy(tier_base(tier), bytes, os::Policy::bind, nodes, true);
+  // First, so that blocks allocated meanwhile are on the new nodes.
+  const TierOptions before = tier.runs.set_policy(os::Policy::bind, nodes);
+  const std::size_t bytes =
+      tier.window().reserved ? tier.slot_bytes() : tier.runs.span_bytes_used();
+  const int code = os::set_policy(tier.base(), bytes, os::Policy::bind, nodes, true);
   if (code == 0) return 0;
-  runs.bind(before.policy, before.nodes);
-  report(code, "the kernel does not move tier %s to nodes %#lx: %s", tiers[tier].name, nodes,
-         std::strerror(code));
+  tier.runs.set_policy(before.policy, before.nodes);
+  set_error(code, "cannot move tier %s to nodes %#lx: %s", tier.name(), nodes, std::strerror(code));
   return -1;
 }
 

@@ -1,11 +1,11 @@
-// Slabs of one size class of one tier, and the state of every block in them.
+// Slabs of one size class of one tier, and the state of each block in them.
 //
-// A block has a byte of state, out of band: this is what tells a second free from a first, and an
-// address inside a block from its start. A slab with free blocks is in the list of its class; slabs
-// without any block in use stay there until the decay takes them.
+// Each block has one byte of state outside the slab, which detects a double free and a pointer into
+// the middle of a block. A slab with free blocks is in the list of its class; slabs without live
+// blocks stay there until the decay returns them.
 //
-// Thread safety  any thread; one lock a class. The state of a block that is handed out is written
-//                by whoever owns the block, without the lock.
+// Thread safety  any thread; one lock per class. The owner of a live block writes its state without
+//                the lock.
 #pragma once
 
 #include <atomic>
@@ -13,25 +13,25 @@
 #include <cstdint>
 
 #include "alloc/counter.hpp"
-#include "alloc/runs.hpp"
+#include "alloc/run_allocator.hpp"
 
 namespace nearfar::alloc {
 
-/// What a block is; the order matters: everything up to `free` may be handed out.
-enum State : std::int8_t {
-  fresh = 0,       ///< free, and zero since the system gave its memory
+/// The state of a block. States up to `free_block` can be allocated (compared as numbers).
+enum BlockState : std::int8_t {
+  zeroed = 0,      ///< free, and zero since the system provided its memory
   free_block = 1,  ///< free, contents unknown
   cached = 2,      ///< free, in the stack of a thread
-  live = 3,        ///< handed out
-  quarantined = 4, ///< freed, kept back
-  purging = 5,     ///< free, its pages are being given back
-  budgeted = 8,    ///< and up to 126: handed out, counted against budget number state - 8
-  no_block = 127,  ///< behind the last one
+  live = 3,        ///< allocated
+  quarantined = 4, ///< freed, in a quarantine
+  purging = 5,     ///< free, its pages are being returned to the system
+  budgeted = 8,    ///< and up to 126: allocated, charged to budget number state - 8
+  no_block = 127,  ///< behind the last block
 };
 inline bool is_live(std::int8_t state) {
   return state == live || (state >= budgeted && state < no_block);
 }
-using AtomicState = std::atomic<std::int8_t>;
+using AtomicBlockState = std::atomic<std::int8_t>;
 
 struct Slab {
   Slab* next = nullptr;
@@ -39,68 +39,76 @@ struct Slab {
   std::byte* start = nullptr;
   std::uint32_t first_span = 0;
   std::uint32_t blocks = 0;
-  std::uint32_t free = 0;   ///< blocks that may be handed out
-  std::uint32_t lowest = 0; ///< no block below this one is free
+  std::uint32_t free = 0;       ///< blocks that can be allocated
+  std::uint32_t first_free = 0; ///< no block below this one is free
   std::uint16_t size_class = 0;
-  std::uint8_t stamp = 0; ///< tick in which a block was last taken or given back
+  std::uint8_t last_use = 0; ///< tick in which a block was last freed
   bool listed = false;
-  bool dirty = false; ///< has free blocks that were written
-  bool held = false;  ///< in no list: purge() has it
-  AtomicState* states() { return reinterpret_cast<AtomicState*>(this + 1); }
+  bool dirty = false;    ///< has free blocks that were written
+  bool detached = false; ///< in no list while it is purged
+  AtomicBlockState* states() { return reinterpret_cast<AtomicBlockState*>(this + 1); }
 };
 static_assert(sizeof(Slab) % 16 == 0);
 
-/// A free block in a thread's stack, with its state.
-struct Slot {
+/// The slab of a span of kind `slab`.
+inline Slab* slab_of(const Span& span) {
+  return reinterpret_cast<Slab*>(span.word.load(std::memory_order_relaxed)) - 1;
+}
+
+/// A block with its state.
+struct BlockRef {
   std::byte* block;
-  AtomicState* state;
+  AtomicBlockState* state;
 };
 
 class SlabClass {
 public:
-  /// Takes up to `wanted` blocks, lowest address last, and marks them `mark`. Returns how many;
-  /// 0 if the tier is full.
-  std::uint32_t take(Runs& runs, unsigned size_class, Slot* slots, std::uint32_t wanted, State mark,
-                     bool& was_fresh);
-  /// Gives blocks back that are in no other hands; `direct` ones come past the threads' stacks.
-  void give_back(const Slot* slots, std::uint32_t count, std::uint8_t now, bool direct = false);
+  /// Allocates up to `wanted` blocks, lowest address last, with the state `state`. Returns their
+  /// number, 0 if the tier is full. `all_zeroed` is set if they are known to be zero.
+  std::uint32_t allocate(RunAllocator& runs, unsigned size_class, BlockRef* blocks,
+                         std::uint32_t wanted, BlockState state, bool& all_zeroed);
+  /// Frees blocks that no thread holds; `uncached` if they do not come from a thread's stack.
+  void free(const Window& window, const BlockRef* blocks, std::uint32_t count, std::uint8_t now,
+            bool uncached = false);
 
-  /// Gives slabs without a block in use back to `runs`, and the free pages of others to the system;
-  /// those that are not old_enough() only if `all`. Returns bytes of pages given to the system.
-  std::size_t purge(Runs& runs, std::uint8_t now, bool all);
-  /// Whether there is anything that purge() could give back some time.
+  /// Returns slabs without live blocks to `runs`, and free pages of other slabs to the system; if
+  /// not `all`, only those that are old_enough(). Returns bytes of pages returned to the system.
+  std::size_t purge(RunAllocator& runs, std::uint8_t now, bool all);
+  /// Whether purge() would have anything to return, now or later.
   bool has_dirty() const { return dirty_.load(std::memory_order_relaxed); }
 
   /// Bytes in blocks that are free here.
   std::uint64_t free_bytes(unsigned size_class) const {
     return free_blocks_.get() * class_infos[size_class].bytes;
   }
-  Counter allocations; ///< blocks handed out directly, past the threads' stacks
+  Counter allocations; ///< blocks allocated without a thread's stack
   Counter frees;
-  /// Forgets all slabs: the memory under them is gone. The lock is left as it is.
-  void reset();
-  os::Lock& lock() { return lock_; }
+  /// Forgets all slabs: their memory is gone. Does not change the lock, which an interrupted call
+  /// may hold.
+  void reset() NEARFAR_NO_THREAD_SAFETY_ANALYSIS;
+  os::Lock& lock() NEARFAR_RETURNS_LOCK(lock_) { return lock_; }
 
 private:
-  Slab* add_slab(Runs& runs, unsigned size_class);
-  std::uint32_t take_from(Slab* slab, Slot* slots, std::uint32_t wanted, State mark,
-                          bool& fresh_all);
-  void link_front(Slab* slab);
-  void link_back(Slab* slab);
-  void unlink(Slab* slab);
-  Slab* take_empty(std::uint8_t now, bool all);
-  void release_empty(Runs& runs, std::uint8_t now, bool all);
-  Slab* hold_partial(Slab*& from, std::uint8_t now, bool all);
-  std::size_t purge_held(Runs& runs, Slab* slab);
+  Slab* add_slab(RunAllocator& runs, unsigned size_class) NEARFAR_REQUIRES(lock_);
+  std::uint32_t allocate_from(Slab* slab, BlockRef* blocks, std::uint32_t wanted, BlockState state,
+                              bool& all_zeroed) NEARFAR_REQUIRES(lock_);
+  void link_front(Slab* slab) NEARFAR_REQUIRES(lock_);
+  void link_back(Slab* slab) NEARFAR_REQUIRES(lock_);
+  void unlink(Slab* slab) NEARFAR_REQUIRES(lock_);
+  Slab* detach_empty(const Window& window, std::uint8_t now, bool all);
+  void release_empty(RunAllocator& runs, std::uint8_t now, bool all);
+  Slab* detach_partial(Slab*& from, std::uint8_t now, bool all);
+  std::size_t purge_detached(RunAllocator& runs, Slab* slab);
 
-  os::Lock lock_;
+  os::Lock lock_ NEARFAR_LOCK_LEVEL(slabs, runs);
   std::atomic<bool> dirty_{false};
-  Slab* head_ = nullptr; ///< slabs with free blocks; those without a block in use at the end
-  Slab* tail_ = nullptr;
+  /// Slabs with free blocks; those without live blocks at the end.
+  Slab* head_ NEARFAR_GUARDED_BY(lock_) = nullptr;
+  Slab* tail_ NEARFAR_GUARDED_BY(lock_) = nullptr;
   Counter free_blocks_;
 };
 
-/// The slab that a state belongs to.
-Slab* slab_of(const std::byte* block);
+/// Frees the metadata of all slabs in spans [first, end): their memory is gone.
+void free_slab_metadata(const Window& window, std::uint32_t first, std::uint32_t end);
 
 } // namespace nearfar::alloc

@@ -8,12 +8,10 @@
 #include <cstring>
 #include <string_view>
 
-#include "alloc/cache.hpp"
+#include "alloc/allocator.hpp"
+#include "alloc/diagnostics.hpp"
 #include "alloc/metadata.hpp"
-#include "alloc/plan.hpp"
-#include "alloc/rule_accounts.hpp"
-#include "alloc/settings.hpp"
-#include "alloc/trouble.hpp"
+#include "alloc/rule_statistics.hpp"
 #include "os/process.hpp"
 
 namespace nearfar::alloc {
@@ -21,17 +19,16 @@ namespace nearfar::alloc {
 namespace {
 
 constexpr int standard_error = 2;
-constinit char stats_file[512] = "";
 constinit os::Event stats_signal;
 
-/// Text gathered and written in pieces, without stdio, which would allocate.
-class Text {
+/// Text buffered and written in pieces, without stdio, which would allocate.
+class TextWriter {
 public:
-  explicit Text(int fd) : fd_(fd) {}
-  Text(const Text&) = delete;
-  Text& operator=(const Text&) = delete;
+  explicit TextWriter(int fd) : fd_(fd) {}
+  TextWriter(const TextWriter&) = delete;
+  TextWriter& operator=(const TextWriter&) = delete;
 
-  /// Writes what is left. The first errno of all writes, 0 for success.
+  /// Writes the rest. Returns the first errno of all writes, 0 for success.
   int finish() {
     flush();
     return code_;
@@ -64,16 +61,16 @@ struct ThreadSums {
   std::uint64_t allocations = 0, frees = 0, allocated_bytes = 0, freed_bytes = 0, cached_bytes = 0;
 };
 
-ThreadSums sum_of(const TierCache& stacks) {
+ThreadSums sum_of(const TierStacks& stacks) {
   ThreadSums sums;
   for (unsigned c = 0; c < cached_classes; ++c) {
-    const Stack& stack = stacks.stacks[c];
+    const BlockStack& stack = stacks.stacks[c];
     const std::uint64_t bytes = class_infos[c].bytes;
     sums.allocations += stack.allocations.get();
     sums.frees += stack.frees.get();
     sums.allocated_bytes += stack.allocations.get() * bytes;
     sums.freed_bytes += stack.frees.get() * bytes;
-    sums.cached_bytes += stack.held() * bytes;
+    sums.cached_bytes += stack.shared_count() * bytes;
   }
   return sums;
 }
@@ -86,15 +83,15 @@ void add(hm_tier_stats& stats, const ThreadSums& sums) {
   stats.cached_bytes += sums.cached_bytes;
 }
 
-void write_thread(Text& text, const Cache& cache) {
+void write_thread(TextWriter& text, const Allocator& allocator, const ThreadCache& cache) {
   char name[sizeof cache.name];
-  for (std::size_t i = 0; i < sizeof name; ++i) // a name with blanks would be two values
+  for (std::size_t i = 0; i < sizeof name; ++i) // a name with a space would be two values
     name[i] = cache.name[i] == ' ' || cache.name[i] == '\n' ? '_' : cache.name[i];
   text.line("thread.%d.name %s\n", cache.thread, name[0] != '\0' ? name : "-");
   for (unsigned t = 0; t < tier_count; ++t) {
     if (cache.tiers[t] == &empty_stacks) continue;
     const ThreadSums sums = sum_of(*cache.tiers[t]);
-    const char* tier = tiers[t].name;
+    const char* tier = allocator.tiers[t].name();
     text.line("thread.%d.%s.allocations %" PRIu64 "\n", cache.thread, tier, sums.allocations);
     text.line("thread.%d.%s.frees %" PRIu64 "\n", cache.thread, tier, sums.frees);
     text.line("thread.%d.%s.allocated_bytes %" PRIu64 "\n", cache.thread, tier,
@@ -103,9 +100,10 @@ void write_thread(Text& text, const Cache& cache) {
   }
 }
 
-void write_tier(Text& text, unsigned tier) {
+void write_tier(TextWriter& text, Allocator& allocator, unsigned tier) {
   hm_tier_stats stats;
-  fold_stats(tier, stats);
+  read_stats(allocator, tier, stats);
+  const TierHeap& heap = allocator.tiers[tier];
   const struct {
     const char* key;
     std::uint64_t value;
@@ -123,43 +121,45 @@ void write_tier(Text& text, unsigned tier) {
       {"capacity_bytes", stats.capacity_bytes},
   };
   for (const auto& l : lines)
-    text.line("tier.%s.%s %" PRIu64 "\n", tiers[tier].name, l.key, l.value);
-  text.line("tier.%s.nodes %lu\n", tiers[tier].name, tiers[tier].runs.medium().options.nodes);
+    text.line("tier.%s.%s %" PRIu64 "\n", heap.name(), l.key, l.value);
+  text.line("tier.%s.nodes %lu\n", heap.name(), heap.runs.backing().options.nodes);
 }
 
-void write_rule(Text& text, const Rule& rule, unsigned number) {
-  const RuleAccounts& accounts = *rule.accounts;
+void write_rule(TextWriter& text, const Allocator& allocator, const Rule& rule, unsigned number) {
+  const RuleStatistics& statistics = *rule.statistics;
   const std::int64_t live = rule.used.load(std::memory_order_relaxed);
-  const std::int64_t peak = accounts.peak_bytes.load(std::memory_order_relaxed);
-  text.line("rule.%u.tier %s\n", number, tiers[rule.tier].name);
+  const std::int64_t peak = statistics.peak_bytes.load(std::memory_order_relaxed);
+  text.line("rule.%u.tier %s\n", number, allocator.tiers[rule.tier].name());
   const struct {
     const char* key;
     std::uint64_t value;
   } lines[] = {
-      {"allocations", accounts.allocations.get()},
-      {"allocated_bytes", accounts.allocated_bytes.get()},
-      {"elsewhere", accounts.elsewhere.get()},
-      {"elsewhere_bytes", accounts.elsewhere_bytes.get()},
+      {"allocations", statistics.allocations.get()},
+      {"allocated_bytes", statistics.allocated_bytes.get()},
+      {"elsewhere", statistics.elsewhere.get()},
+      {"elsewhere_bytes", statistics.elsewhere_bytes.get()},
       {"live_bytes", live > 0 ? static_cast<std::uint64_t>(live) : 0},
       {"peak_bytes", static_cast<std::uint64_t>(peak)},
-      {"pages", accounts.pages.get()},
-      {"absent", accounts.absent.get()},
+      {"pages", statistics.pages.get()},
+      {"absent", statistics.absent.get()},
   };
   for (const auto& l : lines)
     text.line("rule.%u.%s %" PRIu64 "\n", number, l.key, l.value);
   for (unsigned node = 0; node < HM_MAX_NODES; ++node)
-    if (const std::uint64_t pages = accounts.on_node[node].get(); pages > 0)
+    if (const std::uint64_t pages = statistics.on_node[node].get(); pages > 0)
       text.line("rule.%u.node%u %" PRIu64 "\n", number, node, pages);
 }
 
-void write_rules(Text& text) {
-  look_at_living();
+void write_rules(TextWriter& text, Allocator& allocator) {
+  sample_live_blocks(allocator);
+  const Plan& plan = allocator.plan;
   for (std::uint32_t i = 0; i < plan.rule_count; ++i)
-    if (plan.rules[i].accounts != nullptr) write_rule(text, plan.rules[i], i + 1);
+    if (plan.rules[i].statistics != nullptr) write_rule(text, allocator, plan.rules[i], i + 1);
 }
 
-/// stats_file with %p replaced by the process. -1 if it cannot be opened.
+/// Opens the file with %p replaced by the process number. Returns -1 if that fails.
 int open_stats_file() {
+  const auto& stats_file = process_allocator.settings.stats_file;
   if (stats_file[0] == '\0') return standard_error;
   char path[sizeof stats_file + 16];
   const char* place = std::strstr(stats_file, "%p");
@@ -169,15 +169,16 @@ int open_stats_file() {
     std::snprintf(path, sizeof path, "%.*s%d%s", static_cast<int>(place - stats_file), stats_file,
                   os::process_number(), place + 2);
   const int fd = os::create_text(path);
-  if (fd < 0) say("NEARFAR_HMALLOC_STATS_FILE: cannot write %s: %s", path, std::strerror(errno));
+  if (fd < 0)
+    log_error("NEARFAR_HMALLOC_STATS_FILE: cannot write %s: %s", path, std::strerror(errno));
   return fd;
 }
 
 void write_to_file() {
   const int fd = open_stats_file();
   if (fd < 0) return;
-  if (const int code = write_stats(fd); code != 0 && fd != standard_error)
-    say("NEARFAR_HMALLOC_STATS_FILE: cannot write statistics: %s", std::strerror(code));
+  if (const int code = write_stats(process_allocator, fd); code != 0 && fd != standard_error)
+    log_error("NEARFAR_HMALLOC_STATS_FILE: cannot write statistics: %s", std::strerror(code));
   if (fd != standard_error) os::close_descriptor(fd);
 }
 
@@ -206,23 +207,24 @@ Status watch_signal(std::string_view number_text) {
 
 } // namespace
 
-void fold_stats(unsigned tier, hm_tier_stats& stats) {
+void read_stats(Allocator& allocator, unsigned tier, hm_tier_stats& stats) {
   stats = {};
-  TierHeap& heap = tiers[tier];
+  TierHeap& heap = allocator.tiers[tier];
   for (unsigned c = 0; c < class_count; ++c) {
     const std::uint64_t bytes = class_infos[c].bytes;
-    const std::uint64_t past_allocations =
-        c < cached_classes ? past_counts[tier][c].allocations.get() : 0;
-    const std::uint64_t past_frees = c < cached_classes ? past_counts[tier][c].frees.get() : 0;
-    const std::uint64_t allocations = heap.classes[c].allocations.get() + past_allocations;
-    const std::uint64_t frees = heap.classes[c].frees.get() + past_frees;
+    std::uint64_t allocations = heap.classes[c].allocations.get();
+    std::uint64_t frees = heap.classes[c].frees.get();
+    if (c < cached_classes) {
+      allocations += allocator.caches.past_counts(tier, c).allocations.get();
+      frees += allocator.caches.past_counts(tier, c).frees.get();
+    }
     stats.allocations += allocations;
     stats.frees += frees;
     stats.allocated_bytes += allocations * bytes;
     stats.live_bytes += (allocations - frees) * bytes;
     stats.cached_bytes += heap.classes[c].free_bytes(c);
   }
-  for_caches([&](const Cache& cache) {
+  allocator.caches.for_each([&](const ThreadCache& cache) {
     if (cache.tiers[tier] != &empty_stacks) add(stats, sum_of(*cache.tiers[tier]));
   });
   stats.allocations += heap.large_allocations.get();
@@ -233,23 +235,25 @@ void fold_stats(unsigned tier, hm_tier_stats& stats) {
   stats.failed = heap.failed.get();
   stats.returned_bytes = heap.returned_bytes.get();
   stats.span_bytes = heap.runs.span_bytes_used();
-  stats.capacity_bytes = heap.runs.medium().options.capacity;
+  stats.capacity_bytes = heap.runs.backing().options.capacity;
   stats.metadata_bytes = tier == 0 ? metadata_bytes() : 0;
 }
 
-int write_stats(int fd) {
-  Text text(fd);
+int write_stats(Allocator& allocator, int fd) {
+  TextWriter text(fd);
   text.line("hmalloc-stats 1\nprocess %d\n", os::process_number());
   for (unsigned t = 0; t < tier_count; ++t)
-    if (tiers[t].ready()) write_tier(text, t);
-  for_caches([&](const Cache& cache) { write_thread(text, cache); });
-  if (settings.count_rules && settings.planned) write_rules(text);
+    if (allocator.tiers[t].ready()) write_tier(text, allocator, t);
+  allocator.caches.for_each(
+      [&](const ThreadCache& cache) { write_thread(text, allocator, cache); });
+  if (allocator.settings.count_rules && allocator.settings.has_plan) write_rules(text, allocator);
   return text.finish();
 }
 
-Status set_statistics(const char* when, const char* file) {
+Status schedule_statistics(const char* when, const char* file) {
+  auto& stats_file = process_allocator.settings.stats_file;
   if (std::strlen(file) >= sizeof stats_file)
-    return Error::make(Errc::bad_input, "the name of the file is too long");
+    return Error::make(Errc::bad_input, "the file name is too long");
   std::strcpy(stats_file, file);
   for (std::string_view rest(when); !rest.empty();) {
     std::string_view part = rest.substr(0, rest.find(','));
@@ -258,12 +262,12 @@ Status set_statistics(const char* when, const char* file) {
     if (part == "exit") {
       os::at_exit(write_to_file);
     } else if (part == "rules") {
-      settings.count_rules = true;
+      process_allocator.settings.count_rules = true;
     } else if (part.starts_with(signal)) {
       part.remove_prefix(signal.size());
       if (Status s = watch_signal(part); !s) return s.error();
     } else {
-      return Error::make(Errc::bad_input, "exit, signal:NUMBER and rules are known, not '%.*s'",
+      return Error::make(Errc::bad_input, "invalid value '%.*s': use exit, signal:NUMBER or rules",
                          static_cast<int>(part.size()), part.data());
     }
   }

@@ -1,4 +1,4 @@
-// Accounts of tiers and threads, folded when they are read, and written as text.
+// Statistics of tiers and threads, summed when they are read, and written as text.
 //
 // Thread safety  any thread; never in a signal handler.
 #pragma once
@@ -9,15 +9,17 @@
 
 namespace nearfar::alloc {
 
-void fold_stats(unsigned tier, hm_tier_stats& stats);
+class Allocator;
 
-/// Writes the accounts of all tiers and threads: a line `hmalloc-stats 1`, then `key value` lines.
-/// An errno, 0 for success.
-int write_stats(int fd);
+void read_stats(Allocator& allocator, unsigned tier, hm_tier_stats& stats);
 
-/// Has them written when the process ends or is sent a signal: `when` is "exit" or "signal:NUMBER",
-/// and "rules" to count what each rule of a plan places, separated by commas; `file` is empty for
-/// stderr. Errors: bad_input.
-Status set_statistics(const char* when, const char* file);
+/// Writes the statistics of all tiers and threads: a line `hmalloc-stats 1`, then `key value`
+/// lines. Returns an errno, 0 for success.
+int write_stats(Allocator& allocator, int fd);
+
+/// Writes the statistics of process_allocator when the process exits or receives a signal: `when`
+/// is "exit" or "signal:NUMBER", and "rules" to count what each rule of a plan places, separated by
+/// commas; `file` is empty for standard error. Errors: bad_input.
+Status schedule_statistics(const char* when, const char* file);
 
 } // namespace nearfar::alloc

@@ -1,9 +1,9 @@
-// The heap of one tier: its classes, its runs, its accounts; and the table of all tiers.
+// The heap of one tier: its memory, its runs and size classes, its counters.
 //
-// Life of a tier  absent -> making -> ready, all under tiers_lock() (tier_making.hpp). In the child
-//                 of a fork a ready tier becomes absent again where the child does not get it:
-//                 its blocks stay known as removed, and a later tier in the same slot begins
-//                 behind them.
+// Life            absent -> opening -> ready, under Allocator::tiers_lock. In the child of a fork,
+// a
+//                 ready tier that the child does not get becomes absent: its blocks can still be
+//                 freed, and a later tier in the same slot uses the addresses behind them.
 // Thread safety   any thread, once a tier is `ready`.
 #pragma once
 
@@ -12,43 +12,80 @@
 #include <cstdint>
 
 #include "alloc/slabs.hpp"
+#include "base/result.hpp"
 
 namespace nearfar::alloc {
 
-/// `lost`: taken from the child of a fork while a call on it was interrupted; never made again.
-enum class TierState : std::uint8_t { absent, making, ready, lost };
+/// `lost`: removed in the child of a fork while a call on it was interrupted; not opened again.
+enum class TierState : std::uint8_t { absent, opening, ready, lost };
 
-struct TierHeap {
-  std::atomic<TierState> state{TierState::absent};
-  char name[name_bytes] = "";
-  int spill_to = -1;               ///< another tier, -1 to fail
-  std::uint32_t removed_spans = 0; ///< at the beginning of its slot: of tiers removed by a fork
-  Runs runs;
+class TierHeap {
+public:
+  constexpr TierHeap(Window& window, unsigned slot) : runs(window), slot_(slot) {}
+  TierHeap(const TierHeap&) = delete;
+  TierHeap& operator=(const TierHeap&) = delete;
+
+  /// Opens an absent tier and makes it ready. Failure leaves no mapping, page, memory policy or
+  /// descriptor. Errors: no_space, unsupported, not_found, exists, no_permission.
+  Status open(const char* name, const TierOptions& options, int spill_to);
+  /// Opens the near tier without settings: all of its slot, anonymous. Allocates nothing. Returns
+  /// false if the system refuses.
+  bool open_default();
+  /// Applies options (dram or numa) to the near tier while it is in use.
+  Status apply(const TierOptions& options);
+  /// Unmaps the tier. Its blocks are gone.
+  void close();
+  /// In the child of a fork: unmaps a tier that the child does not get. Its blocks can still be
+  /// freed, and its addresses are never allocated again. `interrupted`: a call holds its locks.
+  void remove_in_child(bool interrupted);
+
+  bool ready() const { return state_.load(std::memory_order_acquire) == TierState::ready; }
+  bool absent() const { return state_.load(std::memory_order_relaxed) == TierState::absent; }
+  const char* name() const { return name_; }
+  /// The tier that serves allocations when this one is full, -1 for none.
+  int spill_to() const { return spill_to_; }
+  void set_spill_to(int tier) { spill_to_ = tier; }
+
+  /// The first address of the tier, the span there, and the most bytes that it can have.
+  std::byte* base() const { return window().span_address(first_span()); }
+  std::uint32_t first_span() const {
+    return slot_ * static_cast<std::uint32_t>(window().spans_per_tier()) + removed_spans_;
+  }
+  std::size_t slot_bytes() const {
+    return (window().spans_per_tier() - removed_spans_) << span_shift;
+  }
+  /// Whether a span of the slot belonged to a tier that was removed in this child of a fork.
+  bool is_removed(std::uint32_t span) const {
+    return span - slot_ * static_cast<std::uint32_t>(window().spans_per_tier()) < removed_spans_;
+  }
+  Window& window() const { return runs.window(); }
+
+  /// Allocates a large block. Returns nullptr if the tier is full.
+  std::byte* allocate_large(std::uint32_t spans, std::uint32_t align_spans, bool& dirty);
+  /// Frees the large block that begins at this span.
+  void free_large(std::uint32_t first, std::uint8_t now);
+  /// Resizes a large block in place. Returns false if the spans behind it are in use.
+  bool resize_large(std::uint32_t first, std::uint32_t spans, std::uint8_t now);
+  /// As SlabClass::purge(), for the whole tier.
+  std::size_t purge(std::uint8_t now, bool all);
+
+  RunAllocator runs;
   SlabClass classes[class_count];
   SharedCounter large_allocations, large_frees, large_allocated_bytes, large_live_bytes;
   SharedCounter spilled, failed, returned_bytes;
 
-  /// Clears accounts and lists of slabs, so that another tier can use the slot.
+private:
+  class Opening;
+
   void reset();
-  bool ready() const { return state.load(std::memory_order_acquire) == TierState::ready; }
+  Status open_memory(const TierOptions& options);
+  void forget_removed_blocks();
+
+  std::atomic<TierState> state_{TierState::absent};
+  char name_[tier_name_bytes] = "";
+  int spill_to_ = -1;
+  unsigned slot_;
+  std::uint32_t removed_spans_ = 0; ///< at the start of the slot: of tiers removed by a fork
 };
-
-extern TierHeap tiers[tier_count];
-
-/// Whether a span belonged to a tier that this child of a fork does not have.
-inline bool is_removed(std::uint32_t span) {
-  const unsigned bits = geometry.shift - span_shift;
-  return (span & ((1u << bits) - 1)) < tiers[span >> bits].removed_spans;
-}
-
-/// Takes one large block of `spans` spans. nullptr if the tier is full.
-std::byte* take_large(TierHeap& tier, std::uint32_t spans, std::uint32_t align_spans, bool& dirty);
-/// Gives a large block back that begins at this span.
-void give_back_large(TierHeap& tier, std::uint32_t first);
-/// Changes a large block in place. False if there is no room behind it.
-bool resize_large(TierHeap& tier, std::uint32_t first, std::uint32_t spans);
-
-/// Purges a tier, see SlabClass::purge. Returns bytes given to the system.
-std::size_t purge_tier(TierHeap& tier, std::uint8_t now, bool all);
 
 } // namespace nearfar::alloc

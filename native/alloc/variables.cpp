@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <cstring>
 
-#include "alloc/tier_heap.hpp"
 #include "os/address_space.hpp"
 #include "os/signals.hpp"
 
@@ -11,24 +10,11 @@ namespace nearfar::alloc {
 
 namespace {
 
-/// A range that was placed; `copy` exists during a fork.
-struct Placed {
-  std::byte* begin = nullptr;
-  std::size_t bytes = 0;
-  bool in_file = false;
-  std::byte* copy = nullptr;
-};
-
-constexpr std::size_t most_ranges = 64; ///< programs and libraries with variables in tiers
-constinit os::Lock placed_lock;
-constinit Placed placed[most_ranges];
-constinit std::size_t placed_count = 0;
-
 Error no_room(std::size_t bytes) {
   return Error::make(Errc::no_space, "no room for %zu bytes of variables", bytes);
 }
 
-Status place_in_memory(const Options& options, std::byte* begin, std::size_t bytes) {
+Status place_in_memory(const TierOptions& options, std::byte* begin, std::size_t bytes) {
   std::byte* kept = os::map_anonymous(bytes);
   if (kept == nullptr) return no_room(bytes);
   std::memcpy(kept, begin, bytes);
@@ -43,64 +29,64 @@ Status place_in_memory(const Options& options, std::byte* begin, std::size_t byt
   return Done{};
 }
 
-/// The pages of a large block of the tier appear at the variables' address too.
-Status place_in_file(unsigned tier, std::byte* begin, std::size_t bytes) {
+/// Maps the pages of a large block of the tier at the variables' address too.
+Status place_in_file(TierHeap& tier, std::byte* begin, std::size_t bytes, std::uint8_t now) {
   bool dirty = false;
-  const auto spans = static_cast<std::uint32_t>(spans_for(bytes));
-  std::byte* block = take_large(tiers[tier], spans, 1, dirty);
+  std::byte* block = tier.allocate_large(static_cast<std::uint32_t>(spans_for(bytes)), 1, dirty);
   if (block == nullptr) return no_room(bytes);
   std::memcpy(block, begin, bytes);
   if (os::map_again_at(block, begin, bytes) == 0) return Done{};
-  give_back_large(tiers[tier], static_cast<std::uint32_t>(offset_of(block) >> span_shift));
+  tier.free_large(tier.window().span_index(block), now);
   return no_room(bytes);
 }
 
 } // namespace
 
-os::Lock& variables_lock() { return placed_lock; }
-
-Status place_variables(unsigned tier, std::byte* begin, std::size_t bytes) {
+Status PlacedVariables::place(TierHeap& tier, std::byte* begin, std::size_t bytes,
+                              std::uint8_t now) {
   const os::SignalsBlocked blocked; // a handler may fork
-  const os::LockGuard guard(placed_lock);
-  for (std::size_t i = 0; i < placed_count; ++i)
-    if (placed[i].begin == begin) return Done{}; // every source file of an object asks for it
+  const os::LockGuard guard(lock);
+  for (std::size_t i = 0; i < count_; ++i)
+    if (ranges_[i].begin == begin) return Done{}; // each source file of an object requests it
   if (reinterpret_cast<std::uintptr_t>(begin) % os::page_bytes != 0 || bytes % os::page_bytes != 0)
-    return Error::make(Errc::bad_input, "variables do not lie in whole pages: the linker put "
-                                        "something between them");
-  if (placed_count == most_ranges)
+    return Error::make(Errc::bad_input, "variables do not fill whole pages: the linker put other "
+                                        "data between them");
+  if (count_ == max_ranges)
     return Error::make(Errc::no_space, "more than 64 objects have variables in tiers");
-  const Medium& medium = tiers[tier].runs.medium();
-  if (Status s = medium.anonymous ? place_in_memory(medium.options, begin, bytes)
-                                  : place_in_file(tier, begin, bytes);
+  const TierBacking& backing = tier.runs.backing();
+  if (Status s = backing.anonymous ? place_in_memory(backing.options, begin, bytes)
+                                   : place_in_file(tier, begin, bytes, now);
       !s)
     return s.error();
-  if (!medium.anonymous && medium.options.fork == ForkPolicy::deny)
-    os::dont_fork(begin, bytes);
-  placed[placed_count++] = {begin, bytes,
-                            !medium.anonymous && medium.options.fork != ForkPolicy::deny, nullptr};
+  const bool in_file = !backing.anonymous;
+  const bool denied = backing.options.fork == ForkPolicy::deny;
+  if (in_file && denied) os::dont_fork(begin, bytes);
+  ranges_[count_++] = {begin, bytes, in_file && !denied, nullptr};
   return Done{};
 }
 
-void copy_variables_for_child() {
-  for (std::size_t i = 0; i < placed_count; ++i)
-    if (placed[i].in_file && (placed[i].copy = os::map_anonymous(placed[i].bytes)) != nullptr)
-      std::memcpy(placed[i].copy, placed[i].begin, placed[i].bytes);
+void PlacedVariables::copy_for_child() {
+  for (std::size_t i = 0; i < count_; ++i) {
+    Range& range = ranges_[i];
+    if (range.in_file && (range.copy = os::map_anonymous(range.bytes)) != nullptr)
+      std::memcpy(range.copy, range.begin, range.bytes);
+  }
 }
 
-void drop_variable_copies() {
-  for (std::size_t i = 0; i < placed_count; ++i)
-    if (placed[i].copy != nullptr) {
-      os::unmap(placed[i].copy, placed[i].bytes);
-      placed[i].copy = nullptr;
-    }
+void PlacedVariables::drop_copies() {
+  for (std::size_t i = 0; i < count_; ++i) {
+    if (ranges_[i].copy == nullptr) continue;
+    os::unmap(ranges_[i].copy, ranges_[i].bytes);
+    ranges_[i].copy = nullptr;
+  }
 }
 
-void adopt_variable_copies() {
-  for (std::size_t i = 0; i < placed_count; ++i) {
-    Placed& range = placed[i];
+void PlacedVariables::adopt_copies() {
+  for (std::size_t i = 0; i < count_; ++i) {
+    Range& range = ranges_[i];
     if (!range.in_file) continue;
     if (range.copy == nullptr || os::move_mapping(range.copy, range.begin, range.bytes) != 0)
-      os::unmap(range.begin, range.bytes); // an access faults rather than being shared
+      os::unmap(range.begin, range.bytes); // an access faults instead of being shared
     range.copy = nullptr;
     range.in_file = false;
   }

@@ -1,17 +1,20 @@
-// The address window of all tiers, and the table that says what each of its spans holds.
+// The address window of an allocator's tiers, and its span table, which describes the contents of
+// each span.
 //
-// Invariants  1. Tier t spans 2^shift bytes from base + (t << shift).
-//             2. A span's entry says `slab` exactly while a slab covers it, `large` while it is the
-//                first of a large block, free_head and free_tail at both ends of a free run, `none`
-//                anywhere else: inside runs and large blocks, and where nothing ever was.
-// Thread safety  open_window() by anyone; an entry is written under the lock of its tier's runs,
-//                and read without it by who owns a block in its span.
+// Invariants  1. Tier t covers 2^shift bytes from base + (t << shift).
+//             2. The entry of a span has the kind `slab` exactly while a slab covers it, `large`
+//                while it is the first span of a large block, free_head and free_tail at the two
+//                ends of a free run, and `none` otherwise: inside runs and large blocks, and where
+//                nothing was ever allocated.
+// Thread safety  open() from any thread. An entry is written under the lock of its tier's runs, and
+//                read without it by the owner of a block in its span.
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 
+#include "alloc/lock_order.hpp"
 #include "alloc/size_classes.hpp"
 #include "os/lock.hpp"
 
@@ -21,40 +24,68 @@ inline constexpr unsigned tier_count = 8;
 
 enum class SpanKind : std::uint8_t { none, slab, large, free_head, free_tail };
 
-/// 16 bytes a span: 1/4096 of what a tier spans, and only where it was used.
+/// 16 bytes per span: 1/4096 of a tier's size, and only for the part that was used.
 struct Span {
   std::atomic<std::uint64_t> word;   ///< slab: address of its states; free_head: next, previous
-  std::atomic<std::uint32_t> extent; ///< slab: its first span; large, free_head: spans; tail: head
-  std::atomic<std::uint8_t> kind;
+  std::atomic<std::uint32_t> extent; ///< slab: first span; large, free_head: length; tail: head
+  std::atomic<std::uint8_t> kind_value;
   std::atomic<std::uint8_t> size_class;
-  std::atomic<std::uint8_t> budget; ///< large: 1 + the number of the budget it counts against, or 0
+  std::atomic<std::uint8_t> budget; ///< large: 1 + number of the budget it is charged to, or 0
+
+  SpanKind kind(std::memory_order order = std::memory_order_relaxed) const {
+    return static_cast<SpanKind>(kind_value.load(order));
+  }
+  void set_kind(SpanKind kind, std::memory_order order = std::memory_order_relaxed) {
+    kind_value.store(static_cast<std::uint8_t>(kind), order);
+  }
 };
 static_assert(sizeof(Span) == 16);
 
-struct Geometry {
-  std::uintptr_t base = 0;
+class Window {
+public:
+  std::uintptr_t base = 0; ///< 0 until open
   unsigned shift = 0;
-  bool reserved = false; ///< the whole window is mapped; otherwise chunk by chunk
+  bool reserved = false; ///< the whole window is mapped; otherwise spans are mapped when needed
   Span* spans = nullptr;
+
+  /// Opens the window once, as large as the process's limits allow. Returns false if it has no
+  /// address space for the smallest window.
+  bool open();
+  /// Opens a reserved window of 2^shift bytes per tier.
+  bool open_reserved(unsigned shift_per_tier);
+  /// Unmaps a reserved window with everything in it.
+  void close();
+  /// Makes a tier's entries of the span table writable. Returns an errno, 0 for success.
+  int open_spans(unsigned tier) const;
+
+  std::size_t spans_per_tier() const { return std::size_t{1} << (shift - span_shift); }
+  std::byte* span_address(std::uint32_t span) const {
+    return reinterpret_cast<std::byte*>(base + (std::uintptr_t{span} << span_shift));
+  }
+  std::uintptr_t offset_of(const void* ptr) const {
+    return reinterpret_cast<std::uintptr_t>(ptr) - base;
+  }
+  /// Valid only if the window is open.
+  bool contains_offset(std::uintptr_t offset) const { return (offset >> shift) < tier_count; }
+  bool contains(const void* ptr) const { return base != 0 && contains_offset(offset_of(ptr)); }
+  /// The tier, span index and span of an address in the window.
+  unsigned tier_of(const void* ptr) const { return static_cast<unsigned>(offset_of(ptr) >> shift); }
+  std::uint32_t span_index(const void* ptr) const {
+    return static_cast<std::uint32_t>(offset_of(ptr) >> span_shift);
+  }
+  Span& span_of(const void* ptr) const { return spans[span_index(ptr)]; }
+
+  os::Lock& lock() NEARFAR_RETURNS_LOCK(lock_) { return lock_; }
+
+private:
+  bool map(unsigned shift_per_tier, bool reserve) NEARFAR_REQUIRES(lock_);
+  bool choose() NEARFAR_REQUIRES(lock_);
+
+  os::Lock lock_ NEARFAR_LOCK_LEVEL(window, end);
+  std::atomic<bool> is_open_{false};
 };
-extern Geometry geometry;
 
-/// Opens the window once. False if this process has no address space for it.
-bool open_window();
-os::Lock& window_lock();
-/// Makes the entries of a tier's spans writable. An errno, 0 for success.
-int open_spans(unsigned tier);
-
-inline std::size_t spans_per_tier() { return std::size_t{1} << (geometry.shift - span_shift); }
-inline std::byte* span_address(std::uint32_t span) {
-  return reinterpret_cast<std::byte*>(geometry.base + (std::uintptr_t{span} << span_shift));
-}
-inline std::uintptr_t offset_of(const void* ptr) {
-  return reinterpret_cast<std::uintptr_t>(ptr) - geometry.base;
-}
-inline bool inside_window(std::uintptr_t offset) { return (offset >> geometry.shift) < tier_count; }
-
-/// Whether what was stamped has been left alone for a whole tick of the decay.
+/// Whether memory last used in tick `stamp` was not used for a whole tick of the decay.
 inline bool old_enough(std::uint8_t stamp, std::uint8_t now) {
   return static_cast<std::uint8_t>(now - stamp) >= 2;
 }

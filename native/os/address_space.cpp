@@ -107,9 +107,7 @@ int protect(std::byte* at, std::size_t bytes, Access access) {
 int discard(std::byte* at, std::size_t bytes) { return advise(at, bytes, MADV_DONTNEED); }
 int punch(std::byte* at, std::size_t bytes) { return advise(at, bytes, MADV_REMOVE); }
 int populate(std::byte* at, std::size_t bytes) { return advise(at, bytes, MADV_POPULATE_WRITE); }
-int dont_fork(std::byte* at, std::size_t bytes) {
-  return advise(at, bytes, MADV_DONTFORK);
-}
+int dont_fork(std::byte* at, std::size_t bytes) { return advise(at, bytes, MADV_DONTFORK); }
 int advise_huge(std::byte* at, std::size_t bytes, bool huge) {
   return advise(at, bytes, huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
 }

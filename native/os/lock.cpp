@@ -16,7 +16,7 @@ std::uint32_t Lock::number_this_thread() {
   return lock_holder_number;
 }
 
-void Lock::wait() {
+void Lock::wait() NEARFAR_NO_THREAD_SAFETY_ANALYSIS {
   // A critical section is shorter than going to sleep, unless its owner was preempted.
   constexpr int spins = 100;
   for (int i = 0; i < spins; ++i) {

@@ -42,7 +42,7 @@ private:
     return lock_holder_number != 0 ? lock_holder_number : number_this_thread();
   }
   static std::uint32_t number_this_thread();
-  void wait();
+  void wait() NEARFAR_ACQUIRE();
   void wake();
   std::atomic<std::uint32_t> state_{free};
 };

@@ -15,7 +15,7 @@ TEST_CASE("a lock is held by one thread at a time, and each thread knows whether
   std::atomic<int> wrong{0};
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t)
-    threads.emplace_back([&] {
+    threads.emplace_back([&]() NEARFAR_NO_THREAD_SAFETY_ANALYSIS {
       for (int i = 0; i < 20'000; ++i) {
         if (lock.held_by_this_thread()) ++wrong;
         const os::LockGuard guard(lock);

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "alloc/trouble.hpp"
+#include "alloc/diagnostics.hpp"
 #include "os/address_space.hpp"
 #include "os/process.hpp"
 
@@ -12,8 +12,8 @@ namespace nearfar::alloc {
 
 namespace {
 
-/// The head of a chunk; the block begins behind it.
-struct Chunk {
+/// The header of a chunk; the block is behind it.
+struct ChunkHeader {
   std::size_t previous_size;
   std::size_t size_and_flags;
 
@@ -25,7 +25,7 @@ struct Chunk {
   std::size_t flags() const { return size_and_flags & 7; }
 };
 
-/// What a heap of an arena of threads begins with.
+/// The header of a heap of an arena of threads.
 struct HeapInfo {
   std::uintptr_t arena;
   std::uintptr_t previous;
@@ -35,7 +35,8 @@ struct HeapInfo {
 constexpr std::size_t smallest_chunk = 32;
 constexpr std::uintptr_t heap_alignment = 64 << 20;
 
-/// Where the kernel refuses to check, the pointer is trusted, as libc trusts it.
+/// Reads memory that may be unmapped. If the kernel refuses the check, the pointer is trusted, as
+/// libc does.
 template <class T>
 bool read_at(std::uintptr_t at, T& value) {
   const auto* from = reinterpret_cast<const void*>(at);
@@ -44,16 +45,16 @@ bool read_at(std::uintptr_t at, T& value) {
   return read != os::Read::absent;
 }
 
-/// Of a large block that is a mapping for itself: whole pages, the block at the first one's start.
-bool is_mapping(std::uintptr_t at, const Chunk& chunk) {
-  Chunk last{};
-  return chunk.flags() == Chunk::mapped && (at - chunk.previous_size) % os::page_bytes == 0 &&
+/// Whether it is the header of a large block in a mapping of its own: whole pages, which start with
+/// the header.
+bool is_mapping(std::uintptr_t at, const ChunkHeader& chunk) {
+  ChunkHeader last{};
+  return chunk.flags() == ChunkHeader::mapped && (at - chunk.previous_size) % os::page_bytes == 0 &&
          (chunk.previous_size + chunk.size()) % os::page_bytes == 0 &&
          chunk.size() >= os::page_bytes && read_at(at + chunk.size() - sizeof last, last);
 }
 
-/// The heap that an address would lie in, if it is one: its arena, or that arena's first heap, says
-/// so too.
+/// The heap that an address is in. Empty if its arena, or the first heap of that, is inconsistent.
 os::Area thread_heap(std::uintptr_t at) {
   const std::uintptr_t begin = at & ~(heap_alignment - 1);
   HeapInfo info{};
@@ -64,33 +65,34 @@ os::Area thread_heap(std::uintptr_t at) {
   return {begin + sizeof info, begin + info.size};
 }
 
-/// A chunk between others: the one behind it says that this one is in use.
-bool is_in(const os::Area& area, std::uintptr_t at, const Chunk& chunk) {
-  Chunk next{};
+/// Whether it is a chunk of the area that the next chunk describes as in use.
+bool is_chunk_in(const os::Area& area, std::uintptr_t at, const ChunkHeader& chunk) {
+  ChunkHeader next{};
   if (at < area.begin || at >= area.end || chunk.size() < smallest_chunk ||
       chunk.size() % alignof(std::max_align_t) != 0 || chunk.size() > area.end - at ||
       !read_at(at + chunk.size(), next))
     return false;
-  return (next.flags() & Chunk::previous_in_use) != 0 && (next.flags() & Chunk::mapped) == 0 &&
-         next.size() >= alignof(std::max_align_t) && next.size() <= area.end - at - chunk.size();
+  return (next.flags() & ChunkHeader::previous_in_use) != 0 &&
+         (next.flags() & ChunkHeader::mapped) == 0 && next.size() >= alignof(std::max_align_t) &&
+         next.size() <= area.end - at - chunk.size();
 }
 
 } // namespace
 
-bool may_be_of_libc(const void* ptr) {
-  const std::uintptr_t at = reinterpret_cast<std::uintptr_t>(ptr) - sizeof(Chunk);
-  Chunk chunk{};
+bool may_be_libc_block(const void* ptr) {
+  const std::uintptr_t at = reinterpret_cast<std::uintptr_t>(ptr) - sizeof(ChunkHeader);
+  ChunkHeader chunk{};
   if (at % alignof(std::max_align_t) != 0 || !read_at(at, chunk)) return false;
-  if ((chunk.flags() & Chunk::mapped) != 0) return is_mapping(at, chunk);
-  const bool threads = (chunk.flags() & Chunk::of_thread_arena) != 0;
+  if ((chunk.flags() & ChunkHeader::mapped) != 0) return is_mapping(at, chunk);
+  const bool threads = (chunk.flags() & ChunkHeader::of_thread_arena) != 0;
   const os::Area area = threads ? thread_heap(at) : os::program_break();
-  if (!threads && area.end == 0) return true; // /proc cannot tell: libc has to judge
-  return is_in(area, at, chunk);
+  if (!threads && area.end == 0) return true; // unknown: libc has to check
+  return is_chunk_in(area, at, chunk);
 }
 
-void expect_of_libc(const char* call, const void* ptr) {
-  if (may_be_of_libc(ptr)) return;
-  say("%s(%p): the pointer is of no heap, neither this library's nor libc's", call, ptr);
+void require_libc_block(const char* call, const void* ptr) {
+  if (may_be_libc_block(ptr)) return;
+  log_error("%s(%p): the pointer is neither from this library nor from libc", call, ptr);
   os::abort_process();
 }
 

@@ -1,21 +1,21 @@
-// Blocks of libc's own malloc that reach a program under the preloaded library: from a library
-// opened with RTLD_DEEPBIND, or by dlsym() in libc. They go back to libc. What is no block of
-// libc's either could be put into its free lists without a word (a pointer to the stack, where what
-// lies before it looks like a size), so it ends the process here.
+// Blocks of libc's malloc in a program with the preloaded library: from a library opened with
+// RTLD_DEEPBIND, or by dlsym() in libc. They are freed by libc. libc would silently put an invalid
+// pointer into its free lists (a pointer to the stack, if the word before it looks like a size), so
+// that invalid pointers end the process here.
 //
-// Source         what is checked is the layout that glibc's malloc/malloc.c and arena.c describe
-//                ("malloc_chunk", "heap_info"), the same since glibc 2.26.
+// Source         the layout described in glibc's malloc/malloc.c and arena.c ("malloc_chunk",
+//                "heap_info"), the same since glibc 2.26.
 // Thread safety  any thread; nothing here allocates.
 #pragma once
 
 namespace nearfar::alloc {
 
-/// Whether `ptr`, no address of the window, may be a live block of glibc's malloc: aligned, in an
-/// arena or mapped for itself, its size and the header behind it sound. Takes about a microsecond.
-/// Blocks of a main arena that could not grow by brk() are not recognised.
-bool may_be_of_libc(const void* ptr);
+/// Whether `ptr`, an address outside the window, may be a live block of glibc's malloc: aligned, in
+/// an arena or mapped for itself, with valid size and next header. Takes about a microsecond.
+/// Blocks of a main arena that could not grow by brk() are not recognized.
+bool may_be_libc_block(const void* ptr);
 
-/// Says that `call` was given a pointer that is of no heap, and aborts, unless it may be libc's.
-void expect_of_libc(const char* call, const void* ptr);
+/// Aborts if `ptr`, passed to `call`, cannot be a block of libc.
+void require_libc_block(const char* call, const void* ptr);
 
 } // namespace nearfar::alloc

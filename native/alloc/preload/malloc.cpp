@@ -1,12 +1,12 @@
-// malloc and all that glibc has with it, in place of glibc's.
+// Replaces malloc and the functions that glibc defines with it.
 #include <bit>
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
 
 #include "alloc/preload/foreign.hpp"
-#include "alloc/preload/placing.hpp"
-#include "alloc/preload/real.hpp"
+#include "alloc/preload/next_malloc.hpp"
+#include "alloc/preload/placement.hpp"
 #include "os/address_space.hpp"
 
 #define NEARFAR_EXPORT __attribute__((visibility("default"), used))
@@ -16,43 +16,44 @@ using namespace nearfar::alloc;
 
 namespace {
 
-/// After the library's own start, and before the program's constructors.
+/// After start() of api.cpp, before the program's constructors.
 [[gnu::constructor(102)]] void start() {
-  if (open_near()) {
+  if (process_allocator.open()) {
     configure();
     configure_preload();
   }
 }
 
-bool ours(const void* ptr) { return geometry.base != 0 && is_ours(ptr); }
+bool is_ours(const void* ptr) { return process_allocator.window.contains(ptr); }
 
 void free_any(void* ptr) {
   if (ptr == nullptr) return;
-  if (ours(ptr)) [[likely]]
-    return release(ptr);
-  expect_of_libc("free", ptr);
-  real_free(ptr);
+  if (is_ours(ptr)) [[likely]]
+    return process_allocator.release(ptr);
+  require_libc_block("free", ptr);
+  next_free(ptr);
 }
 
 [[gnu::always_inline]] inline void* aligned(std::size_t alignment, std::size_t size,
                                             const void* address, const void* frame) {
-  return place(size, address, frame,
-               [&](unsigned tier) { return allocate_aligned(tier, alignment, size); });
+  return place(size, address, frame, [&](unsigned tier) {
+    return process_allocator.allocate_aligned(tier, alignment, size);
+  });
 }
 
-/// Like memalign() and aligned_alloc() of glibc up to 2.37, which round up. 0, which is refused, if
+/// Rounds up as memalign() and aligned_alloc() of glibc do up to 2.37. 0, an invalid alignment, if
 /// there is no such power.
 std::size_t power_of_two_from(std::size_t alignment) {
   constexpr std::size_t largest = std::size_t{1} << 63;
   return alignment > largest ? 0 : std::bit_ceil(alignment);
 }
 
-/// A foreign block becomes ours when it is resized.
+/// Copies a resized block of libc to a block of ours.
 void* adopt(void* ptr, std::size_t size, void* block) {
   if (block == nullptr) return nullptr;
-  const std::size_t had = real_usable_size(ptr);
+  const std::size_t had = next_usable_size(ptr);
   std::memcpy(block, ptr, had < size ? had : size);
-  real_free(ptr);
+  next_free(ptr);
   return block;
 }
 
@@ -62,9 +63,11 @@ void* adopt(void* ptr, std::size_t size, void* block) {
     free_any(ptr);
     return nullptr;
   }
-  if (ptr != nullptr && ours(ptr)) return reallocate(tier_of(ptr), ptr, size);
-  if (ptr != nullptr) expect_of_libc("realloc", ptr);
-  void* block = place(size, address, frame, [&](unsigned tier) { return allocate(tier, size); });
+  if (ptr != nullptr && is_ours(ptr))
+    return process_allocator.reallocate(process_allocator.window.tier_of(ptr), ptr, size);
+  if (ptr != nullptr) require_libc_block("realloc", ptr);
+  void* block = place(size, address, frame,
+                      [&](unsigned tier) { return process_allocator.allocate(tier, size); });
   return ptr == nullptr ? block : adopt(ptr, size, block);
 }
 
@@ -73,7 +76,8 @@ void* adopt(void* ptr, std::size_t size, void* block) {
 extern "C" {
 
 NEARFAR_EXPORT void* malloc(std::size_t size) noexcept {
-  return place(size, NEARFAR_CALL_SITE, [&](unsigned tier) { return allocate(tier, size); });
+  return place(size, NEARFAR_CALL_SITE,
+               [&](unsigned tier) { return process_allocator.allocate(tier, size); });
 }
 
 NEARFAR_EXPORT void free(void* ptr) noexcept { free_any(ptr); }
@@ -84,10 +88,10 @@ NEARFAR_EXPORT void free_aligned_sized(void* ptr, std::size_t, std::size_t) noex
 }
 
 NEARFAR_EXPORT void* calloc(std::size_t count, std::size_t size) noexcept {
-  std::size_t bytes = 0; // an overflow is told below
+  std::size_t bytes = 0; // allocate_zeroed() reports an overflow
   if (__builtin_mul_overflow(count, size, &bytes)) bytes = SIZE_MAX;
   return place(bytes, NEARFAR_CALL_SITE,
-               [&](unsigned tier) { return allocate_zeroed(tier, count, size); });
+               [&](unsigned tier) { return process_allocator.allocate_zeroed(tier, count, size); });
 }
 
 NEARFAR_EXPORT void* realloc(void* ptr, std::size_t size) noexcept {
@@ -137,9 +141,9 @@ NEARFAR_EXPORT void* pvalloc(std::size_t size) noexcept {
 
 NEARFAR_EXPORT std::size_t malloc_usable_size(void* ptr) noexcept {
   if (ptr == nullptr) return 0;
-  if (ours(ptr)) return usable_size(ptr, "malloc_usable_size");
-  expect_of_libc("malloc_usable_size", ptr);
-  return real_usable_size(ptr);
+  if (is_ours(ptr)) return process_allocator.usable_size(ptr, "malloc_usable_size");
+  require_libc_block("malloc_usable_size", ptr);
+  return next_usable_size(ptr);
 }
 
 } // extern "C"

@@ -22,7 +22,7 @@ LIBRARY = NATIVE_DIR / "libhmalloc-preload.so"
 _OURS = ("NEARFAR_HMALLOC_PLAN", "NEARFAR_HMALLOC_DEFAULT")
 #: Exit codes of the library for invalid settings, and for settings unsupported on this machine.
 _BAD_SETTING, _NOT_HERE = 2, 3
-_NO_TIER = re.compile(r"there is no tier '?([A-Za-z0-9_-]+)")
+_NO_TIER = re.compile(r"no such tier '([A-Za-z0-9_-]+)")
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,31}")
 
 

@@ -1,4 +1,4 @@
-#include "alloc/options.hpp"
+#include "alloc/tier_options.hpp"
 
 #include <cstring>
 
@@ -15,26 +15,26 @@ Error refuse(const char* complaint, std::string_view part) {
                 "reserve=sparse|chunk|full, fork=private|copy|deny, pages=thp|4k, populate");
 }
 
-/// What follows `key` in `option`, if it begins with it.
-bool value_of(std::string_view option, std::string_view key, std::string_view& value) {
+/// Sets `value` to the rest of `option` if it starts with `key`.
+bool match_key(std::string_view option, std::string_view key, std::string_view& value) {
   if (!option.starts_with(key)) return false;
   value = option;
   value.remove_prefix(key.size());
   return true;
 }
 
-Status read_overflow(std::string_view value, Options& options) {
+Status read_overflow(std::string_view value, TierOptions& options) {
   std::string_view target;
   if (value == "fail") return Done{};
-  if (!value_of(value, "spill:", target))
+  if (!match_key(value, "spill:", target))
     return refuse("overflow is fail or spill:TIER, not", value);
-  if (!good_name(target)) return refuse("no name of a tier:", target);
+  if (!is_tier_name(target)) return refuse("no name of a tier:", target);
   std::memcpy(options.spill_to, target.data(), target.size());
   options.spill_to[target.size()] = '\0';
   return Done{};
 }
 
-Status read_reserve(std::string_view value, Options& options) {
+Status read_reserve(std::string_view value, TierOptions& options) {
   if (value == "sparse")
     options.reserve = Reserve::sparse;
   else if (value == "chunk")
@@ -46,7 +46,7 @@ Status read_reserve(std::string_view value, Options& options) {
   return Done{};
 }
 
-Status read_fork(std::string_view value, Options& options) {
+Status read_fork(std::string_view value, TierOptions& options) {
   if (value == "private")
     options.fork = ForkPolicy::make_private;
   else if (value == "copy")
@@ -58,10 +58,10 @@ Status read_fork(std::string_view value, Options& options) {
   return Done{};
 }
 
-enum class Taken : std::uint8_t { no, yes };
+enum class Match : std::uint8_t { no, yes };
 
-/// Reads an option of libhmalloc's own; the others are left to the grammar of tiers.
-Result<Taken> read_own(std::string_view option, Options& options) {
+/// Reads an option that libhmalloc adds to the grammar of tiers.
+Result<Match> read_own(std::string_view option, TierOptions& options) {
   std::string_view value;
   Status status = Done{};
   if (option == "bind")
@@ -70,26 +70,26 @@ Result<Taken> read_own(std::string_view option, Options& options) {
     options.policy = os::Policy::prefer;
   else if (option == "weighted")
     options.policy = os::Policy::weighted;
-  else if (value_of(option, "overflow=", value)) {
+  else if (match_key(option, "overflow=", value)) {
     if (Status s = read_overflow(value, options); !s) return s.error();
-  } else if (value_of(option, "reserve=", value)) {
+  } else if (match_key(option, "reserve=", value)) {
     if (Status s = read_reserve(value, options); !s) return s.error();
-  } else if (value_of(option, "fork=", value)) {
+  } else if (match_key(option, "fork=", value)) {
     if (Status s = read_fork(value, options); !s) return s.error();
-  } else if (value_of(option, "capacity=", value)) {
+  } else if (match_key(option, "capacity=", value)) {
     if (!parse_size(value, options.capacity) || options.capacity == 0)
       return refuse("no size for capacity:", value);
     if (options.capacity < span_bytes) return refuse("capacity is at least 64KiB, not", value);
   } else {
-    return Taken::no;
+    return Match::no;
   }
-  return Taken::yes;
+  return Match::yes;
 }
 
-/// Nodes as numa:A+B+C has them; the grammar of tiers knows one.
-Result<Taken> read_nodes(std::string_view head, Options& options) {
+/// Reads nodes of numa:A+B+C; the grammar of tiers has one node.
+Result<Match> read_nodes(std::string_view head, TierOptions& options) {
   std::string_view list;
-  if (!value_of(head, "numa:", list)) return Taken::no;
+  if (!match_key(head, "numa:", list)) return Match::no;
   unsigned long node = 0;
   std::size_t digits = 0;
   for (std::size_t i = 0; i <= list.size(); ++i) {
@@ -105,10 +105,10 @@ Result<Taken> read_nodes(std::string_view head, Options& options) {
       return refuse("not NUMA nodes", list);
     }
   }
-  return Taken::yes;
+  return Match::yes;
 }
 
-Status check_together(const Options& options, bool several_nodes) {
+Status check_together(const TierOptions& options, bool several_nodes) {
   if (options.spec.node < 0 && options.policy != os::Policy::local)
     return refuse("bind, prefer and weighted are for numa:, not for", options.spec.kind->name);
   if (several_nodes && options.policy == os::Policy::bind)
@@ -124,8 +124,8 @@ Status check_together(const Options& options, bool several_nodes) {
 
 } // namespace
 
-bool good_name(std::string_view name) {
-  if (name.empty() || name.size() >= name_bytes) return false;
+bool is_tier_name(std::string_view name) {
+  if (name.empty() || name.size() >= tier_name_bytes) return false;
   for (const char c : name)
     if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
           c == '_'))
@@ -166,17 +166,17 @@ bool parse_size(std::string_view text, std::uint64_t& bytes) {
   return true;
 }
 
-Result<Options> parse_options(std::string_view text) {
-  Options options;
+Result<TierOptions> parse_tier_options(std::string_view text) {
+  TierOptions options;
   char own_grammar[sizeof options.spec.path + 64] = "";
   std::size_t length = 0;
   for (std::string_view rest = text; !rest.empty() || length == 0;) {
     const bool head = length == 0;
     std::string_view part = rest.substr(0, rest.find(','));
     rest.remove_prefix(part.size() < rest.size() ? part.size() + 1 : part.size());
-    Result<Taken> taken = head ? read_nodes(part, options) : read_own(part, options);
-    if (!taken) return taken.error();
-    if (*taken == Taken::yes && !head) continue;
+    Result<Match> match = head ? read_nodes(part, options) : read_own(part, options);
+    if (!match) return match.error();
+    if (*match == Match::yes && !head) continue;
     if (head) part = part.substr(0, part.find('+'));
     if (length + part.size() + 2 > sizeof own_grammar) return refuse("too long:", text);
     if (!head) own_grammar[length++] = ',';

@@ -3,11 +3,9 @@
 #include <new>
 #include <string_view>
 
+#include "alloc/allocator.hpp"
 #include "alloc/metadata.hpp"
-#include "alloc/options.hpp"
-#include "alloc/plan.hpp"
-#include "alloc/rule_accounts.hpp"
-#include "alloc/settings.hpp"
+#include "alloc/rule_statistics.hpp"
 #include "os/address_space.hpp"
 #include "os/process.hpp"
 
@@ -16,7 +14,7 @@ namespace nearfar::alloc {
 namespace {
 
 constexpr std::string_view head = "hmalloc-plan 1";
-constexpr std::uint32_t most_rules = 10'000;
+constexpr std::uint32_t max_rules = 10'000;
 
 std::string_view next_word(std::string_view& rest) {
   while (!rest.empty() && (rest.front() == ' ' || rest.front() == '\t'))
@@ -29,7 +27,7 @@ std::string_view next_word(std::string_view& rest) {
   return word;
 }
 
-/// A line without its comment and line end; `rest` goes on behind it.
+/// Removes the first line from `rest`, and returns it without comment and line end.
 std::string_view next_line(std::string_view& rest) {
   std::string_view line = rest.substr(0, rest.find('\n'));
   rest.remove_prefix(line.size() < rest.size() ? line.size() + 1 : line.size());
@@ -88,7 +86,7 @@ bool parse_frame(std::string_view text, SiteFrame& frame) {
   return true;
 }
 
-bool parse_chain(std::string_view text, Rule& rule) {
+bool parse_chain(std::string_view text, Rule& rule, Plan& plan) {
   SiteFrame frames[longest_chain];
   std::size_t count = 0;
   if (text.ends_with('<')) return false;
@@ -98,7 +96,7 @@ bool parse_chain(std::string_view text, Rule& rule) {
     if (!parse_frame(one, frames[count])) return false;
   }
   if (!text.empty() || count == 0) return false;
-  void* memory = take_metadata(count * sizeof(SiteFrame));
+  void* memory = allocate_metadata(count * sizeof(SiteFrame));
   if (memory == nullptr) return false;
   std::memcpy(memory, frames, count * sizeof(SiteFrame));
   rule.chain = static_cast<const SiteFrame*>(memory);
@@ -107,19 +105,19 @@ bool parse_chain(std::string_view text, Rule& rule) {
   return true;
 }
 
-/// MIN..MAX in bytes, both included; either may be missing.
+/// MIN..MAX in bytes, both inclusive; either may be missing.
 bool parse_sizes(std::string_view text, Rule& rule) {
   const std::size_t dots = text.find("..");
   if (dots == text.npos || text.size() == 2) return false;
   const std::string_view low = text.substr(0, dots);
   std::string_view high = text;
   high.remove_prefix(dots + 2);
-  if (!low.empty() && !parse_size(low, rule.least_bytes)) return false;
-  if (!high.empty() && !parse_size(high, rule.most_bytes)) return false;
-  return rule.least_bytes <= rule.most_bytes;
+  if (!low.empty() && !parse_size(low, rule.min_bytes)) return false;
+  if (!high.empty() && !parse_size(high, rule.max_bytes)) return false;
+  return rule.min_bytes <= rule.max_bytes;
 }
 
-/// A decimal from 0 to 1 with at most nine digits behind the point.
+/// A decimal from 0 to 1 with at most nine digits after the point.
 bool parse_ratio(std::string_view text, double& ratio) {
   double scale = 1;
   bool point = false;
@@ -141,9 +139,10 @@ bool parse_ratio(std::string_view text, double& ratio) {
   return digits && ratio <= 1;
 }
 
-class Reader {
+class PlanReader {
 public:
-  explicit Reader(const char* path) : path_(path) {}
+  PlanReader(Allocator& allocator, const char* path)
+      : allocator_(allocator), plan_(allocator.plan), path_(path) {}
 
   Status read(std::string_view text) {
     if (Status s = allocate_rules(text); !s) return s.error();
@@ -161,17 +160,17 @@ private:
     constexpr int most = 80;
     return Error::make(Errc::bad_input, "%s:%d: %s '%.*s'", path_, line_, complaint,
                        part.size() < most ? static_cast<int>(part.size()) : most, part.data())
-        .try_next("docs/formats/plan.md tells how a plan is written");
+        .try_next("see docs/formats/plan.md");
   }
 
   Status allocate_rules(std::string_view text) {
     std::uint32_t lines = 1;
     for (const char c : text)
       lines += c == '\n' ? 1u : 0u;
-    if (lines > most_rules) return refuse("a plan has at most 10000 lines", "");
-    void* memory = take_metadata(lines * sizeof(Rule));
+    if (lines > max_rules) return refuse("a plan has at most 10000 lines", "");
+    void* memory = allocate_metadata(lines * sizeof(Rule));
     if (memory == nullptr) return Error::make(Errc::no_space, "no memory for the plan");
-    plan.rules = static_cast<Rule*>(memory);
+    plan_.rules = static_cast<Rule*>(memory);
     return Done{};
   }
 
@@ -187,81 +186,80 @@ private:
     if (verb == "tier") return read_tier(line);
     if (verb == "default") return read_default(line);
     if (verb == "unwind") return read_unwind(line);
-    return refuse("rule, tier, default and unwind are known, not", verb);
+    return refuse("expected rule, tier, default or unwind, not", verb);
   }
 
   Status find(std::string_view name, int& tier) const {
-    char text[name_bytes] = "";
-    if (!good_name(name)) return refuse("no name of a tier:", name);
+    char text[tier_name_bytes] = "";
+    if (!is_tier_name(name)) return refuse("invalid tier name", name);
     std::memcpy(text, name.data(), name.size());
-    tier = find_tier(text);
-    if (tier < 0) return refuse("there is no tier", name);
+    tier = allocator_.find_tier(text);
+    if (tier < 0) return refuse("no such tier", name);
     return Done{};
   }
 
   Status read_default(std::string_view line) {
     const std::string_view name = next_word(line);
-    if (!next_word(line).empty()) return refuse("nothing may follow default", name);
-    return find(name, plan.default_tier);
+    if (!next_word(line).empty()) return refuse("unexpected text after default", name);
+    return find(name, plan_.default_tier);
   }
 
   Status read_unwind(std::string_view line) {
     const std::string_view how = next_word(line);
     if (how != "tables" && how != "frame-pointers")
-      return refuse("unwind is tables or frame-pointers, not", how);
-    if (!next_word(line).empty()) return refuse("nothing may follow unwind", how);
-    plan.by_tables = how == "tables";
+      return refuse("expected tables or frame-pointers, not", how);
+    if (!next_word(line).empty()) return refuse("unexpected text after unwind", how);
+    plan_.by_tables = how == "tables";
     return Done{};
   }
 
-  /// A tier of that name that is there already (NEARFAR_HMALLOC_FAR, --tier) is taken as it is.
+  /// A tier of that name that exists (NEARFAR_HMALLOC_FAR, --tier) is not changed.
   Status read_tier(std::string_view line) {
     const std::string_view name = next_word(line);
     const std::string_view specification = next_word(line);
-    char name_text[name_bytes] = "";
+    char name_text[tier_name_bytes] = "";
     char text[512] = "";
-    if (!good_name(name)) return refuse("no name of a tier:", name);
+    if (!is_tier_name(name)) return refuse("invalid tier name", name);
     if (specification.empty() || specification.size() >= sizeof text || !next_word(line).empty())
-      return refuse("tier NAME SPECIFICATION is wanted for", name);
+      return refuse("expected NAME SPECIFICATION of tier", name);
     std::memcpy(name_text, name.data(), name.size());
     std::memcpy(text, specification.data(), specification.size());
-    if (find_tier(name_text) >= 0) return Done{};
-    Result<int> made = create_tier(name_text, text);
+    if (allocator_.find_tier(name_text) >= 0) return Done{};
+    Result<int> made = allocator_.create_tier(name_text, text);
     if (made) return Done{};
     Error error = Error::make(made.error().code, "%s:%d: %.180s", path_, line_, made.error().what);
     return error.try_next("%s", made.error().next);
   }
 
   Status read_rule(std::string_view line) {
-    Rule* rule = new (plan.rules + plan.rule_count) Rule;
+    Rule* rule = new (plan_.rules + plan_.rule_count) Rule;
     if (Status s = find(next_word(line), rule->tier); !s) return s.error();
-    unsigned told = 0;
+    unsigned seen = 0;
     for (std::string_view word = next_word(line); !word.empty(); word = next_word(line))
-      if (Status s = read_condition(word, *rule, told); !s) return s.error();
-    ++plan.rule_count;
+      if (Status s = read_condition(word, *rule, seen); !s) return s.error();
+    ++plan_.rule_count;
     return Done{};
   }
 
-  /// `told`: a bit for each kind of condition that the rule has.
-  Status read_condition(std::string_view word, Rule& rule, unsigned& told) {
+  /// `seen` has a bit for each kind of condition that the rule has.
+  Status read_condition(std::string_view word, Rule& rule, unsigned& seen) {
     std::string_view value = word;
     unsigned kind = 1;
     for (const Condition& condition : conditions) {
       if (take_prefix(value, condition.word)) {
-        if ((told & kind) != 0) return refuse("a rule has one such condition, not also", word);
-        told |= kind;
-        if (!(this->*condition.read)(value, rule))
-          return refuse("this condition makes no sense:", word);
+        if ((seen & kind) != 0) return refuse("duplicate condition", word);
+        seen |= kind;
+        if (!(this->*condition.read)(value, rule)) return refuse("invalid condition", word);
         return Done{};
       }
       kind <<= 1;
     }
-    return refuse("site=, size=, thread=, budget= and ratio= are known, not", word);
+    return refuse("expected site=, size=, thread=, budget= or ratio=, not", word);
   }
 
-  bool read_site(std::string_view value, Rule& rule) { return parse_chain(value, rule); }
+  bool read_site(std::string_view value, Rule& rule) { return parse_chain(value, rule, plan_); }
   bool read_sizes(std::string_view value, Rule& rule) { return parse_sizes(value, rule); }
-  bool read_share(std::string_view value, Rule& rule) { return parse_ratio(value, rule.ratio); }
+  bool read_ratio(std::string_view value, Rule& rule) { return parse_ratio(value, rule.ratio); }
 
   bool read_thread(std::string_view value, Rule& rule) {
     if (value.empty() || value.size() >= sizeof rule.thread) return false;
@@ -271,7 +269,7 @@ private:
 
   bool read_budget(std::string_view value, Rule& rule) {
     std::uint64_t bytes = 0;
-    if (!parse_size(value, bytes) || bytes > INT64_MAX || budgets_ == most_budgets) return false;
+    if (!parse_size(value, bytes) || bytes > INT64_MAX || budgets_ == max_budgets) return false;
     rule.budget = static_cast<std::int64_t>(bytes);
     rule.budget_number = static_cast<std::uint8_t>(budgets_++);
     return true;
@@ -279,14 +277,16 @@ private:
 
   struct Condition {
     std::string_view word;
-    bool (Reader::*read)(std::string_view value, Rule& rule);
+    bool (PlanReader::*read)(std::string_view value, Rule& rule);
   };
-  static constexpr Condition conditions[] = {{"site=", &Reader::read_site},
-                                             {"size=", &Reader::read_sizes},
-                                             {"thread=", &Reader::read_thread},
-                                             {"budget=", &Reader::read_budget},
-                                             {"ratio=", &Reader::read_share}};
+  static constexpr Condition conditions[] = {{"site=", &PlanReader::read_site},
+                                             {"size=", &PlanReader::read_sizes},
+                                             {"thread=", &PlanReader::read_thread},
+                                             {"budget=", &PlanReader::read_budget},
+                                             {"ratio=", &PlanReader::read_ratio}};
 
+  Allocator& allocator_;
+  Plan& plan_;
   const char* path_;
   int line_ = 0;
   unsigned budgets_ = 0;
@@ -295,21 +295,19 @@ private:
 
 } // namespace
 
-constinit Plan plan;
-
-Status load_plan(const char* path) {
+Status load_plan(Allocator& allocator, const char* path) {
   std::size_t bytes = 0;
   char* text = os::read_file(path, bytes);
   if (text == nullptr) {
     const Errc code = errno == ENOENT ? Errc::not_found : Errc::no_permission;
     return Error::make(code, "cannot read the plan %s: %s", path, std::strerror(errno))
-        .try_next("name a plan file that you may read");
+        .try_next("name a plan file that exists and is readable");
   }
-  plan.default_tier = settings.default_tier;
-  Status read = Reader(path).read(std::string_view(text, bytes));
+  allocator.plan.default_tier = allocator.settings.default_tier;
+  Status read = PlanReader(allocator, path).read(std::string_view(text, bytes));
   os::unmap(reinterpret_cast<std::byte*>(text), bytes + 1);
-  if (read && settings.count_rules && !open_rule_accounts())
-    return Error::make(Errc::os_error, "there is no memory for the accounts of rules");
+  if (read && allocator.settings.count_rules && !enable_rule_statistics(allocator.plan))
+    return Error::make(Errc::os_error, "no memory for the statistics of rules");
   return read;
 }
 

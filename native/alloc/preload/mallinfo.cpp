@@ -1,4 +1,4 @@
-// What glibc reports about its heap: the same of all tiers together.
+// Replaces the statistics functions of glibc: all tiers together.
 #include <cerrno>
 #include <cinttypes>
 #include <climits>
@@ -7,7 +7,7 @@
 
 #include <nearfar/hmalloc.h>
 
-#include "alloc/heap.hpp"
+#include "alloc/allocator.hpp"
 #include "alloc/stats.hpp"
 
 #define NEARFAR_EXPORT __attribute__((visibility("default"), used))
@@ -17,16 +17,16 @@ using namespace nearfar::alloc;
 
 namespace {
 
-/// A tier, or all of them, in the terms of mallinfo(3): what is in blocks of their own ("mmapped"),
-/// and what is in arenas, in use or free.
+/// A tier, or all of them, in the terms of mallinfo(3): large blocks are "mmapped", all others are
+/// in an arena.
 struct Totals {
   std::size_t arena = 0, mapped_blocks = 0, mapped_bytes = 0, used = 0, free = 0, returnable = 0;
 };
 
 void add_tier(Totals& totals, unsigned tier) {
-  TierHeap& heap = tiers[tier];
+  TierHeap& heap = process_allocator.tiers[tier];
   hm_tier_stats stats;
-  fold_stats(tier, stats);
+  read_stats(process_allocator, tier, stats);
   const std::size_t mapped = heap.large_live_bytes.get();
   const std::size_t arena = stats.span_bytes > mapped ? stats.span_bytes - mapped : 0;
   const std::size_t used = stats.live_bytes > mapped ? stats.live_bytes - mapped : 0;
@@ -41,11 +41,11 @@ void add_tier(Totals& totals, unsigned tier) {
 Totals totals_of_all() {
   Totals totals;
   for (unsigned t = 0; t < tier_count; ++t)
-    if (tiers[t].ready()) add_tier(totals, t);
+    if (process_allocator.tiers[t].ready()) add_tier(totals, t);
   return totals;
 }
 
-int clipped(std::size_t value) { return value > INT_MAX ? INT_MAX : static_cast<int>(value); }
+int clamped(std::size_t value) { return value > INT_MAX ? INT_MAX : static_cast<int>(value); }
 
 void write_xml(std::FILE* file, const Totals& t) {
   std::fprintf(file,
@@ -64,11 +64,11 @@ void write_xml(std::FILE* file, const Totals& t) {
 
 extern "C" {
 
-/// What is free is returned whatever `pad` says: the top of an arena is nothing special here.
+/// Returns all free memory; `pad` has no effect, because an arena has no top here.
 NEARFAR_EXPORT int malloc_trim(std::size_t) noexcept {
   std::size_t bytes = 0;
   for (unsigned t = 0; t < tier_count; ++t)
-    if (tiers[t].ready()) bytes += hm_trim(static_cast<hm_tier>(t));
+    if (process_allocator.tiers[t].ready()) bytes += hm_trim(static_cast<hm_tier>(t));
   return bytes > 0 ? 1 : 0;
 }
 
@@ -85,24 +85,24 @@ NEARFAR_EXPORT struct mallinfo2 mallinfo2() noexcept {
   return info;
 }
 
-/// Values that do not fit into an int are clipped, not wrapped.
+/// Values that do not fit into an int are clamped.
 NEARFAR_EXPORT struct mallinfo mallinfo() noexcept {
   const struct mallinfo2 wide = mallinfo2();
   struct mallinfo info {};
-  info.arena = clipped(wide.arena);
-  info.ordblks = clipped(wide.ordblks);
-  info.hblks = clipped(wide.hblks);
-  info.hblkhd = clipped(wide.hblkhd);
-  info.uordblks = clipped(wide.uordblks);
-  info.fordblks = clipped(wide.fordblks);
-  info.keepcost = clipped(wide.keepcost);
+  info.arena = clamped(wide.arena);
+  info.ordblks = clamped(wide.ordblks);
+  info.hblks = clamped(wide.hblks);
+  info.hblkhd = clamped(wide.hblkhd);
+  info.uordblks = clamped(wide.uordblks);
+  info.fordblks = clamped(wide.fordblks);
+  info.keepcost = clamped(wide.keepcost);
   return info;
 }
 
 NEARFAR_EXPORT void malloc_stats() noexcept {
   constexpr int standard_error = 2;
   const int code = errno;
-  write_stats(standard_error);
+  write_stats(process_allocator, standard_error);
   errno = code;
 }
 
@@ -110,7 +110,7 @@ NEARFAR_EXPORT int malloc_info(int options, std::FILE* file) noexcept {
   if (options != 0) return EINVAL;
   std::fputs("<malloc version=\"1\">\n", file);
   for (unsigned t = 0; t < tier_count; ++t) {
-    if (!tiers[t].ready()) continue;
+    if (!process_allocator.tiers[t].ready()) continue;
     Totals totals;
     add_tier(totals, t);
     std::fprintf(file, "<heap nr=\"%u\">\n<sizes>\n</sizes>\n", t);

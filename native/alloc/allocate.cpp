@@ -1,0 +1,192 @@
+// Allocation outside the fast path: first calls, empty stacks, large sizes, full tiers.
+#include <bit>
+#include <cstring>
+
+#include "alloc/allocator.hpp"
+#include "alloc/diagnostics.hpp"
+#include "os/address_space.hpp"
+
+namespace nearfar::alloc {
+
+namespace {
+
+constexpr std::size_t largest_request = std::size_t{1} << 46;
+
+/// The smallest class of at least `size` bytes all of whose blocks are aligned; class_count if
+/// there is none.
+unsigned aligned_class(std::size_t alignment, std::size_t size) {
+  if (alignment > span_bytes || size > largest_class_bytes) return class_count;
+  unsigned c = class_of(size < alignment ? alignment : size);
+  while (c < class_count && class_infos[c].bytes % alignment != 0)
+    ++c;
+  return c;
+}
+
+} // namespace
+
+void* Allocator::allocate_large(unsigned tier, std::size_t size, std::uint32_t align_spans,
+                                bool* zeroed) {
+  const std::size_t spans = spans_for(size == 0 ? 1 : size) + guard_spans();
+  if (spans >= window.spans_per_tier()) {
+    errno = ENOMEM;
+    return nullptr;
+  }
+  bool dirty = true;
+  std::byte* block =
+      tiers[tier].allocate_large(static_cast<std::uint32_t>(spans), align_spans, dirty);
+  if (block == nullptr) return nullptr;
+  if (zeroed != nullptr) *zeroed = !dirty;
+  if (settings.guard)
+    os::protect(block + ((spans - 1) << span_shift), span_bytes, os::Access::none);
+  return block;
+}
+
+/// One block directly from its class: for threads without stacks, and classes without cache.
+void* Allocator::allocate_uncached(unsigned tier, unsigned size_class, bool* zeroed) {
+  BlockRef ref{};
+  bool all_zeroed = false;
+  TierHeap& heap = tiers[tier];
+  if (heap.classes[size_class].allocate(heap.runs, size_class, &ref, 1, live, all_zeroed) == 0)
+    return nullptr;
+  if (zeroed != nullptr) *zeroed = all_zeroed;
+  return ref.block;
+}
+
+void* Allocator::allocate_from_stack(unsigned tier, unsigned size_class) {
+  BlockStack& stack = thread_cache().tiers[tier]->stacks[size_class];
+  if (stack.capacity == 0) return nullptr;
+  TierHeap& heap = tiers[tier];
+  bool all_zeroed = false;
+  stack.count = heap.classes[size_class].allocate(heap.runs, size_class, stack.blocks,
+                                                  stack.capacity / 2, cached, all_zeroed);
+  if (stack.count == 0) return nullptr;
+  const BlockRef ref = stack.blocks[--stack.count];
+  ref.state->store(live, std::memory_order_relaxed);
+  stack.allocations.add(1);
+  return ref.block;
+}
+
+/// In this tier only. Returns nullptr if it is full.
+void* Allocator::allocate_in(unsigned tier, std::size_t size, bool* zeroed) {
+  if (size > largest_class_bytes) return allocate_large(tier, size, 1, zeroed);
+  const unsigned size_class = class_of(size);
+  void* block = nullptr;
+  if (size_class < cached_classes) {
+    open_stacks(tier);
+    block = allocate_from_stack(tier, size_class);
+  }
+  if (block == nullptr) block = allocate_uncached(tier, size_class, zeroed);
+  // A tier without space for a slab may have space for a block.
+  if (block == nullptr) block = allocate_large(tier, size, 1, zeroed);
+  return block;
+}
+
+/// Calls try_allocate(); if it fails, again after all free slabs of the tier are returned.
+template <class Try>
+void* Allocator::retry_after_purge(unsigned tier, const Try& try_allocate) {
+  void* block = try_allocate();
+  if (block != nullptr) return block;
+  const os::LockGuard guard(decay.purge_lock);
+  for (SlabClass& c : tiers[tier].classes)
+    c.purge(tiers[tier].runs, decay.tick(), true);
+  return try_allocate();
+}
+
+/// Calls try_allocate(tier) for a tier, then for those that it spills to.
+template <class Try>
+void* Allocator::try_with_spill(unsigned tier, std::size_t size, const Try& try_allocate) {
+  const unsigned requested = tier;
+  for (unsigned tries = 0; tries < tier_count; ++tries) {
+    if (void* block = try_allocate(tier); block != nullptr) {
+      if (tier != requested) tiers[requested].spilled.add(1);
+      return block;
+    }
+    const int next = tiers[tier].spill_to();
+    if (next < 0 || !tiers[next].ready()) break;
+    tier = static_cast<unsigned>(next);
+  }
+  tiers[requested].failed.add(1);
+  set_error(ENOMEM, "tier %s has no room for %zu bytes (%s)", tiers[requested].name(), size,
+            std::strerror(errno));
+  return nullptr;
+}
+
+/// Opens the near tier, then the configured ones. Returns whether the tier is ready.
+bool Allocator::make_ready(unsigned tier) {
+  if (tiers[tier].ready()) return true;
+  if (!open()) {
+    set_error(ENOMEM, "this process has no address space for the window of tiers");
+    return false;
+  }
+  if (this == &process_allocator && !tiers[tier].ready()) configure();
+  if (tiers[tier].ready()) return true;
+  if (tiers[tier].absent())
+    set_error(ENODEV,
+              tier == 1 ? "tier far is not configured: set NEARFAR_HMALLOC_FAR, for example numa:1 "
+                          "or file:/mnt, or call hm_tier_create"
+                        : "tier %d is not configured: call hm_tier_create",
+              static_cast<int>(tier));
+  return false;
+}
+
+bool Allocator::check_request(unsigned tier, std::size_t size) {
+  if (size > largest_request) {
+    set_error(ENOMEM, "%zu bytes are more than any tier can span", size);
+    return false;
+  }
+  if (tier >= tier_count) {
+    set_error(EINVAL, "invalid tier %d: tiers are numbered 0 to 7", static_cast<int>(tier));
+    return false;
+  }
+  return make_ready(tier);
+}
+
+void* Allocator::allocate_slowly(unsigned tier, std::size_t size, bool* zeroed) {
+  const int saved_errno = errno;
+  if (!check_request(tier, size)) return nullptr;
+  const bool decay_due = decay.advance();
+  void* block = try_with_spill(tier, size, [&](unsigned t) {
+    return retry_after_purge(t, [&] { return allocate_in(t, size, zeroed); });
+  });
+  if (block != nullptr) errno = saved_errno;
+  if (decay_due) return_old_memory();
+  return block;
+}
+
+void* Allocator::allocate_zeroed(unsigned tier, std::size_t count, std::size_t size) {
+  std::size_t bytes = 0;
+  if (__builtin_mul_overflow(count, size, &bytes)) {
+    set_error(ENOMEM, "%zu times %zu bytes overflow", count, size);
+    return nullptr;
+  }
+  if (bytes <= largest_cached_bytes) {
+    void* block = allocate(tier, bytes);
+    return block == nullptr ? nullptr : std::memset(block, 0, bytes);
+  }
+  bool zeroed = false;
+  void* block = allocate_slowly(tier, bytes, &zeroed);
+  if (block != nullptr && !zeroed) std::memset(block, 0, bytes);
+  return block;
+}
+
+void* Allocator::allocate_aligned(unsigned tier, std::size_t alignment, std::size_t size) {
+  if (!std::has_single_bit(alignment)) {
+    set_error(EINVAL, "invalid alignment %zu: must be a power of two", alignment);
+    return nullptr;
+  }
+  if (alignment > largest_request) {
+    set_error(ENOMEM, "invalid alignment %zu: larger than any tier", alignment);
+    return nullptr;
+  }
+  if (alignment <= granule_bytes) return allocate(tier, size);
+  if (const unsigned c = aligned_class(alignment, size); c < class_count)
+    return allocate(tier, class_infos[c].bytes);
+  if (!check_request(tier, size)) return nullptr;
+  const auto align_spans =
+      static_cast<std::uint32_t>(alignment <= span_bytes ? 1 : alignment >> span_shift);
+  return try_with_spill(tier, size, [&](unsigned t) {
+    return retry_after_purge(t, [&] { return allocate_large(t, size, align_spans, nullptr); });
+  });
+}
+
+} // namespace nearfar::alloc

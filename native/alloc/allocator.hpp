@@ -1,0 +1,189 @@
+// An allocator: an address window with up to eight tiers, and all that belongs to them. The C
+// interface and the preloaded malloc() use process_allocator; tests open others.
+//
+// A small block is allocated by class_of() -> the thread's BlockStack -> mark it live, and freed by
+// its span -> its class and state -> the thread's BlockStack. Stacks are refilled from a SlabClass
+// and flushed to it by halves; slabs and large blocks consist of runs of spans.
+//
+// Errors         nullptr with errno ENOMEM, ENODEV or EINVAL; last_error() returns the message.
+// Thread safety  any thread, once open.
+// Lock order     lock_order.hpp.
+#pragma once
+
+#include <cerrno>
+#include <cstddef>
+
+#include "alloc/decay.hpp"
+#include "alloc/lock_order.hpp"
+#include "alloc/plan.hpp"
+#include "alloc/quarantine.hpp"
+#include "alloc/settings.hpp"
+#include "alloc/thread_cache.hpp"
+#include "alloc/tier_heap.hpp"
+#include "alloc/variables.hpp"
+#include "os/lock.hpp"
+
+namespace nearfar::alloc {
+
+class Allocator {
+public:
+  constexpr Allocator() = default;
+  Allocator(const Allocator&) = delete;
+  Allocator& operator=(const Allocator&) = delete;
+
+  /// Opens the window and the near tier, once, without calling functions that may allocate. Returns
+  /// false if the process has no address space for it.
+  bool open();
+  /// Unmaps all tiers and the window, which is reserved: all blocks are gone. Not for
+  /// process_allocator.
+  void close();
+
+  /// Opens a tier. Errors as of hm_tier_create().
+  Result<int> create_tier(const char* name, const char* specification);
+  /// The tier of that name, -1 if there is none.
+  int find_tier(const char* name) const;
+  /// Applies `overflow=spill:TIER` to tiers that were created before all tiers were known.
+  Status resolve_spill_targets();
+
+  void* allocate(unsigned tier, std::size_t size);
+  void* allocate_zeroed(unsigned tier, std::size_t count, std::size_t size);
+  /// `alignment` is a power of two.
+  void* allocate_aligned(unsigned tier, std::size_t alignment, std::size_t size);
+  /// Resizes a live block and moves it to `tier`.
+  void* reallocate(unsigned tier, void* ptr, std::size_t size);
+  /// Frees a live block. Aborts the process for any other address.
+  void release(void* ptr);
+  /// Bytes of a live block. Aborts the process for any other address, and names `call`.
+  std::size_t usable_size(const void* ptr, const char* call) const;
+
+  /// The budget that a block is charged to: 1 + its number, 0 for none.
+  void set_budget(void* block, int budget);
+
+  /// Returns old memory of all tiers to the system, unless another thread does so. Preserves errno.
+  void return_old_memory();
+  /// Returns all free memory of a tier to the system, including the calling thread's stacks.
+  /// Returns the number of bytes.
+  std::size_t trim(unsigned tier);
+
+  /// The calling thread's cache.
+  ThreadCache& thread_cache() const;
+  /// Creates the calling thread's cache, unless the thread is exiting or memory is exhausted, and
+  /// its stacks for a tier that is ready.
+  void open_stacks(unsigned tier);
+  /// Frees the blocks in a cache's stacks for a tier.
+  void flush_stacks(ThreadCache& cache, unsigned tier);
+  /// Frees the cache of a thread that exits.
+  void close_thread_cache(ThreadCache* cache);
+
+  /// Whether a span belonged to a tier that does not exist in this child of a fork.
+  bool is_removed(std::uint32_t span) const {
+    return tiers[span >> (window.shift - span_shift)].is_removed(span);
+  }
+
+  Window window;
+  Settings settings;
+  Plan plan;
+  TierHeap tiers[tier_count] = {{window, 0}, {window, 1}, {window, 2}, {window, 3},
+                                {window, 4}, {window, 5}, {window, 6}, {window, 7}};
+  Decay decay;
+  ThreadCaches caches;
+  PlacedVariables variables;
+  os::Lock configuration_lock NEARFAR_LOCK_LEVEL(configuration, tiers);
+  os::Lock tiers_lock NEARFAR_LOCK_LEVEL(tiers, variables);
+
+private:
+  void* allocate_slowly(unsigned tier, std::size_t size, bool* zeroed);
+  void* allocate_in(unsigned tier, std::size_t size, bool* zeroed);
+  void* allocate_large(unsigned tier, std::size_t size, std::uint32_t align_spans, bool* zeroed);
+  void* allocate_uncached(unsigned tier, unsigned size_class, bool* zeroed);
+  void* allocate_from_stack(unsigned tier, unsigned size_class);
+  template <class Try>
+  void* retry_after_purge(unsigned tier, const Try& try_allocate);
+  template <class Try>
+  void* try_with_spill(unsigned tier, std::size_t size, const Try& try_allocate);
+  bool check_request(unsigned tier, std::size_t size);
+  bool make_ready(unsigned tier);
+  Result<int> find_spill_target(const char* name, const TierOptions& options) const;
+  Result<unsigned> free_slot(const char* name) const NEARFAR_REQUIRES(tiers_lock);
+
+  void release_slowly(void* ptr);
+  void release_large(void* ptr, Span& span);
+  void release_block(BlockRef ref);
+  void flush_half(unsigned tier, BlockStack& stack, unsigned size_class);
+  void quarantine(BlockRef ref, unsigned size_class);
+  bool put_in_quarantine(BlockRef ref, unsigned size_class);
+  void release_quarantined(Quarantine::Half& half);
+  BlockRef live_block(const void* ptr, const Span& span, const char* call) const;
+  bool is_large(const void* ptr, const Span& span) const;
+  int budget_of(const void* ptr) const;
+  bool resize_in_place(void* ptr, std::size_t has, std::size_t size);
+
+  std::uint32_t guard_spans() const { return settings.guard ? 1 : 0; }
+};
+
+/// The allocator of the process. Never closed: it serves exit handlers too. The fast paths below
+/// are always inlined, so that its address and its thread caches are constants there.
+extern Allocator process_allocator;
+
+/// Reads the environment and creates its tiers in process_allocator, once. Invalid values end the
+/// process. Allocations of this thread meanwhile are near.
+void configure();
+bool is_configured();
+/// Once, for libhmalloc-preload.so: reads NEARFAR_HMALLOC_DEFAULT and NEARFAR_HMALLOC_PLAN. Invalid
+/// values end the process.
+void configure_preload();
+
+/// Bytes of a block of this size that is not specially aligned.
+inline std::size_t rounded_size(std::size_t size) {
+  return size <= largest_class_bytes ? class_infos[class_of(size)].bytes
+                                     : spans_for(size) << span_shift;
+}
+
+[[gnu::always_inline]] inline ThreadCache& Allocator::thread_cache() const {
+  return this == &process_allocator ? *this_thread_cache : no_thread_cache;
+}
+
+[[gnu::always_inline]] inline void* Allocator::allocate(unsigned tier, std::size_t size) {
+  if (size <= largest_cached_bytes && tier < tier_count) [[likely]] {
+    BlockStack& stack = thread_cache().tiers[tier]->stacks[class_of(size)];
+    const std::uint32_t count = stack.count;
+    if (count > 0) [[likely]] {
+      const BlockRef ref = stack.blocks[count - 1];
+      stack.count = count - 1;
+      ref.state->store(live, std::memory_order_relaxed);
+      stack.allocations.add(1);
+      return ref.block;
+    }
+  }
+  return allocate_slowly(tier, size, nullptr);
+}
+
+[[gnu::always_inline]] inline void Allocator::release(void* ptr) {
+  const std::uintptr_t offset = window.offset_of(ptr);
+  if (!window.contains_offset(offset)) [[unlikely]]
+    return release_slowly(ptr);
+  const Span& span = window.spans[offset >> span_shift];
+  if (span.kind() != SpanKind::slab) [[unlikely]]
+    return release_slowly(ptr);
+  const unsigned size_class = span.size_class.load(std::memory_order_relaxed);
+  if (size_class >= cached_classes) return release_slowly(ptr);
+  const ClassInfo& info = class_infos[size_class];
+  const std::uint64_t in_slab =
+      offset - (std::uint64_t{span.extent.load(std::memory_order_relaxed)} << span_shift);
+  const std::uint64_t product = in_slab * info.reciprocal;
+  constexpr std::uint64_t fraction = (std::uint64_t{1} << reciprocal_shift) - 1;
+  auto* state = reinterpret_cast<AtomicBlockState*>(span.word.load(std::memory_order_relaxed)) +
+                (product >> reciprocal_shift);
+  BlockStack& stack = thread_cache().tiers[offset >> window.shift]->stacks[size_class];
+  // The fraction of a multiple is below the reciprocal (Lemire, Kaser, Kurz 2019).
+  if ((product & fraction) >= info.reciprocal || state->load(std::memory_order_relaxed) != live)
+      [[unlikely]]
+    return release_slowly(ptr);
+  if (settings.quarantine_bytes != 0) [[unlikely]]
+    return quarantine({static_cast<std::byte*>(ptr), state}, size_class);
+  if (stack.count >= stack.capacity) [[unlikely]]
+    return release_slowly(ptr);
+  push(stack, {static_cast<std::byte*>(ptr), state});
+}
+
+} // namespace nearfar::alloc

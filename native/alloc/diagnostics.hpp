@@ -1,0 +1,28 @@
+// Diagnostics: the message of a thread's last failure, messages on standard error, and the end of a
+// process that passes an invalid pointer.
+//
+// Thread safety  any thread; allocates nothing.
+#pragma once
+
+#include "base/result.hpp"
+
+namespace nearfar::alloc {
+
+class Allocator;
+
+/// Stores the message that hm_error() returns, and sets errno.
+[[gnu::format(printf, 2, 3)]] void set_error(int code, const char* format, ...);
+void set_error(const Error& error);
+const char* last_error();
+
+/// The errno of an error.
+int errno_of(const Error& error);
+
+/// Reports why a pointer that was passed to `call` is invalid, and aborts.
+[[noreturn]] void abort_on_invalid_pointer(const Allocator& allocator, const char* call,
+                                           const void* ptr);
+
+/// Writes a message to standard error, as "libhmalloc: ...".
+[[gnu::format(printf, 1, 2)]] void log_error(const char* format, ...);
+
+} // namespace nearfar::alloc

@@ -1,0 +1,165 @@
+// Freeing and resizing outside the fast path.
+#include <cstring>
+
+#include "alloc/allocator.hpp"
+#include "alloc/diagnostics.hpp"
+#include "os/address_space.hpp"
+
+namespace nearfar::alloc {
+
+namespace {
+constexpr auto relaxed = std::memory_order_relaxed;
+}
+
+/// The live block at `ptr`. Any other address aborts the process.
+BlockRef Allocator::live_block(const void* ptr, const Span& span, const char* call) const {
+  Slab* slab = slab_of(span);
+  const ClassInfo& info = class_infos[slab->size_class];
+  const auto inside = static_cast<std::size_t>(static_cast<const std::byte*>(ptr) - slab->start);
+  const std::size_t index = inside / info.bytes;
+  if (inside % info.bytes != 0 || index >= slab->blocks ||
+      !is_live(slab->states()[index].load(relaxed)))
+    abort_on_invalid_pointer(*this, call, ptr);
+  return {slab->start + inside, slab->states() + index};
+}
+
+bool Allocator::is_large(const void* ptr, const Span& span) const {
+  return span.kind() == SpanKind::large && (window.offset_of(ptr) & (span_bytes - 1)) == 0;
+}
+
+/// The budget that a live block is charged to, 0 for none.
+int Allocator::budget_of(const void* ptr) const {
+  const Span& span = window.span_of(ptr);
+  if (is_large(ptr, span)) return span.budget.load(relaxed);
+  const int state = live_block(ptr, span, "hm_realloc").state->load(relaxed);
+  return state >= budgeted ? state - budgeted + 1 : 0;
+}
+
+void Allocator::release_large(void* ptr, Span& span) {
+  const std::uint64_t spans = span.extent.load(relaxed);
+  if (const int budget = span.budget.exchange(0, relaxed); budget != 0)
+    plan.discharge(budget, ptr, (spans - guard_spans()) << span_shift);
+  if (settings.guard)
+    os::protect(static_cast<std::byte*>(ptr) + ((spans - 1) << span_shift), span_bytes,
+                os::Access::read_write);
+  tiers[window.tier_of(ptr)].free_large(window.span_index(ptr), decay.tick());
+}
+
+/// Pushes a block on the thread's stack, or frees it in its class. Does not check its state.
+void Allocator::release_block(BlockRef ref) {
+  const unsigned tier = window.tier_of(ref.block);
+  const unsigned size_class = window.span_of(ref.block).size_class.load(relaxed);
+  ref.state->store(cached, relaxed);
+  BlockStack* stack = nullptr;
+  if (size_class < cached_classes) {
+    open_stacks(tier);
+    stack = &thread_cache().tiers[tier]->stacks[size_class];
+  }
+  if (stack == nullptr || stack->capacity == 0) {
+    tiers[tier].classes[size_class].free(window, &ref, 1, decay.tick(), true);
+    return;
+  }
+  if (stack->count == stack->capacity) flush_half(tier, *stack, size_class);
+  push(*stack, ref);
+}
+
+/// Makes room in a full stack: frees the older half.
+void Allocator::flush_half(unsigned tier, BlockStack& stack, unsigned size_class) {
+  const std::uint32_t count = (stack.count + 1) / 2;
+  const std::uint32_t rest = stack.count - count;
+  stack.count = 0; // a child forked meanwhile must not free these blocks again
+  tiers[tier].classes[size_class].free(window, stack.blocks, count, decay.tick());
+  for (std::uint32_t i = 0; i < rest; ++i)
+    stack.blocks[i] = stack.blocks[count + i];
+  std::atomic_signal_fence(std::memory_order_release);
+  stack.count = rest;
+}
+
+/// A live block that is freed while the quarantine is on.
+void Allocator::quarantine(BlockRef ref, unsigned size_class) {
+  if (is_removed(window.span_index(ref.block))) return;
+  ref.state->store(quarantined, relaxed);
+  if (!put_in_quarantine(ref, size_class)) release_block(ref);
+}
+
+void Allocator::release_slowly(void* ptr) {
+  if (ptr == nullptr) return;
+  const int saved_errno = errno;
+  if (!window.contains(ptr)) abort_on_invalid_pointer(*this, "hm_free", ptr);
+  const bool decay_due = decay.advance();
+  Span& span = window.span_of(ptr);
+  if (is_removed(window.span_index(ptr))) return;
+  if (is_large(ptr, span)) {
+    release_large(ptr, span);
+  } else if (span.kind() == SpanKind::slab) {
+    const BlockRef ref = live_block(ptr, span, "hm_free");
+    const unsigned size_class = span.size_class.load(relaxed);
+    if (const int state = ref.state->load(relaxed); state >= budgeted)
+      plan.discharge(state - budgeted + 1, ref.block, class_infos[size_class].bytes);
+    if (settings.quarantine_bytes != 0)
+      quarantine(ref, size_class);
+    else
+      release_block(ref);
+  } else {
+    abort_on_invalid_pointer(*this, "hm_free", ptr);
+  }
+  if (decay_due) return_old_memory();
+  errno = saved_errno;
+}
+
+std::size_t Allocator::usable_size(const void* ptr, const char* call) const {
+  if (!window.contains(ptr)) abort_on_invalid_pointer(*this, call, ptr);
+  const Span& span = window.span_of(ptr);
+  if (is_large(ptr, span))
+    return (std::size_t{span.extent.load(relaxed)} - guard_spans()) << span_shift;
+  if (span.kind() != SpanKind::slab) abort_on_invalid_pointer(*this, call, ptr);
+  live_block(ptr, span, call);
+  return class_infos[span.size_class.load(relaxed)].bytes;
+}
+
+void Allocator::set_budget(void* block, int budget) {
+  Span& span = window.span_of(block);
+  if (is_large(block, span))
+    span.budget.store(static_cast<std::uint8_t>(budget), relaxed);
+  else
+    live_block(block, span, "malloc")
+        .state->store(static_cast<std::int8_t>(budgeted + budget - 1), relaxed);
+}
+
+/// Resizes a block without moving it. Returns false if it has to move.
+bool Allocator::resize_in_place(void* ptr, std::size_t has, std::size_t size) {
+  // It fits, and at least half of the block stays in use.
+  if (size <= has && (size >= has / 2 || has <= granule_bytes)) return true;
+  Span& span = window.span_of(ptr);
+  const std::size_t spans = spans_for(size);
+  if (span.kind() != SpanKind::large || size <= largest_class_bytes ||
+      spans >= window.spans_per_tier() || settings.guard)
+    return false;
+  if (!tiers[window.tier_of(ptr)].resize_large(window.span_index(ptr),
+                                               static_cast<std::uint32_t>(spans), decay.tick()))
+    return false;
+  if (const int budget = span.budget.load(relaxed); budget != 0) {
+    const auto growth =
+        static_cast<std::int64_t>(spans << span_shift) - static_cast<std::int64_t>(has);
+    plan.charge(budget, growth, growth);
+  }
+  return true;
+}
+
+void* Allocator::reallocate(unsigned tier, void* ptr, std::size_t size) {
+  const std::size_t has = usable_size(ptr, "hm_realloc");
+  if (tier == window.tier_of(ptr) && resize_in_place(ptr, has, size)) return ptr;
+  void* moved = allocate(tier, size);
+  if (moved == nullptr) return nullptr;
+  std::memcpy(moved, ptr, size < has ? size : has);
+  if (const int budget = budget_of(ptr);
+      budget != 0 && window.tier_of(moved) == window.tier_of(ptr)) {
+    set_budget(moved, budget);
+    const auto bytes = static_cast<std::int64_t>(usable_size(moved, "hm_realloc"));
+    plan.charge(budget, bytes, bytes - static_cast<std::int64_t>(has));
+  }
+  release(ptr);
+  return moved;
+}
+
+} // namespace nearfar::alloc

@@ -1,0 +1,117 @@
+#include "alloc/rule_statistics.hpp"
+
+#include <new>
+
+#include "alloc/allocator.hpp"
+#include "alloc/metadata.hpp"
+#include "alloc/plan.hpp"
+#include "os/address_space.hpp"
+#include "os/numa.hpp"
+
+namespace nearfar::alloc {
+
+namespace {
+
+constexpr auto relaxed = std::memory_order_relaxed;
+constexpr std::size_t max_pages = 16;        ///< sampled in one block
+constexpr std::uint64_t small_interval = 64; ///< every Nth block below a page is sampled
+constexpr std::uintptr_t page = os::page_bytes;
+
+void sample_page(RuleStatistics& statistics, std::uintptr_t address) {
+  int node = -1;
+  if (os::locate_pages(reinterpret_cast<std::byte*>(address & ~(page - 1)), 1, &node) != 0) return;
+  statistics.pages.add(1);
+  if (node >= 0 && node < HM_MAX_NODES)
+    statistics.on_node[node].add(1);
+  else
+    statistics.absent.add(1);
+}
+
+/// The rule whose budget a block is charged to, if it is live.
+Rule* rule_of_state(const Plan& plan, std::int8_t state) {
+  return state >= budgeted && state < no_block ? plan.rule_of_budget(state - budgeted + 1)
+                                               : nullptr;
+}
+
+void sample_slab(const Plan& plan, Slab& slab) {
+  const std::size_t bytes = class_infos[slab.size_class].bytes;
+  for (std::uint32_t i = 0; i < slab.blocks; ++i)
+    if (Rule* rule = rule_of_state(plan, slab.states()[i].load(relaxed)); rule != nullptr)
+      sample_pages(*rule, slab.start + i * bytes, bytes);
+}
+
+void sample_span(const Allocator& allocator, std::uint32_t index) {
+  const Span& span = allocator.window.spans[index];
+  const SpanKind kind = span.kind(std::memory_order_acquire);
+  if (kind == SpanKind::slab && span.extent.load(relaxed) == index)
+    sample_slab(allocator.plan, *slab_of(span));
+  if (kind != SpanKind::large) return;
+  if (const int budget = span.budget.load(relaxed); budget != 0)
+    if (Rule* rule = allocator.plan.rule_of_budget(budget); rule != nullptr)
+      sample_pages(*rule, allocator.window.span_address(index),
+                   std::size_t{span.extent.load(relaxed)} << span_shift);
+}
+
+} // namespace
+
+bool enable_rule_statistics(Plan& plan) {
+  unsigned count = 0;
+  for (std::uint32_t i = 0; i < plan.rule_count; ++i)
+    count += plan.rules[i].budget >= 0;
+  for (std::uint32_t i = 0; i < plan.rule_count; ++i) {
+    Rule& rule = plan.rules[i];
+    if (rule.budget < 0) {
+      if (count == max_budgets) continue;
+      rule.budget = INT64_MAX;
+      rule.budget_number = static_cast<std::uint8_t>(count++);
+    }
+    void* memory = allocate_metadata(sizeof(RuleStatistics));
+    if (memory == nullptr) return false;
+    rule.statistics = new (memory) RuleStatistics;
+  }
+  return true;
+}
+
+void count_placed(Rule& rule, bool in_tier, std::size_t bytes) {
+  if (rule.statistics == nullptr) return;
+  RuleStatistics& statistics = *rule.statistics;
+  (in_tier ? statistics.allocations : statistics.elsewhere).add(1);
+  (in_tier ? statistics.allocated_bytes : statistics.elsewhere_bytes).add(bytes);
+}
+
+void count_growth(Rule& rule, std::size_t bytes) {
+  if (rule.statistics != nullptr) rule.statistics->allocated_bytes.add(bytes);
+}
+
+void count_live(Rule& rule, std::int64_t bytes) {
+  if (rule.statistics == nullptr) return;
+  std::int64_t most = rule.statistics->peak_bytes.load(relaxed);
+  while (bytes > most && !rule.statistics->peak_bytes.compare_exchange_weak(most, bytes, relaxed)) {
+  }
+}
+
+void sample_pages(Rule& rule, const void* block, std::size_t bytes) {
+  if (rule.statistics == nullptr) return;
+  RuleStatistics& statistics = *rule.statistics;
+  const std::uint64_t seen = statistics.freed.get();
+  statistics.freed.add(1);
+  if (bytes < page && seen % small_interval != 0) return;
+  const auto address = reinterpret_cast<std::uintptr_t>(block);
+  const std::size_t pages = bytes / page > 0 ? bytes / page : 1;
+  const std::size_t sampled = pages < max_pages ? pages : max_pages;
+  for (std::size_t i = 0; i < sampled; ++i)
+    sample_page(statistics, address + pages * i / sampled * page);
+}
+
+void sample_live_blocks(Allocator& allocator) {
+  const os::LockGuard guard(allocator.decay.purge_lock); // only a purge destroys slabs
+  for (TierHeap& tier : allocator.tiers) {
+    if (!tier.ready()) continue;
+    const std::uint32_t first = tier.runs.first_span();
+    const std::uint32_t used = tier.runs.used_spans();
+    for (std::uint32_t i = 0; i < used; ++i)
+      sample_span(allocator, first + i);
+  }
+}
+
+} // namespace nearfar::alloc

@@ -1,0 +1,162 @@
+// Allocates runs of spans in one tier: slabs and large blocks consist of them.
+//
+// Free runs are kept in bins by length, eight per doubling, and coalesced with free neighbors. A
+// new run is the first one of the smallest bin that certainly fits, or is taken at the frontier,
+// behind which all spans are free. All metadata is in the span table: nothing is stored in the
+// tier.
+//
+// Thread safety  any thread; one lock per tier, not held during system calls except commit().
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "alloc/recent_spans.hpp"
+#include "alloc/tier_options.hpp"
+#include "alloc/window.hpp"
+#include "os/library_descriptor.hpp"
+#include "os/lock.hpp"
+
+namespace nearfar::alloc {
+
+inline constexpr std::uint32_t no_span = UINT32_MAX;
+
+/// The memory behind a tier, and how it is made available before it is handed out.
+struct TierBacking {
+  os::LibraryDescriptor file;   ///< of a tier in a file or device; the program may close it
+  std::size_t mapped_bytes = 0; ///< of the file or device, from the tier's first span
+  bool anonymous = true;
+  bool sync = false;      ///< mapped with MAP_SYNC
+  bool by_chunk = false;  ///< commit() makes spans available
+  bool mapped = false;    ///< the tier's part of the window is mapped as a whole
+  bool known_zero = true; ///< spans never written, or discarded, read as zero
+  TierOptions options;
+};
+
+class RunAllocator {
+public:
+  constexpr explicit RunAllocator(Window& window) : window_(window) {}
+  RunAllocator(const RunAllocator&) = delete;
+  RunAllocator& operator=(const RunAllocator&) = delete;
+
+  /// Starts with spans `first` to `first + limit` free, in backing(). Returns false if the system
+  /// has no memory for the metadata.
+  bool open(std::uint32_t first, std::uint32_t limit);
+  /// Frees the metadata and clears backing(), which the caller has unmapped.
+  void close();
+
+  /// Allocates `spans` whose address is a multiple of `align_spans` (a power of two). Returns
+  /// no_span with errno set if the tier is full. `dirty` is set if they may have been written.
+  std::uint32_t allocate(std::uint32_t spans, std::uint32_t align_spans, bool& dirty);
+  /// Frees spans that were in use until this tick of the decay.
+  void free(std::uint32_t first, std::uint32_t spans, std::uint8_t tick);
+  /// Frees spans that were not used for a whole tick: the next purge() returns them.
+  void free_unused(std::uint32_t first, std::uint32_t spans);
+
+  /// Extends a run in place. Returns false if the spans behind it are in use.
+  bool extend(std::uint32_t first, std::uint32_t spans, std::uint32_t more);
+
+  /// Returns free spans to the system: those freed before the last tick, or all. Returns their
+  /// bytes. The lock is held for one bin at a time. Called by one thread at a time.
+  std::size_t purge(std::uint8_t tick, bool all);
+
+  /// The following four without the lock: exact while no thread allocates or frees.
+  std::uint32_t used_spans() const NEARFAR_NO_THREAD_SAFETY_ANALYSIS { return frontier_ - first_; }
+  std::uint32_t highest_span() const NEARFAR_NO_THREAD_SAFETY_ANALYSIS { return highest_; }
+  std::uint32_t first_span() const { return first_; }
+  std::uint32_t limit_spans() const NEARFAR_NO_THREAD_SAFETY_ANALYSIS { return limit_; }
+  /// Whether a span may have been written since the system provided it.
+  bool may_be_written(std::uint32_t at) const NEARFAR_NO_THREAD_SAFETY_ANALYSIS {
+    return bit_is_set(dirty_, at);
+  }
+
+  /// Address space used so far.
+  std::uint64_t span_bytes_used() {
+    const os::LockGuard guard(lock_);
+    return std::uint64_t{frontier_ - first_} << span_shift;
+  }
+  std::uint64_t free_dirty_spans() const { return dirty_free_.load(std::memory_order_relaxed); }
+
+  Window& window() const { return window_; }
+  /// Written while the tier is opened or closed, and in the child of a fork. Afterwards known_zero
+  /// and options change under the lock.
+  TierBacking& backing() { return backing_; }
+  const TierBacking& backing() const { return backing_; }
+  os::Lock& lock() NEARFAR_RETURNS_LOCK(lock_) { return lock_; }
+
+  /// New options of a tier in use; `spans` can only lower the limit.
+  void apply(const TierOptions& options, std::uint32_t spans) {
+    const os::LockGuard guard(lock_);
+    backing_.options = options;
+    if (spans < limit_) limit_ = spans;
+  }
+  /// The system does not take memory back (pages locked by mlock): hm_calloc() has to clear it.
+  void clear_known_zero() {
+    const os::LockGuard guard(lock_);
+    backing_.known_zero = false;
+  }
+  /// Memory committed from now on has this policy. Returns the previous options.
+  TierOptions set_policy(os::Policy policy, unsigned long nodes) {
+    const os::LockGuard guard(lock_);
+    const TierOptions before = backing_.options;
+    backing_.options.policy = policy;
+    backing_.options.nodes = nodes;
+    return before;
+  }
+
+private:
+  static constexpr unsigned bin_count = 16 + 8 * 26;
+  static constexpr unsigned bin_words = (bin_count + 63) / 64;
+
+  static unsigned bin_of(std::uint32_t spans);
+  static unsigned bin_that_fits(std::uint32_t spans);
+
+  std::size_t bitmap_bytes() const { return (window_.spans_per_tier() * tier_count / 64 + 1) * 8; }
+  Span& span(std::uint32_t index) const { return window_.spans[index]; }
+  std::uint32_t length_of(std::uint32_t run) const;
+  std::uint32_t next_of(std::uint32_t run) const;
+  std::uint32_t previous_of(std::uint32_t run) const;
+  void set_links(std::uint32_t run, std::uint32_t next, std::uint32_t previous) const;
+  std::uint64_t align_up(std::uint32_t at, std::uint32_t align_spans) const;
+
+  std::uint32_t find_run(std::uint32_t spans) const NEARFAR_REQUIRES(lock_);
+  std::uint32_t find_run_exhaustively(std::uint32_t spans, std::uint32_t align_spans) const
+      NEARFAR_REQUIRES(lock_);
+  std::uint32_t allocate_address(std::uint32_t spans, std::uint32_t align_spans)
+      NEARFAR_REQUIRES(lock_);
+  std::uint32_t allocate_at_frontier(std::uint32_t spans, std::uint32_t align_spans)
+      NEARFAR_REQUIRES(lock_);
+  void insert(std::uint32_t first, std::uint32_t spans) NEARFAR_REQUIRES(lock_);
+  void remove(std::uint32_t first) NEARFAR_REQUIRES(lock_);
+  void coalesce_and_insert(std::uint32_t first, std::uint32_t spans) NEARFAR_REQUIRES(lock_);
+  void insert_remainders(std::uint32_t run, std::uint32_t length, std::uint32_t first,
+                         std::uint32_t spans) NEARFAR_REQUIRES(lock_);
+  int commit(std::uint32_t first, std::uint32_t spans) NEARFAR_REQUIRES(lock_);
+  int commit_range(std::uint32_t first, std::uint32_t spans) NEARFAR_REQUIRES(lock_);
+  std::uint32_t count_dirty(std::uint32_t first, std::uint32_t spans) const NEARFAR_REQUIRES(lock_);
+  std::uint32_t clear_dirty(std::uint32_t first, std::uint32_t spans) NEARFAR_REQUIRES(lock_);
+
+  std::uint32_t find_purgeable(std::uint32_t& at, std::uint32_t end, bool all) const
+      NEARFAR_REQUIRES(lock_);
+  std::uint32_t detach_purgeable(unsigned bin, bool all);
+  std::uint32_t detach_purgeable_tail(bool all, std::uint32_t& first);
+  std::size_t purge_run(std::uint32_t run, std::uint32_t spans, bool all);
+  bool discard(std::uint32_t first, std::uint32_t spans) const;
+
+  os::Lock lock_ NEARFAR_LOCK_LEVEL(runs, metadata);
+  Window& window_;
+  TierBacking backing_;
+  std::uint32_t first_ = 0;
+  std::uint32_t frontier_ NEARFAR_GUARDED_BY(lock_) = 0;
+  std::uint32_t highest_ NEARFAR_GUARDED_BY(lock_) = 0; ///< maximum of the frontier so far
+  std::uint32_t limit_ NEARFAR_GUARDED_BY(lock_) = 0;
+  std::uint64_t* dirty_ NEARFAR_GUARDED_BY(lock_) = nullptr;     ///< one bit per span
+  std::uint64_t* committed_ NEARFAR_GUARDED_BY(lock_) = nullptr; ///< the same; if by_chunk
+  std::atomic<std::uint64_t> dirty_free_{0};                     ///< dirty spans in free runs
+  RecentSpans recent_ NEARFAR_GUARDED_BY(lock_);
+  std::uint64_t nonempty_bins_[bin_words] NEARFAR_GUARDED_BY(lock_) = {};
+  /// First span of the first run, 0 if the bin is empty (span 0 is never used).
+  std::uint32_t heads_[bin_count] NEARFAR_GUARDED_BY(lock_) = {};
+};
+
+} // namespace nearfar::alloc

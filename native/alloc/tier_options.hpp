@@ -1,0 +1,44 @@
+// Options of a tier: its memory, its policy, and what happens when it is full or the process forks.
+//
+// Grammar        that of tiers (tier/spec.hpp) with the options documented at hm_tier_create().
+// Freestanding   no exceptions, no C++ runtime; nothing allocates.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "base/result.hpp"
+#include "os/numa.hpp"
+#include "tier/spec.hpp"
+
+namespace nearfar::alloc {
+
+inline constexpr std::size_t tier_name_bytes = 32; ///< with the final zero
+
+enum class Reserve : std::uint8_t { sparse, chunk, full };
+enum class ForkPolicy : std::uint8_t { make_private, copy, deny };
+
+struct TierOptions {
+  tier::Spec spec;
+  os::Policy policy = os::Policy::local;
+  unsigned long nodes = 0;
+  std::uint64_t capacity = 0;          ///< bytes, 0: not specified
+  char spill_to[tier_name_bytes] = ""; ///< empty: fail
+  Reserve reserve = Reserve::chunk;
+  ForkPolicy fork = ForkPolicy::make_private;
+
+  bool in_file() const { return spec.kind->maps != tier::Maps::memory; }
+};
+
+/// Parses a specification. Errors: bad_input with the invalid part.
+Result<TierOptions> parse_tier_options(std::string_view text);
+
+/// Parses a size: digits, a fraction, a unit (B, K, M, G, T; KiB, kB and so on). Returns false if
+/// it is invalid or too large.
+bool parse_size(std::string_view text, std::uint64_t& bytes);
+
+/// Whether a name consists of 1 to 31 letters, digits, '-' or '_'.
+bool is_tier_name(std::string_view name);
+
+} // namespace nearfar::alloc
