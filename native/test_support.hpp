@@ -53,6 +53,16 @@ inline std::vector<int> usable_cpus() {
 /// The first of them.
 inline int usable_cpu() { return usable_cpus().front(); }
 
+/// Whether ThreadSanitizer is in the program; if so, prints why a check is skipped.
+inline bool skipped_under_tsan([[maybe_unused]] const char* reason) {
+#ifdef __SANITIZE_THREAD__
+  MESSAGE("skipped under ThreadSanitizer: ", reason);
+  return true;
+#else
+  return false;
+#endif
+}
+
 inline constexpr int missing_cpu = CPU_SETSIZE - 1; ///< no machine under test has so many
 
 /// A test case that judges measured times: `TEST_CASE("..." * test::needs_idle_machine)`. The tests

@@ -1,4 +1,4 @@
-// The headers for C++ and for programs written for memkind.
+// The headers for C++ and for programs that use memkind.
 #include <nearfar/hmalloc.hpp>
 #include <nearfar/hmalloc_memkind.h>
 
@@ -13,12 +13,12 @@
 
 namespace {
 int shared_tier() {
-  const int made = hm_tier_find("shared"); // by another case
+  const int made = hm_tier_find("shared"); // created by another test case
   return made >= 0 ? made : hm_tier_create("shared", "shm:,capacity=512MiB");
 }
 } // namespace
 
-TEST_CASE("containers live in the tier of their allocator") {
+TEST_CASE("containers allocate in the tier of their allocator") {
   const int tier = shared_tier();
   REQUIRE(tier >= 0);
   std::vector<int, nearfar::TierAllocator<int>> numbers{nearfar::TierAllocator<int>(tier)};
@@ -33,7 +33,7 @@ TEST_CASE("containers live in the tier of their allocator") {
   CHECK(nearfar::TierAllocator<int>(tier) != nearfar::TierAllocator<int>(HM_NEAR));
 }
 
-TEST_CASE("a polymorphic resource allocates in its tier and throws when it is full") {
+TEST_CASE("a memory resource allocates in its tier, and throws when the tier is full") {
   const int tier = shared_tier();
   nearfar::TierResource resource(tier);
   std::pmr::vector<double> values(1000, 1.5, &resource);
@@ -44,7 +44,7 @@ TEST_CASE("a polymorphic resource allocates in its tier and throws when it is fu
   CHECK(resource != *std::pmr::new_delete_resource());
 }
 
-TEST_CASE("what memkind's programs call") {
+TEST_CASE("the functions of hmalloc_memkind.h behave as those of memkind") {
   const nearfar::test::Folder folder;
   memkind_t kind = nullptr;
   REQUIRE(memkind_create_pmem(folder.path().c_str(), std::size_t{32} << 20, &kind) ==

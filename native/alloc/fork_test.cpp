@@ -1,4 +1,4 @@
-// Tiers that fail to open, that a fork takes away, and that are made while others fork.
+// Tiers that fail to open, tiers that a child does not get, and tiers opened while a thread forks.
 #include <nearfar/hmalloc.h>
 
 #include <algorithm>
@@ -30,7 +30,7 @@ int open_descriptors() {
   return count;
 }
 
-/// Lines of /proc/self/maps with this text.
+/// Number of lines of /proc/self/maps that contain this text.
 int mappings_with(const std::string& text) {
   std::ifstream maps("/proc/self/maps");
   int count = 0;
@@ -39,7 +39,8 @@ int mappings_with(const std::string& text) {
   return count;
 }
 
-/// Status of a child that runs `work`; 0 if it returned true there. A child that hangs is ended.
+/// Runs `work` in a child, and returns its wait status: 0 if `work` returns true. A child that
+/// hangs is killed.
 template <class Work>
 int status_in_child(const Work& work) {
   const pid_t child = fork();
@@ -54,7 +55,7 @@ int status_in_child(const Work& work) {
 
 } // namespace
 
-TEST_CASE("a tier that cannot be made leaves no descriptor, mapping or name") {
+TEST_CASE("a tier that cannot be opened leaves no descriptor, mapping or name") {
   const nearfar::test::Folder folder;
   const std::string file = "file:" + folder.path() + ",capacity=4MiB";
   const int descriptors = open_descriptors();
@@ -68,12 +69,12 @@ TEST_CASE("a tier that cannot be made leaves no descriptor, mapping or name") {
   CHECK(hm_tier_find("rolled") == -1);
 }
 
-#ifndef __SANITIZE_THREAD__ // which lets a child start no threads
+#ifndef __SANITIZE_THREAD__ // under which a child cannot start threads
 
 namespace {
 
-/// Whether blocks of a tier hold what is written to each of them.
-bool blocks_are_apart(int tier) {
+/// Whether blocks of a tier do not overlap.
+bool blocks_are_disjoint(int tier) {
   std::vector<unsigned char*> blocks;
   for (std::size_t i = 0; i < 400; ++i) {
     auto* block = static_cast<unsigned char*>(hm_malloc(tier, 100 + i * 700 % 90'000));
@@ -90,7 +91,7 @@ bool blocks_are_apart(int tier) {
 
 } // namespace
 
-TEST_CASE("a failed tier leaves neither pages nor policy to the next one in its slot") {
+TEST_CASE("a tier that failed to open leaves neither pages nor policy in its slot") {
   CHECK(status_in_child([] {
           // More than the machine has: the policy is set and pages are filled, then it fails.
           if (hm_tier_create("first", "numa:0,reserve=full,overflow=spill:typo") != -1)
@@ -103,7 +104,7 @@ TEST_CASE("a failed tier leaves neither pages nor policy to the next one in its 
         }) == 0);
 }
 
-TEST_CASE("a tier that fails after it was mapped is unmapped again") {
+TEST_CASE("a tier that fails after it was mapped is unmapped") {
   const nearfar::test::Folder folder;
   const std::string specification = "file:" + folder.path() + ",capacity=4MiB";
   CHECK(status_in_child([&] {
@@ -123,7 +124,7 @@ TEST_CASE("a tier that fails after it was mapped is unmapped again") {
         }) == 0);
 }
 
-TEST_CASE("a child makes a tier again that it did not get, and its blocks do not overlap") {
+TEST_CASE("a child can open a tier again that it did not get, and blocks do not overlap") {
   for (const char* again : {"dram", "shm:,capacity=64MiB"}) {
     CHECK(status_in_child([again] {
             const int tier = hm_tier_create("denied", "shm:,capacity=64MiB,fork=deny");
@@ -136,21 +137,21 @@ TEST_CASE("a child makes a tier again that it did not get, and its blocks do not
             return status_in_child([&] {
                      hm_free(inherited[1]);
                      if (hm_tier_create("denied", again) != tier) return false;
-                     if (!blocks_are_apart(tier)) return false;
-                     for (void* block : inherited) // a program's clean-up
+                     if (!blocks_are_disjoint(tier)) return false;
+                     for (void* block : inherited) // has no effect
                        hm_free(block);
                      hm_free(large);
-                     return blocks_are_apart(tier);
+                     return blocks_are_disjoint(tier);
                    }) == 0 &&
-                   blocks_are_apart(tier);
+                   blocks_are_disjoint(tier);
           }) == 0);
   }
 }
 
-TEST_CASE("forks while tiers are made and variables are placed do not hang") {
+TEST_CASE("forks do not hang while tiers are opened and variables are placed") {
   CHECK(status_in_child([] {
           std::atomic<bool> stop{false};
-          std::thread maker([&] {
+          std::thread opener([&] {
             for (int i = 0; i < 40; ++i)
               hm_tier_create("rolled", "shm:,capacity=8MiB,overflow=spill:typo");
             hm_tier_create("made", "shm:,capacity=64MiB");
@@ -161,16 +162,16 @@ TEST_CASE("forks while tiers are made and variables are placed do not hang") {
             }
             stop = true;
           });
-          bool well = true;
+          bool passed = true;
           while (!stop)
-            well = status_in_child([] { // a lock that was left taken hangs here
-                     const int made = hm_tier_find("made");
-                     return hm_tier_create("rolled", "shm:,overflow=spill:typo") == -1 &&
-                            (made < 0 || blocks_are_apart(made));
-                   }) == 0 &&
-                   well;
-          maker.join();
-          return well && hm_tier_find("made") > 0;
+            passed = status_in_child([] { // hangs if a lock is held
+                       const int made = hm_tier_find("made");
+                       return hm_tier_create("rolled", "shm:,overflow=spill:typo") == -1 &&
+                              (made < 0 || blocks_are_disjoint(made));
+                     }) == 0 &&
+                     passed;
+          opener.join();
+          return passed && hm_tier_find("made") > 0;
         }) == 0);
 }
 

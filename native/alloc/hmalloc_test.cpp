@@ -11,14 +11,14 @@
 #include "test_support.hpp"
 
 namespace {
-/// Tiers are few: this one serves several cases.
+/// Shared by several test cases, because a process has at most eight tiers.
 int small_far() {
   static const int tier = hm_tier_create("far", "dram,capacity=4MiB");
   return tier;
 }
 } // namespace
 
-TEST_CASE("blocks are aligned, large enough, and near") {
+TEST_CASE("blocks are aligned, large enough, and in their tier") {
   for (std::size_t size : {0ul, 1ul, 16ul, 17ul, 500ul, 4096ul, 40'000ul, 600'000ul, 5'000'000ul}) {
     void* block = hm_malloc(HM_NEAR, size);
     REQUIRE(block != nullptr);
@@ -33,7 +33,7 @@ TEST_CASE("blocks are aligned, large enough, and near") {
   hm_free(nullptr);
 }
 
-TEST_CASE("hm_calloc gives zeros, on used memory too") {
+TEST_CASE("hm_calloc returns zeroed memory, also if it was used before") {
   for (std::size_t size : {24ul, 3000ul, 50'000ul, 700'000ul}) {
     void* dirty = hm_malloc(HM_NEAR, size);
     std::memset(dirty, 0xff, size);
@@ -62,7 +62,7 @@ TEST_CASE("sizes that overflow fail with ENOMEM") {
   CHECK(errno == ENOMEM);
 }
 
-TEST_CASE("tiers that are not there are told as such") {
+TEST_CASE("invalid and missing tiers are errors") {
   errno = 0;
   CHECK(hm_malloc(99, 16) == nullptr);
   CHECK(errno == EINVAL);
@@ -81,7 +81,7 @@ TEST_CASE("tiers that are not there are told as such") {
   CHECK(hm_tier_find("odd") == -1);
 }
 
-TEST_CASE("a tier without a name or a specification is refused") {
+TEST_CASE("a tier without name or specification is an error") {
   for (const auto& [name, specification] : {std::pair<const char*, const char*>{nullptr, "dram"},
                                             {"nameless", nullptr},
                                             {nullptr, nullptr}}) {
@@ -96,7 +96,7 @@ TEST_CASE("a tier without a name or a specification is refused") {
   CHECK(errno == ENODEV);
 }
 
-TEST_CASE("alignments up to 4 GiB") {
+TEST_CASE("blocks can be aligned to up to 4 GiB") {
   for (std::size_t alignment = 16; alignment <= std::size_t{1} << 32; alignment *= 2) {
     void* block = hm_memalign(HM_NEAR, alignment, 100);
     REQUIRE(block != nullptr);
@@ -111,7 +111,7 @@ TEST_CASE("alignments up to 4 GiB") {
   CHECK(errno == ENOMEM);
 }
 
-TEST_CASE("an aligned block uses what freed small blocks leave, as hm_malloc does") {
+TEST_CASE("an aligned block can use memory of freed small blocks") {
   const int tier = small_far();
   REQUIRE(tier >= 0);
   std::vector<void*> blocks;
@@ -124,7 +124,7 @@ TEST_CASE("an aligned block uses what freed small blocks leave, as hm_malloc doe
   hm_free(aligned);
 }
 
-TEST_CASE("an aligned block fits into a gap that is no larger than itself") {
+TEST_CASE("an aligned block fits into a free run of exactly its size") {
   const int tier = small_far();
   REQUIRE(tier >= 0);
   constexpr std::size_t alignment = std::size_t{1} << 20;
@@ -162,7 +162,7 @@ TEST_CASE("hm_realloc keeps contents and tier, hm_move changes the tier") {
   hm_free(block);
 }
 
-TEST_CASE("a full tier fails or spills, as told") {
+TEST_CASE("a full tier fails or spills, as specified") {
   const int full = small_far();
   const int spilling = hm_tier_create("spilling", "dram,capacity=4MiB,overflow=spill:near");
   REQUIRE(full >= 0);
@@ -182,7 +182,7 @@ TEST_CASE("a full tier fails or spills, as told") {
   hm_free(near);
 }
 
-TEST_CASE("a tier fills up to its capacity, and is whole again after all is freed") {
+TEST_CASE("a tier can be filled to its capacity repeatedly") {
   const int tier = small_far();
   REQUIRE(tier >= 0);
   for (int round = 0; round < 3; ++round)
@@ -196,7 +196,7 @@ TEST_CASE("a tier fills up to its capacity, and is whole again after all is free
     }
 }
 
-TEST_CASE("statistics count what was done") {
+TEST_CASE("statistics count allocations, frees and bytes") {
   hm_tier_stats before;
   hm_tier_stats after;
   REQUIRE(hm_stats(HM_NEAR, &before) == 0);
@@ -216,7 +216,7 @@ TEST_CASE("statistics count what was done") {
   CHECK(after.live_bytes == before.live_bytes);
 }
 
-TEST_CASE("statistics that cannot be written are an error") {
+TEST_CASE("writing statistics to an invalid or full descriptor is an error") {
   errno = 0;
   CHECK(hm_stats_write(-1) == -1);
   CHECK(errno == EBADF);
@@ -229,7 +229,7 @@ TEST_CASE("statistics that cannot be written are an error") {
   close(full);
 }
 
-TEST_CASE("hm_residency tells pages that are there from those that are not") {
+TEST_CASE("hm_residency counts present and absent pages") {
   constexpr std::size_t pages = 1000;
   auto* block = static_cast<char*>(hm_malloc(HM_NEAR, pages * 4096));
   REQUIRE(hm_trim(HM_NEAR) != SIZE_MAX);

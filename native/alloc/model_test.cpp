@@ -1,4 +1,4 @@
-// Random histories against a reference that knows what every live block must hold.
+// Random operations, checked against a model of all live blocks.
 #include <nearfar/hmalloc.h>
 
 #include <cstdint>
@@ -21,7 +21,7 @@ struct Block {
   int tier = 0;
 };
 
-/// Live blocks by address: what a heap must never mix up.
+/// Live blocks by address.
 class Model {
 public:
   Model(std::uint64_t seed, std::vector<int> tiers) : random_(seed), tiers_(std::move(tiers)) {}
@@ -52,7 +52,7 @@ public:
 
 private:
   int any_tier() { return tiers_[random_.below(tiers_.size())]; }
-  std::size_t any_size() { // all orders of magnitude up to 2 MiB alike
+  std::size_t any_size() { // all orders of magnitude up to 2 MiB are equally likely
     return random_.below(std::size_t{2} << random_.below(21));
   }
   void expect(bool holds) { wrong_ += holds ? 0 : 1; }
@@ -140,9 +140,9 @@ private:
 
 } // namespace
 
-TEST_CASE("no history mixes blocks up, loses contents or leaves a tier") {
+TEST_CASE("random operations keep blocks disjoint, intact and in their tier") {
   const nearfar::test::Folder folder;
-  const int made = hm_tier_find("shared"); // by another case
+  const int made = hm_tier_find("shared"); // created by another test case
   const int shared = made >= 0 ? made : hm_tier_create("shared", "shm:,capacity=512MiB");
   REQUIRE(shared >= 0);
   for (std::uint64_t seed = 1; seed <= 4; ++seed) {

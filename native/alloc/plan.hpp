@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/call_site.hpp"
 #include "base/result.hpp"
 
 namespace nearfar::alloc {
@@ -73,10 +74,8 @@ struct Decision {
   std::size_t charged_bytes = 0;
 };
 
-/// The decision for `size` bytes at a call site; `frame` is the frame of the function that was
-/// called, whose first word is the caller's frame pointer.
-Decision decide(const Allocator& allocator, std::size_t size, const void* return_address,
-                const void* frame);
+/// The decision for `size` bytes at a call site.
+Decision decide(const Allocator& allocator, std::size_t size, CallSite site);
 
 /// Called with the block allocated after a decision, or nullptr: charges its exact size until it is
 /// freed, or nothing if it is in another tier.

@@ -172,8 +172,7 @@ Decision decide_among(const Plan& plan, const SiteEntry& entry, const Chain& cha
 
 } // namespace
 
-Decision decide(const Allocator& allocator, std::size_t size, const void* return_address,
-                const void* frame) {
+Decision decide(const Allocator& allocator, std::size_t size, CallSite site) {
   const Plan& plan = allocator.plan;
   const Decision otherwise{plan.default_tier, nullptr, 0};
   if (this_thread_cache->in_plan) return otherwise; // walking the stack may allocate
@@ -183,14 +182,14 @@ Decision decide(const Allocator& allocator, std::size_t size, const void* return
     if (sites == nullptr) return otherwise;
   }
   Chain chain;
-  chain.addresses[0] = return_address;
+  chain.addresses[0] = site.return_address;
   chain.length = 1;
   if (plan.longest > 1) {
     this_thread_cache->in_plan = true;
     if (plan.by_tables)
-      walk_tables(return_address, plan.longest, chain);
+      walk_tables(site.return_address, plan.longest, chain);
     else
-      walk_pointers(frame, sites->stack, plan.longest, chain);
+      walk_pointers(site.frame, sites->stack, plan.longest, chain);
     this_thread_cache->in_plan = false;
   }
   const std::uint64_t key = key_of(chain);

@@ -18,7 +18,7 @@ std::uint32_t count_recent(const RecentSpans& recent) {
 
 } // namespace
 
-TEST_CASE("spans stay recent for the tick in which they were freed and one more, each by itself") {
+TEST_CASE("each span is recent in the tick in which it was freed, and in the next one") {
   RecentSpans recent;
   REQUIRE(recent.open(bytes));
   recent.advance(1, 0, spans);
@@ -34,12 +34,12 @@ TEST_CASE("spans stay recent for the tick in which they were freed and one more,
   recent.add(200, 1);
   recent.remove(41, 1);
   CHECK(count_recent(recent) == 5);
-  recent.advance(5, 0, spans); // two at once
+  recent.advance(5, 0, spans); // two ticks
   CHECK(count_recent(recent) == 0);
   recent.close(bytes);
 }
 
-TEST_CASE("a thread that comes late with an older tick does not age what was freed since") {
+TEST_CASE("an older tick of a late thread changes nothing") {
   RecentSpans recent;
   REQUIRE(recent.open(bytes));
   recent.advance(255, 0, spans);

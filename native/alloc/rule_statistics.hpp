@@ -30,7 +30,7 @@ struct RuleStatistics {
   SharedCounter on_node[HM_MAX_NODES];
 };
 
-/// Counts rules from now on. Returns false if there is no memory for it.
+/// Counts rules from now on. Returns false if memory is exhausted.
 bool enable_rule_statistics(Plan& plan);
 
 /// A rule decided; `in_tier`: the block is in its tier.

@@ -1,4 +1,4 @@
-// What must never happen: stores into a tier by the heap itself, and misuse that goes unnoticed.
+// The allocator does not access the memory of a tier, and detects invalid pointers.
 #include <nearfar/hmalloc.h>
 
 #include <algorithm>
@@ -23,10 +23,10 @@ std::byte* window_of(int tier) {
                                       (static_cast<std::uintptr_t>(tier) << hm_window.shift));
 }
 
-/// What a child that runs `work` writes to stderr before it is killed by SIGABRT; empty if it is
-/// not.
+/// Runs `work` in a child, and returns what it writes to standard error before SIGABRT; empty if it
+/// does not abort.
 template <class Work>
-std::string last_words(const Work& work) {
+std::string message_of_abort(const Work& work) {
   int ends[2];
   REQUIRE(pipe(ends) == 0);
   const pid_t child = fork();
@@ -36,24 +36,24 @@ std::string last_words(const Work& work) {
     _exit(0);
   }
   close(ends[1]);
-  std::string words;
+  std::string message;
   char text[512];
   for (ssize_t got = 0; (got = read(ends[0], text, sizeof text)) > 0;)
-    words.append(text, static_cast<std::size_t>(got));
+    message.append(text, static_cast<std::size_t>(got));
   close(ends[0]);
   int status = 0;
   waitpid(child, &status, 0);
-  return WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT ? words : "";
+  return WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT ? message : "";
 }
 
 bool has(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
 
 } // namespace
 
-TEST_CASE("malloc and free neither load from nor store into the memory of a tier") {
+TEST_CASE("allocating and freeing does not access the memory of a tier") {
   const int tier = hm_tier_create("untouchable", "dram,capacity=1GiB");
   REQUIRE(tier >= 0);
-  // No access at all from now on: any would end this test by SIGSEGV.
+  // From now on any access ends this test by SIGSEGV.
   REQUIRE(mprotect(window_of(tier), std::size_t{1} << 30, PROT_NONE) == 0);
   nearfar::Random random(7);
   std::vector<void*> blocks(3000, nullptr);
@@ -71,12 +71,12 @@ TEST_CASE("malloc and free neither load from nor store into the memory of a tier
   hm_trim(tier);
 }
 
-#ifndef __SANITIZE_THREAD__ // which lets a child start no threads, and the heap wants one at times
+#ifndef __SANITIZE_THREAD__ // under which a child cannot start threads
 namespace {
 
-/// How a child ended, as waitpid() tells it; 0 if `work` was true there.
+/// Runs `work` in a child, and returns its wait status: 0 if `work` returns true.
 template <class Work>
-int ending_of(const Work& work) {
+int status_of_child(const Work& work) {
   const pid_t child = fork();
   if (child == 0) _exit(work() ? 0 : 1);
   int status = -1;
@@ -86,18 +86,18 @@ int ending_of(const Work& work) {
 
 } // namespace
 
-TEST_CASE("a child has nothing of a tier that says fork=deny") {
-  const int status = ending_of([] { // in a child: tiers are few
+TEST_CASE("a child has no access to a tier with fork=deny") {
+  const int status = status_of_child([] { // in a child, because tiers cannot be removed
     const int tier = hm_tier_create("denied", "shm:,capacity=4MiB,fork=deny");
     auto* block = static_cast<volatile char*>(hm_malloc(tier, 100));
     *block = 'x';
-    const int allocating = ending_of([tier, block] {
+    const int allocating = status_of_child([tier, block] {
       const bool refused = hm_malloc(tier, 100) == nullptr && errno == ENODEV;
-      hm_free(const_cast<char*>(block)); // a program's clean-up: nothing is touched
+      hm_free(const_cast<char*>(block)); // has no effect
       const bool again = hm_malloc(tier, 100) == nullptr && errno == ENODEV;
       return refused && again && hm_malloc(HM_NEAR, 100) != nullptr;
     });
-    const int reading = ending_of([block] {
+    const int reading = status_of_child([block] {
       signal(SIGSEGV, SIG_DFL); // not a sanitizer's
       return *block != '\0';
     });
@@ -106,11 +106,11 @@ TEST_CASE("a child has nothing of a tier that says fork=deny") {
   CHECK(status == 0);
 }
 
-TEST_CASE("weighted nodes are used, or the kernel is said to lack them") {
-  const int status = ending_of([] {
+TEST_CASE("weighted nodes are used, or reported as unsupported by the kernel") {
+  const int status = status_of_child([] {
     constexpr std::size_t size = 100'000;
     const int tier = hm_tier_create("weighted", "numa:0,weighted");
-    if (tier < 0) return has(hm_error(), "weighted wants Linux 6.9");
+    if (tier < 0) return has(hm_error(), "weighted requires Linux 6.9");
     void* block = hm_malloc(tier, size);
     hm_pages found{};
     if (block == nullptr) return false;
@@ -122,19 +122,19 @@ TEST_CASE("weighted nodes are used, or the kernel is said to lack them") {
 
 #endif
 
-TEST_CASE("a second free is named, whatever lies between") {
+TEST_CASE("a double free is reported, also after other calls") {
   for (std::size_t size : {40ul, 3000ul, 100'000ul}) {
-    const std::string words = last_words([size] {
+    const std::string message = message_of_abort([size] {
       void* block = hm_malloc(HM_NEAR, size);
       void* other = hm_malloc(HM_NEAR, size);
       hm_free(block);
       hm_free(other);
       hm_free(block);
     });
-    CHECK_MESSAGE(has(words, "double free"), words);
-    CHECK(has(words, "tier near"));
+    CHECK_MESSAGE(has(message, "double free"), message);
+    CHECK(has(message, "tier near"));
   }
-  const std::string large = last_words([] {
+  const std::string large = message_of_abort([] {
     void* block = hm_malloc(HM_NEAR, 5'000'000);
     hm_free(block);
     hm_free(block);
@@ -142,24 +142,24 @@ TEST_CASE("a second free is named, whatever lies between") {
   CHECK_MESSAGE(has(large, "no block begins"), large);
 }
 
-TEST_CASE("pointers into a block, and foreign ones, are named") {
-  const std::string inside = last_words([] {
+TEST_CASE("pointers into a block and pointers of other allocators are reported") {
+  const std::string inside = message_of_abort([] {
     auto* block = static_cast<char*>(hm_malloc(HM_NEAR, 100));
     hm_free(block + 24);
   });
   CHECK_MESSAGE(has(inside, "24 bytes inside a block of 112 bytes"), inside);
-  const std::string large = last_words([] {
+  const std::string large = message_of_abort([] {
     auto* block = static_cast<char*>(hm_malloc(HM_NEAR, 1'000'000));
     hm_free(block + 48);
   });
   CHECK_MESSAGE(has(large, "48 bytes inside a large block"), large);
-  const std::string foreign = last_words([] {
+  const std::string foreign = message_of_abort([] {
     static int here;
     hm_free(&here);
   });
   CHECK_MESSAGE(has(foreign, "hm_free"), foreign);
   CHECK(has(foreign, "not from this library"));
-  const std::string resized = last_words([] {
+  const std::string resized = message_of_abort([] {
     void* block = hm_malloc(HM_NEAR, 100);
     hm_free(block);
     void* volatile again = hm_realloc(HM_KEEP, block, 200);
@@ -168,7 +168,7 @@ TEST_CASE("pointers into a block, and foreign ones, are named") {
   CHECK_MESSAGE(has(resized, "hm_realloc"), resized);
 }
 
-TEST_CASE("freed memory is given back, and reads as zero through hm_calloc") {
+TEST_CASE("hm_trim returns freed memory, and not that of live blocks") {
   constexpr std::size_t count = 2000, size = 20'000;
   std::vector<char*> blocks;
   for (std::size_t i = 0; i < count; ++i) {
@@ -179,14 +179,14 @@ TEST_CASE("freed memory is given back, and reads as zero through hm_calloc") {
   for (std::size_t i = 1; i < count; ++i)
     hm_free(blocks[i]);
   CHECK(hm_trim(HM_NEAR) > count * size * 9 / 10);
-  CHECK(first[size - 1] == 1); // what is live stays
+  CHECK(first[size - 1] == 1); // live blocks are not changed
   hm_free(first);
 }
 
-TEST_CASE("all of many scattered free runs is given back") {
+TEST_CASE("hm_trim returns many scattered free runs completely") {
   constexpr std::size_t count = 2000, size = 1'000'000;
   std::vector<char*> blocks;
-  for (std::size_t i = 0; i < count; ++i) { // of each the first page is touched
+  for (std::size_t i = 0; i < count; ++i) { // write the first page of each
     blocks.push_back(static_cast<char*>(hm_malloc(HM_NEAR, size)));
     blocks.back()[0] = 1;
   }
@@ -202,24 +202,24 @@ TEST_CASE("all of many scattered free runs is given back") {
   CHECK(hm_trim(HM_NEAR) >= count / 2 * size);
 }
 
-TEST_CASE("memory that the program has locked is cleared by hm_calloc") {
+TEST_CASE("hm_calloc clears memory that the program has locked") {
   const int tier = hm_tier_create("locked", "dram,capacity=16MiB");
   REQUIRE(tier >= 0);
   for (const std::size_t size : {std::size_t{100'000}, std::size_t{1'000'000}}) {
     auto* block = static_cast<unsigned char*>(hm_malloc(tier, size));
     REQUIRE(block != nullptr);
-    REQUIRE(mlock(block, 4096) == 0); // the system refuses to take such pages back
+    REQUIRE(mlock(block, 4096) == 0); // the system does not take such pages back
     std::memset(block, 1, size);
     hm_free(block);
     hm_trim(tier);
-    std::vector<unsigned char*> given; // all of the tier: the freed memory is part of it
+    std::vector<unsigned char*> filling; // all of the tier, with the freed memory
     while (auto* one = static_cast<unsigned char*>(hm_calloc(tier, 1, size))) {
-      given.push_back(one);
+      filling.push_back(one);
       CHECK(std::all_of(one, one + size, [](unsigned char byte) { return byte == 0; }));
     }
-    CHECK(given.size() > 1);
+    CHECK(filling.size() > 1);
     munlock(block, 4096);
-    for (unsigned char* one : given)
+    for (unsigned char* one : filling)
       hm_free(one);
   }
 }

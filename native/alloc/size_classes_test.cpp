@@ -4,7 +4,7 @@
 
 using namespace nearfar::alloc;
 
-TEST_CASE("every size has the smallest class that holds it") {
+TEST_CASE("class_of returns the smallest class that is large enough") {
   for (std::size_t size = 1; size <= largest_class_bytes; size += size < 4096 ? 1 : 61) {
     const unsigned c = class_of(size);
     REQUIRE(c < class_count);
@@ -15,14 +15,14 @@ TEST_CASE("every size has the smallest class that holds it") {
   CHECK(class_of(largest_class_bytes) == class_count - 1);
 }
 
-TEST_CASE("a class loses at most an eighth of a block") {
+TEST_CASE("at most an eighth of a block is unused") {
   for (std::size_t size = 129; size <= largest_class_bytes; size += 97) {
     const double loss = static_cast<double>(class_infos[class_of(size)].bytes - size);
     CHECK(loss / static_cast<double>(class_infos[class_of(size)].bytes) < 0.125);
   }
 }
 
-TEST_CASE("the reciprocal divides every offset of a slab, and tells multiples") {
+TEST_CASE("the reciprocal divides every offset in a slab exactly, and detects multiples") {
   constexpr std::uint64_t fraction = (std::uint64_t{1} << reciprocal_shift) - 1;
   for (const ClassInfo& info : class_infos) {
     std::size_t wrong = 0;
@@ -36,7 +36,7 @@ TEST_CASE("the reciprocal divides every offset of a slab, and tells multiples") 
   }
 }
 
-TEST_CASE("a slab holds at least eight blocks, a multiple of 64 KiB") {
+TEST_CASE("a slab has at least eight blocks") {
   for (const ClassInfo& info : class_infos) {
     CHECK(info.blocks >= 8);
     CHECK(std::size_t{info.blocks} * info.bytes <= info.spans * span_bytes);

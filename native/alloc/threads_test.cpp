@@ -1,5 +1,5 @@
-// Many threads at once: blocks cross from one to another, threads come and go, memory is given back
-// and children are forked meanwhile.
+// Concurrent threads: blocks are freed by other threads, threads start and exit, and memory is
+// returned and children are forked meanwhile.
 #include <nearfar/hmalloc.h>
 
 #include <atomic>
@@ -18,7 +18,7 @@ namespace {
 
 using nearfar::Random;
 
-/// Blocks on their way from thread to thread; each holds its own size in its first word.
+/// Blocks passed from thread to thread; the first word of each is its size.
 class Exchange {
 public:
   void swap_one(Random& random) {
@@ -50,7 +50,7 @@ void churn(Exchange& exchange, std::uint64_t seed, int steps) {
 
 } // namespace
 
-TEST_CASE("blocks are freed by other threads than those that allocated them") {
+TEST_CASE("blocks can be freed by other threads than those that allocated them") {
   Exchange exchange;
   for (int round = 0; round < 5; ++round) {
     std::vector<std::thread> threads;
@@ -66,7 +66,7 @@ TEST_CASE("blocks are freed by other threads than those that allocated them") {
 
 namespace {
 
-std::ptrdiff_t threads_of_process() {
+std::ptrdiff_t thread_count() {
   const std::filesystem::directory_iterator tasks("/proc/self/task");
   return std::distance(begin(tasks), end(tasks));
 }
@@ -85,10 +85,10 @@ TEST_CASE("freed memory is returned by a later call, without a thread of the lib
     block = std::memset(hm_malloc(HM_NEAR, bytes), 1, bytes);
   hm_free(hm_malloc(HM_NEAR, bytes)); // counts the ticks so far
   const std::uint64_t before = returned_bytes();
-  const std::ptrdiff_t threads = threads_of_process();
+  const std::ptrdiff_t threads = thread_count();
   for (void* block : blocks)
     hm_free(block);
-  CHECK(threads_of_process() == threads);
+  CHECK(thread_count() == threads);
   for (int i = 0; i < 3; ++i) { // longer than the decay time of 250 ms, in total than two
     std::this_thread::sleep_for(std::chrono::milliseconds(300));
     hm_free(hm_malloc(HM_NEAR, bytes));
@@ -96,8 +96,8 @@ TEST_CASE("freed memory is returned by a later call, without a thread of the lib
   CHECK(returned_bytes() - before > count * bytes * 9 / 10);
 }
 
-#ifndef __SANITIZE_THREAD__ // which does not follow threads into a child
-TEST_CASE("children forked under churn can allocate and free") {
+#ifndef __SANITIZE_THREAD__ // which does not support threads in a child
+TEST_CASE("children forked while threads allocate can allocate and free") {
   Exchange exchange;
   std::atomic<bool> stop{false};
   std::vector<std::thread> threads;

@@ -1,7 +1,6 @@
 #include "bench/counted_region.hpp"
 
 #include <algorithm>
-#include <ranges>
 
 namespace nearfar::bench {
 
@@ -39,8 +38,9 @@ void CountedRegion::begin(std::size_t thread) {
 }
 
 void CountedRegion::end(std::size_t thread) {
-  for (os::CounterGroup& group : threads_[thread] | std::views::reverse)
-    group.stop();
+  std::vector<os::CounterGroup>& groups = threads_[thread];
+  for (auto group = groups.rbegin(); group != groups.rend(); ++group)
+    group->stop();
 }
 
 Result<std::vector<Counted>> CountedRegion::counted() const {

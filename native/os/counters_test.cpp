@@ -5,6 +5,7 @@
 #include <linux/perf_event.h>
 
 #include "os/pages.hpp"
+#include "test_support.hpp"
 
 using namespace nearfar;
 
@@ -36,7 +37,8 @@ TEST_CASE("a group counts what lies between start and stop, and nothing else") {
   REQUIRE(seen);
   REQUIRE(seen->values.size() == events.size());
   CHECK(seen->values[0] >= pages);
-  CHECK(seen->values[0] < 2 * pages);
+  if (!test::skipped_under_tsan("its shadow memory causes more page faults"))
+    CHECK(seen->values[0] < 2 * pages);
   CHECK(seen->values[1] > 0);
   CHECK(seen->counted_ns > 0);
   CHECK(seen->counted_ns <= seen->wanted_ns);

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: MIT (native/trace/plugin/LICENSE), because the recorder's library
+// includes it, which is loaded into programs under any license.
+//
+// The entry points of malloc: all functions that glibc and libstdc++ define to allocate and free,
+// each written once in terms of a type with static functions. A library that replaces malloc
+// includes this file in one source file, after it has defined
+//
+//   #define NEARFAR_MALLOC Implementation
+//   struct Implementation {
+//     static void* allocate(std::size_t bytes, nearfar::CallSite site);
+//     static void* allocate_zeroed(std::size_t count, std::size_t bytes, nearfar::CallSite site);
+//     static void* allocate_aligned(std::size_t alignment, std::size_t bytes, nearfar::CallSite
+//     site); static void* reallocate(void* block, std::size_t bytes, nearfar::CallSite site);
+//     static void release(void* block);
+//     // operator new failed; `alignment` is 0 without one. The first throws, or returns a block.
+//     static void* new_failed(std::size_t bytes, std::size_t alignment, nearfar::CallSite site);
+//     static void* nothrow_new_failed(std::size_t bytes, std::size_t alignment);
+//   };
+//
+// Errors         nullptr with errno; allocate_aligned() rejects or rounds up other alignments than
+//                powers of two, as glibc does.
+// Inlining       functions with a CallSite should be always inlined. Compile the file with
+//                -fno-omit-frame-pointer, so that callers' frames can be found.
+#pragma once
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <new>
+
+#include "base/call_site.hpp"
+
+#define NEARFAR_ENTRY_POINT __attribute__((visibility("default"), used))
+
+extern "C" {
+
+NEARFAR_ENTRY_POINT void* malloc(std::size_t bytes) noexcept {
+  return NEARFAR_MALLOC::allocate(bytes, NEARFAR_CALL_SITE);
+}
+
+NEARFAR_ENTRY_POINT void* calloc(std::size_t count, std::size_t bytes) noexcept {
+  return NEARFAR_MALLOC::allocate_zeroed(count, bytes, NEARFAR_CALL_SITE);
+}
+
+NEARFAR_ENTRY_POINT void* realloc(void* block, std::size_t bytes) noexcept {
+  return NEARFAR_MALLOC::reallocate(block, bytes, NEARFAR_CALL_SITE);
+}
+
+NEARFAR_ENTRY_POINT void* reallocarray(void* block, std::size_t count, std::size_t bytes) noexcept {
+  std::size_t all = 0;
+  if (__builtin_mul_overflow(count, bytes, &all)) {
+    errno = ENOMEM;
+    return nullptr;
+  }
+  return NEARFAR_MALLOC::reallocate(block, all, NEARFAR_CALL_SITE);
+}
+
+NEARFAR_ENTRY_POINT void free(void* block) noexcept { NEARFAR_MALLOC::release(block); }
+NEARFAR_ENTRY_POINT void cfree(void* block) noexcept { NEARFAR_MALLOC::release(block); }
+NEARFAR_ENTRY_POINT void free_sized(void* block, std::size_t) noexcept {
+  NEARFAR_MALLOC::release(block);
+}
+NEARFAR_ENTRY_POINT void free_aligned_sized(void* block, std::size_t, std::size_t) noexcept {
+  NEARFAR_MALLOC::release(block);
+}
+
+NEARFAR_ENTRY_POINT void* memalign(std::size_t alignment, std::size_t bytes) noexcept {
+  return NEARFAR_MALLOC::allocate_aligned(alignment, bytes, NEARFAR_CALL_SITE);
+}
+
+NEARFAR_ENTRY_POINT void* aligned_alloc(std::size_t alignment, std::size_t bytes) noexcept {
+  return NEARFAR_MALLOC::allocate_aligned(alignment, bytes, NEARFAR_CALL_SITE);
+}
+
+NEARFAR_ENTRY_POINT int posix_memalign(void** result, std::size_t alignment,
+                                       std::size_t bytes) noexcept {
+  if (alignment % sizeof(void*) != 0 || alignment == 0 || (alignment & (alignment - 1)) != 0)
+    return EINVAL;
+  const int saved_errno = errno;
+  void* block = NEARFAR_MALLOC::allocate_aligned(alignment, bytes, NEARFAR_CALL_SITE);
+  const int code = errno;
+  errno = saved_errno; // POSIX: the code is returned
+  if (block == nullptr) return code;
+  *result = block;
+  return 0;
+}
+
+NEARFAR_ENTRY_POINT void* valloc(std::size_t bytes) noexcept {
+  constexpr std::size_t page = 4096;
+  return NEARFAR_MALLOC::allocate_aligned(page, bytes, NEARFAR_CALL_SITE);
+}
+
+NEARFAR_ENTRY_POINT void* pvalloc(std::size_t bytes) noexcept {
+  constexpr std::size_t page = 4096;
+  if (bytes > SIZE_MAX - page) {
+    errno = ENOMEM;
+    return nullptr;
+  }
+  return NEARFAR_MALLOC::allocate_aligned(page, (bytes + page - 1) / page * page,
+                                          NEARFAR_CALL_SITE);
+}
+
+} // extern "C"
+
+// operator new is replaced too, so that the call site is that of the program, not of libstdc++.
+namespace nearfar {
+
+[[gnu::always_inline]] inline void* new_block(std::size_t bytes, std::size_t alignment,
+                                              CallSite site) {
+  void* block = alignment == 0 ? NEARFAR_MALLOC::allocate(bytes, site)
+                               : NEARFAR_MALLOC::allocate_aligned(alignment, bytes, site);
+  return block != nullptr ? block : NEARFAR_MALLOC::new_failed(bytes, alignment, site);
+}
+
+[[gnu::always_inline]] inline void* new_block_nothrow(std::size_t bytes, std::size_t alignment,
+                                                      CallSite site) {
+  void* block = alignment == 0 ? NEARFAR_MALLOC::allocate(bytes, site)
+                               : NEARFAR_MALLOC::allocate_aligned(alignment, bytes, site);
+  return block != nullptr ? block : NEARFAR_MALLOC::nothrow_new_failed(bytes, alignment);
+}
+
+} // namespace nearfar
+
+// One line for each form: parameters, expression of the alignment, function.
+#define NEARFAR_NEW(name, parameters, alignment, function, ...)                                    \
+  NEARFAR_ENTRY_POINT void* operator name parameters __VA_ARGS__ {                                 \
+    return ::nearfar::function(bytes, alignment, NEARFAR_CALL_SITE);                               \
+  }
+#define NEARFAR_NEW_FORMS(name)                                                                    \
+  NEARFAR_NEW(name, (std::size_t bytes), 0, new_block)                                             \
+  NEARFAR_NEW(name, (std::size_t bytes, std::align_val_t alignment),                               \
+              static_cast<std::size_t>(alignment), new_block)                                      \
+  NEARFAR_NEW(name, (std::size_t bytes, const std::nothrow_t&), 0, new_block_nothrow, noexcept)    \
+  NEARFAR_NEW(name, (std::size_t bytes, std::align_val_t alignment, const std::nothrow_t&),        \
+              static_cast<std::size_t>(alignment), new_block_nothrow, noexcept)
+#define NEARFAR_DELETE(name, ...)                                                                  \
+  NEARFAR_ENTRY_POINT void operator name(void* block __VA_OPT__(, ) __VA_ARGS__) noexcept {        \
+    NEARFAR_MALLOC::release(block);                                                                \
+  }
+#define NEARFAR_DELETE_FORMS(name)                                                                 \
+  NEARFAR_DELETE(name)                                                                             \
+  NEARFAR_DELETE(name, std::size_t)                                                                \
+  NEARFAR_DELETE(name, std::align_val_t)                                                           \
+  NEARFAR_DELETE(name, std::size_t, std::align_val_t)                                              \
+  NEARFAR_DELETE(name, const std::nothrow_t&)                                                      \
+  NEARFAR_DELETE(name, std::align_val_t, const std::nothrow_t&)
+
+NEARFAR_NEW_FORMS(new)
+NEARFAR_NEW_FORMS(new[])
+NEARFAR_DELETE_FORMS(delete)
+NEARFAR_DELETE_FORMS(delete[])
