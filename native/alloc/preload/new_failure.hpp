@@ -15,7 +15,7 @@ bool call_new_handler();
 [[noreturn]] void throw_bad_alloc(std::size_t size);
 
 /// operator new(nothrow) of the C++ library, which calls operator new and catches what a handler
-/// throws. Without that library there is no handler: nullptr.
+/// throws. Without that library no handler exists: returns nullptr.
 void* call_library_nothrow_new(std::size_t size, std::size_t alignment);
 
 } // namespace nearfar::alloc
