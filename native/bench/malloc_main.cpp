@@ -1,5 +1,5 @@
-// One malloc test in a process of its own: nearfar-malloc TEST COUNT SEED CPU,CPU,… SETTLE_MS
-// ALLOCATOR
+// One malloc test in a process of its own:
+//   nearfar-malloc TEST COUNT SEED CPU,CPU,… SETTLE_MS ALLOCATOR
 //
 // Prints "library FILE" and a line "KEY VALUE" for each figure, times in nanoseconds; or three
 // lines: "error CODE", what went wrong, what to try next. An interface between this program and the

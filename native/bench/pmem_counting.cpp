@@ -2,24 +2,18 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <dlfcn.h>
 #include <libpmem.h>
 #include <libpmemobj.h>
 
+#include "persist/libpmem.hpp"
 #include "storelog/storelog.hpp"
 
 // Without a recorder's site: libpmemobj's own lines are of no use to anybody who looks for them.
 namespace {
 
+using nearfar::persist::libpmem_function;
 using nearfar::storelog::fence;
 using nearfar::storelog::flush;
-
-/// The function of that name in libpmem itself.
-template <class Function>
-Function* original(const char* name) {
-  static void* library = dlopen("libpmem.so.1", RTLD_LAZY);
-  return reinterpret_cast<Function*>(dlsym(library, name));
-}
 
 using Transfer = void*(void*, const void*, std::size_t, unsigned);
 constexpr unsigned undrained = PMEM_F_MEM_NODRAIN | PMEM_F_MEM_NOFLUSH;
@@ -34,16 +28,14 @@ void* transfer(Transfer* copy, void* to, const void* from, std::size_t bytes, un
 
 } // namespace
 
-#define NEARFAR_INTERPOSE extern "C" [[gnu::visibility("default")]]
-
 NEARFAR_INTERPOSE void pmem_flush(const void* at, std::size_t bytes) {
-  static auto* next = original<void(const void*, std::size_t)>("pmem_flush");
+  static auto* next = libpmem_function<void(const void*, std::size_t)>("pmem_flush");
   flush(at, bytes);
   next(at, bytes);
 }
 
 NEARFAR_INTERPOSE void pmem_drain() {
-  static auto* next = original<void()>("pmem_drain");
+  static auto* next = libpmem_function<void()>("pmem_drain");
   fence();
   next();
 }
@@ -54,25 +46,25 @@ NEARFAR_INTERPOSE void pmem_persist(const void* at, std::size_t bytes) {
 }
 
 NEARFAR_INTERPOSE int pmem_msync(const void* at, std::size_t bytes) {
-  static auto* next = original<int(const void*, std::size_t)>("pmem_msync");
+  static auto* next = libpmem_function<int(const void*, std::size_t)>("pmem_msync");
   flush(at, bytes);
   fence();
   return next(at, bytes);
 }
 
 NEARFAR_INTERPOSE void* pmem_memcpy(void* to, const void* from, std::size_t bytes, unsigned flags) {
-  static auto* next = original<Transfer>("pmem_memcpy");
+  static auto* next = libpmem_function<Transfer>("pmem_memcpy");
   return transfer(next, to, from, bytes, flags);
 }
 
 NEARFAR_INTERPOSE void* pmem_memmove(void* to, const void* from, std::size_t bytes,
                                      unsigned flags) {
-  static auto* next = original<Transfer>("pmem_memmove");
+  static auto* next = libpmem_function<Transfer>("pmem_memmove");
   return transfer(next, to, from, bytes, flags);
 }
 
 NEARFAR_INTERPOSE void* pmem_memset(void* at, int value, std::size_t bytes, unsigned flags) {
-  static auto* next = original<void*(void*, int, std::size_t, unsigned)>("pmem_memset");
+  static auto* next = libpmem_function<void*(void*, int, std::size_t, unsigned)>("pmem_memset");
   void* result = next(at, value, bytes, flags | PMEM_F_MEM_NODRAIN);
   if ((flags & PMEM_F_MEM_NOFLUSH) == 0) flush(at, bytes);
   if ((flags & undrained) == 0) pmem_drain();

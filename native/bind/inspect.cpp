@@ -127,7 +127,7 @@ nb::dict typed_dict(const inspect::Typed& typed) {
   nb::dict d;
   d["is_nearfar"] = typed.store.is_nearfar;
   d["is_typed"] = typed.store.is_typed;
-  d["redo"] = typed.store.path == persist::Path::redo;
+  d["redo"] = typed.store.path == poolformat::Path::redo;
   nb::list types;
   for (const inspect::StoreType& type : typed.store.types) {
     nb::dict one;

@@ -53,7 +53,7 @@ public:
   /// Links of an object of that type, the root included, which is none of the heap.
   template <class See>
   void each_of(Offset at, std::uint64_t type, const See& see) {
-    for (const persist::LinkEntry& link : store_.types[type].links) {
+    for (const poolformat::LinkEntry& link : store_.types[type].links) {
       const std::byte* bytes = window_.at(at + link.offset, link.array != 0 ? 16 : 8);
       if (bytes == nullptr) return;
       const auto leads_to = load<std::uint64_t>(bytes);
@@ -179,7 +179,7 @@ Reach find_lost(const Source& source, Pool& pool) {
     if (objects.internal(i)) graph.reach(i); // the root object, and what the lanes hold
   graph.spread();
   const Store& store = pool.typed.store;
-  const bool undo = store.usable && store.path == persist::Path::undo;
+  const bool undo = store.usable && store.path == poolformat::Path::undo;
   tell(
       objects, graph,
       [&](std::size_t i) {

@@ -3,14 +3,15 @@
 #include <algorithm>
 #include <cinttypes>
 
-#include "persist/record.hpp"
+#include "poolformat/record.hpp"
 
 namespace nearfar::inspect {
 
 namespace {
 
-using persist::Entry;
-using persist::RecordHead;
+using poolformat::each_entry;
+using poolformat::RecordEntry;
+using poolformat::RecordHead;
 
 /// Larger changes are not replayed: each replayed word costs some sixty bytes of memory.
 constexpr Offset most_replayed_bytes = Offset{16} << 20;
@@ -29,7 +30,7 @@ public:
       return false;
     record.resize(head.bytes);
     return source_.read(store_.log + at, record.data(), head.bytes) &&
-           persist::record_crc(head, record.data() + sizeof head) == head.crc;
+           poolformat::record_crc(head, record.data() + sizeof head) == head.crc;
   }
   Offset offset_of(std::uint64_t lsn) const { return store_.log + lsn % store_.lines * line_bytes; }
 
@@ -53,19 +54,21 @@ void store_part(PatchedSource& patched, Offset at, const std::byte* data, std::s
   patched.store(at, *word);
 }
 
-void apply(const Entry& entry, PatchedSource& patched) {
+void apply(const RecordEntry& entry, PatchedSource& patched) {
   constexpr std::byte zeroes[8] = {};
   const std::uint64_t before = patched.number<std::uint64_t>(entry.offset).value_or(0);
   switch (entry.kind) {
-  case Entry::Kind::set_bits: patched.store(entry.offset, before | entry.operand()); return;
-  case Entry::Kind::clear_bits: patched.store(entry.offset, before & ~entry.operand()); return;
-  case Entry::Kind::write:
-  case Entry::Kind::zero: break;
+  case RecordEntry::Kind::set_bits: patched.store(entry.offset, before | entry.operand()); return;
+  case RecordEntry::Kind::clear_bits:
+    patched.store(entry.offset, before & ~entry.operand());
+    return;
+  case RecordEntry::Kind::write:
+  case RecordEntry::Kind::zero: break;
   }
   const Offset reach = entry.reach();
   for (Offset done = 0; done < reach; done += 8)
     store_part(patched, entry.offset + done,
-               entry.kind == Entry::Kind::zero ? zeroes : entry.data + done,
+               entry.kind == RecordEntry::Kind::zero ? zeroes : entry.data + done,
                std::min<Offset>(8, reach - done));
 }
 
@@ -82,7 +85,7 @@ Records replay_records(const Source& source, const Store& store, PatchedSource& 
     bool inside = true;
     Offset reach = 0;
     std::uint64_t entries = 0;
-    const bool formed = persist::each_entry(record.data(), record.size(), [&](const Entry& entry) {
+    const bool formed = each_entry(record.data(), record.size(), [&](const RecordEntry& entry) {
       const Offset bytes = entry.reach();
       inside = inside && bytes <= source.size() && entry.offset <= source.size() - bytes;
       reach += inside ? bytes : 0;
@@ -99,8 +102,8 @@ Records replay_records(const Source& source, const Store& store, PatchedSource& 
     if (reach > room) records.replayed = false;
     if (!records.replayed) continue;
     room -= reach;
-    persist::each_entry(record.data(), record.size(),
-                        [&](const Entry& entry) { apply(entry, patched); });
+    each_entry(record.data(), record.size(),
+               [&](const RecordEntry& entry) { apply(entry, patched); });
   }
   if (records.count != 0)
     findings.note("log", ring.offset_of(store.start),

@@ -1,4 +1,4 @@
-// The redo log of a typed pool: which of its records recovery would apply (persist/record.hpp).
+// The redo log of a typed pool: which of its records recovery would apply (poolformat/record.hpp).
 #pragma once
 
 #include "inspect/store.hpp"

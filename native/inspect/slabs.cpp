@@ -9,8 +9,8 @@ namespace nearfar::inspect {
 
 namespace {
 
-using persist::ChunkHead;
-using persist::DirectoryPage;
+using poolformat::ChunkHead;
+using poolformat::DirectoryPage;
 
 constexpr const char* part = "chunk";
 

@@ -7,10 +7,10 @@ namespace nearfar::inspect {
 
 namespace {
 
-using persist::LinkEntry;
-using persist::PoolHead;
-using persist::StoreHead;
-using persist::TypeEntry;
+using poolformat::LinkEntry;
+using poolformat::PoolHead;
+using poolformat::StoreHead;
+using poolformat::TypeEntry;
 
 constexpr std::uint32_t most_types = 1 << 16;
 constexpr std::uint64_t most_links = 1 << 20;
@@ -73,8 +73,8 @@ private:
       findings_.damage("store", at + field, "%s: %#" PRIx64, what, value);
       return false;
     };
-    if (owner.path == persist::Path::undo) return true;
-    if (owner.path != persist::Path::redo)
+    if (owner.path == poolformat::Path::undo) return true;
+    if (owner.path != poolformat::Path::redo)
       return fail(offsetof(StoreHead, path), "unknown kind of transactions",
                   static_cast<std::uint64_t>(owner.path));
     if (owner.log_lines < fewest_lines || owner.log_lines > source_.size() / line_bytes ||
@@ -82,7 +82,7 @@ private:
       return fail(offsetof(StoreHead, log), "the log does not lie in the heap", owner.log);
     if (owner.log_start == 0)
       return fail(offsetof(StoreHead, log_start), "records count from 1", owner.log_start);
-    if (owner.chunks != 0 && !within_heap(owner.chunks, sizeof(persist::DirectoryPage)))
+    if (owner.chunks != 0 && !within_heap(owner.chunks, sizeof(poolformat::DirectoryPage)))
       return fail(offsetof(StoreHead, chunks), "the directory of chunks does not lie in the heap",
                   owner.chunks);
     store_.log = owner.log;

@@ -1,12 +1,12 @@
 // The heads of nearfar's own pools: what its root object says, its types, and where its log and its
-// chunks lie (persist/format.hpp). Read as bytes that may be wrong.
+// chunks lie (poolformat/heads.hpp). Read as bytes that may be wrong.
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "inspect/descriptor.hpp"
-#include "persist/format.hpp"
+#include "poolformat/heads.hpp"
 
 namespace nearfar::inspect {
 
@@ -15,14 +15,14 @@ struct StoreType {
   std::string name;
   Offset bytes = 0;
   bool secret = false;
-  std::vector<persist::LinkEntry> links; ///< each lies in the object, each target is a type
+  std::vector<poolformat::LinkEntry> links; ///< each lies in the object, each target is a type
 };
 
 struct Store {
   bool is_nearfar = false; ///< its root object begins with a PoolHead
   bool is_typed = false;   ///< and its owner is the typed layer
   bool usable = false;     ///< types, log and chunks may be looked at
-  persist::Path path = persist::Path::redo;
+  poolformat::Path path = poolformat::Path::redo;
   Offset root = 0; ///< where the program's root, of type 0, lies
   std::vector<StoreType> types;
   Offset log = 0;          ///< where the ring of the redo log lies

@@ -6,7 +6,7 @@ Typed examine_typed(const Source& seen, const Descriptor& descriptor, PatchedSou
                     Findings& findings, ObjectSink& sink) {
   Typed typed;
   typed.store = read_store(seen, descriptor, findings);
-  if (!typed.store.usable || typed.store.path != persist::Path::redo) return typed;
+  if (!typed.store.usable || typed.store.path != poolformat::Path::redo) return typed;
   typed.records = replay_records(seen, typed.store, recovered, findings);
   if (!typed.records.replayed) {
     findings.note("log", typed.store.log,

@@ -111,7 +111,7 @@ TEST_CASE("damage of nearfar's own formats is named by its offset") {
   REQUIRE(sound.findings.damage_count() == 0);
   const Store& store = sound.typed.store;
   const Offset head = sound.descriptor.root_offset;
-  const Offset owner = store.root - sizeof(persist::StoreHead);
+  const Offset owner = store.root - sizeof(poolformat::StoreHead);
   const auto damaged_at = [&](Offset changed, std::uint64_t word, Offset at) {
     std::vector<std::byte> image = whole;
     std::memcpy(&image[changed], &word, sizeof word);

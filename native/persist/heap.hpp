@@ -18,11 +18,14 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "persist/format.hpp"
 #include "persist/ground.hpp"
 #include "persist/write_back.hpp"
+#include "poolformat/heads.hpp"
 
 namespace nearfar::persist {
+
+using poolformat::ChunkHead;
+using poolformat::DirectoryPage;
 
 /// Where the fate of an object is kept.
 struct BitPlace {

@@ -3,7 +3,6 @@
 
 #include <cerrno>
 #include <cstring>
-#include <libpmem.h>
 #include <libpmemobj.h>
 
 #include "persist/failure.hpp"
@@ -48,8 +47,6 @@ Error out_of_memory(std::size_t bytes, const char* path) {
 }
 
 } // namespace
-
-bool Pool::is_pmem() const { return pmem_is_pmem(base_, line) == 1; }
 
 Status Pool::make_root(const PoolOptions& options) {
   RootPlan plan{handle(), &options};

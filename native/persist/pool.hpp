@@ -23,8 +23,7 @@
 //                open; a tier that cannot hold a pool); no_permission. create(): exists, no_space,
 //                bad_input (too small). allocate(): no_space, and nothing has changed.
 // Thread safety  allocate() and release() may be called by several threads on different words; open
-//                and close by one. A process that has opened a shm: or fsdax: pool can open no
-//                file: pool: libpmemobj decides once for all pools how it flushes.
+//                and close by one.
 #pragma once
 
 #include <cstddef>
@@ -36,12 +35,14 @@
 #include "base/result.hpp"
 #include "persist/backing.hpp"
 #include "persist/durability.hpp"
-#include "persist/format.hpp"
+#include "poolformat/heads.hpp"
 #include "tier/spec.hpp"
 
 struct pmemobjpool; // PMEMobjpool of libpmemobj
 
 namespace nearfar::persist {
+
+using poolformat::PoolHead;
 
 inline constexpr std::size_t smallest_pool_bytes = 8 << 20; ///< PMEMOBJ_MIN_POOL
 
@@ -87,8 +88,8 @@ public:
   Durability durability() const { return durability_; }
   /// True where DRAM stands in for persistent memory: every figure is emulated.
   bool emulated() const { return kind_->loses_all(); }
-  /// Whether libpmemobj takes the pool for persistent memory: flushes by instruction, not by msync.
-  bool is_pmem() const;
+  /// Whether libpmemobj treats the pool as persistent memory: flushes with instructions, not msync().
+  bool is_pmem() const { return is_pmem_; }
   bool zero_on_free() const { return (head_->flags & 1u) != 0; }
   const std::string& path() const { return path_; }
   /// For code that calls libpmemobj itself (transactions of the compatible path).
@@ -99,7 +100,10 @@ private:
     void operator()(pmemobjpool* pool) const;
   };
   Pool() = default;
-  static Result<Pool> attach(pmemobjpool* pool, const tier::Spec& place, const char* path);
+  struct Opened;
+  template <class Call>
+  static Opened call_libpmemobj(const tier::Spec& place, const Call& call);
+  static Result<Pool> attach(const Opened& opened, const tier::Spec& place, const char* path);
   Status populate(const tier::Spec& place, std::size_t bytes);
   Status make_root(const PoolOptions& options);
   Status find_root();
@@ -113,6 +117,7 @@ private:
   std::unique_ptr<std::mutex> dying_; ///< one block at a time is being overwritten
   std::string path_;
   const tier::Kind* kind_ = nullptr;
+  bool is_pmem_ = false;
   Durability durability_ = Durability::flush;
 };
 

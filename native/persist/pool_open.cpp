@@ -11,7 +11,9 @@
 #include "os/file.hpp"
 #include "os/numa.hpp"
 #include "os/pages.hpp"
+#include "persist/libpmem.hpp"
 #include "persist/pool.hpp"
+#include "poolformat/pmdk.hpp"
 
 extern "C" [[gnu::weak]] void nearfar_crash_fence();
 
@@ -42,31 +44,22 @@ Status check_kind(const tier::Spec& place) {
   return Done{};
 }
 
-/// libpmem settles once in a process, at the first pool, whether a tmpfs counts as persistent
-/// memory. This has to be said before.
-void take_memory_for_persistent(const tier::Spec& place) {
-  if (place.kind->loses_all()) setenv("PMEM_IS_PMEM_FORCE", "1", 0);
-}
-
-/// Sizes of the file and of the heap that begins in it, from libpmemobj's own headers: its message
-/// for a pool that was cut says only that it cannot be opened. Offsets: PMDK 1.12, pool version 6.
+/// Sizes of the file and of the heap that begins in it, from libpmemobj's own headers: its error
+/// message for a truncated pool does not say that it is truncated.
 bool is_cut_short(const char* path, std::size_t& found, std::size_t& wanted) {
-  constexpr long heap_offset_at = 4096 + 1024 + 16;
-  constexpr std::uint32_t zone_magic = 0xC3F0A2D2;
-  constexpr std::size_t chunk = 256 << 10;
-  constexpr std::size_t heap_head = 1024, zone_head = 64, chunk_head = 8, chunks_of_zone = 65528;
   std::FILE* file = std::fopen(path, "re");
   if (file == nullptr) return false;
   std::uint64_t heap = 0;
   std::uint32_t zone[2] = {};
-  const bool read = std::fseek(file, heap_offset_at, SEEK_SET) == 0 &&
-                    std::fread(&heap, 8, 1, file) == 1 && heap < (1u << 30) &&
-                    std::fseek(file, static_cast<long>(heap + heap_head), SEEK_SET) == 0 &&
-                    std::fread(zone, 4, 2, file) == 2 && zone[0] == zone_magic &&
-                    std::fseek(file, 0, SEEK_END) == 0;
+  const bool read =
+      std::fseek(file, static_cast<long>(pmdk::descriptor_at::heap_offset), SEEK_SET) == 0 &&
+      std::fread(&heap, 8, 1, file) == 1 && heap < (1u << 30) &&
+      std::fseek(file, static_cast<long>(heap + pmdk::heap_header_bytes), SEEK_SET) == 0 &&
+      std::fread(zone, 4, 2, file) == 2 && zone[0] == pmdk::zone_magic &&
+      std::fseek(file, 0, SEEK_END) == 0;
   found = static_cast<std::size_t>(std::ftell(file));
   std::fclose(file);
-  wanted = heap + heap_head + zone_head + chunk_head * chunks_of_zone + chunk * zone[1];
+  wanted = heap + pmdk::heap_header_bytes + pmdk::zone_meta_bytes + pmdk::chunk_bytes * zone[1];
   return read && found < wanted;
 }
 
@@ -153,12 +146,26 @@ Status check_dax(const tier::Spec& place, const char* path) {
 
 } // namespace
 
+struct Pool::Opened {
+  pmemobjpool* handle;
+  bool as_pmem; ///< a pool in DRAM that libpmemobj flushes as persistent memory
+};
+
+/// Calls pmemobj_create() or pmemobj_open(). libpmemobj treats a pool in DRAM as persistent memory.
+template <class Call>
+Pool::Opened Pool::call_libpmemobj(const tier::Spec& place, const Call& call) {
+  const TreatAsPmem emulation(place.kind->loses_all());
+  pmemobjpool* handle = call();
+  return {handle, emulation.used()};
+}
+
 void Pool::Close::operator()(pmemobjpool* pool) const { pmemobj_close(pool); }
 
-Result<Pool> Pool::attach(pmemobjpool* handle, const tier::Spec& place, const char* path) {
+Result<Pool> Pool::attach(const Opened& opened, const tier::Spec& place, const char* path) {
   Pool pool;
-  pool.pool_.reset(handle);
-  pool.base_ = reinterpret_cast<std::byte*>(handle);
+  pool.pool_.reset(opened.handle);
+  pool.base_ = reinterpret_cast<std::byte*>(opened.handle);
+  pool.is_pmem_ = opened.as_pmem || pmem_is_pmem(pool.base_, 1) == 1;
   pool.dying_ = std::make_unique<std::mutex>();
   pool.path_ = path;
   pool.kind_ = place.kind;
@@ -166,14 +173,13 @@ Result<Pool> Pool::attach(pmemobjpool* handle, const tier::Spec& place, const ch
     pool.durability_ = Durability::msync;
   else
     pool.durability_ = pmem_has_auto_flush() == 1 ? Durability::fence : Durability::flush;
-  // The recorder of `nearfar crash run` has every file taken for persistent memory; it sees msync.
+  // `nearfar crash run` sets PMEM_IS_PMEM_FORCE; its recorder sees msync() too.
   const bool recorded = nearfar_crash_fence != nullptr;
   if (place.kind->persists == tier::Persists::by_msync && pool.is_pmem() && !recorded)
-    return Error::make(
-               Errc::unsupported,
-               "pool %s lies in a file, but this process has pools taken for persistent memory",
-               path)
-        .try_next("open it in a process of its own, without PMEM_IS_PMEM_FORCE");
+    return Error::make(Errc::unsupported,
+                       "pool %s lies in a file, but libpmem treats every file as persistent memory",
+                       path)
+        .try_next("unset PMEM_IS_PMEM_FORCE");
   return pool;
 }
 
@@ -197,12 +203,13 @@ Result<Pool> Pool::create(const tier::Spec& place, const Layout& layout, const P
   if (!backing) return backing.error();
   options.bytes = backing->bytes();
 
-  take_memory_for_persistent(place);
   const char* name = backing->name().c_str();
-  pmemobjpool* handle = pmemobj_create(backing->path().c_str(), layout_text(layout).c_str(),
-                                       backing->bytes_to_make(), owner_only);
-  if (handle == nullptr) return refusal("create", name, layout);
-  Result<Pool> pool = attach(handle, place, name);
+  const Opened opened = call_libpmemobj(place, [&] {
+    return pmemobj_create(backing->path().c_str(), layout_text(layout).c_str(),
+                          backing->bytes_to_make(), owner_only);
+  });
+  if (opened.handle == nullptr) return refusal("create", name, layout);
+  Result<Pool> pool = attach(opened, place, name);
   const auto finish = [&]() -> Status {
     if (!pool) return pool.error();
     if (Status s = check_dax(place, name); !s) return s.error();
@@ -227,10 +234,10 @@ Result<Pool> Pool::open(const tier::Spec& place, const Layout& layout) {
   if (!backing) return backing.error();
   std::size_t found = 0, wanted = 0;
   if (is_cut_short(place.path, found, wanted)) return cut_short(place.path, found, wanted);
-  take_memory_for_persistent(place);
-  pmemobjpool* handle = pmemobj_open(place.path, layout_text(layout).c_str());
-  if (handle == nullptr) return refusal("open", place.path, layout);
-  Result<Pool> pool = attach(handle, place, place.path);
+  const Opened opened =
+      call_libpmemobj(place, [&] { return pmemobj_open(place.path, layout_text(layout).c_str()); });
+  if (opened.handle == nullptr) return refusal("open", place.path, layout);
+  Result<Pool> pool = attach(opened, place, place.path);
   if (!pool) return pool.error();
   pool->backing_ = std::move(*backing);
   if (Status s = pool->find_root(); !s) return s.error();

@@ -1,4 +1,5 @@
 #include "persist/redo_log.hpp"
+#include "persist/store_value.hpp"
 
 #include <algorithm>
 
@@ -14,12 +15,16 @@ RecordHead head_of(const std::byte* record) {
   return head;
 }
 
-void change(std::byte* at, const Entry& entry) {
+void change(std::byte* at, const RecordEntry& entry) {
   switch (entry.kind) {
-  case Entry::Kind::write: store_value(at, entry.data, entry.bytes); return;
-  case Entry::Kind::set_bits: *reinterpret_cast<std::uint64_t*>(at) |= entry.operand(); return;
-  case Entry::Kind::clear_bits: *reinterpret_cast<std::uint64_t*>(at) &= ~entry.operand(); return;
-  case Entry::Kind::zero: std::memset(at, 0, entry.operand()); return;
+  case RecordEntry::Kind::write: store_value(at, entry.data, entry.bytes); return;
+  case RecordEntry::Kind::set_bits:
+    *reinterpret_cast<std::uint64_t*>(at) |= entry.operand();
+    return;
+  case RecordEntry::Kind::clear_bits:
+    *reinterpret_cast<std::uint64_t*>(at) &= ~entry.operand();
+    return;
+  case RecordEntry::Kind::zero: std::memset(at, 0, entry.operand()); return;
   }
 }
 
@@ -32,7 +37,7 @@ const std::byte* RedoLog::fetch(std::uint64_t lsn) const {
   if (head.lsn != lsn || head.bytes < sizeof head ||
       head.bytes > std::min<std::uint64_t>(room, largest_record()))
     return nullptr;
-  return record_crc(head, record + sizeof head) == head.crc ? record : nullptr;
+  return poolformat::record_crc(head, record + sizeof head) == head.crc ? record : nullptr;
 }
 
 Status RedoLog::commit(std::byte* record, std::uint32_t bytes, const Site* sites) {
@@ -43,7 +48,7 @@ Status RedoLog::commit(std::byte* record, std::uint32_t bytes, const Site* sites
         .try_next("part the transaction, or make the pool with a larger log");
   if (tail_ % place_.count >= place_.count / 2) drain();
   RecordHead head{tail_, bytes, 0};
-  head.crc = record_crc(head, record + sizeof head);
+  head.crc = poolformat::record_crc(head, record + sizeof head);
   std::memcpy(record, &head, sizeof head);
   const std::uint64_t lines = lines_of(bytes);
   std::memset(record + bytes, 0, lines * line_bytes - bytes);
@@ -58,7 +63,7 @@ Status RedoLog::commit(std::byte* record, std::uint32_t bytes, const Site* sites
 }
 
 void RedoLog::apply(const std::byte* record, std::uint32_t bytes, const Site* sites) {
-  each_entry(record, bytes, [&](const Entry& entry) {
+  poolformat::each_entry(record, bytes, [&](const RecordEntry& entry) {
     std::byte* at = place_.base + entry.offset;
     change(at, entry);
     storelog::store(at, entry.reach(), sites != nullptr ? *sites++ : Site::current());
@@ -90,7 +95,7 @@ Result<std::size_t> RedoLog::recover() {
   while (const std::byte* record = fetch(tail_)) {
     const std::uint32_t bytes = head_of(record).bytes;
     bool inside = true;
-    const bool formed = each_entry(record, bytes, [&](const Entry& entry) {
+    const bool formed = poolformat::each_entry(record, bytes, [&](const RecordEntry& entry) {
       const std::uint64_t reach = entry.reach();
       inside = inside && reach <= place_.pool_bytes && entry.offset <= place_.pool_bytes - reach;
     });

@@ -10,9 +10,8 @@
 //                lines, and no record reaches beyond the last line. Going back to the beginning
 //                skips the numbers that are left.
 // Durability     1. the record (stored past the caches, fence); 2. its changes, in any order, any
-// time later;
-//                3. before `start` passes a record: its changes (flush, fence); 4. before a line of
-//                the log is used again: `start` (flush, fence).
+//                time later; 3. before `start` passes a record: its changes (flush, fence);
+//                4. before a line of the log is used again: `start` (flush, fence).
 // Recovery       recover() applies, from `start` on, record after record, until one is torn or of
 //                an earlier round; then does 3 and 4 for all of them. A crash meanwhile repeats it.
 // Where          any memory: a pool, or an image of one; links are offsets from its base.
@@ -27,10 +26,13 @@
 
 #include "base/result.hpp"
 #include "persist/dirty_lines.hpp"
-#include "persist/record.hpp"
 #include "persist/write_back.hpp"
+#include "poolformat/record.hpp"
 
 namespace nearfar::persist {
+
+using poolformat::RecordEntry;
+using poolformat::RecordHead;
 
 /// A place of the log: `start` is the LSN of the oldest record that may be needed.
 struct LogPlace {

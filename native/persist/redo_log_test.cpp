@@ -43,7 +43,8 @@ struct Rig {
 std::vector<std::byte> record(const std::vector<std::pair<std::size_t, std::uint64_t>>& writes) {
   std::vector<std::byte> bytes(sizeof(RecordHead));
   for (const auto& [word, value] : writes) {
-    const std::uint64_t both[] = {Entry::word(128 + 8 * word, Entry::Kind::write, 8), value};
+    const std::uint64_t both[] = {RecordEntry::word(128 + 8 * word, RecordEntry::Kind::write, 8),
+                                  value};
     const auto* first = reinterpret_cast<const std::byte*>(both);
     bytes.insert(bytes.end(), first, first + sizeof both);
   }
@@ -136,11 +137,11 @@ TEST_CASE("the ring wraps, and only what it still has to keep is replayed") {
 TEST_CASE("a record that points out of the pool is damage, not a crash") {
   Rig rig;
   std::vector<std::byte> bytes = record({{0, 1}});
-  const std::uint64_t word = Entry::word(pool_bytes - 4, Entry::Kind::write, 8);
+  const std::uint64_t word = RecordEntry::word(pool_bytes - 4, RecordEntry::Kind::write, 8);
   std::memcpy(bytes.data() + sizeof(RecordHead), &word, 8);
   RecordHead head{1, static_cast<std::uint32_t>(bytes.size()), 0};
   std::memcpy(bytes.data(), &head, sizeof head);
-  head.crc = record_crc(head, bytes.data() + sizeof head);
+  head.crc = poolformat::record_crc(head, bytes.data() + sizeof head);
   std::memcpy(bytes.data(), &head, sizeof head);
   std::memcpy(rig.memory.data() + log_at + 64, bytes.data(), bytes.size());
   Result<std::size_t> recovered = Rig(rig).log.recover();

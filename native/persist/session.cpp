@@ -113,10 +113,10 @@ std::byte* Session::room(std::size_t bytes) {
 }
 
 /// Adds an entry; yields where its data lies in the record.
-std::byte* Session::append(std::uint64_t offset, Entry::Kind kind, const void* data,
+std::byte* Session::append(std::uint64_t offset, RecordEntry::Kind kind, const void* data,
                            std::uint32_t bytes, Site site) {
-  std::byte* at = room(Entry::size(bytes));
-  const std::uint64_t word = Entry::word(offset, kind, bytes);
+  std::byte* at = room(RecordEntry::size(bytes));
+  const std::uint64_t word = RecordEntry::word(offset, kind, bytes);
   std::memcpy(at, &word, sizeof word);
   if (bytes % 8 != 0) std::memset(at + 8 + bytes / 8 * 8, 0, 8); // padding is part of the checksum
   std::memcpy(at + 8, data, bytes);
@@ -141,12 +141,12 @@ void Session::write_new(void* at, const void* value, std::uint32_t bytes, Site s
   if (!storelog::log(at, bytes, site)) [[unlikely]] {
     const auto* from = static_cast<const std::byte*>(value);
     unlogged_.push_back(
-        {static_cast<std::byte*>(at), Entry::Kind::write, {from, from + bytes}, site});
+        {static_cast<std::byte*>(at), RecordEntry::Kind::write, {from, from + bytes}, site});
     return remember(at, unlogged_.back().bytes.data());
   }
   const auto offset =
       static_cast<std::uint64_t>(static_cast<std::byte*>(at) - store_->ground_.base);
-  remember(at, append(offset, Entry::Kind::write, value, bytes, site));
+  remember(at, append(offset, RecordEntry::Kind::write, value, bytes, site));
 }
 
 Session::Taken* Session::taken_at(std::uint64_t offset) {
@@ -190,10 +190,10 @@ std::uint64_t Session::take_redo(std::uint32_t type, std::size_t bytes) {
 /// The content of a new object, in pieces that an entry can hold.
 void Session::append_content(std::uint64_t offset, std::size_t bytes, Site site) {
   const std::byte* at = store_->ground_.base + offset;
-  for (std::size_t done = 0; done < bytes; done += Entry::longest_write) {
+  for (std::size_t done = 0; done < bytes; done += RecordEntry::longest_write) {
     const auto part =
-        static_cast<std::uint32_t>(std::min<std::size_t>(bytes - done, Entry::longest_write));
-    append(offset + done, Entry::Kind::write, at + done, part, site);
+        static_cast<std::uint32_t>(std::min<std::size_t>(bytes - done, RecordEntry::longest_write));
+    append(offset + done, RecordEntry::Kind::write, at + done, part, site);
   }
 }
 
@@ -214,11 +214,12 @@ void Session::publish(std::uint64_t offset, std::uint32_t, std::size_t bytes, Si
     fence_first_ = true;
   }
   const BitPlace bit = store_->heap_->bit_of(offset);
-  change_bits(bit.word, Entry::Kind::set_bits, bit.mask, site);
+  change_bits(bit.word, RecordEntry::Kind::set_bits, bit.mask, site);
 }
 
 /// Sets or clears bits of a word of the heap's, with this transaction.
-void Session::change_bits(std::uint64_t word, Entry::Kind kind, std::uint64_t mask, Site site) {
+void Session::change_bits(std::uint64_t word, RecordEntry::Kind kind, std::uint64_t mask,
+                          Site site) {
   std::byte* at = store_->ground_.base + word;
   if (storelog::log(at, sizeof mask, site)) {
     append(word, kind, &mask, sizeof mask, site);
@@ -229,13 +230,13 @@ void Session::change_bits(std::uint64_t word, Entry::Kind kind, std::uint64_t ma
 }
 
 void Session::store_unlogged(const Unlogged& change) const {
-  if (change.kind == Entry::Kind::write) {
+  if (change.kind == RecordEntry::Kind::write) {
     std::memcpy(change.at, change.bytes.data(), change.bytes.size());
   } else {
     auto* word = reinterpret_cast<std::uint64_t*>(change.at);
     std::uint64_t mask = 0;
     std::memcpy(&mask, change.bytes.data(), sizeof mask);
-    *word = change.kind == Entry::Kind::set_bits ? *word | mask : *word & ~mask;
+    *word = change.kind == RecordEntry::Kind::set_bits ? *word | mask : *word & ~mask;
   }
   storelog::store(change.at, change.bytes.size(), change.site);
 }
@@ -269,8 +270,8 @@ void Session::free_redo(std::uint64_t offset, std::uint32_t type, Site site) {
   }
   if (store_->overwrites(type))
     if (storelog::log(base + offset, bit.object_bytes, site))
-      append(offset, Entry::Kind::zero, &bit.object_bytes, sizeof bit.object_bytes, site);
-  change_bits(bit.word, Entry::Kind::clear_bits, bit.mask, site);
+      append(offset, RecordEntry::Kind::zero, &bit.object_bytes, sizeof bit.object_bytes, site);
+  change_bits(bit.word, RecordEntry::Kind::clear_bits, bit.mask, site);
 }
 
 /// The record in one piece.

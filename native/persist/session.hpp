@@ -42,7 +42,7 @@ public:
   /// Whether this session, or one around it, holds a guard.
   bool holds(const guard& on) const;
 
-  /// Changes `bytes` (at most Entry::longest_write) at `at`, which lies in the pool.
+  /// Changes `bytes` (at most RecordEntry::longest_write) at `at`, which lies in the pool.
   void write(void* at, const void* value, std::uint32_t bytes, Site site = Site::current()) {
     if (count_ == 0 || !rewrite(at, value, bytes, site)) write_new(at, value, bytes, site);
   }
@@ -90,7 +90,7 @@ private:
   };
   struct Unlogged { ///< only when a mutation takes a log call away: made in place at commit
     std::byte* at;
-    Entry::Kind kind;
+    RecordEntry::Kind kind;
     std::vector<std::byte> bytes;
     Site site;
   };
@@ -102,11 +102,11 @@ private:
   const std::byte* lookup(const void* at) const;
   bool rewrite(void* at, const void* value, std::uint32_t bytes, Site site);
   void write_new(void* at, const void* value, std::uint32_t bytes, Site site);
-  std::byte* append(std::uint64_t offset, Entry::Kind kind, const void* data, std::uint32_t bytes,
-                    Site site);
+  std::byte* append(std::uint64_t offset, RecordEntry::Kind kind, const void* data,
+                    std::uint32_t bytes, Site site);
   std::byte* room(std::size_t bytes);
   void remember(const void* at, std::byte* data);
-  void change_bits(std::uint64_t word, Entry::Kind kind, std::uint64_t mask, Site site);
+  void change_bits(std::uint64_t word, RecordEntry::Kind kind, std::uint64_t mask, Site site);
   void store_unlogged(const Unlogged& change) const;
   void append_content(std::uint64_t offset, std::size_t bytes, Site site);
   std::byte* whole_record();

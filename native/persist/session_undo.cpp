@@ -7,6 +7,7 @@
 
 #include "persist/failure.hpp"
 #include "persist/session.hpp"
+#include "persist/store_value.hpp"
 
 namespace nearfar::persist {
 

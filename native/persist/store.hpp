@@ -11,15 +11,20 @@
 #include <span>
 
 #include "base/result.hpp"
-#include "persist/format.hpp"
 #include "persist/ground.hpp"
 #include "persist/guard.hpp"
 #include "persist/heap.hpp"
 #include "persist/redo_log.hpp"
 #include "persist/shared_lock.hpp"
 #include "persist/write_back.hpp"
+#include "poolformat/heads.hpp"
 
 namespace nearfar::persist {
+
+using poolformat::LinkEntry;
+using poolformat::Path;
+using poolformat::StoreHead;
+using poolformat::TypeEntry;
 
 /// What a program keeps in a pool.
 struct Schema {

@@ -24,7 +24,7 @@
 
 #include "nearfar/persist/array.hpp"
 #include "nearfar/persist/field.hpp"
-#include "persist/format.hpp"
+#include "poolformat/heads.hpp"
 #include "persist/store.hpp"
 
 namespace nearfar::persist {

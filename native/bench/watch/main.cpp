@@ -1,8 +1,9 @@
 // A benchmark of a map or a set with its accesses run through a host's caches:
 //
-//   nearfar-watch map  TYPE OPERATION N VALUE_BYTES TIER SEED CPU OPERATIONS CACHES TLB PAGE_BYTES
-//   F S nearfar-watch set  STRUCTURE MEDIUM N UPDATE_PERCENT TIER SEED CPU OPERATIONS CACHES TLB
-//   ...
+//   nearfar-watch map TYPE OPERATION N VALUE_BYTES TIER SEED CPU OPERATIONS CACHES TLB PAGE_BYTES
+//                     F S
+//   nearfar-watch set STRUCTURE MEDIUM N UPDATE_PERCENT TIER SEED CPU OPERATIONS CACHES TLB
+//                     PAGE_BYTES F S
 //
 // S: SIZE,SIZE,... that the last level may have beside its own, or "-". F: evict, keep or both,
 // what flushes are assumed to do with their lines. CACHES and TLB are SIZE:WAYS,SIZE:WAYS,... from

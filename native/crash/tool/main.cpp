@@ -2,8 +2,7 @@
 //
 // Arguments  COMMAND KEY=VALUE...; see commands.hpp.
 // Output     lines of fields between tabs: progress, site, log, finding, line, warning, result,
-//            error.
-//            Python makes tables, JSON and SARIF of them.
+//            error. Python makes tables, JSON and SARIF of them.
 // Returns    0 if it did what was asked, whatever it found; 2 or 3 after an `error` line. SIGTERM
 //            ends an exploration early, with what it has found.
 #include <cstdio>

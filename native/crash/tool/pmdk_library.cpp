@@ -12,9 +12,9 @@
 #include "crash/tool/pmdk.hpp"
 #include "crash/tool/private_images.hpp"
 #include "inspect/checksum.hpp"
-#include "inspect/layout.hpp"
 #include "nearfar/crash_intrinsics.h"
 #include "os/helper.hpp"
+#include "poolformat/pmdk.hpp"
 #include "structures/map_atomic.hpp"
 #include "structures/map_rp.hpp"
 #include "structures/map_tx.hpp"
@@ -104,17 +104,17 @@ struct CloseFile {
 /// one, and a pool is made with 1024.
 bool leave_lanes_out(const char* path) {
   constexpr std::uint64_t lanes = 8;
-  constexpr std::size_t own = inspect::descriptor_at::checksum - inspect::descriptor_at::begin;
-  std::array<std::byte, inspect::descriptor_bytes> bytes;
+  constexpr std::size_t own = pmdk::descriptor_at::checksum - pmdk::descriptor_at::begin;
+  std::array<std::byte, pmdk::descriptor_bytes> bytes;
   const std::unique_ptr<std::FILE, CloseFile> file(std::fopen(path, "r+be"));
-  if (!file || std::fseek(file.get(), inspect::descriptor_at::begin, SEEK_SET) != 0 ||
+  if (!file || std::fseek(file.get(), pmdk::descriptor_at::begin, SEEK_SET) != 0 ||
       std::fread(bytes.data(), bytes.size(), 1, file.get()) != 1)
     return false;
-  const std::size_t count = inspect::descriptor_at::lane_count - inspect::descriptor_at::begin;
+  const std::size_t count = pmdk::descriptor_at::lane_count - pmdk::descriptor_at::begin;
   std::memcpy(&bytes[count], &lanes, sizeof lanes);
   const std::uint64_t sum = inspect::checksum(bytes, own);
   std::memcpy(&bytes[own], &sum, sizeof sum);
-  return std::fseek(file.get(), inspect::descriptor_at::begin, SEEK_SET) == 0 &&
+  return std::fseek(file.get(), pmdk::descriptor_at::begin, SEEK_SET) == 0 &&
          std::fwrite(bytes.data(), bytes.size(), 1, file.get()) == 1 &&
          std::fflush(file.get()) == 0;
 }

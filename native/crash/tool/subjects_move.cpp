@@ -181,12 +181,12 @@ private:
   /// Objects that the heap's bitmaps call allocated.
   std::uint64_t allocated() const {
     std::uint64_t bits = 0;
-    const auto* head = reinterpret_cast<const persist::StoreHead*>(base_ + root_at);
+    const auto* head = reinterpret_cast<const poolformat::StoreHead*>(base_ + root_at);
     for (std::uint64_t at = head->chunks; at != 0;) {
-      const auto* page = reinterpret_cast<const persist::DirectoryPage*>(base_ + at);
+      const auto* page = reinterpret_cast<const poolformat::DirectoryPage*>(base_ + at);
       for (const std::uint64_t slot : page->slots) {
         if (slot == 0) continue;
-        const auto* chunk = reinterpret_cast<const persist::ChunkHead*>(base_ + slot);
+        const auto* chunk = reinterpret_cast<const poolformat::ChunkHead*>(base_ + slot);
         const auto* words = reinterpret_cast<const std::uint64_t*>(chunk + 1);
         for (std::uint32_t i = 0; i < (chunk->count + 63) / 64; ++i)
           bits += static_cast<std::uint64_t>(std::popcount(words[i]));

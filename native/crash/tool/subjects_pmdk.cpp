@@ -47,7 +47,7 @@ private:
     inspect::Window window(source);
     inspect::Extensions seen;
     Findings findings;
-    const Offset at = descriptor_.lanes_offset + lane * inspect::lane_bytes + within;
+    const Offset at = descriptor_.lanes_offset + lane * pmdk::lane_bytes + within;
     const inspect::Log log = read_log(window, descriptor_, kind, at, seen, findings);
     if (findings.damage_count() != 0) return false;
     if (log.pending)
@@ -336,15 +336,15 @@ std::vector<std::uint64_t> lanes_in_use(const Descriptor& descriptor, const stor
   std::vector<bool> used(descriptor.lane_count);
   const auto take = [&](Offset begin, Offset end) {
     begin = std::max(begin, descriptor.lanes_offset) - descriptor.lanes_offset;
-    for (Offset lane = begin / inspect::lane_bytes;
-         lane < used.size() && descriptor.lanes_offset + lane * inspect::lane_bytes < end; ++lane)
+    for (Offset lane = begin / pmdk::lane_bytes;
+         lane < used.size() && descriptor.lanes_offset + lane * pmdk::lane_bytes < end; ++lane)
       used[lane] = true;
   };
   for (const storelog::Event& event : log.events)
     if (event.kind == storelog::Kind::store || event.kind == storelog::Kind::nt_store)
       take(event.address, event.address + event.bytes);
   for (std::size_t lane = 0; lane < used.size(); ++lane) {
-    const Offset at = descriptor.lanes_offset + lane * inspect::lane_bytes;
+    const Offset at = descriptor.lanes_offset + lane * pmdk::lane_bytes;
     for (const Offset within : {internal_at, external_at, undo_at})
       if (inspect::load<std::uint64_t>(&log.image[at + within + inspect::log_head_bytes]) != 0)
         used[lane] = true;

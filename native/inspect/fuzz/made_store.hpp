@@ -1,4 +1,4 @@
-// A small typed pool in memory, written from persist/format.hpp: two types, an empty log, one link
+// A small typed pool in memory, written from poolformat/heads.hpp: two types, an empty log, one link
 // of a chunk. Each target of nearfar's own formats lays its input over a part of it.
 #pragma once
 
@@ -25,7 +25,7 @@ inline Descriptor place() {
   d.mapped_bytes = size_bytes;
   d.heap_bytes = size_bytes - heap;
   d.root_offset = root;
-  d.root_bytes = 64 + sizeof(persist::StoreHead) + 64;
+  d.root_bytes = 64 + sizeof(poolformat::StoreHead) + 64;
   d.usable = true;
   return d;
 }
@@ -44,27 +44,27 @@ inline std::vector<std::byte> sound() {
   const auto put = [&](Offset at, const auto& value) {
     std::memcpy(&image[at], &value, sizeof value);
   };
-  put(root, persist::PoolHead{persist::PoolHead::expected_magic,
-                              size_bytes,
-                              owner,
-                              sizeof(persist::StoreHead) + 64,
-                              0,
-                              0,
-                              {}});
-  put(owner, persist::StoreHead{persist::StoreHead::expected_magic,
-                                1,
-                                persist::Path::redo,
-                                2,
-                                types,
-                                log,
-                                lines,
-                                directory,
-                                1,
-                                1,
-                                {}});
-  put(types, persist::TypeEntry{"root", 64, 0, 0, 1});
-  put(types + sizeof(persist::TypeEntry), persist::TypeEntry{"node", 24, 0, 1, 0});
-  put(types + 2 * sizeof(persist::TypeEntry), persist::LinkEntry{8, 1, 0, 0});
+  put(root, poolformat::PoolHead{poolformat::PoolHead::expected_magic,
+                                 size_bytes,
+                                 owner,
+                                 sizeof(poolformat::StoreHead) + 64,
+                                 0,
+                                 0,
+                                 {}});
+  put(owner, poolformat::StoreHead{poolformat::StoreHead::expected_magic,
+                                   1,
+                                   poolformat::Path::redo,
+                                   2,
+                                   types,
+                                   log,
+                                   lines,
+                                   directory,
+                                   1,
+                                   1,
+                                   {}});
+  put(types, poolformat::TypeEntry{"root", 64, 0, 0, 1});
+  put(types + sizeof(poolformat::TypeEntry), poolformat::TypeEntry{"node", 24, 0, 1, 0});
+  put(types + 2 * sizeof(poolformat::TypeEntry), poolformat::LinkEntry{8, 1, 0, 0});
   put(directory + 8, chunk);
   return image;
 }

@@ -1,6 +1,6 @@
 // Records of the redo log; the checksum of the first is made right, so that its entries are read.
 #include "inspect/fuzz/made_store.hpp"
-#include "persist/record.hpp"
+#include "poolformat/record.hpp"
 
 using namespace nearfar;
 using namespace nearfar::inspect;
@@ -10,13 +10,13 @@ namespace {
 /// A record's checksum is made right, or no input would ever pass it.
 void mend_record(std::vector<std::byte>& image) {
   using namespace made_store;
-  persist::RecordHead head;
+  poolformat::RecordHead head;
   std::memcpy(&head, &image[log + line_bytes], sizeof head);
   head.lsn = 1;
   head.bytes = static_cast<std::uint32_t>(16 + head.bytes % (lines * line_bytes / 2 - 15));
   // Record 1 lies in line 1 and does not wrap.
   std::byte* record = &image[log + line_bytes];
-  head.crc = persist::record_crc(head, record + sizeof head);
+  head.crc = poolformat::record_crc(head, record + sizeof head);
   std::memcpy(record, &head, sizeof head);
 }
 

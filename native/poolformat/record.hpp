@@ -19,7 +19,7 @@
 
 #include "base/crc32c.hpp"
 
-namespace nearfar::persist {
+namespace nearfar::poolformat {
 
 struct RecordHead {
   std::uint64_t lsn;
@@ -28,23 +28,12 @@ struct RecordHead {
 };
 static_assert(sizeof(RecordHead) == 16);
 
-/// Stores a value in place: a word in one piece, for readers that look without a guard.
-inline void store_value(std::byte* at, const void* value, std::size_t bytes) {
-  if (bytes == 8 && reinterpret_cast<std::uintptr_t>(at) % 8 == 0) {
-    std::uint64_t word = 0;
-    std::memcpy(&word, value, sizeof word);
-    __atomic_store_n(reinterpret_cast<std::uint64_t*>(at), word, __ATOMIC_RELEASE);
-  } else {
-    std::memcpy(at, value, bytes);
-  }
-}
-
 /// CRC32C of a record: of its head but for `crc`, and of its entries.
 inline std::uint32_t record_crc(const RecordHead& head, const std::byte* entries) {
   return crc32c(entries, head.bytes - sizeof head, crc32c(&head, offsetof(RecordHead, crc)));
 }
 
-struct Entry {
+struct RecordEntry {
   enum class Kind : std::uint8_t { write = 0, set_bits = 1, clear_bits = 2, zero = 3 };
 
   std::uint64_t offset = 0;
@@ -78,18 +67,18 @@ bool each_entry(const std::byte* record, std::size_t bytes, const See& see) {
     if (bytes - at < 16) return false;
     std::uint64_t word = 0;
     std::memcpy(&word, record + at, sizeof word);
-    Entry entry;
-    entry.offset = word & Entry::offset_mask;
-    entry.kind = static_cast<Entry::Kind>(word >> 48 & 0xf);
+    RecordEntry entry;
+    entry.offset = word & RecordEntry::offset_mask;
+    entry.kind = static_cast<RecordEntry::Kind>(word >> 48 & 0xf);
     entry.bytes = static_cast<std::uint32_t>(word >> 52);
     entry.data = record + at + 8;
     const bool known = static_cast<unsigned>(entry.kind) <= 3 &&
-                       (entry.kind == Entry::Kind::write || entry.bytes == 8);
-    if (!known || Entry::size(entry.bytes) > bytes - at) return false;
+                       (entry.kind == RecordEntry::Kind::write || entry.bytes == 8);
+    if (!known || RecordEntry::size(entry.bytes) > bytes - at) return false;
     see(entry);
-    at += Entry::size(entry.bytes);
+    at += RecordEntry::size(entry.bytes);
   }
   return true;
 }
 
-} // namespace nearfar::persist
+} // namespace nearfar::poolformat

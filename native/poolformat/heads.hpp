@@ -1,4 +1,4 @@
-// What pools and the typed layer keep in a file, as bytes. Other programs read it (nearfar pool).
+// What nearfar stores in a libpmemobj pool: the structures that both `persist` and `inspect` use.
 //
 // The root object of the pool is a PoolHead, which names the owner's root (pool.hpp). The root of
 // the typed layer is a StoreHead, then the program's root object, type 0.
@@ -17,9 +17,9 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace nearfar::persist {
+namespace nearfar::poolformat {
 
-/// First in the root object. Fixed size and place: other programs read it as bytes.
+/// First in the root object. Size and offsets are fixed: other programs read it.
 struct PoolHead {
   static constexpr std::uint64_t expected_magic = 0x317261667261656e; // "nearfar1"
   std::uint64_t magic;
@@ -89,4 +89,4 @@ struct DirectoryPage {
 };
 static_assert(sizeof(DirectoryPage) == 4096);
 
-} // namespace nearfar::persist
+} // namespace nearfar::poolformat

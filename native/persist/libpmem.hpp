@@ -1,0 +1,31 @@
+// Functions of libpmem that nearfar defines again. libpmemobj calls libpmem through dynamic
+// symbols, so the dynamic linker gives it our definitions, which call the originals.
+#pragma once
+
+#include <dlfcn.h>
+
+#define NEARFAR_INTERPOSE extern "C" [[gnu::visibility("default")]]
+
+namespace nearfar::persist {
+
+/// The function of that name in libpmem itself.
+template <class Function>
+Function* libpmem_function(const char* name) {
+  static void* library = dlopen("libpmem.so.1", RTLD_LAZY);
+  return reinterpret_cast<Function*>(dlsym(library, name));
+}
+
+/// While an object exists, libpmem reports that every mapping which this thread asks about is
+/// persistent memory. libpmemobj asks once for each pool, when it maps it, and then flushes with
+/// instructions rather than msync(): required for pools in DRAM.
+class TreatAsPmem {
+public:
+  explicit TreatAsPmem(bool enable);
+  ~TreatAsPmem();
+  TreatAsPmem(const TreatAsPmem&) = delete;
+  TreatAsPmem& operator=(const TreatAsPmem&) = delete;
+  /// Whether libpmemobj has asked since.
+  bool used() const;
+};
+
+} // namespace nearfar::persist
