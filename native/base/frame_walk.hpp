@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: MIT (native/trace/plugin/LICENSE), for the emulator's plug-in includes
-// it Return addresses along frame pointers, on any stack: a thread's own, a coroutine's, a signal
+// SPDX-License-Identifier: MIT (native/trace/plugin/LICENSE): the emulator's plug-in includes this.
+// Return addresses along frame pointers, on any stack: a thread's own, a coroutine's, a signal
 // handler's.
 //
 // Frames         a function that keeps no frame pointer ends the chain or hides its caller, and a

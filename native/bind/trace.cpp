@@ -88,7 +88,7 @@ nb::dict run_collecting(Collecting& self) {
   d["threads"] = done.threads;
   d["processes"] = done.processes;
   d["lost_threads"] = done.lost_threads;
-  d["lost_entries"] = done.lost_entries;
+  d["lost_entries"] = done.lost_events;
   d["executed"] = done.executed;
   d["recorded_cpu_ns"] = done.recorded_cpu_ns;
   nb::list programs;

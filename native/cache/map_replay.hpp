@@ -10,8 +10,7 @@
 //                rewritten and flushed; keys then visited in a random order without repetition.
 // Beside it      the benchmark's own streams in the same cache: its keys, its shuffle, its results.
 // Left out       the allocator's bitmaps and logs; the map's own header, always in the L1, is
-// flushed
-//                and fenced but not looked up.
+//                flushed and fenced but not looked up.
 #pragma once
 
 #include <vector>

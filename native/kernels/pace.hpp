@@ -4,8 +4,7 @@
 // the bytes of the block, which returns when the device would have been done:
 //
 //   delay   so much for each line of the block, of this thread alone; a part of it varies at
-//   random,
-//           exponentially distributed: skewed, as delays of devices are
+//           random, exponentially distributed: skewed, as delays of devices are
 //   bucket  what all threads of the tier together may move: tokens of device time that refill as
 //           time goes by, with room for burst_ns of them
 //

@@ -1,9 +1,9 @@
 // Runs code that may crash or never end, and says so instead of dying with it.
 //
-// How           signal handlers and siglongjmp: what the code held (memory, locks) stays held, for
-//               no destructor runs. For code on damaged data, in a program made for it.
-// Thread safety one thread of the process, the one that made the Guard; one Guard at a time.
-// Time          CPU time of the process, looked at `ticks_per_limit` times within the limit.
+// How            signal handlers and siglongjmp: what the code held (memory, locks) stays held, for
+//                no destructor runs. For code on damaged data, in a program made for it.
+// Thread safety  one thread of the process, the one that made the Guard; one Guard at a time.
+// Time           CPU time of the process, looked at `ticks_per_limit` times within the limit.
 #pragma once
 
 #include <cstdint>

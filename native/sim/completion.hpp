@@ -1,4 +1,4 @@
-// The end of an access, as an engine tells it.
+// The end of an access, as an engine reports it.
 #pragma once
 
 #include <limits>
@@ -8,7 +8,7 @@
 namespace nearfar::sim {
 
 constexpr Time never = std::numeric_limits<Time>::max();
-constexpr std::uint64_t nobody = ~std::uint64_t{0}; ///< waits for it
+constexpr std::uint64_t no_access = ~std::uint64_t{0}; ///< not the id of an access
 
 struct Completion {
   std::uint64_t id;

@@ -1,25 +1,16 @@
 // The exact engine: one channel, command by command.
 //
-// Scheduling     FR-FCFS: of all commands of waiting requests the one that can go first goes, among
-//                equals column commands before activates before precharges, the older first. A row
-//                that a waiting request wants is not closed.
-// Writes         those that somebody waits for stand in line with reads; posted ones wait until
-//                Controller::drain_from of them are there, and then go, alone, until drain_to are
-//                left. Requests whose rows are already open for them at such a change are finished
-//                before column commands of the other kind; no row is opened and closed unused.
-// Refresh        when it is due a rank takes no further command but precharges, then refreshes.
-// Events         the clock jumps from command to command; what is legal when follows from the
-//                commands issued before, never from the future.
-// Thread safety  none.
+// Scheduling     channel_scheduler.hpp, row_policy.hpp, refresh_manager.hpp.
+// Events         the clock advances from command to command. Whether a command is legal depends on
+//                the commands before it (channel_timing.hpp), never on later ones.
+// Thread safety  one thread.
 #pragma once
 
-#include <array>
 #include <optional>
 #include <vector>
 
-#include "sim/command.hpp"
-#include "sim/completion.hpp"
-#include "sim/controller.hpp"
+#include "sim/channel_scheduler.hpp"
+#include "sim/channel_statistics.hpp"
 
 namespace nearfar::sim {
 
@@ -27,132 +18,50 @@ class ExactChannel {
 public:
   ExactChannel(const Device& device, const Controller& controller, std::uint32_t number);
 
-  /// A request that arrives at `at`, which may lie ahead. Its completion comes out of step().
+  /// A request that arrives at `at`, which may lie ahead. step() returns its completion.
   void demand(std::uint64_t id, Time at, const Place& place, bool write);
 
-  /// A write nobody waits for; only while has_room().
+  /// A write whose sender does not wait; only while has_room().
   void post(Time at, const Place& place);
-  bool has_room() const { return posted_.size() < most_posted(); }
+  bool has_room() const { return queues_.posted().size() < scheduler_.max_posted(); }
 
-  /// Posted writes go without waiting for others from now on, until demand() or post().
+  /// Posted writes are issued without waiting for more, until demand() or post().
   void flush() {
-    flushing_ = true;
-    known_ = false;
+    scheduler_.set_flushing(true);
+    chosen_ = false;
   }
 
-  /// When the next command goes; `never` if nothing waits.
+  /// When the next command is issued; `never` if no request waits.
   Time next() {
-    if (!known_) choose();
+    if (!chosen_) choose();
     return choice_.at;
   }
 
   /// Issues the next command; a completion if it was the column command of a demand.
   std::optional<Completion> step();
 
-  /// Accounts until `end`.
+  /// Completes the statistics until `end`.
   void finish(Time end);
 
-  const Work& work() const { return work_; }
+  const Work& work() const { return statistics_.work(); }
 
   /// Appends every command to `out`, until called with nullptr.
-  void record(std::vector<Command>* out) { recorded_ = out; }
+  void record(std::vector<Command>* out) { statistics_.record(out); }
 
 private:
-  static constexpr std::uint64_t closed = ~std::uint64_t{0};
-
-  struct Waiting {
-    std::uint64_t id;
-    Time arrival;
-    Place place;
-    bool write;
-    bool opened; ///< its row was activated for it: no hit
-  };
-  struct Bank {
-    std::uint64_t row = closed;
-    Time activate_from = 0;
-    Time column_from = 0;
-    Time precharge_from = 0;
-    Time last_used = 0;
-    std::uint32_t wanted = 0;  ///< mark of the last choose() that saw a request for the open row
-    Time wanted_from = 0;      ///< when the first of those arrives
-    std::uint32_t claimed = 0; ///< mark of the last choose() that saw an older request for another
-    std::uint32_t rank = 0;
-    std::uint32_t group = 0;
-    bool dirty = false;
-  };
-  struct Group { // and what tells of a whole rank is in Rank
-    Time activate_from = 0;
-    Time column_from = 0;
-    Time read_from = 0;
-  };
-  struct Rank {
-    Time activate_from = 0;
-    std::array<Time, 4> windows{}; ///< when each of the last four activates leaves tFAW
-    unsigned oldest = 0;
-    Time read_from = 0;
-    Time array_write_from = 0;
-    Time refresh_at = never;
-    Time blocked_until = 0;
-    Time open_since = 0;
-    Time open_until = 0;
-    unsigned open = 0;
-  };
-  struct Choice {
-    Time at = never;
-    unsigned urgency = 0;
-    Act act = Act::activate;
-    bool posted = false;    ///< the request is one of posted_
-    std::uint32_t bank = 0; ///< or the rank of a refresh
-    std::size_t index = 0;  ///< of the request
-  };
-
-  std::size_t most_posted() const { return 2 * std::size_t{controller_.drain_from}; }
-  std::vector<Waiting>& requests(bool posted) { return posted ? posted_ : demands_; }
-  bool has_own_row(const Waiting& request) const {
-    return request.opened && banks_[request.place.bank].row == request.place.row;
-  }
   void choose();
-  void choose_mode();
-  void set_draining(bool draining);
-  void want_row(const Waiting& request);
-  void consider_unfinished();
-  void consider(const Choice& candidate);
-  void consider_refresh(std::uint32_t number);
-  void consider_idle_rows();
-  void consider_request(std::size_t index);
-  void consider_column(bool posted, std::size_t index);
-  Time column_time(const Waiting& request) const;
-  Time activate_time(const Bank& bank) const;
-  Time precharge_time(const Bank& bank) const;
-  void activate(Bank& bank, std::uint64_t row, Time at);
-  void precharge(Bank& bank, Time at, bool automatic);
-  void refresh(std::uint32_t number, Time at);
-  Completion column(const Choice& choice);
-  bool wanted_by_others(const Choice& choice) const;
-  void log(Act act, const Bank& bank, Time at, bool automatic);
+  void add(bool posted, std::uint64_t id, Time at, const Place& place, bool write);
+  void precharge(std::uint32_t bank, Time at, bool automatic);
+  Completion column(const ChannelCandidate& choice);
 
-  Timing timing_;
-  Controller controller_;
-  std::uint32_t number_;
-  std::uint32_t groups_;
-  std::vector<Bank> banks_;
-  std::vector<Group> group_state_; ///< rank * groups + group
-  std::vector<Rank> ranks_;
-  std::vector<Waiting> demands_;
-  std::vector<Waiting> posted_;
-  Time command_from_ = 0; ///< the command bus
-  Time column_from_ = 0;
-  Time data_until_ = 0; ///< the data bus
-  std::uint32_t data_rank_ = 0;
-  bool data_write_ = false;
-  bool draining_ = false;
-  bool unfinished_ = false; ///< requests of the other kind may have rows that are open for them
-  bool flushing_ = false;
-  bool known_ = false;
-  Choice choice_;
-  std::uint32_t mark_ = 0;
-  Work work_;
-  std::vector<Command>* recorded_ = nullptr;
+  ChannelTiming timing_;
+  RequestQueues queues_;
+  RefreshManager refreshes_;
+  RowPolicy rows_;
+  ChannelScheduler scheduler_;
+  ChannelStatistics statistics_;
+  ChannelCandidate choice_;
+  bool chosen_ = false; ///< `choice_` is the next command
 };
 
 } // namespace nearfar::sim

@@ -7,23 +7,23 @@ namespace nearfar::sim {
 
 namespace {
 
-/// The channels of one memory; or a queue whose answers are known at once.
-class ExactTier {
+/// The channels of one memory, or a queue whose accesses are timed when they arrive.
+class ExactMemory {
 public:
   static constexpr bool in_order = false;
 
-  static Result<ExactTier> create(const Device& device, const Controller& controller,
-                                  std::vector<Command>* commands) {
-    ExactTier tier(device);
+  static Result<ExactMemory> create(const Device& device, const Controller& controller,
+                                    std::vector<Command>* commands) {
+    ExactMemory memory(device);
     if (device.kind == Kind::queued) {
       Result<QueuedMemory> queued = QueuedMemory::create(device);
       if (!queued) return queued.error();
-      tier.queued_.emplace(std::move(*queued));
-      return tier;
+      memory.queued_.emplace(std::move(*queued));
+      return memory;
     }
     for (std::uint32_t i = 0; i < device.shape.channels; ++i)
-      tier.channels_.emplace_back(device, controller, i).record(commands);
-    return tier;
+      memory.channels_.emplace_back(device, controller, i).record(commands);
+    return memory;
   }
 
   std::optional<Time> serve(std::uint64_t id, Time at, std::uint64_t line, bool write) {
@@ -45,7 +45,7 @@ public:
     return std::max(at, std::exchange(waited_, 0));
   }
 
-  void drop(Time at, std::uint64_t line) { serve(nobody, at, line, false); }
+  void drop(Time at, std::uint64_t line) { serve(no_access, at, line, false); }
 
   Time next() {
     first_ = nullptr;
@@ -58,7 +58,7 @@ public:
     return at;
   }
 
-  /// After next() told that there is an event.
+  /// After next() has reported an event.
   std::optional<Completion> step() { return first_->step(); }
 
   Work finish(Time end) {
@@ -75,7 +75,7 @@ public:
   }
 
 private:
-  explicit ExactTier(const Device& device) : decoder_(device.shape) {}
+  explicit ExactMemory(const Device& device) : decoder_(device.shape) {}
 
   Decoder decoder_;
   std::vector<ExactChannel> channels_;
@@ -87,7 +87,7 @@ private:
 } // namespace
 
 Result<Outcome> run_exact(Source& source, const Setup& setup) {
-  return run_with<ExactTier>(source, setup);
+  return run_with<ExactMemory>(source, setup);
 }
 
 } // namespace nearfar::sim

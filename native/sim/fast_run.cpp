@@ -8,21 +8,21 @@ namespace nearfar::sim {
 namespace {
 
 /// A memory whose accesses are timed when they arrive.
-class FastTier {
+class FastMemory {
 public:
   static constexpr bool in_order = true;
 
-  static Result<FastTier> create(const Device& device, const Controller& controller,
-                                 std::vector<Command>* /*no commands are issued*/) {
-    FastTier tier;
+  static Result<FastMemory> create(const Device& device, const Controller& controller,
+                                   std::vector<Command>* /*no commands are issued*/) {
+    FastMemory memory;
     if (device.kind == Kind::commands) {
-      tier.banks_.emplace(device, controller);
+      memory.banks_.emplace(device, controller);
     } else {
       Result<QueuedMemory> queued = QueuedMemory::create(device);
       if (!queued) return queued.error();
-      tier.queued_.emplace(std::move(*queued));
+      memory.queued_.emplace(std::move(*queued));
     }
-    return tier;
+    return memory;
   }
 
   std::optional<Time> serve(std::uint64_t /*id*/, Time at, std::uint64_t line, bool write) {
@@ -31,7 +31,7 @@ public:
   std::optional<Time> post(Time at, std::uint64_t line) {
     return banks_ ? banks_->post(at, line) : queued_->accept(at, line);
   }
-  void drop(Time at, std::uint64_t line) { serve(nobody, at, line, false); }
+  void drop(Time at, std::uint64_t line) { serve(no_access, at, line, false); }
 
   Time next() const { return never; }
   std::optional<Completion> step() { return std::nullopt; }
@@ -51,7 +51,7 @@ private:
 } // namespace
 
 Result<Outcome> run_fast(Source& source, const Setup& setup) {
-  return run_with<FastTier>(source, setup);
+  return run_with<FastMemory>(source, setup);
 }
 
 } // namespace nearfar::sim

@@ -1,51 +1,36 @@
-// What both engines' runs have in common: the core, the placement, links, and what is counted.
+// A run of either engine: issues the requests of the program to two memories.
 //
-// Requests set out as early as is known that they may: independent ones in the order of the
-// program, those that wait for another's data once it is there. An engine's memory is a Tier:
-//
-//   serve(id, at, line, write)  an access arrives; its end, or nothing if it comes out of step()
-//   post(at, line)              a write is left behind; when its sender goes on, or nothing if
-//                               there is no room before the next step()
-//   drop(at, line)              a read nobody waits for
-//   next()                      when the next event of the memory is due, or `never`
-//   step()                      that event; the access that it ended, if any
-//   finish(end)                 all that is left behind is done; what was done in all
-//
-// Prefetches have a window of their own where the core has one: as many as `most_prefetched` lines
-// are on their way before it waits for them.
-//
-// A Tier with `in_order` true is to get its accesses in the order of their times: those that set
-// out later than the processor's own time wait here until it has caught up.
+// Requests are issued as early as possible: independent ones in the order of the program, dependent
+// ones once the data of the other is there.
+// Prefetches     have a window of their own, if the core has one: `max_prefetched` lines.
+// In order       an engine with `in_order` receives its accesses in the order of their times: later
+//                ones wait here until the time of the core has reached them.
+// Thread safety  one thread.
 #pragma once
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <functional>
 #include <optional>
 #include <queue>
 #include <utility>
 #include <vector>
 
-#include "sim/completion.hpp"
+#include "sim/engine.hpp"
+#include "sim/in_flight.hpp"
 #include "sim/link.hpp"
+#include "sim/run_statistics.hpp"
 #include "sim/simulate.hpp"
 
 namespace nearfar::sim {
 
-template <class Tier>
+template <MemoryEngine Memory>
 class Run {
 public:
-  Run(const Setup& setup, Tier far, Tier near, Placer placer)
+  Run(const Setup& setup, Memory far, Memory near, Placer placer)
       : setup_(setup), tiers_{std::move(far), std::move(near)}, placer_(std::move(placer)),
-        links_{LinkState(setup.far.link), LinkState(setup.near.link)} {
-    const Issue issue = setup.core.issue;
-    demands().allow(issue == Issue::blocking ? 1
-                    : issue == Issue::window ? setup.core.window
-                                             : most_window);
-    prefetches().allow(most_prefetched);
-    reads_.resize(2 * (most_depends + 1), nobody);
-  }
+        links_{LinkState(setup.far.link), LinkState(setup.near.link)},
+        accesses_(window_of(setup.core), max_prefetched) {}
 
   Result<Outcome> run(Source& source) {
     std::array<Request, batch> requests;
@@ -56,7 +41,7 @@ public:
       if (!got) return got.error();
       if (*got == 0) break;
       left -= *got;
-      outcome_.requests += *got;
+      statistics_.add_requests(*got);
       take(std::span<const Request>(requests).first(*got));
     }
     return finish(source.tail());
@@ -64,45 +49,18 @@ public:
 
 private:
   static constexpr std::size_t batch = 256;
-  static constexpr std::uint64_t most_prefetched = 256;
+  static constexpr std::uint64_t max_prefetched = 256;
 
-  struct Access {
-    Time dispatched = 0; ///< when it would set out if it waited for no other's data
-    Time set_out = 0;
-    Time end = never; ///< never: not known yet
-    std::uint64_t line = 0;
-    std::uint64_t follower = nobody; ///< the last access that waits for this one's data
-    std::uint64_t beside = nobody;   ///< the next one that waits for the same
-    std::size_t place = 0;           ///< in the queue of the link
-    bool near = false;
-    bool write = false;
-  };
+  /// A time, and the id of the access that is sent then.
+  using Delayed = std::pair<Time, std::uint64_t>;
 
-  /// Accesses of which so many may be in flight; what is older than the window is over.
-  struct Lane {
-    std::uint64_t window = 1;
-    std::uint64_t next = 0;
-    std::uint64_t mask = 0;
-    std::vector<Access> ring;
-    void allow(std::uint64_t many) {
-      window = many;
-      ring.resize(std::bit_ceil(4 * many));
-      mask = ring.size() - 1;
-    }
-  };
-
-  /// An access that sets out later than all that may yet be dispatched now.
-  using Later = std::pair<Time, std::uint64_t>;
-
-  /// An id is twice the number in its lane, and the lane.
-  Access& access(std::uint64_t id) {
-    Lane& lane = lanes_[id & 1];
-    return lane.ring[(id >> 1) & lane.mask];
+  static std::uint64_t window_of(const Core& core) {
+    return core.issue == Issue::blocking ? 1
+           : core.issue == Issue::window ? core.window
+                                         : most_window;
   }
-  Lane& demands() { return lanes_[0]; }
-  Lane& prefetches() { return lanes_[1]; }
 
-  /// Static plans in three passes, each of which asks for the memory that the next one needs.
+  /// Static plans in three passes, each of which prefetches what the next one requires.
   void take(std::span<const Request> requests) {
     if (!placer_.is_static()) {
       for (const Request& request : requests)
@@ -114,35 +72,30 @@ private:
       placer_.prefetch(request);
     for (std::size_t i = 0; i < requests.size(); ++i) {
       spots[i] = placer_.place_fixed(requests[i]);
-      if (spots[i].write) wear_[spots[i].near].prefetch(spots[i].line);
+      if (spots[i].write) statistics_.prefetch_wear(spots[i].near, spots[i].line);
     }
     for (std::size_t i = 0; i < requests.size(); ++i)
-      go(requests[i], spots[i]);
+      issue(requests[i], spots[i]);
   }
 
   void take_moving(const Request& request) {
     moved_.clear();
     Time stall = 0;
     const Spot spot = placer_.place(request, now_, moved_, stall);
-    outcome_.stall += stall;
+    statistics_.stalled(stall);
     now_ += stall;
     for (const Spot& other : moved_)
       if (other.write)
         post(other);
       else
         tiers_[other.near].drop(now_, other.line);
-    go(request, spot);
+    issue(request, spot);
   }
 
-  void go(const Request& request, const Spot& spot) {
-    reads_[++number_ & (reads_.size() - 1)] = nobody;
-    outcome_.compute += request.gap;
+  void issue(const Request& request, const Spot& spot) {
+    accesses_.next_request();
     now_ += request.gap;
-    TierOutcome& told = outcome_.tiers[spot.near];
-    if (request.write)
-      ++told.writes; // one that missed a cache of lines reads first
-    else
-      ++told.reads;
+    statistics_.request(spot.near, request.write, request.gap);
     if (spot.write && setup_.core.posted_writes)
       post(spot);
     else
@@ -150,111 +103,99 @@ private:
   }
 
   void dispatch(const Request& request, const Spot& spot) {
-    if (spot.write) wear_[spot.near].write(spot.line);
+    if (spot.write) statistics_.written(spot.near, spot.line);
     const Issue issue = setup_.core.issue;
     const bool prefetch = request.prefetch && issue == Issue::window;
-    Lane& lane = lanes_[prefetch];
-    if (lane.next >= lane.window) {
-      const Time free = end_of((lane.next - lane.window) << 1 | prefetch);
+    if (const std::uint64_t oldest = accesses_.oldest_if_full(prefetch); oldest != no_access) {
+      const Time free = end_of(oldest);
       if (issue == Issue::window) now_ = std::max(now_, free);
     }
     catch_up();
-    const std::uint64_t id = lane.next++ << 1 | prefetch;
-    Access& fresh = access(id);
-    fresh = {now_, now_, never, spot.line, nobody, nobody, 0, spot.near, spot.write};
+    const std::uint64_t id = accesses_.add(prefetch);
+    FlyingAccess& access = accesses_[id];
+    access = {now_, now_, never, spot.line, no_access, no_access, 0, spot.near, spot.write};
     const bool waits = request.depends && !spot.write && issue != Issue::trace_time;
-    const std::uint64_t before = waits ? read_before(request) : nobody;
-    if (!spot.write) reads_[number_ & (reads_.size() - 1)] = id;
-    if (before == nobody) {
-      set_out(id, now_);
-    } else if (access(before).end == never) {
-      fresh.beside = access(before).follower;
-      access(before).follower = id;
+    const std::uint64_t producer = waits ? accesses_.producer_of(request) : no_access;
+    if (!spot.write) accesses_.add_read(id);
+    if (producer == no_access) {
+      send(id, now_);
+    } else if (accesses_[producer].end == never) {
+      access.sibling = accesses_[producer].dependent;
+      accesses_[producer].dependent = id;
     } else {
-      set_out(id, std::max(now_, access(before).end));
+      send(id, std::max(now_, accesses_[producer].end));
     }
     if (issue == Issue::blocking) now_ = end_of(id);
   }
 
-  /// The access whose value made the address of this one; nobody if it is long over.
-  std::uint64_t read_before(const Request& request) const {
-    if (request.depends > most_depends || request.depends >= number_) return nobody;
-    const std::uint64_t id = reads_[(number_ - request.depends) & (reads_.size() - 1)];
-    if (id == nobody || id & 1) return nobody;
-    const Lane& lane = lanes_[0];
-    return lane.next - (id >> 1) > lane.window + 1 ? nobody : id;
-  }
-
   Time end_of(std::uint64_t id) {
-    while (access(id).end == never)
+    while (accesses_[id].end == never)
       step();
-    return access(id).end;
+    return accesses_[id].end;
   }
 
-  /// Events that lie behind the processor's time: none of them can change any more.
+  /// Processes the events before the time of the core: nothing can change them any more.
   void catch_up() {
-    if constexpr (Tier::in_order)
-      while (!later_.empty() && later_.top().first <= now_)
+    if constexpr (Memory::in_order)
+      while (!delayed_.empty() && delayed_.top().first <= now_)
         step();
     else if (setup_.core.issue == Issue::trace_time)
       while (earliest().first < now_)
         step();
   }
 
-  void set_out(std::uint64_t id, Time at) {
-    Access& one = access(id);
-    one.set_out = at;
-    if (Tier::in_order && at > now_)
-      later_.emplace(at, id);
+  void send(std::uint64_t id, Time at) {
+    accesses_[id].sent = at;
+    if (Memory::in_order && at > now_)
+      delayed_.emplace(at, id);
     else
       serve(id, at);
   }
 
   void serve(std::uint64_t id, Time at) {
-    Access& one = access(id);
-    LinkState& link = links_[one.near];
+    FlyingAccess& access = accesses_[id];
+    LinkState& link = links_[access.near];
     if (link.present()) {
       while (link.full())
         step();
-      at = link.down(at, one.write, &one.place);
+      at = link.down(at, access.write, &access.place);
     }
-    if (const std::optional<Time> end = tiers_[one.near].serve(id, at, one.line, one.write); end)
-      over(id, *end);
+    if (const std::optional<Time> end =
+            tiers_[access.near].serve(id, at, access.line, access.write);
+        end)
+      complete(id, *end);
   }
 
-  /// An access is over in its memory at `at`.
-  void over(std::uint64_t id, Time at) {
-    Access& one = access(id);
-    if (LinkState& link = links_[one.near]; link.present()) at = link.up(at, one.write, one.place);
-    one.end = at;
-    last_ = std::max(last_, at);
-    if (!one.write) {
-      TierOutcome& told = outcome_.tiers[one.near];
-      told.read_time += at - one.set_out;
-      told.read_ns.record((at - one.set_out) / 1000);
-    }
-    for (std::uint64_t next = one.follower; next != nobody; next = access(next).beside)
-      set_out(next, std::max(access(next).dispatched, at));
+  /// The memory completes an access at `at`.
+  void complete(std::uint64_t id, Time at) {
+    FlyingAccess& access = accesses_[id];
+    if (LinkState& link = links_[access.near]; link.present())
+      at = link.up(at, access.write, access.place);
+    access.end = at;
+    statistics_.ended(at);
+    if (!access.write) statistics_.read_ended(access.near, at - access.sent);
+    for (std::uint64_t next = access.dependent; next != no_access; next = accesses_[next].sibling)
+      send(next, std::max(accesses_[next].dispatched, at));
   }
 
-  /// A write that nobody waits for: the processor goes on once there is room for it.
+  /// A write for which the core does not wait: it continues once there is room for it.
   void post(const Spot& spot) {
-    wear_[spot.near].write(spot.line);
+    statistics_.written(spot.near, spot.line);
     catch_up();
     LinkState& link = links_[spot.near];
     const Time at = link.present() ? link.down(now_, true, nullptr) : now_;
-    std::optional<Time> on;
-    while (!(on = tiers_[spot.near].post(at, spot.line)))
+    std::optional<Time> accepted;
+    while (!(accepted = tiers_[spot.near].post(at, spot.line)))
       step();
-    if (setup_.core.issue != Issue::trace_time) now_ += *on > at ? *on - at : 0;
-    last_ = std::max(last_, now_);
+    if (setup_.core.issue != Issue::trace_time) now_ += *accepted > at ? *accepted - at : 0;
+    statistics_.ended(now_);
   }
 
-  /// The earliest event: of a memory, or an access that was waiting for its time (2).
+  /// The earliest event: of a memory (0, 1), or the delayed access that is sent next (2).
   std::pair<Time, unsigned> earliest() {
     std::pair<Time, unsigned> first{never, 0};
-    if constexpr (Tier::in_order) {
-      if (!later_.empty()) first = {later_.top().first, 2};
+    if constexpr (Memory::in_order) {
+      if (!delayed_.empty()) first = {delayed_.top().first, 2};
     } else {
       for (unsigned near = 0; near < 2; ++near)
         if (const Time at = tiers_[near].next(); at < first.first) first = {at, near};
@@ -266,61 +207,46 @@ private:
     const auto [at, which] = earliest();
     if (at == never) return;
     if (which == 2) {
-      const std::uint64_t id = later_.top().second;
-      later_.pop();
+      const std::uint64_t id = delayed_.top().second;
+      delayed_.pop();
       serve(id, at);
     } else if (const std::optional<Completion> done = tiers_[which].step();
-               done && done->id != nobody) {
-      over(done->id, done->at);
+               done && done->id != no_access) {
+      complete(done->id, done->at);
     }
   }
 
   Result<Outcome> finish(Time tail) {
-    for (std::uint64_t kind = 0; kind < 2; ++kind) {
-      const Lane& lane = lanes_[kind];
-      for (std::uint64_t n = lane.next > lane.window ? lane.next - lane.window : 0; n < lane.next;
-           ++n)
-        end_of(n << 1 | kind);
-    }
+    accesses_.for_each([&](std::uint64_t id) { end_of(id); });
     now_ += tail;
-    outcome_.compute += tail;
-    outcome_.end = std::max(now_, last_);
-    outcome_.moved_pages = placer_.moved_pages();
+    const Time end = statistics_.finish(now_, tail, placer_.moved_pages());
     const Device* devices[2] = {&setup_.far, &setup_.near};
-    for (unsigned near = 0; near < 2; ++near) {
-      TierOutcome& told = outcome_.tiers[near];
-      told.work = tiers_[near].finish(outcome_.end);
-      told.spent = energy_of(*devices[near], told.work, outcome_.end);
-      told.worn = wear_[near].summary();
-    }
-    return std::move(outcome_);
+    for (unsigned near = 0; near < 2; ++near)
+      statistics_.finish_tier(near, *devices[near], tiers_[near].finish(end));
+    return std::move(statistics_).outcome();
   }
 
   const Setup& setup_;
-  std::array<Tier, 2> tiers_; ///< far, near
+  std::array<Memory, 2> tiers_; ///< far, near
   Placer placer_;
   std::array<LinkState, 2> links_;
-  std::array<Wear, 2> wear_;
   std::vector<Spot> moved_;
-  std::array<Lane, 2> lanes_;        ///< demands, prefetches
-  std::vector<std::uint64_t> reads_; ///< ids of the last reads, by number of the request
-  std::priority_queue<Later, std::vector<Later>, std::greater<>> later_;
-  Outcome outcome_;
-  std::uint64_t number_ = 0; ///< of the request
-  Time now_ = 0;             ///< the processor's
-  Time last_ = 0;
+  InFlight accesses_;
+  std::priority_queue<Delayed, std::vector<Delayed>, std::greater<>> delayed_;
+  RunStatistics statistics_;
+  Time now_ = 0; ///< the time of the core
 };
 
-/// Makes both memories, the placement, and runs.
-template <class Tier>
+/// Makes both memories and the placement, and runs.
+template <MemoryEngine Memory>
 Result<Outcome> run_with(Source& source, const Setup& setup) {
-  Result<Tier> far = Tier::create(setup.far, setup.far_controller, setup.commands[0]);
+  Result<Memory> far = Memory::create(setup.far, setup.far_controller, setup.commands[0]);
   if (!far) return far.error();
-  Result<Tier> near = Tier::create(setup.near, setup.near_controller, setup.commands[1]);
+  Result<Memory> near = Memory::create(setup.near, setup.near_controller, setup.commands[1]);
   if (!near) return near.error();
   Result<Placer> placer = Placer::create(setup.plan, source.physical());
   if (!placer) return placer.error();
-  return Run<Tier>(setup, std::move(*far), std::move(*near), std::move(*placer)).run(source);
+  return Run<Memory>(setup, std::move(*far), std::move(*near), std::move(*placer)).run(source);
 }
 
 } // namespace nearfar::sim

@@ -3,7 +3,7 @@
 // Growth         doubling makes a level of zeros in constant time; an entry is filled from the
 //                level below when it is first looked at. So there is no pause, however large the
 //                directory is. Levels below are kept: together they are no larger than the newest.
-// Not persistent segments carry what rebuilds it (segments.hpp).
+// Volatile       segments carry what rebuilds it (segments.hpp).
 // Thread safety  find() by any thread at any time; reserve() and set() exclude each other.
 // Source         extendible hashing: Fagin et al. 1979; segments below it: CCEH, Nam et al. 2019.
 #pragma once

@@ -9,48 +9,48 @@ namespace nearfar::trace {
 
 namespace {
 
-constexpr std::uint32_t ring_entries = 1u << 18; // 8 MiB
-constexpr std::uint64_t batch = 1u << 14;        // after which producers see the room
-constexpr std::uint64_t few = 1u << 12;          // less is not worth disturbing producers for
-// Entries ahead that are fetched, and for which the models' sets are.
+constexpr std::uint32_t ring_events = 1u << 18; // 8 MiB
+constexpr std::uint64_t batch = 1u << 14;       // events consumed before producers see the room
+constexpr std::uint64_t min_batch = 1u << 12;   // fewer are not worth the producers' cache misses
+// How far ahead events are prefetched, and the sets of the cache models for them.
 constexpr std::uint64_t ring_ahead = 48, far_ahead = 16, near_ahead = 8;
 constexpr std::uint64_t flush_every_ns = 1'000'000'000;
-/// An entry that is not ready for longer may be of a thread that was killed.
-constexpr std::uint64_t patience_ns = 50'000'000;
+/// After this time an unpublished event may be that of a killed thread.
+constexpr std::uint64_t publish_timeout_ns = 50'000'000;
 constexpr unsigned line_bytes = 1u << ring::line_shift;
 
 std::uint64_t page_address(std::uint32_t process, std::uint64_t address) {
   return address | std::uint64_t{process} << process_shift;
 }
 
-/// Asked for by the program itself.
+/// An access of the program itself, not of a prefetcher or a cache.
 bool is_demand(Kind kind) { return kind == Kind::load || kind == Kind::store; }
 
 } // namespace
 
 Result<RingFile> RingFile::create(const FirstLevel& first) {
-  if (!std::has_single_bit(first.sets) || first.sets > ring::most_sets || first.ways == 0 ||
+  if (!std::has_single_bit(first.sets) || first.sets > ring::max_sets || first.ways == 0 ||
       first.ways > cache::Cache::max_ways)
-    return Error::make(Errc::bad_input, "a first level of %u sets of %u ways cannot be recorded",
-                       first.sets, first.ways)
-        .try_next("give a size that makes a power of two of sets, up to %u", ring::most_sets);
+    return Error::make(Errc::bad_input, "invalid first level of %u sets of %u ways", first.sets,
+                       first.ways)
+        .try_next("choose a size with a power of two of sets, up to %u", ring::max_sets);
   Result<os::File> file = os::create_in_memory("nearfar-trace");
   if (!file) return file.error();
-  const std::size_t bytes = ring::Shared::bytes(ring_entries);
+  const std::size_t bytes = ring::Shared::bytes(ring_events);
   if (Status reserved = os::reserve_space(*file, bytes); !reserved)
-    return Error(reserved.error()).try_next("look for limits on files (ulimit -f) and memory");
+    return Error(reserved.error()).try_next("check the limits on file size (ulimit -f) and memory");
   void* at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file->fd(), 0);
   if (at == MAP_FAILED)
-    return Error::make(Errc::os_error, "the ring of %zu bytes cannot be mapped", bytes)
-        .try_next("look for limits on memory (ulimit -v)");
+    return Error::make(Errc::os_error, "cannot map a ring of %zu bytes", bytes)
+        .try_next("check the limit on memory (ulimit -v)");
   auto* shared = static_cast<ring::Shared*>(at); // zeroed: the file is new
-  shared->capacity = ring_entries;
+  shared->capacity = ring_events;
   shared->consumer = static_cast<std::uint32_t>(os::process_number());
   shared->l1_sets = first.sets;
   shared->l1_ways = first.ways;
   shared->processes = 1;
   shared->collector.create();
-  for (ring::Slot& slot : shared->slots)
+  for (ring::ThreadSlot& slot : shared->slots)
     slot.life.create();
   shared->magic = ring::magic;
   return RingFile(std::move(*file), shared);
@@ -58,8 +58,8 @@ Result<RingFile> RingFile::create(const FirstLevel& first) {
 
 RingFile::~RingFile() {
   if (shared_ == nullptr) return;
-  shared_->stop = 1; // whoever still runs goes on unrecorded
-  munmap(shared_, ring::Shared::bytes(ring_entries));
+  shared_->stop = 1; // threads that still run are not recorded
+  munmap(shared_, ring::Shared::bytes(ring_events));
 }
 
 std::string RingFile::path() const {
@@ -73,15 +73,15 @@ Result<Collected> Collector::run() {
   while (writer_.failed() == 0) {
     const bool ended = ended_.load();
     if (ended) shared_->stop = 1; // so that the ring becomes empty
-    const std::uint64_t taken = take_some(ended);
+    const std::uint64_t taken = take_batch(ended);
     if (taken == 0 && ended) break;
-    if (taken < few && !ended) os::sleep_ms(1);
-    keep_whole(last_flush_ns);
+    if (taken < min_batch && !ended) os::sleep_ms(1);
+    flush_regularly(last_flush_ns);
   }
   shared_->stop = 1;
   shared_->collector.unlock();
   refresh_totals();
-  objects_.tell_totals();
+  objects_.write_totals();
   if (ended_.load() && exit_code_) writer_.exit_code(*exit_code_);
   const Status finished = writer_.finish();
   if (!finished) return finished.error();
@@ -91,7 +91,7 @@ Result<Collected> Collector::run() {
                  slots(),
                  shared_->processes,
                  shared_->lost,
-                 lost_,
+                 lost_events_,
                  0,
                  shared_->executed,
                  shared_->recorded_cpu_ns,
@@ -99,7 +99,7 @@ Result<Collected> Collector::run() {
                  std::move(touched_),
                  std::move(touches_)};
   for (std::uint32_t i = 0; i < done.threads; ++i) {
-    const ring::Slot& slot = shared_->slots[i];
+    const ring::ThreadSlot& slot = shared_->slots[i];
     done.float_instructions += slot.floating;
     programs_.count(slot.process, slot.instructions);
   }
@@ -108,11 +108,11 @@ Result<Collected> Collector::run() {
 }
 
 std::uint32_t Collector::slots() const {
-  return std::min<std::uint32_t>(shared_->threads, ring::most_threads);
+  return std::min<std::uint32_t>(shared_->threads, ring::max_threads);
 }
 
-/// A trace that is cut later has all but the last second.
-void Collector::keep_whole(std::uint64_t& last_flush_ns) {
+/// A trace that is truncated later lacks at most the last second.
+void Collector::flush_regularly(std::uint64_t& last_flush_ns) {
   const std::uint64_t now = os::now_ns();
   if (in_windows_ || now - last_flush_ns < flush_every_ns) return;
   refresh_totals();
@@ -121,43 +121,43 @@ void Collector::keep_whole(std::uint64_t& last_flush_ns) {
 }
 
 bool Collector::is_ready(std::uint64_t position) const {
-  const ring::Entry& entry = shared_->at(position);
-  return entry.ready.load(std::memory_order_acquire) == static_cast<std::uint32_t>(position + 1);
+  const ring::Event& event = shared_->at(position);
+  return event.ready.load(std::memory_order_acquire) == static_cast<std::uint32_t>(position + 1);
 }
 
-/// Whether a thread that runs may have reserved the position.
+/// Whether a running thread may have reserved the position.
 bool Collector::is_claimed(std::uint64_t position) const {
   for (std::uint32_t i = 0; i < slots(); ++i) {
-    ring::Slot& slot = shared_->slots[i];
+    ring::ThreadSlot& slot = shared_->slots[i];
     if (slot.claim.load(std::memory_order_acquire) == position + 1 && slot.life.is_held())
       return true;
   }
   return false;
 }
 
-/// Whether what was reserved at a position and is not ready yet is all that will come.
+/// Whether a position that is reserved but not published never will be.
 bool Collector::was_abandoned(std::uint64_t position) {
   const std::uint64_t now = os::now_ns();
   if (waiting_for_ != position || waiting_since_ns_ == 0) {
     waiting_for_ = position;
     waiting_since_ns_ = now;
   }
-  return now - waiting_since_ns_ >= patience_ns && !is_claimed(position);
+  return now - waiting_since_ns_ >= publish_timeout_ns && !is_claimed(position);
 }
 
-/// A batch of what is there; how many entries it had.
-std::uint64_t Collector::take_some(bool ended) {
+/// Consumes a batch of events; returns their number.
+std::uint64_t Collector::take_batch(bool ended) {
   const std::uint64_t begin = shared_->head.load(std::memory_order_relaxed);
   const std::uint64_t tail = shared_->tail.load(std::memory_order_acquire);
   std::uint64_t head = begin;
   while (head < tail && head - begin < batch) {
-    look_ahead(head, tail);
+    prefetch(head, tail);
     std::size_t taken = take(head, tail);
     if (taken == 0) {
       if (!ended && !was_abandoned(head)) break;
-      taken = take(head, tail); // a claim is cleared after publishing
+      taken = take(head, tail); // the claim may have been cleared after publishing
     }
-    if (taken == 0) ++lost_; // its thread was killed between reserving and publishing
+    if (taken == 0) ++lost_events_; // its thread was killed between reserving and publishing
     head += std::max<std::size_t>(taken, 1);
   }
   refresh_totals();
@@ -165,44 +165,45 @@ std::uint64_t Collector::take_some(bool ended) {
   return head - begin;
 }
 
-/// The entry at a position if it is there and one of an access of a thread that is known.
-const ring::Entry* Collector::coming(std::uint64_t position, std::uint64_t tail) const {
+/// The event at a position, if it is published and an access of a known thread; else nullptr.
+const ring::Event* Collector::upcoming(std::uint64_t position, std::uint64_t tail) const {
   if (position >= tail || !is_ready(position)) return nullptr;
-  const ring::Entry& entry = shared_->at(position);
-  const bool known = entry.what <= ring::What::nt_store && entry.thread < threads_.size();
-  return known ? &entry : nullptr;
+  const ring::Event& event = shared_->at(position);
+  const bool known = event.kind <= ring::EventKind::nt_store && event.thread < threads_.size();
+  return known ? &event : nullptr;
 }
 
-/// Large caches' models lie in memory themselves: what entries will need is asked for in time.
-void Collector::look_ahead(std::uint64_t position, std::uint64_t tail) const {
+/// Prefetches what the models of large caches require for the next events.
+void Collector::prefetch(std::uint64_t position, std::uint64_t tail) const {
   asm volatile("prefetcht0 %0" : : "m"(shared_->at(position + ring_ahead)));
-  if (const ring::Entry* entry = coming(position + far_ahead, tail)) {
-    const Thread& of = threads_[entry->thread];
-    filter_.expect(entry->thread, line_of(of, entry->a & ring::low_mask));
-    filter_.expect_back(entry->thread, line_of(of, ring::fourth_of(*entry) << ring::line_shift));
+  if (const ring::Event* event = upcoming(position + far_ahead, tail)) {
+    const Thread& of = threads_[event->thread];
+    filter_.expect(event->thread, line_of(of, event->a & ring::low_mask));
+    filter_.expect_back(event->thread, line_of(of, ring::fourth_of(*event) << ring::line_shift));
   }
-  if (const ring::Entry* entry = coming(position + near_ahead, tail)) {
-    const Thread& of = threads_[entry->thread];
-    filter_.expect_victim(entry->thread, line_of(of, entry->a & ring::low_mask));
+  if (const ring::Event* event = upcoming(position + near_ahead, tail)) {
+    const Thread& of = threads_[event->thread];
+    filter_.expect_victim(event->thread, line_of(of, event->a & ring::low_mask));
   }
 }
 
-/// An entry with what follows it; how many those are, 0 if not all are there yet.
+/// Consumes an event with the words that follow it. Returns the number of entries, 0 if some are not
+/// published yet.
 std::size_t Collector::take(std::uint64_t position, std::uint64_t tail) {
   if (!is_ready(position)) return 0;
-  const ring::Entry& entry = shared_->at(position);
-  if (entry.what <= ring::What::nt_store) {
-    access(entry);
+  const ring::Event& event = shared_->at(position);
+  if (event.kind <= ring::EventKind::nt_store) {
+    access(event);
     return 1;
   }
-  const std::size_t further = entry.detail;
+  const std::size_t further = event.detail;
   words_.clear();
   for (std::size_t i = 1; i <= further; ++i) {
     if (position + i >= tail || !is_ready(position + i)) return 0;
-    const ring::Entry& more = shared_->at(position + i);
+    const ring::Event& more = shared_->at(position + i);
     words_.insert(words_.end(), {more.a, more.b, more.c});
   }
-  event(entry, words_);
+  handle(event, words_);
   return 1 + further;
 }
 
@@ -215,51 +216,52 @@ Collector::Thread& Collector::thread(std::uint16_t number) {
   return threads_[number];
 }
 
-/// What an entry of an access says.
-Collector::Access Collector::access_of(const ring::Entry& entry) {
-  return {entry.what,
-          entry.detail,
-          entry.thread,
-          entry.a & ring::low_mask,
-          entry.b & ring::low_mask,
-          entry.c & ring::low_mask};
+/// Unpacks the event of an access.
+Collector::Access Collector::access_of(const ring::Event& event) {
+  return {event.kind,
+          event.detail,
+          event.thread,
+          event.a & ring::low_mask,
+          event.b & ring::low_mask,
+          event.c & ring::low_mask};
 }
 
 std::uint64_t Collector::line_of(const Thread& of, std::uint64_t address) {
   return (address | std::uint64_t{of.process} << process_shift) >> ring::line_shift;
 }
 
-void Collector::access(const ring::Entry& entry) {
-  const Access access = access_of(entry);
-  Thread& of = thread(entry.thread);
-  if (access.what == ring::What::write_back || access.what == ring::What::nt_store) {
-    if (access.what == ring::What::write_back)
+void Collector::access(const ring::Event& event) {
+  const Access access = access_of(event);
+  Thread& of = thread(event.thread);
+  if (access.kind == ring::EventKind::write_back || access.kind == ring::EventKind::nt_store) {
+    if (access.kind == ring::EventKind::write_back)
       filter_.write_back(access.thread, line_of(of, access.address));
     else
       filter_.nt_store(access.thread, line_of(of, access.address));
     emit(of, access, 0);
     return;
   }
-  const std::size_t recent = of.waited.size();
+  const std::size_t recent = of.producers.size();
   const std::uint64_t waits_for =
-      access.parent == 0 ? 0 : of.waited[(of.misses - access.parent) % recent];
-  filter_.missed(access.thread, line_of(of, access.address), static_cast<Kind>(access.what));
+      access.parent == 0 ? 0 : of.producers[(of.misses - access.parent) % recent];
+  filter_.missed(access.thread, line_of(of, access.address), static_cast<Kind>(access.kind));
   const std::uint64_t own = emit(of, access, waits_for);
-  // A load that reached a cache below, but not beyond the traced level, waits for what it waited
-  // for.
-  if (access.what == ring::What::load) of.waited[of.misses++ % recent] = own != 0 ? own : waits_for;
-  if (const std::uint64_t victim = ring::fourth_of(entry); victim != 0) {
+  // A load that hit a level within the traced caches passes on what it depends on.
+  if (access.kind == ring::EventKind::load)
+    of.producers[of.misses++ % recent] = own != 0 ? own : waits_for;
+  if (const std::uint64_t victim = ring::fourth_of(event); victim != 0) {
     filter_.write_back(access.thread, line_of(of, victim << ring::line_shift));
     emit(of, access, 0);
   }
 }
 
-/// Takes what the filter passed; 1 + the record of the access itself, 0 if it did not pass.
+/// Writes the lines that passed the filter. Returns 1 + the record of the access itself, 0 if it did
+/// not pass.
 std::uint64_t Collector::emit(Thread& of, const Access& access, std::uint64_t waits_for) {
   std::uint64_t own = 0;
   for (const Passed& passed : filter_.passed) {
     if (is_demand(passed.kind)) own = of.records + 1;
-    if (in_windows_ && touches_.size() < most_touches)
+    if (in_windows_ && touches_.size() < max_touches)
       touches_.push_back({access.instructions, passed.line << 1 | writes(passed.kind)});
     if (windows_.open())
       write(of, access, passed, waits_for);
@@ -287,14 +289,14 @@ void Collector::write(Thread& of, const Access& access, const Passed& passed,
   writer_.record(record);
 }
 
-/// Of what stands in no window it is known that it was, and on which pages.
+/// A line outside of the windows is counted, and its page noted.
 void Collector::leave_out(const Access& access, const Passed& passed) {
   if (touched_.may_change(passed.line))
     touched_.add(passed.line, objects_.owner_of(object_of(access, passed)));
   ++writer_.totals[Total::left_out];
 }
 
-/// A line that was asked for lies where the access does; of others the line is known.
+/// The exact address is known for a demand access; for other lines that of the line.
 std::uint32_t Collector::object_of(const Access& access, const Passed& passed) {
   const std::uint64_t address = passed.line * line_bytes;
   const auto process = static_cast<std::uint32_t>(address >> process_shift);
@@ -302,47 +304,47 @@ std::uint32_t Collector::object_of(const Access& access, const Passed& passed) {
                             is_demand(passed.kind) ? access.address : address & ring::low_mask);
 }
 
-/// What lies before a window is not in the trace: nothing waits for it.
+/// Records before a window are not in the trace: nothing depends on them.
 void Collector::open_window() {
   for (Thread& each : threads_)
     each.window = each.records;
 }
 
-void Collector::event(const ring::Entry& entry, const std::vector<std::uint64_t>& words) {
-  const std::uint32_t process = thread(entry.thread).process;
-  // Of those that tell four numbers, or of those that tell three.
-  const std::uint64_t a = entry.a & ring::low_mask, b = entry.b & ring::low_mask;
-  const std::uint64_t now = entry.c & ring::low_mask, fourth = ring::fourth_of(entry);
-  switch (entry.what) {
-  case ring::What::site:
-    objects_.site(entry.a, {words.begin(), words.begin() + static_cast<std::ptrdiff_t>(
-                                                               std::min(entry.b, words.size()))});
+void Collector::handle(const ring::Event& event, const std::vector<std::uint64_t>& words) {
+  const std::uint32_t process = thread(event.thread).process;
+  // a, b, now and fourth of wide events; others have three numbers of 64 bits.
+  const std::uint64_t a = event.a & ring::low_mask, b = event.b & ring::low_mask;
+  const std::uint64_t now = event.c & ring::low_mask, fourth = ring::fourth_of(event);
+  switch (event.kind) {
+  case ring::EventKind::site:
+    objects_.site(event.a, {words.begin(), words.begin() + static_cast<std::ptrdiff_t>(
+                                                               std::min(event.b, words.size()))});
     break;
-  case ring::What::allocate: objects_.allocated(process, a, b, fourth, now); break;
-  case ring::What::free: objects_.freed(process, entry.a, now); break;
-  case ring::What::reallocate: objects_.reallocated(process, fourth, a, b, now); break;
-  case ring::What::map:
-    objects_.mapped(process, entry.a, entry.b, now);
-    unmap_pages(process, entry.a, entry.b); // what was mapped there before is gone
+  case ring::EventKind::allocate: objects_.allocated(process, a, b, fourth, now); break;
+  case ring::EventKind::free: objects_.freed(process, event.a, now); break;
+  case ring::EventKind::reallocate: objects_.reallocated(process, fourth, a, b, now); break;
+  case ring::EventKind::map:
+    objects_.mapped(process, event.a, event.b, now);
+    unmap_pages(process, event.a, event.b); // the previous mapping is gone
     break;
-  case ring::What::unmap:
-    objects_.unmapped(process, entry.a, entry.b, now);
-    unmap_pages(process, entry.a, entry.b);
+  case ring::EventKind::unmap:
+    objects_.unmapped(process, event.a, event.b, now);
+    unmap_pages(process, event.a, event.b);
     break;
-  case ring::What::remap:
+  case ring::EventKind::remap:
     objects_.remapped(process, a, fourth, now);
     touched_.moved(page_address(process, a), page_address(process, b), fourth);
     break;
-  case ring::What::stack: objects_.stack(process, entry.a, entry.b, now); break;
-  case ring::What::module: {
+  case ring::EventKind::stack: objects_.stack(process, event.a, event.b, now); break;
+  case ring::EventKind::module: {
     const std::string path(reinterpret_cast<const char*>(words.data()), words.size() * 8);
-    objects_.module(process, entry.a, entry.c, path.c_str());
+    objects_.module(process, event.a, event.c, path.c_str());
     programs_.mapped(process, path.c_str());
     break;
   }
-  case ring::What::fork: {
-    const auto parent = static_cast<std::uint32_t>(entry.a);
-    const auto child = static_cast<std::uint32_t>(entry.b);
+  case ring::EventKind::fork: {
+    const auto parent = static_cast<std::uint32_t>(event.a);
+    const auto child = static_cast<std::uint32_t>(event.b);
     objects_.forked(parent, child);
     programs_.forked(parent, child);
     break;
@@ -360,7 +362,7 @@ void Collector::refresh_totals() {
   Totals totals = filter_.totals;
   totals[Total::left_out] = writer_.totals[Total::left_out];
   for (std::uint32_t i = 0; i < slots(); ++i) {
-    const ring::Slot& slot = shared_->slots[i];
+    const ring::ThreadSlot& slot = shared_->slots[i];
     totals[Total::instructions] += slot.instructions;
     totals[Total::loads] += slot.accesses[0];
     totals[Total::stores] += slot.accesses[1];

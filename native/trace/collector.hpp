@@ -1,4 +1,5 @@
-// From the ring that recorders fill, through the filter, to a trace: runs beside the program.
+// Consumes the ring that recorders fill, filters the accesses through caches, and writes a trace while
+// the program runs.
 //
 // Thread safety  one thread collects; end() may be called from another.
 #pragma once
@@ -20,16 +21,15 @@
 
 namespace nearfar::trace {
 
-/// 16 bytes each.
-inline constexpr std::size_t most_touches = 1u << 24;
+inline constexpr std::size_t max_touches = 1u << 24; ///< of 16 bytes each
 
 struct FirstLevel {
   std::uint32_t sets = 64; ///< a power of two
   std::uint32_t ways = 8;
 };
 
-/// A ring in memory, mapped. It has no name in any file system: when nobody has it mapped or open
-/// any more it is gone, however those who had it ended.
+/// A mapped ring in an unnamed file in memory: it is freed when the last process that has it mapped or
+/// open ends.
 class RingFile {
 public:
   /// Errors: as os::create_in_memory, no_space, bad_input, os_error.
@@ -39,7 +39,7 @@ public:
   RingFile& operator=(RingFile&&) = delete;
   ~RingFile();
   ring::Shared& shared() { return *shared_; }
-  /// By which other processes of this user open it (ring::attach), as long as this one has it.
+  /// The path that other processes of this user open (ring::attach) while this one has it.
   std::string path() const;
 
 private:
@@ -49,28 +49,28 @@ private:
   ring::Shared* shared_;
 };
 
-/// How collecting ended.
+/// The result of collecting.
 struct Collected {
   Totals totals;
-  std::uint64_t records = 0; ///< that reached the file
+  std::uint64_t records = 0; ///< in the file
   std::uint64_t bytes = 0;   ///< of the file
   std::uint32_t threads = 0;
   std::uint32_t processes = 0;
   std::uint32_t lost_threads = 0; ///< that shared the last slot
-  std::uint64_t lost_entries = 0; ///< that a thread had reserved when it was killed
+  std::uint64_t lost_events = 0;  ///< reserved by threads that were killed
   std::uint64_t float_instructions = 0;
-  std::uint32_t executed = 0;        ///< programs that were started (exec) and are not in the trace
-  std::uint64_t recorded_cpu_ns = 0; ///< of the recorder's processes, without those programs
+  std::uint32_t executed = 0;        ///< programs started by exec(), which are not in the trace
+  std::uint64_t recorded_cpu_ns = 0; ///< of the recorded processes, without those programs
   std::vector<Program> programs{};   ///< most instructions first
-  /// First touches of pages by lines that passed, left out or not.
+  /// First touches of pages by lines that passed the filter, also outside of windows.
   Touched touched{};
-  Touches touches{}; ///< of a trace in windows: of the first `most_touches` records
+  Touches touches{}; ///< of a trace in windows: the first `max_touches`
 };
 
 class Collector {
 public:
-  /// Beyond `most_records` the trace holds windows (0: all of it); those are written whole, so that
-  /// a trace which is cut lacks more than the last second.
+  /// Beyond `most_records` the trace holds windows only (0: no limit). Windows are written whole, so
+  /// that a truncated trace may lack more than the last second.
   Collector(ring::Shared& shared, Filter filter, int fd, const Header& header,
             std::uint64_t most_records = 0)
       : shared_(&shared), filter_(std::move(filter)), writer_(fd, header), objects_(writer_),
@@ -79,12 +79,11 @@ public:
   Collector& operator=(const Collector&) = delete;
 
   /// Collects until end() was called and the ring is empty, then completes the trace. Errors: those
-  /// of Writer::finish(); the program is then told to go on untraced.
+  /// of TraceWriter::finish(); the program then continues without being recorded.
   Result<Collected> run();
 
-  /// The program has ended: what it recorded until now is the rest. Processes that it left behind
-  /// go on unrecorded.
-  /// `exit_code` is written into the trace: that of the program, as a shell reports it.
+  /// The program has ended; processes that outlive it are no longer recorded. `exit_code`, as a shell
+  /// reports it, is written into the trace.
   void end(std::optional<std::uint32_t> exit_code = std::nullopt) {
     exit_code_ = exit_code;
     ended_.store(true);
@@ -96,25 +95,25 @@ private:
     std::uint32_t process = 0;
     std::uint64_t records = 0; ///< of this thread
     std::uint64_t window = 0;  ///< of them: before the window
-    unsigned misses = 0;       ///< loads that missed the first level, as the recorder counts them
-    /// For each of the last of them: 1 + the record (of this thread) that it waited for; 0: none.
-    std::array<std::uint64_t, 8> waited{};
+    unsigned misses = 0;       ///< loads that missed the first level
+    /// For each of the last ones: 1 + the record (of this thread) whose data it provides; 0: none.
+    std::array<std::uint64_t, 8> producers{};
   };
 
-  std::uint64_t take_some(bool ended);
+  std::uint64_t take_batch(bool ended);
   std::size_t take(std::uint64_t position, std::uint64_t tail);
-  void look_ahead(std::uint64_t position, std::uint64_t tail) const;
-  const ring::Entry* coming(std::uint64_t position, std::uint64_t tail) const;
-  void access(const ring::Entry& entry);
-  void event(const ring::Entry& entry, const std::vector<std::uint64_t>& words);
-  /// An entry of an access, unpacked.
+  void prefetch(std::uint64_t position, std::uint64_t tail) const;
+  const ring::Event* upcoming(std::uint64_t position, std::uint64_t tail) const;
+  void access(const ring::Event& event);
+  void handle(const ring::Event& event, const std::vector<std::uint64_t>& words);
+  /// An access, unpacked.
   struct Access {
-    ring::What what;
-    std::uint8_t parent; ///< which of the recent misses made its address, 0 none
+    ring::EventKind kind;
+    std::uint8_t parent; ///< which recent miss produced its address, 0 none
     std::uint16_t thread;
     std::uint64_t address, code, instructions;
   };
-  static Access access_of(const ring::Entry& entry);
+  static Access access_of(const ring::Event& event);
   static std::uint64_t line_of(const Thread& of, std::uint64_t address);
   std::uint64_t emit(Thread& of, const Access& access, std::uint64_t waits_for);
   void write(Thread& of, const Access& access, const Passed& passed, std::uint64_t waits_for);
@@ -128,7 +127,7 @@ private:
   std::uint32_t slots() const;
   void unmap_pages(std::uint32_t process, std::uint64_t address, std::uint64_t bytes);
   void refresh_totals();
-  void keep_whole(std::uint64_t& last_flush_ns);
+  void flush_regularly(std::uint64_t& last_flush_ns);
 
   ring::Shared* shared_;
   Filter filter_;
@@ -143,8 +142,8 @@ private:
   Programs programs_;
   std::optional<std::uint32_t> exit_code_; ///< before `ended_` is set
   std::atomic<bool> ended_{false};
-  std::uint64_t lost_ = 0;
-  std::uint64_t waiting_for_ = 0; ///< the position that was not ready when it was last looked at
+  std::uint64_t lost_events_ = 0;
+  std::uint64_t waiting_for_ = 0; ///< the last position that was reserved but not published
   std::uint64_t waiting_since_ns_ = 0;
 };
 

@@ -1,13 +1,14 @@
 // From what missed the first level to what reaches memory: L2, last level, TLB and prefetcher.
 //
 // Purpose        the second half of the filter of `nearfar trace`; the first level is in the
-// recorder. Model          an L2 and a TLB for each core, one last level for all; threads beyond
-// the cores share
-//                theirs in turn. Write-back, write-allocate, LRU; nothing that leaves the last
+//                recorder.
+// Model          an L2 and a TLB for each core, one last level for all; threads beyond the cores
+//                share theirs in turn. Write-back, write-allocate, LRU; nothing that leaves the last
 //                level is driven out above; no coherence between cores. A dirty line that leaves a
 //                level makes the copy below dirty, and goes past levels that hold none.
 // TLB            is looked up by what missed the first level: walks of accesses that hit are not
-// seen. Thread safety  none.
+//                seen.
+// Thread safety  none.
 #pragma once
 
 #include <memory>

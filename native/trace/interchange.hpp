@@ -1,8 +1,7 @@
 // Traces of other simulators, read and written.
 //
 // ramulator      Ramulator 2's load-store trace, "LD 0xADDRESS" or "ST 0xADDRESS" a line; read as
-// well:
-//                Ramulator 1's memory trace, "0xADDRESS R" or "W", and its processor trace,
+//                well: Ramulator 1's memory trace, "0xADDRESS R" or "W", and its processor trace,
 //                "BUBBLES READ [WRITE]" in decimal.
 // dramsim3       "0xADDRESS READ|WRITE CYCLE" a line; the cycle is the instruction.
 // champsim       64 bytes an instruction: u64 code, u8 branch, u8 taken, 2 and 4 registers, then

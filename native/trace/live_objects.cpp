@@ -240,7 +240,7 @@ std::uint32_t LiveObjects::object_at(std::uint32_t number, std::uint64_t address
   return 0;
 }
 
-void LiveObjects::tell_totals() {
+void LiveObjects::write_totals() {
   for (std::uint32_t place = 1; place < sites_.size(); ++place)
     if (sites_[place].site.allocations > 0)
       writer_->site_totals(site_number(place), sites_[place].site);

@@ -54,7 +54,7 @@ public:
   }
 
   /// Writes what the sites allocated in all.
-  void tell_totals();
+  void write_totals();
 
 private:
   /// Addresses in which the same object is found, until anything is allocated, mapped or ended.

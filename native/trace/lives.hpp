@@ -1,8 +1,10 @@
 // How much memory each site held, over the time of a trace.
 //
 // Purpose        what a placement has to fit: sites that live one after the other share near
-// memory. Time           is counted in records: where misses are, time passes. Limits objects that
-// no record touched are in the totals of their site alone. Thread safety  values.
+//                memory.
+// Time           is counted in records: where misses are, time passes.
+// Limits         objects that no record touched are in the totals of their site alone.
+// Thread safety  values.
 #pragma once
 
 #include <cstdint>

@@ -25,7 +25,7 @@ void check(std::initializer_list<int> bytes, Opcode opcode, unsigned size = 8) {
 
 } // namespace
 
-TEST_CASE("moves and arithmetic are read off their bytes") {
+TEST_CASE("moves and arithmetic are decoded") {
   check({0x48, 0x8b, 0x07}, Opcode::load, 8);              // mov (%rdi),%rax
   check({0x8b, 0x07}, Opcode::load, 4);                    // mov (%rdi),%eax
   check({0x66, 0x8b, 0x07}, Opcode::load, 2);              // mov (%rdi),%ax
@@ -43,7 +43,7 @@ TEST_CASE("moves and arithmetic are read off their bytes") {
   check({0xff, 0x17}, Opcode::stack);                      // call *(%rdi)
 }
 
-TEST_CASE("what reads and writes is left to what the emulator tells") {
+TEST_CASE("read-modify-write instructions are left to the emulator") {
   check({0x01, 0x07}, Opcode::scalar);                   // add %eax,(%rdi)
   check({0x83, 0x07, 0x05}, Opcode::scalar);             // addl $5,(%rdi)
   check({0x48, 0xa5}, Opcode::scalar);                   // movsq
@@ -53,7 +53,7 @@ TEST_CASE("what reads and writes is left to what the emulator tells") {
   check({0x48, 0x87, 0x07}, Opcode::locked);             // xchg
 }
 
-TEST_CASE("vectors are told by their pieces") {
+TEST_CASE("vector moves have their piece size") {
   check({0x0f, 0x10, 0x07}, Opcode::load);                     // movups
   check({0xf2, 0x0f, 0x10, 0x07}, Opcode::load, 8);            // movsd
   check({0xf3, 0x0f, 0x10, 0x07}, Opcode::load, 4);            // movss
@@ -64,7 +64,7 @@ TEST_CASE("vectors are told by their pieces") {
   check({0x62, 0xf1, 0x7c, 0x48, 0x10, 0x07}, Opcode::scalar); // AVX-512: unknown to the emulator
 }
 
-TEST_CASE("flushes and stores past the caches are known") {
+TEST_CASE("flushes and non-temporal stores are decoded") {
   check({0x0f, 0xae, 0x3f}, Opcode::flush);          // clflush
   check({0x66, 0x0f, 0xae, 0x3f}, Opcode::flush);    // clflushopt
   check({0x66, 0x0f, 0xae, 0x37}, Opcode::flush);    // clwb
@@ -74,7 +74,7 @@ TEST_CASE("flushes and stores past the caches are known") {
   check({0xc5, 0xfd, 0xe7, 0x07}, Opcode::nt_store); // vmovntdq
 }
 
-TEST_CASE("floating point is told apart") {
+TEST_CASE("floating point is detected") {
   CHECK(of({0xf2, 0x0f, 0x58, 0xc1}).floating);       // addsd
   CHECK(of({0xc5, 0xf3, 0x59, 0xc1}).floating);       // vmulsd
   CHECK(of({0xd9, 0xfe}).floating);                   // fsin
@@ -82,7 +82,7 @@ TEST_CASE("floating point is told apart") {
   CHECK_FALSE(of({0x48, 0x01, 0xc7}).floating);
 }
 
-TEST_CASE("marks are what no compiler writes") {
+TEST_CASE("a marker is not padding") {
   const std::uint8_t mark[] = {0x0f, 0x1f, 0x80, 0x46, 0x4e, 0x46, 0x4e};
   const std::uint8_t padding[] = {0x0f, 0x1f, 0x80, 0, 0, 0, 0};
   CHECK(mark_of(mark, 7) == Mark::allocated);
@@ -112,19 +112,19 @@ TEST_CASE("bytes behind a cut instruction are not read") {
 }
 
 TEST_CASE("a load into its own address may be followed by the next one of a chain") {
-  CHECK(of({0x48, 0x8b, 0x00}).chases);                         // mov (%rax),%rax
-  CHECK(of({0x48, 0x8b, 0x04, 0x03}).chases);                   // mov (%rbx,%rax),%rax
-  CHECK(of({0x48, 0x8b, 0x44, 0xc3, 0x08}).chases);             // mov 8(%rbx,%rax,8),%rax
-  CHECK(of({0x48, 0x63, 0x04, 0x83}).chases);                   // movslq (%rbx,%rax,4),%rax
-  CHECK(of({0x8b, 0x04, 0x83}).chases);                         // mov (%rbx,%rax,4),%eax
-  CHECK(of({0x4d, 0x8b, 0x3f}).chases);                         // mov (%r15),%r15
-  CHECK(of({0x4e, 0x8b, 0x3c, 0xfb}).chases);                   // mov (%rbx,%r15,8),%r15
-  CHECK_FALSE(of({0x49, 0x8b, 0x3f}).chases);                   // mov (%r15),%rdi
-  CHECK_FALSE(of({0x4c, 0x8b, 0x3f}).chases);                   // mov (%rdi),%r15
-  CHECK_FALSE(of({0x48, 0x8b, 0x07}).chases);                   // mov (%rdi),%rax
-  CHECK_FALSE(of({0x48, 0x8b, 0x2d, 1, 0, 0, 0}).chases);       // mov 1(%rip),%rbp
-  CHECK(of({0x48, 0x8b, 0x24, 0x24}).chases);                   // mov (%rsp),%rsp
-  CHECK_FALSE(of({0x48, 0x8b, 0x2c, 0xc5, 1, 0, 0, 0}).chases); // mov 1(,%rax,8),%rbp
-  CHECK_FALSE(of({0x48, 0x89, 0x00}).chases);                   // mov %rax,(%rax)
-  CHECK_FALSE(of({0x48, 0x03, 0x00}).chases);                   // add (%rax),%rax
+  CHECK(of({0x48, 0x8b, 0x00}).pointer_chase);                         // mov (%rax),%rax
+  CHECK(of({0x48, 0x8b, 0x04, 0x03}).pointer_chase);                   // mov (%rbx,%rax),%rax
+  CHECK(of({0x48, 0x8b, 0x44, 0xc3, 0x08}).pointer_chase);             // mov 8(%rbx,%rax,8),%rax
+  CHECK(of({0x48, 0x63, 0x04, 0x83}).pointer_chase);                   // movslq (%rbx,%rax,4),%rax
+  CHECK(of({0x8b, 0x04, 0x83}).pointer_chase);                         // mov (%rbx,%rax,4),%eax
+  CHECK(of({0x4d, 0x8b, 0x3f}).pointer_chase);                         // mov (%r15),%r15
+  CHECK(of({0x4e, 0x8b, 0x3c, 0xfb}).pointer_chase);                   // mov (%rbx,%r15,8),%r15
+  CHECK_FALSE(of({0x49, 0x8b, 0x3f}).pointer_chase);                   // mov (%r15),%rdi
+  CHECK_FALSE(of({0x4c, 0x8b, 0x3f}).pointer_chase);                   // mov (%rdi),%r15
+  CHECK_FALSE(of({0x48, 0x8b, 0x07}).pointer_chase);                   // mov (%rdi),%rax
+  CHECK_FALSE(of({0x48, 0x8b, 0x2d, 1, 0, 0, 0}).pointer_chase);       // mov 1(%rip),%rbp
+  CHECK(of({0x48, 0x8b, 0x24, 0x24}).pointer_chase);                   // mov (%rsp),%rsp
+  CHECK_FALSE(of({0x48, 0x8b, 0x2c, 0xc5, 1, 0, 0, 0}).pointer_chase); // mov 1(,%rax,8),%rbp
+  CHECK_FALSE(of({0x48, 0x89, 0x00}).pointer_chase);                   // mov %rax,(%rax)
+  CHECK_FALSE(of({0x48, 0x03, 0x00}).pointer_chase);                   // add (%rax),%rax
 }

@@ -1,8 +1,7 @@
 // Which records of a long run are kept: windows of a block each, at even distances.
 //
 // Rule           the run is cut into slots of `block_records` records. All slots are kept until
-// they
-//                hold more than `most`; then every other one, and so on by halves.
+//                they hold more than `most`; then every other one, and so on by halves.
 //                `Sampled` drops by the same rule what was kept too densely at first.
 // Source         systematic sampling: Wunderlich et al., "SMARTS", ISCA 2003; the caches before it
 //                see every access, so that none is cold.

@@ -1,10 +1,9 @@
-// The second recorder: a program that was compiled with -fsanitize=thread and found this library in
-// the place of ThreadSanitizer's. For floating point, AVX-512, and where there is no emulator.
+// The recorder for programs that are compiled with -fsanitize=thread: this library replaces
+// ThreadSanitizer's. For floating point, AVX-512, and machines without QEMU.
 //
-// Seen           every access that the compiler put a call before, with 16, 32 and 64 bytes too,
-//                and the C library's copies; not the code of libraries that were compiled
-//                otherwise.
-// Instructions   are not known here: the count is that of accesses.
+// Recorded       every access that the compiler instruments, also of 16, 32 and 64 bytes, and copies
+//                by the C library. Not recorded: libraries that are compiled without the option.
+// Instructions   are unknown: accesses are counted in their place.
 // Thread safety  any thread.
 #include <atomic>
 #include <cstddef>
@@ -15,7 +14,7 @@
 #include <pthread.h>
 #include <sys/mman.h>
 
-#include "trace/plugin/capture.hpp"
+#include "trace/plugin/thread_recorder.hpp"
 
 namespace {
 
@@ -25,58 +24,58 @@ using namespace nearfar::trace;
 
 ring::Shared* shared = nullptr;
 CodeRanges code_ranges;
-ToldSites told_sites;
+ReportedSites reported_sites;
 std::atomic<std::uint32_t> process{0};
 pthread_key_t thread_end;
-Core* all[ring::most_threads];
+ThreadRecorder* all[ring::max_threads];
 std::atomic<unsigned> opened{0};
 
-thread_local Core* own NEARFAR_FAST = nullptr;
+thread_local ThreadRecorder* own NEARFAR_FAST = nullptr;
 thread_local bool opening NEARFAR_FAST = false;
 
-void tell_stack(Core& core) {
+void record_stack(ThreadRecorder& recorder) {
   pthread_attr_t attributes;
   void* low = nullptr;
   std::size_t bytes = 0;
   if (pthread_getattr_np(pthread_self(), &attributes) != 0) return;
   pthread_attr_getstack(&attributes, &low, &bytes);
   pthread_attr_destroy(&attributes);
-  core.has_stack(reinterpret_cast<std::uint64_t>(low),
-                 reinterpret_cast<std::uint64_t>(low) + bytes);
+  recorder.set_stack(reinterpret_cast<std::uint64_t>(low),
+                     reinterpret_cast<std::uint64_t>(low) + bytes);
 }
 
-void at_thread_end(void* core) { static_cast<Core*>(core)->tell_counts(); }
+void at_thread_end(void* recorder) { static_cast<ThreadRecorder*>(recorder)->publish_counts(); }
 
-/// A core for the calling thread; false if nothing is recorded.
-[[gnu::noinline]] bool open_core() {
+/// Makes a recorder for the calling thread; false if nothing is recorded.
+[[gnu::noinline]] bool open_recorder() {
   if (shared == nullptr || opening) return false;
-  opening = true; // what is called here may be watched itself
-  void* memory =
-      mmap(nullptr, sizeof(Core), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  auto* core = static_cast<Core*>(memory);
-  if (memory == MAP_FAILED || !core->open(*shared)) return opening = false;
-  core->clock = &core->ticks;
-  core->counts_accesses = true;
-  core->take_slot(process.load());
-  tell_stack(*core);
-  pthread_setspecific(thread_end, core);
+  opening = true; // functions called here may be instrumented themselves
+  void* memory = mmap(nullptr, sizeof(ThreadRecorder), PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  auto* recorder = static_cast<ThreadRecorder*>(memory);
+  if (memory == MAP_FAILED || !recorder->open(*shared)) return opening = false;
+  recorder->counts = &recorder->own_counts;
+  recorder->counts_accesses = true;
+  recorder->take_slot(process.load());
+  record_stack(*recorder);
+  pthread_setspecific(thread_end, recorder);
   const unsigned number = opened.fetch_add(1);
-  if (number < ring::most_threads) all[number] = core;
+  if (number < ring::max_threads) all[number] = recorder;
   opening = false;
-  own = core;
+  own = recorder;
   return true;
 }
 
 [[gnu::always_inline]] inline void access(const volatile void* at, std::size_t bytes, bool store,
                                           const void* code) {
-  if (__builtin_expect(own == nullptr, 0) && !open_core()) return;
-  Core& core = *own;
-  ++core.ticks.accesses[store];
+  if (__builtin_expect(own == nullptr, 0) && !open_recorder()) return;
+  ThreadRecorder& recorder = *own;
+  ++recorder.own_counts.accesses[store];
   const auto address = reinterpret_cast<std::uint64_t>(at);
   if (store)
-    core.touch<true>(address, bytes, reinterpret_cast<std::uint64_t>(code));
+    recorder.access<true>(address, bytes, reinterpret_cast<std::uint64_t>(code));
   else
-    core.touch<false>(address, bytes, reinterpret_cast<std::uint64_t>(code));
+    recorder.access<false>(address, bytes, reinterpret_cast<std::uint64_t>(code));
 }
 [[gnu::always_inline]] inline void on_read(const volatile void* at, std::size_t bytes,
                                            const void* code) {
@@ -87,7 +86,7 @@ void at_thread_end(void* core) { static_cast<Core*>(core)->tell_counts(); }
   access(at, bytes, true, code);
 }
 
-int tell_object(dl_phdr_info* info, std::size_t, void* core) {
+int record_module(dl_phdr_info* info, std::size_t, void* recorder) {
   for (unsigned i = 0; i < info->dlpi_phnum; ++i) {
     const ElfW(Phdr)& segment = info->dlpi_phdr[i];
     if (segment.p_type != PT_LOAD) continue;
@@ -101,8 +100,9 @@ int tell_object(dl_phdr_info* info, std::size_t, void* core) {
       path = program;
     }
     if (path[0] == '/')
-      static_cast<Core*>(core)->tell_module(low & ~std::uint64_t{4095}, segment.p_memsz,
-                                            segment.p_offset & ~std::uint64_t{4095}, path);
+      static_cast<ThreadRecorder*>(recorder)->events().emit_module(
+          low & ~std::uint64_t{4095}, segment.p_memsz, segment.p_offset & ~std::uint64_t{4095},
+          path);
   }
   return 0;
 }
@@ -112,9 +112,9 @@ void in_child() {
   const std::uint32_t parent = process.load();
   process = shared->processes.fetch_add(1);
   own->take_slot(process);
-  own->tell(ring::What::fork, parent, process, 0);
+  own->events().emit(ring::EventKind::fork, parent, process, 0);
   all[0] = own;
-  opened = 1; // the other threads are the parent's
+  opened = 1; // the other threads belong to the parent
 }
 
 [[gnu::constructor(101)]] void begin() {
@@ -124,21 +124,21 @@ void in_child() {
   unsetenv("NEARFAR_TRACE_RING"); // programs that this one starts are not traced
   if (ring == nullptr || pthread_key_create(&thread_end, at_thread_end) != 0) return;
   shared = ring;
-  if (open_core()) { // whose own copies are none of the program's
-    Core* core = own;
+  if (open_recorder()) { // copies made here are not the program's
+    ThreadRecorder* recorder = own;
     own = nullptr;
     opening = true;
-    dl_iterate_phdr(tell_object, core);
+    dl_iterate_phdr(record_module, recorder);
     opening = false;
-    own = core;
+    own = recorder;
   }
   pthread_atfork(nullptr, nullptr, in_child);
 }
 
 [[gnu::destructor]] void end() {
   const unsigned count = opened.load();
-  for (unsigned i = 0; i < count && i < ring::most_threads; ++i)
-    if (all[i] != nullptr) all[i]->tell_counts();
+  for (unsigned i = 0; i < count && i < ring::max_threads; ++i)
+    if (all[i] != nullptr) all[i]->publish_counts();
 }
 
 template <class Function>
@@ -155,15 +155,16 @@ Function* libc(const char* name) {
 
 extern "C" {
 
-// The preloaded library tells of allocations here (trace/shim).
+// The shim reports allocations here.
 NEARFAR_EXPORT void nearfar_trace_allocated(const Allocation* allocation) {
-  if (own != nullptr || open_core()) own->tell_allocation(*allocation, code_ranges, told_sites);
+  if (own != nullptr || open_recorder())
+    own->record_allocation(*allocation, code_ranges, reported_sites);
 }
 NEARFAR_EXPORT void nearfar_trace_freed(const void* block) {
-  if (own != nullptr || open_core()) own->tell_freed(reinterpret_cast<std::uint64_t>(block));
+  if (own != nullptr || open_recorder()) own->record_free(reinterpret_cast<std::uint64_t>(block));
 }
 
-// Copies, which the compiler leaves to the C library. A copy is one load and one store.
+// Copies by the C library. A copy counts as one load and one store.
 NEARFAR_EXPORT void* memcpy(void* to, const void* from, std::size_t bytes) noexcept {
   if (bytes > 0 && own != nullptr) {
     on_read(from, bytes, NEARFAR_CALLER);

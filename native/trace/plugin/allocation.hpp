@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT (LICENSE in this folder)
-// From a call of an allocator to its site: return addresses outwards along frame pointers.
+// The call chain of an allocation: return addresses along frame pointers.
 //
-// Frames         as base/frame_walk.hpp has it; an address counts only if it lies behind a call
-//                instruction in code that was mapped.
+// Frames         see base/frame_walk.hpp. An address counts only if it follows a call instruction
+//                in mapped code.
 // Thread safety  any thread.
 #pragma once
 
@@ -15,16 +15,16 @@
 
 namespace nearfar::trace {
 
-/// What an allocator's stand-in hands over.
+/// What the shim reports of an allocation.
 struct Allocation {
   std::uint64_t address;
   std::uint64_t bytes;
-  std::uint64_t before; ///< of a block that was resized: its address until then; else 0
+  std::uint64_t before; ///< the old address of a resized block; else 0
   std::uint64_t caller; ///< return address
-  std::uint64_t frame;  ///< where the stand-in keeps its caller's frame pointer
+  std::uint64_t frame;  ///< where the shim keeps its caller's frame pointer
 };
 
-/// Where code lies.
+/// Address ranges of code.
 class CodeRanges {
 public:
   void add(std::uint64_t low, std::uint64_t bytes) {
@@ -34,7 +34,7 @@ public:
     ranges_[at].low.store(low, std::memory_order_release);
   }
 
-  /// Whether the address lies behind a call in code.
+  /// Whether the address follows a call instruction in code.
   bool follows_call(std::uint64_t address) const {
     if (!holds(address)) return false;
     const auto* at = reinterpret_cast<const std::uint8_t*>(address);
@@ -64,14 +64,14 @@ private:
   std::atomic<unsigned> reserved_{0};
 };
 
-struct Chain {
-  static constexpr unsigned most = 4;
-  std::uint64_t codes[most];
+struct CallChain {
+  static constexpr unsigned max_frames = 4;
+  std::uint64_t codes[max_frames];
   unsigned length = 0;
-  std::uint64_t key = 0; ///< 48 bits; differs where chains differ, but for one in 2^47
+  std::uint64_t key = 0; ///< a hash of 48 bits
 };
 
-/// Reads a frame that may lie in no stack.
+/// Reads a frame whose address may be invalid.
 inline bool try_read_frame(std::uintptr_t at, FrameRecord& record) {
   const iovec here{&record, sizeof record};
   const iovec there{reinterpret_cast<void*>(at), sizeof record};
@@ -79,13 +79,13 @@ inline bool try_read_frame(std::uintptr_t at, FrameRecord& record) {
 }
 
 /// Follows frame pointers.
-inline Chain chain_of(const Allocation& allocation, const CodeRanges& code) {
-  Chain chain;
+inline CallChain chain_of(const Allocation& allocation, const CodeRanges& code) {
+  CallChain chain;
   chain.codes[chain.length++] = allocation.caller;
   walk_frames(allocation.frame, try_read_frame, [&](std::uintptr_t caller) {
     if (!code.follows_call(caller)) return false;
     chain.codes[chain.length++] = caller;
-    return chain.length < Chain::most;
+    return chain.length < CallChain::max_frames;
   });
   chain.key = chain.length;
   for (unsigned i = 0; i < chain.length; ++i) {
@@ -96,17 +96,17 @@ inline Chain chain_of(const Allocation& allocation, const CodeRanges& code) {
   return chain;
 }
 
-/// Which chains were told already; a full one tells some again, which does no harm.
-class ToldSites {
+/// Chains that were reported already. If the table is full some are reported again, without harm.
+class ReportedSites {
 public:
-  /// True if the chain is to be told now.
+  /// Adds a chain; true if it is to be reported.
   bool is_new(std::uint64_t key) {
     std::size_t at = (key >> 8) % size;
     for (unsigned tries = 0; tries < 32; ++tries, at = (at + 1) % size) {
-      const std::uint64_t known = told_[at].load(std::memory_order_relaxed);
+      const std::uint64_t known = reported_[at].load(std::memory_order_relaxed);
       if (known == key) return false;
       if (known != 0) continue;
-      told_[at].store(key, std::memory_order_relaxed);
+      reported_[at].store(key, std::memory_order_relaxed);
       break;
     }
     return true;
@@ -114,7 +114,7 @@ public:
 
 private:
   static constexpr std::size_t size = 1u << 16;
-  std::atomic<std::uint64_t> told_[size];
+  std::atomic<std::uint64_t> reported_[size];
 };
 
 } // namespace nearfar::trace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT (LICENSE in this folder)
-// What we use of QEMU's interface for TCG plug-ins, version 1 (QEMU 6.0 to 8.2), declared here
-// because Debian does not package its header.
+// The part of QEMU's TCG plug-in interface that nearfar uses, version 1 (QEMU 6.0 to 8.2). Declared
+// here because Debian does not package its header.
 #pragma once
 
 #include <cstddef>

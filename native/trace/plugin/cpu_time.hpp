@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT (LICENSE in this folder)
-// CPU time that the recorded processes take, without the programs that they become (exec).
+// CPU time of the recorded processes, without that of the programs they become by exec().
 //
-// Use            what all processes of a run took, less this, is the time of programs that are not
-//                recorded.
+// Use            the CPU time of all processes of a run, less this, is that of programs that are
+//                not recorded.
 // Thread safety  any thread; one process each.
 #pragma once
 
@@ -20,21 +20,21 @@ inline std::uint64_t process_cpu_ns() {
          static_cast<std::uint64_t>(now.tv_nsec);
 }
 
-/// One thread's attempt to become another program.
+/// A thread's call of exec().
 class ExecAttempt {
 public:
   void begin(ring::Shared& shared) {
-    taken_ns_ = process_cpu_ns();
+    cpu_ns_ = process_cpu_ns();
     shared.executed.fetch_add(1);
-    shared.recorded_cpu_ns.fetch_add(taken_ns_);
+    shared.recorded_cpu_ns.fetch_add(cpu_ns_);
   }
   void failed(ring::Shared& shared) {
     shared.executed.fetch_sub(1);
-    shared.recorded_cpu_ns.fetch_sub(taken_ns_);
+    shared.recorded_cpu_ns.fetch_sub(cpu_ns_);
   }
 
 private:
-  std::uint64_t taken_ns_ = 0;
+  std::uint64_t cpu_ns_ = 0;
 };
 
 } // namespace nearfar::trace

@@ -2,8 +2,7 @@
 // Continues the recording in the program that a process becomes (execve).
 //
 // Emulator       execve is replaced by an execve of the emulator, with the same plug-in and ring,
-// on
-//                that program. Scripts are resolved here: the emulator runs ELF files only.
+//                on that program. Scripts are resolved here: the emulator runs ELF files only.
 // Not followed   programs that the emulator cannot run or this process cannot read, set-user-ID
 //                programs, processes to which the ring or the emulator is not visible (chroot,
 //                other user), and execveat. The system call then runs the program unrecorded.

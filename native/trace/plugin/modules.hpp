@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT (LICENSE in this folder)
-// Which files the emulator has mapped for the program, when this is about to start.
+// The files that QEMU has mapped for the program before its first instruction.
 //
-// Thread safety  none: there is one thread then.
+// Thread safety  none: there is one thread.
 #pragma once
 
 #include <cstdio>
@@ -9,19 +9,19 @@
 #include <link.h>
 
 #include "trace/plugin/allocation.hpp"
-#include "trace/plugin/capture.hpp"
+#include "trace/plugin/thread_recorder.hpp"
 
 namespace nearfar::trace {
 
-/// The emulator itself and its libraries, which are no part of the program.
-struct Emulator {
-  struct Range {
+/// Code of QEMU and its libraries, which is not part of the program.
+struct EmulatorCode {
+  struct AddressRange {
     std::uint64_t low, high;
   } ranges[256];
   unsigned count = 0;
 };
 inline int add_emulator(dl_phdr_info* info, std::size_t, void* to) {
-  auto& emulator = *static_cast<Emulator*>(to);
+  auto& emulator = *static_cast<EmulatorCode*>(to);
   for (unsigned i = 0; i < info->dlpi_phnum; ++i) {
     const ElfW(Phdr)& segment = info->dlpi_phdr[i];
     if (segment.p_type != PT_LOAD || emulator.count == 256) continue;
@@ -30,15 +30,15 @@ inline int add_emulator(dl_phdr_info* info, std::size_t, void* to) {
   }
   return 0;
 }
-inline bool is_emulator(const Emulator& emulator, std::uint64_t address) {
+inline bool is_emulator(const EmulatorCode& emulator, std::uint64_t address) {
   for (unsigned i = 0; i < emulator.count; ++i)
     if (address >= emulator.ranges[i].low && address < emulator.ranges[i].high) return true;
   return false;
 }
 
-/// What the emulator mapped before the program's first instruction.
-inline void tell_first_modules(Core& core, CodeRanges& code) {
-  Emulator emulator;
+/// Records them.
+inline void record_first_modules(ThreadRecorder& recorder, CodeRanges& code) {
+  EmulatorCode emulator;
   dl_iterate_phdr(add_emulator, &emulator);
   std::FILE* maps = std::fopen("/proc/self/maps", "re");
   if (maps == nullptr) return;
@@ -50,9 +50,9 @@ inline void tell_first_modules(Core& core, CodeRanges& code) {
     if (std::sscanf(line, "%lx-%lx %4s %lx %*s %*s %n", &from, &to, rights, &offset, &path) < 4 ||
         path == 0 || line[path] != '/' || is_emulator(emulator, from))
       continue;
-    code.add(from, to - from); // a program's code is not mapped as such by the emulator
+    code.add(from, to - from); // QEMU does not map guest code as executable
     line[std::strcspn(line, "\n")] = '\0';
-    core.tell_module(from, to - from, offset, line + path);
+    recorder.events().emit_module(from, to - from, offset, line + path);
   }
   std::fclose(maps);
 }

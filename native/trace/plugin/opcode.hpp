@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT (LICENSE in this folder)
-// What an x86-64 instruction does to memory, as far as its bytes tell before it is executed.
+// What an x86-64 instruction does to memory, decoded from its bytes.
 //
-// Plain          the most frequent instructions read or write one place, and their bytes say which
-//                and how much: they are counted by translation block, not access by access.
+// Plain          the most frequent instructions have one memory operand, whose direction and size
+//                follow from the opcode: they are counted once per translation block.
 // Source         Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2, appendix
-// A.
+//                A.
 #pragma once
 
 #include <cstddef>
@@ -13,22 +13,22 @@
 namespace nearfar::trace {
 
 enum class Opcode : std::uint8_t {
-  load,     ///< reads `bytes` at one place, in pieces of at most 8
+  load,     ///< reads one operand, in pieces of at most `bytes`
   store,    ///< writes
   push,     ///< writes 8 bytes at the stack pointer
-  scalar,   ///< each access that the emulator tells is one of the program
-  stack,    ///< likewise, and what it writes lies at the stack pointer
-  wide,     ///< may access more than 8 bytes, of which the emulator tells piece by piece
-  locked,   ///< reads and writes at once
-  nt_store, ///< stores past the caches
+  scalar,   ///< QEMU reports each access of the program once
+  stack,    ///< likewise, and it writes at the stack pointer
+  wide,     ///< may access more than 8 bytes, which QEMU reports in pieces
+  locked,   ///< atomic read-modify-write
+  nt_store, ///< non-temporal store
   flush,    ///< clflush, clflushopt, clwb
 };
 
 struct Decoded {
   Opcode opcode = Opcode::scalar;
-  std::uint8_t bytes = 8; ///< of a load or store, or of its pieces
-  bool floating = false;  ///< computes with floating point, in vectors or on the x87 stack
-  bool chases = false;    ///< a move that overwrites a register of its own address
+  std::uint8_t bytes = 8;     ///< of a load or store, or of its pieces
+  bool floating = false;      ///< computes with floating point, in vectors or on the x87 stack
+  bool pointer_chase = false; ///< a move that overwrites a register of its own address
 };
 
 namespace opcodes {
@@ -55,14 +55,14 @@ inline std::uint8_t word(const Prefixes& prefixes) {
   return prefixes.rex_w ? 8 : prefixes.operand_size ? 2 : 4;
 }
 
-/// Of the map that begins with 0f: movntps and movntpd, movntq and movntdq.
-inline bool stores_past(std::uint8_t opcode) { return opcode == 0x2b || opcode == 0xe7; }
+/// In the map 0f: movntps, movntpd, movntq and movntdq.
+inline bool is_non_temporal(std::uint8_t opcode) { return opcode == 0x2b || opcode == 0xe7; }
 
-/// Moves and arithmetic of vectors with a memory operand; what is no such goes by `wide`.
+/// Moves and arithmetic of vectors with a memory operand; `wide` for all others.
 inline Decoded of_vectors(std::uint8_t opcode, const Prefixes& prefixes, bool vex) {
   const bool scalar_float = prefixes.repeat && (in(opcode, 0x10, 0x11) || in(opcode, 0x51, 0x5f));
   const std::uint8_t piece = scalar_float && !prefixes.f2 ? 4 : 8;
-  if (vex && prefixes.repeat) return {Opcode::wide}; // their prefixes lie elsewhere
+  if (vex && prefixes.repeat) return {Opcode::wide}; // their prefixes are encoded elsewhere
   if (opcode == 0x11 || opcode == 0x29 || opcode == 0x7f) return {Opcode::store, piece};
   const bool loads = opcode == 0x10 || opcode == 0x28 || in(opcode, 0x2e, 0x2f) ||
                      in(opcode, 0x51, 0x6d) || opcode == 0x6f || opcode == 0x70 ||
@@ -76,10 +76,10 @@ inline Decoded of_second_map(const std::uint8_t* at, const std::uint8_t* end,
   const std::uint8_t opcode = *at;
   const bool memory = at + 1 < end && at[1] >> 6 != 3;
   const unsigned extension = at + 1 < end ? at[1] >> 3 & 7 : 0;
-  if (stores_past(opcode) || opcode == 0xc3) return {Opcode::nt_store};
+  if (is_non_temporal(opcode) || opcode == 0xc3) return {Opcode::nt_store};
   if (opcode == 0xae && memory) {
     if (extension == 7 || (prefixes.operand_size && extension == 6)) return {Opcode::flush};
-    return {Opcode::wide}; // fxsave and its kin
+    return {Opcode::wide}; // fxsave and similar
   }
   if (opcode == 0xa0 || opcode == 0xa8) return {Opcode::stack}; // push fs, gs
   if (memory && (opcode == 0xb6 || opcode == 0xbe)) return {Opcode::load, 1};
@@ -140,14 +140,14 @@ inline Decoded of_first_map(const std::uint8_t* at, const std::uint8_t* end,
   return of_operand(opcode, at[1] >> 3 & 7, prefixes);
 }
 
-/// Behind c4 or c5: a prefix in the lowest two bits of the last byte.
+/// After c4 or c5: the lowest two bits of the last byte encode the prefix.
 inline Decoded of_vex(const std::uint8_t* at, const std::uint8_t* end) {
   const std::size_t length = *at == 0xc5 ? 2 : 3;
   if (at + length + 1 >= end) return {Opcode::wide};
   const bool second_map = length == 2 || (at[1] & 31) == 1;
   const std::uint8_t opcode = at[length];
   if (!second_map || at[length + 1] >> 6 == 3) return {Opcode::wide};
-  if (stores_past(opcode)) return {Opcode::nt_store};
+  if (is_non_temporal(opcode)) return {Opcode::nt_store};
   Prefixes prefixes;
   prefixes.repeat = (at[length - 1] & 2) != 0;
   if (prefixes.repeat && (opcode == 0x6f || opcode == 0x7f)) prefixes.repeat = false; // vmovdqu
@@ -158,7 +158,7 @@ inline Decoded of_vex(const std::uint8_t* at, const std::uint8_t* end) {
 
 namespace opcodes {
 
-/// Computes with floating point? Of the second map: square root to maximum, and conversions.
+/// Whether it computes with floating point. In the second map: square root to maximum, conversions.
 inline bool floating(const std::uint8_t* at, const std::uint8_t* end) {
   if (at < end && in(*at, 0xd8, 0xdf)) return true;
   const std::size_t map = at < end && *at == 0x0f ? 1 : at < end && *at == 0xc5 ? 2 : 3;
@@ -168,8 +168,8 @@ inline bool floating(const std::uint8_t* at, const std::uint8_t* end) {
   return in(at[map], 0x51, 0x53) || in(at[map], 0x58, 0x5f);
 }
 
-/// A move of 4 or 8 bytes into its own base or index: `at` is behind REX, whose bits are given.
-inline bool chases(const std::uint8_t* at, const std::uint8_t* end, unsigned rex) {
+/// A move of 4 or 8 bytes into its own base or index register. `at` follows the REX prefix.
+inline bool is_pointer_chase(const std::uint8_t* at, const std::uint8_t* end, unsigned rex) {
   if (at + 1 >= end || (*at != 0x8b && *at != 0x63) || at[1] >> 6 == 3) return false;
   const unsigned target = (at[1] >> 3 & 7u) | (rex & 4) << 1;
   const unsigned high_base = (rex & 1) << 3, high_index = (rex & 2) << 2;
@@ -207,12 +207,12 @@ inline Decoded decode(const void* code, std::size_t bytes) {
   else
     decoded = opcodes::of_first_map(at, end, prefixes);
   decoded.floating = opcodes::floating(at, end);
-  decoded.chases = opcodes::chases(at, end, rex);
+  decoded.pointer_chase = opcodes::is_pointer_chase(at, end, rex);
   return decoded;
 }
 
-// What a preloaded library executes before a load that tells of something: no-operations with a
-// number that no compiler writes, nopl 0x4e464e4X(%rax).
+// A marker that the shim executes before a load whose operand is a report: a no-operation with a
+// displacement that no compiler emits, nopl 0x4e464e4X(%rax).
 enum class Mark : std::uint8_t {
   none = 0,
   allocated = 0x46, ///< the load is of an Allocation

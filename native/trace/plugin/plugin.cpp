@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: MIT (LICENSE in this folder)
-// The recorder that QEMU's user-mode emulator loads: sees every access of an unmodified program.
+// The plug-in that QEMU's user-mode emulator loads: records every access of an unmodified program.
 //
-// Read and write The filter at registration lets wrong ones through in 7.2, so that one callback
-//                gets both and asks which it was.
-// Instructions   are counted by a translation block as it is entered: in place while there is one
-//                thread, by a call once there are more (the emulator translates everything anew
-//                when the second thread is made, because atomics change then).
-// Values         guest addresses are host addresses in user mode (guest_base 0), so memory is read.
+// Read or write  QEMU 7.2 does not filter callbacks by kind of access reliably, so one callback
+//                receives both and queries the kind.
+// Instructions   are counted once per translation block: inline while there is one thread, by a
+//                call once there are more. QEMU retranslates everything when the second thread
+//                starts, because atomic instructions are translated differently from then on.
+// Values         in user mode guest addresses are host addresses (guest_base 0), so the plug-in
+//                reads the memory of the program directly.
+#include "trace/plugin/access_type.hpp"
 #include "trace/plugin/allocation.hpp"
 #include "trace/plugin/api.hpp"
-#include "trace/plugin/capture.hpp"
 #include "trace/plugin/cpu_time.hpp"
 #include "trace/plugin/follow_exec.hpp"
-#include "trace/plugin/meaning.hpp"
 #include "trace/plugin/modules.hpp"
 #include "trace/plugin/opcode.hpp"
 #include "trace/plugin/remap.hpp"
+#include "trace/plugin/thread_recorder.hpp"
 
 #include <atomic>
 #include <cstdio>
@@ -29,58 +30,58 @@ namespace {
 
 using namespace nearfar::trace;
 
-constexpr unsigned most_vcpus = ring::most_threads;
+constexpr unsigned max_vcpus = ring::max_threads;
 
 ring::Shared* shared = nullptr;
-Core first; ///< of the first thread
-Core* cores[most_vcpus];
+ThreadRecorder first; ///< of the first thread
+ThreadRecorder* recorders[max_vcpus];
 std::atomic<unsigned> vcpus{0};
-bool side_by_side = false; ///< there is or was a second thread
+bool multithreaded = false; ///< a second thread runs or has run
 CodeRanges code_ranges;
-ToldSites told_sites;
-// Code of the library that tells of allocations, which is no part of the program. Set before any of
-// it is executed.
-std::uint64_t teller_low = 0, teller_high = 0;
+ReportedSites reported_sites;
+// Code of the shim that reports allocations, which is not part of the program. Set before any of it
+// is executed.
+std::uint64_t shim_low = 0, shim_high = 0;
 
-// While there is one thread: changed by the translated code itself.
-Clock counts;
+// While there is one thread: incremented by the translated code itself.
+ThreadCounts counts;
 std::uint64_t wide_executions = 0;
 
-thread_local Core* calling = nullptr; ///< who is in a system call
-thread_local std::uint64_t asked[4];  ///< its arguments
+thread_local ThreadRecorder* calling = nullptr; ///< of the thread, during a system call
+thread_local std::uint64_t call_arguments[4];
 thread_local ExecAttempt exec_attempt;
 EmulatorCommand emulator_command;
 std::uint32_t this_process = 0; ///< its number among those of the ring
 
-/// The vector access that is being pieced together.
+/// The last piece of a vector access, which QEMU reports in pieces of at most 8 bytes.
 struct Piece {
   std::uint64_t code;
   std::uint64_t end;
   std::uint64_t execution;
-  std::uint64_t executions; ///< counted here where threads run side by side
+  std::uint64_t executions; ///< counted here if there are several threads
   bool store;
 };
-Piece pieces[most_vcpus];
+Piece pieces[max_vcpus];
 
 std::uint64_t code_of(void* data) { return reinterpret_cast<std::uint64_t>(data); }
 
-/// The most frequent ones: what they are is known, and they are counted by block.
+/// The most frequent accesses: kind and size are known, and blocks count them.
 template <bool alone, bool store, unsigned bytes>
 void on_plain(unsigned vcpu, qemu_plugin_meminfo_t, std::uint64_t address, void* code) {
-  Core& core = alone ? first : *cores[vcpu];
-  core.touch<store>(address, bytes, code_of(code));
+  ThreadRecorder& recorder = alone ? first : *recorders[vcpu];
+  recorder.access<store>(address, bytes, code_of(code));
 }
 
 template <bool alone>
 void on_push(unsigned vcpu, qemu_plugin_meminfo_t, std::uint64_t address, void* code) {
-  Core& core = alone ? first : *cores[vcpu];
-  if (!core.is_youngest(address)) core.pushed(address);
-  core.touch<true>(address, 8, code_of(code));
+  ThreadRecorder& recorder = alone ? first : *recorders[vcpu];
+  if (!recorder.is_newest(address)) recorder.push(address);
+  recorder.access<true>(address, 8, code_of(code));
 }
 
 template <bool store, unsigned bytes>
 qemu_plugin_vcpu_mem_cb_t plain_callback() {
-  return side_by_side ? on_plain<false, store, bytes> : on_plain<true, store, bytes>;
+  return multithreaded ? on_plain<false, store, bytes> : on_plain<true, store, bytes>;
 }
 
 template <bool store>
@@ -93,39 +94,39 @@ qemu_plugin_vcpu_mem_cb_t plain_callback(unsigned bytes) {
   }
 }
 
-/// A callback that is told what the access is; where that is not known yet, the emulator is asked.
-template <void (*then)(unsigned vcpu, Meaning access, std::uint64_t address, void* code)>
-void knowing(unsigned vcpu, qemu_plugin_meminfo_t info, std::uint64_t address, void* code) {
-  Meaning access;
-  if (!is_known(info, access)) [[unlikely]]
-    return learn<knowing<then>>(vcpu, info, address, code);
+/// A callback with the kind and size of the access, which QEMU is asked for once per description.
+template <void (*then)(unsigned vcpu, AccessType access, std::uint64_t address, void* code)>
+void with_type(unsigned vcpu, qemu_plugin_meminfo_t info, std::uint64_t address, void* code) {
+  AccessType access;
+  if (!find_type(info, access)) [[unlikely]]
+    return query_type<with_type<then>>(vcpu, info, address, code);
   then(vcpu, access, address, code);
 }
 
-void on_scalar(unsigned vcpu, Meaning access, std::uint64_t address, void* code) {
+void on_scalar(unsigned vcpu, AccessType access, std::uint64_t address, void* code) {
   const auto [store, bytes] = access;
-  Core& core = *cores[vcpu];
-  core.count(store);
-  core.touch(address, bytes, store, code_of(code));
+  ThreadRecorder& recorder = *recorders[vcpu];
+  recorder.count(store);
+  recorder.access(address, bytes, store, code_of(code));
 }
 
-void on_stack(unsigned vcpu, Meaning access, std::uint64_t address, void* code) {
-  if (access.store) cores[vcpu]->pushed(address);
+void on_stack(unsigned vcpu, AccessType access, std::uint64_t address, void* code) {
+  if (access.store) recorders[vcpu]->push(address);
   on_scalar(vcpu, access, address, code);
 }
 
-/// With several threads the emulator tells of one access that both reads and writes.
-void on_locked(unsigned vcpu, Meaning access, std::uint64_t address, void* code) {
+/// If there are several threads, QEMU reports an atomic read-modify-write as one access.
+void on_locked(unsigned vcpu, AccessType access, std::uint64_t address, void* code) {
   const auto [store, bytes] = access;
-  Core& core = *cores[vcpu];
-  core.count(store);
-  if (store && side_by_side) core.count(false);
-  core.touch(address, bytes, store, code_of(code));
+  ThreadRecorder& recorder = *recorders[vcpu];
+  recorder.count(store);
+  if (store && multithreaded) recorder.count(false);
+  recorder.access(address, bytes, store, code_of(code));
 }
 
 bool is_piece(unsigned vcpu, std::uint64_t address, unsigned bytes, bool store, void* code) {
   Piece& piece = pieces[vcpu];
-  const std::uint64_t execution = side_by_side ? piece.executions : wide_executions;
+  const std::uint64_t execution = multithreaded ? piece.executions : wide_executions;
   const bool further = piece.code == code_of(code) && piece.end == address &&
                        piece.execution == execution && piece.store == store;
   piece.code = code_of(code);
@@ -135,25 +136,25 @@ bool is_piece(unsigned vcpu, std::uint64_t address, unsigned bytes, bool store, 
   return further;
 }
 
-void on_wide(unsigned vcpu, Meaning access, std::uint64_t address, void* code) {
+void on_wide(unsigned vcpu, AccessType access, std::uint64_t address, void* code) {
   const auto [store, bytes] = access;
-  Core& core = *cores[vcpu];
-  if (!is_piece(vcpu, address, bytes, store, code)) core.count(store);
-  core.touch(address, bytes, store, code_of(code));
+  ThreadRecorder& recorder = *recorders[vcpu];
+  if (!is_piece(vcpu, address, bytes, store, code)) recorder.count(store);
+  recorder.access(address, bytes, store, code_of(code));
 }
 
-void on_nt_store(unsigned vcpu, Meaning access, std::uint64_t address, void* code) {
+void on_nt_store(unsigned vcpu, AccessType access, std::uint64_t address, void* code) {
   const auto [store, bytes] = access;
-  Core& core = *cores[vcpu];
+  ThreadRecorder& recorder = *recorders[vcpu];
   if (!is_piece(vcpu, address, bytes, store, code)) {
-    core.count(store);
-    ++core.slot->nt_stores;
+    recorder.count(store);
+    ++recorder.slot->nt_stores;
   }
-  core.store_past(address, code_of(code));
+  recorder.store_non_temporal(address, code_of(code));
 }
 
 void on_wide_execution(unsigned vcpu, void*) { ++pieces[vcpu].executions; }
-void on_flush(unsigned vcpu, void*) { ++cores[vcpu]->slot->flushes; }
+void on_flush(unsigned vcpu, void*) { ++recorders[vcpu]->slot->flushes; }
 
 // What a block counts, in one word for its callback.
 constexpr unsigned loads_shift = 16, stores_shift = 32, floating_shift = 48;
@@ -161,27 +162,27 @@ constexpr std::uint64_t count_mask = 0xffff;
 
 void on_block(unsigned vcpu, void* packed) {
   const std::uint64_t count = code_of(packed);
-  Clock& ticks = cores[vcpu]->ticks;
-  ticks.instructions += count & count_mask;
-  ticks.accesses[0] += count >> loads_shift & count_mask;
-  ticks.accesses[1] += count >> stores_shift & count_mask;
-  ticks.floating += count >> floating_shift;
+  ThreadCounts& totals = recorders[vcpu]->own_counts;
+  totals.instructions += count & count_mask;
+  totals.accesses[0] += count >> loads_shift & count_mask;
+  totals.accesses[1] += count >> stores_shift & count_mask;
+  totals.floating += count >> floating_shift;
 }
 
 void on_allocated(unsigned vcpu, qemu_plugin_meminfo_t, std::uint64_t address, void*) {
-  Core& core = *cores[vcpu];
+  ThreadRecorder& recorder = *recorders[vcpu];
   Allocation allocation;
   std::memcpy(&allocation, reinterpret_cast<const void*>(address), sizeof allocation);
-  core.tell_allocation(allocation, code_ranges, told_sites);
+  recorder.record_allocation(allocation, code_ranges, reported_sites);
 }
 
 void on_freed(unsigned vcpu, qemu_plugin_meminfo_t, std::uint64_t address, void*) {
-  cores[vcpu]->tell_freed(address);
+  recorders[vcpu]->record_free(address);
 }
 
-/// Wide instructions count their executions, so that pieces of one are told from another's.
+/// Counts executions of a wide instruction, to separate the pieces of one from those of the next.
 void watch_wide(qemu_plugin_insn* insn) {
-  if (side_by_side)
+  if (multithreaded)
     qemu_plugin_register_vcpu_insn_exec_cb(insn, on_wide_execution, QEMU_PLUGIN_CB_NO_REGS,
                                            nullptr);
   else
@@ -193,25 +194,25 @@ qemu_plugin_vcpu_mem_cb_t callback_of(const Decoded& decoded) {
   switch (decoded.opcode) {
   case Opcode::load: return plain_callback<false>(decoded.bytes);
   case Opcode::store: return plain_callback<true>(decoded.bytes);
-  case Opcode::push: return side_by_side ? on_push<false> : on_push<true>;
-  case Opcode::stack: return knowing<on_stack>;
-  case Opcode::wide: return knowing<on_wide>;
-  case Opcode::locked: return knowing<on_locked>;
-  case Opcode::nt_store: return knowing<on_nt_store>;
+  case Opcode::push: return multithreaded ? on_push<false> : on_push<true>;
+  case Opcode::stack: return with_type<on_stack>;
+  case Opcode::wide: return with_type<on_wide>;
+  case Opcode::locked: return with_type<on_locked>;
+  case Opcode::nt_store: return with_type<on_nt_store>;
   case Opcode::scalar:
   case Opcode::flush: break;
   }
-  return knowing<on_scalar>;
+  return with_type<on_scalar>;
 }
 
-/// `bits`: of Core, above the address of the code.
+/// `bits`: flags above the address of the code (DependenceDetector).
 void call_back(qemu_plugin_insn* insn, qemu_plugin_vcpu_mem_cb_t callback, std::uint64_t bits = 0) {
   qemu_plugin_register_vcpu_mem_cb(insn, callback, QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_RW,
                                    reinterpret_cast<void*>(qemu_plugin_insn_vaddr(insn) | bits));
 }
 
-/// Has an instruction watched; what it is goes into the block's counts.
-void watch(qemu_plugin_insn* insn, Clock& block) {
+/// Registers callbacks for an instruction, and adds it to the counts of the block.
+void watch(qemu_plugin_insn* insn, ThreadCounts& block) {
   const Decoded decoded = decode(qemu_plugin_insn_data(insn), qemu_plugin_insn_size(insn));
   if (decoded.opcode == Opcode::wide || decoded.opcode == Opcode::nt_store) watch_wide(insn);
   if (decoded.opcode == Opcode::flush)
@@ -219,11 +220,12 @@ void watch(qemu_plugin_insn* insn, Clock& block) {
   block.floating += decoded.floating;
   block.accesses[0] += decoded.opcode == Opcode::load;
   block.accesses[1] += decoded.opcode == Opcode::store || decoded.opcode == Opcode::push;
-  call_back(insn, callback_of(decoded), decoded.chases ? Core::chases : 0);
+  call_back(insn, callback_of(decoded),
+            decoded.pointer_chase ? DependenceDetector::pointer_chase : 0);
 }
 
-/// Has what the teller tells heard, and nothing else of it.
-void listen(qemu_plugin_tb* block, std::size_t instructions) {
+/// Registers callbacks for the reports of the shim, and nothing else of its code.
+void watch_shim(qemu_plugin_tb* block, std::size_t instructions) {
   Mark mark = Mark::none;
   for (std::size_t i = 0; i < instructions; ++i) {
     qemu_plugin_insn* insn = qemu_plugin_tb_get_insn(block, i);
@@ -232,8 +234,8 @@ void listen(qemu_plugin_tb* block, std::size_t instructions) {
   }
 }
 
-void count_block(qemu_plugin_tb* block, const Clock& count) {
-  if (side_by_side) {
+void count_block(qemu_plugin_tb* block, const ThreadCounts& count) {
+  if (multithreaded) {
     const std::uint64_t packed = count.instructions | count.accesses[0] << loads_shift |
                                  count.accesses[1] << stores_shift |
                                  count.floating << floating_shift;
@@ -252,13 +254,14 @@ void count_block(qemu_plugin_tb* block, const Clock& count) {
 }
 
 void on_translation(qemu_plugin_id_t, qemu_plugin_tb* block) {
-  static bool told_modules = false; // when the first block is translated, the program is mapped
-  if (!told_modules) tell_first_modules(*cores[0], code_ranges);
-  told_modules = true;
-  Clock count{qemu_plugin_tb_n_insns(block), {0, 0}, 0};
+  // When the first block is translated, the program is mapped.
+  static bool modules_recorded = false;
+  if (!modules_recorded) record_first_modules(*recorders[0], code_ranges);
+  modules_recorded = true;
+  ThreadCounts count{qemu_plugin_tb_n_insns(block), {0, 0}, 0};
   const std::uint64_t code = qemu_plugin_insn_vaddr(qemu_plugin_tb_get_insn(block, 0));
-  if (code >= teller_low && code < teller_high) {
-    listen(block, count.instructions);
+  if (code >= shim_low && code < shim_high) {
+    watch_shim(block, count.instructions);
     return;
   }
   for (std::size_t i = 0; i < count.instructions; ++i)
@@ -274,25 +277,25 @@ constexpr std::uint64_t map_anonymous = 0x20, protect_execute = 4;
 void on_call(qemu_plugin_id_t, unsigned vcpu, std::int64_t number, std::uint64_t a, std::uint64_t b,
              std::uint64_t c, std::uint64_t d, std::uint64_t e, std::uint64_t f, std::uint64_t,
              std::uint64_t) {
-  calling = cores[vcpu];
-  calling->tell_counts();
-  asked[0] = a;
-  asked[1] = b;
-  asked[2] = c;
+  calling = recorders[vcpu];
+  calling->publish_counts();
+  call_arguments[0] = a;
+  call_arguments[1] = b;
+  call_arguments[2] = c;
   if (number == call_execve && shared->stop.load() == 0)
     emulator_command.follow(reinterpret_cast<const char*>(a), reinterpret_cast<char**>(b),
                             reinterpret_cast<char**>(c));
   if (number == call_execve || number == call_execveat) exec_attempt.begin(*shared);
   if (number == call_mmap) {
-    asked[2] = (d & map_anonymous) != 0 ? ~std::uint64_t{0} : e;
-    asked[3] = (c & protect_execute) != 0 ? f : ~std::uint64_t{0};
+    call_arguments[2] = (d & map_anonymous) != 0 ? ~std::uint64_t{0} : e;
+    call_arguments[3] = (c & protect_execute) != 0 ? f : ~std::uint64_t{0};
   }
 }
 
-void after_mmap(Core& core, std::uint64_t address) {
-  const std::uint64_t file = asked[2];
-  core.tell(ring::What::map, address, asked[1], core.slot->instructions);
-  if (static_cast<std::int32_t>(file) < 0 || asked[3] == ~std::uint64_t{0}) return;
+void after_mmap(ThreadRecorder& recorder, std::uint64_t address) {
+  const std::uint64_t file = call_arguments[2];
+  recorder.emit(ring::EventKind::map, address, call_arguments[1]);
+  if (static_cast<std::int32_t>(file) < 0 || call_arguments[3] == ~std::uint64_t{0}) return;
   char link[64];
   char path[4096];
   std::snprintf(link, sizeof link, "/proc/self/fd/%d", static_cast<int>(file));
@@ -300,80 +303,80 @@ void after_mmap(Core& core, std::uint64_t address) {
   if (length <= 0) return;
   path[length] = '\0';
   if (std::strstr(path, allocations_library) != nullptr) {
-    teller_low = address;
-    teller_high = address + asked[1];
+    shim_low = address;
+    shim_high = address + call_arguments[1];
   }
-  code_ranges.add(address, asked[1]);
-  core.tell_module(address, asked[1], asked[3], path);
+  code_ranges.add(address, call_arguments[1]);
+  recorder.events().emit_module(address, call_arguments[1], call_arguments[3], path);
 }
 
 void after_call(qemu_plugin_id_t, unsigned vcpu, std::int64_t number, std::int64_t result) {
   static std::atomic<std::uint64_t> program_break{0};
-  Core& core = *cores[vcpu];
+  ThreadRecorder& recorder = *recorders[vcpu];
   const auto got = static_cast<std::uint64_t>(result);
   if (number == call_execve || number == call_execveat) exec_attempt.failed(*shared);
   if (result < 0 && result > -4096) return;
   if (number == call_mmap) {
-    after_mmap(core, got);
+    after_mmap(recorder, got);
   } else if (number == call_munmap) {
-    core.tell(ring::What::unmap, asked[0], asked[1], core.slot->instructions);
+    recorder.emit(ring::EventKind::unmap, call_arguments[0], call_arguments[1]);
   } else if (number == call_mremap) {
-    tell_remapped(core, asked[0], asked[1], got, asked[2]);
+    record_remap(recorder, call_arguments[0], call_arguments[1], got, call_arguments[2]);
   } else if (number == call_brk) {
     const std::uint64_t before = program_break.exchange(got);
-    if (before != 0 && got > before)
-      core.tell(ring::What::map, before, got - before, core.slot->instructions);
+    if (before != 0 && got > before) recorder.emit(ring::EventKind::map, before, got - before);
   }
 }
 
-void run_side_by_side() {
-  first.fills_ring_alone(false);
-  first.ticks = counts;
-  first.clock = &first.ticks;
-  side_by_side = true;
+void start_multithreading() {
+  first.events().set_alone(false);
+  first.own_counts = counts;
+  first.counts = &first.own_counts;
+  multithreaded = true;
 }
 
 void on_vcpu(qemu_plugin_id_t, unsigned vcpu) {
-  if (vcpu >= most_vcpus) {
-    std::fprintf(stderr, "nearfar: more than %u threads at once cannot be traced\n", most_vcpus);
+  if (vcpu >= max_vcpus) {
+    std::fprintf(stderr, "nearfar: more than %u threads at once cannot be traced\n", max_vcpus);
     _exit(126);
   }
   const unsigned before = vcpus.fetch_add(1);
-  if (before == 1) run_side_by_side(); // the thread that makes the second one is the first
-  if (cores[vcpu] == nullptr) {
-    cores[vcpu] = vcpu == 0 ? &first : static_cast<Core*>(std::calloc(1, sizeof(Core)));
-    if (cores[vcpu] == nullptr || !cores[vcpu]->open(*shared)) {
+  if (before == 1) start_multithreading(); // called by the first thread
+  if (recorders[vcpu] == nullptr) {
+    recorders[vcpu] =
+        vcpu == 0 ? &first : static_cast<ThreadRecorder*>(std::calloc(1, sizeof(ThreadRecorder)));
+    if (recorders[vcpu] == nullptr || !recorders[vcpu]->open(*shared)) {
       std::fprintf(stderr, "nearfar: no memory to trace another thread\n");
       _exit(126);
     }
   }
-  Core& core = *cores[vcpu];
-  core.clock = side_by_side ? &core.ticks : &counts;
-  core.fills_ring_alone(before == 0 && this_process == 0);
-  core.take_slot(calling != nullptr ? calling->slot->process : this_process);
+  ThreadRecorder& recorder = *recorders[vcpu];
+  recorder.counts = multithreaded ? &recorder.own_counts : &counts;
+  recorder.events().set_alone(before == 0 && this_process == 0);
+  recorder.take_slot(calling != nullptr ? calling->slot->process : this_process);
 }
 
-void on_vcpu_end(qemu_plugin_id_t, unsigned vcpu) { cores[vcpu]->tell_counts(); }
+void on_vcpu_end(qemu_plugin_id_t, unsigned vcpu) { recorders[vcpu]->publish_counts(); }
 
 void on_end(qemu_plugin_id_t, void*) {
   shared->recorded_cpu_ns.fetch_add(process_cpu_ns());
-  for (Core* core : cores)
-    if (core != nullptr) core->tell_counts();
+  for (ThreadRecorder* recorder : recorders)
+    if (recorder != nullptr) recorder->publish_counts();
 }
 
-/// Parent and child will both fill the ring.
-void before_fork() { first.fills_ring_alone(false); }
+/// Parent and child both fill the ring.
+void before_fork() { first.events().set_alone(false); }
 
 /// A forked child is a process of its own, with the thread that forked.
 void in_child() {
   if (calling == nullptr) return;
-  calling->tell_counts();
+  calling->publish_counts();
   const std::uint32_t parent = calling->slot->process;
   const std::uint32_t child = shared->processes.fetch_add(1);
   calling->take_slot(child);
-  calling->tell(ring::What::fork, parent, child, 0);
-  for (Core*& core : cores)
-    if (core != calling) core = nullptr; // their threads are the parent's
+  calling->events().emit(ring::EventKind::fork, parent, child, 0);
+  for (ThreadRecorder*& recorder : recorders)
+    if (recorder != calling) recorder = nullptr; // their threads are the parent's
 }
 
 } // namespace

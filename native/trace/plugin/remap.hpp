@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: MIT (LICENSE in this folder)
-// mremap: pages that stay mapped keep what they hold, and are not touched for a first time again.
+// Events of mremap(): pages that stay mapped keep their contents and have been touched before.
 //
-// Thread safety  as Core.
+// Thread safety  as ThreadRecorder.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 
-#include "trace/plugin/capture.hpp"
+#include "trace/plugin/thread_recorder.hpp"
 
 namespace nearfar::trace {
 
 /// `bytes` at `before` became `bytes_now` at `address`.
-inline void tell_remapped(Core& core, std::uint64_t before, std::uint64_t bytes,
-                          std::uint64_t address, std::uint64_t bytes_now) {
-  const std::uint64_t now = core.slot->instructions;
+inline void record_remap(ThreadRecorder& recorder, std::uint64_t before, std::uint64_t bytes,
+                         std::uint64_t address, std::uint64_t bytes_now) {
   if (address != before) {
-    core.tell(ring::What::map, address, bytes_now, now);
-    core.tell_four(ring::What::remap, before, address, now, std::min(bytes, bytes_now));
+    recorder.emit(ring::EventKind::map, address, bytes_now);
+    recorder.emit_wide(ring::EventKind::remap, before, address, std::min(bytes, bytes_now));
     return;
   }
-  if (bytes_now > bytes) core.tell(ring::What::map, before + bytes, bytes_now - bytes, now);
-  if (bytes_now < bytes) core.tell(ring::What::unmap, before + bytes_now, bytes - bytes_now, now);
+  if (bytes_now > bytes) recorder.emit(ring::EventKind::map, before + bytes, bytes_now - bytes);
+  if (bytes_now < bytes)
+    recorder.emit(ring::EventKind::unmap, before + bytes_now, bytes - bytes_now);
 }
 
 } // namespace nearfar::trace

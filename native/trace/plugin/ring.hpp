@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: MIT (LICENSE in this folder)
-// The memory that recorders and the filter share: counts of each thread, and a ring of what
-// happened.
+// The memory that recorders share with the collector: counts of each thread, and a ring of events.
 //
-// Order          entries are taken in the order in which producers reserved them, over all threads
-//                and forked children; an entry is there when its `ready` is its position + 1.
-// Full           a producer waits for room before it reserves; when the collector has set `stop`,
-// or
-//                its thread has ended, nothing more is recorded and the program runs on.
-// Killed         a producer writes the position that it is about to reserve into its slot and
-//                clears it when its entries are published. A position that no running thread claims
-//                was reserved by a thread that has ended: the collector skips it. Whether a thread
-//                runs is known from a robust mutex that it holds: the kernel marks it when the
+// Order          events are consumed in the order in which producers reserved them, over all threads
+//                and forked children; an event is complete when its `ready` is its position + 1.
+// Full           a producer waits for room before it reserves. Once the collector has set `stop`, or
+//                its thread has ended, no more is recorded, and the program continues.
+// Killed         a producer writes the position that it is about to reserve into its slot, and
+//                clears it when its events are published. A position that no running thread claims
+//                was reserved by a thread that has ended: the collector skips it. A robust mutex
+//                that each thread holds shows whether it runs: the kernel marks the mutex when the
 //                thread ends, by exit, exec or a signal.
 // Thread safety  many producers in many processes, one consumer.
 #pragma once
@@ -32,18 +30,18 @@
 namespace nearfar::trace::ring {
 
 inline constexpr std::uint64_t magic = 0x31474e4952464e; ///< "NFRING1"
-inline constexpr std::uint32_t most_threads = 4096;
-inline constexpr std::uint32_t most_sets = 1024;
+inline constexpr std::uint32_t max_threads = 4096;
+inline constexpr std::uint32_t max_sets = 1024;
 inline constexpr unsigned line_shift = 6;
 
-/// What an entry tells. Up to `nt_store` as records of the file.
-enum class What : std::uint8_t {
+/// Kinds up to `nt_store` have the numbers of the trace file's records.
+enum class EventKind : std::uint8_t {
   load = 0,
   store = 1,
   write_back = 3, ///< a dirty line left the first level
   nt_store = 4,
   site = 16,     ///< a: key, b: number of return addresses; they follow, innermost first
-  more = 17,     ///< three words of the entry before, whose `detail` says how many such follow
+  more = 17,     ///< three words of the event before, whose `detail` is their number
   allocate = 18, ///< a: address, b: bytes, c: instructions, fourth: key of the site
   free = 19,     ///< a: address, c: instructions
   map = 20,      ///< a: address, b: bytes, c: instructions: anonymous memory or a file was mapped
@@ -51,14 +49,13 @@ enum class What : std::uint8_t {
   stack = 22,    ///< a: lowest, b: end of what this thread pushed to, c: instructions
   module = 23,   ///< a: address, b: bytes, c: offset in the file; the path follows, zero-terminated
   fork = 25,     ///< a: number of the process that forked, b: of its child
-  reallocate = 24, ///< a: address, b: bytes, c: instructions, fourth: address before
-  remap = 26, ///< a: address before, b: address, c: instructions, fourth: bytes that were moved
+  reallocate = 24, ///< a: address, b: bytes, c: instructions, fourth: old address
+  remap = 26,      ///< a: old address, b: new address, c: instructions, fourth: bytes moved
 };
 
-/// One thing that happened, 32 bytes.
-struct Entry {
+struct Event {
   std::atomic<std::uint32_t> ready;
-  What what;
+  EventKind kind;
   std::uint8_t
       detail; ///< of load and store: which recent miss made the address, 0 none, 1 the last
   std::uint16_t thread;
@@ -67,17 +64,17 @@ struct Entry {
   std::uint64_t c; ///< instructions of the thread
 };
 
-// Where four numbers are told, they have 48 bits each: a, b and c, and above them the fourth, 16
-// bits in each. Of a load and a store, that is the line that was dirty and driven out, 0 for none.
+// Wide events have four numbers of 48 bits: a, b and c, whose upper 16 bits hold the fourth. In
+// loads and stores the fourth is the dirty line that was evicted, 0 for none.
 inline constexpr unsigned low_bits = 48;
 inline constexpr std::uint64_t low_mask = (std::uint64_t{1} << low_bits) - 1;
 
-inline std::uint64_t fourth_of(const Entry& entry) {
-  return entry.a >> low_bits | entry.b >> low_bits << 16 | entry.c >> low_bits << 32;
+inline std::uint64_t fourth_of(const Event& event) {
+  return event.a >> low_bits | event.b >> low_bits << 16 | event.c >> low_bits << 32;
 }
-static_assert(sizeof(Entry) == 32);
+static_assert(sizeof(Event) == 32);
 
-/// A mutex in shared memory that reports that its holder has ended.
+/// A mutex in shared memory that reports whether its holder has ended.
 class LifeMutex {
 public:
   void create() {
@@ -94,7 +91,7 @@ public:
   }
   void unlock() { pthread_mutex_unlock(&mutex_); }
 
-  /// Whether another thread that runs holds it.
+  /// Whether another running thread holds it.
   bool is_held() {
     const int code = pthread_mutex_trylock(&mutex_);
     if (code == EOWNERDEAD) pthread_mutex_consistent(&mutex_);
@@ -106,8 +103,8 @@ private:
   pthread_mutex_t mutex_;
 };
 
-/// Counts of one thread, written by it alone, two cache lines apart from others'.
-struct alignas(128) Slot {
+/// Counts of one thread, which only this thread writes, on two cache lines of its own.
+struct alignas(128) ThreadSlot {
   std::uint64_t accesses[2]; ///< loads, stores
   std::uint64_t instructions;
   std::uint64_t nt_stores;
@@ -116,38 +113,38 @@ struct alignas(128) Slot {
   std::uint64_t floating; ///< instructions that compute with floating point
   std::uint32_t process;
   std::uint32_t started;
-  std::atomic<std::uint64_t> claim; ///< 1 + the position of what is being written, 0: nothing
-  LifeMutex life; ///< held by the thread; of the last slot, by one of its threads while it writes
+  std::atomic<std::uint64_t> claim; ///< 1 + the position being written, or 0
+  LifeMutex life; ///< held by the thread; the last slot's, by one of its threads while it writes
 };
-static_assert(sizeof(Slot) == 128);
+static_assert(sizeof(ThreadSlot) == 128);
 
 struct Shared {
   std::uint64_t magic;
-  std::uint32_t capacity; ///< entries, a power of two
-  std::uint32_t consumer; ///< its process number
+  std::uint32_t capacity; ///< events, a power of two
+  std::uint32_t consumer; ///< process number of the collector
   std::uint32_t l1_sets;  ///< a power of two
   std::uint32_t l1_ways;
   std::atomic<std::uint32_t> stop;
   std::atomic<std::uint32_t> threads;    ///< slots handed out
   std::atomic<std::uint32_t> processes;  ///< numbers handed out
-  std::atomic<std::uint32_t> lost;       ///< threads for which there was no slot
-  std::atomic<std::uint32_t> executed;   ///< attempts to become another program, which is not seen
+  std::atomic<std::uint32_t> lost;       ///< threads without a slot of their own
+  std::atomic<std::uint32_t> executed;   ///< exec calls, whose programs are not recorded
   std::atomic<std::uint32_t> collecting; ///< 1 since the collector holds `collector`
   LifeMutex collector;
-  std::atomic<std::uint64_t> recorded_cpu_ns;   ///< CPU time of processes that ended, or up to exec
+  std::atomic<std::uint64_t> recorded_cpu_ns;   ///< CPU time of processes until exit or exec
   alignas(128) std::atomic<std::uint64_t> tail; ///< reserved by producers
-  alignas(128) std::atomic<std::uint64_t> head; ///< taken by the consumer
-  alignas(128) Slot slots[most_threads];
+  alignas(128) std::atomic<std::uint64_t> head; ///< consumed by the collector
+  alignas(128) ThreadSlot slots[max_threads];
 
-  Entry& at(std::uint64_t position) {
-    return reinterpret_cast<Entry*>(this + 1)[position & (capacity - 1)];
+  Event& at(std::uint64_t position) {
+    return reinterpret_cast<Event*>(this + 1)[position & (capacity - 1)];
   }
   static std::size_t bytes(std::uint32_t capacity) {
-    return sizeof(Shared) + std::size_t{capacity} * sizeof(Entry);
+    return sizeof(Shared) + std::size_t{capacity} * sizeof(Event);
   }
 };
 
-/// Maps a ring that somebody made; nullptr with a reason on standard error. Leaves no descriptor.
+/// Maps an existing ring. On failure prints the reason and returns nullptr. Keeps no descriptor open.
 inline Shared* attach(const char* path) {
   const int fd = open(path, O_RDWR | O_CLOEXEC);
   const off_t bytes = fd < 0 ? 0 : lseek(fd, 0, SEEK_END);
@@ -162,7 +159,7 @@ inline Shared* attach(const char* path) {
   }
   auto* shared = static_cast<Shared*>(at);
   if (shared->magic == magic) return shared;
-  std::fprintf(stderr, "nearfar: %s is no ring of this version\n", path);
+  std::fprintf(stderr, "nearfar: %s is not a ring of this version\n", path);
   return nullptr;
 }
 
@@ -172,8 +169,8 @@ inline bool is_collector_gone(Shared& shared) {
   return kill(static_cast<pid_t>(shared.consumer), 0) != 0;
 }
 
-/// Waits until the consumer has taken what was before `position`. False if nothing will be taken.
-inline bool wait_until_taken(Shared& shared, std::uint64_t position) {
+/// Waits until the collector has consumed the ring up to `position`; false if it never will.
+inline bool wait_until_consumed(Shared& shared, std::uint64_t position) {
   for (unsigned tries = 0;; ++tries) {
     const std::uint64_t head = shared.head.load(std::memory_order_acquire);
     if (static_cast<std::int64_t>(head - position) >= 0) return true;
@@ -189,28 +186,28 @@ inline bool wait_until_taken(Shared& shared, std::uint64_t position) {
   }
 }
 
-/// A thread that fills a ring. Zeroed, it is one of many and has no slot yet.
+/// A thread that fills a ring. Zeroed memory: not alone, and without a slot.
 class Producer {
 public:
   Shared* shared;
-  bool alone; ///< no other thread or process fills it: nothing has to be locked
+  bool alone; ///< no other thread or process fills it: no locked instruction is required
 
-  /// A slot for the calling thread; threads beyond the others share the last one.
+  /// Takes a slot for the calling thread; surplus threads share the last slot.
   std::uint32_t take_slot() {
     std::uint32_t number = shared->threads.fetch_add(1);
-    if (number >= most_threads) {
+    if (number >= max_threads) {
       shared->lost.fetch_add(1);
-      number = most_threads - 1;
+      number = max_threads - 1;
     }
     slot_ = &shared->slots[number];
-    shares_slot_ = number == most_threads - 1;
+    shares_slot_ = number == max_threads - 1;
     if (!shares_slot_) slot_->life.lock();
     return number;
   }
-  Slot& slot() const { return *slot_; }
+  ThreadSlot& slot() const { return *slot_; }
 
-  /// Reserves `count` entries that follow each other, which are then published; release() comes
-  /// after the last. False if nothing is recorded any more.
+  /// Reserves `count` consecutive events, which are then published one by one, followed by
+  /// release(). False if recording has stopped.
   bool reserve(std::uint64_t count, std::uint64_t& position) const {
     if (shared->stop.load(std::memory_order_relaxed) != 0) return false;
     if (shares_slot_) [[unlikely]]
@@ -219,71 +216,71 @@ public:
     do {
       const std::uint64_t head = shared->head.load(std::memory_order_acquire);
       if (position + count - head > shared->capacity) [[unlikely]] {
-        slot_->claim.store(0, std::memory_order_relaxed); // of the attempt before
-        if (!wait_until_taken(*shared, position + count - shared->capacity)) {
+        slot_->claim.store(0, std::memory_order_relaxed); // of the previous attempt
+        if (!wait_until_consumed(*shared, position + count - shared->capacity)) {
           release();
           return false;
         }
       }
       slot_->claim.store(position + 1, std::memory_order_relaxed);
     } while (!advance_tail(position, count));
-    fetch(position + far_ahead);
+    prefetch(position + far_ahead);
     return true;
   }
 
-  /// All that was reserved is published.
+  /// Call after publishing all reserved events.
   void release() const {
     slot_->claim.store(0, std::memory_order_release);
     if (shares_slot_) [[unlikely]]
       slot_->life.unlock();
   }
 
-  void publish(std::uint64_t position, What what, std::uint8_t detail, std::uint16_t thread,
+  void publish(std::uint64_t position, EventKind kind, std::uint8_t detail, std::uint16_t thread,
                std::uint64_t a, std::uint64_t b, std::uint64_t c) const {
-    Entry& entry = shared->at(position);
-    entry.what = what;
-    entry.detail = detail;
-    entry.thread = thread;
-    entry.a = a;
-    entry.b = b;
-    entry.c = c;
-    entry.ready.store(static_cast<std::uint32_t>(position + 1), std::memory_order_release);
+    Event& event = shared->at(position);
+    event.kind = kind;
+    event.detail = detail;
+    event.thread = thread;
+    event.a = a;
+    event.b = b;
+    event.c = c;
+    event.ready.store(static_cast<std::uint32_t>(position + 1), std::memory_order_release);
   }
 
-  void push(What what, std::uint8_t detail, std::uint16_t thread, std::uint64_t a, std::uint64_t b,
-            std::uint64_t c) const {
+  void push(EventKind kind, std::uint8_t detail, std::uint16_t thread, std::uint64_t a,
+            std::uint64_t b, std::uint64_t c) const {
     std::uint64_t position;
     if (!reserve(1, position)) return;
-    publish(position, what, detail, thread, a, b, c);
+    publish(position, kind, detail, thread, a, b, c);
     release();
   }
 
-  /// Numbers of more than 48 bits lose those above.
-  void push_four(What what, std::uint8_t detail, std::uint16_t thread, std::uint64_t a,
+  /// Numbers are cut to 48 bits.
+  void push_wide(EventKind kind, std::uint8_t detail, std::uint16_t thread, std::uint64_t a,
                  std::uint64_t b, std::uint64_t c, std::uint64_t fourth) const {
-    push(what, detail, thread, (a & low_mask) | fourth << low_bits,
+    push(kind, detail, thread, (a & low_mask) | fourth << low_bits,
          (b & low_mask) | fourth >> 16 << low_bits, (c & low_mask) | fourth >> 32 << low_bits);
   }
 
 private:
   static constexpr std::uint64_t far_ahead = 32;
 
-  /// False, and `position` is the tail, if another thread was faster.
+  /// False, with `position` set to the tail, if another thread was faster.
   bool advance_tail(std::uint64_t& position, std::uint64_t count) const {
     if (!alone)
       return shared->tail.compare_exchange_weak(position, position + count,
                                                 std::memory_order_acq_rel);
-    // A locked instruction would wait for all stores before it.
+    // A locked instruction would wait for all previous stores.
     shared->tail.store(position + count, std::memory_order_release);
     return true;
   }
 
-  /// The other core has read this entry's memory: it is asked for in time.
-  void fetch(std::uint64_t position) const {
+  /// Requests the line for writing early: the collector's CPU has it.
+  void prefetch(std::uint64_t position) const {
     asm volatile("prefetchw %0" : : "m"(shared->at(position)));
   }
 
-  Slot* slot_;
+  ThreadSlot* slot_;
   bool shares_slot_;
 };
 

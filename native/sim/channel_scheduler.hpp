@@ -1,0 +1,121 @@
+// Chooses the next command of a channel.
+//
+// Order          FR-FCFS: of all commands of waiting requests the one that is legal first is issued;
+//                among equals column commands before activates before precharges, the older first.
+// Posted writes  wait until Controller::drain_from of them have arrived, and are then issued alone
+//                until drain_to are left. At such a change, requests whose rows are already open for
+//                them finish before column commands of the other kind; no row is opened and closed
+//                unused.
+// Thread safety  one thread.
+#pragma once
+
+#include "sim/channel_candidate.hpp"
+#include "sim/channel_timing.hpp"
+#include "sim/controller.hpp"
+#include "sim/refresh_manager.hpp"
+#include "sim/row_policy.hpp"
+
+namespace nearfar::sim {
+
+class ChannelScheduler {
+public:
+  explicit ChannelScheduler(const Controller& controller)
+      : drain_from_(controller.drain_from), drain_to_(controller.drain_to) {}
+
+  std::size_t max_posted() const { return 2 * std::size_t{drain_from_}; }
+
+  /// Whether posted writes are issued without waiting for more of them.
+  void set_flushing(bool flushing) { flushing_ = flushing; }
+
+  /// The next command; its time is `never` if no request waits.
+  ChannelCandidate choose(const RequestQueues& queues, const ChannelTiming& timing,
+                          const RefreshManager& refreshes, RowPolicy& rows) {
+    ChannelCandidate best;
+    choose_queue(queues);
+    const std::vector<ChannelRequest>& active = queues.of(draining_);
+    if (active.empty()) return best;
+    rows.begin();
+    for (const ChannelRequest& request : active)
+      rows.require(timing, request);
+    if (unfinished_) offer_unfinished(queues, timing, refreshes, rows, best);
+    for (std::size_t i = 0; i < active.size(); ++i)
+      offer_request(active, i, timing, refreshes, rows, best);
+    rows.offer_idle(timing, refreshes, best);
+    refreshes.offer(timing, best);
+    return best;
+  }
+
+private:
+  void choose_queue(const RequestQueues& queues) {
+    bool draining = draining_;
+    const std::size_t posted = queues.posted().size();
+    if (draining && !flushing_ && posted <= drain_to_) draining = false;
+    if (posted >= drain_from_ || (flushing_ && queues.demands().empty())) draining = true;
+    draining = draining && posted > 0;
+    unfinished_ |= draining != draining_;
+    draining_ = draining;
+  }
+
+  /// Requests of the other queue whose rows were opened for them before the change.
+  void offer_unfinished(const RequestQueues& queues, const ChannelTiming& timing,
+                        const RefreshManager& refreshes, RowPolicy& rows, ChannelCandidate& best) {
+    const std::vector<ChannelRequest>& others = queues.of(!draining_);
+    unfinished_ = false;
+    for (std::size_t i = 0; i < others.size(); ++i)
+      if (others[i].opened && timing.bank(others[i].place.bank).row == others[i].place.row) {
+        unfinished_ = true;
+        rows.require(timing, others[i]);
+        offer_column(!draining_, others, i, timing, refreshes, best);
+      }
+  }
+
+  static void offer_column(bool posted, const std::vector<ChannelRequest>& queue, std::size_t index,
+                           const ChannelTiming& timing, const RefreshManager& refreshes,
+                           ChannelCandidate& best) {
+    const ChannelRequest& request = queue[index];
+    ChannelCandidate candidate;
+    candidate.priority = Priority::column;
+    candidate.act = request.write ? Act::write : Act::read;
+    candidate.posted = posted;
+    candidate.bank = request.place.bank;
+    candidate.index = index;
+    candidate.at = std::max({timing.column_time(request), request.arrival, timing.command_from()});
+    if (candidate.at < refreshes.due(timing.bank(candidate.bank).rank)) best.offer(candidate);
+  }
+
+  void offer_request(const std::vector<ChannelRequest>& active, std::size_t index,
+                     const ChannelTiming& timing, const RefreshManager& refreshes, RowPolicy& rows,
+                     ChannelCandidate& best) const {
+    const ChannelRequest& request = active[index];
+    const ChannelTiming::Bank& bank = timing.bank(request.place.bank);
+    if (bank.row == request.place.row) {
+      if (!unfinished_) offer_column(draining_, active, index, timing, refreshes, best);
+      return;
+    }
+    if (!rows.claim(request.place.bank)) return;
+    ChannelCandidate candidate;
+    candidate.posted = draining_;
+    candidate.bank = request.place.bank;
+    candidate.index = index;
+    if (bank.row == no_row) {
+      candidate.act = Act::activate;
+      candidate.priority = Priority::activate;
+      candidate.at = timing.activate_time(bank);
+    } else {
+      candidate.act = Act::precharge;
+      candidate.priority = Priority::precharge;
+      candidate.at = timing.precharge_time(bank);
+    }
+    candidate.at = std::max({candidate.at, request.arrival, timing.command_from()});
+    if (candidate.act == Act::precharge && rows.is_required(candidate.bank, candidate.at)) return;
+    if (candidate.at < refreshes.due(bank.rank)) best.offer(candidate);
+  }
+
+  unsigned drain_from_;
+  unsigned drain_to_;
+  bool draining_ = false;
+  bool unfinished_ = false; ///< requests of the other queue may have rows that are open for them
+  bool flushing_ = false;
+};
+
+} // namespace nearfar::sim

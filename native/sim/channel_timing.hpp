@@ -1,0 +1,157 @@
+// The timing state of a channel: when each command is legal, according to the commands before it.
+//
+// Thread safety  one thread.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "sim/request_queues.hpp"
+
+namespace nearfar::sim {
+
+inline constexpr std::uint64_t no_row = ~std::uint64_t{0};
+
+class ChannelTiming {
+public:
+  struct Bank {
+    std::uint64_t row = no_row; ///< that is open
+    Time activate_from = 0;
+    Time column_from = 0;
+    Time precharge_from = 0;
+    Time last_used = 0;
+    std::uint32_t rank = 0;
+    std::uint32_t group = 0; ///< counted over all ranks
+    bool dirty = false;
+  };
+  struct Rank {
+    Time activate_from = 0;
+    std::array<Time, 4> windows{}; ///< when each of the last four activates leaves tFAW
+    unsigned oldest = 0;
+    Time read_from = 0;
+    Time array_write_from = 0;
+    Time blocked_until = 0;
+    unsigned open_rows = 0;
+  };
+
+  explicit ChannelTiming(const Device& device)
+      : timing_(device.timing), groups_per_rank_(static_cast<std::uint32_t>(device.shape.groups)) {
+    const auto banks = static_cast<std::uint32_t>(device.shape.banks);
+    const auto ranks = static_cast<std::uint32_t>(device.shape.ranks);
+    banks_.resize(std::size_t{ranks} * groups_per_rank_ * banks);
+    for (std::uint32_t i = 0; i < banks_.size(); ++i) {
+      banks_[i].rank = i / (groups_per_rank_ * banks);
+      banks_[i].group = i / banks;
+    }
+    groups_.resize(std::size_t{ranks} * groups_per_rank_);
+    ranks_.resize(ranks);
+  }
+
+  const Timing& timing() const { return timing_; }
+  const std::vector<Bank>& banks() const { return banks_; }
+  const Bank& bank(std::uint32_t number) const { return banks_[number]; }
+  const std::vector<Rank>& ranks() const { return ranks_; }
+  std::uint32_t banks_per_rank() const {
+    return static_cast<std::uint32_t>(banks_.size() / ranks_.size());
+  }
+  std::uint32_t group_in_rank(const Bank& bank) const { return bank.group % groups_per_rank_; }
+
+  /// The next clock edge of the channel.
+  Time clock_edge(Time at) const {
+    return (at + timing_.clock - 1) / timing_.clock * timing_.clock;
+  }
+  Time command_from() const { return command_from_; } ///< when the command bus is free
+
+  Time column_time(const ChannelRequest& request) const {
+    const Bank& bank = banks_[request.place.bank];
+    const Group& group = groups_[bank.group];
+    const Time lead = request.write ? timing_.CWL : timing_.CL;
+    Time from = std::max({bank.column_from, group.column_from, column_from_});
+    if (!request.write) from = std::max({from, group.read_from, ranks_[bank.rank].read_from});
+    const bool turns = bank.rank != data_rank_ || request.write != data_write_;
+    const Time data_from = data_until_ ? data_until_ + (turns ? timing_.tRTRS : 0) : 0;
+    return std::max(from, data_from > lead ? data_from - lead : 0);
+  }
+  Time activate_time(const Bank& bank) const {
+    const Rank& rank = ranks_[bank.rank];
+    return std::max({bank.activate_from, groups_[bank.group].activate_from, rank.activate_from,
+                     rank.windows[rank.oldest], rank.blocked_until});
+  }
+  Time precharge_time(const Bank& bank) const {
+    return bank.dirty ? std::max(bank.precharge_from, ranks_[bank.rank].array_write_from)
+                      : bank.precharge_from;
+  }
+
+  void occupy_command_bus(Time at) { command_from_ = at + timing_.clock; }
+
+  void activate(std::uint32_t number, std::uint64_t row, Time at) {
+    Bank& bank = banks_[number];
+    Rank& rank = ranks_[bank.rank];
+    bank.row = row;
+    bank.dirty = false;
+    bank.column_from = at + timing_.tRCD;
+    bank.precharge_from = at + timing_.tRAS;
+    bank.last_used = at;
+    groups_[bank.group].activate_from = at + timing_.tRRDL;
+    rank.activate_from = at + timing_.tRRD;
+    rank.windows[rank.oldest] = at + timing_.tFAW;
+    rank.oldest = (rank.oldest + 1) % 4;
+    ++rank.open_rows;
+  }
+
+  void precharge(std::uint32_t number, Time at) {
+    Bank& bank = banks_[number];
+    Rank& rank = ranks_[bank.rank];
+    if (bank.dirty) rank.array_write_from = at + timing_.tRRDpre;
+    bank.activate_from = at + (bank.dirty ? timing_.tRP : timing_.tRPclean);
+    bank.row = no_row;
+    bank.dirty = false;
+    --rank.open_rows;
+  }
+
+  void refresh(std::uint32_t rank, Time at) { ranks_[rank].blocked_until = at + timing_.tRFC; }
+
+  /// Returns when the access is complete: a read has its data, a write has recovered.
+  Time column(const ChannelRequest& request, Time at) {
+    Bank& bank = banks_[request.place.bank];
+    Group& group = groups_[bank.group];
+    const Time end = at + (request.write ? timing_.CWL : timing_.CL) + timing_.burst;
+    column_from_ = at + timing_.tCCD;
+    group.column_from = at + timing_.tCCDL;
+    data_until_ = end;
+    data_rank_ = bank.rank;
+    data_write_ = request.write;
+    bank.last_used = at;
+    if (!request.write) {
+      bank.precharge_from = std::max(bank.precharge_from, at + timing_.tRTP);
+      return end;
+    }
+    const Time recovered = end + timing_.tWR;
+    bank.dirty = true;
+    bank.precharge_from = std::max(bank.precharge_from, recovered);
+    ranks_[bank.rank].read_from = end + timing_.tWTR;
+    group.read_from = end + timing_.tWTRL;
+    return recovered;
+  }
+
+private:
+  struct Group {
+    Time activate_from = 0;
+    Time column_from = 0;
+    Time read_from = 0;
+  };
+
+  Timing timing_;
+  std::uint32_t groups_per_rank_;
+  std::vector<Bank> banks_;
+  std::vector<Group> groups_; ///< rank * groups_per_rank + group
+  std::vector<Rank> ranks_;
+  Time command_from_ = 0;
+  Time column_from_ = 0;
+  Time data_until_ = 0; ///< the data bus
+  std::uint32_t data_rank_ = 0;
+  bool data_write_ = false;
+};
+
+} // namespace nearfar::sim

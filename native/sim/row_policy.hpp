@@ -1,0 +1,86 @@
+// Which rows of a channel stay open.
+//
+// A row that a waiting request requires is not closed. The page policy decides about the others.
+// Thread safety  one thread.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "sim/channel_candidate.hpp"
+#include "sim/channel_timing.hpp"
+#include "sim/controller.hpp"
+#include "sim/refresh_manager.hpp"
+
+namespace nearfar::sim {
+
+class RowPolicy {
+public:
+  RowPolicy(const Controller& controller, std::size_t banks)
+      : page_(controller.page), timeout_(controller.timeout), uses_(banks) {}
+
+  /// Starts a decision: no row is required, no bank is claimed.
+  void begin() { ++decision_; }
+
+  /// A request waits for a row of its bank. Noted if the row is open.
+  void require(const ChannelTiming& timing, const ChannelRequest& request) {
+    if (timing.bank(request.place.bank).row != request.place.row) return;
+    RowUse& use = uses_[request.place.bank];
+    use.required_from =
+        use.required == decision_ ? std::min(use.required_from, request.arrival) : request.arrival;
+    use.required = decision_;
+  }
+  bool is_required(std::uint32_t bank, Time at) const {
+    return uses_[bank].required == decision_ && uses_[bank].required_from <= at;
+  }
+
+  /// Claims a bank for a request that opens another row; false if an older request has claimed it.
+  bool claim(std::uint32_t bank) {
+    if (uses_[bank].claimed == decision_) return false;
+    uses_[bank].claimed = decision_;
+    return true;
+  }
+
+  /// Offers to close rows that have been idle for the timeout.
+  void offer_idle(const ChannelTiming& timing, const RefreshManager& refreshes,
+                  ChannelCandidate& best) const {
+    if (page_ != PagePolicy::timeout) return;
+    for (std::uint32_t i = 0; i < uses_.size(); ++i) {
+      const ChannelTiming::Bank& bank = timing.bank(i);
+      if (bank.row == no_row || uses_[i].required == decision_) continue;
+      ChannelCandidate candidate;
+      candidate.act = Act::precharge;
+      candidate.priority = Priority::precharge;
+      candidate.bank = i;
+      candidate.at =
+          std::max({bank.last_used + timeout_, timing.precharge_time(bank), timing.command_from()});
+      if (candidate.at < refreshes.due(bank.rank)) best.offer(candidate);
+    }
+  }
+
+  /// Whether the column command of a request closes its row: with PagePolicy::closed, unless
+  /// another request that waits then requires the row.
+  bool closes_after(const std::vector<ChannelRequest>& waiting, std::size_t index, Time at) const {
+    if (page_ != PagePolicy::closed) return false;
+    const ChannelRequest& request = waiting[index];
+    return std::none_of(waiting.begin(), waiting.end(), [&](const ChannelRequest& other) {
+      return &other != &request && other.arrival <= at && other.place.bank == request.place.bank &&
+             other.place.row == request.place.row;
+    });
+  }
+
+private:
+  /// The numbers of decisions: a use is valid in one decision.
+  struct RowUse {
+    std::uint32_t required = 0;
+    std::uint32_t claimed = 0;
+    Time required_from = 0; ///< arrival of the first request
+  };
+
+  PagePolicy page_;
+  Time timeout_;
+  std::vector<RowUse> uses_; ///< by bank
+  std::uint32_t decision_ = 0;
+};
+
+} // namespace nearfar::sim

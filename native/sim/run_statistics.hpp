@@ -1,0 +1,58 @@
+// What a run counts: requests, latencies, stalls, wear.
+//
+// Thread safety  one thread.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "sim/simulate.hpp"
+
+namespace nearfar::sim {
+
+class RunStatistics {
+public:
+  void add_requests(std::uint64_t count) { outcome_.requests += count; }
+
+  /// A request of the program; one that misses a cache of lines also reads.
+  void request(bool near, bool write, Time gap) {
+    outcome_.compute += gap;
+    TierOutcome& tier = outcome_.tiers[near];
+    ++(write ? tier.writes : tier.reads);
+  }
+  void stalled(Time stall) { outcome_.stall += stall; }
+
+  void prefetch_wear(bool near, std::uint64_t line) { wear_[near].prefetch(line); }
+  void written(bool near, std::uint64_t line) { wear_[near].write(line); }
+
+  void read_ended(bool near, Time latency) {
+    TierOutcome& tier = outcome_.tiers[near];
+    tier.read_time += latency;
+    tier.read_ns.record(latency / 1000);
+  }
+  /// An access or a posted write ends at `at`.
+  void ended(Time at) { last_ = std::max(last_, at); }
+
+  /// The program ends at `now`, after `tail` without requests. Returns when the run ends.
+  Time finish(Time now, Time tail, std::uint64_t moved_pages) {
+    outcome_.compute += tail;
+    outcome_.end = std::max(now, last_);
+    outcome_.moved_pages = moved_pages;
+    return outcome_.end;
+  }
+  void finish_tier(bool near, const Device& device, const Work& work) {
+    TierOutcome& tier = outcome_.tiers[near];
+    tier.work = work;
+    tier.spent = energy_of(device, work, outcome_.end);
+    tier.worn = wear_[near].summary();
+  }
+  Outcome outcome() && { return std::move(outcome_); }
+
+private:
+  Outcome outcome_;
+  std::array<Wear, 2> wear_; ///< far, near
+  Time last_ = 0;
+};
+
+} // namespace nearfar::sim

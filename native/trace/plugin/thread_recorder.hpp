@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: MIT (LICENSE in this folder)
+// Records the accesses of one thread: those that miss its first-level cache become events.
+//
+// Thread safety  a ThreadRecorder belongs to one thread.
+#pragma once
+
+#include "trace/plugin/allocation.hpp"
+#include "trace/plugin/dependence_detector.hpp"
+#include "trace/plugin/event_encoder.hpp"
+#include "trace/plugin/l1_filter.hpp"
+#include "trace/plugin/stack_tracker.hpp"
+
+namespace nearfar::trace {
+
+/// What is counted without a call for each access.
+struct ThreadCounts {
+  std::uint64_t instructions;
+  std::uint64_t accesses[2]; ///< loads, stores
+  std::uint64_t floating;    ///< instructions that compute with floating point
+};
+
+/// Zeroed memory, on which open() and take_slot() are called.
+class ThreadRecorder {
+public:
+  /// False if there is no memory.
+  bool open(ring::Shared& shared) {
+    events_.open(shared);
+    return l1_.open(shared.l1_sets, shared.l1_ways);
+  }
+  /// Frees what open() allocated.
+  void close() { l1_.close(); }
+
+  /// Starts a thread, with a slot of its own; also in a forked child. `counts` is set before.
+  void take_slot(std::uint32_t process) {
+    slot = &events_.take_slot();
+    slot->process = process;
+    slot->started = 1;
+    dependences_.forget();
+    origin_ = *counts;
+    counted_[0] = counted_[1] = 0;
+  }
+
+  ring::ThreadSlot* slot;
+  const ThreadCounts* counts; ///< of this thread alone
+  ThreadCounts own_counts;    ///< what `counts` points to if several threads run
+  bool counts_accesses;       ///< in place of instructions, whose number is unknown
+
+  /// Copies the counts into the slot, where the collector reads them.
+  void publish_counts() {
+    for (unsigned i = 0; i < 2; ++i)
+      slot->accesses[i] = counts->accesses[i] - origin_.accesses[i] + counted_[i];
+    slot->instructions = counts_accesses ? slot->accesses[0] + slot->accesses[1]
+                                         : counts->instructions - origin_.instructions;
+    slot->floating = counts->floating - origin_.floating;
+  }
+  /// An access that `counts` does not include.
+  void count(bool store) { ++counted_[store]; }
+
+  /// An access whose kind and size are compile-time constants.
+  template <bool store>
+  [[gnu::always_inline]] void access(std::uint64_t address, std::uint64_t bytes,
+                                     std::uint64_t code) {
+    if (!l1_.access_newest<store>(address, bytes)) [[unlikely]]
+      access_slowly(address, bytes, store, code);
+  }
+  void access(std::uint64_t address, std::uint64_t bytes, bool store, std::uint64_t code) {
+    const bool done =
+        store ? l1_.access_newest<true>(address, bytes) : l1_.access_newest<false>(address, bytes);
+    if (!done) access_slowly(address, bytes, store, code);
+  }
+
+  /// A non-temporal store: one event for each run of stores to a line.
+  [[gnu::noinline]] void store_non_temporal(std::uint64_t address, std::uint64_t code) {
+    const std::uint64_t line = address >> ring::line_shift;
+    if (line == combining_) return;
+    combining_ = line;
+    if (l1_.invalidate(line)) emit(ring::EventKind::write_back, line << ring::line_shift, 0);
+    emit(ring::EventKind::nt_store, address, code);
+  }
+
+  /// A store to the stack pointer's address, by a push or a call.
+  void push(std::uint64_t address) {
+    if (!stack_.contains(address)) extend_stack(address);
+  }
+  /// A push whose line is the newest of its set lies on a page that is known.
+  bool is_newest(std::uint64_t address) const { return l1_.is_newest(address); }
+  void set_stack(std::uint64_t low, std::uint64_t end) {
+    stack_.set(low, end);
+    emit(ring::EventKind::stack, low, end);
+  }
+
+  /// A block was allocated or resized; `reported` has the sites that are known to the collector.
+  void record_allocation(const Allocation& allocation, const CodeRanges& code,
+                         ReportedSites& reported) {
+    publish_counts();
+    if (allocation.before != 0) {
+      emit_wide(ring::EventKind::reallocate, allocation.address, allocation.bytes,
+                allocation.before);
+      return;
+    }
+    const CallChain chain = chain_of(allocation, code);
+    if (reported.is_new(chain.key))
+      events_.emit_with_words(ring::EventKind::site, chain.key, chain.length, 0, chain.codes,
+                              chain.length);
+    emit_wide(ring::EventKind::allocate, allocation.address, allocation.bytes, chain.key);
+  }
+  void record_free(std::uint64_t address) {
+    publish_counts();
+    emit(ring::EventKind::free, address, 0);
+  }
+
+  /// An event at this point of the thread, other than an access.
+  void emit(ring::EventKind kind, std::uint64_t a, std::uint64_t b) {
+    events_.emit(kind, a, b, slot->instructions);
+  }
+  void emit_wide(ring::EventKind kind, std::uint64_t a, std::uint64_t b, std::uint64_t fourth) {
+    events_.emit_wide(kind, 0, a, b, slot->instructions, fourth);
+  }
+  EventEncoder& events() { return events_; }
+
+private:
+  /// Not inlined: the callers are the fast path.
+  [[gnu::noinline]] void access_slowly(std::uint64_t address, std::uint64_t bytes, bool store,
+                                       std::uint64_t code) {
+    if (L1Filter::crosses_line(address, bytes)) [[unlikely]] {
+      access_lines(address, bytes, store, code);
+      return;
+    }
+    access_line(address >> ring::line_shift, address, store, code);
+  }
+
+  [[gnu::noinline]] void access_lines(std::uint64_t address, std::uint64_t bytes, bool store,
+                                      std::uint64_t code) {
+    const std::uint64_t first = address >> ring::line_shift;
+    const std::uint64_t last = (address + bytes - 1) >> ring::line_shift;
+    access_line(first, address, store, code);
+    for (std::uint64_t line = first + 1; line <= last; ++line)
+      access_line(line, line << ring::line_shift, store, code);
+  }
+
+  [[gnu::always_inline]] void access_line(std::uint64_t line, std::uint64_t address, bool store,
+                                          std::uint64_t code) {
+    CacheTag victim;
+    if (!l1_.access(line, store, victim)) miss(address, store, code, victim);
+  }
+
+  [[gnu::noinline]] void miss(std::uint64_t address, bool store, std::uint64_t code,
+                              CacheTag victim) {
+    ++slot->l1_misses;
+    publish_counts();
+    const std::uint8_t parent = dependences_.find(address, code, store);
+    events_.emit_wide(store ? ring::EventKind::store : ring::EventKind::load, parent, address, code,
+                      slot->instructions,
+                      L1Filter::is_dirty(victim) ? L1Filter::line_of(victim) : 0);
+    if (!store) dependences_.add_line(address >> ring::line_shift);
+  }
+
+  [[gnu::noinline]] void extend_stack(std::uint64_t address) {
+    stack_.extend(address);
+    emit(ring::EventKind::stack, stack_.low(), stack_.end());
+  }
+
+  L1Filter l1_;
+  EventEncoder events_;
+  std::uint64_t counted_[2];
+  ThreadCounts origin_;     ///< `counts` when the thread began
+  std::uint64_t combining_; ///< the line of the last non-temporal store
+  StackTracker stack_;
+  DependenceDetector dependences_;
+};
+
+} // namespace nearfar::trace
