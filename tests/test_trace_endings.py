@@ -194,7 +194,7 @@ def test_wrong_use_is_refused(run_nearfar: RunNearfar, tmp_path: Path) -> None:
         (("-o", "T", "--", "no-such-program"), "no program no-such-program"),
         (("-o", "mine", "--", "true"), "mine exists"),
         (("-o", "T", "--l1", "32KiB", "--", "true"), "invalid cache '32KiB'"),
-        (("-o", "T", "--l1", "48KiB/8", "--", "true"), "a first level of 96 sets of 8 ways"),
+        (("-o", "T", "--l1", "48KiB/8", "--", "true"), "invalid first level of 96 sets of 8 ways"),
         (("-o", "T", "--llc", "none", "--after", "llc", "--", "true"), "no third cache level"),
         (("-o", "T", "--host", "nobodys", "--", "true"), "nobodys"),
     ):

@@ -38,7 +38,7 @@ def test_other_simulators_traces_go_in_and_out(
     run_nearfar("trace", "import", "theirs", *into, "T").assert_refused(2, "T exists")
     if shutil.which("qemu-x86_64"):
         refused = run_nearfar("trace", "-o", "U", "--l1", "48KiB/8", "--", "true")
-        refused.assert_refused(2, "a first level of 96 sets of 8 ways")
+        refused.assert_refused(2, "invalid first level of 96 sets of 8 ways")
     assert not (tmp_path / "U").exists()
     assert (tmp_path / "T").read_bytes() == before
     assert not list(tmp_path.glob("*.partial"))

@@ -24,8 +24,8 @@
 
 #include "nearfar/persist/array.hpp"
 #include "nearfar/persist/field.hpp"
-#include "poolformat/heads.hpp"
 #include "persist/store.hpp"
+#include "poolformat/heads.hpp"
 
 namespace nearfar::persist {
 
