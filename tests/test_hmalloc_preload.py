@@ -256,14 +256,14 @@ ctypes.memset(block, 1, libc.malloc_usable_size(block) + {beyond})
     [
         ({"NEARFAR_HMALLOC_FAR": "nonsense"}, 2, "NEARFAR_HMALLOC_FAR: unknown tier 'nonsense'"),
         ({"NEARFAR_HMALLOC_FAR": "numa:63"}, 3, "no NUMA node 63"),
-        ({"NEARFAR_HMALLOC_FAR": "dram,overflow=burst"}, 2, "overflow is fail or spill:TIER"),
+        ({"NEARFAR_HMALLOC_FAR": "dram,overflow=burst"}, 2, "must be fail or spill:TIER"),
         ({"NEARFAR_HMALLOC_FAR": "dram,overflow=spill:none"}, 2, "no other tier has this name"),
         ({"NEARFAR_HMALLOC_FAR": "file:/no/such/folder"}, 2, "/no/such"),
         ({"NEARFAR_HMALLOC_FAR": "shm:,capacity=900TiB"}, 3, "does not fit"),
         (
             {"NEARFAR_HMALLOC_FAR": "dram,capacity=4KiB"},
             2,
-            "capacity is at least 64KiB, not '4KiB'",
+            "invalid capacity '4KiB': must be at least 64KiB",
         ),
         ({"NEARFAR_HMALLOC_DEFAULT": "slow"}, 2, "no such tier 'slow'"),
         ({"NEARFAR_HMALLOC_DECAY_MS": "soon"}, 2, "NEARFAR_HMALLOC_DECAY_MS"),

@@ -69,7 +69,7 @@ extern "C" {
 typedef int hm_tier;
 
 enum {
-  HM_NEAR = 0, /**< near memory: DRAM unless NEARFAR_HMALLOC_NEAR says otherwise */
+  HM_NEAR = 0, /**< near memory: NEARFAR_HMALLOC_NEAR, else DRAM */
   /** far memory: NEARFAR_HMALLOC_FAR, else the first CPU-less NUMA node */
   HM_FAR = 1,
   HM_TIER_COUNT = 8, /**< tiers are numbered 0 to 7 */

@@ -1,4 +1,4 @@
-// A counter with one writer at a time and readers at any time.
+// Counters. A Counter has one writer at a time, and concurrent readers.
 #pragma once
 
 #include <atomic>
@@ -18,7 +18,7 @@ private:
   std::atomic<std::uint64_t> value_{0};
 };
 
-/// A counter with many writers.
+/// A counter with concurrent writers.
 class SharedCounter {
 public:
   void add(std::uint64_t by) { value_.fetch_add(by, std::memory_order_relaxed); }

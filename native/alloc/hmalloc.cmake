@@ -1,6 +1,6 @@
-# libhmalloc: the layer `alloc` with what it uses of base, os and tier, for C programs. Compiled anew
-# from these layers' sources without exceptions and run-time types, and linked by the C driver, so
-# that the libraries need libc and nothing else (tests/test_hmalloc_elf.py reads them).
+# libhmalloc: the layer `alloc` with the parts of base, os and tier that it uses, for C programs. All
+# sources are compiled again without exceptions and run-time types, and linked by the C driver, so that
+# the libraries depend on libc only (tests/test_hmalloc_elf.py).
 set(hmalloc_uses os/address_space.cpp os/file.cpp os/library_descriptor.cpp os/lock.cpp os/numa.cpp os/objects.cpp
                  os/pages.cpp os/process.cpp os/signals.cpp tier/kinds.cpp tier/mapping.cpp tier/spec.cpp)
 file(GLOB hmalloc_sources CONFIGURE_DEPENDS alloc/*.cpp)
@@ -11,7 +11,7 @@ add_library(nearfar_hmalloc_objects OBJECT ${hmalloc_sources} ${hmalloc_uses} ${
 target_link_libraries(nearfar_hmalloc_objects PUBLIC nearfar_options Threads::Threads)
 target_include_directories(nearfar_hmalloc_objects PUBLIC ${PROJECT_SOURCE_DIR}/include
                                                   PRIVATE ${NEARFAR_GENERATED})
-# -O2 whatever the build type says: a heap is part of every program's fast path.
+# -O2 in all build types: malloc is on the fast path of every program.
 set(hmalloc_options
   -fno-exceptions -fno-rtti -fno-threadsafe-statics -ftls-model=initial-exec -O2
   -fno-builtin-malloc -fno-builtin-free -fno-builtin-calloc -fno-builtin-realloc)
@@ -21,7 +21,7 @@ file(GLOB preload_sources CONFIGURE_DEPENDS alloc/preload/*.cpp)
 add_library(nearfar_preload_objects OBJECT ${preload_sources})
 target_link_libraries(nearfar_preload_objects PRIVATE nearfar_options)
 target_include_directories(nearfar_preload_objects PRIVATE ${PROJECT_SOURCE_DIR}/include)
-# Frame pointers there: a plan follows them from malloc() up.
+# With frame pointers: a plan follows them from malloc() outwards.
 target_compile_options(nearfar_preload_objects PRIVATE ${hmalloc_options} -fno-omit-frame-pointer)
 
 add_library(hmalloc SHARED $<TARGET_OBJECTS:nearfar_hmalloc_objects>)
@@ -39,7 +39,7 @@ foreach(library hmalloc hmalloc_static hmalloc_preload)
 endforeach()
 foreach(library hmalloc hmalloc_preload)
   target_link_options(${library} PRIVATE -Wl,-z,now -static-libgcc)
-  if(NOT CMAKE_CXX_FLAGS MATCHES "-fsanitize") # whose run time is the program's
+  if(NOT CMAKE_CXX_FLAGS MATCHES "-fsanitize") # whose run-time library is in the program
     target_link_options(${library} PRIVATE -Wl,--no-undefined)
   endif()
 endforeach()

@@ -1,5 +1,5 @@
-# Where libhmalloc goes. Into the Python package, so that `nearfar run` finds it in a checkout and in a
-# wheel alike; and for C and C++ programs, with `cmake --install DIR --component hmalloc`: headers,
+# Installs libhmalloc in the Python package, so that `nearfar run` finds it in a checkout and in a
+# wheel; and for C and C++ programs with `cmake --install DIR --component hmalloc`: headers,
 # libraries, hmalloc.pc, find_package(nearfar), hmalloc(3).
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)

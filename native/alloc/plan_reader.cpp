@@ -157,9 +157,10 @@ public:
 
 private:
   Error refuse(const char* complaint, std::string_view part) const {
-    constexpr int most = 80;
+    constexpr int max_shown = 80;
     return Error::make(Errc::bad_input, "%s:%d: %s '%.*s'", path_, line_, complaint,
-                       part.size() < most ? static_cast<int>(part.size()) : most, part.data())
+                       part.size() < max_shown ? static_cast<int>(part.size()) : max_shown,
+                       part.data())
         .try_next("see docs/formats/plan.md");
   }
 

@@ -1,5 +1,5 @@
-// Hardening: freed blocks are kept back for a while, so that a use after free does not reach a new
-// owner, and a double free is detected.
+// Hardening: freed blocks are reused late, so that a use after free does not reach a new owner, and
+// a double free is detected.
 //
 // A quarantine has two halves. One fills; when it is full, all blocks of the other leave at once,
 // in a loop whose iterations are independent. A block thus waits for at least as many frees as a

@@ -1,5 +1,5 @@
-// Which spans were freed a short time ago, so that the decay keeps them. Each span has its own age:
-// a free run joins spans of several ticks, and use of a part of a run keeps no other part.
+// Spans that were freed recently, which the decay does not return yet. Each span has its own age,
+// because a free run can contain spans of several ticks.
 //
 // Invariant      bits_[t % 2] has the spans freed in tick t, for the last tick and the one before.
 // Thread safety  under the lock of the runs that own it.
@@ -16,7 +16,7 @@ namespace nearfar::alloc {
 
 class RecentSpans {
 public:
-  /// None is recent. False if the system has no memory.
+  /// Starts without recent spans. Returns false if the system has no memory.
   bool open(std::size_t bytes) {
     for (std::uint64_t*& bits : bits_) {
       bits = reinterpret_cast<std::uint64_t*>(os::map_anonymous(bytes));
@@ -32,7 +32,8 @@ public:
     tick_ = 0;
   }
 
-  /// Spans [first, first + spans) are all that were ever used. Ticks may come out of order.
+  /// Starts a tick, unless a later one has started. Spans [first, first + spans) are all that were
+  /// used so far.
   void advance(std::uint8_t tick, std::uint32_t first, std::uint32_t spans) {
     const auto passed = static_cast<std::uint8_t>(tick - tick_);
     if (passed == 0 || passed > UINT8_MAX / 2) return; // another thread has seen a later tick
@@ -46,7 +47,7 @@ public:
       clear_bits(bits, first, spans);
   }
 
-  /// The first span of [at, end) that is recent, or that is not; `end` for none.
+  /// The first span of [at, end) that is recent, or that is not recent; `end` if there is none.
   std::uint32_t find(std::uint32_t at, std::uint32_t end, bool recent) const {
     while (at < end) {
       const std::uint64_t set = bits_[0][at / 64] | bits_[1][at / 64];

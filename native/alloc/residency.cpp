@@ -18,10 +18,10 @@ int find_residency(const void* ptr, std::size_t bytes, hm_pages& found) {
   }
   const auto begin = reinterpret_cast<std::uintptr_t>(ptr) / os::page_bytes;
   const auto end = (reinterpret_cast<std::uintptr_t>(ptr) + bytes - 1) / os::page_bytes + 1;
-  constexpr std::size_t most = 1024;
-  int nodes[most];
-  for (std::uintptr_t page = begin; page < end; page += most) {
-    const std::size_t count = end - page < most ? end - page : most;
+  constexpr std::size_t batch = 1024;
+  int nodes[batch];
+  for (std::uintptr_t page = begin; page < end; page += batch) {
+    const std::size_t count = end - page < batch ? end - page : batch;
     const int code =
         os::locate_pages(reinterpret_cast<std::byte*>(page * os::page_bytes), count, nodes);
     if (code != 0) {

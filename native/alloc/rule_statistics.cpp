@@ -85,8 +85,8 @@ void count_growth(Rule& rule, std::size_t bytes) {
 
 void count_live(Rule& rule, std::int64_t bytes) {
   if (rule.statistics == nullptr) return;
-  std::int64_t most = rule.statistics->peak_bytes.load(relaxed);
-  while (bytes > most && !rule.statistics->peak_bytes.compare_exchange_weak(most, bytes, relaxed)) {
+  std::int64_t peak = rule.statistics->peak_bytes.load(relaxed);
+  while (bytes > peak && !rule.statistics->peak_bytes.compare_exchange_weak(peak, bytes, relaxed)) {
   }
 }
 

@@ -21,7 +21,7 @@ namespace nearfar::alloc {
 
 inline constexpr std::uint32_t no_span = UINT32_MAX;
 
-/// The memory behind a tier, and how it is made available before it is handed out.
+/// The memory behind a tier, and how spans of it are made available.
 struct TierBacking {
   os::LibraryDescriptor file;   ///< of a tier in a file or device; the program may close it
   std::size_t mapped_bytes = 0; ///< of the file or device, from the tier's first span

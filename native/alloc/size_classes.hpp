@@ -1,9 +1,9 @@
-// Size classes: the sizes that small and medium blocks come in.
+// Size classes of small and medium blocks.
 //
-//   16, 32 .. 128, then eight to a doubling up to 512 KiB: at most 12.5 % of a block is lost.
+//   16, 32 .. 128, then eight per doubling up to 512 KiB: at most 12.5 % of a block is unused.
 //
-// A slab holds blocks of one class: 64 KiB, or as much as eight blocks need. Blocks of up to 32 KiB
-// are cached by threads.
+// A slab has blocks of one class, and 64 KiB or the size of eight blocks, whichever is larger.
+// Threads cache blocks of up to 32 KiB.
 #pragma once
 
 #include <array>
@@ -43,7 +43,7 @@ struct ClassInfo {
   std::uint32_t bytes = 0;      ///< of a block
   std::uint32_t blocks = 0;     ///< in a slab
   std::uint32_t spans = 0;      ///< of a slab
-  std::uint32_t cached = 0;     ///< most blocks in the stack of a thread
+  std::uint32_t cached = 0;     ///< maximum of blocks in a thread's stack
 };
 
 /// offset * reciprocal >> shift is offset / bytes, exactly: offsets in a slab are below 2^22, and
@@ -55,12 +55,14 @@ constexpr ClassInfo computed_info(unsigned size_class) {
   const std::size_t bytes = computed_class_bytes(size_class);
   info.bytes = static_cast<std::uint32_t>(bytes);
   info.reciprocal = ((std::uint64_t{1} << reciprocal_shift) + bytes - 1) / bytes;
-  constexpr std::size_t least_blocks = 8;
-  info.spans = static_cast<std::uint32_t>((bytes * least_blocks + span_bytes - 1) / span_bytes);
+  constexpr std::size_t min_slab_blocks = 8;
+  info.spans = static_cast<std::uint32_t>((bytes * min_slab_blocks + span_bytes - 1) / span_bytes);
   info.blocks = static_cast<std::uint32_t>(info.spans * span_bytes / bytes);
-  constexpr std::size_t cached_bytes = std::size_t{64} << 10, most = 128, least = 4;
+  constexpr std::size_t cached_bytes = std::size_t{64} << 10, max_blocks = 128, min_blocks = 4;
   const std::size_t wanted = cached_bytes / bytes;
-  info.cached = static_cast<std::uint32_t>(wanted > most ? most : wanted < least ? least : wanted);
+  info.cached = static_cast<std::uint32_t>(wanted > max_blocks   ? max_blocks
+                                           : wanted < min_blocks ? min_blocks
+                                                                 : wanted);
   if (bytes > largest_cached_bytes) info.cached = 0;
   return info;
 }

@@ -17,9 +17,9 @@ constexpr std::size_t tier_alignment = std::size_t{1} << 30;
 constexpr std::size_t large_slot = tier_alignment * 16; ///< where that alignment is affordable
 
 std::uint32_t spans_within(std::size_t slot_bytes, std::size_t capacity) {
-  const std::size_t most = (slot_bytes >> span_shift) - 1;
+  const std::size_t max_spans = (slot_bytes >> span_shift) - 1;
   const std::size_t spans = capacity >> span_shift;
-  return static_cast<std::uint32_t>(capacity == 0 || spans > most ? most : spans);
+  return static_cast<std::uint32_t>(capacity == 0 || spans > max_spans ? max_spans : spans);
 }
 
 Error no_metadata() { return Error::make(Errc::no_space, "no memory for the metadata of a tier"); }

@@ -101,8 +101,8 @@ Result<std::size_t> tier_capacity(const TierHeap& tier, const TierOptions& optio
   Result<std::size_t> room = tier::capacity(options.spec);
   if (!room) return room.error();
   const std::size_t wanted = options.capacity != 0 ? options.capacity : *room;
-  const std::size_t most = tier.slot_bytes() - span_bytes;
-  if (wanted <= *room && *room >= span_bytes) return wanted < most ? wanted : most;
+  const std::size_t max_bytes = tier.slot_bytes() - span_bytes;
+  if (wanted <= *room && *room >= span_bytes) return wanted < max_bytes ? wanted : max_bytes;
   return Error::make(Errc::no_space,
                      "a capacity of %zu bytes does not fit in tier %s, which has "
                      "%zu bytes free",

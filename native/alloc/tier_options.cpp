@@ -8,9 +8,9 @@ namespace nearfar::alloc {
 
 namespace {
 
-Error refuse(const char* complaint, std::string_view part) {
-  return Error::make(Errc::bad_input, "%s '%.*s'", complaint, static_cast<int>(part.size()),
-                     part.data())
+Error invalid(const char* what, std::string_view value, const char* requirement) {
+  return Error::make(Errc::bad_input, "invalid %s '%.*s': %s", what, static_cast<int>(value.size()),
+                     value.data(), requirement)
       .try_next("options are bind, prefer, weighted, capacity=SIZE, overflow=fail|spill:TIER, "
                 "reserve=sparse|chunk|full, fork=private|copy|deny, pages=thp|4k, populate");
 }
@@ -27,8 +27,9 @@ Status read_overflow(std::string_view value, TierOptions& options) {
   std::string_view target;
   if (value == "fail") return Done{};
   if (!match_key(value, "spill:", target))
-    return refuse("overflow is fail or spill:TIER, not", value);
-  if (!is_tier_name(target)) return refuse("no name of a tier:", target);
+    return invalid("overflow", value, "must be fail or spill:TIER");
+  if (!is_tier_name(target))
+    return invalid("tier name", target, "must be 1 to 31 letters, digits, - or _");
   std::memcpy(options.spill_to, target.data(), target.size());
   options.spill_to[target.size()] = '\0';
   return Done{};
@@ -42,7 +43,7 @@ Status read_reserve(std::string_view value, TierOptions& options) {
   else if (value == "full")
     options.reserve = Reserve::full;
   else
-    return refuse("reserve is sparse, chunk or full, not", value);
+    return invalid("reserve", value, "must be sparse, chunk or full");
   return Done{};
 }
 
@@ -54,7 +55,7 @@ Status read_fork(std::string_view value, TierOptions& options) {
   else if (value == "deny")
     options.fork = ForkPolicy::deny;
   else
-    return refuse("fork is private, copy or deny, not", value);
+    return invalid("fork", value, "must be private, copy or deny");
   return Done{};
 }
 
@@ -78,8 +79,8 @@ Result<Match> read_own(std::string_view option, TierOptions& options) {
     if (Status s = read_fork(value, options); !s) return s.error();
   } else if (match_key(option, "capacity=", value)) {
     if (!parse_size(value, options.capacity) || options.capacity == 0)
-      return refuse("no size for capacity:", value);
-    if (options.capacity < span_bytes) return refuse("capacity is at least 64KiB, not", value);
+      return invalid("capacity", value, "must be a size such as 64MiB");
+    if (options.capacity < span_bytes) return invalid("capacity", value, "must be at least 64KiB");
   } else {
     return Match::no;
   }
@@ -95,14 +96,15 @@ Result<Match> read_nodes(std::string_view head, TierOptions& options) {
   for (std::size_t i = 0; i <= list.size(); ++i) {
     const char c = i < list.size() ? list[i] : '+';
     if (c == '+') {
-      if (digits == 0 || node >= os::max_nodes) return refuse("not NUMA nodes", list);
+      if (digits == 0 || node >= os::max_nodes)
+        return invalid("nodes", list, "must be NUMA nodes such as 0 or 0+1");
       options.nodes |= 1ul << node;
       node = digits = 0;
     } else if (c >= '0' && c <= '9' && digits < 4) {
       node = node * 10 + static_cast<unsigned long>(c - '0');
       ++digits;
     } else {
-      return refuse("not NUMA nodes", list);
+      return invalid("nodes", list, "must be NUMA nodes such as 0 or 0+1");
     }
   }
   return Match::yes;
@@ -110,15 +112,15 @@ Result<Match> read_nodes(std::string_view head, TierOptions& options) {
 
 Status check_together(const TierOptions& options, bool several_nodes) {
   if (options.spec.node < 0 && options.policy != os::Policy::local)
-    return refuse("bind, prefer and weighted are for numa:, not for", options.spec.kind->name);
+    return invalid("tier", options.spec.kind->name, "bind, prefer and weighted require numa:");
   if (several_nodes && options.policy == os::Policy::bind)
-    return refuse("several nodes want prefer or weighted, not", "bind");
+    return invalid("policy", "bind", "several nodes require prefer or weighted");
   if (options.spec.paced())
-    return refuse("a paced tier is for measurements, not for a heap:", options.spec.profile);
+    return invalid("profile", options.spec.profile, "paced tiers cannot hold a heap");
   if (options.spec.kind->maps == tier::Maps::device && options.fork == ForkPolicy::copy)
-    return refuse("a device cannot be copied for a child: fork is private or deny, not", "copy");
+    return invalid("fork", "copy", "a device cannot be copied: must be private or deny");
   if (options.spec.pages == os::PageSize::huge_2m || options.spec.pages == os::PageSize::huge_1g)
-    return refuse("a heap has pages=thp or pages=4k, not", os::page_size_name(options.spec.pages));
+    return invalid("pages", os::page_size_name(options.spec.pages), "must be thp or 4k");
   return Done{};
 }
 
@@ -178,7 +180,8 @@ Result<TierOptions> parse_tier_options(std::string_view text) {
     if (!match) return match.error();
     if (*match == Match::yes && !head) continue;
     if (head) part = part.substr(0, part.find('+'));
-    if (length + part.size() + 2 > sizeof own_grammar) return refuse("too long:", text);
+    if (length + part.size() + 2 > sizeof own_grammar)
+      return invalid("specification", text, "too long");
     if (!head) own_grammar[length++] = ',';
     std::memcpy(own_grammar + length, part.data(), part.size());
     length += part.size();

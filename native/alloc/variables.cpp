@@ -15,16 +15,16 @@ Error no_room(std::size_t bytes) {
 }
 
 Status place_in_memory(const TierOptions& options, std::byte* begin, std::size_t bytes) {
-  std::byte* kept = os::map_anonymous(bytes);
-  if (kept == nullptr) return no_room(bytes);
-  std::memcpy(kept, begin, bytes);
+  std::byte* saved = os::map_anonymous(bytes);
+  if (saved == nullptr) return no_room(bytes);
+  std::memcpy(saved, begin, bytes);
   const int code = os::map_anonymous_at(begin, bytes, os::Place::replace, true);
   if (code == 0) {
     if (options.policy != os::Policy::local)
       os::set_policy(begin, bytes, options.policy, options.nodes, false);
-    std::memcpy(begin, kept, bytes);
+    std::memcpy(begin, saved, bytes);
   }
-  os::unmap(kept, bytes);
+  os::unmap(saved, bytes);
   if (code != 0) return no_room(bytes);
   return Done{};
 }

@@ -30,7 +30,8 @@ bool Window::map(unsigned shift_per_tier, bool reserve) {
                              : reinterpret_cast<std::byte*>(unreserved_base);
   if (begin == nullptr) return false;
   std::byte* table = os::reserve_space_at(span_table_bytes(shift_per_tier), os::page_bytes);
-  // All of it readable, so that any address of the window can be looked up; writable by tier.
+  // All entries are readable, so that any address of the window can be looked up; those of a tier
+  // become writable when it opens.
   if (table == nullptr ||
       os::protect(table, span_table_bytes(shift_per_tier), os::Access::read) != 0) {
     if (reserve) os::unmap(begin, bytes);

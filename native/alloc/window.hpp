@@ -85,9 +85,9 @@ private:
   std::atomic<bool> is_open_{false};
 };
 
-/// Whether memory last used in tick `stamp` was not used for a whole tick of the decay.
-inline bool old_enough(std::uint8_t stamp, std::uint8_t now) {
-  return static_cast<std::uint8_t>(now - stamp) >= 2;
+/// Whether memory last used in tick `last_use` was not used for a whole tick of the decay.
+inline bool old_enough(std::uint8_t last_use, std::uint8_t now) {
+  return static_cast<std::uint8_t>(now - last_use) >= 2;
 }
 
 } // namespace nearfar::alloc
