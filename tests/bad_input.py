@@ -52,6 +52,7 @@ _ARGUMENTS: dict[str, tuple[str, ...]] = {
     "run": _PROGRAM,
     "trace record": _PROGRAM,
     "crash run": _PROGRAM,
+    "crash lint": _PROGRAM,
     "compare": ("ddr4", "ddr5"),
     "show": ("cxl-asic",),
     "report": ("missing",),

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from nearfar.verify.findings import Exploration, Finding
-from nearfar.verify.sarif import document
+from nearfar.verify.sarif import exploration
 from nearfar.verify.symbols import source_lines
 
 HEADER = """\
@@ -63,6 +63,6 @@ def test_without_lines_the_function_is_named(tmp_path: Path) -> None:
     named = source_lines([place])[place]
     assert named == f"Tree::put(long) (main+{address + 1:#x})"
     finding = Finding("broken", "x", "flush", named, "", 1, 0, False, False, False, 1, "")
-    located = str(document(Exploration(violations=1, findings=[finding])))
+    located = str(exploration(Exploration(violations=1, findings=[finding])))
     assert "startLine" not in located
     assert "Tree%3A%3Aput" in located

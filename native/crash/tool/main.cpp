@@ -20,6 +20,7 @@ int main(int count, char** arguments) {
   if (command == "sites") return sites(given);
   if (command == "make") return make(given);
   if (command == "fill") return fill(given);
+  if (command == "lint") return lint(given);
   if (command == "run") return run(given);
   if (command == "replay") return replay(given);
   std::fprintf(stderr, "nearfar-crash is started by `nearfar crash`\n");

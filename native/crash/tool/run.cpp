@@ -8,6 +8,7 @@
 #include "crash/tool/checkers.hpp"
 #include "crash/tool/commands.hpp"
 #include "crash/tool/output.hpp"
+#include "crash/tool/recorded.hpp"
 #include "crash/tool/shared_image.hpp"
 #include "os/file.hpp"
 #include "storelog/log_file.hpp"
@@ -15,11 +16,6 @@
 namespace nearfar::crash {
 
 namespace {
-
-/// Where nothing is stored, nothing can be lost: then the recorder saw nothing.
-bool stores_nothing(const storelog::Log& log) {
-  return std::none_of(log.events.begin(), log.events.end(), storelog::stores);
-}
 
 /// A function, or the program of the arguments checker0=, checker1=, ... with the image's path.
 Result<std::unique_ptr<Checked>> checker_of(const Arguments& given, const char* image,
@@ -41,11 +37,6 @@ Result<std::unique_ptr<Checked>> checker_of(const Arguments& given, const char* 
                          {given.text("recorder"), given.text("recovery"), image});
 }
 
-Error nothing_mapped() {
-  return Error::make(Errc::bad_input, "the program mapped no file to be recorded")
-      .try_next("map the pool shared and writable, from a regular file");
-}
-
 /// The image of a finding that is replayed.
 Status read_kept(const char* file, storelog::Log& log) {
   Result<std::vector<std::byte>> kept = read_image(file);
@@ -54,22 +45,6 @@ Status read_kept(const char* file, storelog::Log& log) {
   log.pool_bytes = log.image.size();
   if (log.pool_bytes == 0) return nothing_mapped();
   return Done{};
-}
-
-/// What was recorded; `read` owns the names that its sites point to.
-Status read_recorded(const char* file, storelog::Log& log, storelog::ReadLog& read) {
-  Result<storelog::ReadLog> found = storelog::read_log(file);
-  if (!found) return found.error();
-  read = std::move(*found);
-  log = std::move(read.log);
-  std::printf("log\t%zu\t%zu\t%d\t%s\t%s\n", log.events.size(), log.pool_bytes, read.complete,
-              read.ending.c_str(), read.pool_path.c_str());
-  if (log.pool_bytes == 0) return nothing_mapped();
-  if (!stores_nothing(log)) return Done{};
-  return Error::make(Errc::bad_input, "no store of the program into '%s' was seen",
-                     read.pool_path.c_str())
-      .try_next("record it with --recorder preload, or compile it for the instrumented recorder: "
-                "docs/crash.md");
 }
 
 Options options_of(const Arguments& given) {
@@ -89,11 +64,15 @@ int run(const Arguments& given) {
   const char* image = given.text("image");
   const bool replays = std::strlen(given.text("log")) == 0;
   Trace trace;
-  storelog::ReadLog read;
-  if (Status s = replays ? read_kept(given.text("kept"), trace.log)
-                         : read_recorded(given.text("log"), trace.log, read);
-      !s)
-    return print_error(s.error());
+  storelog::ReadLog read; // owns the names that sites point to
+  if (replays) {
+    if (Status s = read_kept(given.text("kept"), trace.log); !s) return print_error(s.error());
+  } else {
+    Result<storelog::ReadLog> found = read_recorded(given.text("log"));
+    if (!found) return print_error(found.error());
+    read = std::move(*found);
+    trace.log = std::move(read.log);
+  }
   Result<SharedImage> shared = share(image, trace.log.pool_bytes);
   if (!shared) return print_error(shared.error());
   Result<os::File> output = os::create_new(given.text("output"));

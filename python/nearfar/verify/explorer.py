@@ -22,7 +22,7 @@ def explore(
 ) -> Exploration:
     """Run one command of the explorer to its end."""
     result = Exploration()
-    for kind, fields in _lines(command, arguments):
+    for kind, fields in tool_output(command, arguments):
         if kind == "progress" and progress is not None:
             progress(int(fields[0]), float(fields[1]), int(fields[2]), float(fields[3]))
         elif kind == "interrupted":
@@ -37,7 +37,7 @@ def explore(
         elif kind == "finding":
             result.findings.append(_finding(fields))
         elif kind == "line":
-            line = BlamedLine(int(fields[0]), fields[1] == "1", _place(fields[2]))
+            line = BlamedLine(int(fields[0]), fields[1] == "1", place_of(fields[2]))
             result.findings[-1].lines.append(line)
         elif kind == "result":
             result.states, result.points = int(fields[0]), int(fields[2])
@@ -51,16 +51,16 @@ def explore(
 
 def call_sites(arguments: Mapping[str, object]) -> list[tuple[str, str, list[str]]]:
     """(flush, fence or log; FILE:LINE; stores it covers) of every call in a recorded trace."""
-    return [(f[0], f[1], f[2:]) for kind, f in _lines("sites", arguments) if kind == "site"]
+    return [(f[0], f[1], f[2:]) for kind, f in tool_output("sites", arguments) if kind == "site"]
 
 
-def _place(location: str) -> str:
+def place_of(location: str) -> str:
     """FILE:LINE or MODULE+0xOFFSET; empty if unknown."""
     return "" if location.startswith(":") else location
 
 
 def _finding(fields: list[str]) -> Finding:
-    store, before = map(_place, fields[3:5])
+    store, before = map(place_of, fields[3:5])
     flags = [value == "1" for value in fields[7:10]]
     return Finding(
         fields[0],
@@ -78,7 +78,11 @@ def _finding(fields: list[str]) -> Finding:
     )
 
 
-def _lines(command: str, arguments: Mapping[str, object]) -> Iterator[tuple[str, list[str]]]:
+def tool_output(command: str, arguments: Mapping[str, object]) -> Iterator[tuple[str, list[str]]]:
+    """Kind and fields of each line that a command of the native tool prints.
+
+    Raises BadInputError and MachineError as the tool reports them.
+    """
     typed = [f"{key}={value}" for key, value in arguments.items()]
     with subprocess.Popen(
         [shipped("nearfar-crash"), command, *typed],

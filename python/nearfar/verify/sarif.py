@@ -7,16 +7,24 @@ from urllib.parse import quote
 
 from nearfar import __version__
 from nearfar.verify.findings import FAILURES, MISSING, Exploration, Finding
+from nearfar.verify.lint import RULES, LintFinding, LintResult
 
 
-def document(result: Exploration) -> dict[str, object]:
-    """One run with one result for each finding."""
-    rules = [
-        {"id": f"missing-{name}", "shortDescription": {"text": f"A store {text}"}}
-        for name, text in MISSING.items()
-    ]
-    driver = {"name": "nearfar crash", "version": __version__, "rules": rules}
-    results = [_result(finding) for finding in result.findings]
+def exploration(result: Exploration) -> dict[str, object]:
+    """One result for each finding of an exploration."""
+    rules = {f"missing-{name}": f"A store {text}" for name, text in MISSING.items()}
+    return _document(rules, [_result(finding) for finding in result.findings])
+
+
+def lint(result: LintResult) -> dict[str, object]:
+    """One result for each place that breaks a rule."""
+    rules = {name: rule.title for name, rule in RULES.items()}
+    return _document(rules, [_lint_result(finding) for finding in result.findings])
+
+
+def _document(rules: dict[str, str], results: list[dict[str, object]]) -> dict[str, object]:
+    described = [{"id": name, "shortDescription": {"text": text}} for name, text in rules.items()]
+    driver = {"name": "nearfar crash", "version": __version__, "rules": described}
     return {
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
         "version": "2.1.0",
@@ -41,4 +49,14 @@ def _result(finding: Finding) -> dict[str, object]:
         "message": {"text": f"{why}{cause} ({finding.what})"},
         "locations": [_location(finding.store)] if finding.store else [],
         "relatedLocations": [_location(line.store) for line in finding.lines if line.store],
+    }
+
+
+def _lint_result(finding: LintFinding) -> dict[str, object]:
+    return {
+        "ruleId": finding.rule,
+        "level": RULES[finding.rule].level,
+        "message": {"text": finding.sentence()},
+        "locations": [_location(finding.place)] if finding.place else [],
+        "relatedLocations": [_location(finding.other)] if finding.other else [],
     }

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import typer
 
-from nearfar.cli.crash import check, flags, replay, run
+from nearfar.cli.crash import check, flags, lint, replay, run
 
 group = typer.Typer(no_args_is_help=True, help="Check what a power cut can leave in a pool.")
 group.command()(check.check)
 group.command()(run.run)
+group.command()(lint.lint)
 group.command()(replay.replay)
 group.command()(flags.flags)

@@ -89,7 +89,7 @@ def show(
         document = {**result.document(), **request, "nearfar_version": __version__}
         write_json(json_target, json.dumps(document, indent=1))
     if sarif_target:
-        write_json(sarif_target, json.dumps(sarif.document(result), indent=1))
+        write_json(sarif_target, json.dumps(sarif.exploration(result), indent=1))
     if result.interrupted:
         return ExitCode.INTERRUPTED
     codes = {"violation": ExitCode.VIOLATION, "inconclusive": ExitCode.MACHINE}

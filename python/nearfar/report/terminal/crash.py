@@ -22,7 +22,7 @@ def exploration(result: Exploration) -> Text:
     )
     if result.confirmed:
         head += f"; {result.confirmed:,} were opened by libpmemobj as well"
-    return _plain(
+    return verbatim(
         head, _verdict(result), *(_finding(i, f) for i, f in enumerate(result.findings, 1))
     )
 
@@ -54,13 +54,13 @@ def count_text(images: float) -> str:
 def replayed(result: Exploration) -> Text:
     """Return the result of one image."""
     if not result.findings:
-        return _plain("the image passes now")
+        return verbatim("the image passes now")
     finding = result.findings[0]
     why = FAILURES.get(finding.failure, finding.failure)
-    return _plain(f"the image fails: {why}: {finding.what}")
+    return verbatim(f"the image fails: {why}: {finding.what}")
 
 
-def _plain(*lines: str) -> Text:
+def verbatim(*lines: str) -> Text:
     """Return text verbatim: a checker's message may contain markup, and paths must not be broken.
 
     Sources below the current directory are shown relative to it.

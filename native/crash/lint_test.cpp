@@ -1,0 +1,126 @@
+#include "crash/lint.hpp"
+
+#include <doctest/doctest.h>
+#include <utility>
+
+using namespace nearfar::crash;
+using namespace nearfar::storelog;
+
+namespace {
+
+/// A log that is written by hand; each event is at the line of its number, from 1.
+struct Program {
+  Log log;
+
+  Program& add(Kind kind, std::uint64_t address = 0, std::uint32_t bytes = 0,
+               std::uint16_t thread = 0) {
+    log.events.push_back(
+        {kind, thread, bytes, address, 0, Site("program.c", log.events.size() + 1)});
+    return *this;
+  }
+  Program& store(std::uint64_t address, std::uint32_t bytes = 8) {
+    return add(Kind::store, address, bytes);
+  }
+  Program& flush(std::uint64_t address, std::uint32_t bytes = 8) {
+    return add(Kind::flush, address, bytes);
+  }
+  Program& fence() { return add(Kind::fence); }
+  Program& snapshot(std::uint64_t address, std::uint32_t bytes = 8) {
+    return add(Kind::log, address, bytes);
+  }
+  Program& persist(std::uint64_t address, std::uint32_t bytes = 8) {
+    return flush(address, bytes).fence();
+  }
+  Program& begin() { return add(Kind::tx_begin); }
+  Program& end() { return add(Kind::tx_end); }
+};
+
+using Found = std::vector<std::pair<Rule, std::uint64_t>>; // rule and line
+
+Found found(const Program& program) {
+  Found all;
+  for (const LintFinding& finding : lint(program.log))
+    all.emplace_back(finding.rule, finding.site.line());
+  return all;
+}
+
+} // namespace
+
+TEST_CASE("a store that is flushed and fenced is not reported") {
+  CHECK(found(Program().store(0).persist(0)).empty());
+  CHECK(found(Program().store(60, 16).persist(60, 16)).empty()); // two lines
+  CHECK(found(Program().add(Kind::nt_store, 0, 64).fence()).empty());
+}
+
+TEST_CASE("a store without flush or fence is reported once, at its line") {
+  CHECK(found(Program().store(0).fence()) == Found{{Rule::unflushed, 1}});
+  CHECK(found(Program().store(0).flush(0)) == Found{{Rule::unfenced, 1}});
+  CHECK(found(Program().add(Kind::nt_store, 0, 64)) == Found{{Rule::unfenced, 1}});
+  CHECK(found(Program().store(60, 16).persist(60, 4)) == Found{{Rule::unflushed, 1}});
+}
+
+TEST_CASE("a store that is overwritten before it is flushed need not be durable") {
+  CHECK(found(Program().store(0).store(0).persist(0)).empty());
+  CHECK(found(Program().store(0).store(4, 4).flush(0)) ==
+        Found{{Rule::unfenced, 1}, {Rule::unfenced, 2}});
+}
+
+TEST_CASE("a store after the flush needs another one") {
+  CHECK(found(Program().store(0).flush(0).store(8).fence()) == Found{{Rule::unflushed, 3}});
+}
+
+TEST_CASE("only the fence of a thread that flushed counts") {
+  CHECK(found(Program().store(0).flush(0).add(Kind::fence, 0, 0, 1)) == Found{{Rule::unfenced, 1}});
+  Program other;
+  other.store(0).add(Kind::flush, 0, 8, 1).add(Kind::fence, 0, 0, 1);
+  CHECK(found(other).empty());
+}
+
+TEST_CASE("a second flush is repeated, and one of durable lines needless") {
+  CHECK(found(Program().store(0).flush(0).flush(0).fence()) == Found{{Rule::repeated_flush, 3}});
+  CHECK(found(Program().store(0).persist(0).persist(0)) == Found{{Rule::needless_flush, 4}});
+  CHECK(found(Program().store(0).persist(0).store(64).persist(0, 128)).empty()); // one is needed
+}
+
+TEST_CASE("occurrences at one line are counted") {
+  Program program;
+  for (unsigned i = 0; i < 3; ++i) {
+    program.log.events.push_back({Kind::store, 0, 8, i * line_bytes, 0, Site("a.c", 7)});
+  }
+  const std::vector<LintFinding> all = lint(program.log);
+  REQUIRE(all.size() == 1);
+  CHECK(all[0].count == 3);
+  CHECK(all[0].address == 0);
+}
+
+TEST_CASE("a transaction logs what it stores, before it does") {
+  CHECK(found(Program().begin().snapshot(0).store(0).end().persist(0)).empty());
+  CHECK(found(Program().begin().store(0).end().persist(0)) == Found{{Rule::unlogged, 2}});
+  CHECK(found(Program().begin().store(0).snapshot(0).end().persist(0)) ==
+        Found{{Rule::late_log, 2}});
+  CHECK(found(Program().begin().snapshot(0, 4).store(0).end().persist(0)) ==
+        Found{{Rule::short_log, 3}});
+  CHECK(found(Program().begin().snapshot(0).snapshot(0).store(0).end().persist(0)) ==
+        Found{{Rule::repeated_log, 3}});
+  CHECK(found(Program().begin().snapshot(0, 4).snapshot(4, 4).store(0).end().persist(0)).empty());
+}
+
+TEST_CASE("a store that is not logged is not reported as unflushed too") {
+  CHECK(found(Program().begin().store(0).end()) == Found{{Rule::unlogged, 2}});
+}
+
+TEST_CASE("what a transaction flushes itself, it does not leave to the log") {
+  CHECK(found(Program().begin().store(0).persist(0).end()).empty());
+}
+
+TEST_CASE("the log of one transaction does not count in the next") {
+  CHECK(found(Program().begin().snapshot(0).end().begin().store(0).end().persist(0)) ==
+        Found{{Rule::unlogged, 5}});
+}
+
+TEST_CASE("stores and flushes of libpmemobj are followed, not judged") {
+  Program program;
+  program.log.events.push_back(
+      {Kind::store, 0, 8, 0, 0, Site::code("/usr/lib/libpmemobj.so.1", 0x10)});
+  CHECK(lint(program.log).empty());
+}

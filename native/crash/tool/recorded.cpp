@@ -1,0 +1,27 @@
+#include "crash/tool/recorded.hpp"
+
+#include <algorithm>
+#include <cstdio>
+
+namespace nearfar::crash {
+
+Error nothing_mapped() {
+  return Error::make(Errc::bad_input, "the program mapped no file to be recorded")
+      .try_next("map the pool shared and writable, from a regular file");
+}
+
+Result<storelog::ReadLog> read_recorded(const char* file) {
+  Result<storelog::ReadLog> read = storelog::read_log(file);
+  if (!read) return read;
+  const storelog::Log& log = read->log;
+  std::printf("log\t%zu\t%zu\t%d\t%s\t%s\n", log.events.size(), log.pool_bytes, read->complete,
+              read->ending.c_str(), read->pool_path.c_str());
+  if (log.pool_bytes == 0) return nothing_mapped();
+  if (std::any_of(log.events.begin(), log.events.end(), storelog::stores)) return read;
+  return Error::make(Errc::bad_input, "no store of the program into '%s' was seen",
+                     read->pool_path.c_str())
+      .try_next("record it with --recorder preload, or compile it for the instrumented recorder: "
+                "docs/crash.md");
+}
+
+} // namespace nearfar::crash

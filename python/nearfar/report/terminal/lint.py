@@ -1,0 +1,29 @@
+"""Findings of ``crash lint`` in the terminal, as compilers print theirs."""
+
+from __future__ import annotations
+
+from rich.text import Text
+
+from nearfar.report.terminal.crash import verbatim
+from nearfar.verify.lint import RULES, LintFinding, LintResult
+
+
+def findings(result: LintResult) -> Text:
+    """Return one line for each finding, errors first, then their number."""
+    notes = len(result.findings) - result.errors
+    counts = f"{_count(result.errors, 'error')}, {_count(notes, 'note')}"
+    tail = "; inconclusive: the run was not seen to its end" if result.incomplete else ""
+    return verbatim(
+        *map(_line, result.findings), f"{counts} in {result.events:,} recorded events{tail}"
+    )
+
+
+def _line(finding: LintFinding) -> str:
+    times = f" ({finding.times:,} times)" if finding.times > 1 else ""
+    place = finding.place or "unknown place"
+    level = RULES[finding.rule].level
+    return f"{place}: {level}: {finding.sentence()} [{finding.rule}]{times}"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" + ("" if number == 1 else "s")

@@ -1,0 +1,144 @@
+"""What is wrong with a recorded program, seen from its log alone (native/crash/lint.hpp)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Literal
+
+from nearfar.verify.explorer import place_of, tool_output
+
+#: Stores of the C library's locks: a lock in a pool is initialized anew when the pool is opened.
+_LOCKS = re.compile(r"\w*(pthread_|lll_)\w* \((libc|libpthread)[-.]")
+
+
+@dataclass(frozen=True)
+class LintRule:
+    """A rule; ``says`` continues "this store", "this flush" or "this call"."""
+
+    level: Literal["error", "note"]  # errors lose data, notes cost time
+    title: str
+    says: str
+
+
+RULES = {
+    "unflushed": LintRule("error", "A store is never flushed", "this store is never flushed"),
+    "unfenced": LintRule(
+        "error",
+        "A store is flushed, but no fence follows",
+        "this store is flushed{other}, but no fence of that thread follows",
+    ),
+    "unlogged": LintRule(
+        "error",
+        "A transaction stores what it does not log",
+        "this store is in a transaction that does not log its bytes: an abort cannot undo it",
+    ),
+    "late_log": LintRule(
+        "error",
+        "A transaction logs what it has stored before",
+        "the bytes of this store are logged only afterwards{other}: the log holds the new value",
+    ),
+    "short_log": LintRule(
+        "error",
+        "A transaction logs a part of a store",
+        "only a part of the bytes of this store is logged{other}",
+    ),
+    "repeated_flush": LintRule(
+        "note",
+        "A flush repeats another",
+        "this flush is of lines that are flushed already: nothing was stored since",
+    ),
+    "needless_flush": LintRule(
+        "note",
+        "A flush of durable lines",
+        "this flush is of lines that are durable: nothing was stored since",
+    ),
+    "repeated_log": LintRule(
+        "note",
+        "A log call repeats another",
+        "this call logs bytes that the transaction has logged or allocated",
+    ),
+}
+
+
+@dataclass(frozen=True)
+class LintFinding:
+    """A rule that a place of the program breaks, ``times`` times."""
+
+    rule: str
+    place: str  # FILE:LINE, or MODULE+0xOFFSET
+    other: str  # the flush or log call that the rule is about; empty if there is none
+    address: int  # in the pool, of the first time
+    bytes: int
+    times: int
+
+    def sentence(self) -> str:
+        """What is wrong."""
+        other = f" at {self.other}" if self.other else ""
+        return RULES[self.rule].says.format(other=other)
+
+
+@dataclass
+class LintResult:
+    """All findings in one recorded run, errors first."""
+
+    findings: list[LintFinding] = field(default_factory=list)
+    events: int = 0
+    warnings: list[str] = field(default_factory=list)
+    incomplete: bool = False  # the program failed, or its log is truncated
+
+    @property
+    def errors(self) -> int:
+        """Findings that lose data."""
+        return sum(RULES[finding.rule].level == "error" for finding in self.findings)
+
+    @property
+    def verdict(self) -> str:
+        """``clean`` only if the whole run was seen and nothing in it loses data."""
+        if self.errors:
+            return "violation"
+        return "inconclusive" if self.incomplete else "clean"
+
+    def document(self) -> dict[str, object]:
+        """The JSON document."""
+        return {
+            "verdict": self.verdict,
+            "events": self.events,
+            "errors": self.errors,
+            "findings": [
+                {"level": RULES[f.rule].level, "message": f.sentence(), **asdict(f)}
+                for f in self.findings
+            ],
+            "warnings": self.warnings,
+        }
+
+
+def lint(log: Path) -> LintResult:
+    """Judge a log. Raises BadInputError if the program mapped or stored nothing."""
+    result = LintResult()
+    for kind, fields in tool_output("lint", {"log": log}):
+        if kind == "log":
+            result.events = int(fields[0])
+            if fields[2] == "0":
+                result.incomplete = True
+                result.warnings.append(fields[3])
+        elif kind == "lint":
+            place, other = map(place_of, fields[1:3])
+            result.findings.append(LintFinding(fields[0], place, other, *map(int, fields[3:6])))
+    found = _with_lines(result.findings)
+    result.findings = [finding for finding in found if not _LOCKS.match(finding.place)]
+    return result
+
+
+def _with_lines(findings: Iterable[LintFinding]) -> list[LintFinding]:
+    """The findings with source lines for code addresses, where the programs have them."""
+    from nearfar.verify.symbols import source_lines
+
+    found = list(findings)
+    known = source_lines({place for f in found for place in (f.place, f.other)})
+    return [
+        replace(f, place=known.get(f.place, f.place), other=known.get(f.other, f.other))
+        for f in found
+    ]
