@@ -32,7 +32,7 @@ def lint(
     judged. Errors lose data: stores that are not flushed or fenced, and stores in a transaction
     that it does not log, logs late or logs in part. Notes cost time: flushes of lines that nothing
     was stored into, and ranges that are logged twice. Stores and flushes of libpmem and libpmemobj
-    themselves are followed, but not judged. The output of PROGRAM goes to standard error.
+    themselves are recorded but not judged. The output of PROGRAM goes to standard error.
 
     Exits with 1 on an error, and with 3 if none was found but PROGRAM failed or its recording is
     truncated.
