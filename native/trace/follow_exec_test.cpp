@@ -67,6 +67,7 @@ TEST_CASE("what the emulator cannot run is not followed") {
   CHECK(resolved(written(folder, "nameless", "#! \n"), {"x"}).empty());
   CHECK(resolved(written(folder, "long", "#!/bin/" + std::string(300, 's') + "\n"), {"x"}).empty());
   CHECK(resolved("/bin/sh", {}).empty());
+  CHECK(resolved("/bin/sh", {"sh", reinterpret_cast<const char*>(8)}).empty());
   const std::string loop = folder.path("loop");
   CHECK(resolved(written(folder, "loop", "#!" + loop + "\n"), {"x"}).empty());
 }

@@ -12,6 +12,8 @@
 // Thread safety  follow() in the thread that calls execve; it allocates.
 #pragma once
 
+#include <cerrno>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -24,13 +26,30 @@
 
 namespace nearfar::trace {
 
-/// Words of a command line, built from the last to the first.
+/// Whether the kernel can read a zero-terminated text there; a bad pointer fails the program's call
+/// with EFAULT, and must not end the emulator.
+inline bool is_readable(const void* text) {
+  return access(static_cast<const char*>(text), F_OK) == 0 || errno != EFAULT;
+}
+
+/// Number of words up to nullptr; -1 if one cannot be read.
+inline std::ptrdiff_t count_words(const char* const* words) {
+  std::ptrdiff_t count = 0;
+  if (words == nullptr) return 0;
+  for (;; ++count) {
+    if (!is_readable(words + count)) return -1;
+    if (words[count] == nullptr) return count;
+    if (!is_readable(words[count])) return -1;
+  }
+}
+
+/// Words of a command line, built from the last to the first. Empty if they cannot be read.
 class Words {
 public:
   Words(const char* const* arguments, std::size_t room) {
-    std::size_t count = 0;
-    while (arguments != nullptr && arguments[count] != nullptr)
-      ++count;
+    const std::ptrdiff_t found = count_words(arguments);
+    if (found < 0) return;
+    const auto count = static_cast<std::size_t>(found);
     memory_ = static_cast<const char**>(std::calloc(room + count + 1, sizeof *memory_));
     if (memory_ == nullptr) return;
     first = memory_ + room;
@@ -145,10 +164,10 @@ public:
   void follow(const char* path, const char* const* arguments,
               const char* const* environment) const {
     constexpr std::size_t own_words = 12;
-    std::size_t count = 0;
-    while (environment != nullptr && environment[count] != nullptr)
-      ++count;
-    Words words(arguments, own_words + 2 * count + ExecTarget::most_words);
+    const std::ptrdiff_t count = count_words(environment);
+    if (count < 0 || !is_readable(path)) return;
+    Words words(arguments,
+                own_words + 2 * static_cast<std::size_t>(count) + ExecTarget::most_words);
     const Words variables(environment, 0);
     ExecTarget target(path, words);
     // /proc/self/exe is the emulator here, which knows the program that it stands for.
