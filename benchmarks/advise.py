@@ -6,7 +6,7 @@
     .venv/bin/python benchmarks/advise.py cost        how long `nearfar advise` itself takes
 
 Setting (a): a copy loop on the other processor; far memory is DRAM as a chase finds it then. `hog`
-is what advise says of that far memory; `shared` adds what the loop takes beside memory, as found
+is what advise says of that far memory; `shared` adds what the loop takes besides memory, as found
 before with other work: of the last cache (a chase) and of the core (advise/core.c, which misses no
 cache).
 Setting (b): near is DRAM on huge pages, far the same on small ones; the heap alone is placed, all
@@ -145,13 +145,13 @@ def weigh(
 
 def last_cache(caches: Caches, cpu: int) -> int:
     """Bytes of it that a chase finds; 0: no last cache."""
-    told = caches.llc.size_bytes if caches.llc else 0
-    return last_cache_here(told, 2 * caches.l2.size_bytes, cpu) if told else 0
+    reported = caches.llc.size_bytes if caches.llc else 0
+    return last_cache_here(reported, 2 * caches.l2.size_bytes, cpu) if reported else 0
 
 
 def here() -> None:
     cpu, other = sorted(os.sched_getaffinity(0))[:2]
-    told = programs()
+    judged = programs()
     os.sched_setaffinity(0, {cpu})
     caches = caches_of(load_host("this"), {})
     found: dict[str, Any] = {"native": {}, "thp": {}, "memories": {}}
@@ -161,12 +161,12 @@ def here() -> None:
     core = Program("core", [str(BUILD / "core"), "100"])
     ratios = pairs(core, {"alone": (None, False), "hog": (None, True)}, other)["hog"]
     found["core_slowdown"] = median(ratios.wall)
-    for program in told:
+    for program in judged:
         native = run_natively(program.command, 100)
         region = native.resident_bytes
         memories = {t: memory_here(t, region, cpu) for t in ("dram", THP, SMALL)}
         with hogged(other):
-            memories["hog"] = memory_here("dram", region, cpu, "dram beside a hog")
+            memories["hog"] = memory_here("dram", region, cpu, "dram next to a hog")
         found["native"][program.name] = (native.busy_s, native.cpu_s)
         found["thp"][program.name] = timed(program, {"near": THP}, None)
         found["memories"][program.name] = {
@@ -177,14 +177,14 @@ def here() -> None:
 
 
 def predict() -> None:
-    told = programs()
+    judged = programs()
     found = json.loads((BUILD / "here.json").read_text())
     made = {
         key: found[key]
         for key in ("last_cache_bytes", "last_cache_beside_hog_bytes", "core_slowdown")
     }
     made["programs"] = {}
-    for program in told:
+    for program in judged:
         made["programs"][program.name] = predicted = predicted_of(program, found)
         print(program.name, json.dumps(predicted), flush=True)
     PREDICTIONS.write_text(json.dumps(made, indent=1) + "\n")
@@ -192,7 +192,8 @@ def predict() -> None:
 
 def predicted_of(program: Program, found: dict[str, Any]) -> dict[str, Any]:
     memories = {
-        name: Profile.model_validate(told) for name, told in found["memories"][program.name].items()
+        name: Profile.model_validate(stored)
+        for name, stored in found["memories"][program.name].items()
     }
     plain, thp, small, loaded = (memories[n] for n in ("dram", THP, SMALL, "hog"))
     native, on_thp = found["native"][program.name], found["thp"][program.name]
@@ -206,11 +207,11 @@ def predicted_of(program: Program, found: dict[str, Any]) -> dict[str, Any]:
         asked, b = weigh(traced, thp, small, on_thp, half)
         half_plan(asked, b, program)
         elapsed = time.monotonic() - begin
-        beside = traced
+        shared = traced
         if sizes[1] != sizes[0]:
-            beside = trace(program, with_last_cache(sizes[1]), Path(folder))
+            shared = trace(program, with_last_cache(sizes[1]), Path(folder))
         shared = beside_hog(
-            near, beside, memory_of(loaded, near.coster.near), found["core_slowdown"]
+            near, shared, memory_of(loaded, near.coster.near), found["core_slowdown"]
         )
     return {
         "native_time_s": native[1],
@@ -304,14 +305,14 @@ def pairs(
 
 def measure() -> None:
     cpu, other = sorted(os.sched_getaffinity(0))[:2]
-    told = programs()
+    judged = programs()
     predicted = json.loads(PREDICTIONS.read_text())["programs"]
     os.sched_setaffinity(0, {cpu})
     print(
         "| program | setting | predicted | measured | error | user time alone |\n"
         "|---|---|---|---|---|---|"
     )
-    for program in told:
+    for program in judged:
         near = environment(Placement(None, {"near": THP}), None)
         far = environment(Placement(None, {"near": THP, "far": SMALL}), None)
         plan = environment(
@@ -335,7 +336,7 @@ def measure() -> None:
 
 
 def cost() -> None:
-    """The whole command against one native run; `advise` itself tells the time of that."""
+    """The whole command against one native run; `advise` itself reports the time of that."""
     print("| program | native | advise | ratio | of it traced |\n|---|---|---|---|---|")
     nearfar = str(HERE.parent / "nearfar")
     with tempfile.TemporaryDirectory(dir=BUILD) as folder:
@@ -351,11 +352,11 @@ def cost() -> None:
                 check=True,
             )
             elapsed = time.perf_counter() - begin
-            told = json.loads(answer.read_text())
-            native = told["time_near_s"]
+            report = json.loads(answer.read_text())
+            native = report["time_near_s"]
             print(
                 f"| {program.name} | {native:.2f} s | {elapsed:.1f} s | {elapsed / native:.0f} | "
-                f"{told['traced_time_s']:.1f} s |",
+                f"{report['traced_time_s']:.1f} s |",
                 flush=True,
             )
 

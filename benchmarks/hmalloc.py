@@ -54,12 +54,12 @@ def interleave(sides: Mapping[str, Side], base: str) -> None:
         for name in order.sample(list(sides), len(sides)):
             found[name].append(sides[name]())
     for name, values in found.items():
-        told = f"{name:28} {_said(median(values))} ns"
+        line = f"{name:28} {_said(median(values))} ns"
         if name != base:
             more = [a - b for a, b in zip(values, found[base], strict=True)]
             ratio = ratio_of_pairs(values, found[base])
-            told += f"  ratio {_said(ratio)}  difference {_said(median(more))} ns"
-        print(told, flush=True)
+            line += f"  ratio {_said(ratio)}  difference {_said(median(more))} ns"
+        print(line, flush=True)
 
 
 def _said(e: Estimate) -> str:
@@ -147,7 +147,7 @@ def table(ours: str, *runs: str) -> None:
         malloc = read_run(Path(run_directory)).sections.malloc
         assert malloc is not None
         lines = (Path(run_directory) / "samples.jsonl").read_text().splitlines()
-        series = {told["series"]: told["values"] for told in map(json.loads, lines)}
+        series = {one["series"]: one["values"] for one in map(json.loads, lines)}
         others = [fact.allocator for fact in malloc.allocators if fact.allocator != ours]
         print(f"| test | threads | of | {' | '.join(others)} | peak / glibc | left after 1 s |")
         print("|---" * (len(others) + 5) + "|")

@@ -8,7 +8,7 @@
 Calibrating takes about a minute, predicting (on all processors at once, for nothing is timed) and
 measuring a few minutes each. The calibration holds the host's latencies and software in cache, and
 no time of any point. Calibrated and measured alike is the lower quartile of repeats on fresh
-memory, which what neighbours take away disturbs least; errors against medians stand beside those.
+memory, which what neighbours take away disturbs least; errors against medians are given next to those.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ def measure(path: Path, *kinds: Path) -> None:
 
 
 def _drift(before: Host) -> None:
-    """Prints the host as it is now beside what was calibrated: what predictions could not know."""
+    """Prints the host as it is now next to what was calibrated: predictions could not know it."""
     session = Session(this_machine().id, 1, _Silent())
     after = host_measurement.measure(session, CPU, Effort(30, 3, apart=False))
     for key, figure in after.figures.items():
@@ -144,16 +144,16 @@ def _judged(point: dict[str, Any], times: list[float]) -> list[tuple[float, bool
     """Prints a point; against either statistic, its relative error, and whether it is covered."""
     low, high = point["interval_ns"]
     seen = lower_quartile(times)
-    told = [
+    judged = [
         (point["predicted_ns"] / value - 1, low <= value <= high)
         for value in (seen.value, seen.high)
     ]
-    errors = ", ".join(f"{error:+6.1%}{'' if covered else ' outside'}" for error, covered in told)
+    errors = ", ".join(f"{error:+6.1%}{'' if covered else ' outside'}" for error, covered in judged)
     print(
         f"{point['case']:50} {point['predicted_ns']:9.1f} [{low:9.1f}, {high:9.1f}]  measured "
         f"{seen.value:9.1f}, median {seen.high:9.1f}: {errors}"
     )
-    return told
+    return judged
 
 
 if __name__ == "__main__":

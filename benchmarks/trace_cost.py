@@ -117,12 +117,12 @@ class Runs:
     ) -> Callable[[], tuple[float, float, float, float]]:
         """Compiles it. Each call runs it natively, emulated, traced and instrumented."""
         program = [compiled(name, text, self.folder), *arguments]
-        told = [compiled(name, text, self.folder, *self.flags), *arguments]
+        instrumented_command = [compiled(name, text, self.folder, *self.flags), *arguments]
         trace = [NEARFAR, "trace", "-q", "-o", self.trace]
         return lambda: (
             seconds(program),
             seconds(["qemu-x86_64", *program]),
-            seconds([*trace, "--recorder", "instrumented", "--", *told]),
+            seconds([*trace, "--recorder", "instrumented", "--", *instrumented_command]),
             seconds([*trace, "--", *program]),
         )
 

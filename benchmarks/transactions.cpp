@@ -1,7 +1,7 @@
 // What a durable transaction costs: the typed layer's two paths against one flush and fence, and
 // against libpmemobj called by hand. Build and run: see benchmarks/transactions.sh.
 //
-// All run in one process on shm:, where DRAM stands in for persistent memory (emulated), in rounds
+// All run in one process on shm:, where DRAM emulates persistent memory, in rounds
 // that take turns; a ratio is taken within each round, and the median of the rounds is printed with
 // its 95 % interval (order statistics). Objects are one line each, picked at random.
 #include <algorithm>

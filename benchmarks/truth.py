@@ -3,7 +3,7 @@
     .venv/bin/python benchmarks/truth.py profile    the memory's profile, ns an instruction (quiet!)
     .venv/bin/python benchmarks/truth.py predict [PROGRAM...]
                                                     writes benchmarks/predictions/truth.json
-    .venv/bin/python benchmarks/truth.py measure    the programs, beside what was predicted (quiet!)
+    .venv/bin/python benchmarks/truth.py measure    the programs, next to what was predicted (idle machine)
                                                     for two minutes; says how quiet it was
 
 A pointer chase, STREAM's triad and random updates (GUPS), `truth/truth.c`, on huge and on small
@@ -15,7 +15,7 @@ what a chase finds of it. Target: each within 15 %.
 
 Programs run in turns, so that a disturbance meets all of them; what their loops did is checked
 once, and that they had the pages they asked for, each time. Time is the median by the clock, with
-its 95 % interval; beside it that on the processor, and the least, which neighbours lengthen less.
+its 95 % interval; next to it the CPU time, and the least time, which other guests lengthen less.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def timed(command: list[str]) -> Ran:
     return Ran(int(wall), int(cpu), int(switches), float(huge), int(checksum))
 
 
-def told(*arguments: str) -> dict[str, float]:
+def answer_of(*arguments: str) -> dict[str, float]:
     out = subprocess.check_output([NEARFAR, *arguments, "--json", "-"], text=True)
     return json.loads(out)  # type: ignore[no-any-return]
 
@@ -138,7 +138,7 @@ def instruction_ns(program: Program, folder: Path) -> float:
     for steps in (0, program.quick_steps // 100):
         file = folder / "quick"
         trace(file, program.command("4k", steps, 16384), 0)
-        counts.append(told("trace", "stats", str(file))["instructions"])
+        counts.append(answer_of("trace", "stats", str(file))["instructions"])
     a_step = (counts[1] - counts[0]) / (program.quick_steps // 100)
     took = median(timed(program.command("4k", program.quick_steps, 16384)).cpu_ns for _ in range(5))
     return took / program.quick_steps / a_step
@@ -197,7 +197,7 @@ def predict() -> None:
                 trace(file, program.command("thp", steps), found["last_cache_bytes"])
                 for pages in PAGES:
                     device = str(BUILD / pages / "profile.toml")
-                    result = told(
+                    result = answer_of(
                         "sim",
                         str(file),
                         "--near",
@@ -220,12 +220,12 @@ def measure() -> None:
     runs = repeated()
     print("| program | pages | simulated | measured | on the processor | least | error |")
     print("|---|---|---|---|---|---|---|")
-    for (name, pages), told in runs.items():
-        watch.threads([ran.usage() for ran in told])
-        real = stats.median([ran.wall_ns * 1e-9 for ran in told])
+    for (name, pages), measured in runs.items():
+        watch.threads([ran.usage() for ran in measured])
+        real = stats.median([ran.wall_ns * 1e-9 for ran in measured])
         watch.spread(f"{name} {pages}", real.spread)
-        on_cpu = median(ran.cpu_ns for ran in told) * 1e-9
-        least = min(ran.wall_ns for ran in told) * 1e-9
+        on_cpu = median(ran.cpu_ns for ran in measured) * 1e-9
+        least = min(ran.wall_ns for ran in measured) * 1e-9
         value = predicted[name][pages]
         print(
             f"| {name} | {pages} | {value:.4f} s | {real.value:.4f} s "
@@ -233,7 +233,7 @@ def measure() -> None:
             f"| {value / real.value - 1:+.1%} |"
         )
     print(f"chase over {REGION} as the profile has it, and now: {'; '.join(memory_now())}")
-    print(f"{len(told)} repeats; load averages before and after: {before}, {os.getloadavg()}")
+    print(f"{len(measured)} repeats; load averages before and after: {before}, {os.getloadavg()}")
     reasons = [*watch.verdict().reasons, *wrong_pages(runs)]
     print(f"too noisy: {'; '.join(reasons)}" if reasons else "quiet")
 
@@ -257,7 +257,7 @@ def repeated() -> dict[tuple[str, str], list[Ran]]:
 
 
 def memory_now() -> Iterator[str]:
-    """Latencies of the profiles beside those of this moment: has the machine changed since?"""
+    """Latencies of the profiles next to those of now: has the machine changed since?"""
     cpu = min(os.sched_getaffinity(0))
     for pages in PAGES:
         then = load_profile(BUILD / pages / "profile.toml").scalar("read_latency_ns")
@@ -268,9 +268,9 @@ def memory_now() -> Iterator[str]:
 
 def wrong_pages(runs: dict[tuple[str, str], list[Ran]]) -> Iterator[str]:
     """Programs that did not get the pages they asked for."""
-    for (name, pages), told in runs.items():
+    for (name, pages), measured in runs.items():
         wanted = float(pages == "thp")
-        off = max(told, key=lambda ran: abs(ran.huge_share - wanted))
+        off = max(measured, key=lambda ran: abs(ran.huge_share - wanted))
         if abs(off.huge_share - wanted) > MOST_OTHER_PAGES:
             yield f"{name} {pages} had {off.huge_share:.0%} on huge pages"
 

@@ -3,7 +3,7 @@
     .venv/bin/python benchmarks/value_sizes.py        # quiet machine, under two minutes
 
 The Nicosia thesis found that gets on PMDK's map take as long whatever a value's size, and that
-initialising takes long beside them. Sizes: maps of ENTRIES entries, values of 1 B to 4 KiB, as
+initializing takes long compared with them. Sizes: maps of ENTRIES entries, values of 1 B to 4 KiB, as
 objects neither written nor read (its benchmark's --alloc), or written by insertions and read by
 gets. Initialisation: the pool made, the map filled with INITIAL entries, and one get of each.
 Interleaved rounds, a fresh map each; medians with 95 % intervals.
@@ -29,7 +29,7 @@ FLAT = 1.10
 
 
 class Kind(NamedTuple):
-    """A map, whether its values are objects that nobody looks into, and where it lies."""
+    """A map, whether its values are objects that no reader opens, and where it lies."""
 
     type: str
     alloc: bool
@@ -84,7 +84,7 @@ def sizes(operation: str) -> None:
 
 
 def _verdict(found: list[Estimate]) -> str:
-    """Whether the cost grows, as far as the intervals tell."""
+    """Whether the cost grows, as far as the intervals show."""
     least = min(found, key=lambda e: e.value)
     most = max(found, key=lambda e: e.value)
     if most.value <= FLAT * least.value:

@@ -1,4 +1,4 @@
-/* Work that misses no cache: what a processor takes for it tells how much of the processor it has.
+/* Work that misses no cache: its time shows how much of the CPU the program has.
  * argv[1] million rounds of a table of 16 KiB, a branch that is hard to guess, and arithmetic. */
 #include <stdint.h>
 #include <stdio.h>

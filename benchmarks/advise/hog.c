@@ -1,4 +1,4 @@
-/* Copies 256 MiB to and fro for ever: a steady load on memory. */
+/* Copies 256 MiB back and forth without end: a steady load on memory. */
 #include <stdlib.h>
 #include <string.h>
 
