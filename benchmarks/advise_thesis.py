@@ -4,7 +4,7 @@
 
 Host, near and far memory are the thesis' (2 MB of L2, DRAM, PCM in ns); sizes are such that the
 arrays leave the L2. Near memory is as large as the arrays that the thesis put near by hand: sorted
-array, merge buffer, cells, matrices. Besides them, each program holds its input, which is read once.
+array, merge buffer, cells, matrices. Each program also holds its input, which is read once.
 """
 
 from __future__ import annotations

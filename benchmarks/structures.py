@@ -7,8 +7,8 @@
 
 Calibrating takes about a minute, predicting (on all processors at once, for nothing is timed) and
 measuring a few minutes each. The calibration holds the host's latencies and software in cache, and
-no time of any point. Calibrated and measured alike is the lower quartile of repeats on fresh
-memory, which what neighbours take away disturbs least; errors against medians are given next to those.
+no time of any point. Both calibration and measurement use the lower quartile of repeats on fresh
+memory, which other guests disturb least; errors against medians are given next to it.
 """
 
 from __future__ import annotations

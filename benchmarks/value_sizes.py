@@ -2,10 +2,10 @@
 
     .venv/bin/python benchmarks/value_sizes.py        # quiet machine, under two minutes
 
-The Nicosia thesis found that gets on PMDK's map take as long whatever a value's size, and that
-initializing takes long compared with them. Sizes: maps of ENTRIES entries, values of 1 B to 4 KiB, as
+The Nicosia thesis found that gets on PMDK's map take the same time for all value sizes, and that
+initialization takes long compared with gets. Sizes: maps of ENTRIES entries, values of 1 B to 4 KiB, as
 objects neither written nor read (its benchmark's --alloc), or written by insertions and read by
-gets. Initialisation: the pool made, the map filled with INITIAL entries, and one get of each.
+gets. Initialization: the pool made, the map filled with INITIAL entries, and one get of each.
 Interleaved rounds, a fresh map each; medians with 95 % intervals.
 """
 
