@@ -3,8 +3,8 @@
     .venv/bin/python benchmarks/truth.py profile    the memory's profile, ns an instruction (quiet!)
     .venv/bin/python benchmarks/truth.py predict [PROGRAM...]
                                                     writes benchmarks/predictions/truth.json
-    .venv/bin/python benchmarks/truth.py measure    the programs, next to the predictions, on an idle
-                                                    machine; two minutes; reports the noise
+    .venv/bin/python benchmarks/truth.py measure    the programs, next to the predictions;
+                                                    two minutes on an idle machine
 
 A pointer chase, STREAM's triad and random updates (GUPS), `truth/truth.c`, on huge and on small
 pages. Predicted as a user would: `nearfar trace`, then `nearfar sim` with the profile that `nearfar
