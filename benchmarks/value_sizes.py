@@ -3,9 +3,10 @@
     .venv/bin/python benchmarks/value_sizes.py        # idle machine, under two minutes
 
 The Nicosia thesis found that gets on PMDK's map take the same time for all value sizes, and that
-initialization takes long compared with gets. Sizes: maps of ENTRIES entries, values of 1 B to 4 KiB,
-as objects neither written nor read (its benchmark's --alloc), or written by insertions and read by
-gets. Initialization: the pool made, the map filled with INITIAL entries, and one get of each.
+initialization takes long compared with gets. Sizes: maps of ENTRIES entries, values of 1 B to
+4 KiB, as objects neither written nor read (its benchmark's --alloc), or written by insertions and
+read by gets. Initialization: the pool made, the map filled with INITIAL entries, and one get of
+each.
 Interleaved rounds, a fresh map each; medians with 95 % intervals.
 """
 
