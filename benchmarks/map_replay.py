@@ -25,7 +25,7 @@ def main() -> None:
         "ucy-optane",
         "--host",
         "xeon-5218r",
-        "--ops",
+        "--operations",
         operations,
         "--json",
         "-",

@@ -31,7 +31,7 @@ grid = { n = [1000, 3000000, 3000001, 3000002] }
 
 def wanted(suite: Suite, full: bool = False) -> sweeping.Wanted:
     order = partial(order_arguments, get_command(app))
-    return sweeping.Wanted(suite, full, None, None, None, strict=False, quiet=True, order=order)
+    return sweeping.Wanted(suite, full, None, None, None, order=order)
 
 
 def write(tmp_path: Path, text: str, name: str = "small.toml") -> str:

@@ -10,9 +10,9 @@ import pytest
 from conftest import RunNearfar
 from hmalloc_build import compile_c
 from nearfar.errors import BadInputError
-from nearfar.place.accounts import Process, Rule, parse
 from nearfar.place.checking import hold
 from nearfar.place.promise import HeapPromise, Promise, RulePromise, read_promise
+from nearfar.place.run_statistics import Process, Rule, parse
 from nearfar.place.sites import Frame, Site
 from nearfar.place.traffic import Traffic, count, rules_by_site
 from nearfar.records.choices import SiteKind

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from nearfar.place import accounts
+from nearfar.place import run_statistics
 from nearfar.process.elf import find, ignores_preload
 from nearfar.process.launch import StartError, run
 
@@ -188,7 +188,7 @@ def test_accounts_are_read_and_cut_ones_are_not(tmp_path: Path) -> None:
     (tmp_path / "9").write_text(ACCOUNTS.replace("process 12", "process 9"))
     (tmp_path / "13").write_text(ACCOUNTS[:-4])
     (tmp_path / "14").write_text("")
-    found = accounts.read(tmp_path, 12)
+    found = run_statistics.read(tmp_path, 12)
     assert [process.process for process in found] == [12, 9]
     assert found[0].tiers == {
         "near": {"allocations": 7, "live_bytes": 64},

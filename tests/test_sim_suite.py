@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from conftest import RunNearfar
-from nearfar.simulation import suite as suites
+from nearfar.simulation import experiment as experiments
 
-SHIPPED = Path(suites.__file__).parent / "suites" / "seoul.toml"
+SHIPPED = Path(experiments.__file__).parent / "experiments" / "seoul.toml"
 
 
 def small(tmp_path: Path) -> Path:
@@ -62,7 +62,7 @@ def test_the_experiment_runs_and_is_reported(run_nearfar: RunNearfar, tmp_path: 
 
 
 def test_the_shipped_suite_is_the_thesis_experiment() -> None:
-    suite = suites.load_suite("seoul")
+    suite = experiments.load_experiment("seoul")
     sorts = [p for p in suite.programs if p.program in ("quick", "merge")]
     assert [p.sizes for p in sorts] == [[1 << k for k in range(10, 19)]] * 2
     assert suite.write_policies == ["blocking", "posted"]

@@ -14,6 +14,7 @@ import factories
 from conftest import RunNearfar
 from nearfar import _native
 from nearfar.errors import BadInputError
+from nearfar.measure.progress import silent
 from nearfar.measure.session import Effort, Session
 from nearfar.measure.study import STUDY
 from nearfar.measure.timed import Case, MapWork, SetWork
@@ -411,7 +412,7 @@ def test_a_study_predicts_points_then_measures_them_and_tells_each_device(
     monkeypatch.setattr(structures_study, "MAP_ENTRIES", 500)
     fix_calibration(monkeypatch)
     cpus = sorted(os.sched_getaffinity(0))
-    with calibrating.open_session(quiet=True) as session:
+    with calibrating.open_session(silent) as session:
         result = structures_study.predict_structures(session, cpus, Effort(15.0, 1, apart=False))
     assert STUDY["structures"] > 0
     assert [p.tier for p in result.points] == ["shm:", "dram"] * 3

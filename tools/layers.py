@@ -58,6 +58,7 @@ PYTHON = [
     ["comparison"],
     ["report"],
     ["workflows"],
+    ["api"],
     ["cli"],
 ]
 

@@ -1,8 +1,72 @@
 """nearfar measures, models, programs and places data on computers with near and far memory.
 
-Layers, bottom-up (a module imports only from layers below its own, see ``ARCHITECTURE.md``):
-``units errors stats records store`` → ``machine`` → ``profiles`` → ``measure`` → ``report`` →
-``cli``.
+The public functions are those of ``nearfar.api``: ``nearfar.study()``, ``nearfar.probe("dram")``,
+``nearfar.advise(["./program"])``, ``nearfar.simulate(...)`` and others. They are loaded when they
+are first used, so that importing the package is fast. ``ARCHITECTURE.md`` lists the layers.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from nearfar.api import (
+        CachesWanted,
+        Measured,
+        Options,
+        PipelineCurves,
+        SimRequest,
+        SplitArray,
+        SplitCost,
+        SplitThreads,
+        Target,
+        Traced,
+        advise,
+        compare,
+        load,
+        predict_contention,
+        predict_map,
+        predict_pipeline,
+        predict_split,
+        predict_structure,
+        probe,
+        simulate,
+        study,
+        trace,
+    )
+
 __version__ = "0.1.0"
+
+__all__ = [
+    "CachesWanted",
+    "Measured",
+    "Options",
+    "PipelineCurves",
+    "SimRequest",
+    "SplitArray",
+    "SplitCost",
+    "SplitThreads",
+    "Target",
+    "Traced",
+    "__version__",
+    "advise",
+    "compare",
+    "load",
+    "predict_contention",
+    "predict_map",
+    "predict_pipeline",
+    "predict_split",
+    "predict_structure",
+    "probe",
+    "simulate",
+    "study",
+    "trace",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module 'nearfar' has no attribute '{name}'")
+    from nearfar import api
+
+    return getattr(api, name)

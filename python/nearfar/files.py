@@ -7,6 +7,7 @@ import errno
 import json
 import os
 import stat
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -116,3 +117,9 @@ def read_json(path: str | Path, next_step: str, *, finite: bool = True) -> Any:
 
 def _no_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not a JSON number")
+
+
+def write_table(path: Path, heads: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    """Write a CSV file that models can read. Raises MachineError if it cannot be written."""
+    lines = [",".join(map(str, row)) for row in (heads, *rows)]
+    write_whole(path, "\n".join(lines) + "\n", "name another file after --csv")

@@ -2,58 +2,54 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from nearfar.cli import flags
+from nearfar.cli.output import Output, show_measured
+from nearfar.units import parse_seconds
 
-if TYPE_CHECKING:
-    from nearfar.workflows.advising import Wanted
+Budget = Annotated[
+    str | None,
+    flags.size("--near-budget", "Near memory for the heap (default: at the knee of the curve)."),
+]
+Far = Annotated[
+    list[str] | None,
+    flags.text(
+        "--far",
+        "PROFILE|TIER",
+        "Far memory: a device profile, or a tier of this machine; repeat for several "
+        "(default: cxl-asic).",
+    ),
+]
+Near = Annotated[
+    str, flags.text("--near", "PROFILE|TIER", "Near memory (dram: as on this machine).")
+]
+Host = Annotated[str, flags.text("--host", "HOST", "Host whose caches are modeled.")]
+Time = Annotated[
+    str,
+    typer.Option(
+        "--time",
+        metavar="TIME",
+        help="Time limit of each run, untraced and traced.",
+        callback=flags.a_time,
+    ),
+]
+IgnoreFailure = Annotated[
+    bool,
+    typer.Option("--ignore-failure", help="Accept a program that exits with a nonzero code."),
+]
 
 
 def advise(
-    program: Annotated[list[str], typer.Argument(metavar="-- PROGRAM [ARGS]…", show_default=False)],
-    near_budget: Annotated[
-        str | None,
-        typer.Option(
-            "--near-budget",
-            metavar="SIZE",
-            help="Near memory for the heap (default: at the knee of the curve).",
-            callback=flags.a_size,
-        ),
-    ] = None,
-    far: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--far",
-            metavar="PROFILE|TIER",
-            help="Far memory: a device profile, or a tier of this machine; repeat for several "
-            "(default: cxl-asic).",
-        ),
-    ] = None,
-    near: Annotated[
-        str,
-        typer.Option(
-            "--near", metavar="PROFILE|TIER", help="Near memory (dram: as on this machine)."
-        ),
-    ] = "dram",
-    host: Annotated[
-        str, typer.Option("--host", metavar="HOST", help="Host whose caches are modeled.")
-    ] = "this",
-    time: Annotated[
-        str,
-        typer.Option(
-            "--time",
-            metavar="TIME",
-            help="Time limit of each run, untraced and traced.",
-            callback=flags.a_time,
-        ),
-    ] = "5min",
-    ignore_failure: Annotated[
-        bool,
-        typer.Option("--ignore-failure", help="Accept a program that exits with a nonzero code."),
-    ] = False,
+    program: flags.Program,
+    near_budget: Budget = None,
+    far: Far = None,
+    near: Near = "dram",
+    host: Host = "this",
+    time: Time = "5min",
+    ignore_failure: IgnoreFailure = False,
     out: flags.Out = None,
     json: flags.Json = None,
     strict: flags.Strict = False,
@@ -80,44 +76,17 @@ def advise(
 
         nearfar advise --far numa:1 --json advice.json -- python3 script.py
     """
+    from nearfar import api
     from nearfar.report import terminal
-    from nearfar.workflows import advising
-    from nearfar.workflows.recording import Kept, recorded
 
-    wanted = _wanted(program, near_budget, far, near, host, time, ignore_failure=ignore_failure)
-    arguments = {
-        "program": program,
-        "near_budget": near_budget,
-        "far": list(wanted.far),
-        "near": near,
-        "host": host,
-        "time_s": wanted.time_s,
-    }
-    with recorded("advise", arguments, Kept(1, out, strict, quiet)) as recording:
-        result, skipped = advising.run(wanted, recording)
-        recording.keep("advice", result, skipped)
-    recording.show(terminal.advice(result), recording.document(result), json)
-
-
-def _wanted(
-    program: list[str],
-    near_budget: str | None,
-    far: list[str] | None,
-    near: str,
-    host: str,
-    time: str,
-    *,
-    ignore_failure: bool,
-) -> Wanted:
-    from nearfar.units import parse_seconds, parse_size
-    from nearfar.workflows.advising import Wanted
-
-    return Wanted(
-        program=tuple(program),
-        budget=parse_size(near_budget) if near_budget is not None else None,
-        far=tuple(far or ["cxl-asic"]),
+    done = api.advise(
+        program,
+        flags.options(out=out, quiet=quiet),
+        near_budget=near_budget,
+        far=far or ["cxl-asic"],
         near=near,
         host=host,
         time_s=parse_seconds(time),
         ignore_failure=ignore_failure,
     )
+    show_measured(done, terminal.advice(done.result), Output(json, strict, quiet))

@@ -27,6 +27,7 @@ from nearfar.cli import (
     pool,
     predict,
     probe,
+    renamed,
     report,
     run,
     show,
@@ -99,10 +100,20 @@ def _run(arguments: list[str] | None) -> Any:
     signal.signal(signal.SIGTERM, interrupt)
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, interrupt)
-    result = app(arguments, prog_name="nearfar", standalone_mode=False)
+    result = app(_with_new_names(arguments), prog_name="nearfar", standalone_mode=False)
     if interrupted and result == ExitCode.INTERRUPTED:
         raise KeyboardInterrupt
     return result
+
+
+def _with_new_names(arguments: list[str] | None) -> list[str]:
+    """Return the arguments with today's names of flags, after a note for each old name."""
+    typed = sys.argv[1:] if arguments is None else arguments
+    verb = _typed_verb(typed).removeprefix("nearfar").lstrip()
+    words, notes = renamed.with_new_names(verb, typed)
+    for note in notes:
+        print(note, file=sys.stderr)
+    return words
 
 
 def _flush() -> int:

@@ -1,4 +1,4 @@
-"""Flags that have the same meaning in every verb."""
+"""Flags of the verbs, each defined once."""
 
 from __future__ import annotations
 
@@ -6,30 +6,22 @@ import inspect
 import os
 from collections.abc import Callable
 from dataclasses import MISSING, dataclass, fields, is_dataclass
-from enum import StrEnum
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
 from nearfar.cli import ranges
+from nearfar.cli.output import Output
 from nearfar.errors import BadInputError
 from nearfar.files import require_place
+from nearfar.records.choices import StencilVersion
 from nearfar.units import parse_cpus, parse_seconds, parse_size
-from nearfar.workflows.recording import Kept
 
-
-class StencilVersion(StrEnum):
-    """How a side accesses border rows of the other side."""
-
-    DIRECT = "direct"
-    GHOST = "ghost"
-
-
-Version = Annotated[
-    StencilVersion, typer.Option("--version", help="Border rows: read directly, or ghost copies.")
-]
+if TYPE_CHECKING:
+    from nearfar.measure.progress import ProgressSource
+    from nearfar.workflows.options import Options
 
 
 def writable(target: str | Path | None) -> str | Path | None:
@@ -50,8 +42,44 @@ def _checked(parse: Callable[[str], object]) -> Callable[[str | None], str | Non
     return check
 
 
+def record_place(path: Path | None) -> Path | None:
+    """Refuse a directory of a record below something that is not a directory, before any work."""
+    above = next((p for p in path.parents if os.path.lexists(p)), None) if path else None
+    if above is not None and not above.is_dir():
+        raise BadInputError(f"--out {path}: {above} is not a directory", "name another directory")
+    return path
+
+
 a_size, a_time, a_cpu_list = _checked(parse_size), _checked(parse_seconds), _checked(parse_cpus)
 
+
+def count(
+    *names: str,
+    help: str | None = None,  # noqa: A002 - as Typer calls it
+    metavar: str = "N",
+    least: int = 1,
+    most: int = ranges.MOST_COUNT,
+) -> Any:
+    """Return a flag whose value is a whole number from ``least`` to ``most``."""
+    return typer.Option(*names, metavar=metavar, min=least, max=most, help=help)
+
+
+def text(name: str, metavar: str, help: str) -> Any:  # noqa: A002
+    """Return a flag whose value is a text."""
+    return typer.Option(name, metavar=metavar, help=help)
+
+
+def size(name: str, help: str) -> Any:  # noqa: A002
+    """Return a flag whose value is a size, such as 256MiB."""
+    return typer.Option(name, metavar="SIZE", help=help, callback=a_size)
+
+
+def table(help: str) -> Any:  # noqa: A002
+    """Return the flag --csv, which names a file for rows that a model reads."""
+    return typer.Option("--csv", metavar="FILE", help=help, callback=writable)
+
+
+#: Output
 Json = Annotated[
     str | None,
     typer.Option(
@@ -62,33 +90,47 @@ Json = Annotated[
     ),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress and no notes.")]
-OneTier = Annotated[
-    str, typer.Option("--tier", metavar="TIER", help="Tier: dram, numa:1, shm:, file:DIR, …")
-]
-Near = Annotated[str, typer.Option("--near", metavar="TIER", help="Near tier: dram, numa:0, …")]
-Far = Annotated[
-    str, typer.Option("--far", metavar="TIER", help="Far tier: numa:1, fsdax:DIR, shm:, …")
-]
-Threads = Annotated[
-    list[int] | None,
+Strict = Annotated[bool, typer.Option("--strict", help="Exit with 4 if the run was disturbed.")]
+Out = Annotated[
+    Path | None,
     typer.Option(
-        "--threads",
-        metavar="N",
-        min=1,
-        max=ranges.MOST_THREADS,
-        help="Threads; repeat for several.",
+        "--out",
+        metavar="DIR",
+        help="Directory of the record (default: nearfar-runs/…).",
+        callback=record_place,
     ),
 ]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Print what would be measured, and stop.")]
+#: Value of a context's object: a verb that supports it checks its combination of flags, and stops.
+CHECK_ALONE = object()
+
+#: Where
+OneTier = Annotated[str, text("--tier", "TIER", "Tier: dram, numa:1, shm:, file:DIR, …")]
+Near = Annotated[str, text("--near", "TIER", "Near tier: dram, numa:0, …")]
+Far = Annotated[str, text("--far", "TIER", "Far tier: numa:1, fsdax:DIR, shm:, …")]
 Cpus = Annotated[
     str | None,
     typer.Option("--cpus", metavar="LIST", help="CPUs to use, such as 0-3,8.", callback=a_cpu_list),
 ]
-Size = Annotated[
-    str | None,
-    typer.Option(
-        "--size", metavar="SIZE", help="Bytes (of each array), such as 256MiB.", callback=a_size
-    ),
+#: A program with its arguments.
+Program = Annotated[list[str], typer.Argument(metavar="-- PROGRAM [ARGS]…", show_default=False)]
+
+#: How much
+Threads = Annotated[
+    list[int] | None,
+    count("--threads", most=ranges.MOST_THREADS, help="Threads; repeat for several."),
 ]
+_NEAR_THREADS = count(
+    "--near-threads", metavar="D", most=ranges.MOST_THREADS, help="Threads on the near side."
+)
+_FAR_THREADS = count(
+    "--far-threads", metavar="V", most=ranges.MOST_THREADS, help="Threads on the far side."
+)
+NearThreads = Annotated[int, _NEAR_THREADS]
+FarThreads = Annotated[int, _FAR_THREADS]
+MaybeNearThreads = Annotated[int | None, _NEAR_THREADS]
+MaybeFarThreads = Annotated[int | None, _FAR_THREADS]
+Size = Annotated[str | None, size("--size", "Bytes (of each array), such as 256MiB.")]
 Time = Annotated[
     str | None,
     typer.Option(
@@ -100,95 +142,59 @@ Time = Annotated[
 ]
 Runs = Annotated[
     int | None,
-    typer.Option(
+    count(
         "--runs",
-        metavar="N",
-        min=1,
-        max=ranges.MOST_REPEATS,
+        most=ranges.MOST_REPEATS,
         help="Number of repeats (default: as many as the precision requires).",
     ),
 ]
 Warmup = Annotated[
     int,
-    typer.Option(
-        "--warmup",
-        metavar="N",
-        min=0,
-        max=ranges.MOST_REPEATS,
-        help="Warm-up repeats, not counted.",
-    ),
+    count("--warmup", least=0, most=ranges.MOST_REPEATS, help="Warm-up repeats, not counted."),
 ]
 Seed = Annotated[
-    int,
-    typer.Option("--seed", metavar="N", min=0, max=ranges.MOST_SEED, help="Seed of random orders."),
+    int, count("--seed", least=0, most=ranges.MOST_SEED, help="Seed of random orders.")
 ]
-Strict = Annotated[bool, typer.Option("--strict", help="Exit with 4 if the run was disturbed.")]
-#: Value of a context's object: a verb that supports it checks its combination of flags, and stops.
-CHECK_ALONE = object()
 
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Print what would be measured, and stop.")]
-
-
-def record_place(path: Path | None) -> Path | None:
-    """Refuse a directory of a record below something that is not a directory, before any work."""
-    above = next((p for p in path.parents if os.path.lexists(p)), None) if path else None
-    if above is not None and not above.is_dir():
-        raise BadInputError(f"--out {path}: {above} is not a directory", "name another directory")
-    return path
+#: Models
+Version = Annotated[
+    StencilVersion, typer.Option("--version", help="Border rows: read directly, or ghost copies.")
+]
+Calibrate = Annotated[str | None, text("--calibrate", "CAL.csv", "Measured row of this work.")]
+Update = Annotated[
+    int, count("--update", metavar="PERCENT", least=0, most=100, help="Updates, % of operations.")
+]
+Entries = Annotated[int, count("--entries", help="Initial entries (1024).")]
 
 
-Out = Annotated[
-    Path | None,
-    typer.Option(
-        "--out",
-        metavar="DIR",
-        help="Directory of the record (default: nearfar-runs/…).",
-        callback=record_place,
-    ),
-]
-NearThreads = Annotated[
-    int,
-    typer.Option(
-        "--near-threads",
-        metavar="D",
-        min=1,
-        max=ranges.MOST_THREADS,
-        help="Threads on the near side.",
-    ),
-]
-FarThreads = Annotated[
-    int,
-    typer.Option(
-        "--far-threads",
-        metavar="V",
-        min=1,
-        max=ranges.MOST_THREADS,
-        help="Threads on the far side.",
-    ),
-]
-MaybeNearThreads = Annotated[
-    int | None,
-    typer.Option(
-        "--near-threads",
-        metavar="D",
-        min=1,
-        max=ranges.MOST_THREADS,
-        help="Threads on the near side.",
-    ),
-]
-MaybeFarThreads = Annotated[
-    int | None,
-    typer.Option(
-        "--far-threads",
-        metavar="V",
-        min=1,
-        max=ranges.MOST_THREADS,
-        help="Threads on the far side.",
-    ),
-]
-Calibrate = Annotated[
-    str | None, typer.Option("--calibrate", metavar="CAL.csv", help="Measured row of this work.")
-]
+def progress_of(quiet: bool) -> ProgressSource:
+    """Return progress on the terminal, or none."""
+    from functools import partial
+
+    from nearfar.report.console import progress
+
+    return partial(progress, quiet)
+
+
+def options(
+    seed: int = 1, time: str | None = None, out: Path | None = None, *, quiet: bool
+) -> Options:
+    """Return the options of a measurement that has few flags."""
+    from nearfar.workflows.options import Options
+
+    time_s = parse_seconds(time) if time is not None else None
+    return Options(time_s=time_s, seed=seed, out=out, progress=progress_of(quiet))
+
+
+def given(context: typer.Context) -> dict[str, str]:
+    """Return the parameters given on the command line, each with its flag."""
+    names = {p.name: p.opts[-1] for p in context.command.params if p.name}
+    sources = {name: context.get_parameter_source(name) for name in names}
+    return {
+        name: names[name]
+        for name, source in sources.items()
+        if source is not None and source.name == "COMMANDLINE"
+    }
 
 
 @dataclass(frozen=True)
@@ -206,13 +212,24 @@ class Measuring:
     quiet: Quiet = False
 
     @property
-    def kept(self) -> Kept:
-        """Return the fields that the record stores."""
-        return Kept(self.seed, self.out, self.strict, self.quiet)
+    def options(self) -> Options:
+        """Return how to measure, and where the record goes."""
+        from nearfar.workflows.options import Options
 
-    def budget_s(self, default: float) -> float:
-        """Return the seconds to measure: --time, or the verb's default."""
-        return parse_seconds(self.time) if self.time is not None else default
+        return Options(
+            self.cpus,
+            parse_seconds(self.time) if self.time is not None else None,
+            self.runs,
+            self.warmup,
+            self.seed,
+            self.out,
+            progress_of(self.quiet),
+        )
+
+    @property
+    def output(self) -> Output:
+        """Return how to print the result."""
+        return Output(self.json, self.strict, self.quiet)
 
 
 def grouped(verb: Callable[..., None]) -> Callable[..., None]:

@@ -8,32 +8,28 @@ from typing import Annotated
 import typer
 
 from nearfar.cli import flags
+from nearfar.cli.output import show_measured
+from nearfar.errors import BadInputError
+
+#: Flags that go with ``--from``. All others configure a measurement, and ``--from`` runs none.
+_OF_CURVES = frozenset({"from_", "json", "quiet"})
+
+Region = Annotated[str | None, flags.size("--region", "Largest region of the latency curve.")]
+From = Annotated[
+    Path | None, flags.text("--from", "CSV", "Published curve: find its knees, measure nothing.")
+]
+Quick = Annotated[bool, typer.Option("--quick", help="Measure coarsely, in under ten seconds.")]
 
 
 @flags.grouped
 def probe(
     context: typer.Context,
     tier: flags.OneTier = "dram",
-    region: Annotated[
-        str | None,
-        typer.Option(
-            "--region",
-            metavar="SIZE",
-            help="Largest region of the latency curve.",
-            callback=flags.a_size,
-        ),
-    ] = None,
-    from_: Annotated[
-        Path | None,
-        typer.Option(
-            "--from", metavar="CSV", help="Published curve: find its knees, measure nothing."
-        ),
-    ] = None,
+    region: Region = None,
+    from_: From = None,
     threads: flags.Threads = None,
     size: flags.Size = None,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="Measure coarsely, in under ten seconds.")
-    ] = False,
+    quick: Quick = False,
     *,
     shared: flags.Measuring,
 ) -> None:
@@ -61,46 +57,30 @@ def probe(
 
         nearfar probe --from curve.csv
     """
-    if from_:
-        from nearfar.cli._probe_from import refuse_other_flags, show_knees
-
-        refuse_other_flags(context)
-        show_knees(from_, shared.json)
-        return
-    from nearfar.measure.profile import profile_of
-    from nearfar.measure.study import Study
-    from nearfar.measure.tiers import check_region, check_tiers
-    from nearfar.profiles.sheets import write_profile
-    from nearfar.records.run import Sections, Skipped
+    from nearfar import api
     from nearfar.report import terminal
-    from nearfar.units import parse_size
-    from nearfar.workflows.plans import probe_plan
-    from nearfar.workflows.recording import recorded
 
-    check_tiers([tier])
-    region_bytes = parse_size(region) if region is not None else None
-    check_region(tier, region_bytes)
-    budget_s = shared.budget_s(6.0 if quick else 45.0)
-    arguments = {"tier": tier, "time_s": budget_s}
-    with recorded("probe", arguments, shared.kept) as recording:
-        run, directory = recording.directory.run, recording.directory
+    if from_:
+        _show_knees(context, from_, shared.json)
+        return
+    done = api.probe(
+        tier, shared.options, quick=quick, region=region, threads=threads or (), size=size
+    )
+    show_measured(done, terminal.record(done.run), shared.output)
 
-        def save(sections: Sections, skipped: list[Skipped]) -> None:
-            run.sections, run.skipped = sections, skipped
-            directory.save()
 
-        plan = probe_plan(
-            recording.machine,
-            tier,
-            budget_s,
-            quick=quick,
-            region_bytes=region_bytes,
-            cpus=shared.cpus,
-            threads=threads,
-            size=size,
-            runs=shared.runs,
-            warmup=shared.warmup,
-        )
-        Study(recording.session, recording.machine, plan, save).run()
-    write_profile(profile_of(run, directory.path.name, tier), directory.path / "profile.toml")
-    recording.show(terminal.record(run), recording.document(run.sections), shared.json)
+def _show_knees(context: typer.Context, path: Path, json: str | None) -> None:
+    """Print the knees of the curve in a CSV file; raise BadInputError for flags without effect."""
+    from nearfar.measure.curve_file import examine
+    from nearfar.report import terminal
+    from nearfar.report.console import show
+
+    for name in flags.given(context):
+        if name not in _OF_CURVES:
+            raise BadInputError(
+                f"--{name} does not go with --from, which measures nothing",
+                f"leave out --{name}, or --from",
+            )
+    result = examine(path)
+    document = result.model_dump_json(indent=1, exclude_none=True)
+    show(terminal.published_curve(result), document, json)

@@ -14,17 +14,17 @@ if TYPE_CHECKING:
     from nearfar.workflows.subjects import Subject
 
 
-def show(
-    what: Annotated[
-        str,
-        typer.Argument(
-            metavar="RECORD|PROFILE|HOST",
-            help="A run directory, a shipped profile or host, or a .toml file.",
-            show_default=False,
-        ),
-    ],
-    json: Json = None,
-) -> None:
+What = Annotated[
+    str,
+    typer.Argument(
+        metavar="RECORD|PROFILE|HOST",
+        help="A run directory, a shipped profile or host, or a .toml file.",
+        show_default=False,
+    ),
+]
+
+
+def show(what: What, json: Json = None) -> None:
     """Print a record, a device profile or a host in the terminal.
 
     The host `this` is the machine that nearfar runs on.
@@ -35,14 +35,11 @@ def show(
 
         nearfar show optane-100
     """
-    from nearfar.report.console import print_result, write_json
-    from nearfar.workflows.subjects import load
+    from nearfar import api
+    from nearfar.report import console
 
-    subject = load(what)
-    if json is not None:
-        write_json(json, subject.model_dump_json(indent=1, exclude_none=True))
-    if json != "-":
-        print_result(_shown(subject))
+    subject = api.load(what)
+    console.show(_shown(subject), subject.model_dump_json(indent=1, exclude_none=True), json)
 
 
 def _shown(subject: Subject) -> RenderableType:

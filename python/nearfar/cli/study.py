@@ -7,14 +7,16 @@ from typing import Annotated
 import typer
 
 from nearfar.cli import flags
+from nearfar.cli.output import Output, show_measured
+
+Full = Annotated[
+    bool, typer.Option("--full", help="Run the whole grids: up to half an hour instead of minutes.")
+]
 
 
 def study(
     time: flags.Time = None,
-    full: Annotated[
-        bool,
-        typer.Option("--full", help="Run the whole grids: up to half an hour instead of minutes."),
-    ] = False,
+    full: Full = False,
     seed: flags.Seed = 1,
     out: flags.Out = None,
     json: flags.Json = None,
@@ -37,52 +39,25 @@ def study(
 
         nearfar study --json study.json --strict
     """
-    from nearfar import store
-    from nearfar.measure import latency
-    from nearfar.measure.study import STUDY, Predictors, Study, StudyPlan, memory_tiers
-    from nearfar.records.run import Sections, Skipped
+    from nearfar import api
     from nearfar.report import terminal
-    from nearfar.report.console import note, show_dry_run
-    from nearfar.report.html import page
-    from nearfar.units import GIB, parse_seconds
-    from nearfar.workflows.far_rows import predict_split
-    from nearfar.workflows.forecasts import predict_compete, predict_pipeline
-    from nearfar.workflows.recording import Kept, recorded
-    from nearfar.workflows.structures_study import predict_structures
+    from nearfar.report.console import note
 
-    time_s = parse_seconds(time) if time is not None else 1800.0 if full else 150.0
+    options = flags.options(seed, time, out, quiet=quiet)
     if dry_run:
-        planned = [{"section": name, "most_s": share * time_s} for name, share in STUDY.items()]
-        lines = [f"{name}: at most {share * time_s:.0f} s" for name, share in STUDY.items()]
-        show_dry_run("study", {"sections": planned}, lines, json)
+        _show_plan(options.time_s, full, json)
         return
-    arguments = {"time_s": time_s, "full": full}
-    with recorded("study", arguments, Kept(seed, out, strict, quiet)) as recording:
-        directory, run = recording.directory, recording.directory.run
-        before = store.previous_runs("study", recording.machine.id, directory.path.parent)
-
-        def save(sections: Sections, skipped: list[Skipped]) -> None:
-            run.sections, run.skipped = sections, skipped
-            directory.save()
-
-        machine = recording.machine
-        region = GIB if full else latency.default_region(machine.last_cache_bytes())
-        cpus = machine.cores_first()
-        plan = StudyPlan(
-            memory_tiers(machine),
-            STUDY,
-            time_s,
-            cpus,
-            region,
-            directory.path,
-            range(1, len(cpus) + 1) if full else (),
-            curve=full,
-        )
-        predictors = Predictors(
-            predict_compete, predict_split, predict_pipeline, predict_structures
-        )
-        Study(recording.session, recording.machine, plan, save, predictors).run()
-    report = page.write_report(directory.path, run, before)
+    done = api.study(options, full=full)
     if not quiet:
-        note(f"report: {report}")
-    recording.show(terminal.record(run), run.model_dump_json(indent=1, exclude_none=True), json)
+        note(f"report: {done.report}")
+    show_measured(done, terminal.record(done.run), Output(json, strict, quiet))
+
+
+def _show_plan(time_s: float | None, full: bool, json: str | None) -> None:
+    from nearfar.report.console import show_dry_run
+    from nearfar.workflows.study import planned_s
+
+    most = planned_s(time_s, full=full)
+    planned = [{"section": name, "most_s": most_s} for name, most_s in most.items()]
+    lines = [f"{name}: at most {most_s:.0f} s" for name, most_s in most.items()]
+    show_dry_run("study", {"sections": planned}, lines, json)

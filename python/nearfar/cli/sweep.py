@@ -2,39 +2,42 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from nearfar.cli import flags, ranges
+from nearfar.cli.output import Output
+
+if TYPE_CHECKING:
+    from nearfar.workflows import sweeping
+    from nearfar.workflows.sweeping import Swept
+
+Suite = Annotated[str, typer.Argument(metavar="SUITE", help="A shipped suite, or a .toml file.")]
+Full = Annotated[bool, typer.Option("--full", help="Run the long form of the suite, as published.")]
+Jobs = Annotated[
+    int | None,
+    flags.count(
+        "--jobs",
+        most=ranges.MOST_THREADS,
+        help="Concurrent computations (default: one per CPU).",
+    ),
+]
+Scheduler = Annotated[
+    str | None, flags.text("--scheduler", "ADDRESS", "dask.distributed: tcp://HOST:PORT.")
+]
+Out = Annotated[
+    str | None, flags.text("--out", "DIR", "Sweep directory (nearfar-runs/sweep-SUITE).")
+]
 
 
 def sweep(
     context: typer.Context,
-    suite: Annotated[
-        str, typer.Argument(metavar="SUITE", help="A shipped suite, or a .toml file.")
-    ],
-    full: Annotated[
-        bool, typer.Option("--full", help="Run the long form of the suite, as published.")
-    ] = False,
-    jobs: Annotated[
-        int | None,
-        typer.Option(
-            "--jobs",
-            metavar="N",
-            min=1,
-            max=ranges.MOST_THREADS,
-            help="Concurrent computations (default: one per CPU).",
-        ),
-    ] = None,
-    scheduler: Annotated[
-        str | None,
-        typer.Option("--scheduler", metavar="ADDRESS", help="dask.distributed: tcp://HOST:PORT."),
-    ] = None,
-    out: Annotated[
-        str | None,
-        typer.Option("--out", metavar="DIR", help="Sweep directory (nearfar-runs/sweep-SUITE)."),
-    ] = None,
+    suite: Suite,
+    full: Full = False,
+    jobs: Jobs = None,
+    scheduler: Scheduler = None,
+    out: Out = None,
     json: flags.Json = None,
     strict: flags.Strict = False,
     dry_run: flags.DryRun = False,
@@ -47,7 +50,7 @@ def sweep(
     and lists of values:
 
         verb = "sim"
-        flags = { pattern = "random", n = 200000 }
+        flags = { pattern = "random", requests = 200000 }
         grid = { far = ["pcm-lee", "cxl-ddr5"], page-policy = ["open", "closed"] }
 
     Verbs that measure run one at a time on their machine; verbs that compute run in parallel. Each
@@ -68,7 +71,6 @@ def sweep(
     from pathlib import Path
 
     from nearfar.cli.verbs import order_arguments
-    from nearfar.report.console import show_dry_run
     from nearfar.sweep.suite import load_suite
     from nearfar.workflows import sweeping
 
@@ -78,13 +80,40 @@ def sweep(
         jobs,
         scheduler,
         Path(out) if out is not None else None,
-        strict,
-        quiet,
         partial(order_arguments, context.find_root().command),
+        flags.progress_of(quiet),
     )
     if dry_run:
-        orders = sweeping.orders(wanted)
-        cells = [{"id": o.id, "verb": o.verb, "command": o.command} for o in orders]
-        show_dry_run("sweep", {"cells": cells}, [order.command for order in orders], json)
+        _show_plan(wanted, json)
         return 0
-    return sweeping.run(wanted, json)
+    return _show(sweeping.sweep(wanted), Output(json, strict, quiet))
+
+
+def _show_plan(wanted: sweeping.Wanted, json: str | None) -> None:
+    from nearfar.report.console import show_dry_run
+    from nearfar.workflows import sweeping
+
+    orders = sweeping.orders(wanted)
+    cells = [{"id": o.id, "verb": o.verb, "command": o.command} for o in orders]
+    show_dry_run("sweep", {"cells": cells}, [order.command for order in orders], json)
+
+
+def _show(done: Swept, output: Output) -> int:
+    """Print the result, and return its exit code. Raises NoisyError under --strict."""
+    from nearfar.errors import ExitCode, NoisyError
+    from nearfar.report import terminal
+    from nearfar.report.console import note, show
+
+    if done.found_again and not output.quiet:
+        note(f"found again: {done.found_again} of {done.result.planned} cells")
+    document = done.run.model_dump_json(indent=1, exclude_none=True)
+    show(terminal.sweep(done.result), document, output.json)
+    if not output.quiet:
+        note(f"record: {done.folder}")
+    code = done.exit_code()
+    if done.noisy and output.strict and code not in (ExitCode.BAD_INPUT, ExitCode.MACHINE):
+        raise NoisyError(
+            f"{done.noisy} of {len(done.result.cells)} cells were too noisy",
+            "stop what else runs (see `nearfar doctor`), and sweep into another --out",
+        )
+    return code

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from nearfar.cli.flags import CHECK_ALONE
+from nearfar.cli.renamed import RENAMED
 from nearfar.errors import BadInputError
 from nearfar.profiles import THIS
 from nearfar.sweep.running import TABLE
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 #: Verbs that time something but write no record and give no verdict on its noise.
 _TIMES_SOMETHING = frozenset({"predict structure", "run"})
 #: Verbs that write a record only with one flag.
-_RECORDS_WITH = {"sim": "suite"}
+_RECORDS_WITH = {"sim": "experiment"}
 #: Verbs that can check their combination of flags without running.
 _CHECKED = frozenset({"sim"})
 #: Flags that the caller of a verb, such as a sweep, sets itself.
@@ -46,7 +47,8 @@ class Verb:
         """Whether it writes a record to the directory of ``--out``."""
         out = self._parameters().get("out")
         needs = _RECORDS_WITH.get(self.name)
-        return out is not None and out.metavar == "DIR" and (needs is None or needs in values)
+        given = {self._named(key).name for key in values}
+        return out is not None and out.metavar == "DIR" and (needs is None or needs in given)
 
     def arguments(self, values: Mapping[str, Value]) -> list[str]:
         """Return values by flag as on a command line. Raises BadInputError that names the key."""
@@ -91,6 +93,8 @@ class Verb:
             is_word = parameter.param_type_name == "argument"
             for name in [parameter.name] if is_word else parameter.opts:
                 known[name.lstrip("-")] = parameter
+        for old, new in RENAMED.get(self.name, {}).items():
+            known[old.lstrip("-")] = known[new.lstrip("-")]
         if key in _TAKEN:
             raise BadInputError(f"{key} is set by the sweep itself", f"remove {key}")
         if key not in known:

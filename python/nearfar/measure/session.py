@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar
 import numpy as np
 
 from nearfar.errors import MachineError
+from nearfar.measure.progress import Progress
 from nearfar.measure.tiers import origin_of
 from nearfar.noise import NoiseMeter, Watch
 from nearfar.records.shape import LEAST_REPEATS, quantities
@@ -37,16 +38,6 @@ LEAST_TO_JUDGE = 5
 TOLERANCE = 0.02
 
 Key = TypeVar("Key", bound=Hashable)
-
-
-class Progress(Protocol):
-    """Receiver of progress reports of long work."""
-
-    def step(self, what: str, done: float) -> None:
-        """Report the current step, and the completed fraction (0 to 1)."""
-
-    def note(self, text: str) -> None:
-        """Print one line that stays."""
 
 
 @dataclass

@@ -16,7 +16,7 @@ from nearfar.place.promise import Promise, RulePromise
 from nearfar.records.shape import Count, Share
 
 if TYPE_CHECKING:
-    from nearfar.place.accounts import Process
+    from nearfar.place.run_statistics import Process
     from nearfar.place.traffic import Traffic
 
 #: Fractions beyond which a promise is broken: of misplaced bytes or pages, of unmatched bytes or

@@ -66,7 +66,7 @@ def parse_tiers(texts: Sequence[str]) -> dict[str, str]:
 def environment(
     placement: Placement, statistics: Path | None, *, rules: bool = False
 ) -> dict[str, str]:
-    """Variables for a program under a placement; ``statistics``: a folder for its accounts, with
+    """Variables for a program under a placement; ``statistics``: a folder for its files, with
     the counts of each rule if ``rules``.
 
     Libraries in LD_PRELOAD are kept, after libhmalloc. Raises BadInputError.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -25,6 +25,9 @@ from nearfar.records.results import BandwidthResult, LatencyResult, MappedResult
 from nearfar.records.structures import StructuresResult
 from nearfar.records.sweep import SweepResult
 from nearfar.records.together import CompeteResult, PipelineResult, StencilResult, StencilSplit
+
+if TYPE_CHECKING:
+    from polars import DataFrame
 
 #: Incremented when a reader of the old version could misread the new one.
 SCHEMA_VERSION = 1
@@ -82,6 +85,12 @@ class Sections(BaseModel):
     advice: AdviceResult | None = None
     sweep: SweepResult | None = None
 
+    def to_polars(self) -> DataFrame:
+        """Return the figures of all sections, as ``Shaped.to_polars`` does."""
+        from nearfar.records.frame import frame_of_sections
+
+        return frame_of_sections(self)
+
 
 class Run(BaseModel):
     """``run.json``. Times are UTC, ISO 8601."""
@@ -101,3 +110,7 @@ class Run(BaseModel):
     noise: NoiseRecord | None = None
     sections: Sections = Field(default_factory=Sections)
     skipped: list[Skipped] = Field(default_factory=list)
+
+    def to_polars(self) -> DataFrame:
+        """Return the figures of all sections, as ``Shaped.to_polars`` does."""
+        return self.sections.to_polars()

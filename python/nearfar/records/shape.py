@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 if TYPE_CHECKING:
+    from polars import DataFrame
+
     from nearfar.stats import Estimate  # imports NumPy, which takes 0.1 s
 
 
@@ -110,6 +112,15 @@ class Shaped(BaseModel):
             return self.intervals.get(key)
         few = entry.is_sampled() and entry.samples < LEAST_REPEATS
         return None if few or entry.statistic in EXTREMES else self.intervals.get(key)
+
+    def to_polars(self) -> DataFrame:
+        """Return the figures as a polars table, one row each, with interval and origin.
+
+        Raises MachineError with the next step if polars is not installed.
+        """
+        from nearfar.records.frame import frame_of_model
+
+        return frame_of_model(self)
 
     def estimate(self, key: str) -> tuple[float, float, float]:
         """Return ``(value, low, high)`` of a key; without an interval all three are the value."""

@@ -13,7 +13,7 @@ from nearfar.files import write_whole
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from nearfar.measure.session import Progress
+    from nearfar.measure.progress import Progress
 
 
 def print_result(text: RenderableType) -> None:
@@ -37,6 +37,14 @@ def _print(text: RenderableType, *, aside: bool) -> None:
     console.print(text, soft_wrap=isinstance(text, Text) and bool(text.no_wrap))
 
 
+def show(text: RenderableType, document: str, json_target: str | None) -> None:
+    """Print a result on stdout as text, or write it as JSON as ``--json`` requests."""
+    if json_target is not None:
+        write_json(json_target, document)
+    if json_target != "-":
+        print_result(text)
+
+
 def write_json(target: str, document: str) -> None:
     """Write one JSON document to a file, or to stdout for ``-``."""
     if target == "-":
@@ -45,23 +53,9 @@ def write_json(target: str, document: str) -> None:
     write_whole(Path(target), document + "\n", "name another file, or - for stdout")
 
 
-def write_table(path: Path, heads: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """Write a CSV file that models can read. Raises MachineError if it cannot be written."""
-    lines = [",".join(map(str, row)) for row in (heads, *rows)]
-    write_whole(path, "\n".join(lines) + "\n", "name another file after --csv")
-
-
 def note(text: str) -> None:
     """Print one line on stderr."""
     print(text, file=sys.stderr)
-
-
-class _Silent:
-    def step(self, what: str, done: float) -> None:
-        pass
-
-    def note(self, text: str) -> None:
-        pass
 
 
 class _Lines:
@@ -78,7 +72,10 @@ class _Lines:
 def progress(quiet: bool) -> Iterator[Progress]:
     """Show a bar on a terminal, plain lines elsewhere, nothing if quiet."""
     if quiet:
-        yield _Silent()
+        from nearfar.measure.progress import silent
+
+        with silent() as nothing:
+            yield nothing
         return
     if not sys.stderr.isatty():
         yield _Lines()

@@ -3,26 +3,14 @@
 from __future__ import annotations
 
 import io
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from nearfar.errors import MachineError
 from nearfar.files import write_whole
+from nearfar.records.frame import COLUMNS, row_of
 from nearfar.records.sweep import SweepCell, varied_keys
 
 FILE_NAME = "results.parquet"
-
-
-def require_polars() -> None:
-    """Raise MachineError if polars is not installed, before a long run starts."""
-    try:
-        import polars  # noqa: F401
-    except ImportError:
-        raise MachineError(
-            "the table of a sweep needs polars, which is not installed",
-            f"{sys.executable} -m pip install polars",
-        ) from None
 
 
 def write_table(path: Path, cells: Sequence[SweepCell]) -> None:
@@ -44,25 +32,11 @@ def write_table(path: Path, cells: Sequence[SweepCell]) -> None:
 
 
 _CELL_COLUMNS = ("cell", "verb", "command")
-_FIGURE_COLUMNS = (
-    "path",
-    "conditions",
-    "key",
-    "value",
-    "low",
-    "high",
-    "origin",
-    "statistic",
-    "samples",
-    "noisy",
-    "machine",
-    "nearfar_version",
-    "started",
-)
+_RUN_COLUMNS = ("noisy", "machine", "nearfar_version", "started")
 
 
 def _columns(varied: Sequence[str]) -> list[str]:
-    return [*_CELL_COLUMNS, *(f"grid.{key}" for key in varied), *_FIGURE_COLUMNS]
+    return [*_CELL_COLUMNS, *(f"grid.{key}" for key in varied), *COLUMNS, *_RUN_COLUMNS]
 
 
 def _rows(cell: SweepCell, varied: Sequence[str]) -> list[dict[str, object]]:
@@ -77,19 +51,8 @@ def _rows(cell: SweepCell, varied: Sequence[str]) -> list[dict[str, object]]:
         **{f"grid.{key}": cell.varied.get(key) for key in varied},
     }
     return [
-        {
-            **own,
-            "path": figure.path,
-            "key": figure.key,
-            "value": float(figure.value),
-            "conditions": "; ".join(f"{k}={v}" for k, v in figure.conditions.items()),
-            "low": figure.interval[0] if figure.interval else None,
-            "high": figure.interval[1] if figure.interval else None,
-            "origin": figure.provenance.origin.value if figure.provenance else None,
-            "statistic": figure.provenance.statistic if figure.provenance else None,
-            "samples": figure.provenance.samples if figure.provenance else None,
-        }
-        for figure in cell.figures
+        {**own, **row_of(f.path, f.key, f.value, f.conditions, f.interval, f.provenance)}
+        for f in cell.figures
     ]
 
 

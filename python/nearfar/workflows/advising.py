@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from nearfar.records.profile import Profile
     from nearfar.tracing.caches import Caches
     from nearfar.tracing.recording import Recorded
-    from nearfar.workflows.recording import Recording
+    from nearfar.workflows.options import Options
+    from nearfar.workflows.recording import Measured, Recording
 
 #: Slowdown of tracing above which another recorder is recommended.
 SLOW = 60.0
@@ -93,6 +94,24 @@ class Seen:
         """Fraction of the CPU time in untraced programs."""
         cpu_s = self.native.cpu_s
         return min(self.recorded.unseen_s() / cpu_s, 1.0) if cpu_s > 0 else 0.0
+
+
+def advise_program(wanted: Wanted, options: Options) -> Measured[AdviceResult]:
+    """Advice on a program, with its record."""
+    from nearfar.workflows.recording import recorded
+
+    arguments = {
+        "program": list(wanted.program),
+        "near_budget": wanted.budget,
+        "far": list(wanted.far),
+        "near": wanted.near,
+        "host": wanted.host,
+        "time_s": wanted.time_s,
+    }
+    with recorded("advise", arguments, options) as recording:
+        result, skipped = run(wanted, recording)
+        recording.keep("advice", result, skipped)
+    return recording.measured(result)
 
 
 def run(wanted: Wanted, recording: Recording) -> tuple[AdviceResult, list[Skipped]]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from nearfar.measure.progress import ProgressSource
     from nearfar.measure.session import Samples, Session
     from nearfar.measure.timed import Case
     from nearfar.model.host_costs import HostCosts
@@ -26,13 +27,12 @@ _SCALE_RANGE = 1.3
 
 
 @contextmanager
-def open_session(quiet: bool, seed: int = 1) -> Iterator[Session]:
+def open_session(progress: ProgressSource, seed: int = 1) -> Iterator[Session]:
     """A session without a record."""
     from nearfar.machine.topology import this_machine
     from nearfar.measure.session import Session
-    from nearfar.report.console import progress
 
-    with progress(quiet) as shown:
+    with progress() as shown:
         yield Session(this_machine().id, seed, shown)
 
 

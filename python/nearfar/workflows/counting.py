@@ -113,9 +113,9 @@ def _caches(machine: Machine) -> Caches:
 
 def write_tables(result: MapResult, directory: Path) -> None:
     """Write counters.csv and its correlation matrix, if the sweep has enough sizes."""
+    from nearfar.files import write_table
     from nearfar.model import counter_fits
     from nearfar.report.charts.correlation import write_picture
-    from nearfar.report.console import write_table
 
     points = [p for p in result.sweep if p.counters is not None]
     heads, rows = table(points)

@@ -1,4 +1,4 @@
-"""Convert flags to plans, shared by several measuring verbs."""
+"""Convert options to plans, shared by several measurements."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from nearfar.errors import BadInputError, MachineError
 from nearfar.units import MIB, format_size, parse_cpus, parse_size
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from nearfar.machine.model import Machine
     from nearfar.measure.arrays import ArrayPlan
     from nearfar.measure.compete import CompetePlan, Split
@@ -16,14 +18,15 @@ if TYPE_CHECKING:
     from nearfar.measure.stencil import StencilPlan
     from nearfar.measure.study import StudyPlan
     from nearfar.measure.teams import Teams
-    from nearfar.records.choices import (
-        CompeteMode,
-        MapOperation,
-        MapType,
-        StencilKernel,
-        StencilVersion,
-    )
+    from nearfar.workflows.bench.compete import Copies
+    from nearfar.workflows.bench.map_ import Work as MapWork
+    from nearfar.workflows.bench.pipeline import Work as PipelineWork
+    from nearfar.workflows.bench.stencil import Work as StencilWork
+    from nearfar.workflows.options import Options
     from nearfar.workflows.recording import Recording
+
+#: Seconds of a probe by default, and of a quick one.
+PROBE_S, QUICK_S = 45.0, 6.0
 
 
 def chosen_cpus(machine: Machine, wanted: str | None) -> list[int]:
@@ -52,22 +55,19 @@ def last_cache(recording: Recording, cpu: int) -> int:
 def probe_plan(
     machine: Machine,
     tier: str,
-    time_s: float,
+    options: Options,
     *,
     quick: bool,
     region_bytes: int | None,
-    cpus: str | None,
-    threads: list[int] | None,
+    threads: Sequence[int],
     size: str | None,
-    runs: int | None,
-    warmup: int,
 ) -> StudyPlan:
     """The plan of ``nearfar probe``: one tier, all probes."""
     from nearfar.measure import arrays, latency
     from nearfar.measure.study import PACED, PROBE, QUICK, StudyPlan
     from nearfar.measure.tiers import is_paced
 
-    team = chosen_cpus(machine, cpus)
+    team = chosen_cpus(machine, options.cpus)
     asked = parse_size(size) if size is not None else None
     if asked:
         arrays.check_room((tier, tier, tier), asked)
@@ -77,18 +77,18 @@ def probe_plan(
     return StudyPlan(
         [tier],
         PACED if left_out else shares,
-        time_s,
+        options.budget_s(QUICK_S if quick else PROBE_S),
         team,
         region_bytes or largest,
         threads=chosen_threads(threads, len(team)),
         array_bytes=asked,
-        runs=runs,
-        warmup=warmup,
+        runs=options.runs,
+        warmup=options.warmup,
         left_out=left_out,
     )
 
 
-def chosen_threads(wanted: list[int] | None, processors: int) -> tuple[int, ...]:
+def chosen_threads(wanted: Sequence[int], processors: int) -> tuple[int, ...]:
     """The counts of --threads, or those of the scaling curve."""
     from nearfar.measure.arrays import thread_counts
 
@@ -106,11 +106,10 @@ def array_plan(
     recording: Recording,
     kernels: tuple[str, ...],
     tiers: tuple[str, str, str],
+    options: Options,
     *,
-    threads: list[int] | None,
-    cpus: str | None,
+    threads: Sequence[int],
     size: str | None,
-    runs: int | None,
 ) -> tuple[ArrayPlan, int]:
     """The plan of array kernels, and the effective last cache that sized it.
 
@@ -120,7 +119,7 @@ def array_plan(
     from nearfar.measure.tiers import check_tiers
 
     check_tiers(tiers)
-    team = chosen_cpus(recording.machine, cpus)
+    team = chosen_cpus(recording.machine, options.cpus)
     counts = chosen_threads(threads, len(team))
     asked = parse_size(size) if size is not None else None
     if asked:
@@ -130,7 +129,7 @@ def array_plan(
     array_bytes = asked or arrays.default_array_bytes(cache)
     arrays.check_room(tiers, array_bytes)
     _note_in_cache(recording, array_bytes, cache)
-    rounds = 1 if runs else arrays.ROUNDS
+    rounds = 1 if options.runs else arrays.ROUNDS
     return arrays.ArrayPlan(kernels, tiers, array_bytes, tuple(team), counts, rounds), cache
 
 
@@ -145,18 +144,7 @@ def _note_in_cache(recording: Recording, array_bytes: int, cache: int) -> None:
 
 
 def compete_plan(
-    recording: Recording,
-    mode: CompeteMode,
-    near: str,
-    far: str,
-    *,
-    near_threads: int | None,
-    far_threads: int | None,
-    sweep: bool,
-    cpus: str | None,
-    size: str | None,
-    iterations: int | None,
-    feeds_fit: bool,
+    recording: Recording, copies: Copies, options: Options, *, feeds_fit: bool
 ) -> tuple[CompetePlan, int]:
     """The plan of ``bench compete``, and the effective last cache that sized it.
 
@@ -164,46 +152,70 @@ def compete_plan(
     a fit) and arrays too small to time, MachineError if the arrays of all threads do not fit.
     """
     from nearfar.measure import arrays, compete
-    from nearfar.measure.teams import check_threads
     from nearfar.measure.tiers import check_tiers
 
-    check_tiers((near, far))
-    team = chosen_cpus(recording.machine, cpus)
-    splits = _splits(len(team), near_threads, far_threads, sweep)
-    threads = sum(splits[0])
-    check_threads(threads, team, asked=cpus is not None)
-    if feeds_fit and threads > len(team):
-        raise BadInputError(
-            f"{threads} threads share {len(team)} processors: such rows feed no fit",
-            "use fewer threads, or leave --csv out",
-        )
-    asked = parse_size(size) if size is not None else None
-    if asked is not None and asked < arrays.LEAST_TIMED_ALONE:
-        raise BadInputError(
-            f"a copy of {format_size(asked)} is too short to be timed by itself",
-            f"give at least {format_size(arrays.LEAST_TIMED_ALONE)}",
-        )
+    check_tiers((copies.near, copies.far))
+    team = chosen_cpus(recording.machine, options.cpus)
+    splits = _splits(len(team), copies)
+    _check_split_threads(sum(splits[0]), team, options, feeds_fit=feeds_fit)
 
     def check_room(array_bytes: int) -> None:
         for split in splits:
-            arrays.check_room(compete.tiers_of(mode, near, far, split), array_bytes)
+            tiers = compete.tiers_of(copies.mode, copies.near, copies.far, split)
+            arrays.check_room(tiers, array_bytes)
 
+    asked = _copy_bytes(copies.size)
     if asked:
         check_room(asked)
     cache = last_cache(recording, team[0])
     array_bytes = asked or arrays.default_array_bytes(cache)
     check_room(array_bytes)
     _note_in_cache(recording, array_bytes, cache)
-    plan = compete.CompetePlan(mode, near, far, array_bytes, tuple(team), splits, iterations)
+    plan = compete.CompetePlan(
+        copies.mode,
+        copies.near,
+        copies.far,
+        array_bytes,
+        tuple(team),
+        splits,
+        copies.iterations,
+    )
     return plan, cache
 
 
-def _splits(
-    processors: int, near_threads: int | None, far_threads: int | None, sweep: bool
-) -> tuple[Split, ...]:
+def _check_split_threads(
+    threads: int, team: list[int], options: Options, *, feeds_fit: bool
+) -> None:
+    from nearfar.measure.teams import check_threads
+
+    check_threads(threads, team, asked=options.cpus is not None)
+    if feeds_fit and threads > len(team):
+        raise BadInputError(
+            f"{threads} threads share {len(team)} processors: such rows feed no fit",
+            "use fewer threads, or leave --csv out",
+        )
+
+
+def _copy_bytes(size: str | None) -> int | None:
+    """Bytes of an array, if requested. Raises BadInputError if its copy is too short to time."""
+    from nearfar.measure import arrays
+
+    if size is None:
+        return None
+    asked = parse_size(size)
+    if asked < arrays.LEAST_TIMED_ALONE:
+        raise BadInputError(
+            f"a copy of {format_size(asked)} is too short to be timed by itself",
+            f"give at least {format_size(arrays.LEAST_TIMED_ALONE)}",
+        )
+    return asked
+
+
+def _splits(processors: int, copies: Copies) -> tuple[Split, ...]:
     from nearfar.measure import compete
 
-    if not sweep:
+    near_threads, far_threads = copies.near_threads, copies.far_threads
+    if not copies.sweep:
         far = far_threads or 1
         return ((near_threads or max(processors - far, 1), far),)
     if (near_threads is None) != (far_threads is None):
@@ -222,17 +234,13 @@ def _splits(
 
 def stencil_plan(
     recording: Recording,
-    kernel: StencilKernel,
-    shape: tuple[int, int, int | None],
-    version: StencilVersion,
-    tiers: tuple[str, str],
-    threads: tuple[int | None, int | None],
+    work: StencilWork,
+    far_rows: int | None,
+    options: Options,
     *,
-    cpus: str | None,
-    seed: int,
-    beside_alone: bool = False,
+    beside_alone: bool,
 ) -> StencilPlan:
-    """The plan of ``bench stencil``; ``shape`` is rows, columns and far rows, None if open.
+    """The plan of ``bench stencil``; ``far_rows`` is None if the split is to be predicted.
 
     Raises BadInputError for far rows beyond the array and too many threads, MachineError where
     the arrays do not fit.
@@ -240,11 +248,18 @@ def stencil_plan(
     from nearfar.measure.stencil import StencilPlan
     from nearfar.measure.tiers import check_tiers
 
-    check_tiers(tiers)
-    teams = both_teams(recording.machine, threads, cpus)
-    rows, cols, far_rows = shape
+    check_tiers((work.near, work.far))
     plan = StencilPlan(
-        rows, cols, far_rows or 0, version, *tiers, teams, seed, kernel, beside_alone
+        work.rows,
+        work.cols,
+        far_rows or 0,
+        work.version,
+        work.near,
+        work.far,
+        both_teams(recording.machine, (work.near_threads, work.far_threads), options.cpus),
+        options.seed,
+        work.kernel,
+        beside_alone,
     )
     plan.check_room()
     return plan
@@ -265,57 +280,41 @@ def both_teams(machine: Machine, threads: tuple[int | None, int | None], cpus: s
     return Teams(near, far, tuple(team))
 
 
-def pipeline_plan(
-    recording: Recording,
-    work: tuple[int, int],
-    tiers: tuple[str, str],
-    threads: tuple[int | None, int | None],
-    *,
-    cpus: str | None,
-    seed: int,
-) -> PipelinePlan:
-    """The plan of ``bench pipeline``; ``work`` is elements and iterations.
+def pipeline_plan(recording: Recording, work: PipelineWork, options: Options) -> PipelinePlan:
+    """The plan of ``bench pipeline``.
 
     Raises BadInputError for too many threads, MachineError where the vectors do not fit.
     """
     from nearfar.measure.pipeline import PipelinePlan
     from nearfar.measure.tiers import check_tiers
 
-    check_tiers(tiers)
-    plan = PipelinePlan(*work, *tiers, both_teams(recording.machine, threads, cpus), seed)
+    check_tiers((work.near, work.far))
+    threads = (work.near_threads, 0 if work.near_only else work.far_threads)
+    teams = both_teams(recording.machine, threads, options.cpus)
+    plan = PipelinePlan(work.vector, work.rounds, work.near, work.far, teams, options.seed)
     plan.check_room()
     return plan
 
 
-def map_plan(
-    machine: Machine,
-    work: tuple[MapType, MapOperation],
-    sizes: tuple[list[int], list[int]],
-    tier: str,
-    threads: int,
-    *,
-    cpus: str | None,
-    seed: int,
-    alloc: bool,
-    compare: bool,
-    keep: bool,
-) -> MapPlan:
-    """The plan of ``bench map``; ``sizes`` are operations and bytes of a value.
+def map_plan(machine: Machine, work: MapWork, options: Options) -> MapPlan:
+    """The plan of ``bench map``.
 
     Raises BadInputError for invalid maps, and for an existing file to keep.
     """
     from nearfar.measure import maps, pools
     from nearfar.measure.teams import check_threads
 
-    team = chosen_cpus(machine, cpus)
-    check_threads(threads, team, asked=cpus is not None)
-    points = tuple(maps.Point(n, d) for d in sizes[1] for n in sizes[0])
-    placed = tuple(team[i % len(team)] for i in range(threads))
-    plan = maps.MapPlan(*work, points, tier, placed, seed, alloc, compare)
-    if keep:
+    team = chosen_cpus(machine, options.cpus)
+    check_threads(work.threads, team, asked=options.cpus is not None)
+    points = tuple(maps.Point(n, d) for d in work.value_bytes for n in work.operations)
+    placed = tuple(team[i % len(team)] for i in range(work.threads))
+    plan = maps.MapPlan(
+        work.type, work.op, points, work.place, placed, options.seed, work.alloc, work.compare
+    )
+    if work.keep:
         if not plan.persistent:
             raise BadInputError("a twin in DRAM has no pool to keep", "leave --keep out")
-        pools.place(tier)
-        pools.kept_file(tier, maps.DEFAULT_FILE)
+        pools.place(work.place)
+        pools.kept_file(work.place, maps.DEFAULT_FILE)
     maps.check(plan)
     return plan

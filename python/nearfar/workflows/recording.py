@@ -1,4 +1,4 @@
-"""Recording around every measurement: the record, the noise verdict, the exit status."""
+"""Recording around every measurement: the record, the noise verdict, the result."""
 
 from __future__ import annotations
 
@@ -6,35 +6,62 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from pydantic import BaseModel
 
 from nearfar import __version__
-from nearfar.errors import MachineError, NoisyError
+from nearfar.errors import MachineError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pydantic import BaseModel
-    from rich.console import RenderableType
+    from polars import DataFrame
 
     from nearfar.machine.model import Machine
     from nearfar.measure.session import Session
-    from nearfar.records.run import Run, Skipped
+    from nearfar.records.run import Run, Sections, Skipped
     from nearfar.store import RunDirectory
+    from nearfar.workflows.options import Options
 
-
-#: Maximum reasons of a disturbed run in one line; the record and the report have all.
-MOST_REASONS = 3
+ResultT = TypeVar("ResultT", bound=BaseModel)
 
 
 @dataclass(frozen=True)
-class Kept:
-    """Options of a run's record and exit status."""
+class Measured(Generic[ResultT]):
+    """The result of a measurement, and the record that holds it.
 
-    seed: int
-    out: Path | None
-    strict: bool
-    quiet: bool
+    ``result``: the model of the result; ``run``: the whole record, with the machine, the verdict on
+    noise, and what was skipped; ``folder``: the directory of the record.
+    """
+
+    result: ResultT
+    run: Run
+    folder: Path
+
+    def document(self) -> str:
+        """The JSON document of the verb: the result's keys at the top, next to the run's."""
+        import json
+
+        run = self.run
+        if self.result is run:
+            return run.model_dump_json(indent=1, exclude_none=True)
+        return json.dumps(
+            {
+                **self.result.model_dump(mode="json", by_alias=True, exclude_none=True),
+                "verb": run.verb,
+                "schema_version": run.schema_version,
+                "nearfar_version": run.nearfar_version,
+                "machine": run.machine,
+                "noise": run.noise.model_dump() if run.noise else None,
+                "record": str(self.folder),
+            },
+            indent=1,
+        )
+
+    def to_polars(self) -> DataFrame:
+        """The figures of the whole record as a polars table, one row each."""
+        return self.run.to_polars()
 
 
 @dataclass
@@ -44,56 +71,23 @@ class Recording:
     machine: Machine
     session: Session
     directory: RunDirectory
-    strict: bool
-    quiet: bool
 
-    def document(self, result: BaseModel) -> str:
-        """One section as the JSON document of its verb: its keys at the top, next to the run's."""
-        import json
-
-        run = self.directory.run
-        return json.dumps(
-            {
-                **result.model_dump(mode="json", by_alias=True, exclude_none=True),
-                "verb": run.verb,
-                "schema_version": run.schema_version,
-                "nearfar_version": run.nearfar_version,
-                "machine": run.machine,
-                "noise": run.noise.model_dump() if run.noise else None,
-                "record": str(self.directory.path),
-            },
-            indent=1,
-        )
-
-    def keep(self, section: str, result: BaseModel, skipped: Sequence[Skipped]) -> None:
+    def keep(self, section: str, result: BaseModel, skipped: Sequence[Skipped] = ()) -> None:
         """Save a finished section and its skipped points."""
         run = self.directory.run
         setattr(run.sections, section, result)
         run.skipped += skipped
         self.directory.save()
 
-    def show(self, text: RenderableType, document: str, json_target: str | None) -> None:
-        """Print the closed record's result, as text and as JSON if requested, and its verdict.
+    def replace(self, sections: Sections, skipped: list[Skipped]) -> None:
+        """Save all sections, and all that was skipped."""
+        run = self.directory.run
+        run.sections, run.skipped = sections, skipped
+        self.directory.save()
 
-        Raises NoisyError under --strict if the run was disturbed: the figures are still shown.
-        """
-        from nearfar.report.console import note, print_result, write_json
-
-        if json_target is not None:
-            write_json(json_target, document)
-        if json_target != "-":
-            print_result(text)
-        if not self.quiet:
-            note(f"record: {self.directory.path}")
-        noise = self.directory.run.noise
-        if noise is None or not noise.noisy:
-            return
-        more = len(noise.reasons) - MOST_REASONS
-        reasons = [*noise.reasons[:MOST_REASONS], *([f"and {more} more"] if more > 0 else [])]
-        complaint = f"too noisy: {'; '.join(reasons)}"
-        if self.strict:
-            raise NoisyError(complaint, "stop what else runs (see `nearfar doctor`) and try again")
-        note(complaint)
+    def measured(self, result: ResultT) -> Measured[ResultT]:
+        """A result of this run."""
+        return Measured(result, self.directory.run, self.directory.path)
 
 
 def begun(verb: str, arguments: dict[str, Any], machine: Machine, seed: int) -> Run:
@@ -114,38 +108,40 @@ def begun(verb: str, arguments: dict[str, Any], machine: Machine, seed: int) -> 
 
 
 @contextmanager
-def recorded(verb: str, arguments: dict[str, Any], kept: Kept) -> Iterator[Recording]:
+def recorded(verb: str, arguments: dict[str, Any], options: Options) -> Iterator[Recording]:
     """Open a record, and close it however the measurement ends."""
     from nearfar import store
     from nearfar.machine.topology import this_machine
     from nearfar.measure.session import Session
     from nearfar.noise import NoiseMeter
-    from nearfar.records.noise import NoiseRecord
-    from nearfar.report.console import progress
 
     machine = this_machine()
-    run = begun(verb, arguments, machine, kept.seed)
-    directory = store.RunDirectory.create(run, kept.out)
-    with progress(kept.quiet) as shown:
-        session = Session(machine.id, kept.seed, shown, NoiseMeter(), directory.add_samples)
-        recording = Recording(machine, session, directory, kept.strict, kept.quiet)
-
-        def close(status: str) -> None:
-            run.status = status  # type: ignore[assignment]
-            run.ended = store.now()
-            run.noise = NoiseRecord(**asdict(session.noise.verdict()))
-            directory.save()
-
+    directory = store.RunDirectory.create(
+        begun(verb, arguments, machine, options.seed), options.out
+    )
+    with options.progress() as shown:
+        session = Session(machine.id, options.seed, shown, NoiseMeter(), directory.add_samples)
         try:
-            yield recording
+            yield Recording(machine, session, directory)
         except KeyboardInterrupt:
-            close("interrupted")
+            _close(directory, session, "interrupted")
             if not directory.discard_if_empty():
                 shown.note(f"what was finished is in {directory.path}")
             raise
         except BaseException:
             with contextlib.suppress(MachineError):  # report the first failure only
-                close("failed")
+                _close(directory, session, "failed")
             directory.discard_if_empty()
             raise
-        close("finished")
+        _close(directory, session, "finished")
+
+
+def _close(directory: RunDirectory, session: Session, status: str) -> None:
+    from nearfar import store
+    from nearfar.records.noise import NoiseRecord
+
+    run = directory.run
+    run.status = status  # type: ignore[assignment]
+    run.ended = store.now()
+    run.noise = NoiseRecord(**asdict(session.noise.verdict()))
+    directory.save()

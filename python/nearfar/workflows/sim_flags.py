@@ -22,9 +22,9 @@ _ALWAYS = frozenset({"json", "quiet"})
 _SOURCES = {
     "trace": ("a trace", _STREAM | {"instruction_ns"}),
     "counts": ("--counts", _DEVICES | {"page_policy", "write_policy", "cpu_time_s"}),
-    "pattern": ("--pattern", _STREAM | {"entries", "size", "write_share", "seed"}),
-    "curve": ("--curve", {"far", "engine", "page_policy", "entries", "write_share", "seed"}),
-    "suite": ("--suite", {"out"}),
+    "pattern": ("--pattern", _STREAM | {"requests", "size", "write_share", "seed"}),
+    "curve": ("--curve", {"far", "engine", "page_policy", "requests", "write_share", "seed"}),
+    "experiment": ("--experiment", {"out"}),
 }
 
 
@@ -36,7 +36,7 @@ def refuse_ignored(flags: Mapping[str, str]) -> None:
             f"{' and '.join(_SOURCES[name][0] for name in named)} were given"
             if named
             else "there is nothing to simulate",
-            "give one of: a trace, --counts FILE.json, --pattern P, --curve, --suite seoul",
+            "give one of: a trace, --counts FILE.json, --pattern P, --curve, --experiment seoul",
         )
     called, taken = _SOURCES[named[0]]
     for name, flag in flags.items():

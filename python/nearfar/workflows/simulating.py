@@ -1,25 +1,33 @@
-"""Run ``nearfar sim``: select the source from the flags, and simulate it."""
+"""Simulations: select the source from the request, and simulate it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nearfar.errors import BadInputError
 from nearfar.profiles import load_profile
-from nearfar.report import terminal
-from nearfar.report.printing import show
 from nearfar.simulation.devices import Device
 from nearfar.workflows.sim_flags import refuse_ignored
 
 if TYPE_CHECKING:
     from nearfar._native import SimSource
-    from nearfar.records.choices import CoreModel, EngineName, PagePolicy, WritePolicy
+    from nearfar.records.choices import (
+        CoreModel,
+        EngineChoice,
+        EngineName,
+        PagePolicy,
+        StreamPattern,
+        WritePolicy,
+    )
+    from nearfar.records.experiment import ExperimentResult
     from nearfar.simulation.placements import Placement
-    from nearfar.simulation.results import Simulation
+    from nearfar.simulation.results import CountsSimulation, LoadCurve, Simulation
+    from nearfar.workflows.options import Options
+    from nearfar.workflows.recording import Measured
 
 
 #: Requests of a synthetic stream, and of a point of a curve.
@@ -29,81 +37,92 @@ _MOST_INSTRUCTION_NS = 1_000_000
 
 
 @dataclass(frozen=True)
-class Request:
-    """The flags of the verb."""
+class SimRequest:
+    """What is simulated, on which memories, and how; exactly one source is given.
 
-    trace: Path | None
-    counts: Path | None
-    pattern: str | None
-    curve: bool
-    near: str
-    far: str
-    placement: str
-    place: list[str]
-    near_size: str | None
-    engine: str
-    core: CoreModel
-    window: int | None
-    page_policy: PagePolicy | None
-    write_policy: WritePolicy | None
-    instruction_ns: float
-    entries: int | None
-    size: str
-    write_share: float
-    cpu_time_s: float
-    seed: int
-    suite: str | None
-    out: Path | None
-    quiet: bool
-    given: Mapping[str, str]  # parameters on the command line, and their flags
+    Sources: ``trace`` (a file of ``nearfar trace``), ``counts`` (a JSON file of reads and writes),
+    ``pattern`` (a synthetic stream), ``curve`` (latency by offered bandwidth). ``near_size`` and
+    ``size`` are texts such as ``16MiB``. Defaults of None are those of ``nearfar sim --help``.
+    """
+
+    trace: Path | None = None
+    counts: Path | None = None
+    pattern: StreamPattern | None = None
+    curve: bool = False
+    near: str = "dram-snu"
+    far: str = "pcm-snu-ns"
+    placement: str = "all-far"
+    place: Sequence[str] = ()
+    near_size: str | None = None
+    engine: EngineChoice = "fast"
+    core: CoreModel = "window"
+    window: int | None = None
+    page_policy: PagePolicy | None = None
+    write_policy: WritePolicy | None = None
+    instruction_ns: float = 0.37
+    requests: int | None = None
+    size: str = "1GiB"
+    write_share: float = 0.0
+    cpu_time_s: float = 0.0
+    seed: int = 1
+
+    @classmethod
+    def names(cls) -> list[str]:
+        """Names of the fields."""
+        return [field.name for field in fields(cls)]
+
+    def given(self) -> dict[str, str]:
+        """Names of the fields that are not at their defaults, as flags."""
+        return {
+            f.name: f"--{f.name.replace('_', '-')}"
+            for f in fields(self)
+            if getattr(self, f.name) != f.default
+        }
 
 
-def check(request: Request) -> None:
-    """Raise BadInputError for incompatible flags. Reads no file."""
-    refuse_ignored(request.given)
+def check(request: SimRequest, given: Mapping[str, str] | None = None) -> None:
+    """Raise BadInputError for incompatible fields. Reads no file.
+
+    ``given``: requested fields, as flags; by default those that differ from their defaults.
+    """
+    refuse_ignored(request.given() if given is None else given)
     if request.trace or request.pattern:
         _check_core_and_objects(request, _placement(request))
 
 
-def _placement(request: Request) -> Placement:
+def _placement(request: SimRequest) -> Placement:
     from nearfar.simulation import placements
     from nearfar.units import parse_size
 
     near_bytes = parse_size(request.near_size) if request.near_size is not None else 0
-    return placements.parse(request.placement, request.place, near_bytes)
+    return placements.parse(request.placement, list(request.place), near_bytes)
 
 
-def simulate(request: Request, json: str | None) -> None:
-    """Simulate and show. Raises BadInputError for incompatible flags."""
-    check(request)
-    if request.suite is not None:
-        _suite(request, request.suite, json)
-    elif request.counts:
-        _counts(request, request.counts, json)
-    elif request.curve:
-        _curve(request, json)
-    else:
-        result = _stream(request)
-        show("sim", result, terminal.simulation(result), json)
+def simulate(
+    request: SimRequest, given: Mapping[str, str] | None = None
+) -> Simulation | CountsSimulation | LoadCurve:
+    """Simulate. Raises BadInputError for incompatible fields, as ``check``."""
+    check(request, given)
+    if request.counts:
+        return _counts(request, request.counts)
+    return _curve(request) if request.curve else _stream(request)
 
 
-def _suite(request: Request, name: str, json: str | None) -> None:
-    from nearfar.simulation.suite import load_suite, run_suite
-    from nearfar.workflows.recording import Kept, recorded
+def experiment(name: str, options: Options) -> Measured[ExperimentResult]:
+    """Simulate an experiment, such as ``seoul``, with a record."""
+    from nearfar.simulation.experiment import load_experiment, run_experiment
+    from nearfar.workflows.recording import recorded
 
-    suite = load_suite(name)
-    with recorded(
-        "sim",
-        {"suite": suite.model_dump(mode="json")},
-        Kept(suite.seed, request.out, strict=False, quiet=request.quiet),
-    ) as recording:
+    chosen = load_experiment(name)
+    arguments = {"suite": chosen.model_dump(mode="json")}
+    with recorded("sim", arguments, replace(options, seed=chosen.seed)) as recording:
         shown = recording.session.progress
-        result = run_suite(suite, lambda done, of, what: shown.step(what, done / of))
-        recording.keep("experiment", result, [])
-    recording.show(terminal.experiment(result), recording.document(result), json)
+        result = run_experiment(chosen, lambda done, of, what: shown.step(what, done / of))
+        recording.keep("experiment", result)
+    return recording.measured(result)
 
 
-def _counts(request: Request, file: Path, json: str | None) -> None:
+def _counts(request: SimRequest, file: Path) -> CountsSimulation:
     from nearfar.simulation.counts import read_counts
     from nearfar.simulation.counts import simulate as simulate_counts
 
@@ -124,25 +143,24 @@ def _counts(request: Request, file: Path, json: str | None) -> None:
     )
     if not request.cpu_time_s:
         result.warnings.append("no --cpu-time-s was given: this is the time of the memory alone")
-    show("sim", result, terminal.counts(result), json)
+    return result
 
 
-def _curve(request: Request, json: str | None) -> None:
+def _curve(request: SimRequest) -> LoadCurve:
     from nearfar.simulation.curve import load_curve
 
     if request.engine == "both":
         raise BadInputError("--curve is drawn by one engine", "give --engine fast or exact")
     far = Device.of(load_profile(request.far))
     _check_rows(request, far)
-    result = load_curve(
+    return load_curve(
         far,
         engine=_engine(request.engine),
         page_policy=request.page_policy or "open",
         write_share=_share(request.write_share),
-        requests=request.entries or _POINT_REQUESTS,
+        requests=request.requests or _POINT_REQUESTS,
         seed=request.seed,
     )
-    show("sim", result, terminal.load_curve(result), json)
 
 
 def _engine(name: str) -> EngineName:
@@ -155,7 +173,7 @@ def _share(share: float) -> float:
     return share
 
 
-def _stream(request: Request) -> Simulation:
+def _stream(request: SimRequest) -> Simulation:
     from nearfar.simulation import run as running
 
     place = _placement(request)
@@ -187,7 +205,7 @@ def _stream(request: Request) -> Simulation:
     return result
 
 
-def _check_core_and_objects(request: Request, place: Placement) -> None:
+def _check_core_and_objects(request: SimRequest, place: Placement) -> None:
     if request.window and request.core != "window":
         raise BadInputError(
             f"--window {request.window} has no effect with --core {request.core}",
@@ -200,7 +218,7 @@ def _check_core_and_objects(request: Request, place: Placement) -> None:
         )
 
 
-def _check_rows(request: Request, *devices: Device) -> None:
+def _check_rows(request: SimRequest, *devices: Device) -> None:
     if request.page_policy and not any(device.has_rows for device in devices):
         names = " and ".join(dict.fromkeys(device.name for device in devices))
         raise BadInputError(
@@ -209,7 +227,7 @@ def _check_rows(request: Request, *devices: Device) -> None:
         )
 
 
-def _source(request: Request, place: Placement) -> SimSource:
+def _source(request: SimRequest, place: Placement) -> SimSource:
     from nearfar import _native
     from nearfar.units import parse_size
 
@@ -222,7 +240,7 @@ def _source(request: Request, place: Placement) -> SimSource:
         return _native.TraceSource(str(request.trace), request.instruction_ns * 1000, place.objects)
     return _native.SyntheticSource(
         request.pattern or "",
-        request.entries or _REQUESTS,
+        request.requests or _REQUESTS,
         parse_size(request.size),
         _share(request.write_share),
         0.0,

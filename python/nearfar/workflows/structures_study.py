@@ -35,7 +35,7 @@ def predict_structures(session: Session, cpus: Sequence[int], effort: Effort) ->
     from nearfar.model.structure_cases import Watching
     from nearfar.records.structures import StructuresResult
     from nearfar.workflows import calibrating, structures_elsewhere
-    from nearfar.workflows.forecasts import now
+    from nearfar.workflows.predicted import now
 
     epochs, cpu = effort.epochs or EPOCHS, cpus[-1]
     host = calibrating.measured_host(session, cpu, coarse=True)

@@ -1,4 +1,4 @@
-"""Run ``nearfar sweep``: find or run cells, write the record, the table, the report."""
+"""Sweeps: find or run cells, write the record, the table, the report."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from nearfar import store
-from nearfar.errors import BadInputError, ExitCode, NoisyError
+from nearfar.errors import BadInputError, ExitCode
+from nearfar.measure.progress import ProgressSource, silent
+from nearfar.records.frame import require_polars
 from nearfar.records.noise import NoiseRecord
 from nearfar.records.run import Run
 from nearfar.records.sweep import SweepCell, SweepResult
-from nearfar.report import terminal
-from nearfar.report.console import note, print_result, progress, write_json
 from nearfar.report.html import page
 from nearfar.sweep import suite as suites
 from nearfar.sweep import table
@@ -27,7 +27,9 @@ from nearfar.sweep.order import Order, digest_of, identify
 from nearfar.workflows.recording import begun
 
 if TYPE_CHECKING:
-    from nearfar.measure.session import Progress
+    from polars import DataFrame
+
+    from nearfar.measure.progress import Progress
     from nearfar.sweep.running import Outcome
 
 
@@ -54,9 +56,8 @@ class Wanted:
     jobs: int | None
     scheduler: str | None
     out: Path | None
-    strict: bool
-    quiet: bool
     order: OrderArguments
+    progress: ProgressSource = silent
 
     @property
     def folder(self) -> Path:
@@ -87,31 +88,62 @@ def orders(wanted: Wanted) -> list[Order]:
     return list(found.values())
 
 
-def run(wanted: Wanted, json_target: str | None) -> int:
-    """Sweep and show. Raises NoisyError under --strict, and errors of a cluster."""
-    table.require_polars()
+@dataclass(frozen=True)
+class Swept:
+    """A sweep: its record, its folder, and how many of its cells were already there."""
+
+    run: Run
+    folder: Path
+    found_again: int
+
+    @property
+    def result(self) -> SweepResult:
+        """The cells."""
+        assert self.run.sections.sweep is not None
+        return self.run.sections.sweep
+
+    @property
+    def noisy(self) -> int:
+        """Number of disturbed cells."""
+        return sum(cell.noise is not None and cell.noise.noisy for cell in self.result.cells)
+
+    def exit_code(self) -> int:
+        """The exit code of the sweep: of its failed cells, else the largest of a cell."""
+        cells = self.result.cells
+        failed = [cell.exit_code for cell in cells if cell.status == "failed"]
+        if failed:
+            wrong = all(code == ExitCode.BAD_INPUT for code in failed)
+            return ExitCode.BAD_INPUT if wrong else ExitCode.MACHINE
+        return max((cell.exit_code for cell in cells), default=ExitCode.OK)
+
+    def to_polars(self) -> DataFrame:
+        """The figures of all cells as a polars table, one row each."""
+        return self.run.to_polars()
+
+
+def sweep(wanted: Wanted) -> Swept:
+    """Run the cells that are not kept yet. Raises errors of a cluster."""
+    require_polars("the table of a sweep")
     wished = orders(wanted)
     with opened(wanted.folder) as kept:
         record = _open_record(wanted, len(wished))
         done = {order.id: cell for order in wished if (cell := kept.find(order))}
         again = len(done)
-        status = "interrupted"
-        try:
-            with progress(wanted.quiet) as shown:
+        with wanted.progress() as shown:
+            status = "interrupted"
+            try:
                 _sweep(wanted, kept, [o for o in wished if o.id not in done], done, shown)
-            status = "finished"
-        finally:
-            cells = [done[order.id] for order in wished if order.id in done]
-            timed = any(order.measures for order in wished if order.id in done)
-            _close_record(wanted, record, cells, status, timed=timed)
-            if status != "finished" and not wanted.quiet:
-                note(
-                    f"{len(cells)} of {len(wished)} cells are kept in {wanted.folder}; "
-                    "the same command goes on"
-                )
-    if again and not wanted.quiet:
-        note(f"found again: {again} of {len(wished)} cells")
-    return _show(wanted, record.run, cells, json_target)
+                status = "finished"
+            finally:
+                cells = [done[order.id] for order in wished if order.id in done]
+                timed = any(order.measures for order in wished if order.id in done)
+                _close_record(wanted, record, cells, status, timed=timed)
+                if status != "finished":
+                    shown.note(
+                        f"{len(cells)} of {len(wished)} cells are kept in {wanted.folder}; "
+                        "the same command goes on"
+                    )
+    return Swept(record.run, wanted.folder, again)
 
 
 def _sweep(
@@ -191,24 +223,3 @@ def _noise(cells: list[SweepCell], *, timed: bool) -> NoiseRecord:
         worst_spread=max((noise.worst_spread for noise in noises), default=0.0),
         series=None if timed else 0,
     )
-
-
-def _show(wanted: Wanted, run: Run, cells: list[SweepCell], json_target: str | None) -> int:
-    assert run.sections.sweep is not None
-    if json_target is not None:
-        write_json(json_target, run.model_dump_json(indent=1, exclude_none=True))
-    if json_target != "-":
-        print_result(terminal.sweep(run.sections.sweep))
-    if not wanted.quiet:
-        note(f"record: {wanted.folder}")
-    failed = [cell.exit_code for cell in cells if cell.status == "failed"]
-    noisy = sum(cell.noise is not None and cell.noise.noisy for cell in cells)
-    if failed:
-        wrong = all(code == ExitCode.BAD_INPUT for code in failed)
-        return ExitCode.BAD_INPUT if wrong else ExitCode.MACHINE
-    if noisy and wanted.strict:
-        raise NoisyError(
-            f"{noisy} of {len(cells)} cells were too noisy",
-            "stop what else runs (see `nearfar doctor`), and sweep into another --out",
-        )
-    return max((cell.exit_code for cell in cells), default=ExitCode.OK)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,20 +15,21 @@ if TYPE_CHECKING:
     from nearfar.place.traffic import Traffic
 
 
-def traffic_of(program: list[str], plan: Path, promise: Promise) -> Traffic | None:
-    """Lines by rule, behind the caches of the promise; None, with a printed note, if they cannot be
+def traffic_of(
+    program: list[str], plan: Path, promise: Promise, notify: Callable[[str], None]
+) -> Traffic | None:
+    """Lines by rule, behind the caches of the promise; None, after a note, if they cannot be
     counted."""
     from nearfar.place.traffic import count, rules_by_site
-    from nearfar.report.console import note
 
     try:
         rules = rules_by_site(plan)
         if promise.heap.caches is None:
             raise BadInputError("the plan does not specify the caches of its promise")
-        note("nearfar: running it once more under the emulator, to count accesses")
+        notify("nearfar: running it once more under the emulator, to count accesses")
         return count(rules, _traced(program, promise.heap.caches))
     except NearfarError as error:
-        note(f"nearfar: {error.what}: traffic is not compared")
+        notify(f"nearfar: {error.what}: traffic is not compared")
         return None
 
 

@@ -4,37 +4,24 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
+from nearfar.cli import flags
+from nearfar.cli.output import show_measured
 
-from nearfar.cli import flags, ranges
+Structure = Annotated[
+    str, flags.text("--structure", "NAME", "list (sorted), hash, skip_list, or one you added.")
+]
+Tier = Annotated[
+    str,
+    flags.text("--tier", "TIER", "dram, shm:, numa:N, fsdax:DIR, devdax:DEVICE, file:DIR."),
+]
 
 
 @flags.grouped
 def intset(
-    structure: Annotated[
-        str,
-        typer.Option(
-            "--structure", metavar="NAME", help="list (sorted), hash, skip_list, or one you added."
-        ),
-    ] = "hash",
-    entries: Annotated[
-        int,
-        typer.Option(
-            "-n", metavar="N", min=1, max=ranges.MOST_COUNT, help="Initial entries (1024)."
-        ),
-    ] = 1024,
-    update: Annotated[
-        int,
-        typer.Option(
-            "--update", metavar="PERCENT", min=0, max=100, help="Updates, % of operations."
-        ),
-    ] = 50,
-    tier: Annotated[
-        str,
-        typer.Option(
-            "--tier", metavar="TIER", help="dram, shm:, numa:N, fsdax:DIR, devdax:DEVICE, file:DIR."
-        ),
-    ] = "shm:",
+    structure: Structure = "hash",
+    entries: flags.Entries = 1024,
+    update: flags.Update = 50,
+    tier: Tier = "shm:",
     *,
     shared: flags.Measuring,
 ) -> None:
@@ -50,33 +37,14 @@ def intset(
 
     Examples:
 
-        nearfar bench intset --structure hash -n 1024 --update 50
+        nearfar bench intset --structure hash --entries 1024 --update 50
 
         nearfar bench intset --structure skip_list --tier file:. --runs 10 --time 60
 
         nearfar bench intset --structure list --tier dram --json -
     """
-    from nearfar.measure import intset as measurement
-    from nearfar.measure import pools
-    from nearfar.measure.session import Effort
     from nearfar.report import terminal
-    from nearfar.workflows.plans import chosen_cpus
-    from nearfar.workflows.recording import recorded
+    from nearfar.workflows.bench import intset as workflow
 
-    budget_s = shared.budget_s(10.0)
-    repeats = shared.runs or measurement.RUNS
-    arguments = {
-        "structure": structure,
-        "entries": entries,
-        "update_percent": update,
-        "tier": tier,
-        "time_s": budget_s,
-    }
-    with recorded("bench intset", arguments, shared.kept) as recording:
-        pools.require_pools()
-        cpu = chosen_cpus(recording.machine, shared.cpus)[0]
-        plan = measurement.plan_for(structure, entries, update, tier, cpu, budget_s / repeats)
-        effort = Effort(budget_s, repeats, shared.warmup)
-        result = measurement.measure(recording.session, plan, effort)
-        recording.keep("intset", result, [])
-    recording.show(terminal.intset(result), recording.document(result), shared.json)
+    done = workflow.measure(structure, shared.options, entries=entries, update=update, tier=tier)
+    show_measured(done, terminal.intset(done.result), shared.output)

@@ -2,109 +2,72 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import Annotated
 
 import typer
 
 from nearfar.cli import flags, ranges
+from nearfar.cli.output import show_measured
+from nearfar.records.choices import CounterMode, MapOperation, MapReference, MapType
 
-
-class Operation(StrEnum):
-    """Operation to measure."""
-
-    INSERT = "insert"
-    GET = "get"
-    REMOVE = "remove"
-
-
-class Type(StrEnum):
-    """nearfar's map, its volatile counterpart in DRAM, and three maps after PMDK's."""
-
-    MAP = "map"
-    DRAM = "dram"
-    ATOMIC = "map_atomic"
-    TX = "map_tx"
-    RP = "map_rp"
-
-
-class Other(StrEnum):
-    """Reference to compare with."""
-
-    PMDK = "pmdk"
-
-
-class Counters(StrEnum):
-    """Source of the counters of the measured region."""
-
-    AUTO = "auto"
-    PERF = "perf"
-    SIMULATED = "simulated"
-    OFF = "off"
+Op = Annotated[MapOperation, typer.Option("--op", help="Operation, once per key.")]
+Type = Annotated[
+    MapType,
+    typer.Option("--type", help="map: nearfar's; dram: its volatile counterpart; or PMDK's."),
+]
+Operations = Annotated[
+    list[int] | None,
+    flags.count("-n", "--operations", help="Operations (1,000,000); repeat for several."),
+]
+ValueBytes = Annotated[
+    list[int] | None,
+    flags.count(
+        "-d",
+        metavar="BYTES",
+        most=ranges.MOST_ELEMENT_BYTES,
+        help="Bytes of a value (8); repeat for several.",
+    ),
+]
+Tier = Annotated[
+    str | None, flags.text("--tier", "TIER", "shm:, numa:N, fsdax:DIR, devdax:DEVICE, file:DIR.")
+]
+Threads = Annotated[
+    int,
+    flags.count(
+        "--threads", metavar="T", most=ranges.MOST_THREADS, help="Threads, which divide the keys."
+    ),
+]
+Alloc = Annotated[
+    bool,
+    typer.Option(
+        "--alloc", help="As pmembench --alloc: values are objects, neither written nor read."
+    ),
+]
+Keep = Annotated[bool, typer.Option("--keep", help="Keep the pool.")]
+Compare = Annotated[
+    MapReference | None, typer.Option("--compare", help="Also measure libpmemobj's primitives.")
+]
+Counters = Annotated[
+    CounterMode,
+    typer.Option(
+        "--counters",
+        help="Counters of the operations alone: hardware, or a model of the caches.",
+    ),
+]
 
 
 @flags.grouped
 def map_(
-    op: Annotated[Operation, typer.Option("--op", help="Operation, once per key.")] = (
-        Operation.INSERT
-    ),
-    type_: Annotated[
-        Type,
-        typer.Option("--type", help="map: nearfar's; dram: its volatile counterpart; or PMDK's."),
-    ] = Type.MAP,
-    operations: Annotated[
-        list[int] | None,
-        typer.Option(
-            "-n",
-            metavar="N",
-            min=1,
-            max=ranges.MOST_COUNT,
-            help="Operations (1,000,000); repeat for several.",
-        ),
-    ] = None,
-    value_bytes: Annotated[
-        list[int] | None,
-        typer.Option(
-            "-d",
-            metavar="BYTES",
-            min=1,
-            max=ranges.MOST_ELEMENT_BYTES,
-            help="Bytes of a value (8); repeat for several.",
-        ),
-    ] = None,
-    tier: Annotated[
-        str | None,
-        typer.Option(
-            "--tier", metavar="TIER", help="shm:, numa:N, fsdax:DIR, devdax:DEVICE, file:DIR."
-        ),
-    ] = None,
-    threads: Annotated[
-        int,
-        typer.Option(
-            "--threads",
-            metavar="T",
-            min=1,
-            max=ranges.MOST_THREADS,
-            help="Threads, which divide the keys.",
-        ),
-    ] = 1,
-    alloc: Annotated[
-        bool,
-        typer.Option(
-            "--alloc", help="As pmembench --alloc: values are objects, neither written nor read."
-        ),
-    ] = False,
-    keep: Annotated[bool, typer.Option("--keep", help="Keep the pool.")] = False,
-    compare: Annotated[
-        Other | None, typer.Option("--compare", help="Also measure libpmemobj's primitives.")
-    ] = None,
-    counters: Annotated[
-        Counters,
-        typer.Option(
-            "--counters",
-            help="Counters of the operations alone: hardware, or a model of the caches.",
-        ),
-    ] = Counters.OFF,
+    op: Op = "insert",
+    type_: Type = "map",
+    operations: Operations = None,
+    value_bytes: ValueBytes = None,
+    tier: Tier = None,
+    threads: Threads = 1,
+    alloc: Alloc = False,
+    keep: Keep = False,
+    compare: Compare = None,
+    counters: Counters = "off",
     *,
     shared: flags.Measuring,
 ) -> None:
@@ -134,45 +97,19 @@ def map_(
 
         nearfar bench map --op insert --tier shm:/dev/shm/a.pool --keep
     """
-    from nearfar.measure import maps as measurement
-    from nearfar.measure.session import Effort
     from nearfar.report import terminal
-    from nearfar.workflows import counting
-    from nearfar.workflows.plans import map_plan
-    from nearfar.workflows.recording import recorded
+    from nearfar.workflows.bench import map_ as workflow
 
-    place = tier or ("dram" if type_ is Type.DRAM else "shm:")
-    sizes = (operations or [1_000_000], value_bytes or [8])
-    arguments = {
-        "op": op.value,
-        "type": type_.value,
-        "operations": sizes[0],
-        "value_bytes": sizes[1],
-        "tier": place,
-        "threads": threads,
-        "alloc": alloc,
-        "compare": bool(compare),
-        "counters": counters.value,
-    }
-    with recorded("bench map", arguments, shared.kept) as recording:
-        plan = map_plan(
-            recording.machine,
-            (type_.value, op.value),
-            sizes,
-            place,
-            threads,
-            cpus=shared.cpus,
-            seed=shared.seed,
-            alloc=alloc,
-            compare=compare is not None,
-            keep=keep,
-        )
-        plan = counting.with_events(plan, counters.value)
-        effort = Effort(shared.budget_s(30.0), shared.runs, shared.warmup)
-        result, skipped = measurement.measure(recording.session, plan, effort)
-        counting.fill(result, counters.value, recording.machine)
-        if keep:
-            result.pool = measurement.keep(plan)
-        recording.keep("map", result, skipped)
-    counting.write_tables(result, recording.directory.path)
-    recording.show(terminal.map_run(result), recording.document(result), shared.json)
+    work = workflow.Work(
+        op,
+        type_,
+        operations or [1_000_000],
+        value_bytes or [8],
+        tier,
+        threads,
+        alloc,
+        keep,
+        compare is not None,
+    )
+    done = workflow.measure(work, shared.options, counters=counters)
+    show_measured(done, terminal.map_run(done.result), shared.output)

@@ -5,17 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from nearfar.cli import flags
+from nearfar.cli.output import show_measured
+
+Directory = Annotated[Path, flags.text("--path", "DIR", "Directory of the file, which is unnamed.")]
 
 
 @flags.grouped
 def mapped(
-    path: Annotated[
-        Path,
-        typer.Option("--path", metavar="DIR", help="Directory of the file, which is unnamed."),
-    ] = Path(),
+    path: Directory = Path(),
     size: flags.Size = None,
     *,
     shared: flags.Measuring,
@@ -39,21 +37,10 @@ def mapped(
 
         nearfar bench mapped --time 60 --json -
     """
-    from nearfar.measure import mapped as measurement
-    from nearfar.measure.session import Effort
     from nearfar.report import terminal
-    from nearfar.units import MIB, parse_size
-    from nearfar.workflows.plans import chosen_cpus
-    from nearfar.workflows.recording import recorded
+    from nearfar.units import parse_size
+    from nearfar.workflows.bench import mapped as workflow
 
-    size_bytes = parse_size(size) if size is not None else 256 * MIB
-    budget_s = shared.budget_s(30.0)
-    arguments = {"path": str(path), "size_bytes": size_bytes, "time_s": budget_s}
-    with recorded("bench mapped", arguments, shared.kept) as recording:
-        cpu = chosen_cpus(recording.machine, shared.cpus)[0]
-        inspection = measurement.inspect(str(path), size_bytes, cpu)
-        plan = measurement.MappedPlan(str(path), size_bytes, cpu, inspection.accesses)
-        effort = Effort(budget_s, shared.runs, shared.warmup)
-        result, skipped = measurement.measure(recording.session, plan, effort, inspection)
-        recording.keep("mapped", result, skipped)
-    recording.show(terminal.mapped(result), recording.document(result), shared.json)
+    size_bytes = parse_size(size) if size is not None else workflow.SIZE_BYTES
+    done = workflow.measure(path, shared.options, size_bytes=size_bytes)
+    show_measured(done, terminal.mapped(done.result), shared.output)

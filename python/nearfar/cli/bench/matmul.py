@@ -12,7 +12,7 @@ def matmul(
     choice: _programs.Choice,
     shared: flags.Measuring,
 ) -> None:
-    """Multiply two matrices of doubles by the textbook algorithm; -n rows (256).
+    """Multiply two matrices of doubles by the textbook algorithm; --problem-size rows (256).
 
     Every run verifies the product exactly (Freivalds). Arrays come from malloc or from a tier of
     libhmalloc; the runs alternate, each in a fresh process. --trace times nothing: it writes the
@@ -20,10 +20,10 @@ def matmul(
 
     Examples:
 
-        nearfar bench matmul -n 128 -n 512
+        nearfar bench matmul --problem-size 128 --problem-size 512
 
         nearfar bench matmul --allocator malloc --allocator hmalloc:near --runs 10
 
         nearfar bench matmul --trace matmul.trace --after l1
     """
-    _programs.run("bench matmul", choice.of("matmul", 256), shared)
+    _programs.run("bench matmul", "matmul", 256, choice, shared)

@@ -2,54 +2,34 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import Annotated
 
 import typer
 
 from nearfar.cli import flags, ranges
-from nearfar.cli.crash import _exploring
+from nearfar.cli.crash import _flags
+from nearfar.records.choices import CrashStructure, Recovery
 
-
-class Structure(StrEnum):
-    """Persistent structures of nearfar."""
-
-    MAP = "map"
-    LIST = "list"
-    SKIP_LIST = "skip_list"
-    QUEUE = "queue"
-    MOVE = "move"
-    MAP_ATOMIC = "map_atomic"
-    MAP_TX = "map_tx"
-    MAP_RP = "map_rp"
-
-
-class Recovery(StrEnum):
-    """What recovers an image of a structure that is built on libpmemobj."""
-
-    REPLAYED = "replayed"
-    LIBRARY = "library"
-
-
-#: Every Nth image is also opened by libpmemobj, where nearfar replays the logs.
-CONFIRM_EVERY = 100
+Structure = Annotated[CrashStructure, typer.Option("--structure", help="Structure to check.")]
+Operations = Annotated[
+    int, flags.count("-n", "--operations", most=ranges.MOST_OPERATIONS, help="Operations.")
+]
+RecoveryFlag = Annotated[
+    Recovery | None,
+    typer.Option("--recovery", help="For map_atomic, map_tx, map_rp (default: replayed)."),
+]
 
 
 def check(
-    structure: Annotated[Structure, typer.Option("--structure", help="Structure to check.")],
-    n: Annotated[
-        int, typer.Option("-n", metavar="N", min=1, max=ranges.MOST_OPERATIONS, help="Operations.")
-    ] = 200,
+    structure: Structure,
+    operations: Operations = 200,
     seed: flags.Seed = 1,
-    recovery: Annotated[
-        Recovery | None,
-        typer.Option("--recovery", help="For map_atomic, map_tx, map_rp (default: replayed)."),
-    ] = None,
-    platform: _exploring.PlatformFlag = _exploring.Platform.ADR,
-    budget: _exploring.Budget = 0,
-    images: _exploring.Images = None,
+    recovery: RecoveryFlag = None,
+    platform: _flags.PlatformFlag = "adr",
+    budget: _flags.Budget = 0,
+    images: _flags.Images = None,
     json: flags.Json = None,
-    sarif: _exploring.Sarif = None,
+    sarif: _flags.Sarif = None,
     quiet: flags.Quiet = False,
 ) -> int:
     """Check every image that a crash can leave of one of nearfar's own structures.
@@ -73,34 +53,11 @@ def check(
 
         nearfar crash check --structure map_tx --recovery library --budget 5000
     """
-    from nearfar.errors import BadInputError
-    from nearfar.verify.images import folder_for, keep
-    from nearfar.verify.structures import ON_LIBPMEMOBJ
+    from nearfar.workflows import exploring
 
-    if recovery is not None and structure not in ON_LIBPMEMOBJ:
-        raise BadInputError(
-            f"{structure.value} does not use libpmemobj", f"leave out --recovery {recovery.value}"
-        )
-    asked: dict[str, object] = {
-        "structure": structure.value,
-        "n": n,
-        "seed": seed,
-        "platform": platform.value,
-    }
-    folder = folder_for(images)
-    try:
-        result = _exploring.explore(
-            "check",
-            {
-                **asked,
-                "budget": budget,
-                "images": folder,
-                "confirm_every": 1 if recovery is Recovery.LIBRARY else CONFIRM_EVERY,
-            },
-            quiet or json == "-",
-        )
-        keep(result, folder, {"verb": "check", **asked})
-    finally:
-        if folder.is_dir() and not any(folder.iterdir()):
-            folder.rmdir()
-    return _exploring.show(result, {"verb": "crash check", **asked}, json, sarif)
+    done = exploring.check_structure(
+        exploring.StructureWork(structure, operations, seed, recovery),
+        exploring.Limits(platform, budget, images),
+        flags.progress_of(quiet or json == "-"),
+    )
+    return _flags.show(done, json, sarif)

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import Annotated
 
 import typer
 
+from nearfar.records.choices import BuildStep
 
-class Step(StrEnum):
-    """The build step that the flags are for."""
-
-    COMPILE = "compile"
-    LINK = "link"
+Step = Annotated[BuildStep, typer.Argument(show_default=False, help="Build step.")]
 
 
-def flags(
-    step: Annotated[Step, typer.Argument(show_default=False, help="Build step.")],
-) -> None:
+def flags(step: Step) -> None:
     """Print the compiler flags of a program for `crash run --recorder instrumented`.
 
     Compile and link are separate steps: -fsanitize=thread instruments the stores, and the recorder
@@ -31,4 +25,4 @@ def flags(
     """
     from nearfar.verify.recorder import compile_flags, link_flags
 
-    print(compile_flags() if step is Step.COMPILE else link_flags())
+    print(compile_flags() if step == "compile" else link_flags())

@@ -2,52 +2,38 @@
 
 from __future__ import annotations
 
-import re
-from enum import StrEnum
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from nearfar.cli import flags
-from nearfar.cli.crash import _exploring
+from nearfar.cli.crash import _flags
+from nearfar.units import parse_seconds
 
-_FUNCTION = re.compile(r"(.+\.so[.0-9]*):([A-Za-z_]\w*)")
-
-
-class Recorder(StrEnum):
-    """How stores are recorded."""
-
-    PRELOAD = "preload"
-    INSTRUMENTED = "instrumented"
+Checker = Annotated[
+    str,
+    flags.text(
+        "--checker",
+        "CMD|LIB.so:FUNC",
+        "Command that checks an image, whose path is appended; or a C function.",
+    ),
+]
+Time = Annotated[
+    str,
+    typer.Option("--time", metavar="TIME", help="Time limit of one check.", callback=flags.a_time),
+]
 
 
 def run(
-    program: Annotated[
-        list[str], typer.Argument(metavar="-- PROGRAM ARGS", help="Program to record, run once.")
-    ],
-    checker: Annotated[
-        str,
-        typer.Option(
-            "--checker",
-            metavar="CMD|LIB.so:FUNC",
-            help="Command that checks an image, whose path is appended; or a C function.",
-        ),
-    ],
-    recorder: Annotated[
-        Recorder, typer.Option("--recorder", help="For any program; or for one compiled for it.")
-    ] = Recorder.PRELOAD,
-    platform: _exploring.PlatformFlag = _exploring.Platform.ADR,
-    budget: _exploring.Budget = 20_000,
-    time: Annotated[
-        str,
-        typer.Option(
-            "--time", metavar="TIME", help="Time limit of one check.", callback=flags.a_time
-        ),
-    ] = "10",
-    images: _exploring.Images = None,
+    program: _flags.Program,
+    checker: Checker,
+    recorder: _flags.Recorder = "preload",
+    platform: _flags.PlatformFlag = "adr",
+    budget: _flags.Budget = 20_000,
+    time: Time = "10",
+    images: _flags.Images = None,
     json: flags.Json = None,
-    sarif: _exploring.Sarif = None,
+    sarif: _flags.Sarif = None,
     quiet: flags.Quiet = False,
 ) -> int:
     """Record a program on persistent memory, and check what a crash can leave of its pool.
@@ -71,81 +57,11 @@ def run(
 
         nearfar crash run --checker ./check.so:check -- ./program pool
     """
-    import tempfile
+    from nearfar.workflows import exploring
 
-    from nearfar.units import parse_seconds
-    from nearfar.verify.images import folder_for, keep
-    from nearfar.verify.recorder import record
-
-    command = _command(checker)
-    limit_ms = int(parse_seconds(time) * 1000)
-    asked: dict[str, object] = {
-        "checker": command,
-        "platform": platform.value,
-        "limit_ms": limit_ms,
-    }
-    folder = folder_for(images)
-    try:
-        with tempfile.TemporaryDirectory(prefix="nearfar-crash-") as made:
-            work = Path(made).resolve()
-            code = record(program, work / "log", recorder.value)
-            result = _exploring.explore(
-                "run",
-                {
-                    **_files(work),
-                    **checker_arguments(command),
-                    "images": folder,
-                    "budget": budget,
-                    "limit_ms": limit_ms,
-                    "platform": platform.value,
-                },
-                quiet or json == "-",
-            )
-        if code:
-            result.program_failed = True
-            result.warnings.append(f"{program[0]} ended with {code}; only that part is explored")
-        keep(result, folder, {"verb": "run", **asked})
-    finally:
-        if folder.is_dir() and not any(folder.iterdir()):
-            folder.rmdir()
-    request = {"verb": "crash run", **asked, "program": program, "recorder": recorder.value}
-    return _exploring.show(result, request, json, sarif)
-
-
-def _command(checker: str) -> list[str]:
-    """Return the words of a checker. Raises BadInputError if it names no program or function."""
-    import shlex
-    import shutil
-
-    from nearfar.errors import BadInputError
-
-    try:
-        command = shlex.split(checker)
-    except ValueError as error:
-        raise BadInputError(
-            f"--checker {checker!r} cannot be split into words: {error}", "close its quotes"
-        ) from None
-    if not command:
-        raise BadInputError("--checker is empty", "name a program that checks an image")
-    if not (len(command) == 1 and _FUNCTION.fullmatch(command[0])) and not shutil.which(command[0]):
-        raise BadInputError(
-            f"--checker: '{command[0]}' is not an executable program",
-            "name a program that checks an image, or LIBRARY.so:FUNCTION",
-        )
-    return command
-
-
-def _files(work: Path) -> dict[str, object]:
-    """Return the explorer's working files and what records the recovery of a checker."""
-    from nearfar.process.helpers import shipped
-    from nearfar.verify.recorder import RECORDER
-
-    names = ("log", "image", "output", "recovery")
-    return {**{name: work / name for name in names}, "recorder": shipped(RECORDER)}
-
-
-def checker_arguments(command: list[str]) -> dict[str, str]:
-    """Return a checker as the explorer reads it: LIBRARY.so:FUNCTION, or one key per argument."""
-    if len(command) == 1 and (match := _FUNCTION.fullmatch(command[0])):
-        return {"checker_library": str(Path(match[1]).resolve()), "checker_function": match[2]}
-    return {f"checker{i}": argument for i, argument in enumerate(command)}
+    done = exploring.run_program(
+        exploring.ProgramWork(program, checker, recorder, parse_seconds(time)),
+        exploring.Limits(platform, budget, images),
+        flags.progress_of(quiet or json == "-"),
+    )
+    return _flags.show(done, json, sarif)

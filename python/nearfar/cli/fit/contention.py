@@ -9,12 +9,11 @@ import typer
 
 from nearfar.cli import flags
 
+Rows = Annotated[Path, typer.Argument(metavar="ROWS.csv", help="Measured rows of contention.")]
+Out = Annotated[Path, flags.text("--out", "FILE", "File of the model, as JSON.")]
 
-def contention(
-    rows: Annotated[Path, typer.Argument(metavar="ROWS.csv", help="Measured rows of contention.")],
-    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="File of the model, as JSON.")],
-    quiet: flags.Quiet = False,
-) -> None:
+
+def contention(rows: Rows, out: Out, quiet: flags.Quiet = False) -> None:
     """Fit a model of contention: how two sides that copy concurrently slow each other down.
 
     ROWS.csv has the columns near_threads, far_threads, near_MBps and far_MBps (10^6 bytes/s, summed

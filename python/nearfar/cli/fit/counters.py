@@ -9,15 +9,16 @@ import typer
 
 from nearfar.cli import flags
 
+Table = Annotated[Path, typer.Argument(metavar="COUNTERS.csv", help="Counters by operations.")]
+Picture = Annotated[
+    Path | None,
+    flags.text("--picture", "FILE", "Correlation matrix, as .svg or self-contained .html."),
+]
+
 
 def counters(
-    table: Annotated[Path, typer.Argument(metavar="COUNTERS.csv", help="Counters by operations.")],
-    picture: Annotated[
-        Path | None,
-        typer.Option(
-            "--picture", metavar="FILE", help="Correlation matrix, as .svg or self-contained .html."
-        ),
-    ] = None,
+    table: Table,
+    picture: Picture = None,
     json: flags.Json = None,
     quiet: flags.Quiet = False,
 ) -> None:
@@ -36,14 +37,11 @@ def counters(
     from nearfar.model import counter_fits
     from nearfar.report import terminal
     from nearfar.report.charts.correlation import write_picture
-    from nearfar.report.console import note, print_result, write_json
+    from nearfar.report.console import note, show
 
     result = counter_fits.fit(counter_fits.read_counters(table))
     if picture:
         write_picture(result.correlation, picture)
         if not quiet:
             note(f"picture: {picture}")
-    if json:
-        write_json(json, result.model_dump_json(indent=1))
-    if json != "-":
-        print_result(terminal.counter_fits(result))
+    show(terminal.counter_fits(result), result.model_dump_json(indent=1), json)

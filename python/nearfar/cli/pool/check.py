@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from nearfar.cli.flags import Json
-from nearfar.cli.pool._shared import File
+from nearfar.cli.output import show_document
+from nearfar.cli.pool._flags import File
 
 
 def check(file: File, json: Json = None) -> int:
@@ -15,22 +16,9 @@ def check(file: File, json: Json = None) -> int:
 
     Example: `nearfar pool check /mnt/pmem/data.pool`
     """
-    from json import dumps
+    from nearfar.report.terminal import pool_files
+    from nearfar.workflows.pool_files import examine
 
-    from nearfar._native import pool_examine
-    from nearfar.cli.pool._shared import document, finding_lines, print_plain, require_pool, verdict
-    from nearfar.report.console import write_json
-
-    facts = pool_examine(str(file))
-    require_pool(facts, file)
-    counted = facts["all_objects"]["objects"]
-    if json is not None:
-        write_json(json, dumps(document(facts, file, objects=counted), indent=1))
-    if json != "-":
-        lines = finding_lines(facts["findings"])
-        missing = facts["damage"] + facts["notes"] - len(lines)
-        if missing:
-            lines.append(f"and {missing} more")
-        end = "damaged: do not open it" if facts["damage"] else "consistent"
-        print_plain([*lines, f"{file}: {end} ({counted} objects looked at)"])
-    return verdict(facts)
+    found = examine(file)
+    show_document(pool_files.check(found.facts, file), found.verdict(), json)
+    return found.exit_code()

@@ -9,18 +9,18 @@ import typer
 
 from nearfar.cli import flags
 
+Model = Annotated[Path, typer.Argument(metavar="M.json", help="From `nearfar fit contention`.")]
+Mixed = Annotated[
+    bool,
+    typer.Option("--mixed", help="Far threads copy between both tiers (the model: far to far)."),
+]
+
 
 def contention(
-    model: Annotated[Path, typer.Argument(metavar="M.json", help="From `nearfar fit contention`.")],
+    model: Model,
     near_threads: flags.NearThreads,
     far_threads: flags.FarThreads,
-    mixed: Annotated[
-        bool,
-        typer.Option(
-            "--mixed",
-            help="Far threads copy between both tiers (the model: far to far).",
-        ),
-    ] = False,
+    mixed: Mixed = False,
     json: flags.Json = None,
 ) -> None:
     """Predict the bandwidth of two sides that copy concurrently, from a fitted model.
@@ -29,12 +29,11 @@ def contention(
 
         nearfar predict contention contention.json --near-threads 11 --far-threads 5 --json -
     """
-    from nearfar.model import contention as contention_model
-    from nearfar.model.contention_file import read_model
+    from nearfar import api
     from nearfar.report import terminal
     from nearfar.report.printing import show
 
-    result = contention_model.predict(read_model(model), near_threads, far_threads, mixed=mixed)
+    result = api.predict_contention(model, near_threads, far_threads, mixed=mixed)
     show("predict contention", result, terminal.contention(result), json)
 
 

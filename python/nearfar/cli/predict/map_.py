@@ -3,52 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from nearfar.cli import flags, ranges
-from nearfar.errors import BadInputError
+from nearfar.records.choices import MapModel, MapOperation
 
-if TYPE_CHECKING:
-    from nearfar.model.map_work import MapPrediction
-    from nearfar.records.choices import MapOperation
-    from nearfar.records.profile import Host
-
-
-class Model(StrEnum):
-    """nearfar's model, or one of the two models of the Nicosia thesis."""
-
-    REPLAY = "replay"
-    COUNTERS = "counters"
-    STRUCTURE = "structure"
-
-
-Far = Annotated[
-    str, typer.Option("--far", metavar="PROFILE", help="Device profile, such as ucy-optane.")
-]
+Far = Annotated[str, flags.text("--far", "PROFILE", "Device profile, such as ucy-optane.")]
 HostName = Annotated[
-    str,
-    typer.Option(
-        "--host", metavar="HOST", help="Host, such as xeon-5218r, a file, or this (measured)."
-    ),
+    str, flags.text("--host", "HOST", "Host, such as xeon-5218r, a file, or this (measured).")
 ]
 Operations = Annotated[
     int,
-    typer.Option(
-        "--ops",
-        metavar="N",
-        min=1,
-        max=ranges.MOST_COUNT,
-        help="Operations, which is also the number of entries.",
-    ),
+    flags.count("-n", "--operations", help="Operations, which is also the number of entries."),
 ]
 ValueBytes = Annotated[
-    int, typer.Option("--value-bytes", metavar="B", min=1, max=ranges.MOST_ELEMENT_BYTES)
+    int, flags.count("--value-bytes", metavar="B", most=ranges.MOST_ELEMENT_BYTES)
 ]
-Chosen = Annotated[
-    Model, typer.Option("--model", help="replay: nearfar's; counters, structure: as published.")
+Model = Annotated[
+    MapModel, typer.Option("--model", help="replay: nearfar's; counters, structure: as published.")
 ]
 
 
@@ -58,9 +32,9 @@ class Question:
 
     far: Far
     host: HostName
-    ops: Operations
+    operations: Operations
     value_bytes: ValueBytes = 1
-    model: Chosen = Model.REPLAY
+    model: Model = "replay"
     cpus: flags.Cpus = None
     json: flags.Json = None
     quiet: flags.Quiet = False
@@ -76,9 +50,9 @@ def map_get(*, question: Question) -> None:
 
     Examples:
 
-        nearfar predict map-get --far ucy-optane --host xeon-5218r --ops 1000000
+        nearfar predict map-get --far ucy-optane --host xeon-5218r -n 1000000
 
-        nearfar predict map-get --far ucy-optane --host xeon-5218r --ops 50000 --model structure
+        nearfar predict map-get --far ucy-optane --host xeon-5218r -n 50000 --model structure
     """
     _show("get", question)
 
@@ -89,7 +63,7 @@ def map_insert(*, question: Question) -> None:
 
     A lower bound: the printed limits give the reasons.
 
-    Example: `nearfar predict map-insert --far ucy-optane --host xeon-5218r --ops 1000000`
+    Example: `nearfar predict map-insert --far ucy-optane --host xeon-5218r -n 1000000`
     """
     _show("insert", question)
 
@@ -100,55 +74,25 @@ def map_remove(*, question: Question) -> None:
 
     A lower bound: the printed limits give the reasons.
 
-    Example: `nearfar predict map-remove --far ucy-optane --host xeon-5218r --ops 1000000`
+    Example: `nearfar predict map-remove --far ucy-optane --host xeon-5218r -n 1000000`
     """
     _show("remove", question)
 
 
 def _show(operation: MapOperation, question: Question) -> None:
+    from nearfar import api
     from nearfar.report import terminal
     from nearfar.report.printing import show
 
-    result = _predict(operation, question)
+    result = api.predict_map(
+        operation,
+        question.operations,
+        api.Target(question.far, question.host, question.cpus),
+        value_bytes=question.value_bytes,
+        model=question.model,
+        progress=flags.progress_of(question.quiet),
+    )
     show(f"predict map-{operation}", result, terminal.map_work(result), question.json)
-
-
-def _predict(operation: MapOperation, question: Question) -> MapPrediction:
-    from nearfar.model import counters, replay, structure
-    from nearfar.model.map_work import MapWork
-    from nearfar.profiles import load_host, load_profile
-
-    model = question.model
-    if operation != "get" and model is not Model.REPLAY:
-        raise BadInputError(
-            f"the model {model} is published for gets only", "leave --model out, or use replay"
-        )
-    work = MapWork(operation, question.ops, question.value_bytes)
-    device = load_profile(question.far)
-    if model is Model.COUNTERS:
-        return counters.predict(work, device, load_host(question.host))
-    if model is Model.STRUCTURE:
-        load_host(question.host)  # reject unknown hosts, although this model does not use one
-        return structure.predict(work, device)
-    return replay.predict(work, device, _host(question))
-
-
-def _host(question: Question) -> Host:
-    """Return a host with its latencies: from its file, or measured if it is this machine."""
-    from nearfar.machine.topology import this_machine
-    from nearfar.profiles import THIS, load_host
-    from nearfar.workflows.calibrating import measured_host, open_session
-    from nearfar.workflows.plans import chosen_cpus
-
-    if question.host != THIS:
-        if question.cpus is not None:
-            raise BadInputError(
-                f"--cpus has no effect on --host {question.host}", "remove it, or use --host this"
-            )
-        return load_host(question.host)
-    cpu = chosen_cpus(this_machine(), question.cpus)[-1]
-    with open_session(question.quiet) as session:
-        return measured_host(session, cpu)
 
 
 VERBS = (map_get, map_insert, map_remove)

@@ -2,89 +2,71 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from functools import wraps
-from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from nearfar.cli import flags, ranges
-from nearfar.errors import BadInputError
+from nearfar.records.choices import SplitKernel, SplitModel
 
-if TYPE_CHECKING:
-    from nearfar.model import split as model
-
-
-class Kernel(StrEnum):
-    """The stencil that is applied to the array."""
-
-    STENCIL8 = "stencil8"
-
-
-class Model(StrEnum):
-    """nearfar's model, or the two equations of the Oslo thesis."""
-
-    NEARFAR = "nearfar"
-    OSLO = "oslo"
+Contention = Annotated[Path, flags.text("--contention", "M.json", "Model of far-to-far copies.")]
+Host = Annotated[
+    str, flags.text("--host", "HOST", "Host with the caches: xeon-6130, this, a file.")
+]
+Rows = Annotated[int, flags.count("--rows", metavar="M")]
+Columns = Annotated[int, flags.count("--cols")]
+ElementBytes = Annotated[int, flags.count("--element-bytes", most=ranges.MOST_ELEMENT_BYTES)]
+Kernel = Annotated[SplitKernel, typer.Option("--kernel", help="Mean of the eight neighbors.")]
+Threads = Annotated[
+    int | None,
+    flags.count(
+        "--threads",
+        least=2,
+        most=ranges.MOST_THREADS,
+        help="Find the best split of this many threads.",
+    ),
+]
+FarRows = Annotated[
+    int | None,
+    flags.count(
+        "--far-rows",
+        metavar="R",
+        least=0,
+        help="Rows in far memory (default: the balanced number).",
+    ),
+]
+SoftwareNs = Annotated[
+    float | None,
+    typer.Option(
+        "--software-ns",
+        metavar="NS",
+        min=0,
+        max=ranges.MOST_NS,
+        help="Software cost of an element on the far side in ns; without --calibrate.",
+    ),
+]
+Model = Annotated[
+    SplitModel, typer.Option("--model", help="oslo: E·16/B of either side and nothing else.")
+]
 
 
 def split(
-    contention: Annotated[
-        Path, typer.Option("--contention", metavar="M.json", help="Model of far-to-far copies.")
-    ],
-    host: Annotated[
-        str,
-        typer.Option(
-            "--host", metavar="HOST", help="Host with the caches: xeon-6130, this, a file."
-        ),
-    ],
-    rows: Annotated[int, typer.Option("--rows", metavar="M", min=1, max=ranges.MOST_COUNT)],
-    cols: Annotated[int, typer.Option("--cols", metavar="N", min=1, max=ranges.MOST_COUNT)],
-    element_bytes: Annotated[
-        int, typer.Option("--element-bytes", metavar="N", min=1, max=ranges.MOST_ELEMENT_BYTES)
-    ] = 8,
-    kernel: Annotated[
-        Kernel, typer.Option("--kernel", help="Mean of the eight neighbors.")
-    ] = Kernel.STENCIL8,
-    version: flags.Version = flags.StencilVersion.DIRECT,
+    contention: Contention,
+    host: Host,
+    rows: Rows,
+    cols: Columns,
+    element_bytes: ElementBytes = 8,
+    kernel: Kernel = "stencil8",
+    version: flags.Version = "direct",
     near_threads: flags.MaybeNearThreads = None,
     far_threads: flags.MaybeFarThreads = None,
-    threads: Annotated[
-        int | None,
-        typer.Option(
-            "--threads",
-            metavar="N",
-            min=2,
-            max=ranges.MOST_THREADS,
-            help="Find the best split of this many threads.",
-        ),
-    ] = None,
-    far_rows: Annotated[
-        int | None,
-        typer.Option(
-            "--far-rows",
-            metavar="R",
-            min=0,
-            max=ranges.MOST_COUNT,
-            help="Rows in far memory (default: the balanced number).",
-        ),
-    ] = None,
+    threads: Threads = None,
+    far_rows: FarRows = None,
     calibrate: flags.Calibrate = None,
-    software_ns: Annotated[
-        float | None,
-        typer.Option(
-            "--software-ns",
-            metavar="NS",
-            min=0,
-            max=ranges.MOST_NS,
-            help="Software cost of an element on the far side in ns; without --calibrate.",
-        ),
-    ] = None,
-    model: Annotated[
-        Model, typer.Option("--model", help="oslo: E·16/B of either side and nothing else.")
-    ] = Model.NEARFAR,
+    software_ns: SoftwareNs = None,
+    model: Model = "nearfar",
     json: flags.Json = None,
 ) -> None:
     """Predict how many rows of a stencil to place in far memory, and the time of a sweep.
@@ -100,61 +82,20 @@ def split(
         nearfar predict split --contention m.json --host this --rows 100000 --cols 100000
         --threads 16
     """
-    from nearfar.model import split as splitting
-    from nearfar.model.split_cost import software_cost
+    from nearfar import api
     from nearfar.report import terminal
     from nearfar.report.printing import show
 
-    machine = _machine(contention, host)
-    pairs = _pairs(near_threads, far_threads, threads)
-    array = splitting.Array(rows, cols, element_bytes)
-    if calibrate and software_ns is not None:
-        raise BadInputError(
-            "--calibrate and --software-ns both give the software cost", "give one of them"
-        )
-    measured = splitting.read_calibration(calibrate, element_bytes) if calibrate is not None else []
-    known = splitting.calibrate(machine, measured) if measured else None
-    if software_ns is not None:
-        if not isfinite(software_ns):
-            raise BadInputError("--software-ns is not finite", "give a time in nanoseconds")
-        known = software_cost(software_ns * 1e-9)
-    question = splitting.Question(array, version.value, pairs, far_rows, model.value)
-    result = splitting.predict(machine, question, known)
-    if measured:
-        result.warnings = splitting.inconsistencies(machine, measured)
-    show("predict split", result, terminal.split(result), json)
-
-
-def _machine(contention_file: Path, host: str) -> model.Machine:
-    from nearfar.model.contention_file import read_model
-    from nearfar.model.split import CacheShare, Machine
-    from nearfar.profiles import load_host
-
-    sheet = load_host(host)
-    cache = CacheShare(
-        sheet.scalar("l2_bytes"), sheet.scalar("l3_bytes"), int(sheet.scalar("l3_ways"))
+    result = api.predict_split(
+        contention,
+        api.SplitArray(rows, cols, element_bytes, version),
+        api.SplitThreads(near_threads, far_threads, threads),
+        host=host,
+        cost=api.SplitCost(calibrate, software_ns),
+        far_rows=far_rows,
+        model=model,
     )
-    return Machine(read_model(contention_file), cache)
-
-
-def _pairs(
-    near_threads: int | None, far_threads: int | None, threads: int | None
-) -> list[tuple[int, int]]:
-    from nearfar.model.split import splits_of
-
-    if threads is not None:
-        if near_threads is not None or far_threads is not None:
-            raise BadInputError(
-                "--threads conflicts with --near-threads and --far-threads, which fix the split",
-                "give either --threads, or both of the others",
-            )
-        return splits_of(threads)
-    if near_threads is None or far_threads is None:
-        raise BadInputError(
-            "the number of threads is not specified",
-            "give --near-threads and --far-threads, or --threads to find the best split",
-        )
-    return [(near_threads, far_threads)]
+    show("predict split", result, terminal.split(result), json)
 
 
 @wraps(split)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from nearfar.cli.trace import exchange, flags, record, show, stats
+from nearfar.cli.trace import export, flags, import_, record, show, stats
 from nearfar.cli.trace._group import TraceGroup
 
 group = typer.Typer(
@@ -15,6 +15,6 @@ group = typer.Typer(
 group.command(context_settings={"allow_interspersed_args": False})(record.record)
 group.command()(stats.stats)
 group.command()(show.show)
-group.command("import")(exchange.import_)
-group.command()(exchange.export)
+group.command("import")(import_.import_)
+group.command()(export.export)
 group.command()(flags.flags)

@@ -2,66 +2,39 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from nearfar.cli import flags
+from nearfar.cli.trace._flags import Output
+from nearfar.records.choices import TraceLevel, TraceRecorder
 
 if TYPE_CHECKING:
-    from nearfar.tracing.recording import Recorded
+    from nearfar.workflows.tracing import Traced
 
-
-#: Of what is collected: the totals are merged into it, the others are for `advise`.
-_NOT_IN_JSON = {"totals", "touched", "touches"}
-
-
-class Recorder(StrEnum):
-    """How accesses are recorded."""
-
-    QEMU = "qemu"
-    INSTRUMENTED = "instrumented"
-
-
-class After(StrEnum):
-    """The cache level below which the trace is taken."""
-
-    L1 = "l1"
-    L2 = "l2"
-    LLC = "llc"
-
-
-Host = Annotated[
-    str, typer.Option("--host", metavar="HOST", help="Host with the caches: this, a name, a .toml.")
+Recorder = Annotated[
+    TraceRecorder, typer.Option("--recorder", help="For any program; or for one compiled for it.")
 ]
-AfterFlag = Annotated[
-    After | None,
+Host = Annotated[str, flags.text("--host", "HOST", "Host with the caches: this, a name, a .toml.")]
+After = Annotated[
+    TraceLevel | None,
     typer.Option("--after", help="Last modeled cache level.", show_default="the last"),
 ]
 Prefetch = Annotated[
     bool, typer.Option("--prefetch/--no-prefetch", help="Model the prefetcher of the second level.")
 ]
-L1 = Annotated[
-    str | None, typer.Option("--l1", metavar="SIZE/WAYS", help="L1 instead of the host's: 32KiB/8.")
-]
-L2 = Annotated[str | None, typer.Option("--l2", metavar="SIZE/WAYS", help="Likewise.")]
-Llc = Annotated[
-    str | None, typer.Option("--llc", metavar="SIZE/WAYS", help="LLC instead; `none`: two levels.")
-]
+L1 = Annotated[str | None, flags.text("--l1", "SIZE/WAYS", "L1 instead of the host's: 32KiB/8.")]
+L2 = Annotated[str | None, flags.text("--l2", "SIZE/WAYS", "Likewise.")]
+Llc = Annotated[str | None, flags.text("--llc", "SIZE/WAYS", "LLC instead; `none`: two levels.")]
 
 
 def record(
-    program: Annotated[list[str], typer.Argument(metavar="-- PROGRAM [ARGS]…", show_default=False)],
-    output: Annotated[
-        Path, typer.Option("-o", "--output", metavar="T", help="Trace to write; it must not exist.")
-    ],
-    recorder: Annotated[
-        Recorder, typer.Option("--recorder", help="For any program; or for one compiled for it.")
-    ] = Recorder.QEMU,
+    program: flags.Program,
+    output: Output,
+    recorder: Recorder = "qemu",
     host: Host = "this",
-    after: AfterFlag = None,
+    after: After = None,
     prefetch: Prefetch = True,
     l1: L1 = None,
     l2: L2 = None,
@@ -94,53 +67,25 @@ def record(
 
         nearfar trace -o lbm.trace --recorder instrumented -- ./lbm
     """
-    from nearfar.errors import BadInputError
-    from nearfar.report.console import note
-    from nearfar.tracing.host_caches import caches_behind
-    from nearfar.tracing.recording import record as run
+    from nearfar import api
 
-    caches = caches_behind(host, {"l1": l1, "l2": l2, "llc": llc})
-    if after == After.LLC and caches.llc is None:
-        raise BadInputError("the host has no third cache level", "give --after l2, the last level")
-    done = run(
-        program,
-        output,
-        caches,
-        host=host,
-        after=after or caches.last,
-        prefetch=prefetch,
-        recorder=recorder.value,
-        aside=json == "-",
-    )
-    for line in [done.failure] * bool(done.failure) if quiet else done.notes:
-        note(line)
-    _show(done, output, json, quiet)
-    return done.code
+    caches = api.CachesWanted(host, after, prefetch, {"l1": l1, "l2": l2, "llc": llc})
+    done = api.trace(program, output, caches=caches, recorder=recorder, aside=json == "-")
+    _show(done, json, quiet)
+    return done.exit_code
 
 
-def _show(done: Recorded, output: Path, json: str | None, quiet: bool) -> None:
+def _show(done: Traced, json: str | None, quiet: bool) -> None:
+    """Print notes and a summary on standard error: standard output belongs to the program."""
     from json import dumps
 
     from nearfar.report.console import note, write_json
-    from nearfar.units import format_size
+    from nearfar.report.terminal.traces import recorded
 
-    totals = done.collected["totals"]
+    failure = done.recorded.failure
+    for line in [failure] * bool(failure) if quiet else done.notes:
+        note(line)
     if json is not None:
-        summary = {
-            **done.collected,
-            **totals,
-            "programs": [{"path": path, "instructions": n} for path, n in done.programs()],
-            "exit_code": done.code,
-            "file": str(output),
-        }
-        write_json(
-            json, dumps({k: v for k, v in summary.items() if k not in _NOT_IN_JSON}, indent=1)
-        )
+        write_json(json, dumps(done.document(), indent=1))
     if not quiet:
-        note(
-            f"nearfar: {output}: {done.collected['records']} lines in "
-            f"{format_size(done.collected['size_bytes'])}, of {totals['loads']} loads and "
-            f"{totals['stores']} stores in {done.collected['threads']} threads; not traced: the "
-            "kernel, instruction fetches\n"
-            f"  next: nearfar trace stats {output}"
-        )
+        note(recorded(done.file, done.recorded.collected))

@@ -5,7 +5,7 @@ from nearfar.report.terminal.allocators import malloc
 from nearfar.report.terminal.answer import answer
 from nearfar.report.terminal.depth import access, blocks, loaded, parallelism, persistence, tails
 from nearfar.report.terminal.experiment import experiment
-from nearfar.report.terminal.placement import plan_check, run_accounts
+from nearfar.report.terminal.placement import plan_check, run_statistics
 from nearfar.report.terminal.pools import intset, map_run
 from nearfar.report.terminal.predictions import (
     contention,
@@ -21,7 +21,7 @@ from nearfar.report.terminal.programs import program
 from nearfar.report.terminal.record import noise, record
 from nearfar.report.terminal.results import bandwidth, latency, mapped, published_curve, stream
 from nearfar.report.terminal.sheet import sheet
-from nearfar.report.terminal.simulation import counts, load_curve, simulation
+from nearfar.report.terminal.simulation import counts, load_curve, simulated, simulation
 from nearfar.report.terminal.sweep import sweep
 from nearfar.report.terminal.together import compete, pipeline_run, stencil, stencil_split
 
@@ -55,8 +55,9 @@ __all__ = [
     "program",
     "published_curve",
     "record",
-    "run_accounts",
+    "run_statistics",
     "sheet",
+    "simulated",
     "simulation",
     "split",
     "stencil",

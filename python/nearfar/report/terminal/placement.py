@@ -5,8 +5,8 @@ from __future__ import annotations
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from nearfar.place.accounts import Process, RunAccounts
 from nearfar.place.checking import Check, RuleCheck
+from nearfar.place.run_statistics import Process, RunStatistics
 from nearfar.report.terminal.layout import columns
 from nearfar.units import format_size
 
@@ -31,12 +31,12 @@ MOST_PROCESSES = 6
 MOST_RULES = 20
 
 
-def run_accounts(accounts: RunAccounts) -> RenderableType:
+def run_statistics(statistics: RunStatistics) -> RenderableType:
     """Return one table per process: allocations in each tier, counted by libhmalloc."""
     parts: list[RenderableType] = []
-    for process in accounts.processes[:MOST_PROCESSES]:
+    for process in statistics.processes[:MOST_PROCESSES]:
         parts += [Text(f"Process {process.process}  [counted]", style="bold"), _table(process)]
-    more = len(accounts.processes) - MOST_PROCESSES
+    more = len(statistics.processes) - MOST_PROCESSES
     if more > 0:
         parts.append(Text(f"and {more} more processes, all of them in --json FILE", style="dim"))
     return Group(*parts)

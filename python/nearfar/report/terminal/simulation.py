@@ -144,3 +144,10 @@ def load_curve(result: LoadCurve) -> RenderableType:
     )
     table = columns(["Bandwidth", "Latency", "p99"], rows, 0)
     return block("Latency by load", finding, [Origin.SIMULATED], table, result.limits)
+
+
+def simulated(result: Simulation | CountsSimulation | LoadCurve) -> RenderableType:
+    """Return any result of ``nearfar sim``."""
+    if isinstance(result, CountsSimulation):
+        return counts(result)
+    return load_curve(result) if isinstance(result, LoadCurve) else simulation(result)

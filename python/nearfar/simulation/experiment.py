@@ -1,4 +1,4 @@
-"""Simulation suites: programs traced here, by device, write policy and placement.
+"""Simulated experiments: programs traced here, by device, write policy and placement.
 
 ``seoul`` is the experiment of the Seoul 2014 thesis. Traces hold only the arrays, so that *default*
 places all of them far and *placed* all of them near: the thesis' far traffic of stack, code and
@@ -31,7 +31,7 @@ from nearfar.simulation.run import Options, run
 if TYPE_CHECKING:
     from nearfar._native import SimOutcome
 
-_HERE = Path(__file__).parent / "suites"
+_HERE = Path(__file__).parent / "experiments"
 _PS = 1e-12
 _SIMULATED = (
     "default_time_s",
@@ -48,7 +48,7 @@ class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-class SuiteProgram(_Strict):
+class ExperimentProgram(_Strict):
     """A program with its sizes, and their published results."""
 
     program: ProgramName
@@ -58,7 +58,7 @@ class SuiteProgram(_Strict):
     claimed_energy_saved: _Saved | None = None
 
 
-class SuiteCounts(_Strict):
+class PublishedCounts(_Strict):
     """Published counts of one program, for counts mode."""
 
     program: ProgramName
@@ -67,8 +67,8 @@ class SuiteCounts(_Strict):
     placed: Counts
 
 
-class Suite(_Strict):
-    """A suite file."""
+class Experiment(_Strict):
+    """A experiment file."""
 
     schema_version: Literal[1]
     name: str
@@ -82,18 +82,18 @@ class Suite(_Strict):
     core: CoreModel
     instruction_ns: float = Field(ge=0)
     seed: int = Field(ge=0)
-    programs: list[SuiteProgram] = Field(min_length=1)
-    counts: SuiteCounts
+    programs: list[ExperimentProgram] = Field(min_length=1)
+    counts: PublishedCounts
 
 
-def load_suite(name_or_path: str) -> Suite:
-    """Load a shipped suite by name, or a file. Raises BadInputError that names an error."""
+def load_experiment(name_or_path: str) -> Experiment:
+    """Load a shipped experiment by name, or a file. Raises BadInputError that names an error."""
     shipped = _HERE / f"{name_or_path}.toml"
     path = shipped if shipped.exists() else Path(name_or_path)
     names = ", ".join(sorted(file.stem for file in _HERE.glob("*.toml")))
-    text = read_text(path, f"name a shipped suite ({names}), or a file")
+    text = read_text(path, f"name a shipped experiment ({names}), or a file")
     try:
-        return Suite.model_validate(tomllib.loads(text))
+        return Experiment.model_validate(tomllib.loads(text))
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
@@ -106,38 +106,38 @@ def load_suite(name_or_path: str) -> Suite:
 Progress = Callable[[int, int, str], None]
 
 
-def run_suite(suite: Suite, report: Progress) -> ExperimentResult:
+def run_experiment(experiment: Experiment, report: Progress) -> ExperimentResult:
     """Trace, simulate, compare. Passes errors of the programs and the core on."""
-    rows = list(_from_counts(suite))
+    rows = list(_from_counts(experiment))
     top = next(row for row in rows if row.write_policy == "blocking")
-    work = [(entry, n) for entry in suite.programs for n in entry.sizes]
+    work = [(entry, n) for entry in experiment.programs for n in entry.sizes]
     for done, (entry, n) in enumerate(work):
         report(done, len(work), f"{entry.program} {n}")
-        rows += _program(suite, entry, n)
+        rows += _program(experiment, entry, n)
     claims = [
         Claim(
             program=entry.program,
             time_saved=entry.claimed_time_saved,
             energy_saved=entry.claimed_energy_saved,
         )
-        for entry in suite.programs
+        for entry in experiment.programs
         if entry.claimed_time_saved and entry.claimed_energy_saved
     ]
     simulated = Provenance(
         origin=Origin.SIMULATED,
         statistic="simulation",
         samples=0,
-        seed=suite.seed,
+        seed=experiment.seed,
         note="published counts, counts mode",
     )
     return ExperimentResult(
-        name=suite.name,
-        title=suite.title,
-        source=suite.source,
-        near=suite.near,
-        page_policy=suite.page_policy,
-        core=suite.core,
-        instruction_ns=suite.instruction_ns,
+        name=experiment.name,
+        title=experiment.title,
+        source=experiment.source,
+        near=experiment.near,
+        page_policy=experiment.page_policy,
+        core=experiment.core,
+        instruction_ns=experiment.instruction_ns,
         time_saved=top.time_saved,
         energy_saved=top.energy_saved,
         rows=rows,
@@ -145,7 +145,7 @@ def run_suite(suite: Suite, report: Progress) -> ExperimentResult:
         provenance={
             "time_saved": simulated,
             "energy_saved": simulated,
-            "instruction_ns": claimed("assumed by the suite"),
+            "instruction_ns": claimed("assumed by the experiment"),
         },
     )
 
@@ -196,17 +196,17 @@ def _row(
     )
 
 
-def _from_counts(suite: Suite) -> Iterator[ExperimentRow]:
-    given = suite.counts
-    n = next(max(entry.sizes) for entry in suite.programs if entry.program == given.program)
-    for far in suite.far:
-        for writes in suite.write_policies:
+def _from_counts(experiment: Experiment) -> Iterator[ExperimentRow]:
+    given = experiment.counts
+    n = next(max(entry.sizes) for entry in experiment.programs if entry.program == given.program)
+    for far in experiment.far:
+        for writes in experiment.write_policies:
             for cpu_time_s in given.cpu_time_s:
                 ran = []
                 for counts in (given.default, given.placed):
                     found = simulate_counts(
                         counts,
-                        load_profile(suite.near),
+                        load_profile(experiment.near),
                         load_profile(far),
                         cpu_time_s=cpu_time_s,
                         write_policy=writes,
@@ -224,23 +224,25 @@ def _zones(counts: Counts) -> ZoneCounts:
     )
 
 
-def _program(suite: Suite, entry: SuiteProgram, n: int) -> Iterator[ExperimentRow]:
+def _program(experiment: Experiment, entry: ExperimentProgram, n: int) -> Iterator[ExperimentRow]:
     from nearfar.measure import programs
 
-    near = Device.of(load_profile(suite.near))
-    with tempfile.TemporaryDirectory(prefix="nearfar-suite-") as folder:
-        for after in suite.after:
+    near = Device.of(load_profile(experiment.near))
+    with tempfile.TemporaryDirectory(prefix="nearfar-experiment-") as folder:
+        for after in experiment.after:
             file = Path(folder) / after
             caches = [programs.CACHES[level] for level in ("l1", "l2")[: int(after[1])]]
-            programs.record(entry.program, n, entry.steps, suite.seed, file, caches)
-            for far in suite.far:
+            programs.record(entry.program, n, entry.steps, experiment.seed, file, caches)
+            for far in experiment.far:
                 device = Device.of(load_profile(far))
-                for writes in suite.write_policies:
+                for writes in experiment.write_policies:
                     options = Options(
-                        page_policy=suite.page_policy, write_policy=writes, core=suite.core
+                        page_policy=experiment.page_policy,
+                        write_policy=writes,
+                        core=experiment.core,
                     )
                     pair = [
-                        _simulated(file, suite, near, device, Placement(where), options)
+                        _simulated(file, experiment, near, device, Placement(where), options)
                         for where in ("all-far", "all-near")
                     ]
                     cpu_time_s = pair[0][1]["compute_ps"] * _PS
@@ -250,11 +252,16 @@ def _program(suite: Suite, entry: SuiteProgram, n: int) -> Iterator[ExperimentRo
 
 
 def _simulated(
-    file: Path, suite: Suite, near: Device, far: Device, place: Placement, options: Options
+    file: Path,
+    experiment: Experiment,
+    near: Device,
+    far: Device,
+    place: Placement,
+    options: Options,
 ) -> tuple[_Ran, SimOutcome]:
     from nearfar import _native
 
-    source = _native.TraceSource(str(file), suite.instruction_ns * 1000, [])
+    source = _native.TraceSource(str(file), experiment.instruction_ns * 1000, [])
     where = Placement(place.name, near_by_default=place.name == "all-near")
     outcome, _ = run(source, near, far, where, options, "exact")
     zones = ZoneCounts(

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-import typer
 
 from nearfar.errors import BadInputError
 
@@ -18,8 +17,6 @@ if TYPE_CHECKING:
     from nearfar.stats import Estimate
 
 AUTO = "auto"
-#: Flags that a saved split contains.
-_HELD = ("kernel", "rows", "cols", "version", "near", "far", "near_threads", "far_threads")
 
 
 def parse_far_rows(text: str) -> int | Path | None:
@@ -36,19 +33,17 @@ def parse_far_rows(text: str) -> int | Path | None:
     )
 
 
-def read_split(path: Path, context: typer.Context) -> StencilSplit:
-    """Read a saved split. Raises BadInputError, also for flags that it contains."""
+def read_split(path: Path, given: Sequence[str]) -> StencilSplit:
+    """Read a saved split. Raises BadInputError, also for ``given`` fields, which it contains."""
     from pydantic import ValidationError
 
     from nearfar.files import read_json
     from nearfar.records.together import StencilSplit
 
-    for name in _HELD:
-        source = context.get_parameter_source(name)
-        if source is not None and source.name == "COMMANDLINE":
-            raise BadInputError(
-                f"--{name.replace('_', '-')} is held by {path}", "leave it out, or predict anew"
-            )
+    if given:
+        raise BadInputError(
+            f"--{given[0].replace('_', '-')} is held by {path}", "leave it out, or predict anew"
+        )
     write_it = "write it with `nearfar bench stencil --far-rows auto --split-only --json FILE`"
     document = read_json(path, write_it)
     try:
@@ -91,19 +86,16 @@ def _prediction(plan: StencilPlan, measured: Balance) -> SplitPrediction:
     from nearfar.model import split
     from nearfar.model.competition import MeasuredPair
     from nearfar.model.split_cost import beyond_a_copy
-    from nearfar.profiles import load_host
+    from nearfar.profiles import THIS
+    from nearfar.workflows.predicting import cache_share
 
     threads = (plan.teams.near_threads, plan.teams.far_threads)
     pair = MeasuredPair(*threads, _triple(measured.near), _triple(measured.far))
-    sheet = load_host("this")
-    cache = split.CacheShare(
-        sheet.scalar("l2_bytes"), sheet.scalar("l3_bytes"), int(sheet.scalar("l3_ways"))
-    )
     copy_s = ELEMENT_BYTES * threads[0] / measured.near_alone.value
     known = beyond_a_copy(measured.element.value, copy_s)
     array = split.Array(plan.rows, plan.row_elements, ELEMENT_BYTES // 2)
     question = split.Question(array, plan.version, [threads])
-    return split.predict(split.Machine(pair, cache), question, known)
+    return split.predict(split.Machine(pair, cache_share(THIS)), question, known)
 
 
 def _triple(estimate: Estimate) -> tuple[float, float, float]:
@@ -115,7 +107,7 @@ def _record(
 ) -> StencilSplit:
     from nearfar.model import published
     from nearfar.records.together import StencilSplit
-    from nearfar.workflows.forecasts import now
+    from nearfar.workflows.predicted import now
 
     found = session.figures(
         plan.near,

@@ -1,4 +1,4 @@
-"""The accounts that libhmalloc writes when a process ends, as documented in hmalloc(3).
+"""The statistics that libhmalloc writes when a process ends, as documented in hmalloc(3).
 
 Lines of ``key value``: ``hmalloc-stats 1``, ``process N``, ``tier.NAME.KEY N``,
 ``thread.NUMBER.name NAME`` and ``thread.NUMBER.NAME.KEY N``; ``rule.NUMBER.tier NAME`` and
@@ -46,7 +46,7 @@ class Process(BaseModel):
     rules: dict[int, Rule] = Field(default_factory=dict, description="by number, from 1; --check")
 
 
-class RunAccounts(BaseModel):
+class RunStatistics(BaseModel):
     """The output of ``nearfar run --json``. Bytes are those of size classes; all are counts."""
 
     model_config = ConfigDict(extra="forbid")
@@ -63,14 +63,14 @@ class RunAccounts(BaseModel):
 
 
 def read(folder: Path, program: int) -> list[Process]:
-    """Read the accounts in a folder, one file a process; the program's own first."""
+    """Read the statistics in a folder, one file a process; the program's own first."""
     found = [parse(file.read_text()) for file in sorted(folder.iterdir())]
     whole = [process for process in found if process is not None]
     return sorted(whole, key=lambda process: (process.process != program, process.process))
 
 
 def parse(text: str) -> Process | None:
-    """Parse the accounts of one process; None if they are incomplete."""
+    """Parse the statistics of one process; None if they are incomplete."""
     lines = text.splitlines()
     if len(lines) < 2 or lines[0] != _HEAD or not text.endswith("\n"):
         return None

@@ -1,0 +1,321 @@
+"""nearfar from Python: the functions that the command line itself calls.
+
+    >>> import nearfar
+    >>> counts = nearfar.simulate(nearfar.SimRequest(pattern="random", far="cxl-ddr5"))
+    >>> counts.time_s, counts.provenance["time_s"].origin
+    >>> counts.to_polars()
+
+Each function measures, computes or reads, prints nothing, and returns its result. Functions that
+measure return a :class:`Measured`: ``result`` is the model of the result (``nearfar.records``),
+``run`` the whole record with the machine and the verdict on noise, and ``folder`` its directory.
+All results have ``to_polars()``: a table with a row for each figure. It needs the package polars.
+
+Errors are subclasses of ``nearfar.errors.NearfarError``, with the next step in ``next_step``.
+``progress`` takes a function that opens a receiver of progress reports
+(``nearfar.measure.progress.Progress``); by default nothing is reported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
+
+from nearfar.errors import from_native
+from nearfar.measure.progress import ProgressSource, silent
+from nearfar.units import parse_size
+from nearfar.workflows.options import Options
+from nearfar.workflows.predicting import (
+    PipelineCurves,
+    SplitArray,
+    SplitCost,
+    SplitThreads,
+    Target,
+)
+from nearfar.workflows.recording import Measured
+from nearfar.workflows.simulating import SimRequest
+from nearfar.workflows.tracing import CachesWanted, Traced
+
+if TYPE_CHECKING:
+    from nearfar.model.map_work import MapPrediction
+    from nearfar.model.results import ContentionPrediction, PipelinePrediction, SplitPrediction
+    from nearfar.model.structure_results import StructurePrediction
+    from nearfar.records.advice import AdviceResult
+    from nearfar.records.choices import (
+        MapModel,
+        MapOperation,
+        SetName,
+        SplitModel,
+        TraceRecorder,
+    )
+    from nearfar.records.run import Sections
+    from nearfar.simulation.results import CountsSimulation, LoadCurve, Simulation
+    from nearfar.workflows.comparing import Verdict
+    from nearfar.workflows.study import Studied
+    from nearfar.workflows.subjects import Subject
+
+__all__ = [
+    "CachesWanted",
+    "Measured",
+    "Options",
+    "PipelineCurves",
+    "SimRequest",
+    "SplitArray",
+    "SplitCost",
+    "SplitThreads",
+    "Target",
+    "Traced",
+    "advise",
+    "compare",
+    "load",
+    "predict_contention",
+    "predict_map",
+    "predict_pipeline",
+    "predict_split",
+    "predict_structure",
+    "probe",
+    "simulate",
+    "study",
+    "trace",
+]
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def _public(function: Callable[P, R]) -> Callable[P, R]:
+    """Raise errors of the native core as the package's own."""
+
+    @wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        from nearfar._native import NativeError
+
+        try:
+            return function(*args, **kwargs)
+        except NativeError as error:
+            raise from_native(error) from None
+
+    return call
+
+
+@_public
+def study(options: Options | None = None, *, full: bool = False) -> Studied:
+    """Measure all memory of this machine, as ``nearfar study`` does.
+
+    Takes under three minutes, or half an hour if ``full``. ``result`` is the record itself;
+    ``report`` is the HTML page next to it.
+    """
+    from nearfar.workflows import study as workflow
+
+    return workflow.study(options or Options(), full=full)
+
+
+@_public
+def probe(
+    tier: str = "dram",
+    options: Options | None = None,
+    *,
+    quick: bool = False,
+    region: int | str | None = None,
+    threads: Sequence[int] = (),
+    size: str | None = None,
+) -> Measured[Sections]:
+    """Measure one tier in depth, as ``nearfar probe`` does.
+
+    ``tier``: such as ``dram``, ``numa:1``, ``shm:``. ``region``: bytes of the largest region of the
+    latency curve; ``size``: of an array, such as ``256MiB``. The folder of the record has
+    ``profile.toml``, which ``far=`` and ``near=`` of other functions accept.
+    """
+    from nearfar.workflows import study as workflow
+
+    return workflow.probe(
+        tier,
+        options or Options(),
+        quick=quick,
+        region_bytes=_bytes(region),
+        threads=threads,
+        size=size,
+    )
+
+
+@_public
+def advise(
+    program: Sequence[str],
+    options: Options | None = None,
+    *,
+    near_budget: int | str | None = None,
+    far: Sequence[str] = ("cxl-asic",),
+    near: str = "dram",
+    host: str = "this",
+    time_s: float = 300.0,
+    ignore_failure: bool = False,
+) -> Measured[AdviceResult]:
+    """Predict the slowdown of a program on far memory, and plan which of its data stays near.
+
+    ``program``: the command line. ``far``, ``near``: device profiles or tiers. ``near_budget``:
+    bytes of near memory, by default at the knee of the curve. ``time_s``: most seconds of each run.
+    ``result.plan`` is the file of the plan for ``nearfar run --plan``.
+    """
+    from nearfar.workflows import advising
+
+    wanted = advising.Wanted(
+        program=tuple(program),
+        budget=_bytes(near_budget),
+        far=tuple(far),
+        near=near,
+        host=host,
+        time_s=time_s,
+        ignore_failure=ignore_failure,
+    )
+    return advising.advise_program(wanted, options or Options())
+
+
+@_public
+def trace(
+    program: Sequence[str],
+    output: str | Path,
+    *,
+    caches: CachesWanted | None = None,
+    recorder: TraceRecorder = "qemu",
+    aside: bool = False,
+) -> Traced:
+    """Record the memory accesses of a program behind the caches of a host.
+
+    ``output``: the trace to write, which must not exist. ``caches``: those of this machine by
+    default. ``aside``: the program's standard output goes to standard error.
+    """
+    from nearfar.workflows import tracing
+
+    return tracing.record(
+        program, Path(output), caches or CachesWanted(), recorder=recorder, aside=aside
+    )
+
+
+@_public
+def simulate(
+    request: SimRequest, *, given: Mapping[str, str] | None = None
+) -> Simulation | CountsSimulation | LoadCurve:
+    """Simulate a program on two memories: from a trace, from counts, or a synthetic stream.
+
+    ``given``: the requested fields and their names in messages; by default the fields that are not
+    at their defaults. Fields without effect are refused.
+    """
+    from nearfar.workflows import simulating
+
+    return simulating.simulate(request, given)
+
+
+@_public
+def load(name_or_path: str) -> Subject:
+    """Read a record, the JSON document of an answer, a device profile, or a host."""
+    from nearfar.workflows import subjects
+
+    return subjects.load(name_or_path)
+
+
+@_public
+def compare(*sides: str, threshold: float = 0.05) -> Verdict:
+    """Compare the last side with the others; ``worse`` says whether a figure got worse.
+
+    Sides: runs, profiles, hosts or JSON documents of the same kind, by name or path.
+    ``threshold``: the largest accepted degradation, as a fraction.
+    """
+    from nearfar.workflows import comparing
+
+    return comparing.compare(sides, threshold)
+
+
+@_public
+def predict_contention(
+    model: str | Path, near_threads: int, far_threads: int, *, mixed: bool = False
+) -> ContentionPrediction:
+    """Predict the bandwidth of two sides that copy concurrently.
+
+    ``model``: a file of ``nearfar fit contention``. ``mixed``: far threads copy between both tiers.
+    """
+    from nearfar.workflows import predicting
+
+    return predicting.contention(Path(model), near_threads, far_threads, mixed=mixed)
+
+
+@_public
+def predict_pipeline(
+    curves: PipelineCurves,
+    *,
+    elements: int,
+    iterations: int,
+    threads: int,
+    calibrate: str | None = None,
+) -> PipelinePrediction:
+    """Predict the times of a pipeline for each split of the threads.
+
+    ``calibrate``: a CSV file with one measured row of this work.
+    """
+    from nearfar.workflows import predicting
+
+    return predicting.pipeline(curves, elements, iterations, threads, calibrate)
+
+
+@_public
+def predict_split(
+    contention: str | Path,
+    array: SplitArray,
+    threads: SplitThreads,
+    *,
+    host: str = "this",
+    cost: SplitCost | None = None,
+    far_rows: int | None = None,
+    model: SplitModel = "nearfar",
+) -> SplitPrediction:
+    """Predict how many rows of a stencil to place in far memory, and the time of a sweep.
+
+    ``contention``: a file of ``nearfar fit contention``. ``far_rows``: None for the balanced
+    number.
+    """
+    from nearfar.workflows import predicting
+
+    return predicting.stencil_split(
+        Path(contention), host, array, threads, cost or SplitCost(), far_rows=far_rows, model=model
+    )
+
+
+@_public
+def predict_map(
+    operation: MapOperation,
+    operations: int,
+    target: Target,
+    *,
+    value_bytes: int = 1,
+    model: MapModel = "replay",
+    progress: ProgressSource = silent,
+) -> MapPrediction:
+    """Predict the time of operations on PMDK's atomic hash map in far memory."""
+    from nearfar.workflows import predicting
+
+    return predicting.map_operations(
+        operation, operations, target, progress, value_bytes=value_bytes, model=model
+    )
+
+
+@_public
+def predict_structure(
+    name: SetName,
+    target: Target,
+    *,
+    entries: int = 1024,
+    update: int = 50,
+    progress: ProgressSource = silent,
+) -> StructurePrediction:
+    """Predict the time of an operation on a set of integers in a memory, and its slowdown.
+
+    ``update``: percentage of updates. Software time is measured on this machine.
+    """
+    from nearfar.workflows import predicting
+
+    return predicting.structure(name, target, progress, entries=entries, update=update)
+
+
+def _bytes(size: int | str | None) -> int | None:
+    return parse_size(size) if isinstance(size, str) else size

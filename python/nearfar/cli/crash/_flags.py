@@ -1,0 +1,58 @@
+"""Flags and output that ``crash check``, ``crash run`` and ``crash replay`` share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from nearfar.cli import flags
+from nearfar.records.choices import Platform, StoreRecorder
+
+if TYPE_CHECKING:
+    from nearfar.workflows.exploring import Explored
+
+Program = Annotated[
+    list[str], typer.Argument(metavar="-- PROGRAM ARGS", help="Program to record, run once.")
+]
+Recorder = Annotated[
+    StoreRecorder, typer.Option("--recorder", help="For any program; or for one compiled for it.")
+]
+PlatformFlag = Annotated[
+    Platform, typer.Option("--platform", help="Persistence domain: adr requires flushes, eadr not.")
+]
+Budget = Annotated[int, flags.count("--budget", least=0, help="Most images; 0: no limit.")]
+Images = Annotated[
+    Path | None,
+    flags.text("--images", "DIR", "Directory of failing images (default: nearfar-crash-N)."),
+]
+Sarif = Annotated[
+    str | None,
+    typer.Option(
+        "--sarif",
+        metavar="FILE|-",
+        help="Write the findings as SARIF 2.1.0.",
+        callback=flags.writable,
+    ),
+]
+
+
+def show(done: Explored, json_target: str | None, sarif_target: str | None = None) -> int:
+    """Print the result, write the requested files, and return the exit code of the verdict."""
+    import json
+
+    from nearfar.report.console import note, print_result, write_json
+    from nearfar.report.terminal.crash import exploration, replayed
+    from nearfar.verify import sarif
+
+    result = done.exploration
+    for warning in result.warnings:
+        note(warning)
+    if "-" not in (json_target, sarif_target):
+        print_result(replayed(result) if "image" in done.request else exploration(result))
+    if json_target:
+        write_json(json_target, json.dumps(done.document(), indent=1))
+    if sarif_target:
+        write_json(sarif_target, json.dumps(sarif.exploration(result), indent=1))
+    return done.exit_code()

@@ -1,0 +1,63 @@
+"""Output of a finished verb: the result on stdout, notes on stderr, the verdict on noise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from nearfar.errors import NoisyError
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from nearfar.workflows.recording import Measured
+
+#: Maximum reasons of a disturbed run in one line; the record and the report have all.
+MOST_REASONS = 3
+
+
+@dataclass(frozen=True)
+class Output:
+    """Where the JSON goes, whether a disturbed run is an error, and whether notes are printed."""
+
+    json: str | None = None
+    strict: bool = False
+    quiet: bool = False
+
+
+def show_measured(done: Measured[Any], text: RenderableType, output: Output) -> None:
+    """Print the result of a record, as text and as JSON if requested, and its verdict.
+
+    Raises NoisyError under --strict if the run was disturbed: the figures are still shown.
+    """
+    from nearfar.report.console import note, show
+
+    show(text, done.document(), output.json)
+    if not output.quiet:
+        note(f"record: {done.folder}")
+    noise = done.run.noise
+    if noise is None or not noise.noisy:
+        return
+    more = len(noise.reasons) - MOST_REASONS
+    reasons = [*noise.reasons[:MOST_REASONS], *([f"and {more} more"] if more > 0 else [])]
+    complaint = f"too noisy: {'; '.join(reasons)}"
+    if output.strict:
+        raise NoisyError(complaint, "stop what else runs (see `nearfar doctor`) and try again")
+    note(complaint)
+
+
+def show_document(text: RenderableType, document: dict[str, Any], json: str | None) -> None:
+    """Print a result as text, or write its JSON document."""
+    from json import dumps
+
+    from nearfar.report.console import show
+
+    show(text, dumps(document, indent=1), json)
+
+
+def show_notes(notes: list[str]) -> None:
+    """Print notes on stderr."""
+    from nearfar.report.console import note
+
+    for each in notes:
+        note(each)

@@ -1,0 +1,225 @@
+"""Crash exploration: of nearfar's structures, of programs, and of a kept image again."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from nearfar.errors import BadInputError, ExitCode
+from nearfar.report.terminal.crash import count_text
+from nearfar.verify import explorer, structures
+from nearfar.verify.images import folder_for, keep, story_of
+
+if TYPE_CHECKING:
+    from nearfar.measure.progress import ProgressSource
+    from nearfar.records.choices import CrashStructure, Platform, Recovery, StoreRecorder
+    from nearfar.verify.findings import Exploration
+
+#: Every Nth image is also opened by libpmemobj, where nearfar replays the logs.
+CONFIRM_EVERY = 100
+_FUNCTION = re.compile(r"(.+\.so[.0-9]*):([A-Za-z_]\w*)")
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What survives a power cut, how many images to explore, and where failing ones are kept."""
+
+    platform: Platform = "adr"
+    budget: int = 0
+    images: Path | None = None
+
+
+@dataclass(frozen=True)
+class Explored:
+    """The result of an exploration, and what was requested."""
+
+    exploration: Exploration
+    request: dict[str, object]
+
+    def document(self) -> dict[str, Any]:
+        """The JSON document of the verb."""
+        from nearfar import __version__
+
+        return {**self.exploration.document(), **self.request, "nearfar_version": __version__}
+
+    def exit_code(self) -> int:
+        """The exit code of the verdict."""
+        if self.exploration.interrupted:
+            return ExitCode.INTERRUPTED
+        codes = {"violation": ExitCode.VIOLATION, "inconclusive": ExitCode.MACHINE}
+        return codes.get(self.exploration.verdict, ExitCode.OK)
+
+
+@dataclass(frozen=True)
+class StructureWork:
+    """A seeded mix of operations on one of nearfar's structures."""
+
+    structure: CrashStructure
+    operations: int = 200
+    seed: int = 1
+    recovery: Recovery | None = None
+
+
+def check_structure(work: StructureWork, limits: Limits, progress: ProgressSource) -> Explored:
+    """Explore every image that a power cut can leave of a structure."""
+    if work.recovery is not None and work.structure not in structures.ON_LIBPMEMOBJ:
+        raise BadInputError(
+            f"{work.structure} does not use libpmemobj", f"leave out --recovery {work.recovery}"
+        )
+    asked: dict[str, object] = {
+        "structure": work.structure,
+        "n": work.operations,
+        "seed": work.seed,
+        "platform": limits.platform,
+    }
+    with _images(limits) as folder:
+        arguments = {
+            **asked,
+            "budget": limits.budget,
+            "images": folder,
+            "confirm_every": 1 if work.recovery == "library" else CONFIRM_EVERY,
+        }
+        result = _explore("check", arguments, progress)
+        keep(result, folder, {"verb": "check", **asked})
+    return Explored(result, {"verb": "crash check", **asked})
+
+
+@dataclass(frozen=True)
+class ProgramWork:
+    """A program, its recorder, and the checker of its images with a time limit."""
+
+    program: list[str]
+    checker: str
+    recorder: StoreRecorder = "preload"
+    limit_s: float = 10.0
+
+
+def run_program(work: ProgramWork, limits: Limits, progress: ProgressSource) -> Explored:
+    """Record a program once, and explore what a power cut can leave of its pool."""
+    from nearfar.verify.recorder import record
+
+    command = _command(work.checker)
+    asked: dict[str, object] = {
+        "checker": command,
+        "platform": limits.platform,
+        "limit_ms": int(work.limit_s * 1000),
+    }
+    with _images(limits) as folder, _scratch() as scratch:
+        code = record(work.program, scratch / "log", work.recorder)
+        arguments = {
+            **_files(scratch),
+            **_checker_arguments(command),
+            "images": folder,
+            "budget": limits.budget,
+            "limit_ms": asked["limit_ms"],
+            "platform": limits.platform,
+        }
+        result = _explore("run", arguments, progress)
+        if code:
+            result.program_failed = True
+            result.warnings.append(
+                f"{work.program[0]} ended with {code}; only that part is explored"
+            )
+        keep(result, folder, {"verb": "run", **asked})
+    request = {"program": work.program, "recorder": work.recorder}
+    return Explored(result, {"verb": "crash run", **asked, **request})
+
+
+def replay(image: Path, progress: ProgressSource) -> Explored:
+    """Run recovery and its check again on a failing image that was kept."""
+    story = story_of(image)
+    moment = {key: int(story[key]) for key in ("acknowledged", "in_flight", "finished")}
+    if story["verb"] == "check":
+        asked = {key: story[key] for key in ("structure", "n", "seed", "platform")}
+        result = _explore("replay", {**asked, **moment, "image": image}, progress)
+    else:
+        with _scratch() as scratch:
+            arguments = {
+                "kept": image,
+                "image": scratch / "image",
+                "output": scratch / "output",
+                "limit_ms": story["limit_ms"],
+                **moment,
+                **_checker_arguments(story["checker"]),
+            }
+            result = _explore("run", arguments, progress)
+    result.states = 1
+    result.findings = [finding for finding in result.findings if finding.failure != "none"]
+    result.violations = len(result.findings)
+    return Explored(result, {"verb": "crash replay", "image": str(image)})
+
+
+@contextmanager
+def _images(limits: Limits) -> Iterator[Path]:
+    """The directory of failing images, which is removed if none was kept."""
+    folder = folder_for(limits.images)
+    try:
+        yield folder
+    finally:
+        if folder.is_dir() and not any(folder.iterdir()):
+            folder.rmdir()
+
+
+@contextmanager
+def _scratch() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="nearfar-crash-") as made:
+        yield Path(made).resolve()
+
+
+def _explore(
+    command: str, arguments: Mapping[str, object], progress: ProgressSource
+) -> Exploration:
+    with progress() as shown:
+
+        def report(states: int, left: float, bad: int, done: float) -> None:
+            rest = count_text(left)
+            shown.step(f"{states:,} images explored, {rest} left, {bad:,} violations", done)
+
+        if command == "check":
+            result = structures.check(arguments, report)
+        else:
+            result = explorer.explore(command, arguments, report)
+    explorer.with_lines(result)
+    return result
+
+
+def _command(checker: str) -> list[str]:
+    """Return the words of a checker. Raises BadInputError if it names no program or function."""
+    import shlex
+    import shutil
+
+    try:
+        command = shlex.split(checker)
+    except ValueError as error:
+        raise BadInputError(
+            f"--checker {checker!r} cannot be split into words: {error}", "close its quotes"
+        ) from None
+    if not command:
+        raise BadInputError("--checker is empty", "name a program that checks an image")
+    if not (len(command) == 1 and _FUNCTION.fullmatch(command[0])) and not shutil.which(command[0]):
+        raise BadInputError(
+            f"--checker: '{command[0]}' is not an executable program",
+            "name a program that checks an image, or LIBRARY.so:FUNCTION",
+        )
+    return command
+
+
+def _files(scratch: Path) -> dict[str, object]:
+    """Return the explorer's working files and what records the recovery of a checker."""
+    from nearfar.process.helpers import shipped
+    from nearfar.verify.recorder import RECORDER
+
+    names = ("log", "image", "output", "recovery")
+    return {**{name: scratch / name for name in names}, "recorder": shipped(RECORDER)}
+
+
+def _checker_arguments(command: list[str]) -> dict[str, str]:
+    """Return a checker as the explorer reads it: LIBRARY.so:FUNCTION, or one key per argument."""
+    if len(command) == 1 and (match := _FUNCTION.fullmatch(command[0])):
+        return {"checker_library": str(Path(match[1]).resolve()), "checker_function": match[2]}
+    return {f"checker{i}": argument for i, argument in enumerate(command)}

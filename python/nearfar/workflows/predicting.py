@@ -1,0 +1,282 @@
+"""Predictions from measurements, files and profiles."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import isfinite
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nearfar.errors import BadInputError
+from nearfar.profiles import THIS, load_host, load_profile
+from nearfar.workflows import calibrating
+from nearfar.workflows.plans import chosen_cpus
+
+if TYPE_CHECKING:
+    from nearfar.measure.progress import ProgressSource
+    from nearfar.measure.session import Session
+    from nearfar.model import split
+    from nearfar.model.map_work import MapPrediction
+    from nearfar.model.results import ContentionPrediction, PipelinePrediction, SplitPrediction
+    from nearfar.model.split_cost import Calibration
+    from nearfar.model.structure_results import StructurePrediction
+    from nearfar.records.choices import (
+        MapModel,
+        MapOperation,
+        SetName,
+        SplitModel,
+        StencilVersion,
+    )
+    from nearfar.records.profile import Host
+
+
+def contention(
+    model: Path, near_threads: int, far_threads: int, *, mixed: bool = False
+) -> ContentionPrediction:
+    """Bandwidth of two sides that copy concurrently; ``mixed``: far threads use both tiers."""
+    from nearfar.model import contention as equations
+    from nearfar.model.contention_file import read_model
+
+    return equations.predict(read_model(model), near_threads, far_threads, mixed=mixed)
+
+
+@dataclass(frozen=True)
+class PipelineCurves:
+    """Files of measured curves; ``generate``: the same work in near memory alone."""
+
+    near: Path
+    far: Path
+    generate: Path
+
+
+def pipeline(
+    curves: PipelineCurves,
+    elements: int,
+    iterations: int,
+    threads: int,
+    calibrate: str | None = None,
+) -> PipelinePrediction:
+    """Times of a pipeline for each split of the threads; ``calibrate``: file of a measured row."""
+    from nearfar.model import pipeline as equations
+    from nearfar.model.curves import read_curves
+    from nearfar.model.tables import BYTES_PER_MB
+
+    alone = read_curves(curves.generate, ("generate_s", "analyse_s"))
+    inputs = equations.Inputs(
+        read_curves(curves.near, ("copy",), scale=BYTES_PER_MB)["copy"],
+        read_curves(curves.far, ("copy",), scale=BYTES_PER_MB)["copy"],
+        alone["generate_s"],
+        alone["analyse_s"],
+        equations.Work(elements, iterations),
+    )
+    row = equations.read_calibration(calibrate) if calibrate is not None else None
+    known = equations.calibrate(inputs, row) if row else None
+    result = equations.predict(inputs, threads, known)
+    if row:
+        result.warnings = equations.inconsistencies(inputs, row)
+    return result
+
+
+@dataclass(frozen=True)
+class SplitThreads:
+    """Threads of each side; or ``total``, whose best split is found."""
+
+    near: int | None = None
+    far: int | None = None
+    total: int | None = None
+
+
+@dataclass(frozen=True)
+class SplitCost:
+    """Software cost on the far side: from measured rows, or in ns of an element."""
+
+    calibrate: str | None = None
+    software_ns: float | None = None
+
+
+@dataclass(frozen=True)
+class SplitArray:
+    """The array, and the version of the stencil."""
+
+    rows: int
+    cols: int
+    element_bytes: int = 8
+    version: StencilVersion = "direct"
+
+
+def stencil_split(
+    contention_file: Path,
+    host: str,
+    array: SplitArray,
+    threads: SplitThreads,
+    cost: SplitCost,
+    *,
+    far_rows: int | None = None,
+    model: SplitModel = "nearfar",
+) -> SplitPrediction:
+    """Rows of a stencil to place in far memory, and the time of a sweep."""
+    from nearfar.model import split as equations
+
+    machine = _split_machine(contention_file, host)
+    pairs = _pairs(threads)
+    known, measured = _split_cost(machine, cost, array.element_bytes)
+    question = equations.Question(
+        equations.Array(array.rows, array.cols, array.element_bytes),
+        array.version,
+        pairs,
+        far_rows,
+        model,
+    )
+    result = equations.predict(machine, question, known)
+    if measured:
+        result.warnings = equations.inconsistencies(machine, measured)
+    return result
+
+
+def _split_cost(
+    machine: split.Machine, cost: SplitCost, element_bytes: int
+) -> tuple[Calibration | None, list[split.MeasuredRow]]:
+    """The software cost, and the measured rows that it comes from."""
+    from nearfar.model import split as equations
+    from nearfar.model.split_cost import software_cost
+
+    if cost.calibrate and cost.software_ns is not None:
+        raise BadInputError(
+            "--calibrate and --software-ns both give the software cost", "give one of them"
+        )
+    if cost.calibrate is not None:
+        measured = equations.read_calibration(cost.calibrate, element_bytes)
+        return (equations.calibrate(machine, measured) if measured else None), measured
+    if cost.software_ns is None:
+        return None, []
+    if not isfinite(cost.software_ns):
+        raise BadInputError("--software-ns is not finite", "give a time in nanoseconds")
+    return software_cost(cost.software_ns * 1e-9), []
+
+
+def _split_machine(contention_file: Path, host: str) -> split.Machine:
+    from nearfar.model.contention_file import read_model
+    from nearfar.model.split import Machine
+
+    return Machine(read_model(contention_file), cache_share(host))
+
+
+def cache_share(host: str) -> split.CacheShare:
+    """The caches of a host that a stencil shares."""
+    from nearfar.model.split import CacheShare
+
+    sheet = load_host(host)
+    return CacheShare(
+        sheet.scalar("l2_bytes"), sheet.scalar("l3_bytes"), int(sheet.scalar("l3_ways"))
+    )
+
+
+def _pairs(threads: SplitThreads) -> list[tuple[int, int]]:
+    from nearfar.model.split import splits_of
+
+    if threads.total is not None:
+        if threads.near is not None or threads.far is not None:
+            raise BadInputError(
+                "--threads conflicts with --near-threads and --far-threads, which fix the split",
+                "give either --threads, or both of the others",
+            )
+        return splits_of(threads.total)
+    if threads.near is None or threads.far is None:
+        raise BadInputError(
+            "the number of threads is not specified",
+            "give --near-threads and --far-threads, or --threads to find the best split",
+        )
+    return [(threads.near, threads.far)]
+
+
+@dataclass(frozen=True)
+class Target:
+    """The memory and the host that are predicted; the host ``this`` is measured on ``cpus``."""
+
+    far: str
+    host: str = THIS
+    cpus: str | None = None
+
+
+def map_operations(
+    operation: MapOperation,
+    operations: int,
+    target: Target,
+    progress: ProgressSource,
+    *,
+    value_bytes: int = 1,
+    model: MapModel = "replay",
+) -> MapPrediction:
+    """Time of operations on PMDK's atomic hash map in far memory."""
+    from nearfar.model import counters, replay, structure
+    from nearfar.model.map_work import MapWork
+
+    if operation != "get" and model != "replay":
+        raise BadInputError(
+            f"the model {model} is published for gets only", "leave --model out, or use replay"
+        )
+    work = MapWork(operation, operations, value_bytes)
+    device = load_profile(target.far)
+    if model == "counters":
+        return counters.predict(work, device, load_host(target.host))
+    if model == "structure":
+        load_host(target.host)  # reject unknown hosts, although this model does not use one
+        return structure.predict(work, device)
+    return replay.predict(work, device, _map_host(target, progress))
+
+
+def _map_host(target: Target, progress: ProgressSource) -> Host:
+    """Return a host with its latencies: from its file, or measured if it is this machine."""
+    from nearfar.machine.topology import this_machine
+
+    if target.host != THIS:
+        if target.cpus is not None:
+            raise BadInputError(
+                f"--cpus has no effect on --host {target.host}", "remove it, or use --host this"
+            )
+        return load_host(target.host)
+    cpu = chosen_cpus(this_machine(), target.cpus)[-1]
+    with calibrating.open_session(progress) as session:
+        return calibrating.measured_host(session, cpu)
+
+
+def structure(
+    name: SetName,
+    target: Target,
+    progress: ProgressSource,
+    *,
+    entries: int = 1024,
+    update: int = 50,
+) -> StructurePrediction:
+    """Time of an operation on a set of integers in a memory, and its slowdown."""
+    from nearfar.machine.topology import this_machine
+    from nearfar.measure import pools
+
+    pools.require_pools()
+    cpu = chosen_cpus(this_machine(), target.cpus)[-1]
+    with calibrating.open_session(progress) as session:
+        return _structure(session, cpu, name, target, (entries, update))
+
+
+def _structure(
+    session: Session, cpu: int, name: SetName, target: Target, size: tuple[int, int]
+) -> StructurePrediction:
+    from nearfar.model import slowdowns, structure_results
+    from nearfar.model.devices import far_memory, is_disk, near_memory
+    from nearfar.model.host_costs import costs_of
+    from nearfar.model.structure_cases import SETS, Watching, sets
+
+    device = load_profile(target.far)
+    is_disk(device)  # rejects a device without a latency before anything is measured
+    own = target.host == THIS
+    host = calibrating.measured_host(session, cpu) if own else load_host(target.host)
+    costs = costs_of(host)
+    near = near_memory(host, costs)
+    work, twin = sets(name, *size)
+    timed = calibrating.software(session, (work, twin), host, cpu)
+    watching = Watching(costs, cpu)
+    shapes = [watching.shape(case.work) for case in (work, twin)]
+    case = structure_results.Case(name, *size, shapes[0], timed[work], shapes[1], timed[twin])
+    published = slowdowns.slowdown(SETS[name][0], device.name, host.name)
+    memory = far_memory(device, near)
+    return structure_results.predict(case, costs, near, memory, published)

@@ -1,0 +1,162 @@
+"""Run a program with its heap on given tiers, and check a plan's promise."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nearfar.errors import BadInputError, ExitCode, MachineError
+from nearfar.place import preload
+from nearfar.place.run_statistics import RunStatistics, read
+
+if TYPE_CHECKING:
+    from nearfar.place.preload import Placement
+    from nearfar.place.promise import Promise
+
+#: Receives one line for the user.
+Notify = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """The program, the tiers of its heap, and what is asked of the run.
+
+    ``statistics``: count allocations by tier; ``check``: verify the plan's promise; ``traffic``:
+    with it, trace a second run; ``aside``: the program's output goes to standard error; ``warn``:
+    note before the run that a library cannot be preloaded.
+    """
+
+    program: list[str]
+    plan: Path | None = None
+    tiers: tuple[str, ...] = ()
+    statistics: bool = False
+    check: bool = False
+    traffic: bool = True
+    aside: bool = False
+    warn: bool = True
+
+
+@dataclass(frozen=True)
+class Ran:
+    """How the program ended, and its statistics if there are any."""
+
+    code: int
+    statistics: RunStatistics | None = None
+    checked: bool = False
+
+    def exit_code(self) -> int:
+        """The program's own code; if it is 0, that of the check.
+
+        Raises MachineError if the check was requested and nothing was counted.
+        """
+        if self.code or not self.checked or self.statistics is None:
+            return self.code
+        if self.statistics.check is None:
+            raise MachineError(
+                f"{self.statistics.program[0]} cannot be checked: it left no statistics",
+                "check a dynamically linked program that ends by exit() or a return from main",
+            )
+        return ExitCode.OK if self.statistics.check.kept else ExitCode.VIOLATION
+
+
+def run(wanted: Wanted, notify: Notify) -> Ran:
+    """Run the program; ``notify`` receives notes while it runs."""
+    placement = _placement(wanted)
+    if wanted.warn and (why := _why_ignored(wanted.program[0])):
+        notify(f"nearfar: {why}: no library can be preloaded, and its memory is not redirected")
+    promise = _promise(placement) if wanted.check else None
+    counts = wanted.statistics or wanted.check
+    with tempfile.TemporaryDirectory(prefix="nearfar-run-") as folder:
+        variables = preload.environment(
+            placement, Path(folder) if counts else None, rules=wanted.check
+        )
+        preload.check(variables)
+        process, code = _start(wanted, variables, notify)
+        if not counts or not process:
+            return Ran(code)
+        statistics = _statistics(wanted, code, placement, notify, Path(folder), process)
+    if promise:
+        _check(statistics, placement, promise, notify, traced=wanted.traffic and not code)
+    return Ran(code, statistics, checked=wanted.check)
+
+
+def _why_ignored(program: str) -> str:
+    """Why a library cannot be preloaded into a program; empty if it can."""
+    from nearfar.process.elf import find, ignores_preload
+
+    file = find(program)
+    return ignores_preload(file) if file else ""
+
+
+def _check(
+    statistics: RunStatistics,
+    placement: Placement,
+    promise: Promise,
+    notify: Notify,
+    *,
+    traced: bool,
+) -> None:
+    """Add the result of the check, if the library counted anything."""
+    from nearfar.place.checking import hold
+    from nearfar.workflows.traffic import traffic_of
+
+    if not any(found.rules for found in statistics.processes):
+        return
+    counted = None
+    if traced and placement.plan is not None:
+        counted = traffic_of(statistics.program, placement.plan, promise, notify)
+    statistics.check = hold(promise, statistics.processes, counted)
+
+
+def _promise(placement: Placement) -> Promise:
+    from nearfar.place.promise import read_promise
+
+    if placement.plan is None:
+        raise BadInputError("--check requires a plan", "give --plan FILE")
+    return read_promise(placement.plan)
+
+
+def _placement(wanted: Wanted) -> Placement:
+    from nearfar.files import read_text
+
+    if wanted.plan:
+        next_step = "`nearfar advise -- PROGRAM` writes one; docs/hmalloc.md describes the format"
+        if not wanted.plan.is_file():
+            raise BadInputError(f"no such plan: {wanted.plan}", next_step)
+        read_text(wanted.plan, next_step)
+    return preload.Placement(wanted.plan, preload.parse_tiers(list(wanted.tiers)))
+
+
+def _start(wanted: Wanted, variables: dict[str, str], notify: Notify) -> tuple[int, int]:
+    """Run the program; return its process number (0 if it did not start) and its exit code."""
+    from nearfar.process import launch
+
+    try:
+        return launch.run(wanted.program, variables, aside=wanted.aside)
+    except launch.StartError as error:
+        notify(
+            f"nearfar: cannot start {wanted.program[0]}: {error.why}\n"
+            "  next: check its name and mode"
+        )
+        return 0, error.code
+
+
+def _statistics(
+    wanted: Wanted, code: int, placement: Placement, notify: Notify, folder: Path, process: int
+) -> RunStatistics:
+    processes = read(folder, process)
+    if not any(found.process == process for found in processes):
+        notify(
+            f"nearfar: {wanted.program[0]} left no statistics: it did not end by exit(), or no "
+            "library can be preloaded into it"
+        )
+    return RunStatistics(
+        program=wanted.program,
+        exit_code=code,
+        plan=str(placement.plan) if placement.plan else None,
+        tiers=dict(placement.tiers),
+        processes=processes,
+    )

@@ -1,0 +1,114 @@
+"""Measure the whole machine, or one tier in depth."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nearfar.measure import study as sections
+from nearfar.records.run import Run
+from nearfar.workflows.recording import Measured, Recording, recorded
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from nearfar.measure.study import Predictors, StudyPlan
+    from nearfar.records.run import Sections
+    from nearfar.workflows.options import Options
+
+#: Seconds of a study by default, and of a full one.
+STUDY_S, FULL_S = 150.0, 1800.0
+
+
+@dataclass(frozen=True)
+class Studied(Measured[Run]):
+    """A study, and the file of its report."""
+
+    report: Path
+
+
+def planned_s(time_s: float | None, *, full: bool) -> dict[str, float]:
+    """Most seconds of each section of a study."""
+    whole = time_s if time_s is not None else FULL_S if full else STUDY_S
+    return {name: share * whole for name, share in sections.STUDY.items()}
+
+
+def study(options: Options, *, full: bool = False) -> Studied:
+    """Measure the tiers of this machine, compare with earlier studies, and write the report."""
+    from nearfar import store
+    from nearfar.report.html import page
+
+    time_s = options.budget_s(FULL_S if full else STUDY_S)
+    with recorded("study", {"time_s": time_s, "full": full}, options) as recording:
+        folder, machine = recording.directory.path, recording.machine
+        before = store.previous_runs("study", machine.id, folder.parent)
+        plan = _plan(recording, time_s, full=full)
+        sections.Study(recording.session, machine, plan, recording.replace, _predictors()).run()
+    run = recording.directory.run
+    return Studied(run, run, folder, page.write_report(folder, run, before))
+
+
+def _plan(recording: Recording, time_s: float, *, full: bool) -> StudyPlan:
+    from nearfar.measure import latency
+    from nearfar.units import GIB
+
+    machine = recording.machine
+    cpus = machine.cores_first()
+    return sections.StudyPlan(
+        sections.memory_tiers(machine),
+        sections.STUDY,
+        time_s,
+        cpus,
+        GIB if full else latency.default_region(machine.last_cache_bytes()),
+        recording.directory.path,
+        range(1, len(cpus) + 1) if full else (),
+        curve=full,
+    )
+
+
+def _predictors() -> Predictors:
+    from nearfar.workflows import predicted
+    from nearfar.workflows.stencil_split import predict_split
+    from nearfar.workflows.structures_study import predict_structures
+
+    return sections.Predictors(
+        predicted.predict_compete,
+        predict_split,
+        predicted.predict_pipeline,
+        predict_structures,
+    )
+
+
+def probe(
+    tier: str,
+    options: Options,
+    *,
+    quick: bool = False,
+    region_bytes: int | None = None,
+    threads: Sequence[int] = (),
+    size: str | None = None,
+) -> Measured[Sections]:
+    """Measure one tier in depth, and write its device profile into the record."""
+    from nearfar.measure.profile import profile_of
+    from nearfar.measure.tiers import check_region, check_tiers
+    from nearfar.profiles.sheets import write_profile
+    from nearfar.workflows.plans import PROBE_S, QUICK_S, probe_plan
+
+    check_tiers([tier])
+    check_region(tier, region_bytes)
+    arguments = {"tier": tier, "time_s": options.budget_s(QUICK_S if quick else PROBE_S)}
+    with recorded("probe", arguments, options) as recording:
+        plan = probe_plan(
+            recording.machine,
+            tier,
+            options,
+            quick=quick,
+            region_bytes=region_bytes,
+            threads=threads,
+            size=size,
+        )
+        sections.Study(recording.session, recording.machine, plan, recording.replace).run()
+    run, folder = recording.directory.run, recording.directory.path
+    write_profile(profile_of(run, folder.name, tier), folder / "profile.toml")
+    return recording.measured(run.sections)
