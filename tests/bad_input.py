@@ -20,9 +20,9 @@ _REQUIRED: dict[str, tuple[str, ...]] = {
     "crash run": ("--checker", "true"),
     "fit contention": ("--out", "m.json"),
     "predict contention": ("--near-threads", "1", "--far-threads", "1"),
-    "predict map-get": ("--far", "cxl-asic", "--host", "xeon-5218r", "--ops", "10"),
-    "predict map-insert": ("--far", "cxl-asic", "--host", "xeon-5218r", "--ops", "10"),
-    "predict map-remove": ("--far", "cxl-asic", "--host", "xeon-5218r", "--ops", "10"),
+    "predict map-get": ("--far", "cxl-asic", "--host", "xeon-5218r", "--operations", "10"),
+    "predict map-insert": ("--far", "cxl-asic", "--host", "xeon-5218r", "--operations", "10"),
+    "predict map-remove": ("--far", "cxl-asic", "--host", "xeon-5218r", "--operations", "10"),
     "predict pipeline": (
         "--near-curve",
         "curve.csv",
@@ -43,7 +43,7 @@ _REQUIRED: dict[str, tuple[str, ...]] = {
     "trace import": ("--from", "champsim", "-o", "made"),
     "trace record": ("-o", "made"),
     "study": ("--time", "1", "--dry-run"),
-    "sim": ("--pattern", "random", "-n", "10"),
+    "sim": ("--pattern", "random", "--requests", "10"),
     "advise": ("--time", "5"),
     "run": ("--tier", "far=dram"),
 }

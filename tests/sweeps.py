@@ -18,14 +18,14 @@ from nearfar.workflows import sweeping
 SMALL = """
 title = "Two memories"
 verb = "sim"
-flags = { pattern = "random", n = 2000, page-policy = "closed" }
+flags = { pattern = "random", requests = 2000, page-policy = "closed" }
 grid = { far = ["ddr4-3200", "pcm-lee"] }
 """
 #: Cells that take seconds each, so that a sweep can be stopped among them.
 SLOW = """
 verb = "sim"
 flags = { pattern = "random", engine = "exact" }
-grid = { n = [1000, 3000000, 3000001, 3000002] }
+grid = { requests = [1000, 3000000, 3000001, 3000002] }
 """
 
 

@@ -292,7 +292,7 @@ def test_what_was_measured_in_few_repeats_decides_nothing(
 
 def _sim(tmp_path: Path, name: str, far: str) -> str:
     path = tmp_path / name
-    flags = ["--pattern", "random", "-n", "2000", "--near", "ddr4-3200", "--far", far]
+    flags = ["--pattern", "random", "--requests", "2000", "--near", "ddr4-3200", "--far", far]
     assert main(["sim", *flags, "--json", str(path), "--quiet"]) == 0
     return str(path)
 
@@ -322,7 +322,7 @@ def test_cells_of_a_sweep_are_compared_by_their_flags(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    suite = 'verb = "sim"\nflags = { pattern = "random" }\ngrid = { n = [2000, 3000] }\n'
+    suite = 'verb = "sim"\nflags = { pattern = "random" }\ngrid = { requests = [2000, 3000] }\n'
     (tmp_path / "s.toml").write_text(suite)
     assert main(["sweep", "s.toml", "--out", "old", "--quiet"]) == 0
     text = (tmp_path / "old" / "run.json").read_text()
@@ -336,7 +336,7 @@ def test_cells_of_a_sweep_are_compared_by_their_flags(
     document = json.loads(capsys.readouterr().out)
     assert (document["only_a"], document["only_b"]) == ([], [])
     names = [f["figure"] for f in document["figures"]]
-    assert "sim time s: --pattern random -n 2000" in names
+    assert "sim time s: --pattern random --requests 2000" in names
     assert len(set(names)) == len(names)
 
 

@@ -25,7 +25,7 @@ def test_a_set_beside_its_baselines(
         "intset",
         "--structure",
         structure,
-        "-n",
+        "--entries",
         "100",
         "--runs",
         "6",
@@ -64,7 +64,7 @@ def test_dram_alone_has_no_slowdown(run_nearfar: RunNearfar) -> None:
         "intset",
         "--tier",
         "dram",
-        "-n",
+        "--entries",
         "100",
         "--runs",
         "6",
@@ -86,7 +86,7 @@ def test_a_set_on_a_disk_persists_by_msync(run_nearfar: RunNearfar, tmp_path: Pa
         "intset",
         "--tier",
         f"file:{tmp_path}",
-        "-n",
+        "--entries",
         "50",
         "--runs",
         "6",
@@ -111,7 +111,7 @@ def test_on_a_node_the_twin_lies_there_too(run_nearfar: RunNearfar) -> None:
         "intset",
         "--tier",
         "numa:0",
-        "-n",
+        "--entries",
         "50",
         "--runs",
         "6",
@@ -160,4 +160,6 @@ def test_what_cannot_hold_a_set_is_refused(run_nearfar: RunNearfar) -> None:
         2, "neither pace nor page size"
     )
     run_nearfar("bench", "intset", "--update", "101").assert_refused(2, "--update")
-    run_nearfar("bench", "intset", "-n", "900000000000").assert_refused(2, "900000000000 entries")
+    run_nearfar("bench", "intset", "--entries", "900000000000").assert_refused(
+        2, "900000000000 entries"
+    )

@@ -138,7 +138,7 @@ def test_two_tests_end_to_end(tmp_path: Path, run_nearfar: RunNearfar) -> None:
         "malloc",
         "--test",
         "half-free-loop,warm",
-        "-n",
+        "--blocks",
         "500",
         "--allocator",
         peer,
@@ -188,8 +188,8 @@ def test_two_tests_end_to_end(tmp_path: Path, run_nearfar: RunNearfar) -> None:
         (["--allocator", "ptmalloc"], 2, "unknown allocator 'ptmalloc'"),
         (["--allocator", "memkind:nosuch"], 2, "no kind 'nosuch'"),
         (["--allocator", "memkind:pmem:/nonexistent"], 3, "no pmem kind"),
-        (["--test", "large", "-n", "999999999999"], 3, "use a smaller -n"),
-        (["-n", "0"], 2, "-n"),
+        (["--test", "large", "--blocks", "999999999999"], 3, "use a smaller --blocks"),
+        (["--blocks", "0"], 2, "--blocks"),
     ],
 )
 def test_bad_input_is_refused_before_anything_is_measured(

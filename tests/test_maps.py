@@ -220,7 +220,7 @@ sys.exit(main())
 """
     for verb in (
         ("map", "--compare", "pmdk", "-n", "100"),
-        ("intset", "-n", "100"),
+        ("intset", "--entries", "100"),
         ("stream", "--tier", "shm:", "--accessor", "pmemobj"),
     ):
         done = subprocess.run(

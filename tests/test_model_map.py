@@ -77,7 +77,7 @@ def test_a_measured_host_prices_page_walks_by_the_bytes_in_use(
     assert flat.time_s == pytest.approx(replay.predict(get(20_000), FAR, HOST).time_s)
     rising = measured((value, 3 * value))
     monkeypatch.setattr(calibrating, "measured_host", lambda *_: rising)
-    map_.map_get(far="ucy-optane", host="this", ops=20_000, json="-", quiet=True)
+    map_.map_get(far="ucy-optane", host="this", operations=20_000, json="-", quiet=True)
     answer = json.loads(capsys.readouterr().out)
     assert answer["time_s"] == pytest.approx(replay.predict(get(20_000), FAR, rising).time_s)
     assert answer["time_s"] > flat.time_s
@@ -182,7 +182,7 @@ def arguments(verb: str, *more: str) -> list[str]:
 
 @pytest.mark.parametrize("verb", ["map-get", "map-insert", "map-remove"])
 def test_the_verbs(verb: str, run_nearfar: RunNearfar) -> None:
-    done = run_nearfar(*arguments(verb, "--ops", "5000", "--json", "-"))
+    done = run_nearfar(*arguments(verb, "--operations", "5000", "--json", "-"))
     assert (done.code, done.stderr) == (0, "")
     got = json.loads(done.stdout)
     low, high = got["intervals"]["time_s"]
@@ -193,20 +193,24 @@ def test_the_verbs(verb: str, run_nearfar: RunNearfar) -> None:
 
 @pytest.mark.parametrize("model", ["replay", "counters", "structure"])
 def test_text_shows_terms_and_what_binds(model: str, run_nearfar: RunNearfar) -> None:
-    done = run_nearfar(*arguments("map-get", "--ops", "5000", "--model", model))
+    done = run_nearfar(*arguments("map-get", "--operations", "5000", "--model", model))
     assert done.code == 0
     assert "binds" in done.stdout
     assert f"model {model}" in done.stdout
 
 
 def test_the_verbs_refuse(run_nearfar: RunNearfar) -> None:
-    run_nearfar(*arguments("map-get", "--ops", "0")).assert_refused(2, "greater than or equal to 1")
-    run_nearfar(*arguments("map-get", "--ops", "nan")).assert_refused(2, "a valid integer")
-    run_nearfar(*arguments("map-get", "--ops", "900000000")).assert_refused(2, "cannot be replayed")
-    gets_alone = run_nearfar(*arguments("map-insert", "--ops", "10", "--model", "counters"))
+    run_nearfar(*arguments("map-get", "--operations", "0")).assert_refused(
+        2, "greater than or equal to 1"
+    )
+    run_nearfar(*arguments("map-get", "--operations", "nan")).assert_refused(2, "a valid integer")
+    run_nearfar(*arguments("map-get", "--operations", "900000000")).assert_refused(
+        2, "cannot be replayed"
+    )
+    gets_alone = run_nearfar(*arguments("map-insert", "--operations", "10", "--model", "counters"))
     gets_alone.assert_refused(2, "published for gets only")
     run_nearfar(
-        "predict", "map-get", "--far", "pcm-lee", "--host", "snu-2014", "--ops", "10"
+        "predict", "map-get", "--far", "pcm-lee", "--host", "snu-2014", "--operations", "10"
     ).assert_refused(2, "snu-2014 has no figure l3_bytes")
 
 
@@ -227,7 +231,9 @@ def test_published_counters_warn_where_they_do_not_reach(operations: int, named:
 
 
 def test_the_verb_warns_on_stderr(run_nearfar: RunNearfar) -> None:
-    done = run_nearfar(*arguments("map-get", "--ops", "100", "--model", "counters", "--json", "-"))
+    done = run_nearfar(
+        *arguments("map-get", "--operations", "100", "--model", "counters", "--json", "-")
+    )
     assert done.code == 0
     assert "the published fit does not reach to 100 operations" in done.stderr
     assert json.loads(done.stdout)["warnings"]

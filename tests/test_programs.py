@@ -11,10 +11,10 @@ import pytest
 from conftest import RunNearfar
 
 SMALL = {
-    "quick": ("sort", "--algorithm", "quick", "-n", "4096"),
-    "merge": ("sort", "--algorithm", "merge", "-n", "4096"),
-    "lbm": ("lbm", "-n", "16", "--steps", "4"),
-    "matmul": ("matmul", "-n", "32"),
+    "quick": ("sort", "--algorithm", "quick", "--problem-size", "4096"),
+    "merge": ("sort", "--algorithm", "merge", "--problem-size", "4096"),
+    "lbm": ("lbm", "--problem-size", "16", "--steps", "4"),
+    "matmul": ("matmul", "--problem-size", "32"),
 }
 
 
@@ -85,13 +85,13 @@ def test_its_trace_is_simulated_by_object(
 @pytest.mark.parametrize(
     ("arguments", "named"),
     [
-        (("lbm", "-n", "4"), "too small"),
+        (("lbm", "--problem-size", "4"), "too small"),
         (("sort", "--trace", "X", "--after", "l3"), "--after l3"),
         (("sort", "--after", "l2"), "--trace FILE"),
         (("sort", "--trace", "X", "--runs", "3"), "--runs has no effect"),
         (("lbm", "--trace", "X", "--allocator", "hmalloc:near"), "--allocator has no effect"),
         (("matmul", "--trace", "X", "--json", "-"), "--json has no effect"),
-        (("sort", "--trace", "X", "-n", "8", "-n", "9"), "one size"),
+        (("sort", "--trace", "X", "--problem-size", "8", "--problem-size", "9"), "one size"),
         (("matmul", "--allocator", "nomalloc"), "nomalloc"),
     ],
 )
@@ -105,16 +105,16 @@ def test_what_makes_no_sense_is_refused(
 def test_a_trace_is_never_written_over(run_nearfar: RunNearfar, tmp_path: Path) -> None:
     file = tmp_path / "precious"
     file.write_text("mine")
-    done = run_nearfar("bench", "matmul", "-n", "8", "--trace", str(file))
+    done = run_nearfar("bench", "matmul", "--problem-size", "8", "--trace", str(file))
     done.assert_refused(2, "precious")
     assert file.read_text() == "mine"
 
 
 def test_a_refused_trace_leaves_no_file(run_nearfar: RunNearfar, tmp_path: Path) -> None:
-    done = run_nearfar("bench", "lbm", "-n", "4", "--trace", str(tmp_path / "T"))
+    done = run_nearfar("bench", "lbm", "--problem-size", "4", "--trace", str(tmp_path / "T"))
     done.assert_refused(2, "a size of 4 is too small")
     assert not list(tmp_path.glob("T*"))
-    done = run_nearfar("bench", "sort", "-n", "64", "--trace", "missing/T")
+    done = run_nearfar("bench", "sort", "--problem-size", "64", "--trace", "missing/T")
     done.assert_refused(2, "missing/T:")
 
 

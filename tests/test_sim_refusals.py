@@ -18,7 +18,9 @@ from conftest import RunNearfar
 @pytest.fixture
 def trace(run_nearfar: RunNearfar, tmp_path: Path) -> Path:
     """A whole trace, with writes, of several blocks."""
-    done = run_nearfar("bench", "sort", "-n", "200000", "--trace", "T", "--after", "l1", "--quiet")
+    done = run_nearfar(
+        "bench", "sort", "--problem-size", "200000", "--trace", "T", "--after", "l1", "--quiet"
+    )
     assert done.code == 0, done
     return tmp_path / "T"
 
@@ -101,7 +103,7 @@ def test_ctrl_c_says_that_it_was_interrupted(tmp_path: Path) -> None:
             "sim",
             "--pattern",
             "random",
-            "-n",
+            "--requests",
             "1000000000",
             "--engine",
             "exact",

@@ -18,7 +18,7 @@ from nearfar.cli.app import main
 from nearfar.errors import BadInputError
 from nearfar.simulation.placements import parse
 
-STREAM = ("sim", "--pattern", "random", "-n", "20000", "--size", "16MiB")
+STREAM = ("sim", "--pattern", "random", "--requests", "20000", "--size", "16MiB")
 
 
 def simulated(run_nearfar: RunNearfar, *arguments: str) -> dict[str, Any]:
@@ -104,7 +104,7 @@ def test_wear_and_lifetime(run_nearfar: RunNearfar) -> None:
 
 
 def test_the_load_curve_rises(run_nearfar: RunNearfar) -> None:
-    found = simulated(run_nearfar, "sim", "--curve", "--far", "ddr4-3200", "-n", "20000")
+    found = simulated(run_nearfar, "sim", "--curve", "--far", "ddr4-3200", "--requests", "20000")
     points = found["points"]
     assert points[-1]["latency_ns"] > 1.5 * points[0]["latency_ns"]
     assert found["bandwidth_bytes_per_s"] <= 25.6e9
@@ -123,7 +123,7 @@ def test_energy_of_cells_and_of_the_row_buffer(run_nearfar: RunNearfar) -> None:
         "sim",
         "--pattern",
         "chase",
-        "-n",
+        "--requests",
         "1000",
         "--far",
         "pcm-lee",
@@ -140,7 +140,7 @@ def test_energy_of_cells_and_of_the_row_buffer(run_nearfar: RunNearfar) -> None:
         "sim",
         "--pattern",
         "sequential",
-        "-n",
+        "--requests",
         "1000",
         "--far",
         "pcm-lee",
@@ -189,7 +189,7 @@ def test_ctrl_c_ends_a_long_simulation() -> None:
             "sim",
             "--pattern",
             "random",
-            "-n",
+            "--requests",
             "1000000000",
             "--engine",
             "exact",
@@ -251,7 +251,7 @@ VALUES = {
     "--page-policy": "closed",
     "--write-policy": "posted",
     "--instruction-ns": "0.5",
-    "-n": "100",
+    "--requests": "100",
     "--size": "1MiB",
     "--write-share": "0.5",
     "--cpu-time-s": "1",
@@ -261,7 +261,7 @@ VALUES = {
 #: Sources, and the flags that have no effect with them.
 STREAMS_ALONE = ("--placement", "--place", "--near-size", "--core", "--window")
 IGNORED = {
-    ("a.trace",): ("-n", "--size", "--write-share", "--cpu-time-s", "--seed", "--out"),
+    ("a.trace",): ("--requests", "--size", "--write-share", "--cpu-time-s", "--seed", "--out"),
     ("--pattern", "random"): ("--instruction-ns", "--cpu-time-s", "--out"),
     ("--curve",): (
         *STREAMS_ALONE,
@@ -276,13 +276,13 @@ IGNORED = {
         *STREAMS_ALONE,
         "--engine",
         "--instruction-ns",
-        "-n",
+        "--requests",
         "--size",
         "--write-share",
         "--seed",
         "--out",
     ),
-    ("--suite", "seoul"): tuple(flag for flag in VALUES if flag != "--out"),
+    ("--experiment", "seoul"): tuple(flag for flag in VALUES if flag != "--out"),
 }
 
 

@@ -30,7 +30,9 @@ def small(tmp_path: Path) -> Path:
 
 def test_the_experiment_runs_and_is_reported(run_nearfar: RunNearfar, tmp_path: Path) -> None:
     run = tmp_path / "run"
-    done = run_nearfar("sim", "--suite", str(small(tmp_path)), "--out", str(run), "--json", "-")
+    done = run_nearfar(
+        "sim", "--experiment", str(small(tmp_path)), "--out", str(run), "--json", "-"
+    )
     assert done.code == 0, done.stderr
     found = json.loads(done.stdout)
     assert found["provenance"]["time_saved"]["origin"] == "simulated"
@@ -77,9 +79,9 @@ def test_a_damaged_suite_is_refused(
 ) -> None:
     file = tmp_path / "bad.toml"
     file.write_text(SHIPPED.read_text().replace(old, new))
-    done = run_nearfar("sim", "--suite", str(file))
+    done = run_nearfar("sim", "--experiment", str(file))
     done.assert_refused(2, named)
 
 
 def test_an_unknown_suite_is_refused(run_nearfar: RunNearfar) -> None:
-    run_nearfar("sim", "--suite", "nonesuch").assert_refused(2, "nonesuch")
+    run_nearfar("sim", "--experiment", "nonesuch").assert_refused(2, "nonesuch")

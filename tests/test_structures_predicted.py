@@ -372,7 +372,7 @@ def test_predict_structure_tells_both_readings(run_nearfar: RunNearfar) -> None:
         "ssd-s4600",
         "--host",
         "xeon-5317",
-        "--size-entries",
+        "--entries",
         "256",
         "--json",
         "-",

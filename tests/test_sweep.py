@@ -51,8 +51,8 @@ def test_finished_cells_are_not_run_again(
 
 def test_a_cell_has_the_result_of_its_verb(tmp_path: Path, in_tmp_path: None) -> None:
     assert main(["sweep", write(tmp_path, SMALL), "--out", "s", "--quiet"]) == 0
-    typed = "sim --pattern random -n 2000 --far pcm-lee --page-policy closed --json by-hand.json"
-    assert main(typed.split()) == 0
+    typed = "sim --pattern random --requests 2000 --far pcm-lee --page-policy closed"
+    assert main([*typed.split(), "--json", "by-hand.json"]) == 0
     by_hand = json.loads((tmp_path / "by-hand.json").read_text())
     table = polars.read_parquet(tmp_path / "s" / "results.parquet")
     assert table["cell"].n_unique() == 2

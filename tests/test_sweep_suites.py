@@ -25,7 +25,7 @@ from sweeps import SMALL, cells_of, wanted, write
         ("verb = 'report'", "'report' has no JSON result"),
         ("verb = 'sim'\nflags = { page-polcy = 'open' }", "did you mean page-policy?"),
         ("verb = 'sim'\nflags = { page-policy = 'shut' }", "Invalid value for '--page-policy'"),
-        ("verb = 'sim'\nflags = { n = 'many' }", "Invalid value for '-n'"),
+        ("verb = 'sim'\nflags = { n = 'many' }", "Invalid value for '--requests'"),
         ("verb = 'sim'\nflags = { curve = 1 }", "curve is a flag without a value"),
         ("verb = 'sim'\nflags = { far = true }", "far requires a value, not true"),
         ("verb = 'sim'\nflags = { json = '-' }", "json is set by the sweep itself"),
@@ -95,7 +95,7 @@ def _documented_suite() -> str:
 
 
 def test_the_documented_suite_runs(tmp_path: Path, in_tmp_path: None, printed: Printed) -> None:
-    assert main(["bench", "sort", "-n", "1024", "--trace", "sort.trace"]) == 0
+    assert main(["bench", "sort", "--problem-size", "1024", "--trace", "sort.trace"]) == 0
     printed()
     suite = write(tmp_path, _documented_suite())
     assert main(["sweep", suite, "--dry-run"]) == 0

@@ -30,7 +30,9 @@ def test_sites_lives_and_dependences(run_nearfar: RunNearfar, tmp_path: Path) ->
     assert table["store"] > (8 << 20) / 64 * 0.95
     assert nodes["load"] > 150_000
     assert found["dependent"] > 0.95 * nodes["load"]
-    shown = run_nearfar("trace", "show", str(trace), "--first", "100000", "-n", "3", "--json", "-")
+    shown = run_nearfar(
+        "trace", "show", str(trace), "--first", "100000", "--count", "3", "--json", "-"
+    )
     lines = json.loads(shown.stdout)["lines"]
     assert [line["number"] for line in lines] == [100000, 100001, 100002]
     assert "sites.c:" in run_nearfar("trace", "show", str(trace), "--first", "100000").stdout

@@ -69,10 +69,10 @@ def test_a_study_measures_and_is_reported(programs: Path, tmp_path: Path) -> Non
     [
         "run --tier far=shm: -- echo far",
         "bench malloc --test warm --threads 1 --allocator hmalloc:near --runs 5 --out record",
-        "bench sort -n 1024 --runs 5 --out record",
+        "bench sort --problem-size 1024 --runs 5 --out record",
         "bench map --op get -n 1000 --runs 5 --counters simulated --out record",
         "crash check --structure list -n 20",
-        "predict structure --structure hash --size-entries 1000 --far optane-100 --quiet",
+        "predict structure --structure hash --entries 1000 --far optane-100 --quiet",
         "sim --suite seoul",
         "sweep nicosia --dry-run",
         "show cxl-asic",

@@ -56,7 +56,7 @@ Status check(const IntsetPlan& plan, const IntsetKind& kind) {
   if (plan.entries == 0 || plan.entries > (std::uint64_t{1} << 32))
     return Error::make(Errc::bad_input, "a set of %llu entries cannot be made",
                        static_cast<unsigned long long>(plan.entries))
-        .try_next("give -n from 1 to 4294967296");
+        .try_next("give --entries from 1 to 4294967296");
   if (plan.update_percent > 100)
     return Error::make(Errc::bad_input, "%u %% of updates are more than all operations",
                        plan.update_percent)

@@ -202,7 +202,7 @@ Status run_shares(const Allocator& allocator, MallocTest test, std::vector<Share
   for (const Share& share : shares) {
     if (share.outcome == Outcome::no_memory)
       return Error::make(Errc::no_space, "the allocator has no memory left")
-          .try_next("use a smaller -n");
+          .try_next("use a smaller --blocks");
     if (share.outcome == Outcome::lost_byte)
       return Error::make(Errc::failed_check, "a block lost its first byte before it was freed")
           .try_next("report this to the allocator's makers: two blocks overlap");

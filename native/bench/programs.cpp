@@ -78,7 +78,7 @@ Result<ProgramRun> sort(const ProgramWork& work, Arrays& arrays, R& recorder) {
   auto* buffer = merges ? arrays.make<std::int32_t>(n) : data;
   if (!data || !buffer)
     return Error::make(Errc::no_space, "there is no memory for %zu elements", n)
-        .try_next("use a smaller -n");
+        .try_next("use a smaller --problem-size");
   Random random(work.seed);
   std::uint64_t sum = 0;
   for (std::size_t i = 0; i < n; ++i) {
@@ -110,7 +110,7 @@ Result<ProgramRun> matmul(const ProgramWork& work, Arrays& arrays, R& recorder) 
   for (double*& matrix : m)
     if (!(matrix = arrays.make<double>(n * n)))
       return Error::make(Errc::no_space, "there is no memory for matrices of %zu rows", n)
-          .try_next("use a smaller -n");
+          .try_next("use a smaller --problem-size");
   Random random(work.seed);
   for (std::size_t i = 0; i < n * n; ++i) {
     m[0][i] = static_cast<double>(random.below(17)) - 8;
@@ -185,7 +185,7 @@ Result<ProgramRun> lattice(const ProgramWork& work, Arrays& arrays, R& recorder)
   for (double*& grid : f)
     if (!(grid = arrays.make<double>(cells * D3Q19::directions)))
       return Error::make(Errc::no_space, "there is no memory for %zu cells", cells)
-          .try_next("use a smaller -n");
+          .try_next("use a smaller --problem-size");
   fill_lattice(f[0], work.n);
   std::fill_n(f[1], cells * D3Q19::directions, 0.0);
   const View<double, R> grids[2] = {view(f[0], 0, recorder), view(f[1], 1, recorder)};
@@ -205,7 +205,7 @@ Result<ProgramRun> run_with(const ProgramWork& work, const Allocator& allocator,
   const std::size_t least = work.program == Program::lbm ? 16 : 1;
   if (work.n < least || work.steps == 0 || program_bytes(work) > most_bytes)
     return Error::make(Errc::bad_input, "a size of %zu is too small or too large", work.n)
-        .try_next("give -n %zu or more, and no more than 64 GiB of arrays", least);
+        .try_next("give --problem-size %zu or more, and no more than 64 GiB of arrays", least);
   Arrays arrays(allocator);
   switch (work.program) {
   case Program::quick:

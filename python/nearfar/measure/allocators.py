@@ -125,7 +125,7 @@ def run(
         raise MachineError(
             f"{allocator.name} died at the test {test} ({_ending(answer.code)}): "
             f"{answer.complaint}",
-            "leave it out, or use a smaller -n",
+            "leave it out, or use a smaller --blocks",
         )
     return answer.figures
 

@@ -132,17 +132,11 @@ def measure(session: Session, plan: IntsetPlan, effort: Effort) -> IntsetResult:
         kernel_works=plan.on_disk,
         label=" ".join,
     )
-    series = [_series(session, plan, samples, medium) for medium in plan.media]
     first = plan.media[0]
-    estimates = {"ops_per_s": _mean(samples, Key(first, "rate"), session.seed)}
-    against = {"dram": "slowdown", "unflushed": "unflushed_slowdown"}
-    for medium, key in against.items():
-        if medium in plan.media[1:]:
-            estimates[key] = _ratio(samples, Key(medium, "rate"), Key(first, "rate"), session.seed)
-    if "pmdk" in plan.media:
-        estimates["pmdk_ratio"] = _ratio(
-            samples, Key(first, "rate"), Key("pmdk", "rate"), session.seed
-        )
+    estimates = {
+        "ops_per_s": _mean(samples, Key(first, "rate"), session.seed),
+        **_ratios(session, plan, samples),
+    }
     return IntsetResult(
         **_shaped(session, plan, first, estimates),
         structure=plan.structure,
@@ -151,8 +145,22 @@ def measure(session: Session, plan: IntsetPlan, effort: Effort) -> IntsetResult:
         tier=plan.tier,
         cpu=plan.cpu,
         run_time_s=plan.run_s,
-        series=series,
+        series=[_series(session, plan, samples, medium) for medium in plan.media],
     )
+
+
+def _ratios(session: Session, plan: IntsetPlan, samples: Samples[Key]) -> dict[str, Estimate]:
+    """Rates of the other media over the first, and of the first over libpmemobj's."""
+    first = Key(plan.media[0], "rate")
+    against = {"dram": "slowdown", "unflushed": "unflushed_slowdown"}
+    found = {
+        key: _ratio(samples, Key(medium, "rate"), first, session.seed)
+        for medium, key in against.items()
+        if medium in plan.media[1:]
+    }
+    if "pmdk" in plan.media:
+        found["pmdk_ratio"] = _ratio(samples, first, Key("pmdk", "rate"), session.seed)
+    return found
 
 
 def _series(

@@ -176,12 +176,9 @@ def measure_tiers(
     skipped: list[Skipped] = []
     failure: NativeError | None = None
     for tier in wanted:
+        plan = LatencyPlan(tier, cpu, region_bytes, steps_per_octave=steps_per_octave)
         try:
-            curve, dropped = measure(
-                session,
-                LatencyPlan(tier, cpu, region_bytes, steps_per_octave=steps_per_octave),
-                share,
-            )
+            curve, dropped = measure(session, plan, share)
         except NativeError as error:
             failure = error
             skipped.append(Skipped(section="latency", what=tier, why=from_native(error).what))
@@ -192,13 +189,20 @@ def measure_tiers(
             skipped.append(Skipped(section="latency", what=what, why="no time"))
     if not curves and failure:
         raise failure
+    return _with_last_cache(session, curves, reported_bytes), skipped
+
+
+def _with_last_cache(
+    session: Session, curves: list[LatencyCurve], reported_bytes: int | None
+) -> LatencyResult:
+    """The curves, and the effective last cache: of a knee, else as reported, else assumed."""
     found = knees_of(curves[0])
     knee = effective_last_cache(found)
     records = _records(curves[0], found, session)
     last = next((record for record in records if record.region_bytes == knee), None)
     source = "the system's report" if reported_bytes else "assumed: neither a knee nor a report"
     key = "effective_last_cache_bytes"
-    result = LatencyResult(
+    return LatencyResult(
         intervals={key: (last.low, last.high)} if last else {},
         provenance={key: last.provenance["region_bytes"] if last else claimed(source)},
         curves=curves,
@@ -207,4 +211,3 @@ def measure_tiers(
         reported_last_cache_bytes=reported_bytes,
         knees=records,
     )
-    return result, skipped

@@ -91,7 +91,7 @@ class MallocPlan:
                 raise MachineError(
                     f"test {test} touches about {format_size(wanted)}, and {format_size(room)} "
                     "of memory are free",
-                    "use a smaller -n, or leave the test out",
+                    "use a smaller --blocks, or leave the test out",
                 )
 
     def epoch(self, seed: int) -> Samples[Point]:

@@ -115,7 +115,8 @@ def _figures(line: list[str], library: str) -> dict[str, str]:
         raise answer.refusal.error()
     if answer.died:
         raise MachineError(
-            f"the program died (exit code {answer.code}): {answer.complaint}", "use a smaller -n"
+            f"the program died (exit code {answer.code}): {answer.complaint}",
+            "use a smaller --problem-size",
         )
     return answer.figures
 

@@ -193,25 +193,6 @@ def predict(
     """Bandwidths of both sides. Raises BadInputError for thread counts the model does not cover."""
     pair = (mixed_speeds if mixed else speeds)(model, near_threads, far_threads)
     idle = near_threads + far_threads < model.full_threads
-    terms = []
-    for name, threads, speed in zip(
-        ("near", "far"), (near_threads, far_threads), pair, strict=True
-    ):
-        terms += [
-            Term(
-                name=f"a {name} thread at full occupancy",
-                value=speed.full,
-                unit="bytes/s",
-                binds=not idle,
-            ),
-            Term(name=f"{name} threads", value=threads, unit="count"),
-            Term(
-                name=f"{name}: gain of a shorter queue",
-                value=speed.queue_factor,
-                unit="ratio",
-                binds=idle,
-            ),
-        ]
     near, far = (
         (threads * speed.value, threads * speed.low, threads * speed.high)
         for threads, speed in zip((near_threads, far_threads), pair, strict=True)
@@ -222,7 +203,10 @@ def predict(
         far_threads=far_threads,
         calibration_level=rung,
         calibration=f"{rung}: {words}",
-        terms=terms,
+        terms=[
+            *_terms("near", near_threads, pair[0], idle=idle),
+            *_terms("far", far_threads, pair[1], idle=idle),
+        ],
         limits=_limits(model, idle=idle, mixed=mixed),
         **modelled(
             {"near_bandwidth_bytes_per_s": near, "far_bandwidth_bytes_per_s": far},
@@ -230,6 +214,25 @@ def predict(
             note="a copied element counts as read and written, the write-allocate read does not",
         ),
     )
+
+
+def _terms(side: str, threads: int, speed: SideSpeed, *, idle: bool) -> list[Term]:
+    """What one side's bandwidth consists of; ``idle``: not all threads of the machine run."""
+    return [
+        Term(
+            name=f"a {side} thread at full occupancy",
+            value=speed.full,
+            unit="bytes/s",
+            binds=not idle,
+        ),
+        Term(name=f"{side} threads", value=threads, unit="count"),
+        Term(
+            name=f"{side}: gain of a shorter queue",
+            value=speed.queue_factor,
+            unit="ratio",
+            binds=idle,
+        ),
+    ]
 
 
 def _limits(model: ContentionModel, *, idle: bool, mixed: bool) -> list[str]:

@@ -14,9 +14,11 @@ table gives 8.07 %. Interval: the profile's figures ± 10 %, or their ranges.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 from nearfar.model.map_work import (
     PROFILE_MARGIN,
+    Constant,
     MapPrediction,
     MapWork,
     constant,
@@ -48,34 +50,21 @@ def counts(operations: int) -> dict[str, float]:
 
 def predict(work: MapWork, far: Profile, host: Host) -> MapPrediction:
     """Time of gets. Raises BadInputError if profile or host lack a figure."""
-    read = constant(far, "read_latency_ns", 1e-9, PROFILE_MARGIN)
-    write = constant(far, "write_latency_ns", 1e-9, PROFILE_MARGIN)
-    bandwidth = constant(far, "read_bandwidth_bytes_per_s", 1.0, PROFILE_MARGIN)
-    frequency = constant(host, "frequency_hz")
     counted = counts(work.operations)
-    load_misses = counted["loads"] * counted["load_miss_ratio"]
-    store_misses = counted["stores"] * counted["store_miss_ratio"]
-    moved = work.operations * work.value_bytes
-    computing = _INSTRUCTIONS * work.operations
+    inputs = _Inputs(
+        load_misses=counted["loads"] * counted["load_miss_ratio"],
+        store_misses=counted["stores"] * counted["store_miss_ratio"],
+        moved_bytes=work.operations * work.value_bytes,
+        instructions=_INSTRUCTIONS * work.operations,
+        read=constant(far, "read_latency_ns", 1e-9, PROFILE_MARGIN),
+        write=constant(far, "write_latency_ns", 1e-9, PROFILE_MARGIN),
+        bandwidth=constant(far, "read_bandwidth_bytes_per_s", 1.0, PROFILE_MARGIN),
+        frequency=constant(host, "frequency_hz"),
+    )
     terms = [
-        time_term("loads that miss", load_misses * read.value, "loads · ratio · read latency"),
-        time_term("stores that miss", store_misses * write.value, "stores · ratio · write latency"),
-        time_term("values", moved / bandwidth.value, "n · size / read bandwidth"),
-        time_term("instructions", computing / frequency.value, "854 n / f"),
+        *inputs.terms(),
         *(Term(name=name, value=value, unit=_unit(name)) for name, value in counted.items()),
     ]
-    low = (
-        load_misses * read.low
-        + store_misses * write.low
-        + moved / bandwidth.high
-        + computing / frequency.high
-    )
-    high = (
-        load_misses * read.high
-        + store_misses * write.high
-        + moved / bandwidth.low
-        + computing / frequency.low
-    )
     time_s = sum(term.value for term in terms if term.unit == "s")
     return MapPrediction(
         operation=work.operation,
@@ -88,11 +77,60 @@ def predict(work: MapWork, far: Profile, host: Host) -> MapPrediction:
         limits=_LIMITS,
         warnings=_beyond(work.operations, counted),
         **modelled(
-            {"time_s": (time_s, low, high)},
+            {"time_s": (time_s, *inputs.ends())},
             samples=0,
             note="counter model as published; interval: profile ± 10 %",
         ),
     )
+
+
+@dataclass(frozen=True)
+class _Inputs:
+    """Counts, and the figures that each is multiplied with or divided by."""
+
+    load_misses: float
+    store_misses: float
+    moved_bytes: float
+    instructions: float
+    read: Constant
+    write: Constant
+    bandwidth: Constant
+    frequency: Constant
+
+    def terms(self) -> list[Term]:
+        """Parts of the time."""
+        return [
+            time_term(
+                "loads that miss",
+                self.load_misses * self.read.value,
+                "loads · ratio · read latency",
+            ),
+            time_term(
+                "stores that miss",
+                self.store_misses * self.write.value,
+                "stores · ratio · write latency",
+            ),
+            time_term(
+                "values", self.moved_bytes / self.bandwidth.value, "n · size / read bandwidth"
+            ),
+            time_term("instructions", self.instructions / self.frequency.value, "854 n / f"),
+        ]
+
+    def ends(self) -> tuple[float, float]:
+        """The shortest and the longest time in s within the ranges of the figures."""
+        low = (
+            self.load_misses * self.read.low
+            + self.store_misses * self.write.low
+            + self.moved_bytes / self.bandwidth.high
+            + self.instructions / self.frequency.high
+        )
+        high = (
+            self.load_misses * self.read.high
+            + self.store_misses * self.write.high
+            + self.moved_bytes / self.bandwidth.low
+            + self.instructions / self.frequency.low
+        )
+        return low, high
 
 
 def _beyond(operations: int, counted: dict[str, float]) -> list[str]:

@@ -183,8 +183,8 @@ def _limits(near: OperationTime) -> list[str]:
 
 def terms(found: OperationTime, case: Case, far: Memory) -> list[Term]:
     """Parts of the time, then the counts behind them."""
-    p, watched = found.parts, case.shape.watched
-    shares = [
+    p = found.parts
+    parts = [
         time_term("software", p.software, "an operation in cache"),
         time_term("streams", p.streams, "lines in turn, beyond software that hides them"),
         time_term("cache hits", p.cache_hits, "beyond the first level"),
@@ -198,9 +198,15 @@ def terms(found: OperationTime, case: Case, far: Memory) -> list[Term]:
         ),
         time_term("lines", p.lines, "flushed beyond one a fence"),
     ]
+    return mark_binding(parts) + _counts(found, case)
+
+
+def _counts(found: OperationTime, case: Case) -> list[Term]:
+    """Counts of an operation."""
+    watched = case.shape.watched
     levels = [v.levels[-1].load_misses for v in watched.variants]
     fars = [v.far_load_misses for v in watched.variants]
-    plain = [
+    return [
         Term(name="loads", value=loads_of(watched), unit="ratio", note="an operation"),
         Term(
             name="misses",
@@ -215,4 +221,3 @@ def terms(found: OperationTime, case: Case, far: Memory) -> list[Term]:
         Term(name="flushes", value=watched.flushes, unit="ratio"),
         Term(name="operations under way", value=found.overlap, unit="ratio"),
     ]
-    return mark_binding(shares) + plain

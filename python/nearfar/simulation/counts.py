@@ -170,29 +170,9 @@ def simulate(
     Raises BadInputError if a profile lacks a figure or contradicts itself.
     """
     pairs = ((counts.near, Device.of(near)), (counts.far, Device.of(far)))
-    held = [
-        (
-            count.reads * device.read_ns() * _SECONDS,
-            count.writes * device.write_ns(write_policy) * _SECONDS,
-        )
-        for count, device in pairs
-    ]
-    memory = sum(map(sum, held))
-    total = cpu_time_s + memory
-    tiers = [
-        TierWork(
-            device=device.name,
-            reads=count.reads,
-            writes=count.writes,
-            read_time_s=reading,
-            write_time_s=writing,
-            read_energy_J=count.reads * device.read_joules(),
-            write_energy_J=count.writes * device.write_joules(),
-            standby_energy_J=device.joules_over(device.standby, total),
-            refresh_energy_J=device.joules_over(device.refresh, total),
-        )
-        for (count, device), (reading, writing) in zip(pairs, held, strict=True)
-    ]
+    memory_s = sum(sum(_stalls(*pair, write_policy)) for pair in pairs)
+    total_s = cpu_time_s + memory_s
+    tiers = [_tier_work(*pair, write_policy, total_s) for pair in pairs]
     energy = sum(
         t.read_energy_J + t.write_energy_J + t.standby_energy_J + t.refresh_energy_J for t in tiers
     )
@@ -203,16 +183,37 @@ def simulate(
     return CountsSimulation(
         page_policy="closed",
         write_policy=write_policy,
-        time_s=total,
+        time_s=total_s,
         energy_J=energy,
         cpu_time_s=cpu_time_s,
-        memory_time_s=memory,
+        memory_time_s=memory_s,
         tiers=Tiers(near=tiers[0], far=tiers[1]),
         limits=[_LIMITS[write_policy]],
         provenance={
-            "time_s": simulated,
-            "energy_J": simulated,
-            "memory_time_s": simulated,
+            **dict.fromkeys(("time_s", "energy_J", "memory_time_s"), simulated),
             "cpu_time_s": given,
         },
+    )
+
+
+def _stalls(count: TierCounts, device: Device, write_policy: WritePolicy) -> tuple[float, float]:
+    """Seconds of the reads and of the writes of one tier."""
+    reads_s = count.reads * device.read_ns() * _SECONDS
+    return reads_s, count.writes * device.write_ns(write_policy) * _SECONDS
+
+
+def _tier_work(
+    count: TierCounts, device: Device, write_policy: WritePolicy, total_s: float
+) -> TierWork:
+    reads_s, writes_s = _stalls(count, device, write_policy)
+    return TierWork(
+        device=device.name,
+        reads=count.reads,
+        writes=count.writes,
+        read_time_s=reads_s,
+        write_time_s=writes_s,
+        read_energy_J=count.reads * device.read_joules(),
+        write_energy_J=count.writes * device.write_joules(),
+        standby_energy_J=device.joules_over(device.standby, total_s),
+        refresh_energy_J=device.joules_over(device.refresh, total_s),
     )

@@ -21,17 +21,6 @@ def advice(result: AdviceResult) -> RenderableType:
     parts: list[RenderableType] = []
     for far in result.fars:
         parts += [_bounds(far), Text(""), *_curve(far), Text(""), *_expenses(far)]
-    heads = [
-        "Site",
-        "Verdict",
-        "Size",
-        "Life",
-        "Reads",
-        "Writes",
-        "Stall time",
-        "Far costs",
-        "First touch",
-    ]
     rows = [
         [
             site.at,
@@ -46,7 +35,7 @@ def advice(result: AdviceResult) -> RenderableType:
         ]
         for site in section.shown(result)
     ]
-    parts.append(columns(heads, rows, 2))
+    parts.append(columns(section.SITE_HEADS, rows, 2))
     more = len(result.sites) - len(rows)
     if more > 0:
         parts.append(Text(f"and {more} more sites, all of them in --json FILE", style="dim"))

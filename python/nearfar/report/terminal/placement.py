@@ -66,17 +66,8 @@ def plan_check(check: Check) -> RenderableType:
     verdict = "kept" if check.kept else "broken"
     head = Text(f"The plan's promise is {verdict}  [counted]", style="bold")
     finding = Text(f"{check.matched_share:.1%} of the heap's bytes were allocated at its sites")
-    heads = [
-        "Site",
-        "Tier",
-        "Promised",
-        "Allocated",
-        "Pages",
-        "Misplaced",
-        "Traffic promised",
-        "Traffic",
-        "Verdict",
-    ]
+    heads = ["Site", "Tier", "Promised", "Allocated", "Pages", "Misplaced"]
+    heads += ["Traffic promised", "Traffic", "Verdict"]
     rows = [
         [
             rule.at or f"rule {rule.rule}",
@@ -90,6 +81,11 @@ def plan_check(check: Check) -> RenderableType:
         ]
         for rule in check.rules[:MOST_RULES]
     ]
+    notes = _notes_on(check)
+    return Group(head, finding, Text(""), columns(heads, rows, 2), Text(""), *notes)
+
+
+def _notes_on(check: Check) -> list[Text]:
     notes = [Text(f"· {why}") for why in check.broken]
     if check.near_traffic_share is not None and check.promised_near_traffic_share is not None:
         notes.append(
@@ -103,5 +99,4 @@ def plan_check(check: Check) -> RenderableType:
     more = len(check.rules) - MOST_RULES
     if more > 0:
         notes.append(Text(f"· and {more} more rules, all of them in --json FILE", style="dim"))
-    notes.append(Text("· pages are those whose node the kernel reported", style="dim"))
-    return Group(head, finding, Text(""), columns(heads, rows, 2), Text(""), *notes)
+    return [*notes, Text("· pages are those whose node the kernel reported", style="dim")]

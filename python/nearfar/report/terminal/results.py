@@ -119,13 +119,6 @@ def stream(result: StreamResult) -> RenderableType:
 
 def mapped(result: MappedResult) -> RenderableType:
     """Return the mapping's facts, all rates, and the ratios."""
-    facts = result.mapping
-    about = (
-        f"{result.path}: {format_size(result.size_bytes)} on {result.file_system}, descriptor "
-        f"{facts.descriptor}, mapped at {facts.first_address:#x}–{facts.last_address:#x}, pages of "
-        f"{format_size(facts.page_bytes)} ({format_size(facts.huge_bytes)} on huge pages), "
-        f"{'DAX' if facts.dax else 'no DAX'}, {'MAP_SYNC' if facts.map_sync else 'no MAP_SYNC'}."
-    )
     rates = [
         [
             mapped_section.CALLS[p.method],
@@ -149,8 +142,18 @@ def mapped(result: MappedResult) -> RenderableType:
         Text(""),
         columns(["Mapped over", "the call", "Ratio of rates"], ratios, 2),
     )
-    notes = [about, *mapped_section.notes(result)]
+    notes = [_about_mapping(result), *mapped_section.notes(result)]
     return block("Mapped file", mapped_section.finding(result), found, tables, notes)
+
+
+def _about_mapping(result: MappedResult) -> str:
+    facts = result.mapping
+    return (
+        f"{result.path}: {format_size(result.size_bytes)} on {result.file_system}, descriptor "
+        f"{facts.descriptor}, mapped at {facts.first_address:#x}–{facts.last_address:#x}, pages of "
+        f"{format_size(facts.page_bytes)} ({format_size(facts.huge_bytes)} on huge pages), "
+        f"{'DAX' if facts.dax else 'no DAX'}, {'MAP_SYNC' if facts.map_sync else 'no MAP_SYNC'}."
+    )
 
 
 def _threads(threads: int, oversubscribed: bool) -> str:

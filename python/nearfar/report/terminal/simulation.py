@@ -89,6 +89,21 @@ def simulation(result: Simulation) -> RenderableType:
         totals.append(["pages moved", f"{result.moved_pages:,}"])
         totals.append(["  kernel time for it", format_time(result.stall_s)])
     totals += _difference(result)
+    finding = (
+        f"{result.source}: {result.requests:,} requests, {result.placement}; {result.engine} "
+        f"engine, rows {result.page_policy}, writes {result.write_policy}, core {result.core}"
+        + (f" of {result.window}." if result.core == "window" else ".")
+    )
+    tables = Group(
+        columns(["The program", ""], totals, 1),
+        Text(""),
+        columns(["A memory", "near", "far"], _memory_rows(result), 1),
+    )
+    return block("Simulation", finding, [Origin.SIMULATED], tables, result.limits)
+
+
+def _memory_rows(result: Simulation) -> list[list[str]]:
+    """Return the work and the energies of both memories; what neither has is left out."""
     near, far = result.tiers.near, result.tiers.far
     rows = [["device", near.device, far.device]]
     for key in _TIER_ROWS:
@@ -98,17 +113,7 @@ def simulation(result: Simulation) -> RenderableType:
         if near.energy_parts or far.energy_parts:
             cells = [_optional(key, getattr(t.energy_parts, key, None)) for t in (near, far)]
             rows.append([f"  {_plain(key)}", *cells])
-    finding = (
-        f"{result.source}: {result.requests:,} requests, {result.placement}; {result.engine} "
-        f"engine, rows {result.page_policy}, writes {result.write_policy}, core {result.core}"
-        + (f" of {result.window}." if result.core == "window" else ".")
-    )
-    tables = Group(
-        columns(["The program", ""], totals, 1),
-        Text(""),
-        columns(["A memory", "near", "far"], rows, 1),
-    )
-    return block("Simulation", finding, [Origin.SIMULATED], tables, result.limits)
+    return rows
 
 
 def _difference(result: Simulation) -> list[list[str]]:

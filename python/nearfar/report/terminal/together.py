@@ -9,7 +9,13 @@ from rich.text import Text
 
 from nearfar.records.forecasts import PublishedError
 from nearfar.records.shape import Shaped
-from nearfar.records.together import CompeteResult, PipelineResult, StencilResult, StencilSplit
+from nearfar.records.together import (
+    CompeteDrop,
+    CompeteResult,
+    PipelineResult,
+    StencilResult,
+    StencilSplit,
+)
 from nearfar.report.html.sections import _forecasts
 from nearfar.report.html.sections import compete as compete_section
 from nearfar.report.html.sections import pipeline as pipeline_section
@@ -29,41 +35,10 @@ def compete(result: CompeteResult) -> RenderableType:
         [compete_section.threads_of(row), *(_with_interval(row, key) for key in (_NEAR, _FAR))]
         for row in result.rows
     ]
-    table = columns(["Near + far threads", "Near", "Far"], rows, 1)
-    parts: list[RenderableType] = [table]
+    parts: list[RenderableType] = [columns(["Near + far threads", "Near", "Far"], rows, 1)]
     listed = compete_section.deepest(result, MOST_DROPS)
     if listed:
-        parts += [
-            Text(""),
-            columns(
-                [
-                    "Thread",
-                    "Depth",
-                    "Length",
-                    "Every",
-                    "Off CPU",
-                    "Steal",
-                    "Switches",
-                    "Faults",
-                    "Cause",
-                ],
-                [
-                    [
-                        f"{drop.side} {drop.cpu}",
-                        f"{drop.depth:.0%}",
-                        format_time(drop.length_s),
-                        format_time(drop.period_s) if drop.period_s else "–",
-                        format_quantity("off_cpu_s", drop.off_cpu_s),
-                        format_quantity("steal_s", drop.steal_s),
-                        str(drop.involuntary_switches),
-                        str(drop.minor_faults + drop.major_faults),
-                        drop.cause,
-                    ]
-                    for drop in listed
-                ],
-                1,
-            ),
-        ]
+        parts += [Text(""), _drops(listed)]
     if result.forecast:
         compared = _forecasts.of_competition(result)
         parts += _predicted_first(compete_section.COMPARED_HEADS, compared)
@@ -76,6 +51,27 @@ def compete(result: CompeteResult) -> RenderableType:
         Group(*parts),
         compete_section.notes(result, MOST_DROPS),
     )
+
+
+def _drops(listed: Sequence[CompeteDrop]) -> RenderableType:
+    """Return the drops, with what the kernel reports about each."""
+    heads = ["Thread", "Depth", "Length", "Every", "Off CPU"]
+    heads += ["Steal", "Switches", "Faults", "Cause"]
+    rows = [
+        [
+            f"{drop.side} {drop.cpu}",
+            f"{drop.depth:.0%}",
+            format_time(drop.length_s),
+            format_time(drop.period_s) if drop.period_s else "–",
+            format_quantity("off_cpu_s", drop.off_cpu_s),
+            format_quantity("steal_s", drop.steal_s),
+            str(drop.involuntary_switches),
+            str(drop.minor_faults + drop.major_faults),
+            drop.cause,
+        ]
+        for drop in listed
+    ]
+    return columns(heads, rows, 1)
 
 
 def stencil(result: StencilResult) -> RenderableType:

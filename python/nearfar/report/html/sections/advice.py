@@ -36,6 +36,19 @@ _POLICIES = {
 _LEAST_UNSEEN, _MUCH_IDLE, _SAME = 0.005, 0.1, 0.005
 _PLACED = ("all_near", "all_far", "plan")
 
+#: Heads of the table of sites.
+SITE_HEADS = [
+    "Site",
+    "Verdict",
+    "Size",
+    "Life",
+    "Reads",
+    "Writes",
+    "Stall time",
+    "Far costs",
+    "First touch",
+]
+
 
 def section(context: Context) -> Section | None:
     """Return the section, or None if there is no advice."""
@@ -236,23 +249,8 @@ def _sites(result: AdviceResult) -> Table:
         ]
         for site in shown(result)
     ]
-    return Table(
-        [
-            "Site",
-            "Verdict",
-            "Size",
-            "Life",
-            "Reads",
-            "Writes",
-            "Stall time",
-            "Far costs",
-            "First touch",
-        ],
-        rows,
-        f"Sites, by what they cost on {result.far}",
-        frozenset(range(2, 9)),
-        stacked=True,
-    )
+    title = f"Sites, by what they cost on {result.far}"
+    return Table(SITE_HEADS, rows, title, frozenset(range(2, 9)), stacked=True)
 
 
 def _within(result: AdviceResult) -> list[Table]:

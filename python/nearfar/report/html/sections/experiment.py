@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from nearfar.records.experiment import Claim, ExperimentResult, ExperimentRow
 from nearfar.records.shape import Origin
 from nearfar.report.html.section import Cell, Context, Figure, Section, Table
 from nearfar.report.html.sections.programs import NAMES
 from nearfar.report.wording import format_quantity
+
+if TYPE_CHECKING:
+    from nearfar.report.charts.rows import Bar
 
 #: Position on the page.
 PLACE = 210
@@ -163,37 +168,15 @@ def _claim_cells(
 
 def _figure(result: ExperimentResult, key: str) -> Figure:
     from nearfar.report.charts.drawing import draw
-    from nearfar.report.charts.rows import Bar, row_chart
+    from nearfar.report.charts.rows import row_chart
 
-    bars = []
+    bars: list[Bar] = []
     for program in programs_of(result):
-        for claim in (c for c in result.claims if c.program == program):
-            low, high = getattr(claim, key)
-            bars.append(
-                Bar(
-                    f"{NAMES[program]}, published",
-                    "published",
-                    (low + high) / 2,
-                    low,
-                    high,
-                    f"{low:.0%}–{high:.0%}",
-                    hollow=True,
-                )
-            )
+        claims = (claim for claim in result.claims if claim.program == program)
+        bars += [_claimed_bar(NAMES[program], *getattr(claim, key)) for claim in claims]
         for writes in ("blocking", "posted"):
             own = [getattr(r, key) for r in traced(result, program) if r.write_policy == writes]
-            shown = [max(value, 0.0) for value in own]
-            middle = sorted(shown)[len(shown) // 2]
-            bars.append(
-                Bar(
-                    f"{NAMES[program]}, writes {writes}",
-                    writes,
-                    middle,
-                    min(shown),
-                    max(shown),
-                    f"{min(own):.0%}–{max(own):.0%}",
-                )
-            )
+            bars.append(_simulated_bar(NAMES[program], writes, own))
     chart = row_chart(bars, f"{key.replace('_', ' ')}, range over sizes, caches and readings")
     return draw(
         f"{key.replace('_', ' ').capitalize()} by placing arrays near.",
@@ -201,6 +184,23 @@ def _figure(result: ExperimentResult, key: str) -> Figure:
         height=26 * len(bars),
         origins=(Origin.SIMULATED, Origin.CLAIMED),
     )
+
+
+def _claimed_bar(name: str, low: float, high: float) -> Bar:
+    from nearfar.report.charts.rows import Bar
+
+    shown = f"{low:.0%}–{high:.0%}"
+    middle = (low + high) / 2
+    return Bar(f"{name}, published", "published", middle, low, high, shown, hollow=True)
+
+
+def _simulated_bar(name: str, writes: str, own: list[float]) -> Bar:
+    from nearfar.report.charts.rows import Bar
+
+    shown = [max(value, 0.0) for value in own]
+    middle = sorted(shown)[len(shown) // 2]
+    label = f"{min(own):.0%}–{max(own):.0%}"
+    return Bar(f"{name}, writes {writes}", writes, middle, min(shown), max(shown), label)
 
 
 def notes(result: ExperimentResult) -> list[str]:

@@ -65,31 +65,14 @@ def _figures(result: MallocResult) -> list[Figure]:
 
 def _figure(rows: Sequence[MallocRow]) -> Figure:
     from nearfar.report.charts.drawing import draw
-    from nearfar.report.charts.rows import Bar, Dot, row_chart, scaling_chart
+    from nearfar.report.charts.rows import Bar, row_chart
 
     test = rows[0].test
     caption = f"{test}: {work(rows, test)}. Wall time; bars are 95 % intervals."
-    found = origins((row, "wall_time_s") for row in rows)
     if any(row.oversubscribed for row in rows):
         caption = f"{caption} {OVERSUBSCRIBED}"
     if len({row.threads for row in rows}) > 1:
-        dots = [
-            Dot(
-                row.allocator,
-                row.threads,
-                *row.estimate("wall_time_s"),
-                row.oversubscribed,
-                bool(origin_mark(row, "wall_time_s")),
-            )
-            for row in rows
-        ]
-        return draw(
-            caption,
-            scaling_chart(dots, "wall time (s)"),
-            height=260,
-            narrow_height=220,
-            origins=found,
-        )
+        return _scaling_figure(rows, caption)
     bars = [
         Bar(
             f"{row.allocator}{origin_mark(row, 'wall_time_s')}",
@@ -100,7 +83,32 @@ def _figure(rows: Sequence[MallocRow]) -> Figure:
         )
         for row in rows
     ]
+    found = origins((row, "wall_time_s") for row in rows)
     return draw(caption, row_chart(bars, "wall time (s)"), height=30 * len(bars), origins=found)
+
+
+def _scaling_figure(rows: Sequence[MallocRow], caption: str) -> Figure:
+    """Return wall time by threads."""
+    from nearfar.report.charts.drawing import draw
+    from nearfar.report.charts.rows import Dot, scaling_chart
+
+    dots = [
+        Dot(
+            row.allocator,
+            row.threads,
+            *row.estimate("wall_time_s"),
+            row.oversubscribed,
+            bool(origin_mark(row, "wall_time_s")),
+        )
+        for row in rows
+    ]
+    return draw(
+        caption,
+        scaling_chart(dots, "wall time (s)"),
+        height=260,
+        narrow_height=220,
+        origins=origins((row, "wall_time_s") for row in rows),
+    )
 
 
 def _table(result: MallocResult) -> Table:
@@ -118,23 +126,9 @@ def _table(result: MallocResult) -> Table:
         ]
         for row in result.rows
     ]
-    return Table(
-        [
-            "Test",
-            "Allocator",
-            "Threads",
-            "CPU time",
-            "over glibc's",
-            "Wall time",
-            "over glibc's",
-            "Peak memory",
-            "After 1 s",
-        ],
-        rows,
-        "Times and memory",
-        frozenset(range(2, 9)),
-        folded=True,
-    )
+    times = ["CPU time", "over glibc's", "Wall time", "over glibc's"]
+    heads = ["Test", "Allocator", "Threads", *times, "Peak memory", "After 1 s"]
+    return Table(heads, rows, "Times and memory", frozenset(range(2, 9)), folded=True)
 
 
 def _libraries(result: MallocResult) -> Table:

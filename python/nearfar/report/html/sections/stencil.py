@@ -27,6 +27,19 @@ def section(context: Context) -> Section | None:
     result = context.run.sections.stencil
     if result is None:
         return _split_alone(context.run.sections.stencil_split)
+    below = _forecasts.published_table(result.split.published if result.split else [])
+    return Section(
+        "stencil",
+        "Stencil split between two memories",
+        finding(result),
+        (),
+        [_times(result), *below],
+        notes(result),
+    )
+
+
+def _times(result: StencilResult) -> Table:
+    """Return the time of each side, next to its prediction if there is one."""
     heads = ["Side", "Rows", "Threads", "One sweep", "Rate"]
     rows = [
         [
@@ -38,23 +51,13 @@ def section(context: Context) -> Section | None:
         ]
         for name, rows, threads, time, rate in sides(result)
     ]
-    split = result.split
-    if split:
+    if result.split:
         heads += ["Predicted", "Error"]
         for row, (_, _, _, time, _) in zip(rows, sides(result), strict=True):
             is_predicted = time in PREDICTED
-            row.append(figure_cell(split, time) if is_predicted else Cell("–"))
-            row.append(Cell(error_of(result, split, time) if is_predicted else "–"))
-    table = Table(heads, rows, "Time of one sweep", frozenset(range(1, len(heads))))
-    below = _forecasts.published_table(split.published if split else [])
-    return Section(
-        "stencil",
-        "Stencil split between two memories",
-        finding(result),
-        (),
-        [table, *below],
-        notes(result),
-    )
+            row.append(figure_cell(result.split, time) if is_predicted else Cell("–"))
+            row.append(Cell(error_of(result, result.split, time) if is_predicted else "–"))
+    return Table(heads, rows, "Time of one sweep", frozenset(range(1, len(heads))))
 
 
 def _split_alone(split: StencilSplit | None) -> Section | None:
@@ -122,38 +125,25 @@ def error_of(result: StencilResult, split: StencilSplit, time: str) -> str:
 
 
 def sides(result: StencilResult) -> list[Side]:
-    """Return the sides that have rows, and the total."""
+    """Return the sides that have rows, the total, and the sweeps with all rows on one side."""
+    near, far = result.near_threads, result.far_threads
     shared = " (shared)" if result.oversubscribed else ""
-    found: list[Side] = []
-    if result.near_time_s is not None:
-        found.append(
-            (
-                "near, slowest thread",
-                result.rows - result.far_rows,
-                f"{result.near_threads}{shared}",
-                "near_time_s",
-                "near_bandwidth_bytes_per_s",
-            )
-        )
-    if result.far_time_s is not None:
-        found.append(
-            (
-                "far, slowest thread",
-                result.far_rows,
-                f"{result.far_threads}{shared}",
-                "far_time_s",
-                "far_bandwidth_bytes_per_s",
-            )
-        )
-    threads = result.near_threads + result.far_threads
-    found.append(("whole", result.rows, f"{threads}{shared}", "total_time_s", ""))
-    if result.near_alone_time_s is not None:
-        found.append(
-            ("all rows near", result.rows, f"{result.near_threads}", "near_alone_time_s", "")
-        )
-    if result.far_alone_time_s is not None:
-        found.append(("all rows far", result.rows, f"{result.far_threads}", "far_alone_time_s", ""))
-    return found
+    near_rows = result.rows - result.far_rows
+    near_rate, far_rate = (f"{side}_bandwidth_bytes_per_s" for side in ("near", "far"))
+    found: list[Side] = [
+        ("near, slowest thread", near_rows, f"{near}{shared}", "near_time_s", near_rate),
+        (
+            "far, slowest thread",
+            result.far_rows,
+            f"{far}{shared}",
+            "far_time_s",
+            far_rate,
+        ),
+        ("whole", result.rows, f"{near + far}{shared}", "total_time_s", ""),
+        ("all rows near", result.rows, f"{near}", "near_alone_time_s", ""),
+        ("all rows far", result.rows, f"{far}", "far_alone_time_s", ""),
+    ]
+    return [side for side in found if getattr(result, side[3]) is not None]
 
 
 def notes(result: StencilResult) -> list[str]:
