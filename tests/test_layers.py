@@ -38,14 +38,15 @@ def python_violations(package: Path) -> list[str]:
     found = []
     for file in sorted(package.rglob("*.py")):
         inside = file.relative_to(package).with_suffix("")
-        # The package itself exports the functions of its layer `api`.
-        own = layers.python_layer(
-            "nearfar.api" if inside.parts == ("__init__",) else f"nearfar.{inside.parts[0]}"
-        )
+        own = None
+        if inside.name != "__init__" or len(inside.parts) > 1:
+            own = layers.python_layer(f"nearfar.{inside.parts[0]}")
         for module in layers.imports(ast.parse(file.read_text())):
             where = f"{file.relative_to(package)} imports {module}"
             if module == "nearfar.relative":
                 found.append(f"{where}: write it absolutely")
+                continue
+            if own is None and module == "nearfar.api":  # the package exports it
                 continue
             layer = layers.python_layer(module)
             if layer is not None and (own is None or layer > own):
