@@ -44,18 +44,7 @@ def _run(
     session: Session, plan: ArrayPlan, samples: Samples[Point], threads: int, small: bool
 ) -> StreamRun:
     a, b, c = plan.tiers
-
-    def kernel(name: str) -> StreamKernel:
-        rates = samples.of((name, threads))
-        return StreamKernel(
-            write_allocate=True,
-            **session.figures(
-                *plan.tiers,
-                best_bandwidth_bytes_per_s=best(samples.raw[name, threads]),
-                median_bandwidth_bytes_per_s=median(rates),
-            ),
-        )
-
+    kernels = {name: _kernel(session, plan, samples, (name, threads)) for name in KERNELS}
     checked = Estimate(
         samples.worst_error,
         0.0,
@@ -74,8 +63,21 @@ def _run(
         oversubscribed=threads > len(plan.cpus),
         size_bytes=plan.array_bytes,
         in_cache=small,
-        copy=kernel("copy"),
-        scale=kernel("scale"),
-        add=kernel("add"),
-        triad=kernel("triad"),
+        copy=kernels["copy"],
+        scale=kernels["scale"],
+        add=kernels["add"],
+        triad=kernels["triad"],
+    )
+
+
+def _kernel(
+    session: Session, plan: ArrayPlan, samples: Samples[Point], point: Point
+) -> StreamKernel:
+    return StreamKernel(
+        write_allocate=True,
+        **session.figures(
+            *plan.tiers,
+            best_bandwidth_bytes_per_s=best(samples.raw[point]),
+            median_bandwidth_bytes_per_s=median(samples.of(point)),
+        ),
     )

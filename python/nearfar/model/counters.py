@@ -51,16 +51,7 @@ def counts(operations: int) -> dict[str, float]:
 def predict(work: MapWork, far: Profile, host: Host) -> MapPrediction:
     """Time of gets. Raises BadInputError if profile or host lack a figure."""
     counted = counts(work.operations)
-    inputs = _Inputs(
-        load_misses=counted["loads"] * counted["load_miss_ratio"],
-        store_misses=counted["stores"] * counted["store_miss_ratio"],
-        moved_bytes=work.operations * work.value_bytes,
-        instructions=_INSTRUCTIONS * work.operations,
-        read=constant(far, "read_latency_ns", 1e-9, PROFILE_MARGIN),
-        write=constant(far, "write_latency_ns", 1e-9, PROFILE_MARGIN),
-        bandwidth=constant(far, "read_bandwidth_bytes_per_s", 1.0, PROFILE_MARGIN),
-        frequency=constant(host, "frequency_hz"),
-    )
+    inputs = _inputs(work, counted, far, host)
     terms = [
         *inputs.terms(),
         *(Term(name=name, value=value, unit=_unit(name)) for name, value in counted.items()),
@@ -81,6 +72,19 @@ def predict(work: MapWork, far: Profile, host: Host) -> MapPrediction:
             samples=0,
             note="counter model as published; interval: profile ± 10 %",
         ),
+    )
+
+
+def _inputs(work: MapWork, counted: dict[str, float], far: Profile, host: Host) -> _Inputs:
+    return _Inputs(
+        load_misses=counted["loads"] * counted["load_miss_ratio"],
+        store_misses=counted["stores"] * counted["store_miss_ratio"],
+        moved_bytes=work.operations * work.value_bytes,
+        instructions=_INSTRUCTIONS * work.operations,
+        read=constant(far, "read_latency_ns", 1e-9, PROFILE_MARGIN),
+        write=constant(far, "write_latency_ns", 1e-9, PROFILE_MARGIN),
+        bandwidth=constant(far, "read_bandwidth_bytes_per_s", 1.0, PROFILE_MARGIN),
+        frequency=constant(host, "frequency_hz"),
     )
 
 

@@ -110,10 +110,7 @@ def run_experiment(experiment: Experiment, report: Progress) -> ExperimentResult
     """Trace, simulate, compare. Passes errors of the programs and the core on."""
     rows = list(_from_counts(experiment))
     top = next(row for row in rows if row.write_policy == "blocking")
-    work = [(entry, n) for entry in experiment.programs for n in entry.sizes]
-    for done, (entry, n) in enumerate(work):
-        report(done, len(work), f"{entry.program} {n}")
-        rows += _program(experiment, entry, n)
+    rows += _traced_rows(experiment, report)
     simulated = Provenance(
         origin=Origin.SIMULATED,
         statistic="simulation",
@@ -139,6 +136,14 @@ def run_experiment(experiment: Experiment, report: Progress) -> ExperimentResult
             "instruction_ns": claimed("assumed by the experiment"),
         },
     )
+
+
+def _traced_rows(experiment: Experiment, report: Progress) -> Iterator[ExperimentRow]:
+    """Rows of every program and size, traced here."""
+    work = [(entry, n) for entry in experiment.programs for n in entry.sizes]
+    for done, (entry, n) in enumerate(work):
+        report(done, len(work), f"{entry.program} {n}")
+        yield from _program(experiment, entry, n)
 
 
 def _claims(experiment: Experiment) -> list[Claim]:

@@ -89,13 +89,6 @@ def simulate(
 ) -> Simulation:
     """Run one engine over all of a stream. Raises NativeError for rejected input."""
     outcome, rate = run(make_source(), near, far, placement, options, engine)
-    simulated = Provenance(origin=Origin.SIMULATED, statistic="simulation", samples=0)
-    own = Provenance(
-        origin=Origin.MEASURED,
-        statistic="claim",
-        samples=1,
-        note="one run, reading of the trace included",
-    )
     tiers = SimulatedTiers(
         near=_tier(near, outcome["near"], outcome), far=_tier(far, outcome["far"], outcome)
     )
@@ -120,12 +113,23 @@ def simulate(
         requests_per_s=rate,
         tiers=tiers,
         limits=_limits(near, far),
-        provenance={
-            "requests_per_s": own,
-            **dict.fromkeys(_SIMULATED, simulated),
-            **({"energy_J": simulated} if energy is not None else {}),
-        },
+        provenance=_provenance(has_energy=energy is not None),
     )
+
+
+def _provenance(*, has_energy: bool) -> dict[str, Provenance]:
+    simulated = Provenance(origin=Origin.SIMULATED, statistic="simulation", samples=0)
+    rate = Provenance(
+        origin=Origin.MEASURED,
+        statistic="claim",
+        samples=1,
+        note="one run, reading of the trace included",
+    )
+    return {
+        "requests_per_s": rate,
+        **dict.fromkeys(_SIMULATED, simulated),
+        **({"energy_J": simulated} if has_energy else {}),
+    }
 
 
 def simulate_both(

@@ -225,10 +225,8 @@ def record(
         command, untraced = emulated(program, ring.path, notes)
         environment = without_preload()
     else:
-        file = str(program_file(program[0]))
-        command = [file if "/" in file else f"./{file}", *program[1:]]
+        command, environment = _instrumented(program, ring.path)
         untraced = list(_INSTRUMENTED)
-        environment = {**without_preload(), "NEARFAR_TRACE_RING": ring.path, **_preloaded()}
     fields = [
         ("recorder", recorder),
         ("host", host),
@@ -238,18 +236,8 @@ def record(
         *(("not_traced", sentence) for sentence in (*_NEVER_TRACED, *untraced)),
     ]
     with NewTrace(output) as trace:
-        collector = TraceCollector(
-            ring,
-            trace.fd,
-            (caches.l2.size_bytes, caches.l2.ways),
-            (caches.llc.size_bytes, caches.llc.ways) if caches.llc else None,
-            list(caches.tlb),
-            caches.cores,
-            prefetch,
-            after,
-            fields,
-            most_records,
-        )
+        shape = (*_below_l1(caches), caches.cores, prefetch, after)
+        collector = TraceCollector(ring, trace.fd, *shape, fields, most_records)
         trace.keep()
         begin, used = time.monotonic(), _children_s()
         code, collected = _run(command, environment, collector, aside, alone, limit_s)
@@ -259,6 +247,22 @@ def record(
         notes += [failure] if failure else []
         notes += _afterwards(program[0], collected, recorder)
     return Recorded(code, collected, notes, failure, _children_s() - used, cut)
+
+
+def _instrumented(program: Sequence[str], ring_path: str) -> tuple[list[str], dict[str, str]]:
+    """The command line of an instrumented program, and its environment."""
+    file = str(program_file(program[0]))
+    command = [file if "/" in file else f"./{file}", *program[1:]]
+    return command, {**without_preload(), "NEARFAR_TRACE_RING": ring_path, **_preloaded()}
+
+
+_Shape = tuple[int, int]
+
+
+def _below_l1(caches: Caches) -> tuple[_Shape, _Shape | None, list[_Shape]]:
+    """Second and last cache as (bytes, ways), and the TLB."""
+    llc = (caches.llc.size_bytes, caches.llc.ways) if caches.llc else None
+    return (caches.l2.size_bytes, caches.l2.ways), llc, list(caches.tlb)
 
 
 def _children_s() -> float:

@@ -83,9 +83,34 @@ def predict_compete(session: Session, plan: CompetePlan, effort: Effort) -> Comp
 def _compete_row(
     session: Session, plan: CompetePlan, split: tuple[int, int], alone: AloneEstimates
 ) -> CompeteForecast:
+    from nearfar.records.forecasts import CompeteForecast
+
+    return CompeteForecast(
+        **_with_predicted(
+            session.figures(
+                plan.near,
+                plan.far,
+                near_alone_bandwidth_bytes_per_s=alone.near,
+                far_alone_bandwidth_bytes_per_s=alone.far,
+                together_bandwidth_bytes_per_s=alone.together,
+            ),
+            _rates_of_both(plan, split, alone),
+            samples=alone.near.samples,
+        ),
+        near_threads=split[0],
+        far_threads=split[1],
+        calibration_level=_COPIES_ALONE[0],
+        calibration=_COPIES_ALONE[1],
+        predicted_on=now(),
+    )
+
+
+def _rates_of_both(
+    plan: CompetePlan, split: tuple[int, int], alone: AloneEstimates
+) -> dict[str, tuple[float, float, float]]:
+    """Bandwidth of each side and their sum, each with its ends."""
     from nearfar._native import parse_tier
     from nearfar.model import sharing
-    from nearfar.records.forecasts import CompeteForecast
 
     # A far memory on another node has its own channels.
     shared = parse_tier(plan.far)["node"] < 0 or plan.far == plan.near
@@ -98,29 +123,11 @@ def _compete_row(
     slow, fast = at(_LOW, _LOW, _LOW), at(_HIGH, _HIGH, _HIGH)
     near = at(_LOW, _HIGH, _LOW).near, at(_HIGH, _LOW, _HIGH).near
     far = at(_HIGH, _LOW, _LOW).far, at(_LOW, _HIGH, _HIGH).far
-    found = {
+    return {
         "near_bandwidth_bytes_per_s": (both.near, *near),
         "far_bandwidth_bytes_per_s": (both.far, *far),
         "sum_bandwidth_bytes_per_s": (both.together, slow.together, fast.together),
     }
-    return CompeteForecast(
-        **_with_predicted(
-            session.figures(
-                plan.near,
-                plan.far,
-                near_alone_bandwidth_bytes_per_s=alone.near,
-                far_alone_bandwidth_bytes_per_s=alone.far,
-                together_bandwidth_bytes_per_s=alone.together,
-            ),
-            found,
-            samples=alone.near.samples,
-        ),
-        near_threads=split[0],
-        far_threads=split[1],
-        calibration_level=_COPIES_ALONE[0],
-        calibration=_COPIES_ALONE[1],
-        predicted_on=now(),
-    )
 
 
 def _with_predicted(
@@ -158,18 +165,10 @@ def predict_pipeline(
 def _pipeline(
     session: Session, plan: PipelinePlan, measured: Mapping[Point, Estimate]
 ) -> PipelineForecast:
-    from nearfar.model import pipeline_here, published
+    from nearfar.model import published
     from nearfar.records.forecasts import PipelineForecast
 
     near, far = plan.teams.near_threads, plan.teams.far_threads
-    alone = _alone(plan, measured, _VALUE, _VALUE)
-    times = pipeline_here.predict(alone, near, far)
-    best = pipeline_here.predict(_alone(plan, measured, _LOW, _HIGH), near, far)
-    worst = pipeline_here.predict(_alone(plan, measured, _HIGH, _LOW), near, far, waits=True)
-    predicted = {
-        f"{stage}_time_s": (getattr(times, stage), getattr(best, stage), getattr(worst, stage))
-        for stage in ("generate", "transfer", "analyse", "total")
-    }
     return PipelineForecast(
         **_with_predicted(
             session.figures(
@@ -181,7 +180,7 @@ def _pipeline(
                 transfer_bandwidth_bytes_per_s=measured["transfer", far],
                 far_read_bandwidth_bytes_per_s=measured["read", far],
             ),
-            predicted,
+            _stage_times(plan, measured),
             samples=measured["generate", near].samples,
         ),
         near=plan.near,
@@ -193,6 +192,22 @@ def _pipeline(
         predicted_on=now(),
         published=list(published.of_pipeline()),
     )
+
+
+def _stage_times(
+    plan: PipelinePlan, measured: Mapping[Point, Estimate]
+) -> dict[str, tuple[float, float, float]]:
+    """Time of each stage, and its ends."""
+    from nearfar.model import pipeline_here
+
+    near, far = plan.teams.near_threads, plan.teams.far_threads
+    times = pipeline_here.predict(_alone(plan, measured, _VALUE, _VALUE), near, far)
+    best = pipeline_here.predict(_alone(plan, measured, _LOW, _HIGH), near, far)
+    worst = pipeline_here.predict(_alone(plan, measured, _HIGH, _LOW), near, far, waits=True)
+    return {
+        f"{stage}_time_s": (getattr(times, stage), getattr(best, stage), getattr(worst, stage))
+        for stage in ("generate", "transfer", "analyse", "total")
+    }
 
 
 def _alone(

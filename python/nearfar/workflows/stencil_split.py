@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from nearfar.errors import BadInputError
 
@@ -109,21 +109,9 @@ def _record(
     from nearfar.records.together import StencilSplit
     from nearfar.workflows.predicted import now
 
-    found = session.figures(
-        plan.near,
-        plan.far,
-        near_bandwidth_bytes_per_s=measured.near,
-        far_bandwidth_bytes_per_s=measured.far,
-        near_alone_bandwidth_bytes_per_s=measured.near_alone,
-        near_element_time_s=measured.element,
-    )
-    times = ("near_time_s", "far_time_s", "total_time_s")
-    for part in ("intervals", "provenance"):
-        found[part] |= {key: getattr(prediction, part)[key] for key in times}
     factors = [t.value for t in prediction.terms if t.name == "near traffic factor"]
     return StencilSplit(
-        **found,
-        **{key: getattr(prediction, key) for key in times},
+        **_figures(session, plan, measured, prediction),
         kernel=plan.kernel,
         rows=plan.rows,
         cols=plan.cols,
@@ -139,3 +127,21 @@ def _record(
         predicted_on=now(),
         published=list(published.of_stencil()),
     )
+
+
+def _figures(
+    session: Session, plan: StencilPlan, measured: Balance, prediction: SplitPrediction
+) -> dict[str, Any]:
+    """Measured inputs and predicted times, as keyword arguments."""
+    found = session.figures(
+        plan.near,
+        plan.far,
+        near_bandwidth_bytes_per_s=measured.near,
+        far_bandwidth_bytes_per_s=measured.far,
+        near_alone_bandwidth_bytes_per_s=measured.near_alone,
+        near_element_time_s=measured.element,
+    )
+    times = ("near_time_s", "far_time_s", "total_time_s")
+    for part in ("intervals", "provenance"):
+        found[part] |= {key: getattr(prediction, part)[key] for key in times}
+    return found | {key: getattr(prediction, key) for key in times}
