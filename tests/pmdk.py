@@ -196,18 +196,18 @@ def memory_folder() -> Iterator[Path]:
 def in_use(path: Path) -> Iterator[None]:
     """Another process has the pool open for the time of the ``with``."""
     pmem = library()
-    opened, told = os.pipe()
+    opened, reported = os.pipe()
     wait, finish = os.pipe()
     child = os.fork()
     if child == 0:
         handle = pmem.pmemobj_open(os.fsencode(path), None)
-        os.write(told, b"1" if handle else b"0")
+        os.write(reported, b"1" if handle else b"0")
         os.close(finish)
         os.read(wait, 1)
         os._exit(0)
     assert os.read(opened, 1) == b"1"
     yield
-    for descriptor in (opened, told, wait, finish):
+    for descriptor in (opened, reported, wait, finish):
         os.close(descriptor)
     os.waitpid(child, 0)
 

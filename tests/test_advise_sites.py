@@ -109,7 +109,7 @@ def test_no_site_is_charged_more_than_its_accesses_wait(
     assert all(site["far_time_s"] < 0.01 * first["far_time_s"] for site in libc)
 
 
-def test_sites_of_one_inlined_function_are_told_apart_by_its_callers(
+def test_sites_of_one_inlined_function_are_distinguished_by_its_callers(
     tmp_path: Path, run_nearfar: RunNearfar
 ) -> None:
     found = advice(run_nearfar, tmp_path, "inlined", INLINED)
@@ -149,7 +149,7 @@ def test_a_plan_is_kept_by_the_run_that_it_was_made_from_where_blocks_grow(
     assert counted[grown["at"]] == pytest.approx(promised[grown["at"]], rel=0.05)
 
 
-def test_the_answer_says_which_latencies_and_cache_it_stands_on(
+def test_the_answer_reports_its_latencies_and_cache(
     tmp_path: Path, run_nearfar: RunNearfar
 ) -> None:
     source = INLINED.replace("1 << 22", "1 << 23")

@@ -33,7 +33,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_what_was_put_near_by_hand_is_what_advise_puts_near(
+def test_advise_puts_near_what_was_put_near_by_hand(
     name: str, program: Path, tmp_path: Path, run_nearfar: RunNearfar
 ) -> None:
     n, arrays, seconds = PROGRAMS[name]

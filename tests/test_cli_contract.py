@@ -103,7 +103,7 @@ def test_a_recommended_command_has_the_flag(file: str, verb: str, flag: str) -> 
     assert flag in options_of(tuple(verb.split()))
 
 
-def test_the_instrumented_recorder_is_recommended_to_trace_alone() -> None:
+def test_the_instrumented_recorder_is_recommended_for_trace_only() -> None:
     """A message may be one of `advise`, which has no --recorder: it says so (defect 53)."""
     assert ("recording.py", "trace", "--recorder") in recommended()
     assert [
@@ -188,7 +188,7 @@ def test_no_escape_sequences_in_a_pipe(run_nearfar: RunNearfar) -> None:
     assert "\x1b" not in run_nearfar("--help").stdout
 
 
-def test_a_reader_that_goes_away_is_no_traceback(tmp_path: Path) -> None:
+def test_a_closed_pipe_prints_no_traceback(tmp_path: Path) -> None:
     reader, writer = os.pipe()
     os.close(reader)
     done = subprocess.run(

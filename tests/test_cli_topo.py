@@ -68,7 +68,7 @@ def test_doctor_of_this_machine(capsys: pytest.CaptureFixture[str]) -> None:
     assert {finding["level"] for finding in findings} <= {"ok", "note", "warning", "unknown"}
 
 
-def test_doctor_tells_the_worst_first(capsys: pytest.CaptureFixture[str]) -> None:
+def test_doctor_lists_the_worst_first(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["doctor", "--from", str(MACHINES / "two-sockets")]) == 0
     text = capsys.readouterr().out
     assert text.startswith("warning  frequency governor")

@@ -64,7 +64,7 @@ def save(run: Run, directory: Path) -> str:
         ("tREFI_ns", None),
     ],
 )
-def test_the_key_tells_which_way_is_worse(key: str, direction: str | None) -> None:
+def test_the_key_declares_which_direction_is_worse(key: str, direction: str | None) -> None:
     assert better(key) == direction
 
 
@@ -130,8 +130,8 @@ def test_exit_codes_of_profiles(
     a: str, b: str, flags: list[str], code: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["compare", a, b, *flags]) == code
-    told = "none is worse" if code == 0 else " worse by more than"
-    assert told in capsys.readouterr().out
+    reported = "none is worse" if code == 0 else " worse by more than"
+    assert reported in capsys.readouterr().out
 
 
 def test_exit_codes_of_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -202,7 +202,9 @@ def test_printed(tmp_path: Path, run_nearfar: RunNearfar, snapshot: SnapshotAsse
         ("ddr5-remote", "ddr5", "ddr5-remote and ddr5 have no figure in common"),
     ],
 )
-def test_what_cannot_be_compared(run_nearfar: RunNearfar, a: str, b: str, complaint: str) -> None:
+def test_incomparable_sides_are_refused(
+    run_nearfar: RunNearfar, a: str, b: str, complaint: str
+) -> None:
     done = run_nearfar("compare", a, b)
     done.assert_refused(2, complaint)
 
@@ -253,8 +255,8 @@ def test_a_set_that_is_twice_as_fast_is_better(
 ) -> None:
     slow, fast = save(intset(1e6), tmp_path / "slow"), save(intset(2e6), tmp_path / "fast")
     assert main(["compare", slow, fast]) == 0
-    told = capsys.readouterr().out
-    assert "none is worse by more than 5 %; 2 better." in told
+    reported = capsys.readouterr().out
+    assert "none is worse by more than 5 %; 2 better." in reported
     assert main(["compare", slow, fast, "--json", "-"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert (document["worse"], document["improved"]) == (0, 2)
@@ -274,7 +276,7 @@ def test_a_section_of_rates_that_doubled_is_better() -> None:
     assert not shift.worse(0.05)
 
 
-def test_what_was_measured_in_few_repeats_decides_nothing(
+def test_figures_of_few_repeats_decide_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     slow, fast = intset(1e6), intset(2e6)
@@ -285,9 +287,9 @@ def test_what_was_measured_in_few_repeats_decides_nothing(
                 entry.samples = 5
     few = [save(slow, tmp_path / "slow"), save(fast, tmp_path / "fast")]
     assert main(["compare", few[1], few[0]]) == 0
-    told = capsys.readouterr().out
-    assert "none is worse by more than 5 %." in told
-    assert "of fewer than six repeats have no interval and cannot be judged" in told
+    reported = capsys.readouterr().out
+    assert "none is worse by more than 5 %." in reported
+    assert "of fewer than six repeats have no interval and cannot be judged" in reported
 
 
 def _sim(tmp_path: Path, name: str, far: str) -> str:
@@ -312,8 +314,8 @@ def test_simulations_are_compared(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert figures["tiers/far", "read_latency_ns"]["conditions"] == {}
     assert not {f["key"] for f in document["figures"]} & {"requests_per_s", "limits"}
     assert main(["compare", fast, slow]) == 1
-    told = capsys.readouterr().out
-    assert "tiers far read latency  " in told, "no prose of the answer is in a name"
+    reported = capsys.readouterr().out
+    assert "tiers far read latency  " in reported, "no prose of the answer is in a name"
     assert main(["show", slow]) == 0
     assert "tiers far read latency  " in capsys.readouterr().out
 

@@ -58,7 +58,7 @@ def test_depth_length_and_start_of_a_drop() -> None:
     assert drop.cause == "unexplained"
 
 
-def test_what_comes_after_the_span_is_no_drop() -> None:
+def test_iterations_after_the_span_are_not_drops() -> None:
     assert drops.find(thread([10, 10, 10, 10, 90]), 4, STEP) == []
     assert drops.find(thread([10]), 0, STEP) == []
 
@@ -212,7 +212,7 @@ def test_bad_input_is_refused_before_anything_is_measured(
     assert not list(tmp_path.glob("nearfar-runs/*"))
 
 
-def test_shared_processors_are_told_and_feed_no_table(run_nearfar: RunNearfar) -> None:
+def test_shared_processors_are_reported_and_feed_no_table(run_nearfar: RunNearfar) -> None:
     several = str(len(os.sched_getaffinity(0)))
     many = ["--near-threads", several, "--far-threads", "8", "--size", "1MiB", "--runs", "1"]
     refused = run_nearfar("bench", "compete", *many, "--csv", "x.csv")

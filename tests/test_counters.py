@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(not hasattr(_native, "MapBench"), reason="withou
 FIXTURES = Path(__file__).parent / "fixtures" / "counters"
 
 
-def test_readings_of_a_processor_become_fields_and_silence_is_told() -> None:
+def test_readings_of_a_processor_become_fields_and_missing_ones_are_reported() -> None:
     """Totals that the Nicosia thesis counted for 10^6 gets, as its fits give them, in groups."""
     recorded = json.loads((FIXTURES / "thesis-million-gets.json").read_text())
     fields = {
@@ -31,12 +31,12 @@ def test_readings_of_a_processor_become_fields_and_silence_is_told() -> None:
     values, silent = events.read({k: tuple(v) for k, v in recorded.items()})
     assert values["llc_load_misses"] < values["llc_loads"] < values["instructions"]
     assert set(silent) == {"l3_stall_cycles"}
-    told = RegionCounters(source="perf", missing=silent, **values)  # type: ignore[arg-type]
-    assert told.l3_stall_cycles is None
-    assert "turn" in told.missing["l3_stall_cycles"]
+    reported = RegionCounters(source="perf", missing=silent, **values)  # type: ignore[arg-type]
+    assert reported.l3_stall_cycles is None
+    assert "turn" in reported.missing["l3_stall_cycles"]
 
 
-def test_auto_counts_what_the_kernel_knows_and_simulates_the_caches(
+def test_auto_counts_kernel_events_and_simulates_the_caches(
     run_nearfar: RunNearfar, tmp_path: Path
 ) -> None:
     sizes = [str(n) for n in (500, 1000, 2000, 4000)]
@@ -60,9 +60,9 @@ def test_auto_counts_what_the_kernel_knows_and_simulates_the_caches(
     assert done.code == 0, done
     assert "Infinity" not in done.stdout  # counters of which all repeats are zero
     operations = [point["operations"] for point in json.loads(done.stdout)["sweep"]]
-    told = [point["counters"] for point in json.loads(done.stdout)["sweep"]]
+    reported = [point["counters"] for point in json.loads(done.stdout)["sweep"]]
     hardware = set(counters.available().fields.values())
-    for one in told:
+    for one in reported:
         wanted = "measured" if "llc_loads" in hardware else "simulated"
         assert one["provenance"]["llc_loads"]["origin"] == wanted
         assert one["llc_load_misses"] <= one["llc_loads"]
@@ -79,7 +79,7 @@ def test_auto_counts_what_the_kernel_knows_and_simulates_the_caches(
     heads, shown = maps.counters(record.sections.map)
     assert len(heads) == 2 + len(record.sections.map.sweep)
     loads = next(row for row in shown if row[0] == "llc_loads")
-    assert float(loads[2]) == pytest.approx(told[0]["llc_loads"] / operations[0], rel=1e-3)
+    assert float(loads[2]) == pytest.approx(reported[0]["llc_loads"] / operations[0], rel=1e-3)
 
 
 def test_perf_is_refused_where_the_machine_counts_nothing(
@@ -92,5 +92,5 @@ def test_perf_is_refused_where_the_machine_counts_nothing(
     )
 
 
-def test_a_table_has_what_every_point_has() -> None:
+def test_a_table_has_the_counters_of_all_points() -> None:
     assert counting.table([]) == (["operations", "time_s"], [])

@@ -131,7 +131,7 @@ def test_words_of_a_checker_are_printed_as_they_are(capsys: pytest.CaptureFixtur
     assert "the store of odd.c:7 is never flushed\n" in printed
 
 
-def test_what_cannot_be_run_or_read(run_nearfar: RunNearfar, tmp_path: Path) -> None:
+def test_invalid_programs_and_plans_are_refused(run_nearfar: RunNearfar, tmp_path: Path) -> None:
     absent = run_nearfar("crash", "run", "--checker", "true", "--", "/no/such/program")
     absent.assert_refused(2, "cannot run /no/such/program")
     poolless = run_nearfar("crash", "run", "--checker", "true", "--", "true")

@@ -240,7 +240,7 @@ def test_the_limit_on_violations_is_reported(run_nearfar: RunNearfar, tmp_path: 
 
 
 @needs_libpmem
-def test_ctrl_c_keeps_what_was_found(tmp_path: Path) -> None:
+def test_ctrl_c_keeps_the_findings(tmp_path: Path) -> None:
     program = compile_c(tmp_path, "journal", BUGGY, "-lpmem")
     marks = tmp_path / "marks"
     checker = f"sh -c 'echo >> {marks}; sleep 0.05; echo bad; exit 1'"

@@ -61,7 +61,7 @@ def run_page(page: str, folder: Path, *, long: bool = True) -> None:
         if read(ROOT / page, long=False).steps
     ],
 )
-def test_what_a_page_tells_is_so(page: str, tmp_path: Path) -> None:
+def test_commands_of_a_page_print_their_output(page: str, tmp_path: Path) -> None:
     run_page(page, tmp_path, long=False)
 
 
@@ -70,7 +70,7 @@ def test_what_a_page_tells_is_so(page: str, tmp_path: Path) -> None:
     "page",
     [pytest.param(page, marks=MARKS.get(page, ())) for page in PAGES if read(ROOT / page).has_long],
 )
-def test_what_a_page_tells_at_length_is_so(page: str, tmp_path: Path) -> None:
+def test_long_blocks_of_a_page_print_their_output(page: str, tmp_path: Path) -> None:
     run_page(page, tmp_path)
 
 
@@ -122,7 +122,7 @@ def test_a_command_that_does_not_exist_is_found() -> None:
     assert not exists(["bench", "map", "--ops", "get"], known)
 
 
-def test_a_page_that_tells_wrong_is_found(tmp_path: Path) -> None:
+def test_a_page_with_a_wrong_output_is_found(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text(
         "```console\n$ nearfar --version\nnearfar 1.2.3\n$ echo a; echo 7 b\n8 b\n```\n"

@@ -228,7 +228,7 @@ def tool(folder: Path, name: str, script: str) -> None:
         (None, "unknown", "ndctl is not installed"),
     ],
 )
-def test_health_as_ndctl_tells_it(
+def test_health_as_ndctl_reports_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str | None, level: str, found: str
 ) -> None:
     if script:

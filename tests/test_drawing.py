@@ -45,7 +45,7 @@ def test_size_ticks_are_even_powers_of_two() -> None:
     assert size_ticks(5 * KIB, 7 * KIB, 3) == []
 
 
-def test_decade_ticks_lie_between() -> None:
+def test_decade_ticks_are_between() -> None:
     assert decade_ticks(1.5, 110) == [2, 5, 10, 20, 50, 100]
 
 

@@ -24,7 +24,7 @@ def run(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_a_busy_neighbour_is_told_and_fails_under_strict(
+def test_a_busy_neighbor_is_reported_and_fails_under_strict(
     tmp_path: Path, run_nearfar: RunNearfar
 ) -> None:
     done = run_nearfar(
@@ -56,7 +56,7 @@ def wait_for(condition: object, seconds: float) -> None:
         time.sleep(0.05)
 
 
-def test_ctrl_c_keeps_what_was_finished_and_leaves_no_files(tmp_path: Path) -> None:
+def test_ctrl_c_keeps_finished_sections_and_leaves_no_files(tmp_path: Path) -> None:
     before = shared_memory.files()
     child = subprocess.Popen(
         [*COMMAND, "study", "--time", "90", "--out", "record"],

@@ -49,7 +49,7 @@ def test_an_error_of_the_core_arrives_with_its_sentences() -> None:
     assert isinstance(errors.from_native(raised.value), errors.MachineError)
 
 
-def test_a_core_whose_libraries_are_missing_is_told_with_their_packages() -> None:
+def test_missing_libraries_of_the_core_are_reported_with_their_packages() -> None:
     program = (
         "import sys; sys.modules['nearfar._native'] = None\n"
         "from nearfar.cli.app import main; sys.exit(main(['topo']))"
@@ -87,6 +87,6 @@ def test_a_flag_without_its_value_names_the_verb(
     arguments: list[str], verb: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(arguments) == ExitCode.BAD_INPUT
-    told = capsys.readouterr().err
-    assert told.startswith(f"nearfar {verb}: Option '{arguments[-1]}' requires an argument.")
-    assert f"next: nearfar {verb} --help" in told
+    reported = capsys.readouterr().err
+    assert reported.startswith(f"nearfar {verb}: Option '{arguments[-1]}' requires an argument.")
+    assert f"next: nearfar {verb} --help" in reported

@@ -11,7 +11,7 @@ from nearfar.errors import MachineError
 from nearfar.files import require_place, write_whole
 
 
-def test_a_file_is_replaced_and_nothing_is_left_beside(tmp_path: Path) -> None:
+def test_a_file_is_replaced_without_leftovers(tmp_path: Path) -> None:
     file = tmp_path / "result"
     for text in ("first", "second"):
         write_whole(file, text, "try another")
@@ -38,7 +38,7 @@ def test_a_pipe_stays_a_pipe(tmp_path: Path) -> None:
     assert pipe.is_fifo()
 
 
-def test_what_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
+def test_an_unwritable_file_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(MachineError, match="cannot write") as error:
         write_whole(tmp_path / "none" / "result", "text", "try another")
     assert error.value.next_step == "try another"

@@ -53,7 +53,7 @@ def test_memories_with_nothing_in_common_keep_what_they_have() -> None:
     threads=st.tuples(st.integers(1, 8), st.integers(1, 8)),
 )
 @settings(deadline=None)
-def test_nobody_gains_from_company(
+def test_no_side_gains_from_contention(
     near: float, far: float, gain: float, threads: tuple[int, int]
 ) -> None:
     got = sharing.at_once(sharing.Alone(near, far, near * gain), *threads, shared=True)
@@ -166,27 +166,27 @@ def predicted(run_nearfar: RunNearfar, *arguments: str) -> Any:
     return document
 
 
-def assert_foretold(document: Any, told: Any, keys: list[str]) -> None:
+def assert_predicted(document: Any, reported: Any, keys: list[str]) -> None:
     """Each error is what the prediction says over what the run took."""
     errors = {each["key"]: each["error"] for each in document["errors"]}
     for key in keys:
-        assert errors[key] == pytest.approx(told[key] / document[key] - 1)
-        low, high = told["intervals"][key]
-        assert low <= told[key] <= high
-        assert told["provenance"][key]["origin"] == "modelled"
+        assert errors[key] == pytest.approx(reported[key] / document[key] - 1)
+        low, high = reported["intervals"][key]
+        assert low <= reported[key] <= high
+        assert reported["provenance"][key]["origin"] == "modelled"
 
 
 def test_competition_is_predicted_from_each_side_alone(
     tmp_path: Path, run_nearfar: RunNearfar
 ) -> None:
     document = predicted(run_nearfar, "compete", "--size", "4MiB", "--iterations", "60")
-    (told,) = document["forecast"]["rows"]
+    (reported,) = document["forecast"]["rows"]
     keys = [f"{side}_bandwidth_bytes_per_s" for side in ("near", "far", "sum")]
-    assert_foretold(document, told, keys)
+    assert_predicted(document, reported, keys)
     assert document["forecast"]["published"]
     sections = read_run(tmp_path / "r").sections
     assert sections.compete_forecast is not None  # on disk before the rows were run
-    assert sections.compete_forecast.rows[0].predicted_on == told["predicted_on"]
+    assert sections.compete_forecast.rows[0].predicted_on == reported["predicted_on"]
 
 
 def test_a_pipeline_is_predicted_from_its_stages_alone(
@@ -203,7 +203,7 @@ def test_a_pipeline_is_predicted_from_its_stages_alone(
         "10",
     )
     keys = [f"{stage}_time_s" for stage in ("generate", "transfer", "analyse", "total")]
-    assert_foretold(document, document["forecast"], keys)
+    assert_predicted(document, document["forecast"], keys)
     far = document["forecast"]["provenance"]["far_read_bandwidth_bytes_per_s"]
     assert far["origin"] == "emulated"
     assert read_run(tmp_path / "r").sections.pipeline_forecast is not None

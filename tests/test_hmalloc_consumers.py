@@ -57,23 +57,23 @@ def flags(prefix: Path, *wanted: str) -> list[str]:
 
 
 def near_and_far(program: Path, prefix: Path) -> None:
-    told = quietly(program, LD_LIBRARY_PATH=str(prefix / "lib"), NEARFAR_HMALLOC_FAR="dram")
-    assert told.splitlines()[:2] == [
+    reported = quietly(program, LD_LIBRARY_PATH=str(prefix / "lib"), NEARFAR_HMALLOC_FAR="dram")
+    assert reported.splitlines()[:2] == [
         "the index is near, its records are far",
         "far memory holds 4096 blocks",
     ]
-    assert "the first record is near now: record of key 0" in told
+    assert "the first record is near now: record of key 0" in reported
 
 
 def containers(program: Path, prefix: Path) -> None:
-    told = quietly(program, LD_LIBRARY_PATH=str(prefix / "lib"), NEARFAR_HMALLOC_FAR="dram")
-    assert told.splitlines() == [
+    reported = quietly(program, LD_LIBRARY_PATH=str(prefix / "lib"), NEARFAR_HMALLOC_FAR="dram")
+    assert reported.splitlines() == [
         "the index is near, its texts are far",
         "the text of key 300, too long to be kept inside",
     ]
 
 
-def test_what_is_installed(prefix: Path) -> None:
+def test_installed_files(prefix: Path) -> None:
     headers = {path.name for path in (prefix / "include" / "nearfar").iterdir()}
     assert headers == {path.name for path in HEADER.parent.glob("hmalloc*")}
     assert [
@@ -147,7 +147,7 @@ def test_the_manual_page_is_installed_and_sound(prefix: Path) -> None:
     assert done.stderr == ""
 
 
-def test_the_manual_page_knows_what_the_header_does() -> None:
+def test_the_manual_page_documents_the_header() -> None:
     header, page = HEADER.read_text(), (ROOT / "docs" / "man" / "hmalloc.3").read_text()
     declared = set(re.findall(r"^HM_API .*?\b(hm\w*)\(", header, re.MULTILINE))
     assert len(declared) > 15

@@ -54,7 +54,7 @@ def test_static_library_has_no_cxx_runtime() -> None:
     assert runtime == set()
 
 
-def test_what_is_exported() -> None:
+def test_exported_symbols() -> None:
     exported = set(re.findall(r" [TDBW] (\w+)", _run("nm", "-D", "--defined-only", str(SHARED))))
     assert exported
     assert all(re.fullmatch(r"hm_\w+|hmalloc|memkind\w*", name) for name in exported), exported

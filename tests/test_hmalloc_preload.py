@@ -196,7 +196,7 @@ def test_new_handlers_are_called_as_by_the_c_plus_plus_library(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("limit", ["3000000", "unlimited"])
-def test_blocks_taken_after_a_migration_lie_on_its_nodes(tmp_path: Path, limit: str) -> None:
+def test_blocks_taken_after_a_migration_are_on_its_nodes(tmp_path: Path, limit: str) -> None:
     """With limited address space a tier is mapped chunk by chunk, each with its policy."""
     program = compile_c(tmp_path, "migrated", linked=True)
     done = subprocess.run(

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(
 
 
 @pytest.mark.parametrize("structure", ["list", "hash", "skip_list"])
-def test_a_set_beside_its_baselines(
+def test_a_set_next_to_its_baselines(
     run_nearfar: RunNearfar, tmp_path: Path, structure: str
 ) -> None:
     done = run_nearfar(
@@ -38,15 +38,15 @@ def test_a_set_beside_its_baselines(
         str(tmp_path / "run"),
     )
     assert done.code == 0, done
-    told = json.loads(done.stdout)
+    reported = json.loads(done.stdout)
     for key in ("ops_per_s", "slowdown", "unflushed_slowdown"):
-        low, high = told["intervals"][key]
-        assert low <= told[key] <= high
-        assert told["provenance"][key]["origin"] == "emulated"
-        assert told["provenance"][key]["statistic"] == "mean"
-        assert told["provenance"][key]["samples"] == 6
-    media = {one["medium"]: one for one in told["series"]}
-    assert ("pmdk" in media) == ("pmdk_ratio" in told) == (structure == "hash")
+        low, high = reported["intervals"][key]
+        assert low <= reported[key] <= high
+        assert reported["provenance"][key]["origin"] == "emulated"
+        assert reported["provenance"][key]["statistic"] == "mean"
+        assert reported["provenance"][key]["samples"] == 6
+    media = {one["medium"]: one for one in reported["series"]}
+    assert ("pmdk" in media) == ("pmdk_ratio" in reported) == (structure == "hash")
     assert media["dram"]["provenance"]["ops_per_s"]["origin"] == "measured"
     assert media["dram"]["fences_per_op"] == 0
     assert media["pmem"]["fences_per_op"] >= 0.9 * media["pmem"]["changed_share"]
@@ -74,10 +74,10 @@ def test_dram_alone_has_no_slowdown(run_nearfar: RunNearfar) -> None:
         "-",
         "--quiet",
     )
-    told = json.loads(done.stdout)
-    assert told["ops_per_s"] > 0
-    assert told["provenance"]["ops_per_s"]["origin"] == "measured"
-    assert "slowdown" not in told
+    reported = json.loads(done.stdout)
+    assert reported["ops_per_s"] > 0
+    assert reported["provenance"]["ops_per_s"]["origin"] == "measured"
+    assert "slowdown" not in reported
 
 
 def test_a_set_on_a_disk_persists_by_msync(run_nearfar: RunNearfar, tmp_path: Path) -> None:
@@ -96,16 +96,16 @@ def test_a_set_on_a_disk_persists_by_msync(run_nearfar: RunNearfar, tmp_path: Pa
         "-",
         "--quiet",
     )
-    told = json.loads(done.stdout)
-    assert told["provenance"]["slowdown"]["origin"] == "measured"
-    media = {one["medium"]: one for one in told["series"]}
+    reported = json.loads(done.stdout)
+    assert reported["provenance"]["slowdown"]["origin"] == "measured"
+    media = {one["medium"]: one for one in reported["series"]}
     assert media["pmem"]["fences_per_op"] > 0  # each is an msync
     assert media["dram"]["fences_per_op"] == 0
     assert list(tmp_path.glob("*.pool")) == []
 
 
 @pytest.mark.skipif(not Path("/sys/devices/system/node/node0").exists(), reason="no NUMA here")
-def test_on_a_node_the_twin_lies_there_too(run_nearfar: RunNearfar) -> None:
+def test_on_a_node_the_counterpart_is_there_too(run_nearfar: RunNearfar) -> None:
     done = run_nearfar(
         "bench",
         "intset",
@@ -122,8 +122,8 @@ def test_on_a_node_the_twin_lies_there_too(run_nearfar: RunNearfar) -> None:
         "--quiet",
     )
     assert done.code == 0, done
-    told = json.loads(done.stdout)
-    origins = {s["medium"]: s["provenance"]["ops_per_s"]["origin"] for s in told["series"]}
+    reported = json.loads(done.stdout)
+    origins = {s["medium"]: s["provenance"]["ops_per_s"]["origin"] for s in reported["series"]}
     assert origins == {
         "pmem": "emulated",
         "unflushed": "emulated",
@@ -152,7 +152,7 @@ def test_on_a_node_the_twin_lies_there_too(run_nearfar: RunNearfar) -> None:
         assert json.loads(done.stdout)["provenance"]["latency_ns"]["origin"] == "measured"
 
 
-def test_what_cannot_hold_a_set_is_refused(run_nearfar: RunNearfar) -> None:
+def test_a_tier_that_cannot_hold_a_set_is_refused(run_nearfar: RunNearfar) -> None:
     run_nearfar("bench", "intset", "--tier", "dram,pages=thp").assert_refused(
         2, "can choose neither pages nor pace"
     )

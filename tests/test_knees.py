@@ -143,7 +143,7 @@ def test_any_curve_has_ascending_knees_inside_their_intervals(latencies: list[fl
         ([64, 128, 256, 512, 1024, 2048], [1.0] * 5 + [0.0]),
     ],
 )
-def test_what_is_no_curve_is_refused(regions: list[float], latencies: list[float]) -> None:
+def test_an_invalid_curve_is_refused(regions: list[float], latencies: list[float]) -> None:
     with pytest.raises(ValueError, match="knees need"):
         knees.find(regions, latencies)
 
@@ -160,7 +160,7 @@ def _measured(file: str) -> LatencyCurve:
     return LatencyCurve(tier="dram", pages="thp", block_bytes=64, cpu=0, points=points)
 
 
-def test_the_last_cache_of_a_virtual_machine_is_what_it_can_use() -> None:
+def test_the_last_cache_of_a_virtual_machine_is_its_usable_part() -> None:
     found = latency.knees_of(_measured("virtual_machine_huge_pages.csv"))
     assert 24 * KIB <= found[0].region_bytes <= 48 * KIB
     last = latency.effective_last_cache(found)

@@ -39,7 +39,7 @@ def plan(**changes: Any) -> MallocPlan:
     return MallocPlan(**{**fields, **changes})
 
 
-def test_a_short_plan_gives_up_threads_first_then_the_large_test() -> None:
+def test_a_short_plan_drops_threads_first_then_the_large_test() -> None:
     seen = []
     smaller: MallocPlan | None = plan()
     while smaller is not None:
@@ -100,7 +100,7 @@ def test_glibc_is_never_another_allocator_that_is_preloaded(
     assert "libc.so" in figures["library"]
 
 
-def test_a_missing_library_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_library_is_reported_with_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
     missing = {"jemalloc": (("libjemalloc-that-is-nowhere.so",), "libjemalloc2")}
     monkeypatch.setattr(allocators, "_LIBRARIES", missing)
     with pytest.raises(MachineError) as error:
@@ -109,7 +109,7 @@ def test_a_missing_library_says_what_to_install(monkeypatch: pytest.MonkeyPatch)
     assert error.value.next_step == "sudo apt-get install -y libjemalloc2"
 
 
-def test_a_library_that_brings_no_malloc_is_no_allocator(tmp_path: Path) -> None:
+def test_a_library_without_malloc_is_not_an_allocator(tmp_path: Path) -> None:
     with pytest.raises(BadInputError, match="no library"):
         allocators.resolve(f"preload:{tmp_path}/none.so")
     subprocess.run(["cc", "-shared", "-o", tmp_path / "x.so", "-x", "c", "/dev/null"], check=True)
@@ -117,7 +117,7 @@ def test_a_library_that_brings_no_malloc_is_no_allocator(tmp_path: Path) -> None
         allocators.resolve(f"preload:{tmp_path}/x.so")
 
 
-def test_an_allocator_that_dies_is_told_by_name(tmp_path: Path) -> None:
+def test_an_allocator_that_dies_is_named(tmp_path: Path) -> None:
     source = tmp_path / "abort.c"
     source.write_text(
         "#include <stdlib.h>\n"

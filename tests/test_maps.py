@@ -49,24 +49,30 @@ def test_every_figure_has_interval_and_origin(run_nearfar: RunNearfar, tmp_path:
         str(tmp_path / "run"),
     )
     assert done.code == 0, done
-    told = json.loads(done.stdout)
+    reported = json.loads(done.stdout)
     for key in FIGURES:
-        low, high = told["intervals"][key]
-        assert low <= told[key] <= high
-        assert told["provenance"][key]["origin"] == "emulated"  # shm: is no persistent memory
-    assert [point["operations"] for point in told["sweep"]] == [500, 2000]
-    assert told["operations"] == 2000
-    assert told["fences_per_op"] < 1.5 < 4 < fences(told, "map_rp") < fences(told, "tx_8_ranges")
-    assert fences(told, "persist") == 1
-    assert all(cost["provenance"]["ratio"]["samples"] == 6 for cost in told["pmdk"])
+        low, high = reported["intervals"][key]
+        assert low <= reported[key] <= high
+        assert reported["provenance"][key]["origin"] == "emulated"  # shm: is no persistent memory
+    assert [point["operations"] for point in reported["sweep"]] == [500, 2000]
+    assert reported["operations"] == 2000
+    assert (
+        reported["fences_per_op"]
+        < 1.5
+        < 4
+        < fences(reported, "map_rp")
+        < fences(reported, "tx_8_ranges")
+    )
+    assert fences(reported, "persist") == 1
+    assert all(cost["provenance"]["ratio"]["samples"] == 6 for cost in reported["pmdk"])
     assert read_run(tmp_path / "run").sections.map is not None
     assert (tmp_path / "run" / "report.html").exists() or run_nearfar(
         "report", str(tmp_path / "run")
     ).code == 0
 
 
-def fences(told: dict[str, Any], name: str) -> float:
-    found: float = next(c["fences_per_op"] for c in told["pmdk"] if c["name"] == name)
+def fences(reported: dict[str, Any], name: str) -> float:
+    found: float = next(c["fences_per_op"] for c in reported["pmdk"] if c["name"] == name)
     return found
 
 
@@ -92,10 +98,10 @@ def test_pmempool_accepts_the_pool_that_is_kept(
         "--quiet",
     )
     assert done.code == 0, done
-    told = json.loads(done.stdout)
-    assert told["pool"] == str(file)
-    assert told["provenance"]["latency_ns"]["origin"] == "measured"  # by msync, on a disk
-    assert "flush_fence_ns" not in told
+    reported = json.loads(done.stdout)
+    assert reported["pool"] == str(file)
+    assert reported["provenance"]["latency_ns"]["origin"] == "measured"  # by msync, on a disk
+    assert "flush_fence_ns" not in reported
     if shutil.which("pmempool") is None:
         pytest.skip("pmempool is not installed")
     for verb in ("check", "info"):
@@ -127,10 +133,10 @@ def test_measuring_leaves_nothing_behind(run_nearfar: RunNearfar, tmp_path: Path
             "--quiet",
         )
         assert done.code == 0, done
-        told = json.loads(done.stdout)
-        assert told["load_time_s"] > 0
-        assert ("dependent_latency_ns" in told) == (operation == "get")
-        assert len(told["cpus"]) == 2
+        reported = json.loads(done.stdout)
+        assert reported["load_time_s"] > 0
+        assert ("dependent_latency_ns" in reported) == (operation == "get")
+        assert len(reported["cpus"]) == 2
     assert shared_memory.left_behind(before) == set()
 
 
@@ -154,14 +160,14 @@ def test_measuring_leaves_nothing_behind(run_nearfar: RunNearfar, tmp_path: Path
         (("--tier", "numa:0", "--keep"), "has no files to leave a pool in"),
     ],
 )
-def test_what_cannot_be_run_is_refused(
+def test_an_invalid_run_is_refused(
     run_nearfar: RunNearfar, arguments: tuple[str, ...], said: str
 ) -> None:
     run_nearfar("bench", "map", "-n", "100", *arguments).assert_refused(2, said)
 
 
 @pytest.mark.parametrize("bench", ["map", "intset"])
-def test_a_missing_directory_is_not_taken_for_a_pool(
+def test_a_missing_directory_is_not_a_pool(
     run_nearfar: RunNearfar, tmp_path: Path, bench: str
 ) -> None:
     done = run_nearfar("bench", bench, "-n", "100", "--tier", f"file:{tmp_path}/missing/a.pool")
@@ -197,10 +203,10 @@ def test_stream_in_a_pool(run_nearfar: RunNearfar) -> None:
         "--quiet",
     )
     assert done.code == 0, done
-    told = json.loads(done.stdout)
-    assert told["accessor"] == "pmemobj"
-    assert told["worst_error"] < 1e-12
-    assert told["triad"]["provenance"]["best_bandwidth_bytes_per_s"]["origin"] == "emulated"
+    reported = json.loads(done.stdout)
+    assert reported["accessor"] == "pmemobj"
+    assert reported["worst_error"] < 1e-12
+    assert reported["triad"]["provenance"]["best_bandwidth_bytes_per_s"]["origin"] == "emulated"
     for place, said in (
         (("--tier", "dram"), "tier dram cannot hold a pool"),
         (("--tier", "shm:", "--tier-b", "dram"), "the arrays of a pool lie on one tier"),

@@ -10,7 +10,7 @@ from published import COLS, ROWS
 NEAR, FAR = 61042.84e6, 3038.16e6
 
 
-def test_far_rows_half_of_what_the_formula_asks_for() -> None:
+def test_far_rows_are_half_of_the_formula() -> None:
     found = consistency.far_rows_against_formula(750, ROWS, NEAR, FAR)
     assert found is not None
     assert "750 far rows are half of the 1499" in found

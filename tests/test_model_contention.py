@@ -98,7 +98,7 @@ def test_a_law_of_the_family_is_found_again(c: float, start: float, name: str) -
     assert found(6) == pytest.approx(law(6), rel=1e-6)
 
 
-def test_rows_below_full_occupancy_tell_the_queue() -> None:
+def test_rows_below_full_occupancy_report_the_queue() -> None:
     rows = contention_fit.read_measured(competition("far-far"))
     full = contention_fit.fit(rows)
     near, far = contention.speeds(full, 4, 4)
@@ -108,11 +108,11 @@ def test_rows_below_full_occupancy_tell_the_queue() -> None:
         near_bandwidth_bytes_per_s=4 * near.full / 0.8,
         far_bandwidth_bytes_per_s=4 * far.full,
     )
-    told = contention_fit.fit([*rows, below])
-    assert told.near.queueing == pytest.approx(0.4)
-    assert told.far.queueing == pytest.approx(0.0, abs=1e-12)
+    reported = contention_fit.fit([*rows, below])
+    assert reported.near.queueing == pytest.approx(0.4)
+    assert reported.far.queueing == pytest.approx(0.0, abs=1e-12)
     assert full.near.queueing_high - full.near.queueing_low == 1
-    assert told.near.queueing_high - told.near.queueing_low == 0
+    assert reported.near.queueing_high - reported.near.queueing_low == 0
 
 
 # --- the file --------------------------------------------------------------------------------

@@ -55,11 +55,11 @@ def test_a_measured_host_prices_page_walks_by_the_bytes_in_use(
     from nearfar.cli.predict import map_
     from nearfar.workflows import calibrating
 
-    told = HOST.figure("page_walk_ns")
-    low, high = told.interval()
+    reported = HOST.figure("page_walk_ns")
+    low, high = reported.interval()
 
     def measured(walks: tuple[float, float]) -> Host:
-        curve = told.model_copy(
+        curve = reported.model_copy(
             update={
                 "value": None,
                 "low": None,

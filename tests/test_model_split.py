@@ -98,7 +98,7 @@ def test_rows_of_the_large_case_do_not_stay_in_cache() -> None:
     assert any(t.binds and "memory" in t.name for t in large.terms)
 
 
-def test_limits_name_what_nothing_explains() -> None:
+def test_limits_name_unexplained_parts() -> None:
     got = split.predict(MACHINE, asked(array=LARGE), CALIBRATED)
     assert any("29 %" in limit for limit in got.limits)
     alone = split.predict(MACHINE, asked(), None)

@@ -95,7 +95,7 @@ def test_daemons_of_a_large_machine_are_no_neighbours(
         assert watch.verdict().noisy == noisy
 
 
-def test_the_kernel_that_writes_back_is_no_neighbour(machine: FakeMachine) -> None:
+def test_writeback_of_the_kernel_is_not_a_neighbor(machine: FakeMachine) -> None:
     watch = noise.Watch("mapped", kernel_works=True)
     measure(machine, foreign=1.0)
     assert not watch.verdict().noisy
@@ -125,7 +125,7 @@ def test_a_hypervisor_that_steals(machine: FakeMachine) -> None:
     assert verdict.reasons == ["stream – the hypervisor took 5.0% of the processors' time"]
 
 
-def test_points_that_scatter_are_told(machine: FakeMachine) -> None:
+def test_points_that_scatter_are_reported(machine: FakeMachine) -> None:
     watch = noise.Watch("stream")
     watch.spread("triad", 0.9)
     watch.spread("copy", 0.4)

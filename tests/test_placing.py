@@ -44,7 +44,7 @@ def test_sites_that_live_one_after_the_other_share_near_memory() -> None:
     assert exactly([5.0, 5.0, 9.0], sizes, 100.0).near == {0, 1}
 
 
-def test_the_knee_lies_where_the_curve_bends() -> None:
+def test_the_knee_is_where_the_curve_bends() -> None:
     assert knee([0, 10, 20, 100], [2.0, 1.2, 1.15, 1.0]) == 1
     assert knee([0, 100], [1.0, 1.0]) == 0
 
@@ -54,7 +54,7 @@ def site(number: int, *offsets: int, size: int = 100, kind: str = "heap", name: 
     return Site(number, kind, frames, 1, size, size, 10, 5, 1.0)  # type: ignore[arg-type]
 
 
-def test_rules_name_as_few_addresses_as_tell_verdicts_apart() -> None:
+def test_rules_name_the_fewest_addresses_that_separate_verdicts() -> None:
     sites = [
         site(1, 0x10, 0x100),
         site(2, 0x10, 0x200),
@@ -63,8 +63,13 @@ def test_rules_name_as_few_addresses_as_tell_verdicts_apart() -> None:
         site(5, 0x10),
     ]
     rules = rules_for(sites, frozenset({1, 5}), {1: 5.0})
-    told = {tuple(f.offset for f in rule.chain): rule.tier for rule in rules}
-    assert told == {(0x10, 0x100): "near", (0x10, 0x200): "far", (0x20,): "far", (0x10,): "near"}
+    reported = {tuple(f.offset for f in rule.chain): rule.tier for rule in rules}
+    assert reported == {
+        (0x10, 0x100): "near",
+        (0x10, 0x200): "far",
+        (0x20,): "far",
+        (0x10,): "near",
+    }
     assert [len(rule.chain) for rule in rules] == [2, 2, 1, 1]  # the first that holds decides
 
 
@@ -90,7 +95,7 @@ def test_of_many_rules_those_of_weight_are_kept() -> None:
     assert {300, 299} <= {rule.sites[0].number for rule in rules}
 
 
-def test_what_no_plan_can_name_gets_no_rule() -> None:
+def test_a_site_that_no_plan_can_name_gets_no_rule() -> None:
     sites = [site(1, 0x10, kind="stack"), site(2), site(3, 0x30, name="name:a b"), site(4, 0x40)]
     assert [rule.sites[0].number for rule in rules_for(sites, frozenset(), {})] == [4]
 

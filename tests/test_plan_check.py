@@ -27,7 +27,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def promised(rule: int, tier: str, size: int, **more: object) -> RulePromise:
-    told: dict[str, object] = {
+    reported: dict[str, object] = {
         "rule": rule,
         "tier": tier,
         "allocations": 1,
@@ -38,7 +38,7 @@ def promised(rule: int, tier: str, size: int, **more: object) -> RulePromise:
         "stall_share": 0.25,
         "at": f"three_sites.c:{rule}",
     }
-    return RulePromise.model_validate({**told, **more})
+    return RulePromise.model_validate({**reported, **more})
 
 
 def promise(*rules: RulePromise) -> Promise:
@@ -53,9 +53,9 @@ def promise(*rules: RulePromise) -> Promise:
     return Promise(heap=heap, rules=list(rules))
 
 
-def plan(folder: Path, told: Promise, *rules: str) -> Path:
+def plan(folder: Path, reported: Promise, *rules: str) -> Path:
     file = folder / "p.plan"
-    file.write_text("\n".join(["hmalloc-plan 1", *told.lines(), *rules]) + "\n")
+    file.write_text("\n".join(["hmalloc-plan 1", *reported.lines(), *rules]) + "\n")
     return file
 
 
@@ -68,9 +68,9 @@ def counted(*, nodes: int = 0, **rules: dict[str, int]) -> Process:
 
 
 def test_a_promise_survives_its_file(tmp_path: Path) -> None:
-    told = promise(promised(1, "near", 100), promised(2, "far", 300, at="a file.c:7"))
-    found = read_promise(plan(tmp_path, told, "rule near"))
-    assert found.heap == told.heap
+    reported = promise(promised(1, "near", 100), promised(2, "far", 300, at="a file.c:7"))
+    found = read_promise(plan(tmp_path, reported, "rule near"))
+    assert found.heap == reported.heap
     assert [rule.at for rule in found.rules] == ["three_sites.c:1", "a_file.c:7"]
 
 
@@ -89,41 +89,44 @@ def test_plans_without_a_promise_are_refused(tmp_path: Path, line: str, words: s
         read_promise(file)
 
 
-def test_what_is_kept_and_what_is_broken() -> None:
-    told = promise(promised(1, "far", 600), promised(2, "far", 400))
+def test_kept_and_broken_promises() -> None:
+    reported = promise(promised(1, "far", 600), promised(2, "far", 400))
     good = {"allocations": 1, "allocated_bytes": 600, "node1": 90, "absent": 10, "pages": 100}
     other = {**good, "allocated_bytes": 400}
-    assert hold(told, [counted(nodes=2, r1=good, r2=other)]).kept
+    assert hold(reported, [counted(nodes=2, r1=good, r2=other)]).kept
     spilled = {**good, "allocated_bytes": 500, "elsewhere_bytes": 100}
-    assert "did not go to far" in hold(told, [counted(r1=spilled, r2=other)]).rules[0].broken
+    assert "did not go to far" in hold(reported, [counted(r1=spilled, r2=other)]).rules[0].broken
     moved = {**good, "node1": 80, "node0": 10}
-    assert "not on far's node" in hold(told, [counted(nodes=2, r1=moved, r2=other)]).rules[0].broken
+    assert (
+        "not on far's node"
+        in hold(reported, [counted(nodes=2, r1=moved, r2=other)]).rules[0].broken
+    )
     less = {**good, "allocated_bytes": 10}
-    assert "instead of 60.0%" in hold(told, [counted(r1=less, r2=other)]).rules[0].broken
+    assert "instead of 60.0%" in hold(reported, [counted(r1=less, r2=other)]).rules[0].broken
     unknown = {"allocations": 1, "allocated_bytes": 200}
-    found = hold(told, [counted(r1=good, r2=other, r3=unknown)])
+    found = hold(reported, [counted(r1=good, r2=other, r3=unknown)])
     assert not found.kept
     assert "sites that the plan does not know" in found.broken[0]
 
 
 def test_traffic_is_held_against_its_promise() -> None:
-    told = promise(
+    reported = promise(
         promised(1, "near", 600, reads=700, writes=100),
         promised(2, "far", 400, reads=150, writes=50),
     )
     ran = [counted(r1={"allocated_bytes": 600}, r2={"allocated_bytes": 400})]
-    kept = hold(told, ran, Traffic({1: (7500, 900), 2: (1300, 300)}, unmatched=0))
+    kept = hold(reported, ran, Traffic({1: (7500, 900), 2: (1300, 300)}, unmatched=0))
     assert kept.kept
     assert [rule.reads for rule in kept.rules] == [7500, 1300]
     assert kept.near_traffic_share == pytest.approx(0.84)
     assert kept.promised_near_traffic_share == pytest.approx(0.8)
-    shifted = hold(told, ran, Traffic({1: (3000, 0), 2: (7000, 0)}, unmatched=0))
+    shifted = hold(reported, ran, Traffic({1: (3000, 0), 2: (7000, 0)}, unmatched=0))
     assert not shifted.kept
     assert "30.0% of the heap's traffic instead of 80.0%" in shifted.rules[0].broken
-    unknown = hold(told, ran, Traffic({1: (800, 0), 2: (100, 0)}, unmatched=100))
+    unknown = hold(reported, ran, Traffic({1: (800, 0), 2: (100, 0)}, unmatched=100))
     assert not unknown.kept
     assert "10.0% of the heap's traffic goes to sites" in unknown.broken[0]
-    assert hold(told, ran).matched_traffic_share is None
+    assert hold(reported, ran).matched_traffic_share is None
 
 
 def test_sites_belong_to_the_first_rule_that_holds(tmp_path: Path) -> None:
@@ -173,14 +176,16 @@ def test_a_run_that_keeps_its_promise(
     program: Path, tmp_path: Path, run_nearfar: RunNearfar
 ) -> None:
     table, log, array = 1000 * 64, 4000 * 8, 16000 * 8
-    told = promise(promised(1, "near", table), promised(2, "far", log), promised(3, "far", array))
+    reported = promise(
+        promised(1, "near", table), promised(2, "far", log), promised(3, "far", array)
+    )
     rules = [
         f"rule near size={table}..{table}",
         f"rule far size={log}..{log}",
         f"rule far size={array}..{array}",
         "rule near",
     ]
-    file = plan(tmp_path, told, *rules)
+    file = plan(tmp_path, reported, *rules)
     run = ["run", "--plan", str(file), "--tier", "far=dram", "--check"]
     done = run_nearfar(*run, "--json", "-", "--", str(program), "1000", "5000")
     assert done.code == 0, done.stderr

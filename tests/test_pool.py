@@ -65,9 +65,9 @@ def test_check_and_info_of_a_whole_pool(whole: Path, run_nearfar: RunNearfar) ->
     done = run_nearfar("pool", "info", str(whole))
     assert (done.code, done.stderr) == (0, "")
     assert "a [b] layout" in done.stdout
-    told = json.loads(run_nearfar("pool", "info", str(whole), "--json", "-").stdout)
-    assert told["size_bytes"] == whole.stat().st_size
-    assert told["damage"] == 0
+    reported = json.loads(run_nearfar("pool", "info", str(whole), "--json", "-").stdout)
+    assert reported["size_bytes"] == whole.stat().st_size
+    assert reported["damage"] == 0
 
 
 def test_objects_are_those_that_the_library_finds(whole: Path, folder: Path) -> None:
@@ -93,7 +93,7 @@ def test_objects_are_those_that_the_library_finds(whole: Path, folder: Path) -> 
         assert (one["smallest_bytes"], one["largest_bytes"]) == (min(sizes), max(sizes))
 
 
-def test_a_pool_left_in_a_transaction_is_no_damaged_one(interrupted: Path) -> None:
+def test_a_pool_with_an_open_transaction_is_not_damaged(interrupted: Path) -> None:
     facts = _native.pool_examine(str(interrupted))
     assert (facts["kind"], facts["damage"]) == ("object", 0)
     assert facts["logs"]["undo"]["pending"] == 1
@@ -102,7 +102,7 @@ def test_a_pool_left_in_a_transaction_is_no_damaged_one(interrupted: Path) -> No
     assert (found["objects"], found["lost"]) == (1, 0)
 
 
-def test_leaks_are_what_was_not_linked(folder: Path, run_nearfar: RunNearfar) -> None:
+def test_unlinked_objects_are_leaks(folder: Path, run_nearfar: RunNearfar) -> None:
     path = folder / "leaks.pool"
 
     def fill(pool: pmdk.OpenPool) -> None:
@@ -114,10 +114,10 @@ def test_leaks_are_what_was_not_linked(folder: Path, run_nearfar: RunNearfar) ->
 
     pmdk.make(path, fill)
     done = run_nearfar("pool", "leaks", str(path), "--json", "-")
-    told = json.loads(done.stdout)
-    assert (done.code, told["objects"], told["lost"]) == (1, 4, 2)
-    assert {one["type"]: one["heads"] for one in told["types"]} == {3: 1, 4: 0}
-    assert "conservative" in told["method"]
+    reported = json.loads(done.stdout)
+    assert (done.code, reported["objects"], reported["lost"]) == (1, 4, 2)
+    assert {one["type"]: one["heads"] for one in reported["types"]} == {3: 1, 4: 0}
+    assert "conservative" in reported["method"]
     done = run_nearfar("pool", "leaks", str(path))
     assert "2 of 4 objects are lost" in done.stdout
 
@@ -187,7 +187,7 @@ def test_three_hundred_damaged_pools(whole: Path, interrupted: Path, folder: Pat
     ],
 )
 @pytest.mark.parametrize("verb", ["info", "check", "leaks"])
-def test_what_is_no_pool_of_libpmemobj(
+def test_files_that_are_not_pools_of_libpmemobj(
     content: bytes, what: str, verb: str, folder: Path, run_nearfar: RunNearfar
 ) -> None:
     path = folder / "file"
@@ -234,9 +234,9 @@ def test_shred_asks_and_overwrites(whole: Path, folder: Path, run_nearfar: RunNe
     assert path.read_bytes() == before
     done = run_nearfar("pool", "shred", str(path), "--yes", "--json", "-")
     assert (done.code, done.stderr) == (0, "")
-    told = json.loads(done.stdout)
-    assert told["verified_bytes"] == len(before)
-    assert told["not_reached"]
+    reported = json.loads(done.stdout)
+    assert reported["verified_bytes"] == len(before)
+    assert reported["not_reached"]
     after = path.read_bytes()
     assert len(after) == len(before)
     for at in range(0, len(after), 4096):  # no page kept what it was, and none is plain
@@ -247,7 +247,7 @@ def test_shred_asks_and_overwrites(whole: Path, folder: Path, run_nearfar: RunNe
     again.assert_refused(2, "is no pool")
 
 
-def test_shred_leaves_other_files_alone(folder: Path, run_nearfar: RunNearfar) -> None:
+def test_shred_does_not_modify_other_files(folder: Path, run_nearfar: RunNearfar) -> None:
     path = folder / "letter"
     path.write_text("dear reader\n")
     run_nearfar("pool", "shred", str(path), "--yes").assert_refused(2, "letter is no pool")

@@ -67,7 +67,7 @@ def test_a_quick_probe_leaves_a_record_and_a_profile_that_read_back(
     assert profile.figure("write_latency_ns").origin == "emulated"
 
 
-def test_a_plan_gives_up_points_not_repeats(session: Session) -> None:
+def test_a_plan_drops_points_not_repeats(session: Session) -> None:
     plan = LatencyPlan("dram", 0, 4 * MIB)
     samples, dropped = session.repeat("latency", "ns", plan, Effort(budget_s=0.01))
     assert dropped
@@ -133,7 +133,7 @@ def test_ceilings_let_the_fastest_through_and_no_more() -> None:
     assert ceiling.check_latency(0.1, 8, "x") == 0.1
 
 
-def test_page_sizes_are_told_apart_where_the_tier_leaves_the_choice() -> None:
+def test_page_sizes_are_distinguished_if_the_tier_leaves_the_choice() -> None:
     assert page_variants("dram") == ["dram,pages=thp", "dram,pages=4k"]
     assert page_variants("dram,pages=4k") == ["dram,pages=4k"]
     assert page_variants("shm:") == ["shm:"]

@@ -26,11 +26,11 @@ def test_json_has_the_keys_of_the_contract(run_nearfar: RunNearfar) -> None:
         assert LENS.name in about["note"]
 
 
-def test_text_tells_knees_and_unit(run_nearfar: RunNearfar) -> None:
+def test_text_shows_knees_and_unit(run_nearfar: RunNearfar) -> None:
     done = run_nearfar("probe", "--from", str(LENS))
     assert done.code == 0
-    for told in ("2 knees", "16–17 KiB", "Access unit: 256 B", "modelled"):
-        assert told in done.stdout
+    for reported in ("2 knees", "16–17 KiB", "Access unit: 256 B", "modelled"):
+        assert reported in done.stdout
 
 
 def test_order_repeats_and_other_columns_do_not_matter(
@@ -65,7 +65,7 @@ def test_a_flat_curve_has_no_knee(run_nearfar: RunNearfar, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("lines", "told"),
+    ("lines", "reported"),
     [
         ([""], "row 1: no column region_bytes"),
         (["region_bytes,ns", *GOOD], "row 1: no column latency_ns, only region_bytes, ns"),
@@ -88,16 +88,16 @@ def test_a_flat_curve_has_no_knee(run_nearfar: RunNearfar, tmp_path: Path) -> No
     ],
 )
 def test_a_damaged_file_is_refused_with_the_place(
-    lines: list[str], told: str, run_nearfar: RunNearfar, tmp_path: Path
+    lines: list[str], reported: str, run_nearfar: RunNearfar, tmp_path: Path
 ) -> None:
     curve = tmp_path / "curve.csv"
     curve.write_text("\n".join(lines))
     done = run_nearfar("probe", "--from", str(curve))
-    done.assert_refused(2, told)
+    done.assert_refused(2, reported)
     assert str(curve) in done.stderr
 
 
-def test_what_is_no_text_file_is_refused(run_nearfar: RunNearfar, tmp_path: Path) -> None:
+def test_a_file_that_is_not_text_is_refused(run_nearfar: RunNearfar, tmp_path: Path) -> None:
     run_nearfar("probe", "--from", str(tmp_path)).assert_refused(2, "Is a directory")
     absent = run_nearfar("probe", "--from", str(tmp_path / "none.csv"))
     absent.assert_refused(2, "none.csv: No such file")

@@ -50,7 +50,7 @@ def test_shipped(sheet: Datasheet) -> None:
 
 
 @pytest.mark.parametrize("sheet", shipped(), ids=lambda sheet: sheet.name)
-def test_shipped_files_tell_nothing_of_the_place_they_were_written_at(sheet: Datasheet) -> None:
+def test_shipped_files_contain_no_path_of_the_build(sheet: Datasheet) -> None:
     assert not re.search(r"(?:^|[\s\"'(])(?:/\w+|\.\.?)/", to_toml(sheet)), "a path"
 
 
@@ -82,7 +82,7 @@ def test_the_published_chase_has_its_buffers() -> None:
     assert lens.curve("buffer_by_level_bytes") == [(1, 16 << 10), (2, 16 << 20)]
 
 
-def test_curves_say_what_was_wrong() -> None:
+def test_invalid_curves_are_refused_with_the_reason() -> None:
     lens = profiles.load_profile("optane-100-lens")
     with pytest.raises(BadInputError, match="all but one must be given"):
         lens.curve("read_latency_by_region_ns")
@@ -125,7 +125,7 @@ def test_this_host_is_the_machine() -> None:
     assert "l3_load_ns" not in host.figures, "nobody measured it"
 
 
-def test_this_host_tells_its_frequency_where_it_is_known() -> None:
+def test_this_host_reports_its_frequency_if_known() -> None:
     from nearfar.machine.topology import machine_from
 
     machine = machine_from(Path(__file__).parent / "fixtures" / "machines" / "two-sockets")
@@ -290,7 +290,7 @@ def test_truncated(tmp_path: Path, share: float) -> None:
 
 
 def test_missing_and_unreadable(tmp_path: Path) -> None:
-    with pytest.raises(BadInputError, match="there is no file"):
+    with pytest.raises(BadInputError, match="no such file"):
         profiles.load_profile(tmp_path / "none.toml")
     (tmp_path / "binary.toml").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(BadInputError, match="cannot read"):
@@ -358,7 +358,7 @@ def _curves(draw: st.DrawFn) -> Figure:
 
 
 @given(text=_TEXT, scalar=_scalars(), curve=_curves(), kind=st.sampled_from([Profile, Host]))
-def test_what_is_written_reads_back_as_it_was(
+def test_a_written_file_is_read_back(
     tmp_path_factory: pytest.TempPathFactory,
     text: str,
     scalar: Figure,

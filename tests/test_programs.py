@@ -95,7 +95,7 @@ def test_its_trace_is_simulated_by_object(
         (("matmul", "--allocator", "nomalloc"), "nomalloc"),
     ],
 )
-def test_what_makes_no_sense_is_refused(
+def test_invalid_combinations_are_refused(
     arguments: tuple[str, ...], named: str, run_nearfar: RunNearfar
 ) -> None:
     done = run_nearfar("bench", *arguments)
@@ -118,7 +118,7 @@ def test_a_refused_trace_leaves_no_file(run_nearfar: RunNearfar, tmp_path: Path)
     done.assert_refused(2, "missing/T:")
 
 
-def test_a_cut_trace_is_told(run_nearfar: RunNearfar, tmp_path: Path) -> None:
+def test_a_cut_trace_is_reported(run_nearfar: RunNearfar, tmp_path: Path) -> None:
     trace = tmp_path / "trace"
     assert run_nearfar("bench", *SMALL["merge"], "--trace", str(trace)).code == 0
     trace.write_bytes(trace.read_bytes()[:-20])

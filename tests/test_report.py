@@ -108,14 +108,14 @@ def _numbers_of(value: Any, key: str = "") -> Iterator[tuple[str, float]]:
 def test_provenance_covers_every_number(run: Run) -> None:
     """The walk, done again on the plain document, finds no number that the first one missed."""
     document = run.sections.model_dump(mode="json", exclude_none=True)
-    told: set[tuple[str, str]] = set()
+    reported: set[tuple[str, str]] = set()
     quantities = []
     for number in numbers(run.sections):
-        told |= {(key, part) for key, v in number.conditions for part in str(v).split(", ")}
-        told.add((number.key, str(number.value)))
+        reported |= {(key, part) for key, v in number.conditions for part in str(v).split(", ")}
+        reported.add((number.key, str(number.value)))
         if isinstance(number, Quantity):
             quantities.append((number.key, number.value))
-    assert [n for n in _numbers_of(document) if (n[0], str(n[1])) not in told] == []
+    assert [n for n in _numbers_of(document) if (n[0], str(n[1])) not in reported] == []
     keys = (
         "_ns",
         "bandwidth_bytes_per_s",
@@ -200,13 +200,13 @@ def test_slower_and_faster_follow_the_interval() -> None:
         (2.0, (1.8, 2.2), "is faster than"),
     ):
         ratio.ratio, ratio.intervals["ratio"] = value, interval
-        told = mapped.finding(result)
-        assert words in told
-        assert ("too wide to decide" in told) == ("may be" in words)
+        reported = mapped.finding(result)
+        assert words in reported
+        assert ("too wide to decide" in reported) == ("may be" in words)
     ratio.provenance["ratio"].samples = 5
-    told = mapped.finding(result)
-    assert "may be faster or slower than" in told
-    assert "2.00 × its rate (too few repeats to decide)" in told
+    reported = mapped.finding(result)
+    assert "may be faster or slower than" in reported
+    assert "2.00 × its rate (too few repeats to decide)" in reported
 
 
 def test_a_mapped_picture_names_its_own_blocks_only() -> None:
@@ -291,7 +291,7 @@ def test_write_report_where_there_is_no_directory(tmp_path: Path) -> None:
         write_report(tmp_path / "missing", factories.interrupted())
 
 
-def test_verb_compares_with_the_record_beside(
+def test_verb_compares_with_the_previous_record(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for name, run in (("a", factories.earlier()), ("b", factories.study())):

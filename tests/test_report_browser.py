@@ -198,7 +198,7 @@ def test_nothing_overlaps_or_is_cut_off(
     assert browser.measure(page_of(name), (width, 1200)) == (pictures, [])
 
 
-def test_the_checks_see_what_they_are_for(browser: Browser) -> None:
+def test_the_checks_find_their_errors(browser: Browser) -> None:
     page = browser.directory / "loud.html"
     page.write_text(
         "<!DOCTYPE html><title>loud</title><body><img src='http://127.0.0.1:9/x.png'>"

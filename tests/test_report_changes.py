@@ -17,7 +17,7 @@ from nearfar.report.html.sections import changes
 from pages import Page
 
 
-def test_changes_tell_what_moved_and_what_agrees() -> None:
+def test_changes_list_moved_and_agreeing_figures() -> None:
     now, before = factories.study(), factories.earlier()
     found = {changes.name(c.now): c for c in compare_runs(now, before).changes}
     moved = found["latency: dram, 4 KiB pages, block 64 B, region 4 KiB"]
@@ -55,7 +55,7 @@ def test_measured_is_never_compared_with_emulated() -> None:
     assert compare_runs(now, before).changes == []
 
 
-def test_what_was_asked_for_is_a_condition() -> None:
+def test_requested_values_are_conditions() -> None:
     found = list(numbers(factories.study().sections))
     assert not {"share", "offered_bytes_per_s"} & {n.key for n in found}
     assert all(n.provenance for n in found if isinstance(n, Quantity) and n.key != "worst_error")
@@ -70,16 +70,16 @@ def test_what_was_asked_for_is_a_condition() -> None:
 def test_counted_numbers_with_an_origin_are_figures_and_hide_no_match() -> None:
     """As newer records keep them; in older ones both are settings, and neither lacks an origin."""
     now, before = factories.study(), factories.study()
-    last_cache, told = now.sections.latency, now.sections.persistence
+    last_cache, reported = now.sections.latency, now.sections.persistence
     assert last_cache is not None
-    assert told is not None
-    assert told.overwrite is not None
+    assert reported is not None
+    assert reported.overwrite is not None
     old = [n for n in numbers(before.sections) if isinstance(n, Quantity)]
     assert not {"effective_last_cache_bytes", "stalls", "low", "high"} & {n.key for n in old}
-    entry = told.overwrite.provenance["latency_ns"]
+    entry = reported.overwrite.provenance["latency_ns"]
     last_cache.provenance["effective_last_cache_bytes"] = entry
-    told.overwrite.provenance["stalls"] = entry
-    told.overwrite.intervals["stalls"] = (4, 6)
+    reported.overwrite.provenance["stalls"] = entry
+    reported.overwrite.intervals["stalls"] = (4, 6)
     found = {n.key: n for n in numbers(now.sections) if isinstance(n, Quantity)}
     assert found["stalls"].interval == (4, 6)
     assert found["effective_last_cache_bytes"].provenance == entry

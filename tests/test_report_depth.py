@@ -30,7 +30,7 @@ def test_a_limit_that_was_not_reached_is_not_called_one() -> None:
     assert "may be higher" in parallelism.finding(factories.parallelism(limit=16))
 
 
-def test_interleaving_is_told_only_where_a_stride_shows_it() -> None:
+def test_interleaving_is_reported_only_if_a_stride_shows_it() -> None:
     assert "no interleaving" in access.finding(factories.access())
     assert "Strides of 4 KiB deviate" in access.finding(factories.access(interleave=4 * KIB))
 
@@ -47,14 +47,14 @@ def test_every_access_is_in_a_matrix() -> None:
     assert [table.folded for table in matrices] == [False, True], "all threads first"
 
 
-def test_load_is_told_from_idle_to_most() -> None:
+def test_load_is_reported_from_idle_to_full() -> None:
     found = loaded.finding(factories.loaded())
     assert found.startswith("A load on dram takes 92.1 ns without traffic")
     assert "at 19.3 GB/s (reads)" in found
     assert "(1:1 mix)" in found
 
 
-def test_tails_tell_what_was_subtracted() -> None:
+def test_tails_report_the_subtracted_overhead() -> None:
     result = factories.tails()
     assert "p99.99 is 3.1 µs" in tails.finding(result)
     assert any("20 ns" in note for note in tails.notes(result))
@@ -70,7 +70,7 @@ def test_emulated_persistence_says_so_everywhere() -> None:
     assert 'class="badge measured"' not in page[: page.index("<footer>")]
 
 
-def test_stalls_are_told_as_they_are() -> None:
+def test_stalls_are_reported() -> None:
     result = factories.persistence()
     assert result.overwrite is not None
     assert "every 16,000 stores" in persistence.overwriting(result)

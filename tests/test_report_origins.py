@@ -30,7 +30,7 @@ def test_shared_origins(
     assert (table.origin, table.column_origins[1]) == (whole, column)
 
 
-def test_without_a_caption_the_columns_tell() -> None:
+def test_without_a_caption_the_columns_describe() -> None:
     table = Table(["first", "second"], [[NAME, EMULATED]])
     assert table.origin is None
     assert table.column_origins[1] is Origin.EMULATED

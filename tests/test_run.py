@@ -44,7 +44,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "prog"
 
 
-def test_the_heap_lies_where_it_was_asked_to(
+def test_the_heap_is_where_it_was_asked_to(
     program: Path, tmp_path: Path, run_nearfar: RunNearfar
 ) -> None:
     done = run_nearfar(
@@ -61,9 +61,7 @@ def test_the_heap_lies_where_it_was_asked_to(
     assert process["tiers"]["near"]["allocations"] < 100
 
 
-def test_a_tier_of_another_name_and_a_near_one_beside_it(
-    program: Path, run_nearfar: RunNearfar
-) -> None:
+def test_a_tier_of_another_name_next_to_a_near_one(program: Path, run_nearfar: RunNearfar) -> None:
     done = run_nearfar(
         "run",
         "--tier",
@@ -96,7 +94,7 @@ def test_a_killed_program_leaves_no_statistics_and_says_so(
     assert "left no statistics" in done.stderr
 
 
-def test_a_static_program_is_told_to_ignore_it(program: Path, run_nearfar: RunNearfar) -> None:
+def test_a_static_program_is_reported_to_ignore_it(program: Path, run_nearfar: RunNearfar) -> None:
     static = program.with_name("static")
     done = run_nearfar("run", "--tier", "far=dram", "--", str(static), "a", "4")
     assert (done.code, done.stdout) == (4, "3 a\n")
@@ -135,7 +133,9 @@ def test_bad_input_is_refused_before_the_program_starts(
     assert not (tmp_path / "started").exists()
 
 
-def test_a_wrong_plan_is_told_by_file_and_line(tmp_path: Path, run_nearfar: RunNearfar) -> None:
+def test_an_invalid_plan_is_reported_with_file_and_line(
+    tmp_path: Path, run_nearfar: RunNearfar
+) -> None:
     (tmp_path / "p.plan").write_text("hmalloc-plan 1\n# fine so far\nnonsense here\n")
     done = run_nearfar("run", "--plan", "p.plan", "--", "touch", "started")
     done.assert_refused(2, "p.plan:3:")

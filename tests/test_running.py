@@ -140,14 +140,16 @@ def test_plain_programs_and_scripts_take_a_library(tmp_path: Path) -> None:
         assert ignores_preload(script) == ""
 
 
-def test_static_programs_are_told_through_scripts_too(static_program: Path, tmp_path: Path) -> None:
+def test_static_programs_are_reported_through_scripts_too(
+    static_program: Path, tmp_path: Path
+) -> None:
     assert "statically" in ignores_preload(static_program)
     script = tmp_path / "script"
     script.write_text(f"#!{static_program}\n")
     assert "statically" in ignores_preload(script)
 
 
-def test_setuid_programs_are_told(static_program: Path, tmp_path: Path) -> None:
+def test_setuid_programs_are_reported(static_program: Path, tmp_path: Path) -> None:
     if os.getuid() != 0:
         pytest.skip("only root can give a file to another user")
     copy = Path(shutil.copy(shutil.which("sh") or "/bin/sh", tmp_path / "raised"))

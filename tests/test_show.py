@@ -160,7 +160,7 @@ def test_a_percentile_of_no_time_is_shown_and_drawn(tmp_path: Path) -> None:
     assert main(["report", str(tmp_path)]) == 0
 
 
-def test_what_may_not_be_looked_at(
+def test_inaccessible_paths_are_refused(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def refuse(_: Path) -> bool:
@@ -172,7 +172,7 @@ def test_what_may_not_be_looked_at(
 
 
 @pytest.mark.parametrize("what", ["nothing", "none.toml", "."])
-def test_what_cannot_be_shown(
+def test_invalid_subjects_are_refused(
     what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -51,9 +51,7 @@ def only(tier: str, kind: str, number: int = 1000) -> object:
         ("far", "writes", 37 + 6 + 100, 242 * 137 + 220 * 6),
     ],
 )
-def test_an_access_costs_what_its_timings_say(
-    tier: str, kind: str, held_ns: int, current_ns: int
-) -> None:
+def test_an_access_costs_its_timings(tier: str, kind: str, held_ns: int, current_ns: int) -> None:
     found = run(only(tier, kind), 0.0)
     time_s = 1000 * held_ns * 1e-9
     assert found.time_s == pytest.approx(time_s)
@@ -67,7 +65,7 @@ def test_cycles_are_read_as_cycles() -> None:
 
 
 @pytest.mark.parametrize("cpu_ms", [17.5, 20, 23, 26, 29.5])
-def test_quicksort_lies_in_the_published_ranges(cpu_ms: float) -> None:
+def test_quicksort_is_in_the_published_ranges(cpu_ms: float) -> None:
     time, energy = savings(cpu_ms * 1e-3, PCM, "blocking")
     assert RUNTIME[0] <= time <= RUNTIME[1]
     assert ENERGY[0] <= energy <= ENERGY[1]

@@ -162,12 +162,12 @@ def test_the_clocks_of_a_device_are_those_of_its_sheet(name: str) -> None:
     timing, sheet = Device.of(load_profile(name)).native.timing_ps(), SHEETS[name]
     assert timing["clock"] == sheet.clock_ps
     clocks = {key: ps / sheet.clock_ps for key, ps in timing.items() if key != "clock"}
-    told = {
+    reported = {
         key: value
         for key, value in asdict(sheet).items()
         if value is not None and key not in ("clock_ps", "groups")
     }
-    assert {key: clocks[key] for key in told} == told
+    assert {key: clocks[key] for key in reported} == reported
 
 
 def test_every_memory_of_commands_has_a_sheet() -> None:

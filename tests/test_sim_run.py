@@ -110,7 +110,7 @@ def test_the_load_curve_rises(run_nearfar: RunNearfar) -> None:
     assert found["bandwidth_bytes_per_s"] <= 25.6e9
 
 
-def test_a_device_without_energy_tells_none(run_nearfar: RunNearfar) -> None:
+def test_a_device_without_energy_reports_none(run_nearfar: RunNearfar) -> None:
     found = simulated(run_nearfar, *STREAM, "--near", "ddr4-3200", "--far", "ddr5-3200")
     assert "energy_J" not in found
     assert any("ddr5-3200 has no figures of energy" in limit for limit in found["limits"])
@@ -231,7 +231,7 @@ def test_ctrl_c_ends_a_long_simulation() -> None:
         (("sim", "--curve", "--far", "optane-100-lens", "--page-policy", "closed"), "no rows"),
     ],
 )
-def test_what_makes_no_sense_is_refused(
+def test_invalid_combinations_are_refused(
     arguments: tuple[str, ...], named: str, run_nearfar: RunNearfar
 ) -> None:
     done = run_nearfar(*arguments)
@@ -295,7 +295,7 @@ def test_flags_that_would_be_ignored_are_refused(
         assert f"{flag} has no effect with" in capsys.readouterr().err
 
 
-def test_what_is_said_quietly(run_nearfar: RunNearfar, tmp_path: Path) -> None:
+def test_output_under_quiet(run_nearfar: RunNearfar, tmp_path: Path) -> None:
     counts = tmp_path / "counts.json"
     counts.write_text('{"near": {"reads": 1, "writes": 1}, "far": {"reads": 1, "writes": 1}}')
     assert "--cpu-time-s" in run_nearfar("sim", "--counts", str(counts)).stderr

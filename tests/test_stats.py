@@ -113,7 +113,7 @@ def test_ratios_come_from_pairs() -> None:
 
 @pytest.mark.parametrize("samples", [[], [math.nan], [1.0, math.inf], [1.0, -math.inf, 2.0]])
 @pytest.mark.parametrize("estimate", [stats.median, stats.mean, stats.best])
-def test_what_is_no_finite_sample_is_refused(estimate: object, samples: Sequence[float]) -> None:
+def test_a_sample_that_is_not_finite_is_refused(estimate: object, samples: Sequence[float]) -> None:
     assert callable(estimate)
     with pytest.raises(ValueError, match="finite"):
         estimate(samples)
@@ -125,7 +125,7 @@ def test_a_ratio_over_zero_is_refused() -> None:
 
 
 @given(st.lists(MEASURED, min_size=1, max_size=60))
-def test_a_median_lies_in_its_interval_and_order_means_nothing(samples: list[float]) -> None:
+def test_a_median_is_in_its_interval_in_any_order(samples: list[float]) -> None:
     found = stats.median(samples)
     assert found.low <= found.value <= found.high
     assert min(samples) <= found.low

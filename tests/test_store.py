@@ -38,7 +38,7 @@ def measured_run() -> Run:
     return run
 
 
-def test_what_was_written_is_read_back(tmp_path: Path) -> None:
+def test_a_written_profile_is_read_back(tmp_path: Path) -> None:
     directory = store.RunDirectory.create(measured_run(), tmp_path / "run")
     assert store.read_run(tmp_path / "run") == directory.run
     assert store.read_run(tmp_path / "run" / "run.json") == directory.run
@@ -102,7 +102,7 @@ def test_a_directory_that_cannot_be_made(tmp_path: Path) -> None:
     assert "--out" in refused.value.next_step
 
 
-def test_default_names_tell_time_and_verb_and_differ(
+def test_default_names_contain_time_and_verb_and_differ(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -70,7 +70,7 @@ def test_a_long_list_comes_in_turn_and_waits_for_no_line() -> None:
 
 
 @needs_pools
-def test_the_volatile_twin_has_no_far_memory_and_a_pool_flushes_what_it_changes() -> None:
+def test_the_volatile_counterpart_has_no_far_memory_and_a_pool_flushes_its_changes() -> None:
     work = SetWork("hash", "pmem", 1024, 50, "shm:")
     seen = watch(work, CACHES, 20_000, 0)
     assert seen.fences == pytest.approx(seen.changed, rel=0.02)
@@ -112,7 +112,7 @@ def test_many_are_watched_at_once_as_they_are_one_by_one() -> None:
 
 
 @needs_pools
-def test_what_cannot_be_watched_is_refused_as_the_benchmark_does() -> None:
+def test_unwatchable_work_is_refused_as_by_the_benchmark() -> None:
     with pytest.raises(BadInputError, match="cannot be made"):
         watch(SetWork("hash", "dram", 0, 50, "shm:"), CACHES, 100, 0)
 
@@ -160,13 +160,13 @@ def test_a_dependent_chain_pays_each_miss_in_full_and_others_overlap() -> None:
     assert beside.low < beside.parts.total < beside.high
 
 
-def test_a_long_search_is_alone_with_its_misses() -> None:
+def test_misses_of_a_long_search_do_not_overlap() -> None:
     seen = _seen(misses=5.0, far=5.0)
     found = operation_time(Shape(seen, 0), _software(500), _costs(), _memory(300))
     assert found.parts.total > (500 + 0.9 * 5 * 299) * NS
 
 
-def test_a_stream_costs_what_software_does_not_hide() -> None:
+def test_a_stream_costs_the_part_that_software_does_not_hide() -> None:
     lines = 1000
     level = Level(4 * lines, 0, 0, 0, lines, 0)
     seen = replace(_seen(0), variants=(Variant("lru", False, 1, (level,) * 3, 0.0),))
@@ -189,7 +189,7 @@ def test_loads_hide_under_one_of_several_fences() -> None:
     assert fences(10) == pytest.approx((9 * 90 - 9 * 0.1) * NS)
 
 
-def test_what_making_a_structure_takes_once_weighs_on_few_entries() -> None:
+def test_setup_of_a_structure_counts_for_few_entries() -> None:
     host, near = _costs(), _memory(100, 150)
 
     def timed(entries: int) -> InCache:
@@ -349,20 +349,20 @@ def test_a_slowdown_is_as_uncertain_as_the_software_that_it_is_against() -> None
     """Beside an msync, whose time no software shares, a twin's range is the ratio's."""
     own = Software(Constant(20 * NS, 15 * NS, 30 * NS), 20, 0.0)
     pool, twin = Shape(_seen(0, fences=1), 0), Shape(_seen(0), 0)
-    told = structure_results.predict(
+    reported = structure_results.predict(
         structure_results.Case("hash", 100, 50, pool, own, twin, own),
         _costs(),
         _memory(100),
         _memory(100, 0, 10_000),
     )
-    low, high = told.intervals["slowdown"]
+    low, high = reported.intervals["slowdown"]
     assert low < 10_030 / 30 / 1.05
     assert high > 10_015 / 15 * 1.05
-    assert low < told.slowdown < high
+    assert low < reported.slowdown < high
 
 
 @needs_pools
-def test_predict_structure_tells_both_readings(run_nearfar: RunNearfar) -> None:
+def test_predict_structure_reports_both_readings(run_nearfar: RunNearfar) -> None:
     done = run_nearfar(
         "predict",
         "structure",
@@ -379,14 +379,14 @@ def test_predict_structure_tells_both_readings(run_nearfar: RunNearfar) -> None:
         "-q",
     )
     assert done.code == 0, done
-    told = json.loads(done.stdout)
-    assert [r["baseline"] for r in told["readings"]] == ["twin", "same_code"]
-    assert told["readings"][0]["published_slowdown"] == 274.8
-    assert "msyncs" in told["readings"][0]["reason"]
-    low, high = told["intervals"]["slowdown"]
-    assert 1 < low <= told["slowdown"] <= high
-    assert told["time_s"] > 1e-6
-    assert any(t["name"] == "msyncs" and t["binds"] for t in told["terms"])
+    reported = json.loads(done.stdout)
+    assert [r["baseline"] for r in reported["readings"]] == ["twin", "same_code"]
+    assert reported["readings"][0]["published_slowdown"] == 274.8
+    assert "msyncs" in reported["readings"][0]["reason"]
+    low, high = reported["intervals"]["slowdown"]
+    assert 1 < low <= reported["slowdown"] <= high
+    assert reported["time_s"] > 1e-6
+    assert any(t["name"] == "msyncs" and t["binds"] for t in reported["terms"])
 
 
 def fix_calibration(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -405,7 +405,7 @@ def fix_calibration(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @needs_pools
-def test_a_study_predicts_points_then_measures_them_and_tells_each_device(
+def test_a_study_predicts_points_then_measures_them_and_reports_each_device(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(structures_study, "ENTRIES", {"list": 64, "hash": 500})

@@ -36,7 +36,7 @@ def started(log: Path, *command: str) -> Iterator[int]:
             child.wait(timeout=_PATIENCE_S)
 
 
-def told(log: Path, pattern: str) -> str:
+def reported(log: Path, pattern: str) -> str:
     """What a log says, as soon as it does."""
     end = time.monotonic() + _PATIENCE_S
     while not (found := re.search(pattern, log.read_text())):
@@ -61,7 +61,7 @@ def cluster(tmp_path: Path, *names: str) -> Iterator[tuple[str, dict[str, int]]]
                 "--no-dashboard",
             )
         )
-        address = told(log, r"Scheduler at: +(tcp://127\.0\.0\.1:\d+)")
+        address = reported(log, r"Scheduler at: +(tcp://127\.0\.0\.1:\d+)")
         workers = {
             name: processes.enter_context(
                 started(
@@ -81,7 +81,7 @@ def cluster(tmp_path: Path, *names: str) -> Iterator[tuple[str, dict[str, int]]]
             for name in names
         }
         for name in names:
-            told(tmp_path / f"{name}.log", r"(Registered to)")
+            reported(tmp_path / f"{name}.log", r"(Registered to)")
         yield address, workers
 
 

@@ -121,7 +121,7 @@ def test_app_direct_is_really_persistent() -> None:
         ("provider", "e820", "emulated", True, "memmap="),
     ],
 )
-def test_who_vouches_decides(
+def test_the_source_of_a_claim_decides(
     tmp_path: Path, file: str, text: str, persistence: str, flushes: bool | None, reason: str
 ) -> None:
     copy = changed(tmp_path, "optane-appdirect")
@@ -132,7 +132,7 @@ def test_who_vouches_decides(
     assert reason in tier.persistence_reason
 
 
-def test_what_a_hypervisor_offers_is_only_claimed(tmp_path: Path) -> None:
+def test_tiers_of_a_hypervisor_are_only_claimed(tmp_path: Path) -> None:
     copy = changed(tmp_path, "optane-appdirect")
     (copy / "sys/class/dmi/id").mkdir(parents=True)
     (copy / "sys/class/dmi/id/sys_vendor").write_text("QEMU\n")
@@ -143,7 +143,7 @@ def test_what_a_hypervisor_offers_is_only_claimed(tmp_path: Path) -> None:
     assert "as claimed by the host" in tier.persistence_reason
 
 
-def test_without_dax_a_mount_is_no_tier(tmp_path: Path) -> None:
+def test_without_dax_a_mount_is_not_a_tier(tmp_path: Path) -> None:
     copy = changed(tmp_path, "optane-appdirect")
     mounts = copy / "proc/self/mounts"
     mounts.write_text(mounts.read_text().replace(",dax=always", ",dax=never"))

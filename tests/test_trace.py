@@ -120,8 +120,8 @@ def test_forked_children_and_programs_that_are_started_are_traced(
     program = compile_c(tmp_path, "forks", text)
     flags = [*USUAL_CACHES, "--after", "l1", "--json", "-"]
     done = run_nearfar("trace", "-o", "T", *flags, "--", str(program))
-    told = "1 programs that it started (exec) are not in the trace"
-    assert (told in done.stderr) is not followed
+    reported = "1 programs that it started (exec) are not in the trace"
+    assert (reported in done.stderr) is not followed
     programs = {
         Path(p["path"]).name: p["instructions"] for p in json.loads(done.stdout)["programs"]
     }
@@ -193,7 +193,7 @@ def test_go(run_nearfar: RunNearfar, tmp_path: Path) -> None:
 
 
 @needs_emulator
-def test_what_the_emulator_cannot_do_leads_to_instrumentation(
+def test_instructions_beyond_the_emulator_recommend_instrumentation(
     run_nearfar: RunNearfar, tmp_path: Path
 ) -> None:
     wide = 'int main(void) { __asm__ volatile("vpxord %%zmm1, %%zmm1, %%zmm1" ::: "xmm1"); }\n'
@@ -216,8 +216,8 @@ def test_the_tlb_is_the_hosts() -> None:
 
     given: dict[str, str | None] = {"l1": "32KiB/8", "l2": "1MiB/16", "llc": "none"}
     host = load_host("xeon-5317")
-    told = (host.scalar("dtlb_entries"), host.scalar("stlb_entries"))
-    assert tuple(entries for entries, _ in caches_of(host, given).tlb) == told
+    reported = (host.scalar("dtlb_entries"), host.scalar("stlb_entries"))
+    assert tuple(entries for entries, _ in caches_of(host, given).tlb) == reported
     silent = host.model_copy(update={"figures": {}})
     assert caches_of(silent, given).tlb == USUAL_TLB
     assert any("TLB" in note for note in caches_of(silent, given).notes)

@@ -111,10 +111,10 @@ def test_the_last_cache_of_this_machine_is_the_measured_one(
     from nearfar.measure import memory_here
     from nearfar.tracing.host_caches import caches_behind
 
-    monkeypatch.setattr(memory_here, "last_cache_here", lambda told, least, cpu: told // 2)
+    monkeypatch.setattr(memory_here, "last_cache_here", lambda reported, least, cpu: reported // 2)
     given = {"l1": "32KiB/8", "l2": "1MiB/16"}
-    told = caches_behind("xeon-5218r", dict(given)).llc
-    assert told is not None
+    reported = caches_behind("xeon-5218r", dict(given)).llc
+    assert reported is not None
     assert not any("chase" in note for note in caches_behind("xeon-5218r", dict(given)).notes)
     here = caches_behind("this", dict(given))
     if here.llc is not None:

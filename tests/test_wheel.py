@@ -45,9 +45,9 @@ def test_it_is_whole_and_knows_no_checkout(programs: Path, tmp_path: Path) -> No
     linked = [file for file in package if file.is_file()]
     assert len(linked) > 8  # the native core, libraries and programs
     for file in linked:
-        told = run(tmp_path, "ldd", file)
-        assert str(ROOT) not in told
-        assert "not found" not in told
+        reported = run(tmp_path, "ldd", file)
+        assert str(ROOT) not in reported
+        assert "not found" not in reported
 
 
 def test_a_study_measures_and_is_reported(programs: Path, tmp_path: Path) -> None:
@@ -86,6 +86,6 @@ def test_programs_libraries_and_data_are_found(
 
 
 @pytest.mark.xfail(strict=True, reason="issue 28: a wheel brings no headers and no pkg-config file")
-def test_it_brings_what_c_and_cpp_programs_build_with(programs: Path) -> None:
+def test_it_has_the_files_that_c_and_cpp_programs_build_with(programs: Path) -> None:
     installed = {path.name for path in programs.parent.rglob("*")}
     assert {"hmalloc.h", "crash_intrinsics.h", "nearfar.pc", "nearfarConfig.cmake"} <= installed

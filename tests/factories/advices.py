@@ -14,8 +14,8 @@ _STEPS = 12
 
 
 def _figures(**values: float) -> dict[str, Any]:
-    told = {key: (value, value * 0.97, value * 1.03) for key, value in values.items()}
-    made = modelled(_NOTE, [], **told).model_dump(exclude_none=True)
+    reported = {key: (value, value * 0.97, value * 1.03) for key, value in values.items()}
+    made = modelled(_NOTE, [], **reported).model_dump(exclude_none=True)
     return {key: made[key] for key in (*values, "intervals", "provenance")}
 
 

@@ -114,7 +114,7 @@ def _with_predicted(measured: dict[str, float], predicted: dict[str, float]) -> 
     return seen | found
 
 
-def _foretold(row: CompeteRow) -> CompeteForecast:
+def _predicted(row: CompeteRow) -> CompeteForecast:
     """A little off what the row then reached."""
     rates = {"near": 1.04 * row.near_bandwidth_bytes_per_s, "far": row.far_bandwidth_bytes_per_s}
     rates["sum"] = sum(rates.values())
@@ -135,17 +135,18 @@ def compete_foretold(threads: int = 3) -> CompeteResult:
     """Competition whose rates were predicted from each side alone."""
     rows = []
     for row in compete(threads, threads).rows:
-        told = _foretold(row)
+        reported = _predicted(row)
         keys = [f"{side}_bandwidth_bytes_per_s" for side in ("near", "far", "sum")]
         errors = [
-            ForecastError(key=key, error=getattr(told, key) / getattr(row, key) - 1) for key in keys
+            ForecastError(key=key, error=getattr(reported, key) / getattr(row, key) - 1)
+            for key in keys
         ]
         rows.append(row.model_copy(update={"errors": errors}))
     forecast = CompeteForecasts(
         mode="far-near",
         near="dram",
         far="shm:",
-        rows=[_foretold(row) for row in rows],
+        rows=[_predicted(row) for row in rows],
         published=published(),
     )
     return CompeteResult(**dict(rows[-1]), rows=rows, forecast=forecast)

@@ -200,5 +200,5 @@ class Machine:
             return
         with contextlib.suppress(OSError):
             self._console.flush()
-        told = (self.folder / "console").read_text(errors="replace")[-2000:]
-        raise MachineError(f"the virtual machine {what}; its console ends:\n{told}")
+        reported = (self.folder / "console").read_text(errors="replace")[-2000:]
+        raise MachineError(f"the virtual machine {what}; its console ends:\n{reported}")

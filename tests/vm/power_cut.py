@@ -41,7 +41,7 @@ class Extent:
 
 
 @dataclass
-class Told:
+class Reported:
     """What the guest told: where the pool lies, the order of what became durable, operations."""
 
     extents: list[Extent] = field(default_factory=list)
@@ -130,7 +130,7 @@ class Disk:
 
 
 def lose_pending(
-    disk: Disk, before: bytes, told: Told, random: np.random.Generator
+    disk: Disk, before: bytes, reported: Reported, random: np.random.Generator
 ) -> tuple[int, int]:
     """Make the cut real: lines that were pending are kept or lost. Returns (pending, lost).
 
@@ -138,7 +138,7 @@ def lose_pending(
     """
     present = disk.read()
     durable = bytearray(before.ljust(len(present), b"\0"))
-    for offset, (_, line) in told.durable.items():
+    for offset, (_, line) in reported.durable.items():
         durable[offset : offset + LINE] = line
     pending = np.flatnonzero((_lines(present) != _lines(durable)).any(axis=1))
     lost = [int(i) * LINE for i in pending if random.integers(2)]
@@ -154,15 +154,15 @@ def _lines(pool: bytearray) -> Lines:
 Contents = list[dict[int, int]]
 
 
-def complaints(before: Contents, told: Told, after: Contents) -> list[str]:
+def complaints(before: Contents, reported: Reported, after: Contents) -> list[str]:
     """What is wrong with the contents after the cut; nothing if all that was acknowledged is there.
 
     An operation that was not acknowledged may have happened or not, and nothing between.
     """
     expected = [dict(contents) for contents in before]
-    for operation in told.operations:
+    for operation in reported.operations:
         _apply(expected, operation)
-    perhaps = {(o[1], o[3]): o for o in told.unfinished.values()}
+    perhaps = {(o[1], o[3]): o for o in reported.unfinished.values()}
     found = []
     for number, name in enumerate(STRUCTURES):
         for key in expected[number].keys() | after[number].keys():

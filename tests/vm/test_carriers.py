@@ -22,8 +22,8 @@ PAGES = 4096
 
 
 def carried(machine: Machine, tier: str, folder: str) -> dict[str, int]:
-    told = machine.run(f"{PROGRAM} {tier} {folder}").ok()
-    found = {key: int(value) for key, value in (line.split() for line in told.splitlines())}
+    reported = machine.run(f"{PROGRAM} {tier} {folder}").ok()
+    found = {key: int(value) for key, value in (line.split() for line in reported.splitlines())}
     print(f"{tier}:{folder}: {found}")
     return found
 
@@ -36,7 +36,7 @@ def test_dax_file_systems_are_persistent_memory(machine: Machine, file_system: s
     assert found["faults"] <= PAGES
 
 
-def test_tmpfs_stands_in_without_map_sync(machine: Machine) -> None:
+def test_tmpfs_emulates_without_map_sync(machine: Machine) -> None:
     found = carried(machine, "shm", "/dev/shm")
     assert (found["map_sync"], found["entries"]) == (0, ENTRIES)
     assert found["faults"] == PAGES
@@ -44,8 +44,8 @@ def test_tmpfs_stands_in_without_map_sync(machine: Machine) -> None:
 
 def test_a_memmap_region_is_taken_for_persistent_memory(tmp_path: Path) -> None:
     with Machine(tmp_path, kernel_options="memmap=192M!512M") as machine:
-        told = json.loads(machine.run("ndctl list -N -i").ok())
-        disk = next(f"/dev/{n['blockdev']}" for n in told if n.get("size") == 192 << 20)
+        reported = json.loads(machine.run("ndctl list -N -i").ok())
+        disk = next(f"/dev/{n['blockdev']}" for n in reported if n.get("size") == 192 << 20)
         # DAX wants blocks of a page; so small a file system would have smaller ones.
         machine.run(f"mkfs.ext4 -q -F -b 4096 {disk} && mkdir -p /mnt/memmap").ok()
         machine.run(f"mount -o dax=always {disk} /mnt/memmap").ok()

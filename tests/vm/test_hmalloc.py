@@ -19,12 +19,12 @@ PAGE = 4096
 
 
 def placed(machine: Machine, settings: str) -> dict[str, list[str]]:
-    told = machine.run(f"{settings} {PROGRAM} {8 * MIB}").ok()
-    print(told)
-    return {name: values for name, *values in (line.split() for line in told.splitlines())}
+    reported = machine.run(f"{settings} {PROGRAM} {8 * MIB}").ok()
+    print(reported)
+    return {name: values for name, *values in (line.split() for line in reported.splitlines())}
 
 
-def test_near_and_far_lie_on_their_nodes(machine: Machine) -> None:
+def test_near_and_far_are_on_their_nodes(machine: Machine) -> None:
     found = placed(machine, "NEARFAR_HMALLOC_NEAR=numa:0 NEARFAR_HMALLOC_FAR=numa:1")
     assert found["near"] == [str(8 * MIB // PAGE), "0"]
     assert found["far"] == ["0", str(8 * MIB // PAGE)]
@@ -36,7 +36,7 @@ def test_far_is_the_node_without_processors_by_itself(machine: Machine) -> None:
     assert placed(machine, "")["far"] == ["0", str(8 * MIB // PAGE)]
 
 
-def test_a_full_far_tier_fails_or_spills_as_told(machine: Machine) -> None:
+def test_a_full_far_tier_fails_or_spills_as_configured(machine: Machine) -> None:
     few = "NEARFAR_HMALLOC_FAR=numa:1,capacity=32MiB"
     assert placed(machine, few)["more"] == ["ENOMEM"]
     assert placed(machine, f"{few},overflow=spill:near")["more"] == ["spilled"]
@@ -48,16 +48,18 @@ def test_a_whole_program_runs_on_the_far_node(machine: Machine) -> None:
         "lines = list(open('/proc/self/numa_maps')); "
         "print([line for line in lines if 'N1=' in line and 'N0=' not in line])"
     )
-    told = machine.run(f'./nearfar run --tier far=numa:1 -- python3 -c "{script}"').ok()
-    on_far = sum(int(word[3:]) for word in told.replace("\\n", " ").split() if word[:3] == "N1=")
+    reported = machine.run(f'./nearfar run --tier far=numa:1 -- python3 -c "{script}"').ok()
+    on_far = sum(
+        int(word[3:]) for word in reported.replace("\\n", " ").split() if word[:3] == "N1="
+    )
     assert on_far * PAGE >= 20_000_000
 
 
 def test_a_tier_migrates_between_nodes_and_back(machine: Machine) -> None:
-    told = machine.run(f"NEARFAR_HMALLOC_FAR=numa:1 {PROGRAMS / 'hm_migrate'} {8 * MIB}").ok()
-    print(told)
+    reported = machine.run(f"NEARFAR_HMALLOC_FAR=numa:1 {PROGRAMS / 'hm_migrate'} {8 * MIB}").ok()
+    print(reported)
     pages = str(8 * MIB // PAGE)
-    assert [line.split() for line in told.splitlines()] == [
+    assert [line.split() for line in reported.splitlines()] == [
         ["made", "0", pages],
         ["near", pages, "0"],
         ["fresh", pages, "0"],
@@ -85,15 +87,15 @@ def dax(request: pytest.FixtureRequest, machine: Machine) -> str:
 def test_a_heap_on_dax_does_all_that_malloc_does(machine: Machine, dax: str) -> None:
     program = compile_c(machine.share, "preload_cases").name
     settings = f"NEARFAR_HMALLOC_DEFAULT=far NEARFAR_HMALLOC_FAR={dax} LD_PRELOAD={PRELOAD}"
-    told = machine.run(f"{settings} /mnt/share/{program} libm.so.6").ok()
-    assert re.findall(r"^(\w+)", told, re.MULTILINE) == ["ok"] * 16, told
+    reported = machine.run(f"{settings} /mnt/share/{program} libm.so.6").ok()
+    assert re.findall(r"^(\w+)", reported, re.MULTILINE) == ["ok"] * 16, reported
 
 
 def test_a_heap_on_dax_is_mapped_from_the_device(machine: Machine, dax: str) -> None:
     script = "held = bytearray(10**7); print(open('/proc/self/smaps').read())"
-    told = machine.run(f'./nearfar run --tier far={dax} -- python3 -c "{script}"').ok()
+    reported = machine.run(f'./nearfar run --tier far={dax} -- python3 -c "{script}"').ok()
     where = DEVICE if dax.startswith("devdax") else "/mnt/pmem/"
-    (area,) = [a for a in re.split(r"(?m)^(?=[0-9a-f]+-[0-9a-f]+ )", told) if where in a[:200]]
+    (area,) = [a for a in re.split(r"(?m)^(?=[0-9a-f]+-[0-9a-f]+ )", reported) if where in a[:200]]
     flags = re.findall(r"VmFlags: (.*)", area)[0].split()
     assert "sh" in flags
     assert ("sf" in flags) == dax.startswith("fsdax")  # MAP_SYNC; a device needs none
@@ -134,7 +136,7 @@ def test_strict_overcommit_makes_the_window_small(machine: Machine) -> None:
     program = compile_c(machine.share, "preload_cases").name
     machine.run("echo 2 > /proc/sys/vm/overcommit_memory").ok()
     try:
-        told = machine.run(f"LD_PRELOAD={PRELOAD} /mnt/share/{program} libm.so.6").ok()
+        reported = machine.run(f"LD_PRELOAD={PRELOAD} /mnt/share/{program} libm.so.6").ok()
     finally:
         machine.run("echo 0 > /proc/sys/vm/overcommit_memory").ok()
-    assert re.findall(r"^(\w+)", told, re.MULTILINE) == ["ok"] * 16, told
+    assert re.findall(r"^(\w+)", reported, re.MULTILINE) == ["ok"] * 16, reported

@@ -22,11 +22,11 @@ def test_it_boots_in_time(machine: Machine, tmp_path: Path) -> None:
         warnings.warn(f"a boot took {took[-1]:.1f} s, once more", UserWarning, stacklevel=1)
         with Machine(tmp_path / str(len(took))) as again:
             took.append(again.boot_s)
-    told = f"boot to first command: {', '.join(f'{s:.1f} s' for s in took)}"
-    print(told)
+    reported = f"boot to first command: {', '.join(f'{s:.1f} s' for s in took)}"
+    print(reported)
     load, processors = os.getloadavg()[0], os.cpu_count() or 1
     if took[-1] >= BOOT_S and load > 2 * processors:
-        pytest.skip(f"{told}; not judged, {load:.0f} programs want {processors} processors")
+        pytest.skip(f"{reported}; not judged, {load:.0f} programs want {processors} processors")
     assert took[-1] < BOOT_S
 
 

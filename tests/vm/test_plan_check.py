@@ -16,9 +16,9 @@ SCRIPT = f"held = [bytes([n]) * {BYTES} for n in range({BLOCKS})]"
 
 
 def _plan() -> str:
-    told: dict[str, object] = {"allocations": BLOCKS, "reads": 0, "writes": 0, "stall_share": 0}
-    large = {**told, "allocated_bytes": BLOCKS * BYTES, "peak_bytes": BLOCKS * BYTES}
-    small = {**told, "allocated_bytes": 1000, "peak_bytes": 1000}
+    reported: dict[str, object] = {"allocations": BLOCKS, "reads": 0, "writes": 0, "stall_share": 0}
+    large = {**reported, "allocated_bytes": BLOCKS * BYTES, "peak_bytes": BLOCKS * BYTES}
+    small = {**reported, "allocated_bytes": 1000, "peak_bytes": 1000}
     heap = HeapPromise(
         allocated_bytes=BLOCKS * BYTES + 1000,
         peak_bytes=BLOCKS * BYTES + 1000,

@@ -21,7 +21,7 @@ from vm.power_cut import (
     STRUCTURES,
     Contents,
     Disk,
-    Told,
+    Reported,
     complaints,
     lose_pending,
     read_contents,
@@ -46,7 +46,7 @@ class Campaign:
     start: int = 0  # of the disk in the NVDIMM's file
     before: bytes = b""
     contents: Contents = field(default_factory=lambda: [{} for _ in STRUCTURES])
-    told: Told = field(default_factory=Told)
+    reported: Reported = field(default_factory=Reported)
     acknowledged: int = 0
     in_pool: int = 0  # of them in the pool that is there now
     lost: int = 0
@@ -94,14 +94,16 @@ class Campaign:
         with Machine(self.folder) as machine:
             make_fsdax(machine)
             self.start = disk_start(machine)
-            told = machine.run(f"{PROGRAM} fences {POOL}").ok()
+            reported = machine.run(f"{PROGRAM} fences {POOL}").ok()
             machine.run(f"rm {POOL} && sync").ok()
-        return {name: int(count) for name, count in (line.split() for line in told.splitlines())}
+        return {
+            name: int(count) for name, count in (line.split() for line in reported.splitlines())
+        }
 
     def _wait_for_stop(self, machine: Machine, aim: str) -> None:
         deadline = time.monotonic() + STOP_LIMIT_S
-        told = Told()
-        while told.read_on(machine.share / "log").stopped != aim:
+        reported = Reported()
+        while reported.read_on(machine.share / "log").stopped != aim:
             assert time.monotonic() < deadline, f"no such fence in {aim}"
             time.sleep(0.1)
 
@@ -109,7 +111,7 @@ class Campaign:
         machine.run(f"rm -f {POOL} && sync").ok()
         self.before = b""
         self.contents = [{} for _ in STRUCTURES]
-        self.told = Told()
+        self.reported = Reported()
         self.in_pool = 0
 
     def _check(self, machine: Machine) -> list[str]:
@@ -117,38 +119,42 @@ class Campaign:
             self._remove_pool(machine)  # cut before a fence of it: what is there is no pool yet
             return []
         done = machine.run(f"{PROGRAM} check {POOL}")
-        if done.code != 0 and self.in_pool + self.told.acknowledged == 0:
+        if done.code != 0 and self.in_pool + self.reported.acknowledged == 0:
             assert POOL in done.stderr, done  # its creation was cut, and it says so
             self._remove_pool(machine)
             return []
         if done.code != 0:
             return [f"the pool does not open: {done.stderr}"]
         after = read_contents(done.stdout)
-        found = complaints(self.contents, self.told, after)
+        found = complaints(self.contents, self.reported, after)
         self.contents = after
-        self.acknowledged += self.told.acknowledged
-        self.in_pool += self.told.acknowledged
+        self.acknowledged += self.reported.acknowledged
+        self.in_pool += self.reported.acknowledged
         machine.run("sync").ok()
-        self.before = bytes(Disk(machine.nvdimm, self.start, self.told.extents).read())
+        self.before = bytes(Disk(machine.nvdimm, self.start, self.reported.extents).read())
         return found
 
     def _cut(self, again: bool) -> None:
         """What the cut leaves. ``again``: nothing was checked since the last one."""
-        told = Told().read_on(self.folder / "share" / "log")
-        if not told.extents:
-            told.extents = self.told.extents
+        reported = Reported().read_on(self.folder / "share" / "log")
+        if not reported.extents:
+            reported.extents = self.reported.extents
         if again:
-            assert not told.operations
-            assert not told.unfinished
-            told.operations, told.unfinished = self.told.operations, self.told.unfinished
-        self.told = told
-        disk = Disk(self.folder / "nvdimm", self.start, told.extents)
-        pending, lost = lose_pending(disk, self.before, told, self.random)
+            assert not reported.operations
+            assert not reported.unfinished
+            reported.operations, reported.unfinished = (
+                self.reported.operations,
+                self.reported.unfinished,
+            )
+        self.reported = reported
+        disk = Disk(self.folder / "nvdimm", self.start, reported.extents)
+        pending, lost = lose_pending(disk, self.before, reported, self.random)
         self.lost += lost
-        if told.extents:
+        if reported.extents:
             self.before = bytes(disk.read())
-        where = f" in {told.stopped}" if told.stopped else ""
-        print(f"cut{where}: {told.acknowledged} acknowledged, {pending} lines pending, {lost} lost")
+        where = f" in {reported.stopped}" if reported.stopped else ""
+        done = f"{reported.acknowledged} acknowledged"
+        print(f"cut{where}: {done}, {pending} lines pending, {lost} lost")
 
 
 def disk_start(machine: Machine) -> int:
@@ -156,12 +162,12 @@ def disk_start(machine: Machine) -> int:
     pattern = np.random.default_rng(2).bytes(4096)
     (machine.share / "pattern").write_bytes(pattern)
     machine.run("cp /mnt/share/pattern /mnt/pmem/pattern && sync").ok()
-    told = machine.run(
+    reported = machine.run(
         "filefrag -b4096 -e /mnt/pmem/pattern | awk '$1 == \"0:\" { print $4 }'"
     ).ok()
     found = machine.nvdimm.read_bytes().find(pattern)
     assert found >= 0
-    return found - int(told.strip().rstrip(".")) * 4096
+    return found - int(reported.strip().rstrip(".")) * 4096
 
 
 def test_nothing_acknowledged_is_lost_in_twenty_cuts(tmp_path: Path) -> None:
@@ -196,7 +202,7 @@ def test_cuts_into_creation_growth_and_recovery_are_survived(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("without", ["flushes", "fence"])
-def test_what_is_taken_out_is_noticed_within_twenty_cuts(tmp_path: Path, without: str) -> None:
+def test_a_removed_flush_is_noticed_within_twenty_cuts(tmp_path: Path, without: str) -> None:
     campaign = Campaign(tmp_path, without)
     for number in range(1, CUTS + 1):
         found = campaign.cycle(number if campaign.start else 0)

@@ -35,7 +35,7 @@ def topology(machine: Machine) -> dict[str, Any]:
     return found
 
 
-def test_topo_and_doctor_tell_what_persistence_is_real(machine: Machine, tier: str) -> None:
+def test_topo_and_doctor_report_real_persistence(machine: Machine, tier: str) -> None:
     entry = next(t for t in topology(machine)["tiers"] if t["spec"] == tier)
     if tier == "numa:1":
         assert (entry["persistence"], entry["dax"]) == ("none", "no")
@@ -90,9 +90,9 @@ def test_maps_and_sets_run_in_its_pools(machine: Machine, tier: str) -> None:
     fences = {}
     for kind in ("map", "map_rp"):
         command = f"./nearfar bench map --op insert --type {kind} -n 300 -d 8 --runs 1 {few}"
-        told = json.loads(machine.run(command).ok())
-        assert told["provenance"]["latency_ns"]["origin"] == origin
-        fences[kind] = told["fences_per_op"]
+        reported = json.loads(machine.run(command).ok())
+        assert reported["provenance"]["latency_ns"]["origin"] == origin
+        fences[kind] = reported["fences_per_op"]
     assert 0.9 < fences["map"] < 2 < fences["map_rp"]
     command = f"./nearfar bench intset --structure hash -n 256 --time 1 --runs 1 {few}"
     series = {one["medium"]: one for one in json.loads(machine.run(command).ok())["series"]}
@@ -109,7 +109,7 @@ def test_arrays_are_objects_of_its_pools(machine: Machine, tier: str) -> None:
     machine.run(f"./nearfar bench stream --accessor pmemobj --tier {tier} {few}").ok()
 
 
-def test_a_pool_and_a_twin_of_a_node_lie_on_that_node(machine: Machine) -> None:
+def test_a_pool_and_its_counterpart_are_on_their_node(machine: Machine) -> None:
     for kind, mapped in (("map", "memfd:nearfar"), ("dram", "bind:1")):
         script = (
             "from nearfar import _native; "
@@ -128,7 +128,7 @@ def pages_on(line: str, node: int) -> int:
     return sum(int(word[3:]) for word in line.split() if word.startswith(f"N{node}="))
 
 
-def test_what_a_node_cannot_hold_is_refused(machine: Machine) -> None:
+def test_more_than_a_node_holds_is_refused(machine: Machine) -> None:
     command = "./nearfar bench map --tier numa:1 --runs 1 -n"
     for extra in ("100000000", "100000000 --type dram"):
         refused = machine.run(f"{command} {extra}")
@@ -139,7 +139,7 @@ def test_what_a_node_cannot_hold_is_refused(machine: Machine) -> None:
     assert (kept.code, "no files to leave a pool in" in kept.stderr) == (2, True), kept
 
 
-def test_a_pool_on_a_device_is_left_alone(machine: Machine) -> None:
+def test_a_pool_on_a_device_is_not_modified(machine: Machine) -> None:
     make_devdax(machine)
     machine.run(f"pmempool create obj --layout precious {DEVICE}").ok()
     few = "--runs 1 --quiet"

@@ -1,4 +1,4 @@
-"""Progress of long work: what a caller is told while it runs."""
+"""Progress reports of long work."""
 
 from __future__ import annotations
 

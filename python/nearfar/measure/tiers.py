@@ -56,7 +56,7 @@ def origin_of(*tiers: str, persistent: bool = False) -> tuple[Origin, str]:
     """
     paced_as = [spec["profile"] for spec in map(parse_tier, tiers) if spec["profile"]]
     if paced_as:
-        return Origin.EMULATED, "; ".join(map(pacing.told, dict.fromkeys(paced_as)))
+        return Origin.EMULATED, "; ".join(map(pacing.describe, dict.fromkeys(paced_as)))
     volatile = ("emulated", "nothing") if persistent else ("emulated",)
     if any(parse_tier(tier)["persists"] in volatile for tier in tiers):
         return Origin.EMULATED, "DRAM emulates persistent memory"

@@ -1,7 +1,7 @@
 """Shipped device profiles and hosts, and those of users, by name or by path.
 
-The data lies beside this file in ``devices/`` and ``hosts/``, one TOML file a name. The host
-``this`` is no file: it is made from what this machine tells of itself. In ``published/`` are tables
+The data is next to this file in ``devices/`` and ``hosts/``, one TOML file a name. The host
+``this`` is not a file: it is made from what this machine reports. In ``published/`` are tables
 that others printed, by which models are judged.
 """
 

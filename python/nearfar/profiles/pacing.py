@@ -54,7 +54,7 @@ def pace_of(profile_name: str) -> PaceFigures:
     return PaceFigures(read_line, write_line, read, write, JITTER)
 
 
-def told(profile_name: str) -> str:
+def describe(profile_name: str) -> str:
     """The pace in words, for the provenance of figures."""
     pace = pace_of(profile_name)
     return (

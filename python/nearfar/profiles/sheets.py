@@ -41,7 +41,7 @@ def read_datasheet(path: Path) -> Profile | Host:
 def _parsed(path: Path) -> tuple[str, dict[str, Any]]:
     if not path.exists():
         raise BadInputError(
-            f"there is no file {path}", "`nearfar show` lists the shipped profiles and hosts"
+            f"no such file: {path}", "`nearfar show` lists the shipped profiles and hosts"
         )
     text = read_text(path, "give a TOML file")
     try:
@@ -50,7 +50,7 @@ def _parsed(path: Path) -> tuple[str, dict[str, Any]]:
         raise BadInputError(f"{path} is damaged: nested too deeply", _FORMAT) from None
     except ValueError as error:  # TOML's own, and a number of thousands of digits
         raise BadInputError(
-            f"{path} is damaged: {_placed(str(error), text)}", f"mend it there; {_FORMAT}"
+            f"{path} is damaged: {_placed(str(error), text)}", f"fix it there; {_FORMAT}"
         ) from None
 
 

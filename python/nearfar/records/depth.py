@@ -11,7 +11,7 @@ from nearfar.records.shape import Amount, Count, Finite, Positive, Shaped, Share
 
 
 class ChainPoint(Shaped):
-    """Independent chases side by side on one thread."""
+    """Independent chases on one thread."""
 
     chains: Size
     latency_ns: Positive = Field(description="time over all loads of all chains")
@@ -66,7 +66,7 @@ class AccessPoint(Mixed):
 
 
 class AccessResult(Shaped):
-    """Section ``access``: bandwidth by mix, order and size; ``strides`` tells of interleaving."""
+    """Section ``access``: bandwidth by mix, order and size; ``strides`` shows interleaving."""
 
     tier: str
     size_bytes: Size
@@ -115,7 +115,7 @@ class PersistenceResult(Shaped):
 
 
 class LoadedPoint(Mixed):
-    """One chaser beside paced traffic."""
+    """One chaser next to paced traffic."""
 
     asked = frozenset({"offered_bytes_per_s"})
 

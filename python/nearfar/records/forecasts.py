@@ -32,7 +32,7 @@ class PublishedError(Observed):
 
 
 class Forecast(Shaped):
-    """What all of them tell of themselves."""
+    """Fields that all of them have."""
 
     calibration_level: int = Field(ge=0, le=3, description="rung of the ladder, 0 to 3")
     calibration: str

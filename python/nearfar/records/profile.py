@@ -315,7 +315,7 @@ class Datasheet(BaseModel):
 
 
 class Profile(Datasheet):
-    """A memory as somebody saw it."""
+    """A memory as one source describes it."""
 
     kind: Literal["device"] = "device"
 

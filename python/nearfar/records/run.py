@@ -42,7 +42,7 @@ class Finding(BaseModel):
     level: Literal["ok", "note", "warning", "unknown"]
     found: str
     why: str = Field(default="", description="what it does to measurements")
-    mend: str = Field(default="", description="the command or setting that mends it")
+    mend: str = Field(default="", description="the command or setting that fixes it")
 
 
 class Skipped(BaseModel):
@@ -105,7 +105,7 @@ class Run(BaseModel):
     ended: str | None = None
     status: Literal["running", "finished", "interrupted", "failed"] = "running"
     seed: int
-    machine: dict[str, Any] = Field(description="as `nearfar topo --json -` tells it")
+    machine: dict[str, Any] = Field(description="as `nearfar topo --json -` reports it")
     findings: list[Finding] = Field(default_factory=list)
     noise: NoiseRecord | None = None
     sections: Sections = Field(default_factory=Sections)

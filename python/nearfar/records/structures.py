@@ -32,7 +32,7 @@ class DeviceSlowdown(Shaped):
 
 
 class PublishedSlowdown(Shaped):
-    """A mean that a paper reports, beside what is predicted for its machine under one reading."""
+    """A mean that a paper reports, and the prediction for its machine under one reading."""
 
     remarks: ClassVar[frozenset[str]] = frozenset({"reason"})
 

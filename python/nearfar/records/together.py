@@ -100,8 +100,8 @@ class StencilSplit(Shaped):
     near_time_s: float = Field(description="one sweep, predicted")
     far_time_s: float
     total_time_s: float
-    near_bandwidth_bytes_per_s: float = Field(description="near copies beside far ones")
-    far_bandwidth_bytes_per_s: float = Field(description="far copies beside near ones")
+    near_bandwidth_bytes_per_s: float = Field(description="near copies, concurrent with far ones")
+    far_bandwidth_bytes_per_s: float = Field(description="far copies, concurrent with near ones")
     near_alone_bandwidth_bytes_per_s: float = Field(description="near copies, nothing far")
     near_element_time_s: float = Field(
         description="a thread's time for an element of the sweep, all of it near, nothing far"
