@@ -77,7 +77,8 @@ public:
 
   /// Whether a span belonged to a tier that does not exist in this child of a fork.
   bool is_removed(std::uint32_t span) const {
-    return tiers[span >> (window.shift - span_shift)].is_removed(span);
+    const unsigned bits = window.shift - span_shift;
+    return (span & ((1u << bits) - 1)) < tiers[span >> bits].removed_spans();
   }
 
   Window window;
@@ -111,7 +112,7 @@ private:
   void release_block(BlockRef ref);
   void flush_half(unsigned tier, BlockStack& stack, unsigned size_class);
   void quarantine(BlockRef ref, unsigned size_class);
-  bool put_in_quarantine(BlockRef ref, unsigned size_class);
+  Quarantine* make_room_in_quarantine();
   void release_quarantined(Quarantine::Half& half);
   BlockRef live_block(const void* ptr, const Span& span, const char* call) const;
   bool is_large(const void* ptr, const Span& span) const;

@@ -17,19 +17,29 @@ Quarantine* create_quarantine() {
 
 } // namespace
 
-bool Allocator::put_in_quarantine(BlockRef ref, unsigned size_class) {
+/// Frees a live block while the quarantine is on.
+void Allocator::quarantine(BlockRef ref, unsigned size_class) {
+  if (is_removed(window.span_index(ref.block))) return;
+  ref.state->store(quarantined, std::memory_order_relaxed);
   const std::size_t bytes = class_infos[size_class].bytes;
   const std::size_t max_bytes = settings.quarantine_bytes / 2;
-  if (bytes > max_bytes || !thread_cache().is_owned()) return false;
-  Quarantine* quarantine = thread_cache().quarantine;
-  if (quarantine == nullptr && (quarantine = create_quarantine()) == nullptr) return false;
-  if (!quarantine->filling->fits(bytes, max_bytes)) [[unlikely]] {
-    Quarantine::Half* halves = quarantine->halves;
-    quarantine->filling = quarantine->filling == halves ? halves + 1 : halves;
-    release_quarantined(*quarantine->filling);
+  Quarantine* blocks = thread_cache().quarantine;
+  if (blocks == nullptr || !blocks->filling->fits(bytes, max_bytes)) [[unlikely]] {
+    blocks = bytes > max_bytes ? nullptr : make_room_in_quarantine();
+    if (blocks == nullptr) return release_block(ref);
   }
-  quarantine->filling->add(ref, size_class, window.tier_of(ref.block));
-  return true;
+  blocks->filling->add(ref, size_class, window.tier_of(ref.block));
+}
+
+/// Releases the blocks of one half, which fills next. Returns nullptr if the thread cannot have a
+/// quarantine.
+Quarantine* Allocator::make_room_in_quarantine() {
+  if (!thread_cache().is_owned()) return nullptr;
+  Quarantine* blocks = thread_cache().quarantine;
+  if (blocks == nullptr) return create_quarantine();
+  blocks->filling = blocks->filling == blocks->halves ? blocks->halves + 1 : blocks->halves;
+  release_quarantined(*blocks->filling);
+  return blocks;
 }
 
 /// Pushes blocks directly on the stacks that they came from, where those have room.

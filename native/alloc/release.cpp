@@ -75,13 +75,6 @@ void Allocator::flush_half(unsigned tier, BlockStack& stack, unsigned size_class
   stack.count = rest;
 }
 
-/// A live block that is freed while the quarantine is on.
-void Allocator::quarantine(BlockRef ref, unsigned size_class) {
-  if (is_removed(window.span_index(ref.block))) return;
-  ref.state->store(quarantined, relaxed);
-  if (!put_in_quarantine(ref, size_class)) release_block(ref);
-}
-
 void Allocator::release_slowly(void* ptr) {
   if (ptr == nullptr) return;
   const int saved_errno = errno;

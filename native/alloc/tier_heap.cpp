@@ -114,7 +114,7 @@ void TierHeap::remove_in_child(bool interrupted) {
   state_.store(interrupted ? TierState::lost : TierState::absent);
 }
 
-/// The span table no longer describes blocks of a removed tier; only is_removed() knows them.
+/// Removes blocks of a removed tier from the span table; removed_spans() still covers them.
 void TierHeap::forget_removed_blocks() {
   Span* span = window().spans + slot_ * window().spans_per_tier();
   for (const Span* end = span + removed_spans_; span != end; ++span)

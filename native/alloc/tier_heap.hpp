@@ -54,10 +54,8 @@ public:
   std::size_t slot_bytes() const {
     return (window().spans_per_tier() - removed_spans_) << span_shift;
   }
-  /// Whether a span of the slot belonged to a tier that was removed in this child of a fork.
-  bool is_removed(std::uint32_t span) const {
-    return span - slot_ * static_cast<std::uint32_t>(window().spans_per_tier()) < removed_spans_;
-  }
+  /// Spans at the start of the slot that belonged to tiers removed in this child of a fork.
+  std::uint32_t removed_spans() const { return removed_spans_; }
   Window& window() const { return runs.window(); }
 
   /// Allocates a large block. Returns nullptr if the tier is full.
@@ -85,7 +83,7 @@ private:
   char name_[tier_name_bytes] = "";
   int spill_to_ = -1;
   unsigned slot_;
-  std::uint32_t removed_spans_ = 0; ///< at the start of the slot: of tiers removed by a fork
+  std::uint32_t removed_spans_ = 0;
 };
 
 } // namespace nearfar::alloc
