@@ -56,7 +56,7 @@ inline int usable_cpu() { return usable_cpus().front(); }
 /// Whether ThreadSanitizer is in the program; if so, prints why a check is skipped.
 inline bool skipped_under_tsan([[maybe_unused]] const char* reason) {
 #ifdef __SANITIZE_THREAD__
-  MESSAGE("skipped under ThreadSanitizer: ", reason);
+  MESSAGE("skipped under ThreadSanitizer: ", std::string(reason));
   return true;
 #else
   return false;

@@ -20,9 +20,9 @@ TEST_CASE("guarded code returns, crashes and hangs, again and again") {
     CHECK(aborted.ending == Ending::crashed);
     CHECK(aborted.signal == SIGABRT);
 
-    if (nearfar::test::skipped_under_tsan("it delivers SIGPROF only to system calls, so that a "
-                                          "loop without calls never ends"))
-      continue;
+    if (nearfar::test::skipped_under_tsan("it defers signals, for ever in a loop without calls and "
+                                          "after siglongjmp() out of a handler"))
+      return;
     const auto spin = [](void*) {
       for (volatile bool again = true; again;) {
       }
