@@ -103,14 +103,28 @@ private:
   pthread_mutex_t mutex_;
 };
 
+/// A count that one thread writes and others read. Increments need no locked instruction.
+class Count {
+public:
+  operator std::uint64_t() const { return value_.load(std::memory_order_relaxed); }
+  Count& operator=(std::uint64_t value) {
+    value_.store(value, std::memory_order_relaxed);
+    return *this;
+  }
+  Count& operator++() { return *this = *this + 1; }
+
+private:
+  std::atomic<std::uint64_t> value_;
+};
+
 /// Counts of one thread, which only this thread writes, on two cache lines of its own.
 struct alignas(128) ThreadSlot {
-  std::uint64_t accesses[2]; ///< loads, stores
-  std::uint64_t instructions;
-  std::uint64_t nt_stores;
-  std::uint64_t flushes;
-  std::uint64_t l1_misses;
-  std::uint64_t floating; ///< instructions that compute with floating point
+  Count accesses[2]; ///< loads, stores
+  Count instructions;
+  Count nt_stores;
+  Count flushes;
+  Count l1_misses;
+  Count floating; ///< instructions that compute with floating point
   std::uint32_t process;
   std::uint32_t started;
   std::atomic<std::uint64_t> claim; ///< 1 + the position being written, or 0
