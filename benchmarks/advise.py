@@ -30,7 +30,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from nearfar.measure.memory_here import last_cache_here, memory_here
+from host_now import host_now
+
 from nearfar.place.advising import Asked, Found, advise
 from nearfar.place.costing import Assumed, Coster
 from nearfar.place.figures import Memory, core_of, memory_of
@@ -44,6 +45,7 @@ from nearfar.profiles import load_host
 from nearfar.records.profile import Profile
 from nearfar.tracing.caches import Caches, caches_of
 from nearfar.tracing.recording import record
+from nearfar.workflows.host_here import memory_profile
 
 HERE = Path(__file__).parent
 PREDICTIONS = HERE / "predictions" / "advise.json"
@@ -143,30 +145,24 @@ def weigh(
     return asked, advise(asked, memory_of(far, coster.near), far)
 
 
-def last_cache(caches: Caches, cpu: int) -> int:
-    """Bytes of it that a chase finds; 0: no last cache."""
-    reported = caches.llc.size_bytes if caches.llc else 0
-    return last_cache_here(reported, 2 * caches.l2.size_bytes, cpu) if reported else 0
-
-
 def here() -> None:
     cpu, other = sorted(os.sched_getaffinity(0))[:2]
     judged = programs()
     os.sched_setaffinity(0, {cpu})
-    caches = caches_of(load_host("this"), {})
     found: dict[str, Any] = {"native": {}, "thp": {}, "memories": {}}
-    found["last_cache_bytes"] = last_cache(caches, cpu)
+    alone = host_now(cpu, ["dram"])
+    found["last_cache_bytes"] = alone.scalar("l3_bytes")
     with hogged(other):
-        found["last_cache_beside_hog_bytes"] = last_cache(caches, cpu)
+        hogs = host_now(cpu, ["dram"])
+    found["last_cache_beside_hog_bytes"] = hogs.scalar("l3_bytes")
     core = Program("core", [str(BUILD / "core"), "100"])
     ratios = pairs(core, {"alone": (None, False), "hog": (None, True)}, other)["hog"]
     found["core_slowdown"] = median(ratios.wall)
     for program in judged:
         native = run_natively(program.command, 100)
         region = native.resident_bytes
-        memories = {t: memory_here(t, region, cpu) for t in ("dram", THP, SMALL)}
-        with hogged(other):
-            memories["hog"] = memory_here("dram", region, cpu, "dram next to a hog")
+        memories = {t: memory_profile(alone, t, region) for t in ("dram", THP, SMALL)}
+        memories["hog"] = memory_profile(hogs, "dram", region)
         found["native"][program.name] = (native.busy_s, native.cpu_s)
         found["thp"][program.name] = timed(program, {"near": THP}, None)
         found["memories"][program.name] = {

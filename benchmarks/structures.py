@@ -69,7 +69,7 @@ def _cases(host: Host) -> list[Case]:
 
 def calibrate(path: Path) -> None:
     session = Session(this_machine().id, 1, _Silent())
-    host = host_measurement.measure(session, CPU, Effort(60, EPOCHS, apart=False))
+    host = host_measurement.measure(session, CPU, EPOCHS)
     timed = _timed(validation.all_in_cache(_cases(host)), EPOCHS)
     software = [(str(case), asdict(lower_quartile(times))) for case, times in timed.items()]
     document = {"host": host.model_dump(mode="json", exclude_none=True), "software": software}
@@ -127,7 +127,7 @@ def measure(path: Path, *kinds: Path) -> None:
 def _drift(before: Host) -> None:
     """Prints the host as it is now next to what was calibrated: predictions could not know it."""
     session = Session(this_machine().id, 1, _Silent())
-    after = host_measurement.measure(session, CPU, Effort(30, 3, apart=False))
+    after = host_measurement.measure(session, CPU, 3)
     for key, figure in after.figures.items():
         then = before.figures.get(key)
         if figure.source == host_measurement.SOURCE and then is not None:

@@ -33,12 +33,13 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
 
+from host_now import host_now
+
 from nearfar import stats
-from nearfar.measure.memory_here import last_cache_here, memory_here
 from nearfar.noise import Watch
-from nearfar.profiles import load_host, load_profile
-from nearfar.tracing.caches import caches_of
+from nearfar.profiles import load_profile
 from nearfar.units import parse_size
+from nearfar.workflows.host_here import memory_profile
 
 if TYPE_CHECKING:
     from nearfar._native import Usage
@@ -167,10 +168,7 @@ def profile() -> None:
             stdout=subprocess.DEVNULL,
         )
     cpu = build()
-    caches = caches_of(load_host("this"), {})
-    size = caches.llc.size_bytes if caches.llc else 0
-    if size:
-        size = last_cache_here(size, 2 * caches.l2.size_bytes, cpu)
+    size = int(host_now(cpu, []).scalar("l3_bytes"))
     os.sched_setaffinity(0, usual)
     with tempfile.TemporaryDirectory(dir=BUILD) as folder:
         ns = {p.name: instruction_ns(p, Path(folder)) for p in PROGRAMS}
@@ -259,9 +257,10 @@ def repeated() -> dict[tuple[str, str], list[Ran]]:
 def memory_now() -> Iterator[str]:
     """Latencies of the profiles next to those of now: has the machine changed since?"""
     cpu = min(os.sched_getaffinity(0))
+    here = host_now(cpu, ["dram"])
     for pages in PAGES:
         then = load_profile(BUILD / pages / "profile.toml").scalar("read_latency_ns")
-        now = memory_here(f"dram,pages={pages}", parse_size(REGION), cpu)
+        now = memory_profile(here, f"dram,pages={pages}", parse_size(REGION))
         walk = now.scalar("page_walk_ns") if pages == "4k" else 0.0
         yield f"{pages} {then:.0f}, {now.scalar('read_latency_ns') + walk:.0f} ns"
 

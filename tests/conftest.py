@@ -13,6 +13,7 @@ import pytest
 from hypothesis import settings
 
 import running
+import stored_host
 
 # Another machine is slower, and busy: how long an example takes is no failure.
 settings.register_profile("nearfar", deadline=None)
@@ -42,6 +43,13 @@ class Outcome:
         assert "\n  next: " in self.stderr, self
         assert "Traceback" not in self.stderr, self
         assert self.stdout == "", self
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _own_data_home(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """No test reads or writes what the user's nearfar measured: all have the same fixed host."""
+    os.environ["XDG_DATA_HOME"] = str(tmp_path_factory.mktemp("data"))
+    stored_host.store()
 
 
 RunNearfar = Callable[..., Outcome]

@@ -8,6 +8,7 @@ replaced.
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
@@ -41,9 +42,12 @@ def _program_takes(seconds: float) -> None:
     times = {f.name: seconds for f in dataclasses.fields(NativeRun) if f.name.endswith("_s")}
 
     def run_natively(
-        program: Sequence[str], limit_s: float, environment: Mapping[str, str] | None = None
+        program: Sequence[str],
+        limit_s: float,
+        environment: Mapping[str, str] | None = None,
+        stdin: str = os.devnull,
     ) -> NativeRun:
-        measured = measure(program, limit_s, environment)
+        measured = measure(program, limit_s, environment, stdin)
         return dataclasses.replace(measured, **times)  # type: ignore[arg-type]
 
     _replace(advising, "run_natively", run_natively)

@@ -53,7 +53,7 @@ def test_a_measured_host_prices_page_walks_by_the_bytes_in_use(
 ) -> None:
     """`--host this`: a curve in the place of one figure, the same where it is flat."""
     from nearfar.cli.predict import map_
-    from nearfar.workflows import calibrating
+    from nearfar.workflows import host_here
 
     reported = HOST.figure("page_walk_ns")
     low, high = reported.interval()
@@ -76,7 +76,7 @@ def test_a_measured_host_prices_page_walks_by_the_bytes_in_use(
     flat = replay.predict(get(20_000), FAR, measured((value, value)))
     assert flat.time_s == pytest.approx(replay.predict(get(20_000), FAR, HOST).time_s)
     rising = measured((value, 3 * value))
-    monkeypatch.setattr(calibrating, "measured_host", lambda *_: rising)
+    monkeypatch.setattr(host_here, "host_for", lambda *_: rising)
     map_.map_get(far="ucy-optane", host="this", operations=20_000, json="-", quiet=True)
     answer = json.loads(capsys.readouterr().out)
     assert answer["time_s"] == pytest.approx(replay.predict(get(20_000), FAR, rising).time_s)

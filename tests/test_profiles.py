@@ -117,7 +117,8 @@ def test_a_path_will_do(tmp_path: Path) -> None:
     assert [p.name for p in tmp_path.iterdir()] == ["mine.toml"]
 
 
-def test_this_host_is_the_machine() -> None:
+def test_this_host_is_the_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     host = profiles.load_host("this")
     assert host.scalar("page_bytes") % 4096 == 0
     assert host.scalar("cores") >= 1

@@ -37,7 +37,7 @@ from nearfar.records.shape import Origin
 from nearfar.report.html.section import Context
 from nearfar.report.html.sections.structures import section
 from nearfar.simulation.watch import Caches, Level, Variant, Watched, forget, watch, watch_all
-from nearfar.workflows import calibrating, structures_study
+from nearfar.workflows import calibrating, host_here, structures_study
 
 needs_pools = pytest.mark.skipif(not hasattr(_native, "MapBench"), reason="without libpmemobj")
 
@@ -390,17 +390,16 @@ def test_predict_structure_reports_both_readings(run_nearfar: RunNearfar) -> Non
 
 
 def fix_calibration(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The host and software are measured, and then taken for known ones."""
-    measured_host, software = calibrating.measured_host, calibrating.software
+    """Software is measured, and then taken for a known one, as the host is."""
+    software = calibrating.software
 
-    def known_host(*arguments: Any, **options: Any) -> Host:
-        measured_host(*arguments, **options)
+    def known_host(*_: Any) -> Host:
         return load_host("xeon-5317")
 
     def known_software(session: Session, cases: Sequence[Case], *rest: Any) -> dict[Case, Software]:
         return dict.fromkeys(software(session, cases, *rest), _software(60))
 
-    monkeypatch.setattr(calibrating, "measured_host", known_host)
+    monkeypatch.setattr(host_here, "host_for", known_host)
     monkeypatch.setattr(calibrating, "software", known_software)
 
 

@@ -103,20 +103,3 @@ def test_a_trace_that_exists_is_not_overwritten(run_nearfar: RunNearfar, tmp_pat
     before = (tmp_path / "T").read_bytes()
     run_nearfar(*command).assert_refused(2, "T exists")
     assert (tmp_path / "T").read_bytes() == before
-
-
-def test_the_last_cache_of_this_machine_is_the_measured_one(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    from nearfar.measure import memory_here
-    from nearfar.tracing.host_caches import caches_behind
-
-    monkeypatch.setattr(memory_here, "last_cache_here", lambda reported, least, cpu: reported // 2)
-    given = {"l1": "32KiB/8", "l2": "1MiB/16"}
-    reported = caches_behind("xeon-5218r", dict(given)).llc
-    assert reported is not None
-    assert not any("chase" in note for note in caches_behind("xeon-5218r", dict(given)).notes)
-    here = caches_behind("this", dict(given))
-    if here.llc is not None:
-        assert any("chase over as much misses it" in note for note in here.notes)
-    assert caches_behind("this", {**given, "llc": "2MiB/16"}).llc.size_bytes == 2 << 20  # type: ignore[union-attr]

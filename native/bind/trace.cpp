@@ -55,12 +55,15 @@ std::unique_ptr<RingFile> make_ring(const Shape& l1) {
 
 std::unique_ptr<Collecting> make_collecting(nb::object ring, int fd, const Shape& l2,
                                             const std::optional<Shape>& llc,
+                                            const std::vector<Shape>& other_llcs,
                                             const std::vector<std::pair<unsigned, unsigned>>& tlb,
                                             unsigned cores, bool prefetch, const char* after,
                                             const Fields& fields, std::uint64_t most_records) {
   FilterPlan plan;
   plan.l2 = geometry(l2);
   if (llc) plan.llc = geometry(*llc);
+  for (const Shape& other : other_llcs)
+    plan.other_llcs.push_back(geometry(other));
   for (const auto& [entries, ways] : tlb)
     plan.tlb.push_back({entries, ways});
   plan.cores = cores;
@@ -83,6 +86,7 @@ nb::dict run_collecting(Collecting& self) {
   Collected done = run_unlocked([&] { return self.collector().run(); });
   nb::dict d;
   d["totals"] = totals_dict(done.totals);
+  d["other_misses"] = done.other_misses;
   d["records"] = done.records;
   d["size_bytes"] = done.bytes;
   d["threads"] = done.threads;
@@ -268,8 +272,8 @@ void register_trace(nb::module_& module) {
       .def_prop_ro("path", &RingFile::path);
   nb::class_<Collecting>(module, "TraceCollector")
       .def(nb::new_(&make_collecting), nb::arg("ring"), nb::arg("fd"), nb::arg("l2"),
-           nb::arg("llc").none(), nb::arg("tlb"), nb::arg("cores"), nb::arg("prefetch"),
-           nb::arg("after"), nb::arg("fields"), nb::arg("most_records"))
+           nb::arg("llc").none(), nb::arg("other_llcs"), nb::arg("tlb"), nb::arg("cores"),
+           nb::arg("prefetch"), nb::arg("after"), nb::arg("fields"), nb::arg("most_records"))
       .def("run", run_collecting)
       .def(
           "end",

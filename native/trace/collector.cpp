@@ -86,6 +86,7 @@ Result<Collected> Collector::run() {
   const Status finished = writer_.finish();
   if (!finished) return finished.error();
   Collected done{writer_.totals,
+                 filter_.other_misses,
                  writer_.written_records(),
                  writer_.bytes(),
                  slots(),

@@ -52,8 +52,9 @@ private:
 /// The result of collecting.
 struct Collected {
   Totals totals;
-  std::uint64_t records = 0; ///< in the file
-  std::uint64_t bytes = 0;   ///< of the file
+  std::vector<std::uint64_t> other_misses; ///< of last levels of other sizes
+  std::uint64_t records = 0;               ///< in the file
+  std::uint64_t bytes = 0;                 ///< of the file
   std::uint32_t threads = 0;
   std::uint32_t processes = 0;
   std::uint32_t lost_threads = 0; ///< that shared the last slot

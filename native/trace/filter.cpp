@@ -12,6 +12,12 @@ Result<Filter> Filter::create(const FilterPlan& plan) {
     if (!llc) return llc.error();
     filter.llc_.emplace(std::move(*llc));
   }
+  for (const cache::Geometry& other : plan.other_llcs) {
+    Result<cache::Cache> cache = cache::Cache::create(other);
+    if (!cache) return cache.error();
+    filter.others_.push_back(std::move(*cache));
+  }
+  filter.other_misses.resize(filter.others_.size());
   for (unsigned i = 0; i < plan.cores; ++i) {
     Result<cache::Cache> l2 = cache::Cache::create(plan.l2);
     if (!l2) return l2.error();
@@ -36,6 +42,7 @@ void Filter::missed(unsigned thread, std::uint64_t line, Kind kind) {
     pass(After::l2, line, kind);
     fill_l2(own, line);
     if (reach_llc(line, kind)) ++totals[Total::llc_misses];
+    reach_others(line, true);
   }
   if (own.prefetcher) prefetch(own, line);
 }
@@ -48,6 +55,15 @@ bool Filter::reach_llc(std::uint64_t line, Kind kind) {
   const cache::Victim victim = llc_->fill(line, false);
   if (victim.present && victim.dirty) left_last(victim.line);
   return true;
+}
+
+/// Likewise in the other last levels, which pass nothing on.
+void Filter::reach_others(std::uint64_t line, bool count) {
+  for (std::size_t i = 0; i < others_.size(); ++i) {
+    if (others_[i].touch(line, false)) continue;
+    others_[i].fill(line, false);
+    other_misses[i] += count;
+  }
 }
 
 void Filter::fill_l2(Core& own, std::uint64_t line) {
@@ -64,6 +80,7 @@ void Filter::prefetch(Core& own, std::uint64_t line) {
     pass(After::l2, ahead, Kind::prefetch);
     fill_l2(own, ahead);
     reach_llc(ahead, Kind::prefetch);
+    reach_others(ahead, false);
   }
   if (wanted_.empty() || !llc_) return;
   const std::uint64_t last = wanted_.back(); // the stream will go on from there
@@ -90,6 +107,8 @@ void Filter::left_last(std::uint64_t line) {
 void Filter::nt_store(unsigned thread, std::uint64_t line) {
   if (core(thread).l2.flush(line, true).dirty) left_l2(line);
   if (llc_ && llc_->flush(line, true).dirty) left_last(line);
+  for (cache::Cache& other : others_)
+    other.flush(line, true);
   passed.push_back({line, Kind::nt_store});
 }
 

@@ -25,6 +25,8 @@ namespace nearfar::trace {
 struct FilterPlan {
   cache::Geometry l2;
   std::optional<cache::Geometry> llc;
+  /// Last levels of other sizes, whose misses are counted: how much depends on the size?
+  std::vector<cache::Geometry> other_llcs;
   std::vector<cache::TlbLevel> tlb;
   unsigned cores = 1;
   bool prefetch = true;
@@ -47,6 +49,8 @@ public:
   void expect(unsigned thread, std::uint64_t line) const {
     core(thread).l2.prefetch(line);
     if (llc_) llc_->prefetch(line);
+    for (const cache::Cache& other : others_)
+      other.prefetch(line);
   }
   /// Likewise, a line that is written back.
   void expect_back(unsigned thread, std::uint64_t line) const { core(thread).l2.prefetch(line); }
@@ -66,6 +70,8 @@ public:
   std::vector<Passed> passed;
   /// l2_misses, llc_misses, writebacks, prefetches and tlb_walks are counted here.
   Totals totals;
+  /// Misses of each of the other last levels, without those of prefetches.
+  std::vector<std::uint64_t> other_misses;
 
 private:
   struct Core {
@@ -87,6 +93,7 @@ private:
   }
   void fill_l2(Core& core, std::uint64_t line);
   bool reach_llc(std::uint64_t line, Kind kind);
+  void reach_others(std::uint64_t line, bool count);
   void prefetch(Core& core, std::uint64_t line);
   void left_l2(std::uint64_t line);
   void left_last(std::uint64_t line);
@@ -94,6 +101,7 @@ private:
   After after_;
   std::vector<Core> cores_;
   std::optional<cache::Cache> llc_;
+  std::vector<cache::Cache> others_;
   std::vector<std::uint64_t> wanted_;
 };
 

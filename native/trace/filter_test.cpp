@@ -56,6 +56,35 @@ TEST_CASE("behind a first level, the filter counts what a hierarchy counts") {
   CHECK(filter->passed.size() == traffic.size());
 }
 
+TEST_CASE("last levels of other sizes count their own misses, and change nothing") {
+  constexpr cache::Geometry large{131072, 16};
+  constexpr cache::Geometry small{32768, 16};
+  const auto misses_of = [](const cache::Geometry& llc, std::vector<cache::Geometry> others) {
+    FilterPlan made = plan(After::llc);
+    made.llc = llc;
+    made.other_llcs = std::move(others);
+    made.prefetch = true;
+    Result<Filter> filter = Filter::create(made);
+    REQUIRE(filter);
+    Random random(5);
+    for (int i = 0; i < 100'000; ++i) {
+      const std::uint64_t line = random.below(1500);
+      if (random.below(50) == 0)
+        filter->nt_store(0, line);
+      else
+        filter->missed(0, line, Kind::load);
+    }
+    std::vector<std::uint64_t> found = filter->other_misses;
+    found.insert(found.begin(), filter->totals[Total::llc_misses]);
+    return found;
+  };
+  const std::vector<std::uint64_t> all = misses_of(last, {small, large});
+  CHECK(all == std::vector<std::uint64_t>{misses_of(last, {})[0], misses_of(small, {})[0],
+                                          misses_of(large, {})[0]});
+  CHECK(all[1] > all[0]);
+  CHECK(all[0] > all[2]);
+}
+
 TEST_CASE("what passes is told at the level that was asked for") {
   for (const After after : {After::l1, After::l2, After::llc}) {
     Result<Filter> filter = Filter::create(plan(after));

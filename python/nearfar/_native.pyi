@@ -598,6 +598,7 @@ class TraceTouched(TypedDict):
 
 class TraceCollected(TypedDict):
     totals: TraceTotals
+    other_misses: list[int]  # of last levels of other sizes
     records: int
     size_bytes: int
     threads: int
@@ -675,6 +676,7 @@ class TraceCollector:
         fd: int,
         l2: tuple[int, int],
         llc: tuple[int, int] | None,
+        other_llcs: list[tuple[int, int]],
         tlb: list[tuple[int, int]],
         cores: int,
         prefetch: bool,

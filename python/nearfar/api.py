@@ -24,7 +24,9 @@ from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from nearfar.errors import from_native
 from nearfar.measure.progress import ProgressSource, silent
+from nearfar.process.stdin import StandardInput
 from nearfar.units import parse_size
+from nearfar.workflows.host_here import HostChoice
 from nearfar.workflows.options import Options
 from nearfar.workflows.predicting import (
     PipelineCurves,
@@ -57,6 +59,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CachesWanted",
+    "HostChoice",
     "Measured",
     "Options",
     "PipelineCurves",
@@ -64,6 +67,7 @@ __all__ = [
     "SplitArray",
     "SplitCost",
     "SplitThreads",
+    "StandardInput",
     "Target",
     "Traced",
     "advise",
@@ -148,14 +152,16 @@ def advise(
     near_budget: int | str | None = None,
     far: Sequence[str] = ("cxl-asic",),
     near: str = "dram",
-    host: str = "this",
+    host: HostChoice | str = "this",
     time_s: float = 300.0,
     ignore_failure: bool = False,
+    stdin: StandardInput | None = None,
 ) -> Measured[AdviceResult]:
     """Predict the slowdown of a program on far memory, and plan which of its data stays near.
 
     ``program``: the command line. ``far``, ``near``: device profiles or tiers. ``near_budget``:
     bytes of near memory, by default at the knee of the curve. ``time_s``: most seconds of each run.
+    ``host``: that of this machine is measured at first need. ``stdin``: nothing by default.
     ``result.plan`` is the file of the plan for ``nearfar run --plan``.
     """
     from nearfar.workflows import advising
@@ -165,9 +171,10 @@ def advise(
         budget=_bytes(near_budget),
         far=tuple(far),
         near=near,
-        host=host,
+        host=HostChoice(host) if isinstance(host, str) else host,
         time_s=time_s,
         ignore_failure=ignore_failure,
+        stdin=stdin or StandardInput(),
     )
     return advising.advise_program(wanted, options or Options())
 
@@ -180,6 +187,7 @@ def trace(
     caches: CachesWanted | None = None,
     recorder: TraceRecorder = "qemu",
     aside: bool = False,
+    progress: ProgressSource = silent,
 ) -> Traced:
     """Record the memory accesses of a program behind the caches of a host.
 
@@ -189,7 +197,7 @@ def trace(
     from nearfar.workflows import tracing
 
     return tracing.record(
-        program, Path(output), caches or CachesWanted(), recorder=recorder, aside=aside
+        program, Path(output), caches or CachesWanted(), progress, recorder=recorder, aside=aside
     )
 
 

@@ -26,7 +26,9 @@ Far = Annotated[
 Near = Annotated[
     str, flags.text("--near", "PROFILE|TIER", "Near memory (dram: as on this machine).")
 ]
-Host = Annotated[str, flags.text("--host", "HOST", "Host whose caches are modeled.")]
+Host = Annotated[
+    str, flags.text("--host", "HOST", "Host whose caches are modeled: this, a name, a file.")
+]
 Time = Annotated[
     str,
     typer.Option(
@@ -48,6 +50,8 @@ def advise(
     far: Far = None,
     near: Near = "dram",
     host: Host = "this",
+    llc: flags.LastCache = None,
+    remeasure: flags.Remeasure = False,
     time: Time = "5min",
     ignore_failure: IgnoreFailure = False,
     out: flags.Out = None,
@@ -63,10 +67,11 @@ def advise(
     the most time; `nearfar run --plan PLAN` applies it, and --check verifies it. Without
     --near-budget, the budget is the knee of the curve of slowdown against near memory.
 
-    The program runs several times (a short one up to ten times) without standard input; its output
+    The program runs several times (a short one up to ten times). A file that is standard input is
+    read from its start each time; a pipe or a terminal is not passed on, and the program's output
     is discarded. A run that exceeds --time is stopped, and the result covers the part that ran.
-    Programs that it starts are included. There is no result for a program that fails, or if child
-    programs that cannot be traced use much of the CPU time.
+    Programs that it starts are included. A program that fails gets no result, nor does one
+    whose child programs cannot be traced and use much of the CPU time.
 
     Examples:
 
@@ -77,7 +82,10 @@ def advise(
         nearfar advise --far numa:1 --json advice.json -- python3 script.py
     """
     from nearfar import api
+    from nearfar.process.stdin import of_this_process
     from nearfar.report import terminal
+    from nearfar.report.console import note
+    from nearfar.report.html import page
 
     done = api.advise(
         program,
@@ -85,8 +93,14 @@ def advise(
         near_budget=near_budget,
         far=far or ["cxl-asic"],
         near=near,
-        host=host,
+        host=api.HostChoice(host, remeasure, llc),
         time_s=parse_seconds(time),
         ignore_failure=ignore_failure,
+        stdin=of_this_process(),
     )
-    show_measured(done, terminal.advice(done.result), Output(json, strict, quiet))
+    try:
+        show_measured(done, terminal.advice(done.result), Output(json, strict, quiet))
+    finally:  # the answer first, also if --strict refuses it
+        report = page.write_report(done.folder, done.run)
+        if not quiet:
+            note(f"report: {report}")

@@ -42,6 +42,15 @@ def _checked(parse: Callable[[str], object]) -> Callable[[str | None], str | Non
     return check
 
 
+def a_last_cache(text: str | None) -> str | None:
+    """For ``--llc``: refuse invalid text before the work starts."""
+    from nearfar.tracing.caches import parse_level
+
+    if text is not None and text != "none":
+        parse_level(text, ways=1)
+    return text
+
+
 def record_place(path: Path | None) -> Path | None:
     """Refuse a directory of a record below something that is not a directory, before any work."""
     above = next((p for p in path.parents if os.path.lexists(p)), None) if path else None
@@ -154,6 +163,22 @@ Warmup = Annotated[
 ]
 Seed = Annotated[
     int, count("--seed", least=0, most=ranges.MOST_SEED, help="Seed of random orders.")
+]
+
+LastCache = Annotated[
+    str | None,
+    typer.Option(
+        "--llc",
+        metavar="SIZE[/WAYS]",
+        help="Last cache instead of the host's; `none`: two levels.",
+        callback=a_last_cache,
+    ),
+]
+Remeasure = Annotated[
+    bool,
+    typer.Option(
+        "--remeasure", help="Measure this machine again, in half a minute, and keep the result."
+    ),
 ]
 
 #: Models

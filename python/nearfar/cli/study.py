@@ -28,8 +28,9 @@ def study(
 
     Finds the memory tiers, probes latency and bandwidth, runs STREAM, measures contention between
     near and far memory (an emulated far memory if there is none), and compares mmap with pread,
-    pwrite and io_uring, in under three minutes. The record and its report.html are written to a new
-    directory; a second study shows the changes since the previous one.
+    pwrite and io_uring, in under three minutes. In between it measures what other verbs need to
+    know of this machine, and keeps that as the host `this`. The record and its report.html are
+    written to a new directory; a second study shows the changes since the previous one.
 
     Examples:
 

@@ -12,23 +12,29 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from typing import Literal, NamedTuple
 
 from nearfar._native import LatencyProbe
 from nearfar.measure.ceiling import check_latency
 from nearfar.measure.session import Samples
+from nearfar.units import MIB
 
 Pages = Literal["thp", "4k"]
 #: Bytes of a node: one node a line, or two.
 ONCE, REVISITED = 64, 32
 #: Instead of a node size: one node a line, in address order.
 IN_TURN = 0
+#: Rounds over all chases of an epoch: a disturbance lasts longer than the samples of a chase.
+ROUNDS: dict[Pages, int] = {"thp": 4, "4k": 2}
+#: Of consecutive samples the shortest counts: disturbances only add.
 SAMPLE_NS, REPEATS = 2_000_000, 3
-#: How long concurrent chases run before timing, to fill their part of the caches.
-SETTLE_NS = 10_000_000
-#: Loads walked before a region is timed, at most.
-WARM_STEPS = 1 << 18
+#: Concurrent chases: about as many gets as a core overlaps.
+AT_ONCE = 3
+#: Rounds over a region, and over the lines of the last cache, that fill the caches.
+_WARM_ROUNDS = 1.5
+_STEP_NS = 200_000
+#: Nodes walked after linking, before the first round.
+_FIRST_STEPS = 1 << 12
 
 
 class Chase(NamedTuple):
@@ -45,12 +51,17 @@ class Chase(NamedTuple):
         return f"{self.chains} over {self.region_bytes} B, {nodes}"
 
 
+Place = tuple[Pages, int, int]
+
+
 @dataclass(frozen=True)
 class ChasePlan:
-    """Chases on one CPU. Values: ns a load."""
+    """Chases on one CPU, next to a last cache of at most so many bytes. Values: ns a load, one a
+    round."""
 
     chases: tuple[Chase, ...]
     cpu: int
+    cache_bytes: int
 
     @property
     def grid(self) -> Sequence[Chase]:
@@ -58,38 +69,54 @@ class ChasePlan:
         return self.chases
 
     def epoch(self, seed: int) -> Samples[Chase]:
-        """Fresh memory of each page size; both use the same random order of regions."""
+        """Fresh memory for each region; one page size after the other, to use less of it."""
         samples: Samples[Chase] = Samples()
-        regions = sorted({chase.region_bytes for chase in self.chases})
-        order = {r: i for i, r in enumerate(random.Random(seed).sample(regions, len(regions)))}
-        probes = {
-            pages: LatencyProbe(
-                f"dram,pages={pages}",
-                max(c.region_bytes for c in self.chases if c.pages == pages),
-                self.cpu,
-            )
-            for pages in {chase.pages for chase in self.chases}
-        }
-        wanted = sorted(self.chases, key=lambda c: (order[c.region_bytes], c))
-        for (pages, region, node), chases in groupby(wanted, key=lambda c: c[:3]):
-            probes[pages].prepare(region, node or region, seed, WARM_STEPS)
-            for chase in chases:
-                _sample(probes[pages], chase, samples)
+        order = random.Random(seed)
+        for pages, rounds in ROUNDS.items():
+            places: dict[Place, list[Chase]] = {}
+            for chase in self.chases:
+                if chase.pages == pages:
+                    places.setdefault(chase[:3], []).append(chase)
+            probes = {place: self._linked(place, seed) for place in places}
+            for _ in range(rounds):
+                for place in order.sample(list(places), len(places)):
+                    _warm(probes[place], place, self.cache_bytes)
+                    for chase in places[place]:
+                        _sample(probes[place], chase, samples)
         return samples
+
+    def _linked(self, place: Place, seed: int) -> LatencyProbe:
+        pages, region, node = place
+        whole = -(-region // (2 * MIB)) * 2 * MIB  # of huge pages
+        probe = LatencyProbe(f"dram,pages={pages}", whole, self.cpu)
+        probe.prepare(region, node or region, seed, _FIRST_STEPS)
+        return probe
 
     def smaller(self) -> ChasePlan | None:
         """Nothing can be dropped."""
         return None
 
 
+def _warm(probe: LatencyProbe, place: Place, cache_bytes: int) -> None:
+    """Fill the caches with the region; concurrent chases do so fastest, also next to neighbors.
+
+    Lines that are visited once a round, or in address order, need none: the region exceeds the
+    caches, or is so small that the untimed start of a sample fills them.
+    """
+    _, region, node = place
+    if node != REVISITED:
+        return
+    loads = _WARM_ROUNDS * min(region / node, cache_bytes / ONCE)
+    step_ns = probe.sample(_STEP_NS)["latency_ns"]  # in which chains count their time
+    probe.sample_chains(AT_ONCE, int(loads / AT_ONCE * step_ns))
+
+
 def _sample(probe: LatencyProbe, chase: Chase, samples: Samples[Chase]) -> None:
-    if chase.chains > 1:
-        probe.sample_chains(chase.chains, SETTLE_NS)
-    for _ in range(REPEATS):
-        sample = (
-            probe.sample(SAMPLE_NS)
-            if chase.chains == 1
-            else probe.sample_chains(chase.chains, SAMPLE_NS)
-        )
-        ns = check_latency(sample["latency_ns"], chase.chains, f"a chase, {chase}")
-        samples.add(chase, ns, [sample])
+    taken = [
+        probe.sample(SAMPLE_NS)
+        if chase.chains == 1
+        else probe.sample_chains(chase.chains, SAMPLE_NS)
+        for _ in range(REPEATS)
+    ]
+    least = min(sample["latency_ns"] for sample in taken)
+    samples.add(chase, check_latency(least, chase.chains, f"a chase, {chase}"), taken)

@@ -1,27 +1,37 @@
-"""Measure the host parameters of predictions: loads by level, page walks, flushes.
+"""Measure this machine as a host: loads by level, the last cache, page walks, flushes, memories.
 
 Chases on huge pages give the latency of each level. If a random chase takes longer than in the last
 cache and less than in memory, its latency gives the part of its region that the caches held: the
-part that neighbors leave, which grows with the amount and frequency of requests. The additional
+part that neighbors leave, which grows with the amount and frequency of requests; how large the last
+cache is for a program follows from all regions together (``last_cache``). The additional
 latency on 4 KiB pages is that of page walks and of hits of the second TLB level; the sizes of the
 TLB give how many of each occur for a number of pages. A chase in address order along a large region
 gives the speed of the prefetchers, including translations. The times of clwb and clflushopt on few
 lines show whether a flush keeps its line.
+
+A measurement is a number of epochs, each on fresh memory, which the caller may spread over minutes.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+import numpy as np
+
+from nearfar import store
 from nearfar._native import NativeError, PersistenceProbe, persist_instructions
 from nearfar.errors import MachineError
-from nearfar.measure.chases import IN_TURN, ONCE, REVISITED, Chase, ChasePlan
+from nearfar.measure import last_cache
+from nearfar.measure.chases import AT_ONCE, IN_TURN, ONCE, REVISITED, Chase, ChasePlan
 from nearfar.measure.latency import octaves
-from nearfar.measure.session import Effort, Samples, Session
+from nearfar.measure.memory import MemoryMeter, plan_of
+from nearfar.measure.session import Samples, Session
 from nearfar.measure.tiers import origin_of
+from nearfar.noise import Watch
 from nearfar.profiles.this_host import this_host
-from nearfar.records.profile import Figure, Host
+from nearfar.records.profile import Figure, Host, Measured
 from nearfar.records.shape import Origin
 from nearfar.stats import Estimate, lower_quartile, median
 from nearfar.units import MIB
@@ -30,11 +40,9 @@ SOURCE = "nearfar"
 LARGEST = 128 * MIB
 #: The largest region that is revisited: linking a larger one takes long.
 MOST_REVISITED = 64 * MIB
-#: Concurrent chases: about as many gets as a core overlaps.
-AT_ONCE = 3
 FLUSHED_BYTES = 256 * 1024
 FLUSH_NS = 3_000_000
-FLUSH_REPEATS = 15
+FLUSH_REPEATS = 5
 LINES_A_FENCE = 4
 #: Entries and ways of the first and the last TLB level of x86 servers since 2017. Used if CPU or
 #: hypervisor do not report them: reported values agree better with chases here.
@@ -44,6 +52,8 @@ _PAGE = 4096
 _WHOLE = 0.85
 #: A load from the last cache takes less than this fraction of a load from memory.
 _FAR_FROM_MEMORY = 0.25
+#: A measurement is complete after this many epochs, over this time: neighbors change in minutes.
+WHOLE_EPOCHS, WHOLE_S = 4, 60.0
 #: Factor by which the part of the last cache that neighbors leave may change within a minute.
 _NEIGHBOURS = 1.5
 
@@ -89,36 +99,108 @@ class Regions:
         )
 
 
-def measure(
-    session: Session, cpu: int, effort: Effort, largest: int = LARGEST, steps_per_octave: int = 2
-) -> Host:
-    """Describe this machine as a host with its latencies.
+@dataclass
+class HostMeter:
+    """A measurement in progress: epochs of this host and of memories of it, by tier."""
 
-    Raises MachineError without huge pages, which separate loads from page walks.
-    """
-    host = _with_tlb(this_host())
-    regions = Regions.of(host, largest, steps_per_octave)
-    samples = _chased(session, ChasePlan(regions.chases(), cpu), effort)
-    times = {chase: lower_quartile(samples.raw[chase]) for chase in samples.raw}
-    levels = _levels(regions, times)
-    figures = {
-        **host.figures,
-        **levels,
-        **_held(host, regions, times, levels),
-        **_translation(host, regions, samples),
-        "near_stream_line_ns": _figure(
-            times[Chase("4k", regions.levels["near_read_latency_ns"], IN_TURN, 1)]
-        ),
-        **_flushes(cpu),
-    }
-    return host.model_copy(
-        update={
-            "description": "The machine nearfar runs on. Latencies were measured, and with them "
-            "how much of the last cache is usable; other sizes are reported by the system.",
-            "sources": {**host.sources, SOURCE: f"measured here by nearfar, seed {session.seed}"},
-            "figures": figures,
+    session: Session
+    cpu: int
+    tiers: Sequence[str] = ()
+    largest: int = LARGEST
+    steps_per_octave: int = 2
+    epochs: int = 0
+    _chases: Samples[Chase] = field(default_factory=Samples)
+    _memories: list[MemoryMeter] = field(default_factory=list)
+    _flushes: dict[str, list[float]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._host = _with_tlb(this_host())
+        self._regions = Regions.of(self._host, self.largest, self.steps_per_octave)
+        self._memories = meters_of(self._host, self.tiers, self.cpu, self.largest)
+        self._started, self._since = store.now(), time.monotonic()
+
+    def epoch(self) -> None:
+        """Measure everything once. Raises MachineError without huge pages, which separate loads
+        from page walks."""
+        watch = Watch("this host")
+        seed = self.session.seed + self.epochs
+        cache = int(_reported(self._host, "l3_bytes"))
+        chases = ChasePlan(self._regions.chases(), self.cpu, cache)
+        try:
+            self._chases.gather(chases.epoch(seed))
+            for memory in self._memories:
+                memory.epoch(seed)
+        except NativeError as error:
+            raise MachineError(
+                f"this host cannot be measured: {error.args[1]}",
+                "allow transparent huge pages (madvise), or name a host file with --host",
+            ) from None
+        for key, value in _flush_times(self.cpu).items():
+            self._flushes.setdefault(key, []).append(value)
+        self.epochs += 1
+        for usages in (self._chases.usages, *(each.samples.usages for each in self._memories)):
+            watch.threads(usages)
+            usages.clear()
+        self.session.noise.judge(watch)
+
+    def host(self) -> Host:
+        """This machine as measured so far."""
+        elapsed_s = time.monotonic() - self._since
+        short = self.epochs < WHOLE_EPOCHS or elapsed_s < WHOLE_S
+        raw = self._chases.raw
+        times = {chase: lower_quartile(raw[chase]) for chase in raw}
+        levels = _levels(self._regions, times)
+        stream = Chase("4k", self._regions.levels["near_read_latency_ns"], IN_TURN, 1)
+        figures = {
+            **self._host.figures,
+            **levels,
+            **_held(self._host, self._regions, times, levels),
+            **_last_cache(self._host, self._regions, self._chases, self.session.seed, short=short),
+            **_translation(self._host, self._regions, self._chases),
+            "near_stream_line_ns": _figure(times[stream]),
+            **{key: _figure(median(found), "shm:") for key, found in self._flushes.items()},
         }
-    )
+        memories: dict[str, dict[str, Figure]] = {}
+        for memory in self._memories:
+            memories |= memory.figures(SOURCE, short=short)
+        seed = f"seed {self.session.seed}"
+        return self._host.model_copy(
+            update={
+                "description": "The machine nearfar runs on. Latencies and the usable part of the "
+                "last cache were measured; other sizes are reported by the system.",
+                "sources": {**self._host.sources, SOURCE: f"measured here by nearfar, {seed}"},
+                "figures": figures,
+                "memories": memories,
+                "measured": Measured(
+                    started=self._started,
+                    ended=store.now(),
+                    epochs=self.epochs,
+                    provisional=short,
+                ),
+            }
+        )
+
+
+def meters_of(
+    host: Host, tiers: Sequence[str], cpu: int, largest: int = LARGEST
+) -> list[MemoryMeter]:
+    """Meters of memories of a host, over regions beyond its caches."""
+    far = max(largest, 4 * int(_reported(host, "l3_bytes")))
+    plans = dict.fromkeys(plan_of(tier, cpu, far) for tier in tiers)
+    return [MemoryMeter(plan) for plan in plans]
+
+
+def _reported(host: Host, key: str) -> float:
+    figure = host.figures.get(key)
+    return figure.value or 0.0 if figure else 0.0
+
+
+def measure(session: Session, cpu: int, epochs: int) -> Host:
+    """Describe this machine as a host with its latencies, without its memories."""
+    meter = HostMeter(session, cpu)
+    for _ in range(epochs):
+        meter.epoch()
+    return meter.host()
 
 
 def _with_tlb(host: Host) -> Host:
@@ -135,17 +217,6 @@ def _with_tlb(host: Host) -> Host:
             "sources": {**host.sources, "assumed": "what x86 servers have had since 2017"},
         }
     )
-
-
-def _chased(session: Session, plan: ChasePlan, effort: Effort) -> Samples[Chase]:
-    try:
-        samples, _ = session.repeat("chases", "ns", plan, effort, judge_spread=False)
-    except NativeError as error:
-        raise MachineError(
-            f"latencies of this host cannot be measured: {error.args[1]}",
-            "allow transparent huge pages (madvise), or name a host file with --host",
-        ) from None
-    return samples
 
 
 def _levels(regions: Regions, times: Mapping[Chase, Estimate]) -> dict[str, Figure]:
@@ -173,17 +244,42 @@ def _last_level(
 def _held(
     host: Host, regions: Regions, times: Mapping[Chase, Estimate], levels: Mapping[str, Figure]
 ) -> dict[str, Figure]:
-    """Bytes of each region that the caches held, by one and several chases; the middle value."""
-    curves = {
+    """Bytes of each region that the caches held, by one and several chases."""
+    if "l3_bytes" not in host.figures:
+        return {}
+    return {
         key: _held_by(host, regions, times, levels, chains)
         for key, chains in (
             ("l3_held_by_region_bytes", 1),
             ("l3_held_at_once_by_region_bytes", AT_ONCE),
         )
     }
-    values = sorted(point[-1] for curve in curves.values() for point in curve.points or [])
-    middle = values[len(values) // 2]
-    return {**curves, "l3_bytes": _measured("B", middle, values[0], values[-1])}
+
+
+def _last_cache(
+    host: Host, regions: Regions, samples: Samples[Chase], seed: int, *, short: bool
+) -> dict[str, Figure]:
+    """The effective last cache of a host that reports one."""
+    reported = _reported(host, "l3_bytes")
+    if not reported:
+        return {}
+    groups = []
+    for chains in (1, AT_ONCE):
+        revisited = [samples.raw[Chase("thp", r, REVISITED, chains)] for r in regions.revisited]
+        second = samples.raw[Chase("thp", regions.levels["l2_load_ns"], ONCE, 1)]
+        largest = regions.levels["near_read_latency_ns"]
+        memory = samples.raw[Chase("thp", largest, ONCE, chains)]
+        groups.append(
+            last_cache.Sweeps(
+                regions.revisited,
+                np.array(revisited).T,
+                np.array(second) / chains,
+                np.array(memory),
+            )
+        )
+    found = last_cache.interval(groups, host.scalar("l2_bytes"), reported, short=short, seed=seed)
+    note = f"of {reported:.0f} B that the system reports; as an LRU cache, fitted to chases"
+    return {"l3_bytes": _measured("B", *found, note=note)}
 
 
 def _held_by(
@@ -277,7 +373,7 @@ def _rising(values: Sequence[float]) -> list[float]:
     return [value for value, count in blocks for _ in range(count)]
 
 
-def _flushes(cpu: int) -> dict[str, Figure]:
+def _flush_times(cpu: int) -> dict[str, float]:
     """One store, flush and fence on cached lines on tmpfs; and one more line under the fence."""
     keys = {"clwb": "near_flush_latency_ns", "clflushopt": "near_evicting_flush_latency_ns"}
     known = [how for how in keys if how in persist_instructions()]
@@ -291,9 +387,8 @@ def _flushes(cpu: int) -> dict[str, Figure]:
             times[how].append(probe.sample(how, 64, 1, FLUSH_NS)["fence_ns"])
         several = probe.sample(known[0], 64, LINES_A_FENCE, FLUSH_NS)["fence_ns"]
         more.append(max(several - times[known[0]][-1], 0.0) / (LINES_A_FENCE - 1))
-    figures = {keys[how]: _figure(median(values), "shm:") for how, values in times.items()}
-    figures["near_flushed_line_ns"] = _figure(median(more), "shm:")
-    return figures
+    figures = {keys[how]: median(values).value for how, values in times.items()}
+    return {**figures, "near_flushed_line_ns": median(more).value}
 
 
 def _figure(estimate: Estimate, tier: str = "dram") -> Figure:

@@ -143,6 +143,8 @@ class Study:
     plan: StudyPlan
     save: Save
     predictors: Predictors | None = None
+    #: Called before each section, outside of its time.
+    between: Callable[[], None] = lambda: None
 
     def __post_init__(self) -> None:
         self.sections = Sections()
@@ -161,6 +163,9 @@ class Study:
         deadline = time.monotonic() + LATEST_START * self.plan.time_s
         base = 0.0
         for name, share in self.plan.shares.items():
+            paused = time.monotonic()
+            self.between()
+            deadline += time.monotonic() - paused
             self.session.span = (base, share)
             base += share
             if time.monotonic() > deadline:

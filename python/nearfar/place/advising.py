@@ -1,26 +1,22 @@
-"""From a trace, memories and a budget to advice: slowdowns on far memory, and the near sites.
-
-The interval of a slowdown spans the range of the far memory's latency (10 % if unknown), the range
-of the cost of first touches, and cores with two thirds and one and a half times the assumed window
-and lines in flight.
-"""
+"""From a trace, memories and a budget to advice: slowdowns on far memory, and the near sites."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from nearfar.model.results import modelled
 from nearfar.place import expenses
 from nearfar.place.choosing import Choices, Point, choose
-from nearfar.place.costing import Assumed, Cost, Coster, SiteCost
-from nearfar.place.figures import Core, Memory
+from nearfar.place.costing import Cost, Coster, SiteCost
+from nearfar.place.figures import Memory
 from nearfar.place.knapsack import knee
 from nearfar.place.labels import Labels
 from nearfar.place.policies import follow
 from nearfar.place.sites import Site
 from nearfar.place.traced import Traced
+from nearfar.place.uncertainty import LossFactors, slowdowns
 from nearfar.records.advice import BudgetPoint, FarAdvice, PolicyAdvice, SiteAdvice, WithinPoint
 from nearfar.records.choices import Placing
 
@@ -29,7 +25,6 @@ if TYPE_CHECKING:
 
 #: Slowdowns for which the minimum near memory is reported.
 WITHIN = (1.02, 1.05, 1.1, 1.2, 1.5)
-_UNSURE = 1.5
 _NOTE = "core model of misses, over a trace of this program"
 
 
@@ -44,6 +39,7 @@ class Asked:
     cpu_s: float
     budget: int | None
     labels: Labels
+    loss: LossFactors = field(default_factory=LossFactors)
 
     def wall_at(self, slowdown: float) -> float:
         """Wall time at a slowdown of CPU time: concurrent threads slow down concurrently, and idle
@@ -74,17 +70,17 @@ def advise(asked: Asked, far: Memory, profile: Profile) -> Found:
     prices = expenses.prices_of(asked.near, profile)
     known = prices if isinstance(prices, expenses.Prices) else None
     placed = expenses.Placed(asked.traced, asked.coster, asked.near, profile, asked.wall_s)
+    bounds = _bounds(asked, far, choices, wholes)
     advice = FarAdvice(
         far=far.name,
-        far_latency_ns=far.latency,
         near_bytes=point.near_bytes,
         knee_bytes=bend.near_bytes,
-        curve=[_on_curve(choices, each, asked, known) for each in choices.points],
+        curve=[_on_curve(choices, each, asked, known, bounds) for each in choices.points],
         within=list(_within(choices, asked, known)),
         policies=_policies(asked, far, choices, point),
         sites=_sites(asked, choices, point),
         **expenses.beside_time(placed, prices, wholes["plan"][1], point.near_bytes),
-        **modelled(_bounds(asked, far, choices, wholes), samples=0, note=_NOTE),
+        **modelled(bounds, samples=0, note=_NOTE),
     )
     advice.provenance |= expenses.provenance_of(advice)
     return Found(advice, point, choices.gains)
@@ -94,12 +90,11 @@ def _bounds(
     asked: Asked, far: Memory, choices: Choices, wholes: Mapping[str, tuple[Cost, list[int]]]
 ) -> dict[str, tuple[float, float, float]]:
     """Slowdowns and times of the placements, with their intervals."""
-    unsure = _unsure(asked, far, [sites for _, sites in wholes.values()])
+    found = slowdowns(asked.coster, far, [sites for _, sites in wholes.values()])
     figures = {}
     for i, (name, (cost, _)) in enumerate(wholes.items()):
         value = choices.slowdown(cost)
-        others = [variant[i] for variant in unsure]
-        triple = (value, min([value, *others]), max([value, *others]))
+        triple = (value, *asked.loss.interval([value, *(variant[i] for variant in found)]))
         figures[f"slowdown_{name}"] = triple
         figures[f"time_{name}_s"] = tuple(map(asked.wall_at, triple))  # type: ignore[assignment]
     return figures
@@ -132,43 +127,26 @@ def _knee(choices: Choices) -> Point:
     return points[at]
 
 
-def _unsure(asked: Asked, far: Memory, placements: Sequence[list[int]]) -> list[list[float]]:
-    """Slowdowns of the placements for other cores, latencies and works."""
-    core = asked.coster.core
-    smaller = Core(round(core.window / _UNSURE), max(round(core.parallelism / _UNSURE), 1))
-    larger = Core(round(core.window * _UNSURE), min(round(core.parallelism * _UNSURE), 64))
-    work = asked.coster.work
-    variants = [Assumed(each, far.latency, work) for each in (smaller, larger)]
-    variants += [Assumed(core, ns, work) for ns in (far.low, far.high) if ns != far.latency]
-    variants += [Assumed(core, far.latency, other) for other in asked.coster.other_works]
-    variants += [
-        Assumed(core, far.latency, work, factors)
-        for factors in _touch_factors(asked.coster.near, far)
-    ]
-    made = []
-    for near, *costs in asked.coster.costs_under(far, [[], *placements], variants):
-        made.append([cost.time_ns / near.time_ns if near.time_ns else 1.0 for cost in costs])
-    return made
-
-
-def _touch_factors(near: Memory, far: Memory) -> set[tuple[float, float]]:
-    """Factors of first touches at the ends of their ranges, near and far."""
-    factors = {
-        (near_ns / near.touch if near.touch else 1.0, far_ns / far.touch if far.touch else 1.0)
-        for near_ns, far_ns in ((near.touch_low, far.touch_high), (near.touch_high, far.touch_low))
-    }
-    return factors - {(1.0, 1.0)}
-
-
 def _on_curve(
-    choices: Choices, point: Point, asked: Asked, prices: expenses.Prices | None
+    choices: Choices,
+    point: Point,
+    asked: Asked,
+    prices: expenses.Prices | None,
+    bounds: Mapping[str, tuple[float, float, float]],
 ) -> BudgetPoint:
+    """A point; its loss is as uncertain as that of the whole heap far."""
+    slowdown = choices.slowdown(point.cost)
+    whole, *ends = bounds["slowdown_heap_far"]
+    low, high = (
+        1 + (slowdown - 1) * (end - 1) / (whole - 1) if whole > 1 else slowdown for end in ends
+    )
+    triple = (slowdown, min(low, slowdown), max(high, slowdown))
     return BudgetPoint(
         near_budget_bytes=point.budget,
         near_bytes=point.near_bytes,
         exact=point.exact,
         price=prices.of(point.near_bytes, asked.traced.heap_peak_bytes) if prices else None,
-        **_plainly(slowdown=choices.slowdown(point.cost)),
+        **modelled({"slowdown": triple}, samples=0, note=_NOTE),
     )
 
 

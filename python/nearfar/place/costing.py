@@ -70,12 +70,15 @@ class Cost:
 @dataclass(frozen=True)
 class Assumed:
     """A core, the latency of far memory, the program's work, and factors of first touches near and
-    far over the measured ones."""
+    far over the measured ones; latency of near memory, and page walks near and far, if not the
+    measured ones."""
 
     core: Core
     far_ns: float
     work: Work
     touches: tuple[float, float] = (1.0, 1.0)
+    near_ns: float | None = None
+    walks: tuple[float | None, float | None] = (None, None)
 
 
 def _between(places: Sequence[float], times: Sequence[float], wanted: float) -> float:
@@ -94,9 +97,10 @@ class Coster:
         self.near, self.core = near, core
         self.work = Work(0.25)
         self.other_works: list[Work] = []  # that also explain the measured time
+        self.near_works: list[tuple[float, Work]] = []  # at the ends of near memory's latency
         self.kernel_s = 0.0
         self.scale = 1.0  # of the model's times, if misses alone take longer than the program
-        self._timed: dict[Work, float] = {}
+        self._timed: dict[tuple[Work, float], float] = {}
 
     @property
     def every(self) -> int:
@@ -108,11 +112,17 @@ class Coster:
         Returns model over measured time: 1 if they agree, above 1 if misses alone take longer than
         the program did."""
         self.kernel_s = max(cpu_s - busy_s, 0.0)
-        self.work, misfit = self._fit(busy_s, PLAUSIBLE_NS)
+        near = self.near
+        self.work, misfit = self._fit(busy_s, PLAUSIBLE_NS, near.latency)
         self.scale = 1 / max(misfit, 1.0)
+        self.near_works = [
+            (ns, self._fit(busy_s, PLAUSIBLE_NS, ns)[0])
+            for ns in (near.low, near.high)
+            if ns != near.latency
+        ]
         if self.work.chained:
             bounds = (PLAUSIBLE_NS / 2, PLAUSIBLE_NS * 2, _NO_BOUND)
-            self.other_works = [self._fit(busy_s, bound)[0] for bound in bounds]
+            self.other_works = [self._fit(busy_s, bound, near.latency)[0] for bound in bounds]
         return misfit
 
     def assume(self) -> None:
@@ -120,29 +130,30 @@ class Coster:
         typical time, and for intervals half of it and the maximum plausible time."""
         self.other_works = [Work(self.work.instruction_ns / 2), Work(PLAUSIBLE_NS)]
 
-    def _fit(self, busy_s: float, most_ns: float) -> tuple[Work, float]:
+    def _fit(self, busy_s: float, most_ns: float, near_ns: float) -> tuple[Work, float]:
         """Explain a time by instructions of at most ``most_ns``; then chained loads; then both."""
         free = [Work(ns) for ns in (*(n for n in _INSTRUCTION_NS if n < most_ns), most_ns)]
-        wanted, times = busy_s * 1e9, self._times(free)
+        wanted, times = busy_s * 1e9, self._times(free, near_ns)
         if wanted <= times[0]:
             return free[0], times[0] / wanted if wanted > 0 else 1.0
         if wanted <= times[-1]:
             return Work(_between([w.instruction_ns for w in free], times, wanted)), 1.0
-        times = self._times([Work(most_ns, share) for share in _CHAINED])
+        times = self._times([Work(most_ns, share) for share in _CHAINED], near_ns)
         if wanted <= times[-1]:
             return Work(most_ns, _between(_CHAINED, times, wanted)), 1.0
         slow = [most_ns * factor for factor in _BEYOND]
-        times = self._times([Work(ns, 1.0) for ns in slow])
+        times = self._times([Work(ns, 1.0) for ns in slow], near_ns)
         return Work(_between(slow, times, wanted), 1.0), 1.0
 
-    def _times(self, works: Sequence[Work]) -> list[float]:
+    def _times(self, works: Sequence[Work], near_ns: float) -> list[float]:
         """Times of the whole run with all data near, in ns; earlier results are reused."""
-        near = self.near.at(self.near.latency)
-        new = [work for work in works if work not in self._timed]
+        near = self.near.at(near_ns)
+        new = [work for work in works if (work, near_ns) not in self._timed]
         costs = self._run([(near, near, self.core.at(work), []) for work in new])
         for work, cost in zip(new, costs, strict=True):
-            self._timed[work] = cost.time_ns / (self.share_of(cost.instructions) or 1.0)
-        return [self._timed[work] for work in works]
+            time_ns = cost.time_ns / (self.share_of(cost.instructions) or 1.0)
+            self._timed[work, near_ns] = time_ns
+        return [self._timed[work, near_ns] for work in works]
 
     def share_of(self, instructions: int) -> float:
         """The fraction of the run for a number of instructions."""
@@ -159,11 +170,10 @@ class Coster:
         assumptions: Sequence[Assumed],
     ) -> list[list[Cost]]:
         """The cost of each placement under each assumption, in one pass."""
-        near = self.near.at(self.near.latency)
         flags = [self._flags(placement) for placement in placements]
         costs = iter(
             self._run(
-                (near, far.at(assumed.far_ns), assumed.core.at(assumed.work), each)
+                (*self._memories(assumed, far), assumed.core.at(assumed.work), each)
                 for assumed in assumptions
                 for each in flags
             )
@@ -172,6 +182,11 @@ class Coster:
             [self._whole(next(costs), each, far, assumed.touches) for each in flags]
             for assumed in assumptions
         ]
+
+    def _memories(self, assumed: Assumed, far: Memory) -> tuple[MemoryTuple, MemoryTuple]:
+        near_ns = self.near.latency if assumed.near_ns is None else assumed.near_ns
+        near_walk, far_walk = assumed.walks
+        return self.near.at(near_ns, near_walk), far.at(assumed.far_ns, far_walk)
 
     def kernel_ns(self, instructions: int) -> float:
         """CPU time of the kernel, in a part of the run."""

@@ -51,15 +51,22 @@ class Memory:
     touch: float = 0.0  # the first touch of a page, ns
     touch_low: float = 0.0
     touch_high: float = 0.0
+    walk_ends: tuple[float, float] | None = None  # the range of a page walk, if it has one
+
+    @property
+    def walks(self) -> tuple[float, float]:
+        """The range of a page walk."""
+        return self.walk_ends or (self.walk, self.walk)
 
     @property
     def large_pages(self) -> bool:
         """Whether its pages are larger than the smallest."""
         return self.page_shift > SMALL_PAGE_SHIFT
 
-    def at(self, latency: float) -> MemoryTuple:
-        """The tuple of the native core, with this latency."""
-        return latency, self.line, self.write_line, self.walk, self.page_shift
+    def at(self, latency: float, walk: float | None = None) -> MemoryTuple:
+        """The tuple of the native core, with this latency, and the cost of a page walk."""
+        walk = self.walk if walk is None else walk
+        return latency, self.line, self.write_line, walk, self.page_shift
 
 
 @dataclass(frozen=True)
@@ -111,15 +118,19 @@ def memory_of(profile: Profile, like: Memory | None = None) -> Memory:
         else read_line
     )
     walk, shift = (like.walk, like.page_shift) if like else (0.0, 12)
+    walks = like.walks if like else None
     touch = (like.touch, like.touch_low, like.touch_high) if like else (0.0, 0.0, 0.0)
     if "page_walk_ns" in keys:
         walk = profile.scalar("page_walk_ns")
+        walks = profile.figure("page_walk_ns").interval()
         shift = int(profile.scalar("page_bytes")).bit_length() - 1
     if "first_touch_ns" in keys:
         touch = (profile.scalar("first_touch_ns"), *profile.figure("first_touch_ns").interval())
     if like and latency >= like.latency:
         read_line, write_line = max(read_line, like.line), max(write_line, like.write_line)
-    return Memory(profile.name, latency, low, high, read_line, write_line, walk, shift, *touch)
+    return Memory(
+        profile.name, latency, low, high, read_line, write_line, walk, shift, *touch, walks
+    )
 
 
 def _measured_here(profile: Profile) -> bool:

@@ -25,9 +25,10 @@ _GRACE_S = 2.0
 
 @dataclass(frozen=True)
 class NativeRun:
-    """Median and range of the times; the CPU time of all threads and children (lower quartile), and
-    the part of it in the program's own instructions (``busy_s``); peak resident memory; exit code
-    of the last run. ``ended``: False if it was stopped after the time limit.
+    """Median and range of the times; the CPU time of all threads and children (lower quartile, with
+    minimum and median), and the part of it in the program's own instructions (``busy_s``); peak
+    resident memory; exit code of the last run. ``ended``: False if it was stopped after the time
+    limit.
 
     Times are wall times less the time for which the program's first thread waited for a CPU, which
     other programs cause.
@@ -38,6 +39,8 @@ class NativeRun:
     high_s: float
     busy_s: float
     cpu_s: float
+    cpu_low_s: float
+    cpu_high_s: float
     runs: int
     resident_bytes: int
     code: int
@@ -68,13 +71,19 @@ def check_program(program: str) -> Path:
 
 
 def run_natively(
-    program: Sequence[str], limit_s: float, environment: Mapping[str, str] | None = None
+    program: Sequence[str],
+    limit_s: float,
+    environment: Mapping[str, str] | None = None,
+    stdin: str = os.devnull,
 ) -> NativeRun:
-    """Run a program. Raises BadInputError if it is killed by a foreign signal or cannot be started.
-    It is stopped after the time limit."""
+    """Run a program, each time with the file ``stdin`` as standard input.
+
+    It is stopped after the time limit. Raises BadInputError if it is killed by a foreign signal or
+    cannot be started.
+    """
     runs: list[_Run] = []
     while _wanted(len(runs), sum(run.elapsed_s for run in runs)):
-        runs.append(_once(program, limit_s, environment))
+        runs.append(_once(program, limit_s, environment, stdin))
         code = os.waitstatus_to_exitcode(runs[-1].status)
         if code < 0 and not runs[-1].stopped:
             raise BadInputError(
@@ -82,7 +91,8 @@ def run_natively(
             )
     times = [run.time_s for run in runs]
     # Disturbances only add to CPU time: evicted cache lines, slower new pages.
-    cpu = sorted(run.user_s + run.system_s for run in runs)[len(runs) // 4]
+    used = sorted(run.user_s + run.system_s for run in runs)
+    cpu = used[len(runs) // 4]
     busy = min(median(run.user_s for run in runs), cpu)
     return NativeRun(
         median(times),
@@ -90,6 +100,8 @@ def run_natively(
         max(times),
         busy,
         cpu,
+        used[0],
+        used[len(runs) // 2],
         len(runs),
         max(run.resident_bytes for run in runs),
         code,
@@ -136,13 +148,21 @@ class _Stopper:
             timer.cancel()
 
 
-def _once(program: Sequence[str], limit_s: float, environment: Mapping[str, str] | None) -> _Run:
+def _once(
+    program: Sequence[str], limit_s: float, environment: Mapping[str, str] | None, stdin: str
+) -> _Run:
     begin = time.perf_counter()
     nothing = subprocess.DEVNULL
     try:
-        child = subprocess.Popen(
-            program, stdin=nothing, stdout=nothing, stderr=nothing, env=environment, process_group=0
-        )
+        with Path(stdin).open("rb") as given:
+            child = subprocess.Popen(
+                program,
+                stdin=given,
+                stdout=nothing,
+                stderr=nothing,
+                env=environment,
+                process_group=0,
+            )
     except FileNotFoundError:
         raise BadInputError(
             f"{program[0]} cannot be started: what its first line, or its header, wants to be run "

@@ -54,27 +54,28 @@ def run(
     aside: bool = False,
     alone: bool = False,
     limit_s: float | None = None,
+    stdin: str = os.devnull,
 ) -> tuple[int, int]:
     """Run a program to its end. Returns its PID and its exit code in shell convention: 128 plus the
     signal number for a killed program.
 
     ``aside``: redirect its standard output to standard error. ``alone``: discard standard output
-    and give it an empty standard input. ``limit_s``: after this time it gets SIGTERM, then SIGKILL.
-    Raises StartError.
+    and give it the file ``stdin`` as standard input. ``limit_s``: after this time it gets SIGTERM,
+    then SIGKILL. Raises StartError.
     """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _PASSED_ON | {_ENDED})
     try:
-        child = _start(arguments, environment, before, _files(aside, alone))
+        child = _start(arguments, environment, before, _files(aside, alone, stdin))
         return child, _wait(child, limit_s)
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _files(aside: bool, alone: bool) -> list[tuple[Any, ...]]:
+def _files(aside: bool, alone: bool, stdin: str) -> list[tuple[Any, ...]]:
     """File actions of the child, as posix_spawn takes them."""
     if alone:
         return [
-            (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+            (os.POSIX_SPAWN_OPEN, 0, stdin, os.O_RDONLY, 0),
             (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
         ]
     return [(os.POSIX_SPAWN_DUP2, 2, 1)] if aside else []

@@ -1,8 +1,8 @@
 """Shipped device profiles and hosts, and those of users, by name or by path.
 
 The data is next to this file in ``devices/`` and ``hosts/``, one TOML file a name. The host
-``this`` is not a file: it is made from what this machine reports. In ``published/`` are tables
-that others printed, by which models are judged.
+``this`` is what was measured and stored on this machine (``stored_host``), or, before that, what
+the machine reports. In ``published/`` are tables that others printed, by which models are judged.
 """
 
 from __future__ import annotations
@@ -40,11 +40,13 @@ def load_profile(name_or_path: str | Path) -> Profile:
 
 def load_host(name_or_path: str | Path) -> Host:
     """A host. Raises BadInputError for an unknown name and for a damaged file."""
+    from nearfar.profiles import stored_host
     from nearfar.profiles.sheets import read_host
     from nearfar.profiles.this_host import this_host
 
     if str(name_or_path) == THIS:
-        return this_host()
+        reported = this_host()
+        return stored_host.read(reported.machine or "").host or reported
     return read_host(_locate(name_or_path, "hosts", "host", host_names()))
 
 

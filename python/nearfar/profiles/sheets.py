@@ -6,11 +6,11 @@ import difflib
 import json
 import re
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from nearfar.errors import BadInputError
 from nearfar.files import read_text, write_whole
@@ -126,19 +126,29 @@ def write_profile(sheet: Datasheet, path: Path) -> None:
 
 def to_toml(sheet: Datasheet) -> str:
     """The text of a file: head, sources, then the figures, each a table."""
-    lines = [
-        f"{name} = {_scalar(value)}"
-        for name, value in sheet.model_dump(mode="json", exclude_none=True).items()
-        if name not in ("sources", "figures")
-    ]
-    lines += ["", "[sources]", *(f"{key} = {_scalar(text)}" for key, text in sheet.sources.items())]
-    for key, figure in sheet.figures.items():
-        lines += ["", f"[figures.{key}]", *_figure(figure)]
+    head = {name: value for name, value in _known(sheet) if not isinstance(value, dict)}
+    lines = [*_fields(head), "", "[sources]", *_fields(sheet.sources)]
+    if isinstance(sheet, Host) and sheet.measured:
+        lines += ["", "[measured]", *_fields(dict(_known(sheet.measured)))]
+    tables = {f"figures.{key}": figure for key, figure in sheet.figures.items()}
+    if isinstance(sheet, Host):
+        for tier, figures in sheet.memories.items():
+            tables |= {f"memories.{_scalar(tier)}.{key}": each for key, each in figures.items()}
+    for name, figure in tables.items():
+        lines += ["", f"[{name}]", *_figure(figure)]
     return "\n".join(lines) + "\n"
 
 
+def _known(model: BaseModel) -> list[tuple[str, Any]]:
+    return list(model.model_dump(mode="json", exclude_none=True).items())
+
+
+def _fields(values: Mapping[str, object]) -> list[str]:
+    return [f"{name} = {_scalar(value)}" for name, value in values.items()]
+
+
 def _figure(figure: Figure) -> Iterator[str]:
-    for name, value in figure.model_dump(mode="json", exclude_none=True).items():
+    for name, value in _known(figure):
         if name in ("points", "ranges"):
             yield f"{name} = ["
             yield from _wrapped([_array(point) for point in value])
@@ -165,6 +175,8 @@ def _array(values: Sequence[object]) -> str:
 
 def _scalar(value: object) -> str:
     """A number or a basic string; JSON's escapes are TOML's, but for the delete character."""
+    if isinstance(value, bool):
+        return str(value).lower()
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
         return str(int(value))
     if isinstance(value, int | float):

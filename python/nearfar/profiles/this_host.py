@@ -56,7 +56,7 @@ def host_of(machine: Machine, frequency: Figure | None, page_bytes: int) -> Host
         machine=machine.id,
         description="The machine nearfar runs on, as it describes itself. Caches are per instance "
         "and may be larger than what is really there on a virtual machine. Latencies are missing: "
-        "`nearfar probe` measures them.",
+        "`nearfar study` measures them.",
         sources={_SOURCE: f"what the kernel was told by {teller}"},
         figures=figures,
     )

@@ -72,6 +72,10 @@ class FarAdvice(Shaped):
 
     far: str
     far_latency_ns: Amount | None = Field(None, description="of a read, which the answer stands on")
+    far_bandwidth_bytes_per_s: Amount | None = Field(
+        None, description="of reads by one thread, which the answer stands on"
+    )
+    far_page_bytes: Count | None = Field(None, description="of its pages, for walks and first uses")
     slowdown_all_far: Amount = Field(description="heap, stack, globals and mappings far")
     slowdown_heap_far: Amount
     slowdown_plan: Amount
@@ -119,9 +123,18 @@ class AdviceResult(FarAdvice, Answer):
     near_latency_ns: Amount | None = Field(
         None, description="of a read, which the answer stands on"
     )
+    near_bandwidth_bytes_per_s: Amount | None = Field(
+        None, description="of reads by one thread, which the answer stands on"
+    )
+    near_page_bytes: Count | None = Field(None, description="of its pages")
     last_cache_bytes: Count | None = Field(
         None, description="of the cache before memory, modelled; 0: none"
     )
+    host_epochs: Count | None = Field(None, description="repeats behind the host, if measured here")
+    provisional: bool = Field(
+        False, description="the host was measured too briefly for what changes within minutes"
+    )
+    standard_input: str = Field("", description="what the program had of it; empty: nothing")
     near_budget_bytes: Count | None = None
     heap_bytes: Count = Field(description="most of the heap that lived at once")
     fixed_bytes: Count = Field(

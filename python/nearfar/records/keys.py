@@ -85,7 +85,7 @@ _DIRECTED: tuple[tuple[str, Direction | None, str], ...] = (
         access_unit_bytes allocated_bytes arrays_bytes block_bytes effective_last_cache_bytes
         fixed_bytes heap_bytes high huge_bytes interleave_bytes knee_bytes
         last_cache_bytes low
-        near_budget_bytes near_bytes page_bytes region_bytes
+        near_budget_bytes near_bytes near_page_bytes far_page_bytes page_bytes region_bytes
         reported_last_cache_bytes size_bytes stride_bytes value_bytes""",
     ),
     ("count", "higher", "parallelism"),
@@ -97,7 +97,7 @@ _DIRECTED: tuple[tuple[str, Direction | None, str], ...] = (
         allocations best_near_threads blocks_per_fence calibration_level cases chains chaser_cpu
         cols compared_iterations context_switches count covered_points cpu cpus cycles
         descriptor device_reads device_writes elements entries exit_code far_reads
-        far_rows far_threads far_writes first_address instructions interval
+        far_rows far_threads far_writes first_address host_epochs instructions interval
         involuntary_switches iterations l3_stall_cycles last_address lines_written
         llc_load_misses llc_loads llc_store_misses llc_stores major_faults minor_faults
         most_line_writes most_page_writes moved_pages n near_reads near_threads near_writes

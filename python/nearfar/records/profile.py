@@ -7,6 +7,7 @@ key and names its coordinates. What is unknown is absent.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Literal, Self
 
@@ -232,7 +233,12 @@ class Datasheet(BaseModel):
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        for key, figure in self.figures.items():
+        self._check_figures("figures", self.figures)
+        return self
+
+    def _check_figures(self, where: str, figures: Mapping[str, Figure]) -> None:
+        """Raise ValueError for a figure that contradicts its key or has no source."""
+        for key, figure in figures.items():
             complaint = _unit_error(key, figure.unit)
             if complaint is None and ("_by_" in key) != (figure.points is not None):
                 complaint = "a key with _by_ belongs to points, any other to a value"
@@ -243,8 +249,7 @@ class Datasheet(BaseModel):
             if complaint is None and _takes_time(key) and not figure.is_positive():
                 complaint = "a latency or a bandwidth must be positive; leave unknown figures out"
             if complaint is not None:
-                raise ValueError(f"figures.{key}: {complaint}")
-        return self
+                raise ValueError(f"{where}.{key}: {complaint}")
 
     def figure(self, key: str) -> Figure:
         """Return the figure of a key. Raises BadInputError if the profile lacks it."""
@@ -327,7 +332,29 @@ class Profile(Datasheet):
         return dict(self.curve(key)).get(1.0)
 
 
+class Measured(BaseModel):
+    """When and how often the figures of a host were measured."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    started: Date
+    ended: Date
+    epochs: Annotated[int, Field(gt=0)]
+    provisional: bool = Field(description="too short to include what changes within minutes")
+
+
 class Host(Datasheet):
-    """A processor and what lies between it and its memory."""
+    """A processor and what lies between it and its memory.
+
+    ``memories``: the figures of its memories by tier and page size, as of a device profile.
+    """
 
     kind: Literal["host"] = "host"
+    measured: Measured | None = None
+    memories: dict[Text, dict[Key, Figure]] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _consistent_memories(self) -> Self:
+        for tier, figures in self.memories.items():
+            self._check_figures(f"memories.{tier}", figures)
+        return self

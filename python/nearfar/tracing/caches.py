@@ -20,6 +20,8 @@ USUAL_TLB = ((64, 4), (1536, 12))
 #: Larger associativity, mostly full, is modeled with this many ways: every miss searches them, and
 #: only walks are counted.
 _MOST_WAYS = 16
+#: A last cache of less than this many second caches has no effect of its own.
+LEAST_RATIO = 1.5
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,8 @@ class Caches:
     cores: int
     tlb: tuple[tuple[int, int], ...] = USUAL_TLB
     notes: list[str] = field(default_factory=list)
+    ends: tuple[Level, ...] = ()  # last levels at the ends of a measured size's range
+    given: bool = False  # the last level, by a flag
 
     @property
     def last(self) -> str:
@@ -61,12 +65,14 @@ class Caches:
         return ";".join(f"{key}:{value}" for key, value in [*self.fields(), ("cores", self.cores)])
 
 
-def parse_level(text: str) -> Level:
-    """Parse ``256KiB/8``: size and ways. Raises BadInputError."""
-    size, slash, ways = text.partition("/")
-    if not slash or not re.fullmatch(r"[0-9]+", ways):
+def parse_level(text: str, ways: int | None = None) -> Level:
+    """Parse ``256KiB/8``: size and ways, which are optional if known. Raises BadInputError."""
+    size, slash, given = text.partition("/")
+    if not slash and ways is not None:
+        return Level(parse_size(size), ways)
+    if not slash or not re.fullmatch(r"[0-9]+", given):
         raise BadInputError(f"invalid cache '{text}'", "write its size and ways: 256KiB/8")
-    return Level(parse_size(size), int(ways))
+    return Level(parse_size(size), int(given))
 
 
 def parse_caches(line: str) -> Caches:
@@ -90,14 +96,17 @@ def parse_caches(line: str) -> Caches:
 def caches_of(host: Host, given: dict[str, str | None]) -> Caches:
     """The caches of a host, with the ``given`` ones replaced by level.
 
-    ``none`` removes the last level. Raises BadInputError if a level is missing.
+    ``none`` removes the last level. A measured last level that is hardly larger than the second is
+    left out. Raises BadInputError if a level is missing.
     """
     notes: list[str] = []
     levels: dict[str, Level | None] = {}
     for name, keys in (("l1", ("l1d", "l1")), ("l2", ("l2",)), ("llc", ("l3",))):
         text = given.get(name)
-        if text is not None:
-            levels[name] = None if name == "llc" and text == "none" else parse_level(text)
+        if text is not None and name == "llc":
+            levels[name] = _given_last(host, text)
+        elif text is not None:
+            levels[name] = parse_level(text)
         else:
             levels[name] = _level(host, name, keys, notes)
     l1, l2 = levels["l1"], levels["l2"]
@@ -106,10 +115,36 @@ def caches_of(host: Host, given: dict[str, str | None]) -> Caches:
             f"the host {host.name} does not specify {'l1' if l1 is None else 'l2'}",
             "give it: --l1 32KiB/8 --l2 1MiB/16",
         )
+    last = levels["llc"]
+    is_given = given.get("llc") is not None
+    ends = () if is_given or not last else _ends(host, last, l2)
+    if last and not is_given and last.size_bytes < LEAST_RATIO * l2.size_bytes:
+        last = None  # as measured, next to neighbors that use all of it
     cores = host.figures.get("cores")
     return Caches(
-        l1, l2, levels["llc"], int(cores.value or 1) if cores else 1, _tlb(host, notes), notes
+        l1,
+        l2,
+        last,
+        int(cores.value or 1) if cores else 1,
+        _tlb(host, notes),
+        notes,
+        ends,
+        is_given,
     )
+
+
+def _ends(host: Host, last: Level, l2: Level) -> tuple[Level, ...]:
+    """Last levels of the sizes at the ends of the measured range, at least the second level's."""
+    sizes = {max(int(end), l2.size_bytes) for end in host.figure("l3_bytes").interval()}
+    return tuple(Level(size, last.ways) for size in sorted(sizes - {last.size_bytes}))
+
+
+def _given_last(host: Host, text: str) -> Level | None:
+    """The last level as given: ``none``, a size, or size and ways."""
+    if text == "none":
+        return None
+    ways = host.figures.get("l3_ways")
+    return parse_level(text, int(ways.value) if ways and ways.value else _USUAL_WAYS["llc"])
 
 
 def _tlb(host: Host, notes: list[str]) -> tuple[tuple[int, int], ...]:

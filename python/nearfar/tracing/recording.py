@@ -26,7 +26,7 @@ from nearfar.process.launch import StartError, run
 
 if TYPE_CHECKING:
     from nearfar._native import TraceCollected
-    from nearfar.tracing.caches import Caches
+    from nearfar.tracing.caches import Caches, Level
 
 EMULATOR = "qemu-x86_64"
 _PLUGIN = "libnearfar-trace-qemu.so"
@@ -210,10 +210,13 @@ def record(
     alone: bool = False,
     most_records: int = 0,
     limit_s: float | None = None,
+    other_llcs: Sequence[Level] = (),
+    stdin: str = os.devnull,
 ) -> Recorded:
     """Run a program to its end and write its trace; errors of writing come as NativeError.
-    ``aside`` and ``alone`` are those of ``place.running.run``. Beyond ``most_records`` it is traced
-    in windows, at even distances (0: all of it). After ``limit_s`` it is stopped.
+    ``aside``, ``alone`` and ``stdin`` are those of ``process.launch.run``; misses of ``other_llcs``
+    are counted. Beyond ``most_records`` it is traced in windows, at even distances (0: all of it).
+    After ``limit_s`` it is stopped.
 
     Raises BadInputError and MachineError before anything is started.
     """
@@ -236,11 +239,11 @@ def record(
         *(("not_traced", sentence) for sentence in (*_NEVER_TRACED, *untraced)),
     ]
     with NewTrace(output) as trace:
-        shape = (*_below_l1(caches), caches.cores, prefetch, after)
+        shape = (*_below_l1(caches, other_llcs), caches.cores, prefetch, after)
         collector = TraceCollector(ring, trace.fd, *shape, fields, most_records)
         trace.keep()
         begin, used = time.monotonic(), _children_s()
-        code, collected = _run(command, environment, collector, aside, alone, limit_s)
+        code, collected = _run(command, environment, collector, aside, alone, limit_s, stdin)
         cut = limit_s is not None and time.monotonic() - begin >= limit_s
     failure = "" if cut else failure_of(program[0], code, recorder)
     if not cut:
@@ -259,10 +262,13 @@ def _instrumented(program: Sequence[str], ring_path: str) -> tuple[list[str], di
 _Shape = tuple[int, int]
 
 
-def _below_l1(caches: Caches) -> tuple[_Shape, _Shape | None, list[_Shape]]:
-    """Second and last cache as (bytes, ways), and the TLB."""
+def _below_l1(
+    caches: Caches, other_llcs: Sequence[Level]
+) -> tuple[_Shape, _Shape | None, list[_Shape], list[_Shape]]:
+    """Second and last cache as (bytes, ways), other last caches, and the TLB."""
     llc = (caches.llc.size_bytes, caches.llc.ways) if caches.llc else None
-    return (caches.l2.size_bytes, caches.l2.ways), llc, list(caches.tlb)
+    others = [(level.size_bytes, level.ways) for level in other_llcs]
+    return (caches.l2.size_bytes, caches.l2.ways), llc, others, list(caches.tlb)
 
 
 def _children_s() -> float:
@@ -278,6 +284,7 @@ def _run(
     aside: bool,
     alone: bool,
     limit_s: float | None,
+    stdin: str,
 ) -> tuple[int, TraceCollected]:
     """Exit code, and the collector's counts; passes errors of the collector on."""
     outcome: dict[str, Any] = {}
@@ -292,7 +299,7 @@ def _run(
     thread = threading.Thread(target=collect)
     thread.start()
     try:
-        _, code = run(command, environment, aside=aside, alone=alone, limit_s=limit_s)
+        _, code = run(command, environment, aside=aside, alone=alone, limit_s=limit_s, stdin=stdin)
     except StartError as error:
         raise BadInputError(f"cannot start {command[0]}: {error.why}", "check its mode") from None
     finally:

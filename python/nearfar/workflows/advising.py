@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,19 +19,25 @@ from nearfar.place.native_run import NativeRun, check_program, run_natively
 from nearfar.place.plan_file import plan_text
 from nearfar.place.promise import HeapPromise
 from nearfar.place.traced import BLOCK_RECORDS, MOST_RECORDS, Traced, read_trace
+from nearfar.place.uncertainty import LossFactors
 from nearfar.process.elf import ignores_preload
+from nearfar.process.stdin import StandardInput
 from nearfar.records.advice import AdviceResult, TracedProgram
 from nearfar.records.run import Skipped
 from nearfar.records.shape import Origin, Provenance
 from nearfar.tracing.recording import INSTRUMENTED
+from nearfar.workflows import advice_basis
+from nearfar.workflows.host_here import DEFAULT, HostChoice, host_for, memory_profile
 
 if TYPE_CHECKING:
-    from nearfar.records.profile import Profile
+    from nearfar.records.profile import Host, Profile
     from nearfar.tracing.caches import Caches
     from nearfar.tracing.recording import Recorded
     from nearfar.workflows.options import Options
     from nearfar.workflows.recording import Measured, Recording
 
+#: The default memory on pages that the kernel counts one by one.
+SMALL_PAGES = f"{DEFAULT},pages=4k"
 #: Slowdown of tracing above which another recorder is recommended.
 SLOW = 60.0
 #: Fraction of CPU time in untraced programs above which no advice is given.
@@ -50,9 +56,10 @@ class Wanted:
     budget: int | None
     far: tuple[str, ...]
     near: str
-    host: str
+    host: HostChoice
     time_s: float
     ignore_failure: bool = False
+    stdin: StandardInput = field(default_factory=StandardInput)
 
 
 @dataclass(frozen=True)
@@ -81,6 +88,7 @@ class Seen:
     kernel: KernelTime | None
     recorded: Recorded
     traced: Traced
+    host: Host
     caches: Caches
     traced_time_s: float
 
@@ -105,7 +113,8 @@ def advise_program(wanted: Wanted, options: Options) -> Measured[AdviceResult]:
         "near_budget": wanted.budget,
         "far": list(wanted.far),
         "near": wanted.near,
-        "host": wanted.host,
+        "host": wanted.host.name,
+        "llc": wanted.host.llc,
         "time_s": wanted.time_s,
     }
     with recorded("advise", arguments, options) as recording:
@@ -118,42 +127,43 @@ def run(wanted: Wanted, recording: Recording) -> tuple[AdviceResult, list[Skippe
     """Advice, and skipped parts. The plan is written next to the record."""
     check_program(wanted.program[0])
     show = recording.session.progress
-    watch = Watch("the program as it is, and memory")
+    watch = Watch("the program as it is")
+    names = [wanted.near, *wanted.far]
+    tiers = [name for name in names if not _is_profile(name)]
+    for name in tiers:
+        _check_tier(name)
     show.step("running the program as it is", 0.0)
-    native, kernel = _natively(wanted)
-    show.step("measuring near memory", 0.1)
-    near = _memory(wanted.near, native.resident_bytes)
-    fars = [_memory(name, native.resident_bytes) for name in wanted.far]
+    natives = _natively(wanted)
     recording.session.noise.judge(watch)
+    show.step("measuring this machine", 0.1)
+    host = host_for(wanted.host, recording.session, [*tiers, *([DEFAULT] if natives[1:] else [])])
+    near, *fars = (_memory(name, host, natives[0].resident_bytes) for name in names)
     show.step("tracing the program", 0.2)
     trace = recording.directory.path / "trace"
     try:
-        seen = _trace(wanted, trace, native, kernel)
+        seen = _trace(wanted, trace, host, natives)
         show.step("weighing placements", 0.8)
         return _advise(wanted, recording, seen, near, fars)
     finally:
         trace.unlink(missing_ok=True)
 
 
-def _natively(wanted: Wanted) -> tuple[NativeRun, KernelTime | None]:
-    """The program untraced, with its heap on near memory; if that is not its default tier, the
-    kernel's time too. Raises BadInputError if the program fails."""
-    from nearfar.measure.memory_here import first_touch_here
-
+def _natively(wanted: Wanted) -> list[NativeRun]:
+    """The program untraced, with its heap on near memory; if that is not its default tier, also
+    where its heap is by default. Raises BadInputError if the program fails."""
     placed = _heap_near(wanted)
-    native = run_natively(wanted.program, wanted.time_s, placed)
+    native = run_natively(wanted.program, wanted.time_s, placed, wanted.stdin.path)
     if native.ended and native.code:
-        _refuse_failure(wanted, native.code, "without standard input")
+        given = wanted.stdin.path != os.devnull
+        where = f"reading {wanted.stdin.words}" if given else "without standard input"
+        _refuse_failure(wanted, native.code, where)
     if placed is None:
-        return native, None
-    plain = run_natively(wanted.program, wanted.time_s)
-    cpu = min(os.sched_getaffinity(0))
-    touch_ns = first_touch_here("dram", native.resident_bytes, cpu)
+        return [native]
+    plain = run_natively(wanted.program, wanted.time_s, stdin=wanted.stdin.path)
     # For a run with mostly kernel time, the split of its time is imprecise; and larger pages do not
     # slow a program's own instructions down.
     busy_s = min(native.busy_s, plain.busy_s)
-    native = replace(native, busy_s=busy_s, cpu_s=busy_s + native.kernel_s)
-    return native, KernelTime(plain.kernel_s, touch_ns)
+    return [replace(native, busy_s=busy_s, cpu_s=busy_s + native.kernel_s), plain]
 
 
 def _refuse_failure(wanted: Wanted, code: int, where: str) -> None:
@@ -168,39 +178,50 @@ def _refuse_failure(wanted: Wanted, code: int, where: str) -> None:
 def _heap_near(wanted: Wanted) -> dict[str, str] | None:
     """Variables that place the heap on a near tier other than its default."""
     from nearfar.place import preload
-    from nearfar.profiles import profile_names
 
-    is_profile = wanted.near in profile_names() or wanted.near.endswith(".toml")
-    if is_profile or wanted.near == "dram" or ignores_preload(check_program(wanted.program[0])):
+    near = wanted.near
+    if _is_profile(near) or near == DEFAULT or ignores_preload(check_program(wanted.program[0])):
         return None
-    variables = preload.environment(preload.Placement(None, {"near": wanted.near}), None)
+    variables = preload.environment(preload.Placement(None, {"near": near}), None)
     preload.check(variables)
     return variables
 
 
-def _memory(name: str, resident_bytes: int) -> Profile:
-    """A device profile by name or path; else a tier of this machine, measured now."""
-    from nearfar.measure.memory_here import memory_here
-    from nearfar.profiles import load_profile, profile_names
+def _is_profile(name: str) -> bool:
+    from nearfar.profiles import profile_names
 
-    if name in profile_names() or name.endswith(".toml"):
-        return load_profile(name)
+    return name in profile_names() or name.endswith(".toml")
+
+
+def _check_tier(name: str) -> None:
+    """Raise BadInputError for a name that is neither a profile nor a tier."""
+    from nearfar._native import NativeError, parse_tier
+    from nearfar.profiles import profile_names
+
     try:
-        return memory_here(name, resident_bytes, min(os.sched_getaffinity(0)))
-    except BadInputError as error:
+        parse_tier(name)
+    except NativeError as error:
         raise BadInputError(
-            f"{name} is neither a device profile nor a tier: {error.what}",
+            f"{name} is neither a device profile nor a tier: {error.args[1]}",
             f"profiles are {', '.join(profile_names())}; tiers look like numa:1",
         ) from None
 
 
-def _trace(wanted: Wanted, trace: Path, native: NativeRun, kernel: KernelTime | None) -> Seen:
-    from nearfar.profiles import load_host
-    from nearfar.tracing.host_caches import caches_behind
+def _memory(name: str, host: Host, resident_bytes: int) -> Profile:
+    """A device profile by name or path; else a tier of this machine, as measured."""
+    from nearfar.profiles import load_profile
+
+    if _is_profile(name):
+        return load_profile(name)
+    return memory_profile(host, name, resident_bytes)
+
+
+def _trace(wanted: Wanted, trace: Path, host: Host, natives: list[NativeRun]) -> Seen:
+    from nearfar.tracing.caches import caches_of
     from nearfar.tracing.recording import record
 
-    host = load_host(wanted.host)
-    caches = caches_behind(wanted.host, {})
+    native = natives[0]
+    caches = caches_of(host, {"llc": wanted.host.llc})
     begin = time.monotonic()
     recorded = record(
         wanted.program,
@@ -212,12 +233,19 @@ def _trace(wanted: Wanted, trace: Path, native: NativeRun, kernel: KernelTime | 
         alone=True,
         most_records=MOST_RECORDS,
         limit_s=wanted.time_s,
+        other_llcs=caches.ends,
+        stdin=wanted.stdin.path,
     )
     elapsed = time.monotonic() - begin
     if recorded.code and not recorded.cut and recorded.code != native.code:
         _refuse_failure(wanted, recorded.code, "under the emulator")
     _refuse_unseen(wanted, recorded.unseen_s(), native.cpu_s)
-    return Seen(native, kernel, recorded, read_trace(trace, recorded.collected), caches, elapsed)
+    kernel = None
+    if len(natives) > 1:
+        touch_ns = memory_profile(host, SMALL_PAGES, 0).scalar("first_touch_ns")
+        kernel = KernelTime(natives[1].kernel_s, touch_ns)
+    traced = read_trace(trace, recorded.collected)
+    return Seen(native, kernel, recorded, traced, host, caches, elapsed)
 
 
 def _refuse_unseen(wanted: Wanted, unseen_s: float, cpu_s: float) -> None:
@@ -238,7 +266,14 @@ def _advise(
     cpu_s = _cpu_near_s(seen, memory_of(near))
     coster, misfit = _coster(seen, near, cpu_s)
     asked = Asked(
-        traced, coster, near, seen.native.time_s, cpu_s, wanted.budget, labels_of(traced.sites)
+        traced,
+        coster,
+        near,
+        seen.native.time_s,
+        cpu_s,
+        wanted.budget,
+        labels_of(traced.sites),
+        _loss_factors(seen),
     )
     memories = [memory_of(profile, coster.near) for profile in fars]
     found = [advise(asked, *pair) for pair in zip(memories, fars, strict=True)]
@@ -250,10 +285,8 @@ def _advise(
         programs=[
             TracedProgram(path=path, instructions=count) for path, count in seen.recorded.programs()
         ],
-        host=wanted.host,
+        host=wanted.host.name,
         near=near.name,
-        near_latency_ns=coster.near.latency,
-        last_cache_bytes=seen.caches.llc.size_bytes if seen.caches.llc else 0,
         near_budget_bytes=wanted.budget,
         heap_bytes=traced.heap_peak_bytes,
         fixed_bytes=traced.fixed_bytes(),
@@ -273,7 +306,21 @@ def _advise(
         ],
     )
     _add_measured(result, seen, recording.machine.id)
+    advice_basis.add(result, near, fars, memories, coster.near)
+    result.standard_input = wanted.stdin.words
+    advice_basis.add_host(result, seen.host, seen.caches)
     return result, []
+
+
+def _loss_factors(seen: Seen) -> LossFactors:
+    """How a loss changes with the last cache's size, and with the measured time of the program."""
+    totals = seen.recorded.collected["totals"]
+    misses = totals["llc_misses"] if seen.caches.llc else totals["l2_misses"]
+    others = seen.recorded.collected["other_misses"]
+    by_cache = LossFactors.of([other / misses for other in others] if misses else [])
+    native = seen.native
+    times = [time_s for time_s in (native.cpu_low_s, native.cpu_high_s) if time_s > 0]
+    return by_cache.times(LossFactors.of([native.cpu_s / time_s for time_s in times]))
 
 
 def _cpu_near_s(seen: Seen, near: Memory) -> float:

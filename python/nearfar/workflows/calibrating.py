@@ -19,9 +19,7 @@ if TYPE_CHECKING:
     from nearfar.stats import Estimate
 
 #: Repeats, each on fresh memory.
-HOST_EPOCHS, SOFTWARE_EPOCHS = 3, 9
-#: Bytes of the largest region if only loads from the caches are required.
-_COARSE_LARGEST = 32 << 20
+SOFTWARE_EPOCHS = 9
 #: Uncertainty factor of software scaled to another processor by its L1 latency.
 _SCALE_RANGE = 1.3
 
@@ -34,17 +32,6 @@ def open_session(progress: ProgressSource, seed: int = 1) -> Iterator[Session]:
 
     with progress() as shown:
         yield Session(this_machine().id, seed, shown)
-
-
-def measured_host(session: Session, cpu: int, *, coarse: bool = False) -> Host:
-    """The host ``this`` with latencies, in some fifteen seconds; ``coarse``: in two."""
-    from nearfar.measure import host
-    from nearfar.measure.session import Effort
-
-    if coarse:
-        return host.measure(session, cpu, Effort(5.0, 1, apart=False), _COARSE_LARGEST, 1)
-    session.progress.note("measuring loads and page walks of this host, some fifteen seconds")
-    return host.measure(session, cpu, Effort(60.0, HOST_EPOCHS, apart=False))
 
 
 def timed(
@@ -92,9 +79,10 @@ def software(
     from nearfar.model.structure_cases import Watching, software
     from nearfar.model.validation import all_in_cache
     from nearfar.profiles import THIS
+    from nearfar.workflows.host_here import HostChoice, host_for
 
     times = timed(session, all_in_cache(cases), cpu, epochs)
-    own = host if host.name == THIS else measured_host(session, cpu, coarse=True)
+    own = host if host.name == THIS else host_for(HostChoice(), session)
     costs = costs_of(own)
     here = {
         case: software(case, times, costs, near_memory(own, costs), Watching(costs, cpu))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from nearfar.errors import BadInputError
 from nearfar.profiles import THIS, load_host, load_profile
-from nearfar.workflows import calibrating
+from nearfar.workflows import calibrating, host_here
 from nearfar.workflows.plans import chosen_cpus
 
 if TYPE_CHECKING:
@@ -191,11 +191,15 @@ def _pairs(threads: SplitThreads) -> list[tuple[int, int]]:
 
 @dataclass(frozen=True)
 class Target:
-    """The memory and the host that are predicted; the host ``this`` is measured on ``cpus``."""
+    """The memory and the host that are predicted; ``remeasure``: measure this machine again.
+
+    With ``cpus``, the host ``this`` is measured on the last of them, and not kept.
+    """
 
     far: str
     host: str = THIS
     cpus: str | None = None
+    remeasure: bool = False
 
 
 def map_operations(
@@ -226,18 +230,17 @@ def map_operations(
 
 
 def _map_host(target: Target, progress: ProgressSource) -> Host:
-    """Return a host with its latencies: from its file, or measured if it is this machine."""
+    """Return a host with its latencies: from its file, or this machine as measured."""
     from nearfar.machine.topology import this_machine
 
-    if target.host != THIS:
-        if target.cpus is not None:
-            raise BadInputError(
-                f"--cpus has no effect on --host {target.host}", "remove it, or use --host this"
-            )
-        return load_host(target.host)
-    cpu = chosen_cpus(this_machine(), target.cpus)[-1]
+    if target.host != THIS and target.cpus is not None:
+        raise BadInputError(
+            f"--cpus has no effect on --host {target.host}", "remove it, or use --host this"
+        )
+    cpu = chosen_cpus(this_machine(), target.cpus)[-1] if target.cpus is not None else None
+    choice = host_here.HostChoice(target.host, target.remeasure, cpu=cpu)
     with calibrating.open_session(progress) as session:
-        return calibrating.measured_host(session, cpu)
+        return host_here.host_for(choice, session)
 
 
 def structure(
@@ -268,8 +271,8 @@ def _structure(
 
     device = load_profile(target.far)
     is_disk(device)  # rejects a device without a latency before anything is measured
-    own = target.host == THIS
-    host = calibrating.measured_host(session, cpu) if own else load_host(target.host)
+    choice = host_here.HostChoice(target.host, target.remeasure)
+    host = host_here.host_for(choice, session)
     costs = costs_of(host)
     near = near_memory(host, costs)
     work, twin = sets(name, *size)

@@ -35,10 +35,11 @@ def predict_structures(session: Session, cpus: Sequence[int], effort: Effort) ->
     from nearfar.model.structure_cases import Watching
     from nearfar.records.structures import StructuresResult
     from nearfar.workflows import calibrating, structures_elsewhere
+    from nearfar.workflows.host_here import HostChoice, host_for
     from nearfar.workflows.predicted import now
 
     epochs, cpu = effort.epochs or EPOCHS, cpus[-1]
-    host = calibrating.measured_host(session, cpu, coarse=True)
+    host = host_for(HostChoice(), session)
     costs = costs_of(host)
     near, watching = near_memory(host, costs), Watching(costs, cpu)
     cases = _cases()

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nearfar.measure import study as sections
+from nearfar.measure.tiers import is_paced
 from nearfar.records.run import Run
+from nearfar.workflows.host_here import StudiedHost, host_budget_s
 from nearfar.workflows.recording import Measured, Recording, recorded
 
 if TYPE_CHECKING:
@@ -31,7 +33,9 @@ class Studied(Measured[Run]):
 def planned_s(time_s: float | None, *, full: bool) -> dict[str, float]:
     """Most seconds of each section of a study."""
     whole = time_s if time_s is not None else FULL_S if full else STUDY_S
-    return {name: share * whole for name, share in sections.STUDY.items()}
+    host_s = host_budget_s(whole)
+    most = {name: share * (whole - host_s) for name, share in sections.STUDY.items()}
+    return {**most, "host": host_s} if host_s else most
 
 
 def study(options: Options, *, full: bool = False) -> Studied:
@@ -44,9 +48,20 @@ def study(options: Options, *, full: bool = False) -> Studied:
         folder, machine = recording.directory.path, recording.machine
         before = store.previous_runs("study", machine.id, folder.parent)
         plan = _plan(recording, time_s, full=full)
-        sections.Study(recording.session, machine, plan, recording.replace, _predictors()).run()
+        _run(recording, plan, _predictors())
     run = recording.directory.run
     return Studied(run, run, folder, page.write_report(folder, run, before))
+
+
+def _run(recording: Recording, plan: StudyPlan, predictors: Predictors | None = None) -> None:
+    """Measure the sections, and this host in between."""
+    paced = [tier for tier in plan.tiers if is_paced(tier)]
+    host = StudiedHost(recording.session, plan.tiers, 0.0 if paced else plan.time_s)
+    plan = replace(plan, time_s=plan.time_s - host.budget_s)
+    sections.Study(
+        recording.session, recording.machine, plan, recording.replace, predictors, host.epoch
+    ).run()
+    host.keep()
 
 
 def _plan(recording: Recording, time_s: float, *, full: bool) -> StudyPlan:
@@ -108,7 +123,7 @@ def probe(
             threads=threads,
             size=size,
         )
-        sections.Study(recording.session, recording.machine, plan, recording.replace).run()
+        _run(recording, plan)
     run, folder = recording.directory.run, recording.directory.path
     write_profile(profile_of(run, folder.name, tier), folder / "profile.toml")
     return recording.measured(run.sections)

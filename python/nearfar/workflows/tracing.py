@@ -14,6 +14,7 @@ from nearfar.tracing.recording import record as record_accesses
 
 if TYPE_CHECKING:
     from nearfar._native import TraceRow, TraceStats
+    from nearfar.measure.progress import ProgressSource
     from nearfar.records.choices import TraceFormat, TraceLevel, TraceRecorder
 
 
@@ -25,13 +26,15 @@ _NOT_IN_JSON = {"totals", "touched", "touches"}
 class CachesWanted:
     """The caches behind which accesses are recorded.
 
-    ``after``: the last one, by default that of the host; ``replaced``: SIZE/WAYS by level.
+    ``after``: the last one, by default that of the host; ``replaced``: SIZE/WAYS by level;
+    ``remeasure``: measure this machine again.
     """
 
     host: str = "this"
     after: TraceLevel | None = None
     prefetch: bool = True
     replaced: dict[str, str | None] = field(default_factory=dict)
+    remeasure: bool = False
 
 
 @dataclass(frozen=True)
@@ -67,15 +70,20 @@ def record(
     program: Sequence[str],
     output: Path,
     caches_wanted: CachesWanted,
+    progress: ProgressSource,
     *,
     recorder: TraceRecorder = "qemu",
     aside: bool = False,
 ) -> Traced:
     """Record a program's accesses; ``aside``: its standard output goes to standard error."""
-    from nearfar.tracing.host_caches import caches_behind
+    from nearfar.tracing.caches import caches_of
+    from nearfar.workflows.calibrating import open_session
+    from nearfar.workflows.host_here import HostChoice, host_for
 
-    after = caches_wanted.after
-    caches = caches_behind(caches_wanted.host, caches_wanted.replaced)
+    after, replaced = caches_wanted.after, caches_wanted.replaced
+    choice = HostChoice(caches_wanted.host, caches_wanted.remeasure, replaced.get("llc"))
+    with open_session(progress) as session:
+        caches = caches_of(host_for(choice, session), replaced)
     if after == "llc" and caches.llc is None:
         raise BadInputError("the host has no third cache level", "give --after l2, the last level")
     done = record_accesses(

@@ -35,6 +35,7 @@ class Question:
     operations: Operations
     value_bytes: ValueBytes = 1
     model: Model = "replay"
+    remeasure: flags.Remeasure = False
     cpus: flags.Cpus = None
     json: flags.Json = None
     quiet: flags.Quiet = False
@@ -87,7 +88,7 @@ def _show(operation: MapOperation, question: Question) -> None:
     result = api.predict_map(
         operation,
         question.operations,
-        api.Target(question.far, question.host, question.cpus),
+        api.Target(question.far, question.host, question.cpus, question.remeasure),
         value_bytes=question.value_bytes,
         model=question.model,
         progress=flags.progress_of(question.quiet),

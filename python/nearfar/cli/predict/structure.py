@@ -23,6 +23,7 @@ def structure(
     entries: flags.Entries = 1024,
     update: flags.Update = 50,
     host: Host = "this",
+    remeasure: flags.Remeasure = False,
     cpus: flags.Cpus = None,
     json: flags.Json = None,
     quiet: flags.Quiet = False,
@@ -47,7 +48,7 @@ def structure(
 
     result = api.predict_structure(
         structure_,
-        api.Target(far, host, cpus),
+        api.Target(far, host, cpus, remeasure),
         entries=entries,
         update=update,
         progress=flags.progress_of(quiet),

@@ -26,7 +26,6 @@ Prefetch = Annotated[
 ]
 L1 = Annotated[str | None, flags.text("--l1", "SIZE/WAYS", "L1 instead of the host's: 32KiB/8.")]
 L2 = Annotated[str | None, flags.text("--l2", "SIZE/WAYS", "Likewise.")]
-Llc = Annotated[str | None, flags.text("--llc", "SIZE/WAYS", "LLC instead; `none`: two levels.")]
 
 
 def record(
@@ -38,7 +37,8 @@ def record(
     prefetch: Prefetch = True,
     l1: L1 = None,
     l2: L2 = None,
-    llc: Llc = None,
+    llc: flags.LastCache = None,
+    remeasure: flags.Remeasure = False,
     json: flags.Json = None,
     quiet: flags.Quiet = False,
 ) -> int:
@@ -69,8 +69,15 @@ def record(
     """
     from nearfar import api
 
-    caches = api.CachesWanted(host, after, prefetch, {"l1": l1, "l2": l2, "llc": llc})
-    done = api.trace(program, output, caches=caches, recorder=recorder, aside=json == "-")
+    replaced = {"l1": l1, "l2": l2, "llc": llc}
+    done = api.trace(
+        program,
+        output,
+        caches=api.CachesWanted(host, after, prefetch, replaced, remeasure),
+        recorder=recorder,
+        aside=json == "-",
+        progress=flags.progress_of(quiet),
+    )
     _show(done, json, quiet)
     return done.exit_code
 

@@ -204,9 +204,9 @@ def _curves(base: alt.Chart, y: alt.Y, y_scale: alt.Scale, look: Look) -> list[a
     )
     own = base.transform_filter("datum.kind != 'published'")
     if look.intervals == "band":
-        band = own.mark_area(opacity=0.25).encode(
-            y=low, y2=alt.Y2("high:Q"), fill=alt.Fill("colour:N", scale=None)
-        )
+        band = own.mark_area(
+            opacity=0.25, interpolate="step-after" if look.steps else "linear"
+        ).encode(y=low, y2=alt.Y2("high:Q"), fill=alt.Fill("colour:N", scale=None))
         return [band, line]
     bars = own.mark_rule(strokeWidth=2, opacity=0.5).encode(
         y=low, y2=alt.Y2("high:Q"), color=colour

@@ -39,7 +39,20 @@ def _card(label: str, shaped: Shaped, key: str, context: str, target: str) -> Ca
 
 def cards(run: Run) -> list[Card]:
     """Return the cards that the record has figures for."""
-    return [*_latency(run), *_bandwidth(run), *_mapped(run)]
+    return [*_advice(run), *_latency(run), *_bandwidth(run), *_mapped(run)]
+
+
+def _advice(run: Run) -> Iterator[Card]:
+    result = run.sections.advice
+    if result is None:
+        return
+    seen = "advice"
+    yield _card("Slowdown, all data far", result, "slowdown_all_far", f"on {result.far}", seen)
+    heap = f"of its {format_size(result.heap_bytes)} heap, by the plan"
+    near = format_size(result.near_bytes)
+    yield Card("Near memory to keep", near, "", heap, Origin.MODELLED, seen)
+    kept = f"with {near} of its heap near"
+    yield _card("Slowdown with the plan", result, "slowdown_plan", kept, seen)
 
 
 def _latency(run: Run) -> Iterator[Card]:

@@ -24,7 +24,7 @@ class Context:
 @dataclass(frozen=True)
 class Cell:
     """One cell of a table; ``detail`` is small text below, ``tone`` is ``good`` or ``bad``;
-    ``heat`` from 0 to 100 shades it."""
+    ``heat`` from 0 to 100 shades it, ``bar`` fills as much of it."""
 
     text: str
     detail: str = ""
@@ -32,6 +32,7 @@ class Cell:
     tone: str = ""
     code: bool = False
     heat: int | None = None
+    bar: int | None = None
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,8 @@ class Figure:
 
 @dataclass(frozen=True)
 class Section:
-    """One chapter: the result in a sentence or two, then pictures, tables and notes."""
+    """One chapter: the result in a sentence or two, then pictures, tables and notes; of these,
+    ``assumptions`` are folded."""
 
     slug: str
     title: str
@@ -88,6 +90,7 @@ class Section:
     figures: Sequence[Figure] = ()
     tables: Sequence[Table] = ()
     notes: Sequence[str] = field(default_factory=tuple)
+    assumptions: Sequence[str] = field(default_factory=tuple)
 
 
 def _shared(cells: Iterable[Cell]) -> Origin | None:

@@ -6,6 +6,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from nearfar.records.advice import AdviceResult, FarAdvice
+from nearfar.report import advice_words as words
 from nearfar.report.html.sections import advice as section
 from nearfar.report.terminal.layout import block, columns, figure
 from nearfar.report.wording import origins
@@ -17,31 +18,36 @@ _LEAST = 0.01
 
 
 def advice(result: AdviceResult) -> RenderableType:
-    """Return bounds, curve and sites for each far memory."""
-    parts: list[RenderableType] = []
+    """Return the answer, what it stands on, the curve and the sites, then all else."""
+    found = origins([(result, "slowdown_plan"), (result, "time_near_s")])
+    parts: list[RenderableType] = [Text(line, style="dim") for line in words.basis(result)]
     for far in result.fars:
-        parts += [_bounds(far), Text(""), *_curve(far), Text(""), *_expenses(far)]
+        parts += [Text(""), *_curve(far), Text(""), *_sites(far)]
+    for far in result.fars:
+        parts += [Text(""), _bounds(far), *_expenses(far)]
+    assumed = " ".join(words.assumptions(result))
+    notes = [*words.warnings(result), f"Assumptions: {assumed}"]
+    title = f"Advice for {' '.join(result.program)}"
+    return block(title, words.finding(result), found, Group(*parts), notes)
+
+
+def _sites(far: FarAdvice) -> list[RenderableType]:
+    """Return the sites that make nearly all of the loss, and a line for the others."""
+    sites = words.mattering(far)
+    heads = ["Site", "Verdict", "Size", "Loss", "Far costs", "First touch"]
     rows = [
         [
-            site.at,
+            words.site_name(site),
             site.verdict,
             format_size(site.size_bytes),
-            f"{site.life_share:.0%}",
-            f"{site.reads:,}",
-            f"{site.writes:,}",
-            f"{site.stall_share:.0%}",
+            f"{share:.0%}",
             figure(site, "far_time_s"),
             figure(site, "first_touch_s"),
         ]
-        for site in section.shown(result)
+        for site, share in sites.shown
     ]
-    parts.append(columns(section.SITE_HEADS, rows, 2))
-    more = len(result.sites) - len(rows)
-    if more > 0:
-        parts.append(Text(f"and {more} more sites, all of them in --json FILE", style="dim"))
-    found = origins([(result, "slowdown_plan"), (result, "time_near_s")])
-    title = f"Advice for {' '.join(result.program)}"
-    return block(title, section.finding(result), found, Group(*parts), section.notes(result))
+    table = [columns(heads, rows, 2)] if rows else [Text("no site loses anything")]
+    return [*table, *([Text(sites.rest, style="dim")] if sites.rest else [])]
 
 
 def _bounds(far: FarAdvice) -> RenderableType:
@@ -69,7 +75,9 @@ def _bounds(far: FarAdvice) -> RenderableType:
 def _expenses(far: FarAdvice) -> list[RenderableType]:
     """Return energy, wear and price, as far as they are known."""
     rows = [[line.words, *line.cells] for line in section.expenses(far)]
-    return [columns(["Other costs", "all near", "all far", "plan"], rows, 1), Text("")]
+    if not rows:
+        return []
+    return [Text(""), columns(["Other costs", "all near", "all far", "plan"], rows, 1)]
 
 
 def _curve(far: FarAdvice) -> list[RenderableType]:

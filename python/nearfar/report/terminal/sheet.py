@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from nearfar.records.profile import Datasheet, Figure
+from nearfar.records.profile import Datasheet, Figure, Host
 from nearfar.report.wording import count, format_interval, format_quantity
 
 #: Most points of a curve that are printed; of longer curves, as many evenly spaced points.
@@ -21,21 +21,33 @@ def sheet(what: Datasheet) -> RenderableType:
     parts: list[RenderableType] = [head, Text(what.description)]
     if what.machine:
         parts.append(Text(f"Seen on: {what.machine}", style="dim"))
-    if not what.figures:
+    memories = what.memories if isinstance(what, Host) else {}
+    if isinstance(what, Host) and what.measured:
+        known = what.measured
+        kind = "provisional: `nearfar study` completes it" if known.provisional else "complete"
+        parts.append(Text(f"Measured until {known.ended}: {count(known.epochs, 'epoch')}, {kind}"))
+    if not what.figures and not memories:
         return Group(*parts)
+    parts += [Text(""), _table(what.figures)]
+    for tier, figures in memories.items():
+        parts += [Text(""), Text(tier, style="bold"), _table(figures)]
+    parts.append(Text(""))
+    parts += [Text(f"{key}: {text}", style="dim") for key, text in what.sources.items()]
+    notes = [f"· {key}: {figure.note}" for key, figure in what.figures.items() if figure.note]
+    parts += [Text(""), *(Text(note, style="dim") for note in notes)] if notes else []
+    return Group(*parts)
+
+
+def _table(figures: Mapping[str, Figure]) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     for name in ("Figure", "Value", "Range"):
         table.add_column(name, justify="left" if name == "Figure" else "right")
     table.add_column("Confidence")
     table.add_column("Source")
-    for key, figure in what.figures.items():
+    for key, figure in figures.items():
         for row in _rows(key, figure):
             table.add_row(*(Text(cell) for cell in row))
-    parts += [Text(""), table, Text("")]
-    parts += [Text(f"{key}: {text}", style="dim") for key, text in what.sources.items()]
-    notes = [f"· {key}: {figure.note}" for key, figure in what.figures.items() if figure.note]
-    parts += [Text(""), *(Text(note, style="dim") for note in notes)] if notes else []
-    return Group(*parts)
+    return table
 
 
 def amount(key: str, value: float, unit: str = "") -> str:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from nearfar.records.advice import AdviceResult, BudgetPoint, FarAdvice, SiteAdvice
+from nearfar.records.advice import AdviceResult, BudgetPoint, FarAdvice
+from nearfar.report import advice_words as words
 from nearfar.report.html.section import Cell, Context, Figure, Section, Table, figure_cell
-from nearfar.report.wording import format_quantity, origins, say, sentence
-from nearfar.units import MIB, format_size, format_time
+from nearfar.report.wording import format_quantity, origins, sentence
+from nearfar.units import MIB, format_size
 
 if TYPE_CHECKING:
     from nearfar.report.charts.lines import Spot
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 #: Position on the page.
 PLACE = 20
 
-#: Most sites shown; the record has all.
-MOST_SITES = 24
 _WHOLES = {
     "heap_far": "the heap far, all else near",
     "all_far": "everything far",
@@ -31,9 +29,6 @@ _POLICIES = {
     "clock-dwf": "CLOCK-DWF: written pages near",
     "memory-mode": "near as a cache of lines (memory mode)",
 }
-#: Thresholds above which the first sentences mention an untraced part of the CPU time, an idle
-#: part of the wall time, or a difference of slowdowns.
-_LEAST_UNSEEN, _MUCH_IDLE, _SAME = 0.005, 0.1, 0.005
 _PLACED = ("all_near", "all_far", "plan")
 
 #: Heads of the table of sites.
@@ -55,67 +50,21 @@ def section(context: Context) -> Section | None:
     result = context.run.sections.advice
     if result is None:
         return None
-    tables = [_bounds(result), _sites(result), *_within(result), *_expenses(result)]
+    tables = [
+        *_basis(result),
+        _sites(result),
+        *_within(result),
+        _bounds(result),
+        *_expenses(result),
+    ]
     return Section(
         "advice",
         f"Advice for {result.program[0].rpartition('/')[2]}",
-        finding(result),
+        words.finding(result),
         _figures(result),
         tables,
-        notes(result),
-    )
-
-
-def finding(result: AdviceResult) -> str:
-    """State the cost of all far, the gain of the plan, and what is near by assumption."""
-    said = []
-    if result.unseen_share >= _LEAST_UNSEEN:
-        said.append(
-            f"{result.unseen_share:.0%} of the CPU time was in programs that it started and that "
-            "cannot be traced; of the rest:"
-        )
-    said.append(
-        f"With all data on {result.far} the program takes {say(result, 'slowdown_all_far')} the "
-        f"CPU time that it takes near; {_kept(result)}."
-    )
-    busy_s = result.time_near_s if result.cpu_near_s is None else result.cpu_near_s
-    idle = 1 - busy_s / result.time_near_s if result.time_near_s else 0.0
-    if idle >= _MUCH_IDLE:
-        said.append(
-            f"It is off the CPU for {idle:.0%} of its wall time, which is "
-            f"{say(result, 'time_near_s')} near and {say(result, 'time_all_far_s')} far."
-        )
-    return " ".join(said)
-
-
-def _kept(result: AdviceResult) -> str:
-    plan, near = say(result, "slowdown_plan"), format_size(result.near_bytes)
-    heap = f"{format_size(result.heap_bytes)} heap"
-    fixed = format_size(result.fixed_bytes)
-    if not result.heap_bytes:
-        kept = f"it has no heap that a plan could place: with {fixed}"
-    elif not result.near_bytes:
-        kept = f"the plan keeps nothing of its {heap} near: with {fixed}"
-    else:
-        kept = f"with {near} of its {heap} near by the plan, and {fixed}"
-    same = abs(result.slowdown_all_far - result.slowdown_plan) < _SAME
-    return (
-        f"{kept} of stack, globals and mappings near by assumption, it takes "
-        f"{'as much' if same else plan}"
-    )
-
-
-def basis(result: AdviceResult) -> str:
-    """State the latencies and the cache behind the result; empty if a record lacks them."""
-    if result.near_latency_ns is None:
-        return ""
-    far = ", ".join(
-        f"{far.far} {format_time((far.far_latency_ns or 0.0) * 1e-9)}" for far in result.fars
-    )
-    cache = format_size(result.last_cache_bytes) if result.last_cache_bytes else "none"
-    return (
-        f"Read latency near: {result.near} {format_time(result.near_latency_ns * 1e-9)}; far: "
-        f"{far}. Last cache: {cache}."
+        words.warnings(result),
+        words.assumptions(result),
     )
 
 
@@ -132,14 +81,18 @@ def _figures(result: AdviceResult) -> list[Figure]:
     caption = (
         "Slowdown by near memory for the heap, from none to its full size. The "
         f"knee of the curve of {result.far} lies at {format_size(result.knee_bytes)}: more gains "
-        "little. Bars are intervals, where known: without near memory, and with the plan."
+        "little. The band is the 95 % interval."
     )
     at = result.knee_bytes / MIB
     chart = line_chart(
         lines,
         Axis("near memory (MiB)"),
         Axis("slowdown (×)", least=1.0),
-        Look(strips=[Strip(at, at, at, f"knee {format_size(result.knee_bytes)}")], steps=True),
+        Look(
+            intervals="band",
+            strips=[Strip(at, at, at, f"knee {format_size(result.knee_bytes)}")],
+            steps=True,
+        ),
     )
     return [draw(caption, chart, height=260, narrow_height=220, origins=found)]
 
@@ -199,7 +152,9 @@ class Expense(NamedTuple):
 
 
 def expenses(far: FarAdvice) -> list[Expense]:
-    """Return energy, wear and price, as far as they are known."""
+    """Return energy, wear and price, as far as they are known; empty if none of them is."""
+    if all(each is None for each in (far.energy_plan_J, far.price_plan, far.lifetime_years)):
+        return []
     rows = []
     if far.energy_plan_J is not None:
         joules = [
@@ -223,6 +178,8 @@ def _expenses(result: AdviceResult) -> list[Table]:
         for far in result.fars
         for line in expenses(far)
     ]
+    if not rows:
+        return []
     return [
         Table(
             ["Far memory", "", "All near", "All far", "Plan"],
@@ -234,23 +191,47 @@ def _expenses(result: AdviceResult) -> list[Table]:
     ]
 
 
+def _basis(result: AdviceResult) -> list[Table]:
+    """What the answer stands on."""
+    rows = [[Cell(text) for text in line.split(": ", 1)] for line in words.basis(result)]
+    rows = [row for row in rows if len(row) == 2]
+    return [Table(["", ""], rows, "What it stands on", stacked=True)] if rows else []
+
+
 def _sites(result: AdviceResult) -> Table:
+    sites = words.mattering(result)
     rows = [
         [
-            Cell(site.at, "; ".join(site.functions or site.chain[1:]), code=True),
+            Cell(words.site_name(site), "; ".join(site.functions or site.chain[1:]), code=True),
             Cell(site.verdict),
             Cell(format_size(site.size_bytes)),
+            Cell(f"{share:.0%}", bar=round(100 * share)),
+            figure_cell(site, "far_time_s"),
+            figure_cell(site, "first_touch_s"),
             Cell(f"{site.life_share:.0%}"),
             Cell(f"{site.reads:,}"),
             Cell(f"{site.writes:,}"),
-            Cell(f"{site.stall_share:.0%}"),
-            figure_cell(site, "far_time_s"),
-            figure_cell(site, "first_touch_s"),
         ]
-        for site in shown(result)
+        for site, share in sites.shown
     ]
-    title = f"Sites, by what they cost on {result.far}"
-    return Table(SITE_HEADS, rows, title, frozenset(range(2, 9)), stacked=True)
+    return Table(
+        [
+            "Site",
+            "Verdict",
+            "Size",
+            "Loss",
+            "Far costs",
+            "First touch",
+            "Life",
+            "Reads",
+            "Writes",
+        ],
+        rows,
+        f"Sites, by what they cost on {result.far}",
+        frozenset(range(2, 9)),
+        lead=sentence(sites.rest) + "." if sites.rest else "",
+        stacked=True,
+    )
 
 
 def _within(result: AdviceResult) -> list[Table]:
@@ -276,29 +257,3 @@ def _within(result: AdviceResult) -> list[Table]:
             stacked=True,
         )
     ]
-
-
-def shown(result: FarAdvice) -> Sequence[SiteAdvice]:
-    """Return the sites with the highest cost."""
-    return result.sites[:MOST_SITES]
-
-
-def notes(result: AdviceResult) -> list[str]:
-    """Return the limits of the figures, and how to use the plan."""
-    name = result.program[0].rpartition("/")[2]
-    lines = [said] if (said := basis(result)) else []
-    lines += [
-        f"{text if text.startswith((result.program[0], name)) else sentence(text)}."
-        for text in (*result.limits, *result.warnings)
-    ]
-    lines.append(
-        f"Besides the heap, {format_size(result.fixed_bytes)} of stack, globals and mappings stay "
-        "near in every plan; the near budget is for the heap."
-    )
-    lines += [f"On {far.far}, {why}." for far in result.fars for why in far.lacking]
-    if result.plan:
-        lines.append(
-            f"nearfar run --plan {shlex.quote(result.plan)} --tier far=TIER --check -- "
-            f"{shlex.join(result.program)} applies the plan and verifies its promise."
-        )
-    return lines

@@ -1,0 +1,275 @@
+"""The figures of a memory of this machine, as cache misses of a program see them, by page size.
+
+Latency is that of a random pointer chase beyond every cache on huge pages; the additional time on
+small pages is the page walk, by region, since larger regions have page tables that the caches do
+not hold. The first touch of all pages gives the cost of new ones. Parallelism is that of the best
+number of concurrent chases, bandwidth that of one thread. Figures are lower quartiles over epochs
+on fresh memory (bandwidth: upper quartiles), because disturbances only lengthen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from nearfar._native import ArrayBench, LatencyProbe, NativeError, parse_tier
+from nearfar.machine.root import Root
+from nearfar.measure.ceiling import check_latency, check_rate
+from nearfar.measure.session import Samples
+from nearfar.measure.tiers import origin_of
+from nearfar.records.profile import Figure
+from nearfar.records.shape import Origin
+from nearfar.stats import lower_quartile, median
+from nearfar.units import MIB
+
+#: Of consecutive samples the shortest counts.
+_SAMPLES, _SAMPLE_NS = 5, 3_000_000
+_WARM_STEPS = 1 << 16
+_CHAINS = (1, 4, 8, 12, 16)
+_ARRAY_BYTES, _PASSES = 64 * MIB, 3
+_KERNELS = ("read", "ntwrite")
+#: Region of the page walks of small programs, and of first touches that are repeated.
+SMALL_REGION = 64 * MIB
+_TOUCHES = 2
+SMALL_PAGE, LARGE_PAGE = 4096, 2 * MIB
+_LARGE = ("thp", "2m", "1g")
+_THP = "sys/kernel/mm/transparent_hugepage/enabled"
+#: Relative uncertainty of a figure that a few epochs within a minute give.
+DRIFT = 0.05
+
+
+class Timed(NamedTuple):
+    """A timed quantity: ``load`` of a number of chases over a region, ``touch`` of a page, or the
+    rate of a kernel (``read``, ``ntwrite``), on a tier with fixed pages."""
+
+    what: str
+    tier: str
+    region_bytes: int = 0
+    chains: int = 1
+
+
+def variants(tier: str) -> list[str]:
+    """A tier on small and on huge pages, if it leaves them open or has one of these; else itself.
+
+    Both are measured together, so that they have the same latency.
+    """
+    spec = parse_tier(tier)
+    if spec["maps"] != "memory" or spec["profile"] or spec["pages"] not in ("system", "4k", "thp"):
+        return [tier]
+    plain = tier.replace(f",pages={spec['pages']}", "")
+    return [f"{plain},pages=4k", f"{plain},pages=thp"]
+
+
+def on_pages(tier: str) -> str:
+    """The variant of a tier that the system gives a program which does not ask for pages."""
+    found = variants(tier)
+    if len(found) == 1 or tier in found:
+        return tier
+    return found[1] if "[always]" in (Root().text(_THP) or "") else found[0]
+
+
+@dataclass(frozen=True)
+class MemoryPlan:
+    """All variants of a tier, on one CPU; ``region_bytes`` exceeds every cache."""
+
+    tiers: tuple[str, ...]
+    cpu: int
+    region_bytes: int
+
+    @property
+    def grid(self) -> Sequence[Timed]:
+        """What is timed."""
+        loads = [
+            *(Timed("load", tier, region) for tier in self.tiers for region in self.regions),
+            *(Timed("load", self.tiers[-1], self.region_bytes, n) for n in _CHAINS[1:]),
+        ]
+        others = [Timed(what, tier) for tier in self.tiers for what in ("touch", *_KERNELS)]
+        return [*loads, *others]
+
+    @property
+    def regions(self) -> tuple[int, ...]:
+        """Regions of the chases."""
+        return tuple(sorted({min(SMALL_REGION, self.region_bytes), self.region_bytes}))
+
+    def epoch(self, seed: int) -> Samples[Timed]:
+        """Fresh memory of each variant."""
+        samples: Samples[Timed] = Samples()
+        for tier in self.tiers:
+            self._loads(tier, seed, samples)
+            for _ in range(_TOUCHES):
+                self._touch(tier, LatencyProbe(tier, SMALL_REGION, self.cpu), SMALL_REGION, samples)
+            self._rates(tier, samples)
+        return samples
+
+    def _loads(self, tier: str, seed: int, samples: Samples[Timed]) -> None:
+        probe = LatencyProbe(tier, self.region_bytes, self.cpu)
+        self._touch(tier, probe, self.region_bytes, samples)
+        for region in self.regions:
+            probe.prepare(region, 64, seed, _WARM_STEPS)
+            for timed in self.grid:
+                if timed[:3] != ("load", tier, region):
+                    continue
+                taken = [probe.sample_chains(timed.chains, _SAMPLE_NS) for _ in range(_SAMPLES)]
+                least = min(sample["latency_ns"] for sample in taken)
+                samples.add(timed, check_latency(least, timed.chains, f"a chase on {tier}"), taken)
+
+    def _touch(self, tier: str, probe: LatencyProbe, region: int, samples: Samples[Timed]) -> None:
+        samples.add(Timed("touch", tier), probe.touch_ns() * page_bytes(tier) / region, [])
+
+    def _rates(self, tier: str, samples: Samples[Timed]) -> None:
+        bench = ArrayBench(tier, tier, tier, _ARRAY_BYTES // 8, [self.cpu])
+        for kernel in _KERNELS:
+            passes = [bench.repeat(kernel, [self.cpu]) for _ in range(_PASSES)]
+            rate = max(one["counted_bytes"] / one["seconds"] for one in passes)
+            samples.add(
+                Timed(kernel, tier),
+                check_rate(rate, 1, f"{kernel} on {tier}"),
+                [member for one in passes for member in one["members"]],
+            )
+
+    def smaller(self) -> MemoryPlan | None:
+        """Nothing can be dropped."""
+        return None
+
+
+def page_bytes(tier: str) -> int:
+    """Bytes of a page of a tier as far as its first touches go."""
+    return LARGE_PAGE if parse_tier(tier)["pages"] in _LARGE else SMALL_PAGE
+
+
+def plan_of(tier: str, cpu: int, region_bytes: int) -> MemoryPlan:
+    """The plan of a tier: its variants that can be mapped. Raises NativeError if it cannot be."""
+    found = variants(tier)
+    if len(found) > 1:
+        try:
+            LatencyProbe(found[-1], LARGE_PAGE, cpu)
+        except NativeError:  # no huge pages: all of the latency is attributed to the memory
+            found = found[:1]
+    LatencyProbe(found[0], LARGE_PAGE, cpu)
+    return MemoryPlan(tuple(found), cpu, region_bytes)
+
+
+@dataclass
+class MemoryMeter:
+    """A measurement in progress of all variants of a tier."""
+
+    plan: MemoryPlan
+    samples: Samples[Timed] = field(default_factory=Samples)
+
+    def epoch(self, seed: int) -> None:
+        """Measure everything once more."""
+        self.samples.gather(self.plan.epoch(seed))
+
+    def figures(self, source: str, *, short: bool) -> dict[str, dict[str, Figure]]:
+        """Figures by tier with its pages, as of a device profile; ``short``: within a minute."""
+        return _figures(self.plan, self.samples.raw, source, DRIFT if short else 0.0)
+
+
+def _figures(
+    plan: MemoryPlan, samples: Mapping[Timed, Sequence[float]], source: str, drift: float
+) -> dict[str, dict[str, Figure]]:
+    base = plan.tiers[-1]  # huge pages, if there are any
+
+    def figure(values: Sequence[float], unit: str, tier: str, note: str) -> Figure:
+        found = lower_quartile(values)
+        origin, emulated = origin_of(tier)
+        return Figure(
+            unit=unit,
+            value=found.value,
+            low=found.low * (1 - drift),
+            high=found.high * (1 + drift),
+            source=source,
+            confidence="A" if origin is Origin.MEASURED else "B",
+            origin=origin,
+            note="; ".join(filter(None, (note, emulated))),
+        )
+
+    alone = samples[Timed("load", base, plan.region_bytes)]
+    latency = figure(alone, "ns", base, f"random over {plan.region_bytes} B, {_pages(base)}")
+    best = min(_CHAINS[1:], key=lambda n: lower_quartile(samples[_chased(plan, base, n)]).value)
+    ratios = [
+        max(one / many, 1.0)
+        for one, many in zip(alone, samples[_chased(plan, base, best)], strict=True)
+    ]
+    parallelism = figure(ratios, "count", base, f"{best} chains against one")
+    made = {}
+    for tier in plan.tiers:
+        made[tier] = {
+            "read_latency_ns": latency,
+            "read_parallelism": parallelism,
+            "page_bytes": Figure(
+                unit="B",
+                value=page_bytes(tier),
+                source=source,
+                confidence="A",
+                origin=Origin.CLAIMED,
+                note=_pages(tier),
+            ),
+            "first_touch_ns": figure(samples[Timed("touch", tier)], "ns", tier, "of a page"),
+            "page_walk_by_region_ns": _walks(plan, tier, samples, source, drift),
+            **dict(_rates(tier, samples, source, drift)),
+        }
+    return made
+
+
+def _chased(plan: MemoryPlan, tier: str, chains: int) -> Timed:
+    return Timed("load", tier, plan.region_bytes, chains)
+
+
+def _pages(tier: str) -> str:
+    return "huge pages" if page_bytes(tier) == LARGE_PAGE else "4 KiB pages"
+
+
+def _walks(
+    plan: MemoryPlan,
+    tier: str,
+    samples: Mapping[Timed, Sequence[float]],
+    source: str,
+    drift: float,
+) -> Figure:
+    """Additional latency on this tier's pages by region, epoch by epoch."""
+    points, ranges = [], []
+    for region in plan.regions:
+        pairs = zip(
+            samples[Timed("load", tier, region)],
+            samples[Timed("load", plan.tiers[-1], region)],
+            strict=True,
+        )
+        found = median([max(small - huge, 0.0) for small, huge in pairs])
+        points.append([float(region), found.value])
+        ranges.append((found.low * (1 - drift), found.high * (1 + drift)))
+    return Figure(
+        unit="ns",
+        x=["region_bytes"],
+        points=points,
+        ranges=ranges,
+        source=source,
+        confidence="A",
+        origin=origin_of(tier)[0],
+        note="a random load on these pages less one on huge pages",
+    )
+
+
+def _rates(
+    tier: str, samples: Mapping[Timed, Sequence[float]], source: str, drift: float
+) -> Iterator[tuple[str, Figure]]:
+    for kernel in _KERNELS:
+        slowest = lower_quartile([1 / rate for rate in samples[Timed(kernel, tier)]])
+        value, low, high = (
+            1 / slowest.value,
+            (1 - drift) / slowest.high,
+            (1 + drift) / slowest.low,
+        )
+        yield (
+            f"{kernel}_bandwidth_by_threads_bytes_per_s",
+            Figure(
+                unit="B/s",
+                x=["threads"],
+                points=[[1.0, value]],
+                ranges=[(low, high)],
+                source=source,
+                confidence="A",
+                origin=origin_of(tier)[0],
+            ),
+        )

@@ -1,0 +1,200 @@
+"""Advice in words, for terminal and page: the answer, what it stands on, what it assumes."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from nearfar.records.advice import AdviceResult, FarAdvice, SiteAdvice
+from nearfar.records.shape import Shaped
+from nearfar.report.wording import (
+    count,
+    format_interval,
+    format_quantity,
+    interval_of,
+    origin_of,
+    say,
+    sentence,
+)
+from nearfar.units import format_size
+
+#: Most sites shown, and the fraction of the loss that they make; the record has all sites.
+MOST_SITES, MATTERING = 10, 0.99
+#: Thresholds above which the first sentences mention an untraced part of the CPU time, an idle
+#: part of the wall time, and a loss.
+_LEAST_UNSEEN, _MUCH_IDLE, _NO_LOSS = 0.005, 0.1, 0.005
+#: A wider interval, of a slowdown and of its loss, makes an answer uncertain.
+_WIDE, _WIDE_SHARE = 0.1, 0.5
+#: A fraction of the heap that is all of it.
+_WHOLE = 0.995
+#: The slowdown for which the near memory is given in words.
+_WITHIN = 1.05
+
+
+def headline(result: AdviceResult) -> str:
+    """The answer: what far memory costs, and what to keep near."""
+    said = f"On {result.far} this program {_runs(result.slowdown_all_far)}; {_plan(result)}."
+    if result.unseen_share >= _LEAST_UNSEEN:
+        said = (
+            f"{result.unseen_share:.0%} of the CPU time was in programs that it started and that "
+            f"cannot be traced; of the rest: {said[0].lower()}{said[1:]}"
+        )
+    spread = result.interval("slowdown_all_far")
+    if spread and spread[1] - spread[0] > max(_WIDE, _WIDE_SHARE * (result.slowdown_all_far - 1)):
+        said = f"Uncertain, {format_interval('slowdown', *spread)}: {said[0].lower()}{said[1:]}"
+    return said
+
+
+def finding(result: AdviceResult) -> str:
+    """The answer with its intervals, what a small loss needs, and idle time."""
+    said = [headline(result), *_intervals(result), *_needs(result)]
+    busy_s = result.time_near_s if result.cpu_near_s is None else result.cpu_near_s
+    idle = 1 - busy_s / result.time_near_s if result.time_near_s else 0.0
+    if idle >= _MUCH_IDLE:
+        said.append(
+            f"It is off the CPU for {idle:.0%} of its wall time, which is "
+            f"{say(result, 'time_near_s')} near and {say(result, 'time_all_far_s')} far."
+        )
+    return " ".join(said)
+
+
+def _runs(slowdown: float) -> str:
+    if abs(slowdown - 1) < _NO_LOSS:
+        return "loses nothing"
+    if slowdown < 1:
+        return f"takes {format_quantity('slowdown', slowdown)} the time"
+    return f"runs {format_quantity('slowdown', slowdown)} slower"
+
+
+def _plan(result: AdviceResult) -> str:
+    """What to keep near, and what is near by assumption."""
+    heap = f"{format_size(result.heap_bytes)} heap"
+    whole = result.near_bytes >= _WHOLE * result.heap_bytes
+    if not result.heap_bytes:
+        said = "it has no heap that a plan could place"
+    elif abs(result.slowdown_all_far - result.slowdown_plan) < _NO_LOSS:
+        said = f"near memory for its {heap} gains nothing"
+    elif not result.near_bytes:
+        said = f"with its {heap} far it {_runs(result.slowdown_plan)}"
+    else:
+        near = "all" if whole else format_size(result.near_bytes)
+        said = f"keep {near} of its {heap} near and it {_runs(result.slowdown_plan)}"
+    fixed = f"{format_size(result.fixed_bytes)} of stack, globals and mappings"
+    return f"{said} ({fixed} are near by assumption)"
+
+
+def _intervals(result: AdviceResult) -> list[str]:
+    pairs = [("all far", "slowdown_all_far"), ("with the plan", "slowdown_plan")]
+    known = [f"{text} {found}" for text, key in pairs if (found := interval_of(result, key))]
+    return [f"95 % intervals: {', '.join(known)}."] if known else []
+
+
+def _needs(result: FarAdvice) -> list[str]:
+    """What it needs near for a loss of at most 5 %, if that is not everything or nothing."""
+    least = next((p for p in result.within if p.within_slowdown == _WITHIN), None)
+    if least is None or least.near_bytes in (0, result.near_bytes):
+        return []
+    return [f"It needs {format_size(least.near_bytes)} of heap near to stay within 5 %."]
+
+
+def basis(result: AdviceResult) -> list[str]:
+    """The figures that the answer stands on, with their sources; empty if a record lacks them."""
+    if result.near_latency_ns is None:
+        return []
+    lines = [f"near {result.near}: {_memory(result, 'near')}"]
+    lines += [f"far {far.far}: {_memory(far, 'far')}" for far in result.fars]
+    cache = format_size(result.last_cache_bytes) if result.last_cache_bytes else "none"
+    lines.append(f"last cache: {cache}{_known(result, 'last_cache_bytes')}")
+    if result.host_epochs:
+        lines.append(
+            f"this machine was measured in {count(result.host_epochs, 'epoch')}"
+            + (": provisional, `nearfar study` completes it" if result.provisional else "")
+        )
+    if result.standard_input:
+        lines.append(f"standard input: {result.standard_input}")
+    return lines
+
+
+def _memory(shaped: FarAdvice, side: str) -> str:
+    parts = []
+    for key in ("latency_ns", "bandwidth_bytes_per_s", "page_bytes"):
+        value = getattr(shaped, f"{side}_{key}")
+        if value is not None:
+            text = format_quantity(key, value) + (" pages" if key == "page_bytes" else "")
+            parts.append(text + (_known(shaped, f"{side}_{key}") if key == "latency_ns" else ""))
+    return ", ".join(parts)
+
+
+def _known(shaped: Shaped, key: str) -> str:
+    """Range and origin of a figure, in brackets."""
+    origin = origin_of(shaped, key)
+    note = shaped.provenance[key].note if origin and key in shaped.provenance else ""
+    given = ["given" if note.startswith("given") else origin.value] if origin else []
+    parts = [*filter(None, [interval_of(shaped, key)]), *given]
+    return f" ({', '.join(parts)})" if parts else ""
+
+
+@dataclass(frozen=True)
+class Sites:
+    """The sites that make nearly all of the loss, their fractions of it, and the others."""
+
+    shown: Sequence[tuple[SiteAdvice, float]]
+    others: int
+    others_share: float
+
+    @property
+    def rest(self) -> str:
+        """The others in a line; empty if there are none."""
+        if not self.others:
+            return ""
+        return f"and {count(self.others, 'other site')}, {self.others_share:.1%} of the loss"
+
+
+def mattering(far: FarAdvice) -> Sites:
+    """The sites to show."""
+    losses = sorted(((_loss_s(site), site) for site in far.sites), key=lambda pair: -pair[0])
+    total = sum(loss for loss, _ in losses)
+    shown: list[tuple[SiteAdvice, float]] = []
+    covered = 0.0
+    for loss, site in losses[:MOST_SITES]:
+        if loss <= 0 or covered >= MATTERING:
+            break
+        shown.append((site, loss / total))
+        covered += loss / total
+    return Sites(shown, len(losses) - len(shown), max(1 - covered, 0.0) if total else 0.0)
+
+
+def _loss_s(site: SiteAdvice) -> float:
+    return max(site.far_time_s + site.first_touch_s, 0.0)
+
+
+def site_name(site: SiteAdvice) -> str:
+    """``make_node  g.c:6``: functions, as far as the label has their lines, and the label."""
+    depth = site.at.count(">") + 1
+    names = [call.rpartition(" ")[0] for call in site.functions[:depth]]
+    return f"{'>'.join(reversed(names))}  {site.at}" if names and all(names) else site.at
+
+
+def warnings(result: AdviceResult) -> list[str]:
+    """What is special about this run, and how to use the plan."""
+    name = result.program[0].rpartition("/")[2]
+    lines = [
+        f"{text if text.startswith((result.program[0], name)) else sentence(text)}."
+        for text in result.warnings
+    ]
+    if result.plan:
+        lines.append(
+            f"nearfar run --plan {shlex.quote(result.plan)} --tier far=TIER --check -- "
+            f"{shlex.join(result.program)} applies the plan and verifies its promise."
+        )
+    return lines
+
+
+def assumptions(result: AdviceResult) -> list[str]:
+    """What holds for every answer."""
+    return [
+        *(f"{sentence(text)}." for text in result.limits),
+        f"Besides the heap, {format_size(result.fixed_bytes)} of stack, globals and mappings stay "
+        "near in every plan; the near budget is for the heap.",
+    ]

@@ -1,0 +1,81 @@
+"""What advice stands on: latency, bandwidth and pages of the memories, and the last cache.
+
+Each figure has its range and its source.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nearfar.profiles.pacing import LINE_BYTES
+from nearfar.records.shape import Origin, Provenance
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from nearfar.place.figures import Memory
+    from nearfar.records.advice import AdviceResult, FarAdvice
+    from nearfar.records.profile import Datasheet, Host, Profile
+    from nearfar.tracing.caches import Caches
+
+
+def add(
+    result: AdviceResult,
+    near: Profile,
+    fars: Sequence[Profile],
+    memories: Sequence[Memory],
+    near_memory: Memory,
+) -> None:
+    """Add the figures of the memories, as the model used them."""
+    _add(result, "near", near, near_memory)
+    for i, (profile, memory) in enumerate(zip(fars, memories, strict=True)):
+        _add(result.fars[i], "far", profile, memory)
+        if i == 0:
+            _add(result, "far", profile, memory)
+
+
+def _add(result: FarAdvice, side: str, profile: Profile, memory: Memory) -> None:
+    latency, rate, pages = (
+        f"{side}_{key}" for key in ("latency_ns", "bandwidth_bytes_per_s", "page_bytes")
+    )
+    setattr(result, latency, memory.latency)
+    setattr(result, rate, LINE_BYTES / memory.line * 1e9 if memory.line else None)
+    setattr(result, pages, 1 << memory.page_shift)
+    if memory.low < memory.high:
+        result.intervals[latency] = (memory.low, memory.high)
+    keys = {
+        latency: ("read_latency_ns", "from its timings"),
+        rate: ("read_bandwidth_by_threads_bytes_per_s", "from bandwidth or latency of all threads"),
+        pages: ("page_bytes", "those of near memory, or small ones"),
+    }
+    for key, (figure, otherwise) in keys.items():
+        result.provenance[key] = _provenance(profile, figure, otherwise)
+
+
+def _provenance(sheet: Datasheet, key: str, otherwise: str) -> Provenance:
+    figure = sheet.figures.get(key)
+    if figure is None:
+        note = f"{sheet.name}: {otherwise}"
+        return Provenance(origin=Origin.CLAIMED, statistic="claim", samples=0, note=note)
+    origin = figure.origin or Origin.CLAIMED
+    note = "; ".join(filter(None, (sheet.source_of(key), figure.note)))
+    statistic = "claim" if origin is Origin.CLAIMED else "fit"
+    return Provenance(
+        origin=origin, statistic=statistic, samples=0, note=note, machine=sheet.machine or ""
+    )
+
+
+def add_host(result: AdviceResult, host: Host, caches: Caches) -> None:
+    """Add the last cache, and how well the host is known."""
+    result.last_cache_bytes = caches.llc.size_bytes if caches.llc else 0
+    if caches.given:
+        given = Provenance(origin=Origin.CLAIMED, statistic="claim", samples=0, note="given: --llc")
+        result.provenance["last_cache_bytes"] = given
+    elif "l3_bytes" in host.figures:
+        low, high = host.figure("l3_bytes").interval()
+        if low < high:
+            result.intervals["last_cache_bytes"] = (low, high)
+        result.provenance["last_cache_bytes"] = _provenance(host, "l3_bytes", "")
+    if host.measured is not None:
+        result.host_epochs = host.measured.epochs
+        result.provisional = host.measured.provisional

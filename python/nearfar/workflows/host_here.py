@@ -1,0 +1,258 @@
+"""The host that an answer stands on: a named one, or this machine, which is measured once.
+
+The measurement is stored (``profiles.stored_host``) and reused. A first one takes at most half a
+minute and is provisional; ``nearfar study`` spreads a complete one over its minutes. A memory of
+this machine that was not measured yet is added to the stored host.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from nearfar.errors import BadInputError, MachineError, NearfarError, from_native
+from nearfar.profiles import THIS, load_host, stored_host
+from nearfar.records.profile import Figure, Host, Profile
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from nearfar.measure.host import HostMeter
+    from nearfar.measure.session import Session
+
+#: The near memory of programs that ask for nothing.
+DEFAULT = "dram"
+#: Time limit of a measurement at first need, and of that of a further memory.
+_FIRST_S, _MORE_S = 25.0, 10.0
+#: Epochs of a further memory.
+_MORE_EPOCHS = 3
+#: Fraction of a study's time for the host.
+STUDY_SHARE = 0.2
+#: A shorter study measures no host.
+_LEAST_STUDY_S = 30.0
+
+
+@dataclass(frozen=True)
+class HostChoice:
+    """The host that was asked for; ``remeasure``: measure this machine again; ``llc``: a given last
+    cache, for which none is measured; ``cpu``: measure on this CPU, and keep nothing."""
+
+    name: str = THIS
+    remeasure: bool = False
+    llc: str | None = None
+    cpu: int | None = None
+
+
+def host_for(choice: HostChoice, session: Session, tiers: Sequence[str] = ()) -> Host:
+    """The host, with figures of these memories of this machine.
+
+    Raises BadInputError for an unknown name and for an invalid tier, MachineError if this machine
+    cannot be measured.
+    """
+    from nearfar.measure.memory import on_pages
+
+    if choice.name == THIS and choice.cpu is not None:
+        return _measured(session, choice.cpu, ())
+    if choice.llc is not None and not tiers and not choice.remeasure:
+        return load_host(choice.name)
+    if choice.name == THIS:
+        return _here(session, tiers, remeasure=choice.remeasure)
+    if choice.remeasure:
+        raise BadInputError(
+            f"--remeasure has no effect on --host {choice.name}", "remove it, or use --host this"
+        )
+    host = load_host(choice.name)
+    lacking = [tier for tier in tiers if on_pages(tier) not in host.memories]
+    if not lacking:
+        return host
+    here = _here(session, lacking, remeasure=False)
+    return host.model_copy(
+        update={
+            "memories": {**here.memories, **host.memories},
+            "sources": {**here.sources, **host.sources},
+        }
+    )
+
+
+def memory_profile(host: Host, tier: str, region_bytes: int) -> Profile:
+    """A memory of a host as a device, for a program that uses this much of it."""
+    from nearfar.measure.memory import on_pages
+
+    figures = dict(host.memories[on_pages(tier)])
+    walks = figures.pop("page_walk_by_region_ns")
+    return Profile(
+        name=tier,
+        title=f"{tier} of this machine",
+        description="What misses cost: latency, page walk, parallelism and bandwidth of a thread.",
+        sources=host.sources,
+        figures={**figures, "page_walk_ns": _at(walks, region_bytes)},
+    )
+
+
+def _at(curve: Figure, region_bytes: int) -> Figure:
+    """A point of a curve over regions: interpolated over the logarithm, constant beyond it."""
+    import numpy as np
+
+    points, at = curve.points or [], math.log(max(region_bytes, 1))
+    places = [math.log(place) for place, _ in points]
+    ends = curve.ranges or [(value, value) for _, value in points]
+    value, low, high = (
+        float(np.interp(at, places, column))
+        for column in ([v for _, v in points], [low for low, _ in ends], [high for _, high in ends])
+    )
+    scalar = {"value": value, "low": min(low, value), "high": max(high, value)}
+    return curve.model_copy(update={**scalar, "x": None, "points": None, "ranges": None})
+
+
+def _here(session: Session, tiers: Sequence[str], *, remeasure: bool) -> Host:
+    from nearfar._native import NativeError
+    from nearfar.measure.memory import on_pages
+
+    stored = stored_host.read(session.machine_id)
+    if stored.why_not:
+        session.progress.note(f"{stored.why_not}: measuring this machine again")
+    host = stored.host
+    wanted = dict.fromkeys(map(on_pages, tiers))
+    try:
+        if host is None or remeasure:
+            host = _measured(session, cpu_here(), list(dict.fromkeys([DEFAULT, *tiers])))
+        elif lacking := [tier for tier in wanted if tier not in host.memories]:
+            host = _with_more(session, host, lacking)
+        else:
+            return host
+    except NativeError as error:
+        raise from_native(error) from None
+    _keep(session, host)
+    return host
+
+
+def cpu_here() -> int:
+    """The CPU that measures."""
+    return min(os.sched_getaffinity(0))
+
+
+def _measured(session: Session, cpu: int, tiers: Sequence[str]) -> Host:
+    """This machine, within half a minute."""
+    from nearfar.measure.host import HostMeter
+
+    session.progress.note(
+        "measuring this machine, once, in at most half a minute; nearfar study is more thorough"
+    )
+    meter = HostMeter(session, cpu, tiers)
+    _repeat(meter.epoch, _FIRST_S)
+    return meter.host()
+
+
+def _repeat(epoch: Callable[[], None], limit_s: float, most: int | None = None) -> None:
+    """Run epochs, at least one, until another one would exceed the time."""
+    begin, done = time.monotonic(), 0
+    while True:
+        epoch()
+        done += 1
+        spent_s = time.monotonic() - begin
+        if done == most or spent_s * (done + 1) / done > limit_s:
+            return
+
+
+def _with_more(session: Session, host: Host, tiers: Sequence[str]) -> Host:
+    """A host with further memories, measured now."""
+    from nearfar.measure.host import SOURCE, meters_of
+
+    session.progress.note(f"measuring {', '.join(tiers)} of this machine, once")
+    meters = meters_of(host, tiers, cpu_here())
+    seeds = iter(range(session.seed, session.seed + _MORE_EPOCHS))
+
+    def epoch() -> None:
+        seed = next(seeds)
+        for meter in meters:
+            meter.epoch(seed)
+
+    _repeat(epoch, _MORE_S, _MORE_EPOCHS)
+    memories = dict(host.memories)
+    for meter in meters:
+        memories |= meter.figures(SOURCE, short=True)
+    return host.model_copy(update={"memories": memories})
+
+
+def _keep(session: Session, host: Host) -> None:
+    """Store a host. An answer is not lost because that failed."""
+    try:
+        stored_host.write(host, session.machine_id)
+    except MachineError as error:
+        session.progress.note(f"the host is not stored: {error.what} (next: {error.next_step})")
+
+
+def host_budget_s(time_s: float) -> float:
+    """Seconds of a study that are for the host."""
+    return STUDY_SHARE * time_s if time_s >= _LEAST_STUDY_S else 0.0
+
+
+class StudiedHost:
+    """The host of this machine, measured between the sections of a study."""
+
+    def __init__(self, session: Session, tiers: Sequence[str], time_s: float) -> None:
+        """``time_s``: of the whole study; ``budget_s`` of it are for the host."""
+        self._session, self._tiers = session, tiers
+        self.budget_s = host_budget_s(time_s)
+        self._done = not self.budget_s
+        self._spacing_s = time_s / 8
+        self._meter: HostMeter | None = None
+        self._spent_s = self._last_s = 0.0
+        self._next = time.monotonic()
+
+    def epoch(self) -> None:
+        """Measure once more if it is time, and time is left. A failure ends it with a note."""
+        from nearfar._native import NativeError
+        from nearfar.measure.host import HostMeter
+
+        now = time.monotonic()
+        if self._done or now < self._next or self._spent_s + self._last_s > self.budget_s:
+            return
+        try:
+            if self._meter is None:
+                self._meter = HostMeter(self._session, cpu_here(), self._tiers)
+            self._meter.epoch()
+        except (NearfarError, NativeError) as failure:
+            error = failure if isinstance(failure, NearfarError) else from_native(failure)
+            self._session.progress.note(f"this host was not measured: {error.what}")
+            self._done, self._meter = True, None
+        self._last_s = time.monotonic() - now
+        self._spent_s += self._last_s
+        self._next = now + self._spacing_s
+
+    def keep(self) -> None:
+        """Store what was measured, unless it is provisional and a complete one is stored."""
+        if self._meter is None or not self._meter.epochs:
+            return
+        host = self._meter.host()
+        before = stored_host.read(self._session.machine_id).host
+        complete = before is not None and before.measured and not before.measured.provisional
+        if complete and host.measured and host.measured.provisional:
+            return
+        others = {} if before is None else before.memories
+        _keep(self._session, host.model_copy(update={"memories": {**others, **host.memories}}))
+        self._session.progress.note(summary(host))
+
+
+def summary(host: Host) -> str:
+    """What was measured, and how sure it is."""
+    from nearfar.measure.memory import on_pages
+    from nearfar.report.wording import format_interval, format_quantity
+
+    said = []
+    near = host.memories.get(on_pages(DEFAULT), {}).get("read_latency_ns")
+    for name, key, figure in (
+        ("near memory", "read_latency_ns", near),
+        ("last cache", "l3_bytes", host.figures.get("l3_bytes")),
+    ):
+        if figure is not None and figure.value is not None:
+            span = format_interval(key, *figure.interval())
+            said.append(f"{name} {format_quantity(key, figure.value)} ({span})")
+    known = host.measured
+    if known is None:
+        return f"this host, as the system reports it: {', '.join(said)}"
+    kind = "provisional" if known.provisional else "complete"
+    return f"this host, {kind} after {known.epochs} epochs: {', '.join(said)}"

@@ -1,0 +1,332 @@
+"""The measured host of this machine: stored once, read back, pinned, and not trusted if damaged."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from conftest import RunNearfar
+from nearfar.machine.topology import this_machine
+from nearfar.measure import last_cache
+from nearfar.measure.chases import AT_ONCE, REVISITED, Chase
+from nearfar.measure.host import Regions
+from nearfar.measure.last_cache import Sweeps
+from nearfar.measure.memory import MemoryMeter, MemoryPlan, Timed
+from nearfar.measure.session import Samples, Session
+from nearfar.profiles import load_host, stored_host
+from nearfar.profiles.sheets import read_host, to_toml
+from nearfar.records.profile import Host
+from nearfar.tracing.caches import caches_of
+from nearfar.workflows import host_here
+from nearfar.workflows.host_here import HostChoice, StudiedHost, host_for, memory_profile
+from stored_host import LAST_CACHE, fixed_host, store
+
+MIB = 1 << 20
+SMALL, LARGE = "dram,pages=4k", "dram,pages=thp"
+
+
+class Notes:
+    """A progress bar that keeps its notes."""
+
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+
+    def step(self, what: str, done: float) -> None:
+        """Ignored."""
+
+    def note(self, text: str) -> None:
+        """Kept."""
+        self.notes.append(text)
+
+
+@pytest.fixture
+def progress() -> Notes:
+    return Notes()
+
+
+@pytest.fixture
+def session(progress: Notes) -> Session:
+    return Session(this_machine().id, 1, progress)
+
+
+@pytest.fixture
+def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty data directory of the user."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    return tmp_path / "nearfar" / "hosts" / f"{this_machine().id}.toml"
+
+
+@pytest.fixture
+def measured(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """Measurements take no time and give the fixed host; returns the tiers of each."""
+    asked: list[list[str]] = []
+
+    def measure(_session: Session, _cpu: int, tiers: Sequence[str]) -> Host:
+        asked.append(list(tiers))
+        return fixed_host(provisional=True)
+
+    monkeypatch.setattr(host_here, "_measured", measure)
+    return asked
+
+
+def test_a_host_is_read_back_as_it_was_written(data: Path) -> None:
+    host = fixed_host()
+    path = store(host)
+    assert path == data
+    assert read_host(path) == host
+    assert stored_host.read(this_machine().id).host == host
+    assert load_host("this") == host
+    assert [file.name for file in path.parent.iterdir()] == [path.name]
+
+
+def test_the_data_directory_is_that_of_the_specification(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/ann")
+    for value in ("", "relative"):
+        monkeypatch.setenv("XDG_DATA_HOME", value)
+        assert stored_host.path_of("m") == Path("/home/ann/.local/share/nearfar/hosts/m.toml")
+    monkeypatch.setenv("XDG_DATA_HOME", "/data")
+    assert stored_host.path_of("m") == Path("/data/nearfar/hosts/m.toml")
+
+
+def test_the_machine_is_measured_once(
+    data: Path, measured: list[list[str]], session: Session, progress: Notes
+) -> None:
+    first = host_for(HostChoice(), session, [SMALL])
+    assert data.exists()
+    assert host_for(HostChoice(), session, [SMALL, LARGE]) == first
+    assert measured == [["dram", SMALL]]
+    host_for(HostChoice(remeasure=True), session)
+    assert len(measured) == 2
+    assert progress.notes == []
+
+
+DAMAGES: dict[str, tuple[Callable[[str], str], str]] = {
+    "cut": (lambda text: text[: len(text) // 2], "is damaged"),
+    "empty": (lambda _: "", "schema_version"),
+    "another version": (
+        lambda text: text.replace("schema_version = 1", "schema_version = 99"),
+        "schema_version 99",
+    ),
+    "impossible": (
+        lambda text: text.replace("[figures.l1_load_ns]", "[figures.l1_load]"),
+        "unit",
+    ),
+    "another machine": (
+        lambda text: text.replace(this_machine().id, "0123456789ab"),
+        "is not a measurement of this machine",
+    ),
+    "not measured": (
+        lambda text: text.replace("[measured]", "[memories]"),
+        "",
+    ),
+    "binary": (lambda _: "\0", "binary"),
+}
+
+
+@pytest.mark.parametrize("how", DAMAGES)
+def test_a_damaged_host_is_measured_again_with_a_note(
+    how: str, data: Path, measured: list[list[str]], session: Session, progress: Notes
+) -> None:
+    damage, words = DAMAGES[how]
+    store()
+    data.write_text(damage(data.read_text()))
+    assert load_host("this").measured is None  # what the system reports
+    assert host_for(HostChoice(), session) == fixed_host(provisional=True)
+    assert len(measured) == len(progress.notes) == 1
+    assert words in progress.notes[0]
+    assert progress.notes[0].endswith("measuring this machine again")
+    assert str(data) in progress.notes[0]
+    assert stored_host.read(this_machine().id).host is not None
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_an_unwritable_place_costs_no_answer(
+    data: Path, measured: list[list[str]], session: Session, progress: Notes
+) -> None:
+    data.parent.parent.parent.chmod(0o500)
+    assert host_for(HostChoice(), session).measured is not None
+    assert "the host is not stored: cannot write" in progress.notes[0]
+
+
+def test_a_file_in_the_way_costs_no_answer(
+    data: Path, measured: list[list[str]], session: Session, progress: Notes
+) -> None:
+    data.parent.parent.write_text("a file")
+    assert host_for(HostChoice(), session).measured is not None
+    assert any("the host is not stored: cannot write" in note for note in progress.notes)
+
+
+def test_a_further_memory_is_added(
+    data: Path, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store()
+    more = fixed_host().memories[SMALL]
+    monkeypatch.setattr(
+        host_here,
+        "_with_more",
+        lambda _, host, tiers: host.model_copy(
+            update={"memories": {**host.memories, **dict.fromkeys(tiers, more)}}
+        ),
+    )
+    host_for(HostChoice(), session, ["dram", "shm:"])
+    assert set(load_host("this").memories) == {SMALL, LARGE, "shm:"}
+
+
+def test_a_named_host_lacks_no_memory_of_this_machine(data: Path, session: Session) -> None:
+    store()
+    host = host_for(HostChoice("xeon-5218r"), session, ["dram"])
+    assert host.name == "xeon-5218r"
+    assert memory_profile(host, "dram", 1).scalar("read_latency_ns") == 155
+    with pytest.raises(Exception, match="--remeasure has no effect on --host xeon-5218r"):
+        host_for(HostChoice("xeon-5218r", remeasure=True), session)
+
+
+def test_a_host_file_pins_all_figures(tmp_path: Path, data: Path, session: Session) -> None:
+    file = tmp_path / "pinned.toml"
+    file.write_text(to_toml(fixed_host().model_copy(update={"name": "pinned"})))
+    host = host_for(HostChoice(str(file)), session, ["dram", LARGE])
+    assert host.name == "pinned"
+    assert memory_profile(host, LARGE, 1).scalar("page_bytes") == 2 * MIB
+    assert not data.exists()
+
+
+def test_page_walks_are_those_of_the_program_s_size() -> None:
+    walks = [
+        memory_profile(fixed_host(), SMALL, mib * MIB).scalar("page_walk_ns")
+        for mib in (1, 64, 90, 128, 4096)
+    ]
+    assert walks[0] == walks[1] == 12
+    assert walks[3] == walks[4] == 28
+    assert 19 < walks[2] < 21
+    assert memory_profile(fixed_host(), LARGE, 90 * MIB).scalar("page_walk_ns") == 0
+
+
+def test_the_modeled_last_cache_is_the_measured_one_unless_given() -> None:
+    host = fixed_host()
+    found = caches_of(host, {}).llc
+    assert found is not None
+    assert found.size_bytes == LAST_CACHE[1]
+    given = caches_of(host, {"llc": "2MiB"}).llc
+    assert given is not None
+    assert (given.size_bytes, given.ways) == (2 * MIB, found.ways)
+    assert caches_of(host, {"llc": "none"}).llc is None
+    tiny = host.figures["l3_bytes"].model_copy(update={"value": 1.2 * MIB, "low": 1.0 * MIB})
+    small = host.model_copy(update={"figures": {**host.figures, "l3_bytes": tiny}})
+    l2 = small.scalar("l2_bytes")
+    assert (caches_of(small, {}).llc is None) == (1.5 * l2 > 1.2 * MIB)
+
+
+def synthetic(size: float, noise: float, seed: int, sweeps: int = 24) -> Sweeps:
+    """Sweeps over regions by an LRU cache of this size, with other work that lengthens some."""
+    regions = [int(2 * MIB * 2 ** (i / 2)) for i in range(11)]
+    random = np.random.default_rng(seed)
+    rows = []
+    for _ in range(sweeps):
+        hits = 1 - np.sqrt(np.maximum(1 - size / np.array(regions), 0))
+        in_second = 1 - np.sqrt(1 - MIB / np.array(regions))
+        times = in_second * 3 + (hits - in_second) * 12 + (1 - hits) * 155
+        disturbed = random.random(len(regions)) < 0.4
+        rows.append(times * (1 + noise * disturbed * random.random(len(regions))))
+    return Sweeps(regions, np.array(rows), np.full(sweeps, 3.0), np.full(sweeps, 155.0))
+
+
+@pytest.mark.parametrize("size", [3 * MIB, 7.5 * MIB, 12 * MIB, 20 * MIB, 32 * MIB])
+def test_the_last_cache_is_found_next_to_disturbances(size: float) -> None:
+    found = last_cache.fit(synthetic(size, 3.0, seed=1), MIB, 32 * MIB)
+    assert found == pytest.approx(size, rel=0.06)
+
+
+def test_repeated_measurements_of_the_last_cache_agree_within_their_intervals() -> None:
+    repeats = [
+        last_cache.interval(
+            [synthetic(size, 3.0, seed), synthetic(size, 1.0, seed + 50)],
+            MIB,
+            32 * MIB,
+            short=True,
+            seed=seed,
+        )
+        for seed, size in enumerate((9 * MIB, 11 * MIB, 12 * MIB, 10 * MIB))
+    ]
+    for value, _, _ in repeats:
+        assert all(low <= value <= high for _, low, high in repeats)
+    for value, low, high in repeats:
+        assert high / low < 3.5
+        assert low < value < high
+
+
+def test_a_cache_that_neighbors_fill_is_none() -> None:
+    assert last_cache.fit(synthetic(MIB, 0.0, seed=1), MIB, 32 * MIB) == MIB
+
+
+def test_chases_cover_the_last_cache_at_several_rates() -> None:
+    chases = Regions.of(fixed_host(), 128 * MIB, 2).chases()
+    revisited = {c.region_bytes for c in chases if c[:3:2] == ("thp", REVISITED)}
+    for chains in (1, AT_ONCE):
+        assert {Chase("thp", region, REVISITED, chains) for region in revisited} <= set(chases)
+    assert max(revisited) >= 2 * LAST_CACHE[2]
+
+
+def test_both_page_sizes_have_the_same_latency() -> None:
+    plan = MemoryPlan((SMALL, LARGE), 0, 128 * MIB)
+    meter = MemoryMeter(plan)
+    for number in range(4):
+        epoch: Samples[Timed] = Samples()
+        for timed in plan.grid:
+            base = {"touch": 500.0, "load": 160.0, "read": 30e9, "ntwrite": 20e9}[timed.what]
+            small = 20.0 if timed[:2] == ("load", SMALL) else 0.0
+            epoch.add(timed, (base + small) / timed.chains + number, [])
+        meter.samples.gather(epoch)
+    made = meter.figures("nearfar", short=False)
+    assert made[SMALL]["read_latency_ns"] == made[LARGE]["read_latency_ns"]
+    assert made[SMALL]["read_latency_ns"].value == pytest.approx(160.75)
+    walks = made[SMALL]["page_walk_by_region_ns"].points or []
+    assert [value for _, value in walks] == pytest.approx([20, 20])
+    assert made[LARGE]["page_bytes"].value == 2 * MIB
+    short = meter.figures("nearfar", short=True)
+    wide, narrow = (f[SMALL]["read_latency_ns"].interval() for f in (short, made))
+    assert wide[0] < narrow[0] <= narrow[1] < wide[1]
+
+
+def test_a_study_keeps_no_provisional_host_over_a_complete_one(
+    data: Path, session: Session, progress: Notes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Meter:
+        epochs = 0
+
+        def __init__(self, *_: object) -> None:
+            pass
+
+        def epoch(self) -> None:
+            self.epochs += 1
+
+        def host(self) -> Host:
+            return fixed_host(provisional=True)
+
+    monkeypatch.setattr("nearfar.measure.host.HostMeter", Meter)
+    studied = StudiedHost(session, ["dram"], 100.0)
+    studied.epoch()
+    studied.epoch()  # too early: they are spread over the study
+    studied.keep()
+    assert read_host(data).measured == fixed_host(provisional=True).measured
+    assert "this host, provisional after 8 epochs: near memory 155 ns" in progress.notes[0]
+    store()
+    studied.keep()
+    assert read_host(data).measured == fixed_host().measured
+    short = StudiedHost(session, ["dram"], 5.0)
+    short.epoch()
+    short.keep()
+    assert len(progress.notes) == 1
+
+
+def test_the_host_can_be_shown(run_nearfar: RunNearfar) -> None:
+    done = run_nearfar("show", "this", "--json", "-")
+    assert done.code == 0, done.stderr
+    assert json.loads(done.stdout)["measured"]["epochs"] == 8
+    done = run_nearfar("show", "this")
+    assert "dram,pages=4k" in done.stdout
+    assert "8 epochs" in done.stdout
