@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from nearfar.api import (
         CachesWanted,
+        HostChoice,
         Measured,
         Options,
         PipelineCurves,
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
         SplitArray,
         SplitCost,
         SplitThreads,
+        StandardInput,
         Target,
         Traced,
         advise,
@@ -39,6 +41,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "CachesWanted",
+    "HostChoice",
     "Measured",
     "Options",
     "PipelineCurves",
@@ -46,6 +49,7 @@ __all__ = [
     "SplitArray",
     "SplitCost",
     "SplitThreads",
+    "StandardInput",
     "Target",
     "Traced",
     "__version__",
