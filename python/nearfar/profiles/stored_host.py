@@ -33,7 +33,7 @@ def path_of(machine_id: str) -> Path:
         try:
             chosen = str(Path.home() / ".local" / "share")
         except RuntimeError:
-            raise MachineError("there is no home directory", _NEXT) from None
+            raise MachineError("the user has no home directory", _NEXT) from None
     return Path(chosen) / "nearfar" / "hosts" / f"{machine_id}.toml"
 
 
