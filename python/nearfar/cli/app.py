@@ -108,9 +108,7 @@ def _run(arguments: list[str] | None) -> Any:
 
 def _with_new_names(arguments: list[str] | None) -> list[str]:
     """Return the arguments with today's names of flags, after a note for each old name."""
-    typed = sys.argv[1:] if arguments is None else arguments
-    verb = _typed_verb(typed).removeprefix("nearfar").lstrip()
-    words, notes = renamed.with_new_names(verb, typed)
+    words, notes = renamed.with_new_names(sys.argv[1:] if arguments is None else arguments)
     for note in notes:
         print(note, file=sys.stderr)
     return words

@@ -20,8 +20,9 @@ RENAMED = {
 }
 
 
-def with_new_names(verb: str, arguments: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return a verb's arguments with new names of flags, and a note for each old name used."""
+def with_new_names(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return a command line with new names of flags, and a note for each old name used."""
+    verb = next((v for v in RENAMED if [*arguments[: v.count(" ") + 1]] == v.split()), "")
     renamed = RENAMED.get(verb, {})
     words: list[str] = []
     used: list[str] = []

@@ -71,12 +71,12 @@ def follow(
         traced.touches,
     )
     return [
-        _told(name, cost, coster, far, near_bytes)
+        _policy_cost(name, cost, coster, far, near_bytes)
         for name, cost in zip(POLICIES, found, strict=True)
     ]
 
 
-def _told(
+def _policy_cost(
     name: PolicyName, cost: PolicyCosts, coster: Coster, far: Memory, near_bytes: int
 ) -> Followed:
     share = coster.share_of(cost["instructions"])

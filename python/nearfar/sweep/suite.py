@@ -120,7 +120,9 @@ def _cells(suite: Suite, run: SuiteRun, where: str, full: bool) -> Iterator[Cell
         )
     for point in itertools.product(*grid.values()):
         chosen = dict(zip(grid, point, strict=True))
-        yield Cell(where, run.verb, {**flags, **chosen}, {k: _told(v) for k, v in chosen.items()})
+        yield Cell(
+            where, run.verb, {**flags, **chosen}, {k: _as_scalar(v) for k, v in chosen.items()}
+        )
 
 
 def _over(run: SuiteRun) -> tuple[Flags, dict[str, list[Value]]]:
@@ -130,7 +132,7 @@ def _over(run: SuiteRun) -> tuple[Flags, dict[str, list[Value]]]:
     return {**flags, **run.full.flags}, {**grid, **run.full.grid}
 
 
-def _told(value: Value) -> Scalar:
+def _as_scalar(value: Value) -> Scalar:
     return " ".join(map(str, value)) if isinstance(value, list) else value
 
 
