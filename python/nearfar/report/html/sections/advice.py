@@ -36,12 +36,12 @@ SITE_HEADS = [
     "Site",
     "Verdict",
     "Size",
+    "Loss",
+    "Far costs",
+    "First touch",
     "Life",
     "Reads",
     "Writes",
-    "Stall time",
-    "Far costs",
-    "First touch",
 ]
 
 
@@ -215,17 +215,7 @@ def _sites(result: AdviceResult) -> Table:
         for site, share in sites.shown
     ]
     return Table(
-        [
-            "Site",
-            "Verdict",
-            "Size",
-            "Loss",
-            "Far costs",
-            "First touch",
-            "Life",
-            "Reads",
-            "Writes",
-        ],
+        SITE_HEADS,
         rows,
         f"Sites, by what they cost on {result.far}",
         frozenset(range(2, 9)),
