@@ -93,7 +93,7 @@ BAD_INPUT = [
     (2, "too small to separate", ["probe", "--region", "64"]),
     (3, "does not fit in dram", ["probe", "--region", "100TiB"]),
     (2, "cannot use", ["probe", "--tier", "shm:/nonexistent"]),
-    (2, "is no tmpfs", ["probe", "--tier", "shm:/proc"]),
+    (2, "is not a tmpfs", ["probe", "--tier", "shm:/proc"]),
     (2, "create a file in", ["probe", "--tier", "file:/nonexistent/x"]),
     (3, "MAP_SYNC", ["probe", "--tier", "fsdax:."]),
     (3, "no NUMA node 9999", ["probe", "--tier", "numa:9999"]),

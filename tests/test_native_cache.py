@@ -33,11 +33,11 @@ def test_accesses_that_make_no_sense_are_refused(sizes: np.ndarray, kinds: np.nd
 
 
 def test_shapes_policies_and_operations_are_refused() -> None:
-    with pytest.raises(NativeError, match="no replacement policy"):
+    with pytest.raises(NativeError, match="unknown replacement policy"):
         CacheHierarchy([(1024, 2)], None, 64, "plru", 1)
     with pytest.raises(NativeError, match="at least one level"):
         CacheHierarchy([], None, 64, "lru", 1)
     with pytest.raises(NativeError, match="bad_input"):
         layer_condition_factor(1, 8, 1 << 20, 16, "lru", 1)
-    with pytest.raises(NativeError, match="no operation of a map"):
+    with pytest.raises(NativeError, match="unknown map operation"):
         replay_map("put", 10, 1, 64, (1 << 20, 16), [("lru", True)], 1)

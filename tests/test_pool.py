@@ -205,7 +205,7 @@ def test_paths_that_are_no_files(verb: str, folder: Path, run_nearfar: RunNearfa
     absent.assert_refused(2, "No such file or directory")
     fifo = folder / "fifo"
     os.mkfifo(fifo)
-    run_nearfar("pool", verb, str(fifo), *sure, timeout=120).assert_refused(2, f"{fifo} is no ")
+    run_nearfar("pool", verb, str(fifo), *sure, timeout=120).assert_refused(2, f"{fifo} is not a ")
 
 
 def test_a_file_that_may_not_be_read(whole: Path, folder: Path) -> None:
@@ -244,13 +244,13 @@ def test_shred_asks_and_overwrites(whole: Path, folder: Path, run_nearfar: RunNe
         assert page != before[at : at + 4096]
         assert len(set(page)) > 200
     again = run_nearfar("pool", "shred", str(path), "--yes")
-    again.assert_refused(2, "is no pool")
+    again.assert_refused(2, "is not a pool")
 
 
 def test_shred_does_not_modify_other_files(folder: Path, run_nearfar: RunNearfar) -> None:
     path = folder / "letter"
     path.write_text("dear reader\n")
-    run_nearfar("pool", "shred", str(path), "--yes").assert_refused(2, "letter is no pool")
+    run_nearfar("pool", "shred", str(path), "--yes").assert_refused(2, "letter is not a pool")
     assert path.read_text() == "dear reader\n"
 
 

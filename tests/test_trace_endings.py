@@ -184,7 +184,7 @@ def test_a_cut_or_damaged_trace_is_read_up_to_there(
         done = run_nearfar("trace", "export", name, "--to", "dramsim3", "-o", f"{name}.txt")
         assert f"the trace is {word} at offset" in done.stderr
     (tmp_path / "other").write_bytes(b"something else")
-    run_nearfar("trace", "stats", "other").assert_refused(2, "'other' is no trace")
+    run_nearfar("trace", "stats", "other").assert_refused(2, "'other' is not a trace")
     run_nearfar("trace", "stats", "nowhere").assert_refused(2, "nowhere")
 
 

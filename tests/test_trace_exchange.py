@@ -71,7 +71,7 @@ def test_champsim_and_ramulators_older_forms(run_nearfar: RunNearfar, tmp_path: 
     assert struct.unpack_from("<Q24x4Q", back)[:2] == (0x401000, 0x1000)
     (tmp_path / "c").write_bytes(one[:-1])
     run_nearfar("trace", "import", "c", "--from", "champsim", "-o", "cut").assert_refused(
-        2, "is no whole trace of champsim: instruction 0"
+        2, "is not a complete champsim trace: instruction 0"
     )
     (tmp_path / "r").write_text("0x1000 R\n0x2000 W\n3 4096\n4 4160 8192\n")
     assert run_nearfar("trace", "import", "r", "--from", "ramulator", "-o", "R").code == 0

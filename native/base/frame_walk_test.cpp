@@ -62,7 +62,7 @@ TEST_CASE("frames are followed outwards, and only a new page is not trusted to b
   CHECK(stack.asked == std::vector<std::uintptr_t>{stack.at(page)});
 }
 
-TEST_CASE("a walk ends where it was told to") {
+TEST_CASE("a walk ends where the visitor ends it") {
   Stack stack;
   for (std::size_t i = 0; i < 10; ++i)
     stack.put(i * 32, stack.at((i + 1) * 32), i);

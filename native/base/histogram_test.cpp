@@ -31,9 +31,9 @@ TEST_CASE("percentiles of a wide range are right to 3.2 %") {
   for (const double share : {0.1, 0.5, 0.9, 0.99, 0.999}) {
     const auto exact = static_cast<double>(
         values[static_cast<std::size_t>(share * static_cast<double>(values.size()))]);
-    const auto told = static_cast<double>(h.percentile(share));
-    CHECK(told >= exact);
-    CHECK(told <= exact * 1.032);
+    const auto reported = static_cast<double>(h.percentile(share));
+    CHECK(reported >= exact);
+    CHECK(reported <= exact * 1.032);
   }
 }
 

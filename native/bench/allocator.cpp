@@ -80,7 +80,7 @@ Result<Allocator> hmalloc(const std::string& tier) {
   const int code = errno;
   return Error::make(code == EINVAL ? Errc::bad_input : Errc::unsupported, "no tier '%s': %s",
                      tier.c_str(), why())
-      .try_next("man 3 hmalloc tells how tiers are written");
+      .try_next("see `man 3 hmalloc` for the syntax of tiers");
 }
 
 /// What the loader knows of the object that holds an address; zeros where it knows nothing.

@@ -1,4 +1,4 @@
-// Allocators under one form: those that stand in for malloc, memkind's kinds, libhmalloc's tiers.
+// One interface for all allocators: replacements of malloc, memkind's kinds, libhmalloc's tiers.
 //
 // An allocator that replaces malloc is preloaded (LD_PRELOAD) and called as malloc and free;
 // memkind and libhmalloc have calls of their own, which are looked up in the libraries that are
@@ -15,7 +15,7 @@
 
 namespace nearfar::bench {
 
-/// malloc and free of this process, whoever provides them.
+/// malloc and free of this process, including preloaded ones.
 struct Malloc {
   void* allocate(std::size_t bytes) const { return std::malloc(bytes); }
   void release(void* block) const { std::free(block); }
@@ -51,7 +51,7 @@ using Allocator = std::variant<Malloc, Memkind, Hmalloc>;
 /// be had here).
 Result<Allocator> find_allocator(const char* name);
 
-/// The file that an allocator's code was loaded from; "?" where the loader does not tell.
+/// The file that an allocator's code was loaded from; "?" if the loader does not report it.
 const char* library_of(const Allocator& allocator);
 
 } // namespace nearfar::bench

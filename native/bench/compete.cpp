@@ -77,7 +77,7 @@ Result<CompeteBench> CompeteBench::create(Copy copy, const tier::Spec& near, con
                                           std::size_t elements, std::span<const int> near_cpus,
                                           std::span<const int> far_cpus) {
   if (near_cpus.empty() && far_cpus.empty())
-    return Error::make(Errc::bad_input, "there is no thread to copy")
+    return Error::make(Errc::bad_input, "no threads to copy with")
         .try_next("give --near-threads, --far-threads, or both");
   std::vector<int> cpus(near_cpus.begin(), near_cpus.end());
   cpus.insert(cpus.end(), far_cpus.begin(), far_cpus.end());

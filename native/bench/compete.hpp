@@ -56,7 +56,7 @@ class CompeteBench {
 public:
   CompeteBench(CompeteBench&&) = default; // and no copies
 
-  /// Maps two arrays of `elements` doubles for each thread, and lets each touch its own.
+  /// Maps two arrays of `elements` doubles for each thread; each thread touches its own.
   /// Errors: bad_input (no threads, a processor that cannot be used), those of tier::map.
   static Result<CompeteBench> create(Copy copy, const tier::Spec& near, const tier::Spec& far,
                                      std::size_t elements, std::span<const int> near_cpus,

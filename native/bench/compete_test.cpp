@@ -91,9 +91,10 @@ TEST_CASE("what makes no sense is refused, and nothing is left") {
   const tier::Spec far = spec("file:" + folder.path());
   const std::vector<int> one = {test::usable_cpu()};
   const std::vector<int> missing = {test::missing_cpu};
-  Result<CompeteBench> nobody = CompeteBench::create(Copy::far_far, near, far, elements, {}, {});
-  REQUIRE(!nobody);
-  CHECK(nobody.error().code == Errc::bad_input);
+  Result<CompeteBench> without_threads =
+      CompeteBench::create(Copy::far_far, near, far, elements, {}, {});
+  REQUIRE(!without_threads);
+  CHECK(without_threads.error().code == Errc::bad_input);
   Result<CompeteBench> nowhere =
       CompeteBench::create(Copy::far_far, near, far, elements, one, missing);
   REQUIRE(!nowhere);

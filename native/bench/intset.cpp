@@ -24,7 +24,7 @@ Result<const IntsetKind*> find(std::string_view name) {
   std::string known;
   for (const IntsetKind& kind : kinds())
     known += (known.empty() ? "" : ", ") + std::string(kind.name);
-  return Error::make(Errc::bad_input, "there is no set '%.*s'", static_cast<int>(name.size()),
+  return Error::make(Errc::bad_input, "unknown set '%.*s'", static_cast<int>(name.size()),
                      name.data())
       .try_next("choose one of: %s", known.c_str());
 }

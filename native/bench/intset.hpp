@@ -67,8 +67,8 @@ public:
 
   std::span<const std::byte> pool() const; ///< empty for a set in DRAM
 
-  /// Operates for about `budget_ns`; may be called again. `region` is told where that begins and
-  /// ends. Errors: bad_input (the processor), failed_check, no_space.
+  /// Operates for about `budget_ns`; may be called again. `region` is notified where that begins
+  /// and ends. Errors: bad_input (the processor), failed_check, no_space.
   Result<IntsetRun> run(std::uint64_t budget_ns, Region* region = nullptr);
   /// The same for so many operations, however long they take.
   Result<IntsetRun> run_operations(std::uint64_t operations, Region* region);

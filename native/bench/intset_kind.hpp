@@ -3,7 +3,7 @@
 //
 //     IntsetKind list_set() { return {"list", make_ours<ListSet>}; }
 //
-// The kind is a template over the medium (structures/medium.hpp) with
+// The kind is a template over the medium (structures/persistence_policy.hpp) with
 //     Set, made by Set::open(medium, root) and with contains(key), remove(key), size();
 //     Root, what it keeps at the pool's root, all zero at first;
 //     bytes_an_entry, the room that an entry wants while the set is used: half of the operations
@@ -56,7 +56,7 @@ struct IntsetKind {
 /// The set does not hold what was put in and not taken out.
 Error unsound_set();
 
-constexpr std::size_t bytes_beside = 24 << 20; ///< of a pool, beside the entries
+constexpr std::size_t overhead_bytes = 24 << 20; ///< of a pool, in addition to the entries
 constexpr persist::Layout intset_layout{"nearfar bench intset", 1};
 
 /// The twin of a pool in a node's memory lies there too, all others in DRAM.
@@ -65,7 +65,7 @@ tier::Spec twin_tier(const IntsetPlan& plan);
 constexpr std::uint64_t operations_a_look = 32; // at the clock
 
 /// The timed loop, the same for every set. Size is checked before and after, untimed. What look-ups
-/// found is told, or the compiler would leave them out; where nothing changes it is known.
+/// found is returned, so that the compiler keeps them; if nothing changes it is known.
 template <class Operate, class Size>
 Result<IntsetRun> operate(const IntsetPlan& plan, const IntsetEnd& until, RegionEdge edge,
                           Random& random, const Operate& operate_one, const Size& size) {
@@ -124,7 +124,7 @@ Result<IntsetRun> operate(const IntsetPlan& plan, const IntsetEnd& until, Region
 /// One of our structures on any medium.
 template <class Place, template <class> class Kind>
 class OurSet final : public IntsetSubject {
-  using Shape = Kind<typename Place::Medium>;
+  using Shape = Kind<typename Place::PersistencePolicy>;
   using Root = typename Shape::Root;
 
 public:
@@ -163,7 +163,7 @@ template <template <class> class Kind>
 Result<std::unique_ptr<IntsetSubject>> make_ours(const IntsetPlan& plan, const Keys& keys) {
   using Shape = Kind<structures::Pmem>;
   constexpr std::size_t root_bytes = sizeof(typename Shape::Root);
-  const std::size_t bytes = bytes_beside + plan.entries * Shape::bytes_an_entry;
+  const std::size_t bytes = overhead_bytes + plan.entries * Shape::bytes_an_entry;
   if (plan.medium == IntsetMedium::dram) {
     Result<InDram> place = InDram::create(twin_tier(plan), bytes, root_bytes);
     if (!place) return place.error();

@@ -210,7 +210,7 @@ Status run_shares(const Allocator& allocator, MallocTest test, std::vector<Share
   return Done{};
 }
 
-/// Sums over the threads. `others_ns` is what threads beside the team used.
+/// Sums over the threads. `others_ns` is the CPU time of threads outside of the team.
 void sum_up(MallocRun& run, const std::vector<Share>& shares, std::uint64_t others_ns) {
   std::uint64_t first = UINT64_MAX, last = 0;
   for (const Share& share : shares) {

@@ -19,7 +19,7 @@ int living = 0;
 std::size_t handed_out = 0;
 
 /// Counts blocks, of which a test touches the first byte alone; from the 500th on it has none where
-/// it is told to fail.
+/// it is set to fail.
 struct Counting {
   static void* take(void* failing, std::size_t) {
     static unsigned char bytes[1 << 15];
@@ -73,7 +73,7 @@ TEST_CASE("the work is split over threads, more than there are blocks too") {
   }
 }
 
-TEST_CASE("touched pages are told as peak memory") {
+TEST_CASE("touched pages count as peak memory") {
   Result<bench::MallocRun> done = run(MallocTest::large, 2000, 1);
   REQUIRE(bool(done));
   CHECK(done->peak_bytes >= 2000 * 4096 * 9 / 10);

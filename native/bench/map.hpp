@@ -85,7 +85,7 @@ public:
   std::span<const std::byte> pool() const; ///< empty for a map in DRAM
 
   /// Insertions and removals can be run once; gets as often as wanted. Errors: bad_input (a second
-  /// time; `dependent` of anything but gets), no_space, failed_check. `region` is told by each
+  /// time; `dependent` of anything but gets), no_space, failed_check. `region` is notified by each
   /// thread when its first operation begins and its last has ended.
   Result<MapRun> run(MapPass pass, Region* region = nullptr);
 

@@ -27,7 +27,7 @@ struct MapShare {
   std::uint64_t least_ticks = ~std::uint64_t{0};
   std::uint64_t worst_cpu_ns = 0;
   storelog::Counters counted;
-  RegionEdge edge; ///< given: who is told of the region
+  RegionEdge edge; ///< notified of the region
   std::uint64_t start_ns = 0;
   std::uint64_t end_ns = 0;
   std::optional<Error> failure;
@@ -37,14 +37,14 @@ struct MapShare {
 class FirstFailure {
 public:
   /// Always false.
-  bool tell(const Error& error) {
+  bool fail(const Error& error) {
     if (!failing_.exchange(true)) {
       failure_ = error;
       failed_ = true;
     }
     return false;
   }
-  bool took(Result<bool> done) { return done ? *done : tell(done.error()); }
+  bool took(Result<bool> done) { return done ? *done : fail(done.error()); }
   const Error* get() const { return failed_.load() ? &failure_ : nullptr; }
 
 private:
@@ -78,7 +78,7 @@ std::uint64_t operate(Adaptor& map, std::uint64_t key) {
 
 /// The processor time of the worst operation, from few readings of a clock that is a system call.
 /// No more than the operation's wall time, and no more than what the thread used since the last
-/// reading, at most 64 operations ago: the lesser of both is told, an upper bound.
+/// reading, at most 64 operations ago: the lesser of both is reported, an upper bound.
 class WorstCpu {
 public:
   static constexpr std::uint64_t operations_a_reading = 64;

@@ -13,13 +13,13 @@ constexpr persist::Layout layout{"nearfar bench map", 2};
 /// Room for an entry and what lies idle: 16 bytes in a slot, half of them free at worst, and a
 /// chunk in advance, which is an eighth of all.
 constexpr std::size_t bytes_an_entry = 64;
-constexpr std::size_t bytes_beside = 24 << 20;
+constexpr std::size_t overhead_bytes = 24 << 20;
 
 std::size_t bytes_wanted(const MapPlan& plan) {
   const structures::RecordSizes sizes{0, plan.value_bytes}; // the key is in the entry
   const std::size_t record =
-      plan.words() ? 0 : structures::SlabIndex::footprint(sizes.bytes()) * 5 / 4;
-  return bytes_beside + plan.operations * (bytes_an_entry + record);
+      plan.words() ? 0 : structures::VolatileSlabIndex::footprint(sizes.bytes()) * 5 / 4;
+  return overhead_bytes + plan.operations * (bytes_an_entry + record);
 }
 
 /// Values of a word, kept in the entry.
@@ -63,7 +63,8 @@ struct Strings {
 template <class Place, class Values>
 class OurAdaptor {
 public:
-  using Map = structures::Map<typename Place::Medium, std::uint64_t, typename Values::Stored>;
+  using Map =
+      structures::Map<typename Place::PersistencePolicy, std::uint64_t, typename Values::Stored>;
 
   OurAdaptor(Place place, std::size_t value_bytes)
       : place_(std::move(place)), values_(value_bytes) {}

@@ -21,12 +21,12 @@ constexpr persist::Layout layout{"nearfar bench map", 1};
 /// Room for an entry and its share of buckets while they double: an entry of at most 128 bytes, two
 /// arrays of 80-byte heads or 40-byte slots, a logged link each, and the allocator's own.
 constexpr std::size_t bytes_an_entry = 448;
-constexpr std::size_t bytes_beside = 16 << 20;
+constexpr std::size_t overhead_bytes = 16 << 20;
 
 /// The twins' place: objects in DRAM, and the map's handle.
 struct InDramObjects {
-  using Medium = DramObjects;
-  std::unique_ptr<Medium> medium = std::make_unique<Medium>();
+  using PersistencePolicy = DramObjects;
+  std::unique_ptr<PersistencePolicy> medium = std::make_unique<PersistencePolicy>();
   std::unique_ptr<PMEMoid> handle = std::make_unique<PMEMoid>(OID_NULL);
 
   void* root() const { return handle.get(); }
@@ -44,7 +44,7 @@ public:
   std::uint64_t get(std::uint64_t key) { return map_->get(key).value_or(OID_NULL).off; }
   bool remove(std::uint64_t key) {
     Result<std::optional<PMEMoid>> gone = map_->remove(key);
-    return gone ? gone->has_value() : first_.tell(gone.error());
+    return gone ? gone->has_value() : first_.fail(gone.error());
   }
   const Error* failure() const { return first_.get(); }
   std::span<const std::byte> pool() const { return place_.memory(); }
@@ -70,7 +70,7 @@ public:
     const std::lock_guard turn(lock_);
     return transact([&] {
       const PMEMoid value = pmemobj_tx_alloc(value_bytes_, value_type);
-      if (value.off == 0) return first_.tell(structures::pool_error("allocating a value"));
+      if (value.off == 0) return first_.fail(structures::pool_error("allocating a value"));
       if (!alloc_)
         for (std::size_t i = 0; i < words(); ++i)
           direct<std::uint64_t>(value)[i] = map_word(key);
@@ -87,7 +87,7 @@ public:
     const std::lock_guard turn(lock_);
     return transact([&] {
       Result<std::optional<PMEMoid>> value = map_->remove(key);
-      if (!value) return first_.tell(value.error());
+      if (!value) return first_.fail(value.error());
       return value->has_value() && pmemobj_tx_free(**value) == 0;
     });
   }
@@ -95,7 +95,7 @@ public:
   std::span<const std::byte> pool() const { return place_.memory(); }
 
 private:
-  /// Words of an object, the last one cut where the size is no multiple.
+  /// Words of an object, the last one partial if the size is not a multiple of the word.
   std::size_t words() const { return value_bytes_ / sizeof(std::uint64_t); }
 
   std::uint64_t read(PMEMoid value) const {
@@ -110,7 +110,7 @@ private:
   template <class Body>
   bool transact(const Body& body) {
     if (pmemobj_tx_begin(place_.pool->handle(), nullptr, TX_PARAM_NONE) != 0)
-      first_.tell(structures::pool_error("beginning a transaction"));
+      first_.fail(structures::pool_error("beginning a transaction"));
     const bool done = pmemobj_tx_stage() == TX_STAGE_WORK && body();
     if (pmemobj_tx_stage() == TX_STAGE_WORK) {
       if (done)
@@ -160,7 +160,7 @@ Result<std::unique_ptr<MapSubject>> make(const MapPlan& plan) {
   const bool objects = !plan.words();
   const std::size_t value = objects ? plan.value_bytes + 128 : 0;
   Result<Place> place =
-      Place::create(plan.tier, layout, bytes_beside + plan.operations * (bytes_an_entry + value),
+      Place::create(plan.tier, layout, overhead_bytes + plan.operations * (bytes_an_entry + value),
                     sizeof(PMEMoid));
   if (!place) return place.error();
   if (!counts_pmem(place->pool->handle(), place->root())) return uncounted();

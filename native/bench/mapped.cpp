@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t page = 4096;
 constexpr std::size_t largest_block = std::size_t{1} << 20;
 
-/// Each page of the file starts with a word that tells its place, in every version of its contents.
+/// Each page of the file starts with a word that encodes its offset, in every version of the file.
 std::uint64_t page_tag(std::size_t offset) { return Random(offset / page).next(); }
 
 void tag_pages(std::byte* block, std::size_t bytes, std::size_t offset) {
@@ -45,7 +45,7 @@ std::vector<std::size_t> block_offsets(const Access& access, std::size_t bytes) 
   return offsets;
 }
 
-/// Runs move(offset) over the blocks until they or the budget end, then finish(), and tells the
+/// Runs move(offset) over the blocks until they or the budget end, then finish(), and returns the
 /// time of both. The clock is read once in 16 blocks: under 2 ns a block.
 template <class Move, class Finish>
 Result<IoSample> timed(const std::vector<std::size_t>& offsets, std::size_t block_bytes,
@@ -68,7 +68,7 @@ Result<IoSample> timed(const std::vector<std::size_t>& offsets, std::size_t bloc
 Status nothing_to_finish() { return Done{}; }
 
 /// Loads from each page, and stores where writes must not fault either: a load alone leaves the
-/// pages clean, so that no write-back runs beside the measurement.
+/// pages clean, so that no write-back runs during the measurement.
 void fill_page_tables(std::byte* file, std::size_t bytes, bool store) {
   for (std::size_t at = 0; at < bytes; at += page) {
     auto* first = reinterpret_cast<volatile std::byte*>(file + at);

@@ -95,7 +95,7 @@ TEST_CASE("a block that is not the one asked for is found out by every way of re
   }
 }
 
-TEST_CASE("the facts of the mapping are told") {
+TEST_CASE("the facts of the mapping are reported") {
   const test::Folder folder;
   MappedBench mapped = bench_in(folder);
   Result<bench::MappingFacts> facts = mapped.facts();

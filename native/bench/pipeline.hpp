@@ -76,7 +76,7 @@ public:
                                       std::span<const int> far_cpus, std::uint64_t seed);
 
   /// Generates `iterations` > 0 vectors from the first one on, and analyses each: on the far side
-  /// at the same time, or by the near threads afterwards where there are no far ones.
+  /// at the same time, or by the near threads afterwards without far threads.
   Result<PipelineRun> run(std::size_t iterations);
 
 private:

@@ -70,7 +70,7 @@ Result<std::unique_ptr<IntsetSubject>> in_pmdk_pool(const IntsetPlan& plan, std:
                                                     const std::vector<std::uint64_t>& keys,
                                                     const Make& make) {
   Result<PmdkPlace> place = PmdkPlace::create(
-      plan.tier, intset_layout, bytes_beside + plan.entries * pmdk_bytes_an_entry, root_bytes);
+      plan.tier, intset_layout, overhead_bytes + plan.entries * pmdk_bytes_an_entry, root_bytes);
   if (!place) return place.error();
   Result<std::unique_ptr<Set>> set = make(*place);
   if (!set) return set.error();

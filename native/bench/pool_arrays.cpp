@@ -10,7 +10,7 @@ constexpr persist::Layout layout{"nearfar bench stream", 1};
 constexpr std::uint64_t array_type = 3;
 constexpr std::size_t arrays = 3;
 /// An object of many chunks of 256 KiB begins in one of its own.
-constexpr std::size_t bytes_beside = 16 << 20;
+constexpr std::size_t overhead_bytes = 16 << 20;
 
 } // namespace
 
@@ -18,7 +18,7 @@ Result<PoolArrays> PoolArrays::create(const tier::Spec& tier, std::size_t elemen
                                       std::span<const int> cpus) {
   const std::size_t bytes = elements * sizeof(double);
   Result<persist::Pool> made =
-      make_pool(tier, layout, arrays * bytes + bytes_beside, arrays * sizeof(std::uint64_t));
+      make_pool(tier, layout, arrays * bytes + overhead_bytes, arrays * sizeof(std::uint64_t));
   if (!made) return made.error();
   auto pool = std::make_unique<persist::Pool>(std::move(*made));
   auto* links = reinterpret_cast<std::uint64_t*>(pool->root());

@@ -7,7 +7,7 @@
 #include <span>
 
 #include "persist/pool.hpp"
-#include "structures/medium.hpp"
+#include "structures/persistence_policy.hpp"
 #include "tier/mapping.hpp"
 
 namespace nearfar::bench {
@@ -21,11 +21,11 @@ inline Result<persist::Pool> make_pool(const tier::Spec& tier, const persist::La
   return persist::Pool::create(tier, layout, options);
 }
 
-template <class MediumOfPool>
+template <class PolicyOfPool>
 struct InPool {
-  using Medium = MediumOfPool;
+  using PersistencePolicy = PolicyOfPool;
   std::unique_ptr<persist::Pool> pool; // the medium knows where it is
-  std::unique_ptr<Medium> medium;
+  std::unique_ptr<PersistencePolicy> medium;
 
   static Result<InPool> create(const tier::Spec& tier, const persist::Layout& layout,
                                std::size_t bytes, std::size_t root_bytes) {
@@ -33,7 +33,7 @@ struct InPool {
     if (!pool) return pool.error();
     InPool made;
     made.pool = std::make_unique<persist::Pool>(std::move(*pool));
-    made.medium = std::make_unique<Medium>(*made.pool);
+    made.medium = std::make_unique<PersistencePolicy>(*made.pool);
     return made;
   }
   std::byte* root() const { return pool->root(); }
@@ -52,8 +52,8 @@ inline Status check_twin(const tier::Spec& tier) {
 
 /// On tier dram wherever the kernel puts it, on numa:N on that node.
 struct InDram {
-  using Medium = structures::Dram;
-  std::unique_ptr<Medium> medium;
+  using PersistencePolicy = structures::Dram;
+  std::unique_ptr<PersistencePolicy> medium;
   std::uint64_t head = 0; ///< link of the root
 
   /// Fails with no_space where the node has not `bytes` left: bound memory beyond would be fatal.
@@ -65,7 +65,7 @@ struct InDram {
                          bytes, tier.kind->name, *room)
           .try_next("use fewer entries");
     InDram made;
-    made.medium = std::make_unique<Medium>(tier.node);
+    made.medium = std::make_unique<PersistencePolicy>(tier.node);
     if (Status s = made.medium->allocate(&made.head, root_bytes, true); !s) return s.error();
     return made;
   }

@@ -1,4 +1,4 @@
-// How the programs of benchmarks read numbers and tell figures and failures: see *_main.cpp.
+// How benchmark programs (*_main.cpp) parse numbers and print figures and failures.
 #pragma once
 
 #include <charconv>

@@ -1,4 +1,4 @@
-// How programs reach their arrays: as plain memory, or with every access told.
+// How programs reach their arrays: as plain memory, or with every access recorded.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace nearfar::bench {
 
-/// Nobody listens: a View is then as fast as a pointer.
+/// Records nothing: a View is then as fast as a pointer.
 struct NoRecorder {
   void access(std::uint64_t, unsigned, bool) {}
 };
@@ -17,7 +17,7 @@ struct NoRecorder {
 /// Passes accesses through caches, and what comes out below into a trace.
 class Recorder {
 public:
-  Recorder(cache::Hierarchy caches, trace::Writer& writer)
+  Recorder(cache::Hierarchy caches, trace::TraceWriter& writer)
       : caches_(std::move(caches)), writer_(writer), thread_(writer.thread(0)) {
     caches_.record_traffic(&passed_);
   }
@@ -38,13 +38,13 @@ private:
   void pass(bool write);
 
   cache::Hierarchy caches_;
-  trace::Writer& writer_;
+  trace::TraceWriter& writer_;
   std::uint16_t thread_;
   std::uint64_t instructions_ = 0;
   std::vector<cache::Traffic> passed_;
 };
 
-/// An array of T; `base` is the address that a recorder is told.
+/// An array of T; `base` is the address that is recorded.
 template <class T, class R>
 class View {
 public:

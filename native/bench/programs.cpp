@@ -48,7 +48,7 @@ private:
 
 std::uint64_t mixed(std::uint64_t sum, std::uint64_t word) { return next_mmix(sum ^ word); }
 
-/// So that a sum over an array tells which values it holds.
+/// Makes the sum over an array depend on which values it holds.
 std::uint64_t hash(std::int32_t value) { return Random(static_cast<std::uint64_t>(value)).next(); }
 
 template <class R>
@@ -77,7 +77,7 @@ Result<ProgramRun> sort(const ProgramWork& work, Arrays& arrays, R& recorder) {
   auto* data = arrays.make<std::int32_t>(n);
   auto* buffer = merges ? arrays.make<std::int32_t>(n) : data;
   if (!data || !buffer)
-    return Error::make(Errc::no_space, "there is no memory for %zu elements", n)
+    return Error::make(Errc::no_space, "no memory for %zu elements", n)
         .try_next("use a smaller --problem-size");
   Random random(work.seed);
   std::uint64_t sum = 0;
@@ -109,7 +109,7 @@ Result<ProgramRun> matmul(const ProgramWork& work, Arrays& arrays, R& recorder) 
   double* m[3];
   for (double*& matrix : m)
     if (!(matrix = arrays.make<double>(n * n)))
-      return Error::make(Errc::no_space, "there is no memory for matrices of %zu rows", n)
+      return Error::make(Errc::no_space, "no memory for matrices of %zu rows", n)
           .try_next("use a smaller --problem-size");
   Random random(work.seed);
   for (std::size_t i = 0; i < n * n; ++i) {
@@ -184,7 +184,7 @@ Result<ProgramRun> lattice(const ProgramWork& work, Arrays& arrays, R& recorder)
   double* f[2];
   for (double*& grid : f)
     if (!(grid = arrays.make<double>(cells * D3Q19::directions)))
-      return Error::make(Errc::no_space, "there is no memory for %zu cells", cells)
+      return Error::make(Errc::no_space, "no memory for %zu cells", cells)
           .try_next("use a smaller --problem-size");
   fill_lattice(f[0], work.n);
   std::fill_n(f[1], cells * D3Q19::directions, 0.0);
@@ -264,9 +264,9 @@ void Recorder::pass(bool write) {
     record.instructions = instructions_;
     record.object = static_cast<std::uint32_t>(line.line >> (array_shift - 6));
     record.thread = thread_;
-    record.kind = line.write ? trace::Kind::write_back
-                  : write    ? trace::Kind::store
-                             : trace::Kind::load;
+    record.kind = line.write ? trace::RecordKind::write_back
+                  : write    ? trace::RecordKind::store
+                             : trace::RecordKind::load;
     writer_.record(record);
   }
   passed_.clear();
@@ -284,8 +284,8 @@ void Recorder::finish() {
 }
 
 Result<ProgramRun> run_program(const ProgramWork& work, const Allocator& allocator) {
-  NoRecorder nobody;
-  return run_with(work, allocator, nobody);
+  NoRecorder no_recorder;
+  return run_with(work, allocator, no_recorder);
 }
 
 Result<std::uint64_t> record_program(const ProgramWork& work,
@@ -297,7 +297,7 @@ Result<std::uint64_t> record_program(const ProgramWork& work,
   if (!caches) return caches.error();
   Result<os::File> file = os::create_new(path);
   if (!file) return file.error();
-  trace::Writer writer(file->fd(), header_of(work, levels));
+  trace::TraceWriter writer(file->fd(), header_of(work, levels));
   for (const std::size_t bytes : array_bytes(work)) {
     trace::Site site;
     site.kind = trace::SiteKind::heap;

@@ -2,9 +2,9 @@
 // multiplication; each proves its result.
 //
 // Arrays         come from an allocator (malloc, hmalloc's tiers), and are reached through a View,
-//                which may tell each access to a recorder: the same code is timed and traced.
+//                which may record each access: the same code is timed and traced.
 // Recorded       every load and store of the arrays, through caches, as a trace whose objects are
-//                the arrays. Addresses there are made up (4 GiB apart), so that they repeat.
+//                the arrays. Their addresses are synthetic (4 GiB apart), hence reproducible.
 //                Instructions are an estimate: instructions_an_access for each.
 // Thread safety  one program at a time in a process: it is single-threaded, as in the thesis.
 #pragma once
@@ -50,7 +50,7 @@ Result<ProgramRun> run_program(const ProgramWork& work, const Allocator& allocat
 
 /// Runs it once and writes what passed the caches to a trace; `levels` from the core, the trace is
 /// taken after the last. Returns the same checksum. Errors: those of run_program, of
-/// cache::Hierarchy::create and of trace::Writer::finish.
+/// cache::Hierarchy::create and of trace::TraceWriter::finish.
 Result<std::uint64_t> record_program(const ProgramWork& work,
                                      const std::vector<cache::Geometry>& levels, const char* path);
 

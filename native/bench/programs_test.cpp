@@ -44,7 +44,7 @@ TEST_CASE("programs prove their results, and repeat them") {
 }
 
 TEST_CASE("sorts sort whatever comes") {
-  NoRecorder nobody;
+  NoRecorder no_recorder;
   for (std::size_t n = 1; n < 60; ++n)
     for (unsigned pattern = 0; pattern < 4; ++pattern) {
       std::vector<std::int32_t> data(n), buffer(n);
@@ -53,8 +53,8 @@ TEST_CASE("sorts sort whatever comes") {
         data[i] = pattern == 0 ? number : pattern == 1 ? -number : pattern == 2 ? number % 3 : 5;
       }
       std::vector<std::int32_t> other = data;
-      const View<std::int32_t, NoRecorder> a(data.data(), 0, nobody), b(other.data(), 0, nobody),
-          c(buffer.data(), 0, nobody);
+      const View<std::int32_t, NoRecorder> a(data.data(), 0, no_recorder),
+          b(other.data(), 0, no_recorder), c(buffer.data(), 0, no_recorder);
       quicksort(a, 0, n);
       mergesort(b, c, 0, n);
       CHECK(std::is_sorted(data.begin(), data.end()));
@@ -83,7 +83,7 @@ TEST_CASE("a recorded program computes the same, and its trace is whole") {
     Result<std::uint64_t> recorded = record_program(work, {{4096, 4}}, path.c_str());
     REQUIRE_MESSAGE(recorded, recorded.error().what);
     CHECK(*recorded == run_program(work, Malloc{})->checksum);
-    Result<trace::Reader> reader = trace::Reader::open(path.c_str());
+    Result<trace::TraceReader> reader = trace::TraceReader::open(path.c_str());
     REQUIRE(reader);
     std::size_t written = 0;
     bool known = true;
@@ -100,13 +100,13 @@ TEST_CASE("a recorded program computes the same, and its trace is whole") {
   }
 }
 
-TEST_CASE("a smaller cache lets more through") {
+TEST_CASE("a smaller cache misses more") {
   std::uint64_t records[2];
   unsigned at = 0;
   for (const std::uint64_t bytes : {4096u, 65536u}) {
     const std::string path = fresh_path();
     REQUIRE(record_program(works[0], {{bytes, 4}}, path.c_str()));
-    Result<trace::Reader> reader = trace::Reader::open(path.c_str());
+    Result<trace::TraceReader> reader = trace::TraceReader::open(path.c_str());
     REQUIRE(reader);
     while (!reader->next().empty()) {
     }

@@ -1,7 +1,8 @@
-// The region of interest of a benchmark: who wants to know when a thread enters and leaves it.
+// The region of interest of a benchmark: callbacks when a thread enters and leaves it.
 //
-// Purpose        counters of the measured operations alone, not of start-up or loading. Whoever
-//                counts - the processor, or a model of its caches - is told at the region's edges.
+// Purpose        counters of the measured operations alone, not of start-up or loading. The
+//                counters (of the CPU, or of a cache model) are notified at the edges of the
+//                region.
 // Thread safety  prepare, begin and end are called on the thread they are about, with its number.
 #pragma once
 

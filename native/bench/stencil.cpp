@@ -37,7 +37,7 @@ Status verify(const std::array<tier::Mapping, 2>& arrays, const tier::Spec& spec
   return Done{};
 }
 
-/// Keeps the largest of what several threads tell.
+/// The maximum over several threads.
 void raise_to(std::atomic<std::uint64_t>& most, std::uint64_t value) {
   std::uint64_t seen = most.load(std::memory_order_relaxed);
   while (seen < value && !most.compare_exchange_weak(seen, value, std::memory_order_relaxed)) {
@@ -60,7 +60,8 @@ Status check_shape(const StencilShape& shape, std::size_t near_threads, std::siz
         .try_next("give --near-threads, or --far-rows %zu", shape.rows);
   const bool planes = shape.kernel == StencilKernel::seven;
   if (planes && (shape.width == 0 || shape.columns % shape.width != 0))
-    return Error::make(Errc::bad_input, "a plane of %zu elements is no whole rows of %zu",
+    return Error::make(Errc::bad_input,
+                       "a plane of %zu elements does not consist of whole rows of %zu",
                        shape.columns, shape.width)
         .try_next("give planes of whole rows");
   return Done{};

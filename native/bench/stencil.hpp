@@ -6,9 +6,9 @@
 // last `far_rows` far; near threads work on near rows, far threads on far rows, and all meet after
 // each sweep, where the arrays change places.
 //
-//   direct  the two rows beside the boundary are read across it
-//   ghost   each side keeps a copy of the other's row beside the boundary, refreshed between sweeps
-//           in the array that the next sweep reads
+//   direct  the two rows next to the boundary are read across it
+//   ghost   each side keeps a copy of the other's row next to the boundary, refreshed between
+//           sweeps in the array that the next sweep reads
 //
 // Thread safety  one StencilBench a thread; run() works on the processors it was made for.
 #pragma once
@@ -57,8 +57,8 @@ public:
   StencilBench(StencilBench&&) = default; // and no copies
 
   /// Maps both arrays of each side. Errors: bad_input (far rows beyond the array, rows without
-  /// threads, a plane that is no whole rows, a processor that cannot be used), those of tier::map.
-  /// A paced tier is charged with what a sweep must move: neighbours come from caches.
+  /// threads, a plane that does not consist of whole rows, a CPU that cannot be used), those of
+  /// tier::map. A paced tier is charged with what a sweep must move: neighbours come from caches.
   static Result<StencilBench> create(const StencilShape& shape, const tier::Spec& near,
                                      const tier::Spec& far, std::span<const int> near_cpus,
                                      std::span<const int> far_cpus, std::uint64_t seed);

@@ -86,7 +86,7 @@ cache::MapOperation parse_operation(const char* name) {
                                          {"get", MapOperation::get},
                                          {"remove", MapOperation::remove}})
     if (std::strcmp(name, known) == 0) return operation;
-  raise(Error::make(Errc::bad_input, "'%s' is no operation of a map", name)
+  raise(Error::make(Errc::bad_input, "unknown map operation '%s'", name)
             .try_next("write insert, get or remove"));
 }
 

@@ -118,7 +118,7 @@ nb::dict findings_dict(const inspect::Findings& findings) {
 }
 
 Result<inspect::Pool> examine_file(const char* path) {
-  Result<inspect::FileSource> source = inspect::open_source(path);
+  Result<inspect::FileView> source = inspect::open_view(path);
   if (!source) return source.error();
   return inspect::examine(*source);
 }
@@ -144,7 +144,7 @@ nb::dict typed_dict(const inspect::Typed& typed) {
   return d;
 }
 
-/// What examine() and leaks() both tell.
+/// What examine() and leaks() both return.
 nb::dict pool_dict(const inspect::Pool& pool) {
   nb::dict d = findings_dict(pool.findings);
   d["kind"] = nb::str(kinds[static_cast<std::size_t>(pool.kind)].data());
@@ -179,12 +179,12 @@ struct Leaks {
 };
 
 Result<Leaks> find_leaks(const char* path) {
-  Result<inspect::FileSource> source = inspect::open_source(path);
+  Result<inspect::FileView> source = inspect::open_view(path);
   if (!source) return source.error();
   Leaks leaks;
   leaks.pool.kind = inspect::identify(*source);
   leaks.pool.file_bytes = source->size();
-  if (leaks.pool.kind == inspect::Kind::object)
+  if (leaks.pool.kind == inspect::FileKind::object)
     leaks.reach = inspect::find_lost(*source, leaks.pool);
   return leaks;
 }
@@ -215,7 +215,7 @@ nb::dict leaks(const char* path) {
 /// `progress(done, of)` is called every MiB; what it raises stops the work.
 nb::dict shred(const char* path, const nb::callable& progress) {
   std::unique_ptr<nb::python_error> raised;
-  const auto tell = [&](inspect::Offset done, inspect::Offset of) {
+  const auto report = [&](inspect::Offset done, inspect::Offset of) {
     nb::gil_scoped_acquire locked;
     try {
       if (PyErr_CheckSignals() != 0) nb::raise_python_error();
@@ -227,7 +227,7 @@ nb::dict shred(const char* path, const nb::callable& progress) {
   };
   Result<inspect::Shredded> done = [&] {
     nb::gil_scoped_release unlocked;
-    return inspect::shred(path, tell);
+    return inspect::shred(path, report);
   }();
   if (raised != nullptr) throw nb::python_error(*raised);
   if (!done) raise(done.error());

@@ -15,7 +15,7 @@ PyObject* pace_source = nullptr; // lives as long as the module does
 
 tier::Pace pace_of(const char* profile) {
   if (pace_source == nullptr)
-    raise(Error::make(Errc::unsupported, "nobody can tell the pace of %s", profile)
+    raise(Error::make(Errc::unsupported, "the pace of %s is unknown here", profile)
               .try_next("import nearfar.measure, which reads profiles, before any tier is parsed"));
   const auto figures =
       nb::cast<std::array<double, 5>>(nb::handle(pace_source)(profile)); // its errors pass through

@@ -28,7 +28,7 @@ constexpr std::string_view acts[] = {"activate", "read", "write", "precharge", "
 constexpr double shares[] = {0.5, 0.9, 0.99, 0.999};
 
 Device make_sim_device(const char* name, const char* kind, const Figures& figures) {
-  Result<Device> made = make_device(name, by_name<Kind>(kind, kinds), figures);
+  Result<Device> made = make_device(name, by_name<MemoryKind>(kind, kinds), figures);
   if (!made) raise(made.error());
   return std::move(*made);
 }
@@ -105,9 +105,9 @@ Plan make_plan(const char* rule, bool near_by_default, const std::vector<RangeTu
 }
 
 /// A source whose reader stops for Ctrl-C: Python's handlers are asked now and then.
-class Interruptible : public Source {
+class Interruptible : public RequestSource {
 public:
-  explicit Interruptible(Source& source) : source_(source) {}
+  explicit Interruptible(RequestSource& source) : source_(source) {}
 
   Result<std::size_t> fill(std::span<Request> out) override {
     if (++calls_ % calls_a_look == 0) {
@@ -121,13 +121,13 @@ public:
 
 private:
   static constexpr std::uint64_t calls_a_look = 64;
-  Source& source_;
+  RequestSource& source_;
   std::uint64_t calls_ = 0;
 };
 
-nb::dict simulate_source(Source& source, const Device& near, const Device& far, const Plan& plan,
-                         const char* engine, const char* page_policy, double timeout_ns,
-                         const char* issue, unsigned window, bool posted_writes,
+nb::dict simulate_source(RequestSource& source, const Device& near, const Device& far,
+                         const Plan& plan, const char* engine, const char* page_policy,
+                         double timeout_ns, const char* issue, unsigned window, bool posted_writes,
                          std::uint64_t most_requests) {
   Setup setup;
   setup.near = near;
@@ -160,7 +160,7 @@ TraceSource open_trace(const char* path, double instruction_ps,
 }
 
 nb::dict trace_facts(const TraceSource& source) {
-  const trace::Reader& reader = source.reader();
+  const trace::TraceReader& reader = source.reader();
   const trace::Header& header = reader.header();
   nb::dict fields;
   for (const auto& [key, value] : header.fields)
@@ -221,8 +221,8 @@ void register_sim(nb::module_& module) {
       .def(nb::new_(&make_plan), nb::arg("rule"), nb::arg("near_by_default"), nb::arg("ranges"),
            nb::arg("objects"), nb::arg("near_weight"), nb::arg("far_weight"), nb::arg("near_bytes"),
            nb::arg("move_cost_ns"));
-  nb::class_<Source>(module, "SimSource");
-  nb::class_<SyntheticSource, Source>(module, "SyntheticSource")
+  nb::class_<RequestSource>(module, "SimSource");
+  nb::class_<SyntheticSource, RequestSource>(module, "SyntheticSource")
       .def(
           "__init__",
           [](SyntheticSource* self, const char* pattern, std::uint64_t count,
@@ -231,14 +231,14 @@ void register_sim(nb::module_& module) {
               raise(Error::make(Errc::bad_input, "a region of less than a line of 64 bytes")
                         .try_next("give --size 64 or more"));
             if (region_bytes > most_region_bytes)
-              raise(Error::make(Errc::bad_input, "a region of more than 64 GiB is not made up")
+              raise(Error::make(Errc::bad_input, "a synthetic region has at most 64 GiB")
                         .try_next("give --size 64GiB or less"));
             new (self) SyntheticSource({by_name<Pattern>(pattern, patterns), count, region_bytes,
                                         write_share, static_cast<Time>(gap_ns * 1000), seed});
           },
           nb::arg("pattern"), nb::arg("count"), nb::arg("region_bytes"), nb::arg("write_share"),
           nb::arg("gap_ns"), nb::arg("seed"));
-  nb::class_<TraceSource, Source>(module, "TraceSource")
+  nb::class_<TraceSource, RequestSource>(module, "TraceSource")
       .def(nb::new_(&open_trace), nb::arg("path"), nb::arg("instruction_ps"), nb::arg("rules"))
       .def("facts", &trace_facts);
   module.def("simulate", &simulate_source, nb::arg("source"), nb::arg("near"), nb::arg("far"),

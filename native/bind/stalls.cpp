@@ -49,8 +49,8 @@ nb::dict cost_dict(const Cost& cost) {
 /// A placement: near, far, core, and by site 1 for far.
 using PlacingTuple = std::tuple<Memory, Memory, Core, std::vector<std::uint8_t>>;
 
-Placing placing_of(const PlacingTuple& told) {
-  const auto& [near, far, core, far_sites] = told;
+Placing placing_of(const PlacingTuple& tuple) {
+  const auto& [near, far, core, far_sites] = tuple;
   return {{memory_of(near), memory_of(far)}, core_of(core), far_sites};
 }
 

@@ -24,10 +24,10 @@ using Word = std::uint64_t;
 using persist::Pool;
 
 /// A pool with one structure in it, closed in the order it was opened.
-template <class Structure, class Root, class Medium = Pmem>
+template <class Structure, class Root, class PersistencePolicy = Pmem>
 struct Owner {
   std::unique_ptr<Pool> pool;
-  std::unique_ptr<Medium> medium;
+  std::unique_ptr<PersistencePolicy> medium;
   std::unique_ptr<Structure> structure;
 
   Structure& get() {
@@ -45,7 +45,7 @@ struct Owner {
     if (!opened) raise(opened.error());
     Owner owner;
     owner.pool = std::make_unique<Pool>(std::move(*opened));
-    owner.medium = std::make_unique<Medium>(*owner.pool);
+    owner.medium = std::make_unique<PersistencePolicy>(*owner.pool);
     owner.structure = run_unlocked([&] {
       return Structure::open(*owner.medium, *reinterpret_cast<Root*>(owner.pool->root()));
     });
@@ -54,9 +54,10 @@ struct Owner {
 };
 
 /// What all structures have: how they come and go, and what concerns all of their entries.
-template <class Structure, class Root, class Medium = Pmem>
-nb::class_<Owner<Structure, Root, Medium>> bind_structure(nb::module_& module, const char* name) {
-  using Own = Owner<Structure, Root, Medium>;
+template <class Structure, class Root, class PersistencePolicy = Pmem>
+nb::class_<Owner<Structure, Root, PersistencePolicy>> bind_structure(nb::module_& module,
+                                                                     const char* name) {
+  using Own = Owner<Structure, Root, PersistencePolicy>;
   nb::class_<Own> bound(module, name);
   const persist::Layout layout{name, 1};
   bound

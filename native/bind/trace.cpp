@@ -106,8 +106,8 @@ nb::dict run_collecting(Collecting& self) {
   return d;
 }
 
-Reader open_reader(const char* path) {
-  Result<Reader> reader = Reader::open(path);
+TraceReader open_reader(const char* path) {
+  Result<TraceReader> reader = TraceReader::open(path);
   if (!reader) raise(reader.error());
   return std::move(*reader);
 }
@@ -152,7 +152,7 @@ nb::list sites_list(const Tables& tables, const RecordCounts& counts) {
   return list;
 }
 
-nb::dict header_dict(const Reader& reader) {
+nb::dict header_dict(const TraceReader& reader) {
   nb::dict d;
   d["line_bytes"] = reader.header().line_bytes;
   d["after"] = name_of(reader.header().after);
@@ -165,7 +165,7 @@ nb::dict header_dict(const Reader& reader) {
 }
 
 nb::dict stats(const char* path) {
-  Reader reader = open_reader(path);
+  TraceReader reader = open_reader(path);
   RecordCounts counts;
   {
     nb::gil_scoped_release unlocked;
@@ -186,7 +186,7 @@ Frame frame_of(const Tables& tables, std::uint64_t code) {
   return {-1, code};
 }
 
-nb::dict record_dict(const Reader& reader, const Record& record) {
+nb::dict record_dict(const TraceReader& reader, const Record& record) {
   const Tables& tables = reader.tables();
   const Object& object = tables.objects[record.object];
   const std::uint64_t address = record.line * reader.header().line_bytes;
@@ -210,7 +210,7 @@ nb::dict record_dict(const Reader& reader, const Record& record) {
 }
 
 nb::dict show(const char* path, std::uint64_t first, std::uint64_t count) {
-  Reader reader = open_reader(path);
+  TraceReader reader = open_reader(path);
   nb::list rows;
   auto part = reader.seek(first);
   std::uint64_t number = reader.first();
@@ -249,7 +249,7 @@ nb::dict touched_dict(const Touched& touched) {
   return d;
 }
 
-nb::dict trace_stats_dict(const Reader& reader, const RecordCounts& counts) {
+nb::dict trace_stats_dict(const TraceReader& reader, const RecordCounts& counts) {
   nb::dict d = header_dict(reader);
   d["totals"] = totals_dict(reader.totals());
   d["records"] = reader.records();

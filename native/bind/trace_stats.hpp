@@ -9,7 +9,8 @@
 namespace nearfar::bind {
 
 /// Header, counts and sites of a trace that was read to its end. Needs the GIL.
-nanobind::dict trace_stats_dict(const trace::Reader& reader, const trace::RecordCounts& counts);
+nanobind::dict trace_stats_dict(const trace::TraceReader& reader,
+                                const trace::RecordCounts& counts);
 
 /// First touches by site, of small and of large pages, and the most pages of no allocation.
 nanobind::dict touched_dict(const trace::Touched& touched);

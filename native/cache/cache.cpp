@@ -16,7 +16,7 @@ constexpr unsigned char never_oldest = 0x7f; // of the bytes that pad ages to si
 Result<Policy> parse_policy(const char* name) {
   if (std::strcmp(name, "lru") == 0) return Policy::lru;
   if (std::strcmp(name, "random") == 0) return Policy::random;
-  return Error::make(Errc::bad_input, "'%s' is no replacement policy", name)
+  return Error::make(Errc::bad_input, "unknown replacement policy '%s'", name)
       .try_next("write lru or random");
 }
 
@@ -28,7 +28,7 @@ Cache::Cache(const Geometry& geometry, std::uint64_t sets, std::uint64_t seed)
 
 Result<Cache> Cache::create(const Geometry& geometry, std::uint64_t seed) {
   if (!std::has_single_bit(geometry.line_bytes))
-    return Error::make(Errc::bad_input, "a line of %u bytes is no power of two",
+    return Error::make(Errc::bad_input, "invalid line of %u bytes: must be a power of two",
                        geometry.line_bytes)
         .try_next("name the line size that the processor states, mostly 64");
   if (geometry.ways == 0 || geometry.ways > max_ways)

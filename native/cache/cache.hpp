@@ -1,6 +1,6 @@
 // One set-associative cache: which lines it holds, which of them are dirty, which goes next.
 //
-// Purpose        the stone that hierarchies, TLBs, the layer condition and the replay are built of.
+// Purpose        the component of hierarchies, TLBs, the layer condition and the replay.
 // Replacement    exact LRU (ages as bytes, compared sixteen at a time), or random among the ways.
 // Write policy   write-back, write-allocate; a flush either evicts the line or keeps it clean.
 // Set count      any, as caches with 11 ways of 28 MB have: the set is line mod sets.
@@ -53,7 +53,7 @@ class Cache {
 public:
   static constexpr unsigned max_ways = 96;
 
-  /// Refuses zero sizes, lines that are no power of two, more than max_ways ways.
+  /// Refuses zero sizes, line sizes that are not a power of two, more than max_ways ways.
   static Result<Cache> create(const Geometry& geometry, std::uint64_t seed = 1);
 
   /// Looks a line up; on a hit makes it the youngest, and dirty on a write. A miss changes nothing.

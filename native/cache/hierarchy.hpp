@@ -2,9 +2,9 @@
 //
 // Purpose        simulated counters, and the filter between a program's accesses and its memory.
 // Rule           a level is looked up on a miss of the one above and filled then, as cachegrind
-//                does it; nothing that leaves a lower level is driven out of those above. A dirty
-//                line that leaves a level makes the next level's copy dirty without making it
-//                younger, and goes past levels that do not hold it.
+//                does; a lower level that evicts a line leaves it in the levels above. A dirty line
+//                that leaves a level makes the next level's copy dirty without making it younger,
+//                and goes past levels that do not hold it.
 // Counting       an access that straddles two lines counts once, and once as a miss if either
 //                line missed; traffic is counted in lines.
 // Thread safety  none; one hierarchy a thread.

@@ -8,7 +8,7 @@
 //                bytes after 24 bytes of headers; two allocations an entry, value then entry, in
 //                order of insertion, in units of 128 bytes after a header of 16; list neighbours
 //                rewritten and flushed; keys then visited in a random order without repetition.
-// Beside it      the benchmark's own streams in the same cache: its keys, its shuffle, its results.
+// Also           the benchmark's own streams in the same cache: its keys, its shuffle, its results.
 // Left out       the allocator's bitmaps and logs; the map's own header, always in the L1, is
 //                flushed and fenced but not looked up.
 #pragma once
@@ -21,7 +21,7 @@ namespace nearfar::cache {
 
 enum class MapOperation : unsigned char { insert, get, remove };
 
-/// Two things that nobody knows of the published runs: both are replayed.
+/// Two properties of the published runs are unknown: both values are replayed.
 struct MapVariant {
   Policy policy = Policy::lru;
   bool flush_evicts = true; ///< or keeps the line, clean

@@ -56,7 +56,7 @@ TEST_CASE("a stream waits for hardly a page walk, accesses pages apart wait for 
   CHECK(caches.tlb()->walks() == of_stream + 1000);
 }
 
-TEST_CASE("lines apart are no stream") {
+TEST_CASE("lines that are not neighbors do not make a stream") {
   Hierarchy caches = with_streams();
   CHECK(misses_of(caches, 1000, 3, 1 << 20) == 1000);
   CHECK(caches.counters(1).prefetches == 0);

@@ -21,7 +21,7 @@ class StreamPrefetcher final : public Prefetcher {
 public:
   explicit StreamPrefetcher(unsigned line_bytes, unsigned depth = 8);
 
-  /// To be told of every access of the level, so that a stream does not end where it is served.
+  /// Called for every access of the level, so that a stream does not end with its hits.
   void missed(std::uint64_t line, std::vector<std::uint64_t>& wanted) override;
 
 private:

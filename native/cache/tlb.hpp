@@ -1,6 +1,6 @@
 // A translation look-aside buffer of one or more levels: which accesses need a page walk.
 //
-// Purpose        counts of walks beside the counts of misses; a level is a cache of page numbers.
+// Purpose        counts of page walks in addition to misses; a level is a cache of page numbers.
 // Thread safety  none.
 #pragma once
 

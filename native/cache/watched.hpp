@@ -2,7 +2,7 @@
 //
 // Purpose        simulated counters of a region of interest, and the misses that predictions price.
 // Assumptions    replacement is LRU or random; a flush evicts its line or keeps it; the last level
-//                is as large as neighbours leave it. Nobody tells.
+//                is as large as other virtual machines leave it, which is unknown.
 // Prefetching    by streams, into the first two levels.
 // Page walks     counted once, for they depend on none of that.
 // Thread safety  none.
@@ -45,7 +45,7 @@ public:
 
   /// Any number of bytes from anywhere.
   void access(std::uint64_t address, std::size_t bytes, Access kind);
-  /// A line was stored to, by code that nobody saw if not by access(), and flushed.
+  /// A line was stored to, by code that is not instrumented if not by access(), and flushed.
   void flush(std::uint64_t address);
   /// Counts begin anew; contents stay.
   void forget_counts();

@@ -17,7 +17,7 @@
 namespace nearfar::crash {
 
 using storelog::Event;
-using storelog::Kind;
+using storelog::EventKind;
 using storelog::Log;
 using storelog::Site;
 
@@ -36,7 +36,7 @@ bool covers_line(const Event& event, std::uint64_t address) {
 /// Whether an event of this kind in [from, to) touches the line of `address`.
 bool flushed(const Log& log, std::size_t from, std::size_t to, std::uint64_t address) {
   for (std::size_t i = from; i < to && i < log.events.size(); ++i)
-    if (log.events[i].kind == Kind::flush && covers_line(log.events[i], address)) return true;
+    if (log.events[i].kind == EventKind::flush && covers_line(log.events[i], address)) return true;
   return false;
 }
 
@@ -49,7 +49,7 @@ struct Span {
 
 bool has_transactions(const Log& log) {
   return std::any_of(log.events.begin(), log.events.end(),
-                     [](const Event& event) { return event.kind == Kind::tx_begin; });
+                     [](const Event& event) { return event.kind == EventKind::tx_begin; });
 }
 
 /// The span around event `at`; where that is the end of the log, the span before it.
@@ -59,17 +59,17 @@ Span span_around(const Log& log, std::size_t at) {
   const bool transactions = has_transactions(log);
   const std::uint16_t thread =
       events.empty() ? std::uint16_t{0} : events[std::min(at, events.size() - 1)].thread;
-  const auto is = [&](std::size_t i, Kind transaction, Kind operation) {
+  const auto is = [&](std::size_t i, EventKind transaction, EventKind operation) {
     return transactions ? events[i].kind == transaction && events[i].thread == thread
                         : events[i].kind == operation;
   };
   Span span{at, at};
-  while (span.first > 0 && !is(span.first - 1, Kind::tx_begin, Kind::begin)) {
-    if (transactions && is(span.first - 1, Kind::tx_end, Kind::end)) return {at, at};
+  while (span.first > 0 && !is(span.first - 1, EventKind::tx_begin, EventKind::begin)) {
+    if (transactions && is(span.first - 1, EventKind::tx_end, EventKind::end)) return {at, at};
     --span.first;
   }
   if (transactions && span.first == 0) return {at, at};
-  while (span.last < events.size() && !is(span.last, Kind::tx_end, Kind::end))
+  while (span.last < events.size() && !is(span.last, EventKind::tx_end, EventKind::end))
     ++span.last;
   return span;
 }
@@ -84,7 +84,7 @@ Logged logged(const Log& log, std::size_t at, std::uint64_t address, std::size_t
   Logged result;
   const Span span = span_around(log, at);
   for (std::size_t i = span.first; i < span.last; ++i) {
-    if (log.events[i].kind != Kind::log) continue;
+    if (log.events[i].kind != EventKind::log) continue;
     result.anything = true;
     if (covers(log.events[i], address, bytes)) (i < at ? result.before : result.after) = true;
   }
@@ -95,13 +95,13 @@ Logged logged(const Log& log, std::size_t at, std::uint64_t address, std::size_t
 /// itself are not logged.
 bool ever_logged(const Log& log, const Event& store) {
   return std::any_of(log.events.begin(), log.events.end(), [&](const Event& event) {
-    return event.kind == Kind::log && covers(event, store.address, store.bytes);
+    return event.kind == EventKind::log && covers(event, store.address, store.bytes);
   });
 }
 
 bool uses_logs(const Log& log) {
   return std::any_of(log.events.begin(), log.events.end(),
-                     [](const Event& event) { return event.kind == Kind::log; });
+                     [](const Event& event) { return event.kind == EventKind::log; });
 }
 
 /// Log or late_log for a store that changed data which its operation had not logged, though it logs
@@ -295,7 +295,7 @@ void Explorer::name_culprit(const Persistency& model, const Point& point,
   const std::size_t until = same_log ? found.early->event : point.event;
   if (const Missing log_call = left_out(log, found.missing->event); log_call != Missing::logic)
     finding.missing = log_call;
-  else if (store.kind == Kind::nt_store ||
+  else if (store.kind == EventKind::nt_store ||
            flushed(log, found.missing->event, until, found.missing_at))
     finding.missing = Missing::fence;
   else
@@ -356,11 +356,11 @@ void Explorer::blame_durable(const Point& point, Finding& finding) {
   }
   std::size_t newest = std::min(until, trace_.log.events.size());
   if (!point.in_flight && point.acknowledged > 0) // what was acknowledged is wrong: none after it
-    while (newest > 0 && trace_.log.events[newest - 1].kind != Kind::end)
+    while (newest > 0 && trace_.log.events[newest - 1].kind != EventKind::end)
       --newest;
   for (std::size_t i = newest; i-- > 0;) {
     const Event& event = trace_.log.events[i];
-    if (event.kind == Kind::begin) break;
+    if (event.kind == EventKind::begin) break;
     if (!stores(event)) continue;
     const bool named = is_place(finding.store);
     if (!named || (of_library(finding.store) && !of_library(event.site)))

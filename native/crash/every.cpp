@@ -1,5 +1,5 @@
-// Images where nobody knows what recovery reads: another program checks them, so that every pending
-// line matters, and they are too many.
+// Images for recovery whose reads are unknown, because another program checks them: every pending
+// line matters, and not all images can be checked.
 //
 // Order   passes over the whole log, so that a budget has looked everywhere before it looks
 //         anywhere closely. First what the program stored itself: lines that are not flushed though
@@ -145,7 +145,7 @@ void Explorer::explore_few(const Persistency& model, const Point& point, bool ow
   explore_image(model, point, old_missing);
 }
 
-/// A share of all images; all of them where there is no budget. The newest lines vary first.
+/// A fraction of all images; all of them without a budget. The newest lines vary first.
 void Explorer::explore_share(const Persistency& model, const Point& point) {
   const double all = count_images(undecided_);
   const double share =
@@ -184,7 +184,7 @@ void Explorer::explore_image(const Persistency& model, const Point& point,
       found(model, point, verdict, versions);
     else if (changed_ && point.level == 0 && options_.crash_recovery)
       uncrashed_.emplace(image, 1);
-    tell();
+    report_progress();
   }
   const bool spared = pass_ < recoveries || (pass_ == recoveries && options_.budget != 0 &&
                                              result_.states * 2 >= options_.budget);

@@ -11,7 +11,7 @@
 namespace nearfar::crash {
 
 using storelog::Event;
-using storelog::Kind;
+using storelog::EventKind;
 
 Explorer::Explorer(Checked& checked, Arena& arena, const Trace& trace, const Options& options)
     : checked_(checked), arena_(arena), trace_(trace), options_(options),
@@ -85,8 +85,8 @@ void Explorer::explore_points(Persistency& model, Point point, const Contents* r
     follow(model.take_changed());
     point.since = std::exchange(point.event, model.event());
     for (; counted < point.event; ++counted) {
-      if (log.events[counted].kind == Kind::begin) point.in_flight = true;
-      if (log.events[counted].kind != Kind::end) continue;
+      if (log.events[counted].kind == EventKind::begin) point.in_flight = true;
+      if (log.events[counted].kind != EventKind::end) continue;
       point.in_flight = false;
       ++point.acknowledged;
     }
@@ -105,7 +105,7 @@ void Explorer::explore_points(Persistency& model, Point point, const Contents* r
 
 /// Keeps hash and arena in step with the durable image.
 void Explorer::follow(std::vector<Changed> changed) {
-  // A line that changed twice is told twice: its first `before` is what was hashed.
+  // A line that changed twice is listed twice: its first `before` was hashed.
   std::stable_sort(changed.begin(), changed.end(),
                    [](const Changed& a, const Changed& b) { return a.line < b.line; });
   if (undo_ != nullptr) undo_->insert(undo_->end(), changed.begin(), changed.end());
@@ -177,7 +177,7 @@ void Explorer::explore_read(const Persistency& model, const Point& point) {
       explore_nested(model.pending(), point, recovery_.log());
       list_versions(model, undecided_);
     }
-    tell();
+    report_progress();
   } while (advance());
   if (exhausted()) result_.states_left += std::max(left, 0.0);
 }
@@ -248,8 +248,8 @@ Explorer::Verdict Explorer::run(const Point& point, const std::vector<std::size_
 
 Explorer::Verdict Explorer::judge(const Point& point) {
   if (reason_ != nullptr) {
-    const Failure told = checked_.failure();
-    if (told != Failure::none) return {told, reason_};
+    const Failure reported = checked_.failure();
+    if (reported != Failure::none) return {reported, reason_};
     return {stage_ == 0 ? Failure::refused : Failure::broken, reason_};
   }
   if (!trace_.ordered && !std::is_sorted(contents_.begin(), contents_.end()))
@@ -258,7 +258,7 @@ Explorer::Verdict Explorer::judge(const Point& point) {
   if (point.exactly != nullptr && contents_ != *point.exactly)
     return {Failure::not_idempotent,
             "recovery was crashed at its end, and the next one found something else"};
-  if (trace_.models.empty()) return {}; // whoever checks knows no more
+  if (trace_.models.empty()) return {}; // the checker alone decides
   const Contents& before = trace_.models[point.acknowledged];
   if (contents_ != before &&
       (!point.in_flight || contents_ != trace_.models[point.acknowledged + 1])) {
@@ -342,7 +342,7 @@ double Explorer::count_all() const {
   return all;
 }
 
-void Explorer::tell() {
+void Explorer::report_progress() {
   if (!progress_ || result_.states % options_.told_every != 0) return;
   if (all_ == 0) all_ = count_all();
   const double events = static_cast<double>(trace_.log.events.size());

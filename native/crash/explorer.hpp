@@ -35,7 +35,7 @@ struct Options {
   bool ordered = false;            ///< contents are a sequence, not a set
   std::uint64_t violations = 200;  ///< after so many it ends; each is traced to a line
   std::uint64_t told_every = 4096; ///< states between two calls of the progress
-  /// What is checked cannot tell what it reads (another program): every pending line matters.
+  /// The reads of the checker are unknown (another program): every pending line matters.
   bool read_all = false;
   /// Every so many images have a second opinion (Checked::confirm); 0: none.
   std::uint64_t confirm_every = 0;
@@ -148,7 +148,7 @@ private:
   const storelog::Log& log_of(const Piece& piece) const {
     return piece.recovery ? nested_log_ : trace_.log;
   }
-  void tell();
+  void report_progress();
 
   Checked& checked_;
   Arena& arena_;

@@ -30,8 +30,8 @@ enum class Fault {
 
 unsigned line_of_node, line_of_head, line_of_total, line_of_early_total;
 
-/// A stack of (key, value) nodes with a total of its keys beside it, kept by a one-entry undo log.
-/// Every access is told to the hooks by hand, as instrumentation would.
+/// A stack of (key, value) nodes and the total of its keys, kept by a one-entry undo log.
+/// Calls the hooks for every access, as instrumentation does.
 class Toy final : public Subject {
 public:
   explicit Toy(Fault fault) : fault_(fault) {}
@@ -285,7 +285,7 @@ TEST_CASE("where reads are unknown, every image is explored, each once") {
   CHECK(named(log, line_of_total, Missing::in_place) != nullptr);
 }
 
-TEST_CASE("a budget is kept, and what it left out is told") {
+TEST_CASE("a budget is kept, and images left out are reported") {
   Options few;
   few.budget = 10;
   const Exploration result = explore(Fault::none, few);

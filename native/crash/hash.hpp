@@ -1,4 +1,4 @@
-// Hashes by which images and failure points are told apart. Header of the explorer's own.
+// Hashes that identify images and failure points. Used by the explorer alone.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ inline std::uint64_t mix(std::uint64_t hash, std::uint64_t word) {
   return hash ^ (hash >> 29);
 }
 
-/// Of a line at its place; sums of these tell images apart whatever the order of changes.
+/// Of a line at its offset. The sum over lines identifies an image independently of their order.
 inline std::uint64_t hash_line(std::uint32_t line, const std::byte* content) {
   std::uint64_t hash = line + 1;
   for (std::size_t at = 0; at < storelog::line_bytes; at += 8) {

@@ -13,7 +13,7 @@
 namespace nearfar::crash {
 
 using storelog::Event;
-using storelog::Kind;
+using storelog::EventKind;
 using storelog::line_bytes;
 using storelog::Log;
 using storelog::Site;
@@ -89,9 +89,9 @@ public:
   void store(std::uint32_t number) {
     const Event& event = log_.events[number];
     for_words(event, [&](Word& word) {
-      word = {number, number, event.kind == Kind::nt_store ? State::awaiting : State::dirty};
+      word = {number, number, event.kind == EventKind::nt_store ? State::awaiting : State::dirty};
     });
-    if (event.kind == Kind::nt_store) awaiting_[event.thread].push_back(number);
+    if (event.kind == EventKind::nt_store) awaiting_[event.thread].push_back(number);
   }
 
   void flush(std::uint32_t number) {
@@ -239,21 +239,21 @@ std::vector<LintFinding> lint(const Log& log) {
   for (std::uint32_t number = 0; number < log.events.size(); ++number) {
     const Event& event = log.events[number];
     switch (event.kind) {
-    case Kind::store:
-    case Kind::nt_store:
+    case EventKind::store:
+    case EventKind::nt_store:
       durability.store(number);
       of(event).store(number);
       break;
-    case Kind::flush:
+    case EventKind::flush:
       durability.flush(number);
       of(event).flush(event);
       break;
-    case Kind::fence: durability.fence(event.thread); break;
-    case Kind::log: of(event).log(number); break;
-    case Kind::tx_begin: of(event).begin(); break;
-    case Kind::tx_end: of(event).end(); break;
-    case Kind::begin:
-    case Kind::end: break;
+    case EventKind::fence: durability.fence(event.thread); break;
+    case EventKind::log: of(event).log(number); break;
+    case EventKind::tx_begin: of(event).begin(); break;
+    case EventKind::tx_end: of(event).end(); break;
+    case EventKind::begin:
+    case EventKind::end: break;
     }
   }
   durability.judge();

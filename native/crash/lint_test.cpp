@@ -12,27 +12,27 @@ namespace {
 struct Program {
   Log log;
 
-  Program& add(Kind kind, std::uint64_t address = 0, std::uint32_t bytes = 0,
+  Program& add(EventKind kind, std::uint64_t address = 0, std::uint32_t bytes = 0,
                std::uint16_t thread = 0) {
     log.events.push_back(
         {kind, thread, bytes, address, 0, Site("program.c", log.events.size() + 1)});
     return *this;
   }
   Program& store(std::uint64_t address, std::uint32_t bytes = 8) {
-    return add(Kind::store, address, bytes);
+    return add(EventKind::store, address, bytes);
   }
   Program& flush(std::uint64_t address, std::uint32_t bytes = 8) {
-    return add(Kind::flush, address, bytes);
+    return add(EventKind::flush, address, bytes);
   }
-  Program& fence() { return add(Kind::fence); }
+  Program& fence() { return add(EventKind::fence); }
   Program& snapshot(std::uint64_t address, std::uint32_t bytes = 8) {
-    return add(Kind::log, address, bytes);
+    return add(EventKind::log, address, bytes);
   }
   Program& persist(std::uint64_t address, std::uint32_t bytes = 8) {
     return flush(address, bytes).fence();
   }
-  Program& begin() { return add(Kind::tx_begin); }
-  Program& end() { return add(Kind::tx_end); }
+  Program& begin() { return add(EventKind::tx_begin); }
+  Program& end() { return add(EventKind::tx_end); }
 };
 
 using Found = std::vector<std::pair<Rule, std::uint64_t>>; // rule and line
@@ -49,13 +49,13 @@ Found found(const Program& program) {
 TEST_CASE("a store that is flushed and fenced is not reported") {
   CHECK(found(Program().store(0).persist(0)).empty());
   CHECK(found(Program().store(60, 16).persist(60, 16)).empty()); // two lines
-  CHECK(found(Program().add(Kind::nt_store, 0, 64).fence()).empty());
+  CHECK(found(Program().add(EventKind::nt_store, 0, 64).fence()).empty());
 }
 
 TEST_CASE("a store without flush or fence is reported once, at its line") {
   CHECK(found(Program().store(0).fence()) == Found{{Rule::unflushed, 1}});
   CHECK(found(Program().store(0).flush(0)) == Found{{Rule::unfenced, 1}});
-  CHECK(found(Program().add(Kind::nt_store, 0, 64)) == Found{{Rule::unfenced, 1}});
+  CHECK(found(Program().add(EventKind::nt_store, 0, 64)) == Found{{Rule::unfenced, 1}});
   CHECK(found(Program().store(60, 16).persist(60, 4)) == Found{{Rule::unflushed, 1}});
 }
 
@@ -70,9 +70,10 @@ TEST_CASE("a store after the flush needs another one") {
 }
 
 TEST_CASE("only the fence of a thread that flushed counts") {
-  CHECK(found(Program().store(0).flush(0).add(Kind::fence, 0, 0, 1)) == Found{{Rule::unfenced, 1}});
+  CHECK(found(Program().store(0).flush(0).add(EventKind::fence, 0, 0, 1)) ==
+        Found{{Rule::unfenced, 1}});
   Program other;
-  other.store(0).add(Kind::flush, 0, 8, 1).add(Kind::fence, 0, 0, 1);
+  other.store(0).add(EventKind::flush, 0, 8, 1).add(EventKind::fence, 0, 0, 1);
   CHECK(found(other).empty());
 }
 
@@ -85,7 +86,7 @@ TEST_CASE("a second flush is repeated, and one of durable lines needless") {
 TEST_CASE("occurrences at one line are counted") {
   Program program;
   for (unsigned i = 0; i < 3; ++i) {
-    program.log.events.push_back({Kind::store, 0, 8, i * line_bytes, 0, Site("a.c", 7)});
+    program.log.events.push_back({EventKind::store, 0, 8, i * line_bytes, 0, Site("a.c", 7)});
   }
   const std::vector<LintFinding> all = lint(program.log);
   REQUIRE(all.size() == 1);
@@ -121,6 +122,6 @@ TEST_CASE("the log of one transaction does not count in the next") {
 TEST_CASE("stores and flushes of libpmemobj are followed, not judged") {
   Program program;
   program.log.events.push_back(
-      {Kind::store, 0, 8, 0, 0, Site::code("/usr/lib/libpmemobj.so.1", 0x10)});
+      {EventKind::store, 0, 8, 0, 0, Site::code("/usr/lib/libpmemobj.so.1", 0x10)});
   CHECK(lint(program.log).empty());
 }

@@ -7,7 +7,7 @@
 namespace nearfar::crash {
 
 using storelog::Event;
-using storelog::Kind;
+using storelog::EventKind;
 
 namespace {
 
@@ -45,7 +45,7 @@ bool Persistency::next() {
     const Event& event = log_.events[event_];
     const bool point = platform_ == Platform::eadr
                            ? storelog::stores(event)
-                           : event.kind == Kind::fence && would_drain(event.thread);
+                           : event.kind == EventKind::fence && would_drain(event.thread);
     if (point) {
       before_point_ = true;
       return true;
@@ -72,15 +72,15 @@ void Persistency::pass_point() {
 
 void Persistency::pass(const Event& event) {
   switch (event.kind) {
-  case Kind::store: add_store(event, false); break;
-  case Kind::nt_store: add_store(event, true); break;
-  case Kind::flush: flush(event); break;
-  case Kind::fence: drain(event.thread); break;
-  case Kind::log:
-  case Kind::begin:
-  case Kind::end:
-  case Kind::tx_begin:
-  case Kind::tx_end: break;
+  case EventKind::store: add_store(event, false); break;
+  case EventKind::nt_store: add_store(event, true); break;
+  case EventKind::flush: flush(event); break;
+  case EventKind::fence: drain(event.thread); break;
+  case EventKind::log:
+  case EventKind::begin:
+  case EventKind::end:
+  case EventKind::tx_begin:
+  case EventKind::tx_end: break;
   }
 }
 
@@ -154,7 +154,7 @@ void Persistency::drain(std::uint16_t thread) {
     for (const auto& [who, pieces] : pending.awaiting)
       if (who == thread) drained = pieces;
     if (drained == 0) continue;
-    settle(pending, drained);
+    make_durable(pending, drained);
     std::erase_if(pending.awaiting, [&](auto& entry) {
       entry.second = entry.second > drained ? entry.second - drained : 0;
       return entry.second == 0;
@@ -165,7 +165,7 @@ void Persistency::drain(std::uint16_t thread) {
     index_pending();
 }
 
-void Persistency::settle(PendingLine& pending, std::size_t pieces) {
+void Persistency::make_durable(PendingLine& pending, std::size_t pieces) {
   const Line now = version(pending, pieces);
   changed_.push_back({pending.line, version(pending, 0)});
   std::memcpy(durable_.data() + std::size_t{pending.line} * line_bytes, now.data(), line_bytes);

@@ -96,7 +96,7 @@ private:
   void flush(const storelog::Event& event);
   bool would_drain(std::uint16_t thread) const;
   void drain(std::uint16_t thread);
-  void settle(PendingLine& pending, std::size_t pieces);
+  void make_durable(PendingLine& pending, std::size_t pieces);
   PendingLine* find(std::uint32_t line);
   void index_pending();
 

@@ -83,7 +83,7 @@ TEST_CASE("a fence of another thread makes nothing durable") {
   p.write_back(0);
   Log log = p.recorder.log();
   Event other = log.events.back();
-  other.kind = Kind::fence;
+  other.kind = EventKind::fence;
   other.thread = 1;
   log.events.push_back(other);
   Persistency model(log, Platform::adr, p.durable);

@@ -47,7 +47,8 @@ enum class Failure : std::uint8_t {
   disagreed,      ///< a second opinion found something else in the same image
 };
 
-/// What tells whether an image is good. A structure under test is one (Subject); so is a program.
+/// Decides whether an image is consistent. A structure under test is one (Subject); so is a
+/// program.
 class Checked {
 public:
   virtual ~Checked() = default;
@@ -68,7 +69,7 @@ public:
   virtual void record(bool) {}
   virtual const storelog::Log* log() const { return nullptr; }
   /// A second opinion, by other means, on an image in which contents() found `found`; the image
-  /// lies in the arena's mirror. Returns what is otherwise, or null; failure() tells its kind.
+  /// lies in the arena's mirror. Returns the difference, or null; failure() returns its kind.
   virtual const char* confirm(const Moment&, const Contents& /*found*/) { return nullptr; }
 };
 

@@ -9,7 +9,7 @@
 namespace nearfar::crash {
 
 using storelog::Event;
-using storelog::Kind;
+using storelog::EventKind;
 
 namespace {
 
@@ -20,7 +20,7 @@ class Guarded {
 public:
   explicit Guarded(Subject& subject) : subject_(subject) {}
 
-  /// Says whether it was done; if not, `trace` tells how it ended.
+  /// Whether it was done; if not, `trace` has the reason.
   bool apply(const Operation& operation, std::size_t number, Trace& trace) {
     operation_ = &operation;
     refused_.reset();
@@ -75,7 +75,7 @@ void apply_all(Subject& subject, const std::vector<Operation>& operations, Trace
 Status check_complete(const storelog::Log& log, const Arena& arena) {
   std::vector<std::byte> replayed = log.image;
   for (const Event& event : log.events)
-    if (event.kind == Kind::store || event.kind == Kind::nt_store)
+    if (event.kind == EventKind::store || event.kind == EventKind::nt_store)
       std::memcpy(replayed.data() + event.address, log.data.data() + event.data, event.bytes);
   const auto at = std::mismatch(replayed.begin(), replayed.end(), arena.memory()).first;
   if (at == replayed.end()) return Done{};

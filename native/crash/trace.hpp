@@ -12,7 +12,7 @@ namespace nearfar::crash {
 
 struct Trace {
   storelog::Log log;
-  /// models[k] after k operations, sorted unless order counts. Empty where nobody knows.
+  /// models[k] after k operations, sorted unless order counts. Empty if unknown.
   std::vector<Contents> models;
   bool ordered = false; ///< contents are a sequence, not a set
   /// How the program ended before its time, in a sentence; empty if it did all operations. What it

@@ -16,7 +16,7 @@ public:
   explicit Fletcher64(std::uint64_t sum = 0)
       : low_(static_cast<std::uint32_t>(sum)), high_(static_cast<std::uint32_t>(sum >> 32)) {}
 
-  /// Adds bytes; a length that is no multiple of four loses its remainder.
+  /// Adds bytes; bytes beyond the last multiple of four are ignored.
   void add(std::span<const std::byte> bytes);
 
   /// Adds `bytes` that count as zero.

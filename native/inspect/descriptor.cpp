@@ -62,7 +62,7 @@ bool check_lanes(const Descriptor& d, Findings& findings) {
 bool check_heap(const Descriptor& d, Findings& findings) {
   if (d.heap_offset % page_bytes != 0 || d.heap_offset >= d.mapped_bytes) {
     findings.damage(part, descriptor_at::heap_offset,
-                    "the heap's offset %#" PRIx64 " is no page within the file", d.heap_offset);
+                    "the heap's offset %#" PRIx64 " is not a page within the file", d.heap_offset);
     return false;
   }
   if (d.heap_offset < d.lanes_offset + d.lane_count * lane_bytes) {
@@ -98,13 +98,13 @@ bool Descriptor::storable(Offset offset, Offset bytes) const {
           (offset == descriptor_at::root_offset || offset == descriptor_at::root_size));
 }
 
-Descriptor read_descriptor(const Source& source, Findings& findings) {
+Descriptor read_descriptor(const PoolView& view, Findings& findings) {
   Page page;
-  if (!source.read(descriptor_at::begin, page.data(), page.size())) {
+  if (!view.read(descriptor_at::begin, page.data(), page.size())) {
     findings.unreadable(part, descriptor_at::begin, page.size());
     return {};
   }
-  Descriptor d = parse(page, source.size());
+  Descriptor d = parse(page, view.size());
   check_checksum(page, findings);
   if (d.run_id % 2 != 0)
     findings.damage(part, descriptor_at::run_id, "the run number %" PRIu64 " is odd", d.run_id);

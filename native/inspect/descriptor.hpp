@@ -4,7 +4,7 @@
 #include <string>
 
 #include "inspect/findings.hpp"
-#include "inspect/source.hpp"
+#include "inspect/pool_view.hpp"
 
 namespace nearfar::inspect {
 
@@ -15,7 +15,7 @@ struct Descriptor {
   Offset heap_offset = 0;
   Offset heap_bytes = 0;   ///< what the heap field says, or the rest of the file where it is zero
   Offset mapped_bytes = 0; ///< the file in whole pages: what libpmemobj maps
-  Offset root_offset = 0;  ///< 0: there is no root object yet
+  Offset root_offset = 0;  ///< 0: the pool has no root object yet
   Offset root_bytes = 0;
   std::uint64_t run_id = 0;
   bool usable = false; ///< lanes and heap lie within the file and apart: they may be looked at
@@ -27,6 +27,6 @@ struct Descriptor {
 };
 
 /// Reads and checks it; findings name every field that libpmemobj would stumble over.
-Descriptor read_descriptor(const Source& source, Findings& findings);
+Descriptor read_descriptor(const PoolView& view, Findings& findings);
 
 } // namespace nearfar::inspect

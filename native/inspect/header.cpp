@@ -25,17 +25,17 @@ bool is_zero(std::span<const std::byte> bytes) {
   return std::all_of(bytes.begin(), bytes.end(), [](std::byte b) { return b == std::byte{0}; });
 }
 
-/// Whether a file without a signature was a pool of libpmemobj: descriptor or heap still tell.
-bool was_object_pool(const Source& source) {
+/// Whether a file without a signature was a pool of libpmemobj, according to descriptor or heap.
+bool was_object_pool(const PoolView& view) {
   std::array<std::byte, descriptor_bytes> descriptor;
-  if (!source.read(descriptor_at::begin, descriptor.data(), descriptor.size())) return false;
+  if (!view.read(descriptor_at::begin, descriptor.data(), descriptor.size())) return false;
   if (is_zero(descriptor)) return false;
   const std::size_t own = descriptor_at::checksum - descriptor_at::begin;
   if (checksum(descriptor, own) == load<std::uint64_t>(descriptor.data() + own)) return true;
   const auto heap =
       load<std::uint64_t>(descriptor.data() + descriptor_at::heap_offset - descriptor_at::begin);
   std::array<std::byte, heap_signature.size()> signature;
-  return source.read(heap, signature.data(), signature.size()) &&
+  return view.read(heap, signature.data(), signature.size()) &&
          starts_with(signature.data(), heap_signature);
 }
 
@@ -133,16 +133,16 @@ void read_shutdown(const Page& page, Header& h, Findings& findings) {
 
 } // namespace
 
-Kind identify(const Source& source) {
+FileKind identify(const PoolView& view) {
   std::array<std::byte, set_signature.size()> start{};
-  if (source.size() == 0) return Kind::empty;
-  if (!source.read(0, start.data(), std::min<Offset>(start.size(), source.size())))
-    return Kind::other;
-  if (starts_with(start.data(), set_signature)) return Kind::pool_set;
-  if (starts_with(start.data(), {"PMEMOBJ\0", 8})) return Kind::object;
-  if (starts_with(start.data(), {"PMEMLOG\0", 8})) return Kind::log;
-  if (starts_with(start.data(), {"PMEMBLK\0", 8})) return Kind::block;
-  return was_object_pool(source) ? Kind::object : Kind::other;
+  if (view.size() == 0) return FileKind::empty;
+  if (!view.read(0, start.data(), std::min<Offset>(start.size(), view.size())))
+    return FileKind::other;
+  if (starts_with(start.data(), set_signature)) return FileKind::pool_set;
+  if (starts_with(start.data(), {"PMEMOBJ\0", 8})) return FileKind::object;
+  if (starts_with(start.data(), {"PMEMLOG\0", 8})) return FileKind::log;
+  if (starts_with(start.data(), {"PMEMBLK\0", 8})) return FileKind::block;
+  return was_object_pool(view) ? FileKind::object : FileKind::other;
 }
 
 std::string to_text(const Uuid& uuid) {
@@ -157,12 +157,12 @@ std::string to_text(const Uuid& uuid) {
   return text;
 }
 
-Header read_header(const Source& source, Findings& findings) {
+Header read_header(const PoolView& view, Findings& findings) {
   Page page;
-  if (source.size() < smallest_part_bytes)
+  if (view.size() < smallest_part_bytes)
     findings.damage(part, 0, "the file has %" PRIu64 " bytes, a pool at least %" PRIu64,
-                    source.size(), smallest_part_bytes);
-  if (!source.read(0, page.data(), page.size())) {
+                    view.size(), smallest_part_bytes);
+  if (!view.read(0, page.data(), page.size())) {
     findings.unreadable(part, 0, page.size());
     return {};
   }

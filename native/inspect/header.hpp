@@ -6,22 +6,22 @@
 #include <string>
 
 #include "inspect/findings.hpp"
-#include "inspect/source.hpp"
+#include "inspect/pool_view.hpp"
 
 namespace nearfar::inspect {
 
-enum class Kind : unsigned char {
+enum class FileKind : unsigned char {
   object,   ///< a pool of libpmemobj, the only kind that is looked into
   log,      ///< of libpmemlog
   block,    ///< of libpmemblk
   pool_set, ///< a text file that lists the parts of a pool
   empty,    ///< no bytes at all
-  other,    ///< no pool
+  other,    ///< not a pool
 };
 
-/// Tells by signature; where that is damaged, by two other parts that only a pool of libpmemobj
+/// By the signature; if that is damaged, by two other parts that only a pool of libpmemobj
 /// has.
-Kind identify(const Source& source);
+FileKind identify(const PoolView& view);
 
 using Uuid = std::array<std::uint8_t, uuid_bytes>;
 
@@ -41,6 +41,6 @@ struct Header {
 };
 
 /// Reads and checks the header. Damage in `findings` means that libpmemobj would refuse it.
-Header read_header(const Source& source, Findings& findings);
+Header read_header(const PoolView& view, Findings& findings);
 
 } // namespace nearfar::inspect

@@ -29,9 +29,9 @@ std::uint32_t chunks_of(std::uint32_t zone, std::uint32_t zones, Offset heap_byt
       std::min<Offset>((left - zone_meta_bytes) / chunk_bytes, zone_chunks));
 }
 
-void check_header(const Source& source, Offset heap, Findings& findings) {
+void check_header(const PoolView& view, Offset heap, Findings& findings) {
   std::array<std::byte, heap_header_bytes> header;
-  if (!source.read(heap, header.data(), header.size()))
+  if (!view.read(heap, header.data(), header.size()))
     return findings.unreadable(part, heap, header.size());
   const auto stored = load<std::uint64_t>(&header[heap_at::checksum]);
   const std::uint64_t found = checksum(header, heap_at::checksum);
@@ -53,8 +53,8 @@ void check_header(const Source& source, Offset heap, Findings& findings) {
 
 class ZoneWalker {
 public:
-  ZoneWalker(const Source& source, Findings& findings, const ChunkSink& sink)
-      : window_(source), findings_(findings), sink_(sink) {}
+  ZoneWalker(const PoolView& view, Findings& findings, const ChunkSink& sink)
+      : window_(view), findings_(findings), sink_(sink) {}
 
   void walk(Offset zone, std::uint32_t expected, Zones& zones);
 
@@ -123,7 +123,7 @@ bool ZoneWalker::check_chunk(const Chunk& chunk, std::uint32_t left) {
   return false;
 }
 
-/// The further chunks of a run tell how far back its first one is.
+/// The further chunks of a run contain the distance to its first chunk.
 void ZoneWalker::check_run_data(const Chunk& chunk) {
   for (std::uint32_t i = 1; i < chunk.count; ++i) {
     const Offset at = chunk.header + 8 * Offset{i};
@@ -145,9 +145,9 @@ void ZoneWalker::count(const Chunk& chunk, Zones& zones) {
 
 } // namespace
 
-Zones walk_heap(const Source& source, const Descriptor& descriptor, Findings& findings,
+Zones walk_heap(const PoolView& view, const Descriptor& descriptor, Findings& findings,
                 const ChunkSink& sink) {
-  check_header(source, descriptor.heap_offset, findings);
+  check_header(view, descriptor.heap_offset, findings);
   Zones zones;
   zones.count = zones_of(descriptor.heap_bytes);
   const Offset mapped = descriptor.mapped_bytes - descriptor.heap_offset;
@@ -155,7 +155,7 @@ Zones walk_heap(const Source& source, const Descriptor& descriptor, Findings& fi
     findings.damage(part, descriptor_at::heap_size,
                     "a heap of %" PRIu64 " bytes has %u zones, but the file has room for %u",
                     descriptor.heap_bytes, zones.count, zones_of(mapped));
-  ZoneWalker walker(source, findings, sink);
+  ZoneWalker walker(view, findings, sink);
   for (std::uint32_t zone = 0; zone < zones.count; ++zone)
     walker.walk(descriptor.heap_offset + heap_header_bytes + zone * zone_bytes,
                 chunks_of(zone, zones.count, descriptor.heap_bytes), zones);

@@ -31,7 +31,7 @@ struct Zones {
 using ChunkSink = std::function<void(const Chunk&)>;
 
 /// Checks the heap's header and walks all zones. Needs a usable descriptor.
-Zones walk_heap(const Source& source, const Descriptor& descriptor, Findings& findings,
+Zones walk_heap(const PoolView& view, const Descriptor& descriptor, Findings& findings,
                 const ChunkSink& sink);
 
 } // namespace nearfar::inspect

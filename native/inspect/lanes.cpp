@@ -23,7 +23,7 @@ void count(const Log& log, LogCounts& counts) {
   counts.entries += log.entries.size();
 }
 
-void tell(const Log& log, Findings& findings) {
+void report(const Log& log, Findings& findings) {
   if (log.pending)
     findings.note("lane", log.offset, "the %s log holds %zu entries of an unfinished operation",
                   name(log.kind), log.entries.size());
@@ -35,10 +35,10 @@ void tell(const Log& log, Findings& findings) {
 
 class LaneReader {
 public:
-  LaneReader(const Source& source, const Descriptor& descriptor, PatchedSource& patched,
+  LaneReader(const PoolView& view, const Descriptor& descriptor, PatchedView& patched,
              Findings& findings)
-      : source_(source), descriptor_(descriptor), patched_(patched), findings_(findings),
-        window_(source) {}
+      : view_(view), descriptor_(descriptor), patched_(patched), findings_(findings),
+        window_(view) {}
 
   Lanes read() {
     for (std::uint64_t lane = 0; lane < descriptor_.lane_count; ++lane) {
@@ -60,7 +60,7 @@ private:
   void take(LogKind kind, Offset offset, LogCounts& counts) {
     const Log log = read_log(window_, descriptor_, kind, offset, lanes_.extensions, findings_);
     count(log, counts);
-    tell(log, findings_);
+    report(log, findings_);
     if (!log.pending) return;
     if (!apply(log, patched_, room_)) lanes_.replayed = false;
     window_ = Window(patched_);
@@ -69,14 +69,14 @@ private:
   /// The opener follows the chains of undo logs once before it replays any redo log.
   void check_undo_unrecovered() {
     Extensions seen;
-    Window window(source_);
+    Window window(view_);
     for (std::uint64_t lane = 0; lane < descriptor_.lane_count; ++lane)
       read_log(window, descriptor_, LogKind::undo, at(lane, undo_at), seen, findings_);
   }
 
-  const Source& source_;
+  const PoolView& view_;
   const Descriptor& descriptor_;
-  PatchedSource& patched_;
+  PatchedView& patched_;
   Findings& findings_;
   Window window_;
   Lanes lanes_;
@@ -85,9 +85,9 @@ private:
 
 } // namespace
 
-Lanes read_lanes(const Source& source, const Descriptor& descriptor, PatchedSource& patched,
+Lanes read_lanes(const PoolView& view, const Descriptor& descriptor, PatchedView& patched,
                  Findings& findings) {
-  return LaneReader(source, descriptor, patched, findings).read();
+  return LaneReader(view, descriptor, patched, findings).read();
 }
 
 } // namespace nearfar::inspect

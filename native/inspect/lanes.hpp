@@ -22,7 +22,7 @@ struct Lanes {
 
 /// Reads all lanes and replays into `patched` what recovery would: redo logs lane by lane, then
 /// undo logs. Needs a usable descriptor.
-Lanes read_lanes(const Source& source, const Descriptor& descriptor, PatchedSource& patched,
+Lanes read_lanes(const PoolView& view, const Descriptor& descriptor, PatchedView& patched,
                  Findings& findings);
 
 } // namespace nearfar::inspect

@@ -28,9 +28,9 @@ Offset most_capacity(LogKind kind) {
 }
 
 /// Reads a log and its extensions part by part.
-class Reader {
+class LogReader {
 public:
-  Reader(Window& window, const Descriptor& descriptor, Extensions& seen, Findings& findings)
+  LogReader(Window& window, const Descriptor& descriptor, Extensions& seen, Findings& findings)
       : window_(window), descriptor_(descriptor), seen_(seen), findings_(findings) {}
 
   Log read(LogKind kind, Offset offset);
@@ -41,7 +41,7 @@ private:
   bool entry_at(Offset at, Offset room, Log& log, Offset& length);
   bool buffer_at(Offset at, Offset room, Log& log, Offset& length);
   bool buffer_sum_holds(Offset at, Offset length, std::uint64_t stored, const Log& log);
-  bool accept(Offset at, Log& log, const Entry& entry);
+  bool accept(Offset at, Log& log, const LogEntry& entry);
   bool redo_sum_holds(const Log& log);
   Offset extension(const Log& log, Offset from, Offset next);
 
@@ -52,7 +52,7 @@ private:
   Offset first_part_bytes_ = 0; ///< taken by entries of the first part
 };
 
-bool Reader::read_head(Offset offset, Offset most, Log& log, Offset& capacity, Offset& next) {
+bool LogReader::read_head(Offset offset, Offset most, Log& log, Offset& capacity, Offset& next) {
   const std::byte* head = window_.at(offset, log_head_bytes);
   if (head == nullptr) {
     findings_.unreadable(part, offset, log_head_bytes);
@@ -69,7 +69,7 @@ bool Reader::read_head(Offset offset, Offset most, Log& log, Offset& capacity, O
   return false;
 }
 
-bool Reader::accept(Offset at, Log& log, const Entry& entry) {
+bool LogReader::accept(Offset at, Log& log, const LogEntry& entry) {
   if (descriptor_.storable(entry.target, entry.bytes)) {
     log.entries.push_back(entry);
     return true;
@@ -81,7 +81,7 @@ bool Reader::accept(Offset at, Log& log, const Entry& entry) {
   return false;
 }
 
-bool Reader::buffer_sum_holds(Offset at, Offset length, std::uint64_t stored, const Log& log) {
+bool LogReader::buffer_sum_holds(Offset at, Offset length, std::uint64_t stored, const Log& log) {
   Fletcher64 sum;
   for (Offset done = 0; done < length;) {
     const std::size_t step = std::min<Offset>(length - done, Window::most_bytes);
@@ -101,7 +101,7 @@ bool Reader::buffer_sum_holds(Offset at, Offset length, std::uint64_t stored, co
 }
 
 /// A snapshot or a fill. An entry whose checksum fails is one of an earlier generation: the end.
-bool Reader::buffer_at(Offset at, Offset room, Log& log, Offset& length) {
+bool LogReader::buffer_at(Offset at, Offset room, Log& log, Offset& length) {
   const std::byte* head = room < buffer_head_bytes ? nullptr : window_.at(at, buffer_head_bytes);
   const Offset size = head == nullptr ? 0 : load<std::uint64_t>(head + 16);
   if (head == nullptr || size > room - buffer_head_bytes ||
@@ -121,7 +121,7 @@ bool Reader::buffer_at(Offset at, Offset room, Log& log, Offset& length) {
 }
 
 /// One entry; false where the log ends, in good order or by damage.
-bool Reader::entry_at(Offset at, Offset room, Log& log, Offset& length) {
+bool LogReader::entry_at(Offset at, Offset room, Log& log, Offset& length) {
   const std::byte* head = room < 8 ? nullptr : window_.at(at, 8);
   if (head == nullptr) return false;
   const auto first = load<std::uint64_t>(head);
@@ -144,7 +144,7 @@ bool Reader::entry_at(Offset at, Offset room, Log& log, Offset& length) {
                  load<std::uint64_t>(entry + 8), 0});
 }
 
-bool Reader::entries_of(Offset data, Offset capacity, Log& log) {
+bool LogReader::entries_of(Offset data, Offset capacity, Log& log) {
   Offset taken = 0;
   bool more = true;
   while (more && taken < capacity) {
@@ -156,7 +156,7 @@ bool Reader::entries_of(Offset data, Offset capacity, Log& log) {
   return more;
 }
 
-bool Reader::redo_sum_holds(const Log& log) {
+bool LogReader::redo_sum_holds(const Log& log) {
   const std::size_t bytes = log_head_bytes + std::min(first_part_bytes_, log.capacity);
   const std::byte* at = window_.at(log.offset, bytes);
   return at != nullptr && first_part_bytes_ != 0 &&
@@ -164,7 +164,7 @@ bool Reader::redo_sum_holds(const Log& log) {
 }
 
 /// Where the next part begins; 0 if there is none or it cannot be one.
-Offset Reader::extension(const Log& log, Offset from, Offset next) {
+Offset LogReader::extension(const Log& log, Offset from, Offset next) {
   if (next == 0) return 0;
   const Offset begin = aligned(next);
   if (log.kind == LogKind::internal)
@@ -183,7 +183,7 @@ Offset Reader::extension(const Log& log, Offset from, Offset next) {
   return 0;
 }
 
-Log Reader::read(LogKind kind, Offset offset) {
+Log LogReader::read(LogKind kind, Offset offset) {
   Log log{kind, offset, 0, 0, {}, {}, false};
   Offset next = 0;
   if (!read_head(offset, most_capacity(kind), log, log.capacity, next)) return log;
@@ -199,14 +199,14 @@ Log Reader::read(LogKind kind, Offset offset) {
   return log;
 }
 
-std::uint64_t result_of(const Entry& entry, std::uint64_t before) {
+std::uint64_t result_of(const LogEntry& entry, std::uint64_t before) {
   if (entry.operation == Operation::bit_and) return before & entry.value;
   if (entry.operation == Operation::bit_or) return before | entry.value;
   return entry.value;
 }
 
 /// Copies or fills by words; a last word that is not whole keeps its other bytes.
-void apply_buffer(const Entry& entry, PatchedSource& patched) {
+void apply_buffer(const LogEntry& entry, PatchedView& patched) {
   const std::uint64_t fill = patched.number<std::uint8_t>(entry.data).value_or(0);
   for (Offset done = 0; done < entry.bytes; done += 8) {
     const std::size_t step = std::min<Offset>(8, entry.bytes - done);
@@ -232,12 +232,12 @@ const char* name(LogKind kind) {
 
 Log read_log(Window& window, const Descriptor& descriptor, LogKind kind, Offset offset,
              Extensions& seen, Findings& findings) {
-  return Reader(window, descriptor, seen, findings).read(kind, offset);
+  return LogReader(window, descriptor, seen, findings).read(kind, offset);
 }
 
-bool apply(const Log& log, PatchedSource& patched, Offset& room) {
+bool apply(const Log& log, PatchedView& patched, Offset& room) {
   if (!log.pending) return true;
-  for (const Entry& entry : log.entries) {
+  for (const LogEntry& entry : log.entries) {
     if (entry.bytes > room) return false;
     room -= entry.bytes;
     if (entry.operation == Operation::fill || entry.operation == Operation::copy)

@@ -21,7 +21,7 @@ const char* name(LogKind kind);
 enum class Operation : unsigned char { set, bit_and, bit_or, fill, copy };
 
 /// One thing that recovery would do: `bytes` at `target`, from `value` or from the bytes at `data`.
-struct Entry {
+struct LogEntry {
   Operation operation;
   Offset target;
   Offset bytes;
@@ -35,7 +35,7 @@ struct Log {
   Offset capacity; ///< of its first part
   std::uint64_t generation;
   std::vector<Offset> extensions; ///< where further parts begin
-  std::vector<Entry> entries;     ///< those that a reader of the log accepts, in order
+  std::vector<LogEntry> entries;  ///< those that a reader of the log accepts, in order
   bool pending;                   ///< recovery would apply the entries
 };
 
@@ -49,6 +49,6 @@ Log read_log(Window& window, const Descriptor& descriptor, LogKind kind, Offset 
 
 /// Applies a pending log to `patched`; false if its snapshots are larger than `room` bytes, which
 /// is lowered by what was applied.
-bool apply(const Log& log, PatchedSource& patched, Offset& room);
+bool apply(const Log& log, PatchedView& patched, Offset& room);
 
 } // namespace nearfar::inspect

@@ -1,6 +1,6 @@
 // Every allocated object of a heap, upward by offset.
 //
-// The walk reads the bitmaps of runs and the headers of objects through a window; the sink is told
+// The walk reads the bitmaps of runs and the headers of objects through a window; the sink receives
 // each object whose header agrees with the chunk or the blocks that hold it.
 #pragma once
 
@@ -13,7 +13,7 @@ struct Object {
   Offset offset;      ///< of its first byte behind the header: what a PMEMoid names
   Offset bytes;       ///< that a program may use
   Offset block_bytes; ///< that it takes, header included
-  std::uint64_t type; ///< type number; 0 where there is no header
+  std::uint64_t type; ///< type number; 0 without a header
   bool internal;      ///< made by the library: the root object, extensions of logs
 };
 
@@ -21,7 +21,7 @@ class ObjectSink {
 public:
   virtual ~ObjectSink() = default;
   virtual void object(const Object& object) = 0;
-  /// Told before the objects of a run, with its blocks in use.
+  /// Called before the objects of a run, with its blocks in use.
   virtual void run(const Run&, const Chunk&, std::uint64_t /*used_blocks*/) {}
 };
 
@@ -33,8 +33,8 @@ public:
 
 class ObjectWalker {
 public:
-  ObjectWalker(const Source& source, Findings& findings, ObjectSink& sink)
-      : bitmap_(source), blocks_(source), findings_(findings), sink_(sink) {}
+  ObjectWalker(const PoolView& view, Findings& findings, ObjectSink& sink)
+      : bitmap_(view), blocks_(view), findings_(findings), sink_(sink) {}
 
   /// The objects of one row of chunks.
   void walk(const Chunk& chunk);

@@ -26,7 +26,7 @@ public:
     next_.run(run, chunk, used);
   }
 
-  void tell(Findings& findings) const {
+  void report(Findings& findings) const {
     if (root_ != 0 && !root_found_)
       findings.damage("root", descriptor_at::root_offset,
                       "the root object of %" PRIu64 " bytes is not at offset %#" PRIx64,
@@ -48,50 +48,51 @@ private:
 };
 
 /// The opener checks zones and chunks before it replays any log.
-void check_unrecovered(const Source& source, Pool& pool) {
-  walk_heap(source, pool.descriptor, pool.findings, [](const Chunk&) {});
+void check_unrecovered(const PoolView& view, Pool& pool) {
+  walk_heap(view, pool.descriptor, pool.findings, [](const Chunk&) {});
 }
 
-void walk_objects(const Source& source, ObjectSink& sink, Pool& pool) {
+void walk_objects(const PoolView& view, ObjectSink& sink, Pool& pool) {
   NamedObjects named(pool, sink);
-  ObjectWalker walker(source, pool.findings, named);
-  pool.zones = walk_heap(source, pool.descriptor, pool.findings,
+  ObjectWalker walker(view, pool.findings, named);
+  pool.zones = walk_heap(view, pool.descriptor, pool.findings,
                          [&](const Chunk& chunk) { walker.walk(chunk); });
-  named.tell(pool.findings);
+  named.report(pool.findings);
 }
 
 } // namespace
 
-void examine(const Source& source, PatchedSource& recovered, ObjectSink& sink, ObjectSink& typed,
+void examine(const PoolView& view, PatchedView& recovered, ObjectSink& sink, ObjectSink& typed,
              Pool& pool) {
-  pool.file_bytes = source.size();
-  pool.header = read_header(source, pool.findings);
-  pool.descriptor = read_descriptor(source, pool.findings);
+  pool.file_bytes = view.size();
+  pool.header = read_header(view, pool.findings);
+  pool.descriptor = read_descriptor(view, pool.findings);
   if (!pool.descriptor.usable) return;
-  pool.lanes = read_lanes(source, pool.descriptor, recovered, pool.findings);
+  pool.lanes = read_lanes(view, pool.descriptor, recovered, pool.findings);
   const bool pending = pool.lanes.pending() != 0;
-  if (pending) check_unrecovered(source, pool);
+  if (pending) check_unrecovered(view, pool);
   if (pool.lanes.replayed) {
-    const Source& seen = pending ? static_cast<const Source&>(recovered) : source;
+    const PoolView& seen = pending ? static_cast<const PoolView&>(recovered) : view;
     walk_objects(seen, sink, pool);
     pool.typed = examine_typed(seen, pool.descriptor, recovered, pool.findings, typed);
     return;
   }
-  pool.findings.note("lane", pool.descriptor.lanes_offset,
-                     "unfinished transactions are too large to be replayed here: objects are told "
-                     "as they are before recovery");
-  walk_objects(source, sink, pool);
+  pool.findings.note(
+      "lane", pool.descriptor.lanes_offset,
+      "unfinished transactions are too large to be replayed here: objects are reported "
+      "as they are before recovery");
+  walk_objects(view, sink, pool);
 }
 
-Pool examine(const Source& source) {
+Pool examine(const PoolView& view) {
   Pool pool;
-  pool.kind = identify(source);
-  pool.file_bytes = source.size();
-  if (pool.kind != Kind::object) return pool;
-  PatchedSource recovered(source);
+  pool.kind = identify(view);
+  pool.file_bytes = view.size();
+  if (pool.kind != FileKind::object) return pool;
+  PatchedView recovered(view);
   Census census;
   NoObjects typed;
-  examine(source, recovered, census, typed, pool);
+  examine(view, recovered, census, typed, pool);
   pool.census = std::move(census);
   return pool;
 }

@@ -1,7 +1,7 @@
 // A whole pool: every part of it, read as bytes that may be wrong.
 //
-// Purpose   `nearfar pool info` and `pool check`: one walk that tells what is there and what is not
-//           as it should be. Nothing is written, nothing is trusted.
+// Purpose   `nearfar pool info` and `pool check`: one walk that reports what is there and what is
+//           not as it should be. Nothing is written, nothing is trusted.
 #pragma once
 
 #include "inspect/census.hpp"
@@ -12,7 +12,7 @@
 namespace nearfar::inspect {
 
 struct Pool {
-  Kind kind = Kind::other;
+  FileKind kind = FileKind::other;
   Offset file_bytes = 0;
   Header header;
   Descriptor descriptor;
@@ -24,12 +24,12 @@ struct Pool {
 };
 
 /// Looks at all of it; parts that cannot be found are left out and named in the findings.
-Pool examine(const Source& source);
+Pool examine(const PoolView& view);
 
 /// Reads header, descriptor and lanes and replays the logs, then has `sink` see every object as
 /// recovery would leave it, and `typed` those within chunks of the typed layer. What examine() is
 /// made of, for those who want more than counts.
-void examine(const Source& source, PatchedSource& recovered, ObjectSink& sink, ObjectSink& typed,
+void examine(const PoolView& view, PatchedView& recovered, ObjectSink& sink, ObjectSink& typed,
              Pool& pool);
 
 } // namespace nearfar::inspect

@@ -11,16 +11,16 @@ using namespace nearfar::inspect;
 
 namespace {
 
-Pool look(const made::Image& image) { return examine(MemorySource(image)); }
+Pool look(const made::Image& image) { return examine(MemoryView(image)); }
 
 /// Whether a pool with one word changed is refused for what lies at `at`.
-bool refused_at(Offset changed, std::uint64_t word, Offset at, bool mended = true) {
+bool refused_at(Offset changed, std::uint64_t word, Offset at, bool fixed = true) {
   made::Image image = made::pool();
   made::put(image, changed, word);
-  if (mended) {
-    made::mend_header(image);
-    made::mend_descriptor(image);
-    made::mend_heap(image);
+  if (fixed) {
+    made::fix_header_checksum(image);
+    made::fix_descriptor_checksum(image);
+    made::fix_heap_checksum(image);
   }
   const Pool pool = look(image);
   return std::any_of(
@@ -32,7 +32,7 @@ bool refused_at(Offset changed, std::uint64_t word, Offset at, bool mended = tru
 
 TEST_CASE("a pool written from the format page is consistent, and all of it is counted") {
   const Pool pool = look(made::pool());
-  CHECK(pool.kind == Kind::object);
+  CHECK(pool.kind == FileKind::object);
   CHECK(pool.findings.kept().empty());
   CHECK(pool.descriptor.layout == "made");
   CHECK(pool.zones.chunks == made::chunk_count);
@@ -93,22 +93,22 @@ TEST_CASE("an extension that leads to itself ends the chain") {
 
 TEST_CASE("logs of unfinished operations are replayed, redo before undo") {
   const made::Image image = made::interrupted_pool();
-  const MemorySource source(image);
-  PatchedSource recovered(source);
+  const MemoryView view(image);
+  PatchedView recovered(view);
   Census census;
   Pool pool;
   NoObjects typed;
-  examine(source, recovered, census, typed, pool);
+  examine(view, recovered, census, typed, pool);
   CHECK(pool.findings.damage_count() == 0);
   CHECK(pool.lanes.internal.pending == 1);
   CHECK(pool.lanes.undo.pending == 1);
   CHECK(pool.lanes.undo.entries == 2);
   CHECK(recovered.number<std::uint64_t>(made::root_object + 128 + 8) == made::redo_value);
   CHECK(recovered.number<std::uint64_t>(made::root_object + 256) == 0xabcd);
-  CHECK(source.number<std::uint64_t>(made::root_object + 256) != 0xabcd);
+  CHECK(view.number<std::uint64_t>(made::root_object + 256) != 0xabcd);
 }
 
-TEST_CASE("a redo log without its checksum is torn, which is no damage, and is not replayed") {
+TEST_CASE("a redo log without its checksum is torn, which is not damage, and is not replayed") {
   made::Image image = made::interrupted_pool();
   made::put(image, made::lanes_offset + log_head_bytes + 8, 0xbad);
   const Pool pool = look(image);
@@ -121,36 +121,36 @@ TEST_CASE("a redo log that would damage the heap is refused") {
   made::Image image = made::interrupted_pool();
   made::put(image, made::lanes_offset + log_head_bytes, made::chunk_headers);
   made::put(image, made::lanes_offset + log_head_bytes + 8, 0);
-  made::mend_redo(image, made::lanes_offset, 16);
+  made::fix_redo_checksum(image, made::lanes_offset, 16);
   CHECK(look(image).findings.damage_count() != 0);
 }
 
-TEST_CASE("what is no pool is told by its kind") {
+TEST_CASE("a file that is not a pool is identified") {
   made::Image image = made::pool();
-  CHECK(identify(MemorySource({})) == Kind::empty);
-  CHECK(identify(MemorySource(std::span(image).subspan(4096, 100))) == Kind::other);
+  CHECK(identify(MemoryView({})) == FileKind::empty);
+  CHECK(identify(MemoryView(std::span(image).subspan(4096, 100))) == FileKind::other);
   std::memcpy(image.data(), "PMEMLOG", 8);
-  CHECK(identify(MemorySource(image)) == Kind::log);
+  CHECK(identify(MemoryView(image)) == FileKind::log);
   std::memcpy(image.data(), "PMEMBLK", 8);
-  CHECK(identify(MemorySource(image)) == Kind::block);
+  CHECK(identify(MemoryView(image)) == FileKind::block);
   std::memcpy(image.data(), "PMEMPOOLSET\n", 12);
-  CHECK(identify(MemorySource(image)) == Kind::pool_set);
+  CHECK(identify(MemoryView(image)) == FileKind::pool_set);
   std::memcpy(image.data(), "????????????", 12);
-  CHECK(identify(MemorySource(image)) == Kind::object); // descriptor and heap still tell
+  CHECK(identify(MemoryView(image)) == FileKind::object); // by descriptor and heap
 }
 
-TEST_CASE("a source that ends early is told, wherever it ends") {
+TEST_CASE("a view that ends early is reported, wherever it ends") {
   const made::Image image = made::pool();
   for (std::size_t bytes = 1; bytes < image.size(); bytes += 40'009)
-    CHECK(examine(MemorySource(std::span(image).first(bytes))).findings.damage_count() +
-              (identify(MemorySource(std::span(image).first(bytes))) == Kind::object ? 0 : 1) !=
+    CHECK(examine(MemoryView(std::span(image).first(bytes))).findings.damage_count() +
+              (identify(MemoryView(std::span(image).first(bytes))) == FileKind::object ? 0 : 1) !=
           0);
 }
 
 TEST_CASE("objects that nothing leads to are lost") {
   const made::Image image = made::pool();
   Pool pool;
-  const Reach reach = find_lost(MemorySource(image), pool);
+  const Reach reach = find_lost(MemoryView(image), pool);
   // The chain from the root leads through chunk 0; the other chunks hang on nothing.
   CHECK(reach.objects == 168 + 50 + 100 + 70);
   CHECK(reach.lost == 50 + 100 + 70 + 1);

@@ -13,7 +13,7 @@ namespace {
 /// Any aligned word of an object that could be an offset.
 class AnyWord {
 public:
-  AnyWord(const Source& source, const ObjectIndex& objects) : window_(source), objects_(objects) {}
+  AnyWord(const PoolView& view, const ObjectIndex& objects) : window_(view), objects_(objects) {}
 
   template <class See>
   void each(std::size_t i, const See& see) {
@@ -39,9 +39,9 @@ private:
 /// The members that the types of a typed pool name. Its objects have type numbers from `first` on.
 class NamedMembers {
 public:
-  NamedMembers(const Source& source, const ObjectIndex& objects, const Store& store,
+  NamedMembers(const PoolView& view, const ObjectIndex& objects, const ObjectStore& store,
                std::uint64_t first, Findings& findings)
-      : window_(source), objects_(objects), store_(store), first_(first), findings_(findings) {}
+      : window_(view), objects_(objects), store_(store), first_(first), findings_(findings) {}
 
   bool knows(std::size_t i) const {
     return objects_[i].type >= first_ && objects_[i].type - first_ < store_.types.size();
@@ -74,7 +74,7 @@ public:
 private:
   Window window_;
   const ObjectIndex& objects_;
-  const Store& store_;
+  const ObjectStore& store_;
   std::uint64_t first_;
   Findings& findings_;
 };
@@ -121,8 +121,8 @@ private:
 
 /// Adds what a graph says about the objects that `counts` chooses.
 template <class Links, class Counts, class Name>
-void tell(const ObjectIndex& objects, Graph<Links>& graph, const Counts& counts, const Name& name,
-          Reach& reach) {
+void report(const ObjectIndex& objects, Graph<Links>& graph, const Counts& counts, const Name& name,
+            Reach& reach) {
   const std::vector<bool> below = graph.below_lost();
   std::map<std::uint64_t, Lost> types;
   for (std::size_t i = 0; i < objects.size(); ++i) {
@@ -143,15 +143,15 @@ void tell(const ObjectIndex& objects, Graph<Links>& graph, const Counts& counts,
 }
 
 /// Typed objects, by the links that their types name.
-void tell_typed(const Source& seen, const ObjectIndex& objects, std::uint64_t first, Pool& pool,
+void tell_typed(const PoolView& seen, const ObjectIndex& objects, std::uint64_t first, Pool& pool,
                 Reach& reach) {
-  const Store& store = pool.typed.store;
+  const ObjectStore& store = pool.typed.store;
   NamedMembers links(seen, objects, store, first, pool.findings);
   Graph graph(objects, links);
   links.each_of(store.root, 0, [&](std::size_t target) { graph.reach(target); });
   graph.spread();
   reach.typed = true;
-  tell(
+  report(
       objects, graph, [&](std::size_t i) { return !objects.internal(i) && links.knows(i); },
       [&](Lost& lost, std::uint64_t type) {
         lost.type = type - first;
@@ -162,15 +162,15 @@ void tell_typed(const Source& seen, const ObjectIndex& objects, std::uint64_t fi
 
 } // namespace
 
-Reach find_lost(const Source& source, Pool& pool) {
-  PatchedSource recovered(source);
+Reach find_lost(const PoolView& view, Pool& pool) {
+  PatchedView recovered(view);
   ObjectIndex objects, typed;
-  examine(source, recovered, objects, typed, pool);
+  examine(view, recovered, objects, typed, pool);
   const bool replayed = pool.lanes.replayed && pool.typed.records.replayed;
   if (pool.findings.damage_count() != 0 || pool.descriptor.root_offset == 0 || !replayed) return {};
   objects.index();
   typed.index();
-  const Source* seen = &source;
+  const PoolView* seen = &view;
   if (pool.lanes.pending() != 0 || pool.typed.records.count != 0) seen = &recovered;
   Reach reach;
   AnyWord words(*seen, objects);
@@ -178,9 +178,9 @@ Reach find_lost(const Source& source, Pool& pool) {
   for (std::size_t i = 0; i < objects.size(); ++i)
     if (objects.internal(i)) graph.reach(i); // the root object, and what the lanes hold
   graph.spread();
-  const Store& store = pool.typed.store;
+  const ObjectStore& store = pool.typed.store;
   const bool undo = store.usable && store.path == poolformat::Path::undo;
-  tell(
+  report(
       objects, graph,
       [&](std::size_t i) {
         const bool is_typed = undo && objects[i].type - 1 < store.types.size();

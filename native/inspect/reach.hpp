@@ -38,9 +38,9 @@ struct Reach {
   std::vector<Lost> types;
 };
 
-/// Examines a pool into `pool` and tells what is lost as recovery would leave it. Nothing is told
-/// (an empty Reach) if the pool has damage, no root object, or logs that could not be replayed.
-/// Typed links that lead nowhere are added to the pool's findings.
-Reach find_lost(const Source& source, Pool& pool);
+/// Examines a pool into `pool` and reports what is lost as recovery would leave it. Nothing is
+/// reported (an empty Reach) if the pool has damage, no root object, or logs that could not be
+/// replayed. Typed links that lead nowhere are added to the pool's findings.
+Reach find_lost(const PoolView& view, Pool& pool);
 
 } // namespace nearfar::inspect

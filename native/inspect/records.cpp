@@ -18,29 +18,29 @@ constexpr Offset most_replayed_bytes = Offset{16} << 20;
 
 class Ring {
 public:
-  Ring(const Source& source, const Store& store) : source_(source), store_(store) {}
+  Ring(const PoolView& view, const ObjectStore& store) : view_(view), store_(store) {}
 
   /// The record of that number, which never goes round the end of the ring.
   bool fetch(std::uint64_t lsn, std::vector<std::byte>& record) const {
     const Offset at = lsn % store_.lines * line_bytes;
     const Offset ring = store_.lines * line_bytes;
     RecordHead head;
-    if (!source_.read(store_.log + at, &head, sizeof head)) return false;
+    if (!view_.read(store_.log + at, &head, sizeof head)) return false;
     if (head.lsn != lsn || head.bytes < sizeof head || head.bytes > std::min(ring - at, ring / 2))
       return false;
     record.resize(head.bytes);
-    return source_.read(store_.log + at, record.data(), head.bytes) &&
+    return view_.read(store_.log + at, record.data(), head.bytes) &&
            poolformat::record_crc(head, record.data() + sizeof head) == head.crc;
   }
   Offset offset_of(std::uint64_t lsn) const { return store_.log + lsn % store_.lines * line_bytes; }
 
 private:
-  const Source& source_;
-  const Store& store_;
+  const PoolView& view_;
+  const ObjectStore& store_;
 };
 
 /// A word of which only `bytes` change.
-void store_part(PatchedSource& patched, Offset at, const std::byte* data, std::size_t bytes) {
+void store_part(PatchedView& patched, Offset at, const std::byte* data, std::size_t bytes) {
   auto word = patched.number<std::uint64_t>(at);
   if (!word) { // the last bytes of the file
     const Offset back = 8 - bytes;
@@ -54,7 +54,7 @@ void store_part(PatchedSource& patched, Offset at, const std::byte* data, std::s
   patched.store(at, *word);
 }
 
-void apply(const RecordEntry& entry, PatchedSource& patched) {
+void apply(const RecordEntry& entry, PatchedView& patched) {
   constexpr std::byte zeroes[8] = {};
   const std::uint64_t before = patched.number<std::uint64_t>(entry.offset).value_or(0);
   switch (entry.kind) {
@@ -74,10 +74,10 @@ void apply(const RecordEntry& entry, PatchedSource& patched) {
 
 } // namespace
 
-Records replay_records(const Source& source, const Store& store, PatchedSource& patched,
+Records replay_records(const PoolView& view, const ObjectStore& store, PatchedView& patched,
                        Findings& findings) {
   Records records;
-  const Ring ring(source, store);
+  const Ring ring(view, store);
   std::vector<std::byte> record;
   Offset room = most_replayed_bytes;
   for (std::uint64_t lsn = store.start; lsn - store.start <= store.lines && ring.fetch(lsn, record);
@@ -87,14 +87,14 @@ Records replay_records(const Source& source, const Store& store, PatchedSource& 
     std::uint64_t entries = 0;
     const bool formed = each_entry(record.data(), record.size(), [&](const RecordEntry& entry) {
       const Offset bytes = entry.reach();
-      inside = inside && bytes <= source.size() && entry.offset <= source.size() - bytes;
+      inside = inside && bytes <= view.size() && entry.offset <= view.size() - bytes;
       reach += inside ? bytes : 0;
       ++entries;
     });
     if (!formed || !inside) {
-      findings.damage("log", ring.offset_of(lsn), "record %" PRIu64 " passes its checksum, but %s",
-                      lsn,
-                      formed ? "changes what does not lie in the pool" : "is no row of entries");
+      findings.damage(
+          "log", ring.offset_of(lsn), "record %" PRIu64 " passes its checksum, but %s", lsn,
+          formed ? "changes bytes outside of the pool" : "is not a sequence of entries");
       return records;
     }
     ++records.count;

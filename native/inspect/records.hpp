@@ -1,7 +1,7 @@
 // The redo log of a typed pool: which of its records recovery would apply (poolformat/record.hpp).
 #pragma once
 
-#include "inspect/store.hpp"
+#include "inspect/object_store.hpp"
 
 namespace nearfar::inspect {
 
@@ -13,7 +13,7 @@ struct Records {
 
 /// Goes through the ring from its start, as recovery does, and applies it to `patched`. Damage is a
 /// record that passes its checksum and changes what does not lie in the pool.
-Records replay_records(const Source& source, const Store& store, PatchedSource& patched,
+Records replay_records(const PoolView& view, const ObjectStore& store, PatchedView& patched,
                        Findings& findings);
 
 } // namespace nearfar::inspect

@@ -43,7 +43,7 @@ bool read_run(Window& window, const Chunk& chunk, Run& run, Findings& findings) 
   run.alignment = (chunk.flags & flag_aligned) != 0 ? load<std::uint64_t>(head + 8) : 0;
   const bool aligned = (chunk.flags & flag_aligned) != 0;
   if (aligned && (!std::has_single_bit(run.alignment) || run.alignment > chunk_bytes)) {
-    findings.damage(part, chunk.data + 8, "a run's alignment %" PRIu64 " is no power of two",
+    findings.damage(part, chunk.data + 8, "a run's alignment %" PRIu64 " is not a power of two",
                     run.alignment);
     return false;
   }

@@ -78,18 +78,18 @@ private:
   std::vector<std::byte> wanted_, found_;
 };
 
-Status refuse_others(const Source& source, const char* path) {
-  switch (identify(source)) {
-  case Kind::object:
-  case Kind::log:
-  case Kind::block: return Done{};
-  case Kind::pool_set:
+Status refuse_others(const PoolView& view, const char* path) {
+  switch (identify(view)) {
+  case FileKind::object:
+  case FileKind::log:
+  case FileKind::block: return Done{};
+  case FileKind::pool_set:
     return Error::make(Errc::bad_input, "%s only lists the files of a pool set", path)
         .try_next("shred the files that it lists, each by its own path");
-  case Kind::empty:
-  case Kind::other: break;
+  case FileKind::empty:
+  case FileKind::other: break;
   }
-  return Error::make(Errc::bad_input, "%s is no pool", path)
+  return Error::make(Errc::bad_input, "%s is not a pool", path)
       .try_next("nothing was written; for other files there is shred(1)");
 }
 
@@ -100,15 +100,15 @@ Result<Shredded> shred(const char* path, const Progress& progress) {
   if (!file) return file.error();
   Result<std::size_t> size = os::file_size(*file);
   if (!size) return size.error();
-  const FileSource source(std::move(*file), *size);
-  if (const Status pool = refuse_others(source, path); !pool) return pool.error();
-  if (const Status alone = os::claim_alone(source.file(), path); !alone) return alone.error();
+  const FileView view(std::move(*file), *size);
+  if (const Status pool = refuse_others(view, path); !pool) return pool.error();
+  if (const Status alone = os::claim_alone(view.file(), path); !alone) return alone.error();
   Shredded done;
-  done.blocks = os::block_reuse(source.file());
-  done.bytes = source.size();
-  Shredder shredder(source.file(), done.bytes, progress);
+  done.blocks = os::block_reuse(view.file());
+  done.bytes = view.size();
+  Shredder shredder(view.file(), done.bytes, progress);
   if (const Status written = shredder.write(); !written) return written.error();
-  done.read_from_cache = !bool(os::drop_page_cache(source.file(), done.bytes));
+  done.read_from_cache = !bool(os::drop_page_cache(view.file(), done.bytes));
   if (const Status same = shredder.verify(); !same) return same.error();
   return done;
 }

@@ -15,7 +15,7 @@ struct Shredded {
   os::BlockReuse blocks{};
 };
 
-/// Told how many bytes of writing and reading are done; false stops the work.
+/// Called with the bytes written and read so far; returning false stops the work.
 using Progress = std::function<bool(Offset done, Offset of)>;
 
 /// Fills a pool's file with random bytes from its end to its beginning, so that a shredding that

@@ -16,10 +16,10 @@ constexpr const char* part = "chunk";
 
 class Walker {
 public:
-  Walker(const Source& source, const Descriptor& descriptor, const Store& store, Findings& findings,
-         ObjectSink& sink)
-      : source_(source), descriptor_(descriptor), store_(store), window_(source),
-        findings_(findings), sink_(sink) {}
+  Walker(const PoolView& view, const Descriptor& descriptor, const ObjectStore& store,
+         Findings& findings, ObjectSink& sink)
+      : view_(view), descriptor_(descriptor), store_(store), window_(view), findings_(findings),
+        sink_(sink) {}
 
   Slabs walk() {
     read_directory();
@@ -27,7 +27,7 @@ public:
     Offset end = 0;
     for (const Offset at : places_) {
       ChunkHead head;
-      if (!source_.read(at, &head, sizeof head)) {
+      if (!view_.read(at, &head, sizeof head)) {
         findings_.unreadable(part, at, sizeof head);
       } else if (at < end) {
         findings_.damage(part, at, "a chunk overlaps the one before it, or has two links");
@@ -48,7 +48,7 @@ private:
     for (Offset at = store_.directory; at != 0;) {
       DirectoryPage page;
       if (!descriptor_.in_heap(at) || !seen.insert(at).second ||
-          !source_.read(at, &page, sizeof page))
+          !view_.read(at, &page, sizeof page))
         return findings_.damage("directory", at, "the directory of chunks leads %s",
                                 seen.contains(at) ? "round in a circle" : "out of the heap");
       ++slabs_.pages;
@@ -104,9 +104,9 @@ private:
     }
   }
 
-  const Source& source_;
+  const PoolView& view_;
   const Descriptor& descriptor_;
-  const Store& store_;
+  const ObjectStore& store_;
   Window window_;
   Findings& findings_;
   ObjectSink& sink_;
@@ -116,9 +116,9 @@ private:
 
 } // namespace
 
-Slabs walk_slabs(const Source& source, const Descriptor& descriptor, const Store& store,
+Slabs walk_slabs(const PoolView& view, const Descriptor& descriptor, const ObjectStore& store,
                  Findings& findings, ObjectSink& sink) {
-  return Walker(source, descriptor, store, findings, sink).walk();
+  return Walker(view, descriptor, store, findings, sink).walk();
 }
 
 } // namespace nearfar::inspect

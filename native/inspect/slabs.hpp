@@ -1,8 +1,8 @@
 // The chunks of a typed pool on the redo path: a directory of them, and the objects in each.
 #pragma once
 
+#include "inspect/object_store.hpp"
 #include "inspect/objects.hpp"
-#include "inspect/store.hpp"
 
 namespace nearfar::inspect {
 
@@ -13,10 +13,10 @@ struct Slabs {
   std::uint64_t objects = 0;
 };
 
-/// Walks directory and chunks, and tells every allocated object, upward by offset; its type is an
-/// index of store.types. Damage is a chunk that leaves the heap, overlaps another, or does not hold
-/// what its head says.
-Slabs walk_slabs(const Source& source, const Descriptor& descriptor, const Store& store,
+/// Walks directory and chunks, and passes on every allocated object, by ascending offset; its type
+/// is an index of store.types. Damage is a chunk that leaves the heap, overlaps another, or does
+/// not hold what its head says.
+Slabs walk_slabs(const PoolView& view, const Descriptor& descriptor, const ObjectStore& store,
                  Findings& findings, ObjectSink& sink);
 
 } // namespace nearfar::inspect

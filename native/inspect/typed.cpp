@@ -2,10 +2,10 @@
 
 namespace nearfar::inspect {
 
-Typed examine_typed(const Source& seen, const Descriptor& descriptor, PatchedSource& recovered,
+Typed examine_typed(const PoolView& seen, const Descriptor& descriptor, PatchedView& recovered,
                     Findings& findings, ObjectSink& sink) {
   Typed typed;
-  typed.store = read_store(seen, descriptor, findings);
+  typed.store = read_object_store(seen, descriptor, findings);
   if (!typed.store.usable || typed.store.path != poolformat::Path::redo) return typed;
   typed.records = replay_records(seen, typed.store, recovered, findings);
   if (!typed.records.replayed) {
@@ -13,9 +13,9 @@ Typed examine_typed(const Source& seen, const Descriptor& descriptor, PatchedSou
                   "the records are too large to be replayed here: typed objects are left out");
     return typed;
   }
-  const Source& after = typed.records.count != 0 ? recovered : seen;
+  const PoolView& after = typed.records.count != 0 ? recovered : seen;
   if (typed.records.count != 0) // the first page of the directory may be new
-    typed.store.directory = read_store(after, descriptor, findings).directory;
+    typed.store.directory = read_object_store(after, descriptor, findings).directory;
   typed.slabs = walk_slabs(after, descriptor, typed.store, findings, sink);
   return typed;
 }

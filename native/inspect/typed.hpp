@@ -7,15 +7,15 @@
 namespace nearfar::inspect {
 
 struct Typed {
-  Store store;
+  ObjectStore store;
   Records records; ///< redo path
   Slabs slabs;     ///< redo path
 };
 
-/// Looks at it as libpmemobj's recovery leaves the pool: `seen`, which is `source` or `recovered`.
-/// Records of the redo log are applied to `recovered`, and `sink` is told the objects of the redo
+/// Looks at it as libpmemobj's recovery leaves the pool: `seen`, which is `view` or `recovered`.
+/// Records of the redo log are applied to `recovered`, and `sink` receives the objects of the redo
 /// path; those of the undo path are the library's own.
-Typed examine_typed(const Source& seen, const Descriptor& descriptor, PatchedSource& recovered,
+Typed examine_typed(const PoolView& seen, const Descriptor& descriptor, PatchedView& recovered,
                     Findings& findings, ObjectSink& sink);
 
 } // namespace nearfar::inspect

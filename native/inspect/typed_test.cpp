@@ -54,13 +54,13 @@ struct Seen {
 };
 Seen look(const std::vector<std::byte>& bytes) {
   Seen seen;
-  seen.reach = find_lost(MemorySource(bytes), seen.pool);
+  seen.reach = find_lost(MemoryView(bytes), seen.pool);
   return seen;
 }
 
 } // namespace
 
-TEST_CASE("a typed pool is told by its types, and what nothing links is lost, on either path") {
+TEST_CASE("a typed pool is described by its types, and unlinked objects are lost, on either path") {
   for (const persist::Path path : {persist::Path::redo, persist::Path::undo}) {
     const test::Folder folder = test::Folder::quick();
     const std::string file = folder.path("chain.pool");
@@ -81,7 +81,7 @@ TEST_CASE("a typed pool is told by its types, and what nothing links is lost, on
       CHECK(seen.pool.typed.records.count == 100);
       CHECK(seen.pool.typed.slabs.objects == 100);
     }
-    // The chain loses its last fifty: freed by nobody.
+    // The chain loses its last fifty nodes, which are not freed.
     REQUIRE(bool(made->transact([&](auto& tx) {
       auto at = tx.root().first.get();
       for (int i = 0; i < 49; ++i)
@@ -107,16 +107,16 @@ TEST_CASE("damage of nearfar's own formats is named by its offset") {
       push(*made, key);
   }
   const std::vector<std::byte> whole = bytes_of(file);
-  const Pool sound = examine(MemorySource(whole));
+  const Pool sound = examine(MemoryView(whole));
   REQUIRE(sound.findings.damage_count() == 0);
-  const Store& store = sound.typed.store;
+  const ObjectStore& store = sound.typed.store;
   const Offset head = sound.descriptor.root_offset;
   const Offset owner = store.root - sizeof(poolformat::StoreHead);
   const auto damaged_at = [&](Offset changed, std::uint64_t word, Offset at) {
     std::vector<std::byte> image = whole;
     std::memcpy(&image[changed], &word, sizeof word);
     Pool pool;
-    find_lost(MemorySource(image), pool);
+    find_lost(MemoryView(image), pool);
     for (const Finding& finding : pool.findings.kept())
       if (finding.severity == Severity::damage && finding.offset == at) return true;
     return false;

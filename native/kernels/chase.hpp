@@ -40,7 +40,7 @@ const ChaseNode* chase(const ChaseNode* from, std::size_t steps);
 
 inline constexpr std::size_t most_chains = 16;
 
-/// `chains` (1 to 16) independent chases side by side, `steps` loads each; `at` is moved on.
+/// `chains` (1 to 16) independent chases in parallel, `steps` loads each; advances `at`.
 void chase_side_by_side(const ChaseNode** at, std::size_t chains, std::size_t steps);
 
 /// `steps` loads, each timed by itself with the time stamp counter. Records ticks, less

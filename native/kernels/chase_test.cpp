@@ -90,7 +90,7 @@ TEST_CASE("the loads are not optimised away: eight times the steps take far long
   CHECK(walk(8 * steps) > 3 * once);
 }
 
-TEST_CASE("chains side by side each make all their steps") {
+TEST_CASE("parallel chains each make all their steps") {
   const Region region(1009, 64, 3);
   for (std::size_t chains = 1; chains <= kernels::most_chains; ++chains) {
     std::vector<const ChaseNode*> at(chains, region.first);

@@ -7,7 +7,7 @@
 
 using namespace nearfar;
 
-TEST_CASE("five passes see every element, whoever works on which chunks") {
+TEST_CASE("five passes see every element, for any assignment of chunks to threads") {
   for (const std::size_t elements : {1u, 2u, 7u, 4095u, 4096u, 4097u, 12'289u}) {
     CAPTURE(elements);
     std::vector<double> x(elements);
@@ -32,7 +32,7 @@ TEST_CASE("five passes see every element, whoever works on which chunks") {
   }
 }
 
-TEST_CASE("a step multiplies, damps, and tells the largest change of its rows") {
+TEST_CASE("a step multiplies, damps, and returns the largest change of its rows") {
   // ( 0 2 )   now (1, 3)   source (10, 20)
   // ( 1 1 )
   const std::uint64_t starts[] = {0, 1, 3};

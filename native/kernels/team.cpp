@@ -25,7 +25,7 @@ public:
     }
   }
 
-  /// Lets all through, those to come too.
+  /// Releases all waiting threads, and those that arrive later.
   void open() { open_ = true; }
 
 private:

@@ -76,7 +76,8 @@ struct Area {
   std::uintptr_t begin = 0;
   std::uintptr_t end = 0;
 };
-/// What the process got by brk() so far: where libc's malloc begins. Empty if /proc cannot tell.
+/// What the process got by brk() so far: where libc's malloc begins. Empty if /proc does not report
+/// it.
 Area program_break();
 
 /// RLIMIT_AS, SIZE_MAX for none.

@@ -16,12 +16,12 @@ namespace nearfar::os {
 Status read_at(const File& file, std::byte* to, std::size_t bytes, std::size_t offset);
 Status write_at(const File& file, const std::byte* from, std::size_t bytes, std::size_t offset);
 
-/// fdatasync: returns when the data is on the device, as far as the device tells.
+/// fdatasync: returns when the data is on the device, as far as the device reports.
 Status flush_file(const File& file);
 
 /// One transfer of a ring: `buffer` must stay valid until it is reaped.
 struct Transfer {
-  unsigned slot; ///< the caller's name for it, told again when it is reaped
+  unsigned slot; ///< the caller's number, returned when it is reaped
   bool write;
   std::byte* buffer;
   std::size_t bytes;
@@ -37,7 +37,7 @@ public:
   ~Ring();
 
   Status submit(const Transfer& transfer); ///< at most `depth` may be under way
-  Result<unsigned> reap_one();             ///< waits for any one of them, tells its slot
+  Result<unsigned> reap_one();             ///< waits for any of them; returns its slot
 
 private:
   struct State;

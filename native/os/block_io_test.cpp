@@ -61,7 +61,7 @@ TEST_CASE("a descriptor that is closed is an error that carries errno") {
   CHECK(!os::flush_file(none));
 }
 
-TEST_CASE("a ring moves blocks and tells their slots") {
+TEST_CASE("a ring moves blocks and returns their slots") {
   const test::Folder folder;
   constexpr unsigned depth = 4;
   const os::File file = unnamed_file(folder, depth * block);

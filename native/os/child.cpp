@@ -84,7 +84,8 @@ std::string last_line(const File& file) {
 }
 
 void empty(const File& file) {
-  if (ftruncate(file.fd(), 0) != 0) return; // then an older line is told: no harm to the verdict
+  if (ftruncate(file.fd(), 0) != 0)
+    return; // then an older line is reported, which does not affect the verdict
   lseek(file.fd(), 0, SEEK_SET);
 }
 

@@ -18,7 +18,7 @@ struct Ended {
   bool hung = false; ///< it took longer than the limit and was killed, with its children
 };
 
-/// Waits until a child of ours has ended; tells nothing of `hung`.
+/// Waits until a child process has ended; does not set `hung`.
 Ended wait_for(pid_t child);
 
 /// Runs `arguments` (null-terminated, the program first, found by PATH) with this process's

@@ -2,7 +2,7 @@
 //
 // Names          those of libpfm4, such as "perf::INSTRUCTIONS" or "CYCLE_ACTIVITY:STALLS_L3_MISS";
 //                where nearfar was built without it, no name is known (unsupported).
-// Multiplexing   the kernel takes turns where there are more groups than counters: a reading tells
+// Multiplexing   the kernel takes turns if there are more groups than counters: a reading has
 //                how long its group was wanted and how long it counted.
 // What counts    user code alone; of software events what the kernel does for the thread, too, as
 //                far as it permits.

@@ -13,7 +13,7 @@ inline constexpr std::size_t cache_line_bytes = 64; ///< on every x86-64 process
 /// outside the set that this process may use.
 Status pin_to_cpu(int cpu);
 
-/// Tells the processor that this is a spin loop.
+/// A hint to the CPU that this is a spin loop.
 inline void spin_pause() { __builtin_ia32_pause(); }
 
 /// The instruction set the dispatched loops run with: "avx512", "avx2" or "sse2".

@@ -147,20 +147,20 @@ Result<File> open_readonly(const char* path) {
   struct stat s {};
   if (fstat(file.fd(), &s) == 0 && S_ISREG(s.st_mode)) return file;
   return Error::make(Errc::bad_input, "%s is %s", path,
-                     S_ISDIR(s.st_mode) ? "a directory" : "no regular file")
+                     S_ISDIR(s.st_mode) ? "a directory" : "not a regular file")
       .try_next("name a file");
 }
 
 Result<std::size_t> file_size(const File& file) {
   struct stat s {};
   if (fstat(file.fd(), &s) == 0) return static_cast<std::size_t>(s.st_size);
-  return Error::make(Errc::os_error, "cannot tell the size of the file: %s", std::strerror(errno));
+  return Error::make(Errc::os_error, "cannot read the size of the file: %s", std::strerror(errno));
 }
 
 Status claim_alone(const File& file, const char* path) {
   const bool locked = flock(file.fd(), LOCK_EX | LOCK_NB) == 0;
   // A mapping keeps a file open for the kernel after its descriptor is closed: a lease sees it. It
-  // is given up at once; whoever opens the file later meets the lock.
+  // is given up at once; a process that opens the file later meets the lock.
   const bool leased = locked && fcntl(file.fd(), F_SETLEASE, F_WRLCK) == 0;
   const int code = errno;
   if (leased) fcntl(file.fd(), F_SETLEASE, F_UNLCK);
@@ -283,7 +283,7 @@ Status check_memory_directory(const char* path) {
   const bool in_memory =
       statfs(path, &s) == 0 && (s.f_type == TMPFS_MAGIC || s.f_type == RAMFS_MAGIC);
   if (in_memory) return Done{};
-  return Error::make(Errc::bad_input, "%s is no tmpfs: it cannot stand in for persistent memory",
+  return Error::make(Errc::bad_input, "%s is not a tmpfs: it cannot emulate persistent memory",
                      path)
       .try_next("use shm: for /dev/shm, or file:%s for the disk", path);
 }

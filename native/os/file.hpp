@@ -67,9 +67,9 @@ Result<File> open_readonly(const char* path);
 /// The size of an open file.
 Result<std::size_t> file_size(const File& file);
 
-/// Takes an exclusive lock on a file (flock, as libpmemobj does) and makes sure that nobody else
-/// has it open or mapped (a write lease, where this user may take one). Held until the file is
-/// closed. Errors: no_permission with errno EWOULDBLOCK if it is in use.
+/// Takes an exclusive lock on a file (flock, as libpmemobj does) and makes sure that no other
+/// process has it open or mapped (a write lease, where this user may take one). Held until the file
+/// is closed. Errors: no_permission with errno EWOULDBLOCK if it is in use.
 Status claim_alone(const File& file, const char* path);
 
 /// How the file system that holds a file treats an overwritten block.
@@ -82,7 +82,7 @@ BlockReuse block_reuse(const File& file);
 
 /// Claims `bytes` of a file or device of `total` bytes that no other open descriptor has claimed,
 /// in this process or another; returns their offset, a multiple of `unit`. The claim ends when the
-/// File is closed. It binds those who claim, nobody else. Errors: no_space.
+/// File is closed. It binds only processes that claim. Errors: no_space.
 Result<std::size_t> claim_range(const File& file, std::size_t bytes, std::size_t unit,
                                 std::size_t total);
 

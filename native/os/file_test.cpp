@@ -22,7 +22,7 @@ TEST_CASE("an unnamed file in a folder leaves nothing, not even while it is used
   CHECK(folder.empty());
 }
 
-TEST_CASE("an unnamed file is refused where there is no directory, in place of one above it") {
+TEST_CASE("an unnamed file is refused in a missing directory, in place of its parent") {
   const test::Folder folder;
   Result<os::File> file = os::create_unnamed(folder.path("mistyped").c_str());
   REQUIRE(!file);
@@ -74,7 +74,7 @@ TEST_CASE("claimed ranges never overlap, and are free again once their file is c
   CHECK(*again == 0);
 }
 
-TEST_CASE("a new file has its name, and nobody else may read it") {
+TEST_CASE("a new file has its name, and only its owner may read it") {
   const test::Folder folder;
   Result<os::File> file = os::create_new(folder.path("new").c_str());
   REQUIRE(bool(file));
@@ -93,7 +93,7 @@ TEST_CASE("a folder is not taken for a file") {
   CHECK(opened.error().code == Errc::bad_input);
 }
 
-TEST_CASE("a missing folder or file is told as such") {
+TEST_CASE("a missing folder or file is reported as such") {
   const test::Folder folder;
   Result<os::File> created = os::create_unnamed(folder.path("no/such").c_str());
   REQUIRE(!created);
@@ -165,7 +165,7 @@ TEST_CASE("a moved file is closed once, by its new owner") {
   CHECK(fstat(fd, &facts) != 0);
 }
 
-TEST_CASE("a page cache that cannot be emptied is told: tmpfs") {
+TEST_CASE("a page cache that cannot be dropped is reported: tmpfs") {
   Result<os::File> file = os::create_unnamed("/dev/shm");
   REQUIRE(bool(file));
   const std::vector<char> contents(mib, 'x');
@@ -184,7 +184,7 @@ TEST_CASE("a place for a file is checked before it is made") {
   CHECK(os::check_place("/proc/self/status").error().code == Errc::exists);
 }
 
-TEST_CASE("only a directory in memory stands in for persistent memory") {
+TEST_CASE("only a directory in memory emulates persistent memory") {
   const test::Folder folder;
   CHECK(bool(os::check_memory_directory("/dev/shm")));
   CHECK(os::check_memory_directory("/nonexistent").error().code == Errc::not_found);

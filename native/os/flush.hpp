@@ -1,4 +1,4 @@
-// Stores that reach memory: write-back of a line, stores past the caches, the fence.
+// Stores that reach memory: write-back of a line, non-temporal stores, the fence.
 //
 // Durability order  a line is durable, where the medium is, once a fence that follows its flush (or
 //                   its non-temporal store) has retired. Before that it may be durable or not.

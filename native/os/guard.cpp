@@ -21,7 +21,7 @@ volatile int caught_signal = 0;
 volatile std::uintptr_t caught_address = 0;
 
 void on_crash(int signal, siginfo_t* info, void*) {
-  if (inside == 0) { // not ours: die of it, as if nobody had listened
+  if (inside == 0) { // not ours: the default action
     std::signal(signal, SIG_DFL);
     std::raise(signal);
     return;

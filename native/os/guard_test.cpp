@@ -32,7 +32,7 @@ TEST_CASE("guarded code returns, crashes and hangs, again and again") {
 }
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-TEST_CASE("a wild address is told") {
+TEST_CASE("an invalid address is reported") {
   Guard guard(1000);
   std::uintptr_t wild = 0x10;
   const Guarded result = guard.run(

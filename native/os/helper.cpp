@@ -38,7 +38,7 @@ bool read_whole(int fd, void* to, std::size_t bytes, std::uint64_t deadline, boo
   return true;
 }
 
-/// Without a signal where nobody reads any more.
+/// Without a signal if the reader has ended.
 bool send_whole(int fd, const void* from, std::size_t bytes) {
   const auto* at = static_cast<const char*>(from);
   while (bytes > 0) {

@@ -1,5 +1,5 @@
 // A child process that answers questions, one after the other: for code that may crash, hang, or
-// leave its process in disorder, and must take nobody with it.
+// leave its process in disorder, and must not affect its caller.
 //
 // How            forked from this process at the first question, and again after it was lost; what
 //                it is asked and answers goes through a socket. It has the default signal

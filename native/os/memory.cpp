@@ -27,7 +27,7 @@ Result<std::size_t> kibibytes_of(const char* path, const char* key) {
     if (line != nullptr && std::sscanf(line + std::strlen(key), "%" SCNu64, &kibibytes) == 1)
       return static_cast<std::size_t>(kibibytes) * 1024;
   }
-  Error error = Error::make(Errc::os_error, "%s does not tell '%s'", path, key);
+  Error error = Error::make(Errc::os_error, "%s does not report '%s'", path, key);
   error.os_errno = got < 0 ? code : 0;
   return error.try_next("mount /proc, and use Linux 4.14 or later");
 }

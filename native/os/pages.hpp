@@ -48,7 +48,7 @@ Status bind_to_node(const Range& range, int node);
 /// Writes one byte to each page, so that no fault falls into a measurement.
 void prefault(const Range& range);
 
-/// The same for memory that has contents to keep, whoever mapped it.
+/// The same for memory with contents to keep, including mappings of others.
 void touch(std::byte* data, std::size_t bytes);
 
 /// What the kernel really gave: bytes of the range that lie on huge pages (transparent or

@@ -1,4 +1,4 @@
-// Processor time that a hypervisor took, as the kernel tells it.
+// CPU time that a hypervisor took, as the kernel reports it.
 //
 // Thread safety  one StealMeter a thread.
 #pragma once
@@ -17,7 +17,7 @@ class StealMeter {
 public:
   explicit StealMeter(int cpu, const char* path = "/proc/stat");
 
-  /// Nanoseconds taken since boot; 0 where the kernel does not tell.
+  /// Nanoseconds taken since boot; 0 if the kernel does not report it.
   std::uint64_t taken_ns() const;
 
 private:

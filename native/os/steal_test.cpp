@@ -28,9 +28,9 @@ TEST_CASE("what was taken is the eighth column of the processor's line") {
     return UINT64_MAX;
   };
   const std::uint64_t before = expected();
-  const std::uint64_t told = meter.taken_ns();
-  CHECK(told >= before);
-  CHECK(told <= expected());
+  const std::uint64_t reported = meter.taken_ns();
+  CHECK(reported >= before);
+  CHECK(reported <= expected());
 }
 
 TEST_CASE("the line of the last of many CPUs is read") {

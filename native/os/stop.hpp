@@ -1,4 +1,4 @@
-// Being asked to stop, by SIGTERM: a program that has found something can end in order and tell it.
+// Stop requests by SIGTERM: a program ends in order and reports what it has found.
 //
 // Thread safety  all of it; the flag is one for the process.
 #pragma once

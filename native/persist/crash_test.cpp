@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "base/random.hpp"
-#include "persist/session.hpp"
 #include "persist/test_memory.hpp"
+#include "persist/transaction.hpp"
 #include "storelog/recorder.hpp"
 
 using namespace nearfar;
@@ -37,7 +37,7 @@ constexpr TypeEntry types[] = {{"root", sizeof(Root), 0, 0, links},
                                {"large", 8 * object_words[1], 0, 0, 0}};
 constexpr LinkEntry link_entries[links] = {};
 const Schema schema{types, link_entries, 42};
-const std::size_t root_bytes = Store::root_bytes(schema);
+const std::size_t root_bytes = ObjectStore::root_bytes(schema);
 
 /// What a program sees of a pool.
 struct State {
@@ -48,14 +48,14 @@ struct State {
   auto operator<=>(const State&) const = default;
 };
 
-std::size_t allocated_bits(const Ground& ground) {
-  const auto* head = reinterpret_cast<const StoreHead*>(ground.root);
+std::size_t allocated_bits(const StorageView& storage) {
+  const auto* head = reinterpret_cast<const StoreHead*>(storage.root);
   if (head->chunks == 0) return 0;
   std::size_t bits = 0;
   for (const std::uint64_t slot :
-       reinterpret_cast<const DirectoryPage*>(ground.base + head->chunks)->slots) {
+       reinterpret_cast<const DirectoryPage*>(storage.base + head->chunks)->slots) {
     if (slot == 0) continue;
-    const auto* chunk = reinterpret_cast<const ChunkHead*>(ground.base + slot);
+    const auto* chunk = reinterpret_cast<const ChunkHead*>(storage.base + slot);
     const auto* bitmap = reinterpret_cast<const std::uint64_t*>(chunk + 1);
     for (std::size_t i = 0; i < (chunk->count + 63) / 64; ++i)
       bits += static_cast<std::size_t>(__builtin_popcountll(bitmap[i]));
@@ -63,19 +63,19 @@ std::size_t allocated_bits(const Ground& ground) {
   return bits;
 }
 
-State look(const Ground& ground) {
+State look(const StorageView& storage) {
   State state;
   std::size_t linked = 0;
-  const auto* root = reinterpret_cast<const Root*>(ground.root + sizeof(StoreHead));
+  const auto* root = reinterpret_cast<const Root*>(storage.root + sizeof(StoreHead));
   std::memcpy(state.word, root->word, sizeof state.word);
   for (std::size_t i = 0; i < links; ++i) {
     if (root->link[i] == 0) continue;
-    const auto* object = reinterpret_cast<const std::uint64_t*>(ground.base + root->link[i]);
+    const auto* object = reinterpret_cast<const std::uint64_t*>(storage.base + root->link[i]);
     state.object[i] = object[0];
     for (std::size_t w = 1; w < object_words[i % 2]; ++w)
       state.whole = state.whole && object[w] == object[0];
   }
-  state.allocated = allocated_bits(ground);
+  state.allocated = allocated_bits(storage);
   for (const std::uint64_t value : state.object)
     linked += value != 0;
   state.whole = state.whole && state.allocated == linked;
@@ -84,26 +84,26 @@ State look(const Ground& ground) {
 
 /// One random transaction: words, an object made, replaced or freed.
 /// False if it failed, which in these runs is wrong.
-bool transaction(Store& store, guard& on, Random& random, std::uint64_t stamp) {
+bool transaction(ObjectStore& store, guard& on, Random& random, std::uint64_t stamp) {
   auto* root = reinterpret_cast<Root*>(store.root());
-  Session session(store, on);
+  Transaction transaction(store, on);
   for (std::uint64_t n = random.below(4); n > 0; --n)
-    session.write(&root->word[random.below(words)], &stamp, 8);
+    transaction.write(&root->word[random.below(words)], &stamp, 8);
   const std::size_t slot = random.below(links);
   const std::uint32_t type = 1 + slot % 2;
   const std::size_t bytes = types[type].bytes;
   std::uint64_t next = 0;
   const std::uint64_t old = root->link[slot];
   if (old == 0 || random.below(2) == 0) {
-    next = session.take(type, bytes);
+    next = transaction.take(type, bytes);
     if (next == 0) return false;
-    auto* object = reinterpret_cast<std::uint64_t*>(store.ground().base + next);
+    auto* object = reinterpret_cast<std::uint64_t*>(store.storage().base + next);
     std::fill(object, object + bytes / 8, stamp);
-    session.publish(next, type, bytes);
+    transaction.publish(next, type, bytes);
   }
-  if (old != 0) session.free(old, type, bytes);
-  session.write(&root->link[slot], &next, 8);
-  return static_cast<bool>(session.commit());
+  if (old != 0) transaction.free(old, type, bytes);
+  transaction.write(&root->link[slot], &next, 8);
+  return static_cast<bool>(transaction.commit());
 }
 
 struct Run {
@@ -118,18 +118,19 @@ Run record_run(std::uint64_t seed, int count, std::optional<storelog::Suppressed
   test::Memory memory(pool_bytes, root_bytes);
   guard on;
   Run run;
-  Result<std::unique_ptr<Store>> store = Store::create(memory.ground(), schema, {Path::redo, 2048});
+  Result<std::unique_ptr<ObjectStore>> store =
+      ObjectStore::create(memory.storage(), schema, {Path::redo, 2048});
   REQUIRE(store);
   storelog::Recorder recorder(memory.data(), pool_bytes);
   recorder.suppress(without);
   const storelog::Attached attached(&recorder);
   Random random(seed);
-  run.states.push_back(look(memory.ground()));
+  run.states.push_back(look(memory.storage()));
   for (int i = 0; i < count; ++i) {
     storelog::begin(static_cast<std::uint64_t>(i));
     if (!transaction(**store, on, random, 1000 + static_cast<std::uint64_t>(i))) run.failed = true;
     storelog::end(static_cast<std::uint64_t>(i));
-    run.states.push_back(look(memory.ground()));
+    run.states.push_back(look(memory.storage()));
   }
   run.used = memory.used();
   run.log = recorder.log();
@@ -137,28 +138,28 @@ Run record_run(std::uint64_t seed, int count, std::optional<storelog::Suppressed
 }
 
 /// What may be in memory after a power failure: per line, what is certain and what may follow.
-class Medium {
+class CrashMedium {
 public:
-  explicit Medium(const storelog::Log& log) : log_(&log), certain_(log.image) {}
+  explicit CrashMedium(const storelog::Log& log) : log_(&log), certain_(log.image) {}
 
   void see(const storelog::Event& event) {
     const std::uint64_t first = event.address / 64;
     switch (event.kind) {
-    case storelog::Kind::store: // cut at lines
-    case storelog::Kind::nt_store:
+    case storelog::EventKind::store: // cut at lines
+    case storelog::EventKind::nt_store:
       for (std::uint64_t at = event.address, end = at + event.bytes; at < end;) {
         const std::uint64_t stop = std::min(end, (at / 64 + 1) * 64);
         pending_[at / 64].push_back({at, stop - at, event.data + (at - event.address)});
         at = stop;
       }
-      if (event.kind == storelog::Kind::store) break;
+      if (event.kind == storelog::EventKind::store) break;
       [[fallthrough]]; // past the caches: durable after the next fence
-    case storelog::Kind::flush:
+    case storelog::EventKind::flush:
       for (std::uint64_t line = first; line * 64 < event.address + event.bytes; ++line)
         if (const auto found = pending_.find(line); found != pending_.end())
           flushed_[line] = found->second.size();
       break;
-    case storelog::Kind::fence:
+    case storelog::EventKind::fence:
       for (const auto& [line, count] : flushed_) {
         std::vector<Piece>& pieces = pending_[line];
         for (std::size_t i = 0; i < count; ++i)
@@ -202,14 +203,14 @@ private:
 /// Recovers an image; nothing if it cannot be opened.
 std::optional<State> recovered(test::Memory& memory, std::size_t used) {
   memory.use_up_to(used);
-  Result<std::unique_ptr<Store>> store = Store::open(memory.ground(), schema);
+  Result<std::unique_ptr<ObjectStore>> store = ObjectStore::open(memory.storage(), schema);
   if (!store) return std::nullopt;
-  return look(memory.ground());
+  return look(memory.storage());
 }
 
-/// Crashes at every event; counts images whose recovery is no state that may be.
+/// Crashes at every event; counts images that recover to an invalid state.
 std::size_t violations(const Run& run, std::uint64_t seed, bool stop_at_first) {
-  Medium medium(run.log);
+  CrashMedium medium(run.log);
   Random random(seed);
   test::Memory memory(pool_bytes, root_bytes);
   std::size_t acknowledged = 0;
@@ -217,9 +218,10 @@ std::size_t violations(const Run& run, std::uint64_t seed, bool stop_at_first) {
   std::size_t bad = run.failed;
   for (const storelog::Event& event : run.log.events) {
     medium.see(event);
-    begun += event.kind == storelog::Kind::begin;
-    acknowledged += event.kind == storelog::Kind::end;
-    for (const auto luck : {Medium::Luck::none, Medium::Luck::all, Medium::Luck::random}) {
+    begun += event.kind == storelog::EventKind::begin;
+    acknowledged += event.kind == storelog::EventKind::end;
+    for (const auto luck :
+         {CrashMedium::Luck::none, CrashMedium::Luck::all, CrashMedium::Luck::random}) {
       medium.image(memory.data(), luck, random);
       const std::optional<State> state = recovered(memory, run.used);
       const bool good = state && state->whole &&
@@ -249,8 +251,9 @@ TEST_CASE("whenever the power fails, acknowledged transactions are there and non
 TEST_CASE("each flush, fence and log call is needed") {
   std::map<std::pair<std::string, std::uint64_t>, storelog::Suppressed> calls;
   for (const storelog::Event& event : record_run(3, 60, std::nullopt).log.events) {
-    const bool call = event.kind == storelog::Kind::flush || event.kind == storelog::Kind::fence ||
-                      event.kind == storelog::Kind::log;
+    const bool call = event.kind == storelog::EventKind::flush ||
+                      event.kind == storelog::EventKind::fence ||
+                      event.kind == storelog::EventKind::log;
     const std::string file = event.site.file();
     if (!call || file.find("test_memory") != std::string::npos) continue;
     calls.insert({{file + std::to_string(static_cast<int>(event.kind)), event.site.line()},

@@ -50,7 +50,7 @@ public:
 
 private:
   static constexpr std::uint64_t line_bytes = os::cache_line_bytes;
-  static constexpr std::uint64_t none = ~std::uint64_t{0};     ///< is no line's offset
+  static constexpr std::uint64_t none = ~std::uint64_t{0};     ///< not the offset of a line
   static constexpr std::uint64_t golden = 0x9e3779b97f4a7c15u; ///< Fibonacci hashing (Knuth)
   static constexpr std::size_t smallest = 64, largest = 16384;
 

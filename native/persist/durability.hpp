@@ -4,8 +4,8 @@
 namespace nearfar::persist {
 
 enum class Durability : unsigned char {
-  flush, ///< write back its lines, then a fence (ADR; DRAM that stands in for it)
-  fence, ///< a fence alone: the caches are in the domain that survives (eADR)
+  flush, ///< write back its lines, then a fence (ADR; DRAM that emulates it)
+  fence, ///< a fence alone: the caches are in the persistence domain (eADR)
   msync, ///< os::sync_range: a page cache
 };
 

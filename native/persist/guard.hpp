@@ -18,7 +18,7 @@ public:
   guard& operator=(const guard&) = delete;
 
 private:
-  friend class Session;
+  friend class Transaction;
   friend class Reading;
   SharedLock lock_;
 };

@@ -118,8 +118,8 @@ Status Pool::release(std::uint64_t* link) {
   const std::uint64_t offset = *link;
   if (offset == 0) return Done{};
   if (!zero_on_free()) return retire(offset, link);
-  // Zeroes may only be stored once nothing reaches them, and must be there before the memory is
-  // anybody's: the block moves to `dying` first, and whoever opens the pool next would go on there.
+  // Zeros may be stored only when no link reaches the block, and must be durable before the memory
+  // is free: the block moves to `dying` first, where the next opening of the pool would continue.
   const std::lock_guard lock(*dying_);
   pobj_action actions[2];
   pmemobj_set_value(handle(), &actions[0], &head_->dying, offset);

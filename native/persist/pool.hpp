@@ -3,11 +3,11 @@
 //
 // What lies in a pool  libpmemobj's heap, and in its root object first a PoolHead (below), then the
 //                owner's root, zeroed when the pool is created. All links are offsets from base().
-// Where          a tier that can hold one: shm:FILE (a tmpfs stands in for persistent memory:
-//                emulated), fsdax:FILE (must be DAX), file:FILE (any disk; durable by msync). A
-//                directory instead of a file makes a pool without a name, which is gone when it is
-//                closed, even by kill -9: for measurements. devdax:DEVICE holds one pool, as large
-//                as the device. numa:N makes a pool without a name in memory of that node alone
+// Where          a tier that can hold one: shm:FILE (a tmpfs emulates persistent memory),
+//                fsdax:FILE (must be DAX), file:FILE (any disk; durable by msync). A directory
+//                instead of a file makes a pool without a name, which is gone when it is closed,
+//                even by kill -9: for measurements. devdax:DEVICE holds one pool, as large as the
+//                device. numa:N makes a pool without a name in memory of that node alone
 //                (emulated), which is verified. The option `populate` touches every page; numa:
 //                always does.
 // Memory         allocate() links the memory it took into a word of the pool in one atomic step of
@@ -33,8 +33,8 @@
 #include <string>
 
 #include "base/result.hpp"
-#include "persist/backing.hpp"
 #include "persist/durability.hpp"
+#include "persist/pool_file.hpp"
 #include "poolformat/heads.hpp"
 #include "tier/spec.hpp"
 
@@ -86,9 +86,10 @@ public:
   std::size_t usable_bytes(std::uint64_t offset) const;
 
   Durability durability() const { return durability_; }
-  /// True where DRAM stands in for persistent memory: every figure is emulated.
+  /// True if DRAM emulates persistent memory: every figure is emulated.
   bool emulated() const { return kind_->loses_all(); }
-  /// Whether libpmemobj treats the pool as persistent memory: flushes with instructions, not msync().
+  /// Whether libpmemobj treats the pool as persistent memory: flushes with instructions, not
+  /// msync().
   bool is_pmem() const { return is_pmem_; }
   bool zero_on_free() const { return (head_->flags & 1u) != 0; }
   const std::string& path() const { return path_; }
@@ -110,7 +111,7 @@ private:
   Status finish_dying();
   Status retire(std::uint64_t offset, std::uint64_t* link);
 
-  Backing backing_; // before the pool, which is closed first
+  PoolFile file_; // before the pool, which is closed first
   std::unique_ptr<pmemobjpool, Close> pool_;
   std::byte* base_ = nullptr;
   PoolHead* head_ = nullptr;
@@ -121,8 +122,8 @@ private:
   Durability durability_ = Durability::flush;
 };
 
-/// The tier that holds an existing pool file, told by the file system it lies on, for programs that
-/// are given a path alone: shm on a tmpfs, fsdax where DAX, file otherwise.
+/// The tier that holds an existing pool file, according to its file system, for programs that are
+/// given a path alone: shm on a tmpfs, fsdax where DAX, file otherwise.
 Result<tier::Spec> place_of(const char* path);
 
 } // namespace nearfar::persist

@@ -199,14 +199,14 @@ Result<Pool> Pool::create(const tier::Spec& place, const Layout& layout, const P
   PoolOptions options = asked;
   const std::size_t wanted = options.bytes = (asked.bytes + page - 1) & ~(page - 1);
   if (Status s = check_options(place, layout, options); !s) return s.error();
-  Result<Backing> backing = Backing::create(place, wanted, options.temporary);
-  if (!backing) return backing.error();
-  options.bytes = backing->bytes();
+  Result<PoolFile> file = PoolFile::create(place, wanted, options.temporary);
+  if (!file) return file.error();
+  options.bytes = file->bytes();
 
-  const char* name = backing->name().c_str();
+  const char* name = file->name().c_str();
   const Opened opened = call_libpmemobj(place, [&] {
-    return pmemobj_create(backing->path().c_str(), layout_text(layout).c_str(),
-                          backing->bytes_to_make(), owner_only);
+    return pmemobj_create(file->path().c_str(), layout_text(layout).c_str(), file->bytes_to_make(),
+                          owner_only);
   });
   if (opened.handle == nullptr) return refusal("create", name, layout);
   Result<Pool> pool = attach(opened, place, name);
@@ -217,11 +217,11 @@ Result<Pool> Pool::create(const tier::Spec& place, const Layout& layout, const P
     return pool->make_root(options);
   };
   if (const Status finished = finish(); !finished) {
-    backing->discard();
+    file->discard();
     return finished.error();
   }
-  backing->settle();
-  pool->backing_ = std::move(*backing);
+  file->remove_name();
+  pool->file_ = std::move(*file);
   return pool;
 }
 
@@ -230,8 +230,8 @@ Result<Pool> Pool::open(const tier::Spec& place, const Layout& layout) {
   if (place.kind->persists == tier::Persists::emulated)
     if (Status s = os::check_memory_directory(parent_of(place.path).c_str()); !s) return s.error();
   if (Status s = check_dax(place, place.path); !s) return s.error();
-  Result<Backing> backing = Backing::open(place);
-  if (!backing) return backing.error();
+  Result<PoolFile> file = PoolFile::open(place);
+  if (!file) return file.error();
   std::size_t found = 0, wanted = 0;
   if (is_cut_short(place.path, found, wanted)) return cut_short(place.path, found, wanted);
   const Opened opened =
@@ -239,7 +239,7 @@ Result<Pool> Pool::open(const tier::Spec& place, const Layout& layout) {
   if (opened.handle == nullptr) return refusal("open", place.path, layout);
   Result<Pool> pool = attach(opened, place, place.path);
   if (!pool) return pool.error();
-  pool->backing_ = std::move(*backing);
+  pool->file_ = std::move(*file);
   if (Status s = pool->find_root(); !s) return s.error();
   if (Status s = pool->finish_dying(); !s) return s.error();
   if (Status s = pool->populate(place, pool->bytes()); !s) return s.error();

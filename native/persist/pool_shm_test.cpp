@@ -84,7 +84,7 @@ TEST_CASE("shm: wants a tmpfs and fsdax: a DAX file system") {
   CHECK(folder.empty());
 }
 
-TEST_CASE("the tier of an existing pool file is told by its file system") {
+TEST_CASE("the tier of an existing pool file follows from its file system") {
   const test::Folder folder;
   CHECK(
       Pool::create(*tier::parse(("file:" + folder.path("a.pool")).c_str()), layout, {8 << 20, 64}));

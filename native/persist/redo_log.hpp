@@ -9,7 +9,7 @@
 // Numbers        an LSN counts lines and only grows: record n lies on line n modulo the number of
 //                lines, and no record reaches beyond the last line. Going back to the beginning
 //                skips the numbers that are left.
-// Durability     1. the record (stored past the caches, fence); 2. its changes, in any order, any
+// Durability     1. the record (non-temporal stores, fence); 2. its changes, in any order, any
 //                time later; 3. before `start` passes a record: its changes (flush, fence);
 //                4. before a line of the log is used again: `start` (flush, fence).
 // Recovery       recover() applies, from `start` on, record after record, until one is torn or of

@@ -1,6 +1,7 @@
-// A lock for one writer or many readers: one word, and one atomic step each way where nobody waits.
+// A lock for one writer or many readers: one word, and one atomic operation each way without
+// contention.
 //
-// Who must wait sleeps in the kernel (std::atomic::wait). Readers that come while somebody waits
+// A thread that must wait sleeps in the kernel (std::atomic::wait). Readers that come while one waits
 // wait too, so that a writer's turn comes. Not recursive, in either way.
 // Thread safety  all members, by several threads.
 #pragma once
@@ -13,8 +14,8 @@ namespace nearfar::persist {
 class SharedLock {
 public:
   void lock() {
-    std::uint32_t nobody = 0;
-    if (!word_.compare_exchange_strong(nobody, writer, std::memory_order_acquire,
+    std::uint32_t expected = 0;
+    if (!word_.compare_exchange_strong(expected, writer, std::memory_order_acquire,
                                        std::memory_order_relaxed)) [[unlikely]]
       wait_until([](std::uint32_t word) { return (word & ~waiting) == 0 ? word | writer : word; });
   }

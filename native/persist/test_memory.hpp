@@ -6,12 +6,12 @@
 #include <new>
 #include <vector>
 
-#include "persist/store.hpp"
+#include "persist/object_store.hpp"
 
 namespace nearfar::persist::test {
 
 /// Zeroed memory on a page, with a root and a bump allocator behind it. release() forgets.
-class Memory final : public Source {
+class Memory final : public StorageAllocator {
 public:
   Memory(std::size_t bytes, std::size_t root_bytes)
       : bytes_(bytes), root_bytes_(root_bytes), used_((root_bytes + 4095) / 4096 * 4096),
@@ -24,16 +24,16 @@ public:
     if (used_ + size > bytes_) return Error::make(Errc::no_space, "no %zu bytes left", bytes);
     *link = used_;
     used_ += size;
-    tell(link);
+    record(link);
     return Done{};
   }
   Status release(std::uint64_t* link) override {
     *link = 0;
-    tell(link);
+    record(link);
     return Done{};
   }
 
-  Ground ground() {
+  StorageView storage() {
     return {data_.get(), bytes_, data_.get(), root_bytes_, Durability::flush,
             false,       this,   nullptr,     "memory"};
   }
@@ -47,7 +47,7 @@ private:
     void operator()(std::byte* data) const { ::operator delete(data, std::align_val_t{4096}); }
   };
   /// libpmemobj changes a link atomically and durably.
-  static void tell(std::uint64_t* link) {
+  static void record(std::uint64_t* link) {
     storelog::store(link, sizeof *link);
     storelog::flush(link, sizeof *link);
     storelog::fence();

@@ -1,7 +1,8 @@
 // The layout of a libpmemobj 1.x pool (major version 6): offsets, sizes and flags.
 //
 // Meaning        docs/formats/pool.md describes each field and names the sources.
-// Units          bytes; offsets count from the beginning of the file unless a comment says otherwise.
+// Units          bytes; offsets count from the beginning of the file unless a comment says
+//                otherwise.
 #pragma once
 
 #include <cstddef>

@@ -28,11 +28,11 @@ struct ArrayRepeat {
 /// compares, and the read kernel's checksum is compared at once.
 class ArrayBench {
 public:
-  /// Maps the arrays and lets each of `cpus` first-touch the slice it will work on.
+  /// Maps the arrays; each of `cpus` first-touches the slice that it will work on.
   static Result<ArrayBench> create(const std::array<tier::Spec, 3>& specs, std::size_t elements,
                                    std::span<const int> cpus);
 
-  /// The same over three arrays of somebody else's, who outlives the bench; each on a line of its
+  /// The same over three arrays of the caller, which outlive the bench; each on a line of its
   /// own, each `elements` doubles long. Their pages are not verified: they are the owner's.
   static Result<ArrayBench> over(const std::array<double*, 3>& arrays, std::size_t elements,
                                  std::span<const int> cpus);
@@ -52,7 +52,7 @@ private:
       : data_(data), elements_(elements) {}
   kernels::Slice slice(std::size_t index, std::size_t parts) const;
 
-  std::array<tier::Mapping, 3> arrays_; ///< empty over somebody else's
+  std::array<tier::Mapping, 3> arrays_; ///< empty if the caller owns the arrays
   std::array<double*, 3> data_;
   kernels::Devices devices_;
   std::array<kernels::Device*, 3> device_of_{}; ///< nullptr where a tier is not paced

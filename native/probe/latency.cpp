@@ -92,7 +92,7 @@ Result<LatencySample> LatencyProbe::sample(std::uint64_t nanoseconds) {
   std::uint64_t first_rank = 0;
   std::uint64_t elapsed_ns = 0;
   Result<os::Usage> usage = on_cpu(cpu_, [&] {
-    // Untimed: lets a thread that is new on its processor find its way back into the caches.
+    // Untimed: warms the caches of a thread that is new on its CPU.
     at_ = kernels::chase(at_, std::min(sample.steps, settle_steps));
     first_rank = at_->rank;
     const std::uint64_t start = os::now_ns();

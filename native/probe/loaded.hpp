@@ -1,6 +1,6 @@
 // Latency under load: one chaser against paced traffic, without hardware counters.
 //
-// What is offered and what is achieved are told apart: traffic threads are asked for a rate, and
+// Offered and achieved load are reported separately: traffic threads are asked for a rate, and
 // the bytes they really moved while the chaser ran are counted.
 //
 // Thread safety  one LoadedProbe a thread.

@@ -1,11 +1,12 @@
 // Chooses the next command of a channel.
 //
-// Order          FR-FCFS: of all commands of waiting requests the one that is legal first is issued;
-//                among equals column commands before activates before precharges, the older first.
+// Order          FR-FCFS: of all commands of waiting requests the one that is legal first is
+//                issued; among equals column commands before activates before precharges, the older
+//                first.
 // Posted writes  wait until Controller::drain_from of them have arrived, and are then issued alone
-//                until drain_to are left. At such a change, requests whose rows are already open for
-//                them finish before column commands of the other kind; no row is opened and closed
-//                unused.
+//                until drain_to are left. At such a change, requests whose rows are already open
+//                for them finish before column commands of the other kind; no row is opened and
+//                closed unused.
 // Thread safety  one thread.
 #pragma once
 

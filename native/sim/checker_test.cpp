@@ -149,7 +149,7 @@ TEST_CASE("eight refreshes may be postponed, and eight count in advance, as JEDE
 TEST_CASE("PCM: writing the array is what closing a written row takes") {
   Figures figures = pcm_figures();
   figures[0].second = 1; // clocks of 1 ns
-  const Device d = made("pcm", Kind::commands, figures);
+  const Device d = made("pcm", MemoryKind::commands, figures);
   legal_from(d, "tRP", 55 + 3, {{0, activate}, {55, precharge}, {0, activate}});
   const Time written = 55 + 10 + 10 + 15;
   legal_from(d, "tRP", written + 150,

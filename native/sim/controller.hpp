@@ -1,12 +1,12 @@
-// How a memory controller treats rows and writes: what both engines are told.
+// How a memory controller treats rows and writes, in both engines.
 #pragma once
 
 #include "sim/device.hpp"
 
 namespace nearfar::sim {
 
-/// What becomes of an open row: it stays until another is wanted, is closed with its last access,
-/// or is closed after some idle time.
+/// When an open row is closed: when another row is required, with its last access, or after some
+/// idle time.
 enum class PagePolicy : unsigned char { open, closed, timeout };
 
 struct Controller {

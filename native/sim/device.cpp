@@ -52,9 +52,9 @@ constexpr EnergyField energies[] = {
 };
 
 /// Figures by name, each of which must be used.
-class Reader {
+class FigureReader {
 public:
-  Reader(const char* device, const Figures& figures)
+  FigureReader(const char* device, const Figures& figures)
       : device_(device), figures_(figures), used_(figures.size(), false) {}
 
   const double* find(const char* name) {
@@ -95,7 +95,7 @@ public:
     if (!wrong_.empty())
       return Error::make(Errc::bad_input, "%s of the device %s is %s", wrong_.c_str(), device_,
                          what_)
-          .try_next("mend it in the profile");
+          .try_next("fix it in the profile");
     for (std::size_t i = 0; i < figures_.size(); ++i)
       if (!used_[i])
         return Error::make(Errc::bad_input, "a device of this kind knows no %s, which %s has",
@@ -130,7 +130,7 @@ Time whole_clocks(double ns, Time clock) {
 Error contradiction(const Device& device, const char* field, const char* rule) {
   return Error::make(Errc::bad_input, "%s of the device %s contradicts the rest: %s", field,
                      device.name.c_str(), rule)
-      .try_next("mend it in the profile");
+      .try_next("fix it in the profile");
 }
 
 /// A rule that every device of commands keeps, and the figure to blame.
@@ -162,11 +162,11 @@ Status check_commands(const Device& d) {
     if (!rule.kept) return contradiction(d, rule.field, rule.rule);
   for (const CountField& field : counts)
     if (!std::has_single_bit(d.shape.*(field.at)) || d.shape.*(field.at) > 65536)
-      return contradiction(d, field.name, "it is no power of two up to 65536");
+      return contradiction(d, field.name, "it must be a power of two up to 65536");
   return Done{};
 }
 
-Status read_commands(Device& d, Reader& reader) {
+Status read_commands(Device& d, FigureReader& reader) {
   Timing& t = d.timing;
   t.clock = picoseconds(reader.time("clock", true));
   const Time clock = std::max<Time>(t.clock, 1);
@@ -183,7 +183,7 @@ Status read_commands(Device& d, Reader& reader) {
   return Done{};
 }
 
-Status read_queued(Device& d, Reader& reader) {
+Status read_queued(Device& d, FigureReader& reader) {
   Queued& q = d.queued;
   q.read_latency = picoseconds(reader.time("read_latency", true));
   q.write_latency = picoseconds(reader.time("write_latency", true));
@@ -210,12 +210,13 @@ Status check_queued(const Device& d) {
       q.both_bytes_per_s < std::max(q.read_bytes_per_s, q.write_bytes_per_s))
     return contradiction(d, "bandwidth_by_read_share", "it is less than that of one direction");
   if (q.unit_bytes < line_bytes || !std::has_single_bit(q.unit_bytes))
-    return contradiction(d, "access_unit_bytes", "it is no power of two from 64 on");
+    return contradiction(d, "access_unit_bytes", "it must be a power of two of at least 64");
   std::uint64_t bytes = 0;
   Time latency = 0;
   for (const Buffer& buffer : q.buffers) {
     if (buffer.entry_bytes < line_bytes || !std::has_single_bit(buffer.entry_bytes))
-      return contradiction(d, "buffer_entry_by_level_bytes", "an entry is no power of two from 64");
+      return contradiction(d, "buffer_entry_by_level_bytes",
+                           "an entry must be a power of two of at least 64");
     if (buffer.bytes <= bytes || buffer.bytes % buffer.entry_bytes)
       return contradiction(d, "buffer_by_level_bytes",
                            "levels grow outwards, and hold whole entries");
@@ -231,12 +232,13 @@ unsigned bits(std::uint64_t count) { return static_cast<unsigned>(std::countr_ze
 
 } // namespace
 
-Result<Device> make_device(const char* name, Kind kind, const Figures& figures) {
+Result<Device> make_device(const char* name, MemoryKind kind, const Figures& figures) {
   Device d;
   d.name = name;
   d.kind = kind;
-  Reader reader(name, figures);
-  if (Status read = kind == Kind::commands ? read_commands(d, reader) : read_queued(d, reader);
+  FigureReader reader(name, figures);
+  if (Status read =
+          kind == MemoryKind::commands ? read_commands(d, reader) : read_queued(d, reader);
       !read)
     return read.error();
   d.link.latency = picoseconds(reader.time("link_latency", false));
@@ -247,10 +249,11 @@ Result<Device> make_device(const char* name, Kind kind, const Figures& figures) 
     d.energy.*(field.at) = reader.take(field.name, false);
   }
   if (Status complete = reader.verdict(); !complete) return complete.error();
-  if (kind == Kind::commands && d.timing.clock == 0) return contradiction(d, "clock", "it is 0");
+  if (kind == MemoryKind::commands && d.timing.clock == 0)
+    return contradiction(d, "clock", "it is 0");
   if (d.link.latency > 0 && !d.link.present())
     return contradiction(d, "link_bandwidth", "a link with a latency has a bandwidth");
-  if (Status sound = kind == Kind::commands ? check_commands(d) : check_queued(d); !sound)
+  if (Status sound = kind == MemoryKind::commands ? check_commands(d) : check_queued(d); !sound)
     return sound.error();
   return d;
 }
@@ -284,7 +287,7 @@ Spent energy_of(const Device& device, const Work& work, Time end) {
   spent.write = times_of(work.writes, e.write);
   spent.refresh = times_of(work.refreshes, e.refresh);
   const std::uint64_t ranks =
-      device.kind == Kind::commands ? device.shape.channels * device.shape.ranks : 1;
+      device.kind == MemoryKind::commands ? device.shape.channels * device.shape.ranks : 1;
   const double all = static_cast<double>(end * ranks);
   const double active = std::min(static_cast<double>(work.active), all);
   spent.background = (active * e.active_W + (all - active) * e.idle_W) * 1e-12;

@@ -65,7 +65,7 @@ struct Energy {
   double refresh = 0;     ///< of a rank, once
   double active_W = 0;    ///< a rank with an open row
   double idle_W = 0;      ///< a rank with none
-  bool known = false;     ///< false where the profile has no figures: no energy is told
+  bool known = false;     ///< false if the profile has no figures: no energy is reported
 };
 
 struct Buffer {
@@ -81,7 +81,7 @@ struct Queued {
   std::uint64_t unit_bytes = 64; ///< what the medium reads and writes at once
   double read_bytes_per_s = 0;
   double write_bytes_per_s = 0;
-  double both_bytes_per_s = 0; ///< reads and writes side by side; 0: one after the other
+  double both_bytes_per_s = 0; ///< reads and writes at the same time; 0: they alternate
 };
 
 struct Link {
@@ -91,11 +91,11 @@ struct Link {
   bool present() const { return bytes_per_s > 0; }
 };
 
-enum class Kind : unsigned char { commands, queued };
+enum class MemoryKind : unsigned char { commands, queued };
 
 struct Device {
   std::string name;
-  Kind kind = Kind::commands;
+  MemoryKind kind = MemoryKind::commands;
   Timing timing;
   Shape shape;
   Queued queued;
@@ -109,7 +109,7 @@ using Figures = std::vector<std::pair<std::string, double>>;
 /// Builds and checks. Timings in ns are rounded up to whole clocks. Buffers are
 /// buffer0_bytes, buffer0_entry_bytes, buffer0_latency and so on.
 /// Errors: bad_input that names the figure that is absent, unknown or contradicts another.
-Result<Device> make_device(const char* name, Kind kind, const Figures& figures);
+Result<Device> make_device(const char* name, MemoryKind kind, const Figures& figures);
 
 /// Where a line lies. From the lowest bit: channel, bank group, column, bank, rank, row, so that
 /// neighbours alternate between channels and groups, and a stream stays in its rows.

@@ -19,7 +19,7 @@ Figures with(Figures figures, const char* name, double value) {
   return figures;
 }
 
-void refused(const Figures& figures, const char* name, Kind kind = Kind::commands) {
+void refused(const Figures& figures, const char* name, MemoryKind kind = MemoryKind::commands) {
   const Result<Device> device = make_device("it", kind, figures);
   CAPTURE(name);
   REQUIRE(!device);
@@ -53,16 +53,16 @@ TEST_CASE("a queued device wants its buffers in order") {
                            {"read_bandwidth", 7e9},  {"write_bandwidth", 2e9},
                            {"buffer0_bytes", 16384}, {"buffer0_entry_bytes", 256},
                            {"buffer0_latency", 180}};
-  CHECK(make_device("it", Kind::queued, figures));
-  refused(without(figures, "read_latency"), "read_latency", Kind::queued);
-  refused(with(figures, "buffer0_latency", 400), "buffered_read_latency", Kind::queued);
-  refused(with(figures, "buffer0_entry_bytes", 100), "buffer_entry", Kind::queued);
-  refused(with(figures, "write_bandwidth", 0), "write_bandwidth", Kind::queued);
+  CHECK(make_device("it", MemoryKind::queued, figures));
+  refused(without(figures, "read_latency"), "read_latency", MemoryKind::queued);
+  refused(with(figures, "buffer0_latency", 400), "buffered_read_latency", MemoryKind::queued);
+  refused(with(figures, "buffer0_entry_bytes", 100), "buffer_entry", MemoryKind::queued);
+  refused(with(figures, "write_bandwidth", 0), "write_bandwidth", MemoryKind::queued);
 }
 
 TEST_CASE("timings in ns become whole clocks, upwards") {
   Figures figures = with(ddr4_figures(), "clock", 1.5);
-  const Device device = made("it", Kind::commands, figures);
+  const Device device = made("it", MemoryKind::commands, figures);
   CHECK(device.timing.tRCD == 22'500); // 22 ns are 14.7 clocks
   CHECK(device.timing.tRP == 22'500);
   CHECK(device.timing.tREFI == 12'480'000);

@@ -16,8 +16,8 @@ namespace nearfar::sim {
 /// in_order   whether accesses must arrive in the order of their times
 /// create     errors: those of the device
 /// serve      an access arrives; its end, or nothing if step() will return it
-/// post       a write whose sender does not wait; when the sender may continue, or nothing if there
-///            is no room before the next step()
+/// post       a write whose sender does not wait; when the sender may continue, or nothing if the
+///            queue is full before the next step()
 /// drop       a read whose data no access waits for
 /// next       when the next event of the memory is due, or `never`
 /// step       processes that event; the access that it completed, if any

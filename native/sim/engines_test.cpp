@@ -30,7 +30,7 @@ Outcome run(const Setup& setup, const Synthetic& what) {
 constexpr std::uint64_t mib = 1 << 20;
 
 /// Requests as they are written down.
-class Listed : public Source {
+class Listed : public RequestSource {
 public:
   explicit Listed(std::vector<Request> requests) : requests_(std::move(requests)) {}
   Result<std::size_t> fill(std::span<Request> out) override {
@@ -69,7 +69,7 @@ std::vector<Request> in_turns(std::uint64_t streams, std::uint64_t apart, std::s
 Device unrefreshed() {
   Figures figures = ddr4_figures();
   std::erase_if(figures, [](const auto& f) { return f.first == "tRFC" || f.first == "tREFI"; });
-  return made("ddr4", Kind::commands, figures);
+  return made("ddr4", MemoryKind::commands, figures);
 }
 
 } // namespace
@@ -232,7 +232,7 @@ TEST_CASE("in trace time requests set out when the trace says, whatever the memo
     CHECK(idle.tiers[0].read_time == 200 * alone);
     const Outcome at_once = run(setup, {Pattern::chase, 2000, 64 * mib, 0, 0, 5});
     CHECK(at_once.compute == 0);
-    CHECK(at_once.end < 2000 * alone / 4);                  // nobody waits for another's data
+    CHECK(at_once.end < 2000 * alone / 4); // no access waits for the data of another
     CHECK(at_once.tiers[0].read_time > 2000 * 100 * alone); // all wait for the banks
   }
 }
@@ -275,7 +275,7 @@ TEST_CASE("a link adds its latency, and bounds bandwidth and requests in flight"
     Figures figures = ddr4_figures();
     figures.emplace_back("link_latency", 70);
     figures.emplace_back("link_bandwidth", 8e9); // 8 ns a line
-    Setup setup = all_far(made("cxl", Kind::commands, figures), engine);
+    Setup setup = all_far(made("cxl", MemoryKind::commands, figures), engine);
     setup.core.issue = Issue::blocking;
     const Timing& t = setup.far.timing;
     CHECK(run(setup, {Pattern::sequential, 1, mib, 0, 0, 1}).end ==
@@ -284,9 +284,9 @@ TEST_CASE("a link adds its latency, and bounds bandwidth and requests in flight"
     const Outcome stream = run(setup, {Pattern::sequential, 20'000, 64 * mib, 0, 0, 1});
     CHECK(static_cast<double>(stream.end) == doctest::Approx(20'000 * 8e3).epsilon(0.05));
     figures.emplace_back("link_queue_depth", 4);
-    setup.near = setup.far = made("cxl", Kind::commands, figures);
+    setup.near = setup.far = made("cxl", MemoryKind::commands, figures);
     const Outcome four = run(setup, {Pattern::random, 20'000, 64 * mib, 0, 0, 1});
-    setup.near = setup.far = made("cxl", Kind::commands, figures);
+    setup.near = setup.far = made("cxl", MemoryKind::commands, figures);
     CHECK(static_cast<double>(four.end) > 20'000 * (140e3 + 30e3) / 4);
   }
 }

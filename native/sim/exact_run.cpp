@@ -15,7 +15,7 @@ public:
   static Result<ExactMemory> create(const Device& device, const Controller& controller,
                                     std::vector<Command>* commands) {
     ExactMemory memory(device);
-    if (device.kind == Kind::queued) {
+    if (device.kind == MemoryKind::queued) {
       Result<QueuedMemory> queued = QueuedMemory::create(device);
       if (!queued) return queued.error();
       memory.queued_.emplace(std::move(*queued));
@@ -86,7 +86,7 @@ private:
 
 } // namespace
 
-Result<Outcome> run_exact(Source& source, const Setup& setup) {
+Result<Outcome> run_exact(RequestSource& source, const Setup& setup) {
   return run_with<ExactMemory>(source, setup);
 }
 

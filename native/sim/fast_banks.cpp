@@ -62,7 +62,7 @@ void FastBanks::open_row(Rank& rank, Bank& bank, Time at, std::uint64_t row) {
   bank.precharge_from = activated + timing_.tRAS;
 }
 
-/// Rows that close by themselves close when somebody next looks: at once if this request was not
+/// Rows that the page policy closes are closed at the next access: at once if this request was not
 /// yet waiting for the row when it was last used, or after its idle time.
 void FastBanks::close_lazily(Rank& rank, Bank& bank, Time at, std::uint64_t row) {
   const bool at_once = controller_.page == PagePolicy::closed;

@@ -22,7 +22,7 @@ class FastBanks {
 public:
   FastBanks(const Device& device, const Controller& controller);
 
-  /// Times one access that somebody waits for. A read ends with its data; a write once its cells
+  /// Times one demand access. A read ends with its data; a write once its cells
   /// are written: with the precharge where rows are closed at once, else after write recovery.
   Time serve(Time at, std::uint64_t line, bool write) {
     const Place place = decoder_.place(line);
@@ -38,7 +38,7 @@ public:
   /// Writes all posted writes; returns when the last is done, at least `at`.
   Time drain(Time at);
 
-  /// Accounts until `end`: refreshes and open rows that nobody came back to.
+  /// Accounts until `end` for refreshes and for rows that stayed open.
   void finish(Time end);
 
   const Work& work() const { return work_; }
@@ -46,7 +46,7 @@ public:
 private:
   static constexpr std::uint64_t closed = ~std::uint64_t{0};
 
-  /// A row that was closed: whoever arrives by `until` still finds it.
+  /// A row that was closed: a request that arrives by `until` still finds it open.
   struct Left {
     std::uint64_t row = closed;
     Time until = 0;

@@ -15,7 +15,7 @@ public:
   static Result<FastMemory> create(const Device& device, const Controller& controller,
                                    std::vector<Command>* /*no commands are issued*/) {
     FastMemory memory;
-    if (device.kind == Kind::commands) {
+    if (device.kind == MemoryKind::commands) {
       memory.banks_.emplace(device, controller);
     } else {
       Result<QueuedMemory> queued = QueuedMemory::create(device);
@@ -50,7 +50,7 @@ private:
 
 } // namespace
 
-Result<Outcome> run_fast(Source& source, const Setup& setup) {
+Result<Outcome> run_fast(RequestSource& source, const Setup& setup) {
   return run_with<FastMemory>(source, setup);
 }
 

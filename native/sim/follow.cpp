@@ -31,7 +31,7 @@ public:
         take(record, sampled.sites()[record.object]);
     }
     touch(touches, position, touches.size());
-    const trace::Reader& reader = sampled.reader();
+    const trace::TraceReader& reader = sampled.reader();
     const std::uint64_t behind =
         sampled.every() > 1 ? 0 : reader.totals()[trace::Total::instructions];
     told_.cost = costs_.finish(behind, reader.tables().sites.size());

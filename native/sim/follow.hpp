@@ -1,10 +1,10 @@
 // What kernels and hardware do with a program's pages, judged as plans are: a Placer decides on
-// each record of a trace where it goes, the core model of trace/stalls.hpp tells what that costs.
+// each record of a trace where it goes, the core model of trace/stalls.hpp computes the cost.
 //
 // Time           a Placer's own (periods, rate limits) is that of the instructions so far, at the
 //                constant time each that is given: the program as it runs with all data near.
 // Sampling       a Placer sees all records that there are, the core model those of the sample. Of a
-//                trace in windows, what was left out is told beside it (trace::Touches).
+//                trace in windows, what was left out is given separately (trace::Touches).
 // Thread safety  free functions.
 #pragma once
 

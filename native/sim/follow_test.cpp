@@ -24,7 +24,7 @@ public:
   explicit Turns(std::uint64_t gap, bool written = false, std::uint64_t turns = rounds) {
     Result<os::File> file = os::create_new(path.c_str());
     REQUIRE(file);
-    trace::Writer writer(file->fd(), trace::Header{});
+    trace::TraceWriter writer(file->fd(), trace::Header{});
     writer.thread(0);
     trace::Site site;
     site.kind = trace::SiteKind::heap;
@@ -37,8 +37,9 @@ public:
       const std::uint64_t line = (i % pages) * lines_a_page;
       instructions += gap;
       writer.record(
-          {line, 1, instructions, number, i > 0 ? 1u + written : 0u, 0, trace::Kind::load});
-      if (written) writer.record({line, 0, instructions, number, 0, 0, trace::Kind::write_back});
+          {line, 1, instructions, number, i > 0 ? 1u + written : 0u, 0, trace::RecordKind::load});
+      if (written)
+        writer.record({line, 0, instructions, number, 0, 0, trace::RecordKind::write_back});
     }
     writer.totals[trace::Total::instructions] = instructions;
     REQUIRE(writer.finish());
@@ -107,7 +108,7 @@ TEST_CASE("memory mode: what is written goes far when it is displaced") {
 }
 
 TEST_CASE("hot pages: moving them holds the program, and takes its time on both memories") {
-  const Turns turns(100'000); // 100 us a read: the rate limit lets all be moved
+  const Turns turns(100'000); // 100 us a read: the rate limit allows all moves
   Following what = policy(Rule::hot_pages, pages / 2);
   what.plan.hot_touches = 1;
   const Followed found = followed(turns, what);

@@ -21,7 +21,7 @@ public:
   /// call.
   std::uint64_t& operator[](std::uint64_t page) {
     for (std::uint64_t at = start(page);; at = (at + 1) & (slots_.size() - 1)) {
-      Slot& slot = slots_[at];
+      PageSlot& slot = slots_[at];
       if (slot.page == page) return slot.value;
       if (slot.page == absent) return insert(page, slot);
     }
@@ -30,7 +30,7 @@ public:
   std::uint64_t size() const { return used_; }
 
 private:
-  struct Slot {
+  struct PageSlot {
     std::uint64_t page = absent;
     std::uint64_t value = absent;
   };
@@ -39,28 +39,28 @@ private:
     return ((page * 0x9e3779b97f4a7c15u) >> 20) & (slots_.size() - 1);
   }
 
-  std::uint64_t& insert(std::uint64_t page, Slot& slot) {
+  std::uint64_t& insert(std::uint64_t page, PageSlot& slot) {
     if (++used_ * 2 <= slots_.size()) {
       slot.page = page;
       return slot.value;
     }
-    std::vector<Slot> old(slots_.size() * 2);
+    std::vector<PageSlot> old(slots_.size() * 2);
     old.swap(slots_);
-    for (const Slot& kept : old)
+    for (const PageSlot& kept : old)
       if (kept.page != absent) free_slot(kept.page) = kept;
-    Slot& fresh = free_slot(page);
+    PageSlot& fresh = free_slot(page);
     fresh.page = page;
     return fresh.value;
   }
 
-  Slot& free_slot(std::uint64_t page) {
+  PageSlot& free_slot(std::uint64_t page) {
     std::uint64_t at = start(page);
     while (slots_[at].page != absent)
       at = (at + 1) & (slots_.size() - 1);
     return slots_[at];
   }
 
-  std::vector<Slot> slots_;
+  std::vector<PageSlot> slots_;
   std::uint64_t used_ = 0;
 };
 

@@ -34,11 +34,11 @@ Result<Placer> Placer::create(const Plan& plan, bool physical) {
 }
 
 bool Placer::near_by_range(std::uint64_t address) const {
-  const auto after =
-      std::upper_bound(plan_.ranges.begin(), plan_.ranges.end(), address,
-                       [](std::uint64_t at, const Range& range) { return at < range.begin; });
+  const auto after = std::upper_bound(
+      plan_.ranges.begin(), plan_.ranges.end(), address,
+      [](std::uint64_t at, const PlacementRange& range) { return at < range.begin; });
   if (after == plan_.ranges.begin()) return plan_.near_by_default;
-  const Range& range = *(after - 1);
+  const PlacementRange& range = *(after - 1);
   return address < range.end ? range.near : plan_.near_by_default;
 }
 
@@ -77,7 +77,7 @@ Spot Placer::through_cache(const Request& request, std::vector<Spot>& moved) {
   }
   held = far << 1 | static_cast<std::uint64_t>(request.write);
   moved.push_back({near, true, true}); // the line comes in, the program's write in it
-  return {far, false, false};          // and whoever missed waits for far memory
+  return {far, false, false};          // and the access that missed waits for far memory
 }
 
 void Placer::move(Page& page, std::uint64_t frame, bool near, std::vector<Spot>& moved,

@@ -40,7 +40,7 @@ enum class Rule : unsigned char {
 inline constexpr std::string_view rule_names[] = {"fixed",       "interleave", "first_touch",
                                                   "memory_mode", "clock_dwf",  "hot_pages"};
 
-struct Range {
+struct PlacementRange {
   std::uint64_t begin = 0;
   std::uint64_t end = 0; ///< exclusive
   bool near = false;
@@ -49,9 +49,9 @@ struct Range {
 struct Plan {
   Rule rule = Rule::fixed;
   bool near_by_default = false;
-  std::vector<Range> ranges;         ///< fixed: disjoint, in order
-  std::vector<std::uint8_t> objects; ///< fixed: by object: 0 far, 1 near, 2 by address
-  std::uint64_t near_weight = 1;     ///< interleave
+  std::vector<PlacementRange> ranges; ///< fixed: disjoint, in order
+  std::vector<std::uint8_t> objects;  ///< fixed: by object: 0 far, 1 near, 2 by address
+  std::uint64_t near_weight = 1;      ///< interleave
   std::uint64_t far_weight = 1;
   std::uint64_t near_bytes = 0; ///< rules that move pages: what near holds
   Time move_cost = 2'000'000;   ///< of processor time a page: 2 us

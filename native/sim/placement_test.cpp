@@ -136,7 +136,7 @@ TEST_CASE("CLOCK-DWF: a write brings its page near, reads leave it far") {
   CHECK(written.stall == plan.move_cost);
   CHECK(place(placer, at(page, true)).spot.near); // born near
   CHECK(placer.moved_pages() == 1);
-  CHECK(place(placer, at(2 * page, true)).spot.near); // somebody had to go
+  CHECK(place(placer, at(2 * page, true)).spot.near); // another page is evicted
   CHECK(placer.moved_pages() == 2);
   unsigned near = 0;
   for (std::uint64_t i = 0; i < 3; ++i)

@@ -1,5 +1,5 @@
-// A memory of which latency and bandwidth are known, and the buffers in front of its medium: both
-// engines use it as it is, since nobody published what commands it takes.
+// A memory model of latency, bandwidth and buffers, for memories whose commands are not published.
+// Both engines use it.
 //
 // Reads          cost the latency of the innermost buffer that holds their entry, or the medium's;
 //                what misses the innermost buffer occupies the medium for one unit of its read
@@ -7,8 +7,8 @@
 // Writes         are safe after their latency, unless more units wait than the innermost buffer
 //                holds (64 where there is none); a unit goes to the medium when it leaves that
 //                buffer.
-// Directions     reads and writes take turns at the medium; where what both reach side by side is
-//                known, each has its own way, and that is the bound of their sum.
+// Directions     reads and writes alternate at the medium. If the device has a figure for both at
+//                the same time, each has its own bandwidth, and the figure bounds their sum.
 // Thread safety  none.
 #pragma once
 
@@ -28,7 +28,7 @@ public:
   /// When the access is over: a read has its data, a write is safe.
   Time serve(Time at, std::uint64_t line, bool write);
 
-  /// A write that nobody waits for: from when on its sender may go on.
+  /// A posted write: when its sender may continue.
   Time accept(Time at, std::uint64_t line) {
     return std::max(at, write(at, line) - queued_.write_latency);
   }

@@ -19,7 +19,7 @@ QueuedMemory make(bool buffered) {
     figures.emplace_back("buffer0_entry_bytes", 256);
     figures.emplace_back("buffer0_latency", 180);
   }
-  Result<QueuedMemory> memory = QueuedMemory::create(made("it", Kind::queued, figures));
+  Result<QueuedMemory> memory = QueuedMemory::create(made("it", MemoryKind::queued, figures));
   REQUIRE(memory);
   return std::move(*memory);
 }
@@ -61,7 +61,7 @@ TEST_CASE(
                      {"read_bandwidth", 16e9}, // 4 ns a line
                      {"write_bandwidth", 16e9}};
   const auto end_of = [&](double write_share) {
-    Result<QueuedMemory> memory = QueuedMemory::create(made("it", Kind::queued, figures));
+    Result<QueuedMemory> memory = QueuedMemory::create(made("it", MemoryKind::queued, figures));
     REQUIRE(memory);
     Time end = 0;
     Random random(3);

@@ -1,4 +1,4 @@
-// What the engines are driven by: accesses that passed the caches, from a trace or made up.
+// The input of the engines: accesses that passed the caches, from a trace or synthetic.
 #pragma once
 
 #include <cstddef>
@@ -19,12 +19,12 @@ struct Request {
   std::uint32_t depends = 0; ///< how many requests back lies the read its address came out of; 0:
                              ///< none, or too long ago (most_depends) to matter
   bool write = false;
-  bool prefetch = false; ///< nobody waits for it
+  bool prefetch = false; ///< no access waits for it
 };
 
-class Source {
+class RequestSource {
 public:
-  virtual ~Source() = default;
+  virtual ~RequestSource() = default;
   /// Fills from the front; how many, 0 at the end. Errors: those of what is read from.
   virtual Result<std::size_t> fill(std::span<Request> out) = 0;
   /// Processor time after the last request; asked for at the end.
@@ -50,7 +50,7 @@ struct Synthetic {
   std::uint64_t seed = 1;
 };
 
-class SyntheticSource : public Source {
+class SyntheticSource : public RequestSource {
 public:
   explicit SyntheticSource(const Synthetic& what)
       : what_(what), random_(what.seed), lines_(what.region_bytes / line_bytes),

@@ -32,7 +32,7 @@ public:
         links_{LinkState(setup.far.link), LinkState(setup.near.link)},
         accesses_(window_of(setup.core), max_prefetched) {}
 
-  Result<Outcome> run(Source& source) {
+  Result<Outcome> run(RequestSource& source) {
     std::array<Request, batch> requests;
     std::uint64_t left = setup_.most_requests;
     while (left > 0) {
@@ -239,7 +239,7 @@ private:
 
 /// Makes both memories and the placement, and runs.
 template <MemoryEngine Memory>
-Result<Outcome> run_with(Source& source, const Setup& setup) {
+Result<Outcome> run_with(RequestSource& source, const Setup& setup) {
   Result<Memory> far = Memory::create(setup.far, setup.far_controller, setup.commands[0]);
   if (!far) return far.error();
   Result<Memory> near = Memory::create(setup.near, setup.near_controller, setup.commands[1]);

@@ -5,7 +5,7 @@
 
 namespace nearfar::sim {
 
-Result<Outcome> run_fast(Source& source, const Setup& setup);
-Result<Outcome> run_exact(Source& source, const Setup& setup);
+Result<Outcome> run_fast(RequestSource& source, const Setup& setup);
+Result<Outcome> run_exact(RequestSource& source, const Setup& setup);
 
 } // namespace nearfar::sim

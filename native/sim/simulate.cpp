@@ -4,7 +4,7 @@
 
 namespace nearfar::sim {
 
-Result<Outcome> simulate(Source& source, const Setup& setup) {
+Result<Outcome> simulate(RequestSource& source, const Setup& setup) {
   if (setup.core.window == 0 || setup.core.window > most_window)
     return Error::make(Errc::bad_input, "a window of %u accesses in flight is not modelled",
                        setup.core.window)

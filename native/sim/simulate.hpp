@@ -62,6 +62,6 @@ struct Outcome {
 
 /// Runs all requests of `source`.
 /// Errors: bad_input (a window out of range), those of the source, the placement and the devices.
-Result<Outcome> simulate(Source& source, const Setup& setup);
+Result<Outcome> simulate(RequestSource& source, const Setup& setup);
 
 } // namespace nearfar::sim

@@ -7,7 +7,7 @@
 
 namespace nearfar::sim {
 
-inline Device made(const char* name, Kind kind, const Figures& figures) {
+inline Device made(const char* name, MemoryKind kind, const Figures& figures) {
   Result<Device> device = make_device(name, kind, figures);
   REQUIRE_MESSAGE(device, device.error().what);
   return *device;
@@ -32,7 +32,7 @@ inline Figures pcm_figures() {
           {"tWR", 15},    {"tRTP", 7.5}, {"banks", 8},      {"row_bytes", 4096}};
 }
 
-inline Device ddr4() { return made("ddr4", Kind::commands, ddr4_figures()); }
-inline Device pcm() { return made("pcm", Kind::commands, pcm_figures()); }
+inline Device ddr4() { return made("ddr4", MemoryKind::commands, ddr4_figures()); }
+inline Device pcm() { return made("pcm", MemoryKind::commands, pcm_figures()); }
 
 } // namespace nearfar::sim

@@ -22,7 +22,7 @@ bool is_module(const std::string& wanted, const trace::Module& module) {
 
 Result<TraceSource> TraceSource::open(const char* path, double instruction_ps,
                                       std::vector<ObjectRule> rules) {
-  Result<trace::Reader> reader = trace::Reader::open(path);
+  Result<trace::TraceReader> reader = trace::TraceReader::open(path);
   if (!reader) return reader.error();
   if (reader->header().line_bytes != line_bytes)
     return Error::make(Errc::bad_input, "%s has lines of %u bytes", path,
@@ -56,7 +56,7 @@ void TraceSource::translate(const trace::Record& record, Request& request) {
   request.object = rules_.empty() ? no_object : class_of(record.object);
   request.depends = distance(thread, record);
   request.write = trace::writes(record.kind);
-  request.prefetch = record.kind == trace::Kind::prefetch;
+  request.prefetch = record.kind == trace::RecordKind::prefetch;
 }
 
 Time TraceSource::gap(Thread& thread, const trace::Record& record) {
@@ -69,13 +69,14 @@ Time TraceSource::gap(Thread& thread, const trace::Record& record) {
 
 /// What the program executed after its last record.
 Time TraceSource::tail() const {
-  std::uint64_t told = 0;
+  std::uint64_t counted = 0;
   for (const Thread& thread : threads_)
-    told += thread.instructions;
+    counted += thread.instructions;
   const std::uint64_t all = reader_.totals()[trace::Total::instructions];
   const double share = static_cast<double>(std::max<std::size_t>(threads_.size(), 1));
-  return all > told ? static_cast<Time>(static_cast<double>(all - told) * instruction_ps_ / share)
-                    : 0;
+  return all > counted
+             ? static_cast<Time>(static_cast<double>(all - counted) * instruction_ps_ / share)
+             : 0;
 }
 
 std::uint32_t TraceSource::distance(Thread& thread, const trace::Record& record) {

@@ -3,7 +3,7 @@
 // Time           a thread's instructions since its record before, at a constant time each; where
 //                several threads were traced their work overlaps: divided by their number.
 // Prefetches     are reads that wait for nothing.
-// Dependence     is told in records of one thread, and becomes a distance in the whole stream.
+// Dependence     is a distance in the records of one thread, and becomes one in the whole stream.
 // Thread safety  none.
 #pragma once
 
@@ -32,9 +32,9 @@ struct ObjectRule {
 /// What Request::object says of a trace's requests.
 enum ObjectClass : std::uint32_t { object_far = 0, object_near = 1, object_anywhere = 2 };
 
-class TraceSource : public Source {
+class TraceSource : public RequestSource {
 public:
-  /// Errors: those of trace::Reader::open; bad_input (lines that are not of 64 bytes).
+  /// Errors: those of trace::TraceReader::open; bad_input (lines that are not of 64 bytes).
   static Result<TraceSource> open(const char* path, double instruction_ps,
                                   std::vector<ObjectRule> rules);
 
@@ -42,12 +42,12 @@ public:
 
   Time tail() const override;
 
-  const trace::Reader& reader() const { return reader_; }
+  const trace::TraceReader& reader() const { return reader_; }
   /// How often a rule was the first to hold, by its place; objects that requests named count.
   const std::vector<std::uint64_t>& held() const { return held_; }
 
 private:
-  TraceSource(trace::Reader reader, double instruction_ps, std::vector<ObjectRule> rules)
+  TraceSource(trace::TraceReader reader, double instruction_ps, std::vector<ObjectRule> rules)
       : reader_(std::move(reader)), instruction_ps_(instruction_ps), rules_(std::move(rules)),
         held_(rules_.size()) {}
 
@@ -64,7 +64,7 @@ private:
   bool holds(const ObjectRule& rule, std::uint32_t number, const trace::Object& object) const;
   bool frames_match(const ObjectRule& rule, const trace::Site& site) const;
 
-  trace::Reader reader_;
+  trace::TraceReader reader_;
   double instruction_ps_;
   std::vector<ObjectRule> rules_;
   std::vector<std::uint64_t> held_;

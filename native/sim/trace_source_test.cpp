@@ -13,7 +13,7 @@ namespace {
 
 trace::Record load(std::uint64_t line, std::uint64_t instructions, std::uint32_t object,
                    std::uint32_t depends = 0) {
-  return {line, 0x1000, instructions, object, depends, 0, trace::Kind::load};
+  return {line, 0x1000, instructions, object, depends, 0, trace::RecordKind::load};
 }
 
 /// A trace of two objects of two sites; its path.
@@ -21,7 +21,7 @@ std::string written() {
   std::string path = "/tmp/nearfar-trace-source-XXXXXX";
   const int fd = mkstemp(path.data());
   REQUIRE(fd >= 0);
-  trace::Writer writer(fd, trace::Header{});
+  trace::TraceWriter writer(fd, trace::Header{});
   const std::uint32_t module = writer.module({"/usr/bin/sorted", "abcdef0123", 0, 0, 4096});
   writer.thread(0);
   for (const std::uint64_t offset : {0x10u, 0x20u}) {
@@ -36,7 +36,7 @@ std::string written() {
   }
   writer.record(load(0x10u << 14, 100, 1));
   writer.record(load(0x20u << 14, 150, 2, 1));
-  writer.record({0x10u << 14, 0, 150, 1, 0, 0, trace::Kind::write_back});
+  writer.record({0x10u << 14, 0, 150, 1, 0, 0, trace::RecordKind::write_back});
   writer.totals[trace::Total::instructions] = 350;
   REQUIRE(writer.finish());
   std::fclose(fdopen(fd, "w"));
@@ -70,7 +70,7 @@ TEST_CASE("a trace is a stream of requests") {
   CHECK(r[0].object == no_object);
 }
 
-TEST_CASE("what was executed after the last record is told at the end") {
+TEST_CASE("instructions after the last record count at the end") {
   const std::string path = written();
   Result<TraceSource> source = TraceSource::open(path.c_str(), 500, {});
   REQUIRE(source);
@@ -105,7 +105,7 @@ TEST_CASE("the first rule that holds says where an object goes") {
   std::remove(path.c_str());
 }
 
-TEST_CASE("what is no trace is refused") {
+TEST_CASE("a file that is not a trace is refused") {
   CHECK(!TraceSource::open("/dev/null", 500, {}));
   CHECK(!TraceSource::open("/nonexistent/trace", 500, {}));
 }

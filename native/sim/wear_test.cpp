@@ -4,7 +4,7 @@
 
 using namespace nearfar::sim;
 
-TEST_CASE("wear is told by line and by page") {
+TEST_CASE("wear is counted by line and by page") {
   Wear wear;
   for (int i = 0; i < 5; ++i)
     wear.write(3);

@@ -1,6 +1,6 @@
 // What can happen to persistent memory, and where in a program it happened.
 //
-// Purpose        the words that whoever stores and whoever looks for crashes have in common.
+// Purpose        shared by the code that stores and by crash exploration.
 // Units          addresses and sizes are bytes; in a log, addresses count from the pool's start.
 // Thread safety  values, no shared state.
 #pragma once
@@ -13,11 +13,11 @@ namespace nearfar::storelog {
 inline constexpr std::size_t line_bytes = 64; ///< the unit of a flush, on every x86 processor
 
 /// What happened. The numbers are those of the file format (docs/formats/storelog.md).
-enum class Kind : std::uint8_t {
+enum class EventKind : std::uint8_t {
   store = 1,    ///< bytes were stored through the caches; they need a flush and a fence
-  nt_store = 2, ///< bytes were stored past the caches; they need a fence
-  flush = 3,    ///< lines were told to be written back; durable after the next fence
-  fence = 4,    ///< sfence: what this thread flushed or stored past the caches is durable
+  nt_store = 2, ///< a non-temporal store, which requires a fence
+  flush = 3,    ///< write-back of lines was requested; durable after the next fence
+  fence = 4,    ///< sfence: flushes and non-temporal stores of this thread are durable
   log = 5,      ///< a range was handed to a log (undo or redo) before it is overwritten
   begin = 6,    ///< an operation begins; `address` is its number
   end = 7,      ///< an operation is acknowledged; `address` is its number
@@ -60,7 +60,7 @@ private:
 
 /// One thing that happened. `data` is where its bytes begin in Log::data (stores only).
 struct Event {
-  Kind kind = Kind::fence;
+  EventKind kind = EventKind::fence;
   std::uint16_t thread = 0; ///< small numbers in order of appearance
   std::uint32_t bytes = 0;
   std::uint64_t address = 0; ///< from the start of the pool; an operation's number for begin, end
@@ -70,11 +70,11 @@ struct Event {
 
 /// Whether it stored bytes: it has data.
 inline bool stores(const Event& event) {
-  return event.kind == Kind::store || event.kind == Kind::nt_store;
+  return event.kind == EventKind::store || event.kind == EventKind::nt_store;
 }
 
 /// Whether events of this kind name no bytes of the pool.
-inline bool marks(Kind kind) { return kind == Kind::fence || kind >= Kind::begin; }
+inline bool marks(EventKind kind) { return kind == EventKind::fence || kind >= EventKind::begin; }
 
 /// How many lines [at, at + bytes) touches.
 inline std::uint64_t lines_of(const void* at, std::size_t bytes) {

@@ -1,6 +1,6 @@
 // The on-disk form of a log (docs/formats/storelog.md): appended in chunks, each with a checksum.
 //
-// Cut short      whoever is killed leaves whole chunks and perhaps a torn one. read_log() gives
+// Truncation     a killed process leaves whole chunks and perhaps a torn one. read_log() returns
 //                what can be trusted and says how it ended.
 // Thread safety  one thread writes; callers of several exclude each other.
 // Freestanding   the writer allocates nothing and throws nothing: it runs inside other programs.
@@ -19,7 +19,7 @@ namespace nearfar::storelog {
 inline constexpr std::uint32_t log_version = 1;
 inline constexpr char log_magic[8] = {'N', 'F', 'S', 'T', 'O', 'R', 'E', '\n'};
 
-/// What a record of a file is, beside the kinds of event.
+/// Kinds of records of a file, in addition to those of events.
 enum class Tag : std::uint8_t {
   site = 16,   ///< names site number `site`: `address` is Site::place(), the data its file
   image = 17,  ///< bytes that were durable before the first event
@@ -58,7 +58,7 @@ public:
   void pool(std::uint64_t bytes, const char* path);
   void image(std::uint64_t address, const void* data, std::size_t bytes);
   std::uint32_t site(Site site);
-  void event(Kind kind, std::uint16_t thread, std::uint32_t site, std::uint64_t address,
+  void event(EventKind kind, std::uint16_t thread, std::uint32_t site, std::uint64_t address,
              std::uint32_t bytes, const void* data);
   /// Writes what is buffered as a chunk.
   void flush();

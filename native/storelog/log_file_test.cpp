@@ -20,10 +20,10 @@ Log example() {
   log.image[5000] = std::byte{7};
   const Site site("program.c", 12);
   log.data = {std::byte{1}, std::byte{2}, std::byte{3}};
-  log.events = {{Kind::begin, 0, 0, 4, 3, site},
-                {Kind::store, 1, 3, 64, 0, Site("program.c", 13)},
-                {Kind::flush, 1, 64, 64, 3, Site::code("/lib/a.so", 0x99)},
-                {Kind::fence, 1, 0, 0, 3, site}};
+  log.events = {{EventKind::begin, 0, 0, 4, 3, site},
+                {EventKind::store, 1, 3, 64, 0, Site("program.c", 13)},
+                {EventKind::flush, 1, 64, 64, 3, Site::code("/lib/a.so", 0x99)},
+                {EventKind::fence, 1, 0, 0, 3, site}};
   return log;
 }
 

@@ -17,9 +17,9 @@ struct Close {
   void operator()(std::FILE* file) const { std::fclose(file); }
 };
 
-class Reader {
+class LogReader {
 public:
-  Reader(std::FILE* file, ReadLog& result) : file_(file), result_(result) {}
+  LogReader(std::FILE* file, ReadLog& result) : file_(file), result_(result) {}
 
   Status header(const char* path);
   void chunks();
@@ -43,12 +43,12 @@ private:
   long offset_ = sizeof(FileHeader);
 };
 
-Status Reader::header(const char* path) {
+Status LogReader::header(const char* path) {
   FileHeader header;
   if (std::fread(&header, sizeof header, 1, file_) != 1 ||
       std::memcmp(header.magic, log_magic, sizeof header.magic) != 0 ||
       header.checksum != crc32c(&header, 12))
-    return Error::make(Errc::bad_input, "'%s' is no log of stores", path)
+    return Error::make(Errc::bad_input, "'%s' is not a log of stores", path)
         .try_next("record one: nearfar crash run");
   if (header.version != log_version)
     return Error::make(Errc::bad_input, "'%s' is a log of version %u; this reads version %u", path,
@@ -57,7 +57,7 @@ Status Reader::header(const char* path) {
   return Done{};
 }
 
-void Reader::chunks() {
+void LogReader::chunks() {
   for (;;) {
     ChunkHeader header;
     const std::size_t got = std::fread(&header, 1, sizeof header, file_);
@@ -71,7 +71,7 @@ void Reader::chunks() {
   }
 }
 
-bool Reader::chunk(const ChunkHeader& header) {
+bool LogReader::chunk(const ChunkHeader& header) {
   if (header.bytes == 0 || header.bytes > (1u << 20)) return stop("damaged");
   payload_.resize(header.bytes);
   if (std::fread(payload_.data(), 1, header.bytes, file_) != header.bytes) return stop("cut short");
@@ -89,7 +89,7 @@ bool Reader::chunk(const ChunkHeader& header) {
   return true;
 }
 
-bool Reader::record(const FileRecord& record, const char* data) {
+bool LogReader::record(const FileRecord& record, const char* data) {
   Log& log = result_.log;
   switch (static_cast<Tag>(record.tag)) {
   case Tag::site:
@@ -118,13 +118,13 @@ bool Reader::record(const FileRecord& record, const char* data) {
   return event(record, data);
 }
 
-bool Reader::event(const FileRecord& record, const char* data) {
+bool LogReader::event(const FileRecord& record, const char* data) {
   Log& log = result_.log;
-  if (record.tag < static_cast<int>(Kind::store) || record.tag > static_cast<int>(Kind::tx_end) ||
-      record.site >= sites_.size())
+  if (record.tag < static_cast<int>(EventKind::store) ||
+      record.tag > static_cast<int>(EventKind::tx_end) || record.site >= sites_.size())
     return stop("damaged");
-  const auto kind = static_cast<Kind>(record.tag);
-  const bool stores = kind == Kind::store || kind == Kind::nt_store;
+  const auto kind = static_cast<EventKind>(record.tag);
+  const bool stores = kind == EventKind::store || kind == EventKind::nt_store;
   if (!marks(kind) && (record.bytes == 0 || record.address > log.pool_bytes ||
                        record.bytes > log.pool_bytes - record.address))
     return stop("damaged");
@@ -146,7 +146,7 @@ Result<ReadLog> read_log(const char* path) {
     return Error::make(Errc::not_found, "cannot open the log '%s': %s", path, std::strerror(errno))
         .try_next("record one: nearfar crash run");
   ReadLog result;
-  Reader reader(file.get(), result);
+  LogReader reader(file.get(), result);
   if (Status read = reader.header(path); !read) return read.error();
   reader.chunks();
   return result;

@@ -55,9 +55,9 @@ std::uint32_t LogWriter::site(Site site) {
   return number;
 }
 
-void LogWriter::event(Kind kind, std::uint16_t thread, std::uint32_t site, std::uint64_t address,
-                      std::uint32_t bytes, const void* data) {
-  const bool stores = kind == Kind::store || kind == Kind::nt_store;
+void LogWriter::event(EventKind kind, std::uint16_t thread, std::uint32_t site,
+                      std::uint64_t address, std::uint32_t bytes, const void* data) {
+  const bool stores = kind == EventKind::store || kind == EventKind::nt_store;
   const auto* from = static_cast<const char*>(data);
   std::uint32_t done = 0;
   do {

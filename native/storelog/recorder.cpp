@@ -19,20 +19,20 @@ void Recorder::restart() {
 }
 
 std::uint16_t Recorder::thread_number() {
-  // The address of its state tells a thread from all others that are alive.
+  // The address of its state identifies a running thread.
   const auto self = reinterpret_cast<std::uint64_t>(&thread_state);
   const auto number = std::find(threads_.begin(), threads_.end(), self) - threads_.begin();
   if (number == std::ssize(threads_)) threads_.push_back(self);
   return static_cast<std::uint16_t>(number);
 }
 
-bool Recorder::record(Kind kind, const void* at, std::size_t bytes, Site site) {
+bool Recorder::record(EventKind kind, const void* at, std::size_t bytes, Site site) {
   const std::lock_guard locked(mutex_);
   if (suppressed_ && suppressed_->kind == kind && suppressed_->site.place() == site.place() &&
       std::string_view(site.file()).ends_with(suppressed_->site.file()))
     return false;
   Event event{kind, thread_number(), 0, 0, 0, site};
-  if (kind == Kind::begin || kind == Kind::end) {
+  if (kind == EventKind::begin || kind == EventKind::end) {
     event.address = bytes;
   } else if (!marks(kind)) {
     const auto from = reinterpret_cast<std::uintptr_t>(at);
@@ -42,7 +42,7 @@ bool Recorder::record(Kind kind, const void* at, std::size_t bytes, Site site) {
     if (first >= last) return true;
     event.address = first - pool;
     event.bytes = static_cast<std::uint32_t>(last - first);
-    if (kind == Kind::store || kind == Kind::nt_store) {
+    if (kind == EventKind::store || kind == EventKind::nt_store) {
       event.data = log_.data.size();
       const std::byte* stored = pool_ + event.address;
       log_.data.insert(log_.data.end(), stored, stored + event.bytes);

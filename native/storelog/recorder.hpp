@@ -26,7 +26,7 @@ struct Log {
 /// A call that a mutation takes away: all events of this kind that this line reports, in the file
 /// whose path ends so.
 struct Suppressed {
-  Kind kind = Kind::flush;
+  EventKind kind = EventKind::flush;
   Site site;
 };
 
@@ -43,7 +43,7 @@ public:
   /// Takes one call away from now on, or none.
   void suppress(std::optional<Suppressed> call) { suppressed_ = call; }
 
-  bool record(Kind kind, const void* at, std::size_t bytes, Site site) override;
+  bool record(EventKind kind, const void* at, std::size_t bytes, Site site) override;
 
   const Log& log() const { return log_; }
   /// Forgets events, and takes the pool as it is now as durable. Memory is kept.

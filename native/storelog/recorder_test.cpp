@@ -65,23 +65,23 @@ TEST_CASE("a recorder keeps bytes, address, thread and the caller's line") {
       nt_store(&pool.words[9], 8);
     }).join();
   }
-  fence(); // nobody listens any more
+  fence(); // the recorder is detached
 
   const Log& log = recorder.log();
   REQUIRE(log.events.size() == 6);
   CHECK(static_cast<int>(log.image[24]) == 7);
-  CHECK(log.events[0].kind == Kind::begin);
+  CHECK(log.events[0].kind == EventKind::begin);
   CHECK(log.events[0].address == 42);
-  CHECK(log.events[1].kind == Kind::store);
+  CHECK(log.events[1].kind == EventKind::store);
   CHECK(log.events[1].address == 24);
   CHECK(log.events[1].bytes == 8);
   CHECK(static_cast<int>(log.data[log.events[1].data]) == 0x88);
-  CHECK(log.events[2].kind == Kind::flush);
+  CHECK(log.events[2].kind == EventKind::flush);
   CHECK(log.events[2].site.line() == line);
   CHECK(std::string_view(log.events[2].site.file()).ends_with("recorder_test.cpp"));
-  CHECK(log.events[3].kind == Kind::fence);
+  CHECK(log.events[3].kind == EventKind::fence);
   CHECK(log.events[3].site.line() == line);
-  CHECK(log.events[5].kind == Kind::nt_store);
+  CHECK(log.events[5].kind == EventKind::nt_store);
   CHECK(log.events[5].address == 72);
   CHECK(log.events[5].thread == 1);
 }
@@ -112,7 +112,7 @@ TEST_CASE("a suppressed call is neither kept nor made, others of its line are") 
   };
   const Site here(__FILE__, 1000);
   CHECK(log_and_flush(here));
-  recorder.suppress(Suppressed{Kind::log, here});
+  recorder.suppress(Suppressed{EventKind::log, here});
   CHECK(!log_and_flush(here));
   CHECK(log_and_flush(Site(__FILE__, 1001)));
   REQUIRE(recorder.log().events.size() == 5);
@@ -120,7 +120,7 @@ TEST_CASE("a suppressed call is neither kept nor made, others of its line are") 
   CHECK(recorder.log().events.empty());
 }
 
-TEST_CASE("a code address is told from a line") {
+TEST_CASE("a code address is distinguished from a line") {
   constexpr Site code = Site::code("/bin/true", 0x1234);
   CHECK(code.is_code());
   CHECK(code.offset() == 0x1234);

@@ -1,4 +1,5 @@
-// How persistent code tells what it does: call these beside each store, flush, fence and log call.
+// How persistent code reports what it does: call these next to each store, flush, fence and log
+// call.
 //
 // Purpose        one set of calls serves two readers. Always: counters of fences and lines for
 //                each thread, for benchmarks (fences_per_op, lines_per_op). When a Recorder is
@@ -14,8 +15,8 @@
 //     every store to the pool, also those to memory that nothing links yet: the explorer replays
 //     the log and refuses a trace whose replay differs from memory. One report per store in program
 //     order; a memcpy is one report.
-//   * flush(): beside the write-back; any range, it counts the lines it touches.
-//   * fence(): beside the sfence.
+//   * flush(): with the write-back; any range, it counts the lines it touches.
+//   * fence(): with the sfence.
 //   * if (log(at, bytes)) { write the log record }: BEFORE a range that is snapshotted (undo) or
 //     recorded (redo) is overwritten. It is true but in the mutation suite, which takes one log
 //     call away. Report the stores and flushes by which the log itself is written, too.
@@ -39,11 +40,11 @@
 
 namespace nearfar::storelog {
 
-/// Is told every event of the threads it is attached to (recorder.hpp).
+/// Receives every event of the threads it is attached to (recorder.hpp).
 class Listener {
 public:
   /// False if a mutation takes this call away.
-  virtual bool record(Kind kind, const void* at, std::size_t bytes, Site site) = 0;
+  virtual bool record(EventKind kind, const void* at, std::size_t bytes, Site site) = 0;
 
 protected:
   ~Listener() = default;
@@ -52,7 +53,7 @@ protected:
 /// What a thread did since it began. Take differences; nothing resets them.
 struct Counters {
   std::uint64_t fences = 0;
-  std::uint64_t lines = 0; ///< written back by a flush or stored past the caches
+  std::uint64_t lines = 0; ///< written back by a flush or by non-temporal stores
 
   friend Counters operator-(const Counters& later, const Counters& earlier) {
     return {later.fences - earlier.fences, later.lines - earlier.lines};
@@ -68,40 +69,40 @@ struct ThreadState {
 
 /// Not for users: called only when a listener is attached. False if a mutation takes this site
 /// away.
-inline bool record(Kind kind, const void* at, std::size_t bytes, Site site) {
+inline bool record(EventKind kind, const void* at, std::size_t bytes, Site site) {
   return thread_state.listener->record(kind, at, bytes, site);
 }
 
 /// The counters of the calling thread, now.
 inline Counters counters() { return thread_state.counters; }
 
-/// Whether somebody records this thread.
+/// Whether this thread is recorded.
 inline bool recording() { return __builtin_expect(thread_state.listener != nullptr, 0); }
 
 inline void store(const void* at, std::size_t bytes, Site site = Site::current()) {
-  if (recording()) record(Kind::store, at, bytes, site);
+  if (recording()) record(EventKind::store, at, bytes, site);
 }
 inline void nt_store(const void* at, std::size_t bytes, Site site = Site::current()) {
   thread_state.counters.lines += lines_of(at, bytes);
-  if (recording()) record(Kind::nt_store, at, bytes, site);
+  if (recording()) record(EventKind::nt_store, at, bytes, site);
 }
 inline void flush(const void* at, std::size_t bytes, Site site = Site::current()) {
   thread_state.counters.lines += lines_of(at, bytes);
-  if (recording()) record(Kind::flush, at, bytes, site);
+  if (recording()) record(EventKind::flush, at, bytes, site);
 }
 inline void fence(Site site = Site::current()) {
   ++thread_state.counters.fences;
-  if (recording()) record(Kind::fence, nullptr, 0, site);
+  if (recording()) record(EventKind::fence, nullptr, 0, site);
 }
 /// True if the log record must be written: always, but where a mutation takes this call away.
 [[nodiscard]] inline bool log(const void* at, std::size_t bytes, Site site = Site::current()) {
-  return recording() ? record(Kind::log, at, bytes, site) : true;
+  return recording() ? record(EventKind::log, at, bytes, site) : true;
 }
 inline void begin(std::uint64_t operation, Site site = Site::current()) {
-  if (recording()) record(Kind::begin, nullptr, operation, site);
+  if (recording()) record(EventKind::begin, nullptr, operation, site);
 }
 inline void end(std::uint64_t operation, Site site = Site::current()) {
-  if (recording()) record(Kind::end, nullptr, operation, site);
+  if (recording()) record(EventKind::end, nullptr, operation, site);
 }
 
 } // namespace nearfar::storelog

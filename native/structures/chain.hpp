@@ -10,8 +10,8 @@
 #pragma once
 
 #include "nearfar/persist/storable.hpp"
-#include "structures/heap.hpp"
-#include "structures/medium.hpp"
+#include "structures/node_heap.hpp"
+#include "structures/persistence_policy.hpp"
 
 namespace nearfar::structures {
 
@@ -28,18 +28,18 @@ struct Node {
   T value;
 };
 
-template <class Medium, persist::storable T>
+template <class PersistencePolicy, persist::storable T>
 class Chain {
 public:
-  Chain(Medium& medium, ChainRoot& root)
-      : medium_(medium), root_(root), heap_(medium, root.nodes) {}
+  Chain(PersistencePolicy& medium, ChainRoot& root)
+      : policy_(medium), root_(root), heap_(medium, root.nodes) {}
 
   std::uint64_t& head() const { return root_.head; }
   Node<T>* at(std::uint64_t link) const {
-    return link == 0 ? nullptr : medium_.template at<Node<T>>(link);
+    return link == 0 ? nullptr : policy_.template at<Node<T>>(link);
   }
-  std::uint64_t link_of(const void* address) const { return medium_.link_of(address); }
-  bool failed() const { return medium_.failed(); }
+  std::uint64_t link_of(const void* address) const { return policy_.link_of(address); }
+  bool failed() const { return policy_.failed(); }
 
   /// A node that nothing links yet; its write-back has begun.
   Result<Node<T>*> make(const T& value, std::uint64_t next) {
@@ -48,49 +48,49 @@ public:
     Node<T>* node = at(*link);
     node->next = next;
     node->value = value;
-    medium_.stored(node, sizeof *node);
-    medium_.flush(node, sizeof *node);
+    policy_.stored(node, sizeof *node);
+    policy_.flush(node, sizeof *node);
     return node;
   }
   void fence(Site site = Site::current()) {
-    if constexpr (Medium::durable) medium_.fence(site);
+    if constexpr (PersistencePolicy::durable) policy_.fence(site);
   }
-  /// Lets `where`, a link of the chain, lead to a node that is durable.
+  /// Makes `where`, a link of the chain, lead to a node that is durable.
   void link(std::uint64_t& where, const Node<T>* node) {
-    medium_.store(where, medium_.link_of(node));
-    medium_.flush(&where, sizeof where);
-    medium_.fence();
+    policy_.store(where, policy_.link_of(node));
+    policy_.flush(&where, sizeof where);
+    policy_.fence();
   }
   /// Takes the node that `where` leads to out of the chain.
   void unlink(std::uint64_t& where) {
     const std::uint64_t link = where;
-    medium_.store(where, at(link)->next);
-    medium_.flush(&where, sizeof where);
-    medium_.fence();
+    policy_.store(where, at(link)->next);
+    policy_.flush(&where, sizeof where);
+    policy_.fence();
     heap_.give_back(link, sizeof(Node<T>));
   }
   /// Links several runs of nodes, all made and fenced, with one fence.
   void link_runs(const std::vector<std::pair<std::uint64_t*, const Node<T>*>>& runs) {
     for (const auto& [where, node] : runs) {
-      medium_.store(*where, medium_.link_of(node));
-      medium_.flush(where, sizeof *where);
+      policy_.store(*where, policy_.link_of(node));
+      policy_.flush(where, sizeof *where);
     }
-    medium_.fence();
+    policy_.fence();
   }
   /// Gives nodes back that were made and never linked.
   void drop(const std::vector<Node<T>*>& nodes) {
     for (const Node<T>* node : nodes)
-      heap_.give_back(medium_.link_of(node), sizeof *node);
+      heap_.give_back(policy_.link_of(node), sizeof *node);
   }
   /// Changes the successor of a node that nothing links yet.
   void set_next(Node<T>* node, std::uint64_t next) {
-    medium_.store(node->next, next);
-    medium_.flush(&node->next, sizeof node->next);
+    policy_.store(node->next, next);
+    policy_.flush(&node->next, sizeof node->next);
   }
   void clear() {
-    medium_.store(root_.head, 0);
-    medium_.flush(&root_.head, sizeof root_.head);
-    medium_.fence();
+    policy_.store(root_.head, 0);
+    policy_.flush(&root_.head, sizeof root_.head);
+    policy_.fence();
     heap_.reset();
   }
 
@@ -102,7 +102,7 @@ public:
       Node<T>* node = at(*where);
       if (!heap_.claim(*where, sizeof(Node<T>)) || !visit(where, node))
         return Error::make(Errc::failed_check, "the link at offset %llu of the pool is damaged: %s",
-                           static_cast<unsigned long long>(medium_.link_of(where)),
+                           static_cast<unsigned long long>(policy_.link_of(where)),
                            "no node of this structure can lie where it leads")
             .try_next("restore the pool from a copy");
       where = &node->next;
@@ -111,9 +111,9 @@ public:
   }
 
 private:
-  Medium& medium_;
+  PersistencePolicy& policy_;
   ChainRoot& root_;
-  Heap<Medium> heap_;
+  NodeHeap<PersistencePolicy> heap_;
 };
 
 } // namespace nearfar::structures

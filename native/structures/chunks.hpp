@@ -3,7 +3,7 @@
 // Sizes          chunk k has unit << (k / 8) bytes, so that at most an eighth of what a structure
 //                takes lies idle, and its size needs no room on the medium. 168 chunks reach
 //                2^24 units.
-// Durability     a link appears together with its memory (Medium::allocate is atomic).
+// Durability     a link appears together with its memory (PersistencePolicy::allocate is atomic).
 #pragma once
 
 #include <cstddef>

@@ -6,16 +6,18 @@ namespace nearfar::structures {
 
 void Directory::Free::operator()(std::atomic<std::uint64_t>* slots) const { std::free(slots); }
 
-Entry Directory::fill(Level& level, std::uint64_t hash) {
+DirectoryEntry Directory::fill(Level& level, std::uint64_t hash) {
   if (level.older == nullptr) return {};
-  Entry below{level.older->slots[hash >> (64 - level.older->bits)].load(std::memory_order_acquire)};
+  DirectoryEntry below{
+      level.older->slots[hash >> (64 - level.older->bits)].load(std::memory_order_acquire)};
   if (!below) below = fill(*level.older, hash);
   if (!below) return {};
   // A split that set this entry meanwhile knows better, and stays.
   std::uint64_t seen = 0;
   std::atomic<std::uint64_t>& slot = level.slots[hash >> (64 - level.bits)];
-  return slot.compare_exchange_strong(seen, below.word(), std::memory_order_acq_rel) ? below
-                                                                                     : Entry{seen};
+  return slot.compare_exchange_strong(seen, below.word(), std::memory_order_acq_rel)
+             ? below
+             : DirectoryEntry{seen};
 }
 
 Status Directory::reserve(unsigned depth) {
@@ -39,7 +41,7 @@ Status Directory::reserve(unsigned depth) {
   }
 }
 
-void Directory::set(std::uint64_t prefix, Entry entry) {
+void Directory::set(std::uint64_t prefix, DirectoryEntry entry) {
   const std::lock_guard guard(mutex_);
   Level& level = *newest_.load(std::memory_order_relaxed);
   const unsigned below = level.bits - entry.depth();

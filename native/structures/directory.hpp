@@ -1,8 +1,9 @@
 // The directory of extendible hashing, in DRAM: top bits of a hash -> segment.
 //
 // Growth         doubling makes a level of zeros in constant time; an entry is filled from the
-//                level below when it is first looked at. So there is no pause, however large the
-//                directory is. Levels below are kept: together they are no larger than the newest.
+//                level below when it is first looked at. So growth does not pause, however large
+//                the directory is. Old levels are kept: together they are at most as large as the
+//                newest.
 // Volatile       segments carry what rebuilds it (segments.hpp).
 // Thread safety  find() by any thread at any time; reserve() and set() exclude each other.
 // Source         extendible hashing: Fagin et al. 1979; segments below it: CCEH, Nam et al. 2019.
@@ -18,15 +19,15 @@
 
 namespace nearfar::structures {
 
-/// A segment's address with the number of hash bits that all its entries share. 0 is no segment.
-class Entry {
+/// A segment's address with the number of hash bits that all its entries share. 0: none.
+class DirectoryEntry {
 public:
   static constexpr unsigned max_depth = 26;
 
-  Entry() = default;
-  explicit Entry(std::uint64_t word) : word_(word) {}
+  DirectoryEntry() = default;
+  explicit DirectoryEntry(std::uint64_t word) : word_(word) {}
   /// `segment` lies on a cache line, so that its low bits have room for the depth.
-  Entry(const void* segment, unsigned depth)
+  DirectoryEntry(const void* segment, unsigned depth)
       : word_(reinterpret_cast<std::uintptr_t>(segment) | depth) {}
 
   explicit operator bool() const { return word_ != 0; }
@@ -38,7 +39,7 @@ public:
   unsigned depth() const { return static_cast<unsigned>(word_ & 63); }
   /// The hash bits that all entries share.
   std::uint64_t mask() const { return ~std::uint64_t{0} << (64 - depth()); }
-  friend bool operator==(Entry, Entry) = default;
+  friend bool operator==(DirectoryEntry, DirectoryEntry) = default;
 
 private:
   std::uint64_t word_ = 0;
@@ -51,19 +52,20 @@ public:
   Directory& operator=(const Directory&) = delete;
 
   /// The segment for this hash now, or none.
-  Entry find(std::uint64_t hash) const {
+  DirectoryEntry find(std::uint64_t hash) const {
     Level* level = newest_.load(std::memory_order_acquire);
     if (level == nullptr) return {};
-    const Entry entry{level->slots[hash >> (64 - level->bits)].load(std::memory_order_acquire)};
+    const DirectoryEntry entry{
+        level->slots[hash >> (64 - level->bits)].load(std::memory_order_acquire)};
     return entry ? entry : fill(*level, hash);
   }
 
   /// Makes room for segments of this depth. Fails with no_space; then nothing has changed.
   Status reserve(unsigned depth);
 
-  /// Lets all hashes that begin with the `entry.depth()` bits of `prefix` lead to the entry.
+  /// Makes all hashes that begin with the `entry.depth()` bits of `prefix` lead to the entry.
   /// Room for its depth was reserved.
-  void set(std::uint64_t prefix, Entry entry);
+  void set(std::uint64_t prefix, DirectoryEntry entry);
 
   /// Forgets all segments. No other call may run.
   void clear();
@@ -76,7 +78,7 @@ public:
     if (level == nullptr) return;
     const unsigned bits = level->bits;
     for (std::uint64_t i = 0; i < std::uint64_t{1} << bits;) {
-      const Entry entry = find(i << (64 - bits));
+      const DirectoryEntry entry = find(i << (64 - bits));
       if (!entry) {
         ++i; // half the hashes, at most, have no segment yet
         continue;
@@ -96,7 +98,7 @@ private:
     std::unique_ptr<std::atomic<std::uint64_t>[], Free> slots;
   };
 
-  static Entry fill(Level& level, std::uint64_t hash);
+  static DirectoryEntry fill(Level& level, std::uint64_t hash);
 
   std::atomic<Level*> newest_{nullptr};
   std::mutex mutex_;

@@ -7,14 +7,14 @@
 namespace nearfar::structures {
 
 /// No index: every search begins at the head.
-template <class Medium, class Key>
+template <class PersistencePolicy, class Key>
 class NoIndex {
 public:
   static constexpr const char* name = "list";
   static constexpr bool may_mislead = false;
   struct Path {};
 
-  explicit NoIndex(const Chain<Medium, Key>& chain) : chain_(chain) {}
+  explicit NoIndex(const Chain<PersistencePolicy, Key>& chain) : chain_(chain) {}
 
   Path first_path() const { return {}; }
   std::uint64_t* before(const Key&, Path*) const { return &chain_.head(); }
@@ -23,10 +23,10 @@ public:
   void forget() {}
 
 private:
-  const Chain<Medium, Key>& chain_;
+  const Chain<PersistencePolicy, Key>& chain_;
 };
 
-template <class Medium, class Key>
-using List = SortedSet<Medium, Key, NoIndex>;
+template <class PersistencePolicy, class Key>
+using List = SortedSet<PersistencePolicy, Key, NoIndex>;
 
 } // namespace nearfar::structures

@@ -51,14 +51,14 @@ struct MapRoot {
   ChunkTable records;
 };
 
-template <class Medium, class Key, class Value, unsigned groups = 16>
+template <class PersistencePolicy, class Key, class Value, unsigned groups = 16>
 class Map {
   using K = Stored<Key>;
   using V = Stored<Value>;
 
 public:
   /// Recovers the map that lies at `root`. Fails with failed_check where it is damaged.
-  static Result<std::unique_ptr<Map>> open(Medium& medium, MapRoot& root) {
+  static Result<std::unique_ptr<Map>> open(PersistencePolicy& medium, MapRoot& root) {
     std::unique_ptr<Map> map(new Map(medium, root));
     if (Status found = map->recover(false); !found) return found.error();
     return map;
@@ -76,17 +76,17 @@ public:
   Result<bool> remove(typename K::In key) {
     const std::uint64_t hash = hash_of(key);
     for (;;) {
-      const Entry entry = directory_.find(hash);
+      const DirectoryEntry entry = directory_.find(hash);
       if (!entry) return false;
       __builtin_prefetch(bucket(entry, hash, 0), 1);
       const std::lock_guard guard(lock_of(entry, hash));
       if (directory_.find(hash) != entry) continue;
-      Slot* slot = find(entry, hash, key, [] { return true; });
+      MapSlot* slot = find(entry, hash, key, [] { return true; });
       if (slot == nullptr) return false;
       const std::uint64_t value = slot->value;
-      medium_.store(slot->word, slot->word & mark);
-      medium_.flush(&slot->word, sizeof slot->word);
-      medium_.fence();
+      policy_.store(slot->word, slot->word & mark);
+      policy_.flush(&slot->word, sizeof slot->word);
+      policy_.fence();
       lock_of(entry, hash).add_live(-1);
       if constexpr (!in_words) records_.free(value);
       return settled(true);
@@ -114,8 +114,8 @@ public:
   /// Calls visit(key, value) for each entry, in no order.
   template <class Visit>
   void for_each(Visit visit) const {
-    directory_.for_each([&](std::uint64_t prefix, Entry entry) {
-      each_live(prefix, entry, [&](const Slot& slot, std::uint64_t hash) {
+    directory_.for_each([&](std::uint64_t prefix, DirectoryEntry entry) {
+      each_live(prefix, entry, [&](const MapSlot& slot, std::uint64_t hash) {
         typename K::Out key;
         typename V::Out value;
         if (read(slot.value, hash, &key, &value, [] { return true; })) visit(key, value);
@@ -128,7 +128,7 @@ public:
   /// Checks all invariants anew, from the pool alone. Fails with failed_check, which names the
   /// offset of what is wrong.
   Status verify() const {
-    Map fresh(medium_, root_);
+    Map fresh(policy_, root_);
     if (Status found = fresh.recover(true); !found) return found;
     if (fresh.size() == size()) return Done{};
     return Error::make(Errc::failed_check, "the map counts %zu entries and holds %zu", size(),
@@ -147,19 +147,19 @@ private:
   static constexpr std::size_t segment_slots = std::size_t{groups} * buckets * slots;
   static constexpr std::size_t rows = 64; ///< of locks; a segment's groups have a row
 
-  struct Slot {
+  struct MapSlot {
     std::uint64_t value;
     std::uint64_t word; ///< after the value: a line becomes durable in the order of its stores
   };
-  static_assert(sizeof(Slot) * slots == os::cache_line_bytes);
-  static constexpr std::size_t segment_bytes = segment_slots * sizeof(Slot);
+  static_assert(sizeof(MapSlot) * slots == os::cache_line_bytes);
+  static constexpr std::size_t segment_bytes = segment_slots * sizeof(MapSlot);
   struct Probe {
-    Slot* found = nullptr;
-    Slot* free = nullptr;
+    MapSlot* found = nullptr;
+    MapSlot* free = nullptr;
   };
 
-  Map(Medium& medium, MapRoot& root)
-      : medium_(medium), root_(root), segments_(medium, root.segments),
+  Map(PersistencePolicy& medium, MapRoot& root)
+      : policy_(medium), root_(root), segments_(medium, root.segments),
         records_(medium, root.records) {}
 
   static std::uint64_t hash_of(typename K::In key) {
@@ -171,24 +171,25 @@ private:
   static unsigned group_of(std::uint64_t hash) {
     return static_cast<unsigned>(hash / buckets) % groups;
   }
-  static Slot* bucket(Entry entry, std::uint64_t hash, unsigned step) {
+  static MapSlot* bucket(DirectoryEntry entry, std::uint64_t hash, unsigned step) {
     const std::size_t line = group_of(hash) * buckets + (hash + step) % buckets;
-    return entry.segment<Slot>() + line * slots;
+    return entry.segment<MapSlot>() + line * slots;
   }
   static std::uint64_t word_of(std::uint64_t hash) { return (hash | top) & ~mark; }
-  static bool marked(const Slot* line) { return (load(line->word) & mark) != 0; }
+  static bool marked(const MapSlot* line) { return (load(line->word) & mark) != 0; }
   /// The place of a slot in its segment.
-  static std::size_t place_of(Entry entry, const Slot* slot) {
-    return static_cast<std::size_t>(slot - entry.template segment<Slot>());
+  static std::size_t place_of(DirectoryEntry entry, const MapSlot* slot) {
+    return static_cast<std::size_t>(slot - entry.template segment<MapSlot>());
   }
-  std::size_t row_of(Entry entry) const {
-    return reinterpret_cast<std::uintptr_t>(entry.segment<Slot>()) / segment_bytes % rows * groups;
+  std::size_t row_of(DirectoryEntry entry) const {
+    return reinterpret_cast<std::uintptr_t>(entry.segment<MapSlot>()) / segment_bytes % rows *
+           groups;
   }
-  SeqLock& lock_of(Entry entry, std::uint64_t hash) const {
+  SeqLock& lock_of(DirectoryEntry entry, std::uint64_t hash) const {
     return locks_[row_of(entry) + group_of(hash)];
   }
   Result<bool> settled(bool result) const {
-    if (medium_.failed()) return sync_failed();
+    if (policy_.failed()) return sync_failed();
     return result;
   }
 
@@ -200,12 +201,12 @@ private:
   }
   /// Bit i is set if slot i of the line has this word, marks aside. Free of branches: a branch on a
   /// line that is still on its way would keep the processor from going on to the next operation.
-  static unsigned same(const Slot* line, std::uint64_t word) {
+  static unsigned same(const MapSlot* line, std::uint64_t word) {
     return each_slot([&](unsigned i) { return ((load(line[i].word) ^ word) & ~mark) == 0; });
   }
   /// The first slot of the line that is free - whose word has not the bits of the segment's prefix
   /// - or null.
-  static Slot* unused(Slot* line, std::uint64_t word, std::uint64_t mask) {
+  static MapSlot* unused(MapSlot* line, std::uint64_t word, std::uint64_t mask) {
     const unsigned found =
         each_slot([&](unsigned i) { return ((load(line[i].word) ^ word) & mask) != 0; });
     return found != 0 ? line + std::countr_zero(found) : nullptr;
@@ -213,39 +214,39 @@ private:
 
   /// The slot of the key in this line, or null.
   template <class Still>
-  Slot* find_in(Slot* line, std::uint64_t hash, typename K::In key, Still still) const {
+  MapSlot* find_in(MapSlot* line, std::uint64_t hash, typename K::In key, Still still) const {
     for (unsigned found = same(line, word_of(hash)); found != 0; found &= found - 1) {
-      Slot* slot = line + std::countr_zero(found);
+      MapSlot* slot = line + std::countr_zero(found);
       if (is_key(slot->value, key, still)) return slot;
     }
     return nullptr;
   }
   /// The slot of the key, or null.
   template <class Still>
-  Slot* find(Entry entry, std::uint64_t hash, typename K::In key, Still still) const {
-    Slot* home = bucket(entry, hash, 0);
-    Slot* slot = find_in(home, hash, key, still);
+  MapSlot* find(DirectoryEntry entry, std::uint64_t hash, typename K::In key, Still still) const {
+    MapSlot* home = bucket(entry, hash, 0);
+    MapSlot* slot = find_in(home, hash, key, still);
     if (slot != nullptr || !marked(home)) return slot;
     for (unsigned i = 1; i < window && slot == nullptr; ++i)
       slot = find_in(bucket(entry, hash, i), hash, key, still);
     return slot;
   }
   /// For the holder of the lock: where the key is, or else the first free slot for it.
-  Probe probe(Entry entry, std::uint64_t hash, typename K::In key) const {
-    if (Slot* slot = find(entry, hash, key, [] { return true; })) return {slot, nullptr};
-    Slot* free = nullptr;
+  Probe probe(DirectoryEntry entry, std::uint64_t hash, typename K::In key) const {
+    if (MapSlot* slot = find(entry, hash, key, [] { return true; })) return {slot, nullptr};
+    MapSlot* free = nullptr;
     for (unsigned i = 0; i < window && free == nullptr; ++i)
       free = unused(bucket(entry, hash, i), word_of(hash), entry.mask());
     return {nullptr, free};
   }
   /// Stores a new entry in a free slot and begins its write-back.
-  void fill(Entry entry, std::uint64_t hash, Slot* slot, std::uint64_t value) {
-    Slot* home = bucket(entry, hash, 0);
+  void fill(DirectoryEntry entry, std::uint64_t hash, MapSlot* slot, std::uint64_t value) {
+    MapSlot* home = bucket(entry, hash, 0);
     if (slot - home >= slots || slot < home)
-      if (!marked(home)) medium_.store(home->word, home->word | mark);
-    medium_.store(slot->value, value);
-    medium_.store(slot->word, word_of(hash) | (slot->word & mark));
-    medium_.flush(slot, sizeof *slot);
+      if (!marked(home)) policy_.store(home->word, home->word | mark);
+    policy_.store(slot->value, value);
+    policy_.store(slot->word, word_of(hash) | (slot->word & mark));
+    policy_.flush(slot, sizeof *slot);
   }
 
   template <class Still>
@@ -280,26 +281,26 @@ private:
 
   bool look(typename K::In key, typename V::Out* value) const;
   Result<bool> store(typename K::In key, typename V::In value, bool replace);
-  std::uint64_t set(Entry entry, std::uint64_t hash, Probe at, std::uint64_t value);
+  std::uint64_t set(DirectoryEntry entry, std::uint64_t hash, Probe at, std::uint64_t value);
   Result<std::uint64_t> value_word(typename K::In key, typename V::In value);
   /// The bulk loader's own insert: no lock, no fence. The record it replaced, or 0.
   Result<std::uint64_t> publish(typename K::In key, std::uint64_t value);
   Status publish_all(const std::vector<std::uint64_t>& words, auto from);
-  Status plant(std::uint64_t hash);
+  Status create_first_segment(std::uint64_t hash);
   Status split(std::uint64_t hash);
-  void move_upper(Entry from, Slot* to, std::uint64_t word, unsigned depth);
+  void move_upper(DirectoryEntry from, MapSlot* to, std::uint64_t word, unsigned depth);
 
   template <class Visit>
-  bool each_live(std::uint64_t prefix, Entry entry, Visit visit) const;
+  bool each_live(std::uint64_t prefix, DirectoryEntry entry, Visit visit) const;
   Status recover(bool thorough);
-  bool sound(const Slot& slot, Entry entry, std::uint64_t hash, bool thorough);
-  void mark_homes(std::uint64_t prefix, Entry entry);
+  bool sound(const MapSlot& slot, DirectoryEntry entry, std::uint64_t hash, bool thorough);
+  void mark_homes(std::uint64_t prefix, DirectoryEntry entry);
   void forget();
 
-  Medium& medium_;
+  PersistencePolicy& policy_;
   MapRoot& root_;
-  Segments<Medium, segment_bytes> segments_;
-  Records<Medium> records_;
+  Segments<PersistencePolicy, segment_bytes> segments_;
+  Records<PersistencePolicy> records_;
   Directory directory_;
   std::mutex planting_;
   mutable std::array<SeqLock, rows * groups> locks_;

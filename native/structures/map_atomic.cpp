@@ -6,7 +6,7 @@ namespace nearfar::structures {
 
 namespace {
 
-constexpr std::uint64_t header_type = 1000; // type numbers tell objects apart for pmempool info
+constexpr std::uint64_t header_type = 1000; // type numbers identify objects for pmempool info
 constexpr std::uint64_t segment_type = 1001;
 constexpr std::uint64_t entry_type = 1002;
 
@@ -27,7 +27,7 @@ void AtomicChains<Objects>::set(std::uint64_t& word, std::uint64_t value) {
 
 template <class Objects>
 int AtomicChains<Objects>::fill_entry(PMEMobjpool*, void* object, void* contents) {
-  auto* made = static_cast<Entry*>(object);
+  auto* made = static_cast<MapEntry*>(object);
   const auto* wanted = static_cast<const Contents*>(contents);
   *made = {wanted->key, wanted->value, {}};
   wanted->objects->persist(made, sizeof *made);
@@ -63,7 +63,7 @@ Status AtomicChains<Objects>::open(PMEMoid root) {
   if (buckets == 0)
     if (Status started = start(); !started) return started;
   if (buckets > initial_buckets)
-    if (Status settled = settle(buckets - 1); !settled) return settled;
+    if (Status filled = fill_from_parent(buckets - 1); !filled) return filled;
   if (header_->entries_dirty != 0) {
     std::uint64_t found = 0;
     for_each([&](std::uint64_t, PMEMoid) { ++found; });
@@ -77,7 +77,7 @@ template <class Objects>
 PMEMoid AtomicChains<Objects>::find(std::uint64_t bucket, std::uint64_t key) const {
   const PMEMoid first = head(bucket).first;
   for (PMEMoid at = first; at.off != 0;) {
-    const auto* entry = Objects::template at<Entry>(at);
+    const auto* entry = Objects::template at<MapEntry>(at);
     if (entry->key == key) return at;
     at = entry->links.next;
     if (at.off == first.off) break;
@@ -89,7 +89,7 @@ template <class Objects>
 std::optional<PMEMoid> AtomicChains<Objects>::get(std::uint64_t key) const {
   const PMEMoid found = find(bucket_of_key(key), key);
   if (found.off == 0) return std::nullopt;
-  return Objects::template at<Entry>(found)->value;
+  return Objects::template at<MapEntry>(found)->value;
 }
 
 template <class Objects>
@@ -98,8 +98,8 @@ Result<bool> AtomicChains<Objects>::insert(std::uint64_t key, PMEMoid value) {
   if (find(bucket, key).off != 0) return false;
   set(header_->entries_dirty, 1);
   Contents contents{&objects_, key, value};
-  const PMEMoid made = objects_.list_insert(head(bucket), offsetof(Entry, links), sizeof(Entry),
-                                            entry_type, fill_entry, &contents);
+  const PMEMoid made = objects_.list_insert(head(bucket), offsetof(MapEntry, links),
+                                            sizeof(MapEntry), entry_type, fill_entry, &contents);
   if (made.off == 0) {
     const Error failed = pool_error("inserting an entry");
     set(header_->entries_dirty, 0);
@@ -118,9 +118,9 @@ Result<std::optional<PMEMoid>> AtomicChains<Objects>::remove(std::uint64_t key) 
   const std::uint64_t bucket = bucket_of_key(key);
   const PMEMoid found = find(bucket, key);
   if (found.off == 0) return std::optional<PMEMoid>();
-  const std::optional<PMEMoid> value(Objects::template at<Entry>(found)->value);
+  const std::optional<PMEMoid> value(Objects::template at<MapEntry>(found)->value);
   set(header_->entries_dirty, 1);
-  if (!objects_.list_remove(head(bucket), offsetof(Entry, links), found, sizeof(Entry)))
+  if (!objects_.list_remove(head(bucket), offsetof(MapEntry, links), found, sizeof(MapEntry)))
     return pool_error("removing an entry");
   set(header_->entries, header_->entries - 1);
   set(header_->entries_dirty, 0);
@@ -142,7 +142,7 @@ Status AtomicChains<Objects>::split() {
   head(made) = {};
   objects_.persist(&head(made), sizeof(ListHead));
   set(header_->buckets.count, made + 1);
-  return settle(made);
+  return fill_from_parent(made);
 }
 
 template <class Objects>
@@ -150,7 +150,7 @@ Status AtomicChains<Objects>::join() {
   const std::uint64_t last = header_->buckets.count - 1;
   bool moved = true;
   each_in(last,
-          [&](PMEMoid at, const Entry&) { moved = moved && move(last, parent_of(last), at); });
+          [&](PMEMoid at, const MapEntry&) { moved = moved && move(last, parent_of(last), at); });
   if (!moved) return pool_error("moving an entry");
   set(header_->buckets.count, last);
   return Done{};
@@ -158,9 +158,9 @@ Status AtomicChains<Objects>::join() {
 
 /// Moves what belongs into the last bucket there from its parent.
 template <class Objects>
-Status AtomicChains<Objects>::settle(std::uint64_t bucket) {
+Status AtomicChains<Objects>::fill_from_parent(std::uint64_t bucket) {
   bool moved = true;
-  each_in(parent_of(bucket), [&](PMEMoid at, const Entry& entry) {
+  each_in(parent_of(bucket), [&](PMEMoid at, const MapEntry& entry) {
     if (bucket_of_key(entry.key) == bucket) moved = moved && move(parent_of(bucket), bucket, at);
   });
   if (!moved) return pool_error("moving an entry");
@@ -169,7 +169,7 @@ Status AtomicChains<Objects>::settle(std::uint64_t bucket) {
 
 template <class Objects>
 bool AtomicChains<Objects>::move(std::uint64_t from, std::uint64_t to, PMEMoid entry) {
-  return objects_.list_move(head(from), head(to), offsetof(Entry, links), entry);
+  return objects_.list_move(head(from), head(to), offsetof(MapEntry, links), entry);
 }
 
 template <class Objects>
@@ -177,10 +177,10 @@ const char* AtomicChains<Objects>::check() const {
   const char* wrong = nullptr;
   std::uint64_t found = 0;
   for (std::uint64_t bucket = 0; bucket < header_->buckets.count; ++bucket)
-    each_in(bucket, [&](PMEMoid at, const Entry& entry) {
+    each_in(bucket, [&](PMEMoid at, const MapEntry& entry) {
       ++found;
       if (bucket_of_key(entry.key) != bucket) wrong = "an entry lies in another's bucket";
-      if (Objects::template at<Entry>(entry.links.next)->links.previous.off != at.off)
+      if (Objects::template at<MapEntry>(entry.links.next)->links.previous.off != at.off)
         wrong = "an entry is not the one before the one after it";
     });
   return wrong == nullptr && found != header_->entries ? "it counts more or fewer than it holds"

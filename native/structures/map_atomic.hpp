@@ -18,10 +18,10 @@
 
 namespace nearfar::structures {
 
-template <class Medium>
+template <class PersistencePolicy>
 class AtomicChains {
 public:
-  using Objects = Medium;
+  using Objects = PersistencePolicy;
 
   explicit AtomicChains(Objects& objects) : objects_(objects) {}
   Status create(PMEMoid& root);
@@ -36,12 +36,12 @@ public:
   template <class Visit>
   void for_each(Visit visit) const {
     for (std::uint64_t bucket = 0; bucket < header_->buckets.count; ++bucket)
-      each_in(bucket, [&](PMEMoid, const Entry& entry) { visit(entry.key, entry.value); });
+      each_in(bucket, [&](PMEMoid, const MapEntry& entry) { visit(entry.key, entry.value); });
   }
   const char* check() const;
 
 private:
-  struct Entry {
+  struct MapEntry {
     std::uint64_t key;
     PMEMoid value;
     ListLinks links;
@@ -59,7 +59,7 @@ private:
   Status start();
   Status split();
   Status join();
-  Status settle(std::uint64_t bucket);
+  Status fill_from_parent(std::uint64_t bucket);
   bool move(std::uint64_t from, std::uint64_t to, PMEMoid entry);
   std::uint64_t bucket_of_key(std::uint64_t key) const {
     return bucket_of(header_->hash(key), header_->buckets.count);
@@ -74,10 +74,10 @@ private:
   void each_in(std::uint64_t bucket, Visit visit) const {
     const PMEMoid first = head(bucket).first;
     if (first.off == 0) return;
-    const std::uint64_t last = Objects::template at<Entry>(first)->links.previous.off;
+    const std::uint64_t last = Objects::template at<MapEntry>(first)->links.previous.off;
     for (PMEMoid next = first;;) {
       const PMEMoid at = next;
-      const auto* entry = Objects::template at<Entry>(at);
+      const auto* entry = Objects::template at<MapEntry>(at);
       next = entry->links.next;
       visit(at, *entry);
       if (at.off == last) return;

@@ -5,25 +5,26 @@
 
 namespace nearfar::structures {
 
-template <class Medium, class Key, class Value, unsigned groups>
-bool Map<Medium, Key, Value, groups>::look(typename K::In key, typename V::Out* value) const {
+template <class PersistencePolicy, class Key, class Value, unsigned groups>
+bool Map<PersistencePolicy, Key, Value, groups>::look(typename K::In key,
+                                                      typename V::Out* value) const {
   const std::uint64_t hash = hash_of(key);
   for (;;) {
-    const Entry entry = directory_.find(hash);
+    const DirectoryEntry entry = directory_.find(hash);
     if (!entry) return false;
     const SeqLock& lock = lock_of(entry, hash);
     const std::uint32_t version = lock.begin();
     const auto still = [&] { return lock.still(version); };
-    Slot* slot = find(entry, hash, key, still);
+    MapSlot* slot = find(entry, hash, key, still);
     if (slot != nullptr && value != nullptr) read(load(slot->value), hash, nullptr, value, still);
     // A split sets the directory under the lock: an entry that stood until now stood all the time.
     if (directory_.find(hash) == entry && lock.still(version)) return slot != nullptr;
   }
 }
 
-template <class Medium, class Key, class Value, unsigned groups>
-Result<std::uint64_t> Map<Medium, Key, Value, groups>::value_word(typename K::In key,
-                                                                  typename V::In value) {
+template <class PersistencePolicy, class Key, class Value, unsigned groups>
+Result<std::uint64_t> Map<PersistencePolicy, Key, Value, groups>::value_word(typename K::In key,
+                                                                             typename V::In value) {
   if constexpr (in_words)
     return V::word(value);
   else
@@ -32,28 +33,29 @@ Result<std::uint64_t> Map<Medium, Key, Value, groups>::value_word(typename K::In
 
 /// Stores the value where the key is, or a new entry in the free slot, and begins the write-back.
 /// Returns the value word it replaced, or 0.
-template <class Medium, class Key, class Value, unsigned groups>
-std::uint64_t Map<Medium, Key, Value, groups>::set(Entry entry, std::uint64_t hash, Probe at,
-                                                   std::uint64_t value) {
+template <class PersistencePolicy, class Key, class Value, unsigned groups>
+std::uint64_t Map<PersistencePolicy, Key, Value, groups>::set(DirectoryEntry entry,
+                                                              std::uint64_t hash, Probe at,
+                                                              std::uint64_t value) {
   if (at.found == nullptr) {
     fill(entry, hash, at.free, value);
     lock_of(entry, hash).add_live(1);
     return 0;
   }
   const std::uint64_t before = at.found->value;
-  medium_.store(at.found->value, value);
-  medium_.flush(&at.found->value, sizeof at.found->value);
+  policy_.store(at.found->value, value);
+  policy_.flush(&at.found->value, sizeof at.found->value);
   return before;
 }
 
-template <class Medium, class Key, class Value, unsigned groups>
-Result<bool> Map<Medium, Key, Value, groups>::store(typename K::In key, typename V::In value,
-                                                    bool replace) {
+template <class PersistencePolicy, class Key, class Value, unsigned groups>
+Result<bool> Map<PersistencePolicy, Key, Value, groups>::store(typename K::In key,
+                                                               typename V::In value, bool replace) {
   const std::uint64_t hash = hash_of(key);
   for (;;) {
-    const Entry entry = directory_.find(hash);
+    const DirectoryEntry entry = directory_.find(hash);
     if (!entry) {
-      if (Status made = plant(hash); !made) return made.error();
+      if (Status made = create_first_segment(hash); !made) return made.error();
       continue;
     }
     __builtin_prefetch(bucket(entry, hash, 0), 1);
@@ -65,9 +67,9 @@ Result<bool> Map<Medium, Key, Value, groups>::store(typename K::In key, typename
       if (at.found != nullptr || at.free != nullptr) {
         Result<std::uint64_t> word = value_word(key, value);
         if (!word) return word.error();
-        if constexpr (!in_words) medium_.fence();
+        if constexpr (!in_words) policy_.fence();
         const std::uint64_t before = set(entry, hash, at, *word);
-        medium_.fence();
+        policy_.fence();
         if constexpr (!in_words)
           if (before != 0) records_.free(before);
         return settled(at.found == nullptr);
@@ -77,25 +79,26 @@ Result<bool> Map<Medium, Key, Value, groups>::store(typename K::In key, typename
   }
 }
 
-template <class Medium, class Key, class Value, unsigned groups>
-Result<std::uint64_t> Map<Medium, Key, Value, groups>::publish(typename K::In key,
-                                                               std::uint64_t value) {
+template <class PersistencePolicy, class Key, class Value, unsigned groups>
+Result<std::uint64_t> Map<PersistencePolicy, Key, Value, groups>::publish(typename K::In key,
+                                                                          std::uint64_t value) {
   const std::uint64_t hash = hash_of(key);
   for (;;) {
-    const Entry entry = directory_.find(hash);
+    const DirectoryEntry entry = directory_.find(hash);
     if (entry) {
       const Probe at = probe(entry, hash, key);
       if (at.found != nullptr || at.free != nullptr) return set(entry, hash, at, value);
     }
-    if (Status made = entry ? split(hash) : plant(hash); !made) return made.error();
+    if (Status made = entry ? split(hash) : create_first_segment(hash); !made) return made.error();
   }
 }
 
 /// Links a batch of value words to its keys: one fence before, if they are records, and one after.
-template <class Medium, class Key, class Value, unsigned groups>
-Status Map<Medium, Key, Value, groups>::publish_all(const std::vector<std::uint64_t>& words,
-                                                    auto from) {
-  if constexpr (!in_words) medium_.fence();
+template <class PersistencePolicy, class Key, class Value, unsigned groups>
+Status
+Map<PersistencePolicy, Key, Value, groups>::publish_all(const std::vector<std::uint64_t>& words,
+                                                        auto from) {
+  if constexpr (!in_words) policy_.fence();
   std::vector<std::uint64_t> unlinked; // what was replaced, and what found no room
   std::optional<Error> failed;
   for (std::size_t i = 0; i < words.size(); ++i, ++from) {
@@ -107,7 +110,7 @@ Status Map<Medium, Key, Value, groups>::publish_all(const std::vector<std::uint6
     else
       failed = before.error();
   }
-  medium_.fence();
+  policy_.fence();
   if constexpr (!in_words)
     for (const std::uint64_t link : unlinked)
       if (link != 0) records_.free(link);
@@ -115,9 +118,9 @@ Status Map<Medium, Key, Value, groups>::publish_all(const std::vector<std::uint6
   return Done{};
 }
 
-template <class Medium, class Key, class Value, unsigned groups>
+template <class PersistencePolicy, class Key, class Value, unsigned groups>
 template <class Pairs>
-Status Map<Medium, Key, Value, groups>::bulk_load(const Pairs& pairs) {
+Status Map<PersistencePolicy, Key, Value, groups>::bulk_load(const Pairs& pairs) {
   constexpr std::size_t batch = 256;
   std::vector<std::uint64_t> words;
   for (auto from = std::begin(pairs); from != std::end(pairs);) {
@@ -136,29 +139,29 @@ Status Map<Medium, Key, Value, groups>::bulk_load(const Pairs& pairs) {
     if (Status made = publish_all(words, from); !made) return made;
     from = end;
   }
-  if (medium_.failed()) return sync_failed();
+  if (policy_.failed()) return sync_failed();
   return Done{};
 }
 
-template <class Medium, class Key, class Value, unsigned groups>
-Status Map<Medium, Key, Value, groups>::plant(std::uint64_t hash) {
+template <class PersistencePolicy, class Key, class Value, unsigned groups>
+Status Map<PersistencePolicy, Key, Value, groups>::create_first_segment(std::uint64_t hash) {
   const std::lock_guard guard(planting_);
   if (directory_.find(hash)) return Done{};
   if (Status room = directory_.reserve(1); !room) return room;
   Result<Taken> taken = segments_.take();
   if (!taken) return taken.error();
   std::memset(taken->segment, 0, segment_bytes);
-  medium_.stored(taken->segment, segment_bytes);
-  medium_.flush(taken->segment, segment_bytes);
-  medium_.fence();
-  segments_.bear(*taken, 1, hash >> 63);
-  directory_.set(hash >> 63, Entry(taken->segment, 1));
+  policy_.stored(taken->segment, segment_bytes);
+  policy_.flush(taken->segment, segment_bytes);
+  policy_.fence();
+  segments_.publish(*taken, 1, hash >> 63);
+  directory_.set(hash >> 63, DirectoryEntry(taken->segment, 1));
   return Done{};
 }
 
-template <class Medium, class Key, class Value, unsigned groups>
-Status Map<Medium, Key, Value, groups>::split(std::uint64_t hash) {
-  const Entry entry = directory_.find(hash);
+template <class PersistencePolicy, class Key, class Value, unsigned groups>
+Status Map<PersistencePolicy, Key, Value, groups>::split(std::uint64_t hash) {
+  const DirectoryEntry entry = directory_.find(hash);
   struct Row { // writers of the segment wait, its readers try again
     SeqLock* first;
     explicit Row(SeqLock* locks) : first(locks) {
@@ -170,23 +173,24 @@ Status Map<Medium, Key, Value, groups>::split(std::uint64_t hash) {
         first[i].unlock();
     }
   } const row(&locks_[row_of(entry)]);
-  if (directory_.find(hash) != entry) return Done{}; // somebody else has split it
+  if (directory_.find(hash) != entry) return Done{}; // another thread has split it
   const unsigned depth = entry.depth() + 1;
-  if (depth > Entry::max_depth)
-    return Error::make(Errc::no_space, "a map has at most 2^%u segments", Entry::max_depth)
+  if (depth > DirectoryEntry::max_depth)
+    return Error::make(Errc::no_space, "a map has at most 2^%u segments", DirectoryEntry::max_depth)
         .try_next("split its entries over several maps");
   if (Status room = directory_.reserve(depth); !room) return room;
   Result<Taken> taken = segments_.take();
   if (!taken) return taken.error();
   const std::uint64_t prefix = hash >> (64 - depth) | 1;
-  move_upper(entry, reinterpret_cast<Slot*>(taken->segment), prefix << (64 - depth) | top, depth);
-  medium_.stored(taken->segment, segment_bytes);
-  const Entry lower(entry.template segment<void>(), depth);
-  const Entry upper(taken->segment, depth);
+  move_upper(entry, reinterpret_cast<MapSlot*>(taken->segment), prefix << (64 - depth) | top,
+             depth);
+  policy_.stored(taken->segment, segment_bytes);
+  const DirectoryEntry lower(entry.template segment<void>(), depth);
+  const DirectoryEntry upper(taken->segment, depth);
   mark_homes(prefix, upper);
-  medium_.flush(taken->segment, segment_bytes);
-  medium_.fence();
-  segments_.bear(*taken, depth, prefix);
+  policy_.flush(taken->segment, segment_bytes);
+  policy_.fence();
+  segments_.publish(*taken, depth, prefix);
   mark_homes(prefix - 1, lower);
   directory_.set(prefix - 1, lower);
   directory_.set(prefix, upper);
@@ -195,10 +199,10 @@ Status Map<Medium, Key, Value, groups>::split(std::uint64_t hash) {
 
 /// Copies the entries whose word has the top `depth` bits of `word` to the same places of a new
 /// segment, and makes the rest of it free. Left behind, they are free there once the depth is set.
-template <class Medium, class Key, class Value, unsigned groups>
-void Map<Medium, Key, Value, groups>::move_upper(Entry from, Slot* to, std::uint64_t word,
-                                                 unsigned depth) {
-  const Slot* slot = from.template segment<Slot>();
+template <class PersistencePolicy, class Key, class Value, unsigned groups>
+void Map<PersistencePolicy, Key, Value, groups>::move_upper(DirectoryEntry from, MapSlot* to,
+                                                            std::uint64_t word, unsigned depth) {
+  const MapSlot* slot = from.template segment<MapSlot>();
   const std::uint64_t mask = ~std::uint64_t{0} << (64 - depth);
   for (std::size_t i = 0; i < segment_slots; ++i) {
     const bool moves = ((slot[i].word ^ word) & mask) == 0;
@@ -208,13 +212,14 @@ void Map<Medium, Key, Value, groups>::move_upper(Entry from, Slot* to, std::uint
 }
 
 /// Calls visit(slot, hash) for each entry of a segment until it returns false.
-template <class Medium, class Key, class Value, unsigned groups>
+template <class PersistencePolicy, class Key, class Value, unsigned groups>
 template <class Visit>
-bool Map<Medium, Key, Value, groups>::each_live(std::uint64_t prefix, Entry entry,
-                                                Visit visit) const {
+bool Map<PersistencePolicy, Key, Value, groups>::each_live(std::uint64_t prefix,
+                                                           DirectoryEntry entry,
+                                                           Visit visit) const {
   const std::uint64_t word = prefix << (64 - entry.depth()) | top;
   const std::uint64_t top_bit = prefix << (64 - entry.depth()) & top;
-  const Slot* slot = entry.template segment<Slot>();
+  const MapSlot* slot = entry.template segment<MapSlot>();
   for (std::size_t i = 0; i < segment_slots; ++i) {
     const std::uint64_t found = load(slot[i].word);
     if (((found ^ word) & entry.mask()) != 0) continue;
@@ -226,9 +231,9 @@ bool Map<Medium, Key, Value, groups>::each_live(std::uint64_t prefix, Entry entr
 
 /// Whether an entry may lie where it does. Takes its record; compares it and looks for the key's
 /// double if `thorough`.
-template <class Medium, class Key, class Value, unsigned groups>
-bool Map<Medium, Key, Value, groups>::sound(const Slot& slot, Entry entry, std::uint64_t hash,
-                                            bool thorough) {
+template <class PersistencePolicy, class Key, class Value, unsigned groups>
+bool Map<PersistencePolicy, Key, Value, groups>::sound(const MapSlot& slot, DirectoryEntry entry,
+                                                       std::uint64_t hash, bool thorough) {
   const std::size_t line = place_of(entry, &slot) / slots;
   if (line / buckets != group_of(hash) || (line - hash) % buckets >= window) return false;
   if constexpr (!in_words)
@@ -240,11 +245,12 @@ bool Map<Medium, Key, Value, groups>::sound(const Slot& slot, Entry entry, std::
 }
 
 /// Marks the buckets that an entry is away from, and no others. Not flushed: it is done at open.
-/// Without branches on what a slot holds, which nobody can predict: a split waits for this.
-template <class Medium, class Key, class Value, unsigned groups>
-void Map<Medium, Key, Value, groups>::mark_homes(std::uint64_t prefix, Entry entry) {
+/// Without branches on slot contents, which are unpredictable: a split waits for this.
+template <class PersistencePolicy, class Key, class Value, unsigned groups>
+void Map<PersistencePolicy, Key, Value, groups>::mark_homes(std::uint64_t prefix,
+                                                            DirectoryEntry entry) {
   const std::uint64_t word = prefix << (64 - entry.depth()) | top;
-  Slot* line = entry.template segment<Slot>();
+  MapSlot* line = entry.template segment<MapSlot>();
   for (unsigned group = 0; group < groups; ++group, line += buckets * slots) {
     unsigned away = 0; // bit b: an entry of bucket b lies in another one
     for (unsigned i = 0; i < buckets * slots; ++i) {
@@ -254,22 +260,22 @@ void Map<Medium, Key, Value, groups>::mark_homes(std::uint64_t prefix, Entry ent
       away |= unsigned{lives && home != i / slots} << home;
     }
     for (unsigned b = 0; b < buckets; ++b)
-      if (Slot* bucket = line + b * slots; marked(bucket) != ((away >> b & 1) != 0))
-        medium_.store(bucket->word, bucket->word ^ mark);
+      if (MapSlot* bucket = line + b * slots; marked(bucket) != ((away >> b & 1) != 0))
+        policy_.store(bucket->word, bucket->word ^ mark);
   }
 }
 
-template <class Medium, class Key, class Value, unsigned groups>
-Status Map<Medium, Key, Value, groups>::recover(bool thorough) {
+template <class PersistencePolicy, class Key, class Value, unsigned groups>
+Status Map<PersistencePolicy, Key, Value, groups>::recover(bool thorough) {
   if (Status built = segments_.rebuild(directory_); !built) return built;
   std::int64_t live = 0;
   std::uint64_t wrong = 0; // link of a slot
-  directory_.for_each([&](std::uint64_t prefix, Entry entry) {
+  directory_.for_each([&](std::uint64_t prefix, DirectoryEntry entry) {
     if (!thorough) mark_homes(prefix, entry); // else the marks are part of what is checked
-    return each_live(prefix, entry, [&](const Slot& slot, std::uint64_t hash) {
+    return each_live(prefix, entry, [&](const MapSlot& slot, std::uint64_t hash) {
       ++live;
       if (sound(slot, entry, hash, thorough)) return true;
-      wrong = medium_.link_of(&slot);
+      wrong = policy_.link_of(&slot);
       return false;
     });
   });
@@ -282,8 +288,8 @@ Status Map<Medium, Key, Value, groups>::recover(bool thorough) {
 }
 
 /// After a clear: nothing is known of any segment or record.
-template <class Medium, class Key, class Value, unsigned groups>
-void Map<Medium, Key, Value, groups>::forget() {
+template <class PersistencePolicy, class Key, class Value, unsigned groups>
+void Map<PersistencePolicy, Key, Value, groups>::forget() {
   directory_.clear();
   records_.reset();
   for (SeqLock& lock : locks_)

@@ -6,7 +6,7 @@ namespace nearfar::structures {
 
 namespace {
 
-constexpr std::uint64_t header_type = 1008; // type numbers tell objects apart for pmempool info
+constexpr std::uint64_t header_type = 1008; // type numbers identify objects for pmempool info
 constexpr std::uint64_t slots_type = 1009;
 constexpr std::uint64_t initial_capacity = 16;
 constexpr std::size_t longest_probe = 150;
@@ -45,7 +45,7 @@ struct RobinHood<Objects>::Change {
 
   Change(Objects& objects, Header* h) : header(h), batch(objects) {}
 
-  void write(Slot& slot, const Slot& value) {
+  void write(MapSlot& slot, const MapSlot& value) {
     batch.set(slot.key, value.key);
     batch.set(slot.value.pool_uuid_lo, value.value.pool_uuid_lo);
     batch.set(slot.value.off, value.value.off);
@@ -60,11 +60,11 @@ template <class Objects>
 template <class Writer>
 auto RobinHood<Objects>::place(const Header& table, std::uint64_t key, PMEMoid value,
                                Writer& writer) -> Placed {
-  Slot carried{key, value, home(key, table.capacity)};
+  MapSlot carried{key, value, home(key, table.capacity)};
   std::uint64_t at = carried.hash;
   std::uint64_t carried_distance = 0;
   for (std::size_t probe = 0; probe < longest_probe; ++probe) {
-    Slot& slot = Objects::template at<Slot>(table.slots)[at];
+    MapSlot& slot = Objects::template at<MapSlot>(table.slots)[at];
     if (!slot.empty() && slot.key == carried.key) {
       writer.write(slot, carried);
       return Placed::replaced;
@@ -76,7 +76,7 @@ auto RobinHood<Objects>::place(const Header& table, std::uint64_t key, PMEMoid v
       return Placed::fresh;
     }
     if (theirs < carried_distance) { // the one that is nearer to its home moves on
-      const Slot displaced = slot;
+      const MapSlot displaced = slot;
       writer.write(slot, carried);
       carried = displaced;
       carried_distance = theirs;
@@ -93,7 +93,7 @@ std::uint64_t RobinHood<Objects>::find(const Header& table, std::uint64_t key) {
   const std::uint64_t hash = home(key, table.capacity);
   std::uint64_t at = hash;
   for (std::uint64_t probe = 1;; ++probe) {
-    const Slot& slot = Objects::template at<Slot>(table.slots)[at];
+    const MapSlot& slot = Objects::template at<MapSlot>(table.slots)[at];
     if (slot.hash == hash && slot.key == key) return at;
     at = next_slot(at, table.capacity);
     if (slot.hash == 0 || probe > distance(slot.hash, at, table.capacity)) return 0;
@@ -105,7 +105,7 @@ Status RobinHood<Objects>::create(PMEMoid& root) {
   typename Objects::template Batch<4> batch(objects_);
   const PMEMoid map = batch.reserve(sizeof(Header), header_type, false);
   if (map.off == 0) return pool_error("reserving the map");
-  const PMEMoid slots = batch.reserve(initial_capacity * sizeof(Slot), slots_type, true);
+  const PMEMoid slots = batch.reserve(initial_capacity * sizeof(MapSlot), slots_type, true);
   if (slots.off == 0) {
     const Error failed = pool_error("reserving slots");
     batch.cancel();
@@ -129,7 +129,7 @@ template <class Objects>
 std::optional<PMEMoid> RobinHood<Objects>::get(std::uint64_t key) const {
   const std::uint64_t at = find(*header_, key);
   if (at == 0) return std::nullopt;
-  return Objects::template at<Slot>(header_->slots)[at].value;
+  return Objects::template at<MapSlot>(header_->slots)[at].value;
 }
 
 template <class Objects>
@@ -150,7 +150,7 @@ template <class Objects>
 Result<std::optional<PMEMoid>> RobinHood<Objects>::remove(std::uint64_t key) {
   const std::uint64_t at = find(*header_, key);
   if (at == 0) return std::optional<PMEMoid>();
-  Slot& slot = Objects::template at<Slot>(header_->slots)[at];
+  MapSlot& slot = Objects::template at<MapSlot>(header_->slots)[at];
   const std::optional<PMEMoid> value(slot.value);
   Change change(objects_, header_);
   change.write(slot, {0, OID_NULL, slot.hash | removed_bit});
@@ -165,14 +165,14 @@ Result<std::optional<PMEMoid>> RobinHood<Objects>::remove(std::uint64_t key) {
 
 template <class Objects>
 Status RobinHood<Objects>::rebuild(std::uint64_t capacity) {
-  /// Writes at once: nobody sees the new array before it is published.
+  /// Writes at once: the new array is invisible before it is published.
   struct Filler {
     Header* header;
-    void write(Slot& slot, const Slot& value) { slot = value; }
+    void write(MapSlot& slot, const MapSlot& value) { slot = value; }
     void count_one() { ++header->entries; }
   };
   typename Objects::template Batch<6> batch(objects_);
-  const std::size_t bytes = capacity * sizeof(Slot);
+  const std::size_t bytes = capacity * sizeof(MapSlot);
   const PMEMoid slots = batch.reserve(bytes, slots_type, true);
   if (slots.off == 0) return pool_error("reserving slots");
   Header fresh{0, capacity, fullest(capacity), slots};
@@ -185,8 +185,8 @@ Status RobinHood<Objects>::rebuild(std::uint64_t capacity) {
     batch.cancel();
     return no_place();
   }
-  objects_.persist(Objects::template at<Slot>(slots), bytes);
-  batch.free(header_->slots, header_->capacity * sizeof(Slot));
+  objects_.persist(Objects::template at<MapSlot>(slots), bytes);
+  batch.free(header_->slots, header_->capacity * sizeof(MapSlot));
   batch.set(header_->capacity, capacity);
   batch.set(header_->grow_at, fullest(capacity));
   batch.set(header_->slots.pool_uuid_lo, slots.pool_uuid_lo);
@@ -196,7 +196,7 @@ Status RobinHood<Objects>::rebuild(std::uint64_t capacity) {
 
 template <class Objects>
 const char* RobinHood<Objects>::check() const {
-  const auto* slots = Objects::template at<Slot>(header_->slots);
+  const auto* slots = Objects::template at<MapSlot>(header_->slots);
   std::uint64_t found = 0;
   for (std::uint64_t i = 0; i < header_->capacity; ++i) {
     if (slots[i].empty()) continue;

@@ -19,10 +19,10 @@
 
 namespace nearfar::structures {
 
-template <class Medium>
+template <class PersistencePolicy>
 class RobinHood {
 public:
-  using Objects = Medium;
+  using Objects = PersistencePolicy;
 
   explicit RobinHood(Objects& objects) : objects_(objects) {}
   Status create(PMEMoid& root);
@@ -36,8 +36,8 @@ public:
 
   template <class Visit>
   void for_each(Visit visit) const {
-    const auto* slot = Objects::template at<Slot>(header_->slots);
-    for (const Slot* end = slot + header_->capacity; slot != end; ++slot)
+    const auto* slot = Objects::template at<MapSlot>(header_->slots);
+    for (const MapSlot* end = slot + header_->capacity; slot != end; ++slot)
       if (!slot->empty()) visit(slot->key, slot->value);
   }
   const char* check() const;
@@ -51,7 +51,7 @@ private:
     std::uint64_t grow_at;
     PMEMoid slots;
   };
-  struct Slot {
+  struct MapSlot {
     std::uint64_t key;
     PMEMoid value;
     std::uint64_t hash; ///< 0: never used

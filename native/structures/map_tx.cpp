@@ -4,7 +4,7 @@ namespace nearfar::structures {
 
 namespace {
 
-constexpr std::uint64_t header_type = 1004; // type numbers tell objects apart for pmempool info
+constexpr std::uint64_t header_type = 1004; // type numbers identify objects for pmempool info
 constexpr std::uint64_t segment_type = 1005;
 constexpr std::uint64_t entry_type = 1006;
 
@@ -40,7 +40,7 @@ template <class Objects>
 PMEMoid* TxChains<Objects>::find(std::uint64_t key) const {
   PMEMoid* link = &head(bucket_of_key(key));
   while (link->off != 0) {
-    auto* entry = Objects::template at<Entry>(*link);
+    auto* entry = Objects::template at<MapEntry>(*link);
     if (entry->key == key) break;
     link = &entry->next;
   }
@@ -51,7 +51,7 @@ template <class Objects>
 std::optional<PMEMoid> TxChains<Objects>::get(std::uint64_t key) const {
   const PMEMoid found = *find(key);
   if (found.off == 0) return std::nullopt;
-  return Objects::template at<Entry>(found)->value;
+  return Objects::template at<MapEntry>(found)->value;
 }
 
 template <class Objects>
@@ -61,9 +61,9 @@ Result<bool> TxChains<Objects>::insert(std::uint64_t key, PMEMoid value) {
   Status inserted = objects_.transact([&]() -> Status {
     if (!objects_.log(first) || !objects_.log(header_->entries))
       return pool_error("logging a bucket");
-    const PMEMoid made = objects_.tx_allocate(sizeof(Entry), entry_type);
+    const PMEMoid made = objects_.tx_allocate(sizeof(MapEntry), entry_type);
     if (made.off == 0) return pool_error("allocating an entry");
-    *Objects::template at<Entry>(made) = {key, value, first};
+    *Objects::template at<MapEntry>(made) = {key, value, first};
     first = made;
     ++header_->entries;
     return Done{};
@@ -79,10 +79,10 @@ Result<std::optional<PMEMoid>> TxChains<Objects>::remove(std::uint64_t key) {
   PMEMoid& link = *find(key);
   const PMEMoid gone = link;
   if (gone.off == 0) return std::optional<PMEMoid>();
-  const Entry entry = *Objects::template at<Entry>(gone);
+  const MapEntry entry = *Objects::template at<MapEntry>(gone);
   Status removed = objects_.transact([&]() -> Status {
     if (!objects_.log(link) || !objects_.log(header_->entries) ||
-        !objects_.tx_free(gone, sizeof(Entry)))
+        !objects_.tx_free(gone, sizeof(MapEntry)))
       return pool_error("removing an entry");
     link = entry.next;
     --header_->entries;
@@ -99,7 +99,7 @@ template <class Objects>
 bool TxChains<Objects>::log_chain(PMEMoid& head) const {
   bool logged = objects_.log(head);
   for (PMEMoid at = head; at.off != 0 && logged;) {
-    auto* entry = Objects::template at<Entry>(at);
+    auto* entry = Objects::template at<MapEntry>(at);
     logged = objects_.log(entry->next);
     at = entry->next;
   }
@@ -120,13 +120,13 @@ Status TxChains<Objects>::split() {
     const bool fresh = segment.off == 0;
     if (fresh)
       segment = objects_.tx_allocate(Buckets<PMEMoid>::bytes_of(number), segment_type, false);
-    // Its first head is logged by nobody: libpmemobj would flush the whole segment with it.
+    // Its first head is not logged: libpmemobj would flush the whole segment with it.
     if (segment.off == 0 || (!fresh && !objects_.log(head(made)))) return Done{};
     header_->buckets.count = made + 1;
     PMEMoid* stays = &parent;
     PMEMoid* goes = &head(made);
     for (PMEMoid at = parent; at.off != 0;) {
-      auto* entry = Objects::template at<Entry>(at);
+      auto* entry = Objects::template at<MapEntry>(at);
       PMEMoid*& end = bucket_of_key(entry->key) == made ? goes : stays;
       *end = at;
       end = &entry->next;
@@ -145,7 +145,7 @@ Status TxChains<Objects>::join() {
   return objects_.transact([&]() -> Status {
     PMEMoid* end = &head(parent_of(last));
     while (end->off != 0)
-      end = &Objects::template at<Entry>(*end)->next;
+      end = &Objects::template at<MapEntry>(*end)->next;
     if (!objects_.log(*end) || !objects_.log(header_->buckets.count)) return Done{};
     *end = head(last);
     header_->buckets.count = last;
@@ -158,7 +158,7 @@ const char* TxChains<Objects>::check() const {
   const char* wrong = nullptr;
   std::uint64_t found = 0;
   for (std::uint64_t bucket = 0; bucket < header_->buckets.count; ++bucket)
-    each_in(bucket, [&](const Entry& entry) {
+    each_in(bucket, [&](const MapEntry& entry) {
       ++found;
       if (bucket_of_key(entry.key) != bucket) wrong = "an entry lies in another's bucket";
     });

@@ -16,10 +16,10 @@
 
 namespace nearfar::structures {
 
-template <class Medium>
+template <class PersistencePolicy>
 class TxChains {
 public:
-  using Objects = Medium;
+  using Objects = PersistencePolicy;
 
   explicit TxChains(Objects& objects) : objects_(objects) {}
   Status create(PMEMoid& root);
@@ -34,12 +34,12 @@ public:
   template <class Visit>
   void for_each(Visit visit) const {
     for (std::uint64_t bucket = 0; bucket < header_->buckets.count; ++bucket)
-      each_in(bucket, [&](const Entry& entry) { visit(entry.key, entry.value); });
+      each_in(bucket, [&](const MapEntry& entry) { visit(entry.key, entry.value); });
   }
   const char* check() const;
 
 private:
-  struct Entry {
+  struct MapEntry {
     std::uint64_t key;
     PMEMoid value;
     PMEMoid next;
@@ -65,7 +65,7 @@ private:
   template <class Visit>
   void each_in(std::uint64_t bucket, Visit visit) const {
     for (PMEMoid at = head(bucket); at.off != 0;) {
-      const auto* entry = Objects::template at<Entry>(at);
+      const auto* entry = Objects::template at<MapEntry>(at);
       at = entry->next;
       visit(*entry);
     }

@@ -28,7 +28,7 @@
 #include "base/result.hpp"
 #include "os/pages.hpp"
 #include "persist/pool.hpp"
-#include "structures/heap.hpp"
+#include "structures/node_heap.hpp"
 
 namespace nearfar::structures {
 
@@ -71,7 +71,7 @@ public:
   /// Takes memory and stores its handle at `where`, a place in the pool.
   Status allocate(PMEMoid& where, std::size_t bytes, std::uint64_t type, bool zeroed) const;
 
-  /// A new entry at the front of a list; null if there is no room. Links lie `links` bytes into it.
+  /// A new entry at the front of a list; null if the pool is full. Links lie `links` bytes into it.
   PMEMoid list_insert(ListHead& head, std::size_t links, std::size_t bytes, std::uint64_t type,
                       Fill fill, void* argument) const {
     return pmemobj_list_insert_new(pool_, links, &head, head.first, 1, bytes, type, fill, argument);
@@ -92,7 +92,7 @@ public:
   static bool log(const T& field) {
     return pmemobj_tx_xadd_range_direct(&field, sizeof field, POBJ_XADD_NO_ABORT) == 0;
   }
-  /// In a transaction; null if there is no room. Contents are made durable with it if `flushed`.
+  /// In a transaction; null if the pool is full. Contents are made durable with it if `flushed`.
   static PMEMoid tx_allocate(std::size_t bytes, std::uint64_t type, bool flushed = true) {
     return pmemobj_tx_xalloc(bytes, type,
                              POBJ_XALLOC_NO_ABORT | (flushed ? 0 : POBJ_XALLOC_NO_FLUSH));
@@ -106,7 +106,7 @@ public:
   class Batch {
   public:
     explicit Batch(const PoolObjects& objects) : pool_(objects.pool_) {}
-    /// Memory that is taken if the batch is published; null if there is no room.
+    /// Memory that is taken if the batch is published; null if the pool is full.
     PMEMoid reserve(std::size_t bytes, std::uint64_t type, bool zeroed) {
       const PMEMoid made =
           pmemobj_xreserve(pool_, &list_[count_], bytes, type, zeroed ? POBJ_XALLOC_ZERO : 0);
@@ -215,7 +215,7 @@ private:
 
   Dram dram_;
   ChunkTable chunks_{};
-  Heap<Dram> heap_;
+  NodeHeap<Dram> heap_;
   std::map<std::uint64_t, os::Range> large_; ///< by address
 };
 

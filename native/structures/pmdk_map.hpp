@@ -2,14 +2,14 @@
 // three after PMDK's example hash maps, to compare with and to predict.
 //
 // Source         the three maps in PMDK's examples (1.12), whose behaviour is followed and whose
-//                code is not: 64-bit keys to object handles. Each core's header tells its
+//                code is not: 64-bit keys to object handles. Each core's header documents its
 //                invariants, its order of durability and how it grows.
 // Durability     every call is atomic, and durable when it returns; inside a transaction of the
 //                caller's, as its core says. open() finishes what a crash interrupted.
 // Thread safety  get, insert, remove, size by any number of threads: readers share a lock, a writer
 //                has it alone until what it did is durable. A transaction of the caller's around a
 //                call is the caller's to guard: until it ends, others see what can be undone. open
-//                and verify want no writer beside them; for_each may not call the map.
+//                and verify require that no thread writes; for_each may not call the map.
 // Errors         no_space: nothing has changed (without room to grow a map is slower, and whole;
 //                map_rp refuses). failed_check: the pool is damaged.
 //

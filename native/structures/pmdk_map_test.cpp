@@ -237,7 +237,7 @@ TEST_CASE("what map_tx did in its caller's transaction is undone with it") {
   CHECK(home.map().verify());
 }
 
-TEST_CASE_TEMPLATE("verify tells a count that is wrong", Map, AtomicInPool, TxInPool, RpInPool) {
+TEST_CASE_TEMPLATE("verify reports a wrong count", Map, AtomicInPool, TxInPool, RpInPool) {
   Home<Map> home;
   REQUIRE(*home.map().insert(1, value_of(1)));
   CHECK(home.map().verify());

@@ -6,8 +6,8 @@
 //                fence. So every call but bulk_load() is atomic, and durable when it returns.
 // Memory         heap.hpp: rebuilt at open by walking the queue; nothing leaks.
 // Thread safety  push, pop, front, size by any number of threads: one lock, which a push takes only
-//                after its node is durable. The rest want no other thread beside them; for_each may
-//                not call the queue.
+//                after its node is durable. The rest require that no other thread runs; for_each
+//                may not call the queue.
 // Errors         no_space: nothing has changed. failed_check: the pool is damaged. os_error: msync.
 #pragma once
 
@@ -19,11 +19,11 @@
 
 namespace nearfar::structures {
 
-template <class Medium, persist::storable T>
+template <class PersistencePolicy, persist::storable T>
 class Queue {
 public:
   /// Recovers the queue that lies at `root`. Fails with failed_check where it is damaged.
-  static Result<std::unique_ptr<Queue>> open(Medium& medium, ChainRoot& root) {
+  static Result<std::unique_ptr<Queue>> open(PersistencePolicy& medium, ChainRoot& root) {
     std::unique_ptr<Queue> queue(new Queue(medium, root));
     if (Status found = queue->recover(); !found) return found.error();
     return queue;
@@ -108,7 +108,7 @@ public:
   /// Checks all invariants anew, from the pool alone. Fails with failed_check.
   Status verify() const {
     const std::lock_guard guard(mutex_);
-    Queue fresh(medium_, root_);
+    Queue fresh(policy_, root_);
     if (Status found = fresh.recover(); !found) return found;
     if (fresh.size_ == size_ && fresh.end_ == end_) return Done{};
     return Error::make(Errc::failed_check, "the queue counts %zu values and holds %zu", size_,
@@ -116,8 +116,8 @@ public:
   }
 
 private:
-  Queue(Medium& medium, ChainRoot& root)
-      : medium_(medium), root_(root), chain_(medium, root), end_(&chain_.head()) {}
+  Queue(PersistencePolicy& medium, ChainRoot& root)
+      : policy_(medium), root_(root), chain_(medium, root), end_(&chain_.head()) {}
 
   Status recover() {
     return chain_.recover([&](std::uint64_t*, Node<T>* node) {
@@ -127,9 +127,9 @@ private:
     });
   }
 
-  Medium& medium_;
+  PersistencePolicy& policy_;
   ChainRoot& root_;
-  Chain<Medium, T> chain_;
+  Chain<PersistencePolicy, T> chain_;
   std::uint64_t* end_; ///< the link that a push stores into
   mutable std::mutex mutex_;
   std::size_t size_ = 0;

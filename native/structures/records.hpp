@@ -10,12 +10,12 @@
 #include <string>
 #include <string_view>
 
-#include "structures/heap.hpp"
-#include "structures/medium.hpp"
+#include "structures/node_heap.hpp"
+#include "structures/persistence_policy.hpp"
 
 namespace nearfar::structures {
 
-/// Sizes of a record as its first word tells them.
+/// Sizes of a record, from its first word.
 struct RecordSizes {
   std::size_t key = 0;
   std::size_t value = 0;
@@ -60,10 +60,10 @@ inline void load_words(const std::uint64_t* from, char* to, std::size_t bytes) {
   }
 }
 
-template <class Medium>
+template <class PersistencePolicy>
 class Records {
 public:
-  Records(Medium& medium, ChunkTable& table) : medium_(medium), heap_(medium, table) {}
+  Records(PersistencePolicy& medium, ChunkTable& table) : policy_(medium), heap_(medium, table) {}
 
   /// Writes a record and begins its write-back: the caller fences before it links it.
   Result<std::uint64_t> write(std::string_view key, std::string_view value) {
@@ -73,17 +73,17 @@ public:
     const RecordSizes sizes{key.size(), value.size()};
     Result<std::uint64_t> link = heap_.take(sizes.bytes());
     if (!link) return link;
-    auto* record = medium_.template at<std::uint64_t>(*link);
+    auto* record = policy_.template at<std::uint64_t>(*link);
     __atomic_store_n(record, sizes.word(), __ATOMIC_RELEASE);
     store_words(store_words(record + 1, key), value);
-    medium_.stored(record, sizes.bytes());
-    medium_.flush(record, sizes.bytes());
+    policy_.stored(record, sizes.bytes());
+    policy_.flush(record, sizes.bytes());
     return link;
   }
 
   template <class Still>
   bool has_key(std::uint64_t link, std::string_view key, Still still) const {
-    const auto* record = medium_.template at<const std::uint64_t>(link);
+    const auto* record = policy_.template at<const std::uint64_t>(link);
     const RecordSizes sizes = RecordSizes::of(load(record[0]));
     return sizes.key == key.size() && still() && equal_words(record + 1, key);
   }
@@ -91,7 +91,7 @@ public:
   /// Copies key and value out. False: the record went away under the reader.
   template <class Still>
   bool read(std::uint64_t link, std::string* key, std::string* value, Still still) const {
-    const auto* record = medium_.template at<const std::uint64_t>(link);
+    const auto* record = policy_.template at<const std::uint64_t>(link);
     const RecordSizes sizes = RecordSizes::of(load(record[0]));
     if (!still()) return false;
     if (key != nullptr) {
@@ -107,21 +107,21 @@ public:
 
   /// Gives the record's memory back. Nothing durable links it any more.
   void free(std::uint64_t link) {
-    const auto* record = medium_.template at<const std::uint64_t>(link);
+    const auto* record = policy_.template at<const std::uint64_t>(link);
     heap_.give_back(link, RecordSizes::of(load(record[0])).bytes());
   }
   /// At open: takes the memory of a record that is linked. False where none can lie there.
   bool claim(std::uint64_t link) {
     if (!heap_.contains(link)) return false;
-    const auto* record = medium_.template at<const std::uint64_t>(link);
+    const auto* record = policy_.template at<const std::uint64_t>(link);
     return heap_.claim(link, RecordSizes::of(load(record[0])).bytes());
   }
   void reset() { heap_.reset(); }
   std::uint64_t taken_bytes() const { return heap_.taken_bytes(); }
 
 private:
-  Medium& medium_;
-  Heap<Medium> heap_;
+  PersistencePolicy& policy_;
+  NodeHeap<PersistencePolicy> heap_;
 };
 
 } // namespace nearfar::structures

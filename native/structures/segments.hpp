@@ -4,9 +4,9 @@
 //                words, zero at first. A segment lives if its birth word has the current epoch:
 //                    epoch : 32 | depth : 6 | prefix : 26
 //                Its depth and prefix are those it was born with and are never changed: later
-//                splits can be told from the births of its children.
+//                splits can be derived from the births of its children.
 // Invariants     a birth of depth d > 1 has an odd prefix, and its parent - who had the even one
-//                beside it - was born before, with a smaller depth.
+//                next to it - was born before, with a smaller depth.
 // Durability     contents of a segment, fence, birth word, fence: a segment that lives is whole.
 //                Clearing is one store of the epoch; what lived in another epoch is free.
 // Thread safety  take() by several threads; the rest by one alone.
@@ -18,7 +18,7 @@
 
 #include "structures/chunks.hpp"
 #include "structures/directory.hpp"
-#include "structures/medium.hpp"
+#include "structures/persistence_policy.hpp"
 
 namespace nearfar::structures {
 
@@ -36,14 +36,14 @@ struct Birth {
   unsigned depth = 0;
   std::uint64_t prefix = 0;
 
-  static constexpr unsigned prefix_bits = Entry::max_depth;
+  static constexpr unsigned prefix_bits = DirectoryEntry::max_depth;
   static Birth of(std::uint64_t word) {
     return {word >> 32, static_cast<unsigned>(word >> prefix_bits & 63),
             word & ((1u << prefix_bits) - 1)};
   }
   std::uint64_t word() const { return epoch << 32 | std::uint64_t{depth} << prefix_bits | prefix; }
   bool sound() const {
-    return depth >= 1 && depth <= Entry::max_depth && prefix >> depth == 0 &&
+    return depth >= 1 && depth <= DirectoryEntry::max_depth && prefix >> depth == 0 &&
            (depth == 1 || (prefix & 1) == 1);
   }
 };
@@ -54,10 +54,10 @@ struct Taken {
   std::uint64_t* birth = nullptr;
 };
 
-template <class Medium, std::size_t segment_bytes>
+template <class PersistencePolicy, std::size_t segment_bytes>
 class Segments {
 public:
-  Segments(Medium& medium, SegmentsRoot& root) : medium_(medium), root_(root) {}
+  Segments(PersistencePolicy& medium, SegmentsRoot& root) : policy_(medium), root_(root) {}
 
   /// A segment with undefined contents that does not live yet.
   Result<Taken> take() {
@@ -66,7 +66,7 @@ public:
       if (chunk_ == ChunkTable::capacity) return full();
       if (Status made = make_chunk(chunk_); !made) return made.error();
       const std::size_t count = chunk_units(chunk_, first);
-      auto* births = medium_.template at<std::uint64_t>(root_.births.chunk[chunk_]);
+      auto* births = policy_.template at<std::uint64_t>(root_.births.chunk[chunk_]);
       for (; next_ < count; ++next_)
         if (!lives(births[next_])) {
           const std::size_t index = next_++;
@@ -76,10 +76,10 @@ public:
   }
 
   /// Gives birth to it: durable before this returns. Its contents were flushed and fenced.
-  void bear(const Taken& taken, unsigned depth, std::uint64_t prefix) {
-    medium_.store(*taken.birth, Birth{root_.epoch, depth, prefix}.word());
-    medium_.flush(taken.birth, sizeof *taken.birth);
-    medium_.fence();
+  void publish(const Taken& taken, unsigned depth, std::uint64_t prefix) {
+    policy_.store(*taken.birth, Birth{root_.epoch, depth, prefix}.word());
+    policy_.flush(taken.birth, sizeof *taken.birth);
+    policy_.fence();
   }
 
   /// Rebuilds the directory from the births. Fails with failed_check where they contradict each
@@ -92,11 +92,12 @@ public:
       const auto& [depth, prefix] = std::pair{born.birth.depth, born.birth.prefix};
       if (!born.birth.sound()) return damaged(born, "impossible depth or prefix");
       if (Status room = directory.reserve(depth); !room) return room;
-      const Entry parent = directory.find(prefix << (64 - depth));
+      const DirectoryEntry parent = directory.find(prefix << (64 - depth));
       if (depth == 1 ? bool(parent) : parent.depth() != depth - 1)
         return damaged(born, depth == 1 ? "the same twice" : "no parent of the depth before");
-      if (depth > 1) directory.set(prefix - 1, Entry(parent.template segment<void>(), depth));
-      directory.set(prefix, Entry(born.segment, depth));
+      if (depth > 1)
+        directory.set(prefix - 1, DirectoryEntry(parent.template segment<void>(), depth));
+      directory.set(prefix, DirectoryEntry(born.segment, depth));
     }
     return Done{};
   }
@@ -106,9 +107,9 @@ public:
     if (root_.epoch == UINT32_MAX)
       return Error::make(Errc::no_space, "a map can be cleared 2^32 times")
           .try_next("load its entries into a new pool");
-    medium_.store(root_.epoch, root_.epoch + 1);
-    medium_.flush(&root_.epoch, sizeof root_.epoch);
-    medium_.fence();
+    policy_.store(root_.epoch, root_.epoch + 1);
+    policy_.flush(&root_.epoch, sizeof root_.epoch);
+    policy_.fence();
     chunk_ = 0;
     next_ = 0;
     return Done{};
@@ -131,26 +132,26 @@ private:
     // aligned as a link: an image of the pool may begin at any cache line
     const std::uint64_t aligned =
         (root_.segments.chunk[chunk] + alignment - 1) & ~std::uint64_t{alignment - 1};
-    return medium_.template at<std::byte>(aligned + index * segment_bytes);
+    return policy_.template at<std::byte>(aligned + index * segment_bytes);
   }
   Status make_chunk(unsigned k) {
     const std::size_t count = chunk_units(k, first);
     if (root_.segments.chunk[k] == 0)
       if (Status made =
-              medium_.allocate(&root_.segments.chunk[k],
+              policy_.allocate(&root_.segments.chunk[k],
                                count * segment_bytes + alignment - os::cache_line_bytes, false);
           !made)
         return made;
     if (root_.births.chunk[k] != 0) return Done{};
-    return medium_.allocate(&root_.births.chunk[k], count * sizeof(std::uint64_t), true);
+    return policy_.allocate(&root_.births.chunk[k], count * sizeof(std::uint64_t), true);
   }
   std::vector<Born> births() const {
     std::vector<Born> all;
     for (unsigned k = 0; k < ChunkTable::capacity && root_.births.chunk[k] != 0; ++k) {
-      const auto* words = medium_.template at<std::uint64_t>(root_.births.chunk[k]);
+      const auto* words = policy_.template at<std::uint64_t>(root_.births.chunk[k]);
       for (std::size_t i = 0; i < chunk_units(k, first); ++i)
         if (lives(words[i]))
-          all.push_back({Birth::of(words[i]), segment(k, i), medium_.link_of(words + i)});
+          all.push_back({Birth::of(words[i]), segment(k, i), policy_.link_of(words + i)});
     }
     return all;
   }
@@ -165,7 +166,7 @@ private:
         .try_next("restore the pool from a copy");
   }
 
-  Medium& medium_;
+  PersistencePolicy& policy_;
   SegmentsRoot& root_;
   std::mutex mutex_;
   unsigned chunk_ = 0;

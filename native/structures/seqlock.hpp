@@ -1,4 +1,4 @@
-// A lock for writers whose version tells readers whether what they have read was whole.
+// A lock for writers whose version shows readers whether what they have read is consistent.
 //
 // Writers lock. A reader takes the version with begin(), reads by acquire loads, and asks still():
 // false means that a writer was there, and what was read is void. A reader therefore never sees

@@ -16,7 +16,7 @@
 
 namespace nearfar::structures {
 
-template <class Medium, class Key>
+template <class PersistencePolicy, class Key>
 class Towers {
   struct Tower {
     Key key;
@@ -31,7 +31,8 @@ public:
   /// The links by which a search went down, from the lowest level of towers up.
   using Path = std::array<Tower**, levels>;
 
-  explicit Towers(const Chain<Medium, Key>& chain) : chain_(chain), heap_(dram_, chunks_) {}
+  explicit Towers(const Chain<PersistencePolicy, Key>& chain)
+      : chain_(chain), heap_(dram_, chunks_) {}
 
   Path first_path() {
     Path path;
@@ -95,16 +96,16 @@ private:
     return sizeof(Tower) + (height - 1) * sizeof(Tower*);
   }
 
-  const Chain<Medium, Key>& chain_;
+  const Chain<PersistencePolicy, Key>& chain_;
   Dram dram_;
   ChunkTable chunks_{};
-  Heap<Dram> heap_;
+  NodeHeap<Dram> heap_;
   mutable std::array<Tower*, levels> heads_{};
   unsigned height_ = 0; ///< levels in use
   Random random_{1};
 };
 
-template <class Medium, class Key>
-using SkipList = SortedSet<Medium, Key, Towers>;
+template <class PersistencePolicy, class Key>
+using SkipList = SortedSet<PersistencePolicy, Key, Towers>;
 
 } // namespace nearfar::structures

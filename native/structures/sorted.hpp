@@ -8,16 +8,16 @@
 // Memory         heap.hpp: the free state is rebuilt at open by walking the chain, so that nothing
 //                leaks and allocating costs no fence.
 // Thread safety  contains, insert, remove, size by any number of threads: readers share a lock, a
-//                writer has it alone until what it did is durable. The rest want no writer beside
-//                them; for_each may not call the set.
+//                writer has it alone until what it did is durable. The rest require that no thread
+//                writes them; for_each may not call the set.
 // Errors         no_space: nothing has changed. failed_check: the pool is damaged. os_error: msync.
 //
-// An Index<Medium, Key> over a chain has
+// An Index<PersistencePolicy, Key> over a chain has
 //   name, may_mislead     what the set is called; whether a search can go wrong through the index
 //   Path                  how a search came down to the chain
 //   Path first_path()     a path before all keys
 //   before(key, path)     a link of the chain that leads to no key beyond the first one that is not
-//                         smaller; tells the path unless that is null
+//                         smaller; returns the path unless that is null
 //   raise(node, path)     a new node stands behind the path, which moves behind it
 //   fell(node, path)      a node that stands behind the path goes
 //   forget()              nothing stands any more
@@ -32,11 +32,11 @@
 
 namespace nearfar::structures {
 
-template <class Medium, persist::storable Key, template <class, class> class Index>
+template <class PersistencePolicy, persist::storable Key, template <class, class> class Index>
 class SortedSet {
 public:
   /// Recovers the set that lies at `root`. Fails with failed_check where it is damaged.
-  static Result<std::unique_ptr<SortedSet>> open(Medium& medium, ChainRoot& root) {
+  static Result<std::unique_ptr<SortedSet>> open(PersistencePolicy& medium, ChainRoot& root) {
     std::unique_ptr<SortedSet> set(new SortedSet(medium, root));
     if (Status found = set->recover(); !found) return found.error();
     return set;
@@ -103,14 +103,14 @@ public:
   Status verify() const;
 
 private:
-  using Indexed = Index<Medium, Key>;
+  using Indexed = Index<PersistencePolicy, Key>;
   using Path = typename Indexed::Path;
   using Nodes = std::vector<Node<Key>*>;
   /// Links of the chain, each with the first of several new nodes it will lead to.
   using Runs = std::vector<std::pair<std::uint64_t*, const Node<Key>*>>;
 
-  SortedSet(Medium& medium, ChainRoot& root)
-      : medium_(medium), root_(root), chain_(medium, root), index_(chain_) {}
+  SortedSet(PersistencePolicy& medium, ChainRoot& root)
+      : policy_(medium), root_(root), chain_(medium, root), index_(chain_) {}
 
   Status recover();
   Status make_runs(const std::vector<Key>& keys, Nodes& made, Runs& runs);
@@ -134,16 +134,16 @@ private:
     return result;
   }
 
-  Medium& medium_;
+  PersistencePolicy& policy_;
   ChainRoot& root_;
-  Chain<Medium, Key> chain_;
+  Chain<PersistencePolicy, Key> chain_;
   Indexed index_;
   mutable std::shared_mutex mutex_;
   std::size_t size_ = 0;
 };
 
-template <class Medium, persist::storable Key, template <class, class> class Index>
-Status SortedSet<Medium, Key, Index>::recover() {
+template <class PersistencePolicy, persist::storable Key, template <class, class> class Index>
+Status SortedSet<PersistencePolicy, Key, Index>::recover() {
   Path path = index_.first_path();
   const Node<Key>* before = nullptr;
   return chain_.recover([&](std::uint64_t*, Node<Key>* node) {
@@ -157,9 +157,9 @@ Status SortedSet<Medium, Key, Index>::recover() {
 
 /// Makes nodes for the keys, which ascend, that are not there yet; links none of them. no_space:
 /// those made so far are in `made`.
-template <class Medium, persist::storable Key, template <class, class> class Index>
-Status SortedSet<Medium, Key, Index>::make_runs(const std::vector<Key>& keys, Nodes& made,
-                                                Runs& runs) {
+template <class PersistencePolicy, persist::storable Key, template <class, class> class Index>
+Status SortedSet<PersistencePolicy, Key, Index>::make_runs(const std::vector<Key>& keys,
+                                                           Nodes& made, Runs& runs) {
   std::uint64_t* where = &chain_.head(); // the last link before the key that was there already
   Node<Key>* last = nullptr;             // the last new node behind it
   for (const Key& key : keys) {
@@ -179,8 +179,8 @@ Status SortedSet<Medium, Key, Index>::make_runs(const std::vector<Key>& keys, No
   return Done{};
 }
 
-template <class Medium, persist::storable Key, template <class, class> class Index>
-Status SortedSet<Medium, Key, Index>::bulk_load(std::vector<Key> keys) {
+template <class PersistencePolicy, persist::storable Key, template <class, class> class Index>
+Status SortedSet<PersistencePolicy, Key, Index>::bulk_load(std::vector<Key> keys) {
   const std::unique_lock guard(mutex_);
   std::sort(keys.begin(), keys.end());
   Nodes made;
@@ -200,10 +200,10 @@ Status SortedSet<Medium, Key, Index>::bulk_load(std::vector<Key> keys) {
   return Done{};
 }
 
-template <class Medium, persist::storable Key, template <class, class> class Index>
-Status SortedSet<Medium, Key, Index>::verify() const {
+template <class PersistencePolicy, persist::storable Key, template <class, class> class Index>
+Status SortedSet<PersistencePolicy, Key, Index>::verify() const {
   const std::shared_lock guard(mutex_);
-  SortedSet fresh(medium_, root_);
+  SortedSet fresh(policy_, root_);
   if (Status found = fresh.recover(); !found) return found;
   bool finds_all = fresh.size_ == size_;
   if constexpr (Indexed::may_mislead)

@@ -5,12 +5,12 @@
 #include <memory>
 #include <vector>
 
-#include "structures/medium.hpp"
+#include "structures/persistence_policy.hpp"
 
 namespace nearfar::structures::test {
 
 /// Memory from a buffer, in the order it is asked for; how much is taken lies in its first word.
-class Arena final : public persist::Source {
+class Arena final : public persist::StorageAllocator {
 public:
   Arena(std::byte* base, std::size_t bytes) : base_(base), bytes_(bytes) {}
   Status allocate(std::uint64_t* link, std::size_t bytes, std::uint64_t, bool zeroed) override {
@@ -45,10 +45,10 @@ public:
     static_assert(sizeof(Root) <= Arena::first - 64);
     return *reinterpret_cast<Root*>(base() + 64);
   }
-  template <class Medium = Pmem>
-  std::unique_ptr<Medium> medium() {
-    return std::make_unique<Medium>(base(), persist::Durability::flush,
-                                    std::make_unique<Arena>(base(), bytes()));
+  template <class PersistencePolicy = Pmem>
+  std::unique_ptr<PersistencePolicy> medium() {
+    return std::make_unique<PersistencePolicy>(base(), persist::Durability::flush,
+                                               std::make_unique<Arena>(base(), bytes()));
   }
 
 private:

@@ -29,14 +29,14 @@ enum class Maps : unsigned char {
 /// What makes a store outlast the power.
 enum class Persists : unsigned char {
   nothing,  ///< it is gone
-  emulated, ///< nothing either, but the kind stands in for one where flushes do
+  emulated, ///< nothing either, but the kind emulates one where flushes do
   by_flush, ///< flushes of lines and a fence; of files under MAP_SYNC
   by_msync,
 };
 
 struct Kind {
   const char* name; ///< before the colon
-  const char* form; ///< as the grammar tells it, "numa:N"
+  const char* form; ///< in the grammar, "numa:N"
   Maps maps = Maps::memory;
   Persists persists = Persists::nothing;
   bool prefaults = false; ///< every page is touched when mapping, asked or not

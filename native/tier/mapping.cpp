@@ -87,7 +87,8 @@ Status verify_pages(const Spec& spec, const Mapping& mapping) {
   Result<os::Residency> found = os::residency(mapping.range);
   if (!found) return found.error();
   if (found->resident_bytes == 0)
-    return Error::make(Errc::failed_check, "no page of the mapping is resident: its size is untold")
+    return Error::make(Errc::failed_check,
+                       "no page of the mapping is resident: its size is unknown")
         .try_next("report this: the mapping was not found in /proc/self/smaps");
   const double huge_share =
       static_cast<double>(found->huge_bytes) / static_cast<double>(found->resident_bytes);

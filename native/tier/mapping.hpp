@@ -27,7 +27,7 @@ Result<std::size_t> capacity(const Spec& spec);
 Result<os::File> open_backing(const Spec& spec);
 
 /// Claims all of a device for who holds `file`, against all that map() or claim it. Errors:
-/// unsupported (somebody has part of it).
+/// unsupported (part of it is in use).
 Status claim_device(const Spec& spec, const os::File& file);
 
 /// Maps `bytes` > 0 of a tier. Refuses before it allocates anything when the tier has not that much

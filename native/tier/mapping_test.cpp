@@ -86,7 +86,7 @@ TEST_CASE("even the largest number is refused, not wrapped around") {
   CHECK(mapping.error().code == Errc::no_space);
 }
 
-TEST_CASE("tiers this machine lacks are told as such") {
+TEST_CASE("tiers that this machine lacks are reported as such") {
   for (const char* text : {"numa:9999", "devdax:/dev/dax99.9"}) {
     Result<tier::Mapping> mapping = tier::map(parsed(text), mib);
     REQUIRE(!mapping);

@@ -17,7 +17,7 @@
 
 namespace nearfar::tier {
 
-/// How slow a paced tier is. The grammar holds no figures: whoever parsed it fills them in from the
+/// How slow a paced tier is. The grammar holds no figures: the caller fills them in from the
 /// profile that it names.
 struct Pace {
   double read_line_ns = 0;      ///< delay of a thread for each line of 64 bytes that it reads

@@ -16,7 +16,7 @@ tier::Spec parsed(const std::string& text) {
 
 std::string kind_of(const std::string& text) { return parsed(text).kind->name; }
 
-/// The complaint about a text that must be refused; the grammar must be told with it.
+/// The error message of a text that must be refused; it must contain the grammar.
 std::string complaint(const std::string& text) {
   Result<tier::Spec> spec = tier::parse(text.c_str());
   REQUIRE_MESSAGE(!spec, text);

@@ -12,9 +12,11 @@ struct Registers {
 
 /// Zeros for a leaf that the processor does not have.
 Registers ask(unsigned leaf, unsigned part = 0) {
-  Registers told;
-  if (!__get_cpuid_count(leaf, part, &told.eax, &told.ebx, &told.ecx, &told.edx)) return {};
-  return told;
+  Registers registers;
+  if (!__get_cpuid_count(leaf, part, &registers.eax, &registers.ebx, &registers.ecx,
+                         &registers.edx))
+    return {};
+  return registers;
 }
 
 unsigned bits(unsigned word, unsigned high, unsigned low) {
@@ -31,8 +33,8 @@ unsigned amd_unit() {
   constexpr unsigned first_family = 0x1a;
   const unsigned signature = ask(1).eax;
   const unsigned family = bits(signature, 11, 8) + bits(signature, 27, 20);
-  const bool told = bits(ask(0x8000'0021).eax, 14, 14) != 0;
-  return told || family >= first_family ? 32 : 1;
+  const bool documented = bits(ask(0x8000'0021).eax, 14, 14) != 0;
+  return documented || family >= first_family ? 32 : 1;
 }
 
 std::vector<TlbLevel> of_amd() {
@@ -54,12 +56,13 @@ std::vector<TlbLevel> of_intel() {
   const unsigned last = ask(0x18).eax;
   for (unsigned level = 1; level <= 2; ++level)
     for (unsigned part = 0; part <= last && levels.size() < level; ++part) {
-      const Registers told = ask(0x18, part);
-      const unsigned type = bits(told.edx, 4, 0);
+      const Registers registers = ask(0x18, part);
+      const unsigned type = bits(registers.edx, 4, 0);
       const bool right = type == for_data || type == shared || type == for_loads;
-      if (!right || bits(told.edx, 7, 5) != level || (told.ebx & small_pages) == 0) continue;
-      const unsigned ways = bits(told.ebx, 31, 16);
-      add(levels, ways * told.ecx, ways);
+      if (!right || bits(registers.edx, 7, 5) != level || (registers.ebx & small_pages) == 0)
+        continue;
+      const unsigned ways = bits(registers.ebx, 31, 16);
+      add(levels, ways * registers.ecx, ways);
     }
   return levels;
 }
@@ -72,18 +75,19 @@ std::vector<TlbLevel> of_old_intel() {
   };
   constexpr Known first[] = {{0x03, {64, 4}}};
   constexpr Known second[] = {{0xca, {512, 4}}, {0xc1, {1024, 8}}, {0xc3, {1536, 6}}};
-  const Registers told = ask(2);
-  const auto tells = [&told](unsigned byte) {
-    for (const unsigned word : {told.eax & ~0xffu, told.ebx, told.ecx, told.edx})
+  const Registers registers = ask(2);
+  const auto lists = [&registers](unsigned byte) {
+    for (const unsigned word :
+         {registers.eax & ~0xffu, registers.ebx, registers.ecx, registers.edx})
       for (unsigned low = 0; word >> 31 == 0 && low < 32; low += 8)
         if (bits(word, low + 7, low) == byte) return true;
     return false;
   };
   std::vector<TlbLevel> levels;
   for (const Known& known : first)
-    if (tells(known.byte)) levels.push_back(known.level);
+    if (lists(known.byte)) levels.push_back(known.level);
   for (const Known& known : second)
-    if (levels.size() == 1 && tells(known.byte)) levels.push_back(known.level);
+    if (levels.size() == 1 && lists(known.byte)) levels.push_back(known.level);
   return levels;
 }
 
@@ -95,8 +99,8 @@ std::vector<TlbLevel> data_tlb() {
   const unsigned maker = ask(0).ebx;
   if (maker == amd || maker == hygon) return of_amd();
   if (maker != intel) return {};
-  const std::vector<TlbLevel> told = of_intel();
-  return told.empty() ? of_old_intel() : told;
+  const std::vector<TlbLevel> levels = of_intel();
+  return levels.empty() ? of_old_intel() : levels;
 }
 
 } // namespace nearfar::topo

@@ -17,7 +17,7 @@
 
 namespace nearfar::topo {
 
-/// What the firmware (ACPI HMAT) claims of a node, seen from its nearest processors. Nobody
+/// What the firmware (ACPI HMAT) claims of a node, seen from its nearest CPUs. Not
 /// measured these.
 struct Claims {
   std::optional<double> read_latency_ns;

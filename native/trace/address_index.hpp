@@ -2,7 +2,7 @@
 //
 // Form           a tree of nodes of 64, each with a word that says which of them hold anything,
 //                over leaves of 4 KiB of addresses; as many steps for a million as for one.
-// Precision      addresses are told apart by 8 bytes, as allocators align them.
+// Precision      8 bytes, the alignment of allocators.
 // Memory         2 KiB for each 4 KiB of addresses in which anything begins.
 // Thread safety  none. Copies are independent.
 #pragma once

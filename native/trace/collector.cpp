@@ -24,7 +24,7 @@ std::uint64_t page_address(std::uint32_t process, std::uint64_t address) {
 }
 
 /// An access of the program itself, not of a prefetcher or a cache.
-bool is_demand(Kind kind) { return kind == Kind::load || kind == Kind::store; }
+bool is_demand(RecordKind kind) { return kind == RecordKind::load || kind == RecordKind::store; }
 
 } // namespace
 
@@ -188,8 +188,8 @@ void Collector::prefetch(std::uint64_t position, std::uint64_t tail) const {
   }
 }
 
-/// Consumes an event with the words that follow it. Returns the number of entries, 0 if some are not
-/// published yet.
+/// Consumes an event with the words that follow it. Returns the number of entries, 0 if some are
+/// not published yet.
 std::size_t Collector::take(std::uint64_t position, std::uint64_t tail) {
   if (!is_ready(position)) return 0;
   const ring::Event& event = shared_->at(position);
@@ -245,7 +245,7 @@ void Collector::access(const ring::Event& event) {
   const std::size_t recent = of.producers.size();
   const std::uint64_t waits_for =
       access.parent == 0 ? 0 : of.producers[(of.misses - access.parent) % recent];
-  filter_.missed(access.thread, line_of(of, access.address), static_cast<Kind>(access.kind));
+  filter_.missed(access.thread, line_of(of, access.address), static_cast<RecordKind>(access.kind));
   const std::uint64_t own = emit(of, access, waits_for);
   // A load that hit a level within the traced caches passes on what it depends on.
   if (access.kind == ring::EventKind::load)
@@ -256,8 +256,8 @@ void Collector::access(const ring::Event& event) {
   }
 }
 
-/// Writes the lines that passed the filter. Returns 1 + the record of the access itself, 0 if it did
-/// not pass.
+/// Writes the lines that passed the filter. Returns 1 + the record of the access itself, 0 if it
+/// did not pass.
 std::uint64_t Collector::emit(Thread& of, const Access& access, std::uint64_t waits_for) {
   std::uint64_t own = 0;
   for (const Passed& passed : filter_.passed) {
@@ -282,7 +282,7 @@ void Collector::write(Thread& of, const Access& access, const Passed& passed,
   record.kind = passed.kind;
   record.thread = access.thread;
   record.instructions = access.instructions;
-  if (passed.kind != Kind::write_back) record.code = access.code;
+  if (passed.kind != RecordKind::write_back) record.code = access.code;
   record.object = object_of(access, passed);
   if (is_demand(passed.kind) && waits_for > of.window)
     record.depends = static_cast<std::uint32_t>(of.records + 1 - waits_for);

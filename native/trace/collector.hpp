@@ -1,5 +1,5 @@
-// Consumes the ring that recorders fill, filters the accesses through caches, and writes a trace while
-// the program runs.
+// Consumes the ring that recorders fill, filters the accesses through caches, and writes a trace
+// while the program runs.
 //
 // Thread safety  one thread collects; end() may be called from another.
 #pragma once
@@ -28,8 +28,8 @@ struct FirstLevel {
   std::uint32_t ways = 8;
 };
 
-/// A mapped ring in an unnamed file in memory: it is freed when the last process that has it mapped or
-/// open ends.
+/// A mapped ring in an unnamed file in memory: it is freed when the last process that has it mapped
+/// or open ends.
 class RingFile {
 public:
   /// Errors: as os::create_in_memory, no_space, bad_input, os_error.
@@ -70,8 +70,8 @@ struct Collected {
 
 class Collector {
 public:
-  /// Beyond `most_records` the trace holds windows only (0: no limit). Windows are written whole, so
-  /// that a truncated trace may lack more than the last second.
+  /// Beyond `most_records` the trace holds windows only (0: no limit). Windows are written whole,
+  /// so that a truncated trace may lack more than the last second.
   Collector(ring::Shared& shared, Filter filter, int fd, const Header& header,
             std::uint64_t most_records = 0)
       : shared_(&shared), filter_(std::move(filter)), writer_(fd, header), objects_(writer_),
@@ -83,8 +83,8 @@ public:
   /// of TraceWriter::finish(); the program then continues without being recorded.
   Result<Collected> run();
 
-  /// The program has ended; processes that outlive it are no longer recorded. `exit_code`, as a shell
-  /// reports it, is written into the trace.
+  /// The program has ended; processes that outlive it are no longer recorded. `exit_code`, as a
+  /// shell reports it, is written into the trace.
   void end(std::optional<std::uint32_t> exit_code = std::nullopt) {
     exit_code_ = exit_code;
     ended_.store(true);
@@ -132,7 +132,7 @@ private:
 
   ring::Shared* shared_;
   Filter filter_;
-  Writer writer_;
+  TraceWriter writer_;
   LiveObjects objects_;
   Windows windows_;
   bool in_windows_;

@@ -32,9 +32,9 @@ TEST_CASE("misses become records, and accesses are counted") {
     CHECK(records[i].line == reinterpret_cast<std::uint64_t>(&nodes[i]) / 64);
     CHECK(records[i].code == test_code);
     CHECK(records[i].instructions == 2 * i + 1);
-    CHECK(records[i].kind == Kind::load);
+    CHECK(records[i].kind == RecordKind::load);
   }
-  CHECK(records.back().kind == Kind::store);
+  CHECK(records.back().kind == RecordKind::store);
   const Totals& totals = recording.reader->totals();
   CHECK(totals[Total::loads] == 2000);
   CHECK(totals[Total::stores] == 1);
@@ -50,7 +50,7 @@ TEST_CASE("evicted dirty lines become write-back records") {
   const std::vector<Record> records = recording.finish();
   std::uint64_t written = 0;
   for (const Record& record : records)
-    written += record.kind == Kind::write_back;
+    written += record.kind == RecordKind::write_back;
   CHECK(written == 1000 - 256); // 256 lines stay in the second level
   CHECK(recording.reader->totals()[Total::writebacks] == written);
 }
@@ -168,7 +168,7 @@ TEST_CASE("a long run is traced in windows, and left-out records are counted") {
   for (std::uint64_t i = 0; i < count; ++i, at = at->next)
     recording.access(at);
   const std::vector<Record> records = recording.finish();
-  const Reader& reader = *recording.reader;
+  const TraceReader& reader = *recording.reader;
   // All slots until there are three, then every second one, every fourth, every eighth.
   const std::vector<std::uint64_t> kept = {0, 1, 2, 4, 8};
   REQUIRE(records.size() == kept.size() * block_records);
@@ -210,6 +210,6 @@ TEST_CASE("a non-temporal store evicts a dirty line, and is recorded once per li
         reinterpret_cast<std::uint64_t>(&nodes[0]) + 8u * unsigned(i), test_code);
   const std::vector<Record> records = recording.finish();
   REQUIRE(records.size() == 3);
-  CHECK(records[1].kind == Kind::write_back);
-  CHECK(records[2].kind == Kind::nt_store);
+  CHECK(records[1].kind == RecordKind::write_back);
+  CHECK(records[2].kind == RecordKind::nt_store);
 }

@@ -26,7 +26,7 @@ struct Elf {
   std::uint64_t high() const;
 };
 
-/// Nothing if it is no 64-bit ELF file that can be read.
+/// Nothing if it cannot be read or is not a 64-bit ELF file.
 std::optional<Elf> read_elf(const char* path);
 
 } // namespace nearfar::trace

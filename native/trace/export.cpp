@@ -36,7 +36,7 @@ void append(std::string& out, const Record& record, std::uint64_t address, Form 
 } // namespace
 
 Result<Exchanged> export_trace(const char* trace, int fd, Form form) {
-  Result<Reader> reader = Reader::open(trace);
+  Result<TraceReader> reader = TraceReader::open(trace);
   if (!reader) return reader.error();
   Exchanged done;
   std::string out;

@@ -33,7 +33,7 @@ Result<Filter> Filter::create(const FilterPlan& plan) {
   return filter;
 }
 
-void Filter::missed(unsigned thread, std::uint64_t line, Kind kind) {
+void Filter::missed(unsigned thread, std::uint64_t line, RecordKind kind) {
   Core& own = core(thread);
   pass(After::l1, line, kind);
   if (own.tlb) totals[Total::tlb_walks] += own.tlb->access(line * own.l2.geometry().line_bytes);
@@ -48,7 +48,7 @@ void Filter::missed(unsigned thread, std::uint64_t line, Kind kind) {
 }
 
 /// Looks a line up in the last level and brings it in; true if it was not there.
-bool Filter::reach_llc(std::uint64_t line, Kind kind) {
+bool Filter::reach_llc(std::uint64_t line, RecordKind kind) {
   if (!llc_) return true;
   if (llc_->touch(line, false)) return false;
   pass(After::llc, line, kind);
@@ -77,9 +77,9 @@ void Filter::prefetch(Core& own, std::uint64_t line) {
   for (const std::uint64_t ahead : wanted_) {
     if (own.l2.holds(ahead)) continue;
     ++totals[Total::prefetches];
-    pass(After::l2, ahead, Kind::prefetch);
+    pass(After::l2, ahead, RecordKind::prefetch);
     fill_l2(own, ahead);
-    reach_llc(ahead, Kind::prefetch);
+    reach_llc(ahead, RecordKind::prefetch);
     reach_others(ahead, false);
   }
   if (wanted_.empty() || !llc_) return;
@@ -90,18 +90,18 @@ void Filter::prefetch(Core& own, std::uint64_t line) {
 }
 
 void Filter::write_back(unsigned thread, std::uint64_t line) {
-  pass(After::l1, line, Kind::write_back);
+  pass(After::l1, line, RecordKind::write_back);
   if (!core(thread).l2.mark_dirty(line)) left_l2(line);
 }
 
 void Filter::left_l2(std::uint64_t line) {
-  pass(After::l2, line, Kind::write_back);
+  pass(After::l2, line, RecordKind::write_back);
   if (!llc_ || !llc_->mark_dirty(line)) left_last(line);
 }
 
 void Filter::left_last(std::uint64_t line) {
   ++totals[Total::writebacks];
-  if (llc_) pass(After::llc, line, Kind::write_back);
+  if (llc_) pass(After::llc, line, RecordKind::write_back);
 }
 
 void Filter::nt_store(unsigned thread, std::uint64_t line) {
@@ -109,7 +109,7 @@ void Filter::nt_store(unsigned thread, std::uint64_t line) {
   if (llc_ && llc_->flush(line, true).dirty) left_last(line);
   for (cache::Cache& other : others_)
     other.flush(line, true);
-  passed.push_back({line, Kind::nt_store});
+  passed.push_back({line, RecordKind::nt_store});
 }
 
 } // namespace nearfar::trace

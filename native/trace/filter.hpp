@@ -3,9 +3,9 @@
 // Purpose        the second half of the filter of `nearfar trace`; the first level is in the
 //                recorder.
 // Model          an L2 and a TLB for each core, one last level for all; threads beyond the cores
-//                share theirs in turn. Write-back, write-allocate, LRU; nothing that leaves the last
-//                level is driven out above; no coherence between cores. A dirty line that leaves a
-//                level makes the copy below dirty, and goes past levels that hold none.
+//                share theirs in turn. Write-back, write-allocate, LRU; not inclusive: a line that
+//                leaves the last level stays in the levels above. No coherence between cores. An
+//                evicted dirty line makes the copy below dirty, and bypasses levels that hold none.
 // TLB            is looked up by what missed the first level: walks of accesses that hit are not
 //                seen.
 // Thread safety  none.
@@ -36,7 +36,7 @@ struct FilterPlan {
 /// A line that passed the level below which the trace is taken.
 struct Passed {
   std::uint64_t line;
-  Kind kind;
+  RecordKind kind;
 };
 
 class Filter {
@@ -44,7 +44,7 @@ public:
   /// Errors: bad_input (a geometry that cannot be; a last level asked for where there is none).
   static Result<Filter> create(const FilterPlan& plan);
 
-  // A line will be told of: fetch what the models will ask for, and change nothing.
+  // Prefetches what the models require for an access to the line; changes nothing.
   /// Some lines before.
   void expect(unsigned thread, std::uint64_t line) const {
     core(thread).l2.prefetch(line);
@@ -60,7 +60,7 @@ public:
   }
 
   /// A load or store of a thread missed the first level.
-  void missed(unsigned thread, std::uint64_t line, Kind kind);
+  void missed(unsigned thread, std::uint64_t line, RecordKind kind);
   /// A dirty line left the first level.
   void write_back(unsigned thread, std::uint64_t line);
   /// A line was stored to past the caches: it leaves them first.
@@ -83,7 +83,7 @@ private:
   explicit Filter(After after) : after_(after) {}
   Core& core(unsigned thread) { return cores_[thread % cores_.size()]; }
   const Core& core(unsigned thread) const { return cores_[thread % cores_.size()]; }
-  void pass(After level, std::uint64_t line, Kind kind) {
+  void pass(After level, std::uint64_t line, RecordKind kind) {
     if (level == after_) passed.push_back({line, kind});
   }
   void expect_victim(const Core& core, std::uint64_t line) const {
@@ -92,7 +92,7 @@ private:
     if (victim.dirty) llc_->prefetch(victim.line);
   }
   void fill_l2(Core& core, std::uint64_t line);
-  bool reach_llc(std::uint64_t line, Kind kind);
+  bool reach_llc(std::uint64_t line, RecordKind kind);
   void reach_others(std::uint64_t line, bool count);
   void prefetch(Core& core, std::uint64_t line);
   void left_l2(std::uint64_t line);

@@ -42,7 +42,7 @@ TEST_CASE("behind a first level, the filter counts what a hierarchy counts") {
     if (l1->touch(line, store)) continue;
     const cache::Victim victim = l1->fill(line, store);
     if (victim.present && victim.dirty) filter->write_back(0, victim.line);
-    filter->missed(0, line, store ? Kind::store : Kind::load);
+    filter->missed(0, line, store ? RecordKind::store : RecordKind::load);
   }
   const auto misses = [&](std::size_t level) {
     return whole->counters(level).load_misses() + whole->counters(level).store_misses();
@@ -72,7 +72,7 @@ TEST_CASE("last levels of other sizes count their own misses, and change nothing
       if (random.below(50) == 0)
         filter->nt_store(0, line);
       else
-        filter->missed(0, line, Kind::load);
+        filter->missed(0, line, RecordKind::load);
     }
     std::vector<std::uint64_t> found = filter->other_misses;
     found.insert(found.begin(), filter->totals[Total::llc_misses]);
@@ -85,19 +85,19 @@ TEST_CASE("last levels of other sizes count their own misses, and change nothing
   CHECK(all[0] > all[2]);
 }
 
-TEST_CASE("what passes is told at the level that was asked for") {
+TEST_CASE("misses of the selected level pass") {
   for (const After after : {After::l1, After::l2, After::llc}) {
     Result<Filter> filter = Filter::create(plan(after));
     REQUIRE(filter);
-    filter->missed(0, 7, Kind::load);
-    filter->missed(0, 7, Kind::load);
+    filter->missed(0, 7, RecordKind::load);
+    filter->missed(0, 7, RecordKind::load);
     CHECK(filter->passed.size() == (after == After::l1 ? 2 : 1));
     filter->write_back(0, 7); // held below: it stops there
     CHECK(filter->passed.size() == (after == After::l1 ? 3 : 1));
     filter->nt_store(0, 7); // drives the dirty line out first
     const auto& passed = filter->passed;
-    CHECK(passed.back().kind == Kind::nt_store);
-    if (after != After::l1) CHECK(passed[passed.size() - 2].kind == Kind::write_back);
+    CHECK(passed.back().kind == RecordKind::nt_store);
+    if (after != After::l1) CHECK(passed[passed.size() - 2].kind == RecordKind::write_back);
     CHECK(filter->totals[Total::writebacks] == 1);
   }
 }
@@ -107,9 +107,9 @@ TEST_CASE("cores have their own second level, and share the last") {
   two.cores = 2;
   Result<Filter> filter = Filter::create(two);
   REQUIRE(filter);
-  filter->missed(0, 7, Kind::load);
-  filter->missed(1, 7, Kind::load);
-  filter->missed(2, 7, Kind::load); // the first core again
+  filter->missed(0, 7, RecordKind::load);
+  filter->missed(1, 7, RecordKind::load);
+  filter->missed(2, 7, RecordKind::load); // the first core again
   CHECK(filter->totals[Total::l2_misses] == 2);
   CHECK(filter->totals[Total::llc_misses] == 1);
 }
@@ -120,14 +120,14 @@ TEST_CASE("a stream is prefetched, and random lines are not") {
   Result<Filter> filter = Filter::create(ahead);
   REQUIRE(filter);
   for (std::uint64_t line = 0; line < 640; ++line)
-    filter->missed(0, line, Kind::load);
+    filter->missed(0, line, RecordKind::load);
   CHECK(filter->totals[Total::llc_misses] < 40); // the first lines of each page
   CHECK(filter->totals[Total::prefetches] > 600);
   CHECK(filter->totals[Total::prefetches] <= 640); // none beyond its page
   const std::uint64_t before = filter->totals[Total::prefetches];
   Random random(5);
   for (int i = 0; i < 1000; ++i)
-    filter->missed(0, random.below(1u << 30), Kind::load);
+    filter->missed(0, random.below(1u << 30), RecordKind::load);
   CHECK(filter->totals[Total::prefetches] == before);
 }
 
@@ -137,7 +137,7 @@ TEST_CASE("walks of the TLB are counted by page") {
   Result<Filter> filter = Filter::create(with_tlb);
   REQUIRE(filter);
   for (std::uint64_t line = 0; line < 64 * 4; ++line)
-    filter->missed(0, line, Kind::load);
+    filter->missed(0, line, RecordKind::load);
   CHECK(filter->totals[Total::tlb_walks] == 4);
 }
 
@@ -148,6 +148,6 @@ TEST_CASE("a last level that is not there cannot be traced after") {
   none.after = After::l2;
   Result<Filter> filter = Filter::create(none);
   REQUIRE(filter);
-  filter->missed(0, 7, Kind::store);
+  filter->missed(0, 7, RecordKind::store);
   CHECK(filter->totals[Total::llc_misses] == 1);
 }

@@ -1,6 +1,7 @@
 // What a trace holds: the words that recorders, filters and simulators have in common.
 //
-// Purpose        the values of docs/formats/trace.md; Writer and Reader turn them into bytes.
+// Purpose        the values of docs/formats/trace.md; TraceWriter and TraceReader turn them into
+//                bytes.
 // Units          addresses and sizes are bytes, lines are addresses / Header::line_bytes.
 // Thread safety  values, no shared state.
 #pragma once
@@ -17,17 +18,19 @@
 namespace nearfar::trace {
 
 /// Why a line passed. The numbers are those of the file.
-enum class Kind : std::uint8_t {
+enum class RecordKind : std::uint8_t {
   load = 0,       ///< read by a load
   store = 1,      ///< read to be written (write-allocate)
   prefetch = 2,   ///< read by a prefetcher; its code is what triggered it
   write_back = 3, ///< a dirty line went down; no code
-  nt_store = 4,   ///< written past the caches, not read
+  nt_store = 4,   ///< non-temporal store: written, not read
 };
 inline constexpr unsigned kinds = 5;
 
 /// Does the line go towards memory?
-inline bool writes(Kind kind) { return kind == Kind::write_back || kind == Kind::nt_store; }
+inline bool writes(RecordKind kind) {
+  return kind == RecordKind::write_back || kind == RecordKind::nt_store;
+}
 
 /// The level of caches below which a trace was taken.
 enum class After : std::uint8_t { l1, l2, llc };
@@ -44,7 +47,7 @@ struct Record {
   std::uint32_t object = 0;       ///< 0: unknown
   std::uint32_t depends = 0;      ///< how many records of this thread back its address was loaded
   std::uint16_t thread = 0;
-  Kind kind = Kind::load;
+  RecordKind kind = RecordKind::load;
 
   friend bool operator==(const Record&, const Record&) = default;
 };
@@ -117,8 +120,8 @@ inline constexpr std::array<const char*, total_count> total_names = {
     "instructions", "loads",      "stores",    "l1_misses", "l2_misses", "llc_misses",
     "writebacks",   "prefetches", "tlb_walks", "nt_stores", "flushes",   "left_out"};
 
-/// Of a record, what decides where its page goes; of the beginning of a run all are kept beside a
-/// trace in windows.
+/// The part of a record that decides where its page is placed. For the beginning of a run all are
+/// kept next to a trace in windows.
 struct Touch {
   std::uint64_t instructions;
   std::uint64_t line_and_write; ///< the line, shifted left, and whether it is written

@@ -32,9 +32,9 @@ std::vector<Record> example_records(std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) {
     Record record;
     record.thread = random.below(8) == 0;
-    record.kind = static_cast<Kind>(random.below(kinds));
-    record.code = record.kind == Kind::write_back ? 0 : 0x400000 + 4 * random.below(60);
-    if (i % 5 == 0) record.code = record.kind == Kind::write_back ? 0 : random.next();
+    record.kind = static_cast<RecordKind>(random.below(kinds));
+    record.code = record.kind == RecordKind::write_back ? 0 : 0x400000 + 4 * random.below(60);
+    if (i % 5 == 0) record.code = record.kind == RecordKind::write_back ? 0 : random.next();
     record.object = static_cast<std::uint32_t>(random.below(3));
     record.line = i % 3 == 0 ? random.next() >> 6 : i;
     record.depends = random.below(4) == 0 ? static_cast<std::uint32_t>(1 + random.below(300)) : 0;
@@ -53,7 +53,7 @@ struct Written {
 void write(const std::string& path, const std::vector<Record>& records, bool finish = true) {
   Result<os::File> file = os::create_new(path.c_str());
   REQUIRE(file);
-  Writer writer(file->fd(), example_header());
+  TraceWriter writer(file->fd(), example_header());
   CHECK(writer.thread(0) == 0);
   CHECK(writer.thread(1) == 1);
   CHECK(writer.module({"/bin/ls", "c0ffee", 0, 0x400000, 4096}) == 0);
@@ -72,7 +72,7 @@ void write(const std::string& path, const std::vector<Record>& records, bool fin
     writer.flush();
 }
 
-std::vector<Record> read_all(Reader& reader) {
+std::vector<Record> read_all(TraceReader& reader) {
   std::vector<Record> all;
   for (auto part = reader.next(); !part.empty(); part = reader.next())
     all.insert(all.end(), part.begin(), part.end());
@@ -85,8 +85,8 @@ std::string contents(const std::string& path) {
   return text.str();
 }
 
-Result<Reader> read_bytes(std::string& bytes) {
-  return Reader::read(FilePointer(fmemopen(bytes.data(), bytes.size(), "rb")), "memory");
+Result<TraceReader> read_bytes(std::string& bytes) {
+  return TraceReader::read(FilePointer(fmemopen(bytes.data(), bytes.size(), "rb")), "memory");
 }
 
 } // namespace
@@ -116,7 +116,7 @@ TEST_CASE("a trace comes back as it was written") {
   const Written written;
   const std::vector<Record> records = example_records(2 * block_records + 100);
   write(written.path, records);
-  Result<Reader> reader = Reader::open(written.path.c_str());
+  Result<TraceReader> reader = TraceReader::open(written.path.c_str());
   REQUIRE(reader);
   CHECK(reader->header().after == After::l2);
   CHECK(reader->header().fields == example_header().fields);
@@ -136,7 +136,7 @@ TEST_CASE("a trace comes back as it was written") {
 TEST_CASE("an empty trace is a trace") {
   const Written written;
   write(written.path, {});
-  Result<Reader> reader = Reader::open(written.path.c_str());
+  Result<TraceReader> reader = TraceReader::open(written.path.c_str());
   REQUIRE(reader);
   CHECK(reader->next().empty());
   CHECK(reader->complete());
@@ -148,7 +148,7 @@ TEST_CASE("a block in the middle is found by the index, and without it") {
   for (const bool finish : {true, false}) {
     const std::string path = written.folder.path(finish ? "whole" : "cut");
     write(path, records, finish);
-    Result<Reader> reader = Reader::open(path.c_str());
+    Result<TraceReader> reader = TraceReader::open(path.c_str());
     REQUIRE(reader);
     const std::uint64_t wanted = 2 * block_records + 5;
     const auto found = reader->seek(wanted);
@@ -167,7 +167,7 @@ TEST_CASE("what lies behind a damaged block is not found by the index either") {
   write(written.path, example_records(3 * block_records));
   std::string bytes = contents(written.path);
   bytes[bytes.size() / 6] ^= 4; // in the first of three blocks
-  Result<Reader> reader = read_bytes(bytes);
+  Result<TraceReader> reader = read_bytes(bytes);
   REQUIRE(reader);
   CHECK(reader->seek(2 * block_records + 5).empty());
   CHECK(reader->records() == 0);
@@ -178,12 +178,12 @@ TEST_CASE("a stream of one instruction takes a byte a record at most") {
   const Written written;
   std::vector<Record> records;
   for (std::uint64_t i = 0; i < block_records; ++i)
-    records.push_back({1000 + i, 0x400000, 16 * i, 1, 0, 0, Kind::load});
+    records.push_back({1000 + i, 0x400000, 16 * i, 1, 0, 0, RecordKind::load});
   write(written.path, records);
   CHECK(contents(written.path).size() < records.size());
 }
 
-TEST_CASE("a trace cut anywhere is read up to the cut, which is told") {
+TEST_CASE("a trace truncated anywhere is read up to the cut, which is reported") {
   const Written written;
   const std::vector<Record> records = example_records(300);
   write(written.path, records);
@@ -191,7 +191,7 @@ TEST_CASE("a trace cut anywhere is read up to the cut, which is told") {
   for (std::size_t size = 0; size < whole.size(); ++size) {
     std::string bytes = whole.substr(0, size);
     if (size == 0) continue; // fmemopen wants a byte
-    Result<Reader> reader = read_bytes(bytes);
+    Result<TraceReader> reader = read_bytes(bytes);
     if (!reader) {
       CHECK(size < header_bytes + 200);
       CHECK(reader.error().code == Errc::bad_input);
@@ -212,7 +212,7 @@ TEST_CASE("a flipped bit is found wherever it is") {
   for (std::size_t at = 0; at < whole.size(); ++at) {
     std::string bytes = whole;
     bytes[at] = static_cast<char>(bytes[at] ^ (1 << at % 8));
-    Result<Reader> reader = read_bytes(bytes);
+    Result<TraceReader> reader = read_bytes(bytes);
     if (!reader) continue;
     const std::vector<Record> got = read_all(*reader);
     CHECK((got.empty() || got == records));
@@ -221,27 +221,27 @@ TEST_CASE("a flipped bit is found wherever it is") {
   }
 }
 
-TEST_CASE("what is no trace, or another version of one, is refused") {
+TEST_CASE("a file that is not a trace, or of another version, is refused") {
   const Written written;
   std::ofstream(written.path) << "something else, of some length";
-  CHECK(Reader::open(written.path.c_str()).error().code == Errc::bad_input);
-  CHECK(Reader::open("/nowhere/trace").error().code == Errc::not_found);
+  CHECK(TraceReader::open(written.path.c_str()).error().code == Errc::bad_input);
+  CHECK(TraceReader::open("/nowhere/trace").error().code == Errc::not_found);
   const std::string path = written.folder.path("version");
   write(path, {});
   std::string bytes = contents(path);
   bytes[8] = 1;
-  Result<Reader> reader = read_bytes(bytes);
+  Result<TraceReader> reader = read_bytes(bytes);
   REQUIRE_FALSE(reader);
   CHECK(std::strstr(reader.error().what, "version 1") != nullptr);
 }
 
-TEST_CASE("a full disk is told, and what was written before is a trace") {
+TEST_CASE("a full disk is reported, and what was written before is a trace") {
   Result<os::File> full = os::open_existing("/dev/full", false);
   if (!full) {
     MESSAGE("skipped: /dev/full is not there");
     return;
   }
-  Writer writer(full->fd(), example_header());
+  TraceWriter writer(full->fd(), example_header());
   CHECK(writer.failed() == ENOSPC);
   CHECK(writer.finish().error().code == Errc::no_space);
 }

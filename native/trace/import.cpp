@@ -19,8 +19,9 @@ class Importer {
 public:
   explicit Importer(int fd, Form form) : writer_(fd, header(form)) { writer_.thread(0); }
 
-  void access(std::uint64_t address, Kind kind, std::uint64_t instruction, std::uint64_t code = 0) {
-    const bool write = kind != Kind::load;
+  void access(std::uint64_t address, RecordKind kind, std::uint64_t instruction,
+              std::uint64_t code = 0) {
+    const bool write = kind != RecordKind::load;
     ++(write ? done_.writes : done_.reads);
     ++writer_.totals[write ? Total::stores : Total::loads];
     writer_.totals[Total::instructions] = instruction;
@@ -46,7 +47,7 @@ private:
              {"not_traced", "caches: the lines of the other trace are taken as they are"}}};
   }
 
-  Writer writer_;
+  TraceWriter writer_;
   Exchanged done_;
 };
 
@@ -78,24 +79,25 @@ bool at_end(const char* at) { return at[std::strspn(at, " \t\r\n")] == '\0'; }
 /// One line; false if it is none of this form. `instruction` goes on.
 bool ramulator_line(char* at, Importer& importer, std::uint64_t& instruction) {
   std::uint64_t first = 0, second = 0;
-  for (const auto& [name, kind] : {std::pair{"LD", Kind::load}, {"ST", Kind::write_back}})
+  for (const auto& [name, kind] :
+       {std::pair{"LD", RecordKind::load}, {"ST", RecordKind::write_back}})
     if (word(at, name)) {
       if (!number(at, 0, first) || !at_end(at)) return false;
       importer.access(first, kind, ++instruction);
       return true;
     }
   if (!number(at, 0, first)) return false;
-  for (const auto& [name, kind] : {std::pair{"R", Kind::load}, {"W", Kind::write_back}})
+  for (const auto& [name, kind] : {std::pair{"R", RecordKind::load}, {"W", RecordKind::write_back}})
     if (word(at, name)) {
       importer.access(first, kind, ++instruction);
       return at_end(at);
     }
   if (!number(at, 10, second)) return false;
   instruction += first + 1;
-  importer.access(second, Kind::load, instruction);
+  importer.access(second, RecordKind::load, instruction);
   if (at_end(at)) return true;
   if (!number(at, 10, second) || !at_end(at)) return false;
-  importer.access(second, Kind::write_back, instruction);
+  importer.access(second, RecordKind::write_back, instruction);
   return true;
 }
 
@@ -105,7 +107,7 @@ bool dramsim_line(char* at, Importer& importer) {
   const bool write = word(at, "WRITE");
   if (!write && !word(at, "READ")) return false;
   if (!number(at, 10, cycle) || !at_end(at)) return false;
-  importer.access(address, write ? Kind::write_back : Kind::load, cycle);
+  importer.access(address, write ? RecordKind::write_back : RecordKind::load, cycle);
   return true;
 }
 
@@ -117,9 +119,9 @@ Status read_lines(std::FILE* file, const char* name, Form form, Importer& import
     const bool good = form == Form::ramulator ? ramulator_line(line, importer, instruction)
                                               : dramsim_line(line, importer);
     if (!good)
-      return Error::make(Errc::bad_input, "'%s' line %lu is no line of a %s trace", name, number,
+      return Error::make(Errc::bad_input, "'%s' line %lu is not a line of a %s trace", name, number,
                          names[static_cast<unsigned>(form)])
-          .try_next("name its form by --from; docs/trace.md tells them");
+          .try_next("name its form with --from; docs/trace.md lists the forms");
     if (importer.failed()) break;
   }
   return Done{};
@@ -136,13 +138,13 @@ Status read_instructions(std::FILE* file, const char* name, Importer& importer) 
     }
     ++instruction;
     for (const std::uint64_t address : one.loads)
-      if (address != 0) importer.access(address, Kind::load, instruction, one.code);
+      if (address != 0) importer.access(address, RecordKind::load, instruction, one.code);
     for (const std::uint64_t address : one.stores)
-      if (address != 0) importer.access(address, Kind::store, instruction, one.code);
+      if (address != 0) importer.access(address, RecordKind::store, instruction, one.code);
   }
   if (got == 0 || got == sizeof one) return Done{};
-  return Error::make(Errc::bad_input, "'%s' is no whole trace of champsim: instruction %llu", name,
-                     static_cast<unsigned long long>(instruction))
+  return Error::make(Errc::bad_input, "'%s' is not a complete champsim trace: instruction %llu",
+                     name, static_cast<unsigned long long>(instruction))
       .try_next("unpack it first (xz -d); an instruction has 64 bytes");
 }
 

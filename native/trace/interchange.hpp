@@ -27,13 +27,14 @@ struct Exchanged {
 };
 
 /// Writes the lines of a trace in another form. A trace that ends early is written up to there,
-/// which `ending` tells.
-/// Errors: as Reader::open; no_space, os_error.
+/// according to `ending`.
+/// Errors: as TraceReader::open; no_space, os_error.
 Result<Exchanged> export_trace(const char* trace, int fd, Form form);
 
 /// Makes a trace of another form's file: its accesses as they are, with no cache between. Loads are
-/// Kind::load; stores Kind::write_back, or Kind::store where the form tells instructions
-/// (champsim). Errors: not_found, no_permission; bad_input with the line; as Writer::finish().
+/// RecordKind::load; stores RecordKind::write_back, or RecordKind::store where the form has
+/// instructions (champsim). Errors: not_found, no_permission; bad_input with the line; as
+/// TraceWriter::finish().
 Result<Exchanged> import_trace(const char* file, int fd, Form form);
 
 } // namespace nearfar::trace

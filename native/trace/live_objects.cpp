@@ -11,7 +11,7 @@ namespace {
 constexpr std::uint64_t line_bytes = 64;
 
 /// Whether a range that ends behind the address holds it, or begins in the rest of its line.
-bool in_line(const Range* range, std::uint64_t address) {
+bool in_line(const ObjectRange* range, std::uint64_t address) {
   return range != nullptr && range->begin / line_bytes <= address / line_bytes;
 }
 
@@ -24,7 +24,7 @@ std::uint64_t with_process(std::uint32_t process, std::uint64_t address) {
 LiveObjects::Process& LiveObjects::process(std::uint32_t number) {
   if (number >= processes_.size()) processes_.resize(std::size_t{number} + 1);
   Process& of = processes_[number];
-  of.found.fill({}); // whoever asks for it may change it
+  of.found.fill({}); // the caller may change it
   return of;
 }
 
@@ -57,12 +57,12 @@ void LiveObjects::site(std::uint64_t key, const std::vector<std::uint64_t>& chai
   by_key_[key] = add_site(std::move(site));
 }
 
-Range LiveObjects::fresh(std::uint64_t begin, std::uint64_t end, std::uint32_t site,
-                         std::uint64_t instruction) const {
+ObjectRange LiveObjects::fresh(std::uint64_t begin, std::uint64_t end, std::uint32_t site,
+                               std::uint64_t instruction) const {
   return {begin, end, site, 0, writer_->records(), instruction};
 }
 
-void LiveObjects::ended(const Range& range, std::uint64_t instruction) {
+void LiveObjects::ended(const ObjectRange& range, std::uint64_t instruction) {
   if (range.number != 0) writer_->died(range.number, instruction);
   KnownSite& known = sites_[range.site];
   known.live_bytes -= std::min(known.live_bytes, range.end - range.begin);
@@ -70,8 +70,8 @@ void LiveObjects::ended(const Range& range, std::uint64_t instruction) {
 
 void LiveObjects::cut(Ranges& ranges, std::uint64_t low, std::uint64_t high,
                       std::uint64_t instruction) {
-  for (Range* at = ranges.first_behind(low); at != nullptr && at->begin < high;) {
-    const Range range = *at;
+  for (ObjectRange* at = ranges.first_behind(low); at != nullptr && at->begin < high;) {
+    const ObjectRange range = *at;
     ended(range, instruction);
     ranges.remove(range);
     // What sticks out lives on, as an object of its own.
@@ -88,7 +88,7 @@ void LiveObjects::cut(Ranges& ranges, std::uint64_t low, std::uint64_t high,
   }
 }
 
-void LiveObjects::insert(Ranges& ranges, const Range& range) {
+void LiveObjects::insert(Ranges& ranges, const ObjectRange& range) {
   if (range.end <= range.begin) return;
   Site& site = sites_[range.site].site;
   ++site.allocations;
@@ -96,7 +96,7 @@ void LiveObjects::insert(Ranges& ranges, const Range& range) {
   place(ranges, range);
 }
 
-void LiveObjects::place(Ranges& ranges, const Range& range) {
+void LiveObjects::place(Ranges& ranges, const ObjectRange& range) {
   cut(ranges, range.begin, range.end, range.born_instruction);
   ranges.add(range);
   KnownSite& known = sites_[range.site];
@@ -114,7 +114,7 @@ void LiveObjects::allocated(std::uint32_t number, std::uint64_t address, std::ui
 
 void LiveObjects::freed(std::uint32_t number, std::uint64_t address, std::uint64_t instruction) {
   Process& of = process(number);
-  const Range* block = of.heap.at(address);
+  const ObjectRange* block = of.heap.at(address);
   if (block == nullptr) return; // allocated before the library was there, or by its own means
   ended(*block, instruction);
   of.heap.remove(*block);
@@ -123,7 +123,7 @@ void LiveObjects::freed(std::uint32_t number, std::uint64_t address, std::uint64
 void LiveObjects::reallocated(std::uint32_t number, std::uint64_t before, std::uint64_t address,
                               std::uint64_t bytes, std::uint64_t instruction) {
   Process& of = process(number);
-  const Range* block = of.heap.at(before);
+  const ObjectRange* block = of.heap.at(before);
   const std::uint32_t site = block == nullptr ? 0 : block->site;
   const std::uint64_t had = block == nullptr ? 0 : block->end - block->begin;
   freed(number, before, instruction);
@@ -160,10 +160,10 @@ void LiveObjects::stack(std::uint32_t number, std::uint64_t low, std::uint64_t h
                                           << 20; // beyond: a heap with stacks in it
   if (stack_site_ == 0) stack_site_ = add_site({SiteKind::stack, {}, 0, 0, 0});
   Process& of = process(number);
-  if (const Range* known = of.stacks.first_behind(low);
+  if (const ObjectRange* known = of.stacks.first_behind(low);
       known != nullptr && known->begin <= low && known->end >= high)
     return;
-  const Range* mapping = of.mappings.first_behind(low);
+  const ObjectRange* mapping = of.mappings.first_behind(low);
   if (!in_line(mapping, low)) { // the first thread's, which the kernel made
     low = std::min(low, high - usual_stack);
   } else if (mapping->end - mapping->begin <= largest_stack) {
@@ -196,7 +196,7 @@ void LiveObjects::forked(std::uint32_t parent, std::uint32_t child) {
   process(std::max(parent, child));
   Process copy = processes_[parent];
   for (Ranges* ranges : copy.kinds())
-    ranges->each([this](Range& range) {
+    ranges->each([this](ObjectRange& range) {
       range.number = 0;
       range.born_record = writer_->records();
       range.born_instruction = 0;
@@ -204,7 +204,7 @@ void LiveObjects::forked(std::uint32_t parent, std::uint32_t child) {
   processes_[child] = std::move(copy);
 }
 
-std::uint32_t LiveObjects::named(std::uint32_t number, Range& range) {
+std::uint32_t LiveObjects::named(std::uint32_t number, ObjectRange& range) {
   if (range.number != 0) return range.number;
   range.number = writer_->object({site_number(range.site), with_process(number, range.begin),
                                   range.end - range.begin, range.born_record,
@@ -221,9 +221,10 @@ std::uint32_t LiveObjects::object_at(std::uint32_t number, std::uint64_t address
     if (address >= found.low && address < found.high) return found.number;
   std::uint64_t low = 0, high = ~std::uint64_t{0}; // around the address, free of what comes first
   for (Ranges* ranges : of.kinds()) {
-    Range* at = ranges->first_behind(address);
+    ObjectRange* at = ranges->first_behind(address);
     if (!in_line(at, address)) {
-      if (const Range* before = ranges->last_before(address)) low = std::max(low, before->end);
+      if (const ObjectRange* before = ranges->last_before(address))
+        low = std::max(low, before->end);
       if (at != nullptr) high = std::min(high, at->begin);
       continue;
     }

@@ -21,7 +21,7 @@ namespace nearfar::trace {
 
 class LiveObjects {
 public:
-  explicit LiveObjects(Writer& writer) : writer_(&writer) {}
+  explicit LiveObjects(TraceWriter& writer) : writer_(&writer) {}
 
   /// A site of the program: return addresses, innermost first.
   void site(std::uint64_t key, const std::vector<std::uint64_t>& chain);
@@ -85,16 +85,16 @@ private:
   std::uint32_t site_number(std::uint32_t place);
   Frame frame_of(std::uint64_t code);
   /// A new allocation, or mapping.
-  void insert(Ranges& ranges, const Range& range);
-  void place(Ranges& ranges, const Range& range);
+  void insert(Ranges& ranges, const ObjectRange& range);
+  void place(Ranges& ranges, const ObjectRange& range);
   /// Ends what overlaps [low, high); parts that stick out stay.
   void cut(Ranges& ranges, std::uint64_t low, std::uint64_t high, std::uint64_t instruction);
-  void ended(const Range& range, std::uint64_t instruction);
-  std::uint32_t named(std::uint32_t process, Range& range);
-  Range fresh(std::uint64_t begin, std::uint64_t end, std::uint32_t site,
-              std::uint64_t instruction) const;
+  void ended(const ObjectRange& range, std::uint64_t instruction);
+  std::uint32_t named(std::uint32_t process, ObjectRange& range);
+  ObjectRange fresh(std::uint64_t begin, std::uint64_t end, std::uint32_t site,
+                    std::uint64_t instruction) const;
 
-  Writer* writer_;
+  TraceWriter* writer_;
   std::vector<Process> processes_;
   std::vector<KnownSite> sites_{1};
   std::unordered_map<std::uint64_t, std::uint32_t> by_key_;

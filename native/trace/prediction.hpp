@@ -1,4 +1,4 @@
-// What the coder and the decoder of records both expect of the next one.
+// The prediction of the next record, which encoder and decoder share.
 //
 // Purpose        the contexts of docs/formats/trace.md: kept alike on both sides, so that only what
 //                was not expected is written.
@@ -57,8 +57,8 @@ public:
     if (number >= threads_.size()) threads_.resize(std::size_t{number} + 1);
     return threads_[number];
   }
-  std::uint32_t expected_context(const ThreadState& state, Kind kind) const {
-    return kind == Kind::write_back ? 0 : contexts_[state.context].next;
+  std::uint32_t expected_context(const ThreadState& state, RecordKind kind) const {
+    return kind == RecordKind::write_back ? 0 : contexts_[state.context].next;
   }
   Context& context(std::uint32_t number) { return contexts_[number]; }
   std::uint32_t contexts() const { return static_cast<std::uint32_t>(contexts_.size()); }
@@ -88,7 +88,7 @@ inline std::uint64_t expected_line(const Context& context, bool same_object, con
                                    unsigned line_shift) {
   return same_object ? context.line + context.stride : object.address >> line_shift;
 }
-/// What the line is told against where it is not as expected.
+/// The line that an unexpected line is encoded relative to.
 inline std::uint64_t line_base(const Context& context, bool same_object, const Object& object,
                                unsigned line_shift) {
   return same_object ? context.line : object.address >> line_shift;

@@ -10,7 +10,7 @@
 
 namespace nearfar::trace {
 
-struct Range {
+struct ObjectRange {
   std::uint64_t begin = 0;
   std::uint64_t end = 0;    ///< behind the last byte
   std::uint32_t site = 0;   ///< place among LiveObjects' sites
@@ -22,21 +22,21 @@ struct Range {
 class Ranges {
 public:
   /// The first range that ends behind an address, nullptr if there is none.
-  Range* first_behind(std::uint64_t address) {
-    Range* before = get(index_.at_or_before(address));
+  ObjectRange* first_behind(std::uint64_t address) {
+    ObjectRange* before = get(index_.at_or_before(address));
     return before != nullptr && before->end > address ? before : get(index_.after(address));
   }
   /// The one that ends last of those that end at or before an address that lies in none.
-  Range* last_before(std::uint64_t address) { return get(index_.at_or_before(address)); }
-  Range* after(std::uint64_t begin) { return get(index_.after(begin)); }
+  ObjectRange* last_before(std::uint64_t address) { return get(index_.at_or_before(address)); }
+  ObjectRange* after(std::uint64_t begin) { return get(index_.after(begin)); }
   /// The range that begins at an address.
-  Range* at(std::uint64_t begin) {
-    Range* found = get(index_.at(begin));
+  ObjectRange* at(std::uint64_t begin) {
+    ObjectRange* found = get(index_.at(begin));
     return found != nullptr && found->begin == begin ? found : nullptr;
   }
 
   /// It overlaps none that is there; one that begins in the same 8 bytes is forgotten.
-  void add(const Range& range) {
+  void add(const ObjectRange& range) {
     if (const std::uint32_t other = index_.at(range.begin)) free_.push_back(other);
     if (free_.empty()) {
       free_.push_back(static_cast<std::uint32_t>(pool_.size()));
@@ -46,7 +46,7 @@ public:
     index_.set(range.begin, free_.back());
     free_.pop_back();
   }
-  void remove(const Range& range) {
+  void remove(const ObjectRange& range) {
     const std::uint64_t begin = range.begin;
     free_.push_back(index_.at(begin));
     index_.erase(begin);
@@ -55,17 +55,17 @@ public:
   /// Every range that is there.
   template <class Function>
   void each(Function function) {
-    for (Range* range = first_behind(0); range != nullptr; range = after(range->begin))
+    for (ObjectRange* range = first_behind(0); range != nullptr; range = after(range->begin))
       function(*range);
   }
 
 private:
-  Range* get(std::uint32_t number) {
+  ObjectRange* get(std::uint32_t number) {
     return number == AddressIndex::none ? nullptr : &pool_[number];
   }
 
   AddressIndex index_;
-  std::vector<Range> pool_ = std::vector<Range>(1);
+  std::vector<ObjectRange> pool_ = std::vector<ObjectRange>(1);
   std::vector<std::uint32_t> free_;
 };
 

@@ -26,13 +26,13 @@ struct Footer {
 };
 
 Error no_trace(const char* name) {
-  return Error::make(Errc::bad_input, "'%s' is no trace, or its header is damaged", name)
+  return Error::make(Errc::bad_input, "'%s' is not a trace, or its header is damaged", name)
       .try_next("%s", next_step);
 }
 
 } // namespace
 
-Result<Reader> Reader::open(const char* path) {
+Result<TraceReader> TraceReader::open(const char* path) {
   Result<os::File> file = os::open_readonly(path);
   if (!file) return file.error();
   FilePointer stream(fdopen(file->fd(), "rb"));
@@ -41,7 +41,7 @@ Result<Reader> Reader::open(const char* path) {
   return read(std::move(stream), path);
 }
 
-Result<Reader> Reader::read(FilePointer file, const char* name) {
+Result<TraceReader> TraceReader::read(FilePointer file, const char* name) {
   Start start;
   if (std::fread(&start, sizeof start, 1, file.get()) != 1 ||
       std::memcmp(start.magic, trace_magic, sizeof start.magic) != 0)
@@ -59,10 +59,11 @@ Result<Reader> Reader::read(FilePointer file, const char* name) {
     return no_trace(name);
   Header header;
   if (!decode_header(Cursor(fields.data(), fields.size()), header)) return no_trace(name);
-  return Reader(std::move(file), std::move(header), sizeof start + start.bytes + sizeof checksum);
+  return TraceReader(std::move(file), std::move(header),
+                     sizeof start + start.bytes + sizeof checksum);
 }
 
-bool Reader::stop(const char* why) {
+bool TraceReader::stop(const char* why) {
   char text[160];
   std::snprintf(
       text, sizeof text, "the trace is %s at offset %llu; %llu records before that are used", why,
@@ -72,7 +73,7 @@ bool Reader::stop(const char* why) {
   return false;
 }
 
-std::span<const Record> Reader::next() {
+std::span<const Record> TraceReader::next() {
   decoded_.clear();
   while (!ended_ && decoded_.empty())
     if (!block()) return {};
@@ -80,7 +81,7 @@ std::span<const Record> Reader::next() {
 }
 
 /// One block, of whatever kind; false at the end.
-bool Reader::block() {
+bool TraceReader::block() {
   BlockHead head;
   switch (unpack(file_.get(), head, plain_)) {
   case Got::end:
@@ -98,7 +99,7 @@ bool Reader::block() {
   return true;
 }
 
-bool Reader::take(const BlockHead& head) {
+bool TraceReader::take(const BlockHead& head) {
   const Cursor payload(plain_.data(), plain_.size());
   const auto kind = static_cast<BlockKind>(head.kind);
   if (kind != BlockKind::records)
@@ -113,7 +114,7 @@ bool Reader::take(const BlockHead& head) {
 }
 
 /// The last block: it lists what was read, and the footer follows.
-bool Reader::take_index(const BlockHead& head) {
+bool TraceReader::take_index(const BlockHead& head) {
   Footer footer;
   const bool lists =
       plain_.size() == seen_.size() * sizeof(IndexEntry) &&
@@ -129,7 +130,7 @@ bool Reader::take_index(const BlockHead& head) {
 }
 
 /// What the footer leads to; empty if it leads nowhere good. The file's place is lost.
-std::vector<IndexEntry> Reader::read_index() {
+std::vector<IndexEntry> TraceReader::read_index() {
   Footer footer;
   BlockHead head;
   if (std::fseek(file_.get(), -static_cast<long>(sizeof footer), SEEK_END) != 0 ||
@@ -145,9 +146,9 @@ std::vector<IndexEntry> Reader::read_index() {
   return entries;
 }
 
-/// Passes by blocks of records that end before `number`, as far as the index tells them: they are
+/// Passes by blocks of records that end before `number`, as far as the index lists them: they are
 /// checked, and not decoded.
-void Reader::pass_by(const std::vector<IndexEntry>& index, std::uint64_t number) {
+void TraceReader::pass_by(const std::vector<IndexEntry>& index, std::uint64_t number) {
   BlockHead head;
   std::fseek(file_.get(), static_cast<long>(offset_), SEEK_SET);
   for (std::size_t i = seen_.size(); i < index.size(); ++i) {
@@ -163,7 +164,7 @@ void Reader::pass_by(const std::vector<IndexEntry>& index, std::uint64_t number)
   std::fseek(file_.get(), static_cast<long>(offset_), SEEK_SET);
 }
 
-std::span<const Record> Reader::seek(std::uint64_t number) {
+std::span<const Record> TraceReader::seek(std::uint64_t number) {
   decoded_.clear();
   if (ended_ || number < records_) return {};
   const std::vector<IndexEntry> index = read_index();

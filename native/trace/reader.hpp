@@ -15,12 +15,12 @@
 
 namespace nearfar::trace {
 
-class Reader {
+class TraceReader {
 public:
   /// Errors: not_found, no_permission; bad_input (no trace, another version).
-  static Result<Reader> open(const char* path);
+  static Result<TraceReader> open(const char* path);
   /// Takes an open file over. Errors: bad_input.
-  static Result<Reader> read(FilePointer file, const char* name);
+  static Result<TraceReader> read(FilePointer file, const char* name);
 
   const Header& header() const { return header_; }
 
@@ -32,7 +32,7 @@ public:
   /// Number of the first record of the block that next() gave.
   std::uint64_t first() const { return first_; }
 
-  /// What has been told so far: complete after the last next().
+  /// The tables read so far: complete after the last next().
   const Tables& tables() const { return tables_; }
   /// Counts up to the end of the block that next() gave.
   const Totals& totals() const { return totals_; }
@@ -47,7 +47,7 @@ public:
   const std::string& ending() const { return ending_; }
 
 private:
-  Reader(FilePointer file, Header header, std::uint64_t offset)
+  TraceReader(FilePointer file, Header header, std::uint64_t offset)
       : file_(std::move(file)), header_(std::move(header)), offset_(offset) {}
 
   bool block();

@@ -8,7 +8,7 @@ namespace nearfar::trace {
 RecordsCoder::RecordsCoder(unsigned line_bytes)
     : line_shift_(static_cast<unsigned>(std::countr_zero(line_bytes))) {}
 
-/// The record's context, told in the head or in the column of codes.
+/// The record's context, from the head or from the column of codes.
 std::uint32_t RecordsCoder::context_of(const Record& record, const ThreadState& state,
                                        std::uint8_t& head) {
   const std::uint32_t expected = prediction_.expected_context(state, record.kind);
@@ -111,7 +111,7 @@ public:
   bool next(Record& record) {
     const std::uint8_t head = columns_[heads].byte();
     if ((head & kind_bits) >= kinds) return false;
-    record.kind = static_cast<Kind>(head & kind_bits);
+    record.kind = static_cast<RecordKind>(head & kind_bits);
     record.depends = 0;
     if ((head & has_extras) != 0 && !extra(record)) return false;
     record.thread = prediction_.thread;
@@ -158,10 +158,10 @@ private:
       number = prediction_.expected_context(state, record.kind);
       return true;
     }
-    const std::uint64_t told = columns_[codes].number();
-    if (told > prediction_.contexts()) return false;
-    number = told == 0 ? prediction_.add(columns_[codes].difference(prediction_.last_new_code))
-                       : static_cast<std::uint32_t>(told - 1);
+    const std::uint64_t context = columns_[codes].number();
+    if (context > prediction_.contexts()) return false;
+    number = context == 0 ? prediction_.add(columns_[codes].difference(prediction_.last_new_code))
+                          : static_cast<std::uint32_t>(context - 1);
     return true;
   }
   void place(std::uint8_t head, bool same, const Context& context, Record& record) {

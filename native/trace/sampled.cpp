@@ -41,7 +41,7 @@ void add_pages(std::span<const Record> records, const Tables& tables, Touched& t
 }
 
 Result<Sampled> Sampled::read(const char* path, std::uint64_t most_records) {
-  Result<Reader> reader = Reader::open(path);
+  Result<TraceReader> reader = TraceReader::open(path);
   if (!reader) return reader.error();
   Sampled made(std::move(*reader));
   for (auto block = made.reader_.next(); !block.empty(); block = made.reader_.next())

@@ -1,5 +1,5 @@
-// A trace that was read once, for many models to go through: its tables, what its records say in
-// all, and of the records every so-manyth block.
+// A trace that is read once for many models: its tables, the totals of its records, and the records
+// of every Nth block.
 //
 // Sampling       as many blocks are kept as hold at most `most_records`; each time they are more,
 //                every other one is dropped, and from then on half as many are kept (as windows.hpp
@@ -38,10 +38,10 @@ void add_pages(std::span<const Record> records, const Tables& tables, Touched& t
 
 class Sampled {
 public:
-  /// Errors: those of Reader::open. A trace that is cut short is read up to there.
+  /// Errors: those of TraceReader::open. A trace that is cut short is read up to there.
   static Result<Sampled> read(const char* path, std::uint64_t most_records);
 
-  const Reader& reader() const { return reader_; } ///< at its end: header, tables, totals
+  const TraceReader& reader() const { return reader_; } ///< at its end: header, tables, totals
   const RecordCounts& counts() const { return counts_; }
   const Touched& touched() const { return touched_; } ///< by what is in the file
   /// One block in so many was kept.
@@ -53,14 +53,14 @@ public:
   std::vector<Cost> costs(std::vector<Costs> accounts) const;
 
 private:
-  explicit Sampled(Reader reader) : reader_(std::move(reader)) {}
+  explicit Sampled(TraceReader reader) : reader_(std::move(reader)) {}
   void take(std::span<const Record> block, std::uint64_t most_records);
   void represent(std::uint64_t up_to);
   void keep(std::span<const Record> block, std::uint64_t slot, std::uint64_t most_records);
   void thin();
   Cost cost(Costs& account) const;
 
-  Reader reader_;
+  TraceReader reader_;
   RecordCounts counts_;
   RecordCounts last_; ///< of the last block
   std::uint64_t last_begin_ = 0, last_records_ = 0;

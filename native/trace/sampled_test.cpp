@@ -18,7 +18,7 @@ public:
   explicit Chain(std::uint64_t blocks) {
     Result<os::File> file = os::create_new(path.c_str());
     REQUIRE(file);
-    Writer writer(file->fd(), Header{});
+    TraceWriter writer(file->fd(), Header{});
     writer.thread(0);
     Site site;
     site.kind = SiteKind::heap;
@@ -27,7 +27,7 @@ public:
     object.bytes = blocks * block_records * 64;
     const std::uint32_t number = writer.object(object);
     for (std::uint64_t i = 0; i < blocks * block_records; ++i)
-      writer.record({i, 1, i + 1, number, i > 0, 0, Kind::load});
+      writer.record({i, 1, i + 1, number, i > 0, 0, RecordKind::load});
     writer.totals[Total::instructions] = blocks * block_records;
     REQUIRE(writer.finish());
   }
@@ -64,7 +64,7 @@ TEST_CASE("a short trace is kept whole, and each account gets all of it") {
           doctest::Approx(3.0 * block_records * 100 * (static_cast<double>(i) + 1)));
 }
 
-TEST_CASE("of a long trace every so-manyth block is kept, and all records are counted") {
+TEST_CASE("of a long trace every Nth block is kept, and all records are counted") {
   const Chain chain(11);
   Result<Sampled> sampled = Sampled::read(chain.path.c_str(), 3 * block_records);
   REQUIRE(sampled);
@@ -88,7 +88,8 @@ TEST_CASE("a page belongs to the heap where the heap uses any of it, and counts 
   tables.objects[1].site = 1;
   std::vector<Record> records;
   for (std::uint64_t i = 0; i < 640; ++i)
-    records.push_back({i % 320, 1, i, i % 2 ? 1u : 0u, 0, 0, Kind::load}); // even lines are unknown
+    records.push_back(
+        {i % 320, 1, i, i % 2 ? 1u : 0u, 0, 0, RecordKind::load}); // even lines are unknown
   Touched touched;
   add_pages(records, tables, touched);
   add_pages(records, tables, touched);
@@ -128,4 +129,4 @@ TEST_CASE("most pages of no allocation at once are counted, not all that there w
   CHECK(pages.most_fixed() == 8);
 }
 
-TEST_CASE("what is no trace is not sampled") { CHECK(!Sampled::read("/dev/null", 1)); }
+TEST_CASE("a file that is not a trace is not sampled") { CHECK(!Sampled::read("/dev/null", 1)); }

@@ -39,7 +39,7 @@ Costs::Costs(const Placing& placing) : placing_(placing) {
   pages_.tags.assign(pages_.sets * pages_.ways, ~std::uint64_t{0});
 }
 
-/// `tag`: a page's number, and below it one bit that tells pages of one size from another's.
+/// `tag`: the number of a page, and below it one bit for its size.
 bool Costs::Pages::knows(std::uint64_t tag) {
   std::uint64_t* set = tags.data() + (tag >> 1 & (sets - 1)) * ways;
   std::uint64_t carried = tag;
@@ -86,23 +86,23 @@ void Costs::take(const Record& record, std::uint32_t site, unsigned memory) {
   }
   thread.returns[thread.records++ % kept] = {thread.now, most_parallel};
   switch (record.kind) {
-  case Kind::load:
+  case RecordKind::load:
     ++cost.reads;
     thread.loads.push_back({record.instructions, send(thread, record, site, memory), site});
     thread.last_load = thread.records;
     break;
-  case Kind::store:
+  case RecordKind::store:
     ++cost.reads;
     wait(thread,
          send(thread, record, site, memory) - placing_.memories[memory].latency_ns - ahead_ns(),
          site);
     break;
-  case Kind::prefetch:
+  case RecordKind::prefetch:
     ++cost.prefetches;
     stream(thread, memory, site);
     break;
-  case Kind::write_back:
-  case Kind::nt_store:
+  case RecordKind::write_back:
+  case RecordKind::nt_store:
     ++cost.writes;
     occupy(thread, memory, placing_.memories[memory].write_line_ns);
     break;
@@ -122,7 +122,7 @@ void Costs::move(const Record& record, std::uint32_t site, const Traffic& traffi
   }
 }
 
-/// Lets the loads up to this instruction come back. Each is waited for once the window behind it is
+/// Completes the loads up to this instruction. Each is waited for once the window behind it is
 /// full, which is when the instructions up to there are executed.
 void Costs::retire(Thread& thread, std::uint64_t up_to) {
   while (thread.first < thread.loads.size() && thread.loads[thread.first].instruction <= up_to) {
@@ -167,7 +167,7 @@ void Costs::wait(Thread& thread, double until, std::uint32_t site) {
 /// How many records of the thread back the address was loaded; 0: not, or too long ago.
 std::uint64_t Costs::parent_of(Thread& thread, const Record& record) const {
   if (record.depends > 0) return record.depends;
-  if (record.kind != Kind::load || thread.last_load == 0) return 0;
+  if (record.kind != RecordKind::load || thread.last_load == 0) return 0;
   thread.chained += placing_.core.chained;
   if (thread.chained < 1) return 0;
   thread.chained -= 1;

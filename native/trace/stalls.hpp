@@ -46,7 +46,8 @@ struct CoreCost {
   unsigned parallelism = 16; ///< lines in flight; at most most_parallel
   unsigned tlb_entries = 1536;
   unsigned tlb_ways = 12;
-  double chained = 0; ///< share of loads that wait for the load before, where no trace tells
+  double chained =
+      0; ///< fraction of loads that wait for the load before, if the trace has no dependences
 };
 inline constexpr unsigned most_parallel = 64;
 
@@ -73,7 +74,7 @@ struct Cost {
   std::vector<SiteCost> sites;
 };
 
-/// Lines that go to and fro beside the program's own, near and far.
+/// Migration traffic in addition to the program's lines, near and far.
 struct Traffic {
   std::uint64_t read[2] = {0, 0};
   std::uint64_t written[2] = {0, 0};
@@ -85,7 +86,7 @@ public:
   /// Errors: bad_input (figures of no sense).
   static Result<Costs> create(const Placing& placing);
 
-  /// `sites` tells the site of each object.
+  /// `sites` has the site of each object.
   void take(std::span<const Record> records, std::span<const std::uint32_t> sites);
 
   /// One record that goes where its site does not say: `memory` is 0 near, 1 far.
@@ -98,7 +99,7 @@ public:
   /// Records are left out here: the instructions up to the next one take no time.
   void pass_by();
 
-  /// The account, with the instructions behind the last record of a lone thread (0: not told).
+  /// The account, with the instructions behind the last record of a lone thread (0: unknown).
   Cost finish(std::uint64_t instructions, std::size_t sites);
 
 private:

@@ -84,14 +84,14 @@ TEST_CASE("bandwidth bounds what latency would let through") {
   CHECK(cost_of(p, loads(1, false)).time_ns == doctest::Approx(records * 50.0).epsilon(0.01));
   std::vector<Record> made = loads(1, false);
   for (Record& one : made)
-    one.kind = Kind::prefetch;
+    one.kind = RecordKind::prefetch;
   CHECK(cost_of(p, made).time_ns == doctest::Approx(records * 50.0).epsilon(0.01));
 }
 
 TEST_CASE("stores go on until their places are taken") {
   std::vector<Record> made = loads(1, false);
   for (Record& one : made)
-    one.kind = Kind::store;
+    one.kind = RecordKind::store;
   CHECK(cost_of(placing(), made).time_ns == doctest::Approx(records * 10.0).epsilon(0.03));
 }
 
@@ -139,7 +139,7 @@ TEST_CASE("memories share a TLB: what lies on two of them has no more of it") {
 }
 
 TEST_CASE("what streams or is stored in bursts gains nothing by a longer latency") {
-  for (const Kind kind : {Kind::prefetch, Kind::store}) {
+  for (const RecordKind kind : {RecordKind::prefetch, RecordKind::store}) {
     std::vector<Record> made = loads(1, false);
     for (std::uint64_t i = 0; i < records; ++i) { // 50 lines at once, then 400 instructions
       made[i].kind = kind;
@@ -218,7 +218,7 @@ TEST_CASE("no site is charged more than the latency and the walk of each of its 
   std::vector<Record> made = loads(1, false);
   for (std::size_t i = 0; i < made.size(); ++i)
     if (i % 100 != 99) { // 99 lines written, then one read of another site behind them
-      made[i].kind = Kind::write_back;
+      made[i].kind = RecordKind::write_back;
       made[i].object = 2;
     }
   costs->take(made, sites);

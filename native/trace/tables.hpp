@@ -10,12 +10,12 @@ namespace nearfar::trace {
 
 /// Header::fields and the two fields of its own, as bytes.
 Bytes encode_header(const Header& header);
-/// False if the bytes are no header that makes sense.
+/// False if the bytes are not a valid header.
 bool decode_header(Cursor fields, Header& header);
 
 void encode(Bytes& out, const Module& module);
 void encode(Bytes& out, const Site& site);
-/// Objects and deaths are told by difference from the entry before, a default one at first.
+/// Objects and deaths are encoded as differences to the entry before, a default one at first.
 void encode(Bytes& out, const Object& object, const Object& before);
 void encode_site_totals(Bytes& out, std::uint32_t number, const Site& site);
 

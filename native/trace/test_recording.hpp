@@ -54,7 +54,7 @@ public:
     thread_.join();
     REQUIRE(*collected_);
     collected = **collected_;
-    Result<Reader> opened = Reader::open(path_.c_str());
+    Result<TraceReader> opened = TraceReader::open(path_.c_str());
     REQUIRE(opened);
     reader.emplace(std::move(*opened));
     std::vector<Record> all;
@@ -63,7 +63,7 @@ public:
     CHECK(reader->complete());
     return all;
   }
-  std::optional<Reader> reader;
+  std::optional<TraceReader> reader;
   Collected collected;
   const std::string& path() const { return path_; }
 

@@ -16,7 +16,7 @@ constexpr std::size_t table_bytes = most_plain / 4;
 
 } // namespace
 
-Writer::Writer(int fd, const Header& header) : fd_(fd), coder_(header.line_bytes) {
+TraceWriter::TraceWriter(int fd, const Header& header) : fd_(fd), coder_(header.line_bytes) {
   const Bytes fields = encode_header(header);
   Bytes out;
   const auto bytes = static_cast<std::uint32_t>(fields.size());
@@ -29,7 +29,7 @@ Writer::Writer(int fd, const Header& header) : fd_(fd), coder_(header.line_bytes
   write(out.data(), out.size());
 }
 
-void Writer::write(const void* data, std::size_t bytes) {
+void TraceWriter::write(const void* data, std::size_t bytes) {
   if (failed_ != 0) return;
   errno = 0;
   if (os::write_whole(fd_, data, bytes))
@@ -38,25 +38,26 @@ void Writer::write(const void* data, std::size_t bytes) {
     failed_ = errno != 0 ? errno : EIO;
 }
 
-void Writer::put(BlockKind kind, std::uint32_t count, std::uint64_t first, const Bytes& payload) {
+void TraceWriter::put(BlockKind kind, std::uint32_t count, std::uint64_t first,
+                      const Bytes& payload) {
   pack(kind, count, first, payload, packed_);
   index_.push_back({offset_, first, count, static_cast<std::uint32_t>(kind)});
   write(packed_.data(), packed_.size());
 }
 
 /// `entries`: of the whole table, those of this block included.
-void Writer::put_table(BlockKind kind, Pending& pending, std::uint64_t entries) {
+void TraceWriter::put_table(BlockKind kind, Pending& pending, std::uint64_t entries) {
   if (pending.count == 0) return;
   put(kind, pending.count, entries - pending.count, pending.bytes);
   pending.bytes.clear();
   pending.count = 0;
 }
 
-void Writer::added(Pending& pending) {
+void TraceWriter::added(Pending& pending) {
   if (++pending.count == table_entries || pending.bytes.size() > table_bytes) flush_tables();
 }
 
-void Writer::flush_tables() {
+void TraceWriter::flush_tables() {
   put_table(BlockKind::modules, modules_, modules_count_);
   put_table(BlockKind::sites, sites_, sites_count_);
   put_table(BlockKind::threads, threads_, threads_count_);
@@ -67,21 +68,21 @@ void Writer::flush_tables() {
   last_death_ = {};
 }
 
-std::uint32_t Writer::module(const Module& module) {
+std::uint32_t TraceWriter::module(const Module& module) {
   encode(modules_.bytes, module);
   ++modules_count_;
   added(modules_);
   return modules_count_ - 1;
 }
 
-std::uint32_t Writer::site(const Site& site) {
+std::uint32_t TraceWriter::site(const Site& site) {
   encode(sites_.bytes, site);
   ++sites_count_;
   added(sites_);
   return sites_count_ - 1;
 }
 
-std::uint32_t Writer::object(const Object& object) {
+std::uint32_t TraceWriter::object(const Object& object) {
   encode(objects_pending_.bytes, object, last_object_);
   last_object_ = object;
   objects_.push_back(object);
@@ -89,32 +90,32 @@ std::uint32_t Writer::object(const Object& object) {
   return static_cast<std::uint32_t>(objects_.size() - 1);
 }
 
-std::uint16_t Writer::thread(std::uint32_t process) {
+std::uint16_t TraceWriter::thread(std::uint32_t process) {
   threads_.bytes.number(process);
   ++threads_count_;
   added(threads_);
   return static_cast<std::uint16_t>(threads_count_ - 1);
 }
 
-void Writer::died(std::uint32_t object, std::uint64_t instruction) {
+void TraceWriter::died(std::uint32_t object, std::uint64_t instruction) {
   const Death death{object, records(), instruction};
   encode(deaths_.bytes, death, last_death_);
   last_death_ = death;
   added(deaths_);
 }
 
-void Writer::site_totals(std::uint32_t number, const Site& site) {
+void TraceWriter::site_totals(std::uint32_t number, const Site& site) {
   encode_site_totals(totals_.bytes, number, site);
   added(totals_);
 }
 
-void Writer::exit_code(std::uint32_t code) {
+void TraceWriter::exit_code(std::uint32_t code) {
   Bytes payload;
   payload.number(code);
   put(BlockKind::exit_code, 1, 0, payload);
 }
 
-void Writer::flush() {
+void TraceWriter::flush() {
   flush_tables();
   const auto count = static_cast<std::uint32_t>(coder_.count());
   if (count == 0) return;
@@ -122,7 +123,7 @@ void Writer::flush() {
   if (failed_ == 0) written_records_ = records_;
 }
 
-Status Writer::finish() {
+Status TraceWriter::finish() {
   flush();
   if (coder_.count() == 0) // totals alone: what happened after the last record
     put(BlockKind::records, 0, records_, coder_.finish(totals));

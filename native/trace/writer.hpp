@@ -14,10 +14,10 @@
 
 namespace nearfar::trace {
 
-class Writer {
+class TraceWriter {
 public:
   /// Writes the header to an open file at its beginning; the file stays the caller's.
-  Writer(int fd, const Header& header);
+  TraceWriter(int fd, const Header& header);
 
   // Tables: each returns the number by which records name the entry.
   std::uint32_t module(const Module& module);
@@ -25,16 +25,16 @@ public:
   std::uint32_t object(const Object& object);
   std::uint16_t thread(std::uint32_t process);
   void died(std::uint32_t object, std::uint64_t instruction);
-  /// What a site allocated in all; told once, at the end.
+  /// The total that a site allocated; written once, at the end.
   void site_totals(std::uint32_t number, const Site& site);
 
-  /// Its object and thread must have been told before.
+  /// Its object and thread must have been written before.
   void record(const Record& record) {
     coder_.add(record, objects_);
     ++records_;
     if (coder_.count() == block_records) flush();
   }
-  /// So far, with those that totals tell to be left out.
+  /// So far, including those that the totals count as left out.
   std::uint64_t records() const { return records_ + totals[Total::left_out]; }
 
   /// Counts so far; they are stored with each block.

@@ -16,7 +16,7 @@
 #include <memory>
 
 #include "nearfar/persist/storable.hpp"
-#include "persist/session.hpp"
+#include "persist/transaction.hpp"
 
 namespace nearfar::persist {
 
@@ -89,13 +89,13 @@ struct detail::access {
     return of.value_;
   }
   template <class Tx>
-  static Session& session(Tx& transaction) {
-    return *transaction.session_;
+  static Transaction& untyped(Tx& transaction) {
+    return *transaction.untyped_;
   }
   /// The argument of a body, for a caller with a store of its own instead of a pool.
   template <class Pool>
-  static tx<Pool> transaction(Session& session, typename Pool::root& root) {
-    return tx<Pool>(session, root);
+  static tx<Pool> transaction(Transaction& untyped, typename Pool::root& root) {
+    return tx<Pool>(untyped, root);
   }
 };
 
@@ -120,7 +120,7 @@ public:
   template <class Pool>
   void set(tx<Pool>& transaction, const T& value, Site site = Site::current()) {
     static_assert(belongs_to<T, Pool>(), "set: the value points into a pool of another type");
-    access::session(transaction)
+    access::untyped(transaction)
         .write(std::addressof(value_), std::addressof(value), sizeof(T), site);
   }
   template <class Pool>
@@ -129,7 +129,7 @@ public:
 
 protected:
   const T& read() const {
-    if (const Session* s = current_session; s != nullptr) [[unlikely]]
+    if (const Transaction* s = current_transaction; s != nullptr) [[unlikely]]
       if (const std::byte* own = s->find(std::addressof(value_)); own != nullptr)
         return *reinterpret_cast<const T*>(own);
     return value_;

@@ -24,7 +24,7 @@
 
 #include "nearfar/persist/array.hpp"
 #include "nearfar/persist/field.hpp"
-#include "persist/store.hpp"
+#include "persist/object_store.hpp"
 #include "poolformat/heads.hpp"
 
 namespace nearfar::persist {

@@ -13,7 +13,7 @@
 #include "base/result.hpp"
 #include "nearfar/persist/transaction.hpp"
 #include "persist/pool.hpp"
-#include "persist/session.hpp"
+#include "persist/transaction.hpp"
 #include "tier/spec.hpp"
 
 namespace nearfar::persist {
@@ -39,16 +39,16 @@ public:
     if (!spec) return spec.error();
     const Schema schema = detail::schema_of<Pool>();
     Result<persist::Pool> file = persist::Pool::create(
-        *spec, layout(), {options.bytes, Store::root_bytes(schema), options.zero_on_free});
+        *spec, layout(), {options.bytes, ObjectStore::root_bytes(schema), options.zero_on_free});
     if (!file) return file.error();
     pool made(std::move(*file));
-    Result<std::unique_ptr<Store>> store =
-        Store::create(made.inside_->source.ground(), schema, {options.path, options.log_bytes});
+    Result<std::unique_ptr<ObjectStore>> store = ObjectStore::create(
+        made.inside_->allocator.storage(), schema, {options.path, options.log_bytes});
     return made.with(store);
   }
 
   /// Opens a pool in a tier or at a path, and recovers it. Errors: those of Pool::open and
-  /// Store::open.
+  /// ObjectStore::open.
   static Result<pool> open(const char* place) {
     if (Status s = check_single(); !s) return s.error();
     const bool is_tier = std::strchr(place, ':') != nullptr;
@@ -57,8 +57,8 @@ public:
     Result<persist::Pool> file = persist::Pool::open(*spec, layout());
     if (!file) return file.error();
     pool made(std::move(*file));
-    Result<std::unique_ptr<Store>> store =
-        Store::open(made.inside_->source.ground(), detail::schema_of<Pool>());
+    Result<std::unique_ptr<ObjectStore>> store =
+        ObjectStore::open(made.inside_->allocator.storage(), detail::schema_of<Pool>());
     return made.with(store);
   }
 
@@ -85,13 +85,13 @@ public:
   /// thread it is part of that transaction.
   template <class Body>
   Status transact(guard& on, Body&& body) const {
-    if (Session* outer = Session::of(store())) return join(*outer, on, body);
-    Session session(store(), on);
-    if (!session.failed()) {
-      tx_type transaction(session, root());
+    if (Transaction* outer = Transaction::of(store())) return join(*outer, on, body);
+    Transaction untyped(store(), on);
+    if (!untyped.failed()) {
+      tx_type transaction(untyped, root());
       if (Status s = call(body, transaction); !s) return s.error();
     }
-    return session.commit();
+    return untyped.commit();
   }
   /// The same under the pool's own guard: one transaction at a time.
   template <class Body>
@@ -133,16 +133,16 @@ public:
 
 private:
   struct Inside { // in the order of construction
-    explicit Inside(persist::Pool&& opened) : file(std::move(opened)), source(file) {}
+    explicit Inside(persist::Pool&& opened) : file(std::move(opened)), allocator(file) {}
     persist::Pool file;
-    PoolSource source;
-    std::unique_ptr<Store> store;
+    PoolStorage allocator;
+    std::unique_ptr<ObjectStore> store;
   };
 
   explicit pool(persist::Pool&& file) : inside_(std::make_unique<Inside>(std::move(file))) {}
 
   static Layout layout() { return {Pool::name, layout_version<Pool>}; }
-  Store& store() const { return *inside_->store; }
+  ObjectStore& store() const { return *inside_->store; }
 
   static Status check_single() {
     if (detail::base_of<Pool> == nullptr) return Done{};
@@ -151,7 +151,7 @@ private:
         .try_next("close it first, or give the other one a pool type of its own");
   }
 
-  Result<pool> with(Result<std::unique_ptr<Store>>& store) {
+  Result<pool> with(Result<std::unique_ptr<ObjectStore>>& store) {
     if (!store) return store.error();
     inside_->store = std::move(*store);
     detail::base_of<Pool> = inside_->file.base();
@@ -169,23 +169,23 @@ private:
   }
 
   template <class Body>
-  Status join(Session& outer, guard& on, Body& body) const {
-    struct Doom { // also if an exception passes, which the body of the outer one may catch
-      Session& session;
+  Status join(Transaction& outer, guard& on, Body& body) const {
+    struct RollbackGuard { // also if an exception passes, which the body of the outer one may catch
+      Transaction& untyped;
       bool finished = false;
-      ~Doom() {
+      ~RollbackGuard() {
         if (!finished)
-          session.doom(
+          untyped.mark_rollback_only(
               Error::make(Errc::bad_input, "a transaction inside this one was taken back"));
       }
-    } doom{outer};
+    } guard{outer};
     outer.hold(on);
     tx_type transaction(outer, root());
     if (Status s = call(body, transaction); !s) {
-      outer.doom(s.error());
+      outer.mark_rollback_only(s.error());
       return s.error();
     }
-    doom.finished = true;
+    guard.finished = true;
     if (outer.failed()) return *outer.error();
     return Done{};
   }

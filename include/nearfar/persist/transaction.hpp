@@ -19,7 +19,7 @@
 #include "nearfar/persist/array.hpp"
 #include "nearfar/persist/field.hpp"
 #include "nearfar/persist/layout.hpp"
-#include "persist/session.hpp"
+#include "persist/transaction.hpp"
 
 namespace nearfar::persist {
 
@@ -104,7 +104,7 @@ public:
   template <class T, class... V>
   [[nodiscard]] fresh<T, Pool> make(V&&... values) {
     constexpr std::uint32_t type = detail::type_index<Pool, T>();
-    const std::uint64_t offset = session_->take(type, sizeof(T));
+    const std::uint64_t offset = untyped_->take(type, sizeof(T));
     if (offset == 0) return {nullptr, 0};
     return {::new (detail::base_of<Pool> + offset) T{std::forward<V>(values)...}, offset};
   }
@@ -114,7 +114,7 @@ public:
     using values = detail::elements<T>;
     array<T, Pool> made;
     made.count_ = count;
-    made.offset_ = session_->take(detail::type_index<Pool, values>(), count * sizeof(T));
+    made.offset_ = untyped_->take(detail::type_index<Pool, values>(), count * sizeof(T));
     if (made.offset_ == 0) return fresh_array<T, Pool>({});
     std::uninitialized_value_construct_n(made.raw().data(), count);
     return fresh_array<T, Pool>(made);
@@ -124,7 +124,7 @@ public:
   template <class T>
   void publish(field<ptr<T, Pool>>& link, fresh<T, Pool>&& made, Site site = Site::current()) {
     if (!made) return;
-    session_->publish(made.offset_, detail::type_index<Pool, T>(), sizeof(T), site);
+    untyped_->publish(made.offset_, detail::type_index<Pool, T>(), sizeof(T), site);
     link.set(*this, detail::access::make<ptr<T, Pool>>(made.offset_), site);
     made.object_ = nullptr;
   }
@@ -133,7 +133,7 @@ public:
                Site site = Site::current()) {
     if (!made) return;
     using values = detail::elements<T>;
-    session_->publish(detail::access::offset(made.value_), detail::type_index<Pool, values>(),
+    untyped_->publish(detail::access::offset(made.value_), detail::type_index<Pool, values>(),
                       made.value_.size() * sizeof(T), site);
     link.set(*this, made.value_, site);
     made.value_ = {};
@@ -144,7 +144,7 @@ public:
   void publish(fresh<Owner, Pool>& owner, Member Owner::*link, fresh<T, Pool>&& made,
                Site site = Site::current()) {
     if (!made || !owner) return;
-    session_->publish(made.offset_, detail::type_index<Pool, T>(), sizeof(T), site);
+    untyped_->publish(made.offset_, detail::type_index<Pool, T>(), sizeof(T), site);
     owner.set(link, detail::access::make<ptr<T, Pool>>(made.offset_));
     made.object_ = nullptr;
   }
@@ -152,25 +152,25 @@ public:
   /// Frees an object. Unlink it first, in the same transaction.
   template <class T>
   void free(const ptr<T, Pool>& object, Site site = Site::current()) {
-    session_->free(detail::access::offset(object), detail::type_index<Pool, T>(), sizeof(T), site);
+    untyped_->free(detail::access::offset(object), detail::type_index<Pool, T>(), sizeof(T), site);
   }
   template <class T>
   void free(const array<T, Pool>& object, Site site = Site::current()) {
     using values = detail::elements<T>;
-    session_->free(detail::access::offset(object), detail::type_index<Pool, values>(),
+    untyped_->free(detail::access::offset(object), detail::type_index<Pool, values>(),
                    object.size() * sizeof(T), site);
   }
 
-  void hold(guard& on) { session_->hold(on); }
+  void hold(guard& on) { untyped_->hold(on); }
   /// Returns whether an operation failed: the transaction will end with that error.
-  bool failed() const { return session_->failed(); }
+  bool failed() const { return untyped_->failed(); }
 
 private:
   template <class>
   friend class pool;
   friend struct detail::access;
-  tx(Session& session, root_type& root) : session_(&session), root_(&root) {}
-  Session* session_;
+  tx(Transaction& untyped, root_type& root) : untyped_(&untyped), root_(&root) {}
+  Transaction* untyped_;
   root_type* root_;
 };
 

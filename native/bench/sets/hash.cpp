@@ -8,9 +8,9 @@ namespace nearfar::bench {
 
 namespace {
 
-template <class Medium>
+template <class PersistencePolicy>
 struct HashSet {
-  using Set = structures::Map<Medium, std::uint64_t, std::uint64_t>;
+  using Set = structures::Map<PersistencePolicy, std::uint64_t, std::uint64_t>;
   using Root = structures::MapRoot;
   static constexpr std::size_t bytes_an_entry = 128;
   static Status fill(Set& set, const std::vector<std::uint64_t>& keys) {

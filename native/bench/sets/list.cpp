@@ -5,8 +5,8 @@ namespace nearfar::bench {
 
 namespace {
 
-template <class Medium>
-using ListSet = SortedSet<structures::List<Medium, std::uint64_t>>;
+template <class PersistencePolicy>
+using ListSet = SortedSet<structures::List<PersistencePolicy, std::uint64_t>>;
 
 } // namespace
 

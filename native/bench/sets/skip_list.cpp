@@ -8,8 +8,8 @@ namespace {
 
 constexpr unsigned levels = 16;
 
-template <class Medium>
-using SkipListSet = SortedSet<structures::SkipList<Medium, std::uint64_t>>;
+template <class PersistencePolicy>
+using SkipListSet = SortedSet<structures::SkipList<PersistencePolicy, std::uint64_t>>;
 
 } // namespace
 

@@ -5,7 +5,7 @@
 //   nearfar-watch set STRUCTURE MEDIUM N UPDATE_PERCENT TIER SEED CPU OPERATIONS CACHES TLB
 //                     PAGE_BYTES F S
 //
-// S: SIZE,SIZE,... that the last level may have beside its own, or "-". F: evict, keep or both,
+// S: SIZE,SIZE,... that the last level may have instead of its own, or "-". F: evict, keep or both,
 // what flushes are assumed to do with their lines. CACHES and TLB are SIZE:WAYS,SIZE:WAYS,... from
 // the level nearest the core, in bytes and entries. Gets and sets run OPERATIONS to warm the caches
 // and as many that count. Prints "operations N", "changed N", "fences N", "lines N", "flushes N"

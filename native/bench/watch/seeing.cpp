@@ -32,8 +32,9 @@ namespace nearfar::bench {
 
 void see(cache::Watched* caches) { seeing = caches; }
 
-bool SeeFlushes::record(storelog::Kind kind, const void* at, std::size_t bytes, storelog::Site) {
-  if (kind != storelog::Kind::flush || seeing == nullptr || inside) return true;
+bool SeeFlushes::record(storelog::EventKind kind, const void* at, std::size_t bytes,
+                        storelog::Site) {
+  if (kind != storelog::EventKind::flush || seeing == nullptr || inside) return true;
   inside = true;
   ++calls_;
   const auto first = reinterpret_cast<std::uintptr_t>(at) & ~(storelog::line_bytes - 1);

@@ -13,7 +13,7 @@ void see(cache::Watched* caches);
 /// Hands flushes to what see() was given: those of libpmemobj too.
 class SeeFlushes final : public storelog::Listener {
 public:
-  bool record(storelog::Kind kind, const void* at, std::size_t bytes, storelog::Site) override;
+  bool record(storelog::EventKind kind, const void* at, std::size_t bytes, storelog::Site) override;
   /// Flushes of any number of lines: on a file, each is an msync.
   std::uint64_t calls() const { return calls_; }
 

@@ -21,13 +21,15 @@ namespace {
 constexpr unsigned no_drain = 1u << 0;
 constexpr unsigned no_flush = 1u << 5;
 
-Kind kind_of(unsigned flags) { return (flags & no_flush) != 0 ? Kind::store : Kind::nt_store; }
+EventKind kind_of(unsigned flags) {
+  return (flags & no_flush) != 0 ? EventKind::store : EventKind::nt_store;
+}
 void drain_unless(unsigned flags, const void* code) {
-  if ((flags & (no_drain | no_flush)) == 0) report(Kind::fence, nullptr, 0, code);
+  if ((flags & (no_drain | no_flush)) == 0) report(EventKind::fence, nullptr, 0, code);
 }
 void persist(const void* at, std::size_t bytes, const void* code) {
-  report(Kind::flush, at, bytes, code);
-  report(Kind::fence, nullptr, 0, code);
+  report(EventKind::flush, at, bytes, code);
+  report(EventKind::fence, nullptr, 0, code);
 }
 
 } // namespace
@@ -59,14 +61,14 @@ NEARFAR_EXPORT int msync(void* at, std::size_t bytes, int flags) {
 
 // libpmem. The flushes themselves are left out: what is recorded is not relied upon.
 NEARFAR_EXPORT void pmem_flush(const void* at, std::size_t bytes) {
-  report(Kind::flush, at, bytes, NEARFAR_CALLER);
+  report(EventKind::flush, at, bytes, NEARFAR_CALLER);
 }
 NEARFAR_EXPORT void pmem_deep_flush(const void* at, std::size_t bytes) {
-  report(Kind::flush, at, bytes, NEARFAR_CALLER);
+  report(EventKind::flush, at, bytes, NEARFAR_CALLER);
 }
-NEARFAR_EXPORT void pmem_drain() { report(Kind::fence, nullptr, 0, NEARFAR_CALLER); }
+NEARFAR_EXPORT void pmem_drain() { report(EventKind::fence, nullptr, 0, NEARFAR_CALLER); }
 NEARFAR_EXPORT int pmem_deep_drain(const void*, std::size_t) {
-  report(Kind::fence, nullptr, 0, NEARFAR_CALLER);
+  report(EventKind::fence, nullptr, 0, NEARFAR_CALLER);
   return 0;
 }
 NEARFAR_EXPORT void pmem_persist(const void* at, std::size_t bytes) {
@@ -88,12 +90,12 @@ NEARFAR_EXPORT int pmem_msync(const void* at, std::size_t bytes) {
     return to;                                                                                     \
   }                                                                                                \
   NEARFAR_EXPORT void* name##_persist(void* to, const void* from, std::size_t bytes) {             \
-    recorded_copy(to, from, bytes, Kind::nt_store, NEARFAR_CALLER);                                \
-    report(Kind::fence, nullptr, 0, NEARFAR_CALLER);                                               \
+    recorded_copy(to, from, bytes, EventKind::nt_store, NEARFAR_CALLER);                           \
+    report(EventKind::fence, nullptr, 0, NEARFAR_CALLER);                                          \
     return to;                                                                                     \
   }                                                                                                \
   NEARFAR_EXPORT void* name##_nodrain(void* to, const void* from, std::size_t bytes) {             \
-    recorded_copy(to, from, bytes, Kind::nt_store, NEARFAR_CALLER);                                \
+    recorded_copy(to, from, bytes, EventKind::nt_store, NEARFAR_CALLER);                           \
     return to;                                                                                     \
   }
 NEARFAR_PMEM_COPY(pmem_memcpy)
@@ -105,27 +107,27 @@ NEARFAR_EXPORT void* pmem_memset(void* to, int value, std::size_t bytes, unsigne
   return to;
 }
 NEARFAR_EXPORT void* pmem_memset_persist(void* to, int value, std::size_t bytes) {
-  recorded_fill(to, value, bytes, Kind::nt_store, NEARFAR_CALLER);
-  report(Kind::fence, nullptr, 0, NEARFAR_CALLER);
+  recorded_fill(to, value, bytes, EventKind::nt_store, NEARFAR_CALLER);
+  report(EventKind::fence, nullptr, 0, NEARFAR_CALLER);
   return to;
 }
 NEARFAR_EXPORT void* pmem_memset_nodrain(void* to, int value, std::size_t bytes) {
-  recorded_fill(to, value, bytes, Kind::nt_store, NEARFAR_CALLER);
+  recorded_fill(to, value, bytes, EventKind::nt_store, NEARFAR_CALLER);
   return to;
 }
 
 // include/nearfar/crash_intrinsics.h.
 NEARFAR_EXPORT void nearfar_crash_flush(const void* at, std::size_t bytes) {
-  report(Kind::flush, at, bytes, NEARFAR_CALLER);
+  report(EventKind::flush, at, bytes, NEARFAR_CALLER);
 }
-NEARFAR_EXPORT void nearfar_crash_fence() { report(Kind::fence, nullptr, 0, NEARFAR_CALLER); }
+NEARFAR_EXPORT void nearfar_crash_fence() { report(EventKind::fence, nullptr, 0, NEARFAR_CALLER); }
 NEARFAR_EXPORT void nearfar_crash_nt_store(const void* at, std::size_t bytes) {
-  report_store(Kind::nt_store, at, bytes, NEARFAR_CALLER);
+  report_store(EventKind::nt_store, at, bytes, NEARFAR_CALLER);
 }
 NEARFAR_EXPORT void nearfar_crash_begin(unsigned long operation) {
-  report(Kind::begin, nullptr, operation, NEARFAR_CALLER);
+  report(EventKind::begin, nullptr, operation, NEARFAR_CALLER);
 }
 NEARFAR_EXPORT void nearfar_crash_end(unsigned long operation) {
-  report(Kind::end, nullptr, operation, NEARFAR_CALLER);
+  report(EventKind::end, nullptr, operation, NEARFAR_CALLER);
 }
 }

@@ -66,12 +66,13 @@ void fill_bytes(char* to, int value, std::size_t bytes) {
   }
 }
 
-void recorded_copy(void* to, const void* from, std::size_t bytes, Kind kind, const void* code) {
+void recorded_copy(void* to, const void* from, std::size_t bytes, EventKind kind,
+                   const void* code) {
   move_bytes(static_cast<char*>(to), static_cast<const char*>(from), bytes);
   if (regions.count > 0) report_store(kind, to, bytes, code);
 }
 
-void recorded_fill(void* to, int value, std::size_t bytes, Kind kind, const void* code) {
+void recorded_fill(void* to, int value, std::size_t bytes, EventKind kind, const void* code) {
   fill_bytes(static_cast<char*>(to), value, bytes);
   if (regions.count > 0) report_store(kind, to, bytes, code);
 }

@@ -14,8 +14,9 @@ void move_bytes(char* to, const char* from, std::size_t bytes);
 void fill_bytes(char* to, int value, std::size_t bytes);
 
 /// The same, and records the bytes that lie in the pool as stores of `code`, a return address.
-void recorded_copy(void* to, const void* from, std::size_t bytes, storelog::Kind kind,
+void recorded_copy(void* to, const void* from, std::size_t bytes, storelog::EventKind kind,
                    const void* code);
-void recorded_fill(void* to, int value, std::size_t bytes, storelog::Kind kind, const void* code);
+void recorded_fill(void* to, int value, std::size_t bytes, storelog::EventKind kind,
+                   const void* code);
 
 } // namespace nearfar::crash::runtime

@@ -2,9 +2,9 @@
 // opened, the one instruction is stepped over (the trap flag), and what it changed is recorded with
 // the address of the instruction.
 //
-// Not seen       stores of a second thread into the same page while it is open are told at the next
-//                step on that page, with the other's line; system calls that write into the pool
-//                fail with EFAULT. Both are said in the documentation.
+// Limits         stores of a second thread into the same page while it is open are recorded at the
+//                next step on that page, with the line of the first thread's store; system calls
+//                that write into the pool fail with EFAULT. Both are said in the documentation.
 #include <csignal>
 #include <cstdint>
 #include <cstring>
@@ -97,7 +97,7 @@ void on_trap(int signal, siginfo_t* info, void* context) {
     if (!on_breakpoint(machine)) pass_on(signal, earlier_trap, info, context);
     return;
   }
-  const Kind kind = is_non_temporal(stepped) ? Kind::nt_store : Kind::store;
+  const EventKind kind = is_non_temporal(stepped) ? EventKind::nt_store : EventKind::store;
   for (int i = 0; i < open_pages; ++i) {
     // Sites are return addresses everywhere, so one byte is added that readers take away.
     report_changes(kind, open_page[i], static_cast<const char*>(stepped) + 1);

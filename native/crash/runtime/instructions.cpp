@@ -181,10 +181,10 @@ bool on_breakpoint(ucontext_t* machine) {
                                            [&](const Hidden& one) { return one.at == at; });
   if (found == end) return false;
   const void* code = at + 1; // sites are return addresses, from which readers take one byte away
-  if (is_flush(found->what)) report(Kind::flush, address_of(*found, *machine), 1, code);
+  if (is_flush(found->what)) report(EventKind::flush, address_of(*found, *machine), 1, code);
   // Unlike the other flushes, clflush is ordered with the stores after it.
   if (is_fence(found->what) || found->what == ZYDIS_MNEMONIC_CLFLUSH)
-    report(Kind::fence, nullptr, 0, code);
+    report(EventKind::fence, nullptr, 0, code);
   next += found->bytes - 1;
   return true;
 }

@@ -19,7 +19,7 @@ namespace nearfar::crash::runtime {
 void search_modules(bool watch);
 /// Whether a trap is one of these breakpoints; records it and steps over it.
 bool on_breakpoint(ucontext_t* machine);
-/// Whether the instruction there stores past the caches.
+/// Whether the instruction there is a non-temporal store.
 bool is_non_temporal(const void* code);
 
 } // namespace nearfar::crash::runtime

@@ -25,7 +25,7 @@ void settle_stores() {
   if (coming.at == nullptr) return;
   const Coming made = coming;
   coming.at = nullptr;
-  report_store(Kind::store, made.at, made.bytes, made.code);
+  report_store(EventKind::store, made.at, made.bytes, made.code);
 }
 
 } // namespace nearfar::crash::runtime

@@ -111,14 +111,14 @@ std::uint32_t site_of(const void* code) {
   return name_code(code);
 }
 
-void put(Kind kind, std::uint16_t who, std::uint64_t address, std::size_t bytes, const void* data,
-         const void* code) {
+void put(EventKind kind, std::uint16_t who, std::uint64_t address, std::size_t bytes,
+         const void* data, const void* code) {
   writer->event(kind, who, site_of(code), address, static_cast<std::uint32_t>(bytes), data);
 }
 
 /// What changed in [offset, offset + bytes) of the pool since the shadow was last right.
-void compare(const char* now, std::uint64_t offset, std::size_t bytes, Kind kind, std::uint16_t who,
-             const void* code) {
+void compare(const char* now, std::uint64_t offset, std::size_t bytes, EventKind kind,
+             std::uint16_t who, const void* code) {
   for (std::size_t at = 0; at < bytes;) {
     char* old = shadow + offset;
     if (now[at] == old[at]) {
@@ -229,8 +229,7 @@ void mapped(void* start, std::size_t bytes, int protection, int flags, int fd, o
       !S_ISREG(file.st_mode) || file.st_size == 0)
     return;
   const Lock locked;
-  if (!pool_known && !begin_pool(fd, file))
-    return fail("there is no memory for a copy of the pool");
+  if (!pool_known && !begin_pool(fd, file)) return fail("no memory for a copy of the pool");
   if (file.st_dev != pool_device || file.st_ino != pool_file) {
     if (!warned) std::fprintf(stderr, "nearfar: a second mapped file is not recorded\n");
     warned = true;
@@ -244,8 +243,8 @@ void mapped(void* start, std::size_t bytes, int protection, int flags, int fd, o
       syscall(SYS_mmap, nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, offset)));
   if (alias == MAP_FAILED) return fail("the pool cannot be mapped a second time");
   // What write() or another process did since the image was taken, or since an earlier mapping.
-  compare(alias, at, inside, Kind::nt_store, outside, nullptr);
-  put(Kind::fence, outside, 0, 0, nullptr, nullptr);
+  compare(alias, at, inside, EventKind::nt_store, outside, nullptr);
+  put(EventKind::fence, outside, 0, 0, nullptr, nullptr);
   writer->flush();
   const Region region{static_cast<char*>(start), bytes, at, alias};
   watch(region);
@@ -267,22 +266,22 @@ void unmapped(void* start, std::size_t bytes) {
   }
 }
 
-void report(Kind kind, const void* at, std::size_t bytes, const void* code) {
+void report(EventKind kind, const void* at, std::size_t bytes, const void* code) {
   settle_stores();
   if (!pool_known) return;
   const Lock locked;
   if (writer == nullptr) return;
-  if (kind == Kind::begin || kind == Kind::end)
+  if (kind == EventKind::begin || kind == EventKind::end)
     return put(kind, thread_number(), bytes, 0, nullptr, code);
   if (storelog::marks(kind)) return put(kind, thread_number(), 0, 0, nullptr, code);
   each_part(at, bytes, [&](const Region& region, std::uint64_t into, std::size_t part) {
     const std::uint64_t from = region.offset + into;
-    const std::uint64_t first = kind == Kind::log ? from : from / 64 * 64;
+    const std::uint64_t first = kind == EventKind::log ? from : from / 64 * 64;
     put(kind, thread_number(), first, from + part - first, nullptr, code);
   });
 }
 
-void report_store(Kind kind, const void* at, std::size_t bytes, const void* code) {
+void report_store(EventKind kind, const void* at, std::size_t bytes, const void* code) {
   if (region_of(at) == nullptr) return;
   const Lock locked;
   if (writer == nullptr) return;
@@ -292,7 +291,7 @@ void report_store(Kind kind, const void* at, std::size_t bytes, const void* code
   });
 }
 
-void report_changes(Kind kind, const void* page, const void* code) {
+void report_changes(EventKind kind, const void* page, const void* code) {
   const Lock locked;
   const Region* region = region_of(page);
   if (writer == nullptr || region == nullptr) return;

@@ -14,7 +14,7 @@
 
 namespace nearfar::crash::runtime {
 
-using storelog::Kind;
+using storelog::EventKind;
 
 /// How stores are seen.
 enum class Seen : std::uint8_t {
@@ -60,11 +60,11 @@ void unmapped(void* start, std::size_t bytes);
 /// none.
 void settle_stores();
 
-/// `code` is a return address; 0 says that nobody knows.
-void report(Kind kind, const void* at, std::size_t bytes, const void* code);
+/// `code` is a return address; 0 if unknown.
+void report(EventKind kind, const void* at, std::size_t bytes, const void* code);
 /// A store that was made already: takes its bytes from memory and updates the shadow.
-void report_store(Kind kind, const void* at, std::size_t bytes, const void* code);
+void report_store(EventKind kind, const void* at, std::size_t bytes, const void* code);
 /// Compares a page with its shadow, and reports what has changed as stores.
-void report_changes(Kind kind, const void* page, const void* code);
+void report_changes(EventKind kind, const void* page, const void* code);
 
 } // namespace nearfar::crash::runtime

@@ -8,7 +8,7 @@
 #include "crash/runtime/copies.hpp"
 
 using namespace nearfar::crash::runtime;
-using nearfar::storelog::Kind;
+using nearfar::storelog::EventKind;
 
 namespace {
 
@@ -16,12 +16,12 @@ namespace {
 #define NEARFAR_EXPORT [[gnu::visibility("default")]]
 
 void* copied(void* to, const void* from, std::size_t bytes, const void* code) {
-  recorded_copy(to, from, bytes, Kind::store, code);
+  recorded_copy(to, from, bytes, EventKind::store, code);
   return to;
 }
 
 void* filled(void* to, int value, std::size_t bytes, const void* code) {
-  recorded_fill(to, value, bytes, Kind::store, code);
+  recorded_fill(to, value, bytes, EventKind::store, code);
   return to;
 }
 

@@ -40,7 +40,7 @@ void* function_of(const char* library, const char* name) {
 
 /// The library's own function of that name; null where there is none. It comes after ours where
 /// the library is the program's; where it came with something that was opened by dlopen with
-/// RTLD_LOCAL, only that sees it: whoever called from `code`.
+/// RTLD_LOCAL, only that library has it: the caller at `code`.
 void* find(const char* name, const void* code) {
   if (void* found = dlsym(RTLD_NEXT, name); found != nullptr) return found;
   Dl_info caller;
@@ -62,13 +62,13 @@ Function* next(const char* name, const void* code) {
   return reinterpret_cast<Function*>(found);
 }
 
-void tell(const void* at, std::size_t bytes, const void* code) {
-  if (started() && at != nullptr) report(Kind::log, at, bytes, code);
+void record_range(const void* at, std::size_t bytes, const void* code) {
+  if (started() && at != nullptr) report(EventKind::log, at, bytes, code);
 }
-void tell(Object object, std::uint64_t into, std::size_t bytes, const void* code) {
+void record_range(Object object, std::uint64_t into, std::size_t bytes, const void* code) {
   static auto* const direct = reinterpret_cast<void* (*)(Object)>(find("pmemobj_direct", code));
   if (!started() || object.offset == 0 || direct == nullptr) return;
-  tell(static_cast<const char*>(direct(object)) + into, bytes, code);
+  record_range(static_cast<const char*>(direct(object)) + into, bytes, code);
 }
 
 } // namespace
@@ -79,27 +79,27 @@ void tell(Object object, std::uint64_t into, std::size_t bytes, const void* code
 NEARFAR_EXPORT int pmemobj_tx_add_range(Object object, std::uint64_t into, std::size_t bytes) {
   static auto* const real =
       next<int(Object, std::uint64_t, std::size_t)>("pmemobj_tx_add_range", NEARFAR_CALLER);
-  tell(object, into, bytes, NEARFAR_CALLER);
+  record_range(object, into, bytes, NEARFAR_CALLER);
   return real(object, into, bytes);
 }
 NEARFAR_EXPORT int pmemobj_tx_xadd_range(Object object, std::uint64_t into, std::size_t bytes,
                                          std::uint64_t flags) {
   static auto* const real = next<int(Object, std::uint64_t, std::size_t, std::uint64_t)>(
       "pmemobj_tx_xadd_range", NEARFAR_CALLER);
-  tell(object, into, bytes, NEARFAR_CALLER);
+  record_range(object, into, bytes, NEARFAR_CALLER);
   return real(object, into, bytes, flags);
 }
 NEARFAR_EXPORT int pmemobj_tx_add_range_direct(const void* at, std::size_t bytes) {
   static auto* const real =
       next<int(const void*, std::size_t)>("pmemobj_tx_add_range_direct", NEARFAR_CALLER);
-  tell(at, bytes, NEARFAR_CALLER);
+  record_range(at, bytes, NEARFAR_CALLER);
   return real(at, bytes);
 }
 NEARFAR_EXPORT int pmemobj_tx_xadd_range_direct(const void* at, std::size_t bytes,
                                                 std::uint64_t flags) {
   static auto* const real = next<int(const void*, std::size_t, std::uint64_t)>(
       "pmemobj_tx_xadd_range_direct", NEARFAR_CALLER);
-  tell(at, bytes, NEARFAR_CALLER);
+  record_range(at, bytes, NEARFAR_CALLER);
   return real(at, bytes, flags);
 }
 
@@ -112,7 +112,7 @@ thread_local int transactions = 0; ///< that this thread is in, nested ones coun
 /// Records the beginning of a transaction, and returns the library's function.
 extern "C" [[gnu::used]] void* nearfar_transaction_begins(const void* code) {
   static void* const real = reinterpret_cast<void*>(next<int()>("pmemobj_tx_begin", code));
-  if (transactions++ == 0 && started()) report(Kind::tx_begin, nullptr, 0, code);
+  if (transactions++ == 0 && started()) report(EventKind::tx_begin, nullptr, 0, code);
   return real;
 }
 
@@ -147,7 +147,7 @@ NEARFAR_EXPORT int pmemobj_tx_end() {
   static auto* const real = next<int()>("pmemobj_tx_end", NEARFAR_CALLER);
   const int failed = real();
   if (transactions > 0 && --transactions == 0 && started())
-    report(Kind::tx_end, nullptr, 0, NEARFAR_CALLER);
+    report(EventKind::tx_end, nullptr, 0, NEARFAR_CALLER);
   return failed;
 }
 
@@ -155,7 +155,7 @@ NEARFAR_EXPORT int pmemobj_tx_end() {
   NEARFAR_EXPORT Object name(std::size_t bytes, std::uint64_t type) {                              \
     static auto* const real = next<Object(std::size_t, std::uint64_t)>(#name, NEARFAR_CALLER);     \
     const Object made = real(bytes, type);                                                         \
-    tell(made, 0, bytes, NEARFAR_CALLER);                                                          \
+    record_range(made, 0, bytes, NEARFAR_CALLER);                                                  \
     return made;                                                                                   \
   }
 NEARFAR_ALLOCATION(pmemobj_tx_alloc)
@@ -167,7 +167,7 @@ NEARFAR_EXPORT Object pmemobj_tx_xalloc(std::size_t bytes, std::uint64_t type,
   static auto* const real =
       next<Object(std::size_t, std::uint64_t, std::uint64_t)>("pmemobj_tx_xalloc", NEARFAR_CALLER);
   const Object made = real(bytes, type, flags);
-  tell(made, 0, bytes, NEARFAR_CALLER);
+  record_range(made, 0, bytes, NEARFAR_CALLER);
   return made;
 }
 
@@ -176,7 +176,7 @@ NEARFAR_EXPORT Object pmemobj_tx_xalloc(std::size_t bytes, std::uint64_t type,
     static auto* const real =                                                                      \
         next<Object(Object, std::size_t, std::uint64_t)>(#name, NEARFAR_CALLER);                   \
     const Object made = real(object, bytes, type);                                                 \
-    tell(made, 0, bytes, NEARFAR_CALLER);                                                          \
+    record_range(made, 0, bytes, NEARFAR_CALLER);                                                  \
     return made;                                                                                   \
   }
 NEARFAR_REALLOCATION(pmemobj_tx_realloc)

@@ -17,7 +17,7 @@
 namespace nearfar::crash {
 
 using storelog::Event;
-using storelog::Kind;
+using storelog::EventKind;
 using storelog::Site;
 
 namespace {
@@ -50,7 +50,9 @@ std::optional<storelog::Suppressed> suppressed_of(const Arguments& given) {
   int file = 0;
   if (std::sscanf(text, "%7s %u %n", kind, &line, &file) < 2) return {};
   const std::string_view name = kind;
-  const Kind what = name == "flush" ? Kind::flush : name == "fence" ? Kind::fence : Kind::log;
+  const EventKind what = name == "flush"   ? EventKind::flush
+                         : name == "fence" ? EventKind::fence
+                                           : EventKind::log;
   return storelog::Suppressed{what, Site(text + file, line)};
 }
 
@@ -92,7 +94,7 @@ Result<Recorded> load_pmdk(const Arguments& given) {
                                            10 * made.options.limit_ms);
   made.subject = pmdk_subject(structure, made.trace, *made.library);
   if (made.subject == nullptr)
-    return Error::make(Errc::bad_input, "the image is no pool of libpmemobj")
+    return Error::make(Errc::bad_input, "the image is not a pool of libpmemobj")
         .try_next("give an image as `nearfar crash check` kept it");
   return made;
 }
@@ -103,7 +105,7 @@ Result<Recorded> record(const Arguments& given) {
   Recorded made;
   Chosen chosen = choose_subject(structure, given.number("n", 200));
   if (chosen.subject == nullptr)
-    return Error::make(Errc::bad_input, "there is no structure '%s'", structure)
+    return Error::make(Errc::bad_input, "unknown structure '%s'", structure)
         .try_next("nearfar crash check --help");
   made.options = options_of(given);
   made.arena = std::make_unique<Arena>(chosen.pool_bytes);
@@ -140,28 +142,30 @@ int sites(const Arguments& given) {
   Result<Recorded> made = record(given);
   if (!made) return print_error(made.error());
   const storelog::Log& log = made->trace.log;
-  std::map<std::pair<std::string, Kind>, std::set<std::string>> covered;
+  std::map<std::pair<std::string, EventKind>, std::set<std::string>> covered;
   std::vector<std::size_t> unflushed; // and, below, unfenced: stores
   std::vector<std::size_t> unfenced;
   for (std::size_t i = 0; i < log.events.size(); ++i) {
     const Event& event = log.events[i];
-    if (event.kind == Kind::store || event.kind == Kind::nt_store) {
+    if (event.kind == EventKind::store || event.kind == EventKind::nt_store) {
       unflushed.push_back(i);
       unfenced.push_back(i);
     }
-    if (event.kind != Kind::flush && event.kind != Kind::fence && event.kind != Kind::log) continue;
+    if (event.kind != EventKind::flush && event.kind != EventKind::fence &&
+        event.kind != EventKind::log)
+      continue;
     auto& stores = covered[{place(event.site), event.kind}];
-    if (event.kind == Kind::flush)
+    if (event.kind == EventKind::flush)
       std::erase_if(unflushed, [&](std::size_t j) {
         if (!touches(event, log.events[j])) return false;
         stores.insert(place(log.events[j].site));
         return true;
       });
-    else if (event.kind == Kind::fence)
+    else if (event.kind == EventKind::fence)
       for (const std::size_t j : std::exchange(unfenced, {}))
         stores.insert(place(log.events[j].site));
     else
-      for (std::size_t j = i; j < log.events.size() && log.events[j].kind != Kind::end; ++j)
+      for (std::size_t j = i; j < log.events.size() && log.events[j].kind != EventKind::end; ++j)
         if (log.events[j].bytes > 0 && touches(event, log.events[j]))
           stores.insert(place(log.events[j].site));
   }

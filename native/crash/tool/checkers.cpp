@@ -44,24 +44,24 @@ protected:
     if (ended.hung) {
       std::snprintf(text, sizeof text, "the checker did not end within %" PRIu64 " ms", limit_ms());
       hung_ = true;
-      return tell(Failure::hung, text);
+      return fail(Failure::hung, text);
     }
     if (ended.signal == 0)
-      return tell(Failure::crashed, "the checker ended its process, by exit()");
+      return fail(Failure::crashed, "the checker ended its process, by exit()");
     std::snprintf(text, sizeof text, "the checker was killed by signal %d (%s)", ended.signal,
                   strsignal(ended.signal));
-    return tell(Failure::crashed, text);
+    return fail(Failure::crashed, text);
   }
-  /// `said` may be empty; then it is told what it `did`, and the code.
+  /// If `said` is empty, the message is what the checker `did`, and the code.
   const char* judge(int code, std::string said, const char* did) {
     longest_ms_ = std::max(longest_ms_, (os::now_ns() - started_ns_) / 1'000'000 + 1);
     if (code == NEARFAR_CRASH_GOOD) return nullptr;
     if (said.empty()) said = did + std::to_string(code);
     if (code == NEARFAR_CRASH_REFUSED)
-      return tell(Failure::refused, "the image does not open: " + said);
-    return tell(Failure::broken, said);
+      return fail(Failure::refused, "the image does not open: " + said);
+    return fail(Failure::broken, said);
   }
-  const char* tell(Failure failure, std::string why) {
+  const char* fail(Failure failure, std::string why) {
     failure_ = failure;
     why_ = std::move(why);
     for (char& c : why_)
@@ -109,7 +109,7 @@ public:
     os::empty(output_);
     begin();
     Result<os::Ended> ended = os::run_program(arguments_.data(), output_.fd(), limit_ms());
-    if (!ended) return tell(Failure::crashed, ended.error().what);
+    if (!ended) return fail(Failure::crashed, ended.error().what);
     if (ended->hung || ended->signal != 0) return lost(*ended);
     return judge(ended->code, os::last_line(output_), "the checker exited with ");
   }
@@ -153,7 +153,7 @@ public:
     const std::string_view question(reinterpret_cast<const char*>(&image), sizeof image);
     begin();
     Result<os::Helper::Answer> answer = helper_.ask(question, limit_ms());
-    if (!answer) return tell(Failure::crashed, answer.error().what);
+    if (!answer) return fail(Failure::crashed, answer.error().what);
     if (answer->ended.hung || answer->ended.signal != 0 || answer->ended.code != 0)
       return lost(answer->ended);
     int code = 0;

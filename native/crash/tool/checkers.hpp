@@ -11,7 +11,7 @@
 namespace nearfar::crash {
 
 /// Where a program is recorded while it recovers an image: the library that is loaded into it, the
-/// log that this writes, and the path of the image as the log tells it.
+/// log that this writes, and the path of the image according to the log.
 struct RecoveryLog {
   std::string library;
   std::string path;

@@ -1,5 +1,5 @@
-// Structures under the explorer: their medium is an image of memory, whose allocator is a stand-in
-// for libpmemobj's (atomic and durable when it returns; persist/pool.hpp).
+// Structures under the explorer: their medium is an image of memory, whose allocator
+// emulates libpmemobj's (atomic and durable when it returns; persist/pool.hpp).
 //
 // Everything that includes this is compiled with -fsanitize=thread, so that reads are seen.
 #pragma once
@@ -8,7 +8,7 @@
 #include <memory>
 
 #include "crash/tool/subjects.hpp"
-#include "structures/medium.hpp"
+#include "structures/persistence_policy.hpp"
 
 namespace nearfar::crash {
 
@@ -16,7 +16,7 @@ using structures::Pmem;
 
 /// Memory is taken in ascending order; how much lies in the pool's first word. One that crashes
 /// before its link is durable was never given out.
-class ImageSource final : public persist::Source {
+class ImageSource final : public persist::StorageAllocator {
 public:
   ImageSource(std::byte* base, std::size_t bytes) : base_(base), bytes_(bytes) {}
 
@@ -62,7 +62,7 @@ template <class S, class Root>
 class StructureSubject : public Subject {
 public:
   Status create(std::byte* pool, std::size_t bytes) override {
-    // A pool's memory is not fresh: whoever relies on zeros must ask for them.
+    // A pool's memory is reused: callers that rely on zeros must request them.
     std::memset(pool + ImageSource::first, 0xA5, bytes - ImageSource::first);
     const char* refused = open(pool, bytes, {});
     if (refused != nullptr) return Error::make(Errc::failed_check, "%s", refused);
@@ -80,7 +80,7 @@ public:
     structure_ = std::move(*opened);
     return nullptr;
   }
-  /// Free memory is what no node claims (structures/heap.hpp): there is nothing to leak.
+  /// Free memory is what no node claims (structures/node_heap.hpp): there is nothing to leak.
   std::uint64_t leaked_bytes() override { return 0; }
   void close() override {
     structure_.reset();

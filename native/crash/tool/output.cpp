@@ -41,7 +41,7 @@ std::string place(const storelog::Site& site) {
   return std::string(own == path.npos ? path : path.substr(own + 1)) + text;
 }
 
-const char* name(storelog::Kind kind) {
+const char* name(storelog::EventKind kind) {
   constexpr const char* names[] = {"",    "store", "nt_store", "flush",    "fence",
                                    "log", "begin", "end",      "tx_begin", "tx_end"};
   return names[static_cast<std::size_t>(kind)];

@@ -11,15 +11,15 @@ namespace nearfar::crash {
 
 /// FILE:LINE, or MODULE+0xOFFSET where only machine code is known.
 std::string place(const storelog::Site& site);
-const char* name(storelog::Kind kind);
+const char* name(storelog::EventKind kind);
 
 /// Prints "error"; returns the exit code.
 int print_error(const Error& error);
 void print_progress(const Progress& progress);
 /// `image` is the file its image was kept in, or null.
 void print_finding(const Finding& finding, const char* image);
-/// Keeps images in `folder` if its name is not empty; what cannot be kept is told. Returns the exit
-/// code.
+/// Keeps images in `folder` if its name is not empty; failures to keep one are reported. Returns
+/// the exit code.
 int print_exploration(const Exploration& result, const char* folder);
 
 Result<std::vector<std::byte>> read_image(const char* path);

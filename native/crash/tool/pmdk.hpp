@@ -1,5 +1,5 @@
 // PMDK's three hash maps (structures/pmdk_map.hpp) under the explorer: they work through
-// libpmemobj's logs and allocator, whose stores no call in the source tells.
+// libpmemobj's logs and allocator, whose stores no call in the source reports.
 //
 // How            1. make_pool() makes a pool, fill_pool() fills it in a process of its own under
 //                   the preloaded recorder, which writes the log.
@@ -25,7 +25,7 @@ bool is_pmdk(std::string_view structure);
 
 /// Makes a pool with an empty map in it.
 Status make_pool(std::string_view structure, const char* path, std::size_t operations);
-/// Opens it and carries the operations out, each told to the recorder.
+/// Opens it and executes the operations, each of which is recorded.
 Status fill_pool(std::string_view structure, const char* path,
                  const std::vector<Operation>& operations);
 

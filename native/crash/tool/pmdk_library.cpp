@@ -100,8 +100,8 @@ struct CloseFile {
   void operator()(std::FILE* file) const { std::fclose(file); }
 };
 
-/// Lets a pool have few lanes, for one thread uses one: each opening recovers all of them, one by
-/// one, and a pool is made with 1024.
+/// Reduces the lanes of a pool: a thread uses one of them, but each opening recovers all, and a
+/// pool is created with 1024.
 bool leave_lanes_out(const char* path) {
   constexpr std::uint64_t lanes = 8;
   constexpr std::size_t own = pmdk::descriptor_at::checksum - pmdk::descriptor_at::begin;

@@ -96,24 +96,24 @@ class MoveSubject final : public Subject {
 public:
   Status create(std::byte* pool, std::size_t bytes) override {
     std::memset(pool + ImageSource::first, 0xA5, bytes - ImageSource::first); // is not fresh
-    return keep(
-        persist::Store::create(ground(pool, bytes), schema, {persist::Path::redo, log_bytes}));
+    return keep(persist::ObjectStore::create(storage(pool, bytes), schema,
+                                             {persist::Path::redo, log_bytes}));
   }
   const char* open(std::byte* pool, std::size_t bytes, const Moment&) override {
-    const Status opened = keep(persist::Store::open(ground(pool, bytes), schema));
+    const Status opened = keep(persist::ObjectStore::open(storage(pool, bytes), schema));
     if (opened) return nullptr;
     std::memcpy(why_, opened.error().what, sizeof why_);
     return why_;
   }
   Status apply(const Operation& operation) override {
-    persist::Session session(*store_, store_->common_guard());
-    Tx tx = persist::detail::access::transaction<move_pool>(session, root());
+    persist::Transaction untyped(*store_, store_->common_guard());
+    Tx tx = persist::detail::access::transaction<move_pool>(untyped, root());
     switch (operation.what) {
     case Operation::What::insert: insert(tx, operation.key, operation.value); break;
     case Operation::What::remove: remove(tx, operation.key); break;
     case Operation::What::move: move(tx, operation.key); break;
     }
-    return session.commit();
+    return untyped.commit();
   }
   void apply_to_model(const Operation& operation, Contents& model) const override {
     const auto known = std::find_if(model.begin(), model.end(), [&](const auto& entry) {
@@ -157,7 +157,7 @@ private:
   static constexpr std::size_t root_at = 4096;
   inline static const persist::Schema schema = persist::detail::schema_of<move_pool>();
 
-  persist::Ground ground(std::byte* pool, std::size_t bytes) {
+  persist::StorageView storage(std::byte* pool, std::size_t bytes) {
     close();
     base_ = persist::detail::base_of<move_pool> = pool;
     source_ = std::make_unique<ImageSource>(pool, bytes);
@@ -171,7 +171,7 @@ private:
             nullptr,
             "image"};
   }
-  Status keep(Result<std::unique_ptr<persist::Store>> store) {
+  Status keep(Result<std::unique_ptr<persist::ObjectStore>> store) {
     if (!store) return store.error();
     store_ = std::move(*store);
     return Done{};
@@ -198,7 +198,7 @@ private:
 
   std::byte* base_ = nullptr;
   std::unique_ptr<ImageSource> source_;
-  std::unique_ptr<persist::Store> store_;
+  std::unique_ptr<persist::ObjectStore> store_;
   char why_[sizeof(Error::what)] = "";
 };
 

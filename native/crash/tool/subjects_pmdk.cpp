@@ -13,8 +13,8 @@ namespace nearfar::crash {
 namespace {
 
 using inspect::Descriptor;
-using inspect::Entry;
 using inspect::Findings;
+using inspect::LogEntry;
 using inspect::LogKind;
 using inspect::Offset;
 
@@ -43,7 +43,7 @@ public:
 
 private:
   bool take(LogKind kind, std::uint64_t lane, Offset within) {
-    const inspect::MemorySource source({pool_, bytes_});
+    const inspect::MemoryView source({pool_, bytes_});
     inspect::Window window(source);
     inspect::Extensions seen;
     Findings findings;
@@ -51,12 +51,12 @@ private:
     const inspect::Log log = read_log(window, descriptor_, kind, at, seen, findings);
     if (findings.damage_count() != 0) return false;
     if (log.pending)
-      for (const Entry& entry : log.entries)
+      for (const LogEntry& entry : log.entries)
         apply(entry);
     return true;
   }
 
-  void apply(const Entry& entry) {
+  void apply(const LogEntry& entry) {
     std::byte* at = pool_ + entry.target;
     auto* word = reinterpret_cast<std::uint64_t*>(at);
     switch (entry.operation) {
@@ -82,8 +82,8 @@ struct Handle {
   std::uint64_t offset;
 };
 
-/// Linear hashing as structures/linear_hashing.hpp tells it, written once more: buckets come one at
-/// a time, and their heads lie in segments that double.
+/// Linear hashing as in structures/linear_hashing.hpp, implemented independently: buckets come one
+/// at a time, and their heads lie in segments that double.
 struct Hash {
   std::uint32_t a, b;
   std::uint64_t p;
@@ -297,7 +297,7 @@ public:
     if (map != nullptr) map->walk(walk);
     if (walk.broken() != nullptr) return walk.broken();
     Balance balance(walk.reached());
-    const inspect::MemorySource source({pool_, bytes_});
+    const inspect::MemoryView source({pool_, bytes_});
     Findings findings;
     inspect::ObjectWalker walker(source, findings, balance);
     walk_heap(source, descriptor_, findings,
@@ -341,7 +341,7 @@ std::vector<std::uint64_t> lanes_in_use(const Descriptor& descriptor, const stor
       used[lane] = true;
   };
   for (const storelog::Event& event : log.events)
-    if (event.kind == storelog::Kind::store || event.kind == storelog::Kind::nt_store)
+    if (event.kind == storelog::EventKind::store || event.kind == storelog::EventKind::nt_store)
       take(event.address, event.address + event.bytes);
   for (std::size_t lane = 0; lane < used.size(); ++lane) {
     const Offset at = descriptor.lanes_offset + lane * pmdk::lane_bytes;
@@ -360,7 +360,7 @@ std::vector<std::uint64_t> lanes_in_use(const Descriptor& descriptor, const stor
 std::unique_ptr<Checked> pmdk_subject(std::string_view structure, const Trace& trace,
                                       Library& library) {
   Findings findings;
-  const Descriptor descriptor = read_descriptor(inspect::MemorySource(trace.log.image), findings);
+  const Descriptor descriptor = read_descriptor(inspect::MemoryView(trace.log.image), findings);
   if (!descriptor.usable) return nullptr;
   std::vector<std::uint64_t> lanes = lanes_in_use(descriptor, trace.log);
   if (structure == "map_tx")

@@ -10,11 +10,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto where = choices.take<std::uint8_t>();
   const auto bytes = choices.take<std::uint32_t>();
   const Offset begin = where % 2 == 0 ? 0 : descriptor_at::begin;
-  const fuzz::Padded source(choices, begin, bytes);
+  const fuzz::Padded view(choices, begin, bytes);
   Findings findings;
-  identify(source);
-  to_text(read_header(source, findings).uuid);
-  const Descriptor descriptor = read_descriptor(source, findings);
+  identify(view);
+  to_text(read_header(view, findings).uuid);
+  const Descriptor descriptor = read_descriptor(view, findings);
   if (descriptor.usable && descriptor.heap_end() > bytes) std::abort();
   return 0;
 }

@@ -25,15 +25,15 @@ Descriptor descriptor() {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   fuzz::Choices choices(data, size);
   const auto kind = static_cast<LogKind>(choices.take<std::uint8_t>() % 3);
-  const fuzz::Padded source(choices, log_at_offset, size_bytes);
+  const fuzz::Padded view(choices, log_at_offset, size_bytes);
   const Descriptor place = descriptor();
-  Window window(source);
+  Window window(view);
   Extensions seen;
   Findings findings;
   const Log log = read_log(window, place, kind, log_at_offset, seen, findings);
-  for (const Entry& entry : log.entries)
+  for (const LogEntry& entry : log.entries)
     if (!place.storable(entry.target, entry.bytes)) std::abort();
-  PatchedSource patched(source);
+  PatchedView patched(view);
   Offset room = 1 << 16;
   apply(log, patched, room);
   return 0;

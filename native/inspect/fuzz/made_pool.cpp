@@ -5,7 +5,7 @@
 #include <span>
 
 #include "inspect/checksum.hpp"
-#include "inspect/source.hpp"
+#include "inspect/pool_view.hpp"
 
 namespace nearfar::inspect::made {
 
@@ -20,7 +20,7 @@ bool within(const Image& image, Offset offset, std::size_t bytes) {
   return offset <= image.size() && bytes <= image.size() - offset;
 }
 
-void mend(Image& image, Offset begin, std::size_t bytes, std::size_t own, std::size_t end) {
+void fix_checksum(Image& image, Offset begin, std::size_t bytes, std::size_t own, std::size_t end) {
   if (!within(image, begin, bytes)) return;
   put(image, begin + own, checksum(std::span(image).subspan(begin, bytes), own, end));
 }
@@ -40,7 +40,7 @@ void write_header(Image& image) {
   put(image, header_at::created, 1700000000);
   put(image, header_at::alignment, alignment_x86_64);
   put(image, header_at::machine_class, std::uint64_t{machine_x86_64} << 48 | 0x0102);
-  mend_header(image);
+  fix_header_checksum(image);
 }
 
 void write_descriptor(Image& image) {
@@ -52,7 +52,7 @@ void write_descriptor(Image& image) {
   put(image, descriptor_at::root_size, 100);
   put(image, descriptor_at::run_id, 2);
   put(image, descriptor_at::heap_size, pool_bytes - heap_offset);
-  mend_descriptor(image);
+  fix_descriptor_checksum(image);
   for (std::uint64_t lane = 0; lane < lane_count; ++lane) {
     const Offset at = lanes_offset + lane * lane_bytes;
     put(image, at + log_at::capacity, internal_capacity);
@@ -116,7 +116,7 @@ void write_heap(Image& image) {
   put(image, heap_offset + heap_at::major, 1);
   put(image, heap_offset + heap_at::chunk_size, chunk_bytes);
   put(image, heap_offset + heap_at::chunks_per_zone, zone_chunks);
-  mend_heap(image);
+  fix_heap_checksum(image);
   put(image, zone_offset, std::uint64_t{chunk_count} << 32 | zone_magic);
   write_runs(image);
   chunk(image, 5, type_used, flag_compact, 2);
@@ -131,26 +131,28 @@ void put(Image& image, Offset offset, std::uint64_t word) {
   if (within(image, offset, sizeof word)) std::memcpy(&image[offset], &word, sizeof word);
 }
 
-void mend_header(Image& image) {
+void fix_header_checksum(Image& image) {
   const bool half = within(image, header_at::incompat, 4) &&
                     (load<std::uint32_t>(&image[header_at::incompat]) & feature_checksum_2k) != 0;
-  mend(image, 0, header_bytes, header_at::checksum, half ? header_at::half : header_at::checksum);
+  fix_checksum(image, 0, header_bytes, header_at::checksum,
+               half ? header_at::half : header_at::checksum);
 }
 
-void mend_descriptor(Image& image) {
-  mend(image, descriptor_at::begin, descriptor_bytes,
-       descriptor_at::checksum - descriptor_at::begin, descriptor_bytes);
+void fix_descriptor_checksum(Image& image) {
+  fix_checksum(image, descriptor_at::begin, descriptor_bytes,
+               descriptor_at::checksum - descriptor_at::begin, descriptor_bytes);
 }
 
-void mend_heap(Image& image) {
-  mend(image, heap_offset, heap_header_bytes, heap_at::checksum, heap_header_bytes);
+void fix_heap_checksum(Image& image) {
+  fix_checksum(image, heap_offset, heap_header_bytes, heap_at::checksum, heap_header_bytes);
 }
 
-void mend_redo(Image& image, Offset log, std::size_t entry_bytes) {
-  mend(image, log, log_head_bytes + entry_bytes, log_at::checksum, log_head_bytes + entry_bytes);
+void fix_redo_checksum(Image& image, Offset log, std::size_t entry_bytes) {
+  fix_checksum(image, log, log_head_bytes + entry_bytes, log_at::checksum,
+               log_head_bytes + entry_bytes);
 }
 
-void mend_undo(Image& image, Offset log, Offset entry) {
+void fix_undo_checksum(Image& image, Offset log, Offset entry) {
   if (!within(image, log, log_head_bytes) || !within(image, entry, 24)) return;
   const auto size = load<std::uint64_t>(&image[entry + 16]);
   if (size > pool_bytes) return;
@@ -174,7 +176,7 @@ Image interrupted_pool() {
   const Offset redo = lanes_offset; // lane 0: one word into the second object
   put(image, redo + log_head_bytes, root_object + 128 + 8);
   put(image, redo + log_head_bytes + 8, redo_value);
-  mend_redo(image, redo, 16);
+  fix_redo_checksum(image, redo, 16);
   const Offset undo = lanes_offset + lane_bytes + 960; // lane 1: two snapshots, one in an extension
   const Offset extension = large_object + 48;          // on a line, within the large object
   put(image, undo + log_at::generation, 7);
@@ -185,7 +187,7 @@ Image interrupted_pool() {
     put(image, entry, std::uint64_t{6} << 61 | (root_object + 256));
     put(image, entry + 16, 40);
     put(image, entry + 24, 0xabcd);
-    mend_undo(image, undo, entry);
+    fix_undo_checksum(image, undo, entry);
   }
   return image;
 }

@@ -35,10 +35,10 @@ inline constexpr std::uint64_t redo_value = 0x5eed;
 void put(Image& image, Offset offset, std::uint64_t word);
 
 /// Makes a checksum right again; each looks at the image alone and does nothing out of bounds.
-void mend_header(Image& image);
-void mend_descriptor(Image& image);
-void mend_heap(Image& image);
-void mend_redo(Image& image, Offset log, std::size_t entry_bytes);
-void mend_undo(Image& image, Offset log, Offset entry);
+void fix_header_checksum(Image& image);
+void fix_descriptor_checksum(Image& image);
+void fix_heap_checksum(Image& image);
+void fix_redo_checksum(Image& image, Offset log, std::size_t entry_bytes);
+void fix_undo_checksum(Image& image, Offset log, Offset entry);
 
 } // namespace nearfar::inspect::made

@@ -1,5 +1,5 @@
-// A small typed pool in memory, written from poolformat/heads.hpp: two types, an empty log, one link
-// of a chunk. Each target of nearfar's own formats lays its input over a part of it.
+// A small typed pool in memory, written from poolformat/heads.hpp: two types, an empty log, one
+// link of a chunk. Each target of nearfar's own formats lays its input over a part of it.
 #pragma once
 
 #include <cstdlib>
@@ -71,11 +71,11 @@ inline std::vector<std::byte> sound() {
 
 /// What every answer must satisfy.
 inline void look(const std::vector<std::byte>& image) {
-  const MemorySource source{std::span<const std::byte>(image)};
-  PatchedSource patched(source);
+  const MemoryView view{std::span<const std::byte>(image)};
+  PatchedView patched(view);
   Findings findings;
   Bounded sink;
-  const Typed typed = examine_typed(source, place(), patched, findings, sink);
+  const Typed typed = examine_typed(view, place(), patched, findings, sink);
   if (typed.slabs.objects > size_bytes / 8) std::abort();
 }
 

@@ -1,14 +1,14 @@
-// A source that is the input of a fuzz target, continued by zeroes to a fixed size.
+// A view that is the input of a fuzz target, continued by zeroes to a fixed size.
 #pragma once
 
 #include <algorithm>
 
 #include "inspect/fuzz/target.hpp"
-#include "inspect/source.hpp"
+#include "inspect/pool_view.hpp"
 
 namespace nearfar::inspect::fuzz {
 
-class Padded final : public Source {
+class Padded final : public PoolView {
 public:
   Padded(const Choices& input, Offset begin, Offset size)
       : data_(input.rest()), count_(input.rest_bytes()), begin_(begin), size_(size) {}
@@ -28,7 +28,7 @@ public:
 private:
   const std::uint8_t* data_;
   std::size_t count_;
-  Offset begin_; ///< where the input lies within the source
+  Offset begin_; ///< where the input lies within the view
   Offset size_;
 };
 

@@ -8,7 +8,7 @@ using namespace nearfar::inspect;
 namespace {
 
 /// A record's checksum is made right, or no input would ever pass it.
-void mend_record(std::vector<std::byte>& image) {
+void fix_record_checksum(std::vector<std::byte>& image) {
   using namespace made_store;
   poolformat::RecordHead head;
   std::memcpy(&head, &image[log + line_bytes], sizeof head);
@@ -26,10 +26,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   static const std::vector<std::byte> whole = made_store::sound();
   std::vector<std::byte> image = whole;
   fuzz::Choices choices(data, size);
-  const bool mended = choices.take<std::uint8_t>() % 8 != 0;
+  const bool fixed = choices.take<std::uint8_t>() % 8 != 0;
   made_store::lay(image, made_store::log + line_bytes, choices,
                   (made_store::lines - 1) * line_bytes);
-  if (mended) mend_record(image);
+  if (fixed) fix_record_checksum(image);
   made_store::look(image);
   return 0;
 }

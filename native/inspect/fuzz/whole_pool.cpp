@@ -113,21 +113,21 @@ void wound(Patient& patient, Choices& choices) {
 }
 
 /// A bit each: header, descriptor, heap, the redo logs, the undo logs.
-void mend(Patient& patient, unsigned which) {
+void fix_checksum(Patient& patient, unsigned which) {
   made::Image& image = patient.image();
   patient.touch(header_at::checksum, 8);
   patient.touch(descriptor_at::checksum, 8);
   patient.touch(made::heap_offset + heap_at::checksum, 8);
   patient.touch(made::lanes_offset, made::lane_count * lane_bytes);
   patient.touch(made::large_object + 48 + log_head_bytes, 64);
-  if ((which & 1u) != 0) made::mend_header(image);
-  if ((which & 2u) != 0) made::mend_descriptor(image);
-  if ((which & 4u) != 0) made::mend_heap(image);
-  if ((which & 8u) != 0) made::mend_redo(image, made::lanes_offset, 16);
+  if ((which & 1u) != 0) made::fix_header_checksum(image);
+  if ((which & 2u) != 0) made::fix_descriptor_checksum(image);
+  if ((which & 4u) != 0) made::fix_heap_checksum(image);
+  if ((which & 8u) != 0) made::fix_redo_checksum(image, made::lanes_offset, 16);
   if ((which & 16u) != 0) {
     const Offset undo = made::lanes_offset + lane_bytes + 960;
-    made::mend_undo(image, undo, undo + log_head_bytes);
-    made::mend_undo(image, undo, made::large_object + 48 + log_head_bytes);
+    made::fix_undo_checksum(image, undo, undo + log_head_bytes);
+    made::fix_undo_checksum(image, undo, made::large_object + 48 + log_head_bytes);
   }
 }
 
@@ -137,13 +137,13 @@ void require(bool holds) {
 }
 
 void look(const made::Image& image, std::size_t bytes, bool leaks) {
-  const MemorySource source{std::span<const std::byte>(image).first(bytes)};
+  const MemoryView view{std::span<const std::byte>(image).first(bytes)};
   if (leaks) {
     Pool pool;
-    const Reach reach = find_lost(source, pool);
+    const Reach reach = find_lost(view, pool);
     require(reach.lost <= reach.objects);
   } else {
-    const Pool pool = examine(source);
+    const Pool pool = examine(view);
     require(pool.findings.kept().size() <= Findings::kept_at_most);
     require(pool.census.all().block_bytes <= bytes);
   }
@@ -156,13 +156,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   static Patient patients[] = {Patient(whole[0]), Patient(whole[1])};
   Choices choices(data, size);
   const auto what = choices.take<std::uint8_t>();
-  const auto mended = choices.take<std::uint8_t>();
+  const auto fixed = choices.take<std::uint8_t>();
   Patient& patient = patients[what % 2];
   std::size_t bytes = made::pool_bytes;
   if (what % 16 == 15) bytes = choices.take<std::uint32_t>() % (bytes + 1);
   for (int wounds = 0; choices.more() && wounds < 64; ++wounds)
     wound(patient, choices);
-  mend(patient, mended);
+  fix_checksum(patient, fixed);
   look(patient.image(), bytes, (what & 2u) != 0);
   patient.heal();
   return 0;

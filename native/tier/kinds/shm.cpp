@@ -1,4 +1,4 @@
-// shm:[DIR]: a file in memory, which stands in for persistent memory.
+// shm:[DIR]: a file in memory, which emulates persistent memory.
 #include <algorithm>
 
 #include "tier/kinds.hpp"

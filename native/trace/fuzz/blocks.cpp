@@ -47,8 +47,8 @@ std::vector<std::uint8_t> as_trace(const std::uint8_t* data, std::size_t size) {
 
 void read(std::vector<std::uint8_t> bytes) {
   if (bytes.empty()) return;
-  nearfar::Result<Reader> reader =
-      Reader::read(FilePointer(fmemopen(bytes.data(), bytes.size(), "rb")), "input");
+  nearfar::Result<TraceReader> reader =
+      TraceReader::read(FilePointer(fmemopen(bytes.data(), bytes.size(), "rb")), "input");
   if (!reader) return;
   for (auto part = reader->next(); !part.empty(); part = reader->next())
     for (const Record& record : part)

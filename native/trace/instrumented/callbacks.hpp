@@ -1,4 +1,4 @@
-// What code compiled with -fsanitize=thread calls, for whoever wants to see its reads and writes.
+// The functions that code compiled with -fsanitize=thread calls, to observe its reads and writes.
 //
 // Names and signatures are those of LLVM's ThreadSanitizer interface, which GCC shares; its library
 // is not linked. Included by one file of a program or library, which defines before it, in this

@@ -1,8 +1,9 @@
 // The recorder for programs that are compiled with -fsanitize=thread: this library replaces
 // ThreadSanitizer's. For floating point, AVX-512, and machines without QEMU.
 //
-// Recorded       every access that the compiler instruments, also of 16, 32 and 64 bytes, and copies
-//                by the C library. Not recorded: libraries that are compiled without the option.
+// Recorded       every access that the compiler instruments, also of 16, 32 and 64 bytes, and
+//                copies by the C library. Not recorded: libraries that are compiled without the
+//                option.
 // Instructions   are unknown: accesses are counted in their place.
 // Thread safety  any thread.
 #include <atomic>

@@ -21,7 +21,7 @@ using CacheTag = std::uint64_t;
 /// Zeroed memory, on which open() is called.
 class L1Filter {
 public:
-  /// False if there is no memory.
+  /// False if memory runs out.
   bool open(std::uint32_t sets, std::uint32_t ways) {
     older_ways_ = ways - 1;
     set_mask_ = sets - 1;

@@ -173,7 +173,7 @@ inline bool is_pointer_chase(const std::uint8_t* at, const std::uint8_t* end, un
   if (at + 1 >= end || (*at != 0x8b && *at != 0x63) || at[1] >> 6 == 3) return false;
   const unsigned target = (at[1] >> 3 & 7u) | (rex & 4) << 1;
   const unsigned high_base = (rex & 1) << 3, high_index = (rex & 2) << 2;
-  if ((at[1] & 7) != 4) { // without index; from the instruction pointer there is no base
+  if ((at[1] & 7) != 4) { // without index; relative to the instruction pointer: without base
     const bool relative = at[1] >> 6 == 0 && (at[1] & 7) == 5;
     return !relative && target == ((at[1] & 7u) | high_base);
   }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT (LICENSE in this folder)
 // The memory that recorders share with the collector: counts of each thread, and a ring of events.
 //
-// Order          events are consumed in the order in which producers reserved them, over all threads
-//                and forked children; an event is complete when its `ready` is its position + 1.
-// Full           a producer waits for room before it reserves. Once the collector has set `stop`, or
-//                its thread has ended, no more is recorded, and the program continues.
+// Order          events are consumed in the order in which producers reserved them, over all
+//                threads and forked children; an event is complete when its `ready` is its position
+//                + 1.
+// Full           a producer waits for room before it reserves. Once the collector has set `stop`,
+//                or its thread has ended, no more is recorded, and the program continues.
 // Killed         a producer writes the position that it is about to reserve into its slot, and
 //                clears it when its events are published. A position that no running thread claims
 //                was reserved by a thread that has ended: the collector skips it. A robust mutex
@@ -158,7 +159,8 @@ struct Shared {
   }
 };
 
-/// Maps an existing ring. On failure prints the reason and returns nullptr. Keeps no descriptor open.
+/// Maps an existing ring. On failure prints the reason and returns nullptr. Keeps no descriptor
+/// open.
 inline Shared* attach(const char* path) {
   const int fd = open(path, O_RDWR | O_CLOEXEC);
   const off_t bytes = fd < 0 ? 0 : lseek(fd, 0, SEEK_END);

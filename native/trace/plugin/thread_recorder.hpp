@@ -22,7 +22,7 @@ struct ThreadCounts {
 /// Zeroed memory, on which open() and take_slot() are called.
 class ThreadRecorder {
 public:
-  /// False if there is no memory.
+  /// False if memory runs out.
   bool open(ring::Shared& shared) {
     events_.open(shared);
     return l1_.open(shared.l1_sets, shared.l1_ways);

@@ -19,7 +19,7 @@
 
 #include "storelog/storelog.hpp"
 
-using nearfar::storelog::Kind;
+using nearfar::storelog::EventKind;
 using nearfar::storelog::Site;
 
 namespace {
@@ -203,11 +203,11 @@ OneFence one_fence;
 /// Takes what the structures report.
 class Streamer final : public nearfar::storelog::Listener {
 public:
-  bool record(Kind kind, const void* at, std::size_t bytes, Site site) override {
+  bool record(EventKind kind, const void* at, std::size_t bytes, Site site) override {
     const bool birth = this_phase == cut::Phase::none && in_segments(site);
-    if (kind == Kind::nt_store || (kind == Kind::flush && without != cut::Without::flushes))
+    if (kind == EventKind::nt_store || (kind == EventKind::flush && without != cut::Without::flushes))
       flushed(at, bytes);
-    if (kind == Kind::fence && !(without == cut::Without::fence && one_fence.takes(site)))
+    if (kind == EventKind::fence && !(without == cut::Without::fence && one_fence.takes(site)))
       fenced(birth ? cut::Phase::growth : this_phase);
     return true;
   }

@@ -51,7 +51,7 @@ T need(Result<T> result) {
 
 /// Tells the allocation of a chunk as growth; while a pool is created or recovered it is part of
 /// that.
-class Growing final : public persist::Source {
+class Growing final : public persist::StorageAllocator {
 public:
   explicit Growing(persist::Pool& pool) : source_(pool) {}
   Status allocate(std::uint64_t* link, std::size_t bytes, std::uint64_t type,
@@ -65,7 +65,7 @@ public:
   static inline bool working = false;
 
 private:
-  persist::PoolSource source_;
+  persist::PoolStorage source_;
 };
 
 struct Tested {

@@ -1,4 +1,4 @@
-#include "persist/heap.hpp"
+#include "persist/object_heap.hpp"
 
 #include <algorithm>
 #include <array>
@@ -43,9 +43,9 @@ ChunkHead plan(std::uint32_t type, std::size_t bytes) {
 
 } // namespace
 
-Status Heap::load() {
+Status PersistentObjectHeap::load() {
   for (std::uint64_t* link = directory_; *link != 0;) {
-    auto* page = reinterpret_cast<DirectoryPage*>(ground_.base + *link);
+    auto* page = reinterpret_cast<DirectoryPage*>(storage_.base + *link);
     std::array<std::uint64_t*, DirectoryPage::slot_count> empty; // filled from its end
     auto first = empty.end();
     for (std::uint64_t& slot : page->slots)
@@ -59,11 +59,11 @@ Status Heap::load() {
   return Done{};
 }
 
-Status Heap::load_slot(std::uint64_t* slot) {
-  if (*slot + sizeof(ChunkHead) > ground_.bytes)
-    return Error::make(Errc::bad_input, "a chunk of pool %.150s lies outside it", ground_.name)
+Status PersistentObjectHeap::load_slot(std::uint64_t* slot) {
+  if (*slot + sizeof(ChunkHead) > storage_.bytes)
+    return Error::make(Errc::bad_input, "a chunk of pool %.150s lies outside it", storage_.name)
         .try_next("bring the pool back from a copy; `nearfar pool check` looks closer");
-  const auto* head = reinterpret_cast<const ChunkHead*>(ground_.base + *slot);
+  const auto* head = reinterpret_cast<const ChunkHead*>(storage_.base + *slot);
   const bool alone = head->count == 1 && head->object_bytes > largest_in_slab;
   const bool left_over =
       head->object_bytes == 0 || (alone && *(const std::uint64_t*)(head + 1) == 0);
@@ -71,13 +71,13 @@ Status Heap::load_slot(std::uint64_t* slot) {
     add(slot);
     return Done{};
   }
-  if (Status s = ground_.source->release(slot); !s) return s.error();
+  if (Status s = storage_.allocator->release(slot); !s) return s.error();
   empty_slots_.push_back(slot);
   return Done{};
 }
 
-Heap::Chunk* Heap::add(std::uint64_t* slot) {
-  const auto* head = reinterpret_cast<const ChunkHead*>(ground_.base + *slot);
+PersistentObjectHeap::Chunk* PersistentObjectHeap::add(std::uint64_t* slot) {
+  const auto* head = reinterpret_cast<const ChunkHead*>(storage_.base + *slot);
   auto chunk = std::make_unique<Chunk>();
   chunk->offset = *slot;
   chunk->slot = slot;
@@ -97,28 +97,30 @@ Heap::Chunk* Heap::add(std::uint64_t* slot) {
   return made;
 }
 
-Result<std::uint64_t*> Heap::empty_slot() {
+Result<std::uint64_t*> PersistentObjectHeap::empty_slot() {
   if (empty_slots_.empty()) {
     std::uint64_t* link = directory_;
     while (*link != 0)
-      link = &reinterpret_cast<DirectoryPage*>(ground_.base + *link)->next;
-    if (Status s = ground_.source->allocate(link, sizeof(DirectoryPage), directory_type, true); !s)
+      link = &reinterpret_cast<DirectoryPage*>(storage_.base + *link)->next;
+    if (Status s = storage_.allocator->allocate(link, sizeof(DirectoryPage), directory_type, true);
+        !s)
       return s.error();
-    auto* page = reinterpret_cast<DirectoryPage*>(ground_.base + *link);
+    auto* page = reinterpret_cast<DirectoryPage*>(storage_.base + *link);
     for (std::size_t i = DirectoryPage::slot_count; i-- > 0;)
       empty_slots_.push_back(&page->slots[i]);
   }
   return empty_slots_.back();
 }
 
-Result<Heap::Chunk*> Heap::make_chunk(std::uint32_t type, std::size_t bytes) {
+Result<PersistentObjectHeap::Chunk*> PersistentObjectHeap::make_chunk(std::uint32_t type,
+                                                                      std::size_t bytes) {
   Result<std::uint64_t*> slot = empty_slot();
   if (!slot) return slot.error();
   const ChunkHead planned = plan(type, bytes);
-  if (Status s = ground_.source->allocate(*slot, planned.chunk_bytes, chunk_type, true); !s)
+  if (Status s = storage_.allocator->allocate(*slot, planned.chunk_bytes, chunk_type, true); !s)
     return s.error();
   empty_slots_.pop_back();
-  auto* head = reinterpret_cast<ChunkHead*>(ground_.base + **slot);
+  auto* head = reinterpret_cast<ChunkHead*>(storage_.base + **slot);
   head->chunk_bytes = planned.chunk_bytes;
   head->type = planned.type;
   head->count = planned.count;
@@ -131,7 +133,7 @@ Result<Heap::Chunk*> Heap::make_chunk(std::uint32_t type, std::size_t bytes) {
   return add(*slot);
 }
 
-Result<std::uint64_t> Heap::take(std::uint32_t type, std::size_t bytes) {
+Result<std::uint64_t> PersistentObjectHeap::take(std::uint32_t type, std::size_t bytes) {
   const std::lock_guard lock(mutex_);
   std::vector<Chunk*>& candidates = with_room_[{type, spacing(bytes)}];
   if (candidates.empty())
@@ -145,7 +147,7 @@ Result<std::uint64_t> Heap::take(std::uint32_t type, std::size_t bytes) {
   return chunk.offset + chunk.objects + (chunk.hint * 64 + bit) * chunk.object_bytes;
 }
 
-const Heap::Chunk* Heap::chunk_of(std::uint64_t offset) const {
+const PersistentObjectHeap::Chunk* PersistentObjectHeap::chunk_of(std::uint64_t offset) const {
   auto after = chunks_.upper_bound(offset);
   if (after == chunks_.begin()) return nullptr;
   const Chunk& chunk = *std::prev(after)->second;
@@ -155,7 +157,7 @@ const Heap::Chunk* Heap::chunk_of(std::uint64_t offset) const {
   return is_object ? &chunk : nullptr;
 }
 
-BitPlace Heap::bit_of(std::uint64_t offset) const {
+BitPlace PersistentObjectHeap::bit_of(std::uint64_t offset) const {
   const std::lock_guard lock(mutex_);
   const Chunk* chunk = chunk_of(offset);
   if (chunk == nullptr) return {};
@@ -164,13 +166,14 @@ BitPlace Heap::bit_of(std::uint64_t offset) const {
           chunk->object_bytes};
 }
 
-void Heap::make_free(std::uint64_t offset) {
+void PersistentObjectHeap::make_free(std::uint64_t offset) {
   auto* chunk = const_cast<Chunk*>(chunk_of(offset));
   if (chunk->object_bytes > largest_in_slab) { // it goes back to the pool
     std::uint64_t* slot = chunk->slot;
     std::erase(with_room_[{chunk->type, chunk->object_bytes}], chunk);
     chunks_.erase(chunk->offset);
-    if (ground_.source->release(slot)) empty_slots_.push_back(slot); // else the next opening does
+    if (storage_.allocator->release(slot))
+      empty_slots_.push_back(slot); // else the next opening does
     return;
   }
   const std::uint64_t index = (offset - chunk->offset - chunk->objects) / chunk->object_bytes;
@@ -179,12 +182,12 @@ void Heap::make_free(std::uint64_t offset) {
   if (chunk->room++ == 0) with_room_[{chunk->type, chunk->object_bytes}].push_back(chunk);
 }
 
-void Heap::give_back(std::uint64_t offset) {
+void PersistentObjectHeap::give_back(std::uint64_t offset) {
   const std::lock_guard lock(mutex_);
   make_free(offset);
 }
 
-bool Heap::reclaim_some(std::uint64_t start) {
+bool PersistentObjectHeap::reclaim_some(std::uint64_t start) {
   const std::lock_guard lock(mutex_);
   for (; !retired_.empty() && retired_.front().lsn <= start; retired_.pop_front())
     make_free(retired_.front().offset);

@@ -2,12 +2,13 @@
 //
 // Why            recovery by reachability. Nothing about which node is free is persistent, so that
 //                taking and returning a node costs no flush and no fence, and nothing can leak: at
-//                open the structure walks its nodes and claims each; all the rest is free. Beside
-//                it stands a walk at open (about 10 ns a node that is in the cache, a miss else).
+//                open the structure walks its nodes and claims each; all the rest is free. In
+//                addition to it stands a walk at open (about 10 ns a node that is in the cache, a
+//                miss else).
 // Slabs          16 KiB for slots of one size (16 bytes to 8 KiB); larger nodes take whole slabs
 //                in a row, up to 1 MiB. A slab's size follows from the first node claimed in it.
-// Durability     the links of chunks appear with their memory (Medium::allocate). A node that is
-//                not linked when the power fails was never taken.
+// Durability     the links of chunks appear with their memory (PersistencePolicy::allocate). A node
+//                that is not linked when the power fails was never taken.
 // Thread safety  all members may be called by several threads, but claim() and reset().
 #pragma once
 
@@ -18,7 +19,7 @@
 #include <vector>
 
 #include "structures/chunks.hpp"
-#include "structures/medium.hpp"
+#include "structures/persistence_policy.hpp"
 
 namespace nearfar::structures {
 
@@ -26,7 +27,7 @@ inline constexpr std::size_t slab_bytes = 16 << 10;
 inline constexpr std::size_t largest_node_bytes = 1 << 20;
 
 /// The volatile half: which slots of which slabs are taken. Knows links alone, not memory.
-class SlabIndex {
+class VolatileSlabIndex {
 public:
   /// The link of free memory for a node, or 0 where no chunk has room.
   std::uint64_t take(std::size_t bytes);
@@ -82,16 +83,18 @@ private:
   std::vector<Slab> slabs_;
   std::vector<std::uint64_t> links_;                        ///< of the slabs
   std::array<std::vector<std::uint32_t>, classes> partial_; ///< slabs with room, by class
-  std::vector<std::uint32_t> free_;                         ///< slabs that nobody uses
+  std::vector<std::uint32_t> free_;                         ///< unused slabs
   std::size_t next_row_ = 0; ///< the chunk where the search for a row begins
   std::uint64_t taken_bytes_ = 0;
 };
 
 /// The heap of a structure on a medium.
-template <class Medium>
-class Heap {
+template <class PersistencePolicy>
+class NodeHeap {
 public:
-  Heap(Medium& medium, ChunkTable& table) : medium_(medium), table_(table) { restart(); }
+  NodeHeap(PersistencePolicy& medium, ChunkTable& table) : policy_(medium), table_(table) {
+    restart();
+  }
 
   /// Memory for a node; undefined contents. Fails with no_space or bad_input (over 1 MiB).
   Result<std::uint64_t> take(std::size_t bytes) {
@@ -115,7 +118,7 @@ public:
   void reset() { index_.reset(); }
   /// Reads the table of chunks anew; nothing is claimed.
   void restart() {
-    index_ = SlabIndex();
+    index_ = VolatileSlabIndex();
     chunks_ = 0;
     for (; chunks_ < ChunkTable::capacity && table_.chunk[chunks_] != 0; ++chunks_)
       index_.add_chunk(table_.chunk[chunks_], chunk_units(chunks_, first));
@@ -132,17 +135,17 @@ private:
         return Error::make(Errc::no_space, "the structure has taken all chunks its table can link")
             .try_next("split its entries over several structures");
       const std::size_t slabs = chunk_units(chunks_, first);
-      if (Status made = medium_.allocate(&table_.chunk[chunks_], slabs * slab_bytes, false); !made)
+      if (Status made = policy_.allocate(&table_.chunk[chunks_], slabs * slab_bytes, false); !made)
         return made;
       index_.add_chunk(table_.chunk[chunks_++], slabs);
     } while (chunk_units(chunks_ - 1, first) < rows);
     return Done{};
   }
 
-  Medium& medium_;
+  PersistencePolicy& policy_;
   ChunkTable& table_;
   std::mutex mutex_;
-  SlabIndex index_;
+  VolatileSlabIndex index_;
   unsigned chunks_ = 0;
 };
 

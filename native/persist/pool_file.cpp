@@ -1,4 +1,4 @@
-#include "persist/backing.hpp"
+#include "persist/pool_file.hpp"
 
 #include <cstdio>
 #include <cstring>
@@ -39,7 +39,7 @@ std::string parent_of(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
-Backing& Backing::operator=(Backing&& other) noexcept {
+PoolFile& PoolFile::operator=(PoolFile&& other) noexcept {
   std::swap(file_, other.file_);
   std::swap(path_, other.path_);
   std::swap(name_, other.name_);
@@ -49,22 +49,22 @@ Backing& Backing::operator=(Backing&& other) noexcept {
   return *this;
 }
 
-Backing::~Backing() {
+PoolFile::~PoolFile() {
   if (clear_) static_cast<void>(clear_header(file_));
 }
 
-Result<Backing> Backing::create(const tier::Spec& place, std::size_t bytes, bool temporary) {
+Result<PoolFile> PoolFile::create(const tier::Spec& place, std::size_t bytes, bool temporary) {
   if (place.node >= 0) return on_node(place, bytes);
   if (place.kind->maps != tier::Maps::device) return in_file(place, bytes);
-  Result<Backing> made = on_device(place, temporary);
+  Result<PoolFile> made = on_device(place, temporary);
   if (made)
     if (Status s = check_room(place, place.path, bytes); !s) return s.error();
   return made;
 }
 
-Result<Backing> Backing::in_file(const tier::Spec& place, std::size_t bytes) {
+Result<PoolFile> PoolFile::in_file(const tier::Spec& place, std::size_t bytes) {
   if (Status s = os::check_place(place.path); !s) return s.error();
-  Backing made;
+  PoolFile made;
   made.unnamed_ = os::is_directory(place.path);
   char name[sizeof place.path + 40];
   std::snprintf(name, sizeof name, "%s", place.path);
@@ -77,9 +77,9 @@ Result<Backing> Backing::in_file(const tier::Spec& place, std::size_t bytes) {
   return made;
 }
 
-/// A file in memory keeps the policy of a mapping of it: whoever maps it later, libpmemobj too,
-/// gets pages of that node.
-Result<Backing> Backing::on_node(const tier::Spec& place, std::size_t bytes) {
+/// A file in memory keeps the policy of a mapping of it: later mappings, also those of libpmemobj,
+/// get pages of that node.
+Result<PoolFile> PoolFile::on_node(const tier::Spec& place, std::size_t bytes) {
   const std::string node = "numa:" + std::to_string(place.node);
   if (Status s = check_room(place, node.c_str(), bytes); !s) return s.error();
   Result<os::File> file = os::create_in_memory("nearfar pool");
@@ -93,7 +93,7 @@ Result<Backing> Backing::on_node(const tier::Spec& place, std::size_t bytes) {
   if (Status s = os::reserve_space(*file, bytes); !s) return s.error();
   char path[40];
   os::write_descriptor_path(*file, path, sizeof path);
-  Backing made;
+  PoolFile made;
   made.file_ = std::move(*file);
   made.path_ = path;
   made.name_ = node;
@@ -101,14 +101,14 @@ Result<Backing> Backing::on_node(const tier::Spec& place, std::size_t bytes) {
   return made;
 }
 
-Result<Backing> Backing::on_device(const tier::Spec& place, bool temporary) {
+Result<PoolFile> PoolFile::on_device(const tier::Spec& place, bool temporary) {
   Result<os::File> file = tier::open_backing(place);
   if (!file) return file.error();
   if (Status s = tier::claim_device(place, *file); !s) return s.error();
   Result<std::size_t> bytes = tier::capacity(place);
   if (!bytes) return bytes.error();
   if (Status s = clear_header(*file); !s) return s.error();
-  Backing made;
+  PoolFile made;
   made.file_ = std::move(*file);
   made.path_ = made.name_ = place.path;
   made.bytes_ = *bytes;
@@ -116,14 +116,14 @@ Result<Backing> Backing::on_device(const tier::Spec& place, bool temporary) {
   return made;
 }
 
-Result<Backing> Backing::open(const tier::Spec& place) {
+Result<PoolFile> PoolFile::open(const tier::Spec& place) {
   if (place.node >= 0)
     return Error::make(Errc::bad_input,
-                       "there is no pool to open on numa:%d: one in the memory of "
-                       "a node is gone with its program",
+                       "numa:%d has no pool to open: a pool in the memory of "
+                       "a node ends with its program",
                        place.node)
         .try_next("make a new one, or keep pools in fsdax:FILE, devdax:DEVICE or file:FILE");
-  Backing found;
+  PoolFile found;
   found.path_ = found.name_ = place.path;
   if (place.kind->maps != tier::Maps::device) return found;
   Result<os::File> file = os::open_existing(place.path, false);
@@ -133,11 +133,11 @@ Result<Backing> Backing::open(const tier::Spec& place) {
   return found;
 }
 
-void Backing::settle() const {
+void PoolFile::remove_name() const {
   if (unnamed_) os::remove_file(path_.c_str());
 }
 
-void Backing::discard() {
+void PoolFile::discard() {
   if (file_.fd() < 0)
     os::remove_file(path_.c_str());
   else

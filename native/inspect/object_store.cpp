@@ -1,4 +1,4 @@
-#include "inspect/store.hpp"
+#include "inspect/object_store.hpp"
 
 #include <algorithm>
 #include <cinttypes>
@@ -16,21 +16,21 @@ constexpr std::uint32_t most_types = 1 << 16;
 constexpr std::uint64_t most_links = 1 << 20;
 constexpr std::uint64_t fewest_lines = 16;
 
-class Reader {
+class ObjectStoreReader {
 public:
-  Reader(const Source& source, const Descriptor& descriptor, Findings& findings)
-      : source_(source), descriptor_(descriptor), findings_(findings) {}
+  ObjectStoreReader(const PoolView& view, const Descriptor& descriptor, Findings& findings)
+      : view_(view), descriptor_(descriptor), findings_(findings) {}
 
-  Store read() {
+  ObjectStore read() {
     PoolHead head;
     const Offset at = descriptor_.root_offset;
-    if (at == 0 || descriptor_.root_bytes < sizeof head || !source_.read(at, &head, sizeof head) ||
+    if (at == 0 || descriptor_.root_bytes < sizeof head || !view_.read(at, &head, sizeof head) ||
         head.magic != PoolHead::expected_magic)
       return store_;
     store_.is_nearfar = true;
     StoreHead owner;
     if (!check_pool(at, head) || head.root_bytes < sizeof owner ||
-        !source_.read(head.root, &owner, sizeof owner) || owner.magic != StoreHead::expected_magic)
+        !view_.read(head.root, &owner, sizeof owner) || owner.magic != StoreHead::expected_magic)
       return store_;
     store_.is_typed = true;
     store_.path = owner.path;
@@ -46,10 +46,10 @@ private:
 
   bool check_pool(Offset at, const PoolHead& head) {
     const Offset end = at + descriptor_.root_bytes;
-    if (head.pool_bytes > source_.size())
+    if (head.pool_bytes > view_.size())
       findings_.damage("nearfar", at + offsetof(PoolHead, pool_bytes),
                        "the pool was made with %" PRIu64 " bytes; the file has %" PRIu64,
-                       head.pool_bytes, source_.size());
+                       head.pool_bytes, view_.size());
     else if (head.root < at + sizeof head || head.root > end || head.root_bytes > end - head.root)
       findings_.damage("nearfar", at + offsetof(PoolHead, root),
                        "the owner's root of %" PRIu64 " bytes at %#" PRIx64
@@ -77,7 +77,7 @@ private:
     if (owner.path != poolformat::Path::redo)
       return fail(offsetof(StoreHead, path), "unknown kind of transactions",
                   static_cast<std::uint64_t>(owner.path));
-    if (owner.log_lines < fewest_lines || owner.log_lines > source_.size() / line_bytes ||
+    if (owner.log_lines < fewest_lines || owner.log_lines > view_.size() / line_bytes ||
         !within_heap(owner.log, owner.log_lines * line_bytes))
       return fail(offsetof(StoreHead, log), "the log does not lie in the heap", owner.log);
     if (owner.log_start == 0)
@@ -101,7 +101,7 @@ private:
                        owner.type_count, owner.link_count, owner.types);
       return false;
     }
-    Window window(source_);
+    Window window(view_);
     std::uint64_t link = 0;
     for (std::uint32_t i = 0; i < owner.type_count; ++i) {
       const Offset entry_at = owner.types + i * sizeof(TypeEntry);
@@ -126,7 +126,7 @@ private:
     for (std::uint32_t i = 0; i < entry.link_count; ++i) {
       const Offset link_at = links + (link + i) * sizeof(LinkEntry);
       LinkEntry member;
-      if (!source_.read(link_at, &member, sizeof member)) return unreadable(link_at, sizeof member);
+      if (!view_.read(link_at, &member, sizeof member)) return unreadable(link_at, sizeof member);
       const Offset room = member.array != 0 ? 16 : 8;
       if (member.array > 1 || member.offset % 8 != 0 || type.bytes < room ||
           member.offset > type.bytes - room || member.target >= owner.type_count) {
@@ -152,16 +152,17 @@ private:
     return false;
   }
 
-  const Source& source_;
+  const PoolView& view_;
   const Descriptor& descriptor_;
   Findings& findings_;
-  Store store_;
+  ObjectStore store_;
 };
 
 } // namespace
 
-Store read_store(const Source& source, const Descriptor& descriptor, Findings& findings) {
-  return Reader(source, descriptor, findings).read();
+ObjectStore read_object_store(const PoolView& view, const Descriptor& descriptor,
+                              Findings& findings) {
+  return ObjectStoreReader(view, descriptor, findings).read();
 }
 
 } // namespace nearfar::inspect

@@ -18,7 +18,7 @@ struct StoreType {
   std::vector<poolformat::LinkEntry> links; ///< each lies in the object, each target is a type
 };
 
-struct Store {
+struct ObjectStore {
   bool is_nearfar = false; ///< its root object begins with a PoolHead
   bool is_typed = false;   ///< and its owner is the typed layer
   bool usable = false;     ///< types, log and chunks may be looked at
@@ -33,6 +33,7 @@ struct Store {
 
 /// Reads and checks them, as recovery of libpmemobj left the pool. Nothing is found wrong with the
 /// pool of another program.
-Store read_store(const Source& source, const Descriptor& descriptor, Findings& findings);
+ObjectStore read_object_store(const PoolView& view, const Descriptor& descriptor,
+                              Findings& findings);
 
 } // namespace nearfar::inspect

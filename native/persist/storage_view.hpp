@@ -10,37 +10,37 @@
 namespace nearfar::persist {
 
 /// Where memory comes from. allocate() and release() do what Pool's do.
-class Source {
+class StorageAllocator {
 public:
-  virtual ~Source() = default;
+  virtual ~StorageAllocator() = default;
   virtual Status allocate(std::uint64_t* link, std::size_t bytes, std::uint64_t type,
                           bool zeroed) = 0;
   virtual Status release(std::uint64_t* link) = 0;
 };
 
-struct Ground {
+struct StorageView {
   std::byte* base = nullptr;
   std::size_t bytes = 0;
   std::byte* root = nullptr; ///< room for a StoreHead and the program's root
   std::size_t root_bytes = 0;
   Durability durability = Durability::flush;
   bool zero_on_free = false;
-  Source* source = nullptr;
+  StorageAllocator* allocator = nullptr;
   pmemobjpool* pool = nullptr; ///< for the undo path
   const char* name = "";       ///< for errors
 };
 
-/// The ground that a pool gives.
-class PoolSource final : public Source {
+/// The storage that a pool gives.
+class PoolStorage final : public StorageAllocator {
 public:
-  explicit PoolSource(Pool& pool) : pool_(&pool) {}
+  explicit PoolStorage(Pool& pool) : pool_(&pool) {}
   Status allocate(std::uint64_t* link, std::size_t bytes, std::uint64_t type,
                   bool zeroed) override {
     return pool_->allocate(link, bytes, type, zeroed);
   }
   Status release(std::uint64_t* link) override { return pool_->release(link); }
 
-  Ground ground() {
+  StorageView storage() {
     return {pool_->base(),        pool_->bytes(),        pool_->root(), pool_->root_bytes(),
             pool_->durability(),  pool_->zero_on_free(), this,          pool_->handle(),
             pool_->path().c_str()};

@@ -1,4 +1,4 @@
-#include "inspect/source.hpp"
+#include "inspect/pool_view.hpp"
 
 #include <algorithm>
 
@@ -14,30 +14,30 @@ bool within(Offset size, Offset offset, std::size_t bytes) {
 
 } // namespace
 
-bool MemorySource::read(Offset offset, void* to, std::size_t bytes) const {
+bool MemoryView::read(Offset offset, void* to, std::size_t bytes) const {
   if (!within(bytes_.size(), offset, bytes)) return false;
   std::memcpy(to, bytes_.data() + offset, bytes);
   return true;
 }
 
-const std::byte* MemorySource::view(Offset offset, std::size_t bytes) const {
+const std::byte* MemoryView::bytes_at(Offset offset, std::size_t bytes) const {
   return within(bytes_.size(), offset, bytes) ? bytes_.data() + offset : nullptr;
 }
 
-bool FileSource::read(Offset offset, void* to, std::size_t bytes) const {
+bool FileView::read(Offset offset, void* to, std::size_t bytes) const {
   return within(size_, offset, bytes) &&
          bool(os::read_at(file_, static_cast<std::byte*>(to), bytes, offset));
 }
 
-Result<FileSource> open_source(const char* path) {
+Result<FileView> open_view(const char* path) {
   Result<os::File> file = os::open_readonly(path);
   if (!file) return file.error();
   Result<std::size_t> size = os::file_size(*file);
   if (!size) return size.error();
-  return FileSource(std::move(*file), *size);
+  return FileView(std::move(*file), *size);
 }
 
-bool PatchedSource::store(Offset offset, std::uint64_t word) {
+bool PatchedView::store(Offset offset, std::uint64_t word) {
   std::byte bytes[8];
   if (!below_.read(offset, bytes, sizeof bytes)) return false;
   std::memcpy(bytes, &word, sizeof word);
@@ -50,7 +50,7 @@ bool PatchedSource::store(Offset offset, std::uint64_t word) {
   return true;
 }
 
-bool PatchedSource::read(Offset offset, void* to, std::size_t bytes) const {
+bool PatchedView::read(Offset offset, void* to, std::size_t bytes) const {
   if (!below_.read(offset, to, bytes)) return false;
   for (auto slot = lines_.lower_bound(offset / 8);
        slot != lines_.end() && slot->first * 8 < offset + bytes; ++slot)
@@ -62,9 +62,9 @@ bool PatchedSource::read(Offset offset, void* to, std::size_t bytes) const {
   return true;
 }
 
-/// Whoever goes onward, or back, gets much at once; a jump reads the page around it.
+/// Sequential access reads ahead; a jump reads the page around it.
 const std::byte* Window::fill(Offset offset, std::size_t bytes) {
-  const Offset size = source_->size();
+  const Offset size = view_->size();
   if (!within(size, offset, bytes)) return nullptr;
   const bool onward = held_ != 0 && offset >= begin_ && offset - begin_ <= held_ + most_bytes;
   const bool back = offset < begin_ && begin_ - offset <= most_bytes && bytes <= page_bytes;
@@ -74,11 +74,11 @@ const std::byte* Window::fill(Offset offset, std::size_t bytes) {
   const std::size_t wanted =
       std::min(std::max<Offset>(least, onward ? most_bytes : page_bytes), size - begin);
   held_ = 0;
-  if (const std::byte* lies = source_->view(begin, wanted)) {
+  if (const std::byte* lies = view_->bytes_at(begin, wanted)) {
     from_ = lies;
   } else {
     if (buffer_.size() < wanted) buffer_.resize(wanted);
-    if (!source_->read(begin, buffer_.data(), wanted)) return nullptr;
+    if (!view_->read(begin, buffer_.data(), wanted)) return nullptr;
     from_ = buffer_.data();
   }
   begin_ = begin;

@@ -1,4 +1,4 @@
-#include "structures/heap.hpp"
+#include "structures/node_heap.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -17,7 +17,7 @@ std::uint32_t slots_in(std::size_t slot_bytes) {
 
 } // namespace
 
-unsigned SlabIndex::class_of(std::size_t bytes) {
+unsigned VolatileSlabIndex::class_of(std::size_t bytes) {
   if (bytes <= step * small_classes)
     return static_cast<unsigned>(bytes == 0 ? 0 : (bytes - 1) / step);
   // four sizes to a doubling: 320, 384, 448, 512, 640 ...
@@ -26,20 +26,20 @@ unsigned SlabIndex::class_of(std::size_t bytes) {
   return small_classes + octave * 4 + quarter;
 }
 
-std::size_t SlabIndex::slot_size(unsigned size_class) {
+std::size_t VolatileSlabIndex::slot_size(unsigned size_class) {
   if (size_class < small_classes) return (size_class + 1) * step;
   const unsigned octave = (size_class - small_classes) / 4;
   const unsigned quarter = (size_class - small_classes) % 4;
   return (std::size_t{5} + quarter) << (octave + 6);
 }
 
-std::size_t SlabIndex::footprint(std::size_t bytes) {
+std::size_t VolatileSlabIndex::footprint(std::size_t bytes) {
   if (bytes > largest_slot) return (bytes + slab_bytes - 1) / slab_bytes * slab_bytes;
   const std::uint32_t slots = slots_in(slot_size(class_of(bytes)));
   return (slab_bytes + slots - 1) / slots;
 }
 
-const SlabIndex::Chunk* SlabIndex::chunk_of(std::uint64_t link) const {
+const VolatileSlabIndex::Chunk* VolatileSlabIndex::chunk_of(std::uint64_t link) const {
   const auto after =
       std::upper_bound(by_link_.begin(), by_link_.end(), link,
                        [&](std::uint64_t l, std::uint32_t c) { return l < chunks_[c].link; });
@@ -48,17 +48,17 @@ const SlabIndex::Chunk* SlabIndex::chunk_of(std::uint64_t link) const {
   return link < chunk.link + chunk.slabs * slab_bytes ? &chunk : nullptr;
 }
 
-std::vector<std::uint32_t>& SlabIndex::list_of(const Slab& slab) {
+std::vector<std::uint32_t>& VolatileSlabIndex::list_of(const Slab& slab) {
   return slab.slot_bytes == 0 ? free_ : partial_[class_of(slab.slot_bytes)];
 }
 
-void SlabIndex::enlist(std::uint32_t slab) {
+void VolatileSlabIndex::enlist(std::uint32_t slab) {
   std::vector<std::uint32_t>& list = list_of(slabs_[slab]);
   slabs_[slab].position = static_cast<std::uint32_t>(list.size());
   list.push_back(slab);
 }
 
-void SlabIndex::delist(std::uint32_t slab) {
+void VolatileSlabIndex::delist(std::uint32_t slab) {
   std::vector<std::uint32_t>& list = list_of(slabs_[slab]);
   const std::uint32_t position = slabs_[slab].position;
   list[position] = list.back();
@@ -68,7 +68,7 @@ void SlabIndex::delist(std::uint32_t slab) {
 }
 
 /// A free slab becomes one of slots of this size, or, if that is slab_bytes, one of a row.
-void SlabIndex::assign(std::uint32_t slab, std::size_t slot_bytes) {
+void VolatileSlabIndex::assign(std::uint32_t slab, std::size_t slot_bytes) {
   delist(slab);
   slabs_[slab].slot_bytes = static_cast<std::uint32_t>(slot_bytes);
   slabs_[slab].used = 0;
@@ -78,19 +78,19 @@ void SlabIndex::assign(std::uint32_t slab, std::size_t slot_bytes) {
   enlist(slab);
 }
 
-void SlabIndex::set_free(std::uint32_t slab) {
+void VolatileSlabIndex::set_free(std::uint32_t slab) {
   if (slabs_[slab].position != none) delist(slab);
   slabs_[slab].slot_bytes = 0;
   enlist(slab);
 }
 
-void SlabIndex::set_slot(std::uint32_t slab, std::size_t slot) {
+void VolatileSlabIndex::set_slot(std::uint32_t slab, std::size_t slot) {
   slabs_[slab].map[slot / 64] |= std::uint64_t{1} << (slot % 64);
   taken_bytes_ += slabs_[slab].slot_bytes;
   if (++slabs_[slab].used == slots_in(slabs_[slab].slot_bytes)) delist(slab);
 }
 
-std::uint64_t SlabIndex::take(std::size_t bytes) {
+std::uint64_t VolatileSlabIndex::take(std::size_t bytes) {
   if (bytes > largest_slot)
     return take_row(static_cast<std::uint32_t>((bytes + slab_bytes - 1) / slab_bytes));
   const unsigned size_class = class_of(bytes);
@@ -108,7 +108,7 @@ std::uint64_t SlabIndex::take(std::size_t bytes) {
   return links_[index] + slot * slab.slot_bytes;
 }
 
-void SlabIndex::give_back(std::uint64_t link, std::size_t bytes) {
+void VolatileSlabIndex::give_back(std::uint64_t link, std::size_t bytes) {
   const Chunk& chunk = *chunk_of(link);
   const auto index = static_cast<std::uint32_t>(chunk.first + (link - chunk.link) / slab_bytes);
   if (bytes > largest_slot) {
@@ -130,12 +130,12 @@ void SlabIndex::give_back(std::uint64_t link, std::size_t bytes) {
     enlist(index);
 }
 
-bool SlabIndex::contains(std::uint64_t link) const {
+bool VolatileSlabIndex::contains(std::uint64_t link) const {
   const Chunk* chunk = chunk_of(link);
   return chunk != nullptr && (link - chunk->link) % step == 0;
 }
 
-bool SlabIndex::claim(std::uint64_t link, std::size_t bytes) {
+bool VolatileSlabIndex::claim(std::uint64_t link, std::size_t bytes) {
   const Chunk* chunk = chunk_of(link);
   if (chunk == nullptr || bytes > largest_node_bytes) return false;
   const auto index = static_cast<std::uint32_t>(chunk->first + (link - chunk->link) / slab_bytes);
@@ -153,7 +153,7 @@ bool SlabIndex::claim(std::uint64_t link, std::size_t bytes) {
   return true;
 }
 
-bool SlabIndex::claim_row(std::uint32_t slab, const Chunk& chunk, std::uint32_t count) {
+bool VolatileSlabIndex::claim_row(std::uint32_t slab, const Chunk& chunk, std::uint32_t count) {
   if (slab + count > chunk.first + chunk.slabs) return false;
   for (std::uint32_t i = 0; i < count; ++i)
     if (slabs_[slab + i].slot_bytes != 0) return false;
@@ -163,7 +163,7 @@ bool SlabIndex::claim_row(std::uint32_t slab, const Chunk& chunk, std::uint32_t 
   return true;
 }
 
-std::uint64_t SlabIndex::take_row(std::uint32_t count) {
+std::uint64_t VolatileSlabIndex::take_row(std::uint32_t count) {
   for (std::size_t tried = 0; tried < chunks_.size(); ++tried) {
     const Chunk& chunk = chunks_[(next_row_ + tried) % chunks_.size()];
     std::uint32_t run = 0;
@@ -179,7 +179,7 @@ std::uint64_t SlabIndex::take_row(std::uint32_t count) {
   return 0;
 }
 
-void SlabIndex::add_chunk(std::uint64_t link, std::size_t slabs) {
+void VolatileSlabIndex::add_chunk(std::uint64_t link, std::size_t slabs) {
   const auto first = static_cast<std::uint32_t>(slabs_.size());
   const auto number = static_cast<std::uint32_t>(chunks_.size());
   const auto place =
@@ -195,9 +195,9 @@ void SlabIndex::add_chunk(std::uint64_t link, std::size_t slabs) {
   next_row_ = number;
 }
 
-void SlabIndex::reset() {
+void VolatileSlabIndex::reset() {
   const std::vector<Chunk> chunks = std::move(chunks_);
-  *this = SlabIndex();
+  *this = VolatileSlabIndex();
   for (const Chunk& chunk : chunks)
     add_chunk(chunk.link, chunk.slabs);
 }

@@ -1,8 +1,9 @@
-// The store of a typed pool: its types, its heap, its log, and who is in a transaction.
+// The object store of a typed pool: its types, heap, log and transactions.
 //
-// Thread safety  sessions (session.hpp) on several threads; creation and destruction on one.
+// Thread safety  transactions (transaction.hpp) on several threads; creation and destruction on
+//                one.
 // Errors         open(): bad_input (creation was not finished, another layout, a damaged log).
-//                create(): no_space, unsupported (the undo path on what is no libpmemobj pool).
+//                create(): no_space, unsupported (the undo path without a libpmemobj pool).
 #pragma once
 
 #include <cstdint>
@@ -11,11 +12,11 @@
 #include <span>
 
 #include "base/result.hpp"
-#include "persist/ground.hpp"
 #include "persist/guard.hpp"
-#include "persist/heap.hpp"
+#include "persist/object_heap.hpp"
 #include "persist/redo_log.hpp"
 #include "persist/shared_lock.hpp"
+#include "persist/storage_view.hpp"
 #include "persist/write_back.hpp"
 #include "poolformat/heads.hpp"
 
@@ -38,21 +39,22 @@ struct StoreOptions {
   std::size_t log_bytes = 1 << 20; ///< redo path; the largest transaction takes half of it
 };
 
-class Store {
+class ObjectStore {
 public:
-  static Result<std::unique_ptr<Store>> create(const Ground& ground, const Schema& schema,
-                                               const StoreOptions& options);
-  static Result<std::unique_ptr<Store>> open(const Ground& ground, const Schema& schema);
-  /// How large a root a Ground needs for a schema.
+  static Result<std::unique_ptr<ObjectStore>>
+  create(const StorageView& storage, const Schema& schema, const StoreOptions& options);
+  static Result<std::unique_ptr<ObjectStore>> open(const StorageView& storage,
+                                                   const Schema& schema);
+  /// How large a root a StorageView needs for a schema.
   static std::size_t root_bytes(const Schema& schema) {
     return sizeof(StoreHead) + schema.types[0].bytes;
   }
-  Store(const Store&) = delete;
-  Store& operator=(const Store&) = delete;
-  ~Store(); ///< writes everything back and empties the log
+  ObjectStore(const ObjectStore&) = delete;
+  ObjectStore& operator=(const ObjectStore&) = delete;
+  ~ObjectStore(); ///< writes everything back and empties the log
 
-  const Ground& ground() const { return ground_; }
-  std::byte* root() const { return ground_.root + sizeof(StoreHead); }
+  const StorageView& storage() const { return storage_; }
+  std::byte* root() const { return storage_.root + sizeof(StoreHead); }
   Path path() const { return head()->path; }
   guard& common_guard() { return guard_; }
   /// Records that recovery applied when the store was opened.
@@ -62,28 +64,28 @@ public:
   void abandon() { log_.reset(); }
 
 private:
-  friend class Session;
+  friend class Transaction;
 
-  Store(const Ground& ground, const Schema& schema)
-      : ground_(ground), schema_(schema), write_back_(ground.durability) {}
+  ObjectStore(const StorageView& storage, const Schema& schema)
+      : storage_(storage), schema_(schema), write_back_(storage.durability) {}
 
-  StoreHead* head() const { return reinterpret_cast<StoreHead*>(ground_.root); }
+  StoreHead* head() const { return reinterpret_cast<StoreHead*>(storage_.root); }
   void keep(const void* at, std::size_t bytes, Site site = Site::current());
   Status write_types();
   Status start();
   Status check_head() const;
   bool overwrites(std::uint32_t type) const {
-    return ground_.zero_on_free || (schema_.types[type].flags & TypeEntry::secret) != 0;
+    return storage_.zero_on_free || (schema_.types[type].flags & TypeEntry::secret) != 0;
   }
   bool has_secrets() const;
 
-  Ground ground_;
+  StorageView storage_;
   Schema schema_;
   WriteBack write_back_;
   guard guard_;
   SharedLock commit_; ///< the log, and applying what is in it
   std::optional<RedoLog> log_;
-  std::optional<Heap> heap_;
+  std::optional<PersistentObjectHeap> heap_;
   std::size_t recovered_ = 0;
 };
 

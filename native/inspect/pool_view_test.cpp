@@ -1,4 +1,4 @@
-#include "inspect/source.hpp"
+#include "inspect/pool_view.hpp"
 
 #include <doctest/doctest.h>
 
@@ -7,7 +7,7 @@ using namespace nearfar::inspect;
 namespace {
 
 /// Counts what is read of it; every byte is the low one of its offset.
-class Counted final : public Source {
+class Counted final : public PoolView {
 public:
   Offset size() const override { return size_bytes; }
   bool read(Offset offset, void* to, std::size_t bytes) const override {
@@ -25,8 +25,8 @@ public:
 } // namespace
 
 TEST_CASE("a window yields the bytes that were asked for, and nothing behind the end") {
-  const Counted source;
-  Window window(source);
+  const Counted view;
+  Window window(view);
   for (const Offset offset : {Offset{0}, Offset{5000}, Offset{4999}, Offset{900'000}, Offset{3}}) {
     const std::byte* at = window.at(offset, 16);
     REQUIRE(at != nullptr);
@@ -38,21 +38,21 @@ TEST_CASE("a window yields the bytes that were asked for, and nothing behind the
   CHECK(window.at(~Offset{0} - 4, 8) == nullptr);
 }
 
-TEST_CASE("going through a source backward reads little more than all of it") {
-  const Counted source;
-  Window window(source);
+TEST_CASE("going through a view backward reads little more than all of it") {
+  const Counted view;
+  Window window(view);
   for (Offset left = Counted::size_bytes; left >= 64; left -= 64)
     REQUIRE(window.at(left - 64, 64) != nullptr);
-  CHECK(source.read_bytes <= 2 * Counted::size_bytes);
+  CHECK(view.read_bytes <= 2 * Counted::size_bytes);
 }
 
-TEST_CASE("stores into a patched source are seen by reads of any size, and stay there") {
-  const Counted source;
-  PatchedSource patched(source);
+TEST_CASE("stores into a patched view are seen by reads of any size, and stay there") {
+  const Counted view;
+  PatchedView patched(view);
   REQUIRE(patched.store(13, 0x1122334455667788)); // over two words
   CHECK(patched.number<std::uint64_t>(13) == 0x1122334455667788);
   CHECK(patched.number<std::uint8_t>(12) == 12);
   CHECK(patched.number<std::uint8_t>(21) == 21);
-  CHECK(source.number<std::uint8_t>(13) == 13);
+  CHECK(view.number<std::uint8_t>(13) == 13);
   CHECK_FALSE(patched.store(Counted::size_bytes - 4, 0));
 }

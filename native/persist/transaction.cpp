@@ -1,4 +1,4 @@
-#include "persist/session.hpp"
+#include "persist/transaction.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -19,22 +19,22 @@ Error waits_for_itself() {
 
 } // namespace
 
-Session* Session::of(const Store& store) {
-  Session* s = current_session;
+Transaction* Transaction::of(const ObjectStore& store) {
+  Transaction* s = current_transaction;
   while (s != nullptr && s->store_ != &store)
     s = s->outer_;
   return s;
 }
 
-Session::Session(Store& store, guard& on)
-    : store_(&store), outer_(current_session), guard_(nullptr), block_(inline_),
+Transaction::Transaction(ObjectStore& store, guard& on)
+    : store_(&store), outer_(current_transaction), guard_(nullptr), block_(inline_),
       used_(sizeof(RecordHead)), block_size_(inline_bytes) {
   hold(on);
   if (store.path() == Path::undo && !failed()) begin_undo();
-  current_session = this;
+  current_transaction = this;
 }
 
-Session::~Session() {
+Transaction::~Transaction() {
   if (!ended_) {
     if (begun_undo_) abort_undo();
     end();
@@ -44,16 +44,16 @@ Session::~Session() {
   if (guard_ != nullptr) guard_->lock_.unlock();
 }
 
-bool Session::holds(const guard& on) const {
-  for (const Session* s = this; s != nullptr; s = s->outer_)
+bool Transaction::holds(const guard& on) const {
+  for (const Transaction* s = this; s != nullptr; s = s->outer_)
     if (s->guard_ == &on || std::count(s->more_guards_.begin(), s->more_guards_.end(), &on) > 0)
       return true;
   return false;
 }
 
-void Session::hold(guard& on) {
+void Transaction::hold(guard& on) {
   for (const Reading* r = current_reading; r != nullptr; r = r->outer_)
-    if (r->guard_ == &on && r->locked_) return doom(waits_for_itself());
+    if (r->guard_ == &on && r->locked_) return mark_rollback_only(waits_for_itself());
   if (holds(on)) return;
   on.lock_.lock();
   if (guard_ == nullptr)
@@ -62,14 +62,14 @@ void Session::hold(guard& on) {
     more_guards_.push_back(&on);
 }
 
-bool Session::inside(const void* at, std::size_t bytes) const {
-  const Ground& ground = store_->ground_;
+bool Transaction::inside(const void* at, std::size_t bytes) const {
+  const StorageView& storage = store_->storage_;
   const auto* first = static_cast<const std::byte*>(at);
-  return first >= ground.base && bytes <= ground.bytes &&
-         first <= ground.base + (ground.bytes - bytes);
+  return first >= storage.base && bytes <= storage.bytes &&
+         first <= storage.base + (storage.bytes - bytes);
 }
 
-const std::byte* Session::lookup(const void* at) const {
+const std::byte* Transaction::lookup(const void* at) const {
   if (index_) {
     const auto found = index_->find(at);
     return found == index_->end() ? nullptr : found->second;
@@ -79,13 +79,13 @@ const std::byte* Session::lookup(const void* at) const {
   return nullptr;
 }
 
-void Session::remember(const void* at, std::byte* data) {
+void Transaction::remember(const void* at, std::byte* data) {
   if (count_ < inline_slots) {
     slots_[count_] = {at, data};
   } else {
     if (!index_) {
       index_ = std::make_unique<std::unordered_map<const void*, std::byte*>>();
-      for (const Slot& slot : slots_)
+      for (const PendingWrite& slot : slots_)
         index_->emplace(slot.at, slot.data);
     }
     index_->emplace(at, data);
@@ -94,7 +94,7 @@ void Session::remember(const void* at, std::byte* data) {
 }
 
 /// Room at the end of the record that does not move, so that references which find() gave stay.
-std::byte* Session::room(std::size_t bytes) {
+std::byte* Transaction::room(std::size_t bytes) {
   if (bytes > block_size_ - used_) {
     const std::size_t size = std::max(2 * block_size_, bytes);
     if (blocks_.empty())
@@ -113,8 +113,8 @@ std::byte* Session::room(std::size_t bytes) {
 }
 
 /// Adds an entry; yields where its data lies in the record.
-std::byte* Session::append(std::uint64_t offset, RecordEntry::Kind kind, const void* data,
-                           std::uint32_t bytes, Site site) {
+std::byte* Transaction::append(std::uint64_t offset, RecordEntry::Kind kind, const void* data,
+                               std::uint32_t bytes, Site site) {
   std::byte* at = room(RecordEntry::size(bytes));
   const std::uint64_t word = RecordEntry::word(offset, kind, bytes);
   std::memcpy(at, &word, sizeof word);
@@ -124,7 +124,7 @@ std::byte* Session::append(std::uint64_t offset, RecordEntry::Kind kind, const v
   return at + 8;
 }
 
-bool Session::rewrite(void* at, const void* value, std::uint32_t bytes, Site site) {
+bool Transaction::rewrite(void* at, const void* value, std::uint32_t bytes, Site site) {
   auto* data = const_cast<std::byte*>(lookup(at));
   if (data == nullptr || failed()) return data != nullptr;
   static_cast<void>(site);
@@ -132,11 +132,12 @@ bool Session::rewrite(void* at, const void* value, std::uint32_t bytes, Site sit
   return true;
 }
 
-void Session::write_new(void* at, const void* value, std::uint32_t bytes, Site site) {
+void Transaction::write_new(void* at, const void* value, std::uint32_t bytes, Site site) {
   if (failed()) return;
   if (!inside(at, bytes))
-    return doom(Error::make(Errc::bad_input, "a write outside pool %.150s", store_->ground_.name)
-                    .try_next("set fields of objects in the pool, not of copies"));
+    return mark_rollback_only(
+        Error::make(Errc::bad_input, "a write outside pool %.150s", store_->storage_.name)
+            .try_next("set fields of objects in the pool, not of copies"));
   if (begun_undo_) return write_undo(at, value, bytes, site);
   if (!storelog::log(at, bytes, site)) [[unlikely]] {
     const auto* from = static_cast<const std::byte*>(value);
@@ -145,27 +146,27 @@ void Session::write_new(void* at, const void* value, std::uint32_t bytes, Site s
     return remember(at, unlogged_.back().bytes.data());
   }
   const auto offset =
-      static_cast<std::uint64_t>(static_cast<std::byte*>(at) - store_->ground_.base);
+      static_cast<std::uint64_t>(static_cast<std::byte*>(at) - store_->storage_.base);
   remember(at, append(offset, RecordEntry::Kind::write, value, bytes, site));
 }
 
-Session::Taken* Session::taken_at(std::uint64_t offset) {
+Transaction::Taken* Transaction::taken_at(std::uint64_t offset) {
   for (Taken& taken : taken_)
     if (taken.offset == offset) return &taken;
   return nullptr;
 }
 
-bool Session::takes(std::uint64_t offset) const {
+bool Transaction::takes(std::uint64_t offset) const {
   return std::any_of(taken_.begin(), taken_.end(),
                      [&](const Taken& t) { return t.offset == offset && !t.published; });
 }
 
-std::uint64_t Session::take(std::uint32_t type, std::size_t bytes, Site) {
+std::uint64_t Transaction::take(std::uint32_t type, std::size_t bytes, Site) {
   if (failed()) return 0;
   return begun_undo_ ? take_undo(type, bytes) : take_redo(type, bytes);
 }
 
-std::uint64_t Session::take_redo(std::uint32_t type, std::size_t bytes) {
+std::uint64_t Transaction::take_redo(std::uint32_t type, std::size_t bytes) {
   Result<std::uint64_t> taken = store_->heap_->take(type, bytes);
   if (!taken && taken.error().code == Errc::no_space) {
     // What was freed lately waits for the log to go past it.
@@ -180,7 +181,7 @@ std::uint64_t Session::take_redo(std::uint32_t type, std::size_t bytes) {
     }
   }
   if (!taken) {
-    doom(taken.error());
+    mark_rollback_only(taken.error());
     return 0;
   }
   taken_.push_back({*taken, bytes, type, false, {}});
@@ -188,8 +189,8 @@ std::uint64_t Session::take_redo(std::uint32_t type, std::size_t bytes) {
 }
 
 /// The content of a new object, in pieces that an entry can hold.
-void Session::append_content(std::uint64_t offset, std::size_t bytes, Site site) {
-  const std::byte* at = store_->ground_.base + offset;
+void Transaction::append_content(std::uint64_t offset, std::size_t bytes, Site site) {
+  const std::byte* at = store_->storage_.base + offset;
   for (std::size_t done = 0; done < bytes; done += RecordEntry::longest_write) {
     const auto part =
         static_cast<std::uint32_t>(std::min<std::size_t>(bytes - done, RecordEntry::longest_write));
@@ -197,15 +198,16 @@ void Session::append_content(std::uint64_t offset, std::size_t bytes, Site site)
   }
 }
 
-void Session::publish(std::uint64_t offset, std::uint32_t, std::size_t bytes, Site site) {
+void Transaction::publish(std::uint64_t offset, std::uint32_t, std::size_t bytes, Site site) {
   if (failed()) return;
   Taken* taken = taken_at(offset);
   if (taken == nullptr || taken->published)
-    return doom(Error::make(Errc::bad_input, "publishing what this transaction has not taken")
-                    .try_next("publish a fresh object once, in the transaction that made it"));
+    return mark_rollback_only(
+        Error::make(Errc::bad_input, "publishing what this transaction has not taken")
+            .try_next("publish a fresh object once, in the transaction that made it"));
   taken->published = true;
   if (begun_undo_) return publish_undo(*taken, bytes, site);
-  std::byte* at = store_->ground_.base + offset;
+  std::byte* at = store_->storage_.base + offset;
   storelog::store(at, bytes, site);
   if (bytes <= largest_inline_content) {
     if (storelog::log(at, bytes, site)) append_content(offset, bytes, site);
@@ -218,9 +220,9 @@ void Session::publish(std::uint64_t offset, std::uint32_t, std::size_t bytes, Si
 }
 
 /// Sets or clears bits of a word of the heap's, with this transaction.
-void Session::change_bits(std::uint64_t word, RecordEntry::Kind kind, std::uint64_t mask,
-                          Site site) {
-  std::byte* at = store_->ground_.base + word;
+void Transaction::change_bits(std::uint64_t word, RecordEntry::Kind kind, std::uint64_t mask,
+                              Site site) {
+  std::byte* at = store_->storage_.base + word;
   if (storelog::log(at, sizeof mask, site)) {
     append(word, kind, &mask, sizeof mask, site);
   } else {
@@ -229,7 +231,7 @@ void Session::change_bits(std::uint64_t word, RecordEntry::Kind kind, std::uint6
   }
 }
 
-void Session::store_unlogged(const Unlogged& change) const {
+void Transaction::store_unlogged(const Unlogged& change) const {
   if (change.kind == RecordEntry::Kind::write) {
     std::memcpy(change.at, change.bytes.data(), change.bytes.size());
   } else {
@@ -241,19 +243,20 @@ void Session::store_unlogged(const Unlogged& change) const {
   storelog::store(change.at, change.bytes.size(), change.site);
 }
 
-void Session::free(std::uint64_t offset, std::uint32_t type, std::size_t bytes, Site site) {
+void Transaction::free(std::uint64_t offset, std::uint32_t type, std::size_t bytes, Site site) {
   if (failed() || offset == 0) return;
   if (std::count(freed_.begin(), freed_.end(), offset) > 0)
-    return doom(Error::make(Errc::bad_input, "an object was freed twice in one transaction")
-                    .try_next("free what is no longer linked, once"));
+    return mark_rollback_only(
+        Error::make(Errc::bad_input, "an object was freed twice in one transaction")
+            .try_next("free what is no longer linked, once"));
   freed_.push_back(offset);
   if (begun_undo_) return free_undo(offset, type, bytes, site);
   free_redo(offset, type, site);
 }
 
-void Session::free_redo(std::uint64_t offset, std::uint32_t type, Site site) {
+void Transaction::free_redo(std::uint64_t offset, std::uint32_t type, Site site) {
   const BitPlace bit = store_->heap_->bit_of(offset);
-  std::byte* base = store_->ground_.base;
+  std::byte* base = store_->storage_.base;
   const Taken* own = taken_at(offset);
   const bool published_here = own != nullptr && own->published;
   const bool allocated =
@@ -263,10 +266,10 @@ void Session::free_redo(std::uint64_t offset, std::uint32_t type, Site site) {
         bit.mask) != 0);
   if (!allocated) {
     freed_.pop_back();
-    return doom(Error::make(Errc::bad_input,
-                            "freeing what is no object of pool %.150s, or was freed",
-                            store_->ground_.name)
-                    .try_next("free what is no longer linked, once"));
+    return mark_rollback_only(
+        Error::make(Errc::bad_input, "invalid free: not an object of pool %.150s, or freed before",
+                    store_->storage_.name)
+            .try_next("free what is no longer linked, once"));
   }
   if (store_->overwrites(type))
     if (storelog::log(base + offset, bit.object_bytes, site))
@@ -275,7 +278,7 @@ void Session::free_redo(std::uint64_t offset, std::uint32_t type, Site site) {
 }
 
 /// The record in one piece.
-std::byte* Session::whole_record() {
+std::byte* Transaction::whole_record() {
   if (blocks_.empty()) return inline_;
   blocks_.back().second = used_;
   auto whole = std::make_unique_for_overwrite<std::byte[]>(total_ + os::cache_line_bytes);
@@ -290,7 +293,7 @@ std::byte* Session::whole_record() {
   return blocks_.back().first.get();
 }
 
-Status Session::commit_redo() {
+Status Transaction::commit_redo() {
   if (total_ == sizeof(RecordHead) && unlogged_.empty()) return Done{};
   if (total_ > store_->log_->largest_record())
     return Error::make(Errc::no_space,
@@ -310,7 +313,7 @@ Status Session::commit_redo() {
   return done;
 }
 
-Status Session::commit() {
+Status Transaction::commit() {
   if (failed()) return *error_;
   Status done = begun_undo_ ? commit_undo() : commit_redo();
   if (!done) {
@@ -325,11 +328,11 @@ Status Session::commit() {
 }
 
 /// Gives back what was taken and not published, or not committed.
-void Session::give_back() {
+void Transaction::give_back() {
   for (const Taken& taken : taken_) {
     if (taken.offset == 0 || !store_->heap_) continue;
     if (store_->overwrites(taken.type)) {
-      std::byte* at = store_->ground_.base + taken.offset;
+      std::byte* at = store_->storage_.base + taken.offset;
       std::memset(at, 0, taken.bytes);
       store_->keep(at, taken.bytes);
     }
@@ -338,14 +341,14 @@ void Session::give_back() {
   taken_.clear();
 }
 
-void Session::end() {
+void Transaction::end() {
   give_back();
-  current_session = outer_;
+  current_transaction = outer_;
   ended_ = true;
 }
 
 Reading::Reading(guard& on) : guard_(&on), outer_(current_reading), locked_(true) {
-  if (current_session != nullptr && current_session->holds(on)) locked_ = false;
+  if (current_transaction != nullptr && current_transaction->holds(on)) locked_ = false;
   for (const Reading* r = current_reading; r != nullptr; r = r->outer_)
     if (r->guard_ == &on) locked_ = false;
   if (locked_) on.lock_.lock_shared();

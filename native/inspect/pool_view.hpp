@@ -2,7 +2,7 @@
 //
 // Purpose        every read names its offset and length and may fail; nothing is a pointer into a
 //                mapping, so a file that is cut while it is read cannot raise SIGBUS.
-// Thread safety  a Source is used by one thread at a time.
+// Thread safety  a PoolView is used by one thread at a time.
 #pragma once
 
 #include <array>
@@ -27,17 +27,17 @@ Number load(const std::byte* at) {
   return number;
 }
 
-class Source {
+class PoolView {
 public:
-  virtual ~Source() = default;
+  virtual ~PoolView() = default;
 
   virtual Offset size() const = 0;
 
-  /// Copies `[offset, offset + bytes)`; false if the source does not hold all of it.
+  /// Copies `[offset, offset + bytes)`; false if the view does not hold all of it.
   virtual bool read(Offset offset, void* to, std::size_t bytes) const = 0;
 
   /// The bytes themselves where they already lie in memory, else nullptr; same bounds as read().
-  virtual const std::byte* view(Offset, std::size_t) const { return nullptr; }
+  virtual const std::byte* bytes_at(Offset, std::size_t) const { return nullptr; }
 
   template <class Number>
   std::optional<Number> number(Offset offset) const {
@@ -48,21 +48,21 @@ public:
 };
 
 /// Bytes in memory, which stay where they are.
-class MemorySource final : public Source {
+class MemoryView final : public PoolView {
 public:
-  explicit MemorySource(std::span<const std::byte> bytes) : bytes_(bytes) {}
+  explicit MemoryView(std::span<const std::byte> bytes) : bytes_(bytes) {}
   Offset size() const override { return bytes_.size(); }
   bool read(Offset offset, void* to, std::size_t bytes) const override;
-  const std::byte* view(Offset offset, std::size_t bytes) const override;
+  const std::byte* bytes_at(Offset offset, std::size_t bytes) const override;
 
 private:
   std::span<const std::byte> bytes_;
 };
 
 /// A file, read by pread; its size is what it was when it was opened.
-class FileSource final : public Source {
+class FileView final : public PoolView {
 public:
-  FileSource(os::File file, Offset size) : file_(std::move(file)), size_(size) {}
+  FileView(os::File file, Offset size) : file_(std::move(file)), size_(size) {}
   Offset size() const override { return size_; }
   bool read(Offset offset, void* to, std::size_t bytes) const override;
   const os::File& file() const { return file_; }
@@ -73,26 +73,26 @@ private:
 };
 
 /// Opens a regular file for reading; errors as os::open_readonly().
-Result<FileSource> open_source(const char* path);
+Result<FileView> open_view(const char* path);
 
-/// Another source as it would be after some words were stored into it.
-class PatchedSource final : public Source {
+/// Another view as it would be after some words were stored into it.
+class PatchedView final : public PoolView {
 public:
-  explicit PatchedSource(const Source& below) : below_(below) {}
-  /// Stores eight bytes; false if they are not within the source.
+  explicit PatchedView(const PoolView& below) : below_(below) {}
+  /// Stores eight bytes; false if they are not within the view.
   bool store(Offset offset, std::uint64_t word);
   Offset size() const override { return below_.size(); }
   bool read(Offset offset, void* to, std::size_t bytes) const override;
 
 private:
-  const Source& below_;
+  const PoolView& below_;
   std::map<Offset, std::array<std::byte, 8>> lines_; ///< by offset / 8: the eight bytes there
 };
 
-/// Small reads, most of them upward through a source, at the cost of few large ones.
+/// Small reads, most of them upward through a view, at the cost of few large ones.
 class Window {
 public:
-  explicit Window(const Source& source) : source_(&source) {}
+  explicit Window(const PoolView& view) : view_(&view) {}
 
   /// `bytes` at `offset`, valid until the next call; nullptr if out of bounds.
   const std::byte* at(Offset offset, std::size_t bytes) {
@@ -106,7 +106,7 @@ public:
 private:
   const std::byte* fill(Offset offset, std::size_t bytes);
 
-  const Source* source_;
+  const PoolView* view_;
   Offset begin_ = 0;
   std::size_t held_ = 0;
   const std::byte* from_ = nullptr;

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "persist/ground.hpp"
+#include "persist/storage_view.hpp"
 #include "persist/write_back.hpp"
 #include "poolformat/heads.hpp"
 
@@ -34,10 +34,10 @@ struct BitPlace {
   std::uint64_t object_bytes = 0;
 };
 
-class Heap {
+class PersistentObjectHeap {
 public:
-  Heap(const Ground& ground, std::uint64_t* directory, WriteBack& write_back)
-      : ground_(ground), directory_(directory), write_back_(&write_back) {}
+  PersistentObjectHeap(const StorageView& storage, std::uint64_t* directory, WriteBack& write_back)
+      : storage_(storage), directory_(directory), write_back_(&write_back) {}
 
   /// Finds the chunks; to be called once, after the log was recovered.
   Status load();
@@ -73,7 +73,7 @@ private:
   };
 
   std::uint64_t* bitmap(const Chunk& chunk) const {
-    return reinterpret_cast<std::uint64_t*>(ground_.base + chunk.offset + sizeof(ChunkHead));
+    return reinterpret_cast<std::uint64_t*>(storage_.base + chunk.offset + sizeof(ChunkHead));
   }
   Status load_slot(std::uint64_t* slot);
   Chunk* add(std::uint64_t* slot);
@@ -83,7 +83,7 @@ private:
   void make_free(std::uint64_t offset);
   bool reclaim_some(std::uint64_t start);
 
-  Ground ground_;
+  StorageView storage_;
   std::uint64_t* directory_;
   WriteBack* write_back_;
   mutable std::mutex mutex_;

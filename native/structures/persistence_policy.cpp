@@ -1,4 +1,4 @@
-#include "structures/medium.hpp"
+#include "structures/persistence_policy.hpp"
 
 #include <cstring>
 
@@ -8,7 +8,7 @@ Status Dram::allocate(std::uint64_t* link, std::size_t bytes, bool zeroed) {
   if (bytes <= largest_small && node_ == any_node) {
     Small block(static_cast<std::byte*>(
         ::operator new(bytes, std::align_val_t{os::cache_line_bytes}, std::nothrow)));
-    if (!block) return Error::make(Errc::no_space, "there is no memory for %zu bytes", bytes);
+    if (!block) return Error::make(Errc::no_space, "no memory for %zu bytes", bytes);
     if (zeroed) std::memset(block.get(), 0, bytes);
     const std::lock_guard guard(mutex_);
     small_.push_back(std::move(block));

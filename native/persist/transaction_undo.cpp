@@ -6,8 +6,8 @@
 #include <libpmemobj.h>
 
 #include "persist/failure.hpp"
-#include "persist/session.hpp"
 #include "persist/store_value.hpp"
+#include "persist/transaction.hpp"
 
 namespace nearfar::persist {
 
@@ -27,24 +27,25 @@ Error failure(const char* doing, int code) {
 
 } // namespace
 
-void Session::begin_undo() {
+void Transaction::begin_undo() {
   if (pmemobj_tx_stage() != TX_STAGE_NONE)
-    return doom(Error::make(Errc::bad_input, "this thread is in a libpmemobj transaction already")
-                    .try_next("end it first: libpmemobj has one pool a thread at a time"));
-  const int code = pmemobj_tx_begin(store_->ground_.pool, nullptr, TX_PARAM_NONE);
+    return mark_rollback_only(
+        Error::make(Errc::bad_input, "this thread is in a libpmemobj transaction already")
+            .try_next("end it first: libpmemobj has one pool a thread at a time"));
+  const int code = pmemobj_tx_begin(store_->storage_.pool, nullptr, TX_PARAM_NONE);
   if (code == 0)
     begun_undo_ = true;
   else {
     pmemobj_tx_end();
-    doom(failure("begin a transaction", code));
+    mark_rollback_only(failure("begin a transaction", code));
   }
 }
 
 /// Snapshots what was not snapshotted yet. Ranges that touch become one.
-bool Session::snapshot(const std::byte* at, std::size_t bytes, Site site) {
+bool Transaction::snapshot(const std::byte* at, std::size_t bytes, Site site) {
   const std::byte* end = at + bytes;
   const std::byte** grown = nullptr; // the end of the range that this one goes on from
-  for (Range& range : ranges_) {
+  for (SnapshotRange& range : ranges_) {
     if (static_cast<std::size_t>(at - range.first) > // at < first becomes a large number
         static_cast<std::size_t>(range.end - range.first))
       continue;
@@ -56,7 +57,7 @@ bool Session::snapshot(const std::byte* at, std::size_t bytes, Site site) {
   bytes = static_cast<std::size_t>(end - at);
   if (storelog::log(at, bytes, site)) {
     const int code = pmemobj_tx_xadd_range_direct(at, bytes, POBJ_XADD_NO_ABORT);
-    if (code != 0) return doom(failure("snapshot", code)), false;
+    if (code != 0) return mark_rollback_only(failure("snapshot", code)), false;
   }
   if (grown != nullptr)
     *grown = end;
@@ -65,54 +66,55 @@ bool Session::snapshot(const std::byte* at, std::size_t bytes, Site site) {
   return true;
 }
 
-void Session::write_undo(void* at, const void* value, std::size_t bytes, Site site) {
+void Transaction::write_undo(void* at, const void* value, std::size_t bytes, Site site) {
   if (!snapshot(static_cast<std::byte*>(at), bytes, site)) return;
   store_value(static_cast<std::byte*>(at), value, bytes);
   storelog::store(at, bytes, site);
 }
 
-std::uint64_t Session::take_undo(std::uint32_t type, std::size_t bytes) {
+std::uint64_t Transaction::take_undo(std::uint32_t type, std::size_t bytes) {
   taken_.push_back({0, bytes, type, false, {}});
   Taken& taken = taken_.back();
   const PMEMoid object =
-      pmemobj_reserve(store_->ground_.pool, action_of(taken.action), bytes, type + 1);
+      pmemobj_reserve(store_->storage_.pool, action_of(taken.action), bytes, type + 1);
   if (OID_IS_NULL(object)) {
     taken_.pop_back();
-    doom(failure("allocate", errno));
+    mark_rollback_only(failure("allocate", errno));
     return 0;
   }
   taken.offset = object.off;
   return object.off;
 }
 
-void Session::publish_undo(Taken& taken, std::size_t bytes, Site site) {
-  const std::byte* at = store_->ground_.base + taken.offset;
+void Transaction::publish_undo(Taken& taken, std::size_t bytes, Site site) {
+  const std::byte* at = store_->storage_.base + taken.offset;
   storelog::store(at, bytes, site);
   int code = pmemobj_tx_xpublish(action_of(taken.action), 1, POBJ_XPUBLISH_NO_ABORT);
-  if (code != 0) return doom(failure("publish", code));
+  if (code != 0) return mark_rollback_only(failure("publish", code));
   // New memory needs no snapshot, but a flush at commit.
   code = pmemobj_tx_xadd_range_direct(at, bytes, POBJ_XADD_NO_SNAPSHOT | POBJ_XADD_NO_ABORT);
-  if (code != 0) return doom(failure("publish", code));
+  if (code != 0) return mark_rollback_only(failure("publish", code));
   ranges_.push_back({at, at + bytes});
 }
 
-void Session::free_undo(std::uint64_t offset, std::uint32_t type, std::size_t bytes, Site site) {
-  PMEMoid object = pmemobj_oid(store_->ground_.base);
+void Transaction::free_undo(std::uint64_t offset, std::uint32_t type, std::size_t bytes,
+                            Site site) {
+  PMEMoid object = pmemobj_oid(store_->storage_.base);
   object.off = offset;
-  std::byte* at = store_->ground_.base + offset;
+  std::byte* at = store_->storage_.base + offset;
   if (store_->overwrites(type)) {
     if (!snapshot(at, bytes, site)) return;
     std::memset(at, 0, bytes);
     storelog::store(at, bytes, site);
   }
   const int code = pmemobj_tx_xfree(object, POBJ_XFREE_NO_ABORT);
-  if (code != 0) doom(failure("free", code));
+  if (code != 0) mark_rollback_only(failure("free", code));
 }
 
-Status Session::commit_undo() {
+Status Transaction::commit_undo() {
   // What was taken and not published goes back; libpmemobj forgets the rest of its actions.
   for (Taken& taken : taken_)
-    if (!taken.published) pmemobj_cancel(store_->ground_.pool, action_of(taken.action), 1);
+    if (!taken.published) pmemobj_cancel(store_->storage_.pool, action_of(taken.action), 1);
   taken_.clear();
   pmemobj_tx_commit();
   begun_undo_ = false;
@@ -121,9 +123,9 @@ Status Session::commit_undo() {
   return failure("commit", code);
 }
 
-void Session::abort_undo() {
+void Transaction::abort_undo() {
   for (Taken& taken : taken_)
-    if (!taken.published) pmemobj_cancel(store_->ground_.pool, action_of(taken.action), 1);
+    if (!taken.published) pmemobj_cancel(store_->storage_.pool, action_of(taken.action), 1);
   taken_.clear();
   begun_undo_ = false;
   if (pmemobj_tx_stage() == TX_STAGE_WORK) pmemobj_tx_abort(ECANCELED);

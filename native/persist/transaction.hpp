@@ -5,12 +5,12 @@
 //                the writer its own; memory is touched at commit alone. An abort forgets them.
 // Undo path      libpmemobj snapshots what is about to change, once (ranges that were snapshotted,
 //                or touch them, are not taken again), and the store is made at once.
-// Failures       something that cannot be done (no memory, no log space, an address outside
-//                the pool) dooms the session: later calls do nothing, commit() aborts and tells
+// Failures       something that cannot be done (no memory, no log space, an address outside the
+//                pool) marks it rollback-only: later calls do nothing, commit() aborts and returns
 //                the first error.
-// Nesting        a session inside a session of the same store is the outer one (Session::of); the
-//                failure of an inner one dooms the whole.
-// Thread safety  a session belongs to one thread; it holds its guards until it has ended.
+// Nesting        a transaction inside a transaction of the same store is the outer one
+//                (Transaction::of); the failure of an inner one marks all of them rollback-only.
+// Thread safety  a transaction belongs to one thread; it holds its guards until it has ended.
 #pragma once
 
 #include <array>
@@ -21,34 +21,35 @@
 #include <vector>
 
 #include "persist/few.hpp"
-#include "persist/store.hpp"
+#include "persist/object_store.hpp"
 
 namespace nearfar::persist {
 
-class Session {
+class Transaction {
 public:
   /// Begins; `on` is held to the end. Check failed() before use: it is true already if it could
   /// not.
-  Session(Store& store, guard& on);
-  Session(const Session&) = delete;
-  Session& operator=(const Session&) = delete;
-  ~Session(); ///< aborts, unless commit() was called
+  Transaction(ObjectStore& store, guard& on);
+  Transaction(const Transaction&) = delete;
+  Transaction& operator=(const Transaction&) = delete;
+  ~Transaction(); ///< aborts, unless commit() was called
 
-  /// The session of this thread on `store`, null if there is none.
-  static Session* of(const Store& store);
+  /// The transaction of this thread on `store`, null if there is none.
+  static Transaction* of(const ObjectStore& store);
 
   /// Holds one more guard to the end.
   void hold(guard& on);
-  /// Whether this session, or one around it, holds a guard.
+  /// Whether this transaction, or one around it, holds a guard.
   bool holds(const guard& on) const;
 
   /// Changes `bytes` (at most RecordEntry::longest_write) at `at`, which lies in the pool.
   void write(void* at, const void* value, std::uint32_t bytes, Site site = Site::current()) {
     if (count_ == 0 || !rewrite(at, value, bytes, site)) write_new(at, value, bytes, site);
   }
-  /// What this session, or one around it, wrote at `at` and memory does not show yet; else null.
+  /// What this transaction, or one around it, wrote at `at` and memory does not show yet; else
+  /// null.
   const std::byte* find(const void* at) const {
-    for (const Session* s = this; s != nullptr; s = s->outer_)
+    for (const Transaction* s = this; s != nullptr; s = s->outer_)
       if (s->count_ != 0)
         if (const std::byte* found = s->lookup(at)) return found;
     return nullptr;
@@ -61,12 +62,13 @@ public:
   /// by the caller.)
   void publish(std::uint64_t offset, std::uint32_t type, std::size_t bytes,
                Site site = Site::current());
-  /// Frees an object, with this transaction. Twice, or what is no object, dooms the session.
+  /// Frees an object when this transaction commits. Freeing twice, or an invalid address, rolls
+  /// back.
   void free(std::uint64_t offset, std::uint32_t type, std::size_t bytes,
             Site site = Site::current());
 
   Status commit();
-  void doom(const Error& error) {
+  void mark_rollback_only(const Error& error) {
     if (!error_) error_ = error;
   }
   bool failed() const { return error_.has_value(); }
@@ -77,7 +79,7 @@ private:
   static constexpr std::size_t inline_bytes = 1024; ///< whole lines, as RedoLog::commit() wants
   static constexpr std::size_t inline_slots = 16;
 
-  struct Slot {
+  struct PendingWrite {
     const void* at;
     std::byte* data;
   };
@@ -94,7 +96,7 @@ private:
     std::vector<std::byte> bytes;
     Site site;
   };
-  struct Range {
+  struct SnapshotRange {
     const std::byte* first;
     const std::byte* end;
   };
@@ -118,7 +120,7 @@ private:
   bool inside(const void* at, std::size_t bytes) const;
   Taken* taken_at(std::uint64_t offset);
 
-  // undo path (session_undo.cpp)
+  // undo path (transaction_undo.cpp)
   void begin_undo();
   void write_undo(void* at, const void* value, std::size_t bytes, Site site);
   bool snapshot(const std::byte* at, std::size_t bytes, Site site);
@@ -128,8 +130,8 @@ private:
   Status commit_undo();
   void abort_undo();
 
-  Store* store_;
-  Session* outer_;
+  ObjectStore* store_;
+  Transaction* outer_;
   bool ended_ = false;
   bool begun_undo_ = false;
   bool fence_first_ = false; ///< content that is in no record has to be durable before the record
@@ -138,7 +140,7 @@ private:
   std::optional<Error> error_;
 
   std::size_t count_ = 0; ///< of writes that find() knows
-  std::array<Slot, inline_slots> slots_;
+  std::array<PendingWrite, inline_slots> slots_;
   std::unique_ptr<std::unordered_map<const void*, std::byte*>> index_; ///< beyond inline_slots
   std::byte* block_;                                                   ///< what is appended to
   std::size_t used_;                                                   ///< of that block
@@ -150,12 +152,13 @@ private:
   std::vector<Unlogged> unlogged_;
   Few<Taken, 2> taken_;
   Few<std::uint64_t, 8> freed_;
-  Few<Range, 16> ranges_; ///< undo path: snapshotted
+  Few<SnapshotRange, 16> ranges_; ///< undo path: snapshotted
   alignas(16) std::byte inline_[inline_bytes];
 };
 
-/// Not for users: the innermost session of this thread.
-[[gnu::tls_model("initial-exec")]] inline thread_local constinit Session* current_session = nullptr;
+/// Not for users: the innermost transaction of this thread.
+[[gnu::tls_model("initial-exec")]] inline thread_local constinit Transaction* current_transaction =
+    nullptr;
 
 /// Holds a guard for reading, together with others; goes through where this thread's transaction
 /// holds it.
@@ -167,7 +170,7 @@ public:
   ~Reading();
 
 private:
-  friend class Session;
+  friend class Transaction;
   guard* guard_;
   Reading* outer_;
   bool locked_;

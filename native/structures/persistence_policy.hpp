@@ -26,7 +26,7 @@
 #include <vector>
 
 #include "os/pages.hpp"
-#include "persist/ground.hpp"
+#include "persist/storage_view.hpp"
 #include "persist/write_back.hpp"
 #include "storelog/storelog.hpp"
 
@@ -46,11 +46,11 @@ public:
   static constexpr bool durable = enabled;
 
   explicit Persistent(persist::Pool& pool)
-      : Persistent(pool.base(), pool.durability(), std::make_unique<persist::PoolSource>(pool)) {}
-  /// Memory that is no pool: an image, a test's buffer. Links count from `base`.
+      : Persistent(pool.base(), pool.durability(), std::make_unique<persist::PoolStorage>(pool)) {}
+  /// Memory outside of a pool: an image, a test's buffer. Links count from `base`.
   Persistent(std::byte* base, persist::Durability durability,
-             std::unique_ptr<persist::Source> source)
-      : base_(base), write_back_(durability), source_(std::move(source)) {}
+             std::unique_ptr<persist::StorageAllocator> allocator)
+      : base_(base), write_back_(durability), allocator_(std::move(allocator)) {}
 
   template <class T>
   T* at(std::uint64_t link) const {
@@ -76,7 +76,7 @@ public:
     if constexpr (enabled) write_back_.fence(site);
   }
   Status allocate(std::uint64_t* link, std::size_t bytes, bool zeroed) {
-    return source_->allocate(link, bytes, chunk_type, zeroed);
+    return allocator_->allocate(link, bytes, chunk_type, zeroed);
   }
   bool failed() const { return write_back_.failed(); }
 
@@ -84,7 +84,7 @@ private:
   static constexpr std::uint64_t chunk_type = 0x6368756e6b; // "chunk", for pmempool info
   std::byte* base_;
   persist::WriteBack write_back_;
-  std::unique_ptr<persist::Source> source_;
+  std::unique_ptr<persist::StorageAllocator> allocator_;
 };
 
 using Pmem = Persistent<true>;

@@ -1,4 +1,4 @@
-#include "persist/store.hpp"
+#include "persist/object_store.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -11,32 +11,32 @@ constexpr std::uint64_t log_type = 0x6c6f67;
 } // namespace
 
 /// Reports what was stored there, and makes it durable.
-void Store::keep(const void* at, std::size_t bytes, Site site) {
+void ObjectStore::keep(const void* at, std::size_t bytes, Site site) {
   storelog::store(at, bytes, site);
   write_back_.flush(at, bytes, site);
   write_back_.fence(site);
 }
 
-Status Store::write_types() {
+Status ObjectStore::write_types() {
   const std::size_t types = schema_.types.size_bytes();
   const std::size_t links = schema_.links.size_bytes();
-  Status taken = ground_.source->allocate(&head()->types, types + links, types_type, true);
+  Status taken = storage_.allocator->allocate(&head()->types, types + links, types_type, true);
   if (!taken) return taken.error();
-  std::byte* at = ground_.base + head()->types;
+  std::byte* at = storage_.base + head()->types;
   std::memcpy(at, schema_.types.data(), types);
   if (links > 0) std::memcpy(at + types, schema_.links.data(), links);
   keep(at, types + links);
   return Done{};
 }
 
-Result<std::unique_ptr<Store>> Store::create(const Ground& ground, const Schema& schema,
-                                             const StoreOptions& options) {
-  if (ground.root_bytes < root_bytes(schema))
-    return Error::make(Errc::bad_input, "the root of pool %.150s is too small", ground.name);
-  if (options.path == Path::undo && ground.pool == nullptr)
+Result<std::unique_ptr<ObjectStore>>
+ObjectStore::create(const StorageView& storage, const Schema& schema, const StoreOptions& options) {
+  if (storage.root_bytes < root_bytes(schema))
+    return Error::make(Errc::bad_input, "the root of pool %.150s is too small", storage.name);
+  if (options.path == Path::undo && storage.pool == nullptr)
     return Error::make(Errc::unsupported, "the undo path wants a pool of libpmemobj")
         .try_next("use the redo path");
-  std::unique_ptr<Store> store(new Store(ground, schema));
+  std::unique_ptr<ObjectStore> store(new ObjectStore(storage, schema));
   StoreHead& head = *store->head();
   head.layout_hash = schema.hash;
   head.path = options.path;
@@ -46,7 +46,8 @@ Result<std::unique_ptr<Store>> Store::create(const Ground& ground, const Schema&
   if (options.path == Path::redo) {
     head.log_lines = std::max(options.log_bytes / os::cache_line_bytes, smallest_log_lines);
     const std::size_t bytes = head.log_lines * os::cache_line_bytes;
-    if (Status s = ground.source->allocate(&head.log, bytes, log_type, true); !s) return s.error();
+    if (Status s = storage.allocator->allocate(&head.log, bytes, log_type, true); !s)
+      return s.error();
     head.log_start = 1; // an empty line, all zeros, is never record number 1
   }
   store->keep(&head, sizeof head);
@@ -56,55 +57,56 @@ Result<std::unique_ptr<Store>> Store::create(const Ground& ground, const Schema&
   return store;
 }
 
-Status Store::check_head() const {
+Status ObjectStore::check_head() const {
   const StoreHead& head = *this->head();
   const auto refuse = [&](const char* why, const char* next) {
-    return Error::make(Errc::bad_input, "pool %.120s %s", ground_.name, why).try_next("%s", next);
+    return Error::make(Errc::bad_input, "pool %.120s %s", storage_.name, why).try_next("%s", next);
   };
-  if (ground_.root_bytes < sizeof head || head.magic != StoreHead::expected_magic)
+  if (storage_.root_bytes < sizeof head || head.magic != StoreHead::expected_magic)
     return refuse("was not finished when it was made, or holds no typed objects",
                   "remove it and make it anew");
   if (head.layout_hash != schema_.hash)
     return refuse("has the version this program knows, but its types are laid out otherwise",
                   "open it with the program that made it; raise the version when a layout changes");
-  const bool fits = ground_.root_bytes >= root_bytes(schema_) &&
+  const bool fits = storage_.root_bytes >= root_bytes(schema_) &&
                     (head.path == Path::undo ||
                      (head.path == Path::redo && head.log_lines >= smallest_log_lines &&
-                      head.log_lines <= ground_.bytes / os::cache_line_bytes &&
-                      head.log <= ground_.bytes - head.log_lines * os::cache_line_bytes));
+                      head.log_lines <= storage_.bytes / os::cache_line_bytes &&
+                      head.log <= storage_.bytes - head.log_lines * os::cache_line_bytes));
   if (!fits) return refuse("has a damaged head", "`nearfar pool check` looks closer");
   return Done{};
 }
 
 /// Recovers, then finds out what is allocated.
-Status Store::start() {
+Status ObjectStore::start() {
   if (path() != Path::redo) return Done{};
   StoreHead& head = *this->head();
-  log_.emplace(LogPlace{ground_.base, ground_.bytes, &head.log_start, ground_.base + head.log,
+  log_.emplace(LogPlace{storage_.base, storage_.bytes, &head.log_start, storage_.base + head.log,
                         head.log_lines},
                write_back_);
   Result<std::size_t> applied = log_->recover();
   if (!applied) return applied.error();
   recovered_ = *applied;
   if (has_secrets() && recovered_ > 0) log_->scrub();
-  heap_.emplace(ground_, &head.chunks, write_back_);
+  heap_.emplace(storage_, &head.chunks, write_back_);
   return heap_->load();
 }
 
-Result<std::unique_ptr<Store>> Store::open(const Ground& ground, const Schema& schema) {
-  std::unique_ptr<Store> store(new Store(ground, schema));
+Result<std::unique_ptr<ObjectStore>> ObjectStore::open(const StorageView& storage,
+                                                       const Schema& schema) {
+  std::unique_ptr<ObjectStore> store(new ObjectStore(storage, schema));
   if (Status s = store->check_head(); !s) return s.error();
   if (Status s = store->start(); !s) return s.error();
   return store;
 }
 
-bool Store::has_secrets() const {
+bool ObjectStore::has_secrets() const {
   for (std::uint32_t type = 0; type < schema_.types.size(); ++type)
     if (overwrites(type)) return true;
   return false;
 }
 
-Store::~Store() {
+ObjectStore::~ObjectStore() {
   if (!log_ || !heap_) return;
   if (has_secrets())
     log_->scrub();
