@@ -14,7 +14,7 @@ from conftest import RunNearfar
 from nearfar.machine.topology import this_machine
 from nearfar.measure import last_cache
 from nearfar.measure.chases import AT_ONCE, REVISITED, Chase
-from nearfar.measure.host import Regions
+from nearfar.measure.host import LARGEST, HostMeter, Regions
 from nearfar.measure.last_cache import Sweeps
 from nearfar.measure.memory import MemoryMeter, MemoryPlan, Timed
 from nearfar.measure.session import Samples, Session
@@ -330,3 +330,28 @@ def test_the_host_can_be_shown(run_nearfar: RunNearfar) -> None:
     done = run_nearfar("show", "this")
     assert "dram,pages=4k" in done.stdout
     assert "8 epochs" in done.stdout
+
+
+def test_a_short_measurement_next_to_other_programs_excludes_no_larger_cache(
+    session: Session,
+) -> None:
+    meter = HostMeter(session, 0)
+    regions = Regions.of(fixed_host(), LARGEST, 2)
+    sweeps = synthetic(3 * MIB, 1.0, seed=1)
+    at = {region: sweeps.rows[:, i].tolist() for i, region in enumerate(sweeps.regions)}
+    for chase in regions.chases():
+        region = min(at, key=lambda known: abs(known - chase.region_bytes))
+        small = chase.region_bytes <= regions.levels["l2_load_ns"]
+        values = [3.0] * len(sweeps.rows) if small else at[region]
+        values = [155.0] * len(values) if chase.region_bytes == LARGEST else values
+        meter._chases.raw[chase] = [value / chase.chains for value in values]
+    reported = fixed_host().scalar("l3_bytes")
+    meter._host = fixed_host()
+    calm = meter._last_cache(short=True)["l3_bytes"]
+    assert calm.value is not None
+    assert calm.high is not None
+    meter.disturbed = True
+    beset = meter._last_cache(short=True)["l3_bytes"]
+    assert (beset.value, beset.low) == (calm.value, calm.low)
+    assert calm.high < reported == beset.high
+    assert meter._last_cache(short=False)["l3_bytes"].note == calm.note

@@ -109,6 +109,7 @@ class HostMeter:
     largest: int = LARGEST
     steps_per_octave: int = 2
     epochs: int = 0
+    disturbed: bool = False
     _chases: Samples[Chase] = field(default_factory=Samples)
     _memories: list[MemoryMeter] = field(default_factory=list)
     _flushes: dict[str, list[float]] = field(default_factory=dict)
@@ -142,6 +143,7 @@ class HostMeter:
             watch.threads(usages)
             usages.clear()
         self.session.noise.judge(watch)
+        self.disturbed = self.disturbed or watch.verdict().noisy
 
     def host(self) -> Host:
         """This machine as measured so far."""
@@ -155,7 +157,7 @@ class HostMeter:
             **self._host.figures,
             **levels,
             **_held(self._host, self._regions, times, levels),
-            **_last_cache(self._host, self._regions, self._chases, self.session.seed, short=short),
+            **self._last_cache(short=short),
             **_translation(self._host, self._regions, self._chases),
             "near_stream_line_ns": _figure(times[stream]),
             **{key: _figure(median(found), "shm:") for key, found in self._flushes.items()},
@@ -176,8 +178,37 @@ class HostMeter:
                     ended=store.now(),
                     epochs=self.epochs,
                     provisional=short,
+                    disturbed=self.disturbed,
                 ),
             }
+        )
+
+    def _last_cache(self, *, short: bool) -> dict[str, Figure]:
+        """The effective last cache, if the host reports one. While other programs run, it may be
+        anything up to the reported size without them."""
+        reported = _reported(self._host, "l3_bytes")
+        if not reported:
+            return {}
+        l2_bytes, seed = self._host.scalar("l2_bytes"), self.session.seed
+        groups = [self._sweeps(chains) for chains in (1, AT_ONCE)]
+        found = last_cache.interval(groups, l2_bytes, reported, short=short, seed=seed)
+        value, low, high = found
+        note = f"of {reported:.0f} B that the system reports; as an LRU cache, fitted to chases"
+        if short and self.disturbed:
+            high = max(high, reported)
+            note += "; other programs ran, which keep some of it"
+        return {"l3_bytes": _measured("B", value, low, high, note=note)}
+
+    def _sweeps(self, chains: int) -> last_cache.Sweeps:
+        raw, regions = self._chases.raw, self._regions
+        revisited = [raw[Chase("thp", r, REVISITED, chains)] for r in regions.revisited]
+        second = raw[Chase("thp", regions.levels["l2_load_ns"], ONCE, 1)]
+        largest = regions.levels["near_read_latency_ns"]
+        return last_cache.Sweeps(
+            regions.revisited,
+            np.array(revisited).T,
+            np.array(second) / chains,
+            np.array(raw[Chase("thp", largest, ONCE, chains)]),
         )
 
 
@@ -254,32 +285,6 @@ def _held(
             ("l3_held_at_once_by_region_bytes", AT_ONCE),
         )
     }
-
-
-def _last_cache(
-    host: Host, regions: Regions, samples: Samples[Chase], seed: int, *, short: bool
-) -> dict[str, Figure]:
-    """The effective last cache of a host that reports one."""
-    reported = _reported(host, "l3_bytes")
-    if not reported:
-        return {}
-    groups = []
-    for chains in (1, AT_ONCE):
-        revisited = [samples.raw[Chase("thp", r, REVISITED, chains)] for r in regions.revisited]
-        second = samples.raw[Chase("thp", regions.levels["l2_load_ns"], ONCE, 1)]
-        largest = regions.levels["near_read_latency_ns"]
-        memory = samples.raw[Chase("thp", largest, ONCE, chains)]
-        groups.append(
-            last_cache.Sweeps(
-                regions.revisited,
-                np.array(revisited).T,
-                np.array(second) / chains,
-                np.array(memory),
-            )
-        )
-    found = last_cache.interval(groups, host.scalar("l2_bytes"), reported, short=short, seed=seed)
-    note = f"of {reported:.0f} B that the system reports; as an LRU cache, fitted to chases"
-    return {"l3_bytes": _measured("B", *found, note=note)}
 
 
 def _held_by(

@@ -134,6 +134,9 @@ class AdviceResult(FarAdvice, Answer):
     provisional: bool = Field(
         False, description="the host was measured too briefly for what changes within minutes"
     )
+    disturbed: bool = Field(
+        False, description="other programs ran while the host was measured provisionally"
+    )
     standard_input: str = Field("", description="what the program had of it; empty: nothing")
     near_budget_bytes: Count | None = None
     heap_bytes: Count = Field(description="most of the heap that lived at once")

@@ -341,6 +341,7 @@ class Measured(BaseModel):
     ended: Date
     epochs: Annotated[int, Field(gt=0)]
     provisional: bool = Field(description="too short to include what changes within minutes")
+    disturbed: bool = Field(default=False, description="other programs ran on this machine")
 
 
 class Host(Datasheet):

@@ -109,6 +109,7 @@ def basis(result: AdviceResult) -> list[str]:
     if result.host_epochs:
         lines.append(
             f"this machine was measured in {count(result.host_epochs, 'epoch')}"
+            + (" while other programs ran" if result.disturbed else "")
             + (": provisional, `nearfar study` completes it" if result.provisional else "")
         )
     if result.standard_input:

@@ -79,3 +79,4 @@ def add_host(result: AdviceResult, host: Host, caches: Caches) -> None:
     if host.measured is not None:
         result.host_epochs = host.measured.epochs
         result.provisional = host.measured.provisional
+        result.disturbed = host.measured.provisional and host.measured.disturbed

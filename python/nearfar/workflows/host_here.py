@@ -255,4 +255,6 @@ def summary(host: Host) -> str:
     if known is None:
         return f"this host, as the system reports it: {', '.join(said)}"
     kind = "provisional" if known.provisional else "complete"
+    if known.disturbed:
+        kind += " (other programs ran)"
     return f"this host, {kind} after {known.epochs} epochs: {', '.join(said)}"
