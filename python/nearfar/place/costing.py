@@ -169,18 +169,21 @@ class Coster:
         placements: Sequence[Iterable[int]],
         assumptions: Sequence[Assumed],
     ) -> list[list[Cost]]:
-        """The cost of each placement under each assumption, in one pass."""
-        flags = [self._flags(placement) for placement in placements]
-        costs = iter(
-            self._run(
-                (*self._memories(assumed, far), assumed.core.at(assumed.work), each)
-                for assumed in assumptions
-                for each in flags
+        """The cost of each placement under each assumption, in one pass; equal ones run once."""
+        flags = [tuple(self._flags(placement)) for placement in placements]
+        cases = [(i, each) for i in range(len(assumptions)) for each in dict.fromkeys(flags)]
+        costs = self._run(
+            (
+                *self._memories(assumptions[i], far),
+                assumptions[i].core.at(assumptions[i].work),
+                list(each),
             )
+            for i, each in cases
         )
+        found = dict(zip(cases, costs, strict=True))
         return [
-            [self._whole(next(costs), each, far, assumed.touches) for each in flags]
-            for assumed in assumptions
+            [self._whole(found[i, each], each, far, assumed.touches) for each in flags]
+            for i, assumed in enumerate(assumptions)
         ]
 
     def _memories(self, assumed: Assumed, far: Memory) -> tuple[MemoryTuple, MemoryTuple]:
