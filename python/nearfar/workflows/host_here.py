@@ -240,7 +240,7 @@ class StudiedHost:
 def summary(host: Host) -> str:
     """What was measured, and how sure it is."""
     from nearfar.measure.memory import on_pages
-    from nearfar.report.wording import format_interval, format_quantity
+    from nearfar.report.wording import count, format_interval, format_quantity
 
     said = []
     near = host.memories.get(on_pages(DEFAULT), {}).get("read_latency_ns")
@@ -257,4 +257,4 @@ def summary(host: Host) -> str:
     kind = "provisional" if known.provisional else "complete"
     if known.disturbed:
         kind += " (other programs ran)"
-    return f"this host, {kind} after {known.epochs} epochs: {', '.join(said)}"
+    return f"this host, {kind} after {count(known.epochs, 'epoch')}: {', '.join(said)}"
