@@ -10,6 +10,8 @@
 //                nothing leaked; recovery after a complete recovery finds the same.
 // Counting       `states` are runs; `states_left` sums the images no run stands for (budget, or
 //                os/stop.hpp).
+// Identity       images and failure points are compared by 64-bit hashes; a collision would skip
+//                one.
 // Thread safety  one explorer a process at a time.
 #pragma once
 
@@ -32,7 +34,6 @@ struct Options {
   std::uint64_t budget = 0;      ///< states at most; 0: no limit
   std::uint64_t limit_ms = 1000; ///< CPU time for one recovery with its check
   bool crash_recovery = true;
-  bool ordered = false;            ///< contents are a sequence, not a set
   std::uint64_t violations = 200;  ///< after so many it ends; each is traced to a line
   std::uint64_t told_every = 4096; ///< states between two calls of the progress
   /// The reads of the checker are unknown (another program): every pending line matters.

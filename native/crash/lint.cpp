@@ -112,10 +112,16 @@ public:
   }
 
   void fence(std::uint16_t thread) {
-    for (const std::uint32_t number : std::exchange(awaiting_[thread], {}))
-      for_lines(log_.events[number], [&](Word& word) {
+    for (const std::uint32_t number : std::exchange(awaiting_[thread], {})) {
+      const Event& event = log_.events[number];
+      const auto settle = [&](Word& word) {
         if (word.state == State::awaiting && word.flush <= number) word.state = State::durable;
-      });
+      };
+      if (event.kind == EventKind::nt_store)
+        for_words(event, settle);
+      else
+        for_lines(event, settle);
+    }
   }
 
   /// What is not durable at the end of the log. A store that was reported already is left out: a

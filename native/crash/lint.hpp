@@ -6,7 +6,8 @@
 //                transaction of libpmemobj, a store is undone if its bytes were logged before it.
 // Granularity    4 bytes: a flag next to a counter has a life of its own.
 // Libraries      what libpmem and libpmemobj store or flush on their own is followed, not judged.
-// Cost           linear in the events, and in the lines of large ranges.
+// Cost           linear in the events and the lines they cover, times the number of distinct
+//                findings; in a transaction, unlogged stores times log calls.
 // Thread safety  none: values.
 #pragma once
 
@@ -26,9 +27,6 @@ enum class Rule {
   needless_flush, ///< a flush of lines that are durable
   repeated_log,   ///< a log call for bytes that the transaction has logged or allocated
 };
-inline constexpr Rule rules[] = {Rule::unflushed,      Rule::unfenced,    Rule::unlogged,
-                                 Rule::late_log,       Rule::short_log,   Rule::repeated_flush,
-                                 Rule::needless_flush, Rule::repeated_log};
 
 const char* name(Rule rule);
 

@@ -77,6 +77,14 @@ TEST_CASE("only the fence of a thread that flushed counts") {
   CHECK(found(other).empty());
 }
 
+TEST_CASE("the fence of one thread does not complete the flush of another on the same line") {
+  Program program;
+  program.store(0).add(EventKind::flush, 0, 8, 2);
+  program.add(EventKind::nt_store, 8, 8, 1).add(EventKind::fence, 0, 0, 1);
+  CHECK(found(program) == Found{{Rule::unfenced, 1}});
+  CHECK(found(program.add(EventKind::fence, 0, 0, 2)).empty());
+}
+
 TEST_CASE("a second flush is repeated, and one of durable lines needless") {
   CHECK(found(Program().store(0).flush(0).flush(0).fence()) == Found{{Rule::repeated_flush, 3}});
   CHECK(found(Program().store(0).persist(0).persist(0)) == Found{{Rule::needless_flush, 4}});

@@ -46,6 +46,12 @@ Error out_of_memory(std::size_t bytes, const char* path) {
   return error.try_next("remove what is not needed, or make a larger pool; nothing was changed");
 }
 
+Error cannot_free(const char* path) {
+  return Error::make(Errc::os_error, "cannot free memory of pool %.100s: %.100s", path,
+                     pmemobj_errormsg())
+      .try_next("run `nearfar pool check` on it");
+}
+
 } // namespace
 
 Status Pool::make_root(const PoolOptions& options) {
@@ -67,7 +73,9 @@ Status Pool::find_root() {
   head_ = reinterpret_cast<PoolHead*>(base_ + pmemobj_root(handle(), size).off);
   if (head_->magic != PoolHead::expected_magic) return refuse("was not made by nearfar");
   const std::uint64_t first = offset_of(head_) + sizeof(PoolHead);
-  if (head_->root < first || head_->root + head_->root_bytes > first - sizeof(PoolHead) + size)
+  const std::uint64_t end = offset_of(head_) + size;
+  const std::uint64_t root = head_->root;
+  if (root < first || root > end || head_->root_bytes > end - root)
     return refuse("has a root that leaves its object");
   return Done{};
 }
@@ -102,8 +110,7 @@ Status Pool::retire(std::uint64_t offset, std::uint64_t* link) {
   pmemobj_defer_free(handle(), object, &actions[0]);
   pmemobj_set_value(handle(), &actions[1], link, 0);
   if (pmemobj_publish(handle(), actions, 2) == 0) return Done{};
-  return Error::make(Errc::os_error, "cannot free memory of pool %.100s: %.100s", path_.c_str(),
-                     pmemobj_errormsg());
+  return cannot_free(path_.c_str());
 }
 
 /// Overwrites the block that is dying, which nothing else links, and frees it.
@@ -124,9 +131,7 @@ Status Pool::release(std::uint64_t* link) {
   pobj_action actions[2];
   pmemobj_set_value(handle(), &actions[0], &head_->dying, offset);
   pmemobj_set_value(handle(), &actions[1], link, 0);
-  if (pmemobj_publish(handle(), actions, 2) != 0)
-    return Error::make(Errc::os_error, "cannot free memory of pool %.100s: %.100s", path_.c_str(),
-                       pmemobj_errormsg());
+  if (pmemobj_publish(handle(), actions, 2) != 0) return cannot_free(path_.c_str());
   return finish_dying();
 }
 

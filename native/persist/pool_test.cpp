@@ -156,6 +156,21 @@ TEST_CASE("pools that are not what the program expects are refused with the reas
   CHECK(says(Pool::open(place(path), layout), Errc::bad_input, "100"));
 }
 
+TEST_CASE("a pool with a root that leaves its object is refused") {
+  const test::Folder folder = test::Folder::quick();
+  for (const std::uint64_t bytes : {std::uint64_t{4096}, ~std::uint64_t{0}}) { // the last one wraps
+    const std::string path = folder.path(std::to_string(bytes).c_str());
+    {
+      const Pool pool = make(path);
+      auto* word = reinterpret_cast<std::uint64_t*>(pool.root());
+      while (*--word != persist::PoolHead::expected_magic)
+        ;
+      reinterpret_cast<persist::PoolHead*>(word)->root_bytes = bytes;
+    }
+    CHECK(says(Pool::open(place(path), layout), Errc::bad_input, "a root that leaves its object"));
+  }
+}
+
 TEST_CASE("a root that does not fit leaves no file") {
   const test::Folder folder = test::Folder::quick();
   CHECK(says(Pool::create(place(folder.path("a.pool")), layout, {pool_bytes, 64 << 20}),

@@ -69,26 +69,26 @@ bool Transaction::inside(const void* at, std::size_t bytes) const {
          first <= storage.base + (storage.bytes - bytes);
 }
 
-const std::byte* Transaction::lookup(const void* at) const {
+const Transaction::PendingWrite* Transaction::lookup(const void* at) const {
   if (index_) {
     const auto found = index_->find(at);
-    return found == index_->end() ? nullptr : found->second;
+    return found == index_->end() ? nullptr : &found->second;
   }
   for (std::size_t i = 0; i < count_; ++i)
-    if (slots_[i].at == at) return slots_[i].data;
+    if (slots_[i].at == at) return &slots_[i];
   return nullptr;
 }
 
-void Transaction::remember(const void* at, std::byte* data) {
+void Transaction::remember(const PendingWrite& write) {
   if (count_ < inline_slots) {
-    slots_[count_] = {at, data};
+    slots_[count_] = write;
   } else {
     if (!index_) {
-      index_ = std::make_unique<std::unordered_map<const void*, std::byte*>>();
+      index_ = std::make_unique<std::unordered_map<const void*, PendingWrite>>();
       for (const PendingWrite& slot : slots_)
-        index_->emplace(slot.at, slot.data);
+        index_->emplace(slot.at, slot);
     }
-    index_->emplace(at, data);
+    index_->emplace(write.at, write);
   }
   ++count_;
 }
@@ -124,11 +124,15 @@ std::byte* Transaction::append(std::uint64_t offset, RecordEntry::Kind kind, con
   return at + 8;
 }
 
-bool Transaction::rewrite(void* at, const void* value, std::uint32_t bytes, Site site) {
-  auto* data = const_cast<std::byte*>(lookup(at));
-  if (data == nullptr || failed()) return data != nullptr;
-  static_cast<void>(site);
-  std::memcpy(data, value, bytes);
+bool Transaction::rewrite(void* at, const void* value, std::uint32_t bytes) {
+  const PendingWrite* known = lookup(at);
+  if (known == nullptr || failed()) return known != nullptr;
+  if (bytes == known->bytes)
+    std::memcpy(known->data, value, bytes);
+  else
+    mark_rollback_only(Error::make(Errc::bad_input, "a write of %u bytes where %u were written",
+                                   bytes, known->bytes)
+                           .try_next("write each field as a whole in a transaction"));
   return true;
 }
 
@@ -143,11 +147,11 @@ void Transaction::write_new(void* at, const void* value, std::uint32_t bytes, Si
     const auto* from = static_cast<const std::byte*>(value);
     unlogged_.push_back(
         {static_cast<std::byte*>(at), RecordEntry::Kind::write, {from, from + bytes}, site});
-    return remember(at, unlogged_.back().bytes.data());
+    return remember({at, unlogged_.back().bytes.data(), bytes});
   }
   const auto offset =
       static_cast<std::uint64_t>(static_cast<std::byte*>(at) - store_->storage_.base);
-  remember(at, append(offset, RecordEntry::Kind::write, value, bytes, site));
+  remember({at, append(offset, RecordEntry::Kind::write, value, bytes, site), bytes});
 }
 
 Transaction::Taken* Transaction::taken_at(std::uint64_t offset) {

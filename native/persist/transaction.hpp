@@ -43,15 +43,17 @@ public:
   bool holds(const guard& on) const;
 
   /// Changes `bytes` (at most RecordEntry::longest_write) at `at`, which lies in the pool.
+  /// Precondition: all writes to one address in a transaction have the same size, and ranges do not
+  /// overlap.
   void write(void* at, const void* value, std::uint32_t bytes, Site site = Site::current()) {
-    if (count_ == 0 || !rewrite(at, value, bytes, site)) write_new(at, value, bytes, site);
+    if (count_ == 0 || !rewrite(at, value, bytes)) write_new(at, value, bytes, site);
   }
   /// What this transaction, or one around it, wrote at `at` and memory does not show yet; else
   /// null.
   const std::byte* find(const void* at) const {
     for (const Transaction* s = this; s != nullptr; s = s->outer_)
       if (s->count_ != 0)
-        if (const std::byte* found = s->lookup(at)) return found;
+        if (const PendingWrite* found = s->lookup(at)) return found->data;
     return nullptr;
   }
 
@@ -82,6 +84,7 @@ private:
   struct PendingWrite {
     const void* at;
     std::byte* data;
+    std::uint32_t bytes;
   };
   struct Taken {
     std::uint64_t offset;
@@ -101,13 +104,13 @@ private:
     const std::byte* end;
   };
 
-  const std::byte* lookup(const void* at) const;
-  bool rewrite(void* at, const void* value, std::uint32_t bytes, Site site);
+  const PendingWrite* lookup(const void* at) const;
+  bool rewrite(void* at, const void* value, std::uint32_t bytes);
   void write_new(void* at, const void* value, std::uint32_t bytes, Site site);
   std::byte* append(std::uint64_t offset, RecordEntry::Kind kind, const void* data,
                     std::uint32_t bytes, Site site);
   std::byte* room(std::size_t bytes);
-  void remember(const void* at, std::byte* data);
+  void remember(const PendingWrite& write);
   void change_bits(std::uint64_t word, RecordEntry::Kind kind, std::uint64_t mask, Site site);
   void store_unlogged(const Unlogged& change) const;
   void append_content(std::uint64_t offset, std::size_t bytes, Site site);
@@ -141,10 +144,10 @@ private:
 
   std::size_t count_ = 0; ///< of writes that find() knows
   std::array<PendingWrite, inline_slots> slots_;
-  std::unique_ptr<std::unordered_map<const void*, std::byte*>> index_; ///< beyond inline_slots
-  std::byte* block_;                                                   ///< what is appended to
-  std::size_t used_;                                                   ///< of that block
-  std::size_t block_size_;                                             ///< of that block
+  std::unique_ptr<std::unordered_map<const void*, PendingWrite>> index_; ///< beyond inline_slots
+  std::byte* block_;                                                     ///< what is appended to
+  std::size_t used_;                                                     ///< of that block
+  std::size_t block_size_;                                               ///< of that block
   std::size_t total_ = sizeof(RecordHead);
   std::vector<std::pair<std::unique_ptr<std::byte[]>, std::size_t>> blocks_; ///< and their use
   std::size_t inline_used_ = sizeof(RecordHead);

@@ -72,15 +72,15 @@ public:
 private:
   /// The numbers of decisions: a use is valid in one decision.
   struct RowUse {
-    std::uint32_t required = 0;
-    std::uint32_t claimed = 0;
+    std::uint64_t required = 0;
+    std::uint64_t claimed = 0;
     Time required_from = 0; ///< arrival of the first request
   };
 
   PagePolicy page_;
   Time timeout_;
   std::vector<RowUse> uses_; ///< by bank
-  std::uint32_t decision_ = 0;
+  std::uint64_t decision_ = 0;
 };
 
 } // namespace nearfar::sim

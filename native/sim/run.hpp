@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <functional>
 #include <optional>
 #include <queue>
@@ -205,7 +206,7 @@ private:
 
   void step() {
     const auto [at, which] = earliest();
-    if (at == never) return;
+    if (at == never) std::abort(); // an access is in flight, but no engine has an event for it
     if (which == 2) {
       const std::uint64_t id = delayed_.top().second;
       delayed_.pop();

@@ -5,7 +5,7 @@
 // Durability     link: node, flush, fence, link to it, flush, fence. Unlink: the link before it,
 //                flush, fence; then the node is free. Clear: head = 0, flush, fence. Each is atomic
 //                and durable when it returns. Opening writes nothing.
-// Memory         heap.hpp, recovered by reachability: recover() claims what it walks over.
+// Memory         node_heap.hpp, recovered by reachability: recover() claims what it walks over.
 // Thread safety  make() by several threads; the rest as its owner's locks say.
 #pragma once
 

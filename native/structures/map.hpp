@@ -18,8 +18,9 @@
 //                fence, its birth word, flush, fence; then what moved is free in the old one.
 //                Clear: one store of the epoch, flush, fence. So every call but bulk_load() is
 //                atomic, and durable when it returns. Opening stores marks alone.
-// Memory         records come from heap.hpp (recovery by reachability): no leaks, no fences for it.
-//                Removed entries leave room for others; segments are given back by clear() alone.
+// Memory         records come from node_heap.hpp (recovery by reachability): no leaks, no fences for
+//                it. Removed entries leave room for others; segments are given back by clear()
+//                alone.
 // Growth         a split moves the entries of one segment (16 KiB); nothing else waits for it.
 // Thread safety  get, contains, insert, put, remove by any number of threads: writers exclude each
 //                other by group, readers take no lock and never see what is not yet durable.

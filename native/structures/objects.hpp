@@ -1,11 +1,11 @@
 // Objects as map_atomic, map_tx and map_rp handle them: where they live, and what a change costs.
-// The policy these maps are built on, as medium.hpp is for the others.
+// The policy these maps are built on, as persistence_policy.hpp is for the others.
 //
 // PoolObjects    libpmemobj's primitives: atomic allocation and lists, undo transactions, words
 //                published at once.
 // DramObjects    the twin: a handle's offset is an address, nothing is logged and nothing survives.
-//                Memory comes from the allocator of the other twins (heap.hpp), pieces over 1 MiB
-//                from the kernel. What was allocated goes with the object.
+//                Memory comes from the allocator of the other twins (node_heap.hpp), pieces over
+//                1 MiB from the kernel. What was allocated goes with the object.
 //
 // Durability     PoolObjects: each call is atomic, and durable when it returns, but those of a
 //                transaction, durable with its outermost end, and of a batch, with its publish().

@@ -5,7 +5,7 @@
 //                they cost. A crash loses or tears what was stored.
 // Dram           the twin: links are addresses; nothing survives. The same code shape; larger
 //                chunks come from the kernel in the same sizes, nodes from the same allocator
-//                (heap.hpp), which packs them tighter than malloc does: no straw man.
+//                (node_heap.hpp), which packs them tighter than malloc does: no straw man.
 //
 // A medium of another kind (an image of memory under the crash explorer) offers the same members.
 //

@@ -4,7 +4,7 @@
 // Durability     push: node, flush, fence, the youngest's link to it, flush, fence. Pop: the head
 //                past the oldest, flush, fence; then its memory is free. Clear: the head, flush,
 //                fence. So every call but bulk_load() is atomic, and durable when it returns.
-// Memory         heap.hpp: rebuilt at open by walking the queue; nothing leaks.
+// Memory         node_heap.hpp: rebuilt at open by walking the queue; nothing leaks.
 // Thread safety  push, pop, front, size by any number of threads: one lock, which a push takes only
 //                after its node is durable. The rest require that no other thread runs; for_each
 //                may not call the queue.

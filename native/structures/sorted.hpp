@@ -5,8 +5,8 @@
 // Durability     insert: node, flush, fence, the link to it, flush, fence. Remove: the link past
 //                the node, flush, fence; then its memory is free. Clear: one link, flush, fence.
 //                So every call but bulk_load() is atomic, and durable when it returns.
-// Memory         heap.hpp: the free state is rebuilt at open by walking the chain, so that nothing
-//                leaks and allocating costs no fence.
+// Memory         node_heap.hpp: the free state is rebuilt at open by walking the chain, so that
+//                nothing leaks and allocating costs no fence.
 // Thread safety  contains, insert, remove, size by any number of threads: readers share a lock, a
 //                writer has it alone until what it did is durable. The rest require that no thread
 //                writes them; for_each may not call the set.

@@ -1,5 +1,6 @@
 #include "trace/collector.hpp"
 
+#include <algorithm>
 #include <bit>
 
 #include "os/clock.hpp"
@@ -212,7 +213,7 @@ Collector::Thread& Collector::thread(std::uint16_t number) {
   while (number >= threads_.size()) {
     const std::uint32_t process = shared_->slots[threads_.size()].process;
     writer_.thread(process);
-    threads_.push_back({true, process, 0, 0, 0, {}});
+    threads_.push_back({process, 0, 0, 0, {}});
   }
   return threads_[number];
 }
@@ -350,7 +351,11 @@ void Collector::handle(const ring::Event& event, const std::vector<std::uint64_t
     programs_.forked(parent, child);
     break;
   }
-  default: break;
+  case ring::EventKind::more: // its event was lost
+  case ring::EventKind::load: // accesses are handled by access()
+  case ring::EventKind::store:
+  case ring::EventKind::write_back:
+  case ring::EventKind::nt_store: break;
   }
 }
 

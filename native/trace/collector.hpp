@@ -8,6 +8,7 @@
 #include <atomic>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "os/file.hpp"
@@ -92,7 +93,6 @@ public:
 
 private:
   struct Thread {
-    bool known = false;
     std::uint32_t process = 0;
     std::uint64_t records = 0; ///< of this thread
     std::uint64_t window = 0;  ///< of them: before the window

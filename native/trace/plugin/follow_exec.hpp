@@ -191,7 +191,7 @@ private:
 
   static constexpr std::size_t most_preload = 8192;
 
-  /// False if -E, which separates variables by commas, cannot express one.
+  /// False if a variable contains a comma, which -E uses as separator, or LD_PRELOAD is too long.
   bool move_loader_variables(const Words& variables, char (&preload)[2][most_preload],
                              Words& words) const {
     constexpr char preload_name[] = "LD_PRELOAD=";

@@ -337,7 +337,9 @@ void start_multithreading() {
 
 void on_vcpu(qemu_plugin_id_t, unsigned vcpu) {
   if (vcpu >= max_vcpus) {
-    std::fprintf(stderr, "nearfar: more than %u threads at once cannot be traced\n", max_vcpus);
+    std::fprintf(stderr,
+                 "nearfar: the program runs more than %u threads at once; trace it with fewer\n",
+                 max_vcpus);
     _exit(126);
   }
   const unsigned before = vcpus.fetch_add(1);
@@ -346,7 +348,7 @@ void on_vcpu(qemu_plugin_id_t, unsigned vcpu) {
     recorders[vcpu] =
         vcpu == 0 ? &first : static_cast<ThreadRecorder*>(std::calloc(1, sizeof(ThreadRecorder)));
     if (recorders[vcpu] == nullptr || !recorders[vcpu]->open(*shared)) {
-      std::fprintf(stderr, "nearfar: no memory to trace another thread\n");
+      std::fprintf(stderr, "nearfar: no memory to trace another thread; raise ulimit -v\n");
       _exit(126);
     }
   }
@@ -388,7 +390,7 @@ int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t* info, int count,
     return 1;
   }
   if (info->system_emulation || std::strcmp(info->target_name, "x86_64") != 0) {
-    std::fprintf(stderr, "nearfar: only programs for 64-bit x86 are traced\n");
+    std::fprintf(stderr, "nearfar: cannot trace this program; build it for 64-bit x86\n");
     return 1;
   }
   shared = ring::attach(arguments[0] + sizeof key - 1);
