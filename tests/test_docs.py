@@ -40,7 +40,9 @@ def run_page(page: str, folder: Path, *, long: bool = True) -> None:
     tool.write_text(f'#!/bin/sh\nexec {sys.executable} -m nearfar.cli.app "$@"\n')
     tool.chmod(0o755)
     # Version managers put a script in front of the interpreter that the pages trace.
-    (tool.parent / "python3").symlink_to(Path(sys.executable).resolve())
+    python = tool.parent / "python3"
+    python.unlink(missing_ok=True)
+    python.symlink_to(Path(sys.executable).resolve())
     environment = {"PATH": f"{tool.parent}:{os.environ['PATH']}", "NEARFAR_SOURCE": str(ROOT)}
     document = read(ROOT / page, long=long)
     for step in document.steps:

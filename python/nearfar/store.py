@@ -29,6 +29,18 @@ def now() -> str:
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
+def require_new(path: Path | None) -> None:
+    """Raise BadInputError if a record cannot be made at ``path`` because something is there."""
+    if path is not None and os.path.lexists(path):
+        raise _exists(path)
+
+
+def _exists(path: Path) -> BadInputError:
+    return BadInputError(
+        f"{path} exists already", "name another --out: a record is never overwritten"
+    )
+
+
 class RunDirectory:
     """A run being recorded. One process writes; any may read: ``run.json`` is always complete."""
 
@@ -46,9 +58,7 @@ class RunDirectory:
         try:
             chosen.mkdir(parents=True)
         except FileExistsError:
-            raise BadInputError(
-                f"{chosen} exists already", "name another --out: a record is never overwritten"
-            ) from None
+            raise _exists(chosen) from None
         except OSError as error:
             raise MachineError(
                 f"cannot make {chosen}: {error.strerror}",

@@ -43,9 +43,11 @@ def study(
     from nearfar import api
     from nearfar.report import terminal
     from nearfar.report.console import note
+    from nearfar.store import require_new
 
     options = flags.options(seed, time, out, quiet=quiet)
     if dry_run:
+        require_new(options.out)
         _show_plan(options.time_s, full, json)
         return
     done = api.study(options, full=full)

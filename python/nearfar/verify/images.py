@@ -57,6 +57,8 @@ def keep(result: Exploration, folder: Path, origin: dict[str, object]) -> None:
 
 def story_of(image: Path) -> dict[str, Any]:
     """Read the description of an image. Raises BadInputError if it is missing or damaged."""
+    if not image.name:
+        raise BadInputError(f"'{image}' is not an image", "name a file that nearfar crash kept")
     story = read_json(
         image.with_suffix(".json"),
         "give an image that nearfar crash kept, with the .json file next to it",

@@ -194,8 +194,9 @@ def _is_profile(name: str) -> bool:
 
 
 def _check_tier(name: str) -> None:
-    """Raise BadInputError for a name that is neither a profile nor a tier."""
-    from nearfar._native import NativeError, parse_tier
+    """Raise BadInputError for a name that is neither a profile nor a tier, NativeError for a tier
+    that this machine does not have."""
+    from nearfar._native import NativeError, parse_tier, tier_capacity_bytes
     from nearfar.profiles import profile_names
 
     try:
@@ -205,6 +206,7 @@ def _check_tier(name: str) -> None:
             f"{name} is neither a device profile nor a tier: {error.args[1]}",
             f"profiles are {', '.join(profile_names())}; tiers look like numa:1",
         ) from None
+    tier_capacity_bytes(name)
 
 
 def _memory(name: str, host: Host, resident_bytes: int) -> Profile:

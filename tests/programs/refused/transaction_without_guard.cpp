@@ -1,4 +1,4 @@
-// Nobody can make a transaction that holds no guard.
+// A program cannot make a typed transaction without a guard.
 // expected: (is private within this context|calling a private constructor)
 #include "common.hpp"
-void f(Session& session, root_a& root) { tx<pool_a> t(session, root); }
+void f(Transaction& transaction, root_a& root) { tx<pool_a> t(transaction, root); }
