@@ -163,7 +163,7 @@ def here() -> None:
         region = native.resident_bytes
         memories = {t: memory_profile(alone, t, region) for t in ("dram", THP, SMALL)}
         memories["hog"] = memory_profile(hogs, "dram", region)
-        found["native"][program.name] = (native.busy_s, native.cpu_s)
+        found["native"][program.name] = (native.user_s, native.cpu_s)
         found["thp"][program.name] = timed(program, {"near": THP}, None)
         found["memories"][program.name] = {
             name: profile.model_dump(mode="json") for name, profile in memories.items()
@@ -247,7 +247,7 @@ def beside_hog(near: Asked, traced: Traced, loaded: Memory, core_slowdown: float
         Assumed(coster.core, ns, works[0]) for ns in (loaded.latency, loaded.low, loaded.high)
     ]
     variants += [Assumed(coster.core, loaded.latency, work) for work in works[1:]]
-    coster.kernel_s = near.coster.kernel_s
+    coster.system_s = near.coster.system_s
     times = [costs[0] for costs in coster.costs_under(loaded, [everything], variants)]
     base = alone.time_ns / near.coster.share_of(alone.instructions)
     ratios = [cost.time_ns / coster.share_of(cost.instructions) / base for cost in times]

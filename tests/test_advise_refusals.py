@@ -62,7 +62,7 @@ def test_a_program_that_fails_gets_no_verdict(
     assert done.stdout == ""
     done = run_nearfar("advise", *host, "--ignore-failure", "--json", "-", "--", "false")
     assert done.code == 0, done.stderr
-    assert any("ends with 1" in warning for warning in json.loads(done.stdout)["warnings"])
+    assert any("exited with 1" in warning for warning in json.loads(done.stdout)["warnings"])
 
 
 @pytest.mark.skipif(shutil.which("sqlite3") is None, reason="sqlite3 is not installed")
@@ -112,7 +112,9 @@ def test_the_unseen_part_of_the_run_is_in_the_first_line(
     compiled(tmp_path, "other", BUSY.replace("400", "1"))
     done = run_nearfar("advise", *host, "--json", "found.json", "--", "./most")
     assert done.code == 0, done.stderr
-    assert "of the CPU time was in programs that it started" in " ".join(done.stdout.split())
+    assert "of the CPU time was in child programs that cannot be traced" in " ".join(
+        done.stdout.split()
+    )
     found = json.loads((tmp_path / "found.json").read_text())
     assert 0 < found["unseen_share"] <= 0.25
 
@@ -124,7 +126,7 @@ def test_a_service_is_stopped_and_judged_by_its_cpu_time(
     done = run_nearfar("advise", *host, "--time", "2", "--json", "found.json", "--", "./service")
     assert done.code == 0, done.stderr
     found = json.loads((tmp_path / "found.json").read_text())
-    assert any("was still running when its time was up" in text for text in found["warnings"])
+    assert any("reached the time limit and was stopped" in text for text in found["warnings"])
     assert found["cpu_near_s"] < found["time_near_s"]
     assert found["slowdown_all_far"] > 1.02
     wall = found["time_all_far_s"] / found["time_near_s"]

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from conftest import RunNearfar
+from nearfar.errors import MachineError
 from nearfar.machine.topology import this_machine
 from nearfar.measure import last_cache
 from nearfar.measure.chases import AT_ONCE, REVISITED, Chase
@@ -82,6 +83,14 @@ def test_a_host_is_read_back_as_it_was_written(data: Path) -> None:
     assert stored_host.read(this_machine().id).host == host
     assert load_host("this") == host
     assert [file.name for file in path.parent.iterdir()] == [path.name]
+
+
+def test_a_host_that_cannot_be_stored_leaves_nothing(data: Path) -> None:
+    (data / "kept").mkdir(parents=True)
+    with pytest.raises(MachineError, match=f"cannot write {data}:") as error:
+        store(fixed_host())
+    assert "XDG_DATA_HOME" in error.value.next_step
+    assert list(data.parent.iterdir()) == [data]
 
 
 def test_the_data_directory_is_that_of_the_specification(monkeypatch: pytest.MonkeyPatch) -> None:

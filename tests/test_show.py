@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.console import Console, RenderableType
@@ -16,6 +17,7 @@ from nearfar.profiles.sheets import write_profile
 from nearfar.records.profile import Profile
 from nearfar.records.run import Run, Sections
 from nearfar.report import terminal
+from nearfar.report.terminal.record import _SECTIONS
 
 
 def printed(what: RenderableType, width: int = 100) -> str:
@@ -36,6 +38,31 @@ def save(run: Run, directory: Path) -> str:
 def test_record_in_the_terminal(name: str, snapshot: SnapshotAssertion) -> None:
     run: Run = getattr(factories, name)()
     assert printed(terminal.record(run)) == snapshot
+
+
+def test_every_section_is_shown() -> None:
+    assert set(_SECTIONS) == set(Sections.model_fields)
+
+
+def test_a_prediction_is_shown_until_its_run_is_there(snapshot: SnapshotAssertion) -> None:
+    compete, pipeline = factories.compete_foretold(), factories.pipeline_foretold()
+    predicted: dict[str, Any] = {
+        "compete_forecast": compete.forecast,
+        "stencil_split": factories.stencil_split(),
+        "pipeline_forecast": pipeline.forecast,
+    }
+    measured: dict[str, Any] = {
+        "compete": compete,
+        "stencil": factories.stencil(),
+        "pipeline": pipeline,
+    }
+    run = factories.interrupted()
+    run.sections = Sections(**predicted)
+    assert printed(terminal.record(run)) == snapshot
+    run.sections = Sections(**measured)
+    without = printed(terminal.record(run))
+    run.sections = Sections(**predicted, **measured)
+    assert printed(terminal.record(run)) == without
 
 
 @pytest.mark.parametrize("width", [80, 100])

@@ -17,6 +17,9 @@ import pytest
 from compiling import compile_c
 from conftest import RunNearfar
 from nearfar.errors import MachineError
+from nearfar.profiles import load_host
+from nearfar.tracing import recording
+from nearfar.tracing.caches import caches_of
 from nearfar.tracing.recording import NewTrace
 from tracing import SITES, needs_emulator, stats, traced
 
@@ -48,6 +51,37 @@ def test_a_full_disk_leaves_a_trace(run_nearfar: RunNearfar, tmp_path: Path) -> 
     assert not found["complete"]
     assert "cut short" in found["ending"]
     assert found["records"] > 0
+
+
+@needs_emulator
+def test_losses_of_a_stopped_run_are_reported(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A run that is stopped is no failure, and says nothing about a part of its instructions."""
+    counted = {
+        "totals": {"instructions": 0, "loads": 0},
+        "float_instructions": 0,
+        "executed": 2,
+        "lost_threads": 3,
+        "lost_entries": 4,
+    }
+    monkeypatch.setattr(recording, "_run", lambda *_: (128 + signal.SIGTERM, counted))
+    caches = caches_of(load_host("xeon-5218r"), {})
+    for limit_s, expected in ((0.0, 2), (None, 5)):
+        done = recording.record(
+            ["true"],
+            tmp_path / f"T{limit_s}",
+            caches,
+            host="xeon-5218r",
+            after=caches.last,
+            prefetch=True,
+            limit_s=limit_s,
+        )
+        assert done.cut is (limit_s is not None)
+        notes = done.notes[len(caches.notes) :]
+        assert len(notes) == expected
+        assert "3 threads" in notes[-2]
+        assert "4 accesses" in notes[-1]
 
 
 def wait_until(true: Callable[[], bool]) -> None:

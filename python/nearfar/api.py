@@ -8,11 +8,12 @@
 Each function measures, computes or reads, prints nothing, and returns its result. Functions that
 measure return a :class:`Measured`: ``result`` is the model of the result (``nearfar.records``),
 ``run`` the whole record with the machine and the verdict on noise, and ``folder`` its directory.
-All results have ``to_polars()``: a table with a row for each figure. It needs the package polars.
+Measured results, records, simulations and predictions have ``to_polars()``: a table with one row
+per figure. It requires polars.
 
 Errors are subclasses of ``nearfar.errors.NearfarError``, with the next step in ``next_step``.
-``progress`` takes a function that opens a receiver of progress reports
-(``nearfar.measure.progress.Progress``); by default nothing is reported.
+``progress``: a function that returns a context manager, which yields a ``Progress`` receiver
+(``nearfar.measure.progress``). Default: no reports.
 """
 
 from __future__ import annotations
@@ -160,9 +161,11 @@ def advise(
     """Predict the slowdown of a program on far memory, and plan which of its data stays near.
 
     ``program``: the command line. ``far``, ``near``: device profiles or tiers. ``near_budget``:
-    bytes of near memory, by default at the knee of the curve. ``time_s``: most seconds of each run.
-    ``host``: that of this machine is measured at first need. ``stdin``: nothing by default.
-    ``result.plan`` is the file of the plan for ``nearfar run --plan``.
+    near memory for the heap, in bytes or as ``256MiB``; default: the knee of the curve. ``time_s``:
+    time limit of each run, in seconds. ``host``: host whose caches are modeled; ``this`` is
+    measured on first use. ``stdin``: empty by default. ``ignore_failure``: accept a nonzero exit
+    code. ``result.plan`` is the file of the plan for ``nearfar run --plan``. Raises BadInputError,
+    MachineError.
     """
     from nearfar.workflows import advising
 
@@ -207,8 +210,8 @@ def simulate(
 ) -> Simulation | CountsSimulation | LoadCurve:
     """Simulate a program on two memories: from a trace, from counts, or a synthetic stream.
 
-    ``given``: the requested fields and their names in messages; by default the fields that are not
-    at their defaults. Fields without effect are refused.
+    ``given``: names of the fields that the caller set, by field, for error messages; default:
+    fields that differ from their defaults. Raises BadInputError for a field without effect.
     """
     from nearfar.workflows import simulating
 
@@ -217,7 +220,7 @@ def simulate(
 
 @_public
 def load(name_or_path: str) -> Subject:
-    """Read a record, the JSON document of an answer, a device profile, or a host."""
+    """Load a run record, the JSON result of a verb, a device profile, or a host profile."""
     from nearfar.workflows import subjects
 
     return subjects.load(name_or_path)
@@ -259,7 +262,7 @@ def predict_pipeline(
 ) -> PipelinePrediction:
     """Predict the times of a pipeline for each split of the threads.
 
-    ``calibrate``: a CSV file with one measured row of this work.
+    ``calibrate``: a CSV file with one measured row of this workload.
     """
     from nearfar.workflows import predicting
 

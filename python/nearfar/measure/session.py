@@ -3,8 +3,8 @@
 A measurement is a *plan*: a small picklable value whose ``epoch(seed)`` maps fresh buffers,
 measures each point of its grid a few times in an interleaved order, and releases everything. The
 session repeats epochs, every fifth of them in a fresh process, until the medians are precise enough
-or the time is up, but at least five. A plan that exceeds its time drops points of its grid, not
-repeats.
+or the time is up, but at least six times. A plan that exceeds its time drops points of its grid,
+not repeats.
 """
 
 from __future__ import annotations

@@ -1,20 +1,17 @@
 """Costs of placements, by the core model of `trace`, over a sample of a trace.
 
-The model's time of an instruction without stalls is set such that the run with all data near takes
-the CPU time of its instructions when untraced on this machine. If that is more than instructions
-plausibly take, the rest is attributed to stalls: loads whose address depends on a loaded value,
-which the trace does not show, form chains. The fraction of such loads is set such that the times
-agree. Kernel CPU time is the same for all placements. Slowdowns are ratios of CPU times, over all
-threads.
+Instruction time is calibrated so that the modeled run with all data near takes the measured user
+CPU time. If that exceeds PLAUSIBLE_NS, some loads with unknown dependences are assumed to wait for
+the previous load, in the fraction that matches the measured time. Kernel time, except first
+touches, is the same for all placements. Slowdowns are ratios of CPU times, over all threads.
 
-Pages of a far site that cost more (or less) to touch first than near ones add that, once for each
-page that was touched:
+A far page adds the difference of first-touch times, once per touched page:
 
     t = Σ pages_far · first_touch_far - pages_near · first_touch_near
 
-where pages are counted in the size that each memory has. Stack, globals and mappings keep small
-pages on every memory; where only one memory has small pages, theirs cost the same on both. First
-touches are the kernel's time: they can save no more than that.
+Pages are counted in the page size of each memory. Stack, globals and mappings use small pages;
+their difference is zero unless both memories have small pages. Savings are limited to the kernel
+time.
 """
 
 from __future__ import annotations
@@ -32,11 +29,15 @@ Placing = tuple[MemoryTuple, MemoryTuple, CoreTuple, list[int]]
 #: Maximum plausible time of an instruction without misses: two cycles at 3.3 GHz, for stalls on
 #: nearer caches, branch mispredictions and long operations.
 PLAUSIBLE_NS = 0.6
+#: Time of an instruction that is not calibrated, in ns.
+_TYPICAL_NS = 0.25
+#: No limit on the time of an instruction, in ns.
 _NO_BOUND = 64.0
 #: Search grid of the time of an instruction, in ns; fractions of chained loads are searched
 #: likewise.
 _INSTRUCTION_NS = (0.01, 0.03, 0.06, 0.12, 0.2, 0.35, 0.6, 1.0, 2.0, 8.0)
 _CHAINED = (0.0, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.85, 1.0)
+#: Factors on the longest instruction time, if chained loads alone do not explain the time.
 _BEYOND = (1.0, 1.5, 2.5, 5.0, 20.0, 100.0)
 
 
@@ -69,9 +70,8 @@ class Cost:
 
 @dataclass(frozen=True)
 class Assumed:
-    """A core, the latency of far memory, the program's work, and factors of first touches near and
-    far over the measured ones; latency of near memory, and page walks near and far, if not the
-    measured ones."""
+    """One variant of the model's inputs: core, far read latency (ns), work, factors on near and far
+    first-touch times; near latency and page walks (ns), None for the measured values."""
 
     core: Core
     far_ns: float
@@ -82,7 +82,8 @@ class Assumed:
 
 
 def _between(places: Sequence[float], times: Sequence[float], wanted: float) -> float:
-    """Where increasing times reach a value; extrapolated along a line through the last two."""
+    """Linearly interpolate the place where increasing times reach ``wanted``; extrapolate beyond
+    the last."""
     above = next((i for i, time in enumerate(times) if time >= wanted), len(times) - 1)
     above = max(above, 1)
     slope = (times[above] - times[above - 1]) / (places[above] - places[above - 1])
@@ -95,10 +96,10 @@ class Coster:
     def __init__(self, traced: Traced, near: Memory, core: Core) -> None:
         self.traced = traced
         self.near, self.core = near, core
-        self.work = Work(0.25)
+        self.work = Work(_TYPICAL_NS)
         self.other_works: list[Work] = []  # that also explain the measured time
         self.near_works: list[tuple[float, Work]] = []  # at the ends of near memory's latency
-        self.kernel_s = 0.0
+        self.system_s = 0.0
         self.scale = 1.0  # of the model's times, if misses alone take longer than the program
         self._timed: dict[tuple[Work, float], float] = {}
 
@@ -107,22 +108,24 @@ class Coster:
         """The model processes one in this many of the trace's blocks."""
         return self.traced.sample.every
 
-    def calibrate(self, busy_s: float, cpu_s: float) -> float:
-        """Set the work from the CPU time of the program's own instructions, out of all CPU time.
-        Returns model over measured time: 1 if they agree, above 1 if misses alone take longer than
-        the program did."""
-        self.kernel_s = max(cpu_s - busy_s, 0.0)
+    def calibrate(self, user_s: float, cpu_s: float) -> float:
+        """Fit the work to ``user_s`` (user CPU time), of ``cpu_s`` (user and kernel).
+
+        Sets work, scale and variants. Returns modeled over measured time: above 1 if misses alone
+        take longer.
+        """
+        self.system_s = max(cpu_s - user_s, 0.0)
         near = self.near
-        self.work, misfit = self._fit(busy_s, PLAUSIBLE_NS, near.latency)
+        self.work, misfit = self._fit(user_s, PLAUSIBLE_NS, near.latency)
         self.scale = 1 / max(misfit, 1.0)
         self.near_works = [
-            (ns, self._fit(busy_s, PLAUSIBLE_NS, ns)[0])
+            (ns, self._fit(user_s, PLAUSIBLE_NS, ns)[0])
             for ns in (near.low, near.high)
             if ns != near.latency
         ]
         if self.work.chained:
             bounds = (PLAUSIBLE_NS / 2, PLAUSIBLE_NS * 2, _NO_BOUND)
-            self.other_works = [self._fit(busy_s, bound, near.latency)[0] for bound in bounds]
+            self.other_works = [self._fit(user_s, bound, near.latency)[0] for bound in bounds]
         return misfit
 
     def assume(self) -> None:
@@ -130,10 +133,10 @@ class Coster:
         typical time, and for intervals half of it and the maximum plausible time."""
         self.other_works = [Work(self.work.instruction_ns / 2), Work(PLAUSIBLE_NS)]
 
-    def _fit(self, busy_s: float, most_ns: float, near_ns: float) -> tuple[Work, float]:
+    def _fit(self, user_s: float, most_ns: float, near_ns: float) -> tuple[Work, float]:
         """Explain a time by instructions of at most ``most_ns``; then chained loads; then both."""
         free = [Work(ns) for ns in (*(n for n in _INSTRUCTION_NS if n < most_ns), most_ns)]
-        wanted, times = busy_s * 1e9, self._times(free, near_ns)
+        wanted, times = user_s * 1e9, self._times(free, near_ns)
         if wanted <= times[0]:
             return free[0], times[0] / wanted if wanted > 0 else 1.0
         if wanted <= times[-1]:
@@ -156,7 +159,7 @@ class Coster:
         return [self._timed[work, near_ns] for work in works]
 
     def share_of(self, instructions: int) -> float:
-        """The fraction of the run for a number of instructions."""
+        """The fraction of the run that this many instructions are."""
         return instructions / self.traced.instructions if self.traced.instructions else 1.0
 
     def costs(self, far: Memory, placements: Sequence[Iterable[int]]) -> list[Cost]:
@@ -193,7 +196,7 @@ class Coster:
 
     def kernel_ns(self, instructions: int) -> float:
         """CPU time of the kernel, in a part of the run."""
-        return self.kernel_s * 1e9 * self.share_of(instructions)
+        return self.system_s * 1e9 * self.share_of(instructions)
 
     def first_touches_ns(
         self, number: int, far: Memory, factors: tuple[float, float] = (1.0, 1.0)

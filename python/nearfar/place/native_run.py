@@ -26,9 +26,8 @@ _GRACE_S = 2.0
 @dataclass(frozen=True)
 class NativeRun:
     """Median and range of the times; the CPU time of all threads and children (lower quartile, with
-    minimum and median), and the part of it in the program's own instructions (``busy_s``); peak
-    resident memory; exit code of the last run. ``ended``: False if it was stopped after the time
-    limit.
+    minimum and median), and the user time in it; peak resident memory; exit code of the last run.
+    ``ended``: False if it was stopped after the time limit.
 
     Times are wall times less the time for which the program's first thread waited for a CPU, which
     other programs cause.
@@ -37,19 +36,19 @@ class NativeRun:
     time_s: float
     low_s: float
     high_s: float
-    busy_s: float
+    user_s: float
     cpu_s: float
-    cpu_low_s: float
-    cpu_high_s: float
+    cpu_min_s: float
+    cpu_median_s: float
     runs: int
     resident_bytes: int
     code: int
     ended: bool = True
 
     @property
-    def kernel_s(self) -> float:
-        """CPU time of the kernel."""
-        return self.cpu_s - self.busy_s
+    def system_s(self) -> float:
+        """CPU time in the kernel."""
+        return self.cpu_s - self.user_s
 
 
 def check_program(program: str) -> Path:
@@ -81,6 +80,8 @@ def run_natively(
     It is stopped after the time limit. Raises BadInputError if it is killed by a foreign signal or
     cannot be started.
     """
+    from nearfar.stats import lower_quartile
+
     runs: list[_Run] = []
     while _wanted(len(runs), sum(run.elapsed_s for run in runs)):
         runs.append(_once(program, limit_s, environment, stdin))
@@ -91,17 +92,16 @@ def run_natively(
             )
     times = [run.time_s for run in runs]
     # Disturbances only add to CPU time: evicted cache lines, slower new pages.
-    used = sorted(run.user_s + run.system_s for run in runs)
-    cpu = used[len(runs) // 4]
-    busy = min(median(run.user_s for run in runs), cpu)
+    cpu = lower_quartile([run.user_s + run.system_s for run in runs])
+    user_s = min(median(run.user_s for run in runs), cpu.value)
     return NativeRun(
         median(times),
         min(times),
         max(times),
-        busy,
-        cpu,
-        used[0],
-        used[len(runs) // 2],
+        user_s,
+        cpu.value,
+        cpu.low,
+        cpu.high,
         len(runs),
         max(run.resident_bytes for run in runs),
         code,

@@ -1,18 +1,20 @@
 """The measured host of this machine: a file that is kept for each machine, by its id.
 
-``$XDG_DATA_HOME/nearfar/hosts/ID.toml``, by default below ``~/.local/share``. nearfar wrote it, so
-a file that is damaged, or that is of another machine, is as good as none: the reason is reported,
-and the next measurement replaces it.
+``$XDG_DATA_HOME/nearfar/hosts/ID.toml``, by default below ``~/.local/share``. nearfar writes
+this file. A damaged file, or one of another machine, is ignored: the reason is reported, and the
+next measurement replaces it.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 from dataclasses import dataclass
 from pathlib import Path
 
 from nearfar.errors import BadInputError, MachineError
-from nearfar.profiles.sheets import read_host, write_profile
+from nearfar.files import write_whole
+from nearfar.profiles.sheets import read_host, to_toml
 from nearfar.records.profile import Host
 
 _NEXT = "set XDG_DATA_HOME to a directory that you may write"
@@ -20,7 +22,7 @@ _NEXT = "set XDG_DATA_HOME to a directory that you may write"
 
 @dataclass(frozen=True)
 class Stored:
-    """The stored host, or None; and why a file that is there is not used."""
+    """The stored host, or None; and why an existing file is ignored."""
 
     host: Host | None
     why_not: str = ""
@@ -58,11 +60,13 @@ def read(machine_id: str) -> Stored:
 def write(host: Host, machine_id: str) -> Path:
     """Store a host, whole or not at all. Raises MachineError if it cannot be written."""
     path = path_of(machine_id)
-    own = path.with_name(f"{path.name}.{os.getpid()}")  # two programs may store one at a time
+    own = path.with_name(f"{path.name}.{os.getpid()}")  # two processes may store at the same time
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_profile(host, own)
+        write_whole(own, to_toml(host), _NEXT)
         own.replace(path)
     except OSError as error:
+        with contextlib.suppress(OSError):
+            own.unlink(missing_ok=True)
         raise MachineError(f"cannot write {path}: {error.strerror}", _NEXT) from None
     return path

@@ -1,4 +1,4 @@
-"""What ``nearfar advise`` finds: which data stays near, what it costs, how sure that is."""
+"""Results of ``nearfar advise``: placement, cost and uncertainty."""
 
 from __future__ import annotations
 
@@ -20,16 +20,18 @@ class SiteAdvice(Shaped):
         description="FUNCTION FILE:LINE of the call chain, inlined calls included, innermost first",
     )
     size_bytes: Count = Field(
-        description="of the heap: most that was allocated at once; of all else: pages touched"
+        description="heap: peak allocated bytes; other sites: bytes of touched pages"
     )
     allocated_bytes: Count
     allocations: Count
-    life_share: Share = Field(description="of the run that a byte lived")
+    life_share: Share = Field(description="mean lifetime of a byte, as a fraction of the run")
     reads: Count = Field(description="lines read from memory, prefetched ones included")
     writes: Count = Field(description="lines written to memory")
-    dependent_share: Share = Field(description="of the reads: the address was loaded just before")
+    dependent_share: Share = Field(
+        description="fraction of reads whose address was loaded just before"
+    )
     stall_share: Share = Field(description="of all waiting, with all data far")
-    far_time_s: float = Field(description="CPU time that its accesses add when it is far")
+    far_time_s: float = Field(description="added CPU time in s if the site is far")
     first_touch_s: float = Field(
         0.0, description="CPU time that first touches of its pages add when it is far"
     )
@@ -37,17 +39,19 @@ class SiteAdvice(Shaped):
 
 
 class BudgetPoint(Shaped):
-    """A point of the curve: so much near memory, and what the best plan found then costs."""
+    """A point of the curve: a near budget, and the cost of the best plan found for it."""
 
     near_budget_bytes: Count
     near_bytes: Count = Field(description="most that this plan keeps near at once")
     slowdown: Amount
-    exact: bool = Field(description="no set of sites gains more, site by site, within 0.1 %")
+    exact: bool = Field(
+        description="whether no other set of sites saves over 0.1 % more, with costs added by site"
+    )
     price: Amount | None = Field(None, description="of the memory for the heap")
 
 
 class WithinPoint(Shaped):
-    """The least near memory, of the curve, with which the program slows down so little."""
+    """The smallest near memory on the curve that keeps the slowdown within ``within_slowdown``."""
 
     within_slowdown: Amount
     near_bytes: Count
@@ -56,7 +60,7 @@ class WithinPoint(Shaped):
 
 
 class PolicyAdvice(Shaped):
-    """What a kernel or hardware makes of the program by itself, without a plan."""
+    """Result of a kernel or hardware policy, without a plan."""
 
     policy: PolicyName
     near_bytes: Count = Field(description="the plan's near memory for the heap, and what is fixed")
@@ -71,9 +75,9 @@ class FarAdvice(Shaped):
     """One far memory. Slowdowns are of CPU time, against all data near; times are wall times."""
 
     far: str
-    far_latency_ns: Amount | None = Field(None, description="of a read, which the answer stands on")
+    far_latency_ns: Amount | None = Field(None, description="read latency used by the model")
     far_bandwidth_bytes_per_s: Amount | None = Field(
-        None, description="of reads by one thread, which the answer stands on"
+        None, description="read bandwidth of one thread, used by the model"
     )
     far_page_bytes: Count | None = Field(None, description="of its pages, for walks and first uses")
     slowdown_all_far: Amount = Field(description="heap, stack, globals and mappings far")
@@ -120,11 +124,9 @@ class AdviceResult(FarAdvice, Answer):
     )
     host: str
     near: str
-    near_latency_ns: Amount | None = Field(
-        None, description="of a read, which the answer stands on"
-    )
+    near_latency_ns: Amount | None = Field(None, description="read latency used by the model")
     near_bandwidth_bytes_per_s: Amount | None = Field(
-        None, description="of reads by one thread, which the answer stands on"
+        None, description="read bandwidth of one thread, used by the model"
     )
     near_page_bytes: Count | None = Field(None, description="of its pages")
     last_cache_bytes: Count | None = Field(
@@ -132,14 +134,16 @@ class AdviceResult(FarAdvice, Answer):
     )
     host_epochs: Count | None = Field(None, description="repeats behind the host, if measured here")
     provisional: bool = Field(
-        False, description="the host was measured too briefly for what changes within minutes"
+        False, description="measured too briefly to include variation over minutes"
     )
     disturbed: bool = Field(
         False, description="other programs ran while the host was measured provisionally"
     )
-    standard_input: str = Field("", description="what the program had of it; empty: nothing")
+    standard_input: str = Field(
+        "", description="path of the file used as standard input; empty: none"
+    )
     near_budget_bytes: Count | None = None
-    heap_bytes: Count = Field(description="most of the heap that lived at once")
+    heap_bytes: Count = Field(description="peak live heap bytes")
     fixed_bytes: Count = Field(
         description="pages touched of stack, globals and mappings: near in every plan"
     )

@@ -56,7 +56,8 @@ class Provenance(BaseModel):
 
     origin: Origin
     statistic: str = Field(
-        description="median, best, mean, count or fit; claim where nothing was sampled"
+        description="median, mean, lower quartile, best, largest, count, fit, model or simulation; "
+        "claim if nothing was sampled"
     )
     samples: int = Field(description="repeats behind the number")
     spread: float | None = Field(

@@ -50,7 +50,7 @@ _INSTRUMENTED = (
     "programs that it starts (exec): forked children are traced until they do",
 )
 _EMULATED = (
-    "programs that it starts (exec) and that the emulator cannot run",
+    "child programs (exec) that the emulator cannot run",
     "which lines clwb and clflush write back: the emulator does not report their addresses",
 )
 
@@ -78,9 +78,9 @@ class Recorded:
 
 
 class NewTrace:
-    """A new trace, written under a temporary name until it is kept.
+    """A new trace file.
 
-    Leaving the context removes it unless it was kept.
+    It has a temporary name until ``keep``; leaving the context before that deletes it.
     """
 
     def __init__(self, path: Path) -> None:
@@ -96,7 +96,10 @@ class NewTrace:
             raise _cannot_write(path, error) from None
 
     def keep(self) -> None:
-        """Rename it to its final name. Raises MachineError, and is not kept then."""
+        """Rename it to its final name.
+
+        Raises MachineError; the temporary file is then deleted on exit.
+        """
         try:
             if self._partial != self._target:
                 self._partial.replace(self._target)
@@ -167,7 +170,9 @@ def emulated(program: Sequence[str], ring: str, notes: list[str]) -> tuple[list[
     emulator = [EMULATOR, "-cpu", "max", "-plugin", f"{shipped(_PLUGIN)},ring={ring}"]
     if why:
         untraced.append(f"allocation sites: {why}")
-        notes.append(f"nearfar: {why}: objects are identified by mapping, not by allocation")
+        notes.append(
+            f"nearfar: {why}: accesses are attributed to mappings, not to allocation sites"
+        )
     else:
         for name, value in _preloaded().items():
             emulator += ["-E", f"{name}={value}"]
@@ -213,12 +218,14 @@ def record(
     other_llcs: Sequence[Level] = (),
     stdin: str = os.devnull,
 ) -> Recorded:
-    """Run a program to its end and write its trace; errors of writing come as NativeError.
-    ``aside``, ``alone`` and ``stdin`` are those of ``process.launch.run``; misses of ``other_llcs``
-    are counted. Beyond ``most_records`` it is traced in windows, at even distances (0: all of it).
-    After ``limit_s`` it is stopped.
+    """Run a program and write its trace.
 
-    Raises BadInputError and MachineError before anything is started.
+    ``aside``, ``alone`` and ``stdin`` are those of ``process.launch.run``. ``most_records``: above
+    it, only evenly spaced windows are traced (0: no limit). ``limit_s``: the program is stopped
+    after this many seconds. ``other_llcs``: further sizes of the last cache whose misses are
+    counted.
+
+    Raises BadInputError or MachineError before the start, NativeError if writing fails.
     """
     from nearfar._native import TraceCollector, TraceRing
 
@@ -241,6 +248,7 @@ def record(
     with NewTrace(output) as trace:
         shape = (*_below_l1(caches, other_llcs), caches.cores, prefetch, after)
         collector = TraceCollector(ring, trace.fd, *shape, fields, most_records)
+        # The final name before the run: a killed recording leaves a readable partial trace.
         trace.keep()
         begin, used = time.monotonic(), _children_s()
         code, collected = _run(command, environment, collector, aside, alone, limit_s, stdin)
@@ -249,6 +257,7 @@ def record(
     if not cut:
         notes += [failure] if failure else []
         notes += _afterwards(program[0], collected, recorder)
+    notes += _losses(collected)
     return Recorded(code, collected, notes, failure, _children_s() - used, cut)
 
 
@@ -301,7 +310,9 @@ def _run(
     try:
         _, code = run(command, environment, aside=aside, alone=alone, limit_s=limit_s, stdin=stdin)
     except StartError as error:
-        raise BadInputError(f"cannot start {command[0]}: {error.why}", "check its mode") from None
+        raise BadInputError(
+            f"cannot start {command[0]}: {error.why}", "check that it is executable (`ls -l`)"
+        ) from None
     finally:
         collector.end(code)
         thread.join()
@@ -331,10 +342,11 @@ def failure_of(program: str, code: int, recorder: str) -> str:
             f"nearfar: {program} executed an instruction that the emulator does not know, "
             f"such as AVX-512; {INSTRUMENTED}"
         )
-    return f"nearfar: {program} {ending_of(code)}; the trace goes up to there" if code else ""
+    return f"nearfar: {program} {ending_of(code)}; the trace ends there" if code else ""
 
 
 def _afterwards(program: str, collected: TraceCollected, recorder: str) -> list[str]:
+    """What a reader of a complete trace must know."""
     notes = []
     instructions = collected["totals"]["instructions"]
     floats = collected["float_instructions"]
@@ -353,6 +365,12 @@ def _afterwards(program: str, collected: TraceCollected, recorder: str) -> list[
         notes.append(
             f"nearfar: {collected['executed']} programs that it started (exec) are not in the trace"
         )
+    return notes
+
+
+def _losses(collected: TraceCollected) -> list[str]:
+    """What the recorder could not keep, also of a run that was stopped."""
+    notes = []
     if collected["lost_threads"]:
         notes.append(f"nearfar: {collected['lost_threads']} threads beyond 4096 count as one")
     if collected["lost_entries"]:

@@ -29,9 +29,9 @@ def explore(
             result.interrupted = True
             result.warnings.append("interrupted: only the findings up to then are reported")
         elif kind == "log":
-            if fields[2] == "0":
-                result.recording_cut_short = True
-                result.warnings.append(fields[3])
+            _, warnings = recorded_log(fields)
+            result.recording_cut_short = bool(warnings)
+            result.warnings += warnings
         elif kind == "warning":
             result.warnings.append(fields[0])
         elif kind == "finding":
@@ -52,6 +52,11 @@ def explore(
 def call_sites(arguments: Mapping[str, object]) -> list[tuple[str, str, list[str]]]:
     """(flush, fence or log; FILE:LINE; stores it covers) of every call in a recorded trace."""
     return [(f[0], f[1], f[2:]) for kind, f in tool_output("sites", arguments) if kind == "site"]
+
+
+def recorded_log(fields: list[str]) -> tuple[int, list[str]]:
+    """Number of events of a log, and why it is incomplete; nothing for a complete one."""
+    return int(fields[0]), [fields[3]] if fields[2] == "0" else []
 
 
 def place_of(location: str) -> str:

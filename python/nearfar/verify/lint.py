@@ -1,4 +1,4 @@
-"""What is wrong with a recorded program, seen from its log alone (native/crash/lint.hpp)."""
+"""Findings in the recorded stores and flushes of a program (native/crash/lint.hpp)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
-from nearfar.verify.explorer import place_of, tool_output
+from nearfar.verify.explorer import place_of, recorded_log, tool_output
 
 #: Stores of the C library's locks: a lock in a pool is initialized anew when the pool is opened.
 _LOCKS = re.compile(r"\w*(pthread_|lll_)\w* \((libc|libpthread)[-.]")
@@ -70,7 +70,7 @@ class LintFinding:
     rule: str
     place: str  # FILE:LINE, or MODULE+0xOFFSET
     other: str  # the flush or log call that the rule is about; empty if there is none
-    address: int  # in the pool, of the first time
+    address: int  # offset in the pool, of the first occurrence
     bytes: int
     times: int
 
@@ -96,7 +96,7 @@ class LintResult:
 
     @property
     def verdict(self) -> str:
-        """``clean`` only if the whole run was seen and nothing in it loses data."""
+        """``clean``: the run is complete and has no error; ``inconclusive``: incomplete."""
         if self.errors:
             return "violation"
         return "inconclusive" if self.incomplete else "clean"
@@ -116,14 +116,12 @@ class LintResult:
 
 
 def lint(log: Path) -> LintResult:
-    """Judge a log. Raises BadInputError if the program mapped or stored nothing."""
+    """Check a log. Raises BadInputError if it contains no mapping or no store."""
     result = LintResult()
     for kind, fields in tool_output("lint", {"log": log}):
         if kind == "log":
-            result.events = int(fields[0])
-            if fields[2] == "0":
-                result.incomplete = True
-                result.warnings.append(fields[3])
+            result.events, result.warnings = recorded_log(fields)
+            result.incomplete = bool(result.warnings)
         elif kind == "lint":
             place, other = map(place_of, fields[1:3])
             result.findings.append(LintFinding(fields[0], place, other, *map(int, fields[3:6])))

@@ -66,18 +66,20 @@ class Wanted:
 class KernelTime:
     """A run with the heap on small pages, and the first-touch time of a small page."""
 
-    kernel_s: float
+    system_s: float
     small_touch_ns: float
 
     def with_heap_on(self, traced: Traced, near: Memory) -> float:
-        """The kernel's time with the heap on near memory, in s. First touches of large pages can be
-        nearly all of a measured time, and the remainder is noise then; so they are added to the
-        time of a run with small pages instead."""
+        """Kernel time with the heap on near memory, in s.
+
+        Computed from a run with small pages, because first touches of large pages can dominate
+        kernel time and leave only noise after subtraction.
+        """
         touched = traced.touched.large if near.large_pages else traced.touched.small
         heap = [site.number for site in traced.sites if site.kind == "heap"]
         small_s = sum(traced.touched.small[n] for n in heap) * self.small_touch_ns * 1e-9
         near_s = sum(touched[n] for n in heap) * near.touch * 1e-9
-        return max(self.kernel_s - small_s, 0.0) + near_s
+        return max(self.system_s - small_s, 0.0) + near_s
 
 
 @dataclass(frozen=True)
@@ -116,6 +118,8 @@ def advise_program(wanted: Wanted, options: Options) -> Measured[AdviceResult]:
         "host": wanted.host.name,
         "llc": wanted.host.llc,
         "time_s": wanted.time_s,
+        "ignore_failure": wanted.ignore_failure,
+        "standard_input": wanted.stdin.words,
     }
     with recorded("advise", arguments, options) as recording:
         result, skipped = run(wanted, recording)
@@ -149,8 +153,11 @@ def run(wanted: Wanted, recording: Recording) -> tuple[AdviceResult, list[Skippe
 
 
 def _natively(wanted: Wanted) -> list[NativeRun]:
-    """The program untraced, with its heap on near memory; if that is not its default tier, also
-    where its heap is by default. Raises BadInputError if the program fails."""
+    """Run the program untraced with its heap on near memory.
+
+    If near memory is not the default tier, also run it with the default heap. Raises BadInputError
+    if the program fails.
+    """
     placed = _heap_near(wanted)
     native = run_natively(wanted.program, wanted.time_s, placed, wanted.stdin.path)
     if native.ended and native.code:
@@ -160,10 +167,10 @@ def _natively(wanted: Wanted) -> list[NativeRun]:
     if placed is None:
         return [native]
     plain = run_natively(wanted.program, wanted.time_s, stdin=wanted.stdin.path)
-    # For a run with mostly kernel time, the split of its time is imprecise; and larger pages do not
-    # slow a program's own instructions down.
-    busy_s = min(native.busy_s, plain.busy_s)
-    return [replace(native, busy_s=busy_s, cpu_s=busy_s + native.kernel_s), plain]
+    # If kernel time dominates, the split into user and kernel time is imprecise. Larger pages never
+    # slow user code, so use the smaller user time.
+    user_s = min(native.user_s, plain.user_s)
+    return [replace(native, user_s=user_s, cpu_s=user_s + native.system_s), plain]
 
 
 def _refuse_failure(wanted: Wanted, code: int, where: str) -> None:
@@ -245,7 +252,7 @@ def _trace(wanted: Wanted, trace: Path, host: Host, natives: list[NativeRun]) ->
     kernel = None
     if len(natives) > 1:
         touch_ns = memory_profile(host, SMALL_PAGES, 0).scalar("first_touch_ns")
-        kernel = KernelTime(natives[1].kernel_s, touch_ns)
+        kernel = KernelTime(natives[1].system_s, touch_ns)
     traced = read_trace(trace, recorded.collected)
     return Seen(native, kernel, recorded, traced, host, caches, elapsed)
 
@@ -315,30 +322,32 @@ def _advise(
 
 
 def _loss_factors(seen: Seen) -> LossFactors:
-    """How a loss changes with the last cache's size, and with the measured time of the program."""
+    """Factors on the loss: from the uncertainty of the last cache's size, and from the spread of
+    measured CPU times."""
     totals = seen.recorded.collected["totals"]
     misses = totals["llc_misses"] if seen.caches.llc else totals["l2_misses"]
     others = seen.recorded.collected["other_misses"]
     by_cache = LossFactors.of([other / misses for other in others] if misses else [])
     native = seen.native
-    times = [time_s for time_s in (native.cpu_low_s, native.cpu_high_s) if time_s > 0]
+    times = [time_s for time_s in (native.cpu_min_s, native.cpu_median_s) if time_s > 0]
     return by_cache.times(LossFactors.of([native.cpu_s / time_s for time_s in times]))
 
 
 def _cpu_near_s(seen: Seen, near: Memory) -> float:
     """CPU time of the traced part with all data near."""
     native = seen.native
-    kernel_s = native.kernel_s
+    system_s = native.system_s
     if seen.kernel is not None:
-        kernel_s = seen.kernel.with_heap_on(seen.traced, near)
-    return (native.busy_s + kernel_s) * (1 - seen.unseen_share)
+        system_s = seen.kernel.with_heap_on(seen.traced, near)
+    return (native.user_s + system_s) * (1 - seen.unseen_share)
 
 
 def _coster(seen: Seen, near: Profile, cpu_s: float) -> tuple[Coster, float]:
-    """A calibrated Coster, and model over measured time; the time of a cut trace is unknown."""
+    """A calibrated Coster, and the ratio of modeled to measured time; 1.0 for a partial trace,
+    which has no measured time."""
     coster = Coster(seen.traced, memory_of(near), core_of(near))
     if not seen.cut:
-        return coster, coster.calibrate(seen.native.busy_s * (1 - seen.unseen_share), cpu_s)
+        return coster, coster.calibrate(seen.native.user_s * (1 - seen.unseen_share), cpu_s)
     coster.assume()
     return coster, 1.0
 
@@ -358,7 +367,8 @@ def _add_measured(result: AdviceResult, seen: Seen, machine: str) -> None:
         statistic="lower quartile",
         samples=native.runs,
         machine=machine,
-        note="CPU time of all threads, untraced",
+        note="lower-quartile CPU time of untraced runs, without programs that cannot be traced; "
+        "kernel time is adjusted to the near tier where the default tier differs",
     )
     result.provenance["traced_time_s"] = Provenance(
         origin=Origin.MEASURED, statistic="mean", samples=1, machine=machine
@@ -391,9 +401,9 @@ def _write_plan(
 def _limits() -> list[str]:
     return [
         "misses are those of modelled caches under an emulator, without the kernel's own accesses",
-        "threads are taken to wait for each other nowhere",
-        "time that the program waits for files, devices or others is not in a slowdown: that is of "
-        "CPU time; and is assumed to stay as it is in wall times",
+        "threads are assumed not to wait for each other",
+        "slowdowns are of CPU time; time spent waiting for files, devices or other programs is "
+        "assumed not to change",
     ]
 
 
@@ -402,9 +412,9 @@ def _on_sample(every: int) -> list[str]:
     if every == 1:
         return []
     return [
-        f"this is a long run: placements and policies are judged on one in {every} stretches of "
-        f"{BLOCK_RECORDS:,} lines, at even distances, and reads and writes of sites are counted on "
-        "stretches; caches, allocations, and what was counted in all had the whole run"
+        f"long run: placements and policies are computed from one in {every} blocks of "
+        f"{BLOCK_RECORDS:,} lines, evenly spaced; reads and writes of sites are estimated from "
+        "windows; caches, allocations and totals cover the whole run"
     ]
 
 
@@ -441,21 +451,21 @@ def _warnings(seen: Seen, misfit: float, plan: Path | None, chained: float) -> l
     native = seen.native
     collected = seen.recorded.collected
     if native.ended and native.code:
-        notes.append(f"the program ends with {native.code}: this advice is on such a run")
+        notes.append(f"the program exited with {native.code}: this advice is for a failed run")
     if collected["executed"]:
         notes.append(
-            f"{seen.unseen_share:.0%} of the CPU time was in programs that it started and that "
-            "cannot be traced: the figures are of the rest"
+            f"{seen.unseen_share:.0%} of the CPU time was in child programs that cannot be "
+            "traced: the figures cover the rest"
         )
     if not native.ended:
         notes.append(
-            "the program was still running when its time was up, and was stopped: the "
-            "answer is on what it did until then; --time gives it more"
+            "the program reached the time limit and was stopped: the result covers the part that "
+            "ran; raise --time to cover more"
         )
     if seen.cut:
         notes.append(
-            "the trace was stopped when its time was up: what came later is missing, and "
-            "how long its instructions take is assumed"
+            "the trace stopped at the time limit: later accesses are missing, and instruction time "
+            "is assumed"
         )
     if collected["processes"] > 1:
         notes.append(
@@ -468,14 +478,14 @@ def _warnings(seen: Seen, misfit: float, plan: Path | None, chained: float) -> l
         )
     if chained:
         notes.append(
-            "the run took longer than its instructions plausibly do: waiting was deduced from its "
-            f"time, {chained:.0%} of the loads whose address was not seen to be loaded are taken "
-            "to wait for the load before"
+            "the run took longer than its instructions explain; to match its time, "
+            f"{chained:.0%} of the loads with no known address dependence are assumed to wait for "
+            "the previous load"
         )
     if misfit > 1.02:
         notes.append(
-            f"the model's misses alone take {misfit:.2f} times as long as the program did: its "
-            "caches are larger than the host reports, or its misses overlap more"
+            f"the modeled misses alone take {misfit:.2f} times the measured time: the real caches "
+            "are larger than reported, or more misses overlap"
         )
     if seen.traced_time_s > SLOW * native.time_s:
         notes.append(

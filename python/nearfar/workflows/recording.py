@@ -40,7 +40,8 @@ class Measured(Generic[ResultT]):
     folder: Path
 
     def document(self) -> str:
-        """The JSON document of the verb: the result's keys at the top, next to the run's."""
+        """The JSON document of the verb: the keys of the result, and metadata of the run, in one
+        object."""
         import json
 
         run = self.run
@@ -109,7 +110,10 @@ def begun(verb: str, arguments: dict[str, Any], machine: Machine, seed: int) -> 
 
 @contextmanager
 def recorded(verb: str, arguments: dict[str, Any], options: Options) -> Iterator[Recording]:
-    """Open a record, and close it however the measurement ends."""
+    """Open a record, and close it with status finished, interrupted or failed.
+
+    An empty record is deleted after an error.
+    """
     from nearfar import store
     from nearfar.machine.topology import this_machine
     from nearfar.measure.session import Session

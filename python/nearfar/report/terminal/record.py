@@ -9,7 +9,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from nearfar.records.noise import NoiseRecord
-from nearfar.records.run import Run
+from nearfar.records.run import Run, Sections
 from nearfar.report.html.sections.machine import machine_name
 from nearfar.report.html.verdict import NOTHING_TIMED, noise_evidence, status_line
 from nearfar.report.terminal import advising, allocators, depth, pools, programs, results, together
@@ -33,12 +33,21 @@ _SECTIONS: dict[str, Callable[[Any], RenderableType]] = {
     "intset": pools.intset,
     "structures": pools.predicted_structures,
     "compete": together.compete,
+    "compete_forecast": together.compete_forecast,
     "stencil": together.stencil,
+    "stencil_split": together.stencil_split,
     "pipeline": together.pipeline_run,
+    "pipeline_forecast": together.pipeline_forecast,
     "malloc": allocators.malloc,
     "program": programs.program,
     "experiment": experiment,
     "sweep": sweep,
+}
+#: Predictions, and the sections of the runs that they precede, which show them too.
+_PREDICTED_SECTIONS = {
+    "compete_forecast": "compete",
+    "stencil_split": "stencil",
+    "pipeline_forecast": "pipeline",
 }
 
 
@@ -61,7 +70,7 @@ def record(run: Run) -> RenderableType:
     parts: list[RenderableType] = [_head(run), noise(run.noise)]
     for name, write in _SECTIONS.items():
         result = getattr(run.sections, name)
-        if result is not None:
+        if result is not None and not _has_run(run.sections, name):
             parts += [Text(""), write(result)]
     warnings = [f for f in run.findings if f.level == "warning"]
     if warnings:
@@ -71,6 +80,12 @@ def record(run: Run) -> RenderableType:
         parts += [Text(""), Text("Skipped", style="bold")]
         parts += [Text(f"· {s.section}: {s.what}: {s.why}") for s in run.skipped]
     return Group(*parts)
+
+
+def _has_run(sections: Sections, prediction: str) -> bool:
+    """Whether a section is a prediction whose run is in the record."""
+    predicted = _PREDICTED_SECTIONS.get(prediction)
+    return predicted is not None and getattr(sections, predicted) is not None
 
 
 def _head(run: Run) -> Text:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from nearfar.records.forecasts import PublishedError
+from nearfar.records.forecasts import CompeteForecasts, PipelineForecast, PublishedError
 from nearfar.records.shape import Shaped
 from nearfar.records.together import (
     CompeteDrop,
@@ -50,6 +50,27 @@ def compete(result: CompeteResult) -> RenderableType:
         found,
         Group(*parts),
         compete_section.notes(result, MOST_DROPS),
+    )
+
+
+def compete_forecast(forecast: CompeteForecasts) -> RenderableType:
+    """Return the predicted rates of both sides, one row per split that was not run."""
+    rows = [
+        [
+            f"{row.near_threads} + {row.far_threads}",
+            *(_with_interval(row, key) for key in (_NEAR, _FAR)),
+        ]
+        for row in forecast.rows
+    ]
+    return block(
+        "Predicted competition",
+        f"With {forecast.near} near and {forecast.far} far: predicted from copies of each side.",
+        origins((row, key) for row in forecast.rows for key in (_NEAR, _FAR)),
+        Group(
+            columns(["Near + far threads", "Near", "Far"], rows, 1),
+            *_published(forecast.published),
+        ),
+        [compete_section.forecast_note(row) for row in forecast.rows],
     )
 
 
@@ -149,6 +170,20 @@ def pipeline_run(result: PipelineResult) -> RenderableType:
         origins([(result, "total_time_s")]),
         Group(*parts),
         pipeline_section.notes(result),
+    )
+
+
+def pipeline_forecast(forecast: PipelineForecast) -> RenderableType:
+    """Return the predicted stages of a pipeline that was not run."""
+    rows = [
+        [name, _with_interval(forecast, key)] for name, key in _forecasts.PIPELINE_FIGURES.items()
+    ]
+    return block(
+        "Predicted pipeline",
+        f"With {forecast.near} near and {forecast.far} far: predicted from stages of each side.",
+        origins([(forecast, "total_time_s")]),
+        Group(columns(["Stage", "All iterations"], rows, 1), *_published(forecast.published)),
+        [pipeline_section.forecast_note(forecast)],
     )
 
 

@@ -17,6 +17,14 @@ PUBLISHED_CAPTION = (
     "without any measurement of this machine"
 )
 
+#: Predicted times of a pipeline, by stage.
+PIPELINE_FIGURES = {
+    "generation": "generate_time_s",
+    "transfer": "transfer_time_s",
+    "analysis": "analyse_time_s",
+    "whole": "total_time_s",
+}
+
 
 @dataclass(frozen=True)
 class Compared:
@@ -62,15 +70,8 @@ def of_pipeline(result: PipelineResult) -> list[Compared]:
     """Return the stages and the total."""
     if result.forecast is None:
         return []
-    stages = {
-        "generate": "generation",
-        "transfer": "transfer",
-        "analyse": "analysis",
-        "total": "whole",
-    }
     return [
-        Compared((name,), result.forecast, result, f"{stage}_time_s")
-        for stage, name in stages.items()
+        Compared((name,), result.forecast, result, key) for name, key in PIPELINE_FIGURES.items()
     ]
 
 
