@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from hmalloc_build import PRELOAD, PROGRAMS, clean_environment, compile_c, preloaded
+from nearfar.process.helpers import shipped
 
 CASES = [
     "of-nothing",
@@ -174,7 +175,10 @@ def test_what_glibc_reports_about_its_heap(tmp_path: Path) -> None:
     assert "tier.near.live_bytes " in done.stderr
 
 
-def test_new_handlers_are_called_as_by_the_c_plus_plus_library(tmp_path: Path) -> None:
+@pytest.mark.parametrize("library", ["libhmalloc-preload.so", "libnearfar-trace-allocations.so"])
+def test_new_handlers_are_called_as_by_the_c_plus_plus_library(
+    tmp_path: Path, library: str
+) -> None:
     program = tmp_path / "new_handler"
     subprocess.run(
         [
@@ -190,7 +194,7 @@ def test_new_handlers_are_called_as_by_the_c_plus_plus_library(tmp_path: Path) -
     )
     plain = subprocess.run([program], capture_output=True, text=True, check=True)
     assert plain.stdout.splitlines()[6:12] == ["bad_alloc 1"] * 3 + ["null 1"] * 3
-    done = preloaded(program)
+    done = preloaded(program, settings={"LD_PRELOAD": str(shipped(library))})
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == plain.stdout
 

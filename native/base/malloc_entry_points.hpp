@@ -9,16 +9,22 @@
 //   struct Implementation {
 //     static void* allocate(std::size_t bytes, nearfar::CallSite site);
 //     static void* allocate_zeroed(std::size_t count, std::size_t bytes, nearfar::CallSite site);
-//     static void* allocate_aligned(std::size_t alignment, std::size_t bytes, nearfar::CallSite
-//     site); static void* reallocate(void* block, std::size_t bytes, nearfar::CallSite site);
+//     static void* allocate_aligned(std::size_t alignment, std::size_t bytes,
+//                                   nearfar::CallSite site);
+//     static void* reallocate(void* block, std::size_t bytes, nearfar::CallSite site);
 //     static void release(void* block);
-//     // operator new failed; `alignment` is 0 without one. The first throws, or returns a block.
+//     // Called when allocation for operator new failed. `alignment` is 0 for the unaligned forms.
+//     // new_failed() throws or returns a block; nothrow_new_failed() may return nullptr. Both call
+//     // the new handler.
 //     static void* new_failed(std::size_t bytes, std::size_t alignment, nearfar::CallSite site);
 //     static void* nothrow_new_failed(std::size_t bytes, std::size_t alignment);
 //   };
 //
-// Errors         nullptr with errno; allocate_aligned() rejects or rounds up other alignments than
-//                powers of two, as glibc does.
+// Functions that neither allocate nor free (malloc_usable_size) are not here: the preload library
+// defines them, and under the shim they reach the program's allocator.
+//
+// Errors         nullptr with errno; allocate_aligned() rejects an alignment that is not a power of
+//                two, or rounds it up, as glibc does.
 // Inlining       functions with a CallSite should be always inlined. Compile the file with
 //                -fno-omit-frame-pointer, so that callers' frames can be found.
 #pragma once

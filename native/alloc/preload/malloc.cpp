@@ -8,6 +8,7 @@
 #include "alloc/preload/new_failure.hpp"
 #include "alloc/preload/next_malloc.hpp"
 #include "alloc/preload/placement.hpp"
+#include "base/library_new.hpp"
 
 using namespace nearfar;
 using namespace nearfar::alloc;
@@ -24,14 +25,14 @@ namespace {
 
 bool is_ours(const void* ptr) { return process_allocator.window.contains(ptr); }
 
-/// Rounds up as memalign() and aligned_alloc() of glibc do up to 2.37. 0, an invalid alignment, if
-/// there is no such power.
+/// Rounds up to a power of two, as glibc's memalign() and aligned_alloc() do up to 2.37. Returns 0
+/// (invalid) on overflow.
 std::size_t power_of_two_from(std::size_t alignment) {
   constexpr std::size_t largest = std::size_t{1} << 63;
   return alignment > largest ? 0 : std::bit_ceil(alignment);
 }
 
-/// Copies a resized block of libc to a block of ours.
+/// Copies a libc block into `block` and frees it.
 void* adopt(void* ptr, std::size_t size, void* block) {
   if (block == nullptr) return nullptr;
   const std::size_t had = next_usable_size(ptr);
@@ -40,7 +41,7 @@ void* adopt(void* ptr, std::size_t size, void* block) {
   return block;
 }
 
-/// The entry points with the tiers of the default or the plan.
+/// Entry points that place blocks in the default tier or by the plan.
 struct PlacedMalloc {
   [[gnu::always_inline]] static void* allocate(std::size_t size, CallSite site) {
     return place(size, site, [&](unsigned tier) { return process_allocator.allocate(tier, size); });

@@ -26,18 +26,4 @@ void throw_bad_alloc(std::size_t size) {
   os::abort_process();
 }
 
-void* call_library_nothrow_new(std::size_t size, std::size_t alignment) {
-  using New = void* (*)(std::size_t, const std::nothrow_t&) noexcept;
-  using AlignedNew = void* (*)(std::size_t, std::align_val_t, const std::nothrow_t&) noexcept;
-  if (alignment == 0) {
-    const auto library = reinterpret_cast<New>(dlsym(RTLD_NEXT, "_ZnwmRKSt9nothrow_t"));
-    return library == nullptr ? nullptr : library(size, std::nothrow_t{});
-  }
-  const auto library =
-      reinterpret_cast<AlignedNew>(dlsym(RTLD_NEXT, "_ZnwmSt11align_val_tRKSt9nothrow_t"));
-  return library == nullptr
-             ? nullptr
-             : library(size, static_cast<std::align_val_t>(alignment), std::nothrow_t{});
-}
-
 } // namespace nearfar::alloc

@@ -1,5 +1,4 @@
-// operator new when memory is exhausted: libstdc++ does what the standard requires, if the program
-// has it.
+// Failure of operator new, handled by libstdc++ if the program has loaded it.
 //
 // Thread safety  any thread.
 #pragma once
@@ -13,9 +12,5 @@ bool call_new_handler();
 
 /// Throws std::bad_alloc. Aborts if the program has no C++ library.
 [[noreturn]] void throw_bad_alloc(std::size_t size);
-
-/// operator new(nothrow) of the C++ library, which calls operator new and catches what a handler
-/// throws. Without that library no handler exists: returns nullptr.
-void* call_library_nothrow_new(std::size_t size, std::size_t alignment);
 
 } // namespace nearfar::alloc

@@ -14,6 +14,7 @@
 #include <new>
 
 #include "base/call_site.hpp"
+#include "base/library_new.hpp"
 #include "trace/plugin/allocation.hpp"
 
 extern "C" {
@@ -130,7 +131,9 @@ struct ReportedMalloc {
     return alignment == 0 ? reinterpret_cast<New>(function)(bytes)
                           : reinterpret_cast<AlignedNew>(function)(bytes, alignment);
   }
-  static void* nothrow_new_failed(std::size_t, std::size_t) { return nullptr; }
+  static void* nothrow_new_failed(std::size_t bytes, std::size_t alignment) {
+    return nearfar::call_library_nothrow_new(bytes, alignment);
+  }
 };
 
 /// Removes this library from LD_PRELOAD of the program's children, which are not traced.
