@@ -83,8 +83,8 @@ enum { DRAM = HM_NEAR, PCM = HM_FAR }; /**< names of the Seoul 2014 thesis [4] *
 
 /* ---- allocation ------------------------------------------------------------------------------ */
 
-/** Allocates `size` bytes in a tier, aligned to 16. A size of 0 returns a block that can be freed.
- */
+/** Allocates `size` bytes in a tier, aligned to 16. A size of 0 returns a block that can be
+ *  freed. */
 HM_API void* hmalloc(size_t size, hm_tier tier) HM_NOTHROW
     __attribute__((malloc, alloc_size(1), warn_unused_result));
 
@@ -120,7 +120,7 @@ HM_API void* hm_move(void* ptr, hm_tier tier) HM_NOTHROW __attribute__((warn_unu
 /* ---- where memory is ------------------------------------------------------------------------- */
 
 /** Address ranges of the tiers: tier t spans 2^shift bytes from base + (t << shift). For
- * hm_tier_of(). */
+ *  hm_tier_of(). Written once, before the first block exists. */
 struct hm_address_window {
   uintptr_t base; /**< 0 until the first allocation */
   unsigned shift;

@@ -41,7 +41,7 @@ void* Allocator::allocate_large(unsigned tier, std::size_t size, std::uint32_t a
   return block;
 }
 
-/// One block directly from its class: for threads without stacks, and classes without cache.
+/// Allocates one block from its class: for threads without stacks and for uncached classes.
 void* Allocator::allocate_uncached(unsigned tier, unsigned size_class, bool* zeroed) {
   BlockRef ref{};
   bool all_zeroed = false;
@@ -81,7 +81,7 @@ void* Allocator::allocate_in(unsigned tier, std::size_t size, bool* zeroed) {
   return block;
 }
 
-/// Calls try_allocate(); if it fails, again after all free slabs of the tier are returned.
+/// If try_allocate() fails, returns empty slabs to the tier's free runs and tries once more.
 template <class Try>
 void* Allocator::retry_after_purge(unsigned tier, const Try& try_allocate) {
   void* block = try_allocate();

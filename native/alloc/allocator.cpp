@@ -59,7 +59,7 @@ Result<int> Allocator::find_spill_target(const char* name, const TierOptions& op
     return Error::make(Errc::bad_input,
                        "invalid overflow=spill:%s of tier %s: no other tier has this name", target,
                        name)
-        .try_next("name near, far, or a tier that is created before");
+        .try_next("use near, far or the name of an existing tier");
   return found;
 }
 
@@ -93,7 +93,7 @@ Result<int> Allocator::create_tier(const char* name, const char* specification) 
   Result<unsigned> slot = free_slot(name);
   if (!slot) return slot.error();
   int spill_to = -1;
-  // While the environment is read, resolve_spill_targets() does this when all tiers exist.
+  // configure() calls resolve_spill_targets() after it has created all tiers.
   if (this != &process_allocator || is_configured()) {
     Result<int> target = find_spill_target(name, *options);
     if (!target) return target.error();

@@ -1,9 +1,10 @@
 // An allocator: an address window with up to eight tiers, and all that belongs to them. The C
 // interface and the preloaded malloc() use process_allocator; tests open others.
 //
-// A small block is allocated by class_of() -> the thread's BlockStack -> mark it live, and freed by
-// its span -> its class and state -> the thread's BlockStack. Stacks are refilled from a SlabClass
-// and flushed to it by halves; slabs and large blocks consist of runs of spans.
+// To allocate a small block: class_of(), pop from the thread's BlockStack, mark the block live. To
+// free it: look up its span, then its class and state, push on the BlockStack. An empty stack is
+// refilled to half from its SlabClass; a full one returns its older half. Slabs and large blocks
+// consist of runs of spans.
 //
 // Errors         nullptr with errno ENOMEM, ENODEV or EINVAL; last_error() returns the message.
 // Thread safety  any thread, once open.
@@ -34,15 +35,16 @@ public:
   /// Opens the window and the near tier, once, without calling functions that may allocate. Returns
   /// false if the process has no address space for it.
   bool open();
-  /// Unmaps all tiers and the window, which is reserved: all blocks are gone. Not for
-  /// process_allocator.
+  /// Unmaps all tiers and the window, which must be reserved. All blocks become invalid. Not for
+  /// process_allocator. No other thread uses the allocator.
   void close();
 
   /// Opens a tier. Errors as of hm_tier_create().
   Result<int> create_tier(const char* name, const char* specification);
   /// The tier of that name, -1 if there is none.
   int find_tier(const char* name) const;
-  /// Applies `overflow=spill:TIER` to tiers that were created before all tiers were known.
+  /// Applies `overflow=spill:TIER` to tiers that were created before all tiers were known. During
+  /// configure() only.
   Status resolve_spill_targets();
 
   void* allocate(unsigned tier, std::size_t size);
@@ -59,7 +61,8 @@ public:
   /// The budget that a block is charged to: 1 + its number, 0 for none.
   void set_budget(void* block, int budget);
 
-  /// Returns old memory of all tiers to the system, unless another thread does so. Preserves errno.
+  /// Returns memory that has decayed in all tiers to the system. Does nothing if purge_lock is
+  /// held. Preserves errno.
   void return_old_memory();
   /// Returns all free memory of a tier to the system, including the calling thread's stacks.
   /// Returns the number of bytes.
@@ -75,7 +78,7 @@ public:
   /// Frees the cache of a thread that exits.
   void close_thread_cache(ThreadCache* cache);
 
-  /// Whether a span belonged to a tier that does not exist in this child of a fork.
+  /// Whether a span is in a tier that was removed in this child of a fork.
   bool is_removed(std::uint32_t span) const {
     const unsigned bits = window.shift - span_shift;
     return (span & ((1u << bits) - 1)) < tiers[span >> bits].removed_spans();
@@ -89,8 +92,8 @@ public:
   Decay decay;
   ThreadCaches caches;
   PlacedVariables variables;
-  os::Lock configuration_lock NEARFAR_LOCK_LEVEL(configuration, tiers);
-  os::Lock tiers_lock NEARFAR_LOCK_LEVEL(tiers, variables);
+  os::Lock configuration_lock NEARFAR_LOCK_LEVEL(configuration);
+  os::Lock tiers_lock NEARFAR_LOCK_LEVEL(tiers);
 
 private:
   void* allocate_slowly(unsigned tier, std::size_t size, bool* zeroed);
@@ -127,14 +130,14 @@ private:
 extern Allocator process_allocator;
 
 /// Reads the environment and creates its tiers in process_allocator, once. Invalid values end the
-/// process. Allocations of this thread meanwhile are near.
+/// process. Meanwhile this thread allocates from the near tier.
 void configure();
 bool is_configured();
 /// Once, for libhmalloc-preload.so: reads NEARFAR_HMALLOC_DEFAULT and NEARFAR_HMALLOC_PLAN. Invalid
 /// values end the process.
 void configure_preload();
 
-/// Bytes of a block of this size that is not specially aligned.
+/// The usable bytes of a block allocated with this size and default alignment.
 inline std::size_t rounded_size(std::size_t size) {
   return size <= largest_class_bytes ? class_infos[class_of(size)].bytes
                                      : spans_for(size) << span_shift;
@@ -176,7 +179,8 @@ inline std::size_t rounded_size(std::size_t size) {
   auto* state = reinterpret_cast<AtomicBlockState*>(span.word.load(std::memory_order_relaxed)) +
                 (product >> reciprocal_shift);
   BlockStack& stack = thread_cache().tiers[offset >> window.shift]->stacks[size_class];
-  // The fraction of a multiple is below the reciprocal (Lemire, Kaser, Kurz 2019).
+  // For a multiple of the block size, the fraction is less than the reciprocal (Lemire, Kaser, Kurz
+  // 2019).
   if ((product & fraction) >= info.reciprocal || state->load(std::memory_order_relaxed) != live)
       [[unlikely]]
     return release_slowly(ptr);

@@ -119,6 +119,19 @@ TEST_CASE("a closed allocator returns its metadata and its address space, and op
   }
 }
 
+TEST_CASE("the last overflow= of a specification holds") {
+  ScopedAllocator scoped;
+  constexpr std::size_t more = std::size_t{8} << 20;
+  Result<int> fails = scoped->create_tier("fails", "dram,capacity=4MiB,overflow=spill:near,"
+                                                   "overflow=fail");
+  Result<int> spills = scoped->create_tier("spills", "dram,capacity=4MiB,overflow=fail,"
+                                                     "overflow=spill:near");
+  REQUIRE(fails);
+  REQUIRE(spills);
+  CHECK(scoped->allocate(static_cast<unsigned>(*fails), more) == nullptr);
+  CHECK(scoped->allocate(static_cast<unsigned>(*spills), more) != nullptr);
+}
+
 TEST_CASE("a tier that cannot be opened leaves its slot as it was") {
   const test::Folder folder;
   ScopedAllocator scoped;

@@ -30,7 +30,7 @@ public:
   bool advance();
 
   /// Held while purging: memory that is being returned is in no list, so fork waits for it.
-  os::Lock purge_lock NEARFAR_LOCK_LEVEL(purge, caches);
+  os::Lock purge_lock NEARFAR_LOCK_LEVEL(purge);
 
 private:
   static constexpr int default_ms = 250;

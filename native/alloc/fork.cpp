@@ -19,8 +19,7 @@ namespace {
 struct TierCopy {
   std::byte* memory = nullptr;
   std::size_t bytes = 0;
-  bool in_file = false;       ///< otherwise private memory
-  os::LibraryDescriptor file; ///< of the copy
+  os::LibraryDescriptor file; ///< of a copy in a file
 };
 constinit TierCopy copies[tier_count];
 
@@ -36,8 +35,8 @@ std::size_t used_bytes(const RunAllocator& runs) {
   return std::size_t{runs.used_spans()} << span_shift;
 }
 
-/// Copies spans that may have been written, so that holes in the file stay holes. Skips free runs,
-/// and guards, which are the last spans of large blocks and cannot be read.
+/// Copies spans that may have been written; holes in the file stay holes. Skips free runs and guard
+/// spans (the inaccessible last span of a large block).
 void copy_used(const RunAllocator& runs, const std::byte* from, std::byte* to) {
   std::uint32_t guard = runs.used_spans();
   for (std::uint32_t i = 0; i < runs.used_spans(); ++i) {
@@ -63,7 +62,6 @@ bool open_copy(const RunAllocator& runs, const TierOptions& options, TierCopy& c
   }
   Result<os::File> file = tier::open_backing(options.spec);
   if (!file) return false;
-  copy.in_file = true;
   copy.file.adopt(std::move(*file));
   const int fd = copy.file.get();
   const std::uint64_t size = std::uint64_t{runs.limit_spans()} << span_shift;
@@ -79,31 +77,44 @@ void drop_copy(TierCopy& copy) {
   copy = TierCopy{};
 }
 
+/// Whether the child gets a copy of a tier that has used this many bytes.
+bool needs_copy(ForkPolicy policy, std::size_t bytes) {
+  switch (policy) {
+  case ForkPolicy::make_private: return bytes > 0; // otherwise new memory
+  case ForkPolicy::copy: return true;
+  case ForkPolicy::deny: return false;
+  }
+  __builtin_unreachable();
+}
+
 void prepare_copy(TierHeap& tier, TierCopy& copy) {
   const TierOptions& options = tier.runs.backing().options;
   copy.bytes = used_bytes(tier.runs);
-  if (options.fork == ForkPolicy::deny || copy.bytes == 0) return;
+  if (!needs_copy(options.fork, copy.bytes)) return;
+  if (copy.bytes == 0) copy.bytes = span_bytes; // neither mappings nor files can be empty
   if (open_copy(tier.runs, options, copy)) {
     copy_used(tier.runs, tier.base(), copy.memory);
     return;
   }
   drop_copy(copy);
-  log_error("no memory to copy tier %s for a child: the child will not have it", tier.name());
+  log_error("cannot copy tier %s for a child process: the child will not have this tier",
+            tier.name());
 }
 
 /// Removes a tier from the child: accesses to its blocks fault, its allocations fail. The thread's
-/// stacks are not freed: a fork in a signal handler may have interrupted a use of them.
+/// stacks leak, because an interrupted call may be using them.
 void remove_in_child(TierHeap& tier) {
   const auto number = static_cast<unsigned>(&tier - process_allocator.tiers);
   if (this_thread_cache->is_owned()) forget_quarantined(*this_thread_cache, number);
-  this_thread_cache->tiers[number] = &empty_stacks; // its blocks would be allocated
+  this_thread_cache->tiers[number] = &empty_stacks; // so that its cached blocks are not allocated
   tier.remove_in_child(fork_interrupted_call());
 }
 
 bool adopt_private(TierHeap& tier, const TierCopy& copy) {
   const std::size_t all = std::size_t{tier.runs.limit_spans()} << span_shift;
   if (os::map_anonymous_at(tier.base(), all, os::Place::replace, false) != 0) return false;
-  if (copy.bytes > 0 && os::move_mapping(copy.memory, tier.base(), copy.bytes) != 0) return false;
+  if (copy.memory != nullptr && os::move_mapping(copy.memory, tier.base(), copy.bytes) != 0)
+    return false;
   TierBacking& backing = tier.runs.backing();
   backing.mapped_bytes = 0;
   backing.anonymous = backing.mapped = backing.known_zero = true;
@@ -120,18 +131,20 @@ bool adopt_file(TierHeap& tier, const TierCopy& copy) {
   return true;
 }
 
+/// Replaces the tier's memory in the child. Returns false if the child does not get the tier.
+bool adopt_memory(TierHeap& tier, const TierCopy& copy) {
+  const ForkPolicy policy = tier.runs.backing().options.fork;
+  if (policy == ForkPolicy::deny) return false;
+  if (copy.memory == nullptr && needs_copy(policy, used_bytes(tier.runs))) return false;
+  return policy == ForkPolicy::copy ? adopt_file(tier, copy) : adopt_private(tier, copy);
+}
+
 void adopt_copy(TierHeap& tier, TierCopy& copy_of_tier) {
   TierCopy copy = std::exchange(copy_of_tier, TierCopy{});
   TierBacking& backing = tier.runs.backing();
-  const ForkPolicy policy = backing.options.fork;
   const bool grows_by_descriptor = backing.file.get() >= 0;
   backing.file.close();
-  bool adopted = false;
-  if (copy.memory != nullptr)
-    adopted = copy.in_file ? adopt_file(tier, copy) : adopt_private(tier, copy);
-  else if (policy != ForkPolicy::deny && copy.bytes == 0) // nothing was used: private is enough
-    adopted = adopt_private(tier, copy);
-  if (!adopted) {
+  if (!adopt_memory(tier, copy)) {
     drop_copy(copy);
     remove_in_child(tier);
   } else if (grows_by_descriptor) {

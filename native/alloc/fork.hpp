@@ -1,6 +1,8 @@
-// Forks: all locks are acquired before a fork, so that no other thread holds one in the child. The
-// child takes over the caches of threads that it does not have, and copies of tiers in shared
-// files, or loses these tiers.
+// Fork handlers. All locks are acquired before a fork, so that no other thread holds one in the
+// child. In the child, blocks cached by other threads are freed, and each tier in a file is replaced
+// by a copy or removed.
+//
+// Thread safety  any thread; fork() calls the handlers in the thread that forks.
 #pragma once
 
 namespace nearfar::alloc {

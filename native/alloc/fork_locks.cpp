@@ -30,7 +30,8 @@ void for_each_lock(const Visit& visit) {
 
 /// The locks that the interrupted call holds.
 struct HeldLocks {
-  static constexpr unsigned capacity = 8; ///< more than a thread ever holds
+  static constexpr unsigned capacity =
+      8; ///< six levels can be interrupted; the first three block signals
   os::Lock* locks[capacity] = {};
   unsigned count = 0;
 
@@ -42,7 +43,7 @@ struct HeldLocks {
 };
 constinit HeldLocks interrupted; ///< during a fork; guarded by the locks acquired for it
 
-constexpr unsigned timeout_ms = 100;
+constexpr unsigned timeout_ms = 20; ///< for each lock
 
 HeldLocks find_held() {
   HeldLocks held;
@@ -55,8 +56,8 @@ HeldLocks find_held() {
 
 /// Acquires the locks that become free in time: their holders may wait for a lock held here.
 void lock_with_timeout() {
-  unsigned left_ms = timeout_ms;
-  for_each_lock([&](os::Lock& lock) NEARFAR_NO_THREAD_SAFETY_ANALYSIS {
+  for_each_lock([](os::Lock& lock) NEARFAR_NO_THREAD_SAFETY_ANALYSIS {
+    unsigned left_ms = timeout_ms;
     while (!lock.held_by_this_thread() && !lock.try_lock() && left_ms > 0) {
       os::sleep_ms(1);
       --left_ms;

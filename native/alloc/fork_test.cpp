@@ -55,7 +55,7 @@ int status_in_child(const Work& work) {
 
 } // namespace
 
-TEST_CASE("a tier that cannot be opened leaves no descriptor, mapping or name") {
+TEST_CASE("a rejected spill target leaves no descriptor, mapping or name") {
   const nearfar::test::Folder folder;
   const std::string file = "file:" + folder.path() + ",capacity=4MiB";
   const int descriptors = open_descriptors();
@@ -72,6 +72,17 @@ TEST_CASE("a tier that cannot be opened leaves no descriptor, mapping or name") 
 #ifndef __SANITIZE_THREAD__ // under which a child cannot start threads
 
 namespace {
+
+/// Limits the address space to 1 MiB more than is in use. Returns the previous limit.
+rlimit limit_address_space() {
+  std::size_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  rlimit before{};
+  getrlimit(RLIMIT_AS, &before);
+  const rlimit limit{(pages + 256) * 4096, before.rlim_max};
+  setrlimit(RLIMIT_AS, &limit);
+  return before;
+}
 
 /// Whether blocks of a tier do not overlap.
 bool blocks_are_disjoint(int tier) {
@@ -91,7 +102,7 @@ bool blocks_are_disjoint(int tier) {
 
 } // namespace
 
-TEST_CASE("a tier that failed to open leaves neither pages nor policy in its slot") {
+TEST_CASE("a failed open leaves no pages and no memory policy in the slot") {
   CHECK(status_in_child([] {
           // More than the machine has: the policy is set and pages are filled, then it fails.
           if (hm_tier_create("first", "numa:0,reserve=full,overflow=spill:typo") != -1)
@@ -104,27 +115,21 @@ TEST_CASE("a tier that failed to open leaves neither pages nor policy in its slo
         }) == 0);
 }
 
-TEST_CASE("a tier that fails after it was mapped is unmapped") {
+TEST_CASE("a tier whose metadata cannot be mapped is unmapped") {
   const nearfar::test::Folder folder;
   const std::string specification = "file:" + folder.path() + ",capacity=4MiB";
   CHECK(status_in_child([&] {
           hm_free(hm_malloc(HM_NEAR, 100));
           const int descriptors = open_descriptors();
-          std::size_t pages = 0;
-          std::ifstream("/proc/self/statm") >> pages;
-          rlimit limit{};
-          getrlimit(RLIMIT_AS, &limit);
-          const rlim_t had = std::exchange(limit.rlim_cur, (pages + 256) * 4096);
-          setrlimit(RLIMIT_AS, &limit); // no room for the metadata, which is mapped last
+          const rlimit before = limit_address_space(); // no room for the metadata, mapped last
           const int tier = hm_tier_create("late", specification.c_str());
-          limit.rlim_cur = had;
-          setrlimit(RLIMIT_AS, &limit);
+          setrlimit(RLIMIT_AS, &before);
           return tier == -1 && std::string(hm_error()).find("metadata") != std::string::npos &&
                  open_descriptors() == descriptors && mappings_with(folder.path()) == 0;
         }) == 0);
 }
 
-TEST_CASE("a child can open a tier again that it did not get, and blocks do not overlap") {
+TEST_CASE("a child can recreate a tier denied to it, and blocks do not overlap") {
   for (const char* again : {"dram", "shm:,capacity=64MiB"}) {
     CHECK(status_in_child([again] {
             const int tier = hm_tier_create("denied", "shm:,capacity=64MiB,fork=deny");
@@ -146,6 +151,34 @@ TEST_CASE("a child can open a tier again that it did not get, and blocks do not 
                    blocks_are_disjoint(tier);
           }) == 0);
   }
+}
+
+TEST_CASE("a child gets an unused tier with fork=copy as a file") {
+  const nearfar::test::Folder folder;
+  CHECK(status_in_child([&] {
+          const std::string file = "file:" + folder.path() + ",capacity=64MiB";
+          const int copied = hm_tier_create("copied", (file + ",fork=copy").c_str());
+          return copied > 0 && status_in_child([&] {
+                                 return mappings_with(folder.path()) == 1 &&
+                                        hm_malloc(copied, 100) != nullptr &&
+                                        blocks_are_disjoint(copied);
+                               }) == 0;
+        }) == 0);
+}
+
+TEST_CASE("a child without memory for the copy of a tier does not get it") {
+  CHECK(status_in_child([] {
+          const int tier = hm_tier_create("uncopied", "shm:,capacity=64MiB");
+          void* block = hm_malloc(tier, 40 << 20);
+          std::memset(block, 1, 40 << 20);
+          const rlimit before = limit_address_space();
+          const int status = status_in_child([tier, block] {
+            hm_free(block); // has no effect
+            return hm_malloc(tier, 100) == nullptr && errno == ENODEV;
+          });
+          setrlimit(RLIMIT_AS, &before);
+          return status == 0 && blocks_are_disjoint(tier);
+        }) == 0);
 }
 
 TEST_CASE("forks do not hang while tiers are opened and variables are placed") {

@@ -12,35 +12,44 @@
 //   metadata       metadata_lock()                  metadata is allocated or freed
 //   window         Window::lock                     the window is opened, once
 //
-// The first three are held with signals blocked, so that no signal handler that forks interrupts
-// their holder. Data guarded by a lock is consistent whenever its holder acquires another one.
+// Signals are blocked while one of the first three is held, so that a handler cannot fork then.
+// Before a thread acquires another lock, the data guarded by the locks that it holds is consistent.
 //
-// Checked by      clang -Wthread-safety-beta (preset `clang`): each lock is declared with
-//                 NEARFAR_LOCK_LEVEL(its level, the next level).
+// Checked by `make test-clang`, not by `make test`: -Wthread-safety-beta. Each lock is declared with
+// NEARFAR_LOCK_LEVEL. To add a lock: add a level here, declare the lock with its level, add it to
+// for_each_lock() (fork_locks.cpp) and a pair to checks/lock_order.cpp; run `make test-clang`.
 #pragma once
 
 #include "base/thread_annotations.hpp"
 
 namespace nearfar::alloc {
 
-/// The start of a level. Has no storage: only annotations name it.
+/// The start or the end of a level. Has no storage: only annotations name it.
 struct NEARFAR_CAPABILITY("lock level") LockLevel {};
 
 namespace lock_level {
 extern LockLevel configuration;
-extern LockLevel tiers NEARFAR_ACQUIRED_AFTER(configuration);
-extern LockLevel variables NEARFAR_ACQUIRED_AFTER(tiers);
-extern LockLevel purge NEARFAR_ACQUIRED_AFTER(variables);
-extern LockLevel caches NEARFAR_ACQUIRED_AFTER(purge);
-extern LockLevel slabs NEARFAR_ACQUIRED_AFTER(caches);
-extern LockLevel runs NEARFAR_ACQUIRED_AFTER(slabs);
-extern LockLevel metadata NEARFAR_ACQUIRED_AFTER(runs);
-extern LockLevel window NEARFAR_ACQUIRED_AFTER(metadata);
-extern LockLevel end NEARFAR_ACQUIRED_AFTER(window);
+extern LockLevel configuration_end NEARFAR_ACQUIRED_AFTER(configuration);
+extern LockLevel tiers NEARFAR_ACQUIRED_AFTER(configuration_end);
+extern LockLevel tiers_end NEARFAR_ACQUIRED_AFTER(tiers);
+extern LockLevel variables NEARFAR_ACQUIRED_AFTER(tiers_end);
+extern LockLevel variables_end NEARFAR_ACQUIRED_AFTER(variables);
+extern LockLevel purge NEARFAR_ACQUIRED_AFTER(variables_end);
+extern LockLevel purge_end NEARFAR_ACQUIRED_AFTER(purge);
+extern LockLevel caches NEARFAR_ACQUIRED_AFTER(purge_end);
+extern LockLevel caches_end NEARFAR_ACQUIRED_AFTER(caches);
+extern LockLevel slabs NEARFAR_ACQUIRED_AFTER(caches_end);
+extern LockLevel slabs_end NEARFAR_ACQUIRED_AFTER(slabs);
+extern LockLevel runs NEARFAR_ACQUIRED_AFTER(slabs_end);
+extern LockLevel runs_end NEARFAR_ACQUIRED_AFTER(runs);
+extern LockLevel metadata NEARFAR_ACQUIRED_AFTER(runs_end);
+extern LockLevel metadata_end NEARFAR_ACQUIRED_AFTER(metadata);
+extern LockLevel window NEARFAR_ACQUIRED_AFTER(metadata_end);
+extern LockLevel window_end NEARFAR_ACQUIRED_AFTER(window);
 } // namespace lock_level
 
 } // namespace nearfar::alloc
 
-#define NEARFAR_LOCK_LEVEL(level, next_level)                                                      \
+#define NEARFAR_LOCK_LEVEL(level)                                                                  \
   NEARFAR_ACQUIRED_AFTER(::nearfar::alloc::lock_level::level)                                      \
-  NEARFAR_ACQUIRED_BEFORE(::nearfar::alloc::lock_level::next_level)
+  NEARFAR_ACQUIRED_BEFORE(::nearfar::alloc::lock_level::level##_end)

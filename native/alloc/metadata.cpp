@@ -18,7 +18,7 @@ struct Piece {
   Piece* next;
 };
 
-constinit os::Lock lock NEARFAR_LOCK_LEVEL(metadata, window);
+constinit os::Lock lock NEARFAR_LOCK_LEVEL(metadata);
 constinit Piece* free_pieces[listed_bytes / unit + 1] NEARFAR_GUARDED_BY(lock) = {};
 constinit std::byte* chunk NEARFAR_GUARDED_BY(lock) = nullptr;
 constinit std::size_t chunk_left NEARFAR_GUARDED_BY(lock) = 0;

@@ -130,7 +130,7 @@ void RunAllocator::coalesce_and_insert(std::uint32_t first, std::uint32_t spans)
 }
 
 std::uint32_t RunAllocator::find_run(std::uint32_t spans) const {
-  // A run of the bin below may be long enough too: the first few of it are tried.
+  // The bin of `spans` may also hold runs that fit: try the first four.
   constexpr int tries = 4;
   std::uint32_t run = heads_[bin_of(spans)];
   for (int i = 0; i < tries && run != 0; ++i, run = next_of(run))
@@ -276,7 +276,7 @@ int RunAllocator::commit(std::uint32_t first, std::uint32_t spans) {
     std::uint32_t stop = at + 1;
     while (stop < end && !bit_is_set(committed_, stop))
       ++stop;
-    std::uint32_t ahead = stop; // behind the frontier, commit a whole chunk
+    std::uint32_t ahead = stop; // at the frontier, commit to the end of the chunk
     const std::uint32_t chunk_end =
         first_ + (stop - first_ + chunk_spans - 1) / chunk_spans * chunk_spans;
     while (stop == end && ahead < chunk_end && ahead < first_ + limit_ && ahead >= frontier_ &&
@@ -322,7 +322,8 @@ std::uint32_t RunAllocator::find_purgeable(std::uint32_t& at, std::uint32_t end,
   return 0;
 }
 
-/// Removes the runs of a bin that are due from it. Returns them chained by their links, 0 if none.
+/// Detaches the runs of a bin that have decayed parts. Returns a chain through their links; 0 if
+/// none.
 std::uint32_t RunAllocator::detach_purgeable(unsigned bin, bool all) {
   const os::LockGuard guard(lock_);
   std::uint32_t chain = 0;

@@ -1,11 +1,12 @@
 // Allocates runs of spans in one tier: slabs and large blocks consist of them.
 //
 // Free runs are kept in bins by length, eight per doubling, and coalesced with free neighbors. A
-// new run is the first one of the smallest bin that certainly fits, or is taken at the frontier,
-// behind which all spans are free. All metadata is in the span table: nothing is stored in the
+// new run is taken from the first nonempty bin whose runs all fit, else at the frontier; all spans
+// from the frontier on are free. All metadata is in the span table: nothing is stored in the
 // tier.
 //
-// Thread safety  any thread; one lock per tier, not held during system calls except commit().
+// Thread safety  any thread; one lock per tier; of the system calls, only those of commit() are made
+//                under it.
 #pragma once
 
 #include <cstddef>
@@ -48,7 +49,7 @@ public:
   /// Allocates `spans` whose address is a multiple of `align_spans` (a power of two). Returns
   /// no_span with errno set if the tier is full. `dirty` is set if they may have been written.
   std::uint32_t allocate(std::uint32_t spans, std::uint32_t align_spans, bool& dirty);
-  /// Frees spans that were in use until this tick of the decay.
+  /// Frees spans last used in tick `tick`.
   void free(std::uint32_t first, std::uint32_t spans, std::uint8_t tick);
   /// Frees spans that were not used for a whole tick: the next purge() returns them.
   void free_unused(std::uint32_t first, std::uint32_t spans);
@@ -84,13 +85,18 @@ public:
   const TierBacking& backing() const { return backing_; }
   os::Lock& lock() NEARFAR_RETURNS_LOCK(lock_) { return lock_; }
 
+  /// The options of a tier in use.
+  TierOptions options() {
+    const os::LockGuard guard(lock_);
+    return backing_.options;
+  }
   /// New options of a tier in use; `spans` can only lower the limit.
   void apply(const TierOptions& options, std::uint32_t spans) {
     const os::LockGuard guard(lock_);
     backing_.options = options;
     if (spans < limit_) limit_ = spans;
   }
-  /// The system does not take memory back (pages locked by mlock): hm_calloc() has to clear it.
+  /// Discarded pages may keep their contents (mlock), so hm_calloc() must clear memory.
   void clear_known_zero() {
     const os::LockGuard guard(lock_);
     backing_.known_zero = false;
@@ -143,7 +149,7 @@ private:
   std::size_t purge_run(std::uint32_t run, std::uint32_t spans, bool all);
   bool discard(std::uint32_t first, std::uint32_t spans) const;
 
-  os::Lock lock_ NEARFAR_LOCK_LEVEL(runs, metadata);
+  os::Lock lock_ NEARFAR_LOCK_LEVEL(runs);
   Window& window_;
   TierBacking backing_;
   std::uint32_t first_ = 0;

@@ -100,7 +100,7 @@ private:
   Slab* detach_partial(Slab*& from, std::uint8_t now, bool all);
   std::size_t purge_detached(RunAllocator& runs, Slab* slab);
 
-  os::Lock lock_ NEARFAR_LOCK_LEVEL(slabs, runs);
+  os::Lock lock_ NEARFAR_LOCK_LEVEL(slabs);
   std::atomic<bool> dirty_{false};
   /// Slabs with free blocks; those without live blocks at the end.
   Slab* head_ NEARFAR_GUARDED_BY(lock_) = nullptr;

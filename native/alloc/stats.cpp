@@ -103,7 +103,7 @@ void write_thread(TextWriter& text, const Allocator& allocator, const ThreadCach
 void write_tier(TextWriter& text, Allocator& allocator, unsigned tier) {
   hm_tier_stats stats;
   read_stats(allocator, tier, stats);
-  const TierHeap& heap = allocator.tiers[tier];
+  TierHeap& heap = allocator.tiers[tier];
   const struct {
     const char* key;
     std::uint64_t value;
@@ -122,7 +122,7 @@ void write_tier(TextWriter& text, Allocator& allocator, unsigned tier) {
   };
   for (const auto& l : lines)
     text.line("tier.%s.%s %" PRIu64 "\n", heap.name(), l.key, l.value);
-  text.line("tier.%s.nodes %lu\n", heap.name(), heap.runs.backing().options.nodes);
+  text.line("tier.%s.nodes %lu\n", heap.name(), heap.runs.options().nodes);
 }
 
 void write_rule(TextWriter& text, const Allocator& allocator, const Rule& rule, unsigned number) {
@@ -235,7 +235,7 @@ void read_stats(Allocator& allocator, unsigned tier, hm_tier_stats& stats) {
   stats.failed = heap.failed.get();
   stats.returned_bytes = heap.returned_bytes.get();
   stats.span_bytes = heap.runs.span_bytes_used();
-  stats.capacity_bytes = heap.runs.backing().options.capacity;
+  stats.capacity_bytes = heap.runs.options().capacity;
   stats.metadata_bytes = tier == 0 ? metadata_bytes() : 0;
 }
 

@@ -1,5 +1,8 @@
 // Statistics of tiers and threads, summed when they are read, and written as text.
 //
+// A counter exists per stack (hot path), per class (uncached), per tier (large), and in past_counts
+// (exited threads); read_stats() adds all four.
+//
 // Thread safety  any thread; never in a signal handler.
 #pragma once
 

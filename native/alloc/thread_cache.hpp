@@ -3,8 +3,10 @@
 //
 // Only blocks of process_allocator are cached. Other allocators serve each block from its class.
 //
-// Invariants  1. this_thread_cache is never null: a thread without a cache has one whose stacks
-//                have no capacity, so that the fast path needs no test.
+// Blocks have no owner: the thread that frees a block keeps it in its stack.
+//
+// Invariants  1. this_thread_cache is never null. A thread without a cache points to one of two
+//                shared caches whose stacks have capacity 0, so the fast path needs no null check.
 //             2. A block in a stack has the state `cached`, and is in only one stack.
 // Thread safety  a cache is used by its thread; other threads read its counters.
 #pragma once
@@ -46,7 +48,7 @@ struct ThreadCache {
   SiteCache* sites = nullptr; ///< of a plan
   bool in_plan = false;       ///< the thread evaluates a plan, which may allocate
 
-  /// Whether it is of one thread, not one of the two below.
+  /// Whether this cache belongs to one thread (not no_thread_cache or exiting_thread_cache).
   bool is_owned() const;
 };
 
@@ -74,7 +76,7 @@ class ThreadCaches {
 public:
   /// Creates the calling thread's cache. Returns nullptr if the system has no memory.
   ThreadCache* create();
-  /// Frees a cache without blocks, and keeps its counters.
+  /// Destroys a cache whose stacks are empty, and adds its counters to past_counts().
   void destroy(ThreadCache* cache);
   static TierStacks* create_stacks();
 
@@ -113,7 +115,7 @@ public:
 private:
   void unlist_and_free(ThreadCache* cache) NEARFAR_REQUIRES(lock_);
 
-  os::Lock lock_ NEARFAR_LOCK_LEVEL(caches, slabs);
+  os::Lock lock_ NEARFAR_LOCK_LEVEL(caches);
   ThreadCache* head_ NEARFAR_GUARDED_BY(lock_) = nullptr;
   Counts past_counts_[tier_count][cached_classes] = {};
 };

@@ -1,9 +1,9 @@
 // The heap of one tier: its memory, its runs and size classes, its counters.
 //
-// Life            absent -> opening -> ready, under Allocator::tiers_lock. In the child of a fork,
-// a
-//                 ready tier that the child does not get becomes absent: its blocks can still be
-//                 freed, and a later tier in the same slot uses the addresses behind them.
+// Life            absent -> opening -> ready, under Allocator::tiers_lock. A ready tier that the
+//                 child of a fork does not get becomes absent there (`lost` if a call was
+//                 interrupted): its blocks can be freed, and a later tier in the slot begins behind
+//                 its addresses.
 // Thread safety   any thread, once a tier is `ready`.
 #pragma once
 

@@ -16,7 +16,7 @@ Error map_error(int code, const TierOptions& options) {
                             options.spec.kind->name, std::strerror(code));
   error.os_errno = code;
   return no_sync ? error.try_next("MAP_SYNC requires a file system mounted with -o dax on a "
-                                  "pmem device; use file: without one")
+                                  "pmem device; for other file systems use file:")
                  : error.try_next("specify a smaller capacity=");
 }
 
@@ -61,7 +61,7 @@ Status map_file(TierHeap& tier, const TierOptions& options, std::size_t bytes) {
   backing.mapped = true;
   backing.mapped_bytes = bytes;
   backing.by_chunk = options.reserve == Reserve::chunk && !device;
-  // Where pages are touched when mapped, the tier grows without a descriptor (since Linux 5.14).
+  // If the mapping can be populated, the tier grows without a descriptor (Linux 5.14).
   if (options.spec.kind->prefaults && os::populate(base, os::page_bytes) == 0) backing.file.close();
   backing.known_zero =
       !device && options.reserve != Reserve::full && os::punch(base, span_bytes) == 0;

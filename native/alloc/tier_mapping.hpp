@@ -10,7 +10,7 @@
 
 namespace nearfar::alloc {
 
-/// The bytes of the tier: as specified, or what is available; 0 without limit. Errors: no_space,
+/// The capacity in bytes: as specified, else the free space; 0 means unlimited. Errors: no_space,
 /// and those of the tier's kind.
 Result<std::size_t> tier_capacity(const TierHeap& tier, const TierOptions& options);
 

@@ -15,7 +15,7 @@ Error invalid(const char* what, std::string_view value, const char* requirement)
                 "reserve=sparse|chunk|full, fork=private|copy|deny, pages=thp|4k, populate");
 }
 
-/// Sets `value` to the rest of `option` if it starts with `key`.
+/// If `option` starts with `key`, sets `value` to the rest.
 bool match_key(std::string_view option, std::string_view key, std::string_view& value) {
   if (!option.starts_with(key)) return false;
   value = option;
@@ -25,7 +25,10 @@ bool match_key(std::string_view option, std::string_view key, std::string_view& 
 
 Status read_overflow(std::string_view value, TierOptions& options) {
   std::string_view target;
-  if (value == "fail") return Done{};
+  if (value == "fail") {
+    options.spill_to[0] = '\0';
+    return Done{};
+  }
   if (!match_key(value, "spill:", target))
     return invalid("overflow", value, "must be fail or spill:TIER");
   if (!is_tier_name(target))

@@ -1,6 +1,7 @@
 // Options of a tier: its memory, its policy, and what happens when it is full or the process forks.
 //
 // Grammar        that of tiers (tier/spec.hpp) with the options documented at hm_tier_create().
+// Thread safety  any thread; the functions share no data.
 // Freestanding   no exceptions, no C++ runtime; nothing allocates.
 #pragma once
 
@@ -34,8 +35,8 @@ struct TierOptions {
 /// Parses a specification. Errors: bad_input with the invalid part.
 Result<TierOptions> parse_tier_options(std::string_view text);
 
-/// Parses a size: digits, a fraction, a unit (B, K, M, G, T; KiB, kB and so on). Returns false if
-/// it is invalid or too large.
+/// Parses a size: digits, a fraction, a unit. K, M, G, T and KiB to TiB are binary; KB (or kB) to TB
+/// are decimal. Returns false if it is invalid or too large.
 bool parse_size(std::string_view text, std::uint64_t& bytes);
 
 /// Whether a name consists of 1 to 31 letters, digits, '-' or '_'.

@@ -23,7 +23,7 @@ public:
   void drop_copies() NEARFAR_REQUIRES(lock);
   void adopt_copies() NEARFAR_REQUIRES(lock);
 
-  os::Lock lock NEARFAR_LOCK_LEVEL(variables, purge);
+  os::Lock lock NEARFAR_LOCK_LEVEL(variables);
 
 private:
   struct Range {

@@ -6,8 +6,9 @@
 //                while it is the first span of a large block, free_head and free_tail at the two
 //                ends of a free run, and `none` otherwise: inside runs and large blocks, and where
 //                nothing was ever allocated.
-// Thread safety  open() from any thread. An entry is written under the lock of its tier's runs, and
-//                read without it by the owner of a block in its span.
+// Thread safety  open() from any thread. The entries of a free run are written under
+//                RunAllocator::lock; the entries of an allocated run by its owner: the slab's class
+//                under its lock, or the thread that owns the large block. Readers need no lock.
 #pragma once
 
 #include <atomic>
@@ -81,7 +82,7 @@ private:
   bool map(unsigned shift_per_tier, bool reserve) NEARFAR_REQUIRES(lock_);
   bool choose() NEARFAR_REQUIRES(lock_);
 
-  os::Lock lock_ NEARFAR_LOCK_LEVEL(window, end);
+  os::Lock lock_ NEARFAR_LOCK_LEVEL(window);
   std::atomic<bool> is_open_{false};
 };
 

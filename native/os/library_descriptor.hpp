@@ -2,10 +2,10 @@
 //
 // Programs close descriptors that they did not open (closefrom(), loops over 3 to 255, shells with
 // `exec 3>&-`) and the kernel then gives the number to their next file. So the descriptor has a
-// number above those that programs use, and its device and inode are compared before each use. No
-// other file has that inode while a mapping keeps the file in existence.
+// number above those that programs use, and its device and inode are compared before each use. While
+// a mapping keeps the file alive, its inode number is not reused.
 //
-// Thread safety  adopt() and close() by one thread; get() by any.
+// Thread safety  get() by any thread, but not during adopt() or close().
 // Freestanding   no exceptions, no C++ runtime; nothing allocates.
 #pragma once
 
@@ -15,13 +15,13 @@
 
 namespace nearfar::os {
 
-/// Moves a file to a high descriptor, closed on exec. The same descriptor where none is free.
+/// Moves the file to a high descriptor (close-on-exec); returns it unchanged if none is free.
 File move_to_high_descriptor(File file);
 
 /// Trivial to copy and to destroy, so that it can be part of a static object: close() is explicit.
 class LibraryDescriptor {
 public:
-  /// Keeps `file` open under a high number.
+  /// Keeps `file` open under a high number. At most once before close().
   void adopt(File file);
   /// The descriptor, or -1 where there is none or the program has closed it.
   int get() const;

@@ -37,7 +37,7 @@ TEST_CASE("a library's descriptor has a number above those that programs use, cl
   CHECK(fcntl(number, F_GETFD) == -1);
 }
 
-TEST_CASE("a descriptor that the program closed, or replaced by a file of its own, is not used") {
+TEST_CASE("a descriptor that the program closed or reused is not used") {
   const test::Folder folder;
   os::LibraryDescriptor descriptor = open_one(folder);
   const int number = descriptor.get();

@@ -1,8 +1,9 @@
 // A lock of four bytes that allocates nothing and knows which thread holds it.
 //
 // Purpose        for code that runs below malloc, where std::mutex cannot be used.
-// Fork           the holder's number is unchanged in the child of a fork: a signal handler that
-//                forks can ask held_by_this_thread() for what the interrupted code holds.
+// Fork           in the child of a fork, a lock keeps its holder's number, so a forking signal
+//                handler can ask held_by_this_thread() which locks the interrupted code holds.
+// Thread safety  any thread; an Event has one waiter.
 // Cost           one atomic exchange each way without contention; waiters sleep in the kernel.
 // Freestanding   no exceptions, no C++ runtime.
 #pragma once
@@ -32,7 +33,7 @@ public:
   bool held_by_this_thread() const {
     return (state_.load(std::memory_order_relaxed) & ~contended) == this_thread();
   }
-  /// In the child of a fork, where no other thread can hold the lock or wait for it.
+  /// Call only in the child of a fork, where no other thread exists.
   void reset() { state_.store(free, std::memory_order_relaxed); }
 
 private:

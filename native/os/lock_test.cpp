@@ -29,7 +29,7 @@ TEST_CASE("a lock is held by one thread at a time, and each thread knows whether
   CHECK(wrong == 0);
 }
 
-TEST_CASE("in the child of a fork a lock has the holder that it had") {
+TEST_CASE("in the child of a fork, a lock keeps its holder") {
   os::Lock mine;
   os::Lock other;
   std::atomic<bool> taken{false};

@@ -45,8 +45,7 @@ bool read_at(std::uintptr_t at, T& value) {
   return read != os::Read::absent;
 }
 
-/// Whether it is the header of a large block in a mapping of its own: whole pages, which start with
-/// the header.
+/// Whether the header is that of a block with its own mapping: page-aligned, whole pages.
 bool is_mapping(std::uintptr_t at, const ChunkHeader& chunk) {
   ChunkHeader last{};
   return chunk.flags() == ChunkHeader::mapped && (at - chunk.previous_size) % os::page_bytes == 0 &&

@@ -1,7 +1,6 @@
-// Blocks of libc's malloc in a program with the preloaded library: from a library opened with
-// RTLD_DEEPBIND, or by dlsym() in libc. They are freed by libc. libc would silently put an invalid
-// pointer into its free lists (a pointer to the stack, if the word before it looks like a size), so
-// that invalid pointers end the process here.
+// Blocks of libc's malloc, from libraries opened with RTLD_DEEPBIND or from dlsym(). libc frees
+// them, but it may accept an invalid pointer (such as a stack address preceded by a plausible size);
+// invalid pointers therefore abort here.
 //
 // Source         the layout described in glibc's malloc/malloc.c and arena.c ("malloc_chunk",
 //                "heap_info"), the same since glibc 2.26.

@@ -1,5 +1,4 @@
-// The functions of libc that this library replaces, for blocks of libc: those that the loader
-// allocated before, or another namespace of libraries.
+// libc's own free() and malloc_usable_size(), for blocks that this library did not allocate.
 //
 // Thread safety  any thread.
 #pragma once

@@ -1,4 +1,6 @@
 // The tier of an entry point's call: the default tier, or the plan's decision for the call site.
+//
+// Thread safety  any thread.
 #pragma once
 
 #include <cstddef>
