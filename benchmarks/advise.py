@@ -32,7 +32,7 @@ from typing import Any
 
 from host_now import host_now
 
-from nearfar.place.advising import Asked, Found, advise
+from nearfar.place.advising import AdviceInputs, FarResult, advise
 from nearfar.place.costing import Assumed, Coster
 from nearfar.place.figures import Memory, core_of, memory_of
 from nearfar.place.labels import labels_of
@@ -40,7 +40,7 @@ from nearfar.place.native_run import run_natively
 from nearfar.place.plan_file import plan_text
 from nearfar.place.preload import Placement, environment
 from nearfar.place.promise import HeapPromise
-from nearfar.place.traced import MOST_RECORDS, Traced, read_trace
+from nearfar.place.traced import MOST_RECORDS, ProgramTrace, read_trace
 from nearfar.profiles import load_host
 from nearfar.records.profile import Profile
 from nearfar.tracing.caches import Caches, caches_of
@@ -98,7 +98,7 @@ def hogged(cpu: int) -> Iterator[None]:
         hog.wait()
 
 
-def trace(program: Program, caches: Caches, folder: Path) -> Traced:
+def trace(program: Program, caches: Caches, folder: Path) -> ProgramTrace:
     file = folder / program.name
     done = record(
         program.command,
@@ -113,7 +113,7 @@ def trace(program: Program, caches: Caches, folder: Path) -> Traced:
     return read_trace(file, done.collected)
 
 
-def half_plan(asked: Asked, found: Found, program: Program) -> Path:
+def half_plan(asked: AdviceInputs, found: FarResult, program: Program) -> Path:
     heap = HeapPromise(
         allocated_bytes=sum(s.allocated_bytes for s in asked.traced.heap()),
         peak_bytes=asked.traced.heap_peak_bytes,
@@ -137,11 +137,15 @@ def half_plan(asked: Asked, found: Found, program: Program) -> Path:
 
 
 def weigh(
-    traced: Traced, near: Profile, far: Profile, times: tuple[float, float], budget: int | None
-) -> tuple[Asked, Found]:
+    traced: ProgramTrace,
+    near: Profile,
+    far: Profile,
+    times: tuple[float, float],
+    budget: int | None,
+) -> tuple[AdviceInputs, FarResult]:
     coster = Coster(traced, memory_of(near), core_of(near))
     coster.calibrate(*times)
-    asked = Asked(traced, coster, near, times[1], times[1], budget, labels_of(traced.sites))
+    asked = AdviceInputs(traced, coster, near, times[1], times[1], budget, labels_of(traced.sites))
     return asked, advise(asked, memory_of(far, coster.near), far)
 
 
@@ -234,7 +238,9 @@ def with_last_cache(size: int) -> Caches:
     return caches
 
 
-def beside_hog(near: Asked, traced: Traced, loaded: Memory, core_slowdown: float) -> list[float]:
+def beside_hog(
+    near: AdviceInputs, traced: ProgramTrace, loaded: Memory, core_slowdown: float
+) -> list[float]:
     """Slowdown with less of the last cache and of the core too, over the same cores as advise's."""
     everything = list(range(len(traced.sites)))
     alone = near.coster.costs(near.coster.near, [[]])[0]
@@ -254,7 +260,7 @@ def beside_hog(near: Asked, traced: Traced, loaded: Memory, core_slowdown: float
     return [ratios[0], min(ratios), max(ratios)]
 
 
-def interval(found: Found, key: str) -> list[float]:
+def interval(found: FarResult, key: str) -> list[float]:
     advice = found.advice
     low, high = advice.intervals[f"slowdown_{key}"]
     return [getattr(advice, f"slowdown_{key}"), low, high]

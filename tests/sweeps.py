@@ -29,9 +29,9 @@ grid = { requests = [1000, 3000000, 3000001, 3000002] }
 """
 
 
-def wanted(suite: Suite, full: bool = False) -> sweeping.Wanted:
+def wanted(suite: Suite, full: bool = False) -> sweeping.SweepRequest:
     order = partial(order_arguments, get_command(app))
-    return sweeping.Wanted(suite, full, None, None, None, order=order)
+    return sweeping.SweepRequest(suite, full, None, None, None, order=order)
 
 
 def write(tmp_path: Path, text: str, name: str = "small.toml") -> str:

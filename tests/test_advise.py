@@ -19,7 +19,7 @@ from nearfar.place.costing import Assumed, Coster
 from nearfar.place.figures import Core, Memory
 from nearfar.place.knapsack import most_bytes
 from nearfar.place.policies import POLICIES, follow
-from nearfar.place.traced import BLOCK_RECORDS, Traced, read_trace
+from nearfar.place.traced import BLOCK_RECORDS, ProgramTrace, read_trace
 from small_host import write_small_host
 
 pytestmark = pytest.mark.skipif(
@@ -133,7 +133,7 @@ def test_the_chased_table_stays_near_and_the_plan_holds(
 
 
 @pytest.fixture(scope="module")
-def traced(program: Path, host: Path, tmp_path_factory: pytest.TempPathFactory) -> Traced:
+def traced(program: Path, host: Path, tmp_path_factory: pytest.TempPathFactory) -> ProgramTrace:
     from nearfar.profiles import load_host
     from nearfar.tracing.caches import caches_of
     from nearfar.tracing.recording import record
@@ -153,7 +153,9 @@ def traced(program: Path, host: Path, tmp_path_factory: pytest.TempPathFactory) 
 
 
 @pytest.mark.parametrize("share", [0.2, 0.4, 0.6, 0.8])
-def test_the_plan_is_within_two_percent_of_the_best_placement(traced: Traced, share: float) -> None:
+def test_the_plan_is_within_two_percent_of_the_best_placement(
+    traced: ProgramTrace, share: float
+) -> None:
     coster = Coster(traced, NEAR, Core(256, 12))
     heap = [site.number for site in traced.heap()]
     budget = int(share * most_bytes(frozenset(heap), traced.sizes))
@@ -219,7 +221,7 @@ def test_a_run_in_windows_is_judged_as_the_whole_run_is(
         assert its.time_ns / some.all_near.time_ns == pytest.approx(ratio, rel=near), its.policy
 
 
-def test_the_curve_goes_from_no_near_memory_to_all_of_the_heap(traced: Traced) -> None:
+def test_the_curve_goes_from_no_near_memory_to_all_of_the_heap(traced: ProgramTrace) -> None:
     coster = Coster(traced, NEAR, Core(256, 12))
     found = choose(traced, coster, FAR, None)
     assert found.points[0].near_bytes == 0

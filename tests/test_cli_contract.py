@@ -17,7 +17,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from conftest import RunNearfar, without_output_settings
 from nearfar.cli.app import app
-from nearfar.tracing.recording import INSTRUMENTED
+from nearfar.tracing.recording import HOW_TO_INSTRUMENT
 
 HEAVY = {"scipy", "altair", "numpy", "nearfar._native", "nearfar.records.run", "vl_convert"}
 #: The parameters of a verb make Typer itself import pydantic; the tool's own help has none.
@@ -109,7 +109,7 @@ def test_the_instrumented_recorder_is_recommended_for_trace_only() -> None:
     assert [
         file for file, verb, flag in recommended() if (verb, flag) == ("trace", "--recorder")
     ] == ["recording.py"]
-    assert "`nearfar advise` does not support that recorder" in INSTRUMENTED
+    assert "`nearfar advise` does not support that recorder" in HOW_TO_INSTRUMENT
     assert "--recorder" not in options_of(("advise",))
 
 

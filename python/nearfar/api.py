@@ -169,7 +169,7 @@ def advise(
     """
     from nearfar.workflows import advising
 
-    wanted = advising.Wanted(
+    wanted = advising.AdviceRequest(
         program=tuple(program),
         budget=_bytes(near_budget),
         far=tuple(far),

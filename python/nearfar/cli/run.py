@@ -71,7 +71,7 @@ def run(
     from nearfar.report.console import note
     from nearfar.workflows import running
 
-    wanted = running.Wanted(
+    wanted = running.RunRequest(
         program,
         plan,
         tuple(tier or ()),

@@ -74,7 +74,7 @@ def sweep(
     from nearfar.sweep.suite import load_suite
     from nearfar.workflows import sweeping
 
-    wanted = sweeping.Wanted(
+    wanted = sweeping.SweepRequest(
         load_suite(suite),
         full,
         jobs,
@@ -89,7 +89,7 @@ def sweep(
     return _show(sweeping.sweep(wanted), Output(json, strict, quiet))
 
 
-def _show_plan(wanted: sweeping.Wanted, json: str | None) -> None:
+def _show_plan(wanted: sweeping.SweepRequest, json: str | None) -> None:
     from nearfar.report.console import show_dry_run
     from nearfar.workflows import sweeping
 

@@ -15,7 +15,7 @@ from nearfar.place.knapsack import knee
 from nearfar.place.labels import Labels
 from nearfar.place.policies import follow
 from nearfar.place.sites import Site
-from nearfar.place.traced import Traced
+from nearfar.place.traced import ProgramTrace
 from nearfar.place.uncertainty import LossFactors, slowdowns
 from nearfar.records.advice import BudgetPoint, FarAdvice, PolicyAdvice, SiteAdvice, WithinPoint
 from nearfar.records.choices import Placing
@@ -29,10 +29,10 @@ _NOTE = "core model of misses, over a trace of this program"
 
 
 @dataclass(frozen=True)
-class Asked:
+class AdviceInputs:
     """Inputs of the advice."""
 
-    traced: Traced
+    traced: ProgramTrace
     coster: Coster
     near: Profile
     wall_s: float
@@ -48,7 +48,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Found:
+class FarResult:
     """Advice on one far memory, and the choice behind its plan."""
 
     advice: FarAdvice
@@ -56,7 +56,7 @@ class Found:
     gains: dict[int, float]
 
 
-def advise(asked: Asked, far: Memory, profile: Profile) -> Found:
+def advise(asked: AdviceInputs, far: Memory, profile: Profile) -> FarResult:
     """The curve, the plan's point on it, the sites, other costs, and other policies."""
     choices = choose(asked.traced, asked.coster, far, asked.budget)
     bend = _knee(choices)
@@ -83,11 +83,11 @@ def advise(asked: Asked, far: Memory, profile: Profile) -> Found:
         **modelled(bounds, samples=0, note=_NOTE),
     )
     advice.provenance |= expenses.provenance_of(advice)
-    return Found(advice, point, choices.gains)
+    return FarResult(advice, point, choices.gains)
 
 
 def _bounds(
-    asked: Asked, far: Memory, choices: Choices, wholes: Mapping[str, tuple[Cost, list[int]]]
+    asked: AdviceInputs, far: Memory, choices: Choices, wholes: Mapping[str, tuple[Cost, list[int]]]
 ) -> dict[str, tuple[float, float, float]]:
     """Slowdowns and times of the placements, with their intervals."""
     found = slowdowns(asked.coster, far, [sites for _, sites in wholes.values()])
@@ -100,7 +100,9 @@ def _bounds(
     return figures
 
 
-def _policies(asked: Asked, far: Memory, choices: Choices, point: Point) -> list[PolicyAdvice]:
+def _policies(
+    asked: AdviceInputs, far: Memory, choices: Choices, point: Point
+) -> list[PolicyAdvice]:
     heap_bytes = point.near_bytes if asked.budget is None else asked.budget
     near_bytes = min(heap_bytes, asked.traced.heap_peak_bytes) + asked.traced.fixed_bytes()
     near_ns = choices.all_near.time_ns
@@ -130,7 +132,7 @@ def _knee(choices: Choices) -> Point:
 def _on_curve(
     choices: Choices,
     point: Point,
-    asked: Asked,
+    asked: AdviceInputs,
     prices: expenses.Prices | None,
     bounds: Mapping[str, tuple[float, float, float]],
 ) -> BudgetPoint:
@@ -150,7 +152,9 @@ def _on_curve(
     )
 
 
-def _within(choices: Choices, asked: Asked, prices: expenses.Prices | None) -> list[WithinPoint]:
+def _within(
+    choices: Choices, asked: AdviceInputs, prices: expenses.Prices | None
+) -> list[WithinPoint]:
     made = []
     for limit in WITHIN:
         good = [p for p in choices.points if choices.slowdown(p.cost) <= limit]
@@ -174,7 +178,7 @@ def _plainly(**figures: float) -> dict[str, Any]:
     return {**fields, "intervals": {}}
 
 
-def _sites(asked: Asked, choices: Choices, point: Point) -> list[SiteAdvice]:
+def _sites(asked: AdviceInputs, choices: Choices, point: Point) -> list[SiteAdvice]:
     """Sites by their cost on far memory, highest first; without unused and empty sites."""
     far, near = choices.all_far, choices.all_near
     scale = asked.cpu_s / near.time_ns if near.time_ns else 0.0
@@ -198,7 +202,7 @@ def _sites(asked: Asked, choices: Choices, point: Point) -> list[SiteAdvice]:
                 far_time_s=_added_s(
                     site, far.sites[site.number], near.sites[site.number], scale, choices.far_ns
                 ),
-                first_touch_s=round(far.sites[site.number].touch_ns * scale, 12),
+                first_touch_s=round(far.sites[site.number].added_touch_ns * scale, 12),
             ),
         )
         for site in asked.traced.sites
@@ -223,7 +227,7 @@ def _dependent(cost: Cost, number: int) -> float:
     return min(site.dependent / site.reads, 1.0) if site.reads else 0.0
 
 
-def _verdict(number: int, asked: Asked, point: Point) -> Placing:
+def _verdict(number: int, asked: AdviceInputs, point: Point) -> Placing:
     if not asked.traced.sites[number].is_movable():
         return "fixed"
     return "near" if number in point.near else "far"

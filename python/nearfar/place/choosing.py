@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 from nearfar.place.costing import Cost, Coster, SiteCost
 from nearfar.place.figures import Memory
 from nearfar.place.knapsack import by_density, exactly, most_bytes
-from nearfar.place.traced import Traced
+from nearfar.place.traced import ProgramTrace
 
 #: Budgets of the curve between zero and the whole heap.
 POINTS = 9
@@ -77,7 +77,7 @@ class Choices:
         )
 
 
-def choose(traced: Traced, coster: Coster, far: Memory, budget: int | None) -> Choices:
+def choose(traced: ProgramTrace, coster: Coster, far: Memory, budget: int | None) -> Choices:
     """The curve over budgets, including ``budget``."""
     heap = [site.number for site in traced.heap()]
     everything = range(len(traced.sites))
@@ -121,7 +121,7 @@ def _budgets(heap_bytes: float, asked: int | None) -> list[int]:
 
 
 def _candidates(
-    traced: Traced, gains: Mapping[int, float], budgets: Sequence[int]
+    traced: ProgramTrace, gains: Mapping[int, float], budgets: Sequence[int]
 ) -> dict[tuple[frozenset[int], int], bool]:
     """Choices by density and exact ones, for each budget; True if no choice gains more."""
     numbers = [n for n, gain in gains.items() if gain > 0]

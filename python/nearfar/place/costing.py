@@ -23,9 +23,9 @@ from typing import TYPE_CHECKING
 from nearfar.place.figures import Core, CoreTuple, Memory, MemoryTuple, Work
 
 if TYPE_CHECKING:
-    from nearfar.place.traced import Traced
+    from nearfar.place.traced import ProgramTrace
 
-Placing = tuple[MemoryTuple, MemoryTuple, CoreTuple, list[int]]
+CostRequest = tuple[MemoryTuple, MemoryTuple, CoreTuple, list[int]]
 #: Maximum plausible time of an instruction without misses: two cycles at 3.3 GHz, for stalls on
 #: nearer caches, branch mispredictions and long operations.
 PLAUSIBLE_NS = 0.6
@@ -51,11 +51,11 @@ class SiteCost:
     dependent: int
     walks: int
     stall_ns: float
-    touch_ns: float = 0.0  # first touches far, less those near
+    added_touch_ns: float = 0.0  # first touches far, less those near
 
     def added_ns(self, near: SiteCost) -> float:
         """The site's cost in excess of its cost near."""
-        return self.stall_ns - near.stall_ns + self.touch_ns
+        return self.stall_ns - near.stall_ns + self.added_touch_ns
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ def _between(places: Sequence[float], times: Sequence[float], wanted: float) -> 
 class Coster:
     """A trace, two memories and a core. A placement is the set of sites that lie far."""
 
-    def __init__(self, traced: Traced, near: Memory, core: Core) -> None:
+    def __init__(self, traced: ProgramTrace, near: Memory, core: Core) -> None:
         self.traced = traced
         self.near, self.core = near, core
         self.work = Work(_TYPICAL_NS)
@@ -222,7 +222,7 @@ class Coster:
         for number, is_far in enumerate(flags):
             if is_far:
                 touching = self.first_touches_ns(number, far, factors) * share
-                sites[number] = replace(sites[number], touch_ns=touching)
+                sites[number] = replace(sites[number], added_touch_ns=touching)
                 added += touching
         kernel_ns = max(self.kernel_ns(cost.instructions) + added, 0.0)
         return replace(cost, time_ns=cost.time_ns + kernel_ns, sites=tuple(sites))
@@ -233,7 +233,7 @@ class Coster:
             flags[site] = 1
         return flags
 
-    def _run(self, placings: Iterable[Placing]) -> list[Cost]:
+    def _run(self, requests: Iterable[CostRequest]) -> list[Cost]:
         return [
             Cost(
                 cost["cpu_ns"] * self.scale,
@@ -241,5 +241,5 @@ class Coster:
                 cost["instructions"],
                 tuple(SiteCost(*site[:5], site[5] * self.scale) for site in cost["sites"]),
             )
-            for cost in self.traced.sample.costs(list(placings))
+            for cost in self.traced.sample.costs(list(requests))
         ]

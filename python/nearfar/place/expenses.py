@@ -15,7 +15,7 @@ from nearfar.records.shape import Origin, Provenance
 
 if TYPE_CHECKING:
     from nearfar.place.costing import Coster
-    from nearfar.place.traced import Traced
+    from nearfar.place.traced import ProgramTrace
     from nearfar.records.advice import FarAdvice
     from nearfar.records.profile import Profile
     from nearfar.simulation.devices import Device
@@ -57,7 +57,7 @@ def prices_of(near: Profile, far: Profile) -> Prices | str:
 class Placed:
     """A traced program, the memories it is placed on, and its time with all data near."""
 
-    traced: Traced
+    traced: ProgramTrace
     coster: Coster
     near: Profile
     far: Profile
@@ -113,7 +113,7 @@ def lifetime_years(placed: Placed, far_sites: Sequence[int]) -> float | str | No
     return seconds / (_DAYS_A_YEAR * 86400)
 
 
-def far_writes(traced: Traced, far_sites: Sequence[int]) -> int:
+def far_writes(traced: ProgramTrace, far_sites: Sequence[int]) -> int:
     """Written far lines; sites are numbered as in the trace."""
     return sum(traced.sites[n].writes for n in far_sites)
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from nearfar._native import PolicyCosts
     from nearfar.place.costing import Coster
     from nearfar.place.figures import Memory
-    from nearfar.place.traced import Traced
+    from nearfar.place.traced import ProgramTrace
 
 POLICIES: tuple[PolicyName, ...] = (
     "first-touch",
@@ -54,7 +54,7 @@ class Followed:
 
 
 def follow(
-    traced: Traced, coster: Coster, far: Memory, near_bytes: int, time_s: float
+    traced: ProgramTrace, coster: Coster, far: Memory, near_bytes: int, time_s: float
 ) -> list[Followed]:
     """Run all policies over the trace; ``near_bytes`` in total, ``time_s`` with all data near."""
     near_bytes = max(near_bytes, _PAGE)

@@ -51,7 +51,7 @@ class Touched:
 
 
 @dataclass(frozen=True)
-class Traced:
+class ProgramTrace:
     """A traced run. Sizes are sites by parts, in bytes. For a run traced in windows, counts of
     sites are extrapolated from the windows."""
 
@@ -86,7 +86,7 @@ class Traced:
         return self.touched.small[number] * PAGE_BYTES
 
 
-def read_trace(path: Path, collected: TraceCollected | None = None) -> Traced:
+def read_trace(path: Path, collected: TraceCollected | None = None) -> ProgramTrace:
     """Read a trace; ``collected`` has counts of records that are not in the file. Raises
     BadInputError if the trace holds no record."""
     sample = _native.TraceSample(str(path), MOST_RECORDS)
@@ -104,7 +104,7 @@ def read_trace(path: Path, collected: TraceCollected | None = None) -> Traced:
     sizes = _sizes(recorded, lives, in_windows=left_out > 0)
     for site in recorded:
         sizes[site.number] *= _resident_share(site, touched)
-    return Traced(
+    return ProgramTrace(
         path,
         sample,
         tuple(recorded),

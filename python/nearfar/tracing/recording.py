@@ -33,23 +33,23 @@ _PLUGIN = "libnearfar-trace-qemu.so"
 _ALLOCATIONS = "libnearfar-trace-allocations.so"
 
 #: How to trace a program by instrumentation.
-INSTRUMENTED = (
+HOW_TO_INSTRUMENT = (
     "compile it with the flags that `nearfar trace flags` prints, and trace it with "
     "`nearfar trace --recorder instrumented`, which `nearfar sim` reads; `nearfar advise` "
     "does not support that recorder"
 )
 #: Notes in the header on untraced accesses.
-_NEVER_TRACED = (
+_UNTRACED_ALWAYS = (
     "what the kernel does for it",
     "fetches of instructions",
 )
-_INSTRUMENTED = (
+_UNTRACED_INSTRUMENTED = (
     "code that was not compiled with instrumentation, libraries above all",
     "how many instructions there were: accesses are counted in their place",
     "what clwb and clflush write back, and which stores go past the caches",
     "programs that it starts (exec): forked children are traced until they do",
 )
-_EMULATED = (
+_UNTRACED_EMULATED = (
     "child programs (exec) that the emulator cannot run",
     "which lines clwb and clflush write back: the emulator does not report their addresses",
 )
@@ -70,11 +70,12 @@ class Recorded:
         """The programs of the run and their instructions, most first."""
         return [(os.fsdecode(path), count) for path, count in self.collected["programs"]]
 
-    def unseen_s(self) -> float:
-        """CPU time of started programs (exec), which run untraced."""
-        if not self.collected["executed"]:
+    def unseen_share(self, cpu_s: float) -> float:
+        """Fraction of the program's CPU time in child programs (exec) that run untraced."""
+        if not self.collected["executed"] or not cpu_s:
             return 0.0
-        return max(self.cpu_s - self.collected["recorded_cpu_ns"] * 1e-9, 0.0)
+        unseen_s = self.cpu_s - self.collected["recorded_cpu_ns"] * 1e-9
+        return min(max(unseen_s / cpu_s, 0.0), 1.0)
 
 
 class NewTrace:
@@ -159,20 +160,18 @@ def emulated(program: Sequence[str], ring: str, notes: list[str]) -> tuple[list[
     """
     if shutil.which(EMULATOR) is None:
         raise MachineError(
-            f"{EMULATOR} is not installed", f"apt-get install qemu-user; or {INSTRUMENTED}"
+            f"{EMULATOR} is not installed", f"apt-get install qemu-user; or {HOW_TO_INSTRUMENT}"
         )
     command = _without_scripts(list(program))
     file = Path(command[0])
     why = ignores_preload(file)
     if "64-bit" in why or not is_elf(file):
         raise BadInputError(why or f"{file} is not a program", "trace a program for 64-bit x86")
-    untraced = list(_EMULATED)
+    untraced = list(_UNTRACED_EMULATED)
     emulator = [EMULATOR, "-cpu", "max", "-plugin", f"{shipped(_PLUGIN)},ring={ring}"]
     if why:
         untraced.append(f"allocation sites: {why}")
-        notes.append(
-            f"nearfar: {why}: accesses are attributed to mappings, not to allocation sites"
-        )
+        notes.append(f"{why}: accesses are attributed to mappings, not to allocation sites")
     else:
         for name, value in _preloaded().items():
             emulator += ["-E", f"{name}={value}"]
@@ -235,15 +234,15 @@ def record(
         command, untraced = emulated(program, ring.path, notes)
         environment = without_preload()
     else:
-        command, environment = _instrumented(program, ring.path)
-        untraced = list(_INSTRUMENTED)
+        command, environment = _instrumented_command(program, ring.path)
+        untraced = list(_UNTRACED_INSTRUMENTED)
     fields = [
         ("recorder", recorder),
         ("host", host),
         *caches.fields(),
         ("prefetch", "on" if prefetch else "off"),
         *(("program", word) for word in program),
-        *(("not_traced", sentence) for sentence in (*_NEVER_TRACED, *untraced)),
+        *(("not_traced", sentence) for sentence in (*_UNTRACED_ALWAYS, *untraced)),
     ]
     with NewTrace(output) as trace:
         shape = (*_below_l1(caches, other_llcs), caches.cores, prefetch, after)
@@ -261,7 +260,9 @@ def record(
     return Recorded(code, collected, notes, failure, _children_s() - used, cut)
 
 
-def _instrumented(program: Sequence[str], ring_path: str) -> tuple[list[str], dict[str, str]]:
+def _instrumented_command(
+    program: Sequence[str], ring_path: str
+) -> tuple[list[str], dict[str, str]]:
     """The command line of an instrumented program, and its environment."""
     file = str(program_file(program[0]))
     command = [file if "/" in file else f"./{file}", *program[1:]]
@@ -339,10 +340,10 @@ def failure_of(program: str, code: int, recorder: str) -> str:
     """The message for a failed program; empty for one that succeeded."""
     if code == _ILLEGAL and recorder == "qemu":
         return (
-            f"nearfar: {program} executed an instruction that the emulator does not know, "
-            f"such as AVX-512; {INSTRUMENTED}"
+            f"{program} executed an instruction that the emulator does not know, "
+            f"such as AVX-512; {HOW_TO_INSTRUMENT}"
         )
-    return f"nearfar: {program} {ending_of(code)}; the trace ends there" if code else ""
+    return f"{program} {ending_of(code)}; the trace ends there" if code else ""
 
 
 def _afterwards(program: str, collected: TraceCollected, recorder: str) -> list[str]:
@@ -352,18 +353,18 @@ def _afterwards(program: str, collected: TraceCollected, recorder: str) -> list[
     floats = collected["float_instructions"]
     if instructions and floats / instructions > _MUCH_FLOATING_POINT:
         notes.append(
-            f"nearfar: {100 * floats / instructions:.0f} % of the instructions are "
+            f"{100 * floats / instructions:.0f} % of the instructions are "
             "floating point, which the emulator computes 24 to 63 times slower; to trace "
-            f"it faster, {INSTRUMENTED}"
+            f"it faster, {HOW_TO_INSTRUMENT}"
         )
     if not instructions and not collected["totals"]["loads"]:
         notes.append(
-            f"nearfar: nothing of {program} was recorded"
-            + (f": {INSTRUMENTED}" if recorder != "qemu" else "")
+            f"nothing of {program} was recorded"
+            + (f": {HOW_TO_INSTRUMENT}" if recorder != "qemu" else "")
         )
     if collected["executed"]:
         notes.append(
-            f"nearfar: {collected['executed']} programs that it started (exec) are not in the trace"
+            f"{collected['executed']} programs that it started (exec) are not in the trace"
         )
     return notes
 
@@ -372,9 +373,7 @@ def _losses(collected: TraceCollected) -> list[str]:
     """What the recorder could not keep, also of a run that was stopped."""
     notes = []
     if collected["lost_threads"]:
-        notes.append(f"nearfar: {collected['lost_threads']} threads beyond 4096 count as one")
+        notes.append(f"{collected['lost_threads']} threads beyond 4096 count as one")
     if collected["lost_entries"]:
-        notes.append(
-            f"nearfar: {collected['lost_entries']} accesses of killed threads are not in the trace"
-        )
+        notes.append(f"{collected['lost_entries']} accesses of killed threads are not in the trace")
     return notes

@@ -11,21 +11,20 @@ from typing import TYPE_CHECKING
 from nearfar.errors import BadInputError
 from nearfar.files import write_whole
 from nearfar.noise import Watch
-from nearfar.place.advising import Asked, Found, advise
+from nearfar.place.advising import AdviceInputs, FarResult, advise
 from nearfar.place.costing import Coster
 from nearfar.place.figures import Memory, core_of, memory_of, why_faster
 from nearfar.place.labels import labels_of
 from nearfar.place.native_run import NativeRun, check_program, run_natively
 from nearfar.place.plan_file import plan_text
 from nearfar.place.promise import HeapPromise
-from nearfar.place.traced import BLOCK_RECORDS, MOST_RECORDS, Traced, read_trace
+from nearfar.place.traced import BLOCK_RECORDS, MOST_RECORDS, ProgramTrace, read_trace
 from nearfar.place.uncertainty import LossFactors
 from nearfar.process.elf import ignores_preload
 from nearfar.process.stdin import StandardInput
 from nearfar.records.advice import AdviceResult, TracedProgram
-from nearfar.records.run import Skipped
 from nearfar.records.shape import Origin, Provenance
-from nearfar.tracing.recording import INSTRUMENTED
+from nearfar.tracing.recording import HOW_TO_INSTRUMENT
 from nearfar.workflows import advice_basis
 from nearfar.workflows.host_here import DEFAULT, HostChoice, host_for, memory_profile
 
@@ -39,17 +38,17 @@ if TYPE_CHECKING:
 #: The default memory on pages that the kernel counts one by one.
 SMALL_PAGES = f"{DEFAULT},pages=4k"
 #: Slowdown of tracing above which another recorder is recommended.
-SLOW = 60.0
+SLOW_TRACING_RATIO = 60.0
 #: Fraction of CPU time in untraced programs above which no advice is given.
-MOST_UNSEEN = 0.25
+MAX_UNSEEN_SHARE = 0.25
 #: Programs that are named.
-MOST_PROGRAMS = 6
+MAX_NAMED_PROGRAMS = 6
 #: A slowdown below it is explained; values between it and 1 are within the model's rounding.
-FASTER = 0.995
+FASTER_THAN_NEAR = 0.995
 
 
 @dataclass(frozen=True)
-class Wanted:
+class AdviceRequest:
     """Parsed command line."""
 
     program: tuple[str, ...]
@@ -69,7 +68,7 @@ class KernelTime:
     system_s: float
     small_touch_ns: float
 
-    def with_heap_on(self, traced: Traced, near: Memory) -> float:
+    def with_heap_on(self, traced: ProgramTrace, near: Memory) -> float:
         """Kernel time with the heap on near memory, in s.
 
         Computed from a run with small pages, because first touches of large pages can dominate
@@ -83,13 +82,13 @@ class KernelTime:
 
 
 @dataclass(frozen=True)
-class Seen:
+class ProgramRuns:
     """The runs of the program."""
 
     native: NativeRun
     kernel: KernelTime | None
     recorded: Recorded
-    traced: Traced
+    traced: ProgramTrace
     host: Host
     caches: Caches
     traced_time_s: float
@@ -102,11 +101,10 @@ class Seen:
     @property
     def unseen_share(self) -> float:
         """Fraction of the CPU time in untraced programs."""
-        cpu_s = self.native.cpu_s
-        return min(self.recorded.unseen_s() / cpu_s, 1.0) if cpu_s > 0 else 0.0
+        return self.recorded.unseen_share(self.native.cpu_s)
 
 
-def advise_program(wanted: Wanted, options: Options) -> Measured[AdviceResult]:
+def advise_program(wanted: AdviceRequest, options: Options) -> Measured[AdviceResult]:
     """Advice on a program, with its record."""
     from nearfar.workflows.recording import recorded
 
@@ -122,13 +120,13 @@ def advise_program(wanted: Wanted, options: Options) -> Measured[AdviceResult]:
         "standard_input": wanted.stdin.words,
     }
     with recorded("advise", arguments, options) as recording:
-        result, skipped = run(wanted, recording)
-        recording.keep("advice", result, skipped)
+        result = run(wanted, recording)
+        recording.keep("advice", result)
     return recording.measured(result)
 
 
-def run(wanted: Wanted, recording: Recording) -> tuple[AdviceResult, list[Skipped]]:
-    """Advice, and skipped parts. The plan is written next to the record."""
+def run(wanted: AdviceRequest, recording: Recording) -> AdviceResult:
+    """Advice. The plan is written next to the record."""
     check_program(wanted.program[0])
     show = recording.session.progress
     watch = Watch("the program as it is")
@@ -152,7 +150,7 @@ def run(wanted: Wanted, recording: Recording) -> tuple[AdviceResult, list[Skippe
         trace.unlink(missing_ok=True)
 
 
-def _natively(wanted: Wanted) -> list[NativeRun]:
+def _natively(wanted: AdviceRequest) -> list[NativeRun]:
     """Run the program untraced with its heap on near memory.
 
     If near memory is not the default tier, also run it with the default heap. Raises BadInputError
@@ -173,7 +171,7 @@ def _natively(wanted: Wanted) -> list[NativeRun]:
     return [replace(native, user_s=user_s, cpu_s=user_s + native.system_s), plain]
 
 
-def _refuse_failure(wanted: Wanted, code: int, where: str) -> None:
+def _refuse_failure(wanted: AdviceRequest, code: int, where: str) -> None:
     if wanted.ignore_failure:
         return
     raise BadInputError(
@@ -182,7 +180,7 @@ def _refuse_failure(wanted: Wanted, code: int, where: str) -> None:
     )
 
 
-def _heap_near(wanted: Wanted) -> dict[str, str] | None:
+def _heap_near(wanted: AdviceRequest) -> dict[str, str] | None:
     """Variables that place the heap on a near tier other than its default."""
     from nearfar.place import preload
 
@@ -225,7 +223,7 @@ def _memory(name: str, host: Host, resident_bytes: int) -> Profile:
     return memory_profile(host, name, resident_bytes)
 
 
-def _trace(wanted: Wanted, trace: Path, host: Host, natives: list[NativeRun]) -> Seen:
+def _trace(wanted: AdviceRequest, trace: Path, host: Host, natives: list[NativeRun]) -> ProgramRuns:
     from nearfar.tracing.caches import caches_of
     from nearfar.tracing.recording import record
 
@@ -248,18 +246,17 @@ def _trace(wanted: Wanted, trace: Path, host: Host, natives: list[NativeRun]) ->
     elapsed = time.monotonic() - begin
     if recorded.code and not recorded.cut and recorded.code != native.code:
         _refuse_failure(wanted, recorded.code, "under the emulator")
-    _refuse_unseen(wanted, recorded.unseen_s(), native.cpu_s)
+    _refuse_unseen(wanted, recorded.unseen_share(native.cpu_s))
     kernel = None
     if len(natives) > 1:
         touch_ns = memory_profile(host, SMALL_PAGES, 0).scalar("first_touch_ns")
         kernel = KernelTime(natives[1].system_s, touch_ns)
     traced = read_trace(trace, recorded.collected)
-    return Seen(native, kernel, recorded, traced, host, caches, elapsed)
+    return ProgramRuns(native, kernel, recorded, traced, host, caches, elapsed)
 
 
-def _refuse_unseen(wanted: Wanted, unseen_s: float, cpu_s: float) -> None:
-    share = min(unseen_s / cpu_s, 1.0) if cpu_s > 0 else 0.0
-    if share <= MOST_UNSEEN:
+def _refuse_unseen(wanted: AdviceRequest, share: float) -> None:
+    if share <= MAX_UNSEEN_SHARE:
         return
     raise BadInputError(
         f"{share:.0%} of the CPU time of {wanted.program[0]} goes to programs that it starts "
@@ -269,12 +266,16 @@ def _refuse_unseen(wanted: Wanted, unseen_s: float, cpu_s: float) -> None:
 
 
 def _advise(
-    wanted: Wanted, recording: Recording, seen: Seen, near: Profile, fars: list[Profile]
-) -> tuple[AdviceResult, list[Skipped]]:
+    wanted: AdviceRequest,
+    recording: Recording,
+    seen: ProgramRuns,
+    near: Profile,
+    fars: list[Profile],
+) -> AdviceResult:
     traced = seen.traced
     cpu_s = _cpu_near_s(seen, memory_of(near))
     coster, misfit = _coster(seen, near, cpu_s)
-    asked = Asked(
+    asked = AdviceInputs(
         traced,
         coster,
         near,
@@ -318,10 +319,10 @@ def _advise(
     advice_basis.add(result, near, fars, memories, coster.near)
     result.standard_input = wanted.stdin.words
     advice_basis.add_host(result, seen.host, seen.caches)
-    return result, []
+    return result
 
 
-def _loss_factors(seen: Seen) -> LossFactors:
+def _loss_factors(seen: ProgramRuns) -> LossFactors:
     """Factors on the loss: from the uncertainty of the last cache's size, and from the spread of
     measured CPU times."""
     totals = seen.recorded.collected["totals"]
@@ -333,7 +334,7 @@ def _loss_factors(seen: Seen) -> LossFactors:
     return by_cache.times(LossFactors.of([native.cpu_s / time_s for time_s in times]))
 
 
-def _cpu_near_s(seen: Seen, near: Memory) -> float:
+def _cpu_near_s(seen: ProgramRuns, near: Memory) -> float:
     """CPU time of the traced part with all data near."""
     native = seen.native
     system_s = native.system_s
@@ -342,7 +343,7 @@ def _cpu_near_s(seen: Seen, near: Memory) -> float:
     return (native.user_s + system_s) * (1 - seen.unseen_share)
 
 
-def _coster(seen: Seen, near: Profile, cpu_s: float) -> tuple[Coster, float]:
+def _coster(seen: ProgramRuns, near: Profile, cpu_s: float) -> tuple[Coster, float]:
     """A calibrated Coster, and the ratio of modeled to measured time; 1.0 for a partial trace,
     which has no measured time."""
     coster = Coster(seen.traced, memory_of(near), core_of(near))
@@ -352,7 +353,7 @@ def _coster(seen: Seen, near: Profile, cpu_s: float) -> tuple[Coster, float]:
     return coster, 1.0
 
 
-def _add_measured(result: AdviceResult, seen: Seen, machine: str) -> None:
+def _add_measured(result: AdviceResult, seen: ProgramRuns, machine: str) -> None:
     native = seen.native
     result.provenance["time_near_s"] = Provenance(
         origin=Origin.MEASURED,
@@ -376,7 +377,7 @@ def _add_measured(result: AdviceResult, seen: Seen, machine: str) -> None:
 
 
 def _write_plan(
-    wanted: Wanted, folder: Path, asked: Asked, found: Found, caches: Caches
+    wanted: AdviceRequest, folder: Path, asked: AdviceInputs, found: FarResult, caches: Caches
 ) -> Path | None:
     if not asked.traced.heap():
         return None
@@ -418,7 +419,7 @@ def _on_sample(every: int) -> list[str]:
     ]
 
 
-def _faster(near: Memory, memories: list[Memory], found: list[Found]) -> list[str]:
+def _faster(near: Memory, memories: list[Memory], found: list[FarResult]) -> list[str]:
     """Why a placement or a policy is faster than all data near, if one is."""
     notes = []
     for far, each in zip(memories, found, strict=True):
@@ -430,7 +431,7 @@ def _faster(near: Memory, memories: list[Memory], found: list[Found]) -> list[st
             *(point.slowdown for point in advice.curve),
             *(policy.slowdown for policy in advice.policies),
         )
-        if least < FASTER:
+        if least < FASTER_THAN_NEAR:
             notes.append(
                 f"with {far.name} the run comes out faster than all near "
                 f"({least:.3f}): {why_faster(near, far)}"
@@ -441,13 +442,15 @@ def _faster(near: Memory, memories: list[Memory], found: list[Found]) -> list[st
 def _fractions(programs: list[tuple[str, int]]) -> str:
     """The programs that execute most, as in "cc1 97 %, as 2 %, 3 others"."""
     total = sum(count for _, count in programs) or 1
-    most = [f"{Path(path).name} {count / total:.0%}" for path, count in programs[:MOST_PROGRAMS]]
+    most = [
+        f"{Path(path).name} {count / total:.0%}" for path, count in programs[:MAX_NAMED_PROGRAMS]
+    ]
     others = len(programs) - len(most)
     return ", ".join([*most, f"{others} others"] if others > 0 else most)
 
 
-def _warnings(seen: Seen, misfit: float, plan: Path | None, chained: float) -> list[str]:
-    notes = [note.removeprefix("nearfar: ") for note in seen.recorded.notes]
+def _warnings(seen: ProgramRuns, misfit: float, plan: Path | None, chained: float) -> list[str]:
+    notes = list(seen.recorded.notes)
     native = seen.native
     collected = seen.recorded.collected
     if native.ended and native.code:
@@ -487,9 +490,9 @@ def _warnings(seen: Seen, misfit: float, plan: Path | None, chained: float) -> l
             f"the modeled misses alone take {misfit:.2f} times the measured time: the real caches "
             "are larger than reported, or more misses overlap"
         )
-    if seen.traced_time_s > SLOW * native.time_s:
+    if seen.traced_time_s > SLOW_TRACING_RATIO * native.time_s:
         notes.append(
             f"tracing took {seen.traced_time_s / native.time_s:.0f} times as long as the program: "
-            f"to trace it faster, {INSTRUMENTED}"
+            f"to trace it faster, {HOW_TO_INSTRUMENT}"
         )
     return notes

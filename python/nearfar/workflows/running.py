@@ -21,7 +21,7 @@ Notify = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Wanted:
+class RunRequest:
     """The program, the tiers of its heap, and what is asked of the run.
 
     ``statistics``: count allocations by tier; ``check``: verify the plan's promise; ``traffic``:
@@ -62,7 +62,7 @@ class Ran:
         return ExitCode.OK if self.statistics.check.kept else ExitCode.VIOLATION
 
 
-def run(wanted: Wanted, notify: Notify) -> Ran:
+def run(wanted: RunRequest, notify: Notify) -> Ran:
     """Run the program; ``notify`` receives notes while it runs."""
     placement = _placement(wanted)
     if wanted.warn and (why := _why_ignored(wanted.program[0])):
@@ -119,7 +119,7 @@ def _promise(placement: Placement) -> Promise:
     return read_promise(placement.plan)
 
 
-def _placement(wanted: Wanted) -> Placement:
+def _placement(wanted: RunRequest) -> Placement:
     from nearfar.files import read_text
 
     if wanted.plan:
@@ -130,7 +130,7 @@ def _placement(wanted: Wanted) -> Placement:
     return preload.Placement(wanted.plan, preload.parse_tiers(list(wanted.tiers)))
 
 
-def _start(wanted: Wanted, variables: dict[str, str], notify: Notify) -> tuple[int, int]:
+def _start(wanted: RunRequest, variables: dict[str, str], notify: Notify) -> tuple[int, int]:
     """Run the program; return its process number (0 if it did not start) and its exit code."""
     from nearfar.process import launch
 
@@ -145,7 +145,7 @@ def _start(wanted: Wanted, variables: dict[str, str], notify: Notify) -> tuple[i
 
 
 def _statistics(
-    wanted: Wanted, code: int, placement: Placement, notify: Notify, folder: Path, process: int
+    wanted: RunRequest, code: int, placement: Placement, notify: Notify, folder: Path, process: int
 ) -> RunStatistics:
     processes = read(folder, process)
     if not any(found.process == process for found in processes):

@@ -48,7 +48,7 @@ OrderArguments = Callable[[suites.Cell], tuple[Verb, list[str]]]
 
 
 @dataclass(frozen=True)
-class Wanted:
+class SweepRequest:
     """The flags of the verb."""
 
     suite: suites.Suite
@@ -66,7 +66,7 @@ class Wanted:
         return self.out or store.DEFAULT_ROOT / f"sweep-{self.suite.name}{form}"
 
 
-def orders(wanted: Wanted) -> list[Order]:
+def orders(wanted: SweepRequest) -> list[Order]:
     """All cells, without duplicates. Raises BadInputError naming the suite, the run and the key."""
     found: dict[str, Order] = {}
     digest = cache(digest_of)  # reads a trace that several cells name only once
@@ -121,7 +121,7 @@ class Swept:
         return self.run.to_polars()
 
 
-def sweep(wanted: Wanted) -> Swept:
+def sweep(wanted: SweepRequest) -> Swept:
     """Run the cells that are not kept yet. Raises errors of a cluster."""
     require_polars("the table of a sweep")
     wished = orders(wanted)
@@ -147,7 +147,7 @@ def sweep(wanted: Wanted) -> Swept:
 
 
 def _sweep(
-    wanted: Wanted,
+    wanted: SweepRequest,
     kept: Cells,
     open_orders: list[Order],
     done: dict[str, SweepCell],
@@ -168,7 +168,7 @@ def _sweep(
 
 
 def _outcomes(
-    wanted: Wanted, kept: Cells, open_orders: list[Order], shown: Progress
+    wanted: SweepRequest, kept: Cells, open_orders: list[Order], shown: Progress
 ) -> Generator[Outcome, None, None]:
     if wanted.scheduler:
         return run_on_cluster(open_orders, wanted.scheduler)
@@ -181,7 +181,7 @@ def _outcomes(
     )
 
 
-def _open_record(wanted: Wanted, planned: int) -> store.RunDirectory:
+def _open_record(wanted: SweepRequest, planned: int) -> store.RunDirectory:
     from nearfar.machine.topology import this_machine
 
     suite = wanted.suite
@@ -197,7 +197,12 @@ def _open_record(wanted: Wanted, planned: int) -> store.RunDirectory:
 
 
 def _close_record(
-    wanted: Wanted, record: store.RunDirectory, cells: list[SweepCell], status: str, *, timed: bool
+    wanted: SweepRequest,
+    record: store.RunDirectory,
+    cells: list[SweepCell],
+    status: str,
+    *,
+    timed: bool,
 ) -> None:
     run = record.run
     assert run.sections.sweep is not None

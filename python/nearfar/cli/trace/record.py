@@ -91,7 +91,7 @@ def _show(done: Traced, json: str | None, quiet: bool) -> None:
 
     failure = done.recorded.failure
     for line in [failure] * bool(failure) if quiet else done.notes:
-        note(line)
+        note(f"nearfar: {line}")
     if json is not None:
         write_json(json, dumps(done.document(), indent=1))
     if not quiet:
