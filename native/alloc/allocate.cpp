@@ -36,7 +36,7 @@ void* Allocator::allocate_large(unsigned tier, std::size_t size, std::uint32_t a
       tiers[tier].allocate_large(static_cast<std::uint32_t>(spans), align_spans, dirty);
   if (block == nullptr) return nullptr;
   if (zeroed != nullptr) *zeroed = !dirty;
-  if (settings.guard)
+  if (settings.guard_large_blocks)
     os::protect(block + ((spans - 1) << span_shift), span_bytes, os::Access::none);
   return block;
 }
@@ -115,7 +115,7 @@ void* Allocator::try_with_spill(unsigned tier, std::size_t size, const Try& try_
 bool Allocator::make_ready(unsigned tier) {
   if (tiers[tier].ready()) return true;
   if (!open()) {
-    set_error(ENOMEM, "this process has no address space for the window of tiers");
+    set_no_window();
     return false;
   }
   if (this == &process_allocator && !tiers[tier].ready()) configure();
@@ -135,7 +135,7 @@ bool Allocator::check_request(unsigned tier, std::size_t size) {
     return false;
   }
   if (tier >= tier_count) {
-    set_error(EINVAL, "invalid tier %d: tiers are numbered 0 to 7", static_cast<int>(tier));
+    set_invalid_tier(static_cast<int>(tier));
     return false;
   }
   return make_ready(tier);

@@ -74,23 +74,22 @@ Status Allocator::resolve_spill_targets() {
 }
 
 /// The slot for a name: "far" has its own, other names get the first free one above it.
-Result<unsigned> Allocator::free_slot(const char* name) const {
+Result<unsigned> Allocator::find_free_slot(const char* name) const {
   if (find_tier(name) >= 0) return Error::make(Errc::exists, "tier %s already exists", name);
   const bool far = std::strcmp(name, "far") == 0;
   for (unsigned t = far ? 1 : 2; t < tier_count; ++t)
     if (tiers[t].absent()) return t;
-  return Error::make(Errc::no_space, "all 8 tiers exist already");
+  return Error::make(Errc::no_space, "all %u tiers exist already", tier_count);
 }
 
 Result<int> Allocator::create_tier(const char* name, const char* specification) {
   if (!is_tier_name(name))
-    return Error::make(Errc::bad_input, "invalid tier name '%.40s'", name)
-        .try_next("use 1 to 31 letters, digits, - or _");
+    return Error::make(Errc::bad_input, "invalid tier name '%.40s': %s", name, tier_name_rule);
   Result<TierOptions> options = parse_tier_options(specification);
   if (!options) return options.error();
   const os::SignalsBlocked blocked; // a handler may fork
   const os::LockGuard guard(tiers_lock);
-  Result<unsigned> slot = free_slot(name);
+  Result<unsigned> slot = find_free_slot(name);
   if (!slot) return slot.error();
   int spill_to = -1;
   // configure() calls resolve_spill_targets() after it has created all tiers.

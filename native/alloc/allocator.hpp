@@ -108,7 +108,7 @@ private:
   bool check_request(unsigned tier, std::size_t size);
   bool make_ready(unsigned tier);
   Result<int> find_spill_target(const char* name, const TierOptions& options) const;
-  Result<unsigned> free_slot(const char* name) const NEARFAR_REQUIRES(tiers_lock);
+  Result<unsigned> find_free_slot(const char* name) const NEARFAR_REQUIRES(tiers_lock);
 
   void release_slowly(void* ptr);
   void release_large(void* ptr, Span& span);
@@ -122,7 +122,7 @@ private:
   int budget_of(const void* ptr) const;
   bool resize_in_place(void* ptr, std::size_t has, std::size_t size);
 
-  std::uint32_t guard_spans() const { return settings.guard ? 1 : 0; }
+  std::uint32_t guard_spans() const { return settings.guard_large_blocks ? 1 : 0; }
 };
 
 /// The allocator of the process. Never closed: it serves exit handlers too. The fast paths below

@@ -21,7 +21,7 @@ namespace {
 /// Returns whether the tier exists, and sets the error if not.
 bool check_tier(hm_tier tier) {
   if (tier < 0 || tier >= HM_TIER_COUNT) {
-    set_error(EINVAL, "invalid tier %d: tiers are numbered 0 to 7", tier);
+    set_invalid_tier(tier);
     return false;
   }
   if (process_allocator.open()) configure();
@@ -97,7 +97,7 @@ hm_tier hm_tier_create(const char* name, const char* specification) noexcept {
     return -1;
   }
   if (!process_allocator.open()) {
-    set_error(ENOMEM, "this process has no address space for the window of tiers");
+    set_no_window();
     return -1;
   }
   configure();

@@ -71,6 +71,14 @@ void set_error(const Error& error) {
   errno = code;
 }
 
+void set_invalid_tier(int tier) {
+  set_error(EINVAL, "invalid tier %d: tiers are numbered 0 to %u", tier, tier_count - 1);
+}
+
+void set_no_window() {
+  set_error(ENOMEM, "this process has no address space for the window of tiers");
+}
+
 const char* last_error() { return error_buffer(); }
 
 int errno_of(const Error& error) {

@@ -13,6 +13,9 @@ class Allocator;
 /// Stores the message that hm_error() returns, and sets errno.
 [[gnu::format(printf, 2, 3)]] void set_error(int code, const char* format, ...);
 void set_error(const Error& error);
+/// Errors of an unknown tier number, and of a process without address space for tiers.
+void set_invalid_tier(int tier);
+void set_no_window();
 const char* last_error();
 
 /// The errno of an error.

@@ -110,7 +110,7 @@ void configure_hardening() {
     std::string_view part = next_part(rest, ',');
     std::uint64_t bytes = 0;
     if (part == "guard") {
-      process_allocator.settings.guard = true;
+      process_allocator.settings.guard_large_blocks = true;
     } else if (part.starts_with(quarantine)) {
       part.remove_prefix(quarantine.size());
       if (!parse_size(part, bytes))

@@ -39,7 +39,7 @@ void Allocator::release_large(void* ptr, Span& span) {
   const std::uint64_t spans = span.extent.load(relaxed);
   if (const int budget = span.budget.exchange(0, relaxed); budget != 0)
     plan.discharge(budget, ptr, (spans - guard_spans()) << span_shift);
-  if (settings.guard)
+  if (settings.guard_large_blocks)
     os::protect(static_cast<std::byte*>(ptr) + ((spans - 1) << span_shift), span_bytes,
                 os::Access::read_write);
   tiers[window.tier_of(ptr)].free_large(window.span_index(ptr), decay.tick());
@@ -126,7 +126,7 @@ bool Allocator::resize_in_place(void* ptr, std::size_t has, std::size_t size) {
   Span& span = window.span_of(ptr);
   const std::size_t spans = spans_for(size);
   if (span.kind() != SpanKind::large || size <= largest_class_bytes ||
-      spans >= window.spans_per_tier() || settings.guard)
+      spans >= window.spans_per_tier() || settings.guard_large_blocks)
     return false;
   if (!tiers[window.tier_of(ptr)].resize_large(window.span_index(ptr),
                                                static_cast<std::uint32_t>(spans), decay.tick()))

@@ -63,7 +63,7 @@ public:
 
   /// The following four without the lock: exact while no thread allocates or frees.
   std::uint32_t used_spans() const NEARFAR_NO_THREAD_SAFETY_ANALYSIS { return frontier_ - first_; }
-  std::uint32_t highest_span() const NEARFAR_NO_THREAD_SAFETY_ANALYSIS { return highest_; }
+  std::uint32_t highest_frontier() const NEARFAR_NO_THREAD_SAFETY_ANALYSIS { return highest_; }
   std::uint32_t first_span() const { return first_; }
   std::uint32_t limit_spans() const NEARFAR_NO_THREAD_SAFETY_ANALYSIS { return limit_; }
   /// Whether a span may have been written since the system provided it.

@@ -107,7 +107,7 @@ void TierHeap::close() {
 void TierHeap::remove_in_child(bool interrupted) {
   const std::size_t slot = window().spans_per_tier() << span_shift;
   const std::size_t align = slot >= large_slot ? tier_alignment : huge_page;
-  const std::size_t used = (std::size_t{runs.highest_span()} << span_shift) - slot_ * slot;
+  const std::size_t used = (std::size_t{runs.highest_frontier()} << span_shift) - slot_ * slot;
   unmap_tier(*this);
   const std::size_t removed = std::min((used + align - 1) / align * align, slot);
   removed_spans_ = static_cast<std::uint32_t>(removed >> span_shift);

@@ -31,8 +31,7 @@ Status read_overflow(std::string_view value, TierOptions& options) {
   }
   if (!match_key(value, "spill:", target))
     return invalid("overflow", value, "must be fail or spill:TIER");
-  if (!is_tier_name(target))
-    return invalid("tier name", target, "must be 1 to 31 letters, digits, - or _");
+  if (!is_tier_name(target)) return invalid("tier name", target, tier_name_rule);
   std::memcpy(options.spill_to, target.data(), target.size());
   options.spill_to[target.size()] = '\0';
   return Done{};
@@ -65,7 +64,7 @@ Status read_fork(std::string_view value, TierOptions& options) {
 enum class Match : std::uint8_t { no, yes };
 
 /// Reads an option that libhmalloc adds to the grammar of tiers.
-Result<Match> read_own(std::string_view option, TierOptions& options) {
+Result<Match> read_heap_option(std::string_view option, TierOptions& options) {
   std::string_view value;
   Status status = Done{};
   if (option == "bind")
@@ -113,7 +112,7 @@ Result<Match> read_nodes(std::string_view head, TierOptions& options) {
   return Match::yes;
 }
 
-Status check_together(const TierOptions& options, bool several_nodes) {
+Status check_combination(const TierOptions& options, bool several_nodes) {
   if (options.spec.node < 0 && options.policy != os::Policy::local)
     return invalid("tier", options.spec.kind->name, "bind, prefer and weighted require numa:");
   if (several_nodes && options.policy == os::Policy::bind)
@@ -173,31 +172,31 @@ bool parse_size(std::string_view text, std::uint64_t& bytes) {
 
 Result<TierOptions> parse_tier_options(std::string_view text) {
   TierOptions options;
-  char own_grammar[sizeof options.spec.path + 64] = "";
+  char spec_text[sizeof options.spec.path + 64] = "";
   std::size_t length = 0;
   for (std::string_view rest = text; !rest.empty() || length == 0;) {
     const bool head = length == 0;
     std::string_view part = rest.substr(0, rest.find(','));
     rest.remove_prefix(part.size() < rest.size() ? part.size() + 1 : part.size());
-    Result<Match> match = head ? read_nodes(part, options) : read_own(part, options);
+    Result<Match> match = head ? read_nodes(part, options) : read_heap_option(part, options);
     if (!match) return match.error();
     if (*match == Match::yes && !head) continue;
     if (head) part = part.substr(0, part.find('+'));
-    if (length + part.size() + 2 > sizeof own_grammar)
+    if (length + part.size() + 2 > sizeof spec_text)
       return invalid("specification", text, "too long");
-    if (!head) own_grammar[length++] = ',';
-    std::memcpy(own_grammar + length, part.data(), part.size());
+    if (!head) spec_text[length++] = ',';
+    std::memcpy(spec_text + length, part.data(), part.size());
     length += part.size();
     if (head && part.empty()) break;
   }
-  own_grammar[length] = '\0';
-  Result<tier::Spec> spec = tier::parse(own_grammar);
+  spec_text[length] = '\0';
+  Result<tier::Spec> spec = tier::parse(spec_text);
   if (!spec) return spec.error();
   options.spec = *spec;
   const bool several = (options.nodes & (options.nodes - 1)) != 0;
   if (options.spec.node >= 0 && options.policy == os::Policy::local)
     options.policy = several ? os::Policy::prefer : os::Policy::bind;
-  if (Status s = check_together(options, several); !s) return s.error();
+  if (Status s = check_combination(options, several); !s) return s.error();
   return options;
 }
 

@@ -39,7 +39,8 @@ Result<TierOptions> parse_tier_options(std::string_view text);
 /// are decimal. Returns false if it is invalid or too large.
 bool parse_size(std::string_view text, std::uint64_t& bytes);
 
-/// Whether a name consists of 1 to 31 letters, digits, '-' or '_'.
+inline constexpr char tier_name_rule[] = "must be 1 to 31 letters, digits, - or _";
+/// Whether a name obeys tier_name_rule.
 bool is_tier_name(std::string_view name);
 
 } // namespace nearfar::alloc

@@ -21,11 +21,11 @@ void Lock::wait() NEARFAR_NO_THREAD_SAFETY_ANALYSIS {
   constexpr int spins = 100;
   for (int i = 0; i < spins; ++i) {
     spin_pause();
-    if (state_.load(std::memory_order_relaxed) == free && try_lock()) return;
+    if (state_.load(std::memory_order_relaxed) == unlocked && try_lock()) return;
   }
   for (;;) {
     std::uint32_t seen = state_.load(std::memory_order_relaxed);
-    if (seen == free) { // others may be asleep: the holder has to wake one when it is done
+    if (seen == unlocked) { // others may be asleep: the holder has to wake one when it is done
       if (state_.compare_exchange_strong(seen, this_thread() | contended,
                                          std::memory_order_acquire))
         return;

@@ -24,20 +24,20 @@ public:
     if (!try_lock()) wait();
   }
   bool try_lock() NEARFAR_TRY_ACQUIRE(true) {
-    std::uint32_t expected = free;
+    std::uint32_t expected = unlocked;
     return state_.compare_exchange_strong(expected, this_thread(), std::memory_order_acquire);
   }
   void unlock() NEARFAR_RELEASE() {
-    if ((state_.exchange(free, std::memory_order_release) & contended) != 0) wake();
+    if ((state_.exchange(unlocked, std::memory_order_release) & contended) != 0) wake();
   }
   bool held_by_this_thread() const {
     return (state_.load(std::memory_order_relaxed) & ~contended) == this_thread();
   }
   /// Call only in the child of a fork, where no other thread exists.
-  void reset() { state_.store(free, std::memory_order_relaxed); }
+  void reset() { state_.store(unlocked, std::memory_order_relaxed); }
 
 private:
-  static constexpr std::uint32_t free = 0;
+  static constexpr std::uint32_t unlocked = 0;
   static constexpr std::uint32_t contended = std::uint32_t{1} << 31; ///< with the holder's number
   static std::uint32_t this_thread() {
     return lock_holder_number != 0 ? lock_holder_number : number_this_thread();
@@ -45,7 +45,7 @@ private:
   static std::uint32_t number_this_thread();
   void wait() NEARFAR_ACQUIRE();
   void wake();
-  std::atomic<std::uint32_t> state_{free};
+  std::atomic<std::uint32_t> state_{unlocked};
 };
 
 /// Holds a lock until the end of its scope.
