@@ -117,7 +117,7 @@ nb::dict findings_dict(const inspect::Findings& findings) {
   return d;
 }
 
-Result<inspect::Pool> examine_file(const char* path) {
+Result<inspect::PoolReport> examine_file(const char* path) {
   Result<inspect::FileView> source = inspect::open_view(path);
   if (!source) return source.error();
   return inspect::examine(*source);
@@ -145,7 +145,7 @@ nb::dict typed_dict(const inspect::Typed& typed) {
 }
 
 /// What examine() and leaks() both return.
-nb::dict pool_dict(const inspect::Pool& pool) {
+nb::dict pool_dict(const inspect::PoolReport& pool) {
   nb::dict d = findings_dict(pool.findings);
   d["kind"] = nb::str(kinds[static_cast<std::size_t>(pool.kind)].data());
   d["size_bytes"] = pool.file_bytes;
@@ -157,7 +157,7 @@ nb::dict pool_dict(const inspect::Pool& pool) {
 }
 
 nb::dict examine(const char* path) {
-  const inspect::Pool pool = run_unlocked([&] { return examine_file(path); });
+  const inspect::PoolReport pool = run_unlocked([&] { return examine_file(path); });
   nb::dict d = pool_dict(pool);
   nb::dict logs;
   logs["internal"] = logs_dict(pool.lanes.internal);
@@ -174,7 +174,7 @@ nb::dict examine(const char* path) {
 }
 
 struct Leaks {
-  inspect::Pool pool;
+  inspect::PoolReport pool;
   inspect::Reach reach;
 };
 

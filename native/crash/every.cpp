@@ -1,15 +1,15 @@
-// Images for recovery whose reads are unknown, because another program checks them: every pending
-// line matters, and not all images can be checked.
+// For checkers in other programs: their reads are unknown, so every pending line may matter and
+// only a sample can be checked.
 //
-// Order   passes over the whole log, so that a budget has looked everywhere before it looks
-//         anywhere closely. First what the program stored itself: lines that are not flushed though
-//         a fence has passed; as if each store, in program order, were the last; one line alone
-//         that is missing, or there early. Then the same two for all stores, those of libpmemobj
-//         included. Then crashes during the recovery of these, for half of the budget. Later: so
-//         many of all images at each failure point, four times as many in each pass.
-// Old     lines that nothing was stored into since the failure point before are not decided one by
-//         one in the passes of one line, but all of them together: a library that never flushes
-//         what it keeps in its pool would cost hundreds of images at each point.
+// Passes  cover the whole log: first coarsely, then in detail.
+//         1 overdue       lines not flushed although a fence has passed (up to 1/4 of the budget)
+//         2 own_prefixes  all stores up to a point durable
+//         3 own_few       one line missing, or one line early
+//         4, 5            the same for library stores
+//         6 recoveries    crashes during recovery (up to 1/2 of the budget)
+//         7 and later     a share of all images, four times larger in each pass
+// Old     Lines not stored to since the previous failure point are varied together, not one by one:
+//         a library that never flushes them would cost hundreds of images per point.
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -33,7 +33,7 @@ bool is_new(const Piece& piece, std::size_t since, bool recovery) {
 
 } // namespace
 
-/// Whether something is left, and can be looked at. What is left is known after a pass of shares.
+/// Whether another pass is needed and possible. states_left is valid only after a share pass.
 bool Explorer::another_pass() {
   const bool every = result_.states_left == 0; // but recoveries, which may not be known
   const bool idle = result_.states == std::exchange(states_before_, result_.states);
@@ -43,15 +43,15 @@ bool Explorer::another_pass() {
   return !known || (result_.states_left > 0 && !exhausted() && !(every && idle));
 }
 
-void Explorer::explore_every(const Persistency& model, const Point& point) {
+void Explorer::explore_unknown_reads(const Persistency& model, const Point& point) {
   result_.points += pass_ == overdue;
   const bool both = pass_ == recoveries || point.level > 0;
   if (pass_ == overdue) explore_overdue(model, point);
-  if (pass_ == own_few) explore_few(model, point, true);
-  if (pass_ == own_few) tried(model, point);
+  if (pass_ == own_few) explore_single_lines(model, point, true);
+  if (pass_ == own_few) note_tried_stores(model, point);
   if (pass_ == own_prefixes) explore_prefixes(model, point, true);
   if (pass_ == prefixes || both) explore_prefixes(model, point, false);
-  if (pass_ == few || both) explore_few(model, point, false);
+  if (pass_ == few || both) explore_single_lines(model, point, false);
   if (pass_ >= first_share || point.level > 0) explore_share(model, point);
 }
 
@@ -88,7 +88,8 @@ void Explorer::explore_overdue(const Persistency& model, const Point& point) {
   if (!late.empty()) explore_image(model, point, missing);
 }
 
-/// As if the power had failed after each store since the failure point before, all of them durable.
+/// Images in which exactly the stores up to each point since the previous failure point are
+/// durable.
 void Explorer::explore_prefixes(const Persistency& model, const Point& point, bool own) {
   const bool recovery = point.level > 0;
   std::vector<std::size_t> ends{point.since}; // events before one of these have happened
@@ -116,8 +117,8 @@ void Explorer::explore_prefixes(const Persistency& model, const Point& point, bo
   }
 }
 
-/// Each line that was stored into since the point before: it alone is not durable, or it alone is.
-void Explorer::explore_few(const Persistency& model, const Point& point, bool own) {
+/// For each line stored to since the previous point: all durable but it, and it alone durable.
+void Explorer::explore_single_lines(const Persistency& model, const Point& point, bool own) {
   const std::size_t slots = undecided_.size();
   const std::vector<std::size_t> oldest(slots, 0);
   std::vector<std::size_t> newest(slots);
@@ -194,8 +195,8 @@ void Explorer::explore_image(const Persistency& model, const Point& point,
   if (uncrashed->second == 0) uncrashed_.erase(uncrashed);
 }
 
-/// Has the image recovered once more, under the recorder, and crashes that. Returns how many images
-/// are left of it; one where the recorder saw nothing of what was changed.
+/// Reruns recovery with the recorder and crashes it at each point. Returns the number of images
+/// left; 1 if the recorder saw no store.
 double Explorer::explore_recovery(const Persistency& model, const Point& point,
                                   const std::vector<std::size_t>& versions) {
   checked_.record(true);

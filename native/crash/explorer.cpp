@@ -33,8 +33,8 @@ void Explorer::count_stores() {
   result_.stores = own_before_.back();
 }
 
-/// Notes that the failure point has been explored: the stores before it, in both orders.
-void Explorer::tried(const Persistency& model, const Point& point) {
+/// Counts the stores before this failure point as tried.
+void Explorer::note_tried_stores(const Persistency& model, const Point& point) {
   if (point.level > 0 || exhausted()) return;
   const std::size_t before = model.at_end() ? own_before_.size() - 1 : point.event;
   result_.stores_tried = std::max(result_.stores_tried, own_before_[before]);
@@ -91,15 +91,15 @@ void Explorer::explore_points(Persistency& model, Point point, const Contents* r
       point.in_flight = false;
       ++point.acknowledged;
     }
-    if (recovered != nullptr && model.at_end()) point.exactly = recovered;
+    if (recovered != nullptr && model.at_end()) point.expected_contents = recovered;
     if (point.level == 0) outer_event_ = point.event;
     if (point.level == 0) point.finished = model.at_end();
     list_versions(model, undecided_);
     if (options_.read_all)
-      explore_every(model, point);
+      explore_unknown_reads(model, point);
     else {
-      explore_read(model, point);
-      tried(model, point);
+      explore_known_reads(model, point);
+      note_tried_stores(model, point);
     }
   }
 }
@@ -134,13 +134,13 @@ std::uint64_t Explorer::key(const Point& point) const {
     for (const Line& version : choices.versions)
       versions += hash_line(choices.line, version.data());
   std::uint64_t hash = mix(mix(durable_hash_, versions), point.demands());
-  if (point.exactly != nullptr)
-    for (const auto& [key, value] : *point.exactly)
+  if (point.expected_contents != nullptr)
+    for (const auto& [key, value] : *point.expected_contents)
       hash = mix(mix(hash, key), value);
   return hash;
 }
 
-/// For how many images the last run stands.
+/// Number of images represented by the last run.
 double Explorer::covered() const {
   double images = count_images(undecided_);
   for (const Decision& decision : path_)
@@ -148,7 +148,7 @@ double Explorer::covered() const {
   return images;
 }
 
-void Explorer::explore_read(const Persistency& model, const Point& point) {
+void Explorer::explore_known_reads(const Persistency& model, const Point& point) {
   double left = count_images(undecided_);
   if (!seen_.insert(key(point)).second) {
     covered_ += point.level == 0 ? left : 0;
@@ -222,7 +222,8 @@ Explorer::Verdict Explorer::run(const Point& point) {
         self.checked_.close();
       },
       this);
-  storelog::thread_state.listener = nullptr; // where a jump left it attached
+  // A longjmp out of the guarded call skips the destructor that detaches.
+  storelog::thread_state.listener = nullptr;
   changed_ = arena_.end(durable_);
   const char* who = stage_ == 0 ? "recovery" : "the check";
   char text[200];
@@ -256,9 +257,9 @@ Explorer::Verdict Explorer::judge(const Point& point) {
   if (!trace_.ordered && !std::is_sorted(contents_.begin(), contents_.end()))
     std::sort(contents_.begin(), contents_.end());
   char text[200];
-  if (point.exactly != nullptr && contents_ != *point.exactly)
+  if (point.expected_contents != nullptr && contents_ != *point.expected_contents)
     return {Failure::not_idempotent,
-            "recovery was crashed at its end, and the next one found something else"};
+            "recovery crashed at its end; the next recovery returned other contents"};
   if (trace_.models.empty()) return {}; // the checker alone decides
   const Contents& before = trace_.models[point.acknowledged];
   if (contents_ != before &&
@@ -266,22 +267,22 @@ Explorer::Verdict Explorer::judge(const Point& point) {
     const bool earlier =
         point.acknowledged > 0 && contents_ == trace_.models[point.acknowledged - 1];
     std::snprintf(text, sizeof text,
-                  earlier ? "operation %llu was acknowledged, but is not there"
-                          : "%llu operations were acknowledged; what is there is neither that nor "
-                            "one more",
+                  earlier ? "operation %llu was acknowledged but is missing"
+                          : "after %llu acknowledged operations, the contents match neither that "
+                            "state nor the next one",
                   static_cast<unsigned long long>(point.acknowledged));
     return {earlier ? Failure::lost : Failure::not_atomic, text};
   }
   if (leaked_ != 0) {
-    std::snprintf(text, sizeof text, "%llu bytes are taken, but nothing reaches them",
+    std::snprintf(text, sizeof text, "%llu allocated bytes are unreachable (leak)",
                   static_cast<unsigned long long>(leaked_));
     return {Failure::leak, text};
   }
   return {};
 }
 
-/// Puts the image that has just been found good into the mirror, for a second opinion. Lines that
-/// recovery did not read have any of their contents, for they must not matter.
+/// Copies the image that passed into the mirror and asks for a second opinion. Lines that recovery
+/// did not read get random contents.
 Explorer::Verdict Explorer::confirm() {
   const auto put = [&](std::size_t slot, const Line& content) {
     std::memcpy(arena_.mirror() + std::size_t{undecided_[slot].line} * line_bytes, content.data(),
@@ -309,7 +310,7 @@ void Explorer::explore_nested(const std::vector<PendingLine>& pending, const Poi
   const Contents recovered = contents_;
   std::vector<Changed> undo;
   std::vector<bool> decided(pending.size());
-  for (const Decision& decision : path_) { // what was read after the crash is what was durable
+  for (const Decision& decision : path_) { // a version that recovery read is the durable one
     const Undecided& choices = undecided_[decision.slot];
     Changed changed{choices.line, choices.versions[0]};
     undo.push_back(changed);
@@ -344,7 +345,7 @@ double Explorer::count_all() const {
 }
 
 void Explorer::report_progress() {
-  if (!progress_ || result_.states % options_.told_every != 0) return;
+  if (!progress_ || result_.states % options_.progress_interval != 0) return;
   if (all_ == 0) all_ = count_all();
   const double events = static_cast<double>(trace_.log.events.size());
   const double states = static_cast<double>(result_.states);

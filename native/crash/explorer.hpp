@@ -34,8 +34,8 @@ struct Options {
   std::uint64_t budget = 0;      ///< states at most; 0: no limit
   std::uint64_t limit_ms = 1000; ///< CPU time for one recovery with its check
   bool crash_recovery = true;
-  std::uint64_t violations = 200;  ///< after so many it ends; each is traced to a line
-  std::uint64_t told_every = 4096; ///< states between two calls of the progress
+  std::uint64_t violations = 200;         ///< after so many it ends; each is traced to a line
+  std::uint64_t progress_interval = 4096; ///< states between two calls of the progress
   /// The reads of the checker are unknown (another program): every pending line matters.
   bool read_all = false;
   /// Every so many images have a second opinion (Checked::confirm); 0: none.
@@ -74,8 +74,8 @@ private:
     std::uint64_t acknowledged = 0;
     bool in_flight = false;
     bool finished = false;
-    int level = 0;                     ///< 1: crash during recovery
-    const Contents* exactly = nullptr; ///< recovery had ended with these
+    int level = 0;                               ///< 1: crash during recovery
+    const Contents* expected_contents = nullptr; ///< recovery had ended with these
 
     /// What a good image must satisfy, as a number.
     std::uint64_t demands() const {
@@ -92,15 +92,15 @@ private:
   void explore_points(Persistency& model, Point point, const Contents* recovered);
   void prepare();
   void count_stores();
-  void tried(const Persistency& model, const Point& point);
-  void explore_read(const Persistency& model, const Point& point);
+  void note_tried_stores(const Persistency& model, const Point& point);
+  void explore_known_reads(const Persistency& model, const Point& point);
   /// Where what is read is not known (every.cpp).
   bool another_pass();
-  void explore_every(const Persistency& model, const Point& point);
+  void explore_unknown_reads(const Persistency& model, const Point& point);
   bool is_own(const Piece& piece) const;
   void explore_overdue(const Persistency& model, const Point& point);
   void explore_prefixes(const Persistency& model, const Point& point, bool own);
-  void explore_few(const Persistency& model, const Point& point, bool own);
+  void explore_single_lines(const Persistency& model, const Point& point, bool own);
   void explore_share(const Persistency& model, const Point& point);
   void explore_image(const Persistency& model, const Point& point,
                      const std::vector<std::size_t>& versions);

@@ -199,7 +199,7 @@ TEST_CASE("a fence that does not keep the log before the store is named") {
   CHECK(fence);
 }
 
-TEST_CASE("a recovery that cannot be crashed is found") {
+TEST_CASE("a recovery that is not crash-safe is found") {
   const Exploration result = explore(Fault::recovery_order);
   REQUIRE(result.violations > 0);
   CHECK(result.findings[0].during_recovery);

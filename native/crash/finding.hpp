@@ -1,4 +1,6 @@
 // What an exploration says: how much was seen, and what went wrong where.
+//
+// Thread safety  none: values.
 #pragma once
 
 #include <cstdint>

@@ -124,8 +124,8 @@ public:
     }
   }
 
-  /// What is not durable at the end of the log. A store that was reported already is left out: a
-  /// transaction flushes what it logs.
+  /// Reports stores not durable at the end of the log. Skips stores already reported: the
+  /// transaction would have flushed them had they been logged.
   void judge() {
     std::vector<Word> pending;
     for (const auto& [line, words] : lines_)

@@ -4,7 +4,7 @@
 // Model          a store reaches memory when its line is flushed afterwards, and a fence of the
 //                thread that flushed follows (non-temporal stores need the fence only). Within a
 //                transaction of libpmemobj, a store is undone if its bytes were logged before it.
-// Granularity    4 bytes: a flag next to a counter has a life of its own.
+// Granularity    4 bytes: neighboring variables in a line are judged separately.
 // Libraries      what libpmem and libpmemobj store or flush on their own is followed, not judged.
 // Cost           linear in the events and the lines they cover, times the number of distinct
 //                findings; in a transaction, unlogged stores times log calls.
@@ -17,6 +17,8 @@
 
 namespace nearfar::crash {
 
+/// A new rule also needs: name() in lint.cpp, RULES in python/nearfar/verify/lint.py,
+/// docs/crash.md.
 enum class Rule {
   unflushed,      ///< a store that no flush follows; `site` is the store
   unfenced,       ///< a store that is flushed, and no fence follows; `other` is the flush
@@ -24,7 +26,7 @@ enum class Rule {
   late_log,       ///< a store in a transaction before its bytes are logged; `other` is the call
   short_log,      ///< a store of which only a part was logged; `other` is the call
   repeated_flush, ///< a flush of lines that are flushed already; nothing was stored since
-  needless_flush, ///< a flush of lines that are durable
+  needless_flush, ///< a flush of lines that are durable or were never stored to
   repeated_log,   ///< a log call for bytes that the transaction has logged or allocated
 };
 

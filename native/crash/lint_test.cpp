@@ -85,7 +85,7 @@ TEST_CASE("the fence of one thread does not complete the flush of another on the
   CHECK(found(program.add(EventKind::fence, 0, 0, 2)).empty());
 }
 
-TEST_CASE("a second flush is repeated, and one of durable lines needless") {
+TEST_CASE("flushing twice is reported as repeated, flushing durable lines as needless") {
   CHECK(found(Program().store(0).flush(0).flush(0).fence()) == Found{{Rule::repeated_flush, 3}});
   CHECK(found(Program().store(0).persist(0).persist(0)) == Found{{Rule::needless_flush, 4}});
   CHECK(found(Program().store(0).persist(0).store(64).persist(0, 128)).empty()); // one is needed

@@ -1,4 +1,6 @@
 // What was done to persistent memory, and what must be found in it after each operation.
+//
+// Thread safety  one recording a process at a time.
 #pragma once
 
 #include <optional>

@@ -55,10 +55,10 @@ private:
                        "the owner's root of %" PRIu64 " bytes at %#" PRIx64
                        " does not lie in the root object",
                        head.root_bytes, head.root);
-    else if (head.dying != 0 && !descriptor_.in_heap(head.dying))
-      findings_.damage("nearfar", at + offsetof(PoolHead, dying),
+    else if (head.being_zeroed != 0 && !descriptor_.in_heap(head.being_zeroed))
+      findings_.damage("nearfar", at + offsetof(PoolHead, being_zeroed),
                        "memory that is being freed at %#" PRIx64 " lies outside of the heap",
-                       head.dying);
+                       head.being_zeroed);
     else if ((head.flags & ~std::uint64_t{1}) != 0)
       findings_.damage("nearfar", at + offsetof(PoolHead, flags), "unknown flags %#" PRIx64,
                        head.flags);

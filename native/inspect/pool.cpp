@@ -10,7 +10,7 @@ namespace {
 /// Passes objects on and sees whether those that the pool names are among them.
 class NamedObjects final : public ObjectSink {
 public:
-  NamedObjects(const Pool& pool, ObjectSink& next)
+  NamedObjects(const PoolReport& pool, ObjectSink& next)
       : next_(next), root_(pool.descriptor.root_offset), root_bytes_(pool.descriptor.root_bytes),
         extensions_(pool.lanes.extensions.begin(), pool.lanes.extensions.end()) {}
 
@@ -48,11 +48,11 @@ private:
 };
 
 /// The opener checks zones and chunks before it replays any log.
-void check_unrecovered(const PoolView& view, Pool& pool) {
+void check_unrecovered(const PoolView& view, PoolReport& pool) {
   walk_heap(view, pool.descriptor, pool.findings, [](const Chunk&) {});
 }
 
-void walk_objects(const PoolView& view, ObjectSink& sink, Pool& pool) {
+void walk_objects(const PoolView& view, ObjectSink& sink, PoolReport& pool) {
   NamedObjects named(pool, sink);
   ObjectWalker walker(view, pool.findings, named);
   pool.zones = walk_heap(view, pool.descriptor, pool.findings,
@@ -63,7 +63,7 @@ void walk_objects(const PoolView& view, ObjectSink& sink, Pool& pool) {
 } // namespace
 
 void examine(const PoolView& view, PatchedView& recovered, ObjectSink& sink, ObjectSink& typed,
-             Pool& pool) {
+             PoolReport& pool) {
   pool.file_bytes = view.size();
   pool.header = read_header(view, pool.findings);
   pool.descriptor = read_descriptor(view, pool.findings);
@@ -84,8 +84,8 @@ void examine(const PoolView& view, PatchedView& recovered, ObjectSink& sink, Obj
   walk_objects(view, sink, pool);
 }
 
-Pool examine(const PoolView& view) {
-  Pool pool;
+PoolReport examine(const PoolView& view) {
+  PoolReport pool;
   pool.kind = identify(view);
   pool.file_bytes = view.size();
   if (pool.kind != FileKind::object) return pool;

@@ -2,6 +2,7 @@
 //
 // Purpose   `nearfar pool info` and `pool check`: one walk that reports what is there and what is
 //           not as it should be. Nothing is written, nothing is trusted.
+// Thread safety  none: functions of their arguments.
 #pragma once
 
 #include "inspect/census.hpp"
@@ -11,7 +12,7 @@
 
 namespace nearfar::inspect {
 
-struct Pool {
+struct PoolReport {
   FileKind kind = FileKind::other;
   Offset file_bytes = 0;
   Header header;
@@ -24,12 +25,12 @@ struct Pool {
 };
 
 /// Looks at all of it; parts that cannot be found are left out and named in the findings.
-Pool examine(const PoolView& view);
+PoolReport examine(const PoolView& view);
 
-/// Reads header, descriptor and lanes and replays the logs, then has `sink` see every object as
-/// recovery would leave it, and `typed` those within chunks of the typed layer. What examine() is
-/// made of, for those who want more than counts.
+/// Reads header, descriptor and lanes, replays the logs into `recovered`, then passes each object
+/// to `sink` and each object in typed-layer chunks to `typed`. Fills `pool`. examine(view) is this
+/// with counting sinks.
 void examine(const PoolView& view, PatchedView& recovered, ObjectSink& sink, ObjectSink& typed,
-             Pool& pool);
+             PoolReport& pool);
 
 } // namespace nearfar::inspect

@@ -11,7 +11,7 @@ using namespace nearfar::inspect;
 
 namespace {
 
-Pool look(const made::Image& image) { return examine(MemoryView(image)); }
+PoolReport look(const made::Image& image) { return examine(MemoryView(image)); }
 
 /// Whether a pool with one word changed is refused for what lies at `at`.
 bool refused_at(Offset changed, std::uint64_t word, Offset at, bool fixed = true) {
@@ -22,7 +22,7 @@ bool refused_at(Offset changed, std::uint64_t word, Offset at, bool fixed = true
     made::fix_descriptor_checksum(image);
     made::fix_heap_checksum(image);
   }
-  const Pool pool = look(image);
+  const PoolReport pool = look(image);
   return std::any_of(
       pool.findings.kept().begin(), pool.findings.kept().end(),
       [&](const Finding& f) { return f.severity == Severity::damage && f.offset == at; });
@@ -31,7 +31,7 @@ bool refused_at(Offset changed, std::uint64_t word, Offset at, bool fixed = true
 } // namespace
 
 TEST_CASE("a pool written from the format page is consistent, and all of it is counted") {
-  const Pool pool = look(made::pool());
+  const PoolReport pool = look(made::pool());
   CHECK(pool.kind == FileKind::object);
   CHECK(pool.findings.kept().empty());
   CHECK(pool.descriptor.layout == "made");
@@ -86,7 +86,7 @@ TEST_CASE("an extension that leads to itself ends the chain") {
   made::Image image = made::interrupted_pool();
   const Offset extension = made::large_object + 48;
   made::put(image, extension + log_at::next, extension);
-  const Pool pool = look(image);
+  const PoolReport pool = look(image);
   CHECK(pool.findings.damage_count() != 0);
   CHECK(pool.lanes.undo.extensions == 1);
 }
@@ -96,7 +96,7 @@ TEST_CASE("logs of unfinished operations are replayed, redo before undo") {
   const MemoryView view(image);
   PatchedView recovered(view);
   Census census;
-  Pool pool;
+  PoolReport pool;
   NoObjects typed;
   examine(view, recovered, census, typed, pool);
   CHECK(pool.findings.damage_count() == 0);
@@ -111,7 +111,7 @@ TEST_CASE("logs of unfinished operations are replayed, redo before undo") {
 TEST_CASE("a redo log without its checksum is torn, which is not damage, and is not replayed") {
   made::Image image = made::interrupted_pool();
   made::put(image, made::lanes_offset + log_head_bytes + 8, 0xbad);
-  const Pool pool = look(image);
+  const PoolReport pool = look(image);
   CHECK(pool.findings.damage_count() == 0);
   CHECK(pool.lanes.internal.used == 1);
   CHECK(pool.lanes.internal.pending == 0);
@@ -149,7 +149,7 @@ TEST_CASE("a view that ends early is reported, wherever it ends") {
 
 TEST_CASE("objects that nothing leads to are lost") {
   const made::Image image = made::pool();
-  Pool pool;
+  PoolReport pool;
   const Reach reach = find_lost(MemoryView(image), pool);
   // The chain from the root leads through chunk 0; the other chunks hang on nothing.
   CHECK(reach.objects == 168 + 50 + 100 + 70);

@@ -143,8 +143,8 @@ void report(const ObjectIndex& objects, Graph<Links>& graph, const Counts& count
 }
 
 /// Typed objects, by the links that their types name.
-void tell_typed(const PoolView& seen, const ObjectIndex& objects, std::uint64_t first, Pool& pool,
-                Reach& reach) {
+void tell_typed(const PoolView& seen, const ObjectIndex& objects, std::uint64_t first,
+                PoolReport& pool, Reach& reach) {
   const ObjectStore& store = pool.typed.store;
   NamedMembers links(seen, objects, store, first, pool.findings);
   Graph graph(objects, links);
@@ -162,7 +162,7 @@ void tell_typed(const PoolView& seen, const ObjectIndex& objects, std::uint64_t 
 
 } // namespace
 
-Reach find_lost(const PoolView& view, Pool& pool) {
+Reach find_lost(const PoolView& view, PoolReport& pool) {
   PatchedView recovered(view);
   ObjectIndex objects, typed;
   examine(view, recovered, objects, typed, pool);

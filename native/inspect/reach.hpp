@@ -41,6 +41,6 @@ struct Reach {
 /// Examines a pool into `pool` and reports what is lost as recovery would leave it. Nothing is
 /// reported (an empty Reach) if the pool has damage, no root object, or logs that could not be
 /// replayed. Typed links that lead nowhere are added to the pool's findings.
-Reach find_lost(const PoolView& view, Pool& pool);
+Reach find_lost(const PoolView& view, PoolReport& pool);
 
 } // namespace nearfar::inspect

@@ -49,7 +49,7 @@ std::vector<std::byte> bytes_of(const std::string& path) {
 }
 
 struct Seen {
-  Pool pool;
+  PoolReport pool;
   Reach reach;
 };
 Seen look(const std::vector<std::byte>& bytes) {
@@ -107,7 +107,7 @@ TEST_CASE("damage of nearfar's own formats is named by its offset") {
       push(*made, key);
   }
   const std::vector<std::byte> whole = bytes_of(file);
-  const Pool sound = examine(MemoryView(whole));
+  const PoolReport sound = examine(MemoryView(whole));
   REQUIRE(sound.findings.damage_count() == 0);
   const ObjectStore& store = sound.typed.store;
   const Offset head = sound.descriptor.root_offset;
@@ -115,7 +115,7 @@ TEST_CASE("damage of nearfar's own formats is named by its offset") {
   const auto damaged_at = [&](Offset changed, std::uint64_t word, Offset at) {
     std::vector<std::byte> image = whole;
     std::memcpy(&image[changed], &word, sizeof word);
-    Pool pool;
+    PoolReport pool;
     find_lost(MemoryView(image), pool);
     for (const Finding& finding : pool.findings.kept())
       if (finding.severity == Severity::damage && finding.offset == at) return true;

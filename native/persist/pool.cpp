@@ -46,6 +46,13 @@ Error out_of_memory(std::size_t bytes, const char* path) {
   return error.try_next("remove what is not needed, or make a larger pool; nothing was changed");
 }
 
+/// libpmemobj's object that holds the block at `offset`.
+PMEMoid object_at(const Pool& pool, std::uint64_t offset) {
+  PMEMoid object = pmemobj_oid(pool.base());
+  std::memcpy(&object.off, pool.at(offset - 8), 8);
+  return object;
+}
+
 Error cannot_free(const char* path) {
   return Error::make(Errc::os_error, "cannot free memory of pool %.100s: %.100s", path,
                      pmemobj_errormsg())
@@ -97,42 +104,40 @@ Status Pool::allocate(std::uint64_t* link, std::size_t bytes, std::uint64_t type
 }
 
 std::size_t Pool::usable_bytes(std::uint64_t offset) const {
-  PMEMoid object = pmemobj_oid(base_);
-  std::memcpy(&object.off, at(offset - 8), 8);
+  const PMEMoid object = object_at(*this, offset);
   return pmemobj_alloc_usable_size(object) - (offset - object.off);
 }
 
 /// Frees what lies at `offset` and clears the word that names it, in one step.
-Status Pool::retire(std::uint64_t offset, std::uint64_t* link) {
-  PMEMoid object = pmemobj_oid(base_);
-  std::memcpy(&object.off, at(offset - 8), 8);
+Status Pool::free_and_unlink(std::uint64_t offset, std::uint64_t* link) {
   pobj_action actions[2];
-  pmemobj_defer_free(handle(), object, &actions[0]);
+  pmemobj_defer_free(handle(), object_at(*this, offset), &actions[0]);
   pmemobj_set_value(handle(), &actions[1], link, 0);
   if (pmemobj_publish(handle(), actions, 2) == 0) return Done{};
   return cannot_free(path_.c_str());
 }
 
-/// Overwrites the block that is dying, which nothing else links, and frees it.
-Status Pool::finish_dying() {
-  const std::uint64_t offset = head_->dying;
+/// Zeroes and frees the block that release() unlinked, if any.
+Status Pool::finish_being_zeroed() {
+  const std::uint64_t offset = head_->being_zeroed;
   if (offset == 0) return Done{};
   pmemobj_memset(handle(), at(offset), 0, usable_bytes(offset), 0);
-  return retire(offset, &head_->dying);
+  return free_and_unlink(offset, &head_->being_zeroed);
 }
 
 Status Pool::release(std::uint64_t* link) {
   const std::uint64_t offset = *link;
   if (offset == 0) return Done{};
-  if (!zero_on_free()) return retire(offset, link);
+  if (!zero_on_free()) return free_and_unlink(offset, link);
   // Zeros may be stored only when no link reaches the block, and must be durable before the memory
-  // is free: the block moves to `dying` first, where the next opening of the pool would continue.
-  const std::lock_guard lock(*dying_);
+  // is free: the block moves to `being_zeroed` first, where the next opening of the pool would
+  // continue.
+  const std::lock_guard lock(*being_zeroed_);
   pobj_action actions[2];
-  pmemobj_set_value(handle(), &actions[0], &head_->dying, offset);
+  pmemobj_set_value(handle(), &actions[0], &head_->being_zeroed, offset);
   pmemobj_set_value(handle(), &actions[1], link, 0);
   if (pmemobj_publish(handle(), actions, 2) != 0) return cannot_free(path_.c_str());
-  return finish_dying();
+  return finish_being_zeroed();
 }
 
 } // namespace nearfar::persist

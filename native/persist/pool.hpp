@@ -10,13 +10,13 @@
 //                device. numa:N makes a pool without a name in memory of that node alone
 //                (emulated), which is verified. The option `populate` touches every page; numa:
 //                always does.
-// Memory         allocate() links the memory it took into a word of the pool in one atomic step of
-//                libpmemobj, so that a crash leaves either both or none; release() takes it away
-//                likewise. About 1 to 2 us each: for chunks, not for nodes. Memory begins on a
-//                cache line; in the 8 bytes before it lies the offset of libpmemobj's own object.
-// Durability     of allocate(), release(), create(): durable when they return. What the
-//                owner stores is the owner's to flush, by durability(): flush lines and fence,
-//                fence alone on a machine whose caches survive (eADR), or os::sync_range.
+// Memory         allocate() links the block into a word of the pool atomically: after a crash both
+//                the block and the link exist, or neither; release() likewise. About 1 to 2 us
+//                each: for chunks, not for nodes. Memory begins on a cache line; in the 8 bytes
+//                before it lies the offset of libpmemobj's own object.
+// Durability     allocate(), release() and create() are durable on return. The caller makes its own
+//                stores durable as durability() says: flush lines and fence, fence alone on a
+//                machine whose caches survive (eADR), or os::sync_range.
 // Units          bytes. Offset 0 is "nothing".
 // Errors         by value. open(): not_found; bad_input (no pool, another layout, another version,
 //                cut short: each said so); unsupported (another process or another Pool has it
@@ -108,14 +108,14 @@ private:
   Status populate(const tier::Spec& place, std::size_t bytes);
   Status make_root(const PoolOptions& options);
   Status find_root();
-  Status finish_dying();
-  Status retire(std::uint64_t offset, std::uint64_t* link);
+  Status finish_being_zeroed();
+  Status free_and_unlink(std::uint64_t offset, std::uint64_t* link);
 
   PoolFile file_; // before the pool, which is closed first
   std::unique_ptr<pmemobjpool, Close> pool_;
   std::byte* base_ = nullptr;
   PoolHead* head_ = nullptr;
-  std::unique_ptr<std::mutex> dying_; ///< one block at a time is being overwritten
+  std::unique_ptr<std::mutex> being_zeroed_; ///< serializes zero_on_free
   std::string path_;
   const tier::Kind* kind_ = nullptr;
   bool is_pmem_ = false;

@@ -166,7 +166,7 @@ Result<Pool> Pool::attach(const Opened& opened, const tier::Spec& place, const c
   pool.pool_.reset(opened.handle);
   pool.base_ = reinterpret_cast<std::byte*>(opened.handle);
   pool.is_pmem_ = opened.as_pmem || pmem_is_pmem(pool.base_, 1) == 1;
-  pool.dying_ = std::make_unique<std::mutex>();
+  pool.being_zeroed_ = std::make_unique<std::mutex>();
   pool.path_ = path;
   pool.kind_ = place.kind;
   if (place.kind->persists == tier::Persists::by_msync)
@@ -241,7 +241,7 @@ Result<Pool> Pool::open(const tier::Spec& place, const Layout& layout) {
   if (!pool) return pool.error();
   pool->file_ = std::move(*file);
   if (Status s = pool->find_root(); !s) return s.error();
-  if (Status s = pool->finish_dying(); !s) return s.error();
+  if (Status s = pool->finish_being_zeroed(); !s) return s.error();
   if (Status s = pool->populate(place, pool->bytes()); !s) return s.error();
   return pool;
 }

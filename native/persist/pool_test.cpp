@@ -117,14 +117,14 @@ TEST_CASE("zero_on_free overwrites before it gives memory back, also after a cra
     std::memset(pool.at(offset), 0x5a, 4096);
     REQUIRE(pool.release(&words[0]));
     CHECK(*pool.at(offset + 100) == std::byte{0});
-    // As after a crash between the two steps of release(): unlinked, named by `dying`, not zeroed.
+    // As after a crash between the two steps of release(): unlinked, not zeroed yet.
     REQUIRE(pool.allocate(&words[0], 4096, 1, false));
     offset = words[0];
     std::memset(pool.at(offset), 0x5a, 4096);
     auto* head = pool.root() - sizeof(persist::PoolHead);
     while (std::memcmp(head, &persist::PoolHead::expected_magic, 8) != 0)
       head -= 16; // libpmemobj aligns to 16
-    reinterpret_cast<persist::PoolHead*>(head)->dying = offset;
+    reinterpret_cast<persist::PoolHead*>(head)->being_zeroed = offset;
     words[0] = 0;
   }
   Result<Pool> pool = Pool::open(place(path), layout);

@@ -45,7 +45,7 @@ Status RedoLog::commit(std::byte* record, std::uint32_t bytes, const Site* sites
     return Error::make(Errc::no_space,
                        "a transaction of %u bytes does not fit the log, which takes %u", bytes,
                        largest_record())
-        .try_next("part the transaction, or make the pool with a larger log");
+        .try_next("split the transaction, or create the pool with a larger log");
   if (tail_ % place_.count >= place_.count / 2) drain();
   RecordHead head{tail_, bytes, 0};
   head.crc = poolformat::record_crc(head, record + sizeof head);

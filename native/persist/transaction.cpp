@@ -173,7 +173,7 @@ std::uint64_t Transaction::take(std::uint32_t type, std::size_t bytes, Site) {
 std::uint64_t Transaction::take_redo(std::uint32_t type, std::size_t bytes) {
   Result<std::uint64_t> taken = store_->heap_->take(type, bytes);
   if (!taken && taken.error().code == Errc::no_space) {
-    // What was freed lately waits for the log to go past it.
+    // Recently freed memory becomes available once the log has been drained.
     const std::lock_guard lock(store_->commit_);
     store_->log_->drain();
     if (store_->heap_->reclaim(store_->log_->start())) {
@@ -303,7 +303,7 @@ Status Transaction::commit_redo() {
     return Error::make(Errc::no_space,
                        "a transaction of %zu bytes does not fit the log, which takes %u", total_,
                        store_->log_->largest_record())
-        .try_next("part the transaction, or make the pool with a larger log");
+        .try_next("split the transaction, or create the pool with a larger log");
   std::byte* record = whole_record();
   const std::lock_guard lock(store_->commit_);
   if (fence_first_) store_->write_back_.fence();

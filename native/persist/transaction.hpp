@@ -1,10 +1,10 @@
 // A transaction from its begin to its end, without types: what `tx` (nearfar/persist.hpp) is made
 // of.
 //
-// Redo path      writes are gathered in volatile memory, in the form of a log record; find() shows
-//                the writer its own; memory is touched at commit alone. An abort forgets them.
-// Undo path      libpmemobj snapshots what is about to change, once (ranges that were snapshotted,
-//                or touch them, are not taken again), and the store is made at once.
+// Redo path      Writes are appended to a log record in volatile memory; find() returns the
+//                thread's own writes; the pool changes only at commit. Abort discards the record.
+// Undo path      Each range is snapshotted once by libpmemobj, then stored in place. Ranges that
+//                overlap or adjoin a known one are merged.
 // Failures       something that cannot be done (no memory, no log space, an address outside the
 //                pool) marks it rollback-only: later calls do nothing, commit() aborts and returns
 //                the first error.
@@ -27,8 +27,8 @@ namespace nearfar::persist {
 
 class Transaction {
 public:
-  /// Begins; `on` is held to the end. Check failed() before use: it is true already if it could
-  /// not.
+  /// Starts a transaction and locks `on` until the destructor. If it cannot start, failed() is
+  /// true.
   Transaction(ObjectStore& store, guard& on);
   Transaction(const Transaction&) = delete;
   Transaction& operator=(const Transaction&) = delete;
@@ -69,6 +69,8 @@ public:
   void free(std::uint64_t offset, std::uint32_t type, std::size_t bytes,
             Site site = Site::current());
 
+  /// Done: the changes are durable. no_space: nothing changed. os_error (redo path): the changes
+  /// are made, but their durability is unknown; all later commits fail too.
   Status commit();
   void mark_rollback_only(const Error& error) {
     if (!error_) error_ = error;
@@ -93,7 +95,7 @@ private:
     bool published;
     alignas(8) std::byte action[128]; ///< undo path: libpmemobj's pobj_action
   };
-  struct Unlogged { ///< only when a mutation takes a log call away: made in place at commit
+  struct Unlogged { ///< a write whose log call a mutation test removed; stored in place at commit
     std::byte* at;
     RecordEntry::Kind kind;
     std::vector<std::byte> bytes;
@@ -130,6 +132,7 @@ private:
   std::uint64_t take_undo(std::uint32_t type, std::size_t bytes);
   void publish_undo(Taken& taken, std::size_t bytes, Site site);
   void free_undo(std::uint64_t offset, std::uint32_t type, std::size_t bytes, Site site);
+  void cancel_unpublished();
   Status commit_undo();
   void abort_undo();
 

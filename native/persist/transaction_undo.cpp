@@ -22,7 +22,7 @@ Error failure(const char* doing, int code) {
                             "libpmemobj cannot %s: %s", doing, reason(code));
   error.os_errno = code;
   return error.try_next(
-      "the transaction was taken back; a full pool wants something removed first");
+      "the transaction was rolled back; if the pool is full, remove objects first");
 }
 
 } // namespace
@@ -111,11 +111,15 @@ void Transaction::free_undo(std::uint64_t offset, std::uint32_t type, std::size_
   if (code != 0) mark_rollback_only(failure("free", code));
 }
 
-Status Transaction::commit_undo() {
-  // What was taken and not published goes back; libpmemobj forgets the rest of its actions.
+/// Gives back what was taken and not published; libpmemobj drops the other actions itself.
+void Transaction::cancel_unpublished() {
   for (Taken& taken : taken_)
     if (!taken.published) pmemobj_cancel(store_->storage_.pool, action_of(taken.action), 1);
   taken_.clear();
+}
+
+Status Transaction::commit_undo() {
+  cancel_unpublished();
   pmemobj_tx_commit();
   begun_undo_ = false;
   const int code = pmemobj_tx_end();
@@ -124,9 +128,7 @@ Status Transaction::commit_undo() {
 }
 
 void Transaction::abort_undo() {
-  for (Taken& taken : taken_)
-    if (!taken.published) pmemobj_cancel(store_->storage_.pool, action_of(taken.action), 1);
-  taken_.clear();
+  cancel_unpublished();
   begun_undo_ = false;
   if (pmemobj_tx_stage() == TX_STAGE_WORK) pmemobj_tx_abort(ECANCELED);
   pmemobj_tx_end();

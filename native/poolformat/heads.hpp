@@ -26,7 +26,8 @@ struct PoolHead {
   std::uint64_t pool_bytes; ///< of the whole file, to know one that was cut
   std::uint64_t root;       ///< offset of the owner's root, on a cache line
   std::uint64_t root_bytes;
-  std::uint64_t dying; ///< offset of memory that is being overwritten before it is freed, or 0
+  std::uint64_t
+      being_zeroed;    ///< offset of memory that is being overwritten before it is freed, or 0
   std::uint64_t flags; ///< bit 0: zero_on_free
   std::uint64_t reserved[2];
 };

@@ -8,7 +8,7 @@
 
 namespace nearfar::sim {
 
-/// Among commands that can be issued at the same time the first in this list is.
+/// Of commands that can issue at the same time, the one with the smallest value issues.
 enum class Priority : unsigned char { refresh, column, activate, precharge };
 
 struct ChannelCandidate {

@@ -1,12 +1,10 @@
 // Chooses the next command of a channel.
 //
-// Order          FR-FCFS: of all commands of waiting requests the one that is legal first is
-//                issued; among equals column commands before activates before precharges, the older
-//                first.
-// Posted writes  wait until Controller::drain_from of them have arrived, and are then issued alone
-//                until drain_to are left. At such a change, requests whose rows are already open
-//                for them finish before column commands of the other kind; no row is opened and
-//                closed unused.
+// Order          FR-FCFS: issues the command that becomes legal first. Ties: refresh, column,
+//                activate, precharge; then the oldest request.
+// Posted writes  Writes are buffered until drain_from are queued, then drained until drain_to
+//                remain. When the direction changes, requests of the other queue whose rows were
+//                activated for them finish first, so no row is activated and closed without use.
 // Thread safety  one thread.
 #pragma once
 
@@ -23,6 +21,7 @@ public:
   explicit ChannelScheduler(const Controller& controller)
       : drain_from_(controller.drain_from), drain_to_(controller.drain_to) {}
 
+  /// Capacity of the write queue, in requests.
   std::size_t max_posted() const { return 2 * std::size_t{drain_from_}; }
 
   /// Whether posted writes are issued without waiting for more of them.
@@ -115,7 +114,7 @@ private:
   unsigned drain_from_;
   unsigned drain_to_;
   bool draining_ = false;
-  bool unfinished_ = false; ///< requests of the other queue may have rows that are open for them
+  bool unfinished_ = false; ///< requests of the other queue may still have activated rows
   bool flushing_ = false;
 };
 

@@ -1,4 +1,6 @@
 // How a memory controller treats rows and writes, in both engines.
+//
+// Thread safety  none: values.
 #pragma once
 
 #include "sim/device.hpp"

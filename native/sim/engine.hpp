@@ -1,4 +1,6 @@
 // The memory that a run drives: what an engine provides.
+//
+// Thread safety  one thread.
 #pragma once
 
 #include <concepts>
@@ -18,7 +20,7 @@ namespace nearfar::sim {
 /// serve      an access arrives; its end, or nothing if step() will return it
 /// post       a write whose sender does not wait; when the sender may continue, or nothing if the
 ///            queue is full before the next step()
-/// drop       a read whose data no access waits for
+/// read_for_migration  a read whose data no access waits for
 /// next       when the next event of the memory is due, or `never`
 /// step       processes that event; the access that it completed, if any
 /// finish     completes all posted writes; the work that was done
@@ -30,7 +32,7 @@ concept MemoryEngine = requires(T engine, const Device& device, const Controller
   { T::create(device, controller, commands) } -> std::same_as<Result<T>>;
   { engine.serve(id, at, line, write) } -> std::same_as<std::optional<Time>>;
   { engine.post(at, line) } -> std::same_as<std::optional<Time>>;
-  { engine.drop(at, line) } -> std::same_as<void>;
+  { engine.read_for_migration(at, line) } -> std::same_as<void>;
   { engine.next() } -> std::same_as<Time>;
   { engine.step() } -> std::same_as<std::optional<Completion>>;
   { engine.finish(at) } -> std::same_as<Work>;

@@ -45,7 +45,7 @@ public:
     return std::max(at, std::exchange(waited_, 0));
   }
 
-  void drop(Time at, std::uint64_t line) { serve(no_access, at, line, false); }
+  void read_for_migration(Time at, std::uint64_t line) { serve(no_access, at, line, false); }
 
   Time next() {
     first_ = nullptr;

@@ -31,7 +31,7 @@ public:
   std::optional<Time> post(Time at, std::uint64_t line) {
     return banks_ ? banks_->post(at, line) : queued_->accept(at, line);
   }
-  void drop(Time at, std::uint64_t line) { serve(no_access, at, line, false); }
+  void read_for_migration(Time at, std::uint64_t line) { serve(no_access, at, line, false); }
 
   Time next() const { return never; }
   std::optional<Completion> step() { return std::nullopt; }

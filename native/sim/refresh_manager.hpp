@@ -1,7 +1,7 @@
 // When each rank of a channel is refreshed.
 //
-// Once a refresh is due, its rank takes no further command but precharges; when all rows are closed
-// it is refreshed.
+// After a refresh is due, the rank accepts only precharges; once all its banks are closed, it is
+// refreshed.
 // Thread safety  one thread.
 #pragma once
 
@@ -30,7 +30,7 @@ public:
 
   void issued(std::uint32_t rank) { due_[rank] += interval_; }
 
-  /// How many refreshes are due until `end` and were not issued; they delayed no request.
+  /// Number of refreshes due by `end` that were not simulated because the rank was idle.
   std::uint64_t outstanding(std::uint32_t rank, Time end) const {
     return interval_ && due_[rank] <= end ? (end - due_[rank]) / interval_ + 1 : 0;
   }

@@ -1,4 +1,6 @@
 // The input of the engines: accesses that passed the caches, from a trace or synthetic.
+//
+// Thread safety  a source by one thread.
 #pragma once
 
 #include <cstddef>
@@ -36,11 +38,11 @@ public:
 
 enum class Pattern : unsigned char { sequential, random, chase };
 
-/// Wear of a memory of this size takes a gibibyte here; nothing depends on more.
+/// Limits the wear counters to 1 GiB of host memory.
 constexpr std::uint64_t most_region_bytes = std::uint64_t{1} << 36;
 
-/// A stream that follows from its seed: lines in order, at random, or at random each after the
-/// other; at random in the memory, too, for its pages lie in it as they are numbered.
+/// A reproducible stream: sequential, random, or random and dependent (pointer chase). Page numbers
+/// are frame numbers.
 struct Synthetic {
   Pattern pattern = Pattern::sequential;
   std::uint64_t count = 0;

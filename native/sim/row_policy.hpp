@@ -22,7 +22,8 @@ public:
   /// Starts a decision: no row is required, no bank is claimed.
   void begin() { ++decision_; }
 
-  /// A request waits for a row of its bank. Noted if the row is open.
+  /// Records that a queued request needs the open row of its bank. Does nothing if another row is
+  /// open.
   void require(const ChannelTiming& timing, const ChannelRequest& request) {
     if (timing.bank(request.place.bank).row != request.place.row) return;
     RowUse& use = uses_[request.place.bank];
@@ -58,8 +59,8 @@ public:
     }
   }
 
-  /// Whether the column command of a request closes its row: with PagePolicy::closed, unless
-  /// another request that waits then requires the row.
+  /// Whether the column command of waiting[index] auto-precharges: PagePolicy::closed, and no other
+  /// request that has arrived by then needs the row.
   bool closes_after(const std::vector<ChannelRequest>& waiting, std::size_t index, Time at) const {
     if (page_ != PagePolicy::closed) return false;
     const ChannelRequest& request = waiting[index];
@@ -70,7 +71,7 @@ public:
   }
 
 private:
-  /// The numbers of decisions: a use is valid in one decision.
+  /// Valid if equal to the number of the current decision.
   struct RowUse {
     std::uint64_t required = 0;
     std::uint64_t claimed = 0;

@@ -1,10 +1,10 @@
 // A run of either engine: issues the requests of the program to two memories.
 //
-// Requests are issued as early as possible: independent ones in the order of the program, dependent
-// ones once the data of the other is there.
+// Requests issue as early as possible: independent ones in program order, dependent ones when the
+// data they depend on has arrived.
 // Prefetches     have a window of their own, if the core has one: `max_prefetched` lines.
-// In order       an engine with `in_order` receives its accesses in the order of their times: later
-//                ones wait here until the time of the core has reached them.
+// In order       an engine with `in_order` requires nondecreasing times: accesses with a later time
+//                wait in delayed_.
 // Thread safety  one thread.
 #pragma once
 
@@ -89,7 +89,7 @@ private:
       if (other.write)
         post(other);
       else
-        tiers_[other.near].drop(now_, other.line);
+        tiers_[other.near].read_for_migration(now_, other.line);
     issue(request, spot);
   }
 
@@ -135,7 +135,7 @@ private:
     return accesses_[id].end;
   }
 
-  /// Processes the events before the time of the core: nothing can change them any more.
+  /// Simulates all events before now_; later requests cannot affect them.
   void catch_up() {
     if constexpr (Memory::in_order)
       while (!delayed_.empty() && delayed_.top().first <= now_)
@@ -167,7 +167,7 @@ private:
       complete(id, *end);
   }
 
-  /// The memory completes an access at `at`.
+  /// The memory finishes an access at time `at` (ps).
   void complete(std::uint64_t id, Time at) {
     FlyingAccess& access = accesses_[id];
     if (LinkState& link = links_[access.near]; link.present())
@@ -192,26 +192,30 @@ private:
     statistics_.ended(now_);
   }
 
-  /// The earliest event: of a memory (0, 1), or the delayed access that is sent next (2).
-  std::pair<Time, unsigned> earliest() {
-    std::pair<Time, unsigned> first{never, 0};
+  /// Where an event comes from: a memory, or the access that is sent next.
+  enum class Source : unsigned { far, near, delayed };
+
+  std::pair<Time, Source> earliest() {
+    std::pair<Time, Source> first{never, Source::far};
     if constexpr (Memory::in_order) {
-      if (!delayed_.empty()) first = {delayed_.top().first, 2};
+      if (!delayed_.empty()) first = {delayed_.top().first, Source::delayed};
     } else {
-      for (unsigned near = 0; near < 2; ++near)
-        if (const Time at = tiers_[near].next(); at < first.first) first = {at, near};
+      for (const Source memory : {Source::far, Source::near})
+        if (const Time at = tier(memory).next(); at < first.first) first = {at, memory};
     }
     return first;
   }
 
+  Memory& tier(Source memory) { return tiers_[static_cast<unsigned>(memory)]; }
+
   void step() {
-    const auto [at, which] = earliest();
+    const auto [at, source] = earliest();
     if (at == never) std::abort(); // an access is in flight, but no engine has an event for it
-    if (which == 2) {
+    if (source == Source::delayed) {
       const std::uint64_t id = delayed_.top().second;
       delayed_.pop();
       serve(id, at);
-    } else if (const std::optional<Completion> done = tiers_[which].step();
+    } else if (const std::optional<Completion> done = tier(source).step();
                done && done->id != no_access) {
       complete(done->id, done->at);
     }

@@ -11,9 +11,9 @@ Result<Outcome> simulate(RequestSource& source, const Setup& setup) {
         .try_next("give 1 to %u", most_window);
   for (const Controller* controller : {&setup.near_controller, &setup.far_controller})
     if (controller->drain_from == 0 || controller->drain_to >= controller->drain_from)
-      return Error::make(Errc::bad_input, "writes are drained from %u down to %u",
+      return Error::make(Errc::bad_input, "invalid write drain: from %u to %u",
                          controller->drain_from, controller->drain_to)
-          .try_next("give a lower end below the upper one");
+          .try_next("choose drain_to smaller than drain_from");
   return setup.engine == Engine::fast ? run_fast(source, setup) : run_exact(source, setup);
 }
 

@@ -137,7 +137,7 @@ bool Collector::is_claimed(std::uint64_t position) const {
   return false;
 }
 
-/// Whether a position that is reserved but not published never will be.
+/// Whether a reserved, unpublished position will never be published.
 bool Collector::was_abandoned(std::uint64_t position) {
   const std::uint64_t now = os::now_ns();
   if (waiting_for_ != position || waiting_since_ns_ == 0) {
@@ -157,7 +157,8 @@ std::uint64_t Collector::take_batch(bool ended) {
     std::size_t taken = take(head, tail);
     if (taken == 0) {
       if (!ended && !was_abandoned(head)) break;
-      taken = take(head, tail); // the claim may have been cleared after publishing
+      // Retry: the producer may have published just before it cleared its claim.
+      taken = take(head, tail);
     }
     if (taken == 0) ++lost_events_; // its thread was killed between reserving and publishing
     head += std::max<std::size_t>(taken, 1);
@@ -171,7 +172,7 @@ std::uint64_t Collector::take_batch(bool ended) {
 const ring::Event* Collector::upcoming(std::uint64_t position, std::uint64_t tail) const {
   if (position >= tail || !is_ready(position)) return nullptr;
   const ring::Event& event = shared_->at(position);
-  const bool known = event.kind <= ring::EventKind::nt_store && event.thread < threads_.size();
+  const bool known = ring::is_access(event.kind) && event.thread < threads_.size();
   return known ? &event : nullptr;
 }
 
@@ -194,8 +195,8 @@ void Collector::prefetch(std::uint64_t position, std::uint64_t tail) const {
 std::size_t Collector::take(std::uint64_t position, std::uint64_t tail) {
   if (!is_ready(position)) return 0;
   const ring::Event& event = shared_->at(position);
-  if (event.kind <= ring::EventKind::nt_store) {
-    access(event);
+  if (ring::is_access(event.kind)) {
+    handle_access(event);
     return 1;
   }
   const std::size_t further = event.detail;
@@ -232,7 +233,7 @@ std::uint64_t Collector::line_of(const Thread& of, std::uint64_t address) {
   return (address | std::uint64_t{of.process} << process_shift) >> ring::line_shift;
 }
 
-void Collector::access(const ring::Event& event) {
+void Collector::handle_access(const ring::Event& event) {
   const Access access = access_of(event);
   Thread& of = thread(event.thread);
   if (access.kind == ring::EventKind::write_back || access.kind == ring::EventKind::nt_store) {
@@ -248,7 +249,7 @@ void Collector::access(const ring::Event& event) {
       access.parent == 0 ? 0 : of.producers[(of.misses - access.parent) % recent];
   filter_.missed(access.thread, line_of(of, access.address), static_cast<RecordKind>(access.kind));
   const std::uint64_t own = emit(of, access, waits_for);
-  // A load that hit a level within the traced caches passes on what it depends on.
+  // A load that hit a simulated cache has no record; its dependents depend on its producer.
   if (access.kind == ring::EventKind::load)
     of.producers[of.misses++ % recent] = own != 0 ? own : waits_for;
   if (const std::uint64_t victim = ring::fourth_of(event); victim != 0) {
@@ -285,7 +286,7 @@ void Collector::write(Thread& of, const Access& access, const Passed& passed,
   record.instructions = access.instructions;
   if (passed.kind != RecordKind::write_back) record.code = access.code;
   record.object = object_of(access, passed);
-  if (is_demand(passed.kind) && waits_for > of.window)
+  if (is_demand(passed.kind) && waits_for > of.records_before_window)
     record.depends = static_cast<std::uint32_t>(of.records + 1 - waits_for);
   if (touched_.may_change(passed.line)) touched_.add(passed.line, objects_.owner_of(record.object));
   writer_.record(record);
@@ -298,7 +299,7 @@ void Collector::leave_out(const Access& access, const Passed& passed) {
   ++writer_.totals[Total::left_out];
 }
 
-/// The exact address is known for a demand access; for other lines that of the line.
+/// For demand accesses the exact address is known; otherwise the line address is used.
 std::uint32_t Collector::object_of(const Access& access, const Passed& passed) {
   const std::uint64_t address = passed.line * line_bytes;
   const auto process = static_cast<std::uint32_t>(address >> process_shift);
@@ -309,7 +310,7 @@ std::uint32_t Collector::object_of(const Access& access, const Passed& passed) {
 /// Records before a window are not in the trace: nothing depends on them.
 void Collector::open_window() {
   for (Thread& each : threads_)
-    each.window = each.records;
+    each.records_before_window = each.records;
 }
 
 void Collector::handle(const ring::Event& event, const std::vector<std::uint64_t>& words) {
@@ -352,7 +353,7 @@ void Collector::handle(const ring::Event& event, const std::vector<std::uint64_t
     break;
   }
   case ring::EventKind::more: // its event was lost
-  case ring::EventKind::load: // accesses are handled by access()
+  case ring::EventKind::load: // handle_access()
   case ring::EventKind::store:
   case ring::EventKind::write_back:
   case ring::EventKind::nt_store: break;

@@ -71,8 +71,8 @@ struct Collected {
 
 class Collector {
 public:
-  /// Beyond `most_records` the trace holds windows only (0: no limit). Windows are written whole,
-  /// so that a truncated trace may lack more than the last second.
+  /// With most_records != 0, a run longer than that is sampled in windows. A window is written when
+  /// complete, so a truncated trace may lack more than its last second.
   Collector(ring::Shared& shared, Filter filter, int fd, const Header& header,
             std::uint64_t most_records = 0)
       : shared_(&shared), filter_(std::move(filter)), writer_(fd, header), objects_(writer_),
@@ -95,9 +95,9 @@ private:
   struct Thread {
     std::uint32_t process = 0;
     std::uint64_t records = 0; ///< of this thread
-    std::uint64_t window = 0;  ///< of them: before the window
-    unsigned misses = 0;       ///< loads that missed the first level
-    /// For each of the last ones: 1 + the record (of this thread) whose data it provides; 0: none.
+    std::uint64_t records_before_window = 0;
+    unsigned misses = 0; ///< loads that missed the first level
+    /// The last misses: 1 + the record number (of this thread) that loaded the data; 0: none.
     std::array<std::uint64_t, 8> producers{};
   };
 
@@ -105,12 +105,12 @@ private:
   std::size_t take(std::uint64_t position, std::uint64_t tail);
   void prefetch(std::uint64_t position, std::uint64_t tail) const;
   const ring::Event* upcoming(std::uint64_t position, std::uint64_t tail) const;
-  void access(const ring::Event& event);
+  void handle_access(const ring::Event& event);
   void handle(const ring::Event& event, const std::vector<std::uint64_t>& words);
   /// An access, unpacked.
   struct Access {
     ring::EventKind kind;
-    std::uint8_t parent; ///< which recent miss produced its address, 0 none
+    std::uint8_t parent; ///< 0: none; n: address came from the nth last load miss
     std::uint16_t thread;
     std::uint64_t address, code, instructions;
   };

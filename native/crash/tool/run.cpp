@@ -53,7 +53,7 @@ Options options_of(const Arguments& given) {
   options.platform = platform_of(given);
   options.budget = given.number("budget", 0);
   options.violations = given.number("violations", options.violations);
-  options.told_every = 16;
+  options.progress_interval = 16;
   options.limit_ms = 3'600'000; // the checker has its own limit
   return options;
 }

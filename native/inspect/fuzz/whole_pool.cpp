@@ -139,11 +139,11 @@ void require(bool holds) {
 void look(const made::Image& image, std::size_t bytes, bool leaks) {
   const MemoryView view{std::span<const std::byte>(image).first(bytes)};
   if (leaks) {
-    Pool pool;
+    PoolReport pool;
     const Reach reach = find_lost(view, pool);
     require(reach.lost <= reach.objects);
   } else {
-    const Pool pool = examine(view);
+    const PoolReport pool = examine(view);
     require(pool.findings.kept().size() <= Findings::kept_at_most);
     require(pool.census.all().block_bytes <= bytes);
   }

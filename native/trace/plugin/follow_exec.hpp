@@ -6,9 +6,9 @@
 // Not followed   programs that the emulator cannot run or this process cannot read, set-user-ID
 //                programs, processes to which the ring or the emulator is not visible (chroot,
 //                other user), and execveat. The system call then runs the program unrecorded.
-// Variables      LD_* are given to the program by -E: in the environment they would act on the
-//                emulator. LD_PRELOAD gets the library that reports allocations in front, which
-//                takes itself out again when the program starts.
+// Variables      LD_* variables are passed with -E, because in the environment they would affect
+//                the emulator. The allocation library is prepended to LD_PRELOAD; it removes itself
+//                when the program starts.
 // Thread safety  follow() in the thread that calls execve; it allocates.
 #pragma once
 
@@ -43,7 +43,7 @@ inline std::ptrdiff_t count_words(const char* const* words) {
   }
 }
 
-/// Words of a command line, built from the last to the first. Empty if they cannot be read.
+/// A command line that grows at the front. Empty if it cannot be read.
 class Words {
 public:
   Words(const char* const* arguments, std::size_t room) {
@@ -72,7 +72,7 @@ private:
 /// A program as execve gets it, with scripts replaced by their interpreters.
 class ExecTarget {
 public:
-  static constexpr std::size_t most_words = 10; ///< that interpreters add
+  static constexpr std::size_t most_words = 10; ///< the most words that interpreters add
 
   ExecTarget(const char* path, Words& words) : path_(path), words_(words) {}
 
@@ -170,7 +170,7 @@ public:
                 own_words + 2 * static_cast<std::size_t>(count) + ExecTarget::most_words);
     const Words variables(environment, 0);
     ExecTarget target(path, words);
-    // /proc/self/exe is the emulator here, which knows the program that it stands for.
+    // /proc/self/exe is the emulator here; QEMU itself maps it to the program.
     if (!is_usable() || variables.first == nullptr || std::strncmp(path, "/proc/", 6) == 0 ||
         !target.resolve())
       return;

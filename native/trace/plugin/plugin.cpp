@@ -33,7 +33,7 @@ using namespace nearfar::trace;
 constexpr unsigned max_vcpus = ring::max_threads;
 
 ring::Shared* shared = nullptr;
-ThreadRecorder first; ///< of the first thread
+ThreadRecorder first_recorder;
 ThreadRecorder* recorders[max_vcpus];
 std::atomic<unsigned> vcpus{0};
 bool multithreaded = false; ///< a second thread runs or has run
@@ -47,8 +47,14 @@ std::uint64_t shim_low = 0, shim_high = 0;
 ThreadCounts counts;
 std::uint64_t wide_executions = 0;
 
-thread_local ThreadRecorder* calling = nullptr; ///< of the thread, during a system call
-thread_local std::uint64_t call_arguments[4];
+thread_local ThreadRecorder* calling_recorder = nullptr; ///< of the thread, during a system call
+thread_local std::uint64_t call_arguments[3];
+/// Of an mmap call: the file that it maps.
+thread_local struct {
+  int fd; ///< -1: none
+  std::uint64_t offset;
+  bool executable;
+} mapped_file;
 thread_local ExecAttempt exec_attempt;
 EmulatorCommand emulator_command;
 std::uint32_t this_process = 0; ///< its number among those of the ring
@@ -58,7 +64,7 @@ struct Piece {
   std::uint64_t code;
   std::uint64_t end;
   std::uint64_t execution;
-  std::uint64_t executions; ///< counted here if there are several threads
+  std::uint64_t executions; ///< executions of the instruction; used only with several threads
   bool store;
 };
 Piece pieces[max_vcpus];
@@ -66,15 +72,15 @@ Piece pieces[max_vcpus];
 std::uint64_t code_of(void* data) { return reinterpret_cast<std::uint64_t>(data); }
 
 /// The most frequent accesses: kind and size are known, and blocks count them.
-template <bool alone, bool store, unsigned bytes>
+template <bool single_threaded, bool store, unsigned bytes>
 void on_plain(unsigned vcpu, qemu_plugin_meminfo_t, std::uint64_t address, void* code) {
-  ThreadRecorder& recorder = alone ? first : *recorders[vcpu];
+  ThreadRecorder& recorder = single_threaded ? first_recorder : *recorders[vcpu];
   recorder.access<store>(address, bytes, code_of(code));
 }
 
-template <bool alone>
+template <bool single_threaded>
 void on_push(unsigned vcpu, qemu_plugin_meminfo_t, std::uint64_t address, void* code) {
-  ThreadRecorder& recorder = alone ? first : *recorders[vcpu];
+  ThreadRecorder& recorder = single_threaded ? first_recorder : *recorders[vcpu];
   if (!recorder.is_newest(address)) recorder.push(address);
   recorder.access<true>(address, 8, code_of(code));
 }
@@ -94,7 +100,7 @@ qemu_plugin_vcpu_mem_cb_t plain_callback(unsigned bytes) {
   }
 }
 
-/// A callback with the kind and size of the access, which QEMU is asked for once per description.
+/// Looks the kind and size of the access up; QEMU is queried once per meminfo value.
 template <void (*then)(unsigned vcpu, AccessType access, std::uint64_t address, void* code)>
 void with_type(unsigned vcpu, qemu_plugin_meminfo_t info, std::uint64_t address, void* code) {
   AccessType access;
@@ -127,13 +133,13 @@ void on_locked(unsigned vcpu, AccessType access, std::uint64_t address, void* co
 bool is_piece(unsigned vcpu, std::uint64_t address, unsigned bytes, bool store, void* code) {
   Piece& piece = pieces[vcpu];
   const std::uint64_t execution = multithreaded ? piece.executions : wide_executions;
-  const bool further = piece.code == code_of(code) && piece.end == address &&
-                       piece.execution == execution && piece.store == store;
+  const bool continues = piece.code == code_of(code) && piece.end == address &&
+                         piece.execution == execution && piece.store == store;
   piece.code = code_of(code);
   piece.end = address + bytes;
   piece.execution = execution;
   piece.store = store;
-  return further;
+  return continues;
 }
 
 void on_wide(unsigned vcpu, AccessType access, std::uint64_t address, void* code) {
@@ -224,7 +230,7 @@ void watch(qemu_plugin_insn* insn, ThreadCounts& block) {
             decoded.pointer_chase ? DependenceDetector::pointer_chase : 0);
 }
 
-/// Registers callbacks for the reports of the shim, and nothing else of its code.
+/// Shim code: registers callbacks only for its report instructions.
 void watch_shim(qemu_plugin_tb* block, std::size_t instructions) {
   Mark mark = Mark::none;
   for (std::size_t i = 0; i < instructions; ++i) {
@@ -272,33 +278,32 @@ void on_translation(qemu_plugin_id_t, qemu_plugin_tb* block) {
 // System calls of x86-64.
 constexpr std::int64_t call_mmap = 9, call_munmap = 11, call_brk = 12, call_mremap = 25,
                        call_execve = 59, call_execveat = 322;
+bool is_exec(std::int64_t number) { return number == call_execve || number == call_execveat; }
 constexpr std::uint64_t map_anonymous = 0x20, protect_execute = 4;
 
 void on_call(qemu_plugin_id_t, unsigned vcpu, std::int64_t number, std::uint64_t a, std::uint64_t b,
              std::uint64_t c, std::uint64_t d, std::uint64_t e, std::uint64_t f, std::uint64_t,
              std::uint64_t) {
-  calling = recorders[vcpu];
-  calling->publish_counts();
+  calling_recorder = recorders[vcpu];
+  calling_recorder->publish_counts();
   call_arguments[0] = a;
   call_arguments[1] = b;
   call_arguments[2] = c;
   if (number == call_execve && shared->stop.load() == 0)
     emulator_command.follow(reinterpret_cast<const char*>(a), reinterpret_cast<char**>(b),
                             reinterpret_cast<char**>(c));
-  if (number == call_execve || number == call_execveat) exec_attempt.begin(*shared);
-  if (number == call_mmap) {
-    call_arguments[2] = (d & map_anonymous) != 0 ? ~std::uint64_t{0} : e;
-    call_arguments[3] = (c & protect_execute) != 0 ? f : ~std::uint64_t{0};
-  }
+  if (is_exec(number)) exec_attempt.begin(*shared);
+  if (number == call_mmap)
+    mapped_file = {(d & map_anonymous) != 0 ? -1 : static_cast<int>(e), f,
+                   (c & protect_execute) != 0};
 }
 
 void after_mmap(ThreadRecorder& recorder, std::uint64_t address) {
-  const std::uint64_t file = call_arguments[2];
   recorder.emit(ring::EventKind::map, address, call_arguments[1]);
-  if (static_cast<std::int32_t>(file) < 0 || call_arguments[3] == ~std::uint64_t{0}) return;
+  if (mapped_file.fd < 0 || !mapped_file.executable) return;
   char link[64];
   char path[4096];
-  std::snprintf(link, sizeof link, "/proc/self/fd/%d", static_cast<int>(file));
+  std::snprintf(link, sizeof link, "/proc/self/fd/%d", mapped_file.fd);
   const ssize_t length = readlink(link, path, sizeof path - 1);
   if (length <= 0) return;
   path[length] = '\0';
@@ -307,14 +312,14 @@ void after_mmap(ThreadRecorder& recorder, std::uint64_t address) {
     shim_high = address + call_arguments[1];
   }
   code_ranges.add(address, call_arguments[1]);
-  recorder.events().emit_module(address, call_arguments[1], call_arguments[3], path);
+  recorder.events().emit_module(address, call_arguments[1], mapped_file.offset, path);
 }
 
 void after_call(qemu_plugin_id_t, unsigned vcpu, std::int64_t number, std::int64_t result) {
   static std::atomic<std::uint64_t> program_break{0};
   ThreadRecorder& recorder = *recorders[vcpu];
   const auto got = static_cast<std::uint64_t>(result);
-  if (number == call_execve || number == call_execveat) exec_attempt.failed(*shared);
+  if (is_exec(number)) exec_attempt.failed(*shared);
   if (result < 0 && result > -4096) return;
   if (number == call_mmap) {
     after_mmap(recorder, got);
@@ -329,9 +334,9 @@ void after_call(qemu_plugin_id_t, unsigned vcpu, std::int64_t number, std::int64
 }
 
 void start_multithreading() {
-  first.events().set_alone(false);
-  first.own_counts = counts;
-  first.counts = &first.own_counts;
+  first_recorder.events().set_alone(false);
+  first_recorder.own_counts = counts;
+  first_recorder.counts = &first_recorder.own_counts;
   multithreaded = true;
 }
 
@@ -345,8 +350,9 @@ void on_vcpu(qemu_plugin_id_t, unsigned vcpu) {
   const unsigned before = vcpus.fetch_add(1);
   if (before == 1) start_multithreading(); // called by the first thread
   if (recorders[vcpu] == nullptr) {
-    recorders[vcpu] =
-        vcpu == 0 ? &first : static_cast<ThreadRecorder*>(std::calloc(1, sizeof(ThreadRecorder)));
+    recorders[vcpu] = vcpu == 0
+                          ? &first_recorder
+                          : static_cast<ThreadRecorder*>(std::calloc(1, sizeof(ThreadRecorder)));
     if (recorders[vcpu] == nullptr || !recorders[vcpu]->open(*shared)) {
       std::fprintf(stderr, "nearfar: no memory to trace another thread; raise ulimit -v\n");
       _exit(126);
@@ -355,7 +361,7 @@ void on_vcpu(qemu_plugin_id_t, unsigned vcpu) {
   ThreadRecorder& recorder = *recorders[vcpu];
   recorder.counts = multithreaded ? &recorder.own_counts : &counts;
   recorder.events().set_alone(before == 0 && this_process == 0);
-  recorder.take_slot(calling != nullptr ? calling->slot->process : this_process);
+  recorder.take_slot(calling_recorder != nullptr ? calling_recorder->slot->process : this_process);
 }
 
 void on_vcpu_end(qemu_plugin_id_t, unsigned vcpu) { recorders[vcpu]->publish_counts(); }
@@ -367,18 +373,18 @@ void on_end(qemu_plugin_id_t, void*) {
 }
 
 /// Parent and child both fill the ring.
-void before_fork() { first.events().set_alone(false); }
+void before_fork() { first_recorder.events().set_alone(false); }
 
 /// A forked child is a process of its own, with the thread that forked.
 void in_child() {
-  if (calling == nullptr) return;
-  calling->publish_counts();
-  const std::uint32_t parent = calling->slot->process;
+  if (calling_recorder == nullptr) return;
+  calling_recorder->publish_counts();
+  const std::uint32_t parent = calling_recorder->slot->process;
   const std::uint32_t child = shared->processes.fetch_add(1);
-  calling->take_slot(child);
-  calling->events().emit(ring::EventKind::fork, parent, child, 0);
+  calling_recorder->take_slot(child);
+  calling_recorder->events().emit(ring::EventKind::fork, parent, child, 0);
   for (ThreadRecorder*& recorder : recorders)
-    if (recorder != calling) recorder = nullptr; // their threads are the parent's
+    if (recorder != calling_recorder) recorder = nullptr; // these threads exist only in the parent
 }
 
 } // namespace

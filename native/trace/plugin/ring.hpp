@@ -54,6 +54,9 @@ enum class EventKind : std::uint8_t {
   remap = 26,      ///< a: old address, b: new address, c: instructions, fourth: bytes moved
 };
 
+/// Whether an event is an access, not followed by others.
+inline bool is_access(EventKind kind) { return kind <= EventKind::nt_store; }
+
 struct Event {
   std::atomic<std::uint32_t> ready;
   EventKind kind;
