@@ -50,11 +50,11 @@ using enum Act;
 
 TEST_CASE("one bank") {
   const Device d = ddr4();
-  legal_from(d, "tRCD", 22, {{0, activate}, {0, read}});
-  legal_from(d, "tRCD", 22, {{0, activate}, {0, write}});
+  legal_from(d, "tRCD", 22, {{0, activate}, {0, Act::read}});
+  legal_from(d, "tRCD", 22, {{0, activate}, {0, Act::write}});
   legal_from(d, "tRAS", 52, {{0, activate}, {0, precharge}});
-  legal_from(d, "tRTP", 62, {{0, activate}, {50, read}, {0, precharge}});
-  legal_from(d, "tWR", 22 + 16 + 4 + 24, {{0, activate}, {22, write}, {0, precharge}});
+  legal_from(d, "tRTP", 62, {{0, activate}, {50, Act::read}, {0, precharge}});
+  legal_from(d, "tWR", 22 + 16 + 4 + 24, {{0, activate}, {22, Act::write}, {0, precharge}});
   legal_from(d, "tRP", 52 + 22, {{0, activate}, {52, precharge}, {0, activate}});
 }
 
@@ -75,19 +75,22 @@ TEST_CASE("column commands") {
   const Said first{0, activate, 0, 0};
   const Said other_group{4, activate, 0, 1};
   const Said same_group{8, activate, 0, 0, 1};
-  legal_from(d, "tCCDL", 58, {first, same_group, {50, read}, {0, read, 0, 0, 1}});
-  legal_from(d, "tWTRL", 50 + 16 + 4 + 12, {first, same_group, {50, write}, {0, read, 0, 0, 1}});
-  legal_from(d, "tWTR", 50 + 16 + 4 + 4, {first, other_group, {50, write}, {0, read, 0, 1}});
+  legal_from(d, "tCCDL", 58, {first, same_group, {50, Act::read}, {0, Act::read, 0, 0, 1}});
+  legal_from(d, "tWTRL", 50 + 16 + 4 + 12,
+             {first, same_group, {50, Act::write}, {0, Act::read, 0, 0, 1}});
+  legal_from(d, "tWTR", 50 + 16 + 4 + 4,
+             {first, other_group, {50, Act::write}, {0, Act::read, 0, 1}});
   // Four clocks apart two reads of different groups are legal; a read's data leave before a
   // write's come, with two clocks between them.
-  CHECK(judge(d, {first, other_group, {50, read}, {54, read, 0, 1}}).empty());
+  CHECK(judge(d, {first, other_group, {50, Act::read}, {54, Act::read, 0, 1}}).empty());
   legal_from(d, "data bus", 50 + 22 + 4 + 2 - 16,
-             {first, other_group, {50, read}, {0, write, 0, 1}});
+             {first, other_group, {50, Act::read}, {0, Act::write, 0, 1}});
 }
 
 TEST_CASE("two ranks share the bus, and change with a pause") {
   const Device d = ddr4();
-  legal_from(d, "data bus", 56, {{0, activate}, {1, activate, 1}, {50, read}, {0, read, 1}});
+  legal_from(d, "data bus", 56,
+             {{0, activate}, {1, activate, 1}, {50, Act::read}, {0, Act::read, 1}});
 }
 
 TEST_CASE("refresh") {
@@ -100,8 +103,8 @@ TEST_CASE("refresh") {
 TEST_CASE("a missing refresh is found at the clock in which it is due") {
   const Device d = ddr4();
   constexpr Time interval = 12'480;
-  CHECK(judge(d, {{0, activate}, {interval - 1, read}}).empty());
-  const std::vector<Violation> found = judge(d, {{0, activate}, {interval, read}});
+  CHECK(judge(d, {{0, activate}, {interval - 1, Act::read}}).empty());
+  const std::vector<Violation> found = judge(d, {{0, activate}, {interval, Act::read}});
   REQUIRE(found.size() == 1);
   CHECK(found[0].rule == "tREFI");
   CHECK(found[0].at == interval * clock_ps);
@@ -153,20 +156,20 @@ TEST_CASE("PCM: writing the array is what closing a written row takes") {
   legal_from(d, "tRP", 55 + 3, {{0, activate}, {55, precharge}, {0, activate}});
   const Time written = 55 + 10 + 10 + 15;
   legal_from(d, "tRP", written + 150,
-             {{0, activate}, {55, write}, {written, precharge}, {0, activate}});
+             {{0, activate}, {55, Act::write}, {written, precharge}, {0, activate}});
   legal_from(d, "tRRDpre", written + 28,
              {{0, activate},
               {5, activate, 0, 0, 1},
-              {55, write},
-              {65, write, 0, 0, 1},
+              {55, Act::write},
+              {65, Act::write, 0, 0, 1},
               {written, precharge},
               {0, precharge, 0, 0, 1}});
 }
 
 TEST_CASE("what a bank's state forbids") {
   const Device d = ddr4();
-  CHECK(judge(d, {{0, read}})[0].rule == "access to a row that is not open");
-  CHECK(judge(d, {{0, activate, 0, 0, 0, 1}, {30, read, 0, 0, 0, 2}})[0].rule ==
+  CHECK(judge(d, {{0, Act::read}})[0].rule == "access to a row that is not open");
+  CHECK(judge(d, {{0, activate, 0, 0, 0, 1}, {30, Act::read, 0, 0, 0, 2}})[0].rule ==
         "access to a row that is not open");
   CHECK(judge(d, {{0, activate}, {100, activate}})[0].rule == "activate of an open bank");
   CHECK(judge(d, {{0, precharge}})[0].rule == "precharge of a closed bank");
