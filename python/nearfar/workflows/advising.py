@@ -13,38 +13,31 @@ from nearfar.files import write_whole
 from nearfar.noise import Watch
 from nearfar.place.advising import AdviceInputs, FarResult, advise
 from nearfar.place.costing import Coster
-from nearfar.place.figures import Memory, core_of, memory_of, why_faster
+from nearfar.place.figures import Memory, core_of, memory_of
 from nearfar.place.labels import labels_of
 from nearfar.place.native_run import NativeRun, check_program, run_natively
 from nearfar.place.plan_file import plan_text
 from nearfar.place.promise import HeapPromise
-from nearfar.place.traced import BLOCK_RECORDS, MOST_RECORDS, ProgramTrace, read_trace
+from nearfar.place.traced import MOST_RECORDS, read_trace
 from nearfar.place.uncertainty import LossFactors
 from nearfar.process.elf import ignores_preload
 from nearfar.process.stdin import StandardInput
 from nearfar.records.advice import AdviceResult, TracedProgram
 from nearfar.records.shape import Origin, Provenance
-from nearfar.tracing.recording import HOW_TO_INSTRUMENT
-from nearfar.workflows import advice_basis
+from nearfar.workflows import advice_basis, advice_notes
 from nearfar.workflows.host_here import DEFAULT, HostChoice, host_for, memory_profile
+from nearfar.workflows.program_runs import KernelTime, ProgramRuns
 
 if TYPE_CHECKING:
     from nearfar.records.profile import Host, Profile
     from nearfar.tracing.caches import Caches
-    from nearfar.tracing.recording import Recorded
     from nearfar.workflows.options import Options
     from nearfar.workflows.recording import Measured, Recording
 
 #: The default memory on pages that the kernel counts one by one.
 SMALL_PAGES = f"{DEFAULT},pages=4k"
-#: Slowdown of tracing above which another recorder is recommended.
-SLOW_TRACING_RATIO = 60.0
 #: Fraction of CPU time in untraced programs above which no advice is given.
 MAX_UNSEEN_SHARE = 0.25
-#: Programs that are named.
-MAX_NAMED_PROGRAMS = 6
-#: A slowdown below it is explained; values between it and 1 are within the model's rounding.
-FASTER_THAN_NEAR = 0.995
 
 
 @dataclass(frozen=True)
@@ -59,49 +52,6 @@ class AdviceRequest:
     time_s: float
     ignore_failure: bool = False
     stdin: StandardInput = field(default_factory=StandardInput)
-
-
-@dataclass(frozen=True)
-class KernelTime:
-    """A run with the heap on small pages, and the first-touch time of a small page."""
-
-    system_s: float
-    small_touch_ns: float
-
-    def with_heap_on(self, traced: ProgramTrace, near: Memory) -> float:
-        """Kernel time with the heap on near memory, in s.
-
-        Computed from a run with small pages, because first touches of large pages can dominate
-        kernel time and leave only noise after subtraction.
-        """
-        touched = traced.touched.large if near.large_pages else traced.touched.small
-        heap = [site.number for site in traced.sites if site.kind == "heap"]
-        small_s = sum(traced.touched.small[n] for n in heap) * self.small_touch_ns * 1e-9
-        near_s = sum(touched[n] for n in heap) * near.touch * 1e-9
-        return max(self.system_s - small_s, 0.0) + near_s
-
-
-@dataclass(frozen=True)
-class ProgramRuns:
-    """The runs of the program."""
-
-    native: NativeRun
-    kernel: KernelTime | None
-    recorded: Recorded
-    traced: ProgramTrace
-    host: Host
-    caches: Caches
-    traced_time_s: float
-
-    @property
-    def cut(self) -> bool:
-        """Whether only a part of the run was traced."""
-        return self.recorded.cut or not self.native.ended
-
-    @property
-    def unseen_share(self) -> float:
-        """Fraction of the CPU time in untraced programs."""
-        return self.recorded.unseen_share(self.native.cpu_s)
 
 
 def advise_program(wanted: AdviceRequest, options: Options) -> Measured[AdviceResult]:
@@ -308,11 +258,11 @@ def _advise(
         sampled_share=1 / coster.every,
         plan=str(plan) if plan else None,
         fars=[each.advice for each in found],
-        limits=_limits(),
+        limits=advice_notes.limits(),
         warnings=[
-            *_warnings(seen, misfit, plan, coster.work.chained),
-            *_on_sample(coster.every),
-            *_faster(coster.near, memories, found),
+            *advice_notes.warnings(seen, misfit, plan, coster.work.chained),
+            *advice_notes.on_sample(coster.every),
+            *advice_notes.faster(coster.near, memories, found),
         ],
     )
     _add_measured(result, seen, recording.machine.id)
@@ -397,102 +347,3 @@ def _write_plan(
     path = folder / f"{Path(wanted.program[0]).name}.plan"
     write_whole(path, text, "name another folder with --out")
     return path
-
-
-def _limits() -> list[str]:
-    return [
-        "misses are those of modelled caches under an emulator, without the kernel's own accesses",
-        "threads are assumed not to wait for each other",
-        "slowdowns are of CPU time; time spent waiting for files, devices or other programs is "
-        "assumed not to change",
-    ]
-
-
-def _on_sample(every: int) -> list[str]:
-    """A note on the sampling of a long run."""
-    if every == 1:
-        return []
-    return [
-        f"long run: placements and policies are computed from one in {every} blocks of "
-        f"{BLOCK_RECORDS:,} lines, evenly spaced; reads and writes of sites are estimated from "
-        "windows; caches, allocations and totals cover the whole run"
-    ]
-
-
-def _faster(near: Memory, memories: list[Memory], found: list[FarResult]) -> list[str]:
-    """Why a placement or a policy is faster than all data near, if one is."""
-    notes = []
-    for far, each in zip(memories, found, strict=True):
-        advice = each.advice
-        least = min(
-            advice.slowdown_all_far,
-            advice.slowdown_heap_far,
-            advice.slowdown_plan,
-            *(point.slowdown for point in advice.curve),
-            *(policy.slowdown for policy in advice.policies),
-        )
-        if least < FASTER_THAN_NEAR:
-            notes.append(
-                f"with {far.name} the run comes out faster than all near "
-                f"({least:.3f}): {why_faster(near, far)}"
-            )
-    return notes
-
-
-def _fractions(programs: list[tuple[str, int]]) -> str:
-    """The programs that execute most, as in "cc1 97 %, as 2 %, 3 others"."""
-    total = sum(count for _, count in programs) or 1
-    most = [
-        f"{Path(path).name} {count / total:.0%}" for path, count in programs[:MAX_NAMED_PROGRAMS]
-    ]
-    others = len(programs) - len(most)
-    return ", ".join([*most, f"{others} others"] if others > 0 else most)
-
-
-def _warnings(seen: ProgramRuns, misfit: float, plan: Path | None, chained: float) -> list[str]:
-    notes = list(seen.recorded.notes)
-    native = seen.native
-    collected = seen.recorded.collected
-    if native.ended and native.code:
-        notes.append(f"the program exited with {native.code}: this advice is for a failed run")
-    if collected["executed"]:
-        notes.append(
-            f"{seen.unseen_share:.0%} of the CPU time was in child programs that cannot be "
-            "traced: the figures cover the rest"
-        )
-    if not native.ended:
-        notes.append(
-            "the program reached the time limit and was stopped: the result covers the part that "
-            "ran; raise --time to cover more"
-        )
-    if seen.cut:
-        notes.append(
-            "the trace stopped at the time limit: later accesses are missing, and instruction time "
-            "is assumed"
-        )
-    if collected["processes"] > 1:
-        notes.append(
-            f"{collected['processes']} processes were traced as one program, in fractions of the "
-            f"instructions: {_fractions(seen.recorded.programs())}"
-        )
-    if plan is None:
-        notes.append(
-            "no allocation site was seen: no plan can move any of its memory, and none was written"
-        )
-    if chained:
-        notes.append(
-            "the run took longer than its instructions explain; to match its time, "
-            f"{chained:.0%} of the loads with no known address dependence are assumed to wait for "
-            "the previous load"
-        )
-    if misfit > 1.02:
-        notes.append(
-            f"the modeled misses alone take {misfit:.2f} times the measured time: the real caches "
-            "are larger than reported, or more misses overlap"
-        )
-    if seen.traced_time_s > SLOW_TRACING_RATIO * native.time_s:
-        notes.append(
-            f"tracing took {seen.traced_time_s / native.time_s:.0f} times as long as the program: "
-            f"to trace it faster, {HOW_TO_INSTRUMENT}"
-        )
-    return notes

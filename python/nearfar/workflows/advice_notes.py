@@ -1,0 +1,123 @@
+"""What an answer of ``nearfar advise`` assumes, and what limits it, in sentences."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from nearfar.place.advising import FarResult
+from nearfar.place.figures import Memory, why_faster
+from nearfar.place.traced import BLOCK_RECORDS
+from nearfar.tracing.recording import HOW_TO_INSTRUMENT
+from nearfar.workflows.program_runs import ProgramRuns
+
+#: Slowdown of tracing above which another recorder is recommended.
+SLOW_TRACING_RATIO = 60.0
+#: Programs that are named.
+MAX_NAMED_PROGRAMS = 6
+#: A slowdown below it is explained; values between it and 1 are within the model's rounding.
+FASTER_THAN_NEAR = 0.995
+
+
+def limits() -> list[str]:
+    """Return what every answer assumes."""
+    return [
+        "misses are those of modelled caches under an emulator, without the kernel's own accesses",
+        "threads are assumed not to wait for each other",
+        "slowdowns are of CPU time; time spent waiting for files, devices or other programs is "
+        "assumed not to change",
+    ]
+
+
+def on_sample(every: int) -> list[str]:
+    """A note on the sampling of a long run."""
+    if every == 1:
+        return []
+    return [
+        f"long run: placements and policies are computed from one in {every} blocks of "
+        f"{BLOCK_RECORDS:,} lines, evenly spaced; reads and writes of sites are estimated from "
+        "windows; caches, allocations and totals cover the whole run"
+    ]
+
+
+def faster(near: Memory, memories: list[Memory], found: list[FarResult]) -> list[str]:
+    """Why a placement or a policy is faster than all data near, if one is."""
+    notes = []
+    for far, each in zip(memories, found, strict=True):
+        advice = each.advice
+        least = min(
+            advice.slowdown_all_far,
+            advice.slowdown_heap_far,
+            advice.slowdown_plan,
+            *(point.slowdown for point in advice.curve),
+            *(policy.slowdown for policy in advice.policies),
+        )
+        if least < FASTER_THAN_NEAR:
+            notes.append(
+                f"with {far.name} the run comes out faster than all near "
+                f"({least:.3f}): {why_faster(near, far)}"
+            )
+    return notes
+
+
+def _fractions(programs: list[tuple[str, int]]) -> str:
+    """The programs that execute most, as in "cc1 97 %, as 2 %, 3 others"."""
+    total = sum(count for _, count in programs) or 1
+    most = [
+        f"{Path(path).name} {count / total:.0%}" for path, count in programs[:MAX_NAMED_PROGRAMS]
+    ]
+    others = len(programs) - len(most)
+    return ", ".join([*most, f"{others} others"] if others > 0 else most)
+
+
+def warnings(seen: ProgramRuns, misfit: float, plan: Path | None, chained: float) -> list[str]:
+    """Return what is particular to these runs.
+
+    ``misfit``: modeled over measured time; ``chained``: fraction of the loads that are assumed to
+    wait for the load before.
+    """
+    notes = list(seen.recorded.notes)
+    native = seen.native
+    collected = seen.recorded.collected
+    if native.ended and native.code:
+        notes.append(f"the program exited with {native.code}: this advice is for a failed run")
+    if collected["executed"]:
+        notes.append(
+            f"{seen.unseen_share:.0%} of the CPU time was in child programs that cannot be "
+            "traced: the figures cover the rest"
+        )
+    if not native.ended:
+        notes.append(
+            "the program reached the time limit and was stopped: the result covers the part that "
+            "ran; raise --time to cover more"
+        )
+    if seen.cut:
+        notes.append(
+            "the trace stopped at the time limit: later accesses are missing, and instruction time "
+            "is assumed"
+        )
+    if collected["processes"] > 1:
+        notes.append(
+            f"{collected['processes']} processes were traced as one program, in fractions of the "
+            f"instructions: {_fractions(seen.recorded.programs())}"
+        )
+    if plan is None:
+        notes.append(
+            "no allocation site was seen: no plan can move any of its memory, and none was written"
+        )
+    if chained:
+        notes.append(
+            "the run took longer than its instructions explain; to match its time, "
+            f"{chained:.0%} of the loads with no known address dependence are assumed to wait for "
+            "the previous load"
+        )
+    if misfit > 1.02:
+        notes.append(
+            f"the modeled misses alone take {misfit:.2f} times the measured time: the real caches "
+            "are larger than reported, or more misses overlap"
+        )
+    if seen.traced_time_s > SLOW_TRACING_RATIO * native.time_s:
+        notes.append(
+            f"tracing took {seen.traced_time_s / native.time_s:.0f} times as long as the program: "
+            f"to trace it faster, {HOW_TO_INSTRUMENT}"
+        )
+    return notes
