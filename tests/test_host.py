@@ -115,7 +115,7 @@ def test_the_machine_is_measured_once(
 
 
 DAMAGES: dict[str, tuple[Callable[[str], str], str]] = {
-    "cut": (lambda text: text[: len(text) // 2], "is damaged"),
+    "cut": (lambda text: text[: text.rindex('"')], "is damaged"),  # within a string
     "empty": (lambda _: "", "schema_version"),
     "another version": (
         lambda text: text.replace("schema_version = 1", "schema_version = 99"),
