@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
 
+from nearfar.errors import ExitCode
+
 #: Descriptions of a finding's ``failure``.
 FAILURES = {
     "refused": "the image does not open",
@@ -26,6 +28,12 @@ MISSING = {
     "torn": "has more than 8 bytes, and a power failure can leave a part of it",
     "logic": "is durable in order: program, recovery or checker is wrong",
 }
+
+
+def exit_code_of(verdict: str) -> ExitCode:
+    """The exit code of ``clean``, ``violation`` or ``inconclusive``."""
+    codes = {"violation": ExitCode.VIOLATION, "inconclusive": ExitCode.MACHINE}
+    return codes.get(verdict, ExitCode.OK)
 
 
 @dataclass(frozen=True)
@@ -94,6 +102,10 @@ class Exploration:
     def states_per_s(self) -> float:
         """Images explored a second, on one thread."""
         return self.states / self.time_s if self.time_s > 0 else 0.0
+
+    def exit_code(self) -> ExitCode:
+        """The exit code of the verdict."""
+        return ExitCode.INTERRUPTED if self.interrupted else exit_code_of(self.verdict)
 
     def document(self) -> dict[str, object]:
         """The JSON document."""

@@ -8,7 +8,9 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
+from nearfar.errors import ExitCode
 from nearfar.verify.explorer import place_of, recorded_log, tool_output
+from nearfar.verify.findings import exit_code_of
 
 #: Stores of the C library's locks: a lock in a pool is initialized anew when the pool is opened.
 _LOCKS = re.compile(r"\w*(pthread_|lll_)\w* \((libc|libpthread)[-.]")
@@ -100,6 +102,10 @@ class LintResult:
         if self.errors:
             return "violation"
         return "inconclusive" if self.incomplete else "clean"
+
+    def exit_code(self) -> ExitCode:
+        """The exit code of the verdict."""
+        return exit_code_of(self.verdict)
 
     def document(self) -> dict[str, object]:
         """The JSON document."""

@@ -5,13 +5,22 @@ from __future__ import annotations
 import os
 import shlex
 import subprocess
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from nearfar.errors import BadInputError
 from nearfar.process.helpers import shipped
 
 RECORDER = "libnearfar-crash-recorder.so"
+
+
+@contextmanager
+def scratch_folder() -> Iterator[Path]:
+    """A temporary folder for a log and for images."""
+    with tempfile.TemporaryDirectory(prefix="nearfar-crash-") as made:
+        yield Path(made).resolve()
 
 
 def record(program: Sequence[str], log: Path, recorder: str) -> int:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from nearfar.errors import BadInputError, ExitCode
+from nearfar.errors import BadInputError
 from nearfar.report.terminal.crash import count_text
 from nearfar.verify import explorer, structures
 from nearfar.verify.images import folder_for, keep, story_of
+from nearfar.verify.recorder import record, scratch_folder
+from nearfar.workflows.judged import Judged
 
 if TYPE_CHECKING:
     from nearfar.measure.progress import ProgressSource
@@ -35,27 +36,6 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class Explored:
-    """The result of an exploration, and what was requested."""
-
-    exploration: Exploration
-    request: dict[str, object]
-
-    def document(self) -> dict[str, Any]:
-        """The JSON document of the verb."""
-        from nearfar import __version__
-
-        return {**self.exploration.document(), **self.request, "nearfar_version": __version__}
-
-    def exit_code(self) -> int:
-        """The exit code of the verdict."""
-        if self.exploration.interrupted:
-            return ExitCode.INTERRUPTED
-        codes = {"violation": ExitCode.VIOLATION, "inconclusive": ExitCode.MACHINE}
-        return codes.get(self.exploration.verdict, ExitCode.OK)
-
-
-@dataclass(frozen=True)
 class StructureWork:
     """A seeded mix of operations on one of nearfar's structures."""
 
@@ -65,7 +45,9 @@ class StructureWork:
     recovery: Recovery | None = None
 
 
-def check_structure(work: StructureWork, limits: Limits, progress: ProgressSource) -> Explored:
+def check_structure(
+    work: StructureWork, limits: Limits, progress: ProgressSource
+) -> Judged[Exploration]:
     """Explore every image that a power cut can leave of a structure."""
     if work.recovery is not None and work.structure not in structures.ON_LIBPMEMOBJ:
         raise BadInputError(
@@ -86,7 +68,7 @@ def check_structure(work: StructureWork, limits: Limits, progress: ProgressSourc
         }
         result = _explore("check", arguments, progress)
         keep(result, folder, {"verb": "check", **asked})
-    return Explored(result, {"verb": "crash check", **asked})
+    return Judged(result, {"verb": "crash check", **asked})
 
 
 @dataclass(frozen=True)
@@ -99,17 +81,15 @@ class ProgramWork:
     limit_s: float = 10.0
 
 
-def run_program(work: ProgramWork, limits: Limits, progress: ProgressSource) -> Explored:
+def run_program(work: ProgramWork, limits: Limits, progress: ProgressSource) -> Judged[Exploration]:
     """Record a program once, and explore what a power cut can leave of its pool."""
-    from nearfar.verify.recorder import record
-
     command = _command(work.checker)
     asked: dict[str, object] = {
         "checker": command,
         "platform": limits.platform,
         "limit_ms": int(work.limit_s * 1000),
     }
-    with _images(limits) as folder, _scratch() as scratch:
+    with _images(limits) as folder, scratch_folder() as scratch:
         code = record(work.program, scratch / "log", work.recorder)
         arguments = {
             **_files(scratch),
@@ -127,10 +107,10 @@ def run_program(work: ProgramWork, limits: Limits, progress: ProgressSource) -> 
             )
         keep(result, folder, {"verb": "run", **asked})
     request = {"program": work.program, "recorder": work.recorder}
-    return Explored(result, {"verb": "crash run", **asked, **request})
+    return Judged(result, {"verb": "crash run", **asked, **request})
 
 
-def replay(image: Path, progress: ProgressSource) -> Explored:
+def replay(image: Path, progress: ProgressSource) -> Judged[Exploration]:
     """Run recovery and its check again on a failing image that was kept."""
     story = story_of(image)
     moment = {key: int(story[key]) for key in ("acknowledged", "in_flight", "finished")}
@@ -138,7 +118,7 @@ def replay(image: Path, progress: ProgressSource) -> Explored:
         asked = {key: story[key] for key in ("structure", "n", "seed", "platform")}
         result = _explore("replay", {**asked, **moment, "image": image}, progress)
     else:
-        with _scratch() as scratch:
+        with scratch_folder() as scratch:
             arguments = {
                 "kept": image,
                 "image": scratch / "image",
@@ -151,7 +131,7 @@ def replay(image: Path, progress: ProgressSource) -> Explored:
     result.states = 1
     result.findings = [finding for finding in result.findings if finding.failure != "none"]
     result.violations = len(result.findings)
-    return Explored(result, {"verb": "crash replay", "image": str(image)})
+    return Judged(result, {"verb": "crash replay", "image": str(image)})
 
 
 @contextmanager
@@ -163,12 +143,6 @@ def _images(limits: Limits) -> Iterator[Path]:
     finally:
         if folder.is_dir() and not any(folder.iterdir()):
             folder.rmdir()
-
-
-@contextmanager
-def _scratch() -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(prefix="nearfar-crash-") as made:
-        yield Path(made).resolve()
 
 
 def _explore(

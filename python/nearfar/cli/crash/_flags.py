@@ -1,4 +1,4 @@
-"""Flags and output that ``crash check``, ``crash run`` and ``crash replay`` share."""
+"""Flags and output that the ``crash`` verbs share."""
 
 from __future__ import annotations
 
@@ -11,7 +11,11 @@ from nearfar.cli import flags
 from nearfar.records.choices import Platform, StoreRecorder
 
 if TYPE_CHECKING:
-    from nearfar.workflows.exploring import Explored
+    from collections.abc import Callable
+
+    from rich.text import Text
+
+    from nearfar.workflows.judged import Judged, Result
 
 Program = Annotated[
     list[str], typer.Argument(metavar="-- PROGRAM ARGS", help="Program to record, run once.")
@@ -38,21 +42,25 @@ Sarif = Annotated[
 ]
 
 
-def show(done: Explored, json_target: str | None, sarif_target: str | None = None) -> int:
-    """Print the result, write the requested files, and return the exit code of the verdict."""
+def show(
+    done: Judged[Result],
+    text: Callable[[Result], Text],
+    located: Callable[[Result], dict[str, object]],
+    json_target: str | None,
+    sarif_target: str | None = None,
+) -> int:
+    """Print a result as ``text``, write the requested files, SARIF as ``located``, and return the
+    exit code of the verdict."""
     import json
 
     from nearfar.report.console import note, print_result, write_json
-    from nearfar.report.terminal.crash import exploration, replayed
-    from nearfar.verify import sarif
 
-    result = done.exploration
-    for warning in result.warnings:
+    for warning in done.result.warnings:
         note(warning)
     if "-" not in (json_target, sarif_target):
-        print_result(replayed(result) if "image" in done.request else exploration(result))
+        print_result(text(done.result))
     if json_target:
         write_json(json_target, json.dumps(done.document(), indent=1))
     if sarif_target:
-        write_json(sarif_target, json.dumps(sarif.exploration(result), indent=1))
-    return done.exit_code()
+        write_json(sarif_target, json.dumps(located(done.result), indent=1))
+    return done.result.exit_code()

@@ -53,6 +53,8 @@ def check(
 
         nearfar crash check --structure map_tx --recovery library --budget 5000
     """
+    from nearfar.report.terminal.crash import exploration
+    from nearfar.verify import sarif as located
     from nearfar.workflows import exploring
 
     done = exploring.check_structure(
@@ -60,4 +62,4 @@ def check(
         exploring.Limits(platform, budget, images),
         flags.progress_of(quiet or json == "-"),
     )
-    return _flags.show(done, json, sarif)
+    return _flags.show(done, exploration, located.exploration, json, sarif)

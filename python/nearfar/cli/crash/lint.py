@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from nearfar.cli import flags
 from nearfar.cli.crash import _flags
-from nearfar.errors import ExitCode
-
-if TYPE_CHECKING:
-    from nearfar.workflows.linting import Linted
 
 
 def lint(
@@ -36,27 +30,8 @@ def lint(
 
         nearfar crash lint --sarif findings.sarif -- ./program pool
     """
+    from nearfar.report.terminal.lint import findings
+    from nearfar.verify import sarif as located
     from nearfar.workflows.linting import lint as judge
 
-    return _show(judge(program, recorder), json, sarif)
-
-
-def _show(done: Linted, json_target: str | None, sarif_target: str | None) -> int:
-    """Print the result, write the requested files, and return the exit code of the verdict."""
-    import json
-
-    from nearfar.report.console import note, print_result, write_json
-    from nearfar.report.terminal.lint import findings
-    from nearfar.verify import sarif
-
-    result = done.result
-    for warning in result.warnings:
-        note(warning)
-    if "-" not in (json_target, sarif_target):
-        print_result(findings(result))
-    if json_target:
-        write_json(json_target, json.dumps(done.document(), indent=1))
-    if sarif_target:
-        write_json(sarif_target, json.dumps(sarif.lint(result), indent=1))
-    codes = {"violation": ExitCode.VIOLATION, "inconclusive": ExitCode.MACHINE}
-    return codes.get(result.verdict, ExitCode.OK)
+    return _flags.show(judge(program, recorder), findings, located.lint, json, sarif)

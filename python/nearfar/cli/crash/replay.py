@@ -22,6 +22,9 @@ def replay(image: Image, json: flags.Json = None) -> int:
 
         nearfar crash replay nearfar-crash-1/1.image
     """
+    from nearfar.report.terminal.crash import replayed
+    from nearfar.verify import sarif as located
     from nearfar.workflows import exploring
 
-    return _flags.show(exploring.replay(image, flags.progress_of(True)), json)
+    done = exploring.replay(image, flags.progress_of(True))
+    return _flags.show(done, replayed, located.exploration, json)

@@ -57,6 +57,8 @@ def run(
 
         nearfar crash run --checker ./check.so:check -- ./program pool
     """
+    from nearfar.report.terminal.crash import exploration
+    from nearfar.verify import sarif as located
     from nearfar.workflows import exploring
 
     done = exploring.run_program(
@@ -64,4 +66,4 @@ def run(
         exploring.Limits(platform, budget, images),
         flags.progress_of(quiet or json == "-"),
     )
-    return _flags.show(done, json, sarif)
+    return _flags.show(done, exploration, located.exploration, json, sarif)
