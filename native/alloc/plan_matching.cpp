@@ -85,10 +85,8 @@ void walk_tables(const void* return_address, std::size_t longest, Chain& chain) 
 
 std::uint64_t key_of(const Chain& chain) {
   std::uint64_t key = 0;
-  for (std::size_t i = 0; i < chain.length; ++i) {
-    key = (key ^ reinterpret_cast<std::uintptr_t>(chain.addresses[i])) * 0x9e3779b97f4a7c15u;
-    key ^= key >> 32;
-  }
+  for (std::size_t i = 0; i < chain.length; ++i)
+    key = hash_with(key, reinterpret_cast<std::uintptr_t>(chain.addresses[i]));
   return key | 1;
 }
 

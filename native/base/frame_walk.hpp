@@ -13,6 +13,12 @@
 
 namespace nearfar {
 
+/// The hash of a chain of return addresses with one more, innermost first.
+inline std::uint64_t hash_with(std::uint64_t hash, std::uintptr_t caller) {
+  hash = (hash ^ caller) * 0x9e3779b97f4a7c15u;
+  return hash ^ hash >> 32;
+}
+
 /// What a function with a frame pointer keeps at its frame's address.
 struct FrameRecord {
   std::uintptr_t outer;  ///< address of its caller's frame

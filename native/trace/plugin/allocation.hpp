@@ -88,10 +88,8 @@ inline CallChain chain_of(const Allocation& allocation, const CodeRanges& code) 
     return chain.length < CallChain::max_frames;
   });
   chain.key = chain.length;
-  for (unsigned i = 0; i < chain.length; ++i) {
-    chain.key = (chain.key ^ chain.codes[i]) * 0x9e3779b97f4a7c15u;
-    chain.key ^= chain.key >> 32;
-  }
+  for (unsigned i = 0; i < chain.length; ++i)
+    chain.key = hash_with(chain.key, chain.codes[i]);
   chain.key = chain.key >> 16 | 1;
   return chain;
 }
