@@ -97,15 +97,13 @@ public:
   void flush(std::uint32_t number) {
     const Event& event = log_.events[number];
     bool dirty = false, awaiting = false;
-    for (std::uint64_t line = event.address / line_bytes; line * line_bytes < end_of(event); ++line)
-      if (const auto known = lines_.find(line); known != lines_.end())
-        for (Word& word : known->second) {
-          awaiting = awaiting || word.state == State::awaiting;
-          if (word.state != State::dirty) continue;
-          dirty = true;
-          word.state = State::awaiting;
-          word.flush = number;
-        }
+    for_lines(event, [&](Word& word) {
+      awaiting = awaiting || word.state == State::awaiting;
+      if (word.state != State::dirty) return;
+      dirty = true;
+      word.state = State::awaiting;
+      word.flush = number;
+    });
     if (dirty || awaiting) awaiting_[event.thread].push_back(number);
     if (!dirty && !of_library(event.site))
       findings_.add(awaiting ? Rule::repeated_flush : Rule::needless_flush, number);
