@@ -54,8 +54,6 @@ _WHOLE = 0.85
 _FAR_FROM_MEMORY = 0.25
 #: A measurement is complete after this many epochs, over this time: neighbors change in minutes.
 WHOLE_EPOCHS, WHOLE_S = 4, 60.0
-#: Factor by which the part of the last cache that neighbors leave may change within a minute.
-_NEIGHBOURS = 1.5
 
 
 @dataclass(frozen=True)
@@ -311,7 +309,7 @@ def _held_by(
         value, low, high = (held(region, t) for t in (time.value, time.high, time.low))
         if value > _WHOLE * region and rows:
             value, high = max(value, rows[-1][1]), max(high, rows[-1][3])
-        low, high = max(low / _NEIGHBOURS, min(l2, value)), min(high * _NEIGHBOURS, most)
+        low, high = max(low / last_cache.DRIFT, min(l2, value)), min(high * last_cache.DRIFT, most)
         rows.append((float(region), value, low, max(high, value)))
     rows.reverse()
     return Figure(

@@ -257,6 +257,7 @@ def _advise(
         records=traced.records,
         sampled_share=1 / coster.every,
         plan=str(plan) if plan else None,
+        standard_input=wanted.stdin.words,
         fars=[each.advice for each in found],
         limits=advice_notes.limits(),
         warnings=[
@@ -267,7 +268,6 @@ def _advise(
     )
     _add_measured(result, seen, recording.machine.id)
     advice_basis.add(result, near, fars, memories, coster.near)
-    result.standard_input = wanted.stdin.words
     advice_basis.add_host(result, seen.host, seen.caches)
     return result
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from nearfar.errors import BadInputError
 from nearfar.files import write_table
 from nearfar.measure import pipeline
+from nearfar.model.pipeline import CALIBRATION_COLUMNS
 from nearfar.workflows import predicted
 from nearfar.workflows.plans import last_cache, pipeline_plan
 from nearfar.workflows.recording import Measured, recorded
@@ -92,16 +93,6 @@ def _write_row(path: Path, r: PipelineResult) -> None:
         row = [str(r.near_threads), *cells(r.total_time_s, r.generate_time_s, r.analyse_time_s)]
         write_table(path, ["threads", "total_s", "generate_s", "analyse_s"], [row])
         return
-    heads = [
-        "near_threads",
-        "far_threads",
-        "generate_s",
-        "generate_idle_s",
-        "transfer_s",
-        "analyse_s",
-        "transfer_idle_s",
-        "total_s",
-    ]
     times = cells(
         r.generate_time_s,
         r.generate_idle_time_s,
@@ -110,4 +101,4 @@ def _write_row(path: Path, r: PipelineResult) -> None:
         r.transfer_idle_time_s,
         r.total_time_s,
     )
-    write_table(path, heads, [[str(r.near_threads), str(r.far_threads), *times]])
+    write_table(path, CALIBRATION_COLUMNS, [[str(r.near_threads), str(r.far_threads), *times]])
