@@ -26,7 +26,7 @@ def this_host() -> Host:
     return host.model_copy(
         update={
             "figures": figures,
-            "sources": {**host.sources, _PROCESSOR: "what the processor tells (CPUID)"},
+            "sources": {**host.sources, _PROCESSOR: "CPUID"},
         }
     )
 
@@ -72,7 +72,7 @@ def _cache(cache: Cache) -> dict[str, float | None]:
 
 
 def frequency_of(root: Root) -> Figure | None:
-    """The base frequency, or the clock of the moment; None where the kernel tells neither."""
+    """The base frequency, or the clock of the moment; None if the kernel reports neither."""
     khz = root.number("sys/devices/system/cpu/cpu0/cpufreq/base_frequency")
     if khz:
         return _claimed("frequency_hz", khz * 1e3)
@@ -88,7 +88,7 @@ def frequency_of(root: Root) -> Figure | None:
         update={
             "confidence": "C",
             "note": "the first CPU's clock when asked, which may be above "
-            "or below the base frequency; the kernel tells no base frequency",
+            "or below the base frequency; the kernel reports no base frequency",
         }
     )
 
