@@ -27,6 +27,7 @@ NATIVE = [
     "probe",
     "cache",
     "storelog",
+    "perf",
     "poolformat",
     "persist",
     "structures",
@@ -40,7 +41,12 @@ NATIVE = [
 #: Public headers (include/nearfar) and the layer they are part of.
 PUBLIC = {"nearfar": "persist"}
 #: Outside of the layers: only tests may include these.
-NATIVE_TEST_ONLY = {"test_support.hpp", "sim/test_devices.hpp", "trace/test_recording.hpp"}
+NATIVE_TEST_ONLY = {
+    "test_support.hpp",
+    "perf/test_bytes.hpp",
+    "sim/test_devices.hpp",
+    "trace/test_recording.hpp",
+}
 
 #: Python layers, bottom-up; modules on one line may import each other.
 PYTHON = [
