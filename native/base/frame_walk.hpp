@@ -19,6 +19,15 @@ inline std::uint64_t hash_with(std::uint64_t hash, std::uintptr_t caller) {
   return hash ^ hash >> 32;
 }
 
+/// Whether the instruction before `address` is a call; 7 bytes before it must be readable.
+inline bool follows_call_instruction(std::uintptr_t address) {
+  const auto* at = reinterpret_cast<const std::uint8_t*>(address);
+  if (at[-5] == 0xe8) return true;         // call rel32
+  for (int bytes = 2; bytes <= 7; ++bytes) // call r/m64
+    if (at[-bytes] == 0xff && (at[1 - bytes] >> 3 & 7) == 2) return true;
+  return false;
+}
+
 /// What a function with a frame pointer keeps at its frame's address.
 struct FrameRecord {
   std::uintptr_t outer;  ///< address of its caller's frame
@@ -30,7 +39,8 @@ struct FrameRecord {
 /// held one before are read directly, others by try_read(address, record), which returns false
 /// where nothing can be read.
 template <class TryRead, class Visit>
-void walk_frames(std::uintptr_t frame, const TryRead& try_read, const Visit& visit) {
+[[gnu::always_inline]] inline void walk_frames(std::uintptr_t frame, const TryRead& try_read,
+                                               const Visit& visit) {
   constexpr std::uintptr_t farthest = 1u << 20; // of a frame from the one below
   constexpr std::uintptr_t page = 4096;
   FrameRecord record{*reinterpret_cast<const std::uintptr_t*>(frame), 0};

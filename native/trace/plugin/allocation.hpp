@@ -36,12 +36,7 @@ public:
 
   /// Whether the address follows a call instruction in code.
   bool follows_call(std::uint64_t address) const {
-    if (!holds(address)) return false;
-    const auto* at = reinterpret_cast<const std::uint8_t*>(address);
-    if (at[-5] == 0xe8) return true;         // call rel32
-    for (int bytes = 2; bytes <= 7; ++bytes) // call r/m64
-      if (at[-bytes] == 0xff && (at[1 - bytes] >> 3 & 7) == 2) return true;
-    return false;
+    return holds(address) && follows_call_instruction(address);
   }
 
 private:
