@@ -11,6 +11,7 @@
 #include <linux/magic.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/statvfs.h>
@@ -99,6 +100,24 @@ Result<File> create_in_memory(const char* label) {
   const int fd = memfd_create(label, MFD_CLOEXEC);
   if (fd >= 0) return File(fd);
   return Error::make(Errc::os_error, "cannot make a file in memory: %s", std::strerror(errno));
+}
+
+Result<File> create_sized_in_memory(const char* label, std::uint64_t bytes) {
+  rlimit limit{}; // above it, ftruncate() sends SIGXFSZ
+  if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < bytes)
+    return Error::make(Errc::no_space, "cannot make a file in memory of %llu bytes: RLIMIT_FSIZE",
+                       static_cast<unsigned long long>(bytes))
+        .try_next("ulimit -f unlimited");
+  File file(memfd_create(label, MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (file.fd() >= 0 && set_file_size(file.fd(), bytes) == 0 &&
+      fcntl(file.fd(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)
+    return file;
+  return Error::make(Errc::os_error, "cannot make a file in memory: %s", std::strerror(errno));
+}
+
+std::size_t read_at(const File& file, std::uint64_t offset, void* to, std::size_t bytes) {
+  const ssize_t got = pread(file.fd(), to, bytes, static_cast<off_t>(offset));
+  return got < 0 ? 0 : static_cast<std::size_t>(got);
 }
 
 void write_descriptor_path(const File& file, char* path, std::size_t bytes) {

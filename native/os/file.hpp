@@ -39,6 +39,13 @@ Result<File> create_unnamed(const char* directory);
 /// Creates a file in memory, without a name and beyond the bounds of any mount (memfd_create).
 Result<File> create_in_memory(const char* label);
 
+/// Creates such a file of a size that no process can change, all zeros; pages are reserved when they
+/// are written. Errors: no_space if RLIMIT_FSIZE is lower, os_error.
+Result<File> create_sized_in_memory(const char* label, std::uint64_t bytes);
+
+/// Reads up to `bytes` at an offset; returns how many were read, 0 also on failure.
+std::size_t read_at(const File& file, std::uint64_t offset, void* to, std::size_t bytes);
+
 /// A path by which this process can open again what a descriptor stands for, name or not.
 void write_descriptor_path(const File& file, char* path, std::size_t bytes);
 

@@ -1,5 +1,6 @@
 #include "os/file.hpp"
 
+#include <cerrno>
 #include <doctest/doctest.h>
 #include <fstream>
 #include <sys/stat.h>
@@ -173,6 +174,15 @@ TEST_CASE("a page cache that cannot be dropped is reported: tmpfs") {
   Status dropped = os::drop_page_cache(*file, mib);
   REQUIRE(!dropped);
   CHECK(dropped.error().code == Errc::unsupported);
+}
+
+TEST_CASE("a file in memory keeps its size, and what was not written reads as zero") {
+  Result<os::File> file = os::create_sized_in_memory("test", std::uint64_t{1} << 42);
+  REQUIRE(bool(file));
+  CHECK(os::set_file_size(file->fd(), 0) == EPERM);
+  char bytes[2] = {'x', 'x'};
+  CHECK(os::read_at(*file, (std::uint64_t{1} << 42) - 1, bytes, 2) == 1);
+  CHECK(bytes[0] == '\0');
 }
 
 TEST_CASE("a place for a file is checked before it is made") {
