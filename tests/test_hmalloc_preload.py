@@ -175,7 +175,14 @@ def test_what_glibc_reports_about_its_heap(tmp_path: Path) -> None:
     assert "tier.near.live_bytes " in done.stderr
 
 
-@pytest.mark.parametrize("library", ["libhmalloc-preload.so", "libnearfar-trace-allocations.so"])
+@pytest.mark.parametrize(
+    "library",
+    [
+        "libhmalloc-preload.so",
+        "libnearfar-allocation-log.so",
+        "libnearfar-trace-allocations.so",
+    ],
+)
 def test_new_handlers_are_called_as_by_the_c_plus_plus_library(
     tmp_path: Path, library: str
 ) -> None:

@@ -27,6 +27,7 @@ NATIVE = [
     "probe",
     "cache",
     "storelog",
+    "alloclog",
     "perf",
     "poolformat",
     "persist",

@@ -1,0 +1,210 @@
+#include "alloclog/log.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+
+#include "alloclog/lookup.hpp"
+#include "alloclog/slots.hpp"
+#include "os/address_space.hpp"
+#include "os/process.hpp"
+
+namespace nearfar::alloclog {
+
+namespace {
+
+constexpr std::size_t deepest = 16; ///< forks that a look-up follows
+
+/// When a process started, in clock ticks since boot; empty if it has ended.
+std::optional<std::uint64_t> start_time(pid_t pid) {
+  constexpr int fields_before = 20; // from the state, which is the third, to the 22nd
+  char path[32];
+  std::snprintf(path, sizeof path, "/proc/%d/stat", static_cast<int>(pid));
+  char text[1024];
+  if (!os::read_text(path, text, sizeof text)) return std::nullopt;
+  const char* at = std::strrchr(text, ')'); // the name of a program may have parentheses
+  if (at == nullptr || at[1] != ' ' || at[2] == 'Z' || at[2] == 'X') return std::nullopt;
+  for (int i = 0; i < fields_before && at != nullptr; ++i)
+    at = std::strchr(at + 1, ' ');
+  if (at == nullptr) return std::nullopt;
+  return std::strtoull(at, nullptr, 10);
+}
+
+struct Image {
+  SlotFile file;
+  std::uint32_t slot;
+  pid_t pid;
+  std::optional<std::uint64_t> started; ///< of the process; empty: ended
+  SlotUse parent;
+  bool is_released = false;
+};
+
+Site site_from(std::uint16_t number, const SiteRecord& record) {
+  Site site{number,
+            {},
+            static_cast<double>(record.allocations) / allocation_unit,
+            static_cast<double>(record.allocated_bytes),
+            static_cast<double>(std::max<std::int64_t>(record.live_bytes, 0)),
+            static_cast<double>(std::max<std::int64_t>(record.peak_live_bytes, 0))};
+  for (const std::uint64_t caller : record.chain) {
+    if (caller == 0) break;
+    site.chain.push_back(caller);
+  }
+  return site;
+}
+
+} // namespace
+
+struct AllocationLog::Implementation {
+  std::unique_ptr<Slots> slots;
+  std::uint32_t ready_slots;
+  std::map<ImageNumber, Image> images;
+  ImageNumber last = 0;
+  std::uint64_t lost_blocks_of_released = 0;
+
+  const std::pair<const ImageNumber, Image>* by_use(SlotUse use) const;
+  void add(Slots::Joined joined);
+  void mark_ended();
+  bool has_child(SlotUse use) const;
+  void free_released();
+};
+
+const std::pair<const ImageNumber, Image>*
+AllocationLog::Implementation::by_use(SlotUse use) const {
+  for (const auto& entry : images)
+    if (use != 0 && entry.second.file.self() == use) return &entry;
+  return nullptr;
+}
+
+void AllocationLog::Implementation::add(Slots::Joined joined) {
+  for (auto& [number, image] : images)
+    if (image.pid == joined.pid) image.started.reset();
+  const SlotUse parent = joined.file.header().parent;
+  images.emplace(++last, Image{std::move(joined.file), joined.index, joined.pid,
+                               start_time(joined.pid), parent});
+}
+
+void AllocationLog::Implementation::mark_ended() {
+  for (auto& [number, image] : images)
+    if (image.started && start_time(image.pid) != image.started) image.started.reset();
+}
+
+bool AllocationLog::Implementation::has_child(SlotUse use) const {
+  return std::ranges::any_of(images, [&](const auto& entry) { return entry.second.parent == use; });
+}
+
+void AllocationLog::Implementation::free_released() {
+  for (auto entry = images.begin(); entry != images.end();) {
+    const Image& image = entry->second;
+    if (!image.is_released || has_child(image.file.self())) {
+      ++entry;
+      continue;
+    }
+    const std::uint32_t slot = image.slot;
+    images.erase(entry);
+    slots->free(slot);
+    entry = images.begin(); // its parent may be free now
+  }
+}
+
+AllocationLog::AllocationLog(std::unique_ptr<Implementation> implementation)
+    : implementation_(std::move(implementation)) {}
+AllocationLog::AllocationLog(AllocationLog&&) noexcept = default;
+AllocationLog& AllocationLog::operator=(AllocationLog&&) noexcept = default;
+AllocationLog::~AllocationLog() = default;
+
+Result<AllocationLog> AllocationLog::create(std::uint32_t ready_slots) {
+  // A page of a sparse file may then be missing when it is written to, which kills the program.
+  if (os::strict_overcommit())
+    return Error::make(Errc::unsupported, "no allocation log where memory is not overcommitted")
+        .try_next("sysctl vm.overcommit_memory=0");
+  auto slots = Slots::create();
+  if (!slots) return slots.error();
+  if (Status ready = (*slots)->make_ready(ready_slots); !ready) return ready.error();
+  auto implementation = std::make_unique<Implementation>();
+  implementation->slots = std::move(*slots);
+  implementation->ready_slots = ready_slots;
+  return AllocationLog(std::move(implementation));
+}
+
+std::string AllocationLog::variable_value() const { return implementation_->slots->path(); }
+
+void AllocationLog::poll() {
+  Implementation& log = *implementation_;
+  log.mark_ended();
+  std::vector<Slots::Joined> joined = log.slots->take_joined();
+  std::ranges::sort(joined, {}, [](const Slots::Joined& each) { return each.file.header().order; });
+  for (Slots::Joined& each : joined)
+    log.add(std::move(each));
+  // Without more descriptors there are fewer slots, and processes that are counted as lost.
+  (void)log.slots->make_ready(log.ready_slots);
+}
+
+void AllocationLog::release(ImageNumber number) {
+  const auto entry = implementation_->images.find(number);
+  if (entry == implementation_->images.end()) return;
+  entry->second.is_released = true;
+  implementation_->lost_blocks_of_released += entry->second.file.header().lost_tracked;
+  implementation_->free_released();
+}
+
+std::vector<ProcessImage> AllocationLog::images() const {
+  std::vector<ProcessImage> result;
+  for (const auto& [number, image] : implementation_->images) {
+    if (image.is_released) continue;
+    const auto* parent = implementation_->by_use(image.parent);
+    result.push_back({number, image.pid,
+                      parent == nullptr ? std::nullopt : std::optional(parent->first),
+                      !image.started.has_value()});
+  }
+  return result;
+}
+
+std::optional<SiteReference> AllocationLog::find(pid_t pid, std::uint64_t address) const {
+  const std::pair<const ImageNumber, Image>* at = nullptr;
+  for (const auto& entry : implementation_->images)
+    if (entry.second.pid == pid && !entry.second.is_released) at = &entry;
+  std::vector<const SlotFile*> logs;
+  std::vector<ImageNumber> numbers;
+  for (; at != nullptr && logs.size() < deepest; at = implementation_->by_use(at->second.parent)) {
+    logs.push_back(&at->second.file);
+    numbers.push_back(at->first);
+  }
+  const auto found = look_up(logs, address);
+  if (!found) return std::nullopt;
+  return SiteReference{numbers[found->log], found->site};
+}
+
+std::optional<Site> AllocationLog::site(SiteReference reference) const {
+  const auto entry = implementation_->images.find(reference.image);
+  if (entry == implementation_->images.end()) return std::nullopt;
+  const SiteRecord record = entry->second.file.site(reference.number);
+  if (record.chain[0] == 0 && reference.number != other_sites) return std::nullopt;
+  return site_from(reference.number, record);
+}
+
+std::vector<Site> AllocationLog::sites(ImageNumber image) const {
+  std::vector<Site> result;
+  const auto entry = implementation_->images.find(image);
+  if (entry == implementation_->images.end()) return result;
+  const Entry last = entry->second.file.last_site();
+  for (Entry number = 1; number <= last; ++number)
+    if (auto found = site({image, number})) result.push_back(std::move(*found));
+  if (auto others = site({image, other_sites}); others && others->allocations > 0)
+    result.push_back(std::move(*others));
+  return result;
+}
+
+std::uint64_t AllocationLog::slow_lookups(ImageNumber image) const {
+  const auto entry = implementation_->images.find(image);
+  return entry == implementation_->images.end() ? 0 : entry->second.file.header().slow_lookups;
+}
+
+Lost AllocationLog::lost() const {
+  Lost lost{implementation_->slots->lost_processes(), implementation_->lost_blocks_of_released};
+  for (const auto& [number, image] : implementation_->images)
+    if (!image.is_released) lost.tracked_blocks += image.file.header().lost_tracked;
+  return lost;
+}
+
+} // namespace nearfar::alloclog

@@ -1,0 +1,66 @@
+#include "alloclog/lookup.hpp"
+
+#include <array>
+
+namespace nearfar::alloclog {
+
+namespace {
+
+using Logs = std::span<const SlotFile* const>;
+
+/// Where an entry of one of the logs is a site.
+std::optional<FoundEntry> found(std::size_t log, Entry entry) {
+  const Entry site = entry & site_mask;
+  if (site == 0 || site == freed_entry) return std::nullopt;
+  return FoundEntry{log, site};
+}
+
+/// The entry of the first log that has one; a block that a child freed is not searched further.
+std::optional<FoundEntry> entry_at(Logs logs, const Level& level, std::uint64_t index) {
+  for (std::size_t i = 0; i < logs.size(); ++i) {
+    Entry entry = 0;
+    logs[i]->entries(level, index, {&entry, 1});
+    if (entry != 0) return found(i, entry);
+  }
+  return std::nullopt;
+}
+
+constexpr std::size_t page_granules = 1 << (page_bits - granule_bits);
+using PageGranules = std::array<Entry, page_granules>;
+
+/// The last block of a page that begins at `address` or before.
+std::optional<FoundEntry> last_begin(Logs logs, std::uint64_t page, std::uint64_t address) {
+  PageGranules merged{};
+  std::array<std::size_t, page_granules> owner{};
+  for (std::size_t i = 0; i < logs.size(); ++i) {
+    PageGranules own;
+    logs[i]->entries(level0, page * page_granules, own);
+    for (std::size_t g = 0; g < page_granules; ++g)
+      if (merged[g] == 0 && own[g] != 0) merged[g] = own[g], owner[g] = i;
+  }
+  constexpr std::uint64_t half = std::uint64_t{1} << (granule_bits - 1);
+  for (std::size_t g = page_granules; g-- > 0;) {
+    const std::uint64_t granule = (page * page_granules + g) << granule_bits;
+    const std::uint64_t begin = granule + ((merged[g] & half_bit) != 0 ? half : 0);
+    if (begin > address) continue;
+    if (auto site = found(owner[g], merged[g])) return site;
+  }
+  return std::nullopt;
+}
+
+} // namespace
+
+std::optional<FoundEntry> look_up(Logs logs, std::uint64_t address) {
+  constexpr std::uint64_t farthest = large_bytes >> page_bits; // pages before, of a small block
+  if (address >> address_bits != 0) return std::nullopt;
+  if (auto unit = entry_at(logs, level2, address >> unit_bits)) return unit;
+  const std::uint64_t page = address >> page_bits;
+  for (std::uint64_t back = 0; back <= farthest && back <= page; ++back) {
+    if (auto begun = last_begin(logs, page - back, address)) return begun;
+    // A large block reaches into this page: what is before it does not reach behind it.
+    if (auto large = entry_at(logs, level1, page - back)) return back == 0 ? large : std::nullopt;
+  }
+  return std::nullopt;
+}
+
+} // namespace nearfar::alloclog

@@ -1,0 +1,171 @@
+#include "alloclog/preload/blocks.hpp"
+
+#include <atomic>
+#include <malloc.h>
+
+#include "alloclog/poisson.hpp"
+#include "base/random.hpp"
+
+namespace nearfar::alloclog {
+
+namespace {
+
+constexpr unsigned site_bits = 16;
+
+Entry* level(std::uint64_t offset) { return reinterpret_cast<Entry*>(state.slot + offset); }
+
+void fill(Entry* level, std::uint64_t begin, std::uint64_t end, Entry value) {
+  for (std::uint64_t i = begin; i < end; ++i)
+    level[i] = value;
+}
+
+constexpr std::uint64_t round_up(std::uint64_t address, unsigned bits) {
+  return (address + (std::uint64_t{1} << bits) - 1) >> bits;
+}
+
+/// Sets the pages and units of a large block.
+void cover(std::uint64_t address, std::uint64_t bytes, Entry value) {
+  constexpr unsigned pages_bits = unit_bits - page_bits;
+  const std::uint64_t end = address + bytes;
+  const std::uint64_t page_begin = round_up(address, page_bits);
+  const std::uint64_t page_end = round_up(end, page_bits);
+  const std::uint64_t unit_begin = round_up(address, unit_bits);
+  const std::uint64_t unit_end = end >> unit_bits;
+  if (end >> address_bits != 0) return;
+  if (unit_begin >= unit_end) return fill(level(level1_offset), page_begin, page_end, value);
+  fill(level(level2_offset), unit_begin, unit_end, value);
+  fill(level(level1_offset), page_begin, unit_begin << pages_bits, value);
+  fill(level(level1_offset), unit_end << pages_bits, page_end, value);
+}
+
+TrackedBlock* bucket(std::uint64_t address) {
+  auto* blocks = reinterpret_cast<TrackedBlock*>(state.slot + tracked_offset);
+  return blocks + bucket_of(address) * bucket_blocks;
+}
+
+/// Records a block; false if its bucket is full.
+bool track(std::uint64_t address, std::size_t bytes, Entry site) {
+  TrackedBlock* blocks = bucket(address);
+  for (std::size_t i = 0; i < bucket_blocks; ++i) {
+    std::uint64_t free = 0;
+    if (!std::atomic_ref(blocks[i].address).compare_exchange_strong(free, address)) continue;
+    blocks[i].site_and_bytes = std::uint64_t{bytes} << site_bits | site;
+    return true;
+  }
+  std::atomic_ref(header().lost_tracked).fetch_add(1, std::memory_order_relaxed);
+  return false;
+}
+
+struct Removed {
+  std::uint64_t bytes = 0;
+  Entry site = 0;      ///< 0: the block was not tracked
+  bool is_last = true; ///< no other tracked block begins in the granule
+};
+
+Removed untrack(std::uint64_t address) {
+  Removed removed;
+  TrackedBlock* blocks = bucket(address);
+  for (std::size_t i = 0; i < bucket_blocks; ++i) {
+    std::atomic_ref at(blocks[i].address);
+    const std::uint64_t found = at.load(std::memory_order_relaxed);
+    if (found == address) {
+      removed.bytes = blocks[i].site_and_bytes >> site_bits;
+      removed.site = static_cast<Entry>(blocks[i].site_and_bytes & site_mask);
+      at.store(0, std::memory_order_release);
+    } else if (found >> granule_bits == address >> granule_bits) {
+      removed.is_last = false;
+    }
+  }
+  return removed;
+}
+
+void add_live(SiteRecord& site, std::int64_t bytes) {
+  const std::int64_t live =
+      std::atomic_ref(site.live_bytes).fetch_add(bytes, std::memory_order_relaxed) + bytes;
+  std::atomic_ref peak(site.peak_live_bytes);
+  std::int64_t before = peak.load(std::memory_order_relaxed);
+  while (before < live && !peak.compare_exchange_weak(before, live, std::memory_order_relaxed)) {
+  }
+}
+
+/// Tracks a block whose entry is set.
+void enter_live(std::uint64_t address, std::size_t bytes, Entry entry) {
+  const auto site = static_cast<Entry>(entry & site_mask);
+  if (!track(address, bytes, site)) return;
+  state.level0[address >> granule_bits] = entry | tracked_bit;
+  add_live(site_record(site), static_cast<std::int64_t>(weight_of(bytes).bytes));
+  if (bytes >= large_bytes) cover(address, bytes, site);
+}
+
+std::int64_t draw_distance(ThreadState& thread) {
+  thread.random = next_mmix(thread.random);
+  return next_distance(thread.random);
+}
+
+/// Whether the block that was just subtracted from the distance is sampled; if so, draws the next
+/// distance.
+bool is_sampled(ThreadState& thread, std::size_t bytes) {
+  if (thread.random == 0) { // the first block of a thread
+    thread.random =
+        hash_with(reinterpret_cast<std::uintptr_t>(&thread), __builtin_ia32_rdtsc()) | 1;
+    thread.distance = draw_distance(thread) - static_cast<std::int64_t>(bytes);
+  }
+  if (thread.distance >= 0) return false;
+  thread.distance = draw_distance(thread);
+  return true;
+}
+
+/// Enters a block that may be large or sampled.
+[[gnu::noinline]] void* enter_tracked(void* block, std::size_t bytes, Entry site) {
+  const auto address = reinterpret_cast<std::uint64_t>(block);
+  Entry& entry = state.level0[address >> granule_bits];
+  const auto begin = static_cast<Entry>(site | half_of(address));
+  entry = static_cast<Entry>(begin | (entry & tracked_bit));
+  if (bytes < large_bytes && !is_sampled(thread_state, bytes)) return block;
+  const Weight weight = weight_of(bytes);
+  SiteRecord& record = site_record(site);
+  std::atomic_ref(record.allocations).fetch_add(weight.allocations, std::memory_order_relaxed);
+  std::atomic_ref(record.allocated_bytes).fetch_add(weight.bytes, std::memory_order_relaxed);
+  enter_live(address, bytes, begin);
+  return block;
+}
+
+} // namespace
+
+void* enter(void* block, std::size_t bytes, CallSite call) {
+  const auto address = reinterpret_cast<std::uint64_t>(block);
+  if (!is_logged(address)) [[unlikely]]
+    return block;
+  const Entry site = site_of(call);
+  if (bytes >= large_bytes) [[unlikely]]
+    return enter_tracked(block, bytes, site);
+  ThreadState& thread = thread_state;
+  thread.distance -= static_cast<std::int64_t>(bytes);
+  if (thread.distance < 0) [[unlikely]]
+    return enter_tracked(block, bytes, site);
+  Entry& entry = state.level0[address >> granule_bits];
+  entry = static_cast<Entry>(site | half_of(address) | (entry & tracked_bit));
+  return block;
+}
+
+[[gnu::noinline]] TakenBlock remove_tracked(std::uint64_t address) {
+  Entry& entry = state.level0[address >> granule_bits];
+  const Removed removed = untrack(address);
+  if (removed.site != 0) {
+    add_live(site_record(removed.site), -static_cast<std::int64_t>(weight_of(removed.bytes).bytes));
+    if (removed.bytes >= large_bytes) cover(address, removed.bytes, state.freed);
+  } else if (entry == 0 && state.freed != 0) { // the parent's
+    const std::size_t bytes = malloc_usable_size(reinterpret_cast<void*>(address));
+    if (bytes >= large_bytes) cover(address, bytes, state.freed);
+  }
+  const auto before = static_cast<Entry>(entry & ~tracked_bit);
+  if (removed.is_last) entry = state.freed;
+  return {before, removed.bytes};
+}
+
+void restore(std::uint64_t address, TakenBlock taken) {
+  state.level0[address >> granule_bits] = taken.entry;
+  if (taken.bytes != 0) enter_live(address, taken.bytes, taken.entry);
+}
+
+} // namespace nearfar::alloclog

@@ -1,0 +1,70 @@
+// Preloaded into programs: enters each block of the program's malloc in the allocation log.
+//
+// Cost           about ten instructions for free(), forty for malloc(); a block that is tracked
+//                costs more (blocks.hpp).
+// Allocator      the program's. Blocks of libc that are allocated below malloc are not seen.
+// Thread safety  any thread.
+#include <cstddef>
+#include <cstdint>
+
+#include "alloclog/preload/blocks.hpp"
+#include "base/next_malloc.hpp"
+
+namespace {
+
+using nearfar::CallSite;
+using nearfar::next_malloc;
+using nearfar::alloclog::join_log;
+using nearfar::alloclog::state;
+
+[[gnu::always_inline]] inline bool has_log() {
+  if (__atomic_load_n(&state.level0, __ATOMIC_ACQUIRE) != nullptr) [[likely]]
+    return true;
+  return join_log();
+}
+
+[[gnu::always_inline]] inline void* logged(void* block, std::size_t bytes, CallSite site) {
+  if (block != nullptr && has_log()) [[likely]]
+    return nearfar::alloclog::enter(block, bytes, site);
+  return block;
+}
+
+/// The entry points with the program's allocator.
+struct LoggedMalloc {
+  [[gnu::always_inline]] static void* allocate(std::size_t bytes, CallSite site) {
+    return logged(next_malloc().malloc(bytes), bytes, site);
+  }
+  [[gnu::always_inline]] static void* allocate_zeroed(std::size_t count, std::size_t bytes,
+                                                      CallSite site) {
+    return logged(next_malloc().calloc(count, bytes), count * bytes, site);
+  }
+  [[gnu::always_inline]] static void* allocate_aligned(std::size_t alignment, std::size_t bytes,
+                                                       CallSite site) {
+    return logged(next_malloc().memalign(alignment, bytes), bytes, site);
+  }
+  [[gnu::always_inline]] static void* reallocate(void* block, std::size_t bytes, CallSite site) {
+    if (block == nullptr) return allocate(bytes, site);
+    if (!has_log()) return next_malloc().realloc(block, bytes);
+    const auto taken = nearfar::alloclog::remove(block);
+    void* result = next_malloc().realloc(block, bytes);
+    if (result == nullptr && bytes != 0) [[unlikely]]
+      nearfar::alloclog::restore(reinterpret_cast<std::uint64_t>(block), taken);
+    return logged(result, bytes, site);
+  }
+  [[gnu::always_inline]] static void release(void* block) {
+    if (block != nullptr && has_log()) [[likely]]
+      nearfar::alloclog::remove(block);
+    next_malloc().free(block);
+  }
+  static void* new_failed(std::size_t bytes, std::size_t alignment, CallSite) {
+    return nearfar::call_library_new(bytes, alignment);
+  }
+  static void* nothrow_new_failed(std::size_t bytes, std::size_t alignment) {
+    return nearfar::call_library_nothrow_new(bytes, alignment);
+  }
+};
+
+} // namespace
+
+#define NEARFAR_MALLOC LoggedMalloc
+#include "base/malloc_entry_points.hpp"

@@ -1,0 +1,16 @@
+// mlockall() of the program would read all terabytes of the log's mapping into memory. Pages that
+// are mapped already are therefore locked when they are first used, and the log's not at all.
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "alloclog/preload/state.hpp"
+
+extern "C" __attribute__((visibility("default"), used)) int mlockall(int flags) noexcept {
+  using nearfar::alloclog::state;
+  const bool has_log = state.level0 != nullptr;
+  const int more = has_log && (flags & MCL_CURRENT) != 0 ? MCL_ONFAULT : 0;
+  const long result = syscall(SYS_mlockall, flags | more);
+  if (result == 0 && has_log) munlock(state.slot, nearfar::alloclog::slot_bytes);
+  return static_cast<int>(result);
+}

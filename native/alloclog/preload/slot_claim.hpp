@@ -1,0 +1,26 @@
+// The control region of the reader, and a slot of it for this process.
+//
+// Trust          the reader may have ended, and its process number may be another's: a file counts
+//                only if it has the size and the first bytes of ours.
+// Thread safety  open_control() once; claim_slot() by one thread of a process at a time.
+#pragma once
+
+#include <cstddef>
+
+#include "alloclog/format.hpp"
+
+namespace nearfar::alloclog {
+
+/// Maps the control region, which forked children keep. `path` is /proc/PID/fd/N.
+bool open_control(const char* path);
+
+struct ClaimedSlot {
+  std::byte* memory = nullptr; ///< nullptr: none
+  SlotUse use = 0;
+};
+
+/// Claims a ready slot and maps it. `parent`: the slot of the process that this one was forked
+/// from, or 0. A failure is counted in the control region.
+ClaimedSlot claim_slot(SlotUse parent);
+
+} // namespace nearfar::alloclog

@@ -1,0 +1,52 @@
+// What this process keeps of its log, and how it joins it.
+//
+// Fork           the state lies in pages that the kernel clears in a forked child (MADV_WIPEONFORK),
+//                and the log is not mapped there (MADV_DONTFORK): a child finds itself without log
+//                and claims its own. After vfork() the parent's memory is in use, and so is its log.
+// Safety         every failure leaves the program without log, nothing else. No descriptor stays
+//                open. The log is not part of core files, and has no huge pages.
+// Thread safety  any thread, also signal handlers: nothing waits.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "alloclog/format.hpp"
+
+namespace nearfar::alloclog {
+
+/// Chains that were seen, by a hash of 64 bits: the hash with the number in its low 14 bits. Lines of 8 words.
+inline constexpr std::size_t seen_chains = 1 << 16;
+/// How far frames can be followed, by a hash of the return address.
+inline constexpr std::size_t chain_limits = 1 << 12;
+
+enum class Phase : std::uint32_t { untried = 0, joining, joined, off };
+
+/// How deep chains go that begin at a return address.
+struct ChainLimit {
+  std::uint8_t failures; ///< chains that did not hold, since the limit was set
+  std::uint8_t cut;      ///< frames not to be followed, of max_frames
+};
+
+struct alignas(4096) ProcessState {
+  /// nullptr while this process has no log; the last field to be written.
+  Entry* level0;
+  std::byte* slot;
+  std::uint32_t phase;
+  /// Written where a block was freed: 0, or freed_entry in a forked child.
+  Entry freed;
+  ChainLimit limits[chain_limits];
+  alignas(64) std::uint64_t seen[seen_chains];
+};
+
+extern ProcessState state;
+
+inline SlotHeader& header() { return *reinterpret_cast<SlotHeader*>(state.slot); }
+inline SiteRecord& site_record(Entry number) {
+  return reinterpret_cast<SiteRecord*>(state.slot + sites_offset)[number];
+}
+
+/// Whether the process has a log; tries to get one at the first call. Keeps errno.
+bool join_log();
+
+} // namespace nearfar::alloclog

@@ -1,0 +1,273 @@
+// The preloaded library in programs of C and C++, looked up from this process.
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <doctest/doctest.h>
+#include <map>
+#include <string>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <vector>
+
+#include "alloclog/log.hpp"
+
+namespace {
+
+using namespace nearfar::alloclog;
+
+constexpr std::uint64_t function_bytes = 256; // test_programs/report.h
+
+struct Reported {
+  std::string label;
+  std::uint64_t address;
+  std::uint64_t function;
+};
+
+/// A test program under a log.
+class Program {
+public:
+  Program(const AllocationLog& log, const char* path, const char* scenario) {
+    int to[2];
+    int from[2];
+    REQUIRE(pipe(to) == 0);
+    REQUIRE(pipe(from) == 0);
+    const std::string value = log.variable_value();
+    pid_ = fork();
+    if (pid_ == 0) {
+      dup2(to[0], 0);
+      dup2(from[1], 1);
+      setenv("LD_PRELOAD", NEARFAR_ALLOCATION_LOG_LIBRARY, 1);
+      setenv(variable, value.c_str(), 1);
+      close_range(3, ~0u, 0);
+      execl(path, path, scenario, nullptr);
+      _exit(127);
+    }
+    close(to[0]);
+    close(from[1]);
+    input_ = to[1];
+    output_ = fdopen(from[0], "r");
+  }
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+  ~Program() {
+    if (pid_ > 0) kill(pid_, SIGKILL);
+    end();
+    close(input_);
+    std::fclose(output_);
+  }
+
+  /// Reads until the program waits; false if it ended instead. `shown_by` is the process.
+  bool next(std::vector<Reported>& reported, pid_t& shown_by) {
+    reported.clear();
+    char label[64];
+    std::uint64_t address = 0;
+    std::uint64_t function = 0;
+    char line[256];
+    while (std::fgets(line, sizeof line, output_) != nullptr) {
+      if (std::sscanf(line, "show %lu", &address) == 1) {
+        shown_by = static_cast<pid_t>(address);
+        return true;
+      }
+      // The label may have blanks: the numbers are the last two words.
+      REQUIRE(std::sscanf(line, "%63[^0-9]%lu %lu", label, &address, &function) == 3);
+      reported.push_back({label, address, function});
+    }
+    return false;
+  }
+  void go_on() { REQUIRE(write(input_, "\n", 1) == 1); }
+  int end() {
+    int status = -1;
+    if (pid_ > 0) waitpid(pid_, &status, 0);
+    pid_ = -1;
+    return status;
+  }
+
+private:
+  pid_t pid_;
+  int input_;
+  std::FILE* output_;
+};
+
+/// The log of a program's blocks, checked at each stop.
+class Checked {
+public:
+  Checked() : log(std::move(*AllocationLog::create(8))) {}
+
+  /// Runs a scenario to its end. All blocks must be found where they were allocated.
+  void run(const char* path, const char* scenario) {
+    Program program(log, path, scenario);
+    std::vector<Reported> reported;
+    pid_t pid = 0;
+    while (program.next(reported, pid)) {
+      log.poll();
+      ++stops;
+      for (const Reported& each : reported)
+        check(pid, each);
+      at_stop[stops] = log.images();
+      program.go_on();
+    }
+    CHECK(program.end() == 0);
+    log.poll();
+  }
+
+  /// The sum of the sites whose innermost call is in the function that allocated this block.
+  Site sum_of(const char* label) const {
+    Site sum{};
+    for (const Site& site : log.sites(1)) {
+      if (site.chain.empty() || site.chain[0] - last.at(label).function >= function_bytes) continue;
+      sum.chain = site.chain;
+      sum.allocations += site.allocations;
+      sum.allocated_bytes += site.allocated_bytes;
+      sum.live_bytes += site.live_bytes;
+      sum.peak_live_bytes += site.peak_live_bytes;
+    }
+    return sum;
+  }
+
+  AllocationLog log;
+  int stops = 0;
+  std::map<int, std::vector<ProcessImage>> at_stop;
+  std::map<std::string, Reported> last;
+
+private:
+  void check(pid_t pid, const Reported& each) {
+    last[each.label] = each;
+    INFO(each.label, each.address);
+    const auto found = log.find(pid, each.address);
+    CHECK(found.has_value() == (each.function != 0));
+    if (!found || each.function == 0) return;
+    const auto site = log.site(*found);
+    REQUIRE(site.has_value());
+    REQUIRE(!site->chain.empty());
+    CHECK(site->chain[0] - each.function < function_bytes);
+  }
+};
+
+constexpr const char* in_c = NEARFAR_TEST_BLOCKS;
+constexpr const char* in_cpp = NEARFAR_TEST_OBJECTS;
+
+} // namespace
+
+TEST_CASE("each block is found by its call site, from its first byte to its last") {
+  Checked checked;
+  checked.run(in_c, "kinds");
+  checked.run(in_cpp, "kinds");
+  CHECK(checked.stops == 2);
+  CHECK(checked.log.lost().processes == 0);
+}
+
+TEST_CASE("the callers of a call site are known") {
+  Checked checked;
+  checked.run(in_c, "counted");
+  CHECK(checked.sum_of("small ").chain.size() >= 3); // by_malloc(), main(), libc
+}
+
+TEST_CASE("an address belongs to the block that has it now") {
+  Checked checked;
+  checked.run(in_c, "reused");
+  CHECK(checked.stops == 3);
+}
+
+TEST_CASE("failed allocations leave the log as it was") {
+  Checked checked;
+  checked.run(in_c, "failures");
+  CHECK(checked.stops == 1);
+}
+
+TEST_CASE("blocks of threads are found") {
+  Checked checked;
+  checked.run(in_cpp, "threads");
+  CHECK(checked.stops == 1);
+}
+
+TEST_CASE("a forked child has its parent's blocks and its own") {
+  Checked checked;
+  checked.run(in_c, "forked");
+  REQUIRE(checked.at_stop[1].size() == 2);
+  CHECK(checked.at_stop[1][1].parent == checked.at_stop[1][0].number);
+  CHECK(!checked.at_stop[1][1].has_ended);
+  CHECK(checked.at_stop[2][1].has_ended);
+}
+
+TEST_CASE("a program that is executed has a log of its own") {
+  Checked checked;
+  checked.run(in_c, "executed");
+  REQUIRE(checked.at_stop[2].size() == 2);
+  CHECK(checked.at_stop[2][0].pid == checked.at_stop[2][1].pid);
+  CHECK(checked.at_stop[2][0].has_ended);
+  CHECK(!checked.at_stop[2][1].parent.has_value());
+}
+
+TEST_CASE("the log keeps no descriptor open, and children join without") {
+  Checked checked;
+  checked.run(in_c, "closed");
+  CHECK(checked.stops == 2);
+}
+
+TEST_CASE("a program under limits runs on without log, and is counted") {
+  for (const char* scenario : {"address space", "descriptors"}) {
+    INFO(std::string(scenario));
+    Checked checked;
+    checked.run(in_c, scenario);
+    CHECK(checked.stops == 1);
+  }
+  Checked checked;
+  checked.run(in_c, "address space");
+  CHECK(checked.log.lost().processes == 1);
+}
+
+TEST_CASE("a limit of the file size does not concern the log") {
+  Checked checked;
+  checked.run(in_c, "file size");
+  CHECK(checked.log.lost().processes == 0);
+}
+
+TEST_CASE("a program may lock all its memory") {
+  Checked checked;
+  checked.run(in_cpp, "locked");
+  CHECK(checked.stops == 1);
+}
+
+TEST_CASE("a process that finds no slot runs without log, and is counted") {
+  auto log = std::move(*AllocationLog::create(1));
+  std::vector<Reported> reported;
+  pid_t first = 0;
+  pid_t second = 0;
+  Program with(log, in_c, "kinds");
+  REQUIRE(with.next(reported, first));
+  Program without(log, in_c, "kinds");
+  REQUIRE(without.next(reported, second));
+  log.poll();
+  CHECK(log.lost().processes == 1);
+  CHECK(!log.find(second, reported[0].address).has_value());
+  CHECK(log.images().size() == 1);
+}
+
+TEST_CASE("counters are exact for large blocks and unbiased for small ones") {
+  Checked checked;
+  checked.run(in_c, "counted");
+  const Site small = checked.sum_of("small ");
+  const Site large = checked.sum_of("large ");
+  // 20 MB in samples of 64 KiB: a standard deviation of 6 %; 10 MB: 8 %.
+  CHECK(small.allocations == doctest::Approx(20'000).epsilon(0.4));
+  CHECK(small.allocated_bytes == doctest::Approx(20e6).epsilon(0.4));
+  CHECK(small.live_bytes == doctest::Approx(10e6).epsilon(0.5));
+  CHECK(small.peak_live_bytes == doctest::Approx(20e6).epsilon(0.4));
+  CHECK(large.allocations == 11);
+  CHECK(large.allocated_bytes == 11 << 20);
+  CHECK(large.live_bytes == 1 << 20);
+  CHECK(large.peak_live_bytes == 2 << 20); // of two lines
+}
+
+TEST_CASE("a released image is forgotten after the images that were forked from it") {
+  Checked checked;
+  checked.run(in_c, "forked");
+  const auto site = checked.log.sites(1);
+  REQUIRE(!site.empty());
+  checked.log.release(1);
+  CHECK(checked.log.images().size() == 1);
+  CHECK(checked.log.site({1, site[0].number}).has_value());
+  checked.log.release(2);
+  CHECK(!checked.log.site({1, site[0].number}).has_value());
+  CHECK(checked.log.images().empty());
+}

@@ -1,0 +1,50 @@
+#include "alloclog/slot_file.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+namespace nearfar::alloclog {
+
+Result<SlotFile> SlotFile::create(SlotUse self) {
+  auto file = os::create_sized_in_memory("nearfar-allocation-log", slot_bytes);
+  if (!file) return file.error();
+  SlotHeader header{};
+  std::memcpy(header.magic, magic, sizeof magic);
+  header.version = version;
+  header.self = self;
+  if (os::write_whole(file->fd(), &header, sizeof header)) return SlotFile(std::move(*file), self);
+  return Error::make(Errc::no_space, "cannot write the allocation log: %s", std::strerror(errno));
+}
+
+void SlotFile::read(std::uint64_t offset, void* to, std::size_t bytes) const {
+  const std::size_t got = os::read_at(file_, offset, to, bytes);
+  std::memset(static_cast<std::byte*>(to) + got, 0, bytes - got);
+}
+
+SlotHeader SlotFile::header() const {
+  SlotHeader header{};
+  read(0, &header, sizeof header);
+  return header;
+}
+
+void SlotFile::entries(const Level& level, std::uint64_t first, std::span<Entry> result) const {
+  std::ranges::fill(result, Entry{0});
+  const std::uint64_t count = alloclog::entries(level.bits);
+  if (first >= count) return;
+  const std::size_t inside = std::min<std::uint64_t>(result.size(), count - first);
+  read(level.offset + first * sizeof(Entry), result.data(), inside * sizeof(Entry));
+}
+
+SiteRecord SlotFile::site(Entry number) const {
+  SiteRecord record{};
+  if (number != 0 && number <= other_sites)
+    read(sites_offset + number * sizeof record, &record, sizeof record);
+  return record;
+}
+
+Entry SlotFile::last_site() const {
+  return static_cast<Entry>(std::min<std::uint32_t>(header().site_count, other_sites - 1u));
+}
+
+} // namespace nearfar::alloclog

@@ -1,0 +1,197 @@
+// A program in C whose blocks the tests look up from outside. Usage: blocks SCENARIO
+#include <malloc.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+#include "alloclog/test_programs/report.h"
+
+ALLOCATES void* by_malloc(size_t bytes) {
+  char* block = malloc(bytes);
+  if (block != NULL) block[0] = 1;
+  return block;
+}
+ALLOCATES void* by_other_malloc(size_t bytes) {
+  char* block = malloc(bytes);
+  if (block != NULL) block[0] = 2;
+  return block;
+}
+ALLOCATES void* by_calloc(size_t bytes) {
+  char* block = calloc(1, bytes);
+  block[0] = 1;
+  return block;
+}
+ALLOCATES void* by_realloc(void* old, size_t bytes) {
+  char* block = realloc(old, bytes);
+  block[0] = 1;
+  return block;
+}
+ALLOCATES void* by_memalign(size_t alignment, size_t bytes) {
+  char* block = memalign(alignment, bytes);
+  block[0] = 1;
+  return block;
+}
+ALLOCATES void* by_posix_memalign(size_t alignment, size_t bytes) {
+  void* block = NULL;
+  if (posix_memalign(&block, alignment, bytes) != 0) abort();
+  return block;
+}
+
+static void* at(void* block, size_t offset) { return (char*)block + offset; }
+
+static void report_ends(const char* label, void* block, size_t bytes, const void* function) {
+  report(label, block, function);
+  report(label, at(block, bytes / 2), function);
+  report(label, at(block, bytes - 1), function);
+}
+
+static void every_kind(void) {
+  const size_t sizes[] = {100, 5000, 31 << 10, 33 << 10, 100 << 10, 1 << 20, 5 << 20, 64 << 20};
+  for (unsigned i = 0; i < sizeof sizes / sizeof *sizes; ++i) {
+    report_ends("malloc", by_malloc(sizes[i]), sizes[i], by_malloc);
+    report_ends("calloc", by_calloc(sizes[i]), sizes[i], by_calloc);
+    report_ends("realloc", by_realloc(by_malloc(sizes[i] / 2), sizes[i]), sizes[i], by_realloc);
+    report_ends("memalign", by_memalign(4096, sizes[i]), sizes[i], by_memalign);
+    report_ends("posix_memalign", by_posix_memalign(256, sizes[i]), sizes[i], by_posix_memalign);
+  }
+  report("stack", &sizes, NULL);
+  report("code", by_malloc, NULL);
+  show();
+}
+
+/// Addresses that had other blocks before: large over small, small over large, and none.
+static void reused(void) {
+  enum { small = 200, count = 5000, large = count * small };
+  void* blocks[count];
+  mallopt(M_MMAP_THRESHOLD, 64 << 20);
+  for (int i = 0; i < count; ++i)
+    blocks[i] = by_malloc(small);
+  void* top = by_malloc(small); // keeps the heap from shrinking
+  for (int i = 0; i < count; ++i)
+    free(blocks[i]);
+  char* block = by_other_malloc(large);
+  for (size_t offset = 0; offset < large; offset += 4000)
+    report("large", block + offset, by_other_malloc);
+  show();
+  free(block);
+  report("freed", block + large / 2, NULL);
+  show();
+  for (int i = 0; i < count; ++i)
+    report("small", at(by_malloc(small), small - 1), by_malloc);
+  free(top);
+  show();
+}
+
+/// A child that has blocks of its parent, frees some, and allocates its own.
+static void forked(void) {
+  void* kept = by_malloc(500);
+  void* large = by_malloc(1 << 20);
+  void* freed = by_malloc(300);
+  void* freed_large = by_malloc(3 << 20);
+  if (fork() == 0) {
+    free(freed);
+    free(freed_large);
+    void* own = by_other_malloc(300);
+    void* own_large = by_other_malloc(200 << 10);
+    report("kept", at(kept, 499), by_malloc);
+    report("kept large", at(large, 600 << 10), by_malloc);
+    report("own", own, by_other_malloc);
+    report("own large", at(own_large, 100 << 10), by_other_malloc);
+    report("freed large", at(freed_large, (3 << 20) - 5000), NULL);
+    show();
+    _exit(0);
+  }
+  wait(NULL);
+  report("parent's", at(freed_large, 2 << 20), by_malloc);
+  report("parent's", at(freed, 299), by_malloc);
+  show();
+}
+
+static void executed(const char* program) {
+  report("before", by_malloc(100), by_malloc);
+  show();
+  execl(program, program, "kinds", (char*)NULL);
+  abort();
+}
+
+/// A descriptor that the program does not know is closed, and its child still joins.
+static void closed_descriptors(void) {
+  report("first", by_malloc(100), by_malloc);
+  for (int fd = 3; fd < 256; ++fd)
+    if (close(fd) == 0) abort(); // the log keeps none open
+  forked();
+}
+
+static void limit(int resource, rlim_t value) {
+  const struct rlimit now = {value, value};
+  if (setrlimit(resource, &now) != 0) abort();
+}
+
+static void unlogged(void) {
+  report("unlogged", by_malloc(100), NULL);
+  report("unlogged", by_realloc(by_malloc(100), 100 << 10), NULL);
+  show();
+}
+
+/// Where a child cannot open or map the log, it runs without.
+static void limited(int resource, rlim_t value) {
+  limit(resource, value);
+  if (fork() == 0) {
+    unlogged();
+    _exit(0);
+  }
+  wait(NULL);
+}
+
+/// Failed calls, and frees of nothing, leave everything as it is.
+static void failures(void) {
+  volatile size_t too_large = SIZE_MAX / 2;
+  void* block = by_malloc(500);
+  void* large = by_malloc(1 << 20);
+  if (by_malloc(too_large) != NULL || realloc(block, too_large) != NULL ||
+      realloc(large, too_large) != NULL)
+    abort();
+  free(NULL);
+  report("block", block, by_malloc);
+  report("large", at(large, 1 << 19), by_malloc);
+  void* emptied = by_malloc(100 << 10);
+  if (realloc(emptied, 0) != NULL) abort();
+  report("emptied", at(emptied, 50 << 10), NULL);
+  show();
+}
+
+/// Figures that the counters are compared with: sizes below and above that of large blocks.
+static void counted(void) {
+  enum { small = 1000, count = 20000 };
+  static void* blocks[count];
+  for (int i = 0; i < count; ++i)
+    blocks[i] = by_malloc(small);
+  for (int i = 0; i < count / 2; ++i)
+    free(blocks[i]);
+  for (int i = 0; i < 10; ++i)
+    free(by_other_malloc(1 << 20));
+  report("small", blocks[count - 1], by_malloc);
+  report("large", by_other_malloc(1 << 20), by_other_malloc);
+  show();
+}
+
+int main(int count, char** arguments) {
+  if (count != 2) return 2;
+  const char* scenario = arguments[1];
+  const char* self = "/proc/self/exe";
+  if (strcmp(scenario, "kinds") == 0) every_kind();
+  if (strcmp(scenario, "reused") == 0) reused();
+  if (strcmp(scenario, "forked") == 0) forked();
+  if (strcmp(scenario, "executed") == 0) executed(self);
+  if (strcmp(scenario, "closed") == 0) closed_descriptors();
+  if (strcmp(scenario, "address space") == 0) limited(RLIMIT_AS, 1u << 30);
+  if (strcmp(scenario, "descriptors") == 0) limited(RLIMIT_NOFILE, 3);
+  if (strcmp(scenario, "failures") == 0) failures();
+  if (strcmp(scenario, "counted") == 0) counted();
+  if (strcmp(scenario, "file size") == 0) {
+    limit(RLIMIT_FSIZE, 0);
+    every_kind();
+  }
+  return 0;
+}
