@@ -41,9 +41,10 @@ NATIVE = [
 ]
 #: Public headers (include/nearfar) and the layer they are part of.
 PUBLIC = {"nearfar": "persist"}
-#: Outside of the layers: only tests may include these.
+#: Outside of the layers: only tests and fuzz targets may include these.
 NATIVE_TEST_ONLY = {
     "test_support.hpp",
+    "fuzz_target.hpp",
     "perf/test_bytes.hpp",
     "sim/test_devices.hpp",
     "trace/test_recording.hpp",

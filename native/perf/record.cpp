@@ -15,6 +15,10 @@ constexpr std::uint64_t identity_fields = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | P
                                           PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU |
                                           PERF_SAMPLE_IDENTIFIER;
 
+/// The fields of a sample before SAMPLE_ID, 8 bytes each.
+constexpr std::uint64_t before_id =
+    PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR;
+
 std::uint16_t mode_of(const perf_event_header& header) {
   return header.misc & PERF_RECORD_MISC_CPUMODE_MASK;
 }
@@ -283,14 +287,20 @@ std::optional<std::uint64_t> event_id(const perf_event_attr& attr, ByteSpan byte
     if (parts->identity.empty()) return std::nullopt;
     return decode_identity(attr, parts->identity).id;
   }
-  constexpr std::uint64_t before =
-      PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR;
   const bool first = (attr.sample_type & PERF_SAMPLE_IDENTIFIER) != 0;
   Fields fields(parts->body);
   if (!first)
-    fields.skip_array(static_cast<std::uint64_t>(std::popcount(attr.sample_type & before)), 8);
+    fields.skip_array(static_cast<std::uint64_t>(std::popcount(attr.sample_type & before_id)), 8);
   const std::uint64_t id = fields.u64();
   return fields.ok() ? std::optional(id) : std::nullopt;
+}
+
+bool same_id_place(const perf_event_attr& one, const perf_event_attr& other) {
+  if (one.sample_id_all != other.sample_id_all) return false;
+  const std::uint64_t differ = one.sample_type ^ other.sample_type;
+  if ((differ & PERF_SAMPLE_IDENTIFIER) != 0) return false;
+  return (one.sample_type & PERF_SAMPLE_IDENTIFIER) != 0 ||
+         (differ & (before_id | identity_fields)) == 0;
 }
 
 } // namespace nearfar::perf

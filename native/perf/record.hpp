@@ -135,6 +135,9 @@ Result<Record> decode(const perf_event_attr& attr, ByteSpan bytes);
 /// with several events, whose attributes agree on that place. Empty if the record has no id.
 std::optional<std::uint64_t> event_id(const perf_event_attr& attr, ByteSpan bytes);
 
+/// Whether event_id() finds the ids of both events in the same place.
+bool same_id_place(const perf_event_attr& one, const perf_event_attr& other);
+
 /// The first type of the records that perf adds to its files (PERF_RECORD_USER_TYPE_START).
 inline constexpr std::uint32_t first_file_record = 64;
 

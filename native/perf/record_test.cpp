@@ -19,6 +19,7 @@ perf_event_attr sampling(std::uint64_t fields) {
   return attr;
 }
 
+/// Names and build ids of the value point into `bytes`.
 template <class Kind>
 Kind decoded(const perf_event_attr& attr, const Bytes& bytes) {
   Result<Record> made = decode(attr, bytes);
@@ -141,9 +142,9 @@ TEST_CASE("MMAP2 is decoded with its build id and time") {
     body.put(byte);
   body.u32(PROT_READ | PROT_EXEC).u32(MAP_PRIVATE).name("/usr/bin/true");
   body.u32(5).u32(6).u64(999).u32(1).u32(0).u64(31); // sample_id
-  const auto mapping =
-      decoded<Mapping>(attr, record(PERF_RECORD_MMAP2,
-                                    PERF_RECORD_MISC_USER | PERF_RECORD_MISC_MMAP_BUILD_ID, body));
+  const Bytes bytes =
+      record(PERF_RECORD_MMAP2, PERF_RECORD_MISC_USER | PERF_RECORD_MISC_MMAP_BUILD_ID, body);
+  const auto mapping = decoded<Mapping>(attr, bytes);
   CHECK(mapping.pid == 5);
   CHECK(mapping.tid == 6);
   CHECK(mapping.address == 0x400000);
@@ -164,8 +165,9 @@ TEST_CASE("a mapping of data, by MMAP, and a build id that is too long") {
   Bytes body;
   body.u32(5).u32(5).u64(0x1000).u64(0x1000).u64(0).name("//anon");
   auto attr = sampling(0);
-  const auto mapping = decoded<Mapping>(
-      attr, record(PERF_RECORD_MMAP, PERF_RECORD_MISC_USER | PERF_RECORD_MISC_MMAP_DATA, body));
+  const Bytes bytes =
+      record(PERF_RECORD_MMAP, PERF_RECORD_MISC_USER | PERF_RECORD_MISC_MMAP_DATA, body);
+  const auto mapping = decoded<Mapping>(attr, bytes);
   CHECK_FALSE(mapping.executable);
   CHECK(mapping.file == "//anon");
   Bytes named;
@@ -177,8 +179,8 @@ TEST_CASE("a mapping of data, by MMAP, and a build id that is too long") {
 TEST_CASE("a file name without an end stops before the sample_id") {
   Bytes body;
   body.u32(5).u32(5).u64(0x1000).u64(0x1000).u64(0).u64(0x6161616161616161).u64(0x62);
-  const auto mapping = decoded<Mapping>(sampling(PERF_SAMPLE_TIME),
-                                        record(PERF_RECORD_MMAP, PERF_RECORD_MISC_USER, body));
+  const Bytes bytes = record(PERF_RECORD_MMAP, PERF_RECORD_MISC_USER, body);
+  const auto mapping = decoded<Mapping>(sampling(PERF_SAMPLE_TIME), bytes);
   CHECK(mapping.file == "aaaaaaaa");
   CHECK(mapping.sample_id.time == 0x62);
 }
@@ -187,8 +189,8 @@ TEST_CASE("names, tasks and losses are decoded") {
   const auto attr = sampling(PERF_SAMPLE_TIME);
   Bytes comm;
   comm.u32(1).u32(2).name("worker").u64(8);
-  const auto named =
-      decoded<Comm>(attr, record(PERF_RECORD_COMM, PERF_RECORD_MISC_COMM_EXEC, comm));
+  const Bytes bytes = record(PERF_RECORD_COMM, PERF_RECORD_MISC_COMM_EXEC, comm);
+  const auto named = decoded<Comm>(attr, bytes);
   CHECK(named.exec);
   CHECK(named.tid == 2);
   CHECK(named.name == "worker");

@@ -5,18 +5,12 @@
 
 #include <cstdint>
 #include <cstdio>
-#include <memory>
 #include <vector>
 
 #include "trace/format.hpp"
 #include "trace/varint.hpp"
 
 namespace nearfar::trace {
-
-struct CloseFile {
-  void operator()(std::FILE* file) const { std::fclose(file); }
-};
-using FilePointer = std::unique_ptr<std::FILE, CloseFile>;
 
 /// A payload as a block: head and stored bytes, in `out`. Compressed where that is smaller.
 void pack(BlockKind kind, std::uint32_t count, std::uint64_t first, const Bytes& payload,

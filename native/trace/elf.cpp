@@ -5,8 +5,7 @@
 #include <cstring>
 #include <elf.h>
 
-#include "os/file.hpp"
-#include "trace/block_file.hpp"
+#include "os/stream.hpp"
 
 namespace nearfar::trace {
 
@@ -70,26 +69,24 @@ std::uint64_t Elf::high() const {
 }
 
 std::optional<Elf> read_elf(const char* path) {
-  Result<os::File> opened = os::open_readonly(path);
+  Result<os::Stream> opened = os::open_stream(path);
   if (!opened) return std::nullopt;
-  FilePointer file(fdopen(opened->fd(), "rb"));
-  if (file == nullptr) return std::nullopt;
-  opened->release();
+  std::FILE* const file = opened->get();
   Elf64_Ehdr header;
-  if (!read_at(file.get(), 0, &header, sizeof header) ||
+  if (!read_at(file, 0, &header, sizeof header) ||
       std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64 ||
       header.e_phentsize != sizeof(Elf64_Phdr))
     return std::nullopt;
   Elf elf;
   for (unsigned i = 0; i < header.e_phnum; ++i) {
     Elf64_Phdr segment;
-    if (!read_at(file.get(), header.e_phoff + i * sizeof segment, &segment, sizeof segment))
+    if (!read_at(file, header.e_phoff + i * sizeof segment, &segment, sizeof segment))
       return std::nullopt;
     if (segment.p_type == PT_LOAD)
       elf.segments.push_back({segment.p_offset, segment.p_vaddr, segment.p_memsz});
     if (segment.p_type == PT_NOTE && segment.p_filesz <= most_note_bytes && elf.build_id.empty()) {
       std::vector<char> notes(segment.p_filesz);
-      if (read_at(file.get(), segment.p_offset, notes.data(), notes.size()))
+      if (read_at(file, segment.p_offset, notes.data(), notes.size()))
         elf.build_id = find_build_id(notes);
     }
   }

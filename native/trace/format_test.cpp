@@ -86,7 +86,7 @@ std::string contents(const std::string& path) {
 }
 
 Result<TraceReader> read_bytes(std::string& bytes) {
-  return TraceReader::read(FilePointer(fmemopen(bytes.data(), bytes.size(), "rb")), "memory");
+  return TraceReader::read(os::Stream(fmemopen(bytes.data(), bytes.size(), "rb")), "memory");
 }
 
 } // namespace

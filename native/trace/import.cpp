@@ -2,7 +2,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "os/file.hpp"
+#include "os/stream.hpp"
 #include "trace/block_file.hpp"
 #include "trace/champsim.hpp"
 #include "trace/interchange.hpp"
@@ -151,13 +151,11 @@ Status read_instructions(std::FILE* file, const char* name, Importer& importer) 
 } // namespace
 
 Result<Exchanged> import_trace(const char* path, int fd, Form form) {
-  Result<os::File> opened = os::open_readonly(path);
-  if (!opened) return opened.error();
-  const FilePointer file(fdopen(opened->fd(), "rb"));
-  opened->release();
+  Result<os::Stream> file = os::open_stream(path);
+  if (!file) return file.error();
   Importer importer(fd, form);
-  const Status read = form == Form::champsim ? read_instructions(file.get(), path, importer)
-                                             : read_lines(file.get(), path, form, importer);
+  const Status read = form == Form::champsim ? read_instructions(file->get(), path, importer)
+                                             : read_lines(file->get(), path, form, importer);
   if (!read) return read.error();
   return importer.finish();
 }

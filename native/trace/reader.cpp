@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include "base/crc32c.hpp"
-#include "os/file.hpp"
 #include "trace/records_block.hpp"
 #include "trace/tables.hpp"
 
@@ -33,15 +32,12 @@ Error no_trace(const char* name) {
 } // namespace
 
 Result<TraceReader> TraceReader::open(const char* path) {
-  Result<os::File> file = os::open_readonly(path);
+  Result<os::Stream> file = os::open_stream(path);
   if (!file) return file.error();
-  FilePointer stream(fdopen(file->fd(), "rb"));
-  if (stream == nullptr) return no_trace(path);
-  file->release();
-  return read(std::move(stream), path);
+  return read(std::move(*file), path);
 }
 
-Result<TraceReader> TraceReader::read(FilePointer file, const char* name) {
+Result<TraceReader> TraceReader::read(os::Stream file, const char* name) {
   Start start;
   if (std::fread(&start, sizeof start, 1, file.get()) != 1 ||
       std::memcmp(start.magic, trace_magic, sizeof start.magic) != 0)

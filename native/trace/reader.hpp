@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "os/stream.hpp"
 #include "trace/block_file.hpp"
 #include "trace/format.hpp"
 
@@ -20,7 +21,7 @@ public:
   /// Errors: not_found, no_permission; bad_input (no trace, another version).
   static Result<TraceReader> open(const char* path);
   /// Takes an open file over. Errors: bad_input.
-  static Result<TraceReader> read(FilePointer file, const char* name);
+  static Result<TraceReader> read(os::Stream file, const char* name);
 
   const Header& header() const { return header_; }
 
@@ -47,7 +48,7 @@ public:
   const std::string& ending() const { return ending_; }
 
 private:
-  TraceReader(FilePointer file, Header header, std::uint64_t offset)
+  TraceReader(os::Stream file, Header header, std::uint64_t offset)
       : file_(std::move(file)), header_(std::move(header)), offset_(offset) {}
 
   bool block();
@@ -57,7 +58,7 @@ private:
   std::vector<IndexEntry> read_index();
   void pass_by(const std::vector<IndexEntry>& index, std::uint64_t number);
 
-  FilePointer file_;
+  os::Stream file_;
   Header header_;
   Tables tables_;
   Totals totals_;

@@ -6,7 +6,7 @@
 using namespace nearfar::inspect;
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  fuzz::Choices choices(data, size);
+  nearfar::fuzz::Choices choices(data, size);
   const auto where = choices.take<std::uint8_t>();
   const auto bytes = choices.take<std::uint32_t>();
   const Offset begin = where % 2 == 0 ? 0 : descriptor_at::begin;

@@ -12,7 +12,7 @@ constexpr Offset size_bytes = heap_offset + smallest_heap_bytes + 3 * chunk_byte
 } // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  fuzz::Choices choices(data, size);
+  nearfar::fuzz::Choices choices(data, size);
   const bool zones = choices.take<std::uint8_t>() % 2 == 0;
   Findings findings;
   Census census;

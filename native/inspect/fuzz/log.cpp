@@ -23,7 +23,7 @@ Descriptor descriptor() {
 } // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  fuzz::Choices choices(data, size);
+  nearfar::fuzz::Choices choices(data, size);
   const auto kind = static_cast<LogKind>(choices.take<std::uint8_t>() % 3);
   const fuzz::Padded view(choices, log_at_offset, size_bytes);
   const Descriptor place = descriptor();

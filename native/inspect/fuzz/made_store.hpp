@@ -4,7 +4,7 @@
 
 #include <cstdlib>
 
-#include "inspect/fuzz/target.hpp"
+#include "fuzz_target.hpp"
 #include "inspect/typed.hpp"
 
 namespace nearfar::inspect::made_store {
@@ -80,7 +80,7 @@ inline void look(const std::vector<std::byte>& image) {
 }
 
 /// Lays the rest of an input over the image from `at` on, at most `most` bytes.
-inline void lay(std::vector<std::byte>& image, Offset at, const fuzz::Choices& choices,
+inline void lay(std::vector<std::byte>& image, Offset at, const nearfar::fuzz::Choices& choices,
                 std::size_t most) {
   const std::size_t bytes = std::min(choices.rest_bytes(), most);
   if (bytes > 0) std::memcpy(&image[at], choices.rest(), bytes);

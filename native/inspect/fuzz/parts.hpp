@@ -3,10 +3,12 @@
 
 #include <algorithm>
 
-#include "inspect/fuzz/target.hpp"
+#include "fuzz_target.hpp"
 #include "inspect/pool_view.hpp"
 
 namespace nearfar::inspect::fuzz {
+
+using nearfar::fuzz::Choices;
 
 class Padded final : public PoolView {
 public:

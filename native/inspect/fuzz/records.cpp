@@ -25,7 +25,7 @@ void fix_record_checksum(std::vector<std::byte>& image) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static const std::vector<std::byte> whole = made_store::sound();
   std::vector<std::byte> image = whole;
-  fuzz::Choices choices(data, size);
+  nearfar::fuzz::Choices choices(data, size);
   const bool fixed = choices.take<std::uint8_t>() % 8 != 0;
   made_store::lay(image, made_store::log + line_bytes, choices,
                   (made_store::lines - 1) * line_bytes);

@@ -6,7 +6,7 @@ using namespace nearfar::inspect;
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static const std::vector<std::byte> whole = made_store::sound();
   std::vector<std::byte> image = whole;
-  fuzz::Choices choices(data, size);
+  nearfar::fuzz::Choices choices(data, size);
   const bool heads = choices.take<std::uint8_t>() % 2 == 0;
   if (heads) // behind either magic number
     made_store::lay(

@@ -5,14 +5,14 @@
 #include <array>
 #include <cstdlib>
 
+#include "fuzz_target.hpp"
 #include "inspect/fuzz/made_pool.hpp"
-#include "inspect/fuzz/target.hpp"
 #include "inspect/reach.hpp"
 
 namespace {
 
 using namespace nearfar::inspect;
-using fuzz::Choices;
+using nearfar::fuzz::Choices;
 
 struct Part {
   Offset begin;

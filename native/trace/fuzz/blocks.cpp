@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <vector>
 
-#include "inspect/fuzz/target.hpp"
+#include "fuzz_target.hpp"
 #include "trace/block_file.hpp"
 #include "trace/reader.hpp"
 #include "trace/tables.hpp"
@@ -48,7 +48,7 @@ std::vector<std::uint8_t> as_trace(const std::uint8_t* data, std::size_t size) {
 void read(std::vector<std::uint8_t> bytes) {
   if (bytes.empty()) return;
   nearfar::Result<TraceReader> reader =
-      TraceReader::read(FilePointer(fmemopen(bytes.data(), bytes.size(), "rb")), "input");
+      TraceReader::read(nearfar::os::Stream(fmemopen(bytes.data(), bytes.size(), "rb")), "input");
   if (!reader) return;
   for (auto part = reader->next(); !part.empty(); part = reader->next())
     for (const Record& record : part)

@@ -7,7 +7,7 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 
-namespace nearfar::inspect::fuzz {
+namespace nearfar::fuzz {
 
 /// Takes numbers from the front of an input; zeroes when it is used up.
 class Choices {
@@ -32,4 +32,4 @@ private:
   std::size_t left_;
 };
 
-} // namespace nearfar::inspect::fuzz
+} // namespace nearfar::fuzz

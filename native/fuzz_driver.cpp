@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/random.hpp"
-#include "inspect/fuzz/target.hpp"
+#include "fuzz_target.hpp"
 
 namespace {
 
