@@ -9,8 +9,10 @@
 //                it runs without log, which is counted.
 // Process image  what runs between two exec(), by number in the order of poll(). A process that
 //                executes another program has two, of which find() uses the last.
-// Missing        static programs, setuid programs, processes that do not see the reader's /proc;
-//                what a program maps without malloc.
+// Missing        static programs, setuid programs, processes that do not see the reader's /proc or
+//                have another process number there (containers); what a program maps without malloc.
+// Sandboxes      a forked child joins at its first call of malloc or free, by open() and mmap(). A
+//                child that forbids itself these calls before that, on pain of death, is killed.
 // Lifetime       nothing has a name: all is freed when the log and the processes have ended.
 // Thread safety  poll(), release() and the destructor exclude everything else.
 // Units          bytes.

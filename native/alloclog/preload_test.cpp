@@ -1,4 +1,5 @@
 // The preloaded library in programs of C and C++, looked up from this process.
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "alloclog/log.hpp"
+#include "test_support.hpp"
 
 namespace {
 
@@ -26,18 +28,19 @@ struct Reported {
 /// A test program under a log.
 class Program {
 public:
-  Program(const AllocationLog& log, const char* path, const char* scenario) {
+  /// Without a log: as it is.
+  Program(const AllocationLog* log, const char* path, const char* scenario) {
     int to[2];
     int from[2];
     REQUIRE(pipe(to) == 0);
     REQUIRE(pipe(from) == 0);
-    const std::string value = log.variable_value();
+    const std::string value = log == nullptr ? "" : log->variable_value();
     pid_ = fork();
     if (pid_ == 0) {
       dup2(to[0], 0);
       dup2(from[1], 1);
-      setenv("LD_PRELOAD", NEARFAR_ALLOCATION_LOG_LIBRARY, 1);
-      setenv(variable, value.c_str(), 1);
+      if (log != nullptr) setenv("LD_PRELOAD", NEARFAR_ALLOCATION_LOG_LIBRARY, 1);
+      if (log != nullptr) setenv(variable, value.c_str(), 1);
       close_range(3, ~0u, 0);
       execl(path, path, scenario, nullptr);
       _exit(127);
@@ -95,7 +98,7 @@ public:
 
   /// Runs a scenario to its end. All blocks must be found where they were allocated.
   void run(const char* path, const char* scenario) {
-    Program program(log, path, scenario);
+    Program program(&log, path, scenario);
     std::vector<Reported> reported;
     pid_t pid = 0;
     while (program.next(reported, pid)) {
@@ -168,6 +171,12 @@ TEST_CASE("an address belongs to the block that has it now") {
   CHECK(checked.stops == 3);
 }
 
+TEST_CASE("blocks of all sizes are found after any order of calls") {
+  Checked checked;
+  checked.run(in_c, "any order");
+  CHECK(checked.stops == 4);
+}
+
 TEST_CASE("failed allocations leave the log as it was") {
   Checked checked;
   checked.run(in_c, "failures");
@@ -233,9 +242,9 @@ TEST_CASE("a process that finds no slot runs without log, and is counted") {
   std::vector<Reported> reported;
   pid_t first = 0;
   pid_t second = 0;
-  Program with(log, in_c, "kinds");
+  Program with(&log, in_c, "kinds");
   REQUIRE(with.next(reported, first));
-  Program without(log, in_c, "kinds");
+  Program without(&log, in_c, "kinds");
   REQUIRE(without.next(reported, second));
   log.poll();
   CHECK(log.lost().processes == 1);
@@ -270,4 +279,26 @@ TEST_CASE("a released image is forgotten after the images that were forked from 
   checked.log.release(2);
   CHECK(!checked.log.site({1, site[0].number}).has_value());
   CHECK(checked.log.images().empty());
+}
+
+TEST_CASE("a block costs at most 15 ns" * nearfar::test::needs_idle_machine) {
+  constexpr int runs = 9;
+  AllocationLog log = std::move(*AllocationLog::create(2 * runs));
+  std::vector<double> more_ns;
+  for (int run = 0; run < runs; ++run) {
+    double ns[2];
+    for (const bool logged : {false, true}) {
+      Program program(logged ? &log : nullptr, in_c, "timed");
+      std::vector<Reported> reported;
+      pid_t pid = 0;
+      REQUIRE(program.next(reported, pid));
+      ns[logged ? 1 : 0] = static_cast<double>(reported.at(0).address) / 1e3;
+      program.go_on();
+      program.end();
+    }
+    more_ns.push_back(ns[1] - ns[0]);
+  }
+  std::ranges::sort(more_ns);
+  MESSAGE("median of ", runs, " runs: ", more_ns[runs / 2], " ns");
+  CHECK(more_ns[runs / 2] <= 15);
 }

@@ -10,6 +10,18 @@ namespace nearfar::alloclog {
 
 namespace {
 
+/// Return addresses, innermost first.
+struct CallChain {
+  std::uintptr_t callers[max_frames];
+  unsigned length = 0;
+  std::uint64_t hash = 0;
+
+  void add(std::uintptr_t caller) {
+    callers[length++] = caller;
+    hash = hash_with(hash, caller);
+  }
+};
+
 constexpr std::uintptr_t page = 1 << page_bits;
 constexpr std::uint8_t failures_to_cut = 32;
 
@@ -130,7 +142,9 @@ void learn_limit(std::uintptr_t caller, unsigned length) {
   return end <= thread.stack_high;
 }
 
-[[gnu::noinline]] Entry find_site(const CallChain& chain) {
+[[gnu::noinline]] Entry find_site(CallSite site) {
+  CallChain chain;
+  walk_chain(site, [&chain](std::uintptr_t caller) { chain.add(caller); });
   if (const Entry number = seen_number(chain.hash); number != 0) return number;
   std::atomic_ref(header().slow_lookups).fetch_add(1, std::memory_order_relaxed);
   const CallChain good = checked(chain);

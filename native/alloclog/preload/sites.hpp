@@ -17,18 +17,6 @@
 
 namespace nearfar::alloclog {
 
-/// Return addresses, innermost first.
-struct CallChain {
-  std::uintptr_t callers[max_frames];
-  unsigned length = 0;
-  std::uint64_t hash = 0;
-
-  void add(std::uintptr_t caller) {
-    callers[length++] = caller;
-    hash = hash_with(hash, caller);
-  }
-};
-
 /// The number in a word of seen chains; 0 if it is of another chain.
 inline Entry number_in(std::uint64_t word, std::uint64_t hash) {
   return (word ^ hash) <= site_mask ? static_cast<Entry>(word & site_mask) : Entry{0};
@@ -41,16 +29,17 @@ inline ChainLimit& chain_limit(std::uintptr_t caller) {
 /// Whether a frame's record can be read, which makes more of the stack known if needed.
 bool learn_stack(std::uintptr_t frame, std::uintptr_t outer);
 
-/// The number of a chain that was not found where it is looked for first.
-Entry find_site(const CallChain& chain);
+/// The number of the site of a call whose chain was not found where it is looked for first.
+Entry find_site(CallSite site);
 
-[[gnu::always_inline]] inline CallChain chain_of(CallSite site) {
-  CallChain chain;
+/// Calls visit(return address) for the chain of a call, innermost first, at most max_frames times.
+template <class Visit>
+[[gnu::always_inline]] inline void walk_chain(CallSite site, const Visit& visit) {
   const auto caller = reinterpret_cast<std::uintptr_t>(site.return_address);
   const auto frame = reinterpret_cast<std::uintptr_t>(site.frame);
-  chain.add(caller);
-  const unsigned most = max_frames - chain_limit(caller).cut;
-  if (most == 1) return chain;
+  visit(caller);
+  unsigned left = max_frames - 1 - chain_limit(caller).cut;
+  if (left == 0) return;
   const auto try_read = [frame](std::uintptr_t outer, FrameRecord& record) {
     const ThreadState& thread = thread_state;
     const bool known = frame >= thread.stack_low && outer + sizeof record <= thread.stack_high;
@@ -59,20 +48,19 @@ Entry find_site(const CallChain& chain);
     return true;
   };
   walk_frames(frame, try_read, [&](std::uintptr_t outer_caller) {
-    chain.add(outer_caller);
-    return chain.length < most;
+    visit(outer_caller);
+    return --left != 0;
   });
-  return chain;
 }
 
 /// The number of the site of a call, from 1. The process must have a log.
 [[gnu::always_inline]] inline Entry site_of(CallSite site) {
-  const CallChain chain = chain_of(site);
-  const std::uint64_t seen =
-      __atomic_load_n(&state.seen[chain.hash % seen_chains], __ATOMIC_RELAXED);
-  if (const Entry number = number_in(seen, chain.hash); number != 0) [[likely]]
+  std::uint64_t hash = 0;
+  walk_chain(site, [&hash](std::uintptr_t caller) { hash = hash_with(hash, caller); });
+  const std::uint64_t seen = __atomic_load_n(&state.seen[hash % seen_chains], __ATOMIC_RELAXED);
+  if (const Entry number = number_in(seen, hash); number != 0) [[likely]]
     return number;
-  return find_site(chain);
+  return find_site(site);
 }
 
 } // namespace nearfar::alloclog

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #include "alloclog/test_programs/report.h"
 
@@ -176,6 +177,49 @@ static void counted(void) {
   show();
 }
 
+/// Blocks of all sizes, allocated, resized and freed in any order.
+static void any_order(void) {
+  enum { blocks = 400, steps = 20000, stops = 4 };
+  static struct {
+    char* begin;
+    size_t bytes;
+    const void* function;
+  } live[blocks];
+  uint64_t random = 1;
+  for (int step = 1; step <= steps; ++step) {
+    random = random * 6364136223846793005u + 1442695040888963407u;
+    const size_t i = (random >> 33) % blocks;
+    const size_t bytes = 1 + (random >> 12) % ((size_t)16 << (random >> 59) % 18);
+    const int resize = live[i].begin != NULL && (random >> 57) % 4 == 0;
+    const int first = (random >> 56) % 2 == 0;
+    if (!resize) free(live[i].begin);
+    live[i].begin = resize  ? by_realloc(live[i].begin, bytes)
+                    : first ? by_malloc(bytes)
+                            : by_other_malloc(bytes);
+    live[i].bytes = bytes;
+    live[i].function = resize ? by_realloc : first ? (void*)by_malloc : (void*)by_other_malloc;
+    if (step % (steps / stops) != 0) continue;
+    for (size_t b = 0; b < blocks; ++b)
+      if (live[b].begin != NULL)
+        report_ends("any", live[b].begin, live[b].bytes, live[b].function);
+    show();
+  }
+}
+
+/// The time of a call of malloc() and free(), in picoseconds.
+static void timed(void) {
+  enum { pairs = 5000000 };
+  struct timespec begin;
+  struct timespec end;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begin);
+  for (int i = 0; i < pairs; ++i)
+    free(by_malloc(64));
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &end);
+  const double ns = 1e9 * (double)(end.tv_sec - begin.tv_sec) + (double)(end.tv_nsec - begin.tv_nsec);
+  printf("picoseconds %ju 0\n", (uintmax_t)(1e3 * ns / pairs));
+  show();
+}
+
 int main(int count, char** arguments) {
   if (count != 2) return 2;
   const char* scenario = arguments[1];
@@ -189,6 +233,8 @@ int main(int count, char** arguments) {
   if (strcmp(scenario, "descriptors") == 0) limited(RLIMIT_NOFILE, 3);
   if (strcmp(scenario, "failures") == 0) failures();
   if (strcmp(scenario, "counted") == 0) counted();
+  if (strcmp(scenario, "any order") == 0) any_order();
+  if (strcmp(scenario, "timed") == 0) timed();
   if (strcmp(scenario, "file size") == 0) {
     limit(RLIMIT_FSIZE, 0);
     every_kind();
