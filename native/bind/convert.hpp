@@ -60,6 +60,7 @@ void register_tier(nanobind::module_& module);
 void register_topo(nanobind::module_& module);
 void register_probe(nanobind::module_& module);
 void register_cache(nanobind::module_& module);
+void register_perf(nanobind::module_& module);
 void register_inspect(nanobind::module_& module);
 void register_trace(nanobind::module_& module);
 void register_sim(nanobind::module_& module);

@@ -8,6 +8,7 @@ NB_MODULE(_native, module) {
   nearfar::bind::register_topo(module);
   nearfar::bind::register_probe(module);
   nearfar::bind::register_cache(module);
+  nearfar::bind::register_perf(module);
   nearfar::bind::register_inspect(module);
   nearfar::bind::register_trace(module);
   nearfar::bind::register_sim(module);

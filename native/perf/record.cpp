@@ -81,6 +81,7 @@ class SampleDecoder {
 public:
   SampleDecoder(const perf_event_attr& attr, ByteSpan body) : attr_(attr), in_(body) {
     sample_.fields = attr.sample_type;
+    if (attr.freq == 0) sample_.period = attr.sample_period;
   }
 
   bool decode(Sample& sample) {

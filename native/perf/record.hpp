@@ -41,8 +41,8 @@ struct Sample {
   std::uint64_t ip = 0;
   std::uint64_t time = 0; ///< ns of the clock of the event
   std::uint64_t addr = 0;
-  std::uint64_t id = 0; ///< of the event: SAMPLE_IDENTIFIER or SAMPLE_ID
-  std::uint64_t period = 0;
+  std::uint64_t id = 0;     ///< of the event: SAMPLE_IDENTIFIER or SAMPLE_ID
+  std::uint64_t period = 0; ///< if not sampled, that of the attribute; 0 of a frequency
   /// SAMPLE_WEIGHT, or the first 32 bits of SAMPLE_WEIGHT_STRUCT: cycles of latency.
   std::uint64_t weight = 0;
   std::uint64_t data_src = 0; ///< see data_source.hpp

@@ -132,6 +132,15 @@ TEST_CASE("parts of a sample may be empty") {
   CHECK(sample.weight == std::uint64_t{1} << 40);
 }
 
+TEST_CASE("a period that is not sampled is that of the event") {
+  perf_event_attr attr = sampling(PERF_SAMPLE_IP);
+  attr.sample_period = 1009;
+  const Bytes bytes = record(PERF_RECORD_SAMPLE, 0, Bytes().u64(1));
+  CHECK(decoded<Sample>(attr, bytes).period == 1009);
+  attr.freq = 1;
+  CHECK(decoded<Sample>(attr, bytes).period == 0);
+}
+
 TEST_CASE("MMAP2 is decoded with its build id and time") {
   const auto attr = sampling(PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU |
                              PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP);

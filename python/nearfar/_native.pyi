@@ -571,6 +571,78 @@ def pool_examine(path: str) -> PoolExamination: ...
 def pool_leaks(path: str) -> PoolLeaks: ...
 def pool_shred(path: str, progress: Callable[[int, int], None]) -> PoolShredded: ...
 
+PERF_MEMORY_LEVELS: tuple[str, ...]
+
+class PerfSamples(TypedDict):
+    """A value for each sample, in the order of the file, which is not that of time."""
+
+    pid: NDArray[np.uint32]
+    tid: NDArray[np.uint32]
+    time_ns: NDArray[np.uint64]
+    ip: NDArray[np.uint64]
+    period: NDArray[np.uint64]
+    user_mode: NDArray[np.uint8]
+    exact_ip: NDArray[np.uint8]
+    address: NDArray[np.uint64]  # 0: not recorded
+    latency_cycles: NDArray[np.uint64]  # 0: not measured
+    level: NDArray[np.uint8]  # index of PERF_MEMORY_LEVELS
+    load: NDArray[np.uint8]
+    store: NDArray[np.uint8]
+    tlb_miss: NDArray[np.uint8]
+    registers_present: NDArray[np.uint32]  # bits; empty if the event samples no registers
+    registers: NDArray[np.uint64]  # 24 columns, numbered as PERF_REG_X86_*
+
+class PerfEvent(TypedDict):
+    name: str
+    pmu: str
+    type: int
+    config: int
+    fields: int  # PERF_SAMPLE_* bits
+    samples: PerfSamples
+
+class PerfMapping(TypedDict):
+    pid: int
+    time_ns: int
+    address: int
+    length: int
+    file_offset: int
+    executable: bool
+    user_mode: bool
+    file: str
+    build_id: str
+
+class PerfComm(TypedDict):
+    pid: int
+    tid: int
+    time_ns: int
+    exec: bool
+    name: str
+
+class PerfTask(TypedDict):
+    pid: int
+    parent_pid: int
+    tid: int
+    parent_tid: int
+    time_ns: int
+
+class PerfBuildId(TypedDict):
+    pid: int
+    file: str
+    build_id: str
+
+class PerfData(TypedDict):
+    cpu: str
+    complete: bool
+    events: list[PerfEvent]
+    mappings: list[PerfMapping]
+    comms: list[PerfComm]
+    forks: list[PerfTask]
+    exits: list[PerfTask]
+    build_ids: list[PerfBuildId]
+    lost: int
+
+def read_perf_data(path: str) -> PerfData: ...
+
 class TraceTotals(TypedDict):
     instructions: int
     loads: int
