@@ -17,13 +17,13 @@ constexpr std::uint64_t sampled_fields = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF
                                          PERF_SAMPLE_ADDR | PERF_SAMPLE_PERIOD |
                                          PERF_SAMPLE_WEIGHT | PERF_SAMPLE_DATA_SRC;
 
-Result<std::optional<MemoryEvent>> find_load_latency(const char* devices, const char* unit) {
+Status add_load_latency(const char* devices, const char* unit, std::vector<MemoryEvent>& events) {
   const std::optional<Pmu> pmu = Pmu::find(devices, unit);
   const auto terms = pmu ? pmu->event("mem-loads") : std::nullopt;
   // A virtual machine may have counters without PEBS: its highest precision is 0.
   const std::uint64_t precision =
       terms ? pmu->capability("max_precise").value_or(wanted_precision) : 0;
-  if (precision == 0) return std::optional<MemoryEvent>();
+  if (precision == 0) return Done{};
   MemoryEvent event;
   const std::string latency = "ldlat=" + std::to_string(least_load_latency_cycles);
   event.name = std::string(unit) + "/mem-loads," + latency + "/P";
@@ -39,14 +39,17 @@ Result<std::optional<MemoryEvent>> find_load_latency(const char* devices, const 
     event.leader->exclude_kernel = 1;
     event.leader->exclude_hv = 1;
   }
-  return std::optional(event);
+  events.push_back(std::move(event));
+  return Done{};
 }
 
 /// Registers are those of the interrupt, not of the sampled op, and are left out. The raw data serve
-/// kernels before Linux 6.2, which do not decode them.
-Result<std::optional<MemoryEvent>> find_ibs(const char* devices) {
+/// kernels before Linux 6.2, which do not decode them. With l3missonly the processor discards other
+/// ops and starts to count anew, so that the period does not count ops: samples can be compared
+/// with each other only.
+Status add_ibs(const char* devices, std::vector<MemoryEvent>& events) {
   const std::optional<Pmu> pmu = Pmu::find(devices, "ibs_op");
-  if (!pmu) return std::optional<MemoryEvent>();
+  if (!pmu) return Done{};
   MemoryEvent event;
   event.hardware = MemoryEvent::Hardware::amd_ibs;
   std::string terms;
@@ -63,21 +66,17 @@ Result<std::optional<MemoryEvent>> find_ibs(const char* devices) {
   event.samples_kernel = !pmu->has_format("swfilt");
   event.attr.exclude_kernel = event.samples_kernel ? 0 : 1;
   event.attr.sample_type = sampled_fields | PERF_SAMPLE_RAW;
-  return std::optional(event);
+  events.push_back(std::move(event));
+  return Done{};
 }
 
 } // namespace
 
 Result<std::vector<MemoryEvent>> find_memory_events(const char* devices) {
   std::vector<MemoryEvent> events;
-  for (const char* unit : {"cpu", "cpu_core", "cpu_atom"}) {
-    Result<std::optional<MemoryEvent>> event = find_load_latency(devices, unit);
-    if (!event) return event.error();
-    if (*event) events.push_back(**event);
-  }
-  Result<std::optional<MemoryEvent>> ibs = find_ibs(devices);
-  if (!ibs) return ibs.error();
-  if (*ibs) events.push_back(**ibs);
+  for (const char* unit : {"cpu", "cpu_core", "cpu_atom"})
+    if (Status done = add_load_latency(devices, unit, events); !done) return done.error();
+  if (Status done = add_ibs(devices, events); !done) return done.error();
   return events;
 }
 
