@@ -130,22 +130,32 @@ bool is_sampled(ThreadState& thread, std::size_t bytes) {
   return block;
 }
 
-} // namespace
-
-void* enter(void* block, std::size_t bytes, CallSite call) {
-  const auto address = reinterpret_cast<std::uint64_t>(block);
-  if (!is_logged(address)) [[unlikely]]
-    return block;
-  const Entry site = site_of(call);
+[[gnu::always_inline]] inline void* enter_at(void* block, std::size_t bytes, Entry site) {
   if (bytes >= large_bytes) [[unlikely]]
     return enter_tracked(block, bytes, site);
   ThreadState& thread = thread_state;
   thread.distance -= static_cast<std::int64_t>(bytes);
   if (thread.distance < 0) [[unlikely]]
     return enter_tracked(block, bytes, site);
+  const auto address = reinterpret_cast<std::uint64_t>(block);
   Entry& entry = state.level0[address >> granule_bits];
   entry = static_cast<Entry>(site | half_of(address) | (entry & tracked_bit));
   return block;
+}
+
+[[gnu::noinline]] void* enter_after_search(void* block, std::size_t bytes, CallSite call) {
+  return enter_at(block, bytes, find_site(call));
+}
+
+} // namespace
+
+void* enter(void* block, std::size_t bytes, CallSite call) {
+  if (!is_logged(reinterpret_cast<std::uint64_t>(block))) [[unlikely]]
+    return block;
+  const Entry site = known_site(call);
+  if (site == 0) [[unlikely]]
+    return enter_after_search(block, bytes, call);
+  return enter_at(block, bytes, site);
 }
 
 [[gnu::noinline]] TakenBlock remove_tracked(std::uint64_t address) {

@@ -18,7 +18,7 @@ struct CallChain {
 
   void add(std::uintptr_t caller) {
     callers[length++] = caller;
-    hash = hash_with(hash, caller);
+    hash = chain_hash(hash, caller);
   }
 };
 
@@ -45,6 +45,18 @@ bool is_readable_range(std::uintptr_t begin, std::uintptr_t end) {
   return true;
 }
 
+/// Makes the stack known that a frame is in: this thread's, deeper than before, or another one.
+void learn_stack(ThreadState& thread, std::uintptr_t frame) {
+  constexpr std::uintptr_t farthest = 1 << 18; // of what is looked at
+  const bool is_deeper = frame < thread.stack_low && thread.stack_low - frame < farthest &&
+                         is_readable_range(frame, thread.stack_low);
+  std::uintptr_t high = is_deeper ? thread.stack_high : page_of(frame) + page;
+  while (high - frame < farthest && is_readable(high))
+    high += page;
+  thread.stack_low = page_of(frame);
+  thread.stack_high = high;
+}
+
 /// Whether an address follows a call instruction of the program or a library.
 bool follows_call(std::uintptr_t address) {
   constexpr std::uintptr_t longest_call = 8;
@@ -56,31 +68,17 @@ bool follows_call(std::uintptr_t address) {
          is_readable((address - 1) & ~(longest_call - 1)) && follows_call_instruction(address);
 }
 
-/// Frames outside of a known stack: another one, or a deeper part of this.
-void learn_frame(ThreadState& thread, std::uintptr_t frame) {
-  constexpr std::uintptr_t farthest = 1 << 18;
-  const bool deeper = frame < thread.stack_low && thread.stack_low - frame < farthest &&
-                      is_readable_range(frame, thread.stack_low);
-  if (!deeper) {
-    thread.stack_high = page_of(frame) + page;
-    thread.stack_ends = false;
-  }
-  thread.stack_low = page_of(frame);
-}
-
 constexpr std::size_t line_words = 8;
 
-/// The cache line of the word that the fast path reads.
-std::uint64_t* line_of(std::uint64_t hash) {
-  return &state.seen[hash % seen_chains / line_words * line_words];
-}
-
-/// The number of a chain with this hash; 0 if it is unknown.
+/// The number of a chain with this hash; 0 if it is unknown. It may be where fewer bits of the hash
+/// were the index.
 Entry seen_number(std::uint64_t hash) {
-  const std::uint64_t* line = line_of(hash);
-  for (std::size_t i = 0; i < line_words; ++i) {
-    const std::uint64_t word = __atomic_load_n(&line[i], __ATOMIC_RELAXED);
-    if (const Entry number = number_in(word, hash); number != 0) return number;
+  for (const unsigned bits : seen_bits) {
+    const std::uint64_t* line = &state.seen[hash >> (64 - bits) & ~(line_words - 1)];
+    for (std::size_t i = 0; i < line_words; ++i)
+      if (const Entry number = number_in(__atomic_load_n(&line[i], __ATOMIC_RELAXED), hash);
+          number != 0)
+        return number;
   }
   return 0;
 }
@@ -88,15 +86,23 @@ Entry seen_number(std::uint64_t hash) {
 /// Puts a chain to where the fast path looks, and what was there elsewhere in its line if there is
 /// room.
 void remember(std::uint64_t hash, Entry number) {
-  std::uint64_t* line = line_of(hash);
-  std::uint64_t& home = state.seen[hash % seen_chains];
-  const std::uint64_t before =
-      __atomic_exchange_n(&home, (hash & ~std::uint64_t{site_mask}) | number, __ATOMIC_RELAXED);
+  const std::size_t home = hash >> state.seen_shift;
+  const std::uint64_t before = __atomic_exchange_n(
+      &state.seen[home], (hash & ~std::uint64_t{site_mask}) | number, __ATOMIC_RELAXED);
   if (before == 0) return;
+  std::uint64_t* line = &state.seen[home & ~(line_words - 1)];
   for (std::size_t i = 0; i < line_words; ++i) {
     std::uint64_t free = 0;
     if (std::atomic_ref(line[i]).compare_exchange_strong(free, before)) return;
   }
+}
+
+/// More sites have more places: at most one in four is taken.
+void grow_seen(std::uint32_t sites) {
+  unsigned bits = seen_bits[0];
+  for (const unsigned each : seen_bits)
+    if (sites >= (1u << bits) / 4) bits = each;
+  __atomic_store_n(&state.seen_shift, static_cast<std::uint16_t>(64 - bits), __ATOMIC_RELAXED);
 }
 
 Entry new_site(const CallChain& chain) {
@@ -104,6 +110,7 @@ Entry new_site(const CallChain& chain) {
   if (count.load(std::memory_order_relaxed) >= other_sites - 1u) return other_sites;
   const std::uint32_t number = count.fetch_add(1) + 1;
   if (number >= other_sites) return other_sites;
+  grow_seen(number);
   SiteRecord& site = site_record(static_cast<Entry>(number));
   for (unsigned i = 1; i < chain.length; ++i)
     site.chain[i] = chain.callers[i];
@@ -129,23 +136,17 @@ void learn_limit(std::uintptr_t caller, unsigned length) {
 
 } // namespace
 
-[[gnu::noinline]] bool learn_stack(std::uintptr_t frame, std::uintptr_t outer) {
-  ThreadState& thread = thread_state;
-  if (frame < thread.stack_low || frame >= thread.stack_high) learn_frame(thread, frame);
-  const std::uintptr_t end = outer + sizeof(FrameRecord);
-  while (thread.stack_high < end && !thread.stack_ends) {
-    if (is_readable(thread.stack_high))
-      thread.stack_high += page;
-    else
-      thread.stack_ends = true;
-  }
-  return end <= thread.stack_high;
-}
-
-[[gnu::noinline]] Entry find_site(CallSite site) {
+Entry find_site(CallSite site) {
   CallChain chain;
-  walk_chain(site, [&chain](std::uintptr_t caller) { chain.add(caller); });
-  if (const Entry number = seen_number(chain.hash); number != 0) return number;
+  const auto add = [&chain](std::uintptr_t caller) { chain.add(caller); };
+  if (!walk_chain(site, add)) {
+    learn_stack(thread_state, reinterpret_cast<std::uintptr_t>(site.frame));
+    walk_chain(site, add);
+  }
+  if (const Entry number = seen_number(chain.hash); number != 0) {
+    remember(chain.hash, number);
+    return number;
+  }
   std::atomic_ref(header().slow_lookups).fetch_add(1, std::memory_order_relaxed);
   const CallChain good = checked(chain);
   if (good.length < chain.length) learn_limit(chain.callers[0], good.length);

@@ -2,7 +2,8 @@
 // has it (trace/plugin/allocation.hpp).
 //
 // Fast path      frames in the known part of the stack are read directly, and the chain's hash is
-//                looked up. Only an unknown chain is checked.
+//                looked up. It calls nothing, as each instruction there counts. Only an unknown chain
+//                is checked.
 // Frames         code without frame pointers leaves any value in their register. Where chains from
 //                a return address fail often, later ones are cut before the frame that fails: each
 //                would be unknown.
@@ -23,44 +24,43 @@ inline Entry number_in(std::uint64_t word, std::uint64_t hash) {
 }
 
 inline ChainLimit& chain_limit(std::uintptr_t caller) {
-  return state.limits[(caller ^ caller >> 12) % chain_limits];
+  return state.limits[caller % chain_limits];
 }
 
-/// Whether a frame's record can be read, which makes more of the stack known if needed.
-bool learn_stack(std::uintptr_t frame, std::uintptr_t outer);
-
-/// The number of the site of a call whose chain was not found where it is looked for first.
-Entry find_site(CallSite site);
+/// The hash of a chain with one more return address. Only its high bits are used.
+constexpr std::uint64_t chain_hash(std::uint64_t hash, std::uintptr_t caller) {
+  return (hash + caller) * 0x9e3779b97f4a7c15u;
+}
 
 /// Calls visit(return address) for the chain of a call, innermost first, at most max_frames times.
+/// False if the stack of the call is not known.
 template <class Visit>
-[[gnu::always_inline]] inline void walk_chain(CallSite site, const Visit& visit) {
+[[gnu::always_inline]] inline bool walk_chain(CallSite site, const Visit& visit) {
+  const ThreadState& thread = thread_state;
   const auto caller = reinterpret_cast<std::uintptr_t>(site.return_address);
-  const auto frame = reinterpret_cast<std::uintptr_t>(site.frame);
+  auto at = reinterpret_cast<std::uintptr_t>(site.frame);
+  if (at - thread.stack_low >= thread.stack_high - thread.stack_low) [[unlikely]]
+    return false;
   visit(caller);
-  unsigned left = max_frames - 1 - chain_limit(caller).cut;
-  if (left == 0) return;
-  const auto try_read = [frame](std::uintptr_t outer, FrameRecord& record) {
-    const ThreadState& thread = thread_state;
-    const bool known = frame >= thread.stack_low && outer + sizeof record <= thread.stack_high;
-    if (!known && !learn_stack(frame, outer)) return false;
-    record = *reinterpret_cast<const FrameRecord*>(outer);
-    return true;
-  };
-  walk_frames(frame, try_read, [&](std::uintptr_t outer_caller) {
-    visit(outer_caller);
-    return --left != 0;
-  });
+  const std::uintptr_t last = thread.stack_high - sizeof(FrameRecord);
+  for (unsigned left = max_frames - 1 - chain_limit(caller).cut; left != 0; --left) {
+    const std::uintptr_t outer = reinterpret_cast<const FrameRecord*>(at)->outer;
+    if (outer - at - 1 >= last - at || outer % sizeof outer != 0) break; // not in (at, last]
+    at = outer;
+    visit(reinterpret_cast<const FrameRecord*>(at)->caller);
+  }
+  return true;
 }
 
-/// The number of the site of a call, from 1. The process must have a log.
-[[gnu::always_inline]] inline Entry site_of(CallSite site) {
+/// The number of the site of a call, from 1; 0 if it has to be found by find_site().
+[[gnu::always_inline]] inline Entry known_site(CallSite site) {
   std::uint64_t hash = 0;
-  walk_chain(site, [&hash](std::uintptr_t caller) { hash = hash_with(hash, caller); });
-  const std::uint64_t seen = __atomic_load_n(&state.seen[hash % seen_chains], __ATOMIC_RELAXED);
-  if (const Entry number = number_in(seen, hash); number != 0) [[likely]]
-    return number;
-  return find_site(site);
+  const auto add = [&hash](std::uintptr_t caller) { hash = chain_hash(hash, caller); };
+  if (!walk_chain(site, add)) return 0;
+  return number_in(__atomic_load_n(&state.seen[hash >> state.seen_shift], __ATOMIC_RELAXED), hash);
 }
+
+/// The same for calls from unknown stacks and with unknown chains.
+Entry find_site(CallSite site);
 
 } // namespace nearfar::alloclog

@@ -47,6 +47,7 @@ bool claim() {
   if (claimed.memory == nullptr) return false;
   kept.use = claimed.use;
   state.slot = claimed.memory;
+  state.seen_shift = 64 - seen_bits[0];
   state.freed = parent == 0 ? Entry{0} : freed_entry;
   std::atomic_ref(state.level0)
       .store(reinterpret_cast<Entry*>(claimed.memory + level0_offset), std::memory_order_release);

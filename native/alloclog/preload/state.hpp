@@ -15,10 +15,13 @@
 
 namespace nearfar::alloclog {
 
-/// Chains that were seen, by a hash of 64 bits: the hash with the number in its low 14 bits. Lines of 8 words.
+/// Chains that were seen, by a hash of 64 bits: the hash with the number in its low 14 bits. Lines
+/// of 8 words. The first bits of the hash are the index: the more chains, the more of them, so that
+/// small programs touch one page.
+inline constexpr unsigned seen_bits[] = {9, 12, 16};
 inline constexpr std::size_t seen_chains = 1 << 16;
 /// How far frames can be followed, by a hash of the return address.
-inline constexpr std::size_t chain_limits = 1 << 12;
+inline constexpr std::size_t chain_limits = 1 << 13;
 
 enum class Phase : std::uint32_t { untried = 0, joining, joined, off };
 
@@ -33,6 +36,7 @@ struct alignas(4096) ProcessState {
   Entry* level0;
   std::byte* slot;
   std::uint32_t phase;
+  std::uint16_t seen_shift; ///< of a hash, to get the index
   /// Written where a block was freed: 0, or freed_entry in a forked child.
   Entry freed;
   ChainLimit limits[chain_limits];

@@ -10,7 +10,6 @@ namespace nearfar::alloclog {
 struct ThreadState {
   std::uintptr_t stack_low; ///< [stack_low, stack_high) is readable; empty at first
   std::uintptr_t stack_high;
-  bool stack_ends;       ///< nothing is readable at stack_high
   std::int64_t distance; ///< bytes to the next sampled one
   std::uint64_t random;  ///< 0: not seeded
 };
