@@ -36,7 +36,7 @@ def program_takes(seconds: float) -> Callable[[], None]:
 def _program_takes(seconds: float) -> None:
     from nearfar.place import native_run
     from nearfar.place.native_run import NativeRun
-    from nearfar.workflows import advising
+    from nearfar.workflows import emulated_run
 
     measure = native_run.run_natively
     times = {f.name: seconds for f in dataclasses.fields(NativeRun) if f.name.endswith("_s")}
@@ -50,7 +50,7 @@ def _program_takes(seconds: float) -> None:
         measured = measure(program, limit_s, environment, stdin)
         return dataclasses.replace(measured, **times)  # type: ignore[arg-type]
 
-    _replace(advising, "run_natively", run_natively)
+    _replace(emulated_run, "run_natively", run_natively)
 
 
 def neighbors_use_one_cpu() -> None:

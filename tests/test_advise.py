@@ -45,6 +45,7 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def advice(run_nearfar: RunNearfar, host: Path, *program: str, more: tuple[str, ...] = ()) -> Any:
     done = run_nearfar(
         "advise",
+        "--emulate",
         "--near",
         "ddr4",
         "--host",
@@ -257,12 +258,12 @@ def test_programs_that_cannot_be_advised_on(tmp_path: Path, run_nearfar: RunNear
         ("./folder", "is a folder"),
         ("./orphan", "wants to be run by is not there"),
     ):
-        done = run_nearfar("advise", "--", program)
+        done = run_nearfar("advise", "--emulate", "--", program)
         assert (done.code, words in done.stderr) == (2, True), done.stderr
-    done = run_nearfar("advise", "--near", "ddr4", "--", "sh", "-c", "kill -11 $$")
+    done = run_nearfar("advise", "--emulate", "--near", "ddr4", "--", "sh", "-c", "kill -11 $$")
     assert done.code == 2
     assert "killed by signal 11" in done.stderr
-    done = run_nearfar("advise", "--far", "nothing", "--", "true")
+    done = run_nearfar("advise", "--emulate", "--far", "nothing", "--", "true")
     assert done.code == 2
     assert "neither a device profile nor a tier" in done.stderr
 

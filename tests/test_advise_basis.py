@@ -43,7 +43,9 @@ int main(void) {
 def advice(
     run_nearfar: RunNearfar, *more: str, program: tuple[str, ...], code: int = 0
 ) -> dict[str, Any]:
-    done = run_nearfar("advise", *more, "--json", "-", "--", *program, prepare=program_takes(0.05))
+    done = run_nearfar(
+        "advise", "--emulate", *more, "--json", "-", "--", *program, prepare=program_takes(0.05)
+    )
     assert done.code == code, done.stderr
     return dict(json.loads(done.stdout)) if not code else {"stderr": done.stderr}
 
@@ -90,7 +92,16 @@ def test_a_file_that_is_standard_input_is_passed_on(given: str, tmp_path: Path) 
     (tmp_path / "walk.c").write_text(WALK)
     subprocess.run(["cc", "-O1", "-o", "walk", "walk.c"], check=True, cwd=tmp_path)
     (tmp_path / "lines").write_text("a\nb\n")
-    command = [str(ROOT / "nearfar"), "advise", "-q", "--near", "ddr4", "--llc", "8MiB"]
+    command = [
+        str(ROOT / "nearfar"),
+        "advise",
+        "--emulate",
+        "-q",
+        "--near",
+        "ddr4",
+        "--llc",
+        "8MiB",
+    ]
     end, other = os.pipe()
     with (tmp_path / "lines").open() as file, Path(os.devnull).open() as nothing:
         streams = {"file": file.fileno(), "pipe": end, "nothing": nothing.fileno()}

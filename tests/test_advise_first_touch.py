@@ -62,6 +62,7 @@ def advice(run_nearfar: RunNearfar, tmp_path: Path, near: Path, far: Path, *prog
     host = write_small_host(tmp_path / "small.toml")
     done = run_nearfar(
         "advise",
+        "--emulate",
         "--near",
         str(near),
         "--far",

@@ -55,12 +55,14 @@ def compiled(folder: Path, name: str, source: str) -> str:
 def test_a_program_that_fails_gets_no_verdict(
     host: tuple[str, ...], tmp_path: Path, run_nearfar: RunNearfar
 ) -> None:
-    done = run_nearfar("advise", *host, "--", "false")
+    done = run_nearfar("advise", "--emulate", *host, "--", "false")
     assert done.code == 2
     assert "false failed with exit code 1" in done.stderr
     assert "--ignore-failure" in done.stderr
     assert done.stdout == ""
-    done = run_nearfar("advise", *host, "--ignore-failure", "--json", "-", "--", "false")
+    done = run_nearfar(
+        "advise", "--emulate", *host, "--ignore-failure", "--json", "-", "--", "false"
+    )
     assert done.code == 0, done.stderr
     assert any("exited with 1" in warning for warning in json.loads(done.stdout)["warnings"])
 
@@ -69,7 +71,9 @@ def test_a_program_that_fails_gets_no_verdict(
 def test_sqlite_that_cannot_open_its_file_gets_no_verdict(
     host: tuple[str, ...], tmp_path: Path, run_nearfar: RunNearfar
 ) -> None:
-    done = run_nearfar("advise", *host, "--", "sqlite3", str(tmp_path / "none" / "db"), "select 1")
+    done = run_nearfar(
+        "advise", "--emulate", *host, "--", "sqlite3", str(tmp_path / "none" / "db"), "select 1"
+    )
     assert done.code == 2
     assert "sqlite3 failed with exit code" in done.stderr
     assert done.stdout == ""
@@ -80,7 +84,7 @@ def test_programs_that_the_program_starts_are_traced(
     how: str, host: tuple[str, ...], tmp_path: Path, run_nearfar: RunNearfar
 ) -> None:
     compiled(tmp_path, "busy", BUSY)
-    done = run_nearfar("advise", *host, "--json", "found.json", "--", "sh", "-c", how)
+    done = run_nearfar("advise", "--emulate", *host, "--json", "found.json", "--", "sh", "-c", how)
     assert done.code == 0, done.stderr
     found = json.loads((tmp_path / "found.json").read_text())
     assert found["unseen_share"] == 0
@@ -93,7 +97,9 @@ def test_a_program_whose_work_cannot_be_traced_gets_no_verdict(
     host: tuple[str, ...], tmp_path: Path, run_nearfar: RunNearfar
 ) -> None:
     compiled(tmp_path, "busy", BUSY)
-    done = run_nearfar("advise", *host, "--", "sh", "-c", f"{NOT_FOLLOWED} ./busy; true")
+    done = run_nearfar(
+        "advise", "--emulate", *host, "--", "sh", "-c", f"{NOT_FOLLOWED} ./busy; true"
+    )
     assert done.code == 2
     said = " ".join(done.stderr.split())
     assert "of the CPU time of sh goes to programs that it starts (exec) and that cannot" in said
@@ -110,7 +116,7 @@ def test_the_unseen_part_of_the_run_is_in_the_first_line(
     )
     compiled(tmp_path, "most", source)
     compiled(tmp_path, "other", BUSY.replace("400", "1"))
-    done = run_nearfar("advise", *host, "--json", "found.json", "--", "./most")
+    done = run_nearfar("advise", "--emulate", *host, "--json", "found.json", "--", "./most")
     assert done.code == 0, done.stderr
     assert "of the CPU time was in child programs that cannot be traced" in " ".join(
         done.stdout.split()
@@ -123,7 +129,9 @@ def test_a_service_is_stopped_and_judged_by_its_cpu_time(
     host: tuple[str, ...], tmp_path: Path, run_nearfar: RunNearfar
 ) -> None:
     compiled(tmp_path, "service", SERVICE)
-    done = run_nearfar("advise", *host, "--time", "2", "--json", "found.json", "--", "./service")
+    done = run_nearfar(
+        "advise", "--emulate", *host, "--time", "2", "--json", "found.json", "--", "./service"
+    )
     assert done.code == 0, done.stderr
     found = json.loads((tmp_path / "found.json").read_text())
     assert any("reached the time limit and was stopped" in text for text in found["warnings"])

@@ -87,7 +87,16 @@ def advice(run_nearfar: RunNearfar, folder: Path, name: str, source: str) -> Any
     subprocess.run(["cc", "-O1", "-g", "-pthread", "-o", name, f"{name}.c"], check=True, cwd=folder)
     host = write_small_host(folder / "small.toml")
     done = run_nearfar(
-        "advise", "--near", "ddr4", "--host", str(host), "--json", "-", "--", f"./{name}"
+        "advise",
+        "--emulate",
+        "--near",
+        "ddr4",
+        "--host",
+        str(host),
+        "--json",
+        "-",
+        "--",
+        f"./{name}",
     )
     assert done.code == 0, done.stderr
     return json.loads(done.stdout)

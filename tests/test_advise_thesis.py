@@ -40,6 +40,7 @@ def test_advise_puts_near_what_was_put_near_by_hand(
     host = write_small_host(tmp_path / "small.toml", l2_bytes=131072)
     done = run_nearfar(
         "advise",
+        "--emulate",
         "--near",
         "dram-snu",
         "--far",

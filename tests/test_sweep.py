@@ -236,7 +236,7 @@ def test_every_file_that_a_verb_wrote_is_kept(tmp_path: Path, in_tmp_path: None)
         """
         [[run]]
         verb = "advise"
-        flags = { program = ["./program"], host = "xeon-5218r" }
+        flags = { program = ["./program"], host = "xeon-5218r", emulate = true }
         grid = { near-budget = ["2MiB"] }
         [[run]]
         verb = "probe"

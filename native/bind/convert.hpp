@@ -63,6 +63,7 @@ void register_cache(nanobind::module_& module);
 void register_perf(nanobind::module_& module);
 void register_inspect(nanobind::module_& module);
 void register_trace(nanobind::module_& module);
+void register_sample(nanobind::module_& module);
 void register_sim(nanobind::module_& module);
 void register_stalls(nanobind::module_& module);
 void register_bench(nanobind::module_& module);

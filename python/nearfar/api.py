@@ -157,19 +157,23 @@ def advise(
     time_s: float = 300.0,
     ignore_failure: bool = False,
     stdin: StandardInput | None = None,
+    emulate: bool = False,
+    pid: int | None = None,
 ) -> Measured[AdviceResult]:
     """Predict the slowdown of a program on far memory, and plan which of its data stays near.
 
-    ``program``: the command line. ``far``, ``near``: device profiles or tiers. ``near_budget``:
-    near memory for the heap, in bytes or as ``256MiB``; default: the knee of the curve. ``time_s``:
-    time limit of each run, in seconds. ``host``: host whose caches are modeled; ``this`` is
-    measured on first use. ``stdin``: empty by default. ``ignore_failure``: accept a nonzero exit
-    code. ``result.plan`` is the file of the plan for ``nearfar run --plan``. Raises BadInputError,
-    MachineError.
+    ``program``: the command line; or empty, with the ``pid`` of a running process, which is sampled
+    for ``time_s``. ``emulate``: trace every access under an emulator instead of sampling stalls.
+    ``far``, ``near``: device profiles or tiers. ``near_budget``: near memory for the heap, in bytes
+    or as ``256MiB``; default: the knee of the curve. ``time_s``: time limit of each run, in
+    seconds. ``host``: host whose caches are modeled; ``this`` is measured on first use. ``stdin``:
+    empty by default. ``ignore_failure``: accept a nonzero exit code. ``result.plan`` is the file of
+    the plan for ``nearfar run --plan``. Raises BadInputError, MachineError.
     """
     from nearfar.workflows import advising
+    from nearfar.workflows.observation import AdviceRequest
 
-    wanted = advising.AdviceRequest(
+    wanted = AdviceRequest(
         program=tuple(program),
         budget=_bytes(near_budget),
         far=tuple(far),
@@ -178,6 +182,8 @@ def advise(
         time_s=time_s,
         ignore_failure=ignore_failure,
         stdin=stdin or StandardInput(),
+        emulate=emulate,
+        pid=pid,
     )
     return advising.advise_program(wanted, options or Options())
 

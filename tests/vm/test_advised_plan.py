@@ -26,6 +26,7 @@ def test_sites_live_where_advise_put_them(
     host = write_small_host(tmp_path / "small.toml")
     done = run_nearfar(
         "advise",
+        "--emulate",
         "--near",
         "ddr4",
         "--far",

@@ -29,12 +29,14 @@ Near = Annotated[
 Host = Annotated[
     str, flags.text("--host", "HOST", "Host whose caches are modeled: this, a name, a file.")
 ]
+#: Times without the flag: the limit of a run, and how long a running process is sampled.
+_RUN_TIME, _ATTACHED_TIME = "5min", "30s"
 Time = Annotated[
-    str,
+    str | None,
     typer.Option(
         "--time",
         metavar="TIME",
-        help="Time limit of each run, untraced and traced.",
+        help="Time limit of each run (default: 5min); with --pid how long it is sampled (30s).",
         callback=flags.a_time,
     ),
 ]
@@ -42,17 +44,27 @@ IgnoreFailure = Annotated[
     bool,
     typer.Option("--ignore-failure", help="Accept a program that exits with a nonzero code."),
 ]
+Emulate = Annotated[
+    bool,
+    typer.Option("--emulate", help="Trace every access under an emulator, 10 to 50 times slower."),
+]
+Pid = Annotated[
+    int | None,
+    typer.Option("--pid", metavar="PID", help="Sample a running process, for --time.", min=1),
+]
 
 
 def advise(
-    program: flags.Program,
+    program: flags.OptionalProgram = None,
     near_budget: Budget = None,
     far: Far = None,
     near: Near = "dram",
     host: Host = "this",
     llc: flags.LastCache = None,
     remeasure: flags.Remeasure = False,
-    time: Time = "5min",
+    time: Time = None,
+    emulate: Emulate = False,
+    pid: Pid = None,
     ignore_failure: IgnoreFailure = False,
     out: flags.Out = None,
     json: flags.Json = None,
@@ -61,17 +73,22 @@ def advise(
 ) -> None:
     """Predict the slowdown of a program on far memory and plan which of its data stays near.
 
-    The program runs unmodified to be timed, and once more under an emulator to record which
-    accesses miss the caches and which call site allocated the data. A model of the core's stall
-    time gives the cost of each site in far memory. The plan keeps the set of sites near that saves
-    the most time; `nearfar run --plan PLAN` applies it, and --check verifies it. Without
-    --near-budget, the budget is the knee of the curve of slowdown against near memory.
+    The program runs unmodified, at full speed, while its stalls are sampled from outside: which
+    instruction waits, for which address, in data of which allocation site. Stalls that are cache
+    misses are found from the density of the addresses, and a model of the core gives the cost of
+    each site in far memory. The plan keeps the set of sites near that saves the most time;
+    `nearfar run --plan PLAN` applies it, and --check verifies it. Without --near-budget, the budget
+    is the knee of the curve of slowdown against near memory.
 
-    The program runs several times (a short one up to ten times). A file that is standard input is
-    read from its start each time; a pipe or a terminal is not passed on, and the program's output
-    is discarded. A run that exceeds --time is stopped, and the result covers the part that ran.
-    Programs that it starts are included. A program that fails gets no result, nor does one
-    whose child programs cannot be traced and use much of the CPU time.
+    With --pid a running process and its children are sampled for --time, without stopping them;
+    their allocation sites are not known, so that no plan is made. With --emulate every access is
+    traced under an emulator: exact counts, energy, wear and policies of kernels and hardware, for
+    short programs.
+
+    A file that is standard input is read from its start in each run; a pipe or a terminal is not
+    passed on, and the program's output is discarded. A run that exceeds --time is stopped, and the
+    result covers the part that ran. Programs that it starts are included. A program that fails gets
+    no result.
 
     Examples:
 
@@ -79,24 +96,36 @@ def advise(
 
         nearfar advise --near-budget 256MiB --far cxl-asic --far optane-100 -- ./program
 
-        nearfar advise --far numa:1 --json advice.json -- python3 script.py
+        nearfar advise --pid $(pidof redis-server) --time 30s
+
+        nearfar advise --emulate --far numa:1 --json advice.json -- python3 script.py
     """
     from nearfar import api
+    from nearfar.errors import BadInputError
     from nearfar.process.stdin import of_this_process
     from nearfar.report import terminal
     from nearfar.report.console import note
     from nearfar.report.html import page
 
+    if (pid is None) == (not program):
+        raise BadInputError(
+            "name a program after --, or a running process with --pid",
+            "nearfar advise -- ./program, or nearfar advise --pid PID",
+        )
+    if pid is not None and emulate:
+        raise BadInputError("a running process cannot be emulated", "remove --emulate or --pid")
     done = api.advise(
-        program,
+        program or [],
         flags.options(out=out, quiet=quiet),
         near_budget=near_budget,
         far=far or ["cxl-asic"],
         near=near,
         host=api.HostChoice(host, remeasure, llc),
-        time_s=parse_seconds(time),
+        time_s=parse_seconds(time or (_RUN_TIME if pid is None else _ATTACHED_TIME)),
         ignore_failure=ignore_failure,
         stdin=of_this_process(),
+        emulate=emulate,
+        pid=pid,
     )
     try:
         show_measured(done, terminal.advice(done.result), Output(json, strict, quiet))

@@ -124,6 +124,10 @@ Cpus = Annotated[
 #: A program with its arguments.
 Program = Annotated[list[str], typer.Argument(metavar="-- PROGRAM [ARGS]…", show_default=False)]
 
+OptionalProgram = Annotated[
+    list[str] | None, typer.Argument(metavar="-- PROGRAM [ARGS]…", show_default=False)
+]
+
 #: How much
 Threads = Annotated[
     list[int] | None,

@@ -1,22 +1,23 @@
-"""From a trace, memories and a budget to advice: slowdowns on far memory, and the near sites."""
+"""From observed data, memories and a budget to advice: slowdowns on far memory, near sites."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from nearfar.model.results import modelled
 from nearfar.place import expenses
 from nearfar.place.choosing import Choices, Point, choose
-from nearfar.place.costing import Cost, Coster, SiteCost
+from nearfar.place.costing import Cost, Coster, CostModel, SiteCost
 from nearfar.place.figures import Memory
 from nearfar.place.knapsack import knee
 from nearfar.place.labels import Labels
 from nearfar.place.policies import follow
+from nearfar.place.program_data import ProgramData
 from nearfar.place.sites import Site
 from nearfar.place.traced import ProgramTrace
-from nearfar.place.uncertainty import LossFactors, slowdowns
+from nearfar.place.uncertainty import LossFactors
 from nearfar.records.advice import BudgetPoint, FarAdvice, PolicyAdvice, SiteAdvice, WithinPoint
 from nearfar.records.choices import Placing
 
@@ -25,15 +26,17 @@ if TYPE_CHECKING:
 
 #: Slowdowns for which the minimum near memory is reported.
 WITHIN = (1.02, 1.05, 1.1, 1.2, 1.5)
-_NOTE = "core model of misses, over a trace of this program"
+_NOTE = "core model of misses, over a trace or samples of this program"
 
 
 @dataclass(frozen=True)
 class AdviceInputs:
-    """Inputs of the advice."""
+    """Inputs of the advice. ``variants``: slowdowns of placements on a far memory under each
+    variant of the model's inputs."""
 
-    traced: ProgramTrace
-    coster: Coster
+    data: ProgramData
+    coster: CostModel
+    variants: Callable[[Memory, Sequence[list[int]]], list[list[float]]]
     near: Profile
     wall_s: float
     cpu_s: float
@@ -58,18 +61,18 @@ class FarResult:
 
 def advise(asked: AdviceInputs, far: Memory, profile: Profile) -> FarResult:
     """The curve, the plan's point on it, the sites, other costs, and other policies."""
-    choices = choose(asked.traced, asked.coster, far, asked.budget)
+    choices = choose(asked.data, asked.coster, far, asked.budget)
     bend = _knee(choices)
     point = bend if asked.budget is None else choices.best_within(asked.budget)
-    heap = [site.number for site in asked.traced.heap()]
+    heap = [site.number for site in asked.data.heap()]
     wholes = {
-        "all_far": (choices.all_far, list(range(len(asked.traced.sites)))),
+        "all_far": (choices.all_far, list(range(len(asked.data.sites)))),
         "heap_far": (choices.heap_far, heap),
         "plan": (point.cost, [n for n in heap if n not in point.near]),
     }
     prices = expenses.prices_of(asked.near, profile)
     known = prices if isinstance(prices, expenses.Prices) else None
-    placed = expenses.Placed(asked.traced, asked.coster, asked.near, profile, asked.wall_s)
+    placed = expenses.Placed(asked.data, asked.coster, asked.near, profile, asked.wall_s)
     bounds = _bounds(asked, far, choices, wholes)
     advice = FarAdvice(
         far=far.name,
@@ -90,7 +93,7 @@ def _bounds(
     asked: AdviceInputs, far: Memory, choices: Choices, wholes: Mapping[str, tuple[Cost, list[int]]]
 ) -> dict[str, tuple[float, float, float]]:
     """Slowdowns and times of the placements, with their intervals."""
-    found = slowdowns(asked.coster, far, [sites for _, sites in wholes.values()])
+    found = asked.variants(far, [sites for _, sites in wholes.values()])
     figures = {}
     for i, (name, (cost, _)) in enumerate(wholes.items()):
         value = choices.slowdown(cost)
@@ -103,10 +106,12 @@ def _bounds(
 def _policies(
     asked: AdviceInputs, far: Memory, choices: Choices, point: Point
 ) -> list[PolicyAdvice]:
+    if not isinstance(asked.coster, Coster) or not isinstance(asked.data, ProgramTrace):
+        return []  # they are followed access by access
     heap_bytes = point.near_bytes if asked.budget is None else asked.budget
-    near_bytes = min(heap_bytes, asked.traced.heap_peak_bytes) + asked.traced.fixed_bytes()
+    near_bytes = min(heap_bytes, asked.data.heap_peak_bytes) + asked.data.fixed_bytes()
     near_ns = choices.all_near.time_ns
-    found = follow(asked.traced, asked.coster, far, near_bytes, asked.wall_s)
+    found = follow(asked.data, asked.coster, far, near_bytes, asked.wall_s)
     made = []
     for each in found:
         slowdown = each.time_ns / near_ns if near_ns else 1.0
@@ -147,7 +152,7 @@ def _on_curve(
         near_budget_bytes=point.budget,
         near_bytes=point.near_bytes,
         exact=point.exact,
-        price=prices.of(point.near_bytes, asked.traced.heap_peak_bytes) if prices else None,
+        price=prices.of(point.near_bytes, asked.data.heap_peak_bytes) if prices else None,
         **modelled({"slowdown": triple}, samples=0, note=_NOTE),
     )
 
@@ -165,7 +170,7 @@ def _within(
             WithinPoint(
                 within_slowdown=limit,
                 near_bytes=least.near_bytes,
-                price=prices.of(least.near_bytes, asked.traced.heap_peak_bytes) if prices else None,
+                price=prices.of(least.near_bytes, asked.data.heap_peak_bytes) if prices else None,
                 **_plainly(slowdown=choices.slowdown(least.cost)),
             )
         )
@@ -189,7 +194,7 @@ def _sites(asked: AdviceInputs, choices: Choices, point: Point) -> list[SiteAdvi
             at=asked.labels.at[site.number],
             chain=[frame.place() for frame in site.frames],
             functions=asked.labels.functions.get(site.number, []),
-            size_bytes=asked.traced.held_bytes(site.number),
+            size_bytes=asked.data.held_bytes(site.number),
             allocated_bytes=site.allocated_bytes,
             allocations=site.allocations,
             life_share=site.life_share,
@@ -205,7 +210,7 @@ def _sites(asked: AdviceInputs, choices: Choices, point: Point) -> list[SiteAdvi
                 first_touch_s=round(far.sites[site.number].added_touch_ns * scale, 12),
             ),
         )
-        for site in asked.traced.sites
+        for site in asked.data.sites
         if (site.reads or site.writes or site.allocations) and not site.is_recorder()
     ]
     return sorted(made, key=lambda site: -(site.far_time_s + site.first_touch_s))
@@ -228,6 +233,6 @@ def _dependent(cost: Cost, number: int) -> float:
 
 
 def _verdict(number: int, asked: AdviceInputs, point: Point) -> Placing:
-    if not asked.traced.sites[number].is_movable():
+    if not asked.data.sites[number].is_movable():
         return "fixed"
     return "near" if number in point.near else "far"

@@ -19,10 +19,10 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from nearfar.place.costing import Cost, Coster, SiteCost
+from nearfar.place.costing import Cost, CostModel, SiteCost
 from nearfar.place.figures import Memory
 from nearfar.place.knapsack import by_density, exactly, most_bytes
-from nearfar.place.traced import ProgramTrace
+from nearfar.place.program_data import ProgramData
 
 #: Budgets of the curve between zero and the whole heap.
 POINTS = 9
@@ -77,25 +77,25 @@ class Choices:
         )
 
 
-def choose(traced: ProgramTrace, coster: Coster, far: Memory, budget: int | None) -> Choices:
+def choose(data: ProgramData, coster: CostModel, far: Memory, budget: int | None) -> Choices:
     """The curve over budgets, including ``budget``."""
-    heap = [site.number for site in traced.heap()]
-    everything = range(len(traced.sites))
+    heap = [site.number for site in data.heap()]
+    everything = range(len(data.sites))
     all_near, all_far, heap_far = coster.costs(far, [[], everything, heap])
     gains = {n: all_far.sites[n].added_ns(all_near.sites[n]) for n in heap}
     busy = {n: _busy_ns(all_far.sites[n], far) for n in heap}
-    budgets = _budgets(most_bytes(frozenset(heap), traced.sizes), budget)
+    budgets = _budgets(most_bytes(frozenset(heap), data.sizes), budget)
     chosen: dict[tuple[frozenset[int], int], bool] = {(frozenset(heap), budgets[-1]): True}
     for weight in _HIDDEN:  # the last one decides what is exact
         spared = {n: max(gain, 0.0) + weight * busy[n] for n, gain in gains.items()}
-        chosen |= _candidates(traced, spared, budgets)
+        chosen |= _candidates(data, spared, budgets)
     sets = {near: [n for n in heap if n not in near] for near, _ in chosen}
     costs = dict(zip(sets, coster.costs(far, list(sets.values())), strict=True))
     points = [
         Point(
             size,
             near,
-            int(most_bytes(near, traced.sizes)),
+            int(most_bytes(near, data.sizes)),
             costs[near],
             exact,
             sum(busy[n] for n in sets[near]),
@@ -121,12 +121,12 @@ def _budgets(heap_bytes: float, asked: int | None) -> list[int]:
 
 
 def _candidates(
-    traced: ProgramTrace, gains: Mapping[int, float], budgets: Sequence[int]
+    data: ProgramData, gains: Mapping[int, float], budgets: Sequence[int]
 ) -> dict[tuple[frozenset[int], int], bool]:
     """Choices by density and exact ones, for each budget; True if no choice gains more."""
     numbers = [n for n, gain in gains.items() if gain > 0]
     benefit = [gains[n] for n in numbers]
-    sizes = traced.sizes[numbers]
+    sizes = data.sizes[numbers]
     found = {}
     for budget in budgets:
         best = exactly(benefit, sizes, budget)

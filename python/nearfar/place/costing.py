@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from nearfar.place.figures import Core, CoreTuple, Memory, MemoryTuple, Work
 
@@ -66,6 +66,15 @@ class Cost:
     stall_ns: float
     instructions: int
     sites: tuple[SiteCost, ...]
+
+
+class CostModel(Protocol):
+    """Costs of placements, each given by its far sites."""
+
+    near: Memory
+
+    def costs(self, far: Memory, placements: Sequence[Iterable[int]]) -> list[Cost]:
+        """The cost of each placement."""
 
 
 @dataclass(frozen=True)
@@ -202,16 +211,11 @@ class Coster:
         self, number: int, far: Memory, factors: tuple[float, float] = (1.0, 1.0)
     ) -> float:
         """First-touch times of a site's pages on far memory less those on near memory."""
-        touched, sides = self.traced.touched, ((self.near, factors[0]), (far, factors[1]))
-        if self.traced.sites[number].kind != "heap":
-            if self.near.large_pages or far.large_pages:
-                return 0.0
-            return touched.small[number] * (far.touch * factors[1] - self.near.touch * factors[0])
-        near_ns, far_ns = (
-            (touched.large if memory.large_pages else touched.small)[number] * memory.touch * factor
-            for memory, factor in sides
+        return self.traced.first_touches_ns(
+            number,
+            (self.near.touch * factors[0], self.near.large_pages),
+            (far.touch * factors[1], far.large_pages),
         )
-        return far_ns - near_ns
 
     def _whole(
         self, cost: Cost, flags: Sequence[int], far: Memory, factors: tuple[float, float]

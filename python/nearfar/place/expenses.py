@@ -11,11 +11,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from nearfar.errors import BadInputError
+from nearfar.place.costing import Coster
+from nearfar.place.traced import ProgramTrace
 from nearfar.records.shape import Origin, Provenance
 
 if TYPE_CHECKING:
-    from nearfar.place.costing import Coster
-    from nearfar.place.traced import ProgramTrace
+    from nearfar.place.costing import CostModel
+    from nearfar.place.program_data import ProgramData
     from nearfar.records.advice import FarAdvice
     from nearfar.records.profile import Profile
     from nearfar.simulation.devices import Device
@@ -55,10 +57,10 @@ def prices_of(near: Profile, far: Profile) -> Prices | str:
 
 @dataclass(frozen=True)
 class Placed:
-    """A traced program, the memories it is placed on, and its time with all data near."""
+    """A program, the memories it is placed on, and its time with all data near."""
 
-    traced: ProgramTrace
-    coster: Coster
+    data: ProgramData
+    coster: CostModel
     near: Profile
     far: Profile
     time_s: float
@@ -69,11 +71,11 @@ def beside_time(
 ) -> dict[str, Any]:
     """Keywords of FarAdvice for a plan that places ``far_sites`` far: energy, wear and price if
     known, and notes on unknown ones."""
-    everything = range(len(placed.traced.sites))
+    everything = range(len(placed.data.sites))
     joules = energies(placed, {"all_near": [], "all_far": everything, "plan": far_sites})
     years = lifetime_years(placed, far_sites)
     fields: dict[str, Any] = {
-        "far_writes": far_writes(placed.traced, far_sites),
+        "far_writes": far_writes(placed.data, far_sites),
         "lacking": [why for why in (joules, years, prices) if isinstance(why, str)],
     }
     if not isinstance(joules, str):
@@ -81,7 +83,7 @@ def beside_time(
     if not isinstance(years, str):
         fields["lifetime_years"] = years
     if not isinstance(prices, str):
-        heap = placed.traced.heap_peak_bytes
+        heap = placed.data.heap_peak_bytes
         near = {"all_near": heap, "all_far": 0, "plan": near_bytes}
         fields |= {f"price_{name}": prices.of(size, heap) for name, size in near.items()}
         fields["currency"] = prices.currency
@@ -105,17 +107,19 @@ def lifetime_years(placed: Placed, far_sites: Sequence[int]) -> float | str | No
     nothing is written; or why it is unknown."""
     if _ENDURANCE not in placed.far.figures:
         return f"no wear: {placed.far.name} has no {_ENDURANCE}"
-    far_bytes = float(placed.traced.sizes[list(far_sites)].sum(axis=0).max(initial=0.0))
-    written = far_writes(placed.traced, far_sites) * _LINE
+    if not isinstance(placed.coster, Coster):
+        return "no wear: it needs every write, which --emulate records"
+    far_bytes = float(placed.data.sizes[list(far_sites)].sum(axis=0).max(initial=0.0))
+    written = far_writes(placed.data, far_sites) * _LINE
     if not written or not far_bytes or placed.time_s <= 0:
         return None
     seconds = far_bytes * placed.far.scalar(_ENDURANCE) / (written / placed.time_s)
     return seconds / (_DAYS_A_YEAR * 86400)
 
 
-def far_writes(traced: ProgramTrace, far_sites: Sequence[int]) -> int:
-    """Written far lines; sites are numbered as in the trace."""
-    return sum(traced.sites[n].writes for n in far_sites)
+def far_writes(data: ProgramData, far_sites: Sequence[int]) -> int:
+    """Written far lines; sites by number."""
+    return sum(data.sites[n].writes for n in far_sites)
 
 
 def energies(placed: Placed, placements: Mapping[str, Sequence[int]]) -> dict[str, float] | str:
@@ -124,6 +128,8 @@ def energies(placed: Placed, placements: Mapping[str, Sequence[int]]) -> dict[st
     from nearfar.errors import from_native
     from nearfar.simulation.devices import Device, has_energy
 
+    if not isinstance(placed.coster, Coster) or not isinstance(placed.data, ProgramTrace):
+        return "no energy: it needs every access, which --emulate records"
     silent = [p.name for p in (placed.near, placed.far) if not has_energy(p)]
     if silent:
         return f"no energy: no figures of it for {' and '.join(dict.fromkeys(silent))}"
@@ -133,15 +139,20 @@ def energies(placed: Placed, placements: Mapping[str, Sequence[int]]) -> dict[st
         return f"no energy: {error.what}"
     except NativeError as error:
         return f"no energy: {from_native(error).what}"
-    return {name: _joules(placed, devices, far_sites) for name, far_sites in placements.items()}
+    traced = placed.data
+    return {
+        name: _joules(traced, placed.coster, devices, far_sites)
+        for name, far_sites in placements.items()
+    }
 
 
-def _joules(placed: Placed, devices: Sequence[Device], far_sites: Sequence[int]) -> float:
+def _joules(
+    traced: ProgramTrace, coster: Coster, devices: Sequence[Device], far_sites: Sequence[int]
+) -> float:
     from nearfar import _native
     from nearfar.simulation.placements import Placement, far_by_site
     from nearfar.simulation.run import SAMPLE, Options, run
 
-    traced, coster = placed.traced, placed.coster
     place = Placement("plan", near_by_default=True, objects=far_by_site(far_sites))
     source = _native.TraceSource(str(traced.path), coster.work.instruction_ns * 1000, place.objects)
     options = Options(window=coster.core.parallelism, most_requests=SAMPLE)

@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from nearfar import _native
 from nearfar.errors import BadInputError
-from nearfar.place.figures import SMALL_PAGE_SHIFT
+from nearfar.place.program_data import PAGE_BYTES, PARTS, ProgramData, Touched
 from nearfar.place.sites import Frame, Site
 from nearfar.records.choices import SiteKind
 
@@ -28,62 +27,25 @@ if TYPE_CHECKING:
         TraceTouches,
     )
 
-#: Number of parts of a run with separate sizes.
-PARTS = 128
 #: Maximum records in the model; longer traces are sampled by blocks at even distances.
 MOST_RECORDS = 2_000_000
 #: Records of a block, or a stretch of a long run (docs/formats/trace.md).
 BLOCK_RECORDS = 1 << 16
-PAGE_BYTES = 1 << SMALL_PAGE_SHIFT
 #: Blocks of at least this many bytes may be reserved and only partly used.
 _SPARSE_BLOCK_BYTES = 256 * PAGE_BYTES
 
 
 @dataclass(frozen=True)
-class Touched:
-    """First touches of pages by site, if all pages are small (4 KiB) or large (2 MiB); a page that
-    was unmapped is touched first again. ``fixed_pages``: peak number of small pages of stack,
-    globals and mappings."""
-
-    small: tuple[int, ...]
-    large: tuple[int, ...]
-    fixed_pages: int
-
-
-@dataclass(frozen=True)
-class ProgramTrace:
-    """A traced run. Sizes are sites by parts, in bytes. For a run traced in windows, counts of
-    sites are extrapolated from the windows."""
+class ProgramTrace(ProgramData):
+    """A traced run. For a run traced in windows, counts of sites are extrapolated from the
+    windows."""
 
     path: Path
     sample: TraceSample
-    sites: tuple[Site, ...]
-    sizes: NDArray[np.float64]
     records: int  # including left out ones
-    touched: Touched
     touches: TraceTouches  # of a run traced in windows
     instructions: int
     ending: str  # what is wrong with the file; empty if it is complete
-
-    def heap(self) -> list[Site]:
-        """Sites that a plan can move."""
-        return [site for site in self.sites if site.is_movable()]
-
-    @cached_property
-    def heap_peak_bytes(self) -> int:
-        """Peak bytes of all movable sites together."""
-        held = self.sizes[[site.number for site in self.heap()]].sum(axis=0)
-        return int(held.max(initial=0))
-
-    def fixed_bytes(self) -> int:
-        """Peak touched bytes of stack, globals and mappings."""
-        return self.touched.fixed_pages * PAGE_BYTES
-
-    def held_bytes(self, number: int) -> int:
-        """Peak bytes of a site: allocated for the heap, touched for all other sites."""
-        if self.sites[number].kind == "heap":
-            return int(self.sizes[number].max())
-        return self.touched.small[number] * PAGE_BYTES
 
 
 def read_trace(path: Path, collected: TraceCollected | None = None) -> ProgramTrace:
@@ -105,12 +67,12 @@ def read_trace(path: Path, collected: TraceCollected | None = None) -> ProgramTr
     for site in recorded:
         sizes[site.number] *= _resident_share(site, touched)
     return ProgramTrace(
-        path,
-        sample,
         tuple(recorded),
         sizes,
-        stats["records"] + left_out,
         touched,
+        path,
+        sample,
+        stats["records"] + left_out,
         touches,
         stats["totals"]["instructions"],
         stats["ending"],

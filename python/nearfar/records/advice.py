@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from nearfar.records.choices import Placing, PolicyName, SiteKind
+from nearfar.records.choices import AdviceMethod, Placing, PolicyName, SiteKind
 from nearfar.records.shape import Amount, Answer, Count, Observed, Shaped, Share
 
 
@@ -108,20 +108,27 @@ class FarAdvice(Shaped):
     sites: list[SiteAdvice]
 
 
-class TracedProgram(Observed):
+class ObservedProgram(Observed):
     """A program of the run, over all its processes."""
 
-    path: str
-    instructions: Count
+    path: str = Field(description="of a sampled one the name, at most 15 characters")
+    instructions: Count | None = Field(default=None, description="if it was traced")
+    cpu_share: Share | None = Field(
+        default=None, description="of the user CPU time, if it was sampled"
+    )
 
 
 class AdviceResult(FarAdvice, Answer):
     """Section ``advice``: the first far memory at the top, all of them in ``fars``."""
 
     program: list[str]
-    programs: list[TracedProgram] = Field(
-        default_factory=list, description="the program and those that it started, traced"
+    programs: list[ObservedProgram] = Field(
+        default_factory=list, description="the program and those that it started"
     )
+    method: AdviceMethod = Field("emulated", description="how the program was observed")
+    pid: Count | None = Field(None, description="of the process, if it was running before")
+    samples: Count | None = Field(None, description="of user CPU time, if it was sampled")
+    sampling_period_s: Amount | None = Field(None, description="CPU time between two samples")
     host: str
     near: str
     near_latency_ns: Amount | None = Field(None, description="read latency used by the model")
@@ -154,8 +161,10 @@ class AdviceResult(FarAdvice, Answer):
     unseen_share: Share = Field(
         0.0, description="of the CPU time: in programs that it started and that cannot be traced"
     )
-    traced_time_s: Amount
-    records: Count = Field(description="lines of the trace")
-    sampled_share: Share = Field(description="of the records that the model went through")
+    traced_time_s: Amount | None = Field(None, description="if it was traced")
+    records: Count | None = Field(None, description="lines of the trace")
+    sampled_share: Share | None = Field(
+        None, description="of the records that the model went through"
+    )
     plan: str | None = Field(None, description="the plan file")
     fars: list[FarAdvice] = Field(default_factory=list)

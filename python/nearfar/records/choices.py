@@ -87,6 +87,8 @@ TraceFormat = Literal["ramulator", "dramsim3", "champsim"]
 ExperimentLevel = Literal["l1", "l2", "published counts"]
 #: What an allocation site is.
 SiteKind = Literal["unknown", "heap", "stack", "statics", "mapping", "code"]
+#: How advice observed a program.
+AdviceMethod = Literal["sampled", "emulated"]
 #: Where advice puts a site.
 Placing = Literal["near", "far", "fixed"]
 #: Policies that advice compares with a plan.

@@ -101,7 +101,7 @@ _DIRECTED: tuple[tuple[str, Direction | None, str], ...] = (
         involuntary_switches iterations l3_stall_cycles last_address lines_written
         llc_load_misses llc_loads llc_store_misses llc_stores major_faults minor_faults
         most_line_writes most_page_writes moved_pages n near_reads near_threads near_writes
-        operations outliers page_faults pages_written pairs planned queue_depth reads records
+        operations outliers page_faults pages_written pairs pid planned queue_depth reads records
         refreshes repeat requests rows samples schema_version seed series site size_entries
         stalls steps sweeps threads traffic_cpus value window writes writes_between""",
     ),
@@ -120,14 +120,14 @@ _DIRECTED: tuple[tuple[str, Direction | None, str], ...] = (
         settled_share changed_share dependent_share life_share near_share read_share
         sampled_share share stall_share update_share depth published_slowdown traffic_factor
         unseen_share within_slowdown foreign_cpus least_cpu_share spread steal worst_spread
-        a b matrix error relative_error time_difference energy_difference""",
+        cpu_share a b matrix error relative_error time_difference energy_difference""",
     ),
 )
 
 #: Figures about nearfar itself, result checks or timing parameters: not compared.
 _NOT_COMPARED: tuple[tuple[str, str], ...] = (
     ("1/s", "requests_per_s exact_requests_per_s"),
-    ("s", "traced_time_s took_s"),
+    ("s", "traced_time_s took_s sampling_period_s"),
     ("ns", "timer_ns"),
     ("ratio", "worst_error mean_error leave_one_out_error"),
 )

@@ -6,7 +6,9 @@ from pathlib import Path
 
 from nearfar.place.advising import FarResult
 from nearfar.place.figures import Memory, why_faster
+from nearfar.place.samples import ProgramSamples
 from nearfar.place.traced import BLOCK_RECORDS
+from nearfar.sampling.run import Sampled
 from nearfar.tracing.recording import HOW_TO_INSTRUMENT
 from nearfar.workflows.program_runs import ProgramRuns
 
@@ -16,16 +18,70 @@ SLOW_TRACING_RATIO = 60.0
 MAX_NAMED_PROGRAMS = 6
 #: A slowdown below it is explained; values between it and 1 are within the model's rounding.
 FASTER_THAN_NEAR = 0.995
+#: A fraction of samples without a data address that is worth a note.
+_MUCH_UNKNOWN = 0.1
+_STOPPED = (
+    "the program reached the time limit and was stopped: the result covers the part that ran; "
+    "raise --time to cover more"
+)
+_ALWAYS = (
+    "threads are assumed not to wait for each other",
+    "slowdowns are of CPU time; time spent waiting for files, devices or other programs is "
+    "assumed not to change",
+)
 
 
-def limits() -> list[str]:
-    """Return what every answer assumes."""
+def emulated_limits() -> list[str]:
+    """Return what every answer from a trace assumes."""
     return [
         "misses are those of modelled caches under an emulator, without the kernel's own accesses",
-        "threads are assumed not to wait for each other",
-        "slowdowns are of CPU time; time spent waiting for files, devices or other programs is "
-        "assumed not to change",
+        *_ALWAYS,
     ]
+
+
+def sampled_limits() -> list[str]:
+    """Return what every answer from samples assumes."""
+    return [
+        "which sampled stalls were misses is estimated from how densely their addresses lie, "
+        "without the kernel's own accesses",
+        *_ALWAYS,
+    ]
+
+
+def sampled(seen: Sampled, data: ProgramSamples) -> list[str]:
+    """Return what is particular to a sampled run."""
+    notes = list(seen.notes)
+    if seen.ended and seen.code:
+        notes.append(f"the program exited with {seen.code}: this advice is for a failed run")
+    if not seen.ended:
+        notes.append(_STOPPED)
+    if seen.pid is not None:
+        notes.append(
+            "a process that was running before has no allocation sites: start it under "
+            "`nearfar advise -- PROGRAM` for a plan"
+        )
+    if seen.sampler.unlogged():
+        notes.append(f"{seen.sampler.unlogged()} processes ran without allocation sites")
+    if seen.sampler.lost():
+        notes.append(f"{seen.sampler.lost()} samples were lost")
+    if data.unknown_share > _MUCH_UNKNOWN:
+        notes.append(
+            f"for {data.unknown_share:.0%} of the samples the data address is unknown: their "
+            "stalls are assumed not to grow"
+        )
+    if len(seen.programs) > 1:
+        notes.append(
+            f"{len(seen.programs)} programs were sampled as one, in fractions of the CPU time: "
+            f"{_fractions(seen.programs)}"
+        )
+    return notes
+
+
+def on_plan(plan: Path | None) -> list[str]:
+    """A note if no plan was written."""
+    if plan is not None:
+        return []
+    return ["no allocation site was seen: no plan can move any of its memory, and none was written"]
 
 
 def on_sample(every: int) -> list[str]:
@@ -69,8 +125,8 @@ def _fractions(programs: list[tuple[str, int]]) -> str:
     return ", ".join([*most, f"{others} others"] if others > 0 else most)
 
 
-def warnings(seen: ProgramRuns, misfit: float, plan: Path | None, chained: float) -> list[str]:
-    """Return what is particular to these runs.
+def emulated(seen: ProgramRuns, misfit: float, chained: float) -> list[str]:
+    """Return what is particular to a traced run.
 
     ``misfit``: modeled over measured time; ``chained``: fraction of the loads that are assumed to
     wait for the load before.
@@ -86,10 +142,7 @@ def warnings(seen: ProgramRuns, misfit: float, plan: Path | None, chained: float
             "traced: the figures cover the rest"
         )
     if not native.ended:
-        notes.append(
-            "the program reached the time limit and was stopped: the result covers the part that "
-            "ran; raise --time to cover more"
-        )
+        notes.append(_STOPPED)
     if seen.cut:
         notes.append(
             "the trace stopped at the time limit: later accesses are missing, and instruction time "
@@ -99,10 +152,6 @@ def warnings(seen: ProgramRuns, misfit: float, plan: Path | None, chained: float
         notes.append(
             f"{collected['processes']} processes were traced as one program, in fractions of the "
             f"instructions: {_fractions(seen.recorded.programs())}"
-        )
-    if plan is None:
-        notes.append(
-            "no allocation site was seen: no plan can move any of its memory, and none was written"
         )
     if chained:
         notes.append(

@@ -1,0 +1,110 @@
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/vector.h>
+
+#include "bind/convert.hpp"
+#include "sample/sampler.hpp"
+
+namespace nb = nanobind;
+
+namespace nearfar::bind {
+
+namespace {
+
+using namespace nearfar::sample;
+
+constexpr const char* kind_names[trace::site_kinds] = {"unknown", "heap",    "stack",
+                                                       "statics", "mapping", "code"};
+
+std::unique_ptr<Sampler> kept(Result<Sampler> made) {
+  if (!made) raise(made.error());
+  return std::make_unique<Sampler>(std::move(*made));
+}
+
+/// A vector as bytes, whose types the stub names.
+template <class T>
+nb::bytes bytes_of(std::span<const T> values) {
+  return nb::bytes(values.data(), values.size_bytes());
+}
+
+nb::list code_places(const Sampler& sampler) {
+  nb::list list;
+  for (const CodePlace& place : sampler.code()) {
+    nb::dict d;
+    d["file"] = place.file;
+    d["offset"] = place.offset;
+    d["access"] = place.access;
+    d["bytes"] = place.bytes;
+    d["is_load"] = place.is_load;
+    d["is_store"] = place.is_store;
+    d["is_string"] = place.is_string;
+    d["follows_pointer"] = place.follows_pointer;
+    list.append(d);
+  }
+  return list;
+}
+
+nb::list data_places(const Sampler& sampler) {
+  nb::list list;
+  for (const DataPlace& place : sampler.data()) {
+    nb::dict d;
+    d["kind"] = kind_names[static_cast<unsigned>(place.kind)];
+    nb::list frames;
+    for (const DataPlace::Frame& frame : place.frames)
+      frames.append(nb::make_tuple(frame.file, frame.offset));
+    d["frames"] = frames;
+    d["allocations"] = place.allocations;
+    d["allocated_bytes"] = place.allocated_bytes;
+    d["peak_bytes"] = place.peak_bytes;
+    nb::list held;
+    for (const DataPlace::Held& at : place.held)
+      held.append(nb::make_tuple(at.time_ns, at.bytes));
+    d["held"] = held;
+    list.append(d);
+  }
+  return list;
+}
+
+nb::list files(const Sampler& sampler) {
+  nb::list list;
+  for (const MappedFile& file : sampler.files())
+    list.append(nb::make_tuple(nb::bytes(file.path.data(), file.path.size()),
+                               file.elf ? file.elf->build_id : std::string()));
+  return list;
+}
+
+nb::list programs(const Sampler& sampler) {
+  nb::list list;
+  for (const SampledProgram& program : sampler.programs())
+    list.append(nb::make_tuple(program.process, nb::bytes(program.name.data(), program.name.size()),
+                               program.samples));
+  return list;
+}
+
+} // namespace
+
+void register_sample(nb::module_& module) {
+  nb::class_<Sampler>(module, "Sampler")
+      .def_static(
+          "open", [](std::uint64_t period_ns) { return kept(Sampler::open({period_ns})); },
+          nb::arg("period_ns"))
+      .def_static(
+          "attach",
+          [](int process, std::uint64_t period_ns) {
+            return kept(Sampler::attach(process, {period_ns}));
+          },
+          nb::arg("process"), nb::arg("period_ns"))
+      .def("log_value", &Sampler::log_value)
+      .def("poll", &Sampler::poll, nb::call_guard<nb::gil_scoped_release>())
+      .def("stop", &Sampler::stop)
+      .def("samples", [](const Sampler& self) { return bytes_of(self.samples()); })
+      .def("every", &Sampler::every)
+      .def("code", &code_places)
+      .def("data", &data_places)
+      .def("files", &files)
+      .def("programs", &programs)
+      .def("lost", &Sampler::lost)
+      .def("unlogged", &Sampler::unlogged);
+}
+
+} // namespace nearfar::bind

@@ -1,0 +1,42 @@
+// The places in the code at which samples were seen, each decoded once.
+//
+// Code           from the file that is mapped there; code that is in no file, such as that of a
+//                JIT compiler, from the process, while it runs.
+// Thread safety  none.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <sys/types.h>
+#include <unordered_map>
+#include <vector>
+
+#include "sample/process_map.hpp"
+#include "sample/samples.hpp"
+#include "sample/stalled_access.hpp"
+
+namespace nearfar::sample {
+
+class CodePlaces {
+public:
+  explicit CodePlaces(const ProcessMap& processes) : processes_(processes) {}
+
+  /// The number of the place at an instruction pointer of a process.
+  std::uint32_t number_of(pid_t process, std::uint64_t pointer);
+  /// The access that samples at a place waited for.
+  const std::optional<StalledAccess>& access(std::uint32_t number) const {
+    return accesses_[number];
+  }
+  std::span<const CodePlace> all() const { return places_; }
+
+private:
+  std::optional<StalledAccess> decode(pid_t process, std::uint64_t pointer) const;
+
+  const ProcessMap& processes_;
+  std::vector<CodePlace> places_;
+  std::vector<std::optional<StalledAccess>> accesses_;
+  std::unordered_map<std::uint64_t, std::uint32_t> numbers_;
+};
+
+} // namespace nearfar::sample

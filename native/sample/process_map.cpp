@@ -1,0 +1,104 @@
+#include "sample/process_map.hpp"
+
+#include <cinttypes>
+#include <cstdio>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "os/file.hpp"
+
+namespace nearfar::sample {
+
+ProcessMap::ProcessMap() : files_(1) {}
+
+void ProcessMap::add(pid_t process, const MappedRange& range) {
+  Ranges& ranges = processes_[process];
+  auto at = ranges.upper_bound(range.begin);
+  if (at != ranges.begin() && std::prev(at)->second.end > range.begin) --at;
+  while (at != ranges.end() && at->second.begin < range.end) {
+    const MappedRange old = at->second;
+    at = ranges.erase(at);
+    if (old.begin < range.begin) {
+      MappedRange left = old;
+      left.end = range.begin;
+      ranges[left.begin] = left;
+    }
+    if (old.end > range.end) {
+      MappedRange right = old;
+      right.offset += range.end - old.begin;
+      right.begin = range.end;
+      at = std::next(ranges.insert_or_assign(right.begin, right).first);
+    }
+  }
+  ranges[range.begin] = range;
+}
+
+void ProcessMap::fork(pid_t parent, pid_t child) {
+  if (parent == child) return; // a thread
+  const auto found = processes_.find(parent);
+  if (found != processes_.end()) processes_[child] = Ranges(found->second);
+}
+
+void ProcessMap::start_program(pid_t process) { processes_.erase(process); }
+
+bool ProcessMap::read(pid_t process) {
+  char name[64];
+  std::snprintf(name, sizeof name, "/proc/%d/maps", process);
+  std::FILE* maps = std::fopen(name, "re");
+  if (maps == nullptr) return false;
+  char line[4352];
+  while (std::fgets(line, sizeof line, maps) != nullptr) {
+    MappedRange range;
+    char access[5] = "";
+    int path = 0;
+    if (std::sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %*s %*s %n", &range.begin,
+                    &range.end, access, &range.offset, &path) < 4)
+      continue;
+    std::string file = line + path;
+    while (!file.empty() && file.back() == '\n')
+      file.pop_back();
+    range.file = file_number(file);
+    range.is_code = access[2] == 'x';
+    add(process, range);
+  }
+  std::fclose(maps);
+  return true;
+}
+
+std::uint32_t ProcessMap::file_number(const std::string& path) {
+  // "[heap]", "//anon" and "/dev/zero (deleted)" are names of the kernel's, not of files.
+  if (path.empty() || path[0] != '/' || path.starts_with("//")) return 0;
+  const auto [known, is_new] =
+      numbers_.try_emplace(path, static_cast<std::uint32_t>(files_.size()));
+  if (is_new) files_.push_back({path, trace::read_elf(path.c_str())});
+  return known->second;
+}
+
+const MappedRange* ProcessMap::find(pid_t process, std::uint64_t address) const {
+  const auto found = processes_.find(process);
+  if (found == processes_.end()) return nullptr;
+  auto at = found->second.upper_bound(address);
+  if (at == found->second.begin()) return nullptr;
+  --at;
+  return address < at->second.end ? &at->second : nullptr;
+}
+
+std::optional<FilePlace> ProcessMap::place(pid_t process, std::uint64_t address) const {
+  const MappedRange* range = find(process, address);
+  if (range == nullptr || range->file == 0) return std::nullopt;
+  const std::optional<trace::Elf>& elf = files_[range->file].elf;
+  const auto bias = elf ? elf->bias(range->begin, range->offset) : std::nullopt;
+  return FilePlace{range->file, bias ? address - *bias : address - range->begin + range->offset};
+}
+
+std::size_t ProcessMap::read_code(const MappedRange& range, std::uint64_t address, void* to,
+                                  std::size_t bytes) const {
+  if (range.file == 0) return 0;
+  const os::File file(open(files_[range.file].path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (file.fd() < 0) return 0;
+  const ssize_t got =
+      pread(file.fd(), to, bytes, static_cast<off_t>(address - range.begin + range.offset));
+  return got > 0 ? static_cast<std::size_t>(got) : 0;
+}
+
+} // namespace nearfar::sample

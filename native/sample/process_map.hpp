@@ -1,0 +1,71 @@
+// Mappings of each process of a run, from the kernel's records.
+//
+// Order          mappings, forks and program starts are applied in the order of their times.
+// Limits         the kernel does not report unmapping; a mapping lasts until another takes its
+//                place.
+// Thread safety  none.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <sys/types.h>
+#include <unordered_map>
+#include <vector>
+
+#include "trace/elf.hpp"
+
+namespace nearfar::sample {
+
+/// A file whose code or data is mapped, once for all processes.
+struct MappedFile {
+  std::string path;
+  std::optional<trace::Elf> elf; ///< empty if the file is not ELF, or cannot be read
+};
+
+struct MappedRange {
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+  std::uint64_t offset = 0; ///< in the file
+  std::uint32_t file = 0;   ///< number of the file; 0: anonymous memory
+  bool is_code = false;
+};
+
+/// A place in a file, as addr2line takes it.
+struct FilePlace {
+  std::uint32_t file = 0;
+  std::uint64_t offset = 0;
+};
+
+class ProcessMap {
+public:
+  ProcessMap();
+
+  void add(pid_t process, const MappedRange& range);
+  void fork(pid_t parent, pid_t child);
+  void start_program(pid_t process); ///< exec: all mappings go
+  /// What is mapped now, from /proc/PID/maps. False if that cannot be read.
+  bool read(pid_t process);
+
+  /// The number of a path; 0 for the kernel's names of anonymous memory.
+  std::uint32_t file_number(const std::string& path);
+  std::span<const MappedFile> files() const { return files_; }
+
+  const MappedRange* find(pid_t process, std::uint64_t address) const;
+  /// The place of an address in the file that is mapped there.
+  std::optional<FilePlace> place(pid_t process, std::uint64_t address) const;
+  /// Bytes of code at an address of a file, from the file. 0 if there are none.
+  std::size_t read_code(const MappedRange& range, std::uint64_t address, void* to,
+                        std::size_t bytes) const;
+
+private:
+  using Ranges = std::map<std::uint64_t, MappedRange>; ///< by begin, without overlap
+
+  std::unordered_map<pid_t, Ranges> processes_;
+  std::vector<MappedFile> files_;
+  std::unordered_map<std::string, std::uint32_t> numbers_;
+};
+
+} // namespace nearfar::sample

@@ -1,0 +1,77 @@
+#include <doctest/doctest.h>
+
+#include <unistd.h>
+
+#include "sample/process_map.hpp"
+
+using namespace nearfar::sample;
+
+namespace {
+
+MappedRange range(std::uint64_t begin, std::uint64_t end, std::uint32_t file = 0,
+                  std::uint64_t offset = 0) {
+  MappedRange made;
+  made.begin = begin;
+  made.end = end;
+  made.file = file;
+  made.offset = offset;
+  return made;
+}
+
+} // namespace
+
+TEST_CASE("a mapping takes the place of what was there, and splits it") {
+  ProcessMap map;
+  map.add(1, range(0x1000, 0x9000, 7, 0x100));
+  map.add(1, range(0x3000, 0x4000, 8));
+  REQUIRE(map.find(1, 0x2fff));
+  CHECK(map.find(1, 0x2fff)->file == 7);
+  CHECK(map.find(1, 0x3000)->file == 8);
+  REQUIRE(map.find(1, 0x4000));
+  CHECK(map.find(1, 0x4000)->file == 7);
+  CHECK(map.find(1, 0x4000)->offset == 0x100 + 0x3000);
+  CHECK_FALSE(map.find(1, 0x9000));
+  CHECK_FALSE(map.find(1, 0xfff));
+  CHECK_FALSE(map.find(2, 0x2000));
+}
+
+TEST_CASE("a fork copies mappings, a program that starts has none") {
+  ProcessMap map;
+  map.add(1, range(0x1000, 0x2000, 7));
+  map.fork(1, 2);
+  map.add(2, range(0x1000, 0x2000, 9));
+  CHECK(map.find(1, 0x1000)->file == 7);
+  CHECK(map.find(2, 0x1000)->file == 9);
+  map.start_program(1);
+  CHECK_FALSE(map.find(1, 0x1000));
+}
+
+TEST_CASE("names of the kernel are not files, and a file has one number") {
+  ProcessMap map;
+  for (const char* name : {"", "//anon", "[heap]", "[stack]"})
+    CHECK(map.file_number(name) == 0);
+  const std::uint32_t number = map.file_number("/no/such/file");
+  CHECK(number != 0);
+  CHECK(map.file_number("/no/such/file") == number);
+  CHECK_FALSE(map.files()[number].elf);
+}
+
+TEST_CASE("the code of this program is found in its file by its address") {
+  ProcessMap map;
+  REQUIRE(map.read(getpid()));
+  const auto address = reinterpret_cast<std::uint64_t>(&getpid);
+  const MappedRange* found = map.find(getpid(), address);
+  REQUIRE(found);
+  CHECK(found->is_code);
+  unsigned char code[8];
+  REQUIRE(map.read_code(*found, address, code, sizeof code) == sizeof code);
+  CHECK(std::equal(code, code + sizeof code, reinterpret_cast<const unsigned char*>(&getpid)));
+  const auto place = map.place(getpid(), address);
+  REQUIRE(place);
+  CHECK(place->file == found->file);
+}
+
+TEST_CASE("a process that is not there has no mappings") {
+  ProcessMap map;
+  CHECK_FALSE(map.read(999'999'999));
+}

@@ -1,0 +1,75 @@
+// Samples running programs from outside: no emulator, no counters, no privileges.
+//
+// Clock          each thread's CPU time, by a timer of the kernel (cpu-clock), with the registers
+//                of the program. Time in the kernel is not sampled.
+// Data           the address that the oldest instruction waited for (stalled_access.hpp), and what
+//                lies there: the allocation site by the allocation log (alloclog/log.hpp), else
+//                stack, globals of a file, or mapped memory.
+// Faults         addresses of page faults, as many as the kernel adapts the rate to: which site
+//                touched how many pages.
+// Children       are followed, through fork and exec.
+// Thread safety  one thread at a time; open() by the thread that starts the program.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "sample/process_map.hpp"
+#include "sample/samples.hpp"
+
+namespace nearfar::sample {
+
+struct SamplerOptions {
+  std::uint64_t period_ns = 500'000;
+};
+
+/// A program of the run.
+struct SampledProgram {
+  pid_t process = 0;
+  std::string name; ///< as the kernel has it, at most 15 characters
+  std::uint64_t samples = 0;
+};
+
+class Sampler {
+public:
+  /// Samples programs that the calling thread starts from now on, each from its exec on. Errors:
+  /// no_permission, unsupported, os_error.
+  static Result<Sampler> open(const SamplerOptions& options);
+  /// Samples a running process with all its threads and descendants. It is not stopped.
+  static Result<Sampler> attach(pid_t process, const SamplerOptions& options);
+
+  Sampler(Sampler&& other) noexcept;
+  Sampler(const Sampler&) = delete;
+  Sampler& operator=(Sampler&&) = delete;
+  ~Sampler();
+
+  /// Value of the variable that programs need for the allocation log (alloclog::variable). Empty
+  /// if it samples a process that was running before.
+  std::string log_value() const;
+
+  /// Takes what has been sampled since the last call; at least 20 times a second.
+  void poll();
+
+  /// Closes the events: programs that this thread starts later are not sampled.
+  void stop();
+
+  std::span<const Sample> samples() const;
+  unsigned every() const; ///< one stretch of time in so many is in samples()
+  std::span<const CodePlace> code() const;
+  /// Places of data, with the sizes that the allocation log has seen so far.
+  std::span<const DataPlace> data() const;
+  std::span<const MappedFile> files() const;
+  std::vector<SampledProgram> programs() const;
+  std::uint64_t lost() const;     ///< samples for which the ring had no room
+  std::uint64_t unlogged() const; ///< processes without an allocation log
+
+private:
+  struct Core;
+  explicit Sampler(std::unique_ptr<Core> core);
+  std::unique_ptr<Core> core_;
+};
+
+} // namespace nearfar::sample

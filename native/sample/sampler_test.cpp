@@ -1,0 +1,118 @@
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+#include <vector>
+
+#include "sample/sampler.hpp"
+
+using namespace nearfar;
+using namespace nearfar::sample;
+
+namespace {
+
+/// Whether this machine permits samples; a reason is printed if not.
+bool permitted(Result<Sampler>& sampler) {
+  if (sampler) return true;
+  MESSAGE("not tested: " << sampler.error().what);
+  return false;
+}
+
+void run(Sampler& sampler, std::vector<const char*> command) {
+  command.push_back(nullptr);
+  pid_t child = 0;
+  REQUIRE(posix_spawnp(&child, command[0], nullptr, nullptr,
+                       const_cast<char* const*>(command.data()), environ) == 0);
+  int status = 0;
+  while (waitpid(child, &status, WNOHANG) == 0) {
+    sampler.poll();
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  sampler.poll();
+}
+
+std::uint64_t clock_samples(const Sampler& sampler) {
+  std::uint64_t count = 0;
+  for (const Sample& sample : sampler.samples())
+    count += sample.kind == SampleKind::clock;
+  return count;
+}
+
+bool has_program(const Sampler& sampler, const std::string& name) {
+  for (const SampledProgram& program : sampler.programs())
+    if (program.name == name && program.samples > 0) return true;
+  return false;
+}
+
+} // namespace
+
+TEST_CASE("a program and those that it starts are sampled in proportion to their CPU time") {
+  Result<Sampler> sampler = Sampler::open({200'000});
+  if (!permitted(sampler)) return;
+  run(*sampler, {"sh", "-c", "awk 'BEGIN { for (i = 0; i < 3000000; i++) s += i }'; :"});
+  const std::uint64_t count = clock_samples(*sampler);
+  CHECK(count > 20);
+  CHECK(sampler->lost() == 0);
+  CHECK((has_program(*sampler, "awk") || has_program(*sampler, "mawk")));
+  std::size_t in_files = 0;
+  for (const CodePlace& place : sampler->code())
+    in_files += place.file != 0;
+  CHECK(in_files * 10 >= sampler->code().size() * 9);
+}
+
+TEST_CASE("nothing is sampled of the thread that starts programs, nor after stop()") {
+  Result<Sampler> sampler = Sampler::open({200'000});
+  if (!permitted(sampler)) return;
+  volatile unsigned long sum = 0;
+  for (unsigned long i = 0; i < 50'000'000; ++i)
+    sum = sum + i;
+  sampler->poll();
+  CHECK(clock_samples(*sampler) == 0);
+  sampler->stop();
+  run(*sampler, {"awk", "BEGIN { for (i = 0; i < 1000000; i++) s += i }"});
+  CHECK(clock_samples(*sampler) == 0);
+}
+
+TEST_CASE("a running process is sampled with threads that it has and starts") {
+  std::atomic<bool> done{false};
+  std::vector<std::uint64_t> table(1 << 20, 1);
+  const auto work = [&] {
+    volatile std::uint64_t sum = 0;
+    for (std::uint64_t i = 0; !done; i = i * 6364136223846793005u + 1)
+      sum = sum + table[(i >> 40) % table.size()];
+  };
+  std::thread before(work);
+  Result<Sampler> sampler = Sampler::attach(getpid(), {200'000});
+  std::thread after(work);
+  if (sampler)
+    for (int i = 0; i < 40; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      sampler->poll();
+    }
+  done = true;
+  before.join();
+  after.join();
+  if (!permitted(sampler)) return;
+  const auto first = reinterpret_cast<std::uint64_t>(table.data());
+  std::size_t in_table = 0;
+  std::vector<std::int32_t> threads;
+  for (const Sample& sample : sampler->samples()) {
+    in_table += sample.address >= first && sample.address < first + (8u << 20);
+    if (std::find(threads.begin(), threads.end(), sample.thread) == threads.end())
+      threads.push_back(sample.thread);
+  }
+  CHECK(in_table > 10);
+  CHECK(threads.size() >= 2);
+}
+
+TEST_CASE("a process that is not there cannot be sampled") {
+  Result<Sampler> sampler = Sampler::attach(999'999'999, {200'000});
+  REQUIRE_FALSE(sampler);
+  CHECK(sampler.error().code == Errc::not_found);
+}

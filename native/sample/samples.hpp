@@ -1,0 +1,79 @@
+// Time samples of a run: where its threads were, and which data they waited for.
+//
+// Weight         a clock sample stands for `period_ns` of user CPU time, a fault sample for `period`
+//                page faults.
+// Long runs      once most_samples are held, whole stretches of time are left out at even distances,
+//                so that neighbors in time stay neighbors; the others weigh more.
+// Thread safety  none.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "trace/format.hpp"
+
+namespace nearfar::sample {
+
+enum class SampleKind : std::uint8_t { clock, fault };
+
+struct Sample {
+  std::uint64_t time_ns = 0;
+  std::uint64_t address = 0; ///< of the data; 0: unknown, or no access
+  std::uint32_t code = 0;    ///< number of the place in the code
+  std::uint32_t data = 0;    ///< number of the place of the data; 0: unknown
+  std::int32_t process = 0;
+  std::int32_t thread = 0;
+  std::uint32_t period = 0;
+  SampleKind kind = SampleKind::clock;
+};
+
+/// A place in a program's code: the instruction at which samples were seen.
+struct CodePlace {
+  std::uint32_t file = 0;   ///< number of the file; 0: code that is in no file
+  std::uint64_t offset = 0; ///< in the file as addr2line takes it; else an address
+  std::int32_t access = 0;  ///< bytes from here to the instruction that waited
+  std::uint8_t bytes = 0;   ///< that it accesses; 0: no access
+  bool is_load = false;
+  bool is_store = false;
+  bool is_string = false;
+  bool follows_pointer = false; ///< its address was loaded shortly before
+};
+
+/// A place of data: an allocation site, or memory that belongs to none.
+struct DataPlace {
+  trace::SiteKind kind = trace::SiteKind::unknown;
+  /// Call chain of a heap site, innermost first; the file of statics with offset 0.
+  struct Frame {
+    std::uint32_t file = 0;
+    std::uint64_t offset = 0;
+    friend bool operator==(const Frame&, const Frame&) = default;
+  };
+  std::vector<Frame> frames;
+  std::uint64_t allocations = 0; ///< the rest: heap sites only
+  std::uint64_t allocated_bytes = 0;
+  std::uint64_t peak_bytes = 0;
+  /// Live bytes over time.
+  struct Held {
+    std::uint64_t time_ns = 0;
+    std::uint64_t bytes = 0;
+  };
+  std::vector<Held> held;
+};
+
+class SampleStore {
+public:
+  static constexpr std::size_t most_samples = 400'000; ///< 20 MiB
+
+  void add(const Sample& sample);
+  const std::vector<Sample>& all() const { return samples_; }
+  /// One stretch of time in so many is kept.
+  unsigned every() const { return 1u << halvings_; }
+
+private:
+  bool keeps(std::uint64_t time_ns) const;
+
+  std::vector<Sample> samples_;
+  unsigned halvings_ = 0;
+};
+
+} // namespace nearfar::sample

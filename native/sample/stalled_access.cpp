@@ -1,0 +1,258 @@
+#include "sample/stalled_access.hpp"
+
+#include <Zydis/Zydis.h>
+#include <algorithm>
+#include <vector>
+
+namespace nearfar::sample {
+
+namespace {
+
+struct Instruction {
+  std::size_t at;
+  ZydisDecodedInstruction decoded;
+  ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
+
+  std::size_t end() const { return at + decoded.length; }
+};
+
+const ZydisDecoder& decoder() {
+  static const ZydisDecoder made = [] {
+    ZydisDecoder one;
+    ZydisDecoderInit(&one, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
+    return one;
+  }();
+  return made;
+}
+
+using Code = std::span<const std::uint8_t>;
+
+bool decode(Code code, std::size_t at, Instruction& instruction) {
+  instruction.at = at;
+  return at < code.size() &&
+         ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder(), code.data() + at, code.size() - at,
+                                             &instruction.decoded, instruction.operands));
+}
+
+/// The instructions that end at `at`, decoded from the place before it that most others agree with.
+std::vector<Instruction> instructions_before(Code code, std::size_t at) {
+  constexpr std::size_t first_tried = 32; // far enough to be aligned before `at` in most cases
+  const std::size_t begin = at > code_before ? at - code_before : 0;
+  std::vector<unsigned> votes(at + 1, 0); // by the place of the last instruction
+  std::vector<std::size_t> lengths(at + 1, 0);
+  std::size_t reaching = at;
+  for (std::size_t from = begin; from + 1 < at && from < begin + first_tried; ++from) {
+    std::size_t place = from;
+    std::size_t last = from;
+    ZydisDecodedInstruction one;
+    while (place < at) {
+      if (lengths[place] == 0)
+        lengths[place] = ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(
+                             &decoder(), nullptr, code.data() + place, code.size() - place, &one))
+                             ? one.length
+                             : 1;
+      last = place;
+      place += lengths[place];
+    }
+    if (place != at) continue;
+    ++votes[last];
+    if (reaching == at || votes[last] > 1) reaching = from;
+  }
+  std::vector<Instruction> found;
+  Instruction instruction;
+  for (std::size_t place = reaching; place < at; place = instruction.end()) {
+    if (!decode(code, place, instruction)) {
+      found.clear(); // data between functions
+      instruction.at = place;
+      instruction.decoded.length = 1;
+      continue;
+    }
+    found.push_back(instruction);
+  }
+  return found;
+}
+
+/// The number of a general register, whatever part of it is named.
+std::int8_t number_of(ZydisRegister name) {
+  const ZydisRegister whole = ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, name);
+  if (ZydisRegisterGetClass(whole) != ZYDIS_REGCLASS_GPR64) return StalledAccess::none;
+  return static_cast<std::int8_t>(ZydisRegisterGetId(whole));
+}
+
+/// Instructions whose memory operand is not an access of data.
+bool has_no_data(ZydisMnemonic what) {
+  switch (what) {
+  case ZYDIS_MNEMONIC_LEA:
+  case ZYDIS_MNEMONIC_NOP:
+  case ZYDIS_MNEMONIC_PREFETCHNTA:
+  case ZYDIS_MNEMONIC_PREFETCHT0:
+  case ZYDIS_MNEMONIC_PREFETCHT1:
+  case ZYDIS_MNEMONIC_PREFETCHT2:
+  case ZYDIS_MNEMONIC_PREFETCHW: return true;
+  default: return false;
+  }
+}
+
+bool is_general_memory(const ZydisDecodedOperand& operand) {
+  return operand.type == ZYDIS_OPERAND_TYPE_MEMORY && operand.mem.type == ZYDIS_MEMOP_TYPE_MEM &&
+         operand.mem.segment != ZYDIS_REGISTER_FS && operand.mem.segment != ZYDIS_REGISTER_GS &&
+         operand.visibility == ZYDIS_OPERAND_VISIBILITY_EXPLICIT;
+}
+
+bool is_repeated_string(const Instruction& instruction) {
+  const bool repeated =
+      (instruction.decoded.attributes &
+       (ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE | ZYDIS_ATTRIB_HAS_REPNE)) != 0;
+  return repeated && instruction.decoded.meta.category == ZYDIS_CATEGORY_STRINGOP;
+}
+
+bool writes(const ZydisDecodedOperand& operand) {
+  return (operand.actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0;
+}
+bool reads(const ZydisDecodedOperand& operand) {
+  return (operand.actions & ZYDIS_OPERAND_ACTION_MASK_READ) != 0;
+}
+
+/// Whether an instruction overwrites a register, visibly or not.
+bool overwrites(const Instruction& instruction, std::int8_t number) {
+  if (number == StalledAccess::none) return false;
+  for (unsigned i = 0; i < instruction.decoded.operand_count; ++i) {
+    const ZydisDecodedOperand& operand = instruction.operands[i];
+    if (operand.type == ZYDIS_OPERAND_TYPE_REGISTER && writes(operand) &&
+        number_of(operand.reg.value) == number)
+      return true;
+  }
+  return false;
+}
+
+const ZydisDecodedOperand* memory_of(const Instruction& instruction) {
+  if (has_no_data(instruction.decoded.mnemonic)) return nullptr;
+  for (unsigned i = 0; i < instruction.decoded.operand_count; ++i)
+    if (is_general_memory(instruction.operands[i])) return &instruction.operands[i];
+  return nullptr;
+}
+
+/// Whether a register was last written by a load, or by a copy of one.
+bool was_loaded(std::span<const Instruction> before, std::int8_t number) {
+  for (auto at = before.rbegin(); at != before.rend(); ++at) {
+    if (!overwrites(*at, number)) continue;
+    if (memory_of(*at) != nullptr) return at->decoded.mnemonic == ZYDIS_MNEMONIC_MOV;
+    const ZydisDecodedOperand& source = at->operands[1];
+    if (at->decoded.mnemonic != ZYDIS_MNEMONIC_MOV || source.type != ZYDIS_OPERAND_TYPE_REGISTER)
+      return false;
+    number = number_of(source.reg.value);
+  }
+  return false;
+}
+
+/// The access of an instruction before the sample, from the registers after it.
+std::optional<StalledAccess> access_of(const Instruction& instruction, std::size_t sampled,
+                                       std::span<const Instruction> before) {
+  const ZydisDecodedOperand* operand = memory_of(instruction);
+  if (operand == nullptr) return std::nullopt;
+  StalledAccess access;
+  const auto& memory = operand->mem;
+  access.instruction =
+      static_cast<std::int64_t>(instruction.at) - static_cast<std::int64_t>(sampled);
+  access.bytes = static_cast<std::uint8_t>(std::min(operand->size / 8, 255));
+  access.is_load = reads(*operand);
+  access.is_store = writes(*operand);
+  access.displacement = memory.disp.has_displacement ? memory.disp.value : 0;
+  if (memory.base == ZYDIS_REGISTER_RIP) {
+    access.is_relative = true;
+    access.displacement +=
+        static_cast<std::int64_t>(instruction.end()) - static_cast<std::int64_t>(sampled);
+    return access;
+  }
+  access.base = number_of(memory.base);
+  access.index = number_of(memory.index);
+  access.scale = memory.scale;
+  access.follows_pointer =
+      access.is_load && access.index == StalledAccess::none && was_loaded(before, access.base);
+  if (overwrites(instruction, access.index)) return std::nullopt;
+  if (overwrites(instruction, access.base)) {
+    if (access.index != StalledAccess::none || access.bytes != 8) return std::nullopt;
+    access.loaded_pointer = access.base;
+    access.follows_pointer = true;
+  }
+  return access;
+}
+
+StalledAccess access_of_string(const Instruction& instruction) {
+  StalledAccess access;
+  access.is_string = true;
+  for (unsigned i = 0; i < instruction.decoded.operand_count; ++i) {
+    const ZydisDecodedOperand& operand = instruction.operands[i];
+    if (operand.type != ZYDIS_OPERAND_TYPE_MEMORY) continue;
+    access.bytes = static_cast<std::uint8_t>(operand.size / 8);
+    if (access.base == StalledAccess::none || reads(operand)) // what it reads makes it wait
+      access.base = number_of(operand.mem.base);
+    access.is_load |= reads(operand);
+    access.is_store |= writes(operand);
+  }
+  return access;
+}
+
+bool is_conditional_jump(const Instruction& instruction) {
+  return instruction.decoded.meta.category == ZYDIS_CATEGORY_COND_BR;
+}
+
+/// A comparison with memory that retires together with the jump after it.
+std::optional<StalledAccess> fused(std::span<const Instruction> upto, std::size_t sampled) {
+  if (upto.size() < 2 || !is_conditional_jump(upto.back())) return std::nullopt;
+  const Instruction& compare = upto[upto.size() - 2];
+  if (compare.decoded.mnemonic != ZYDIS_MNEMONIC_CMP &&
+      compare.decoded.mnemonic != ZYDIS_MNEMONIC_TEST)
+    return std::nullopt;
+  return access_of(compare, sampled, upto.first(upto.size() - 2));
+}
+
+/// The same, of a jump elsewhere that goes to `sampled`.
+std::optional<StalledAccess> fused_with_jump_to(std::span<const Instruction> around,
+                                                std::size_t sampled) {
+  for (std::size_t i = 1; i < around.size(); ++i) {
+    const Instruction& jump = around[i];
+    const ZydisDecodedOperand& target = jump.operands[0];
+    if (!is_conditional_jump(jump) || target.type != ZYDIS_OPERAND_TYPE_IMMEDIATE) continue;
+    if (static_cast<std::int64_t>(jump.end()) + target.imm.value.s !=
+        static_cast<std::int64_t>(sampled))
+      continue;
+    if (auto access = fused(around.first(i + 1), sampled)) return access;
+  }
+  return std::nullopt;
+}
+
+std::vector<Instruction> instructions_after(Code code, std::size_t at) {
+  std::vector<Instruction> found;
+  Instruction instruction;
+  const std::size_t end = std::min(code.size(), at + code_after);
+  for (; at < end && decode(code, at, instruction); at = instruction.end())
+    found.push_back(instruction);
+  return found;
+}
+
+} // namespace
+
+std::optional<std::uint64_t> StalledAccess::address(std::uint64_t pointer,
+                                                    const Registers& values) const {
+  if (is_relative) return pointer + static_cast<std::uint64_t>(displacement);
+  if (base == none && index == none) return std::nullopt;
+  std::uint64_t address = static_cast<std::uint64_t>(displacement);
+  if (base != none) address += values[base];
+  if (index != none) address += values[index] * scale;
+  return address;
+}
+
+std::optional<StalledAccess> stalled_access(std::span<const std::uint8_t> code, std::size_t at) {
+  Instruction sampled;
+  if (decode(code, at, sampled) && is_repeated_string(sampled)) return access_of_string(sampled);
+  const std::vector<Instruction> before = instructions_before(code, at);
+  if (before.empty()) return std::nullopt;
+  const std::span<const Instruction> all = before;
+  if (auto access = access_of(before.back(), at, all.first(all.size() - 1))) return access;
+  if (auto access = fused(all, at)) return access;
+  if (auto access = fused_with_jump_to(instructions_after(code, at), at)) return access;
+  return fused_with_jump_to(all, at);
+}
+
+} // namespace nearfar::sample

@@ -1,0 +1,54 @@
+// The memory access that a time sample waited for, from the code around its instruction pointer.
+//
+// Skid           a processor takes a timer's interrupt when the oldest instruction retires, so
+//                the time that a load waits for memory is seen on the instruction after it. A string
+//                instruction is interrupted in itself. A comparison with memory retires together
+//                with the jump after it, so its time is seen at the target of the jump, too.
+// Reverse        x86 code cannot be decoded backward; it is decoded from several places before the
+//                sample, which agree after a few instructions.
+// Limits         one access for each place in the code, found without the program's history.
+// Thread safety  none of its own: pure functions.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+
+namespace nearfar::sample {
+
+/// The general registers of a sample, in the order of the processor: RAX, RCX, RDX, RBX, RSP, RBP,
+/// RSI, RDI, R8 to R15.
+inline constexpr unsigned registers = 16;
+using Registers = std::uint64_t[registers];
+
+/// An access, as its instruction encodes it.
+struct StalledAccess {
+  static constexpr std::int8_t none = -1;
+
+  std::int64_t instruction = 0; ///< bytes from the sample's instruction pointer
+  std::int8_t base = none;      ///< number of a register
+  std::int8_t index = none;
+  std::uint8_t scale = 0;
+  std::uint8_t bytes = 0;        ///< size of the access
+  std::int64_t displacement = 0; ///< from the sample's instruction pointer if is_relative
+  bool is_relative = false;      ///< to the instruction pointer
+  bool is_load = false;          ///< otherwise only a store
+  bool is_store = false;
+  bool is_string = false;            ///< a repeated string instruction
+  bool follows_pointer = false;      ///< the base was loaded from memory shortly before
+  std::int8_t loaded_pointer = none; ///< the register that the load overwrote, if it was its base
+
+  /// The address. If the load overwrote its base, that is lost; the loaded value, a pointer that
+  /// the program follows next, stands for it. Nothing if no register holds either.
+  std::optional<std::uint64_t> address(std::uint64_t pointer, const Registers& values) const;
+};
+
+/// Bytes of code before and after the instruction pointer that are of use.
+inline constexpr unsigned code_before = 256;
+inline constexpr unsigned code_after = 256;
+
+/// The access that a sample at `code[at]` waited for. Nothing if there is none near: the time was
+/// spent in computation, or on the stack's implicit accesses.
+std::optional<StalledAccess> stalled_access(std::span<const std::uint8_t> code, std::size_t at);
+
+} // namespace nearfar::sample

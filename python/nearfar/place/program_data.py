@@ -1,0 +1,73 @@
+"""What advice needs to know of a program, however it was observed: sites, and sizes over time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from nearfar.place.figures import SMALL_PAGE_SHIFT
+from nearfar.place.sites import Site
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+#: Number of parts of a run with separate sizes.
+PARTS = 128
+PAGE_BYTES = 1 << SMALL_PAGE_SHIFT
+
+
+@dataclass(frozen=True)
+class Touched:
+    """First touches of pages by site, if all pages are small (4 KiB) or large (2 MiB); a page that
+    was unmapped is touched first again. ``fixed_pages``: peak number of small pages of stack,
+    globals and mappings."""
+
+    small: tuple[int, ...]
+    large: tuple[int, ...]
+    fixed_pages: int
+
+
+@dataclass(frozen=True)
+class ProgramData:
+    """A program's data. Sizes are sites by parts, in bytes."""
+
+    sites: tuple[Site, ...]
+    sizes: NDArray[np.float64]
+    touched: Touched
+
+    def heap(self) -> list[Site]:
+        """Sites that a plan can move."""
+        return [site for site in self.sites if site.is_movable()]
+
+    @cached_property
+    def heap_peak_bytes(self) -> int:
+        """Peak bytes of all movable sites together."""
+        held = self.sizes[[site.number for site in self.heap()]].sum(axis=0)
+        return int(held.max(initial=0))
+
+    def fixed_bytes(self) -> int:
+        """Peak touched bytes of stack, globals and mappings."""
+        return self.touched.fixed_pages * PAGE_BYTES
+
+    def held_bytes(self, number: int) -> int:
+        """Peak bytes of a site: allocated for the heap, touched for all other sites."""
+        if self.sites[number].kind == "heap":
+            return int(self.sizes[number].max())
+        return self.touched.small[number] * PAGE_BYTES
+
+    def first_touches_ns(
+        self, number: int, near: tuple[float, bool], far: tuple[float, bool]
+    ) -> float:
+        """First-touch times of a site's pages on far memory less those on near memory. A memory is
+        given by the time of a first touch in ns and whether its pages are large."""
+        if self.sites[number].kind != "heap":
+            if near[1] or far[1]:
+                return 0.0
+            return self.touched.small[number] * (far[0] - near[0])
+        near_ns, far_ns = (
+            (self.touched.large if large else self.touched.small)[number] * touch_ns
+            for touch_ns, large in (near, far)
+        )
+        return far_ns - near_ns

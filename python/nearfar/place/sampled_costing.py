@@ -1,0 +1,307 @@
+"""Costs of placements, from stalls that were sampled while the program ran natively.
+
+Every sample at an access stands for time that the access waited. From its address follows how
+likely the access missed each cache and the TLB (``model.reuse``), and so its expected cost c in
+near memory:
+
+    c = (1 - m2) l2 + m2 (1 - m3) l3 + m2 m3 latency + p walk
+
+with m2, m3 and p the probabilities of missing the second cache, the last cache and the TLB. Time t
+of samples then is t / (c - h) waits in a row, however many accesses overlapped in each, where h is
+the part of a miss that other instructions hide: none for an access whose address was just loaded,
+otherwise at most the time to fill the window, and at most as much as the instructions around took.
+In far memory each wait takes c_far instead. Time outside of accesses is the same.
+
+A stream does not wait for latency but for bandwidth: its lines follow from the speed of its address
+(``model.streams``), and the loop takes at least as long as its lines take on their memories.
+
+First touches of pages are added as in ``costing``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from nearfar.model.reuse import LINE_BYTES, miss_fractions
+from nearfar.place.costing import Cost, SiteCost
+from nearfar.place.figures import TLB_ENTRIES, Memory
+from nearfar.place.samples import ProgramSamples, Stalls
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+#: Hits of the second and the last cache in ns, where the host does not say: those of server cores
+#: of the last decade at 3 GHz (14 and 50 cycles; Intel Optimization Reference Manual).
+L2_NS, L3_NS = 4.5, 16.0
+#: Most of a miss that a window of instructions hides, in ns: 448 instructions at four a cycle and
+#: 4 GHz.
+FILL_NS = 28.0
+#: Accesses in flight of code whose addresses are not loaded: they arrive so many times as often.
+_OVERLAP = 4.0
+_ROUNDS = 6
+_LEAST_WAIT_NS = 1.0
+#: Factors on the footprint within which the density of 8 neighbors lies.
+_SPREADS = (0.7, 1.4)
+_TWO_SIDED_95 = 1.96
+
+
+@dataclass(frozen=True)
+class CacheSizes:
+    """The caches that samples may have hit: bytes and hit times in ns; 0 bytes: none."""
+
+    l2: int
+    llc: int
+    llc_ends: tuple[int, ...] = ()
+    l2_ns: float = L2_NS
+    l3_ns: float = L3_NS
+
+
+@dataclass(frozen=True)
+class _Assumed:
+    """One variant of the inputs."""
+
+    near_ns: float
+    far_ns: float
+    llc: int
+    spread: float = 1.0
+    fill_ns: float = FILL_NS
+    touches: tuple[float, float] | None = None
+    walks: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True)
+class _Accesses:
+    """Accesses of one place in the code to one site, as costed: waits in a row by sample, and the
+    probabilities of misses."""
+
+    stalls: Stalls
+    waits: Floats
+    from_memory: Floats
+    walks_near: Floats
+    walks_far: Floats
+    lines: float  # of a stream
+
+
+class SampledCoster:
+    """Samples, near memory and caches. A placement is the set of sites that lie far."""
+
+    def __init__(
+        self, data: ProgramSamples, near: Memory, caches: CacheSizes, cpu_s: float
+    ) -> None:
+        self.data, self.near, self.caches, self.cpu_s = data, near, caches, cpu_s
+        self._known: dict[tuple[_Assumed, bool], list[_Accesses]] = {}
+
+    def costs(self, far: Memory, placements: Sequence[Iterable[int]]) -> list[Cost]:
+        """The cost of each placement."""
+        assumed = _Assumed(self.near.latency, far.latency, self.caches.llc)
+        return [self._cost(far, assumed, frozenset(each)) for each in placements]
+
+    def counted(self) -> ProgramSamples:
+        """The data with estimated reads and writes of each site: waits in a row, not lines, where
+        accesses overlap."""
+        cost = self.costs(self.near, [[]])[0]
+        sites = [
+            replace(site, reads=counts.reads + counts.prefetches, writes=counts.writes)
+            for site, counts in zip(self.data.sites, cost.sites, strict=True)
+        ]
+        return replace(self.data, sites=tuple(sites))
+
+    def slowdowns(self, far: Memory, placements: Sequence[Iterable[int]]) -> list[list[float]]:
+        """Slowdowns of the placements under each variant of the inputs."""
+        sets = [frozenset(each) for each in placements]
+        made = []
+        for assumed in self._variants(far):
+            near = self._cost(far, assumed, frozenset())
+            made.append([self._cost(far, assumed, each).time_ns / near.time_ns for each in sets])
+        errors = [self._sampling_error(far, each) for each in sets]
+        central = [cost.time_ns / (self.cpu_s * 1e9) for cost in self.costs(far, sets)]
+        for sign in (-1, 1):
+            made.append([c + sign * e for c, e in zip(central, errors, strict=True)])
+        return made
+
+    def _variants(self, far: Memory) -> list[_Assumed]:
+        near, llc = self.near, self.caches.llc
+        base = _Assumed(near.latency, far.latency, llc)
+        together = far.latency == near.latency
+        ends = {(near.low, far.low if together else far.high), (near.high, far.high)}
+        if not together:
+            ends = {(near.low, far.high), (near.high, far.low)}
+        return [
+            *(replace(base, near_ns=low, far_ns=high) for low, high in ends),
+            *(replace(base, llc=size) for size in self.caches.llc_ends),
+            *(replace(base, spread=factor) for factor in _SPREADS),
+            replace(base, fill_ns=0.0),
+            replace(base, fill_ns=2 * FILL_NS),
+            replace(base, touches=(near.touch_high, far.touch_low)),
+            replace(base, touches=(near.touch_low, far.touch_high)),
+            replace(base, walks=(near.walks[1], far.walks[0])),
+            replace(base, walks=(near.walks[0], far.walks[1])),
+        ]
+
+    def _sampling_error(self, far: Memory, placement: frozenset[int]) -> float:
+        """Half of the 95 % interval of a slowdown, from the counts of samples (Poisson)."""
+        assumed = _Assumed(self.near.latency, far.latency, self.caches.llc)
+        variance = 0.0
+        for each in self._accesses(far, assumed):
+            if each.stalls.site in placement and not each.stalls.speed:
+                added = self._added_ns(each, far, assumed)
+                variance += added**2 / each.stalls.samples
+        return _TWO_SIDED_95 * math.sqrt(variance) / (self.cpu_s * 1e9)
+
+    def _cost(self, far: Memory, assumed: _Assumed, placement: frozenset[int]) -> Cost:
+        accesses = self._accesses(far, assumed)
+        sites = [_Sum() for _ in self.data.sites]
+        for each in accesses:
+            added = 0.0
+            if each.stalls.site in placement and not each.stalls.speed:
+                added = self._added_ns(each, far, assumed)
+            sites[each.stalls.site].take(each, added)
+        for site, added in self._streams_ns(accesses, far, placement):
+            sites[site].stall_ns += added
+        time_ns = self.cpu_s * 1e9
+        made = []
+        for number, one in enumerate(sites):
+            touch = self._first_touches_ns(number, far, assumed) if number in placement else 0.0
+            time_ns += one.stall_ns - one.near_ns + touch
+            made.append(one.cost(touch))
+        return Cost(time_ns, sum(one.stall_ns for one in sites), 0, tuple(made))
+
+    def _first_touches_ns(self, number: int, far: Memory, assumed: _Assumed) -> float:
+        near_ns, far_ns = assumed.touches or (self.near.touch, far.touch)
+        return self.data.first_touches_ns(
+            number, (near_ns, self.near.large_pages), (far_ns, far.large_pages)
+        )
+
+    def _added_ns(self, each: _Accesses, far: Memory, assumed: _Assumed) -> float:
+        """What waits of the far site add."""
+        near_walk, far_walk = assumed.walks or (self.near.walk, far.walk)
+        latency = each.from_memory * (assumed.far_ns - assumed.near_ns)
+        walks = each.walks_far * far_walk - each.walks_near * near_walk
+        return float((each.waits * (latency + walks)).sum())
+
+    def _streams_ns(
+        self, accesses: list[_Accesses], far: Memory, placement: frozenset[int]
+    ) -> list[tuple[int, float]]:
+        """Time that loops of streams take beyond their measured time, by site."""
+        found = []
+        for loop, loop_ns in self.data.loops_ns.items():
+            streams = [each for each in accesses if each.stalls.loop == loop and each.lines]
+            near_ns = sum(_stream_ns(each, self.near) for each in streams)
+            fitted = min(loop_ns / near_ns, 1.0) if near_ns else 1.0  # cannot be faster than near
+            by_site = [
+                (each.stalls.site, fitted * _stream_ns(each, far))
+                for each in streams
+                if each.stalls.site in placement
+            ]
+            far_ns = sum(ns for _, ns in by_site)
+            total = far_ns + fitted * sum(
+                _stream_ns(each, self.near) for each in streams if each.stalls.site not in placement
+            )
+            if total > loop_ns and far_ns:
+                found += [(site, (total - loop_ns) * ns / far_ns) for site, ns in by_site]
+        return found
+
+    def _accesses(self, far: Memory, assumed: _Assumed) -> list[_Accesses]:
+        """All accesses, as costed in near memory."""
+        key = (replace(assumed, far_ns=0.0, touches=None), far.large_pages)
+        if key not in self._known:
+            self._known[key] = self._costed(far, assumed)
+        return self._known[key]
+
+    def _costed(self, far: Memory, assumed: _Assumed) -> list[_Accesses]:
+        stalls = self.data.stalls
+        spans = [each.spans * assumed.spread for each in stalls]
+        waits = [each.spans * 0 + each.stall_ns / each.samples / L3_NS for each in stalls]
+        near_walk = assumed.walks[0] if assumed.walks else self.near.walk
+        for _ in range(_ROUNDS):
+            rates = [
+                wait * (1.0 if each.follows_pointer else _OVERLAP)
+                for wait, each in zip(waits, stalls, strict=True)
+            ]
+            l2, l3 = (miss_fractions(spans, rates, size) for size in (self.caches.l2, assumed.llc))
+            near_tlb = _tlb_misses(spans, rates, self.near)
+            fresh = []
+            for i, each in enumerate(stalls):
+                hit = (1 - l2[i]) * self.caches.l2_ns + l2[i] * (1 - l3[i]) * self.caches.l3_ns
+                cost = hit + l2[i] * l3[i] * assumed.near_ns + near_tlb[i] * near_walk
+                fresh.append(each.stall_ns / each.samples / _exposed(cost, each, assumed.fill_ns))
+            waits = fresh
+        far_tlb = _tlb_misses(spans, rates, far)
+        return [
+            _Accesses(
+                each,
+                waits[i],
+                l2[i] * l3[i],
+                near_tlb[i],
+                far_tlb[i],
+                _lines(each, self.data.loops_ns, l2[i] * l3[i]),
+            )
+            for i, each in enumerate(stalls)
+        ]
+
+
+def _exposed(cost: Floats, stalls: Stalls, fill_ns: float) -> Floats:
+    """The part of a cost that is seen as waiting."""
+    import numpy as np
+
+    hidden = np.zeros_like(cost)
+    if not stalls.follows_pointer and stalls.stall_ns > 0:
+        others = stalls.others_ns / stalls.stall_ns
+        hidden = np.minimum(cost * others / (1 + others), fill_ns)
+    return np.maximum(cost - hidden, _LEAST_WAIT_NS)
+
+
+def _tlb_misses(spans: list[Floats], rates: list[Floats], memory: Memory) -> list[Floats]:
+    page = float(1 << memory.page_shift)
+    return miss_fractions(spans, rates, TLB_ENTRIES * page, page)
+
+
+def _lines(stalls: Stalls, loops_ns: dict[int, float], from_memory: Floats) -> float:
+    """Lines that a stream reads from memory."""
+    if not stalls.speed:
+        return 0.0
+    missing = float(from_memory.mean()) if len(from_memory) else 0.0
+    return stalls.speed * loops_ns[stalls.loop] / LINE_BYTES * missing
+
+
+def _stream_ns(each: _Accesses, memory: Memory) -> float:
+    """How long a stream's lines occupy a memory; stored lines are read first."""
+    line = memory.line + (memory.write_line if each.stalls.is_store else 0.0)
+    return each.lines * line
+
+
+class _Sum:
+    """The account of one site."""
+
+    def __init__(self) -> None:
+        self.reads = self.lines = self.writes = self.dependent = self.walks = 0.0
+        self.near_ns = self.stall_ns = 0.0
+
+    def take(self, each: _Accesses, added_ns: float) -> None:
+        """Add accesses."""
+        reads = float((each.waits * each.from_memory).sum())
+        self.reads += 0.0 if each.lines else reads
+        self.lines += each.lines
+        self.writes += (each.lines or reads) if each.stalls.is_store else 0.0
+        self.dependent += reads if each.stalls.follows_pointer else 0.0
+        self.walks += float((each.waits * each.walks_near).sum())
+        self.near_ns += each.stalls.stall_ns
+        self.stall_ns += each.stalls.stall_ns + added_ns
+
+    def cost(self, touch_ns: float) -> SiteCost:
+        """The site's costs."""
+        return SiteCost(
+            reads=round(self.reads),
+            prefetches=round(self.lines),
+            writes=round(self.writes),
+            dependent=round(self.dependent),
+            walks=round(self.walks),
+            stall_ns=self.stall_ns,
+            added_touch_ns=touch_ns,
+        )

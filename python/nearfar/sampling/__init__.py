@@ -1,0 +1,1 @@
+"""Programs sampled while they run natively."""

@@ -1,0 +1,190 @@
+"""Run a program, or attach to a process, and sample its stalls.
+
+Events of the kernel are opened on the thread that starts the program, and its children inherit
+them; a second thread takes the samples. Nothing is left in the program or on disk.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import resource
+import threading
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nearfar.errors import BadInputError
+from nearfar.process.helpers import shipped
+from nearfar.process.launch import StartError, run
+
+if TYPE_CHECKING:
+    from nearfar._native import Sampler
+
+#: CPU time between two samples of a thread: 2,000 samples a second cost about 1 %.
+PERIOD_NS = 500_000
+#: Samples of a short run, and the shortest period, which costs about 3 %.
+_WANTED_SAMPLES, _LEAST_PERIOD_NS = 4_000, 100_000
+_LIBRARY = "libnearfar-allocation-log.so"
+_VARIABLE = "NEARFAR_ALLOCATION_LOG"
+#: Time between two readings of the rings: at 2,000 samples a second they fill in 2 s.
+_POLL_S = 0.03
+
+
+@dataclass
+class Sampled:
+    """What was sampled. Times of all processes together; ``ended``: not stopped after the time
+    limit; ``programs``: names with their samples, most first."""
+
+    sampler: Sampler
+    period_ns: int
+    wall_s: float
+    user_s: float
+    system_s: float
+    resident_bytes: int
+    programs: list[tuple[str, int]]
+    code: int = 0
+    ended: bool = True
+    pid: int | None = None
+    notes: list[str] = field(default_factory=list)
+
+    def with_times_of(self, other: Sampled) -> Sampled:
+        """The same samples with the times of another run."""
+        return replace(self, wall_s=other.wall_s, user_s=other.user_s, system_s=other.system_s)
+
+
+def period_for(user_s: float) -> int:
+    """The sampling period for a program of this CPU time, in ns."""
+    wanted = round(user_s * 1e9 / _WANTED_SAMPLES)
+    return min(max(wanted, _LEAST_PERIOD_NS), PERIOD_NS)
+
+
+def sample_program(
+    program: Sequence[str],
+    placed: Mapping[str, str] | None,
+    stdin: str,
+    limit_s: float,
+    period_ns: int,
+) -> Sampled:
+    """Run a program to its end. ``placed``: environment that places its heap; ``stdin``: a file.
+
+    Raises BadInputError if it cannot be started, NativeError if the kernel refuses samples.
+    """
+    from nearfar._native import Sampler
+
+    sampler = Sampler.open(period_ns)
+    environment = _with_log(dict(placed) if placed else dict(os.environ), sampler.log_value())
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    begin = time.monotonic()
+    with _Polling(sampler):
+        try:
+            _, code = run(program, environment, alone=True, limit_s=limit_s, stdin=stdin)
+        except StartError as error:
+            raise BadInputError(
+                f"{program[0]} cannot be started: {error.why}",
+                f"look with `head -1 {program[0]}` and `file {program[0]}`",
+            ) from None
+    wall_s = time.monotonic() - begin
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return Sampled(
+        sampler,
+        period_ns,
+        wall_s,
+        after.ru_utime - before.ru_utime,
+        after.ru_stime - before.ru_stime,
+        after.ru_maxrss * 1024,
+        _programs(sampler),
+        code,
+        ended=wall_s < limit_s,
+    )
+
+
+def sample_process(pid: int, time_s: float) -> Sampled:
+    """Sample a running process and its descendants for a time, without stopping them.
+
+    Raises BadInputError if there is no such process of this user.
+    """
+    from nearfar._native import NativeError, Sampler
+
+    try:
+        sampler = Sampler.attach(pid, PERIOD_NS)
+    except NativeError as error:
+        if error.args[0] != "not_found":
+            raise
+        raise BadInputError(error.args[1], error.args[2]) from None
+    before = _system_s(sampler)
+    begin = time.monotonic()
+    with _Polling(sampler), contextlib.suppress(ProcessLookupError):
+        _wait(pid, time_s)
+    wall_s = time.monotonic() - begin
+    programs = _programs(sampler)
+    user_s = sum(count for _, count in programs) * PERIOD_NS * 1e-9 * sampler.every()
+    system_s = max(_system_s(sampler) - before, 0.0)
+    resident = sum(_resident_bytes(process) for process, _, _ in sampler.programs())
+    return Sampled(sampler, PERIOD_NS, wall_s, user_s, system_s, resident, programs, pid=pid)
+
+
+def _wait(pid: int, time_s: float) -> None:
+    """Wait for a time, at most to the end of a process."""
+    import select
+
+    handle = os.pidfd_open(pid)
+    try:
+        select.select([handle], [], [], time_s)
+    finally:
+        os.close(handle)
+
+
+class _Polling:
+    """Takes samples in a second thread, and closes the events at the end."""
+
+    def __init__(self, sampler: Sampler) -> None:
+        self._sampler = sampler
+        self._done = threading.Event()
+        self._thread = threading.Thread(target=self._poll)
+
+    def _poll(self) -> None:
+        while not self._done.wait(_POLL_S):
+            self._sampler.poll()
+
+    def __enter__(self) -> None:
+        self._thread.start()
+
+    def __exit__(self, *_: object) -> None:
+        self._done.set()
+        self._thread.join()
+        self._sampler.poll()
+        self._sampler.stop()
+
+
+def _with_log(environment: dict[str, str], log: str) -> dict[str, str]:
+    """The environment with the library that logs allocations, before the user's libraries."""
+    libraries = [str(shipped(_LIBRARY)), environment.get("LD_PRELOAD", "")]
+    return {**environment, "LD_PRELOAD": " ".join(filter(None, libraries)), _VARIABLE: log}
+
+
+def _programs(sampler: Sampler) -> list[tuple[str, int]]:
+    counts: Counter[str] = Counter()
+    for _, name, samples in sampler.programs():
+        counts[os.fsdecode(name)] += samples
+    return [(name, count) for name, count in counts.most_common() if count]
+
+
+def _system_s(sampler: Sampler) -> float:
+    """CPU time in the kernel of all sampled processes that run."""
+    ticks = 0
+    for process, _, _ in sampler.programs():
+        with contextlib.suppress(OSError, IndexError, ValueError):
+            ticks += int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[12])
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def _resident_bytes(process: int) -> int:
+    try:
+        pages = int(Path(f"/proc/{process}/statm").read_text().split()[1])
+    except (OSError, IndexError, ValueError):
+        return 0
+    return pages * os.sysconf("SC_PAGESIZE")

@@ -1,0 +1,152 @@
+"""A program observed natively: its stalls sampled from outside while it runs at full speed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from nearfar.errors import BadInputError
+from nearfar.noise import Watch
+from nearfar.place.figures import memory_of
+from nearfar.place.native_run import check_program
+from nearfar.place.sampled_costing import L2_NS, L3_NS, CacheSizes, SampledCoster
+from nearfar.place.samples import ProgramSamples, read_samples
+from nearfar.process.elf import ignores_preload
+from nearfar.records.advice import ObservedProgram
+from nearfar.records.shape import Origin, Provenance
+from nearfar.sampling.run import (
+    PERIOD_NS,
+    Sampled,
+    period_for,
+    sample_process,
+    sample_program,
+)
+from nearfar.workflows import advice_notes
+from nearfar.workflows.host_here import host_for
+from nearfar.workflows.observation import (
+    AdviceRequest,
+    Observation,
+    heap_near,
+    refuse_failure,
+    tiers_of,
+)
+
+if TYPE_CHECKING:
+    from nearfar.records.profile import Host, Profile
+    from nearfar.tracing.caches import Caches
+    from nearfar.workflows.recording import Recording
+
+#: Samples of a process that is not idle.
+_LEAST_SAMPLES = 50
+
+
+def observe(
+    wanted: AdviceRequest, recording: Recording, near_of: Callable[[Host, int], Profile]
+) -> Observation:
+    """Sample the program, or the process. ``near_of``: see ``emulated_run.observe``."""
+    from nearfar.tracing.caches import caches_of
+
+    show = recording.session.progress
+    watch = Watch("the program")
+    show.step("sampling the program", 0.0)
+    sampled = _sampled(wanted)
+    recording.session.noise.judge(watch)
+    show.step("measuring this machine", 0.6)
+    host = host_for(wanted.host, recording.session, tiers_of(wanted))
+    near = near_of(host, sampled.resident_bytes)
+    show.step("weighing placements", 0.8)
+    data = read_samples(sampled.sampler, sampled.user_s, sampled.period_ns)
+    if data.samples < _LEAST_SAMPLES:
+        raise BadInputError(
+            f"{wanted.name()} used {sampled.user_s:.2g} s of CPU time: too little to sample",
+            "give it more work, or more --time, or trace every access with --emulate",
+        )
+    caches = caches_of(host, {"llc": wanted.host.llc})
+    cpu_s = sampled.user_s + sampled.system_s
+    coster = SampledCoster(data, memory_of(near), _sizes(host, caches), cpu_s)
+    return Observation(
+        data=coster.counted(),
+        coster=coster,
+        variants=coster.slowdowns,
+        time_s=sampled.wall_s,
+        cpu_s=cpu_s,
+        resident_bytes=sampled.resident_bytes,
+        host=host,
+        caches=caches,
+        fields=_fields(sampled, data),
+        provenance=_provenance(recording.machine.id),
+        limits=advice_notes.sampled_limits(),
+        warnings=advice_notes.sampled(sampled, data),
+    )
+
+
+def _sampled(wanted: AdviceRequest) -> Sampled:
+    if wanted.pid is not None:
+        return sample_process(wanted.pid, wanted.time_s)
+    why_unlogged = ignores_preload(check_program(wanted.program[0]))
+    found = _once(wanted, PERIOD_NS)
+    if period_for(found.user_s) < PERIOD_NS and found.ended:
+        found = _once(wanted, period_for(found.user_s)).with_times_of(found)
+    if why_unlogged:
+        found.notes.append(f"{why_unlogged}: its heap has no allocation sites")
+    return found
+
+
+def _once(wanted: AdviceRequest, period_ns: int) -> Sampled:
+    found = sample_program(
+        wanted.program, heap_near(wanted), wanted.stdin.path, wanted.time_s, period_ns
+    )
+    if found.code and found.ended:
+        given = wanted.stdin.path != os.devnull
+        where = f"reading {wanted.stdin.words}" if given else "without standard input"
+        refuse_failure(wanted, found.code, where)
+    return found
+
+
+def _sizes(host: Host, caches: Caches) -> CacheSizes:
+    ends = tuple(level.size_bytes for level in caches.ends)
+
+    def hit_ns(key: str, otherwise: float) -> float:
+        figure = host.figures.get(key)
+        return figure.value if figure is not None and figure.value else otherwise
+
+    return CacheSizes(
+        caches.l2.size_bytes,
+        caches.llc.size_bytes if caches.llc else caches.l2.size_bytes,
+        ends,
+        hit_ns("l2_load_ns", L2_NS),
+        hit_ns("l3_load_ns", L3_NS),
+    )
+
+
+def _fields(sampled: Sampled, data: ProgramSamples) -> dict[str, object]:
+    total = sum(count for _, count in sampled.programs) or 1
+    return {
+        "method": "sampled",
+        "programs": [
+            ObservedProgram(path=name, cpu_share=count / total) for name, count in sampled.programs
+        ],
+        "samples": data.samples,
+        "sampling_period_s": sampled.period_ns * 1e-9,
+        "pid": sampled.pid,
+    }
+
+
+def _provenance(machine: str) -> dict[str, Provenance]:
+    return {
+        "time_near_s": Provenance(
+            origin=Origin.MEASURED,
+            statistic="mean",
+            samples=1,
+            machine=machine,
+            note="wall time while it was sampled",
+        ),
+        "cpu_near_s": Provenance(
+            origin=Origin.MEASURED,
+            statistic="mean",
+            samples=1,
+            machine=machine,
+            note="CPU time of the program and its children while they were sampled",
+        ),
+    }

@@ -1,0 +1,170 @@
+"""``nearfar advise`` from samples of a native run: sites, plans, children, running processes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import RunNearfar
+from nearfar._native import NativeError, Sampler
+from small_host import write_small_host
+
+#: Two tables of 64 MiB: one is chased in random order, the other is written once. A third, of 16
+#: KiB, is read all the time and fits any cache.
+PROGRAM = """#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+enum { LINES = 1 << 20 };
+typedef struct line { struct line* next; char rest[56]; } line;
+static line* chased(void) { return malloc(LINES * sizeof(line)); }
+static char* written(void) { return malloc(LINES * 64); }
+static int* small(void) { return calloc(4096, 4); }
+int main(int count, char** arguments) {
+  line* nodes = chased();
+  for (uint32_t i = 0, at = 0; i < LINES; ++i) {
+    uint32_t to = (at * 1664525u + 1013904223u) % LINES;
+    nodes[at].next = &nodes[to];
+    at = to;
+  }
+  char* rest = written();
+  memset(rest, 1, LINES * 64);
+  int* hot = small();
+  long sum = rest[count];
+  line* at = nodes;
+  for (long i = 0; i < (count > 1 ? atol(arguments[1]) : 6000000); ++i) {
+    at = at->next;
+    sum += hot[i & 4095];
+  }
+  return sum + (long)at == 1;
+}
+"""
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _permitted() -> None:
+    try:
+        Sampler.open(1_000_000)
+    except NativeError as error:
+        pytest.skip(f"no samples on this machine: {error.args[1]}")
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("sampled")
+    (folder / "chase.c").write_text(PROGRAM)
+    flags = ["-O1", "-g", "-fno-omit-frame-pointer", "-fno-inline"]
+    subprocess.run(["cc", *flags, "chase.c", "-o", "chase"], check=True, cwd=folder)
+    return folder / "chase"
+
+
+@pytest.fixture(scope="module")
+def host(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, ...]:
+    file = write_small_host(tmp_path_factory.mktemp("host") / "small.toml")
+    return ("--near", "ddr4", "--host", str(file))
+
+
+def read(tmp_path: Path) -> Any:
+    return json.loads((tmp_path / "found.json").read_text())
+
+
+def test_the_chased_site_makes_the_loss_and_is_kept_near(
+    run_nearfar: RunNearfar, host: tuple[str, ...], program: Path, tmp_path: Path
+) -> None:
+    done = run_nearfar("advise", *host, "--json", "found.json", "--", str(program))
+    assert done.code == 0, done.stderr
+    found = read(tmp_path)
+    assert found["method"] == "sampled"
+    assert found["samples"] > 500
+    assert found["slowdown_all_far"] > 1.2
+    first = found["sites"][0]
+    assert first["at"] == "chase.c:6"
+    assert first["verdict"] == "near"
+    assert first["size_bytes"] == pytest.approx(64 << 20, rel=0.05)
+    assert first["stall_share"] > 0.8
+    others = [site for site in found["sites"][1:] if site["kind"] == "heap"]
+    assert all(site["far_time_s"] < first["far_time_s"] / 10 for site in others)
+    assert found["near_bytes"] < 80 << 20
+    low, high = found["intervals"]["slowdown_all_far"]
+    assert low < found["slowdown_all_far"] < high
+    plan = (tmp_path / found["plan"]).read_text()
+    assert "# chase.c:6" in plan
+    ran = run_nearfar("run", "--plan", found["plan"], "--tier", "far=dram", "--", str(program), "9")
+    assert ran.code == 0, ran.stderr
+
+
+def test_programs_that_it_starts_are_included_by_name(
+    run_nearfar: RunNearfar, host: tuple[str, ...], program: Path, tmp_path: Path
+) -> None:
+    command = ("sh", "-c", f"awk 'BEGIN{{for(i=0;i<2000000;i++)s+=i}}'; {program} 3000000; :")
+    done = run_nearfar("advise", *host, "--json", "found.json", "--", *command)
+    assert done.code == 0, done.stderr
+    found = read(tmp_path)
+    shares = {each["path"]: each["cpu_share"] for each in found["programs"]}
+    assert shares["chase"] > 0.2
+    assert max(shares.get("awk", 0), shares.get("mawk", 0), shares.get("gawk", 0)) > 0.02
+    assert "chase.c:6" in [site["at"] for site in found["sites"]]
+    assert any("programs were sampled as one" in note for note in found["warnings"])
+
+
+@pytest.fixture
+def running(program: Path) -> Iterator[subprocess.Popen[bytes]]:
+    process = subprocess.Popen([program, "1000000000000"])
+    time.sleep(0.5)
+    yield process
+    process.kill()
+    process.wait()
+
+
+def test_a_running_process_is_sampled_and_goes_on(
+    run_nearfar: RunNearfar,
+    host: tuple[str, ...],
+    running: subprocess.Popen[bytes],
+    tmp_path: Path,
+) -> None:
+    pid = str(running.pid)
+    done = run_nearfar("advise", *host, "--pid", pid, "--time", "2s", "--json", "found.json")
+    assert done.code == 0, done.stderr
+    assert running.poll() is None
+    found = read(tmp_path)
+    assert found["pid"] == running.pid
+    assert "plan" not in found
+    assert found["slowdown_all_far"] > 1.2
+    assert any("no allocation sites" in note for note in found["warnings"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        ((), "name a program after --, or a running process with --pid"),
+        (("--pid", "1", "--", "true"), "name a program after --, or a running process"),
+        (("--pid", "999999999"), "no process 999999999"),
+        (("--pid", "1", "--emulate"), "a running process cannot be emulated"),
+        (("--", "false"), "false failed with exit code 1"),
+        (("--", "true"), "too little to sample"),
+        (("--", "no-such-program"), "no program no-such-program"),
+    ],
+)
+def test_what_cannot_be_sampled_is_refused_with_a_next_step(
+    run_nearfar: RunNearfar, host: tuple[str, ...], arguments: tuple[str, ...], why: str
+) -> None:
+    done = run_nearfar("advise", *host, *arguments)
+    assert done.code == 2, done.stderr
+    assert why in done.stderr
+    assert "next" in done.stderr
+
+
+def test_nothing_of_the_sampler_is_left_in_the_environment_or_on_disk(
+    run_nearfar: RunNearfar, host: tuple[str, ...], program: Path, tmp_path: Path
+) -> None:
+    before = set(Path("/dev/shm").iterdir())
+    done = run_nearfar("advise", *host, "--out", "here", "--", str(program), "2000000")
+    assert done.code == 0, done.stderr
+    assert set(Path("/dev/shm").iterdir()) <= before
+    names = {file.name for file in (tmp_path / "here").iterdir()}
+    assert names == {"run.json", "report.html", "chase.plan"}

@@ -1,0 +1,113 @@
+"""Costs of placements from stalls whose cause is known."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from nearfar.place.figures import Memory
+from nearfar.place.program_data import PARTS, Touched
+from nearfar.place.sampled_costing import CacheSizes, SampledCoster
+from nearfar.place.samples import ProgramSamples, Stalls
+from nearfar.place.sites import Site
+
+MIB = 1 << 20
+NEAR = Memory("near", 100, 100, 100, 5, 5, 0, 12)
+FAR = replace(NEAR, name="far", latency=300, low=300, high=300, line=20, write_line=20)
+CACHES = CacheSizes(l2=MIB, llc=16 * MIB)
+
+
+def stalls(site: int, bytes_: float, *, seconds: float, speed: float = 0.0) -> Stalls:
+    count = 1000
+    return Stalls(
+        site=site,
+        samples=count,
+        stall_ns=seconds * 1e9,
+        others_ns=0.0,
+        spans=np.full(count, bytes_ / count),
+        speed=speed,
+        loop=site,
+        follows_pointer=not speed,
+        is_store=False,
+    )
+
+
+def data(*groups: Stalls, touched: tuple[int, int] = (0, 0)) -> ProgramSamples:
+    sites = tuple(Site(n, "heap", (), 1, MIB, MIB, 0, 0, 1.0) for n in range(2))
+    return ProgramSamples(
+        sites,
+        np.ones((2, PARTS)),
+        Touched(touched, (0, 0), 0),
+        groups,
+        {group.loop: group.stall_ns for group in groups if group.speed},
+        1e9,
+        1000,
+        500_000.0,
+        0.0,
+    )
+
+
+def slowdown(found: ProgramSamples, far: Memory = FAR, sites: tuple[int, ...] = (0, 1)) -> float:
+    coster = SampledCoster(found, NEAR, CACHES, cpu_s=1.0)
+    near, placed = coster.costs(far, [[], sites])
+    assert near.time_ns == 1e9
+    return placed.time_ns / near.time_ns
+
+
+def test_misses_in_a_row_take_the_ratio_of_latencies() -> None:
+    """All of the time waits for a region far larger than the caches: 100 ns become 300."""
+    assert slowdown(data(stalls(0, 4096 * MIB, seconds=1.0))) == pytest.approx(3.0, abs=0.05)
+
+
+def test_hits_in_the_last_cache_lose_nothing() -> None:
+    assert slowdown(data(stalls(0, 8 * MIB, seconds=1.0))) == pytest.approx(1.0)
+
+
+def test_only_far_sites_cost() -> None:
+    found = data(stalls(0, 4096 * MIB, seconds=0.5), stalls(1, 4096 * MIB, seconds=0.25))
+    both, first, second = (slowdown(found, sites=sites) for sites in ((0, 1), (0,), (1,)))
+    assert first > second > 1
+    assert both == pytest.approx(first + second - 1)
+
+
+def test_a_stream_is_bound_by_far_bandwidth_alone() -> None:
+    """16 bytes a ns are a line every 4 ns; near memory delivers one in 5, far memory in 20."""
+    fast = data(stalls(0, 4096 * MIB, seconds=1.0, speed=16.0))
+    assert slowdown(fast) == pytest.approx(4.0, rel=0.02)
+    slow = data(stalls(0, 4096 * MIB, seconds=1.0, speed=1.0))
+    assert slowdown(slow) == pytest.approx(1.0)
+
+
+def test_first_touches_of_far_pages_cost_their_difference() -> None:
+    far = replace(FAR, latency=100, touch=2000.0)
+    found = data(stalls(0, 8 * MIB, seconds=0.5), touched=(100_000, 0))
+    assert slowdown(found, far) == pytest.approx(1.2)
+
+
+def test_walks_of_small_pages_cost_beyond_the_reach_of_the_tlb() -> None:
+    near = replace(NEAR, page_shift=21)
+    far = replace(NEAR, walk=50.0)
+    coster = SampledCoster(data(stalls(0, 1024 * MIB, seconds=1.0)), near, CACHES, 1.0)
+    _, placed = coster.costs(far, [[], [0]])
+    assert placed.time_ns / 1e9 == pytest.approx(1.5, abs=0.02)
+
+
+def test_variants_surround_the_answer_and_fewer_samples_widen_it() -> None:
+    many = data(stalls(0, 64 * MIB, seconds=0.5))
+    few = data(replace(many.stalls[0], samples=20, spans=many.stalls[0].spans[:20] * 50))
+    widths = []
+    for found in (many, few):
+        coster = SampledCoster(found, NEAR, CACHES, cpu_s=1.0)
+        value = slowdown(found)
+        ends = [variant[0] for variant in coster.slowdowns(FAR, [[0]])]
+        assert min(ends) < value < max(ends)
+        widths.append(max(ends) - min(ends))
+    assert widths[1] > widths[0]
+
+
+def test_counts_of_sites_are_estimated_from_their_waits() -> None:
+    coster = SampledCoster(data(stalls(0, 4096 * MIB, seconds=1.0)), NEAR, CACHES, 1.0)
+    assert coster.counted().sites[0].reads == pytest.approx(1e7, rel=0.02)
+    assert coster.counted().sites[1].reads == 0
