@@ -49,7 +49,7 @@ int main(int count, char** arguments) {
 @pytest.fixture(autouse=True, scope="module")
 def _permitted() -> None:
     try:
-        Sampler.open(1_000_000)
+        Sampler.open(1_000_000, 16)
     except NativeError as error:
         pytest.skip(f"no samples on this machine: {error.args[1]}")
 

@@ -108,4 +108,5 @@ def test_random_accesses_and_lone_samples_have_no_speed() -> None:
     assert speed_of(addresses, times(500), one_thread(500), PERIOD_NS) == 0
     assert speed_of(addresses[:2], times(2), one_thread(2), PERIOD_NS) == 0
     far_apart = times(500) * 1000
+    assert speed_of(random_addresses(500, 1 << 40), times(500), one_thread(500), PERIOD_NS) == 0
     assert speed_of(addresses, far_apart, one_thread(500), PERIOD_NS) == 0

@@ -86,14 +86,17 @@ nb::list programs(const Sampler& sampler) {
 void register_sample(nb::module_& module) {
   nb::class_<Sampler>(module, "Sampler")
       .def_static(
-          "open", [](std::uint64_t period_ns) { return kept(Sampler::open({period_ns})); },
-          nb::arg("period_ns"))
+          "open",
+          [](std::uint64_t period_ns, std::uint64_t fault_period) {
+            return kept(Sampler::open({period_ns, fault_period}));
+          },
+          nb::arg("period_ns"), nb::arg("fault_period"))
       .def_static(
           "attach",
-          [](int process, std::uint64_t period_ns) {
-            return kept(Sampler::attach(process, {period_ns}));
+          [](int process, std::uint64_t period_ns, std::uint64_t fault_period) {
+            return kept(Sampler::attach(process, {period_ns, fault_period}));
           },
-          nb::arg("process"), nb::arg("period_ns"))
+          nb::arg("process"), nb::arg("period_ns"), nb::arg("fault_period"))
       .def("log_value", &Sampler::log_value)
       .def("poll", &Sampler::poll, nb::call_guard<nb::gil_scoped_release>())
       .def("stop", &Sampler::stop)

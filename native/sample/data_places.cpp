@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string_view>
 
 namespace nearfar::sample {
 
@@ -10,6 +11,9 @@ namespace {
 /// Distance of a stack's data from the stack pointer: below it a red zone, above it all callers.
 constexpr std::uint64_t red_zone = 4096;
 constexpr std::uint64_t most_stack = 8 << 20;
+
+/// Memory of the allocation log, which the program accesses in its place.
+constexpr std::string_view own_memory = "/memfd:nearfar-";
 
 std::uint64_t rounded(double value) {
   return value > 0 ? static_cast<std::uint64_t>(std::llround(value)) : 0;
@@ -24,6 +28,7 @@ std::uint32_t DataPlaces::number_of(pid_t process, std::uint64_t address,
   if (is_stack(process, address, stack_pointer)) return place_of(trace::SiteKind::stack, {});
   const MappedRange* range = processes_.find(process, address);
   if (range == nullptr || range->file == 0) return place_of(trace::SiteKind::mapping, {});
+  if (processes_.files()[range->file].path.starts_with(own_memory)) return 0;
   return place_of(trace::SiteKind::statics, {{range->file, 0}});
 }
 

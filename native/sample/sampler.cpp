@@ -13,8 +13,6 @@ namespace nearfar::sample {
 
 namespace {
 
-constexpr std::uint64_t faults_per_s = 2'000; ///< samples of page faults; the kernel adapts to it
-
 /// Numbers of the kernel (asm/perf_regs.h) for the processor's registers, by their own numbers.
 constexpr unsigned kernel_numbers[registers] = {0,  2,  3,  1,  7,  6,  4,  5,
                                                 16, 17, 18, 19, 20, 21, 22, 23};
@@ -52,8 +50,7 @@ std::vector<perf_event_attr> events(const SamplerOptions& options, bool from_exe
   clock.task = 1;
   perf_event_attr faults = common_attributes(from_exec);
   faults.config = PERF_COUNT_SW_PAGE_FAULTS;
-  faults.freq = 1;
-  faults.sample_freq = faults_per_s;
+  faults.sample_period = options.fault_period;
   return {clock, faults};
 }
 

@@ -5,8 +5,7 @@
 // Data           the address that the oldest instruction waited for (stalled_access.hpp), and what
 //                lies there: the allocation site by the allocation log (alloclog/log.hpp), else
 //                stack, globals of a file, or mapped memory.
-// Faults         addresses of page faults, as many as the kernel adapts the rate to: which site
-//                touched how many pages.
+// Faults         addresses of one page fault in so many: which site touched how many pages.
 // Children       are followed, through fork and exec.
 // Thread safety  one thread at a time; open() by the thread that starts the program.
 #pragma once
@@ -23,7 +22,8 @@
 namespace nearfar::sample {
 
 struct SamplerOptions {
-  std::uint64_t period_ns = 500'000;
+  std::uint64_t period_ns = 500'000; ///< of CPU time between two samples
+  std::uint64_t fault_period = 16;   ///< page faults between two samples, which cost about 1 us
 };
 
 /// A program of the run.

@@ -53,7 +53,7 @@ bool has_program(const Sampler& sampler, const std::string& name) {
 } // namespace
 
 TEST_CASE("a program and those that it starts are sampled in proportion to their CPU time") {
-  Result<Sampler> sampler = Sampler::open({200'000});
+  Result<Sampler> sampler = Sampler::open({200'000, 16});
   if (!permitted(sampler)) return;
   run(*sampler, {"sh", "-c", "awk 'BEGIN { for (i = 0; i < 3000000; i++) s += i }'; :"});
   const std::uint64_t count = clock_samples(*sampler);
@@ -67,7 +67,7 @@ TEST_CASE("a program and those that it starts are sampled in proportion to their
 }
 
 TEST_CASE("nothing is sampled of the thread that starts programs, nor after stop()") {
-  Result<Sampler> sampler = Sampler::open({200'000});
+  Result<Sampler> sampler = Sampler::open({200'000, 16});
   if (!permitted(sampler)) return;
   volatile unsigned long sum = 0;
   for (unsigned long i = 0; i < 50'000'000; ++i)
@@ -88,7 +88,7 @@ TEST_CASE("a running process is sampled with threads that it has and starts") {
       sum = sum + table[(i >> 40) % table.size()];
   };
   std::thread before(work);
-  Result<Sampler> sampler = Sampler::attach(getpid(), {200'000});
+  Result<Sampler> sampler = Sampler::attach(getpid(), {200'000, 16});
   std::thread after(work);
   if (sampler)
     for (int i = 0; i < 40; ++i) {
@@ -112,7 +112,7 @@ TEST_CASE("a running process is sampled with threads that it has and starts") {
 }
 
 TEST_CASE("a process that is not there cannot be sampled") {
-  Result<Sampler> sampler = Sampler::attach(999'999'999, {200'000});
+  Result<Sampler> sampler = Sampler::attach(999'999'999, {200'000, 16});
   REQUIRE_FALSE(sampler);
   CHECK(sampler.error().code == Errc::not_found);
 }

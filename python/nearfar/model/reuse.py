@@ -46,7 +46,7 @@ _LEAST_PAIRS = 12
 _BLOCK_SHIFTS = (6, 9, 12, 14, 16, 18, 20, 22, 24, 26, 28)
 _PAIRS = 20_000
 _SEED = 1
-_HALVINGS = 60
+_HALVINGS = 40
 
 
 @dataclass(frozen=True)

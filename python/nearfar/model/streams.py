@@ -20,8 +20,11 @@ if TYPE_CHECKING:
 #: which accesses are a stream: random accesses reach about 0.25.
 STEADY = 0.5
 _LEAST_DISTANCES = 4
-#: Samples between which the speed is measured are at most this many sampling periods apart.
-_MOST_PERIODS = 8
+#: Samples between which the speed is measured are at most this many sampling periods apart: a
+#: stream that is always prefetched is seldom seen.
+_MOST_PERIODS = 200
+#: Bytes per nanosecond beyond which distances are not those of a stream: no core reads so fast.
+_FASTEST = 64.0
 
 
 def speed_of(
@@ -45,4 +48,4 @@ def speed_of(
         return 0.0
     middle = float(np.median(forward))
     steady = float(((speeds > middle / 2) & (speeds < middle * 2)).mean())
-    return middle if steady >= STEADY else 0.0
+    return middle if steady >= STEADY and middle <= _FASTEST else 0.0

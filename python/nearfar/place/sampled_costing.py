@@ -44,7 +44,7 @@ L2_NS, L3_NS = 4.5, 16.0
 FILL_NS = 28.0
 #: Accesses in flight of code whose addresses are not loaded: they arrive so many times as often.
 _OVERLAP = 4.0
-_ROUNDS = 6
+_ROUNDS = 4
 _LEAST_WAIT_NS = 1.0
 #: Factors on the footprint within which the density of 8 neighbors lies.
 _SPREADS = (0.7, 1.4)
@@ -220,10 +220,7 @@ class SampledCoster:
         waits = [each.spans * 0 + each.stall_ns / each.samples / L3_NS for each in stalls]
         near_walk = assumed.walks[0] if assumed.walks else self.near.walk
         for _ in range(_ROUNDS):
-            rates = [
-                wait * (1.0 if each.follows_pointer else _OVERLAP)
-                for wait, each in zip(waits, stalls, strict=True)
-            ]
+            rates = [self._rates(*pair) for pair in zip(stalls, waits, strict=True)]
             l2, l3 = (miss_fractions(spans, rates, size) for size in (self.caches.l2, assumed.llc))
             near_tlb = _tlb_misses(spans, rates, self.near)
             fresh = []
@@ -244,6 +241,13 @@ class SampledCoster:
             )
             for i, each in enumerate(stalls)
         ]
+
+    def _rates(self, stalls: Stalls, waits: Floats) -> Floats:
+        """Accesses of each sample; a stream has as many as lines, waited for or not."""
+        if not stalls.speed:
+            return waits * (1.0 if stalls.follows_pointer else _OVERLAP)
+        lines = stalls.speed * self.data.loops_ns[stalls.loop] / LINE_BYTES
+        return waits * 0 + lines / len(waits)
 
 
 def _exposed(cost: Floats, stalls: Stalls, fill_ns: float) -> Floats:

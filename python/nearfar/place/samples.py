@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from nearfar.model.reuse import spread_of
@@ -37,8 +36,7 @@ _FIELDS = [
 _CLOCK, _FAULT = 0, 1
 #: Bytes of code around a place that count as the same loop.
 _LOOP_BYTES = 128
-_LARGE_PAGE = 512 * PAGE_BYTES
-_THP = Path("/sys/kernel/mm/transparent_hugepage/enabled")
+_SMALL_IN_LARGE = 512
 
 
 @dataclass(frozen=True)
@@ -75,6 +73,15 @@ class ProgramSamples(ProgramData):
 
 
 @dataclass(frozen=True)
+class PageFaults:
+    """All page faults of the run, of which some were sampled; ``are_large``: the heap was on large
+    pages."""
+
+    count: int
+    are_large: bool = False
+
+
+@dataclass(frozen=True)
 class _Run:
     """All clock samples, the time that each stands for, and the tables of their numbers."""
 
@@ -85,7 +92,9 @@ class _Run:
     period_ns: float
 
 
-def read_samples(sampler: Sampler, user_s: float, period_ns: float) -> ProgramSamples:
+def read_samples(
+    sampler: Sampler, user_s: float, period_ns: float, faults: PageFaults
+) -> ProgramSamples:
     """Read what a sampler has seen. ``user_s``: user CPU time of the sampled programs."""
     import numpy as np
 
@@ -98,7 +107,7 @@ def read_samples(sampler: Sampler, user_s: float, period_ns: float) -> ProgramSa
     run = _Run(clock, user_s * 1e9 / max(len(clock), 1), sampler.code(), numbers, period_ns)
     stalls, loops_ns = _stalls(run)
     sizes = _sizes(sites, data, numbers, samples)
-    touched = _touched(sites, samples[samples["kind"] == _FAULT], numbers, sampler.every())
+    touched = _touched(sites, samples[samples["kind"] == _FAULT], numbers, faults)
     with_access = np.array([place["bytes"] > 0 for place in run.code] or [False])
     unknown = with_access[clock["code"]] & (clock["address"] == 0) if len(clock) else np.zeros(0)
     return ProgramSamples(
@@ -273,28 +282,23 @@ def _sizes(
     return sizes
 
 
-def _touched(sites: list[Site], faults: Samples, numbers: NDArray[np.int64], every: int) -> Touched:
-    """First touches, from samples of page faults."""
+def _touched(
+    sites: list[Site], samples: Samples, numbers: NDArray[np.int64], faults: PageFaults
+) -> Touched:
+    """First touches, from samples of page faults. If the heap's pages are large, a fault brings in
+    512 small ones, at most as many as the site's blocks have."""
     import numpy as np
 
     pages = np.zeros(len(sites))
-    if len(faults):
-        weights = faults["period"].astype(np.float64) * every
-        np.add.at(pages, numbers[faults["data"]], weights)
-    if _are_pages_large():
+    if len(samples):
+        np.add.at(pages, numbers[samples["data"]], samples["period"].astype(np.float64))
+        pages *= max(faults.count, 1) / pages.sum()
+    if faults.are_large:
         for site in sites:
-            if site.kind == "heap" and site.peak_bytes >= _LARGE_PAGE:
-                most = site.allocated_bytes / PAGE_BYTES
-                pages[site.number] = min(pages[site.number] * 512, max(most, pages[site.number]))
+            if site.kind == "heap":
+                most = max(site.allocated_bytes / PAGE_BYTES, pages[site.number])
+                pages[site.number] = min(pages[site.number] * _SMALL_IN_LARGE, most)
     small = tuple(round(count) for count in pages)
-    large = tuple(-(-count * PAGE_BYTES // _LARGE_PAGE) for count in small)
+    large = tuple(-(-count // _SMALL_IN_LARGE) for count in small)
     fixed = sum(count for site, count in zip(sites, small, strict=True) if site.kind != "heap")
     return Touched(small, large, fixed)
-
-
-def _are_pages_large() -> bool:
-    """Whether the kernel gives large pages to programs that do not ask for them."""
-    try:
-        return "[always]" in _THP.read_text()
-    except OSError:
-        return False

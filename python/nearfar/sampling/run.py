@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 #: CPU time between two samples of a thread: 2,000 samples a second cost about 1 %.
 PERIOD_NS = 500_000
+#: Page faults between two samples. Of a heap on large pages, which is placed, each is sampled: they
+#: are few.
+FAULT_PERIOD = 16
 #: Samples of a short run, and the shortest period, which costs about 3 %.
 _WANTED_SAMPLES, _LEAST_PERIOD_NS = 4_000, 100_000
 _LIBRARY = "libnearfar-allocation-log.so"
@@ -45,6 +48,7 @@ class Sampled:
     user_s: float
     system_s: float
     resident_bytes: int
+    page_faults: int
     programs: list[tuple[str, int]]
     code: int = 0
     ended: bool = True
@@ -75,7 +79,7 @@ def sample_program(
     """
     from nearfar._native import Sampler
 
-    sampler = Sampler.open(period_ns)
+    sampler = Sampler.open(period_ns, FAULT_PERIOD if placed is None else 1)
     environment = _with_log(dict(placed) if placed else dict(os.environ), sampler.log_value())
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     begin = time.monotonic()
@@ -96,6 +100,7 @@ def sample_program(
         after.ru_utime - before.ru_utime,
         after.ru_stime - before.ru_stime,
         after.ru_maxrss * 1024,
+        after.ru_minflt - before.ru_minflt,
         _programs(sampler),
         code,
         ended=wall_s < limit_s,
@@ -110,21 +115,29 @@ def sample_process(pid: int, time_s: float) -> Sampled:
     from nearfar._native import NativeError, Sampler
 
     try:
-        sampler = Sampler.attach(pid, PERIOD_NS)
+        sampler = Sampler.attach(pid, PERIOD_NS, FAULT_PERIOD)
     except NativeError as error:
         if error.args[0] != "not_found":
             raise
         raise BadInputError(error.args[1], error.args[2]) from None
-    before = _system_s(sampler)
+    before, faults = _system_s(sampler), _page_faults(sampler)
     begin = time.monotonic()
     with _Polling(sampler), contextlib.suppress(ProcessLookupError):
         _wait(pid, time_s)
     wall_s = time.monotonic() - begin
     programs = _programs(sampler)
     user_s = sum(count for _, count in programs) * PERIOD_NS * 1e-9 * sampler.every()
-    system_s = max(_system_s(sampler) - before, 0.0)
-    resident = sum(_resident_bytes(process) for process, _, _ in sampler.programs())
-    return Sampled(sampler, PERIOD_NS, wall_s, user_s, system_s, resident, programs, pid=pid)
+    return Sampled(
+        sampler,
+        PERIOD_NS,
+        wall_s,
+        user_s,
+        max(_system_s(sampler) - before, 0.0),
+        sum(_resident_bytes(process) for process, _, _ in sampler.programs()),
+        max(_page_faults(sampler) - faults, 0),
+        programs,
+        pid=pid,
+    )
 
 
 def _wait(pid: int, time_s: float) -> None:
@@ -175,11 +188,22 @@ def _programs(sampler: Sampler) -> list[tuple[str, int]]:
 
 def _system_s(sampler: Sampler) -> float:
     """CPU time in the kernel of all sampled processes that run."""
-    ticks = 0
+    return _statistics(sampler, 12) / os.sysconf("SC_CLK_TCK")
+
+
+def _page_faults(sampler: Sampler) -> int:
+    """Page faults without input or output of all sampled processes that run."""
+    return _statistics(sampler, 7)
+
+
+def _statistics(sampler: Sampler, field: int) -> int:
+    """A field of /proc/PID/stat, counted after the name (proc(5)), over all processes that run."""
+    total = 0
     for process, _, _ in sampler.programs():
         with contextlib.suppress(OSError, IndexError, ValueError):
-            ticks += int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[12])
-    return ticks / os.sysconf("SC_CLK_TCK")
+            text = Path(f"/proc/{process}/stat").read_text()
+            total += int(text.rpartition(")")[2].split()[field])
+    return total
 
 
 def _resident_bytes(process: int) -> int:

@@ -11,7 +11,7 @@ from nearfar.noise import Watch
 from nearfar.place.figures import memory_of
 from nearfar.place.native_run import check_program
 from nearfar.place.sampled_costing import L2_NS, L3_NS, CacheSizes, SampledCoster
-from nearfar.place.samples import ProgramSamples, read_samples
+from nearfar.place.samples import PageFaults, ProgramSamples, read_samples
 from nearfar.process.elf import ignores_preload
 from nearfar.records.advice import ObservedProgram
 from nearfar.records.shape import Origin, Provenance
@@ -56,7 +56,12 @@ def observe(
     host = host_for(wanted.host, recording.session, tiers_of(wanted))
     near = near_of(host, sampled.resident_bytes)
     show.step("weighing placements", 0.8)
-    data = read_samples(sampled.sampler, sampled.user_s, sampled.period_ns)
+    data = read_samples(
+        sampled.sampler,
+        sampled.user_s,
+        sampled.period_ns,
+        PageFaults(sampled.page_faults, memory_of(near).large_pages),
+    )
     if data.samples < _LEAST_SAMPLES:
         raise BadInputError(
             f"{wanted.name()} used {sampled.user_s:.2g} s of CPU time: too little to sample",
