@@ -159,6 +159,15 @@ def test_what_cannot_be_sampled_is_refused_with_a_next_step(
     assert "next" in done.stderr
 
 
+def test_what_the_program_prints_is_discarded(
+    run_nearfar: RunNearfar, host: tuple[str, ...], program: Path
+) -> None:
+    command = ("sh", "-c", f"echo printed; echo printed >&2; {program} 3000000")
+    done = run_nearfar("advise", *host, "--json", "-", "--", *command)
+    assert done.code == 0, done.stderr
+    assert "\nprinted" not in f"\n{done.stdout}" + f"\n{done.stderr}"
+
+
 def test_nothing_of_the_sampler_is_left_in_the_environment_or_on_disk(
     run_nearfar: RunNearfar, host: tuple[str, ...], program: Path, tmp_path: Path
 ) -> None:

@@ -51,7 +51,7 @@ std::vector<perf_event_attr> events(const SamplerOptions& options, bool from_exe
   perf_event_attr faults = common_attributes(from_exec);
   faults.config = PERF_COUNT_SW_PAGE_FAULTS;
   faults.sample_period = options.fault_period;
-  return {clock, faults};
+  return options.fault_period != 0 ? std::vector{clock, faults} : std::vector{clock};
 }
 
 /// A record of the kernel, copied to be sorted by time.
@@ -110,8 +110,9 @@ Status Sampler::Core::open(const SamplerOptions& options, std::span<const pid_t>
       Status added = ring->add(wanted, thread, cpu);
       if (!added && added.error().os_errno != ESRCH) return added.error(); // it has ended
     }
-    for (std::size_t i = 1; i < ring->ids().size(); i += wanted.size())
-      fault_events.push_back(ring->ids()[i]);
+    for (std::size_t i = 0; i < ring->ids().size(); ++i)
+      if (wanted[i % wanted.size()].config == PERF_COUNT_SW_PAGE_FAULTS)
+        fault_events.push_back(ring->ids()[i]);
     rings.push_back(std::move(*ring));
   }
   return Done{};

@@ -23,7 +23,9 @@ namespace nearfar::sample {
 
 struct SamplerOptions {
   std::uint64_t period_ns = 500'000; ///< of CPU time between two samples
-  std::uint64_t fault_period = 16;   ///< page faults between two samples, which cost about 1 us
+  /// Page faults between two samples; 0: none. A sample costs about 1 us, and so does an event each
+  /// time that a thread gets a CPU, which a service does often.
+  std::uint64_t fault_period = 16;
 };
 
 /// A program of the run.

@@ -59,7 +59,7 @@ def run(
     """Run a program to its end. Returns its PID and its exit code in shell convention: 128 plus the
     signal number for a killed program.
 
-    ``aside``: redirect its standard output to standard error. ``alone``: discard standard output
+    ``aside``: redirect its standard output to standard error. ``alone``: discard its output
     and give it the file ``stdin`` as standard input. ``limit_s``: after this time it gets SIGTERM,
     then SIGKILL. Raises StartError.
     """
@@ -77,6 +77,7 @@ def _files(aside: bool, alone: bool, stdin: str) -> list[tuple[Any, ...]]:
         return [
             (os.POSIX_SPAWN_OPEN, 0, stdin, os.O_RDONLY, 0),
             (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
+            (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0),
         ]
     return [(os.POSIX_SPAWN_DUP2, 2, 1)] if aside else []
 

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 #: CPU time between two samples of a thread: 2,000 samples a second cost about 1 %.
 PERIOD_NS = 500_000
+#: The same of a running process, which may be a service that waits often.
+ATTACHED_PERIOD_NS = 1_000_000
 #: Page faults between two samples. Of a heap on large pages, which is placed, each is sampled: they
 #: are few.
 FAULT_PERIOD = 16
@@ -115,26 +117,26 @@ def sample_process(pid: int, time_s: float) -> Sampled:
     from nearfar._native import NativeError, Sampler
 
     try:
-        sampler = Sampler.attach(pid, PERIOD_NS, FAULT_PERIOD)
+        sampler = Sampler.attach(pid, ATTACHED_PERIOD_NS, 0)
     except NativeError as error:
         if error.args[0] != "not_found":
             raise
         raise BadInputError(error.args[1], error.args[2]) from None
-    before, faults = _system_s(sampler), _page_faults(sampler)
+    before = _system_s(sampler)
     begin = time.monotonic()
     with _Polling(sampler), contextlib.suppress(ProcessLookupError):
         _wait(pid, time_s)
     wall_s = time.monotonic() - begin
     programs = _programs(sampler)
-    user_s = sum(count for _, count in programs) * PERIOD_NS * 1e-9 * sampler.every()
+    user_s = sum(count for _, count in programs) * ATTACHED_PERIOD_NS * 1e-9 * sampler.every()
     return Sampled(
         sampler,
-        PERIOD_NS,
+        ATTACHED_PERIOD_NS,
         wall_s,
         user_s,
         max(_system_s(sampler) - before, 0.0),
         sum(_resident_bytes(process) for process, _, _ in sampler.programs()),
-        max(_page_faults(sampler) - faults, 0),
+        0,
         programs,
         pid=pid,
     )
@@ -188,22 +190,11 @@ def _programs(sampler: Sampler) -> list[tuple[str, int]]:
 
 def _system_s(sampler: Sampler) -> float:
     """CPU time in the kernel of all sampled processes that run."""
-    return _statistics(sampler, 12) / os.sysconf("SC_CLK_TCK")
-
-
-def _page_faults(sampler: Sampler) -> int:
-    """Page faults without input or output of all sampled processes that run."""
-    return _statistics(sampler, 7)
-
-
-def _statistics(sampler: Sampler, field: int) -> int:
-    """A field of /proc/PID/stat, counted after the name (proc(5)), over all processes that run."""
-    total = 0
+    ticks = 0
     for process, _, _ in sampler.programs():
         with contextlib.suppress(OSError, IndexError, ValueError):
-            text = Path(f"/proc/{process}/stat").read_text()
-            total += int(text.rpartition(")")[2].split()[field])
-    return total
+            ticks += int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[12])
+    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 def _resident_bytes(process: int) -> int:

@@ -57,8 +57,8 @@ def sampled(seen: Sampled, data: ProgramSamples) -> list[str]:
         notes.append(_STOPPED)
     if seen.pid is not None:
         notes.append(
-            "a process that was running before has no allocation sites: start it under "
-            "`nearfar advise -- PROGRAM` for a plan"
+            "a process that was running before has no allocation sites, and its first touches are "
+            "not sampled: start it under `nearfar advise -- PROGRAM` for a plan"
         )
     if seen.sampler.unlogged():
         notes.append(f"{seen.sampler.unlogged()} processes ran without allocation sites")
