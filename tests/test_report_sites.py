@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 import factories
+from nearfar.records.advice import SiteAdvice
+from nearfar.report.advice_words import site_name
 from nearfar.report.html import section
 from nearfar.report.html.page import render
 from nearfar.report.html.section import Cell, Table
@@ -85,3 +87,19 @@ def test_an_axis_has_the_unit_of_its_labels(
 def test_the_origins_of_a_table_are_found_once() -> None:
     table = Table(["first", "second"], [[Cell("a"), Cell("1")]])
     assert table.column_origins is table.column_origins
+
+
+@pytest.mark.parametrize(
+    ("function", "named"),
+    [
+        (
+            "std::vector<int, std::allocator<int> >::push_back(int&&)",
+            "std::vector::push_back(int&&)",
+        ),
+        ("main", "main"),
+        ("operator<(a, b)", "operator<(a, b)"),
+    ],
+)
+def test_a_site_is_named_without_template_arguments(function: str, named: str) -> None:
+    site = SiteAdvice.model_construct(at="v.h:9", functions=[f"{function} v.h:9"])
+    assert site_name(site) == f"{named}  v.h:9"

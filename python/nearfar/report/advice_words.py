@@ -173,8 +173,20 @@ def _loss_s(site: SiteAdvice) -> float:
 def site_name(site: SiteAdvice) -> str:
     """``make_node  g.c:6``: functions, as far as the label has their lines, and the label."""
     depth = site.at.count(">") + 1
-    names = [call.rpartition(" ")[0] for call in site.functions[:depth]]
+    names = [_plain_name(call.rpartition(" ")[0]) for call in site.functions[:depth]]
     return f"{'>'.join(reversed(names))}  {site.at}" if names and all(names) else site.at
+
+
+def _plain_name(function: str) -> str:
+    """A C++ name without template arguments, which can take several lines."""
+    if "operator" in function:
+        return function
+    plain, depth = "", 0
+    for letter in function:
+        depth += letter == "<"
+        plain += letter if not depth else ""
+        depth -= letter == ">"
+    return plain or function
 
 
 def warnings(result: AdviceResult) -> list[str]:

@@ -41,8 +41,9 @@ _POLL_S = 0.03
 
 @dataclass
 class Sampled:
-    """What was sampled. Times of all processes together; ``ended``: not stopped after the time
-    limit; ``programs``: names with their samples, most first."""
+    """What was sampled. ``wall_s``: less the time for which the first thread waited for a CPU,
+    which other programs cause. CPU times of all processes together; ``ended``: not stopped after
+    the time limit; ``programs``: names with their samples, most first."""
 
     sampler: Sampler
     period_ns: int
@@ -85,7 +86,7 @@ def sample_program(
     environment = _with_log(dict(placed) if placed else dict(os.environ), sampler.log_value())
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     begin = time.monotonic()
-    with _Polling(sampler):
+    with _Polling(sampler) as polling:
         try:
             _, code = run(program, environment, alone=True, limit_s=limit_s, stdin=stdin)
         except StartError as error:
@@ -98,7 +99,7 @@ def sample_program(
     return Sampled(
         sampler,
         period_ns,
-        wall_s,
+        max(wall_s - polling.queued_s, 0.0),
         after.ru_utime - before.ru_utime,
         after.ru_stime - before.ru_stime,
         after.ru_maxrss * 1024,
@@ -159,14 +160,24 @@ class _Polling:
     def __init__(self, sampler: Sampler) -> None:
         self._sampler = sampler
         self._done = threading.Event()
+        self.queued_s = 0.0  # that the first thread waited for a CPU
         self._thread = threading.Thread(target=self._poll)
 
     def _poll(self) -> None:
         while not self._done.wait(_POLL_S):
             self._sampler.poll()
+            self._note_queue()
 
-    def __enter__(self) -> None:
+    def _note_queue(self) -> None:
+        """Read how long the program's first thread waited for a CPU (proc(5), schedstat)."""
+        for process, _, _ in self._sampler.programs()[:1]:
+            with contextlib.suppress(OSError, IndexError, ValueError):
+                text = Path(f"/proc/{process}/schedstat").read_text()
+                self.queued_s = int(text.split()[1]) * 1e-9
+
+    def __enter__(self) -> _Polling:
         self._thread.start()
+        return self
 
     def __exit__(self, *_: object) -> None:
         self._done.set()
