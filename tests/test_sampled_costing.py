@@ -10,7 +10,7 @@ import pytest
 from nearfar.place.figures import Memory
 from nearfar.place.program_data import PARTS, Touched
 from nearfar.place.sampled_costing import CacheSizes, SampledCoster
-from nearfar.place.samples import ProgramSamples, Stalls
+from nearfar.place.samples import PageFaults, ProgramSamples, Stalls, _touched
 from nearfar.place.sites import Site
 
 MIB = 1 << 20
@@ -111,3 +111,20 @@ def test_counts_of_sites_are_estimated_from_their_waits() -> None:
     coster = SampledCoster(data(stalls(0, 4096 * MIB, seconds=1.0)), NEAR, CACHES, 1.0)
     assert coster.counted().sites[0].reads == pytest.approx(1e7, rel=0.02)
     assert coster.counted().sites[1].reads == 0
+
+
+@pytest.mark.parametrize(
+    ("allocations", "large", "pages"),
+    [(4, False, 100), (4, True, 8192), (4096, True, 4096)],
+    ids=["small pages", "large blocks on large pages", "small blocks on large pages"],
+)
+def test_touched_pages_follow_from_sampled_faults(
+    allocations: int, large: bool, pages: int
+) -> None:
+    """Blocks of 32 MiB in all, at most 16 MiB at a time; 100 faults, of which a tenth is seen."""
+    site = Site(0, "heap", (), allocations, 32 * MIB, 16 * MIB, 0, 0, 1.0)
+    faults = np.zeros(10, [("data", "u4"), ("period", "u4")])
+    faults["period"] = 3
+    found = _touched([site], faults, np.zeros(1, np.int64), PageFaults(100, are_large=large))
+    assert found.small == (pages,)
+    assert found.large == (-(-pages // 512),)

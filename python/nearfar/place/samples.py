@@ -37,6 +37,8 @@ _CLOCK, _FAULT = 0, 1
 #: Bytes of code around a place that count as the same loop.
 _LOOP_BYTES = 128
 _SMALL_IN_LARGE = 512
+#: Mean size of blocks from which on they are mapped and unmapped (mallopt(3), M_MMAP_THRESHOLD).
+_RETURNED_BYTES = 128 << 10
 
 
 @dataclass(frozen=True)
@@ -282,6 +284,14 @@ def _sizes(
     return sizes
 
 
+def _most_touched_bytes(site: Site) -> int:
+    """An upper bound of what a site touches first: allocators return large blocks to the kernel,
+    so that each is touched anew, and use the memory of small blocks again."""
+    if site.allocated_bytes >= _RETURNED_BYTES * site.allocations:
+        return site.allocated_bytes
+    return site.peak_bytes
+
+
 def _touched(
     sites: list[Site], samples: Samples, numbers: NDArray[np.int64], faults: PageFaults
 ) -> Touched:
@@ -296,7 +306,7 @@ def _touched(
     if faults.are_large:
         for site in sites:
             if site.kind == "heap":
-                most = max(site.allocated_bytes / PAGE_BYTES, pages[site.number])
+                most = max(_most_touched_bytes(site) / PAGE_BYTES, pages[site.number])
                 pages[site.number] = min(pages[site.number] * _SMALL_IN_LARGE, most)
     small = tuple(round(count) for count in pages)
     large = tuple(-(-count // _SMALL_IN_LARGE) for count in small)
