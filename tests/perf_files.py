@@ -129,22 +129,23 @@ LOAD_REMOTE_RAM = data_src(0x02, 0x100 | 0x02, 13, remote=True)
 LOAD_PMEM = data_src(0x02, 0, 14)
 
 
-def pebs(path: Path) -> Path:
-    """``perf mem record`` on an Intel server: four loads, of which one has no address."""
+def pebs(path: Path, rounds: int = 1) -> Path:
+    """``perf mem record`` on an Intel server: four loads a round, of which one has no address.
+    Rounds are 100 us apart."""
     fields = IDENTIFIER | IP | TID | TIME | ADDR | WEIGHT | DATA_SRC | PHYS_ADDR
     event = Event("cpu/mem-loads,ldlat=30/P", 4, 0x1CD, fields, config1=30, precise=2)
     file = File("Synthetic Xeon", {1: "software", 4: "cpu"}, [event])
-    for i, (address, weight, source) in enumerate(
-        [
-            (0x7F0000001000, 70, LOAD_L3),
-            (0x7F0000002040, 350, LOAD_LOCAL_RAM),
-            (0x7F0000003080, 520, LOAD_REMOTE_RAM),
-            (0, 900, LOAD_PMEM),
-        ]
-    ):
-        file.sample(
-            0, _place(0x401000 + i, 1000 + i), struct.pack("<QQQQ", address, weight, source, 0x5000)
-        )
+    loads = [
+        (0x7F0000001000, 70, LOAD_L3),
+        (0x7F0000002040, 350, LOAD_LOCAL_RAM),
+        (0x7F0000003080, 520, LOAD_REMOTE_RAM),
+        (0, 900, LOAD_PMEM),
+    ]
+    for number in range(rounds * len(loads)):
+        in_round = number % len(loads)
+        address, weight, source = loads[in_round]
+        place = _place(0x401000 + in_round, 1000 + number // len(loads) * 100_000 + in_round)
+        file.sample(0, place, struct.pack("<QQQQ", address, weight, source, 0x5000))
     return file.write(path)
 
 

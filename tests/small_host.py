@@ -19,7 +19,7 @@ def write_small_host(file: Path, **others: int) -> Path:
     """Writes it, with ``others`` in place of its figures."""
     text = _HEAD
     for key, value in {**_FIGURES, **others}.items():
-        unit = "B" if key.endswith("bytes") else "count"
+        unit = {"bytes": "B", "hz": "Hz"}.get(key.rpartition("_")[2], "count")
         text += f'[figures.{key}]\nunit = "{unit}"\nvalue = {value}\nsource = "tests"\n'
         text += 'confidence = "C"\n'
     file.write_text(text)

@@ -141,8 +141,8 @@ def test_a_running_process_is_sampled_and_goes_on(
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        ((), "name a program after --, or a running process with --pid"),
-        (("--pid", "1", "--", "true"), "name a program after --, or a running process"),
+        ((), "name one of: a program after --, a running process with --pid, a file"),
+        (("--pid", "1", "--", "true"), "name one of: a program after --"),
         (("--pid", "999999999"), "no process 999999999"),
         (("--pid", "1", "--emulate"), "a running process cannot be emulated"),
         (("--", "false"), "false failed with exit code 1"),

@@ -56,6 +56,12 @@ def slowdown(found: ProgramSamples, far: Memory = FAR, sites: tuple[int, ...] = 
     return placed.time_ns / near.time_ns
 
 
+def test_known_misses_take_the_ratio_of_latencies_however_small_the_region() -> None:
+    """All of the time waits for 64 KiB that hardware saw come from memory."""
+    known = replace(stalls(0, 64 << 10, seconds=1.0), from_memory=True)
+    assert slowdown(data(known)) == pytest.approx(3.0, rel=0.05)
+
+
 def test_misses_in_a_row_take_the_ratio_of_latencies() -> None:
     """All of the time waits for a region far larger than the caches: 100 ns become 300."""
     assert slowdown(data(stalls(0, 4096 * MIB, seconds=1.0))) == pytest.approx(3.0, abs=0.05)

@@ -39,6 +39,7 @@ nb::list code_places(const Sampler& sampler) {
     d["is_store"] = place.is_store;
     d["is_string"] = place.is_string;
     d["follows_pointer"] = place.follows_pointer;
+    d["is_readable"] = place.is_readable;
     list.append(d);
   }
   return list;
@@ -97,6 +98,10 @@ void register_sample(nb::module_& module) {
             return kept(Sampler::attach(process, {period_ns, fault_period}));
           },
           nb::arg("process"), nb::arg("period_ns"), nb::arg("fault_period"))
+      .def_static(
+          "read",
+          [](const char* path) { return kept(run_unlocked([&] { return Sampler::read(path); })); },
+          nb::arg("path"))
       .def("log_value", &Sampler::log_value)
       .def("poll", &Sampler::poll, nb::call_guard<nb::gil_scoped_release>())
       .def("stop", &Sampler::stop)

@@ -15,7 +15,7 @@ bool is_set(const FileHeader& header, std::uint64_t feature) {
 
 Error no_perf_data(const char* name) {
   return Error::make(Errc::bad_input, "'%s' is not a perf.data file", name)
-      .try_next("record one: perf record -d -o perf.data -- PROGRAM");
+      .try_next("name a file that `perf record` wrote");
 }
 
 } // namespace
@@ -141,7 +141,7 @@ Result<std::vector<std::uint8_t>> DataFile::read_section(const FileSection& sect
 
 Error DataFile::damaged(const char* problem) const {
   return Error::make(Errc::bad_input, "'%s' %s", name_.c_str(), problem)
-      .try_next("record it again: perf record -d -o perf.data -- PROGRAM");
+      .try_next("copy or record it again");
 }
 
 } // namespace nearfar::perf

@@ -34,12 +34,14 @@ std::uint32_t CodePlaces::number_of(pid_t process, std::uint64_t pointer) {
   const auto [known, is_new] =
       numbers_.try_emplace(key, static_cast<std::uint32_t>(places_.size()));
   if (!is_new) return known->second;
-  accesses_.push_back(decode(process, pointer));
-  places_.push_back(place_of(place, pointer, accesses_.back()));
+  const Decoded decoded = decode(process, pointer);
+  accesses_.push_back(decoded.access);
+  places_.push_back(place_of(place, pointer, decoded.access));
+  places_.back().is_readable = decoded.is_readable;
   return known->second;
 }
 
-std::optional<StalledAccess> CodePlaces::decode(pid_t process, std::uint64_t pointer) const {
+CodePlaces::Decoded CodePlaces::decode(pid_t process, std::uint64_t pointer) const {
   std::uint8_t code[code_before + code_after];
   std::uint64_t from = pointer - std::min<std::uint64_t>(pointer, code_before);
   std::uint64_t end = pointer + code_after;
@@ -50,9 +52,10 @@ std::optional<StalledAccess> CodePlaces::decode(pid_t process, std::uint64_t poi
     end = std::min(end, range->end);
     size = processes_.read_code(*range, from, code, end - from);
   }
-  if (size == 0) size = os::read_memory_of(process, from, code, end - from);
-  if (pointer - from >= size) return std::nullopt;
-  return stalled_access({code, size}, pointer - from);
+  if (size == 0 && source_ == CodeSource::running_process)
+    size = os::read_memory_of(process, from, code, end - from);
+  if (pointer - from >= size) return {};
+  return {stalled_access({code, size}, pointer - from), true};
 }
 
 } // namespace nearfar::sample

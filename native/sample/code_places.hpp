@@ -2,6 +2,7 @@
 //
 // Code           from the file that is mapped there; code that is in no file, such as that of a
 //                JIT compiler, from the process, while it runs.
+// Recorded       code of processes that ran earlier is only in files.
 // Thread safety  none.
 #pragma once
 
@@ -18,9 +19,12 @@
 
 namespace nearfar::sample {
 
+enum class CodeSource { running_process, recorded_process };
+
 class CodePlaces {
 public:
-  explicit CodePlaces(const ProcessMap& processes) : processes_(processes) {}
+  CodePlaces(const ProcessMap& processes, CodeSource source)
+      : processes_(processes), source_(source) {}
 
   /// The number of the place at an instruction pointer of a process.
   std::uint32_t number_of(pid_t process, std::uint64_t pointer);
@@ -31,9 +35,14 @@ public:
   std::span<const CodePlace> all() const { return places_; }
 
 private:
-  std::optional<StalledAccess> decode(pid_t process, std::uint64_t pointer) const;
+  struct Decoded {
+    std::optional<StalledAccess> access;
+    bool is_readable = false;
+  };
+  Decoded decode(pid_t process, std::uint64_t pointer) const;
 
   const ProcessMap& processes_;
+  CodeSource source_;
   std::vector<CodePlace> places_;
   std::vector<std::optional<StalledAccess>> accesses_;
   std::unordered_map<std::uint64_t, std::uint32_t> numbers_;

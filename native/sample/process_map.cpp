@@ -70,8 +70,25 @@ std::uint32_t ProcessMap::file_number(const std::string& path) {
   if (path.empty() || path[0] != '/' || path.starts_with("//")) return 0;
   const auto [known, is_new] =
       numbers_.try_emplace(path, static_cast<std::uint32_t>(files_.size()));
-  if (is_new) files_.push_back({path, trace::read_elf(path.c_str())});
+  if (!is_new) return known->second;
+  MappedFile& file = files_.emplace_back(MappedFile{path, trace::read_elf(path.c_str())});
+  const auto expected = build_ids_.find(path);
+  if (expected != build_ids_.end() && file.elf && file.elf->build_id != expected->second) {
+    file.is_other = true;
+    file.elf.reset();
+  }
   return known->second;
+}
+
+void ProcessMap::expect_build_id(const std::string& path, std::span<const std::uint8_t> build_id) {
+  if (build_id.empty()) return;
+  constexpr char digits[] = "0123456789abcdef";
+  std::string& text = build_ids_[path];
+  text.clear();
+  for (const std::uint8_t byte : build_id) {
+    text += digits[byte >> 4];
+    text += digits[byte & 15];
+  }
 }
 
 const MappedRange* ProcessMap::find(pid_t process, std::uint64_t address) const {
@@ -93,7 +110,7 @@ std::optional<FilePlace> ProcessMap::place(pid_t process, std::uint64_t address)
 
 std::size_t ProcessMap::read_code(const MappedRange& range, std::uint64_t address, void* to,
                                   std::size_t bytes) const {
-  if (range.file == 0) return 0;
+  if (range.file == 0 || files_[range.file].is_other) return 0;
   const os::File file(open(files_[range.file].path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file.fd() < 0) return 0;
   const ssize_t got =

@@ -23,6 +23,7 @@ namespace nearfar::sample {
 struct MappedFile {
   std::string path;
   std::optional<trace::Elf> elf; ///< empty if the file is not ELF, or cannot be read
+  bool is_other = false;         ///< it is not the file that was mapped: its build id differs
 };
 
 struct MappedRange {
@@ -49,6 +50,8 @@ public:
   /// What is mapped now, from /proc/PID/maps. False if that cannot be read.
   bool read(pid_t process);
 
+  /// The build id of the file that was mapped by this path, before its number is asked for.
+  void expect_build_id(const std::string& path, std::span<const std::uint8_t> build_id);
   /// The number of a path; 0 for the kernel's names of anonymous memory.
   std::uint32_t file_number(const std::string& path);
   std::span<const MappedFile> files() const { return files_; }
@@ -66,6 +69,7 @@ private:
   std::unordered_map<pid_t, Ranges> processes_;
   std::vector<MappedFile> files_;
   std::unordered_map<std::string, std::uint32_t> numbers_;
+  std::unordered_map<std::string, std::string> build_ids_; ///< that files must have, by path
 };
 
 } // namespace nearfar::sample

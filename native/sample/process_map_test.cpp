@@ -75,3 +75,17 @@ TEST_CASE("a process that is not there has no mappings") {
   ProcessMap map;
   CHECK_FALSE(map.read(999'999'999));
 }
+
+TEST_CASE("a file with another build id than the mapped one had is not read") {
+  const std::uint8_t other[20] = {1, 2, 3};
+  ProcessMap map;
+  map.expect_build_id("/bin/sh", other);
+  const MappedRange mapped = range(0x1000, 0x2000, map.file_number("/bin/sh"));
+  REQUIRE(mapped.file != 0);
+  std::uint8_t code[16];
+  CHECK(map.read_code(mapped, 0x1000, code, sizeof code) == 0);
+  CHECK_FALSE(map.files()[mapped.file].elf);
+  ProcessMap others;
+  const MappedRange same = range(0x1000, 0x2000, others.file_number("/bin/sh"));
+  CHECK(others.read_code(same, 0x1000, code, sizeof code) == sizeof code);
+}

@@ -7,6 +7,7 @@
 //                stack, globals of a file, or mapped memory.
 // Faults         addresses of one page fault in so many: which site touched how many pages.
 // Children       are followed, through fork and exec.
+// Files          what perf recorded is read as if it were sampled (perf_data.hpp).
 // Thread safety  one thread at a time; open() by the thread that starts the program.
 #pragma once
 
@@ -28,13 +29,6 @@ struct SamplerOptions {
   std::uint64_t fault_period = 16;
 };
 
-/// A program of the run.
-struct SampledProgram {
-  pid_t process = 0;
-  std::string name; ///< as the kernel has it, at most 15 characters
-  std::uint64_t samples = 0;
-};
-
 class Sampler {
 public:
   /// Samples programs that the calling thread starts from now on, each from its exec on. Errors:
@@ -42,6 +36,9 @@ public:
   static Result<Sampler> open(const SamplerOptions& options);
   /// Samples a running process with all its threads and descendants. It is not stopped.
   static Result<Sampler> attach(pid_t process, const SamplerOptions& options);
+
+  /// The samples of a perf.data file. Errors: not_found, no_permission, bad_input.
+  static Result<Sampler> read(const char* path);
 
   Sampler(Sampler&& other) noexcept;
   Sampler(const Sampler&) = delete;

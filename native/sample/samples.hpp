@@ -1,20 +1,22 @@
-// Time samples of a run: where its threads were, and which data they waited for.
+// Samples of a run: where its threads were, and which data they waited for.
 //
 // Weight         a clock sample stands for `period_ns` of user CPU time, a fault sample for `period`
-//                page faults.
+//                page faults, a memory sample for `period` accesses of its latency.
 // Long runs      once most_samples are held, whole stretches of time are left out at even distances,
 //                so that neighbors in time stay neighbors; the others weigh more.
 // Thread safety  none.
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <sys/types.h>
 #include <vector>
 
 #include "trace/format.hpp"
 
 namespace nearfar::sample {
 
-enum class SampleKind : std::uint8_t { clock, fault };
+enum class SampleKind : std::uint8_t { clock, fault, memory };
 
 struct Sample {
   std::uint64_t time_ns = 0;
@@ -25,6 +27,8 @@ struct Sample {
   std::int32_t thread = 0;
   std::uint32_t period = 0;
   SampleKind kind = SampleKind::clock;
+  std::uint8_t level = 0; ///< perf::MemoryLevel; memory samples only, as the latency
+  std::uint16_t latency_cycles = 0;
 };
 
 /// A place in a program's code: the instruction at which samples were seen.
@@ -37,6 +41,7 @@ struct CodePlace {
   bool is_store = false;
   bool is_string = false;
   bool follows_pointer = false; ///< its address was loaded shortly before
+  bool is_readable = false;     ///< the code is known
 };
 
 /// A place of data: an allocation site, or memory that belongs to none.
@@ -58,6 +63,13 @@ struct DataPlace {
     std::uint64_t bytes = 0;
   };
   std::vector<Held> held;
+};
+
+/// A program of the run.
+struct SampledProgram {
+  pid_t process = 0;
+  std::string name;          ///< as the kernel has it, at most 15 characters
+  std::uint64_t samples = 0; ///< of the clock
 };
 
 class SampleStore {

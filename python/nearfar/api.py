@@ -159,11 +159,13 @@ def advise(
     stdin: StandardInput | None = None,
     emulate: bool = False,
     pid: int | None = None,
+    perf: str | Path | None = None,
 ) -> Measured[AdviceResult]:
     """Predict the slowdown of a program on far memory, and plan which of its data stays near.
 
     ``program``: the command line; or empty, with the ``pid`` of a running process, which is sampled
-    for ``time_s``. ``emulate``: trace every access under an emulator instead of sampling stalls.
+    for ``time_s``, or with ``perf``, a file that perf recorded. ``emulate``: trace every access
+    under an emulator instead of sampling stalls.
     ``far``, ``near``: device profiles or tiers. ``near_budget``: near memory for the heap, in bytes
     or as ``256MiB``; default: the knee of the curve. ``time_s``: time limit of each run, in
     seconds. ``host``: host whose caches are modeled; ``this`` is measured on first use. ``stdin``:
@@ -184,6 +186,7 @@ def advise(
         stdin=stdin or StandardInput(),
         emulate=emulate,
         pid=pid,
+        perf=None if perf is None else str(perf),
     )
     return advising.advise_program(wanted, options or Options())
 

@@ -52,6 +52,12 @@ Pid = Annotated[
     int | None,
     typer.Option("--pid", metavar="PID", help="Sample a running process, for --time.", min=1),
 ]
+Perf = Annotated[
+    str | None,
+    typer.Option(
+        "--perf", metavar="FILE", help="Read samples that perf recorded, instead of a run."
+    ),
+]
 
 
 def advise(
@@ -65,6 +71,7 @@ def advise(
     time: Time = None,
     emulate: Emulate = False,
     pid: Pid = None,
+    perf: Perf = None,
     ignore_failure: IgnoreFailure = False,
     out: flags.Out = None,
     json: flags.Json = None,
@@ -83,7 +90,9 @@ def advise(
     With --pid a running process and its children are sampled for --time, without stopping them;
     their allocation sites are not known, so that no plan is made. With --emulate every access is
     traced under an emulator: exact counts, energy, wear and policies of kernels and hardware, for
-    short programs.
+    short programs. With --perf samples are read that perf recorded earlier or on another machine:
+    of the clock with registers (docs/perf-data.md has the command), or of memory accesses by
+    hardware (perf mem record). A file has no allocation sites either.
 
     A file that is standard input is read from its start in each run; a pipe or a terminal is not
     passed on, and the program's output is discarded. A run that exceeds --time is stopped, and the
@@ -98,6 +107,8 @@ def advise(
 
         nearfar advise --pid $(pidof redis-server) --time 30s
 
+        nearfar advise --perf perf.data
+
         nearfar advise --emulate --far numa:1 --json advice.json -- python3 script.py
     """
     from nearfar import api
@@ -107,13 +118,14 @@ def advise(
     from nearfar.report.console import note
     from nearfar.report.html import page
 
-    if (pid is None) == (not program):
+    if [not program, pid is None, perf is None].count(False) != 1:
         raise BadInputError(
-            "name a program after --, or a running process with --pid",
-            "nearfar advise -- ./program, or nearfar advise --pid PID",
+            "name one of: a program after --, a running process with --pid, a file with --perf",
+            "nearfar advise -- ./program, or nearfar advise --pid PID, or --perf perf.data",
         )
-    if pid is not None and emulate:
-        raise BadInputError("a running process cannot be emulated", "remove --emulate or --pid")
+    if emulate and not program:
+        what, flag = ("a running process", "--pid") if perf is None else ("a file", "--perf")
+        raise BadInputError(f"{what} cannot be emulated", f"remove --emulate or {flag}")
     done = api.advise(
         program or [],
         flags.options(out=out, quiet=quiet),
@@ -126,6 +138,7 @@ def advise(
         stdin=of_this_process(),
         emulate=emulate,
         pid=pid,
+        perf=perf,
     )
     try:
         show_measured(done, terminal.advice(done.result), Output(json, strict, quiet))

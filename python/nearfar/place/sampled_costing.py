@@ -221,7 +221,7 @@ class SampledCoster:
         near_walk = assumed.walks[0] if assumed.walks else self.near.walk
         for _ in range(_ROUNDS):
             rates = [self._rates(*pair) for pair in zip(stalls, waits, strict=True)]
-            l2, l3 = (miss_fractions(spans, rates, size) for size in (self.caches.l2, assumed.llc))
+            l2, l3 = (_misses(stalls, spans, rates, size) for size in (self.caches.l2, assumed.llc))
             near_tlb = _tlb_misses(spans, rates, self.near)
             fresh = []
             for i, each in enumerate(stalls):
@@ -248,6 +248,19 @@ class SampledCoster:
             return waits * (1.0 if stalls.follows_pointer else _OVERLAP)
         lines = stalls.speed * self.data.loops_ns[stalls.loop] / LINE_BYTES
         return waits * 0 + lines / len(waits)
+
+
+def _misses(
+    stalls: Sequence[Stalls], spans: list[Floats], rates: list[Floats], size: int
+) -> list[Floats]:
+    """The probability that each access misses a cache."""
+    import numpy as np
+
+    estimated = miss_fractions(spans, rates, size)
+    return [
+        np.ones(len(fractions)) if each.from_memory else fractions
+        for each, fractions in zip(stalls, estimated, strict=True)
+    ]
 
 
 def _exposed(cost: Floats, stalls: Stalls, fill_ns: float) -> Floats:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     Samples = NDArray[np.void]
 
 #: A sample, as native/sample/samples.hpp has it.
-_FIELDS = [
+SAMPLE_FIELDS = [
     ("time_ns", "u8"),
     ("address", "u8"),
     ("code", "u4"),
@@ -31,9 +31,10 @@ _FIELDS = [
     ("thread", "i4"),
     ("period", "u4"),
     ("kind", "u1"),
-    ("", "V3"),
+    ("level", "u1"),
+    ("latency_cycles", "u2"),
 ]
-_CLOCK, _FAULT = 0, 1
+CLOCK, FAULT, MEMORY = 0, 1, 2
 #: Bytes of code around a place that count as the same loop.
 _LOOP_BYTES = 128
 _SMALL_IN_LARGE = 512
@@ -47,7 +48,8 @@ class Stalls:
 
     ``stall_ns``: time of its samples, less that of instructions that do not wait. ``others_ns``:
     time of instructions around it that do not wait. ``spans``: bytes that each sample stands for.
-    ``speed``: of a stream, in bytes per ns, else 0; ``loop``: the loop that it runs in.
+    ``speed``: of a stream, in bytes per ns, else 0; ``loop``: the loop that it runs in;
+    ``from_memory``: known to have missed all caches, otherwise that is estimated.
     """
 
     site: int
@@ -59,6 +61,7 @@ class Stalls:
     loop: int
     follows_pointer: bool
     is_store: bool
+    from_memory: bool = False
 
 
 @dataclass(frozen=True)
@@ -94,28 +97,51 @@ class _Run:
     period_ns: float
 
 
+@dataclass(frozen=True)
+class HeldData:
+    """The sites of a run with live bytes and first touches. ``numbers``: the site of each place of
+    data."""
+
+    sites: tuple[Site, ...]
+    numbers: NDArray[np.int64]
+    sizes: Floats
+    touched: Touched
+
+
+def ordered_samples(sampler: Sampler) -> Samples:
+    """All samples by thread, those of each thread in order of time."""
+    import numpy as np
+
+    samples = np.frombuffer(sampler.samples(), np.dtype(SAMPLE_FIELDS))
+    return samples[np.lexsort((samples["time_ns"], samples["thread"]))]
+
+
+def held_data(sampler: Sampler, samples: Samples, faults: PageFaults) -> HeldData:
+    """Describe the sites of samples."""
+    data = sampler.data()
+    sites, numbers = _sites(data, sampler.files())
+    sizes = _sizes(sites, data, numbers, samples)
+    touched = _touched(sites, samples[samples["kind"] == FAULT], numbers, faults)
+    return HeldData(tuple(sites), numbers, sizes, touched)
+
+
 def read_samples(
     sampler: Sampler, user_s: float, period_ns: float, faults: PageFaults
 ) -> ProgramSamples:
     """Read what a sampler has seen. ``user_s``: user CPU time of the sampled programs."""
     import numpy as np
 
-    samples = np.frombuffer(sampler.samples(), np.dtype(_FIELDS))
-    order = np.lexsort((samples["time_ns"], samples["thread"]))
-    samples = samples[order]
-    clock = samples[samples["kind"] == _CLOCK]
-    data = sampler.data()
-    sites, numbers = _sites(data, sampler.files(), samples)
-    run = _Run(clock, user_s * 1e9 / max(len(clock), 1), sampler.code(), numbers, period_ns)
+    samples = ordered_samples(sampler)
+    clock = samples[samples["kind"] == CLOCK]
+    held = held_data(sampler, samples, faults)
+    run = _Run(clock, user_s * 1e9 / max(len(clock), 1), sampler.code(), held.numbers, period_ns)
     stalls, loops_ns = _stalls(run)
-    sizes = _sizes(sites, data, numbers, samples)
-    touched = _touched(sites, samples[samples["kind"] == _FAULT], numbers, faults)
     with_access = np.array([place["bytes"] > 0 for place in run.code] or [False])
     unknown = with_access[clock["code"]] & (clock["address"] == 0) if len(clock) else np.zeros(0)
     return ProgramSamples(
-        tuple(sites),
-        sizes,
-        touched,
+        held.sites,
+        held.sizes,
+        held.touched,
         tuple(stalls),
         loops_ns,
         user_s * 1e9,
@@ -126,7 +152,7 @@ def read_samples(
 
 
 def _sites(
-    data: list[SampledData], files: list[tuple[bytes, str]], samples: Samples
+    data: list[SampledData], files: list[tuple[bytes, str]]
 ) -> tuple[list[Site], NDArray[np.int64]]:
     """The sites, each once for all processes, and the site of each place of data."""
     import numpy as np

@@ -33,6 +33,8 @@ ATTACHED_PERIOD_NS = 1_000_000
 FAULT_PERIOD = 16
 #: Samples of a short run, and the shortest period, which costs about 3 %.
 _WANTED_SAMPLES, _LEAST_PERIOD_NS = 4_000, 100_000
+#: Samples of a program that is not idle.
+LEAST_SAMPLES = 50
 _LIBRARY = "libnearfar-allocation-log.so"
 _VARIABLE = "NEARFAR_ALLOCATION_LOG"
 #: Time between two readings of the rings: at 2,000 samples a second they fill in 2 s.
@@ -43,7 +45,8 @@ _POLL_S = 0.03
 class Sampled:
     """What was sampled. ``wall_s``: less the time for which the first thread waited for a CPU,
     which other programs cause. CPU times of all processes together; ``ended``: not stopped after
-    the time limit; ``programs``: names with their samples, most first."""
+    the time limit; ``programs``: names with their samples, most first; ``limits``: what only these
+    samples assume."""
 
     sampler: Sampler
     period_ns: int
@@ -57,6 +60,7 @@ class Sampled:
     ended: bool = True
     pid: int | None = None
     notes: list[str] = field(default_factory=list)
+    limits: list[str] = field(default_factory=list)
 
     def with_times_of(self, other: Sampled) -> Sampled:
         """The same samples with the times of another run."""

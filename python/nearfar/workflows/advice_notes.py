@@ -39,13 +39,13 @@ def emulated_limits() -> list[str]:
     ]
 
 
-def sampled_limits() -> list[str]:
-    """Return what every answer from samples assumes."""
-    return [
+def sampled_limits(seen: Sampled, *, known: bool) -> list[str]:
+    """Return what an answer from samples assumes. ``known``: hardware sampled which missed."""
+    estimated = (
         "which sampled stalls were misses is estimated from how densely their addresses lie, "
-        "without the kernel's own accesses",
-        *_ALWAYS,
-    ]
+        "without the kernel's own accesses"
+    )
+    return [*([] if known else [estimated]), *seen.limits, *_ALWAYS]
 
 
 def sampled(seen: Sampled, data: ProgramSamples) -> list[str]:

@@ -41,6 +41,7 @@ def advise_program(wanted: AdviceRequest, options: Options) -> Measured[AdviceRe
         "standard_input": wanted.stdin.words,
         "emulate": wanted.emulate,
         "pid": wanted.pid,
+        "perf": wanted.perf,
     }
     with recorded("advise", arguments, options) as recording:
         result = run(wanted, recording)
@@ -50,7 +51,7 @@ def advise_program(wanted: AdviceRequest, options: Options) -> Measured[AdviceRe
 
 def run(wanted: AdviceRequest, recording: Recording) -> AdviceResult:
     """Advice. The plan is written next to the record."""
-    if wanted.pid is None:
+    if wanted.program:
         check_program(wanted.program[0])
     for name in tiers_of(wanted):
         _check_tier(name)

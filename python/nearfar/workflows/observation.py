@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class AdviceRequest:
-    """Parsed command line: a program to start, or a running process."""
+    """Parsed command line: a program to start, a running process, or a file of perf."""
 
     program: tuple[str, ...]
     budget: int | None
@@ -34,9 +34,12 @@ class AdviceRequest:
     stdin: StandardInput = field(default_factory=StandardInput)
     emulate: bool = False
     pid: int | None = None
+    perf: str | None = None
 
     def name(self) -> str:
         """What is advised on, in messages."""
+        if self.perf is not None:
+            return self.perf
         return self.program[0] if self.pid is None else f"process {self.pid}"
 
 

@@ -9,13 +9,16 @@ from typing import TYPE_CHECKING
 from nearfar.errors import BadInputError
 from nearfar.noise import Watch
 from nearfar.place.figures import memory_of
+from nearfar.place.hardware_samples import has_hardware_samples, read_hardware_samples
 from nearfar.place.native_run import check_program
 from nearfar.place.sampled_costing import L2_NS, L3_NS, CacheSizes, SampledCoster
 from nearfar.place.samples import PageFaults, ProgramSamples, read_samples
 from nearfar.process.elf import ignores_preload
 from nearfar.records.advice import ObservedProgram
 from nearfar.records.shape import Origin, Provenance
+from nearfar.sampling.recorded import read_recorded
 from nearfar.sampling.run import (
+    LEAST_SAMPLES,
     PERIOD_NS,
     Sampled,
     period_for,
@@ -37,32 +40,34 @@ if TYPE_CHECKING:
     from nearfar.tracing.caches import Caches
     from nearfar.workflows.recording import Recording
 
-#: Samples of a process that is not idle.
-_LEAST_SAMPLES = 50
-
 
 def observe(
     wanted: AdviceRequest, recording: Recording, near_of: Callable[[Host, int], Profile]
 ) -> Observation:
-    """Sample the program, or the process. ``near_of``: see ``emulated_run.observe``."""
+    """Sample the program or the process, or read the file.
+
+    ``near_of``: see ``emulated_run.observe``.
+    """
     from nearfar.tracing.caches import caches_of
 
     show = recording.session.progress
     watch = Watch("the program")
-    show.step("sampling the program", 0.0)
+    show.step("sampling the program" if wanted.perf is None else "reading the file", 0.0)
     sampled = _sampled(wanted)
-    recording.session.noise.judge(watch)
+    if wanted.perf is None:
+        recording.session.noise.judge(watch)
     show.step("measuring this machine", 0.6)
     host = host_for(wanted.host, recording.session, tiers_of(wanted))
     near = near_of(host, sampled.resident_bytes)
     show.step("weighing placements", 0.8)
-    data = read_samples(
-        sampled.sampler,
-        sampled.user_s,
-        sampled.period_ns,
-        PageFaults(sampled.page_faults, memory_of(near).large_pages),
+    known = has_hardware_samples(sampled.sampler)
+    faults = PageFaults(sampled.page_faults, memory_of(near).large_pages)
+    data = (
+        _known_data(sampled, host, faults)
+        if known
+        else read_samples(sampled.sampler, sampled.user_s, sampled.period_ns, faults)
     )
-    if data.samples < _LEAST_SAMPLES:
+    if data.samples < LEAST_SAMPLES:
         raise BadInputError(
             f"{wanted.name()} used {sampled.user_s:.2g} s of CPU time: too little to sample",
             "give it more work, or more --time, or trace every access with --emulate",
@@ -80,13 +85,25 @@ def observe(
         host=host,
         caches=caches,
         fields=_fields(sampled, data),
-        provenance=_provenance(recording.machine.id),
-        limits=advice_notes.sampled_limits(),
+        provenance=_provenance(wanted, sampled, recording.machine.id),
+        limits=advice_notes.sampled_limits(sampled, known=known),
         warnings=advice_notes.sampled(sampled, data),
     )
 
 
+def _known_data(sampled: Sampled, host: Host, faults: PageFaults) -> ProgramSamples:
+    frequency = host.figures.get("frequency_hz")
+    if frequency is None or not frequency.value:
+        raise BadInputError(
+            f"host {host.name} has no frequency_hz, in whose cycles latencies were sampled",
+            "add the figure to the host's file, or name another host with --host",
+        )
+    return read_hardware_samples(sampled.sampler, sampled.user_s, frequency.value, faults)
+
+
 def _sampled(wanted: AdviceRequest) -> Sampled:
+    if wanted.perf is not None:
+        return read_recorded(wanted.perf)
     if wanted.pid is not None:
         return sample_process(wanted.pid, wanted.time_s)
     why_unlogged = ignores_preload(check_program(wanted.program[0]))
@@ -133,12 +150,14 @@ def _fields(sampled: Sampled, data: ProgramSamples) -> dict[str, object]:
             ObservedProgram(path=name, cpu_share=count / total) for name, count in sampled.programs
         ],
         "samples": data.samples,
-        "sampling_period_s": sampled.period_ns * 1e-9,
+        "sampling_period_s": sampled.period_ns * 1e-9 or None,
         "pid": sampled.pid,
     }
 
 
-def _provenance(machine: str) -> dict[str, Provenance]:
+def _provenance(wanted: AdviceRequest, sampled: Sampled, machine: str) -> dict[str, Provenance]:
+    if wanted.perf is not None:
+        return _recorded_provenance(sampled)
     return {
         "time_near_s": Provenance(
             origin=Origin.MEASURED,
@@ -155,3 +174,15 @@ def _provenance(machine: str) -> dict[str, Provenance]:
             note="CPU time of the program and its children while they were sampled",
         ),
     }
+
+
+def _recorded_provenance(sampled: Sampled) -> dict[str, Provenance]:
+    def measured(note: str) -> Provenance:
+        return Provenance(origin=Origin.MEASURED, statistic="mean", samples=1, note=note)
+
+    cpu = measured("user CPU time by the samples of the clock in the file")
+    if not sampled.period_ns:
+        note = "the threads in the file, each from the first sample to the last"
+        cpu = Provenance(origin=Origin.MODELLED, statistic="model", samples=0, note=note)
+    wall = measured("from the first sample in the file to the last")
+    return {"time_near_s": wall, "cpu_near_s": cpu}

@@ -1,0 +1,62 @@
+// Turns records of the kernel into samples whose code and data are known, for live events and for
+// recorded ones.
+//
+// Order          records are taken in the order of their times, mappings before samples in them.
+// Thread safety  none.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "alloclog/log.hpp"
+#include "perf/memory_access.hpp"
+#include "perf/record.hpp"
+#include "sample/code_places.hpp"
+#include "sample/data_places.hpp"
+#include "sample/process_map.hpp"
+#include "sample/samples.hpp"
+
+namespace nearfar::sample {
+
+/// PERF_REG_X86_* that a clock sample requires to have an address.
+std::uint64_t register_mask();
+
+/// The time of a record, 0 if it was not recorded.
+std::uint64_t time_of(const perf::Record& record);
+
+/// Points into itself, so that it is not moved.
+class Collector {
+public:
+  explicit Collector(CodeSource source) : code(processes, source) {}
+  Collector(const Collector&) = delete;
+  Collector& operator=(const Collector&) = delete;
+
+  /// A sample of CPU time. Without all registers its data address is unknown.
+  void take_clock(const perf::Sample& record);
+  /// A sample of page faults, with an address.
+  void take_fault(const perf::Sample& record);
+  /// An access that hardware sampled.
+  void take_memory(const perf::Sample& record, const perf::MemoryAccess& access);
+
+  void take(const perf::Mapping& record);
+  void take(const perf::Comm& record);
+  void take(const perf::Fork& record);
+  void take(const perf::Lost& record) { lost += record.count; }
+  void take(const perf::LostSamples& record) { lost += record.count; }
+  template <class Other>
+  void take(const Other&) {}
+
+  std::optional<alloclog::AllocationLog> log;
+  ProcessMap processes;
+  SampleStore store;
+  CodePlaces code;
+  DataPlaces data{processes, log};
+  std::map<pid_t, SampledProgram> programs;
+  std::uint64_t lost = 0;
+
+private:
+  void add(Sample& sample, const perf::Sample& record);
+};
+
+} // namespace nearfar::sample

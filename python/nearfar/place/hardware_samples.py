@@ -1,0 +1,98 @@
+"""Memory accesses that hardware sampled (Intel PEBS, AMD IBS) as stalls.
+
+A sample stands for ``period`` accesses of its latency, and its data source says whether the data
+came from memory: nothing is estimated from addresses. Only accesses that memory served are stalls
+here, since the others do not change in far memory. Latencies of accesses that overlap are added, so
+that their sum can exceed the CPU time; then all are scaled down to it.
+
+Not known: stores, whose latency is not sampled, and hits in fill buffers, whose source is not.
+Units: nanoseconds. Not validated on hardware.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nearfar.model.reuse import spread_of
+from nearfar.place.samples import MEMORY, ProgramSamples, Stalls, held_data, ordered_samples
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from nearfar._native import Sampler
+    from nearfar.place.samples import PageFaults, Samples
+
+#: Sources of data that are memory, by their names in PERF_MEMORY_LEVELS.
+_MEMORY_LEVELS = ("local_ram", "remote_ram", "cxl", "pmem")
+
+
+def has_hardware_samples(sampler: Sampler) -> bool:
+    """Whether hardware sampled memory accesses."""
+    return bool((ordered_samples(sampler)["kind"] == MEMORY).any())
+
+
+def read_hardware_samples(
+    sampler: Sampler, user_s: float, frequency_hz: float, faults: PageFaults
+) -> ProgramSamples:
+    """Read the memory accesses that a sampler has seen. ``user_s``: CPU time of the programs;
+    ``frequency_hz``: of the cycles of latencies."""
+    samples = ordered_samples(sampler)
+    accesses = samples[samples["kind"] == MEMORY]
+    held = held_data(sampler, samples, faults)
+    cycles = accesses["latency_cycles"].astype(float) * accesses["period"]
+    times_ns = cycles * sampler.every() * 1e9 / frequency_hz
+    if times_ns.sum() > user_s * 1e9:
+        times_ns *= user_s * 1e9 / times_ns.sum()
+    missed = _came_from_memory(accesses)
+    known = missed & (accesses["address"] != 0)
+    return ProgramSamples(
+        held.sites,
+        held.sizes,
+        held.touched,
+        _stalls(accesses[known], times_ns[known], held.numbers),
+        {},
+        user_s * 1e9,
+        len(accesses),
+        0.0,
+        1 - float(known.sum()) / max(int(missed.sum()), 1) if missed.any() else 0.0,
+    )
+
+
+def _came_from_memory(accesses: Samples) -> NDArray[np.bool_]:
+    import numpy as np
+
+    from nearfar._native import PERF_MEMORY_LEVELS
+
+    return np.isin(accesses["level"], [PERF_MEMORY_LEVELS.index(name) for name in _MEMORY_LEVELS])
+
+
+def _stalls(
+    accesses: Samples, times_ns: NDArray[np.float64], numbers: NDArray[np.int64]
+) -> tuple[Stalls, ...]:
+    """One for each place in the code and site."""
+    import numpy as np
+
+    groups = accesses["code"].astype(np.int64) << 32 | numbers[accesses["data"]]
+    return tuple(
+        _stalls_of(accesses[groups == group], times_ns[groups == group], int(group & 0xFFFFFFFF))
+        for group in np.unique(groups)
+    )
+
+
+def _stalls_of(part: Samples, times_ns: NDArray[np.float64], site: int) -> Stalls:
+    import numpy as np
+
+    times, threads = part["time_ns"].astype(np.float64), part["thread"].astype(np.int64)
+    return Stalls(
+        site=site,
+        samples=len(part),
+        stall_ns=float(times_ns.sum()),
+        others_ns=0.0,
+        spans=spread_of(part["address"].copy(), times, threads).bytes,
+        speed=0.0,
+        loop=0,
+        follows_pointer=False,
+        is_store=False,
+        from_memory=True,
+    )
