@@ -11,6 +11,7 @@ from nearfar.place.sites import Frame, Site
 from nearfar.records.advice import AdviceResult, FarAdvice, SiteAdvice, WithinPoint
 from nearfar.records.shape import claimed
 from nearfar.report.advice_words import (
+    assumptions,
     basis,
     finding,
     headline,
@@ -153,6 +154,7 @@ def test_what_the_answer_stands_on_is_said_with_its_origin() -> None:
         provenance={"last_cache_bytes": claimed("given: --llc")},
     )
     assert basis(stood_on) == [
+        "method: traced under an emulator",
         "near dram: 155 ns (150–160 ns), 35 GB/s, 4 KiB pages",
         "far cxl-asic: 250 ns (claimed)",
         "last cache: 12 MiB (8–16 MiB, given)",
@@ -163,6 +165,20 @@ def test_what_the_answer_stands_on_is_said_with_its_origin() -> None:
 def cost(number: int, far_time_s: float, **others: object) -> SiteAdvice:
     figures: dict[str, object] = {"site": number, "first_touch_s": 0.0, "far_time_s": far_time_s}
     return SiteAdvice.model_construct(**{**figures, **others})  # type: ignore[arg-type]
+
+
+def test_a_sampled_answer_reports_its_samples() -> None:
+    sampled = result(near_latency_ns=155.0, samples=4000, sampling_period_s=5e-4, method="sampled")
+    assert basis(sampled)[0] == "method: 4000 samples of a native run, one per 500 µs of CPU time"
+
+
+def test_of_an_attached_process_no_heap_is_claimed() -> None:
+    attached = result(pid=7, slowdown_all_far=1.3, heap_bytes=0, fixed_bytes=0)
+    assert headline(attached) == (
+        "On cxl-asic this program runs 1.30 × slower; which data to keep near is not known, as it "
+        "ran before it was sampled."
+    )
+    assert assumptions(attached) == []
 
 
 def test_sites_that_make_nearly_all_of_the_loss_are_shown() -> None:

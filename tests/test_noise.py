@@ -84,6 +84,13 @@ def test_a_busy_neighbour(machine: FakeMachine) -> None:
     assert watch.verdict().reasons == ["stream – other processes used 1.00 processors"]
 
 
+def test_an_observed_process_is_no_neighbour(machine: FakeMachine) -> None:
+    watch = noise.Watch("the program")
+    measure(machine, foreign=1.0)
+    watch.observed(10.0)
+    assert not watch.verdict().noisy
+
+
 @pytest.mark.parametrize(("cpus", "most"), [(1, 0.25), (8, 0.25), (128, 2.56)])
 def test_daemons_of_a_large_machine_are_no_neighbours(
     machine: FakeMachine, monkeypatch: pytest.MonkeyPatch, cpus: int, most: float

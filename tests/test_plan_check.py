@@ -194,7 +194,7 @@ def test_a_run_that_keeps_its_promise(
     assert [rule["allocations"] for rule in check["rules"]] == [1, 1, 1]
     assert check["rules"][1]["pages"] > 0  # the log lives to the end
     assert "promise is kept" in done.stderr
-    assert "does not specify the caches" not in done.stderr  # rules by size are named first
+    assert "promises no counts" not in done.stderr  # rules by size are named first
     assert "rule 1 goes by size" in done.stderr
     few = "far=dram,capacity=64KiB,overflow=spill:near"
     done = run_nearfar(

@@ -50,6 +50,38 @@ def test_the_page_is_named_by_the_program_as_it_was_typed() -> None:
     assert "Goprog" not in page
 
 
+def test_a_sampled_run_has_estimates_and_no_policies() -> None:
+    run = factories.advised()
+    advice = run.sections.advice
+    assert advice is not None
+    traced = render(run)
+    run.sections.advice = advice.model_copy(
+        update={
+            "method": "sampled",
+            "fars": [far.model_copy(update={"policies": []}) for far in advice.fars],
+        }
+    )
+    sampled = render(run)
+    assert "Reads, estimated" in sampled
+    assert "Reads, estimated" not in traced
+    assert "kernels and hardware" not in sampled
+    assert "Pages moved" not in sampled
+
+
+def test_the_page_of_an_attached_process_claims_nothing_about_its_heap() -> None:
+    run = factories.advised()
+    advice = run.sections.advice
+    assert advice is not None
+    run.sections.advice = advice.model_copy(
+        update={"method": "sampled", "pid": 7, "program": ["process 7"]}
+    )
+    page = render(run)
+    assert "<h1>process 7</h1>" in page
+    assert "everything far" in page
+    for claim in ("Near memory to keep", "with the plan", "the heap far", "knee 36 MiB", "Within"):
+        assert claim not in page, claim
+
+
 def test_the_curve_is_a_staircase_from_1_with_a_marked_knee() -> None:
     page = render(factories.advised())
     assert page.count("knee 36 MiB") == 2  # in the wide and in the narrow picture

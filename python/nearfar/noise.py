@@ -87,6 +87,7 @@ class Watch:
     _cpu_ns: int = 0
     _wall_ns: int = 0
     _switches: int = 0
+    _observed_s: float = 0.0
     _spreads: dict[str, float] = field(default_factory=dict)
 
     def threads(self, usages: Sequence[Usage]) -> None:
@@ -96,6 +97,10 @@ class Watch:
             self._wall_ns += usage["wall_ns"]
             self._switches += usage["involuntary_switches"]
 
+    def observed(self, cpu_s: float) -> None:
+        """Add CPU time of processes that are measured, and not children of this one."""
+        self._observed_s += cpu_s
+
     def spread(self, point: str, spread: float) -> None:
         """Add the spread of one finished point with at least five repeats."""
         self._spreads[point] = spread
@@ -104,7 +109,7 @@ class Watch:
         """Judge all evidence so far."""
         now = _accounts()
         wall = max(now.wall_s - self._start.wall_s, 1e-9)
-        own = now.own_s - self._start.own_s
+        own = now.own_s - self._start.own_s + self._observed_s
         foreign = max((now.busy_s - self._start.busy_s - own) / wall, 0.0)
         if self.kernel_works:
             foreign = 0.0

@@ -36,7 +36,7 @@ def _text(value: object) -> str:
 
 
 class HeapPromise(_Fields):
-    """The traced run that the plan was made from."""
+    """The run that the plan was made from."""
 
     allocated_bytes: Count
     peak_bytes: Count
@@ -44,7 +44,9 @@ class HeapPromise(_Fields):
     near_budget_bytes: Count | None = None
     slowdown: Amount = Field(description="with the plan, against all near")
     slowdown_all_far: Amount
-    caches: str | None = Field(default=None, description="before memory in the traced run")
+    caches: str | None = Field(
+        default=None, description="before memory in the traced run; absent if it was sampled"
+    )
 
 
 class RulePromise(_Fields):
@@ -55,7 +57,7 @@ class RulePromise(_Fields):
     allocations: Count
     allocated_bytes: Count
     peak_bytes: Count
-    reads: Count = Field(description="lines read from memory in the traced run")
+    reads: Count = Field(description="lines read from memory; estimated if it was sampled")
     writes: Count
     stall_share: Share = Field(description="of the time that all far memory costs")
     at: str = ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
 from nearfar.model.reuse import spread_of
@@ -139,7 +139,7 @@ def read_samples(
     with_access = np.array([place["bytes"] > 0 for place in run.code] or [False])
     unknown = with_access[clock["code"]] & (clock["address"] == 0) if len(clock) else np.zeros(0)
     return ProgramSamples(
-        held.sites,
+        tuple(_with_life(site, held.sizes[site.number]) for site in held.sites),
         held.sizes,
         held.touched,
         tuple(stalls),
@@ -308,6 +308,13 @@ def _sizes(
             filled[int(filled.argmax()) if last else 0] = place["peak_bytes"]
         sizes[number] += filled
     return sizes
+
+
+def _with_life(site: Site, sizes: Floats) -> Site:
+    """The site with the mean lifetime of its bytes, from their sizes over the run."""
+    if site.kind != "heap" or not site.allocated_bytes:
+        return site
+    return replace(site, life_share=min(float(sizes.mean()) / site.allocated_bytes, 1.0))
 
 
 def _most_touched_bytes(site: Site) -> int:

@@ -9,7 +9,7 @@ from nearfar.records.shape import Amount, Answer, Count, Observed, Shaped, Share
 
 
 class SiteAdvice(Shaped):
-    """A place in the program that memory comes from; counts are of the traced run."""
+    """A place in the program that memory comes from; counts are estimates if it was sampled."""
 
     site: Count
     kind: SiteKind
@@ -25,8 +25,11 @@ class SiteAdvice(Shaped):
     allocated_bytes: Count
     allocations: Count
     life_share: Share = Field(description="mean lifetime of a byte, as a fraction of the run")
-    reads: Count = Field(description="lines read from memory, prefetched ones included")
-    writes: Count = Field(description="lines written to memory")
+    reads: Count = Field(
+        description="lines read from memory, prefetched ones included; of a sampled run waits in a "
+        "row, and lines of streams"
+    )
+    writes: Count = Field(description="lines written to memory; estimated if it was sampled")
     dependent_share: Share = Field(
         description="fraction of reads whose address was loaded just before"
     )
@@ -154,9 +157,11 @@ class AdviceResult(FarAdvice, Answer):
     fixed_bytes: Count = Field(
         description="pages touched of stack, globals and mappings: near in every plan"
     )
-    time_near_s: Amount = Field(description="wall time of the program with its data near, untraced")
+    time_near_s: Amount = Field(
+        description="wall time of the program with its data near, not under an emulator"
+    )
     cpu_near_s: Amount | None = Field(
-        None, description="CPU time of what was traced: slowdowns are of it"
+        None, description="CPU time of what was observed: slowdowns are of it"
     )
     unseen_share: Share = Field(
         0.0, description="of the CPU time: in programs that it started and that cannot be traced"

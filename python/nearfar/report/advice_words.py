@@ -69,6 +69,8 @@ def _runs(slowdown: float) -> str:
 
 def _plan(result: AdviceResult) -> str:
     """What to keep near, and what is near by assumption."""
+    if result.pid is not None:
+        return "which data to keep near is not known, as it ran before it was sampled"
     heap = f"{format_size(result.heap_bytes)} heap"
     whole = result.near_bytes >= _WHOLE * result.heap_bytes
     if not result.heap_bytes:
@@ -85,7 +87,9 @@ def _plan(result: AdviceResult) -> str:
 
 
 def _intervals(result: AdviceResult) -> list[str]:
-    pairs = [("all far", "slowdown_all_far"), ("with the plan", "slowdown_plan")]
+    pairs = [("all far", "slowdown_all_far")]
+    if result.pid is None:
+        pairs.append(("with the plan", "slowdown_plan"))
     known = [f"{text} {found}" for text, key in pairs if (found := interval_of(result, key))]
     return [f"95 % intervals: {', '.join(known)}."] if known else []
 
@@ -98,11 +102,23 @@ def _needs(result: FarAdvice) -> list[str]:
     return [f"It needs {format_size(least.near_bytes)} of heap near to stay within 5 %."]
 
 
+def wholes(result: AdviceResult) -> dict[str, str]:
+    """Placements as a whole, by their key: of an attached process, whose heap is not known, one."""
+    if result.pid is not None:
+        return {"all_far": "everything far"}
+    return {
+        "all_far": "everything far",
+        "heap_far": "the heap far, all else near",
+        "plan": "with the plan",
+    }
+
+
 def basis(result: AdviceResult) -> list[str]:
     """The figures that the answer stands on, with their sources; empty if a record lacks them."""
     if result.near_latency_ns is None:
         return []
-    lines = [f"near {result.near}: {_memory(result, 'near')}"]
+    lines = [_method(result)]
+    lines += [f"near {result.near}: {_memory(result, 'near')}"]
     lines += [f"far {far.far}: {_memory(far, 'far')}" for far in result.fars]
     cache = format_size(result.last_cache_bytes) if result.last_cache_bytes else "none"
     lines.append(f"last cache: {cache}{_known(result, 'last_cache_bytes')}")
@@ -115,6 +131,17 @@ def basis(result: AdviceResult) -> list[str]:
     if result.standard_input:
         lines.append(f"standard input: {result.standard_input}")
     return lines
+
+
+def _method(result: AdviceResult) -> str:
+    """How the program was observed."""
+    if result.method == "emulated":
+        return "method: traced under an emulator"
+    said = f"method: {count(result.samples or 0, 'sample')} of a native run"
+    if not result.sampling_period_s:
+        return said
+    period = format_quantity("sampling_period_s", result.sampling_period_s)
+    return f"{said}, one per {period} of CPU time"
 
 
 def _memory(shaped: FarAdvice, side: str) -> str:
@@ -206,8 +233,11 @@ def warnings(result: AdviceResult) -> list[str]:
 
 def assumptions(result: AdviceResult) -> list[str]:
     """What holds for every answer."""
+    said = [f"{sentence(text)}." for text in result.limits]
+    if result.pid is not None:
+        return said
     return [
-        *(f"{sentence(text)}." for text in result.limits),
+        *said,
         f"Besides the heap, {format_size(result.fixed_bytes)} of stack, globals and mappings stay "
         "near in every plan; the near budget is for the heap.",
     ]

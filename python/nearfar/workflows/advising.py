@@ -109,7 +109,8 @@ def _advise(wanted: AdviceRequest, recording: Recording, seen: Observation) -> A
     )
     memories = [memory_of(profile, seen.coster.near) for profile in fars]
     found = [advise(asked, *pair) for pair in zip(memories, fars, strict=True)]
-    plan = _write_plan(wanted, recording.directory.path, asked, found[0], seen.caches)
+    counted_by = seen.caches if wanted.emulate else None
+    plan = _write_plan(wanted, recording.directory.path, asked, found[0], counted_by)
     first = found[0].advice
     result = AdviceResult(
         **dict(first),
@@ -139,8 +140,14 @@ def _advise(wanted: AdviceRequest, recording: Recording, seen: Observation) -> A
 
 
 def _write_plan(
-    wanted: AdviceRequest, folder: Path, asked: AdviceInputs, found: FarResult, caches: Caches
+    wanted: AdviceRequest,
+    folder: Path,
+    asked: AdviceInputs,
+    found: FarResult,
+    counted_by: Caches | None,
 ) -> Path | None:
+    """``counted_by``: caches whose misses were counted; None: reads and writes are estimates, which
+    ``run --check`` cannot compare with counts."""
     if not asked.data.heap():
         return None
     advice = found.advice
@@ -151,7 +158,7 @@ def _write_plan(
         near_budget_bytes=wanted.budget,
         slowdown=advice.slowdown_plan,
         slowdown_all_far=advice.slowdown_all_far,
-        caches=caches.line(),
+        caches=counted_by.line() if counted_by else None,
     )
     text = plan_text(
         asked.data.sites, found.point.near, found.gains, heap, asked.labels.at, wanted.program

@@ -54,6 +54,8 @@ def observe(
     watch = Watch("the program")
     show.step("sampling the program" if wanted.perf is None else "reading the file", 0.0)
     sampled = _sampled(wanted)
+    if wanted.pid is not None:
+        watch.observed(sampled.user_s + sampled.system_s)
     if wanted.perf is None:
         recording.session.noise.judge(watch)
     show.step("measuring this machine", 0.6)

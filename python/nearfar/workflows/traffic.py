@@ -25,7 +25,7 @@ def traffic_of(
     try:
         rules = rules_by_site(plan)
         if promise.heap.caches is None:
-            raise BadInputError("the plan does not specify the caches of its promise")
+            raise BadInputError("the plan promises no counts of accesses (see advise --emulate)")
         notify("nearfar: running it once more under the emulator, to count accesses")
         return count(rules, _traced(program, promise.heap.caches))
     except NearfarError as error:

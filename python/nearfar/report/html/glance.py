@@ -48,6 +48,8 @@ def _advice(run: Run) -> Iterator[Card]:
         return
     seen = "advice"
     yield _card("Slowdown, all data far", result, "slowdown_all_far", f"on {result.far}", seen)
+    if result.pid is not None:
+        return
     heap = f"of its {format_size(result.heap_bytes)} heap, by the plan"
     near = format_size(result.near_bytes)
     yield Card("Near memory to keep", near, "", heap, Origin.MODELLED, seen)

@@ -83,7 +83,11 @@ def same_subject(one: Run, other: Run) -> bool:
 
 
 def subject(run: Run) -> str:
-    """The command line of a program that a run is about; empty for a run about the machine."""
+    """The command line of a program, or the process, that a run is about; empty for a run about the
+    machine."""
+    advice = run.sections.advice
+    if advice is not None and advice.pid is not None:
+        return " ".join(advice.program)
     program = run.arguments.get("program")
     return shlex.join(map(str, program)) if isinstance(program, list) else ""
 

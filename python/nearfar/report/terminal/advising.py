@@ -22,9 +22,10 @@ def advice(result: AdviceResult) -> RenderableType:
     found = origins([(result, "slowdown_plan"), (result, "time_near_s")])
     parts: list[RenderableType] = [Text(line, style="dim") for line in words.basis(result)]
     for far in result.fars:
-        parts += [Text(""), *_curve(far), Text(""), *_sites(far)]
+        curve = [] if result.pid is not None else [Text(""), *_curve(far)]
+        parts += [*curve, Text(""), *_sites(far)]
     for far in result.fars:
-        parts += [Text(""), _bounds(far), *_expenses(far)]
+        parts += [Text(""), _bounds(result, far), *_expenses(far)]
     assumed = " ".join(words.assumptions(result))
     notes = [*words.warnings(result), f"Assumptions: {assumed}"]
     title = f"Advice for {' '.join(result.program)}"
@@ -50,14 +51,10 @@ def _sites(far: FarAdvice) -> list[RenderableType]:
     return [*table, *([Text(sites.rest, style="dim")] if sites.rest else [])]
 
 
-def _bounds(far: FarAdvice) -> RenderableType:
+def _bounds(result: AdviceResult, far: FarAdvice) -> RenderableType:
     rows = [
-        [words, figure(far, f"slowdown_{key}"), figure(far, f"time_{key}_s")]
-        for key, words in (
-            ("all_far", "everything far"),
-            ("heap_far", "the heap far"),
-            ("plan", "with the plan"),
-        )
+        [placement, figure(far, f"slowdown_{key}"), figure(far, f"time_{key}_s")]
+        for key, placement in words.wholes(result).items()
     ]
     rows += [
         [

@@ -17,11 +17,6 @@ if TYPE_CHECKING:
 #: Position on the page.
 PLACE = 20
 
-_WHOLES = {
-    "heap_far": "the heap far, all else near",
-    "all_far": "everything far",
-    "plan": "with the plan",
-}
 _POLICIES = {
     "first-touch": "first touch (Linux as it comes)",
     "interleave": "weighted interleave (Linux)",
@@ -43,6 +38,8 @@ SITE_HEADS = [
     "Reads",
     "Writes",
 ]
+#: The last two of a sampled run.
+_ESTIMATED_HEADS = ["Reads, estimated", "Writes, estimated"]
 
 
 def section(context: Context) -> Section | None:
@@ -69,6 +66,8 @@ def section(context: Context) -> Section | None:
 
 
 def _figures(result: AdviceResult) -> list[Figure]:
+    if result.pid is not None:
+        return []
     from nearfar.report.charts.drawing import draw
     from nearfar.report.charts.lines import Axis, Line, Look, Strip, line_chart
     from nearfar.report.charts.palette import series_colour
@@ -112,36 +111,45 @@ def _spot(point: BudgetPoint, far: FarAdvice) -> Spot:
 
 
 def _bounds(result: AdviceResult) -> Table:
-    rows = []
-    for far in result.fars:
-        name = Cell(far.far, code=True)
-        rows += [
-            [
-                name,
-                Cell(words),
-                figure_cell(far, f"slowdown_{key}"),
-                figure_cell(far, f"time_{key}_s"),
-                Cell("–"),
-            ]
-            for key, words in _WHOLES.items()
-        ]
-        rows += [
-            [
-                name,
-                Cell(_POLICIES[policy.policy]),
-                figure_cell(policy, "slowdown"),
-                figure_cell(policy, "time_s"),
-                Cell(f"{policy.moved_pages:,}"),
-            ]
-            for policy in far.policies
-        ]
+    rows = [row for far in result.fars for row in (*_whole_rows(result, far), *_policy_rows(far))]
+    heads = ["Far memory", "Placement", "Slowdown", "Time"]
+    title = "Placements"
+    if any(far.policies for far in result.fars):
+        heads.append("Pages moved")
+        title += ", and what kernels and hardware would do with as much near memory"
     return Table(
-        ["Far memory", "Placement", "Slowdown", "Time", "Pages moved"],
-        rows,
-        "Placements, and what kernels and hardware would do with as much near memory",
+        heads,
+        [row[: len(heads)] for row in rows],
+        title,
         frozenset({2, 3, 4}),
         stacked=True,
     )
+
+
+def _whole_rows(result: AdviceResult, far: FarAdvice) -> list[list[Cell]]:
+    return [
+        [
+            Cell(far.far, code=True),
+            Cell(placement),
+            figure_cell(far, f"slowdown_{key}"),
+            figure_cell(far, f"time_{key}_s"),
+            Cell("–"),
+        ]
+        for key, placement in words.wholes(result).items()
+    ]
+
+
+def _policy_rows(far: FarAdvice) -> list[list[Cell]]:
+    return [
+        [
+            Cell(far.far, code=True),
+            Cell(_POLICIES[policy.policy]),
+            figure_cell(policy, "slowdown"),
+            figure_cell(policy, "time_s"),
+            Cell(f"{policy.moved_pages:,}"),
+        ]
+        for policy in far.policies
+    ]
 
 
 class Expense(NamedTuple):
@@ -215,7 +223,7 @@ def _sites(result: AdviceResult) -> Table:
         for site, share in sites.shown
     ]
     return Table(
-        SITE_HEADS,
+        SITE_HEADS if result.method == "emulated" else SITE_HEADS[:-2] + _ESTIMATED_HEADS,
         rows,
         f"Sites, by what they cost on {result.far}",
         frozenset(range(2, 9)),
@@ -225,6 +233,8 @@ def _sites(result: AdviceResult) -> Table:
 
 
 def _within(result: AdviceResult) -> list[Table]:
+    if result.pid is not None:
+        return []
     rows = [
         [
             Cell(far.far, code=True),
