@@ -145,6 +145,19 @@ bool was_loaded(std::span<const Instruction> before, std::int8_t number) {
   return false;
 }
 
+/// For a load that has overwritten a register of its address: the loaded value, a pointer or an
+/// index that the program follows next, stands in for it. No address if the value is neither.
+void stand_in(StalledAccess& access, const Instruction& instruction) {
+  constexpr std::uint8_t pointer_bytes = 8;
+  constexpr std::uint8_t least_index_bytes = 4;
+  const bool lost_base = overwrites(instruction, access.base);
+  const bool is_pointer =
+      lost_base && access.index == StalledAccess::none && access.bytes == pointer_bytes;
+  const bool is_index = !lost_base && access.bytes >= least_index_bytes;
+  access.follows_pointer = is_pointer || is_index;
+  if (!access.follows_pointer) access.base = access.index = StalledAccess::none;
+}
+
 /// The access of an instruction before the sample, from the registers after it.
 std::optional<StalledAccess> access_of(const Instruction& instruction, std::size_t sampled,
                                        std::span<const Instruction> before) {
@@ -169,12 +182,8 @@ std::optional<StalledAccess> access_of(const Instruction& instruction, std::size
   access.scale = memory.scale;
   access.follows_pointer =
       access.is_load && access.index == StalledAccess::none && was_loaded(before, access.base);
-  if (overwrites(instruction, access.index)) return std::nullopt;
-  if (overwrites(instruction, access.base)) {
-    if (access.index != StalledAccess::none || access.bytes != 8) return std::nullopt;
-    access.loaded_pointer = access.base;
-    access.follows_pointer = true;
-  }
+  if (overwrites(instruction, access.base) || overwrites(instruction, access.index))
+    stand_in(access, instruction);
   return access;
 }
 

@@ -34,12 +34,11 @@ struct StalledAccess {
   bool is_relative = false;      ///< to the instruction pointer
   bool is_load = false;          ///< otherwise only a store
   bool is_store = false;
-  bool is_string = false;            ///< a repeated string instruction
-  bool follows_pointer = false;      ///< the base was loaded from memory shortly before
-  std::int8_t loaded_pointer = none; ///< the register that the load overwrote, if it was its base
+  bool is_string = false;       ///< a repeated string instruction
+  bool follows_pointer = false; ///< the base was loaded from memory shortly before
 
-  /// The address. If the load overwrote its base, that is lost; the loaded value, a pointer that
-  /// the program follows next, stands for it. Nothing if no register holds either.
+  /// The address. If the load overwrote a register of it, the loaded value, a pointer or an index
+  /// that the program follows next, stands for that. Nothing if no register holds either.
   std::optional<std::uint64_t> address(std::uint64_t pointer, const Registers& values) const;
 };
 

@@ -62,9 +62,24 @@ TEST_CASE("a load that overwrites its base follows a pointer, which stands for t
   CHECK(access->address(0, values) == 0x3010);
 }
 
-TEST_CASE("a load that overwrites its index leaves no address") {
+TEST_CASE("a load that overwrites its index follows an index, which stands for the address") {
   const Code code{0x8b, 0x04, 0x87}; // mov eax, [rdi+rax*4]
-  CHECK_FALSE(code.at(3));
+  const auto access = code.at(3);
+  REQUIRE(access);
+  CHECK(access->follows_pointer);
+  Registers values{};
+  values[rdi] = 0x4000;
+  values[rax] = 5;
+  CHECK(access->address(0, values) == 0x4014);
+}
+
+TEST_CASE("a load that leaves neither a pointer nor an index has no address") {
+  const Code bytes{0x0f, 0xb6, 0x04, 0x07}; // movzx eax, byte [rdi+rax]
+  REQUIRE(bytes.at(4));
+  CHECK_FALSE(bytes.at(4)->address(0, Registers{}));
+  const Code narrow{0x8b, 0x3f}; // mov edi, [rdi]
+  REQUIRE(narrow.at(2));
+  CHECK_FALSE(narrow.at(2)->address(0, Registers{}));
 }
 
 TEST_CASE("a base that was loaded before is a pointer, also through a copy") {
