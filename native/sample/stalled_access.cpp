@@ -145,8 +145,8 @@ bool was_loaded(std::span<const Instruction> before, std::int8_t number) {
   return false;
 }
 
-/// For a load that has overwritten a register of its address: the loaded value, a pointer or an
-/// index that the program follows next, stands in for it. No address if the value is neither.
+/// For a load that has overwritten a register of its address: its address becomes that of the
+/// loaded value, a pointer or an index that the program follows next, or none if it is neither.
 void stand_in(StalledAccess& access, const Instruction& instruction) {
   constexpr std::uint8_t pointer_bytes = 8;
   constexpr std::uint8_t least_index_bytes = 4;
