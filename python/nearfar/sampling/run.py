@@ -133,7 +133,7 @@ def sample_process(pid: int, time_s: float) -> Sampled:
         _wait(pid, time_s)
     wall_s = time.monotonic() - begin
     programs = _programs(sampler)
-    user_s = sum(count for _, count in programs) * ATTACHED_PERIOD_NS * 1e-9 * sampler.every()
+    user_s = sum(count for _, count in programs) * ATTACHED_PERIOD_NS * 1e-9
     return Sampled(
         sampler,
         ATTACHED_PERIOD_NS,
