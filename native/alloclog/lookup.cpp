@@ -25,6 +25,16 @@ std::optional<FoundEntry> entry_at(Logs logs, const Level& level, std::uint64_t 
   return std::nullopt;
 }
 
+/// Without the logs whose blocks at this entry a child has freed: they follow the child's.
+Logs not_freed(Logs logs, const Level& level, std::uint64_t index) {
+  for (std::size_t i = 0; i < logs.size(); ++i) {
+    Entry entry = 0;
+    logs[i]->entries(level, index, {&entry, 1});
+    if (entry != 0) return (entry & site_mask) == freed_entry ? logs.first(i + 1) : logs;
+  }
+  return logs;
+}
+
 constexpr std::size_t page_granules = 1 << (page_bits - granule_bits);
 using PageGranules = std::array<Entry, page_granules>;
 
@@ -54,6 +64,7 @@ std::optional<FoundEntry> look_up(Logs logs, std::uint64_t address) {
   constexpr std::uint64_t farthest = large_bytes >> page_bits; // pages before, of a small block
   if (address >> address_bits != 0) return std::nullopt;
   if (auto unit = entry_at(logs, level2, address >> unit_bits)) return unit;
+  logs = not_freed(logs, level2, address >> unit_bits);
   const std::uint64_t page = address >> page_bits;
   for (std::uint64_t back = 0; back <= farthest && back <= page; ++back) {
     if (auto begun = last_begin(logs, page - back, address)) return begun;

@@ -90,9 +90,12 @@ static void forked(void) {
   void* large = by_malloc(1 << 20);
   void* freed = by_malloc(300);
   void* freed_large = by_malloc(3 << 20);
+  // Its usable bytes, which a child frees, reach the end of a unit that the requested ones do not.
+  void* freed_aligned = aligned_alloc(2 << 20, (4 << 20) - 5000);
   if (fork() == 0) {
     free(freed);
     free(freed_large);
+    free(freed_aligned);
     void* own = by_other_malloc(300);
     void* own_large = by_other_malloc(200 << 10);
     report("kept", at(kept, 499), by_malloc);
@@ -100,6 +103,7 @@ static void forked(void) {
     report("own", own, by_other_malloc);
     report("own large", at(own_large, 100 << 10), by_other_malloc);
     report("freed large", at(freed_large, (3 << 20) - 5000), NULL);
+    report("freed aligned", at(freed_aligned, (4 << 20) - 6000), NULL);
     show();
     _exit(0);
   }
@@ -200,8 +204,7 @@ static void any_order(void) {
     live[i].function = resize ? by_realloc : first ? (void*)by_malloc : (void*)by_other_malloc;
     if (step % (steps / stops) != 0) continue;
     for (size_t b = 0; b < blocks; ++b)
-      if (live[b].begin != NULL)
-        report_ends("any", live[b].begin, live[b].bytes, live[b].function);
+      if (live[b].begin != NULL) report_ends("any", live[b].begin, live[b].bytes, live[b].function);
     show();
   }
 }
@@ -215,7 +218,8 @@ static void timed(void) {
   for (int i = 0; i < pairs; ++i)
     free(by_malloc(64));
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &end);
-  const double ns = 1e9 * (double)(end.tv_sec - begin.tv_sec) + (double)(end.tv_nsec - begin.tv_nsec);
+  const double ns =
+      1e9 * (double)(end.tv_sec - begin.tv_sec) + (double)(end.tv_nsec - begin.tv_nsec);
   printf("picoseconds %ju 0\n", (uintmax_t)(1e3 * ns / pairs));
   show();
 }
