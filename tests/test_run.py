@@ -168,3 +168,9 @@ def test_real_programs_do_the_same_work(tmp_path: Path, run_nearfar: RunNearfar)
         )
         done = run_nearfar("run", "--tier", "far=file:/tmp,capacity=256MiB", "--", *command)
         assert (done.code, done.stdout) == (plain.returncode, plain.stdout)
+
+
+def test_an_empty_name_of_a_program_is_refused(run_nearfar: RunNearfar) -> None:
+    done = run_nearfar("run", "--tier", "far=dram", "--", "")
+    assert done.code == 2
+    assert "the name of the program is empty" in done.stderr

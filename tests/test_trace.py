@@ -221,3 +221,9 @@ def test_the_tlb_is_the_hosts() -> None:
     silent = host.model_copy(update={"figures": {}})
     assert caches_of(silent, given).tlb == USUAL_TLB
     assert any("TLB" in note for note in caches_of(silent, given).notes)
+
+
+def test_a_number_of_ways_beyond_any_cache_is_refused(run_nearfar: RunNearfar) -> None:
+    done = run_nearfar("trace", "record", "-o", "t", "--l1", f"32KiB/{'9' * 23}", "--", "true")
+    assert done.code == 2
+    assert "invalid cache" in done.stderr

@@ -51,10 +51,15 @@ class NativeRun:
         return self.cpu_s - self.user_s
 
 
-def check_program(program: str) -> Path:
-    """The program's file. Raises BadInputError with the reason if it cannot be started."""
+def check_named(program: str) -> None:
+    """Raise BadInputError if the name of the program is empty."""
     if not program:
         raise BadInputError("the name of the program is empty", "name one after --, as in a shell")
+
+
+def check_program(program: str) -> Path:
+    """The program's file. Raises BadInputError with the reason if it cannot be started."""
+    check_named(program)
     found = find(program)
     if found:
         return found

@@ -70,7 +70,7 @@ def parse_level(text: str, ways: int | None = None) -> Level:
     size, slash, given = text.partition("/")
     if not slash and ways is not None:
         return Level(parse_size(size), ways)
-    if not slash or not re.fullmatch(r"[0-9]+", given):
+    if not slash or not re.fullmatch(r"[0-9]{1,5}", given):
         raise BadInputError(f"invalid cache '{text}'", "write its size and ways: 256KiB/8")
     return Level(parse_size(size), int(given))
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from nearfar.errors import BadInputError, ExitCode, MachineError
 from nearfar.place import preload
+from nearfar.place.native_run import check_named
 from nearfar.place.run_statistics import RunStatistics, read
 
 if TYPE_CHECKING:
@@ -64,6 +65,7 @@ class Ran:
 
 def run(wanted: RunRequest, notify: Notify) -> Ran:
     """Run the program; ``notify`` receives notes while it runs."""
+    check_named(wanted.program[0])
     placement = _placement(wanted)
     if wanted.warn and (why := _why_ignored(wanted.program[0])):
         notify(f"nearfar: {why}: no library can be preloaded, and its memory is not redirected")
