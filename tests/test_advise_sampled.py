@@ -146,7 +146,7 @@ def test_a_running_process_is_sampled_and_goes_on(
     [
         ((), "name one of: a program after --, a running process with --pid, a file"),
         (("--pid", "1", "--", "true"), "name one of: a program after --"),
-        (("--pid", "999999999"), "no process 999999999"),
+        (("--pid", "4194304"), "no process 4194304"),
         (("--pid", "1", "--emulate"), "a running process cannot be emulated"),
         (("--", "false"), "false failed with exit code 1"),
         (("--", "true"), "too little to sample"),
