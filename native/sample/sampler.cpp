@@ -41,10 +41,11 @@ std::vector<perf_event_attr> events(const SamplerOptions& options, bool from_exe
   return options.fault_period != 0 ? std::vector{clock, faults} : std::vector{clock};
 }
 
-/// A record of the kernel, copied to be sorted by time.
+/// A record of the kernel, to be sorted by time. It points into its copy of the bytes.
 struct Pending {
   std::uint64_t time_ns;
   std::vector<std::uint8_t> bytes;
+  perf::Record record;
 };
 
 } // namespace
@@ -91,13 +92,13 @@ void Sampler::Core::poll() {
   if (seen.log) seen.log->poll();
   for (os::EventRing& ring : rings)
     ring.drain([&](perf::ByteSpan bytes) {
-      Result<perf::Record> record = perf::decode(attributes, bytes);
-      if (record) pending.push_back({time_of(*record), {bytes.begin(), bytes.end()}});
+      std::vector<std::uint8_t> copy(bytes.begin(), bytes.end());
+      Result<perf::Record> record = perf::decode(attributes, copy);
+      if (record) pending.push_back({time_of(*record), std::move(copy), *record});
     });
   std::ranges::stable_sort(pending, {}, &Pending::time_ns);
   for (const Pending& one : pending) {
-    Result<perf::Record> record = perf::decode(attributes, one.bytes);
-    std::visit([&](const auto& value) { take(value); }, *record);
+    std::visit([&](const auto& value) { take(value); }, one.record);
     last_ns = std::max(last_ns, one.time_ns);
   }
   pending.clear();

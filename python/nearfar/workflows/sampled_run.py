@@ -62,7 +62,7 @@ def observe(
     host = host_for(wanted.host, recording.session, tiers_of(wanted))
     near = near_of(host, sampled.resident_bytes)
     show.step("weighing placements", 0.8)
-    known = has_hardware_samples(sampled.sampler)
+    known = wanted.perf is not None and has_hardware_samples(sampled.sampler)
     faults = PageFaults(sampled.page_faults, memory_of(near).large_pages)
     data = (
         _known_data(sampled, host, faults)
