@@ -115,8 +115,8 @@ def trace(program: Program, caches: Caches, folder: Path) -> ProgramTrace:
 
 def half_plan(asked: AdviceInputs, found: FarResult, program: Program) -> Path:
     heap = HeapPromise(
-        allocated_bytes=sum(s.allocated_bytes for s in asked.traced.heap()),
-        peak_bytes=asked.traced.heap_peak_bytes,
+        allocated_bytes=sum(s.allocated_bytes for s in asked.traced.movable()),
+        peak_bytes=asked.traced.movable_peak_bytes,
         near_bytes=found.advice.near_bytes,
         near_budget_bytes=asked.budget,
         slowdown=found.advice.slowdown_plan,
@@ -203,7 +203,7 @@ def predicted_of(program: Program, found: dict[str, Any]) -> dict[str, Any]:
         traced = trace(program, with_last_cache(sizes[0]), Path(folder))
         seconds = time.monotonic() - begin
         near, a = weigh(traced, plain, loaded, native, None)
-        half = traced.heap_peak_bytes // 2
+        half = traced.movable_peak_bytes // 2
         asked, b = weigh(traced, thp, small, on_thp, half)
         half_plan(asked, b, program)
         elapsed = time.monotonic() - begin
@@ -227,7 +227,7 @@ def predicted_of(program: Program, found: dict[str, Any]) -> dict[str, Any]:
         },
         "hog": interval(a, "all_far"),
         "shared": shared,
-        "heap_far": interval(b, "heap_far"),
+        "movable_far": interval(b, "movable_far"),
         "plan": interval(b, "plan"),
     }
 
@@ -322,9 +322,11 @@ def measure() -> None:
         )
         found = pairs(program, {"alone": (None, False), "hog": (None, True)}, other)
         found |= pairs(
-            program, {"near": (near, False), "heap_far": (far, False), "plan": (plan, False)}, other
+            program,
+            {"near": (near, False), "movable_far": (far, False), "plan": (plan, False)},
+            other,
         )
-        for key in ("hog", "shared", "heap_far", "plan"):
+        for key in ("hog", "shared", "movable_far", "plan"):
             value, low, high = predicted[program.name][key]
             ratios = found["hog" if key == "shared" else key]
             real = sorted(ratios.wall)

@@ -44,7 +44,7 @@ def main() -> None:
         )
         print(
             f"| {name} {n} | {sorted(arrays)} | {near} | {found['slowdown_all_far']:.2f} | "
-            f"{found['slowdown_heap_far']:.2f} | {found['slowdown_plan']:.2f} | "
+            f"{found['slowdown_movable_far']:.2f} | {found['slowdown_plan']:.2f} | "
             f"{found['energy_all_far_J']:.3g} J | {found['energy_plan_J']:.3g} J |"
         )
 

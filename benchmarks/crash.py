@@ -1,12 +1,13 @@
 """How fast images are explored, the mutation suite over our own structures, what recording costs.
 
-``.venv/bin/python benchmarks/crash.py [ours|pmdk|mutants|recording]...``
+``.venv/bin/python benchmarks/crash.py [ours|pmdk|mutants|first|recording]...``
 
 ours, pmdk: a mix of operations on each structure is explored with nothing taken away, nine times;
 of structures on libpmemobj five times, and three with every image opened by it. mutants: each line
 that flushes, fences or logs is taken away in turn. A mutant counts as found if a violation is seen,
-as named if a finding blames a store that the call was there for. recording: a program as it is,
-without its flushes, and under the instrumented recorder, in turns.
+as named if a finding blames a store that the call was there for. first: images until the first
+violation, of these and of the programs in tests/programs that have known bugs. recording: a program
+as it is, without its flushes, and under the instrumented recorder, in turns.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from pathlib import Path
 from nearfar.process.helpers import shipped
 from nearfar.verify.explorer import call_sites, explore
 from nearfar.verify.findings import Exploration
+from nearfar.verify.recorder import record
 from nearfar.verify.structures import ON_LIBPMEMOBJ, check
 
 OURS = {"map": 400, "list": 400, "skip_list": 400, "queue": 400, "move": 200}
@@ -86,6 +88,69 @@ def mutants() -> None:
         print(f"| {structure} | {len(sites)} | {found} | {named} | {reported} |", flush=True)
 
 
+def first() -> None:
+    """Images until the first violation, of each call taken away and of each known bug."""
+    print("| program | bugs | within 50 images | most images | not found |")
+    print("|---|---|---|---|---|")
+    for structure in OURS:
+        trace = {**_trace(structure, 200), "violations": 1, "budget": 60_000}
+        needed = {}
+        for kind, site, _ in call_sites(trace):
+            file, _, line = site.rpartition(":")
+            result = explore("check", {**trace, "suppress": f"{kind} {line} {file}"})
+            needed[f"{kind} {site}"] = result.states if result.violations else None
+        _first_row(structure, needed)
+    for name, bugs, library in (
+        ("intset", 10, "-lpmem"),
+        ("skip_list_obj", 8, "-lpmemobj"),
+        ("removed_value", 1, "-lpmemobj"),
+    ):
+        with tempfile.TemporaryDirectory(dir="/dev/shm") as made:
+            needed = {
+                f"bug {bug}": _images_until_found(Path(made), name, bug, library)
+                for bug in range(1, bugs + 1)
+            }
+        _first_row(name, needed)
+
+
+def _first_row(program: str, needed: dict[str, int | None]) -> None:
+    known = [images for images in needed.values() if images is not None]
+    soon = sum(images <= 50 for images in known)
+    print(f"| {program} | {len(needed)} | {soon} | {max(known)} | {len(needed) - len(known)} |")
+    print(
+        "<!--", ", ".join(f"{bug}: {images}" for bug, images in needed.items()), "-->", flush=True
+    )
+
+
+def _images_until_found(folder: Path, name: str, bug: int, library: str) -> int | None:
+    """Records tests/programs/NAME.c with one of its bugs and explores it."""
+    tree = Path(__file__).parent.parent
+    build = ["gcc", "-g", "-O1", f"-I{tree / 'include'}", tree / "tests" / "programs" / f"{name}.c"]
+    checks = name != "intset"
+    shared = ["-shared", "-fPIC"] if checks else []
+    subprocess.run([*build, "-DCHECK", *shared, "-o", folder / "check", library], check=True)
+    subprocess.run([*build, f"-DBUG={bug}", "-o", folder / name, library], check=True)
+    for file in ("pool", "log", "image", "output"):
+        (folder / file).unlink(missing_ok=True)
+    pool = str(folder / "pool")
+    if checks:
+        subprocess.run([folder / name, "make", pool], check=True)
+    record([str(folder / name), *(["run"] if checks else []), pool], folder / "log", "preload")
+    files = {file: folder / file for file in ("log", "image", "output")}
+    checker = {"checker_library": folder / "check", "checker_function": "check"}
+    result = explore(
+        "run",
+        {
+            **files,
+            **(checker if checks else {"checker0": folder / "check"}),
+            "recovery": folder / "recovery",
+            "violations": 1,
+            "budget": 2500,
+        },
+    )
+    return result.states if result.violations else None
+
+
 def recording() -> None:
     """Nanoseconds of processor time an append, median and range of the rounds."""
     with tempfile.TemporaryDirectory(dir="/dev/shm") as made:
@@ -132,6 +197,12 @@ def _append_ns(program: Path, pool: Path, variables: dict[str, str]) -> float:
 
 
 if __name__ == "__main__":
-    stages = {"ours": ours, "pmdk": pmdk, "mutants": mutants, "recording": recording}
+    stages = {
+        "ours": ours,
+        "pmdk": pmdk,
+        "mutants": mutants,
+        "first": first,
+        "recording": recording,
+    }
     for stage in sys.argv[1:] or stages:
         stages[stage]()

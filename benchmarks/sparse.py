@@ -63,9 +63,9 @@ def predicted(program: str, folder: str) -> dict[str, object]:
     )
     advice = json.loads(Path(folder, "advice.json").read_text())
     return {
-        "slowdown": advice["slowdown_heap_far"],
+        "slowdown": advice["slowdown_movable_far"],
         "cpu_near_s": advice["cpu_near_s"],
-        "interval": advice["intervals"]["slowdown_heap_far"],
+        "interval": advice["intervals"]["slowdown_movable_far"],
     }
 
 

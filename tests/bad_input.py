@@ -71,7 +71,7 @@ _ARGUMENTS: dict[str, tuple[str, ...]] = {
     "trace stats": ("missing",),
 }
 
-_FILES = ("missing", "folder", "binary", "empty", "/dev/zero", "")
+_FILES = ("missing", "folder", "binary", "empty", "zeros", "other.json", "/dev/zero", "")
 _NAMES = ("nonsense", "binary", "folder", "")
 _SIZES = ("much", "0", "-1", "99999999999999999999999G", "")
 _TIERS = (
@@ -131,6 +131,15 @@ class Case:
 
     verb: str
     arguments: tuple[str, ...]
+    #: Whether the refusal is to be a document on standard output too.
+    json: bool = False
+
+    def as_json(self) -> Case:
+        """The same with ``--json -``, after the words of the verb."""
+        words = self.verb.count(" ") + 1
+        return Case(
+            self.verb, (*self.arguments[:words], "--json", "-", *self.arguments[words:]), json=True
+        )
 
     def __str__(self) -> str:
         return " ".join(argument[:40] or "''" for argument in self.arguments)

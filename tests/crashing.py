@@ -39,7 +39,9 @@ def document(done: Outcome) -> dict[str, Any]:
     return found
 
 
-def crash_run(run: RunNearfar, program: Path, checker: Path | str, *flags: str) -> Outcome:
+def crash_run(
+    run: RunNearfar, program: Path, checker: Path | str, *flags: str, json: str = "-"
+) -> Outcome:
     pool = program.with_name("pool")
     pool.unlink(missing_ok=True)
     return run(
@@ -48,7 +50,7 @@ def crash_run(run: RunNearfar, program: Path, checker: Path | str, *flags: str) 
         "--checker",
         str(checker),
         "--json",
-        "-",
+        json,
         *flags,
         "--",
         str(program),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -37,6 +38,25 @@ def compile_c(folder: Path, name: str, *, linked: bool = False, flags: Sequence[
         check=True,
     )
     return program
+
+
+def build_id_of(program: Path) -> str:
+    """The GNU build ID of a program."""
+    return str(re.findall(r"Build ID: (\w+)", _output(["readelf", "-n", str(program)]))[0])
+
+
+def return_address(program: Path, function: str, callee: str) -> str:
+    """The address behind the call of ``callee`` in ``function``, as in a plan."""
+    text = _output(
+        ["objdump", "-d", "--no-show-raw-insn", f"--disassemble={function}", str(program)]
+    )
+    lines = [line for line in text.splitlines() if re.match(r"\s+[0-9a-f]+:", line)]
+    at = next(i for i, line in enumerate(lines) if re.search(rf"call.*<{callee}(@plt)?>", line))
+    return "0x" + lines[at + 1].split(":")[0].strip()
+
+
+def _output(command: list[str]) -> str:
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
 def clean_environment() -> dict[str, str]:

@@ -11,13 +11,13 @@ from nearfar.place.sites import Frame, Site
 from nearfar.records.advice import AdviceResult, FarAdvice, SiteAdvice, WithinPoint
 from nearfar.records.shape import claimed
 from nearfar.report.advice_words import (
-    assumptions,
     basis,
     finding,
     headline,
     mattering,
     site_name,
     warnings,
+    wholes,
 )
 from nearfar.verify.symbols import Call
 
@@ -56,7 +56,7 @@ def result(**others: object) -> AdviceResult:
         "far": "cxl-asic",
         "near": "dram",
         "near_latency_ns": None,
-        "heap_bytes": 58 << 20,
+        "movable_bytes": 58 << 20,
         "fixed_bytes": 15 << 20,
         "near_bytes": 0,
         "unseen_share": 0.0,
@@ -71,42 +71,43 @@ def result(**others: object) -> AdviceResult:
     return AdviceResult.model_construct(**{**figures, **others})  # type: ignore[arg-type]
 
 
-FIXED = "(15 MiB of stack, globals and mappings are near by assumption)."
+FIXED = "(15 MiB of other memory is near by assumption)."
+MOVABLE = "58 MiB of movable memory"
 ANSWERS = [
     (
         {"slowdown_all_far": 1.14, "near_bytes": 26 << 20},
-        "On cxl-asic this program runs 1.14 × slower; keep 26 MiB of its 58 MiB heap near and it "
+        f"On cxl-asic this program runs 1.14 × slower; keep 26 MiB of its {MOVABLE} near and it "
         f"loses nothing {FIXED}",
     ),
     (
         {"slowdown_all_far": 1.5, "slowdown_plan": 1.2, "near_bytes": 58 << 20},
-        "On cxl-asic this program runs 1.50 × slower; keep all of its 58 MiB heap near and it runs "
+        f"On cxl-asic this program runs 1.50 × slower; keep all of its {MOVABLE} near and it runs "
         f"1.20 × slower {FIXED}",
     ),
     (
         {},
-        "On cxl-asic this program loses nothing; near memory for its 58 MiB heap gains nothing "
+        f"On cxl-asic this program loses nothing; near memory for its {MOVABLE} gains nothing "
         f"{FIXED}",
     ),
     (
-        {"slowdown_all_far": 1.3, "slowdown_plan": 1.3, "heap_bytes": 0},
-        "On cxl-asic this program runs 1.30 × slower; it has no heap that a plan could place "
+        {"slowdown_all_far": 1.3, "slowdown_plan": 1.3, "movable_bytes": 0},
+        "On cxl-asic this program runs 1.30 × slower; it has no memory that a plan could place "
         f"{FIXED}",
     ),
     (
         {"slowdown_all_far": 1.3, "slowdown_plan": 1.1},
-        "On cxl-asic this program runs 1.30 × slower; with its 58 MiB heap far it runs 1.10 × "
+        f"On cxl-asic this program runs 1.30 × slower; with its {MOVABLE} far it runs 1.10 × "
         f"slower {FIXED}",
     ),
     (
         {"slowdown_all_far": 1.4, "intervals": {"slowdown_all_far": (1.1, 1.7)}},
-        "Uncertain, 1.10–1.70 ×: on cxl-asic this program runs 1.40 × slower; with its 58 MiB heap "
+        f"Uncertain, 1.10–1.70 ×: on cxl-asic this program runs 1.40 × slower; with its {MOVABLE} "
         f"far it loses nothing {FIXED}",
     ),
     (
         {"slowdown_all_far": 0.8, "unseen_share": 0.12},
         "12% of the CPU time was in programs that it started and that cannot be traced; of the "
-        "rest: on cxl-asic this program takes 0.80 × the time; with its 58 MiB heap far it loses "
+        f"rest: on cxl-asic this program takes 0.80 × the time; with its {MOVABLE} far it loses "
         f"nothing {FIXED}",
     ),
 ]
@@ -128,7 +129,7 @@ def test_what_a_small_loss_needs_is_said_unless_it_is_the_plan() -> None:
         WithinPoint(within_slowdown=limit, near_bytes=size << 20, slowdown=limit)
         for limit, size in ((1.02, 30), (1.05, 20))
     ]
-    needs = "It needs 20 MiB of heap near to stay within 5 %."
+    needs = "It needs 20 MiB near to stay within 5 %."
     assert needs in finding(result(within=within, near_bytes=26 << 20))
     assert needs not in finding(result(within=within, near_bytes=20 << 20))
 
@@ -172,13 +173,9 @@ def test_a_sampled_answer_reports_its_samples() -> None:
     assert basis(sampled)[0] == "method: 4000 samples of a native run, one per 500 µs of CPU time"
 
 
-def test_of_an_attached_process_no_heap_is_claimed() -> None:
-    attached = result(pid=7, slowdown_all_far=1.3, heap_bytes=0, fixed_bytes=0)
-    assert headline(attached) == (
-        "On cxl-asic this program runs 1.30 × slower; which data to keep near is not known, as it "
-        "ran before it was sampled."
-    )
-    assert assumptions(attached) == []
+def test_without_movable_memory_one_placement_is_shown() -> None:
+    assert list(wholes(result(movable_bytes=0))) == ["all_far"]
+    assert list(wholes(result(pid=7))) == ["all_far", "movable_far", "plan"]
 
 
 def test_sites_that_make_nearly_all_of_the_loss_are_shown() -> None:

@@ -135,10 +135,14 @@ def test_a_running_process_is_sampled_and_goes_on(
     assert running.poll() is None
     found = read(tmp_path)
     assert found["pid"] == running.pid
-    assert "plan" not in found
+    plan = (tmp_path / found["plan"]).read_text()
+    assert "rule near map=" in plan
+    assert "rule near\n" not in plan  # its blocks are not known
+    near = [site for site in found["sites"] if site["verdict"] == "near"]
+    assert sum(site["size_bytes"] for site in near) == pytest.approx(64 << 20, rel=0.3)
     assert found["slowdown_all_far"] > 1.2
     assert any("no allocation sites" in note for note in found["warnings"])
-    assert "no heap" not in done.stdout
+    assert f"nearfar place --pid {pid} --plan" in done.stdout
 
 
 @pytest.mark.parametrize(

@@ -64,5 +64,5 @@ def test_advise_puts_near_what_was_put_near_by_hand(
     far = [site["at"] for site in heap if site["verdict"] == "far"]
     assert near == sorted(arrays)
     assert len(far) == 1  # the input, as large as an array or half of one, which is read once
-    assert found["slowdown_plan"] < found["slowdown_heap_far"] < found["slowdown_all_far"]
+    assert found["slowdown_plan"] < found["slowdown_movable_far"] < found["slowdown_all_far"]
     assert found["energy_plan_J"] < found["energy_all_far_J"]

@@ -6,6 +6,7 @@ The table of wrong values is ``bad_input``.
 from __future__ import annotations
 
 import itertools
+import json
 import subprocess
 import tempfile
 from pathlib import Path
@@ -15,9 +16,10 @@ import pytest
 import bad_input
 import running
 from bad_input import Case
-from conftest import without_output_settings
+from conftest import RunNearfar, without_output_settings
 
 _VERBS = bad_input.verbs()
+_WITH_JSON = [verb for verb, found in _VERBS.items() if any(p.name == "json" for p in found.params)]
 #: Each case is run with one of these, in turn: what takes the place of which descriptor.
 _ODD_STREAMS: tuple[running.Streams, ...] = (
     {1: None},
@@ -36,7 +38,13 @@ def make_files(folder: Path) -> None:
     (folder / "folder").mkdir()
     (folder / "tmp").mkdir()
     (folder / "taken").touch()
-    for name, content in (("binary", bytes(range(256)) * 4), ("empty", b"")):
+    contents = {
+        "binary": bytes(range(256)) * 4,
+        "empty": b"",
+        "zeros": bytes(1 << 12),
+        "other.json": b'{"schema_version": 1, "kind": "something else", "rows": []}\n',
+    }
+    for name, content in contents.items():
         (folder / name).write_bytes(content)
         (folder / name).chmod(0o755)
 
@@ -64,7 +72,9 @@ def complaints(case: Case, folder: Path, streams: running.Streams) -> list[str]:
     found = []
     if code not in _refusals(case):
         found.append(f"exit code {code}")
-    if output:
+    if case.json and 1 not in streams and code in (2, 3):
+        found += [] if _is_refusal(output, code) else [f"not one document of a refusal: {output}"]
+    elif output:
         found.append("standard output is not empty")
     if 2 not in streams and (error.count("next: ") != 1 or not error.startswith("nearfar")):
         found.append("not one message with its next step")
@@ -76,6 +86,14 @@ def complaints(case: Case, folder: Path, streams: running.Streams) -> list[str]:
     if left:
         found.append(f"left behind: {left}")
     return [f"{what}: {error[:300]}" for what in found]
+
+
+def _is_refusal(output: str, code: int) -> bool:
+    try:
+        document = json.loads(output)
+    except ValueError:
+        return False
+    return list(document) == ["error", "next", "exit_code"] and document["exit_code"] == code
 
 
 def check(case: Case, streams: running.Streams) -> list[str]:
@@ -95,10 +113,20 @@ def _all_cases() -> list[Case]:
 
 
 def _sample(verb: str) -> list[tuple[Case, running.Streams]]:
-    """Cases of a verb, each with another of the odd streams."""
+    """Cases of a verb, each with another of the odd streams, most with ``--json -``."""
     turns = itertools.cycle(_ODD_STREAMS)
-    chosen = [(case, next(turns)) for case in _all_cases()[::_EVERY]]
-    return [(case, streams) for case, streams in chosen if case.verb == verb]
+    with_json = itertools.cycle((False, False, True, True, True))
+    chosen = [(case, next(turns), next(with_json)) for case in _all_cases()[::_EVERY]]
+    return [
+        (case.as_json() if as_json and _has_json(case) else case, streams)
+        for case, streams, as_json in chosen
+        if case.verb == verb
+    ]
+
+
+def _has_json(case: Case) -> bool:
+    flags = [parameter.name for parameter in _VERBS[case.verb].params]
+    return "json" in flags and "--json" not in case.arguments
 
 
 def test_the_table_reaches_every_verb_and_has_at_least_200_cases_in_the_sample() -> None:
@@ -124,6 +152,18 @@ def test_wrong_values_are_refused_with_one_message_whatever_the_streams(verb: st
     for case, streams in _sample(verb):
         found += check(case, streams)
     assert found == []
+
+
+@pytest.mark.parametrize("verb", _WITH_JSON)
+def test_a_refusal_is_a_document_where_one_was_asked_for(verb: str) -> None:
+    case = Case(verb, (*verb.split(), "--no-such-flag")).as_json()
+    assert check(case, {}) == []
+
+
+def test_json_that_a_program_is_given_is_not_the_verbs(run_nearfar: RunNearfar) -> None:
+    for before in ((), ("--",)):
+        done = run_nearfar("advise", *before, "no-such-program", "--json", "-")
+        done.assert_refused(2, "no program no-such-program")
 
 
 @pytest.mark.long

@@ -71,7 +71,7 @@ def test_a_checker_that_is_a_c_function(run_nearfar: RunNearfar, tmp_path: Path)
         finding = document(done)["findings"][0]
         assert (done.code, finding["failure"]) == (1, failure)
         assert words in finding["what"]
-    crash_run(run_nearfar, program, f"{library}:absent").assert_refused(
+    crash_run(run_nearfar, program, f"{library}:absent", json="no.json").assert_refused(
         2, "undefined symbol: absent"
     )
     program = compile_c(tmp_path, "journal", FIXED, "-lpmem")

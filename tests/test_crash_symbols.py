@@ -62,7 +62,7 @@ def test_without_lines_the_function_is_named(tmp_path: Path) -> None:
     place = f"{program}+{address + 1:#x}"
     named = source_lines([place])[place]
     assert named == f"Tree::put(long) (main+{address + 1:#x})"
-    finding = Finding("broken", "x", "flush", named, "", 1, 0, False, False, False, 1, "")
+    finding = Finding("broken", "x", "flush", named, "", 1, 0, False, False, False, 1, 1, "")
     located = str(exploration(Exploration(violations=1, findings=[finding])))
     assert "startLine" not in located
     assert "Tree%3A%3Aput" in located

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from hmalloc_build import compile_c, preloaded
+from hmalloc_build import build_id_of, compile_c, preloaded, return_address
 
 HEAD = "hmalloc-plan 1\ntier far dram\n"
 
@@ -17,24 +15,6 @@ HEAD = "hmalloc-plan 1\ntier far dram\n"
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     flags = ["-fno-omit-frame-pointer", "-Wl,--build-id"]
     return compile_c(tmp_path_factory.mktemp("plan"), "two_sites", flags=flags)
-
-
-def _output(command: list[str]) -> str:
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
-
-
-def _build_id(program: Path) -> str:
-    return str(re.findall(r"Build ID: (\w+)", _output(["readelf", "-n", str(program)]))[0])
-
-
-def _return_address(program: Path, function: str, callee: str) -> str:
-    """The address behind the call of ``callee`` in ``function``."""
-    text = _output(
-        ["objdump", "-d", "--no-show-raw-insn", f"--disassemble={function}", str(program)]
-    )
-    lines = [line for line in text.splitlines() if re.match(r"\s+[0-9a-f]+:", line)]
-    at = next(i for i, line in enumerate(lines) if re.search(rf"call.*<{callee}(@plt)?>", line))
-    return "0x" + lines[at + 1].split(":")[0].strip()
 
 
 def _run(program: Path, folder: Path, text: str) -> dict[str, int]:
@@ -57,19 +37,30 @@ def test_default(program: Path, tmp_path: Path) -> None:
     assert (found["first-small"], found["first-large"]) == (0, 1)
 
 
+def test_libc_may_allocate_first_in_a_thread(program: Path, tmp_path: Path) -> None:
+    """As in the Java VM: ``pthread_getattr_np`` allocates under a lock that the stack needs."""
+    threads = compile_c(tmp_path, "thread_attributes", flags=["-pthread"])
+    where = return_address(program, "first", "malloc")
+    site = f"{build_id_of(program)}+{where}"
+    plan = tmp_path / "plan"
+    plan.write_text(f"{HEAD}unwind frame-pointers\nrule far site={site}<{site}\n")
+    done = preloaded(threads, settings={"NEARFAR_HMALLOC_PLAN": str(plan)}, timeout=60)
+    assert (done.returncode, done.stdout) == (0, "ok\n"), done.stderr
+
+
 @pytest.mark.parametrize("digits", [8, None], ids=["short build-id", "whole build-id"])
 def test_one_site(program: Path, tmp_path: Path, digits: int | None) -> None:
-    where = _return_address(program, "first", "malloc")
-    found = _run(program, tmp_path, f"rule far site={_build_id(program)[:digits]}+{where}\n")
+    where = return_address(program, "first", "malloc")
+    found = _run(program, tmp_path, f"rule far site={build_id_of(program)[:digits]}+{where}\n")
     names = ["first-small", "first-large", "through-small", "second-small", "second-large"]
     assert [found[name] for name in names] == [1, 1, 1, 0, 0]
 
 
 @pytest.mark.parametrize("unwind", ["frame-pointers", "tables"])
 def test_a_chain(program: Path, tmp_path: Path, unwind: str) -> None:
-    build_id = _build_id(program)
-    inner = _return_address(program, "first", "malloc")
-    outer = _return_address(program, "through", "first")
+    build_id = build_id_of(program)
+    inner = return_address(program, "first", "malloc")
+    outer = return_address(program, "through", "first")
     chain = f"{build_id}+{inner}<{build_id}+{outer}"
     found = _run(program, tmp_path, f"unwind {unwind}\nrule far site={chain}\n")
     assert (found["through-small"], found["first-small"], found["second-small"]) == (1, 0, 0)
@@ -79,9 +70,9 @@ def test_a_chain_on_the_stack_of_a_coroutine(tmp_path: Path) -> None:
     """Its outermost frame pointer leads to memory that cannot be read: the chain ends there."""
     flags = ["-fno-omit-frame-pointer", "-Wl,--build-id"]
     program = compile_c(tmp_path, "coroutine", flags=flags)
-    build_id = _build_id(program)
-    inner = _return_address(program, "first", "malloc")
-    outer = _return_address(program, "coroutine", "first")
+    build_id = build_id_of(program)
+    inner = return_address(program, "first", "malloc")
+    outer = return_address(program, "coroutine", "first")
     chain = f"{build_id}+{inner}<{build_id}+{outer}"
     longer = f"{chain}<{build_id}+{outer}<{build_id}+{outer}"
     assert _run(program, tmp_path, f"rule far site={chain}\n") == {"coroutine": 1}
@@ -128,6 +119,12 @@ def test_first_rule_decides(program: Path, tmp_path: Path) -> None:
         (HEAD + "rule far size=1.. size=..9\n", "duplicate condition 'size=..9'"),
         (HEAD + "rule far budget=much\n", "invalid condition 'budget=much'"),
         (HEAD + "rule far colour=red\n", "or ratio=, not 'colour=red'"),
+        (
+            HEAD + "rule far range=0..9\n",
+            "at= and range= require map= or globals=, not 'range=0..9'",
+        ),
+        (HEAD + "rule far map=anonymous budget=1GiB\n", "but not 'budget=1GiB'"),
+        (HEAD + "rule far map=everything\n", "plan:3: invalid condition 'map=everything'"),
         (HEAD + "place far\n", "expected rule, tier, default or unwind, not 'place'"),
         (HEAD + "unwind magic\n", "not 'magic'"),
         (HEAD + "unwind tables now\n", "unexpected text after unwind 'tables'"),

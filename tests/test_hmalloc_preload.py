@@ -383,6 +383,41 @@ def test_freed_memory_of_a_tier_in_a_file_is_not_copied_for_a_child(tmp_path: Pa
     assert 1_000 < int(own_kib) < 40_000, done
 
 
+#: Prints the bytes on large pages of a block for which the program asks for large pages.
+HUGE_PAGES = """\
+import ctypes
+MADV_HUGEPAGE, MIB = 14, 1 << 20
+libc = ctypes.CDLL(None)
+libc.aligned_alloc.restype = ctypes.c_void_p
+libc.aligned_alloc.argtypes = [ctypes.c_size_t, ctypes.c_size_t]
+libc.madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+block = libc.aligned_alloc(2 * MIB, 64 * MIB)
+assert libc.madvise(block, 64 * MIB, MADV_HUGEPAGE) == 0
+ctypes.memset(block, 1, 64 * MIB)
+huge, inside = 0, False
+for line in open("/proc/self/smaps"):
+    words = line.split()
+    if "-" in words[0] and not words[0].endswith(":"):
+        begin, end = (int(each, 16) for each in words[0].split("-"))
+        inside = begin < block + 64 * MIB and block < end
+    huge += int(words[1]) if inside and words[0] == "AnonHugePages:" else 0
+print(huge)
+"""
+
+
+@pytest.mark.parametrize("tier", ["near", "far"])
+def test_small_pages_hold_where_the_program_asks_for_large_ones(tier: str) -> None:
+    def kib_on_large_pages(pages: str) -> int:
+        settings = {f"NEARFAR_HMALLOC_{tier.upper()}": pages, "NEARFAR_HMALLOC_DEFAULT": tier}
+        done = preloaded(sys.executable, "-c", HUGE_PAGES, settings=settings)
+        return int(done.stdout)
+
+    if kib_on_large_pages("dram") == 0:
+        pytest.skip("this machine has no large pages to give")
+    assert kib_on_large_pages("dram,pages=4k") == 0
+    assert kib_on_large_pages("dram,pages=thp") > 0
+
+
 def _with_small_disk(folder: Path, program: Path, reserve: str) -> subprocess.CompletedProcess[str]:
     mounted = f"mount -t tmpfs -o size=16m none {folder} && exec {program} {folder} {reserve}"
     return subprocess.run(["unshare", "-rm", "sh", "-c", mounted], capture_output=True, text=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -63,14 +64,39 @@ def test_rules_name_the_fewest_addresses_that_separate_verdicts() -> None:
         site(5, 0x10),
     ]
     rules = rules_for(sites, frozenset({1, 5}), {1: 5.0})
-    reported = {tuple(f.offset for f in rule.chain): rule.tier for rule in rules}
+    reported = {tuple(f.offset for f in rule.name.chain): rule.tier for rule in rules}
     assert reported == {
         (0x10, 0x100): "near",
         (0x10, 0x200): "far",
         (0x20,): "far",
         (0x10,): "near",
     }
-    assert [len(rule.chain) for rule in rules] == [2, 2, 1, 1]  # the first that holds decides
+    assert [len(rule.name.chain) for rule in rules] == [2, 2, 1, 1]  # the first that holds decides
+
+
+def test_memory_without_a_call_chain_has_its_selector_and_parts_have_ranges() -> None:
+    large = 8 << 20
+    mapped = site(1, 0x10, 0x100, kind="mapping", size=large)
+    sites = [
+        site(0, 0x10, 0x100),
+        replace(mapped, part=(0, 1 << 20)),
+        replace(mapped, number=2, part=(1 << 20, None)),
+        replace(site(3, kind="mapping", size=large), selector="map=heap"),
+        replace(site(4, 0, kind="statics", size=large), selector="globals=abab"),
+        site(5, 0x30, kind="mapping", size=large),
+        site(6, 0x40, kind="mapping", size=4096),  # too little to be placed
+    ]
+    rules = rules_for(sites, frozenset({1, 5}), {1: 5.0})
+    said = {rule.name.condition(): rule.tier for rule in rules}
+    frame = "ab" * 20
+    assert said == {
+        f"site={frame}+0x10": "far",
+        f"map={frame}+0x10<{frame}+0x100 range=0..1048576": "near",
+        f"map={frame}+0x10<{frame}+0x100 range=1048576..": "far",
+        "map=heap": "far",
+        "globals=abab": "far",
+        f"map={frame}+0x30": "near",
+    }
 
 
 def test_rules_of_many_sites_take_time_in_proportion(monkeypatch: pytest.MonkeyPatch) -> None:

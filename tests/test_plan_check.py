@@ -10,12 +10,12 @@ import pytest
 from conftest import RunNearfar
 from hmalloc_build import compile_c
 from nearfar.errors import BadInputError
-from nearfar.place.checking import hold
+from nearfar.place.checking import Check, hold
 from nearfar.place.promise import HeapPromise, Promise, RulePromise, read_promise
 from nearfar.place.run_statistics import Process, Rule, parse
 from nearfar.place.sites import Frame, Site
 from nearfar.place.traffic import Traffic, count, rules_by_site
-from nearfar.records.choices import SiteKind
+from nearfar.records.choices import RuleMemory, SiteKind
 from nearfar.tracing.caches import Caches, Level, parse_caches
 
 KIB = 1024
@@ -109,6 +109,46 @@ def test_kept_and_broken_promises() -> None:
     assert "sites that the plan does not know" in found.broken[0]
 
 
+def mapped(memory: RuleMemory, **counts: int) -> Rule:
+    return Rule(tier="far", memory=memory, counts=counts)
+
+
+def test_mappings_are_compared_with_each_other() -> None:
+    reported = promise(promised(1, "far", 600), promised(2, "far", 900), promised(3, "far", 100))
+    reported.heap.allocated_bytes = 600
+
+    def held(small: int, unknown: int = 0, **globals_: int) -> Check:
+        rules = {
+            1: mapped("heap", allocated_bytes=600),
+            2: mapped("mapping", allocated_bytes=1800),
+            3: mapped("mapping", allocated_bytes=small, node1=99, node0=1),
+            4: mapped("mapping", allocated_bytes=unknown),
+        }
+        if globals_:
+            reported.rules.append(promised(5, "far", 64))
+            rules[5] = mapped("globals", **globals_)
+        ran = Process(process=1, tiers={"far": {"nodes": 2}}, rules=rules)
+        return hold(reported, [ran], Traffic({1: (150, 50)}, unmatched=0))
+
+    kept = held(200, 50)
+    assert kept.kept, kept
+    assert kept.matched_share == 1
+    assert kept.matched_mapping_share == pytest.approx(2000 / 2050)
+    assert [rule.memory for rule in kept.rules] == ["heap", "mapping", "mapping"]
+    assert "0.6% of the mapped bytes instead of 10.0%" in held(10).rules[2].broken
+    unknown = held(200, 1000)
+    assert "33.3% of the mapped bytes were mapped by calls" in unknown.broken[0]
+    wide = held(200, allocated_bytes=6400, node0=3, node1=97)
+    assert "3.0% of its pages are not on far's node" in wide.rules[3].broken
+    assert "its object was not loaded" in held(200, allocated_bytes=0).rules[3].broken
+
+
+def test_a_heap_without_rules_is_not_compared() -> None:
+    ran = Process(process=1, rules={1: mapped("mapping", allocated_bytes=100)})
+    assert hold(promise(promised(1, "far", 100)), [ran]).kept
+    assert not hold(promise(promised(1, "far", 100)), [Process(process=1)]).kept
+
+
 def test_traffic_is_held_against_its_promise() -> None:
     reported = promise(
         promised(1, "near", 600, reads=700, writes=100),
@@ -137,7 +177,7 @@ def test_sites_belong_to_the_first_rule_that_holds(tmp_path: Path) -> None:
     file = tmp_path / "p.plan"
     file.write_text(
         "hmalloc-plan 1\nrule near site=abcdef12+0x10<abcdef12+0x20 budget=1MiB\n"
-        "rule far site=name:prog+0x10\nrule far\n"
+        "rule far map=anonymous\nrule far site=name:prog+0x10\nrule far\n"
     )
     rules = rules_by_site(file)
     found = count(
@@ -149,7 +189,7 @@ def test_sites_belong_to_the_first_rule_that_holds(tmp_path: Path) -> None:
             site(4, 0x10, kind="mapping"),
         ],
     )
-    assert found == Traffic({1: (10, 1), 2: (20, 2)}, unmatched=33)
+    assert found == Traffic({1: (10, 1), 3: (20, 2)}, unmatched=33)
     assert found.lines == 66
     file.write_text("hmalloc-plan 1\nrule near size=64KiB..\n")
     with pytest.raises(BadInputError, match="rule 1 goes by size"):
@@ -167,9 +207,11 @@ def test_caches_survive_a_plan() -> None:
 
 def test_accounts_of_rules_are_read() -> None:
     text = "hmalloc-stats 1\nprocess 7\nrule.1.tier far\nrule.1.pages 12\nrule.1.node3 4\n"
+    text += "rule.2.tier near\nrule.2.memory globals\n"
     process = parse(text)
     assert process is not None
     assert process.rules[1] == Rule(tier="far", counts={"pages": 12, "node3": 4})
+    assert process.rules[2] == Rule(tier="near", memory="globals")
 
 
 def test_a_run_that_keeps_its_promise(

@@ -90,7 +90,7 @@ def test_its_trace_is_simulated_by_object(
         (("sort", "--after", "l2"), "--trace FILE"),
         (("sort", "--trace", "X", "--runs", "3"), "--runs has no effect"),
         (("lbm", "--trace", "X", "--allocator", "hmalloc:near"), "--allocator has no effect"),
-        (("matmul", "--trace", "X", "--json", "-"), "--json has no effect"),
+        (("matmul", "--trace", "X", "--json", "found.json"), "--json has no effect"),
         (("sort", "--trace", "X", "--problem-size", "8", "--problem-size", "9"), "one size"),
         (("matmul", "--allocator", "nomalloc"), "nomalloc"),
     ],

@@ -68,17 +68,23 @@ def test_a_sampled_run_has_estimates_and_no_policies() -> None:
     assert "Pages moved" not in sampled
 
 
-def test_the_page_of_an_attached_process_claims_nothing_about_its_heap() -> None:
+def test_the_page_claims_nothing_about_memory_that_no_plan_can_move() -> None:
     run = factories.advised()
     advice = run.sections.advice
     assert advice is not None
     run.sections.advice = advice.model_copy(
-        update={"method": "sampled", "pid": 7, "program": ["process 7"]}
+        update={"method": "sampled", "pid": 7, "program": ["process 7"], "movable_bytes": 0}
     )
     page = render(run)
     assert "<h1>process 7</h1>" in page
     assert "everything far" in page
-    for claim in ("Near memory to keep", "with the plan", "the heap far", "knee 36 MiB", "Within"):
+    for claim in (
+        "Near memory to keep",
+        "with the plan",
+        "movable memory far",
+        "knee 36 MiB",
+        "Within",
+    ):
         assert claim not in page, claim
 
 

@@ -10,7 +10,8 @@ import pytest
 from nearfar.place.figures import Memory
 from nearfar.place.program_data import PARTS, Touched
 from nearfar.place.sampled_costing import CacheSizes, SampledCoster
-from nearfar.place.samples import PageFaults, ProgramSamples, Stalls, _touched
+from nearfar.place.sampled_sizes import PageFaults, pages_of
+from nearfar.place.samples import ProgramSamples, Stalls
 from nearfar.place.sites import Site
 
 MIB = 1 << 20
@@ -129,8 +130,5 @@ def test_touched_pages_follow_from_sampled_faults(
 ) -> None:
     """Blocks of 32 MiB in all, at most 16 MiB at a time; 100 faults, of which a tenth is seen."""
     site = Site(0, "heap", (), allocations, 32 * MIB, 16 * MIB, 0, 0, 1.0)
-    faults = np.zeros(10, [("data", "u4"), ("period", "u4")])
-    faults["period"] = 3
-    found = _touched([site], faults, np.zeros(1, np.int64), PageFaults(100, are_large=large))
-    assert found.small == (pages,)
-    assert found.large == (-(-pages // 512),)
+    sampled = np.zeros(10, np.int64), np.full(10, 10.0)
+    assert pages_of([site], *sampled, PageFaults(100, are_large=large)) == [pages]

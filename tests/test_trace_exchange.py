@@ -77,3 +77,44 @@ def test_champsim_and_ramulators_older_forms(run_nearfar: RunNearfar, tmp_path: 
     assert run_nearfar("trace", "import", "r", "--from", "ramulator", "-o", "R").code == 0
     found = stats(run_nearfar, tmp_path / "R")
     assert (found["loads"], found["stores"], found["instructions"]) == (3, 2, 11)
+
+
+@pytest.mark.parametrize("form", [*FORMS, "champsim"])
+@pytest.mark.parametrize("content", [b"", bytes(4096), b"\n# nothing\n", b"\0" * 64 + b"LD 1\n"])
+def test_a_file_without_accesses_is_not_a_trace(
+    form: str, content: bytes, run_nearfar: RunNearfar, tmp_path: Path
+) -> None:
+    (tmp_path / "theirs").write_bytes(content)
+    refused = run_nearfar("trace", "import", "theirs", "--from", form, "-o", "T")
+    refused.assert_refused(2, "theirs")
+    assert not (tmp_path / "T").exists()
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_file_whose_end_was_never_written_is_refused(
+    form: str, run_nearfar: RunNearfar, tmp_path: Path
+) -> None:
+    whole = FORMS[form].encode()
+    for damaged in (whole + bytes(512), whole[:-8] + bytes(8), whole + b"#" * 300 + b"\0"):
+        (tmp_path / "theirs").write_bytes(damaged)
+        refused = run_nearfar("trace", "import", "theirs", "--from", form, "-o", "T")
+        refused.assert_refused(2, f"is not a line of a {form} trace")
+    (tmp_path / "theirs").write_bytes(b"#" * 1000 + b"\n" + whole)
+    assert run_nearfar("trace", "import", "theirs", "--from", form, "-o", "T").code == 0
+
+
+def test_instructions_that_were_never_written_are_refused(
+    run_nearfar: RunNearfar, tmp_path: Path
+) -> None:
+    instruction = struct.pack("<Q8B6Q", 0x401000, *[0] * 8, 0, 0, 0x1000, 0, 0, 0)
+    (tmp_path / "theirs").write_bytes(instruction * 2 + bytes(64) + instruction)
+    refused = run_nearfar("trace", "import", "theirs", "--from", "champsim", "-o", "T")
+    refused.assert_refused(2, "'theirs' is not a complete champsim trace: instruction 2")
+
+
+def test_quiet_statistics_still_report_damage(run_nearfar: RunNearfar, tmp_path: Path) -> None:
+    (tmp_path / "theirs").write_text(FORMS["ramulator"])
+    run_nearfar("trace", "import", "theirs", "--from", "ramulator", "-o", "T", "-q")
+    assert run_nearfar("trace", "stats", "T", "-q").stderr == ""
+    (tmp_path / "cut").write_bytes((tmp_path / "T").read_bytes()[:-20])
+    assert run_nearfar("trace", "stats", "cut", "-q").stderr.startswith("nearfar: cut: ")

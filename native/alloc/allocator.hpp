@@ -16,6 +16,7 @@
 
 #include "alloc/decay.hpp"
 #include "alloc/lock_order.hpp"
+#include "alloc/placed_mappings.hpp"
 #include "alloc/plan.hpp"
 #include "alloc/quarantine.hpp"
 #include "alloc/settings.hpp"
@@ -92,6 +93,7 @@ public:
   Decay decay;
   ThreadCaches caches;
   PlacedVariables variables;
+  PlacedMappings mappings;
   os::Lock configuration_lock NEARFAR_LOCK_LEVEL(configuration);
   os::Lock tiers_lock NEARFAR_LOCK_LEVEL(tiers);
 

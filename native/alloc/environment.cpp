@@ -146,6 +146,7 @@ void configure_plan() {
   if (!read_variable("NEARFAR_HMALLOC_PLAN", value)) return;
   if (Status s = load_plan(process_allocator, value); !s) fail("NEARFAR_HMALLOC_PLAN: ", s.error());
   process_allocator.settings.has_plan = true;
+  process_allocator.mappings.start(process_allocator);
 }
 
 void configure_statistics() {

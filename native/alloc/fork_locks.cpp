@@ -16,6 +16,7 @@ void for_each_lock(const Visit& visit) {
   visit(a.configuration_lock);
   visit(a.tiers_lock);
   visit(a.variables.lock);
+  visit(a.mappings.lock);
   visit(a.decay.purge_lock);
   visit(a.caches.lock());
   for (TierHeap& tier : a.tiers)
@@ -31,7 +32,7 @@ void for_each_lock(const Visit& visit) {
 /// The locks that the interrupted call holds.
 struct HeldLocks {
   static constexpr unsigned capacity =
-      8; ///< six levels can be interrupted; the first three block signals
+      8; ///< six levels can be interrupted; the first four block signals
   os::Lock* locks[capacity] = {};
   unsigned count = 0;
 

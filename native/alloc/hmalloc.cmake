@@ -1,7 +1,7 @@
 # libhmalloc: the layer `alloc` with the parts of base, os and tier that it uses, for C programs. All
 # sources are compiled again without exceptions and run-time types, and linked by the C driver, so that
 # the libraries depend on libc only (tests/test_hmalloc_elf.py).
-set(hmalloc_uses os/address_space.cpp os/file.cpp os/library_descriptor.cpp os/lock.cpp os/numa.cpp os/objects.cpp
+set(hmalloc_uses os/address_space.cpp os/file.cpp os/library_descriptor.cpp os/lock.cpp os/mapping_calls.cpp os/numa.cpp os/objects.cpp
                  os/pages.cpp os/process.cpp os/signals.cpp tier/kinds.cpp tier/mapping.cpp tier/spec.cpp)
 file(GLOB hmalloc_sources CONFIGURE_DEPENDS alloc/*.cpp)
 file(GLOB tier_kinds CONFIGURE_DEPENDS tier/kinds/*.cpp)

@@ -5,6 +5,7 @@
 //   configuration  Allocator::configuration_lock    the environment is read
 //   tiers          Allocator::tiers_lock            a tier is opened; TierState changes under it
 //   variables      PlacedVariables::lock            variables are moved to a tier
+//   mappings       PlacedMappings::lock             mappings of the program are placed or forgotten
 //   purge          Decay::purge_lock                memory is returned to the system
 //   caches         ThreadCaches::lock               the list of threads' caches is read or changed
 //   slabs          SlabClass::lock                  slabs of a class change; one class at a time
@@ -12,7 +13,7 @@
 //   metadata       metadata_lock()                  metadata is allocated or freed
 //   window         Window::lock                     the window is opened, once
 //
-// Signals are blocked while one of the first three is held, so that a handler cannot fork then.
+// Signals are blocked while one of the first four is held, so that a handler cannot fork then.
 // Before a thread acquires another lock, the data guarded by the locks that it holds is consistent.
 //
 // Checked by `make test-clang`, not by `make test`: -Wthread-safety-beta. Each lock is declared with
@@ -34,7 +35,9 @@ extern LockLevel tiers NEARFAR_ACQUIRED_AFTER(configuration_end);
 extern LockLevel tiers_end NEARFAR_ACQUIRED_AFTER(tiers);
 extern LockLevel variables NEARFAR_ACQUIRED_AFTER(tiers_end);
 extern LockLevel variables_end NEARFAR_ACQUIRED_AFTER(variables);
-extern LockLevel purge NEARFAR_ACQUIRED_AFTER(variables_end);
+extern LockLevel mappings NEARFAR_ACQUIRED_AFTER(variables_end);
+extern LockLevel mappings_end NEARFAR_ACQUIRED_AFTER(mappings);
+extern LockLevel purge NEARFAR_ACQUIRED_AFTER(mappings_end);
 extern LockLevel purge_end NEARFAR_ACQUIRED_AFTER(purge);
 extern LockLevel caches NEARFAR_ACQUIRED_AFTER(purge_end);
 extern LockLevel caches_end NEARFAR_ACQUIRED_AFTER(caches);

@@ -11,6 +11,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "alloc/mapping_rules.hpp"
+#include "alloc/site_frame.hpp"
 #include "base/call_site.hpp"
 #include "base/result.hpp"
 
@@ -19,18 +21,11 @@ namespace nearfar::alloc {
 class Allocator;
 struct RuleStatistics;
 
-inline constexpr std::size_t longest_chain = 16; ///< return addresses in a site
-inline constexpr unsigned max_budgets = 100;     ///< rules with a budget in a plan
+inline constexpr unsigned max_budgets = 100; ///< rules with a budget in a plan
 
-/// A return address in a plan: an object, by build-id or name, and the address in its file.
-struct SiteFrame {
-  unsigned char build_id[32] = {};
-  std::uint8_t build_id_bytes = 0; ///< as many as the plan has; 0: by name
-  char name[64] = "";
-  std::uint64_t offset = 0;
-};
-
+/// A rule for heap blocks. Those for mappings and global variables are in mapping_rules.hpp.
 struct Rule {
+  std::uint32_t number = 0; ///< among all rules of the plan, from 1
   int tier = 0;
   std::uint64_t min_bytes = 0, max_bytes = UINT64_MAX;
   const SiteFrame* chain = nullptr;              ///< innermost first
@@ -51,6 +46,7 @@ struct Rule {
 struct Plan {
   Rule* rules = nullptr;
   std::uint32_t rule_count = 0;
+  MappingRules mapping; ///< for mappings and global variables
   int default_tier = 0;
   std::uint8_t longest = 0; ///< longest chain of any rule
   bool by_tables = false;   ///< chains are found by unwind tables, not by frame pointers

@@ -2,6 +2,7 @@
 #include <new>
 
 #include "alloc/allocator.hpp"
+#include "alloc/call_chain.hpp"
 #include "alloc/metadata.hpp"
 #include "alloc/rule_statistics.hpp"
 #include "base/frame_walk.hpp"
@@ -24,66 +25,43 @@ struct SiteEntry {
 struct SiteCache {
   static constexpr std::size_t size = 1024;
   SiteEntry entries[size];
-  os::Area stack; ///< of the thread
+  os::Area stack;         ///< of the thread
+  bool has_stack = false; ///< it was looked up
 };
 
 namespace {
 
 constexpr auto relaxed = std::memory_order_relaxed;
 
-struct Chain {
-  const void* addresses[longest_chain];
-  std::size_t length = 0;
-};
-
 /// Creates the thread's site cache. Returns nullptr if the system has no memory.
-SiteCache* create_site_cache(const Plan& plan) {
+SiteCache* create_site_cache() {
   if (this_thread_cache->sites != nullptr) return this_thread_cache->sites;
   process_allocator.open_stacks(0);
   if (!this_thread_cache->is_owned()) return nullptr;
   void* memory = allocate_metadata(sizeof(SiteCache));
   if (memory == nullptr) return nullptr;
   auto* sites = new (memory) SiteCache;
-  this_thread_cache->in_plan = true;
-  if (plan.longest > 1 && !plan.by_tables) sites->stack = os::thread_stack();
-  this_thread_cache->in_plan = false;
   this_thread_cache->sites = sites;
   return sites;
 }
 
-/// Appends return addresses by frame pointers. On the thread's own stack everything from this frame
-/// up is mapped; other stacks are those of coroutines and signal handlers.
-void walk_pointers(const void* frame, const os::Area& stack, std::size_t longest, Chain& chain) {
-  const auto begin = reinterpret_cast<std::uintptr_t>(frame);
-  const bool own_stack = begin >= stack.begin && begin < stack.end;
-  walk_frames(
-      begin,
-      [&](std::uintptr_t at, FrameRecord& record) {
-        const auto* from = reinterpret_cast<const FrameRecord*>(at);
-        if (!own_stack || at > stack.end - sizeof record)
-          return os::try_read(from, &record, sizeof record) == os::Read::done;
-        record = *from;
-        return true;
-      },
-      [&](std::uintptr_t caller) {
-        chain.addresses[chain.length++] = reinterpret_cast<const void*>(caller);
-        return chain.length < longest;
-      });
+/// Whether libc itself calls: pthread_getattr_np() allocates while it holds a lock that
+/// thread_stack() requires.
+bool is_libc(const void* caller) {
+  os::Object object;
+  return os::find_object(caller, object) && std::strncmp(object.name, "libc.so", 7) == 0;
 }
 
-/// Appends return addresses by unwind tables. Those in this library come first and are skipped.
-void walk_tables(const void* return_address, std::size_t longest, Chain& chain) {
-  constexpr std::size_t max_inside = 12;
-  const void* found[longest_chain + max_inside];
-  const std::size_t count = os::call_chain_by_tables(found, longest_chain + max_inside);
-  std::size_t at = 0;
-  while (at < count && found[at] != return_address)
-    ++at;
-  for (++at; at < count && chain.length < longest; ++at)
-    chain.addresses[chain.length++] = found[at];
+/// Looks the thread's stack up, for a call that is not libc's.
+void learn_stack(SiteCache& sites, const void* caller) {
+  if (is_libc(caller)) return;
+  this_thread_cache->in_plan = true;
+  sites.stack = os::thread_stack();
+  this_thread_cache->in_plan = false;
+  sites.has_stack = true;
 }
 
-std::uint64_t key_of(const Chain& chain) {
+std::uint64_t key_of(const CallChain& chain) {
   std::uint64_t key = 0;
   for (std::size_t i = 0; i < chain.length; ++i)
     key = hash_with(key, reinterpret_cast<std::uintptr_t>(chain.addresses[i]));
@@ -93,11 +71,8 @@ std::uint64_t key_of(const Chain& chain) {
 bool is_frame(const SiteFrame& frame, const void* address) {
   os::Object object;
   if (!os::find_object(address, object)) return false;
-  if (reinterpret_cast<std::uintptr_t>(address) - object.base != frame.offset) return false;
-  if (frame.build_id_bytes > 0)
-    return object.build_id_bytes >= frame.build_id_bytes &&
-           std::memcmp(object.build_id, frame.build_id, frame.build_id_bytes) == 0;
-  return std::strcmp(frame.name, object.name) == 0;
+  return reinterpret_cast<std::uintptr_t>(address) - object.base == frame.offset &&
+         is_named(object, frame.object);
 }
 
 bool thread_matches(const Rule& rule) {
@@ -109,14 +84,14 @@ bool thread_matches(const Rule& rule) {
   return std::strcmp(name, rule.thread) == 0;
 }
 
-bool site_matches(const Rule& rule, const Chain& chain) {
+bool site_matches(const Rule& rule, const CallChain& chain) {
   if (rule.chain_length > chain.length) return false;
   for (std::size_t i = 0; i < rule.chain_length; ++i)
     if (!is_frame(rule.chain[i], chain.addresses[i])) return false;
   return thread_matches(rule);
 }
 
-void fill(SiteEntry& entry, const Plan& plan, std::uint64_t key, const Chain& chain) {
+void fill(SiteEntry& entry, const Plan& plan, std::uint64_t key, const CallChain& chain) {
   entry = SiteEntry{};
   for (std::uint32_t i = 0; i < plan.rule_count; ++i) {
     if (!site_matches(plan.rules[i], chain)) continue;
@@ -157,7 +132,7 @@ Decision decision_of(Rule& rule, std::size_t size) {
   return {rule.tier, &rule, rounded_size(size)};
 }
 
-Decision decide_among(const Plan& plan, const SiteEntry& entry, const Chain& chain,
+Decision decide_among(const Plan& plan, const SiteEntry& entry, const CallChain& chain,
                       std::size_t size) {
   for (unsigned i = 0; i < entry.count; ++i)
     if (Rule& rule = plan.rules[entry.rules[i]]; apply(rule, size)) return decision_of(rule, size);
@@ -176,13 +151,15 @@ Decision decide(const Allocator& allocator, std::size_t size, CallSite site) {
   if (this_thread_cache->in_plan) return otherwise; // walking the stack may allocate
   SiteCache* sites = this_thread_cache->sites;
   if (sites == nullptr) [[unlikely]] {
-    sites = create_site_cache(plan);
+    sites = create_site_cache();
     if (sites == nullptr) return otherwise;
   }
-  Chain chain;
+  CallChain chain;
   chain.addresses[0] = site.return_address;
   chain.length = 1;
   if (plan.longest > 1) {
+    if (!sites->has_stack && !plan.by_tables) [[unlikely]]
+      learn_stack(*sites, site.return_address);
     this_thread_cache->in_plan = true;
     if (plan.by_tables)
       walk_tables(site.return_address, plan.longest, chain);
@@ -209,10 +186,10 @@ void commit_decision(Allocator& allocator, const Decision& decision, void* block
   const std::int64_t change =
       static_cast<std::int64_t>(bytes) - static_cast<std::int64_t>(decision.charged_bytes);
   const std::int64_t live_bytes = rule.used.fetch_add(change, relaxed) + change;
-  count_placed(rule, in_tier, in_tier ? bytes : decision.charged_bytes);
+  count_placed(rule.statistics, in_tier, in_tier ? bytes : decision.charged_bytes);
   if (!in_tier) return;
   allocator.set_budget(block, rule.budget_number + 1);
-  count_live(rule, live_bytes);
+  count_live(rule.statistics, live_bytes);
 }
 
 Rule* Plan::rule_of_budget(int budget) const {
@@ -224,14 +201,14 @@ Rule* Plan::rule_of_budget(int budget) const {
 void Plan::charge(int budget, std::int64_t bytes, std::int64_t growth) const {
   Rule* rule = rule_of_budget(budget);
   if (rule == nullptr) return;
-  count_live(*rule, rule->used.fetch_add(bytes, relaxed) + bytes);
-  if (growth > 0) count_growth(*rule, static_cast<std::size_t>(growth));
+  count_live(rule->statistics, rule->used.fetch_add(bytes, relaxed) + bytes);
+  if (growth > 0) count_growth(rule->statistics, static_cast<std::size_t>(growth));
 }
 
 void Plan::discharge(int budget, const void* block, std::size_t bytes) const {
   Rule* rule = rule_of_budget(budget);
   if (rule == nullptr) return;
-  sample_pages(*rule, block, bytes);
+  sample_block(rule->statistics, block, bytes);
   rule->used.fetch_sub(static_cast<std::int64_t>(bytes), relaxed);
 }
 

@@ -4,7 +4,10 @@
 #include <string_view>
 
 #include "alloc/allocator.hpp"
+#include "alloc/diagnostics.hpp"
+#include "alloc/mapping_rule_reader.hpp"
 #include "alloc/metadata.hpp"
+#include "alloc/plan_words.hpp"
 #include "alloc/rule_statistics.hpp"
 #include "os/address_space.hpp"
 #include "os/process.hpp"
@@ -15,129 +18,6 @@ namespace {
 
 constexpr std::string_view head = "hmalloc-plan 1";
 constexpr std::uint32_t max_rules = 10'000;
-
-std::string_view next_word(std::string_view& rest) {
-  while (!rest.empty() && (rest.front() == ' ' || rest.front() == '\t'))
-    rest.remove_prefix(1);
-  std::size_t length = 0;
-  while (length < rest.size() && rest[length] != ' ' && rest[length] != '\t')
-    ++length;
-  const std::string_view word = rest.substr(0, length);
-  rest.remove_prefix(length);
-  return word;
-}
-
-/// Removes the first line from `rest`, and returns it without comment and line end.
-std::string_view next_line(std::string_view& rest) {
-  std::string_view line = rest.substr(0, rest.find('\n'));
-  rest.remove_prefix(line.size() < rest.size() ? line.size() + 1 : line.size());
-  line = line.substr(0, line.find('#'));
-  while (!line.empty() && (line.back() == '\r' || line.back() == ' ' || line.back() == '\t'))
-    line.remove_suffix(1);
-  return line;
-}
-
-bool take_prefix(std::string_view& text, std::string_view prefix) {
-  if (!text.starts_with(prefix)) return false;
-  text.remove_prefix(prefix.size());
-  return true;
-}
-
-int hex_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  return -1;
-}
-
-bool parse_hex(std::string_view text, std::uint64_t& value) {
-  value = 0;
-  if (!take_prefix(text, "0x") || text.empty() || text.size() > 16) return false;
-  for (const char c : text) {
-    if (hex_digit(c) < 0) return false;
-    value = value << 4 | static_cast<std::uint64_t>(hex_digit(c));
-  }
-  return true;
-}
-
-bool parse_build_id(std::string_view text, SiteFrame& frame) {
-  if (text.size() < 8 || text.size() % 2 != 0 || text.size() / 2 > sizeof frame.build_id)
-    return false;
-  for (std::size_t i = 0; i < text.size(); i += 2) {
-    const int high = hex_digit(text[i]);
-    const int low = hex_digit(text[i + 1]);
-    if (high < 0 || low < 0) return false;
-    frame.build_id[i / 2] = static_cast<unsigned char>(high << 4 | low);
-  }
-  frame.build_id_bytes = static_cast<std::uint8_t>(text.size() / 2);
-  return true;
-}
-
-/// BUILD-ID+0xOFFSET, or name:FILE+0xOFFSET.
-bool parse_frame(std::string_view text, SiteFrame& frame) {
-  const std::size_t plus = text.rfind('+');
-  if (plus == text.npos) return false;
-  std::string_view object = text.substr(0, plus);
-  std::string_view offset = text;
-  offset.remove_prefix(plus + 1);
-  if (!parse_hex(offset, frame.offset)) return false;
-  if (!take_prefix(object, "name:")) return parse_build_id(object, frame);
-  if (object.size() >= sizeof frame.name) return false;
-  std::memcpy(frame.name, object.data(), object.size());
-  return true;
-}
-
-bool parse_chain(std::string_view text, Rule& rule, Plan& plan) {
-  SiteFrame frames[longest_chain];
-  std::size_t count = 0;
-  if (text.ends_with('<')) return false;
-  for (; !text.empty() && count < longest_chain; ++count) {
-    const std::string_view one = text.substr(0, text.find('<'));
-    text.remove_prefix(one.size() < text.size() ? one.size() + 1 : one.size());
-    if (!parse_frame(one, frames[count])) return false;
-  }
-  if (!text.empty() || count == 0) return false;
-  void* memory = allocate_metadata(count * sizeof(SiteFrame));
-  if (memory == nullptr) return false;
-  std::memcpy(memory, frames, count * sizeof(SiteFrame));
-  rule.chain = static_cast<const SiteFrame*>(memory);
-  rule.chain_length = static_cast<std::uint8_t>(count);
-  if (count > plan.longest) plan.longest = static_cast<std::uint8_t>(count);
-  return true;
-}
-
-/// MIN..MAX in bytes, both inclusive; either may be missing.
-bool parse_sizes(std::string_view text, Rule& rule) {
-  const std::size_t dots = text.find("..");
-  if (dots == text.npos || text.size() == 2) return false;
-  const std::string_view low = text.substr(0, dots);
-  std::string_view high = text;
-  high.remove_prefix(dots + 2);
-  if (!low.empty() && !parse_size(low, rule.min_bytes)) return false;
-  if (!high.empty() && !parse_size(high, rule.max_bytes)) return false;
-  return rule.min_bytes <= rule.max_bytes;
-}
-
-/// A decimal from 0 to 1 with at most nine digits after the point.
-bool parse_ratio(std::string_view text, double& ratio) {
-  double scale = 1;
-  bool point = false;
-  bool digits = false;
-  ratio = 0;
-  if (text.empty() || text.size() > 11) return false;
-  for (const char c : text) {
-    if (c == '.' && !point) {
-      point = true;
-    } else if (c >= '0' && c <= '9') {
-      ratio = ratio * 10 + (c - '0');
-      digits = true;
-      if (point) scale *= 10;
-    } else {
-      return false;
-    }
-  }
-  ratio /= scale;
-  return digits && ratio <= 1;
-}
 
 class PlanReader {
 public:
@@ -152,6 +32,10 @@ public:
       if (line.empty()) continue;
       if (Status s = begun_ ? read_line(line) : read_head(line); !s) return s.error();
     }
+    if (unplaced_ > 0)
+      log_error("%s: %u rules for mappings and globals have no effect: tier %s is not memory of "
+                "NUMA nodes; name a node (--tier %s=numa:1)",
+                path_, unplaced_, unplaced_tier_, unplaced_tier_);
     return begun_ ? Status(Done{}) : refuse("the first line must be 'hmalloc-plan 1', not", "");
   }
 
@@ -170,8 +54,11 @@ private:
       lines += c == '\n' ? 1u : 0u;
     if (lines > max_rules) return refuse("a plan has at most 10000 lines", "");
     void* memory = allocate_metadata(lines * sizeof(Rule));
-    if (memory == nullptr) return Error::make(Errc::no_space, "no memory for the plan");
+    void* mapping = allocate_metadata(lines * sizeof(MappingRule));
+    if (memory == nullptr || mapping == nullptr)
+      return Error::make(Errc::no_space, "no memory for the plan");
     plan_.rules = static_cast<Rule*>(memory);
+    plan_.mapping.rules = static_cast<MappingRule*>(mapping);
     return Done{};
   }
 
@@ -197,6 +84,12 @@ private:
     tier = allocator_.find_tier(text);
     if (tier < 0) return refuse("no such tier", name);
     return Done{};
+  }
+
+  /// The same error, with file and line.
+  Error located(const Error& error, const char* next) const {
+    Error made = Error::make(error.code, "%s:%d: %.180s", path_, line_, error.what);
+    return made.try_next("%s", next);
   }
 
   Status read_default(std::string_view line) {
@@ -228,17 +121,41 @@ private:
     if (allocator_.find_tier(name_text) >= 0) return Done{};
     Result<int> made = allocator_.create_tier(name_text, text);
     if (made) return Done{};
-    Error error = Error::make(made.error().code, "%s:%d: %.180s", path_, line_, made.error().what);
-    return error.try_next("%s", made.error().next);
+    return located(made.error(), made.error().next);
   }
 
   Status read_rule(std::string_view line) {
+    int tier = 0;
+    if (Status s = find(next_word(line), tier); !s) return s.error();
+    ++rules_;
+    if (is_mapping_rule(line)) return read_mapping(line, tier);
     Rule* rule = new (plan_.rules + plan_.rule_count) Rule;
-    if (Status s = find(next_word(line), rule->tier); !s) return s.error();
+    rule->number = rules_;
+    rule->tier = tier;
     unsigned seen = 0;
     for (std::string_view word = next_word(line); !word.empty(); word = next_word(line))
       if (Status s = read_condition(word, *rule, seen); !s) return s.error();
     ++plan_.rule_count;
+    return Done{};
+  }
+
+  Status read_mapping(std::string_view line, int tier) {
+    MappingRules& mapping = plan_.mapping;
+    MappingRule* rule = new (mapping.rules + mapping.count) MappingRule;
+    rule->number = rules_;
+    rule->tier = tier;
+    if (Status s = read_mapping_rule(line, *rule, mapping); !s)
+      return located(s.error(), "see docs/formats/plan.md");
+    const TierHeap& heap = allocator_.tiers[tier];
+    if (!heap.is_memory()) { // the rest of the plan holds: a machine may have no far node
+      ++unplaced_;
+      unplaced_tier_ = heap.name();
+      return Done{};
+    }
+    if (rule->kind == MappedKind::named)
+      log_error("%s:%d: map=name: has no effect here: memory is named after it was mapped", path_,
+                line_);
+    ++mapping.count;
     return Done{};
   }
 
@@ -255,11 +172,26 @@ private:
       }
       kind <<= 1;
     }
+    if (word.starts_with("at=") || word.starts_with("range="))
+      return refuse("at= and range= require map= or globals=, not", word);
     return refuse("expected site=, size=, thread=, budget= or ratio=, not", word);
   }
 
-  bool read_site(std::string_view value, Rule& rule) { return parse_chain(value, rule, plan_); }
-  bool read_sizes(std::string_view value, Rule& rule) { return parse_sizes(value, rule); }
+  bool read_site(std::string_view value, Rule& rule) {
+    SiteFrame frames[longest_chain];
+    std::size_t count = 0;
+    if (!parse_frames(value, frames, count)) return false;
+    void* memory = allocate_metadata(count * sizeof(SiteFrame));
+    if (memory == nullptr) return false;
+    std::memcpy(memory, frames, count * sizeof(SiteFrame));
+    rule.chain = static_cast<const SiteFrame*>(memory);
+    rule.chain_length = static_cast<std::uint8_t>(count);
+    if (count > plan_.longest) plan_.longest = static_cast<std::uint8_t>(count);
+    return true;
+  }
+  bool read_sizes(std::string_view value, Rule& rule) {
+    return parse_size_range(value, rule.min_bytes, rule.max_bytes);
+  }
   bool read_ratio(std::string_view value, Rule& rule) { return parse_ratio(value, rule.ratio); }
 
   bool read_thread(std::string_view value, Rule& rule) {
@@ -290,7 +222,10 @@ private:
   Plan& plan_;
   const char* path_;
   int line_ = 0;
+  std::uint32_t rules_ = 0; ///< of all kinds
   unsigned budgets_ = 0;
+  unsigned unplaced_ = 0; ///< rules for mappings on tiers that cannot hold them
+  const char* unplaced_tier_ = "";
   bool begun_ = false;
 };
 

@@ -13,18 +13,31 @@ namespace nearfar::alloc {
 namespace {
 
 constexpr auto relaxed = std::memory_order_relaxed;
-constexpr std::size_t max_pages = 16;        ///< sampled in one block
+constexpr std::size_t max_pages = 16; ///< sampled in one block
+constexpr std::size_t max_mapping_pages = 1024;
 constexpr std::uint64_t small_interval = 64; ///< every Nth block below a page is sampled
 constexpr std::uintptr_t page = os::page_bytes;
 
+void count_pages(RuleStatistics& statistics, const int* nodes, std::size_t count) {
+  statistics.pages.add(count);
+  for (std::size_t i = 0; i < count; ++i)
+    if (nodes[i] >= 0 && nodes[i] < HM_MAX_NODES)
+      statistics.on_node[nodes[i]].add(1);
+    else
+      statistics.absent.add(1);
+}
+
 void sample_page(RuleStatistics& statistics, std::uintptr_t address) {
   int node = -1;
-  if (os::locate_pages(reinterpret_cast<std::byte*>(address & ~(page - 1)), 1, &node) != 0) return;
-  statistics.pages.add(1);
-  if (node >= 0 && node < HM_MAX_NODES)
-    statistics.on_node[node].add(1);
-  else
-    statistics.absent.add(1);
+  if (os::locate_pages(reinterpret_cast<std::byte*>(address & ~(page - 1)), 1, &node) == 0)
+    count_pages(statistics, &node, 1);
+}
+
+/// Allocates the statistics of a rule. Returns false if memory is exhausted.
+bool enable(RuleStatistics*& statistics) {
+  void* memory = allocate_metadata(sizeof(RuleStatistics));
+  if (memory != nullptr) statistics = new (memory) RuleStatistics;
+  return memory != nullptr;
 }
 
 /// The rule whose budget a block is charged to, if it is live.
@@ -37,7 +50,7 @@ void sample_slab(const Plan& plan, Slab& slab) {
   const std::size_t bytes = class_infos[slab.size_class].bytes;
   for (std::uint32_t i = 0; i < slab.blocks; ++i)
     if (Rule* rule = rule_of_state(plan, slab.states()[i].load(relaxed)); rule != nullptr)
-      sample_pages(*rule, slab.start + i * bytes, bytes);
+      sample_block(rule->statistics, slab.start + i * bytes, bytes);
 }
 
 void sample_span(const Allocator& allocator, std::uint32_t index) {
@@ -48,7 +61,7 @@ void sample_span(const Allocator& allocator, std::uint32_t index) {
   if (kind != SpanKind::large) return;
   if (const int budget = span.budget.load(relaxed); budget != 0)
     if (Rule* rule = allocator.plan.rule_of_budget(budget); rule != nullptr)
-      sample_pages(*rule, allocator.window.span_address(index),
+      sample_block(rule->statistics, allocator.window.span_address(index),
                    std::size_t{span.extent.load(relaxed)} << span_shift);
 }
 
@@ -65,42 +78,52 @@ bool enable_rule_statistics(Plan& plan) {
       rule.budget = INT64_MAX;
       rule.budget_number = static_cast<std::uint8_t>(count++);
     }
-    void* memory = allocate_metadata(sizeof(RuleStatistics));
-    if (memory == nullptr) return false;
-    rule.statistics = new (memory) RuleStatistics;
+    if (!enable(rule.statistics)) return false;
   }
+  for (MappingRule& rule : plan.mapping)
+    if (!enable(rule.statistics)) return false;
   return true;
 }
 
-void count_placed(Rule& rule, bool in_tier, std::size_t bytes) {
-  if (rule.statistics == nullptr) return;
-  RuleStatistics& statistics = *rule.statistics;
-  (in_tier ? statistics.allocations : statistics.elsewhere).add(1);
-  (in_tier ? statistics.allocated_bytes : statistics.elsewhere_bytes).add(bytes);
+void count_placed(RuleStatistics* statistics, bool in_tier, std::size_t bytes) {
+  if (statistics == nullptr) return;
+  (in_tier ? statistics->allocations : statistics->elsewhere).add(1);
+  (in_tier ? statistics->allocated_bytes : statistics->elsewhere_bytes).add(bytes);
 }
 
-void count_growth(Rule& rule, std::size_t bytes) {
-  if (rule.statistics != nullptr) rule.statistics->allocated_bytes.add(bytes);
+void count_growth(RuleStatistics* statistics, std::size_t bytes) {
+  if (statistics != nullptr) statistics->allocated_bytes.add(bytes);
 }
 
-void count_live(Rule& rule, std::int64_t bytes) {
-  if (rule.statistics == nullptr) return;
-  std::int64_t peak = rule.statistics->peak_bytes.load(relaxed);
-  while (bytes > peak && !rule.statistics->peak_bytes.compare_exchange_weak(peak, bytes, relaxed)) {
+void count_live(RuleStatistics* statistics, std::int64_t bytes) {
+  if (statistics == nullptr) return;
+  std::int64_t peak = statistics->peak_bytes.load(relaxed);
+  while (bytes > peak && !statistics->peak_bytes.compare_exchange_weak(peak, bytes, relaxed)) {
   }
 }
 
-void sample_pages(Rule& rule, const void* block, std::size_t bytes) {
-  if (rule.statistics == nullptr) return;
-  RuleStatistics& statistics = *rule.statistics;
-  const std::uint64_t seen = statistics.freed.get();
-  statistics.freed.add(1);
+void sample_block(RuleStatistics* statistics, const void* block, std::size_t bytes) {
+  if (statistics == nullptr) return;
+  const std::uint64_t seen = statistics->freed.get();
+  statistics->freed.add(1);
   if (bytes < page && seen % small_interval != 0) return;
   const auto address = reinterpret_cast<std::uintptr_t>(block);
   const std::size_t pages = bytes / page > 0 ? bytes / page : 1;
   const std::size_t sampled = pages < max_pages ? pages : max_pages;
   for (std::size_t i = 0; i < sampled; ++i)
-    sample_page(statistics, address + pages * i / sampled * page);
+    sample_page(*statistics, address + pages * i / sampled * page);
+}
+
+void sample_mapping(RuleStatistics* statistics, std::uintptr_t begin, std::size_t bytes,
+                    std::size_t most) {
+  if (statistics == nullptr || bytes < page) return;
+  if (most > max_mapping_pages) most = max_mapping_pages;
+  int nodes[max_mapping_pages];
+  const std::size_t pages = bytes / page;
+  const std::size_t apart = (pages + most - 1) / most;
+  const std::size_t sampled = (pages + apart - 1) / apart;
+  if (os::locate_pages(reinterpret_cast<std::byte*>(begin), sampled, nodes, apart * page) == 0)
+    count_pages(*statistics, nodes, sampled);
 }
 
 void sample_live_blocks(Allocator& allocator) {

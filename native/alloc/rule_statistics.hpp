@@ -1,10 +1,10 @@
 // What each rule of a plan placed, and on which node its pages are: for `nearfar run --check`.
 //
-// Enabled        only if NEARFAR_HMALLOC_STATS has `rules`: each rule then has a budget, unlimited
-// if
-//                the plan has none, so that each block has a rule.
-// Pages          are sampled when a block is freed, and those of live blocks at the end: some pages
-//                of each large block, and some of the small blocks.
+// Enabled        only if NEARFAR_HMALLOC_STATS has `rules`: each rule for heap blocks then has a
+//                budget, unlimited if the plan has none, so that each block has a rule.
+// Pages          are sampled when a block is freed or memory is unmapped, and those of live blocks
+//                and mappings at the end: some pages of each large block or mapping, and some of the
+//                small blocks.
 // Thread safety  enable_rule_statistics() by one thread; the others from any thread.
 #pragma once
 
@@ -19,7 +19,6 @@ namespace nearfar::alloc {
 
 class Allocator;
 struct Plan;
-struct Rule;
 
 struct RuleStatistics {
   SharedCounter allocations, allocated_bytes;
@@ -33,14 +32,19 @@ struct RuleStatistics {
 /// Counts rules from now on. Returns false if memory is exhausted.
 bool enable_rule_statistics(Plan& plan);
 
+// Functions of one rule; without effect if its statistics are nullptr.
+
 /// A rule decided; `in_tier`: the block is in its tier.
-void count_placed(Rule& rule, bool in_tier, std::size_t bytes);
+void count_placed(RuleStatistics* statistics, bool in_tier, std::size_t bytes);
 /// A block of the rule was resized and has so many bytes more.
-void count_growth(Rule& rule, std::size_t bytes);
+void count_growth(RuleStatistics* statistics, std::size_t bytes);
 /// The live bytes of a rule have grown to `bytes`.
-void count_live(Rule& rule, std::int64_t bytes);
+void count_live(RuleStatistics* statistics, std::int64_t bytes);
 /// Samples pages of a block that is about to be freed.
-void sample_pages(Rule& rule, const void* block, std::size_t bytes);
+void sample_block(RuleStatistics* statistics, const void* block, std::size_t bytes);
+/// Samples up to `most` pages of a mapping.
+void sample_mapping(RuleStatistics* statistics, std::uintptr_t begin, std::size_t bytes,
+                    std::size_t most);
 /// Samples pages of all live blocks.
 void sample_live_blocks(Allocator& allocator);
 

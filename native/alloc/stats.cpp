@@ -125,11 +125,21 @@ void write_tier(TextWriter& text, Allocator& allocator, unsigned tier) {
   text.line("tier.%s.nodes %lu\n", heap.name(), heap.runs.options().nodes);
 }
 
-void write_rule(TextWriter& text, const Allocator& allocator, const Rule& rule, unsigned number) {
+/// What a rule of any kind has counted.
+struct RuleCounts {
+  unsigned number;
+  int tier;
+  const char* memory;
+  std::int64_t live_bytes;
+  const RuleStatistics* statistics;
+};
+
+void write_rule(TextWriter& text, const Allocator& allocator, const RuleCounts& rule) {
+  if (rule.statistics == nullptr) return;
   const RuleStatistics& statistics = *rule.statistics;
-  const std::int64_t live = rule.used.load(std::memory_order_relaxed);
   const std::int64_t peak = statistics.peak_bytes.load(std::memory_order_relaxed);
-  text.line("rule.%u.tier %s\n", number, allocator.tiers[rule.tier].name());
+  text.line("rule.%u.tier %s\n", rule.number, allocator.tiers[rule.tier].name());
+  text.line("rule.%u.memory %s\n", rule.number, rule.memory);
   const struct {
     const char* key;
     std::uint64_t value;
@@ -138,23 +148,34 @@ void write_rule(TextWriter& text, const Allocator& allocator, const Rule& rule, 
       {"allocated_bytes", statistics.allocated_bytes.get()},
       {"elsewhere", statistics.elsewhere.get()},
       {"elsewhere_bytes", statistics.elsewhere_bytes.get()},
-      {"live_bytes", live > 0 ? static_cast<std::uint64_t>(live) : 0},
+      {"live_bytes", rule.live_bytes > 0 ? static_cast<std::uint64_t>(rule.live_bytes) : 0},
       {"peak_bytes", static_cast<std::uint64_t>(peak)},
       {"pages", statistics.pages.get()},
       {"absent", statistics.absent.get()},
   };
   for (const auto& l : lines)
-    text.line("rule.%u.%s %" PRIu64 "\n", number, l.key, l.value);
+    text.line("rule.%u.%s %" PRIu64 "\n", rule.number, l.key, l.value);
   for (unsigned node = 0; node < HM_MAX_NODES; ++node)
     if (const std::uint64_t pages = statistics.on_node[node].get(); pages > 0)
-      text.line("rule.%u.node%u %" PRIu64 "\n", number, node, pages);
+      text.line("rule.%u.node%u %" PRIu64 "\n", rule.number, node, pages);
 }
 
 void write_rules(TextWriter& text, Allocator& allocator) {
   sample_live_blocks(allocator);
+  allocator.mappings.sample();
   const Plan& plan = allocator.plan;
-  for (std::uint32_t i = 0; i < plan.rule_count; ++i)
-    if (plan.rules[i].statistics != nullptr) write_rule(text, allocator, plan.rules[i], i + 1);
+  for (std::uint32_t i = 0; i < plan.rule_count; ++i) {
+    const Rule& rule = plan.rules[i];
+    write_rule(text, allocator,
+               {rule.number, rule.tier, "heap", rule.used.load(std::memory_order_relaxed),
+                rule.statistics});
+  }
+  for (const MappingRule& rule : plan.mapping) {
+    const char* memory = rule.kind == MappedKind::globals ? "globals" : "mapping";
+    write_rule(text, allocator,
+               {rule.number, rule.tier, memory, rule.live_bytes.load(std::memory_order_relaxed),
+                rule.statistics});
+  }
 }
 
 /// Opens the file with %p replaced by the process number. Returns -1 if that fails.

@@ -2,8 +2,8 @@
 //
 // Control        one region, named by the environment variable. It lists slots; a process claims a
 //                ready one and opens its file by the reader's /proc/PID/fd.
-// Slot           one sparse file for each process image: header, sites, tracked blocks, and three
-//                arrays that map an address to a site. Only touched pages use memory.
+// Slot           one sparse file for each process image: header, sites, mappings, tracked blocks, and
+//                three arrays that map an address to a site. Only touched pages use memory.
 // Addresses      level 0 has an entry for each granule of 32 bytes, set where a block begins: the
 //                smallest block of glibc, so that each has its own. An entry costs 6 % of the
 //                small blocks' memory; granules of 64 bytes would cost half, and confuse neighbors
@@ -11,6 +11,8 @@
 //                Level 1 has an entry for each page that begins in a large block, level 2 one for
 //                each unit of 2 MiB that lies wholly in a large block, in place of level 1.
 // Tracked blocks all large ones and a sample of the others, with their sizes (poisson.hpp).
+// Mappings       a ring of events: what the program itself mapped and unmapped, and where from. The
+//                reader follows them (mappings.hpp).
 // Trust          both sides may write anything. A reader copies a value before it checks it.
 // Units          bytes, unless a name says otherwise.
 #pragma once
@@ -24,7 +26,7 @@ namespace nearfar::alloclog {
 inline constexpr char variable[] = "NEARFAR_ALLOCATION_LOG";
 
 inline constexpr char magic[8] = {'N', 'F', 'A', 'L', 'L', 'O', 'C', '\n'};
-inline constexpr std::uint32_t version = 1;
+inline constexpr std::uint32_t version = 2;
 
 inline constexpr unsigned address_bits = 47; ///< addresses above are not logged
 inline constexpr unsigned granule_bits = 5;
@@ -32,11 +34,10 @@ inline constexpr unsigned page_bits = 12;
 inline constexpr unsigned unit_bits = 21;
 inline constexpr std::size_t large_bytes = 32 << 10; ///< blocks of at least this size are large
 
-/// A number of a site; in level 0 with two bits more. 0: nothing is known.
+/// A number of a site; in level 0 with a bit more. 0: nothing is known.
 using Entry = std::uint16_t;
 inline constexpr Entry site_mask = 0x3fff;
 inline constexpr Entry half_bit = 0x4000; ///< the block begins in the upper half of its granule
-inline constexpr Entry tracked_bit = 0x8000;
 /// In the log of a forked child: the parent's entry no longer holds.
 inline constexpr Entry freed_entry = site_mask;
 /// The site of all blocks whose own site did not fit.
@@ -67,6 +68,17 @@ struct TrackedBlock {
 inline constexpr std::size_t bucket_blocks = 8;
 inline constexpr std::size_t buckets = 1 << 17;
 
+/// A change of the program's mappings. Unmapping is entered before the call, mapping after it, so
+/// that events at one address are in the order of the calls.
+struct MappingEvent {
+  std::uint64_t number; ///< of the event, from 1; written last
+  std::uint64_t address;
+  std::uint64_t bytes;
+  std::uint64_t source; ///< a site; unmapped; or the old address of a mapping that was moved here
+};
+inline constexpr std::uint64_t unmapped = 0;
+inline constexpr std::size_t mapping_events = 1 << 16;
+
 /// Identifies a use of a slot. 0: none.
 using SlotUse = std::uint64_t;
 constexpr SlotUse slot_use(std::uint32_t serial, std::uint32_t index) {
@@ -76,17 +88,19 @@ constexpr SlotUse slot_use(std::uint32_t serial, std::uint32_t index) {
 struct SlotHeader {
   char magic[8];
   std::uint32_t version;
-  std::uint32_t site_count;   ///< numbers 1 to site_count are taken, or being taken
-  SlotUse self;               ///< written by the reader
-  SlotUse parent;             ///< of a forked child
-  std::uint64_t order;        ///< of joining
-  std::uint64_t slow_lookups; ///< of sites that the fast path did not find
-  std::uint64_t lost_tracked; ///< blocks that had no room in their bucket
+  std::uint32_t site_count;    ///< numbers 1 to site_count are taken, or being taken
+  SlotUse self;                ///< written by the reader
+  SlotUse parent;              ///< of a forked child
+  std::uint64_t order;         ///< of joining
+  std::uint64_t slow_lookups;  ///< of sites that the fast path did not find
+  std::uint64_t lost_tracked;  ///< blocks that had no room in their bucket
+  std::uint64_t mapping_count; ///< events in the ring so far
 };
 
 constexpr std::uint64_t entries(unsigned bits) { return std::uint64_t{1} << (address_bits - bits); }
 
 inline constexpr std::uint64_t sites_offset = 4 << 10;
+inline constexpr std::uint64_t mappings_offset = 2 << 20;
 inline constexpr std::uint64_t tracked_offset = 4 << 20;
 inline constexpr std::uint64_t level2_offset = 32 << 20;
 inline constexpr std::uint64_t level1_offset = 256 << 20;
@@ -94,7 +108,8 @@ inline constexpr std::uint64_t level0_offset = std::uint64_t{128} << 30;
 inline constexpr std::uint64_t slot_bytes = level0_offset + entries(granule_bits) * sizeof(Entry);
 
 static_assert(sizeof(SiteRecord) == 64 && sizeof(TrackedBlock) == 16);
-static_assert(sites_offset + (other_sites + 1u) * sizeof(SiteRecord) <= tracked_offset);
+static_assert(sites_offset + (other_sites + 1u) * sizeof(SiteRecord) <= mappings_offset);
+static_assert(mappings_offset + mapping_events * sizeof(MappingEvent) <= tracked_offset);
 static_assert(tracked_offset + buckets * bucket_blocks * sizeof(TrackedBlock) <= level2_offset);
 static_assert(level2_offset + entries(unit_bits) * sizeof(Entry) <= level1_offset);
 static_assert(level1_offset + entries(page_bits) * sizeof(Entry) <= level0_offset);

@@ -36,20 +36,34 @@ struct Image {
   pid_t pid;
   std::optional<std::uint64_t> started; ///< of the process; empty: ended
   SlotUse parent;
+  Mappings mappings;
+  bool is_complete = false; ///< it has ended, and its mappings are followed to the end
   bool is_released = false;
 };
 
-Site site_from(std::uint16_t number, const SiteRecord& record) {
+void add_totals(Site& site, const MappingTotals& mapped) {
+  site.is_mapping = true;
+  site.allocations += static_cast<double>(mapped.calls);
+  site.allocated_bytes += static_cast<double>(mapped.bytes);
+  site.live_bytes += static_cast<double>(mapped.live_bytes);
+  site.peak_live_bytes += static_cast<double>(mapped.peak_live_bytes);
+}
+
+/// Empty if there is no such site.
+std::optional<Site> site_from(Entry number, const SiteRecord& record, const Mappings& mappings) {
+  if (record.chain[0] == 0 && number != other_sites) return std::nullopt;
   Site site{number,
             {},
             static_cast<double>(record.allocations) / allocation_unit,
             static_cast<double>(record.allocated_bytes),
             static_cast<double>(std::max<std::int64_t>(record.live_bytes, 0)),
-            static_cast<double>(std::max<std::int64_t>(record.peak_live_bytes, 0))};
+            static_cast<double>(std::max<std::int64_t>(record.peak_live_bytes, 0)),
+            false};
   for (const std::uint64_t caller : record.chain) {
     if (caller == 0) break;
     site.chain.push_back(caller);
   }
+  if (const auto* mapped = mappings.totals(number)) add_totals(site, *mapped);
   return site;
 }
 
@@ -63,6 +77,8 @@ struct AllocationLog::Implementation {
   std::uint64_t lost_blocks_of_released = 0;
 
   const std::pair<const ImageNumber, Image>* by_use(SlotUse use) const;
+  /// The last image of a process.
+  const std::pair<const ImageNumber, Image>* by_process(pid_t pid) const;
   void add(Slots::Joined joined);
   void mark_ended();
   bool has_child(SlotUse use) const;
@@ -76,12 +92,23 @@ AllocationLog::Implementation::by_use(SlotUse use) const {
   return nullptr;
 }
 
+const std::pair<const ImageNumber, Image>*
+AllocationLog::Implementation::by_process(pid_t pid) const {
+  const std::pair<const ImageNumber, Image>* last_image = nullptr;
+  for (const auto& entry : images)
+    if (entry.second.pid == pid && !entry.second.is_released) last_image = &entry;
+  return last_image;
+}
+
 void AllocationLog::Implementation::add(Slots::Joined joined) {
   for (auto& [number, image] : images)
     if (image.pid == joined.pid) image.started.reset();
-  const SlotUse parent = joined.file.header().parent;
+  const SlotUse use = joined.file.header().parent;
+  const auto* parent = by_use(use);
+  Mappings mappings =
+      parent == nullptr ? Mappings() : Mappings::forked_from(parent->second.mappings);
   images.emplace(++last, Image{std::move(joined.file), joined.index, joined.pid,
-                               start_time(joined.pid), parent});
+                               start_time(joined.pid), use, std::move(mappings)});
 }
 
 void AllocationLog::Implementation::mark_ended() {
@@ -136,6 +163,11 @@ void AllocationLog::poll() {
   std::ranges::sort(joined, {}, [](const Slots::Joined& each) { return each.file.header().order; });
   for (Slots::Joined& each : joined)
     log.add(std::move(each));
+  for (auto& [number, image] : log.images) {
+    if (image.is_complete) continue;
+    image.mappings.follow(image.file, number);
+    image.is_complete = !image.started;
+  }
   // Without more descriptors there are fewer slots, and processes that are counted as lost.
   (void)log.slots->make_ready(log.ready_slots);
 }
@@ -161,9 +193,7 @@ std::vector<ProcessImage> AllocationLog::images() const {
 }
 
 std::optional<SiteReference> AllocationLog::find(pid_t pid, std::uint64_t address) const {
-  const std::pair<const ImageNumber, Image>* at = nullptr;
-  for (const auto& entry : implementation_->images)
-    if (entry.second.pid == pid && !entry.second.is_released) at = &entry;
+  const std::pair<const ImageNumber, Image>* at = implementation_->by_process(pid);
   std::vector<const SlotFile*> logs;
   std::vector<ImageNumber> numbers;
   for (; at != nullptr && logs.size() < deepest; at = implementation_->by_use(at->second.parent)) {
@@ -175,21 +205,28 @@ std::optional<SiteReference> AllocationLog::find(pid_t pid, std::uint64_t addres
   return SiteReference{numbers[found->log], found->site};
 }
 
+std::optional<MappedBlock> AllocationLog::find_mapping(pid_t pid, std::uint64_t address) const {
+  const auto* image = implementation_->by_process(pid);
+  return image == nullptr ? std::nullopt : image->second.mappings.find(address);
+}
+
 std::optional<Site> AllocationLog::site(SiteReference reference) const {
   const auto entry = implementation_->images.find(reference.image);
   if (entry == implementation_->images.end()) return std::nullopt;
-  const SiteRecord record = entry->second.file.site(reference.number);
-  if (record.chain[0] == 0 && reference.number != other_sites) return std::nullopt;
-  return site_from(reference.number, record);
+  SiteRecord record{};
+  entry->second.file.sites(reference.number, {&record, 1});
+  return site_from(reference.number, record, entry->second.mappings);
 }
 
 std::vector<Site> AllocationLog::sites(ImageNumber image) const {
   std::vector<Site> result;
   const auto entry = implementation_->images.find(image);
   if (entry == implementation_->images.end()) return result;
-  const Entry last = entry->second.file.last_site();
-  for (Entry number = 1; number <= last; ++number)
-    if (auto found = site({image, number})) result.push_back(std::move(*found));
+  std::vector<SiteRecord> records(entry->second.file.last_site());
+  entry->second.file.sites(1, records);
+  for (std::size_t i = 0; i < records.size(); ++i)
+    if (auto found = site_from(static_cast<Entry>(i + 1), records[i], entry->second.mappings))
+      result.push_back(std::move(*found));
   if (auto others = site({image, other_sites}); others && others->allocations > 0)
     result.push_back(std::move(*others));
   return result;
@@ -201,9 +238,11 @@ std::uint64_t AllocationLog::slow_lookups(ImageNumber image) const {
 }
 
 Lost AllocationLog::lost() const {
-  Lost lost{implementation_->slots->lost_processes(), implementation_->lost_blocks_of_released};
-  for (const auto& [number, image] : implementation_->images)
+  Lost lost{implementation_->slots->lost_processes(), implementation_->lost_blocks_of_released, 0};
+  for (const auto& [number, image] : implementation_->images) {
     if (!image.is_released) lost.tracked_blocks += image.file.header().lost_tracked;
+    lost.mapping_events += image.mappings.lost();
+  }
   return lost;
 }
 

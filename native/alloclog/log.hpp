@@ -1,5 +1,5 @@
-// The allocation log: which call site allocated the block at an address, in each process of a tree
-// of running programs.
+// The allocation log: which call site allocated the block, or made the mapping, at an address, in
+// each process of a tree of running programs.
 //
 // Use            create() a log, start a program with `variable` set to variable_value() and the
 //                library libnearfar-allocation-log.so in LD_PRELOAD, and call poll() every few tens
@@ -10,7 +10,7 @@
 // Process image  what runs between two exec(), by number in the order of poll(). A process that
 //                executes another program has two, of which find() uses the last.
 // Missing        static programs, setuid programs, processes that do not see the reader's /proc or
-//                have another process number there (containers); what a program maps without malloc.
+//                have another process number there (containers).
 // Sandboxes      a forked child joins at its first call of malloc or free, by open() and mmap(). A
 //                child that forbids itself these calls before that, on pain of death, is killed.
 // Lifetime       nothing has a name: all is freed when the log and the processes have ended.
@@ -28,12 +28,11 @@
 #include <vector>
 
 #include "alloclog/format.hpp"
+#include "alloclog/mappings.hpp"
 #include "alloclog/slot_file.hpp"
 #include "base/result.hpp"
 
 namespace nearfar::alloclog {
-
-using ImageNumber = std::uint32_t;
 
 struct ProcessImage {
   ImageNumber number;
@@ -42,14 +41,8 @@ struct ProcessImage {
   bool has_ended;                    ///< or has executed another program, as of the last poll()
 };
 
-/// A site by number, in the image that it belongs to: the process, or one that it was forked from.
-struct SiteReference {
-  ImageNumber image;
-  std::uint16_t number;
-  friend bool operator==(const SiteReference&, const SiteReference&) = default;
-};
-
-/// A call chain, and estimates of what was allocated there. A chain may have several sites.
+/// A call chain, and estimates of what was allocated there; what it mapped is counted exactly. A
+/// chain may have several sites.
 struct Site {
   std::uint16_t number;
   std::vector<std::uint64_t> chain; ///< return addresses, innermost first; empty: all other sites
@@ -57,12 +50,14 @@ struct Site {
   double allocated_bytes;
   double live_bytes; ///< of blocks that the image itself allocated
   double peak_live_bytes;
+  bool is_mapping; ///< a call of mmap() or mremap()
 };
 
 /// What is not in the log.
 struct Lost {
   std::uint64_t processes;      ///< without log: no slot was ready, or it could not be mapped
   std::uint64_t tracked_blocks; ///< large or sampled blocks that are not counted as live
+  std::uint64_t mapping_events; ///< changes of mappings between two poll(), beyond 65,536
 };
 
 class AllocationLog {
@@ -86,6 +81,8 @@ public:
   std::vector<ProcessImage> images() const;
   /// The site of the block at an address of a running process. A few microseconds.
   std::optional<SiteReference> find(pid_t pid, std::uint64_t address) const;
+  /// What a running process mapped at an address, as of the last poll().
+  std::optional<MappedBlock> find_mapping(pid_t pid, std::uint64_t address) const;
   /// A site; empty if it does not exist.
   std::optional<Site> site(SiteReference reference) const;
   /// All sites of an image.

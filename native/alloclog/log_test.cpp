@@ -86,7 +86,7 @@ TEST_CASE("an address is that of the block that begins last before it, in its ha
   Claimed claimed(log);
   log.poll();
   claimed.enter(level0_offset, granule_bits, heap, 1);
-  claimed.enter(level0_offset, granule_bits, heap + 64, 2 | half_bit | tracked_bit);
+  claimed.enter(level0_offset, granule_bits, heap + 64, 2 | half_bit);
   CHECK(log.find(getpid(), heap)->number == 1);
   CHECK(log.find(getpid(), heap + 79)->number == 1);
   CHECK(log.find(getpid(), heap + 80)->number == 2);
@@ -105,6 +105,21 @@ TEST_CASE("a small block does not reach over a large one") {
   CHECK(log.find(getpid(), heap + 4095)->number == 1);
   CHECK(log.find(getpid(), heap + 4096)->number == 2);
   CHECK(!log.find(getpid(), heap + 8192).has_value());
+}
+
+TEST_CASE("what began in the pages of a large block before it did is not found") {
+  AllocationLog log = new_log();
+  Claimed claimed(log);
+  log.poll();
+  for (std::uint64_t page = 1; page <= 3; ++page) { // of site 1, and freed since
+    claimed.enter(level0_offset, granule_bits, heap + page * 4096 + 64, 1);
+    claimed.enter(level1_offset, page_bits, heap + page * 4096, 2);
+  }
+  CHECK(log.find(getpid(), heap + 4096 + 100)->number == 2);
+  CHECK(log.find(getpid(), heap + 3 * 4096 - 1)->number == 2);
+  // A block behind the large one can begin in its last page.
+  CHECK(log.find(getpid(), heap + 3 * 4096 + 63)->number == 2);
+  CHECK(log.find(getpid(), heap + 3 * 4096 + 64)->number == 1);
 }
 
 TEST_CASE("whatever a program writes, the reader returns") {

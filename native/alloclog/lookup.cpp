@@ -58,6 +58,20 @@ std::optional<FoundEntry> last_begin(Logs logs, std::uint64_t page, std::uint64_
   return std::nullopt;
 }
 
+/// The large block that a page begins in.
+std::optional<FoundEntry> large_at(Logs logs, std::uint64_t page) {
+  if (auto large = entry_at(logs, level1, page)) return large;
+  return entry_at(logs, level2, page >> (unit_bits - page_bits));
+}
+
+/// A page within a large block. What began there before that block did is in level 0 still.
+std::optional<FoundEntry> within_large(Logs logs, std::uint64_t page) {
+  const auto large = entry_at(logs, level1, page);
+  if (!large) return std::nullopt;
+  const auto next = large_at(logs, page + 1);
+  return next && next->log == large->log && next->site == large->site ? large : std::nullopt;
+}
+
 } // namespace
 
 std::optional<FoundEntry> look_up(Logs logs, std::uint64_t address) {
@@ -66,6 +80,7 @@ std::optional<FoundEntry> look_up(Logs logs, std::uint64_t address) {
   if (auto unit = entry_at(logs, level2, address >> unit_bits)) return unit;
   logs = not_freed(logs, level2, address >> unit_bits);
   const std::uint64_t page = address >> page_bits;
+  if (auto large = within_large(logs, page)) return large;
   for (std::uint64_t back = 0; back <= farthest && back <= page; ++back) {
     if (auto begun = last_begin(logs, page - back, address)) return begun;
     // A large block reaches into this page: what is before it does not reach behind it.

@@ -133,10 +133,15 @@ public:
   std::map<std::string, Reported> last;
 
 private:
+  std::optional<SiteReference> find(pid_t pid, std::uint64_t address) const {
+    if (const auto block = log.find(pid, address)) return block;
+    const auto mapped = log.find_mapping(pid, address);
+    return mapped ? std::optional(mapped->site) : std::nullopt;
+  }
   void check(pid_t pid, const Reported& each) {
     last[each.label] = each;
     INFO(each.label, each.address);
-    const auto found = log.find(pid, each.address);
+    const auto found = find(pid, each.address);
     CHECK(found.has_value() == (each.function != 0));
     if (!found || each.function == 0) return;
     const auto site = log.site(*found);
@@ -148,6 +153,7 @@ private:
 
 constexpr const char* in_c = NEARFAR_TEST_BLOCKS;
 constexpr const char* in_cpp = NEARFAR_TEST_OBJECTS;
+constexpr const char* mapping = NEARFAR_TEST_MAPPINGS;
 
 } // namespace
 
@@ -168,7 +174,7 @@ TEST_CASE("the callers of a call site are known") {
 TEST_CASE("an address belongs to the block that has it now") {
   Checked checked;
   checked.run(in_c, "reused");
-  CHECK(checked.stops == 3);
+  CHECK(checked.stops == 2);
 }
 
 TEST_CASE("blocks of all sizes are found after any order of calls") {
@@ -196,6 +202,29 @@ TEST_CASE("a forked child has its parent's blocks and its own") {
   CHECK(checked.at_stop[1][1].parent == checked.at_stop[1][0].number);
   CHECK(!checked.at_stop[1][1].has_ended);
   CHECK(checked.at_stop[2][1].has_ended);
+}
+
+TEST_CASE("each mapping is found by its call site, as far as it is still mapped") {
+  Checked checked;
+  checked.run(mapping, "kinds");
+  checked.run(mapping, "moved");
+  CHECK(checked.stops == 3);
+}
+
+TEST_CASE("a forked child has its parent's mappings and its own") {
+  Checked checked;
+  checked.run(mapping, "forked");
+  CHECK(checked.stops == 3);
+}
+
+TEST_CASE("mappings are counted in whole pages") {
+  Checked checked;
+  checked.run(mapping, "counted");
+  const Site site = checked.sum_of("kept ");
+  CHECK(site.allocations == 11);
+  CHECK(site.allocated_bytes == 10.0 * ((1 << 20) + 4096) + (3 << 20));
+  CHECK(site.live_bytes == 3 << 20);
+  CHECK(site.peak_live_bytes == (1 << 20) + 4096 + (3 << 20)); // of two lines
 }
 
 TEST_CASE("a program that is executed has a log of its own") {

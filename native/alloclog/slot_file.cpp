@@ -36,11 +36,17 @@ void SlotFile::entries(const Level& level, std::uint64_t first, std::span<Entry>
   read(level.offset + first * sizeof(Entry), result.data(), inside * sizeof(Entry));
 }
 
-SiteRecord SlotFile::site(Entry number) const {
-  SiteRecord record{};
-  if (number != 0 && number <= other_sites)
-    read(sites_offset + number * sizeof record, &record, sizeof record);
-  return record;
+void SlotFile::sites(Entry first, std::span<SiteRecord> result) const {
+  std::ranges::fill(result, SiteRecord{});
+  if (result.empty() || first == 0 || first > other_sites) return;
+  const std::size_t inside = std::min<std::size_t>(result.size(), other_sites - first + 1u);
+  read(sites_offset + first * sizeof(SiteRecord), result.data(), inside * sizeof(SiteRecord));
+}
+
+std::optional<MappingEvent> SlotFile::mapping_event(std::uint64_t number) const {
+  MappingEvent event{};
+  read(mappings_offset + number % mapping_events * sizeof event, &event, sizeof event);
+  return event.number == number ? std::optional(event) : std::nullopt;
 }
 
 Entry SlotFile::last_site() const {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "alloclog/format.hpp"
@@ -35,8 +36,10 @@ public:
   SlotHeader header() const;
   /// Entries [first, first + size) of a level; zeros behind its end.
   void entries(const Level& level, std::uint64_t first, std::span<Entry> result) const;
-  /// A site; all zero if it is not there.
-  SiteRecord site(Entry number) const;
+  /// Sites [first, first + size); all zero where there are none.
+  void sites(Entry first, std::span<SiteRecord> result) const;
+  /// A change of mappings by its number, from 1; empty if it is not there (any more).
+  std::optional<MappingEvent> mapping_event(std::uint64_t number) const;
   /// Numbers up to this one may be sites.
   Entry last_site() const;
 

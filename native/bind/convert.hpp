@@ -56,6 +56,7 @@ Enum by_name(std::string_view wanted, const std::string_view (&names)[count]) {
 
 // One function for each layer, each in the file of its name.
 void register_os(nanobind::module_& module);
+void register_pages(nanobind::module_& module);
 void register_tier(nanobind::module_& module);
 void register_topo(nanobind::module_& module);
 void register_probe(nanobind::module_& module);

@@ -4,6 +4,7 @@ NB_MODULE(_native, module) {
   module.doc() = "The native core of nearfar; units are in the names. Not a public interface.";
   nearfar::bind::register_errors(module);
   nearfar::bind::register_os(module);
+  nearfar::bind::register_pages(module);
   nearfar::bind::register_tier(module);
   nearfar::bind::register_topo(module);
   nearfar::bind::register_probe(module);

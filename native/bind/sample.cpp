@@ -54,6 +54,9 @@ nb::list data_places(const Sampler& sampler) {
     for (const DataPlace::Frame& frame : place.frames)
       frames.append(nb::make_tuple(frame.file, frame.offset));
     d["frames"] = frames;
+    d["begin"] = place.begin;
+    d["bytes"] = place.bytes;
+    d["name"] = sampler.names()[place.name];
     d["allocations"] = place.allocations;
     d["allocated_bytes"] = place.allocated_bytes;
     d["peak_bytes"] = place.peak_bytes;
@@ -71,6 +74,14 @@ nb::list files(const Sampler& sampler) {
   for (const MappedFile& file : sampler.files())
     list.append(nb::make_tuple(nb::bytes(file.path.data(), file.path.size()),
                                file.elf ? file.elf->build_id : std::string()));
+  return list;
+}
+
+nb::list regions(const Sampler& sampler) {
+  nb::list list;
+  for (const Region& region : sampler.regions())
+    list.append(nb::make_tuple(region.process, region.begin, region.end,
+                               nb::bytes(region.name.data(), region.name.size())));
   return list;
 }
 
@@ -110,6 +121,7 @@ void register_sample(nb::module_& module) {
       .def("code", &code_places)
       .def("data", &data_places)
       .def("files", &files)
+      .def("regions", &regions)
       .def("programs", &programs)
       .def("lost", &Sampler::lost)
       .def("unlogged", &Sampler::unlogged);

@@ -20,16 +20,16 @@ using namespace nearfar::trace;
 
 /// (latency_ns, line_ns, write_line_ns, walk_ns, page_shift)
 using Memory = std::tuple<double, double, double, double, unsigned>;
-/// (instruction_ns, window, parallelism, tlb_entries, tlb_ways, chained)
-using Core = std::tuple<double, unsigned, unsigned, unsigned, unsigned, double>;
+/// (instruction_ns, window, parallelism, tlb_entries, tlb_ways, chained, held_ns)
+using Core = std::tuple<double, unsigned, unsigned, unsigned, unsigned, double, double>;
 
 MemoryCost memory_of(const Memory& m) {
   return {std::get<0>(m), std::get<1>(m), std::get<2>(m), std::get<3>(m), std::get<4>(m)};
 }
 
 CoreCost core_of(const Core& c) {
-  return {std::get<0>(c), std::get<1>(c), std::get<2>(c),
-          std::get<3>(c), std::get<4>(c), std::get<5>(c)};
+  return {std::get<0>(c), std::get<1>(c), std::get<2>(c), std::get<3>(c),
+          std::get<4>(c), std::get<5>(c), std::get<6>(c)};
 }
 
 nb::dict cost_dict(const Cost& cost) {

@@ -4,9 +4,18 @@
 #include <cstring>
 #include <new>
 
+#include "os/file.hpp"
+#include "os/file_holes.hpp"
+
 namespace nearfar::crash {
 
 namespace {
+
+constexpr std::size_t page_bytes = 4096;
+
+bool is_empty(const std::byte* at, std::size_t bytes) {
+  return bytes == 0 || (at[0] == std::byte{0} && std::memcmp(at, at + 1, bytes - 1) == 0);
+}
 
 /// Bits of the bytes of one line that [offset, offset + bytes) covers.
 std::uint64_t byte_mask(std::uint32_t line, std::size_t offset, std::size_t bytes) {
@@ -61,9 +70,10 @@ Arena::Arena(std::size_t bytes)
   std::memset(memory_, 0, bytes);
 }
 
-Arena::Arena(std::byte* shared, std::size_t bytes, bool change)
-    : memory_(shared), bytes_(bytes), shared_(true), changed_(change),
-      state_((bytes + line_bytes - 1) / line_bytes) {}
+Arena::Arena(std::byte* shared, std::size_t bytes, int file)
+    : memory_(shared), bytes_(bytes), shared_(true), file_(file), changed_(file >= 0),
+      pages_((bytes + page_bytes - 1) / page_bytes), state_((bytes + line_bytes - 1) / line_bytes) {
+}
 
 Arena::~Arena() {
   if (active_arena.arena == this) active_arena = {};
@@ -97,21 +107,32 @@ bool Arena::end(std::span<const std::byte> durable) {
   return (changed_ && restore(durable)) || changed;
 }
 
+bool Arena::restore_page(std::span<const std::byte> durable, std::size_t page) {
+  const std::size_t at = page * page_bytes;
+  const std::size_t part = std::min(page_bytes, bytes_ - at);
+  if (std::memcmp(memory_ + at, durable.data() + at, part) == 0) return false;
+  std::memcpy(memory_ + at, durable.data() + at, part);
+  return true;
+}
+
+/// Only pages that were touched can differ: a pool is large, and most of it is empty.
 bool Arena::restore(std::span<const std::byte> durable) {
-  constexpr std::size_t page = 4096;
   bool changed = false;
-  for (std::size_t at = 0; at < bytes_; at += page) {
-    const std::size_t part = std::min(page, bytes_ - at);
-    if (std::memcmp(memory_ + at, durable.data() + at, part) == 0) continue;
-    std::memcpy(memory_ + at, durable.data() + at, part);
-    changed = true;
-  }
+  os::set_file_size(file_, bytes_);
+  std::vector<bool> pages = pages_;
+  os::each_filled_range(file_, bytes_, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t page = begin / page_bytes; page * page_bytes < end; ++page)
+      pages[page] = true;
+  });
+  for (std::size_t page = 0; page < pages.size(); ++page)
+    if (pages[page] && restore_page(durable, page)) changed = true;
   return changed;
 }
 
 void Arena::put_back(std::span<const std::byte> durable, std::uint32_t line) {
   const std::size_t at = std::size_t{line} * line_bytes;
   std::memcpy(memory_ + at, durable.data() + at, line_bytes);
+  if (shared_) pages_[at / page_bytes] = true;
 }
 
 void Arena::update(std::span<const std::byte> durable, std::uint32_t line) {
@@ -120,8 +141,22 @@ void Arena::update(std::span<const std::byte> durable, std::uint32_t line) {
   if (mirror_ != nullptr) std::memcpy(mirror_ + at, durable.data() + at, line_bytes);
 }
 
+/// Leaves pages alone that were never stored to and are empty.
+void Arena::copy_pages(std::span<const std::byte> durable) {
+  for (std::size_t page = 0; page < pages_.size(); ++page) {
+    const std::size_t at = page * page_bytes;
+    const std::size_t part = std::min(page_bytes, bytes_ - at);
+    if (!pages_[page] && is_empty(durable.data() + at, part)) continue;
+    std::memcpy(memory_ + at, durable.data() + at, part);
+    pages_[page] = true;
+  }
+}
+
 void Arena::copy_all(std::span<const std::byte> durable) {
-  std::memcpy(memory_, durable.data(), bytes_);
+  if (shared_)
+    copy_pages(durable);
+  else
+    std::memcpy(memory_, durable.data(), bytes_);
   if (mirror_ != nullptr) std::memcpy(mirror_, durable.data(), bytes_);
 }
 

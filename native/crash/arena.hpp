@@ -46,9 +46,9 @@ class Arena {
 public:
   /// Memory at a place of its own that stays: pointers into the pool keep their value.
   explicit Arena(std::size_t bytes);
-  /// Memory of a file that other programs read. Where they `change` it, all of it is compared after
-  /// each of them, to be put back.
-  Arena(std::byte* shared, std::size_t bytes, bool change);
+  /// Memory of a new file that other programs read. Where they `change` it, what the file holds is
+  /// compared after each of them, to be put back: `file` is its descriptor, else -1.
+  Arena(std::byte* shared, std::size_t bytes, int file);
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
   ~Arena();
@@ -65,6 +65,9 @@ public:
   /// Copies a line of the durable image that has changed, or all of it.
   void update(std::span<const std::byte> durable, std::uint32_t line);
   void copy_all(std::span<const std::byte> durable);
+  /// Puts back what others have changed of shared memory since copy_all(). Returns whether they
+  /// had.
+  bool restore(std::span<const std::byte> durable);
 
   /// Whatever becomes durable is written there, too: memory of as many bytes, or null.
   void mirror(std::byte* other) { mirror_ = other; }
@@ -80,14 +83,17 @@ private:
   void decide(std::uint32_t line);
   std::size_t slot_of(std::uint32_t line) const;
 
-  bool restore(std::span<const std::byte> durable);
+  bool restore_page(std::span<const std::byte> durable, std::size_t page);
+  void copy_pages(std::span<const std::byte> durable);
   void put_back(std::span<const std::byte> durable, std::uint32_t line);
 
   std::byte* memory_;
   std::size_t bytes_;
   std::byte* mirror_ = nullptr;
   bool shared_ = false;
+  int file_ = -1;
   bool changed_ = false;               ///< by others
+  std::vector<bool> pages_;            ///< of the file that the arena has stored to
   std::vector<std::uint8_t> state_;    ///< of each line
   std::vector<std::uint32_t> touched_; ///< lines to put back
   std::vector<Line> given_;            ///< what others found in them

@@ -128,6 +128,12 @@ LeftOut first_left_out(const Log& log, std::size_t at) {
   return {};
 }
 
+/// Where a library's stores have the same caller, it does not matter which of them it is.
+bool same_place(const Site& a, const Site& b) {
+  if (a.caller() != nullptr && b.caller() != nullptr) return same_place(*a.caller(), *b.caller());
+  return a.caller() == b.caller() && a.place() == b.place() && std::strcmp(a.file(), b.file()) == 0;
+}
+
 bool is_place(const Site& site) { return site.line() != 0 || site.is_code(); }
 
 std::uint64_t address_of(std::uint32_t line, const Piece& piece) {
@@ -151,15 +157,16 @@ void Explorer::found(const Persistency& model, const Point& point, const Verdict
   finding.in_flight = point.in_flight;
   finding.finished = point.finished;
   finding.during_recovery = point.level > 0;
+  finding.found_at = result_.states;
   if (!verdict.second) blame(model, point, versions, finding);
   for (Finding& known : result_.findings)
-    if (known.store.place() == finding.store.place() && known.missing == finding.missing &&
-        known.failure == finding.failure &&
-        std::strcmp(known.store.file(), finding.store.file()) == 0) {
+    if (same_place(known.store, finding.store) && known.missing == finding.missing &&
+        known.failure == finding.failure) {
       ++known.violations;
       // An image that shows what the store had to come before explains more.
       if (is_place(known.before) || !is_place(finding.before)) return;
       finding.violations = known.violations;
+      finding.found_at = known.found_at;
       keep_image(versions, finding);
       known = std::move(finding);
       return;
@@ -286,7 +293,13 @@ void Explorer::name_culprit(const Persistency& model, const Point& point,
     finding.store = log_at(point).events[point.event - 1].site;
     return;
   }
-  if (found.missing == nullptr) return blame_early(found, finding);
+  // A library's log is late where the program stores before it calls the library.
+  const auto by_library = [&](const Piece& piece) {
+    return of_library(log_of(piece).events[piece.event].site);
+  };
+  if (found.missing == nullptr ||
+      (found.early != nullptr && by_library(*found.missing) && !by_library(*found.early)))
+    return blame_early(found, finding);
   const Log& log = log_of(*found.missing);
   const Event& store = log.events[found.missing->event];
   finding.store = store.site;
@@ -374,8 +387,9 @@ void Explorer::blame_durable(const Point& point, Finding& finding) {
 }
 
 const char* name(Failure failure) {
-  constexpr const char* names[] = {"none", "refused",        "broken",  "lost", "not_atomic",
-                                   "leak", "not_idempotent", "crashed", "hung", "disagreed"};
+  constexpr const char* names[] = {"none",       "refused",   "broken",         "lost",
+                                   "not_atomic", "leak",      "not_idempotent", "crashed",
+                                   "hung",       "disagreed", "failed",         "damaged"};
   return names[static_cast<std::size_t>(failure)];
 }
 

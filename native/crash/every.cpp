@@ -1,7 +1,7 @@
 // For checkers in other programs: their reads are unknown, so every pending line may matter and
 // only a sample can be checked.
 //
-// Passes  cover the whole log: first coarsely, then in detail.
+// Passes  cover the whole log, after the images of first.cpp: first coarsely, then in detail.
 //         1 overdue       lines not flushed although a fence has passed (up to 1/4 of the budget)
 //         2 own_prefixes  all stores up to a point durable
 //         3 own_few       one line missing, or one line early
@@ -48,7 +48,7 @@ void Explorer::explore_unknown_reads(const Persistency& model, const Point& poin
   const bool both = pass_ == recoveries || point.level > 0;
   if (pass_ == overdue) explore_overdue(model, point);
   if (pass_ == own_few) explore_single_lines(model, point, true);
-  if (pass_ == own_few) note_tried_stores(model, point);
+  if (pass_ == own_few) note_tried_stores(point);
   if (pass_ == own_prefixes) explore_prefixes(model, point, true);
   if (pass_ == prefixes || both) explore_prefixes(model, point, false);
   if (pass_ == few || both) explore_single_lines(model, point, false);
@@ -178,9 +178,14 @@ void Explorer::explore_image(const Persistency& model, const Point& point,
   }
   const std::uint64_t image = mix(hash, point.demands());
   if (seen_.insert(image).second) {
-    const Verdict verdict = run(point, versions);
+    Verdict verdict = run(point, versions);
     ++result_.states;
     result_.recovery_states += point.level > 0;
+    if (verdict.failure == Failure::none && options_.confirm_every != 0 &&
+        result_.states % options_.confirm_every == 0) {
+      path_of(versions);
+      verdict = confirm();
+    }
     if (verdict.failure != Failure::none)
       found(model, point, verdict, versions);
     else if (changed_ && point.level == 0 && options_.crash_recovery)
@@ -195,6 +200,13 @@ void Explorer::explore_image(const Persistency& model, const Point& point,
   if (uncrashed->second == 0) uncrashed_.erase(uncrashed);
 }
 
+/// Takes these versions for the decisions of a run.
+void Explorer::path_of(const std::vector<std::size_t>& versions) {
+  path_.clear();
+  for (std::size_t slot = 0; slot < versions.size(); ++slot)
+    path_.push_back({slot, versions[slot]});
+}
+
 /// Reruns recovery with the recorder and crashes it at each point. Returns the number of images
 /// left; 1 if the recorder saw no store.
 double Explorer::explore_recovery(const Persistency& model, const Point& point,
@@ -204,9 +216,7 @@ double Explorer::explore_recovery(const Persistency& model, const Point& point,
   checked_.record(false);
   const storelog::Log* log = checked_.log();
   if (log == nullptr || log->events.empty()) return 1;
-  path_.clear();
-  for (std::size_t slot = 0; slot < versions.size(); ++slot)
-    path_.push_back({slot, versions[slot]});
+  path_of(versions);
   nested_left_ = 0;
   explore_nested(model.pending(), point, *log);
   list_versions(model, undecided_);

@@ -26,18 +26,28 @@ void Explorer::prepare() {
     durable_hash_ += hash_line(line, durable_.data() + std::size_t{line} * line_bytes);
 }
 
+/// Counts the stores of the program and their places, of all and of those that were tried.
 void Explorer::count_stores() {
-  own_before_.assign(1, 0);
-  for (const Event& event : trace_.log.events)
-    own_before_.push_back(own_before_.back() + (stores(event) && !of_library(event.site)));
-  result_.stores = own_before_.back();
+  std::unordered_set<std::uint64_t> places, tried;
+  const std::vector<Event>& events = trace_.log.events;
+  tried_.resize(events.size());
+  result_.stores = result_.stores_tried = 0;
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    if (!stores(events[i]) || of_library(events[i].site)) continue;
+    ++result_.stores;
+    result_.stores_tried += tried_[i];
+    places.insert(hash_place(events[i].site));
+    if (tried_[i]) tried.insert(hash_place(events[i].site));
+  }
+  result_.places = places.size();
+  result_.places_tried = tried.size();
 }
 
-/// Counts the stores before this failure point as tried.
-void Explorer::note_tried_stores(const Persistency& model, const Point& point) {
+/// The stores since the previous failure point were tried in both orders.
+void Explorer::note_tried_stores(const Point& point) {
   if (point.level > 0 || exhausted()) return;
-  const std::size_t before = model.at_end() ? own_before_.size() - 1 : point.event;
-  result_.stores_tried = std::max(result_.stores_tried, own_before_[before]);
+  std::fill(tried_.begin() + static_cast<std::ptrdiff_t>(point.since),
+            tried_.begin() + static_cast<std::ptrdiff_t>(point.event), true);
 }
 
 Exploration Explorer::explore(const std::function<void(const Progress&)>& progress) {
@@ -47,7 +57,8 @@ Exploration Explorer::explore(const std::function<void(const Progress&)>& progre
   seen_.clear();
   uncrashed_.clear();
   overdue_.clear();
-  count_stores();
+  tried_.assign(trace_.log.events.size(), false);
+  places_.clear();
   all_ = covered_ = 0;
   states_before_ = 0;
   if (trace_.ending != Failure::none) {
@@ -62,6 +73,8 @@ Exploration Explorer::explore(const std::function<void(const Progress&)>& progre
   }
   guard_ = std::make_unique<os::Guard>(options_.limit_ms);
   pass_ = 0;
+  explore_suspects();
+  explore_new_places();
   do {
     result_.states_left = 0;
     prepare();
@@ -70,7 +83,8 @@ Exploration Explorer::explore(const std::function<void(const Progress&)>& progre
   } while (options_.read_all && another_pass());
   guard_.reset();
   result_.cut_off = result_.violations >= options_.violations;
-  if (result_.states_left == 0 && !exhausted()) result_.stores_tried = result_.stores;
+  if (result_.states_left == 0 && !exhausted()) tried_.assign(tried_.size(), true);
+  count_stores();
   result_.seconds = static_cast<double>(os::now_ns() - start) * 1e-9;
   return std::move(result_);
 }
@@ -95,11 +109,15 @@ void Explorer::explore_points(Persistency& model, Point point, const Contents* r
     if (point.level == 0) outer_event_ = point.event;
     if (point.level == 0) point.finished = model.at_end();
     list_versions(model, undecided_);
-    if (options_.read_all)
+    if (stage_of_ == Stage::suspects)
+      explore_suspects_at(model, point);
+    else if (stage_of_ == Stage::new_places)
+      explore_new_places_at(model, point);
+    else if (options_.read_all)
       explore_unknown_reads(model, point);
     else {
       explore_known_reads(model, point);
-      note_tried_stores(model, point);
+      note_tried_stores(point);
     }
   }
 }
@@ -180,7 +198,8 @@ void Explorer::explore_known_reads(const Persistency& model, const Point& point)
     }
     report_progress();
   } while (advance());
-  if (exhausted()) result_.states_left += std::max(left, 0.0);
+  if (!exhausted()) return;
+  result_.states_left += std::max(left, 0.0);
 }
 
 /// The next decisions in depth-first order: newest versions first, which is program order first.

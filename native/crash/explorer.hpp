@@ -23,6 +23,7 @@
 #include "base/random.hpp"
 #include "crash/arena.hpp"
 #include "crash/finding.hpp"
+#include "crash/suspects.hpp"
 #include "crash/trace.hpp"
 #include "os/guard.hpp"
 #include "os/stop.hpp"
@@ -92,7 +93,12 @@ private:
   void explore_points(Persistency& model, Point point, const Contents* recovered);
   void prepare();
   void count_stores();
-  void note_tried_stores(const Persistency& model, const Point& point);
+  void note_tried_stores(const Point& point);
+  /// Few images that are likely to fail, before all others (first.cpp).
+  void explore_suspects();
+  void explore_new_places();
+  void explore_suspects_at(const Persistency& model, const Point& point);
+  void explore_new_places_at(const Persistency& model, const Point& point);
   void explore_known_reads(const Persistency& model, const Point& point);
   /// Where what is read is not known (every.cpp).
   bool another_pass();
@@ -104,6 +110,7 @@ private:
   void explore_share(const Persistency& model, const Point& point);
   void explore_image(const Persistency& model, const Point& point,
                      const std::vector<std::size_t>& versions);
+  void path_of(const std::vector<std::size_t>& versions);
   double explore_recovery(const Persistency& model, const Point& point,
                           const std::vector<std::size_t>& versions);
   void explore_nested(const std::vector<PendingLine>& pending, const Point& point,
@@ -166,8 +173,13 @@ private:
   std::unordered_map<std::uint64_t, double> uncrashed_;
   double nested_left_ = 0;
   std::unordered_map<std::uint32_t, unsigned> overdue_; ///< points at which a line was not flushed
-  std::vector<std::uint64_t> own_before_;               ///< stores of the program before each event
-  std::uint64_t states_before_ = 0;                     ///< this pass
+  enum class Stage : std::uint8_t { suspects, new_places, all };
+  Stage stage_of_ = Stage::all;
+  std::vector<Suspect> suspects_; ///< of this walk through the log
+  std::size_t next_suspect_ = 0;
+  std::vector<bool> tried_;                  ///< for each event
+  std::unordered_set<std::uint64_t> places_; ///< of stores that have been tried, as hashes
+  std::uint64_t states_before_ = 0;          ///< this pass
   Exploration result_;
   std::function<void(const Progress&)> progress_;
   storelog::Recorder recovery_;

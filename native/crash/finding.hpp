@@ -43,6 +43,7 @@ struct Finding {
   bool finished = false;          ///< the program had come to its end
   bool during_recovery = false;
   std::uint64_t violations = 1; ///< images that failed by the same store and kind
+  std::uint64_t found_at = 0;   ///< number of the first of them among all images, from 1
   std::vector<std::byte> image; ///< empty where the program itself failed
 };
 
@@ -55,6 +56,8 @@ struct Exploration {
   std::uint64_t confirmed = 0;       ///< of `states`: those with a second opinion
   std::uint64_t stores = 0;          ///< of the program itself
   std::uint64_t stores_tried = 0;    ///< of these: durable and not, before those around them
+  std::uint64_t places = 0;          ///< lines of source, or instructions, that made these stores
+  std::uint64_t places_tried = 0;    ///< of these: with one store at least that was tried
   bool cut_off = false;              ///< ended by the number of violations
   double seconds = 0;                ///< of wall time, on one thread
   std::vector<Finding> findings;

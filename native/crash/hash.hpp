@@ -1,9 +1,11 @@
-// Hashes that identify images and failure points. Used by the explorer alone.
+// Hashes that identify images, failure points and places. Used by the explorer alone.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <functional>
+#include <string_view>
 
 #include "storelog/event.hpp"
 
@@ -23,6 +25,11 @@ inline std::uint64_t hash_line(std::uint32_t line, const std::byte* content) {
     hash = mix(hash, word);
   }
   return hash;
+}
+
+/// Of a place in the code, by the text of its file.
+inline std::uint64_t hash_place(const storelog::Site& site) {
+  return mix(std::hash<std::string_view>{}(site.file()), site.place());
 }
 
 } // namespace nearfar::crash

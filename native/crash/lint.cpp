@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <map>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
 
 #include "crash/library.hpp"
+#include "crash/ranges.hpp"
 
 namespace nearfar::crash {
 
@@ -22,32 +22,6 @@ namespace {
 
 constexpr std::uint64_t word_bytes = 4;
 constexpr std::size_t words_in_line = line_bytes / word_bytes;
-
-/// Bytes of the pool: sorted ranges that do not touch.
-class Ranges {
-public:
-  void add(std::uint64_t begin, std::uint64_t end) {
-    auto at = ranges_.upper_bound(begin);
-    if (at != ranges_.begin() && std::prev(at)->second >= begin) --at;
-    while (at != ranges_.end() && at->first <= end) {
-      begin = std::min(begin, at->first);
-      end = std::max(end, at->second);
-      at = ranges_.erase(at);
-    }
-    ranges_.emplace(begin, end);
-  }
-  bool has_all(std::uint64_t begin, std::uint64_t end) const {
-    const auto after = ranges_.upper_bound(begin);
-    return after != ranges_.begin() && std::prev(after)->second >= end;
-  }
-  bool has_some(std::uint64_t begin, std::uint64_t end) const {
-    const auto after = ranges_.lower_bound(end);
-    return after != ranges_.begin() && std::prev(after)->second > begin;
-  }
-
-private:
-  std::map<std::uint64_t, std::uint64_t> ranges_; ///< end by begin
-};
 
 std::uint64_t end_of(const Event& event) { return event.address + event.bytes; }
 

@@ -45,6 +45,8 @@ enum class Failure : std::uint8_t {
   crashed,        ///< recovery or the check was killed by a signal
   hung,           ///< recovery or the check took too long
   disagreed,      ///< a second opinion found something else in the same image
+  failed,         ///< the program, started again, ended with an error
+  damaged,        ///< the pool contradicts itself
 };
 
 /// Decides whether an image is consistent. A structure under test is one (Subject); so is a

@@ -14,10 +14,10 @@ namespace nearfar::os {
 
 namespace {
 
-Result<pid_t> start(char* const* arguments, int output) {
+Result<pid_t> start(char* const* arguments, const char* input, int output) {
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_addopen(&actions, 0, input, O_RDONLY, 0);
   posix_spawn_file_actions_adddup2(&actions, output, 1);
   posix_spawn_file_actions_adddup2(&actions, output, 2);
   posix_spawnattr_t attributes;
@@ -62,8 +62,9 @@ Ended wait_for(pid_t child) {
   return ended;
 }
 
-Result<Ended> run_program(char* const* arguments, int output, std::uint64_t limit_ms) {
-  Result<pid_t> child = start(arguments, output);
+Result<Ended> run_program(char* const* arguments, const char* input, int output,
+                          std::uint64_t limit_ms) {
+  Result<pid_t> child = start(arguments, input, output);
   if (!child) return child.error();
   const bool hung = !wait_until(*child, limit_ms);
   if (hung) kill(-*child, SIGKILL);

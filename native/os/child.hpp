@@ -22,9 +22,10 @@ struct Ended {
 Ended wait_for(pid_t child);
 
 /// Runs `arguments` (null-terminated, the program first, found by PATH) with this process's
-/// environment, output and errors into the file descriptor `output`. Errors: not_found (no such
-/// program), os_error.
-Result<Ended> run_program(char* const* arguments, int output, std::uint64_t limit_ms);
+/// environment, input from the file `input`, output and errors into the file descriptor `output`.
+/// Errors: not_found (no such program), os_error.
+Result<Ended> run_program(char* const* arguments, const char* input, int output,
+                          std::uint64_t limit_ms);
 
 /// The last line that was written to a file, without its end; at most 512 bytes of it.
 std::string last_line(const File& file);

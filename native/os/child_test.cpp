@@ -11,7 +11,7 @@ nearfar::Result<Ended> shell(const char* command, std::uint64_t limit_ms = 10'00
   char program[] = "sh";
   char flag[] = "-c";
   char* arguments[] = {program, flag, const_cast<char*>(command), nullptr};
-  return run_program(arguments, 2, limit_ms);
+  return run_program(arguments, "/dev/null", 2, limit_ms);
 }
 
 } // namespace
@@ -26,7 +26,7 @@ TEST_CASE("a program ends with a code, by a signal, or at its limit") {
 TEST_CASE("a program that is not there is an error") {
   char program[] = "/no/such/program";
   char* arguments[] = {program, nullptr};
-  auto ended = run_program(arguments, 2, 1000);
+  auto ended = run_program(arguments, "/dev/null", 2, 1000);
   REQUIRE(!ended);
   CHECK(ended.error().code == nearfar::Errc::not_found);
 }

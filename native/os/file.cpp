@@ -124,6 +124,23 @@ void write_descriptor_path(const File& file, char* path, std::size_t bytes) {
   std::snprintf(path, bytes, "/proc/self/fd/%d", file.fd());
 }
 
+void read_file_name(int fd, char* name, std::size_t bytes) {
+  char link[40];
+  char path[PATH_MAX];
+  name[0] = '\0';
+  std::snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+  const ssize_t length = readlink(link, path, sizeof path - 1);
+  if (length <= 0) return;
+  path[length] = '\0';
+  constexpr char deleted[] = " (deleted)";
+  constexpr auto deleted_bytes = static_cast<ssize_t>(sizeof deleted) - 1;
+  if (length > deleted_bytes && std::strcmp(path + length - deleted_bytes, deleted) == 0)
+    path[length - deleted_bytes] = '\0';
+  const char* slash = std::strrchr(path, '/');
+  const char* last = slash != nullptr ? slash + 1 : path;
+  if (std::strlen(last) < bytes) std::strcpy(name, last);
+}
+
 Result<File> create_new(const char* path) {
   if (is_directory(path)) {
     errno = EISDIR;
@@ -168,6 +185,12 @@ Result<File> open_readonly(const char* path) {
   return Error::make(Errc::bad_input, "%s is %s", path,
                      S_ISDIR(s.st_mode) ? "a directory" : "not a regular file")
       .try_next("name a file");
+}
+
+bool is_at(const File& file, const char* path) {
+  struct stat opened, named;
+  return fstat(file.fd(), &opened) == 0 && stat(path, &named) == 0 &&
+         opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
 }
 
 Result<std::size_t> file_size(const File& file) {

@@ -49,6 +49,10 @@ std::size_t read_at(const File& file, std::uint64_t offset, void* to, std::size_
 /// A path by which this process can open again what a descriptor stands for, name or not.
 void write_descriptor_path(const File& file, char* path, std::size_t bytes);
 
+/// The last component of the path of an open file, as in /proc/self/maps, without " (deleted)".
+/// Empty if it is unknown or does not fit.
+void read_file_name(int fd, char* name, std::size_t bytes);
+
 /// Creates a file that must not exist yet, mode 0600. The caller removes it.
 Result<File> create_new(const char* path);
 
@@ -70,6 +74,9 @@ bool write_whole(int fd, const void* data, std::size_t bytes);
 /// Opens a regular file for reading alone; a pipe or a device is refused, and never waited for.
 /// Errors: not_found, no_permission, bad_input (no regular file).
 Result<File> open_readonly(const char* path);
+
+/// Whether `path` names this open file.
+bool is_at(const File& file, const char* path);
 
 /// The size of an open file.
 Result<std::size_t> file_size(const File& file);

@@ -61,13 +61,23 @@ int set_policy(std::byte* at, std::size_t bytes, Policy policy, unsigned long no
   return done == 0 ? 0 : errno;
 }
 
-int locate_pages(const std::byte* first, std::size_t count, int* nodes) {
+int locate_pages(const std::byte* first, std::size_t count, int* nodes, std::size_t apart) {
   constexpr std::size_t most = 1024;
   const void* pages[most];
   if (count > most) return EINVAL;
   for (std::size_t i = 0; i < count; ++i)
-    pages[i] = first + i * page_bytes;
+    pages[i] = first + i * apart;
   return syscall(SYS_move_pages, 0, count, pages, nullptr, nodes, 0) == 0 ? 0 : errno;
+}
+
+int locate_pages(const std::byte* first, std::size_t count, int* nodes) {
+  return locate_pages(first, count, nodes, page_bytes);
+}
+
+bool is_present(const std::byte* page) {
+  const void* pages[1] = {page};
+  int node = -1;
+  return syscall(SYS_move_pages, 0, 1, pages, nullptr, &node, 0) == 0 && node >= 0;
 }
 
 int count_elsewhere(const std::byte* first, std::size_t bytes, int node, std::size_t& elsewhere) {

@@ -21,9 +21,13 @@ enum class Policy : unsigned char {
 /// Sets the policy; `move` brings pages along that are elsewhere. `nodes` has a bit for each node.
 int set_policy(std::byte* at, std::size_t bytes, Policy policy, unsigned long nodes, bool move);
 
-/// Asks for the node of each of `count` pages (at most 1024): its number, or -errno for a page that
-/// is not in memory (-ENOENT, -EFAULT).
+/// Asks for the node of each of `count` pages (at most 1024), each `apart` bytes behind the one
+/// before: its number, or -errno for a page that is not in memory (-ENOENT, -EFAULT).
+int locate_pages(const std::byte* first, std::size_t count, int* nodes, std::size_t apart);
 int locate_pages(const std::byte* first, std::size_t count, int* nodes);
+
+/// Whether the page at an address is in memory and in this process' page table.
+bool is_present(const std::byte* page);
 
 /// How many pages of a range are in memory on another node than this one. An errno, 0 for success.
 int count_elsewhere(const std::byte* first, std::size_t bytes, int node, std::size_t& elsewhere);

@@ -43,16 +43,66 @@ void read_build_id(const dl_phdr_info& info, const ElfW(Phdr) & header, Object& 
   }
 }
 
+Area whole_pages(std::uintptr_t begin, std::uintptr_t end) {
+  return {begin & ~(page_bytes - 1), (end + page_bytes - 1) & ~(page_bytes - 1)};
+}
+
+/// The part that is read-only after relocation; empty if there is none.
+Area relocated(const dl_phdr_info& info) {
+  for (int i = 0; i < info.dlpi_phnum; ++i)
+    if (const ElfW(Phdr)& header = info.dlpi_phdr[i]; header.p_type == PT_GNU_RELRO) {
+      const std::uintptr_t begin = info.dlpi_addr + header.p_vaddr;
+      return {begin, (begin + header.p_memsz) & ~(page_bytes - 1)};
+    }
+  return {};
+}
+
+void read_segments(const dl_phdr_info& info, Object& object) {
+  const Area fixed = relocated(info);
+  for (int i = 0; i < info.dlpi_phnum; ++i) {
+    const ElfW(Phdr)& header = info.dlpi_phdr[i];
+    if (header.p_type != PT_LOAD) continue;
+    const std::uintptr_t begin = info.dlpi_addr + header.p_vaddr;
+    if (object.extent.end == 0) object.extent.begin = begin;
+    object.extent.end = begin + header.p_memsz;
+    if ((header.p_flags & PF_W) == 0 || object.data_segments == Object::max_segments) continue;
+    DataSegment& segment = object.data[object.data_segments++];
+    segment.pages = whole_pages(begin, begin + header.p_memsz);
+    segment.from_file = whole_pages(begin, begin + header.p_filesz);
+    if (fixed.end > segment.from_file.begin && fixed.begin < segment.from_file.end)
+      segment.from_file.begin = fixed.end;
+    if (segment.from_file.begin > segment.from_file.end) segment.from_file = {};
+  }
+}
+
+Object describe(const dl_phdr_info& info) {
+  Object object;
+  object.base = info.dlpi_addr;
+  const char* slash = std::strrchr(info.dlpi_name, '/');
+  std::strncpy(object.name, slash != nullptr ? slash + 1 : info.dlpi_name, sizeof object.name - 1);
+  for (int i = 0; i < info.dlpi_phnum && object.build_id_bytes == 0; ++i)
+    if (info.dlpi_phdr[i].p_type == PT_NOTE) read_build_id(info, info.dlpi_phdr[i], object);
+  return object;
+}
+
 int look_at(dl_phdr_info* info, std::size_t, void* data) {
   auto* search = static_cast<Search*>(data);
   if (!holds(*info, search->address)) return 0;
-  Object& object = *search->object;
-  object.base = info->dlpi_addr;
-  const char* slash = std::strrchr(info->dlpi_name, '/');
-  std::strncpy(object.name, slash != nullptr ? slash + 1 : info->dlpi_name, sizeof object.name - 1);
-  for (int i = 0; i < info->dlpi_phnum && object.build_id_bytes == 0; ++i)
-    if (info->dlpi_phdr[i].p_type == PT_NOTE) read_build_id(*info, info->dlpi_phdr[i], object);
+  *search->object = describe(*info);
   return 1;
+}
+
+struct Visit {
+  void (*visit)(const Object& object, void* context);
+  void* context;
+};
+
+int visit_object(dl_phdr_info* info, std::size_t, void* data) {
+  const auto* wanted = static_cast<const Visit*>(data);
+  Object object = describe(*info);
+  read_segments(*info, object);
+  wanted->visit(object, wanted->context);
+  return 0;
 }
 
 } // namespace
@@ -60,6 +110,11 @@ int look_at(dl_phdr_info* info, std::size_t, void* data) {
 bool find_object(const void* address, Object& object) {
   Search search{reinterpret_cast<std::uintptr_t>(address), &object};
   return dl_iterate_phdr(look_at, &search) != 0;
+}
+
+void for_each_object(void (*visit)(const Object& object, void* context), void* context) {
+  Visit wanted{visit, context};
+  dl_iterate_phdr(visit_object, &wanted);
 }
 
 Area thread_stack() {

@@ -32,11 +32,30 @@ bool has_all_registers(const perf::Registers& found) {
          (found.present & register_mask()) == register_mask();
 }
 
-std::uint64_t address_of(const StalledAccess& access, const perf::Sample& record) {
+struct Addresses {
+  std::uint64_t accessed; ///< 0: unknown
+  std::uint64_t owner;    ///< an address of the same data
+};
+
+/// The address that a sample waited for. A load that overwrote its index has left an index or a
+/// pointer there; the data is the array's in both cases.
+Addresses addresses_of(const StalledAccess& access, const perf::Sample& record,
+                       const ProcessMap& processes) {
   Registers values;
   for (unsigned i = 0; i < registers; ++i)
     values[i] = record.user_registers.values[kernel_numbers[i]];
-  return access.address(record.ip, values).value_or(0);
+  const auto process = static_cast<pid_t>(record.pid);
+  const std::uint64_t accessed = access.address(record.ip, values).value_or(0);
+  if (!access.lost_index) {
+    if (!processes.may_be_data(process, accessed)) return {0, 0};
+    return {accessed, accessed};
+  }
+  const std::uint64_t array = access.array(record.ip, values).value_or(0);
+  if (!processes.may_be_data(process, array)) return {0, 0};
+  const std::uint64_t loaded = values[static_cast<unsigned>(access.index)];
+  for (const std::uint64_t candidate : {accessed, loaded})
+    if (processes.find(process, candidate) != nullptr) return {candidate, array};
+  return {array, array};
 }
 
 } // namespace
@@ -64,15 +83,16 @@ void Collector::take_clock(const perf::Sample& record) {
   ++programs[sample.process].samples;
   sample.code = code.number_of(sample.process, record.ip);
   const auto& access = code.access(sample.code);
-  if (access && has_all_registers(record.user_registers))
-    sample.address = address_of(*access, record);
-  add(sample, record);
+  if (!access || !has_all_registers(record.user_registers)) return store.add(sample);
+  const Addresses found = addresses_of(*access, record, processes);
+  sample.address = found.accessed;
+  add(sample, record, found.owner);
 }
 
 void Collector::take_fault(const perf::Sample& record) {
   Sample sample = started(record, SampleKind::fault);
   sample.address = record.addr;
-  add(sample, record);
+  add(sample, record, record.addr);
 }
 
 void Collector::take_memory(const perf::Sample& record, const perf::MemoryAccess& access) {
@@ -81,12 +101,12 @@ void Collector::take_memory(const perf::Sample& record, const perf::MemoryAccess
   sample.address = access.address.value_or(0);
   sample.level = static_cast<std::uint8_t>(access.source.level);
   sample.latency_cycles = at_most<std::uint16_t>(access.latency_cycles);
-  add(sample, record);
+  add(sample, record, sample.address);
 }
 
-void Collector::add(Sample& sample, const perf::Sample& record) {
+void Collector::add(Sample& sample, const perf::Sample& record, std::uint64_t owner) {
   const std::uint64_t stack = record.user_registers.values[kernel_stack_pointer];
-  if (sample.address != 0) sample.data = data.number_of(sample.process, sample.address, stack);
+  if (owner != 0) sample.data = data.number_of(sample.process, owner, stack);
   store.add(sample);
 }
 
@@ -96,7 +116,7 @@ void Collector::take(const perf::Mapping& record) {
   range.end = record.address + record.length;
   range.offset = record.file_offset;
   range.is_code = record.executable;
-  range.file = processes.file_number(std::string(record.file));
+  processes.name_range(range, std::string(record.file));
   processes.add(static_cast<pid_t>(record.pid), range);
 }
 

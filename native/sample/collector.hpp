@@ -56,7 +56,8 @@ public:
   std::uint64_t lost = 0;
 
 private:
-  void add(Sample& sample, const perf::Sample& record);
+  /// `owner`: an address of the data that the sample is of; 0: unknown.
+  void add(Sample& sample, const perf::Sample& record, std::uint64_t owner);
 };
 
 } // namespace nearfar::sample

@@ -11,6 +11,8 @@ namespace {
 /// Distance of a stack's data from the stack pointer: below it a red zone, above it all callers.
 constexpr std::uint64_t red_zone = 4096;
 constexpr std::uint64_t most_stack = 8 << 20;
+/// The same of stacks that the kernel does not name: those of coroutines lie among other data.
+constexpr std::uint64_t most_unnamed_stack = 256 << 10;
 
 /// Memory of the allocation log, which the program accesses in its place.
 constexpr std::string_view own_memory = "/memfd:nearfar-";
@@ -19,72 +21,125 @@ std::uint64_t rounded(double value) {
   return value > 0 ? static_cast<std::uint64_t>(std::llround(value)) : 0;
 }
 
+DataPlace of_kind(trace::SiteKind kind) {
+  DataPlace made;
+  made.kind = kind;
+  return made;
+}
+
 } // namespace
 
 std::uint32_t DataPlaces::number_of(pid_t process, std::uint64_t address,
                                     std::uint64_t stack_pointer) {
   if (log_)
-    if (const auto site = log_->find(process, address)) return heap_place(process, *site);
-  if (is_stack(process, address, stack_pointer)) return place_of(trace::SiteKind::stack, {});
-  const MappedRange* range = processes_.find(process, address);
-  if (range == nullptr || range->file == 0) return place_of(trace::SiteKind::mapping, {});
-  if (processes_.files()[range->file].path.starts_with(own_memory)) return 0;
-  return place_of(trace::SiteKind::statics, {{range->file, 0}});
+    if (const auto site = log_->find(process, address))
+      return site_place(process, *site, trace::SiteKind::heap);
+  if (is_stack(process, address, stack_pointer)) return place_of(of_kind(trace::SiteKind::stack));
+  if (log_)
+    if (const auto block = log_->find_mapping(process, address))
+      return mapped_place(process, *block);
+  return outside_place(process, address);
 }
 
 bool DataPlaces::is_stack(pid_t process, std::uint64_t address, std::uint64_t stack_pointer) const {
-  return address + red_zone >= stack_pointer && address < stack_pointer + most_stack &&
-         processes_.find(process, address) == processes_.find(process, stack_pointer);
+  const MappedRange* range = processes_.find(process, stack_pointer);
+  if (range != processes_.find(process, address)) return false;
+  const bool is_named = range != nullptr && processes_.names()[range->name] == "[stack]";
+  const std::uint64_t farthest = is_named ? most_stack : most_unnamed_stack;
+  return address + red_zone >= stack_pointer && address < stack_pointer + farthest;
 }
 
-std::uint32_t DataPlaces::heap_place(pid_t process, alloclog::SiteReference reference) {
+std::uint32_t DataPlaces::site_place(pid_t process, alloclog::SiteReference reference,
+                                     trace::SiteKind kind) {
   const SiteKey key{reference.image, reference.number};
   if (const auto known = sites_.find(key); known != sites_.end()) return known->second;
-  std::vector<DataPlace::Frame> frames;
+  DataPlace made = of_kind(kind);
   if (const auto site = log_->site(reference))
     for (const std::uint64_t address : site->chain)
       if (const auto place = processes_.place(process, address))
-        frames.push_back({place->file, place->offset});
-  const std::uint32_t number = place_of(trace::SiteKind::heap, std::move(frames));
+        made.frames.push_back({place->file, place->offset});
+  const std::uint32_t number = place_of(std::move(made));
   sites_.emplace(key, number);
   return number;
 }
 
-std::uint32_t DataPlaces::place_of(trace::SiteKind kind, std::vector<DataPlace::Frame> frames) {
-  Key key{kind, {}};
-  for (const DataPlace::Frame& frame : frames)
+std::uint32_t DataPlaces::mapped_place(pid_t process, const alloclog::MappedBlock& block) {
+  const std::uint32_t site = site_place(process, block.site, trace::SiteKind::mapping);
+  DataPlace made = of_kind(trace::SiteKind::mapping);
+  made.frames = places_[site].frames;
+  made.begin = block.begin;
+  made.bytes = block.bytes;
+  return place_of(std::move(made));
+}
+
+/// Memory that the log does not have.
+std::uint32_t DataPlaces::outside_place(pid_t process, std::uint64_t address) {
+  DataPlace made = of_kind(trace::SiteKind::mapping);
+  const MappedRange* range = processes_.find(process, address);
+  if (range == nullptr) return place_of(std::move(made));
+  if (processes_.files()[range->file].path.starts_with(own_memory)) return 0;
+  made.name = range->name;
+  if (range->file != 0) made.frames = {{range->file, 0}};
+  if (processes_.files()[range->file].elf) made.kind = trace::SiteKind::statics;
+  if (const auto data = processes_.static_data(process, address)) {
+    made.kind = trace::SiteKind::statics;
+    made.frames = {{data->file, 0}};
+    made.begin = data->begin;
+    made.bytes = data->end - data->begin;
+  }
+  return place_of(std::move(made));
+}
+
+std::uint32_t DataPlaces::place_of(DataPlace place) {
+  Key key{place.kind, {}, place.begin, place.bytes, place.name};
+  for (const DataPlace::Frame& frame : place.frames)
     key.frames.emplace_back(frame.file, frame.offset);
   const auto [known, is_new] =
       numbers_.try_emplace(std::move(key), static_cast<std::uint32_t>(places_.size()));
-  if (!is_new) return known->second;
-  DataPlace& made = places_.emplace_back();
-  made.kind = kind;
-  made.frames = std::move(frames);
+  if (is_new) places_.push_back(std::move(place));
   return known->second;
+}
+
+void DataPlaces::Totals::add(const Totals& more) {
+  allocations += more.allocations;
+  allocated_bytes += more.allocated_bytes;
+  peak_bytes += more.peak_bytes;
+  live_bytes += more.live_bytes;
+}
+
+std::map<std::uint32_t, DataPlaces::Totals>
+DataPlaces::totals_of(const alloclog::ProcessImage& image) {
+  std::map<std::uint32_t, Totals> totals;
+  for (const alloclog::Site& site : log_->sites(image.number)) {
+    if (site.allocations == 0) continue; // whether it allocates or maps is not known yet
+    const auto kind = site.is_mapping ? trace::SiteKind::mapping : trace::SiteKind::heap;
+    totals[site_place(image.pid, {image.number, site.number}, kind)].add(
+        {rounded(site.allocations), rounded(site.allocated_bytes), rounded(site.peak_live_bytes),
+         image.has_ended ? 0 : rounded(site.live_bytes)});
+  }
+  return totals;
 }
 
 void DataPlaces::note_sizes(std::uint64_t time_ns) {
   if (!log_) return;
-  std::vector<std::uint64_t> live(places_.size());
-  std::vector<DataPlace> totals(places_.size());
-  for (const alloclog::ProcessImage& image : log_->images())
-    for (const alloclog::Site& site : log_->sites(image.number)) {
-      const std::uint32_t number = heap_place(image.pid, {image.number, site.number});
-      live.resize(places_.size());
-      totals.resize(places_.size());
-      live[number] += image.has_ended ? 0 : rounded(site.live_bytes);
-      totals[number].allocations += rounded(site.allocations);
-      totals[number].allocated_bytes += rounded(site.allocated_bytes);
-      totals[number].peak_bytes += rounded(site.peak_live_bytes);
-    }
-  for (std::size_t i = 0; i < places_.size(); ++i) {
-    DataPlace& place = places_[i];
-    if (place.kind != trace::SiteKind::heap) continue;
-    place.allocations = totals[i].allocations;
-    place.allocated_bytes = totals[i].allocated_bytes;
-    place.peak_bytes = totals[i].peak_bytes;
-    if (place.held.empty() || place.held.back().bytes != live[i])
-      place.held.push_back({time_ns, live[i]});
+  std::map<std::uint32_t, Totals> running;
+  for (const alloclog::ProcessImage& image : log_->images()) {
+    if (image.has_ended && !read_to_end_.insert(image.number).second) continue;
+    for (const auto& [number, totals] : totals_of(image))
+      (image.has_ended ? ended_ : running)[number].add(totals);
+  }
+  for (std::uint32_t number = 0; number < places_.size(); ++number) {
+    const auto ended = ended_.find(number);
+    const auto live = running.find(number);
+    if (ended == ended_.end() && live == running.end()) continue;
+    Totals totals = ended == ended_.end() ? Totals{} : ended->second;
+    if (live != running.end()) totals.add(live->second);
+    DataPlace& place = places_[number];
+    place.allocations = totals.allocations;
+    place.allocated_bytes = totals.allocated_bytes;
+    place.peak_bytes = totals.peak_bytes;
+    if (place.held.empty() || place.held.back().bytes != totals.live_bytes)
+      place.held.push_back({time_ns, totals.live_bytes});
   }
 }
 

@@ -1,4 +1,5 @@
-// What lies at the addresses of samples: blocks of allocation sites, stacks, globals, mappings.
+// What lies at the addresses of samples: blocks of allocation sites, mappings of call sites, other
+// mappings, data of files, stacks.
 //
 // Time           blocks come and go: an address must be looked up soon after its sample.
 // Sites          the same call chain in several processes of one program is one place.
@@ -8,6 +9,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <sys/types.h>
@@ -29,7 +31,7 @@ public:
   /// nothing is known.
   std::uint32_t number_of(pid_t process, std::uint64_t address, std::uint64_t stack_pointer);
 
-  /// Adds how much is live at each heap site to `held`, at a time.
+  /// Adds how much is live at each site of the log to `held`, at a time.
   void note_sizes(std::uint64_t time_ns);
   std::span<const DataPlace> all() const { return places_; }
 
@@ -37,12 +39,27 @@ private:
   struct Key {
     trace::SiteKind kind;
     std::vector<std::pair<std::uint32_t, std::uint64_t>> frames;
+    std::uint64_t begin;
+    std::uint64_t bytes;
+    std::uint32_t name;
     auto operator<=>(const Key&) const = default;
   };
   using SiteKey = std::pair<alloclog::ImageNumber, std::uint16_t>;
 
-  std::uint32_t heap_place(pid_t process, alloclog::SiteReference site);
-  std::uint32_t place_of(trace::SiteKind kind, std::vector<DataPlace::Frame> frames);
+  /// What sites of an image add to places, as of the last reading.
+  struct Totals {
+    std::uint64_t allocations = 0;
+    std::uint64_t allocated_bytes = 0;
+    std::uint64_t peak_bytes = 0;
+    std::uint64_t live_bytes = 0;
+    void add(const Totals& more);
+  };
+
+  std::uint32_t site_place(pid_t process, alloclog::SiteReference site, trace::SiteKind kind);
+  std::uint32_t mapped_place(pid_t process, const alloclog::MappedBlock& block);
+  std::uint32_t outside_place(pid_t process, std::uint64_t address);
+  std::uint32_t place_of(DataPlace place);
+  std::map<std::uint32_t, Totals> totals_of(const alloclog::ProcessImage& image);
   bool is_stack(pid_t process, std::uint64_t address, std::uint64_t stack_pointer) const;
 
   const ProcessMap& processes_;
@@ -50,6 +67,8 @@ private:
   std::vector<DataPlace> places_;
   std::map<Key, std::uint32_t> numbers_;
   std::map<SiteKey, std::uint32_t> sites_; ///< places of sites of the log
+  std::map<std::uint32_t, Totals> ended_;  ///< by place, of images that have ended
+  std::set<alloclog::ImageNumber> read_to_end_;
 };
 
 } // namespace nearfar::sample

@@ -1,5 +1,6 @@
 #include "sample/process_map.hpp"
 
+#include <algorithm>
 #include <cinttypes>
 #include <cstdio>
 #include <fcntl.h>
@@ -9,10 +10,13 @@
 
 namespace nearfar::sample {
 
-ProcessMap::ProcessMap() : files_(1) {}
+ProcessMap::ProcessMap() : files_(1), names_(1) {}
 
 void ProcessMap::add(pid_t process, const MappedRange& range) {
-  Ranges& ranges = processes_[process];
+  Process& its = processes_[process];
+  add_static_data(its, range);
+  its.has_anonymous |= range.file == 0 && range.name == 0;
+  std::map<std::uint64_t, MappedRange>& ranges = its.ranges;
   auto at = ranges.upper_bound(range.begin);
   if (at != ranges.begin() && std::prev(at)->second.end > range.begin) --at;
   while (at != ranges.end() && at->second.begin < range.end) {
@@ -36,7 +40,7 @@ void ProcessMap::add(pid_t process, const MappedRange& range) {
 void ProcessMap::fork(pid_t parent, pid_t child) {
   if (parent == child) return; // a thread
   const auto found = processes_.find(parent);
-  if (found != processes_.end()) processes_[child] = Ranges(found->second);
+  if (found != processes_.end()) processes_[child] = Process(found->second);
 }
 
 void ProcessMap::start_program(pid_t process) { processes_.erase(process); }
@@ -57,7 +61,7 @@ bool ProcessMap::read(pid_t process) {
     std::string file = line + path;
     while (!file.empty() && file.back() == '\n')
       file.pop_back();
-    range.file = file_number(file);
+    name_range(range, file);
     range.is_code = access[2] == 'x';
     add(process, range);
   }
@@ -65,9 +69,20 @@ bool ProcessMap::read(pid_t process) {
   return true;
 }
 
+void ProcessMap::name_range(MappedRange& range, const std::string& name) {
+  const bool is_path = name.starts_with('/') && !name.starts_with("//"); // "//anon" of perf
+  range.file = is_path ? file_number(name) : 0;
+  range.name = name.starts_with('[') ? name_number(name) : 0;
+}
+
+std::uint32_t ProcessMap::name_number(const std::string& name) {
+  const auto known = std::ranges::find(names_, name);
+  if (known == names_.end())
+    return names_.push_back(name), static_cast<std::uint32_t>(names_.size() - 1);
+  return static_cast<std::uint32_t>(known - names_.begin());
+}
+
 std::uint32_t ProcessMap::file_number(const std::string& path) {
-  // "[heap]", "//anon" and "/dev/zero (deleted)" are names of the kernel's, not of files.
-  if (path.empty() || path[0] != '/' || path.starts_with("//")) return 0;
   const auto [known, is_new] =
       numbers_.try_emplace(path, static_cast<std::uint32_t>(files_.size()));
   if (!is_new) return known->second;
@@ -94,10 +109,54 @@ void ProcessMap::expect_build_id(const std::string& path, std::span<const std::u
 const MappedRange* ProcessMap::find(pid_t process, std::uint64_t address) const {
   const auto found = processes_.find(process);
   if (found == processes_.end()) return nullptr;
-  auto at = found->second.upper_bound(address);
-  if (at == found->second.begin()) return nullptr;
+  auto at = found->second.ranges.upper_bound(address);
+  if (at == found->second.ranges.begin()) return nullptr;
   --at;
   return address < at->second.end ? &at->second : nullptr;
+}
+
+std::vector<Region> ProcessMap::regions() const {
+  std::vector<Region> found;
+  for (const auto& [process, its] : processes_)
+    for (const auto& [begin, range] : its.ranges) {
+      if (files_[range.file].elf) continue;
+      const std::string& name = range.file != 0 ? files_[range.file].path : names_[range.name];
+      const bool joins = !found.empty() && found.back().process == process &&
+                         found.back().end == begin && found.back().name == name;
+      if (joins)
+        found.back().end = range.end;
+      else
+        found.push_back({process, begin, range.end, name});
+    }
+  return found;
+}
+
+void ProcessMap::add_static_data(Process& process, const MappedRange& range) const {
+  if (range.file >= files_.size()) return;
+  const std::optional<trace::Elf>& elf = files_[range.file].elf;
+  const auto bias = elf ? elf->bias(range.begin, range.offset) : std::nullopt;
+  const auto data = bias ? elf->writable() : std::nullopt;
+  if (!data) return;
+  const std::uint64_t begin = data->begin + *bias;
+  process.statics[begin] = {range.file, begin, data->end + *bias};
+}
+
+std::optional<StaticData> ProcessMap::static_data(pid_t process, std::uint64_t address) const {
+  const MappedRange* range = find(process, address);
+  if (range == nullptr || range->name != 0) return std::nullopt;
+  const std::map<std::uint64_t, StaticData>& statics = processes_.at(process).statics;
+  auto at = statics.upper_bound(address);
+  if (at == statics.begin()) return std::nullopt;
+  const StaticData& data = (--at)->second;
+  // Zeroed data is anonymous memory behind the file's mappings.
+  const bool is_its = range->file == 0 || range->file == data.file;
+  return is_its && address < data.end ? std::optional(data) : std::nullopt;
+}
+
+bool ProcessMap::may_be_data(pid_t process, std::uint64_t address) const {
+  const auto found = processes_.find(process);
+  const bool is_known = found != processes_.end() && found->second.has_anonymous;
+  return !is_known || find(process, address) != nullptr;
 }
 
 std::optional<FilePlace> ProcessMap::place(pid_t process, std::uint64_t address) const {

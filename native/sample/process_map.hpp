@@ -31,7 +31,24 @@ struct MappedRange {
   std::uint64_t end = 0;
   std::uint64_t offset = 0; ///< in the file
   std::uint32_t file = 0;   ///< number of the file; 0: anonymous memory
+  std::uint32_t name = 0;   ///< number of the kernel's name of anonymous memory; 0: it has none
   bool is_code = false;
+};
+
+/// Neighboring mappings of anonymous memory with one name, or of a file that holds data. The kernel
+/// joins and splits mappings, so that only their whole has a meaning for the program.
+struct Region {
+  pid_t process = 0;
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+  std::string name; ///< the kernel's, or the path
+};
+
+/// Initialized and zeroed data of an ELF file, in whole pages.
+struct StaticData {
+  std::uint32_t file = 0;
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
 };
 
 /// A place in a file, as addr2line takes it.
@@ -50,12 +67,22 @@ public:
   /// What is mapped now, from /proc/PID/maps. False if that cannot be read.
   bool read(pid_t process);
 
-  /// The build id of the file that was mapped by this path, before its number is asked for.
+  /// The build id of the file that was mapped by this path, before a range of it is named.
   void expect_build_id(const std::string& path, std::span<const std::uint8_t> build_id);
-  /// The number of a path; 0 for the kernel's names of anonymous memory.
-  std::uint32_t file_number(const std::string& path);
+  /// Sets file and name of a range, by its name in the kernel: a path, or "[heap]" and the like.
+  void name_range(MappedRange& range, const std::string& name);
   std::span<const MappedFile> files() const { return files_; }
 
+  /// The kernel's names of anonymous memory; the first is empty.
+  std::span<const std::string> names() const { return names_; }
+  /// All data of all processes that is not in files of code.
+  std::vector<Region> regions() const;
+  /// What the program or a library has at an address; empty if that is not their data.
+  std::optional<StaticData> static_data(pid_t process, std::uint64_t address) const;
+
+  /// Whether an address may be data: false if the process's data mappings are known, and none of
+  /// them is there.
+  bool may_be_data(pid_t process, std::uint64_t address) const;
   const MappedRange* find(pid_t process, std::uint64_t address) const;
   /// The place of an address in the file that is mapped there.
   std::optional<FilePlace> place(pid_t process, std::uint64_t address) const;
@@ -64,10 +91,19 @@ public:
                         std::size_t bytes) const;
 
 private:
-  using Ranges = std::map<std::uint64_t, MappedRange>; ///< by begin, without overlap
+  struct Process {
+    std::map<std::uint64_t, MappedRange> ranges; ///< by begin, without overlap
+    std::map<std::uint64_t, StaticData> statics; ///< of each file that was mapped, by begin
+    bool has_anonymous = false;                  ///< records of data mappings were made
+  };
 
-  std::unordered_map<pid_t, Ranges> processes_;
+  void add_static_data(Process& process, const MappedRange& range) const;
+  std::uint32_t file_number(const std::string& path);
+  std::uint32_t name_number(const std::string& name);
+
+  std::unordered_map<pid_t, Process> processes_;
   std::vector<MappedFile> files_;
+  std::vector<std::string> names_;
   std::unordered_map<std::string, std::uint32_t> numbers_;
   std::unordered_map<std::string, std::string> build_ids_; ///< that files must have, by path
 };

@@ -48,12 +48,62 @@ TEST_CASE("a fork copies mappings, a program that starts has none") {
 
 TEST_CASE("names of the kernel are not files, and a file has one number") {
   ProcessMap map;
-  for (const char* name : {"", "//anon", "[heap]", "[stack]"})
-    CHECK(map.file_number(name) == 0);
-  const std::uint32_t number = map.file_number("/no/such/file");
+  MappedRange one = range(0x1000, 0x2000);
+  for (const char* name : {"", "//anon", "[heap]", "[stack]"}) {
+    map.name_range(one, name);
+    CHECK(one.file == 0);
+    CHECK(map.names()[one.name] == (name[0] == '[' ? name : ""));
+  }
+  map.name_range(one, "/no/such/file");
+  const std::uint32_t number = one.file;
   CHECK(number != 0);
-  CHECK(map.file_number("/no/such/file") == number);
+  CHECK(one.name == 0);
+  map.name_range(one, "/no/such/file");
+  CHECK(one.file == number);
   CHECK_FALSE(map.files()[number].elf);
+}
+
+TEST_CASE("neighboring mappings of one name are one region") {
+  ProcessMap map;
+  map.add(1, range(0x1000, 0x2000));
+  map.add(1, range(0x2000, 0x5000));
+  map.add(1, range(0x6000, 0x7000));
+  MappedRange heap = range(0x7000, 0x8000);
+  map.name_range(heap, "[heap]");
+  map.add(1, heap);
+  MappedRange file = range(0x8000, 0x9000);
+  map.name_range(file, "/no/such/file");
+  map.add(1, file);
+  const std::vector<Region> regions = map.regions();
+  REQUIRE(regions.size() == 4);
+  CHECK(regions[0].begin == 0x1000);
+  CHECK(regions[0].end == 0x5000);
+  CHECK(regions[2].begin == 0x7000);
+  CHECK(regions[2].name == "[heap]");
+  CHECK(regions[3].name == "/no/such/file");
+}
+
+namespace {
+int initialized_global = 5;
+int zeroed_globals[1 << 16];
+} // namespace
+
+TEST_CASE("initialized and zeroed globals are static data of this program") {
+  ProcessMap map;
+  REQUIRE(map.read(getpid()));
+  const auto initialized = reinterpret_cast<std::uint64_t>(&initialized_global);
+  const auto zeroed = reinterpret_cast<std::uint64_t>(&zeroed_globals[(1 << 16) - 1]);
+  const auto first = map.static_data(getpid(), initialized);
+  const auto last = map.static_data(getpid(), zeroed);
+  REQUIRE(first);
+  REQUIRE(last);
+  CHECK(first->begin == last->begin);
+  CHECK(first->begin <= initialized);
+  CHECK(last->end > zeroed);
+  CHECK(map.files()[first->file].path.find("sample_test") != std::string::npos);
+  const int local = 0;
+  CHECK_FALSE(map.static_data(getpid(), reinterpret_cast<std::uint64_t>(&local)));
+  CHECK_FALSE(map.static_data(getpid(), reinterpret_cast<std::uint64_t>(&getpid)));
 }
 
 TEST_CASE("the code of this program is found in its file by its address") {
@@ -80,12 +130,14 @@ TEST_CASE("a file with another build id than the mapped one had is not read") {
   const std::uint8_t other[20] = {1, 2, 3};
   ProcessMap map;
   map.expect_build_id("/bin/sh", other);
-  const MappedRange mapped = range(0x1000, 0x2000, map.file_number("/bin/sh"));
+  MappedRange mapped = range(0x1000, 0x2000);
+  map.name_range(mapped, "/bin/sh");
   REQUIRE(mapped.file != 0);
   std::uint8_t code[16];
   CHECK(map.read_code(mapped, 0x1000, code, sizeof code) == 0);
   CHECK_FALSE(map.files()[mapped.file].elf);
   ProcessMap others;
-  const MappedRange same = range(0x1000, 0x2000, others.file_number("/bin/sh"));
+  MappedRange same = range(0x1000, 0x2000);
+  others.name_range(same, "/bin/sh");
   CHECK(others.read_code(same, 0x1000, code, sizeof code) == sizeof code);
 }

@@ -15,9 +15,10 @@ namespace {
 perf_event_attr common_attributes(bool from_exec) {
   perf_event_attr attributes{};
   attributes.type = PERF_TYPE_SOFTWARE;
+  // Not PERF_SAMPLE_PERIOD: with it, the kernel samples each event of software, whatever the period
+  // (perf_swevent_event() in kernel/events/core.c).
   attributes.sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID |
-                           PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR | PERF_SAMPLE_PERIOD |
-                           PERF_SAMPLE_REGS_USER;
+                           PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR | PERF_SAMPLE_REGS_USER;
   attributes.sample_regs_user = register_mask();
   attributes.exclude_kernel = 1;
   attributes.exclude_hv = 1;
@@ -55,6 +56,7 @@ struct Sampler::Core {
 
   std::vector<os::EventRing> rings;
   perf_event_attr attributes{};
+  std::uint64_t fault_period = 0;
   std::vector<std::uint64_t> fault_events; ///< the kernel's numbers of the events of page faults
   std::vector<Pending> pending;
   Collector seen;
@@ -73,6 +75,7 @@ Status Sampler::Core::open(const SamplerOptions& options, std::span<const pid_t>
                            bool from_exec) {
   const std::vector<perf_event_attr> wanted = events(options, from_exec);
   attributes = wanted.front();
+  fault_period = options.fault_period;
   for (int cpu = 0; cpu < os::cpu_count(); ++cpu) {
     Result<os::EventRing> ring = os::EventRing::open(wanted, threads.front(), cpu);
     if (!ring) return ring.error();
@@ -89,13 +92,13 @@ Status Sampler::Core::open(const SamplerOptions& options, std::span<const pid_t>
 }
 
 void Sampler::Core::poll() {
-  if (seen.log) seen.log->poll();
   for (os::EventRing& ring : rings)
     ring.drain([&](perf::ByteSpan bytes) {
       std::vector<std::uint8_t> copy(bytes.begin(), bytes.end());
       Result<perf::Record> record = perf::decode(attributes, copy);
       if (record) pending.push_back({time_of(*record), std::move(copy), *record});
     });
+  if (seen.log) seen.log->poll(); // after the samples, so that it has the memory that they are of
   std::ranges::stable_sort(pending, {}, &Pending::time_ns);
   for (const Pending& one : pending) {
     std::visit([&](const auto& value) { take(value); }, one.record);
@@ -107,10 +110,11 @@ void Sampler::Core::poll() {
 
 void Sampler::Core::take(const perf::Sample& record) {
   if (record.user_registers.abi != PERF_SAMPLE_REGS_ABI_64) return; // 32-bit code
-  if (std::ranges::find(fault_events, record.id) != fault_events.end())
-    seen.take_fault(record);
-  else
-    seen.take_clock(record);
+  if (std::ranges::find(fault_events, record.id) == fault_events.end())
+    return seen.take_clock(record);
+  perf::Sample fault = record;
+  fault.period = fault_period;
+  seen.take_fault(fault);
 }
 
 Sampler::Sampler(std::unique_ptr<Core> core) : core_(std::move(core)) {}
@@ -162,6 +166,9 @@ unsigned Sampler::every() const { return core_->seen.store.every(); }
 std::span<const CodePlace> Sampler::code() const { return core_->seen.code.all(); }
 std::span<const DataPlace> Sampler::data() const { return core_->seen.data.all(); }
 std::span<const MappedFile> Sampler::files() const { return core_->seen.processes.files(); }
+
+std::span<const std::string> Sampler::names() const { return core_->seen.processes.names(); }
+std::vector<Region> Sampler::regions() const { return core_->seen.processes.regions(); }
 
 std::vector<SampledProgram> Sampler::programs() const {
   std::vector<SampledProgram> found;

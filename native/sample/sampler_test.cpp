@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <spawn.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -64,6 +65,22 @@ TEST_CASE("a program and those that it starts are sampled in proportion to their
   for (const CodePlace& place : sampler->code())
     in_files += place.file != 0;
   CHECK(in_files * 10 >= sampler->code().size() * 9);
+}
+
+TEST_CASE("one page fault in so many is sampled, and stands for them") {
+  Result<Sampler> sampler = Sampler::open({1'000'000, 16});
+  if (!permitted(sampler)) return;
+  run(*sampler, {"awk", "BEGIN { for (i = 0; i < 300000; i++) a[i] = i }"});
+  std::uint64_t faults = 0;
+  for (const Sample& sample : sampler->samples()) {
+    if (sample.kind != SampleKind::fault) continue;
+    ++faults;
+    CHECK(sample.period == 16);
+  }
+  rusage usage{};
+  getrusage(RUSAGE_CHILDREN, &usage);
+  CHECK(faults > 0);
+  CHECK(faults * 8 < static_cast<std::uint64_t>(usage.ru_minflt)); // of all children so far
 }
 
 TEST_CASE("nothing is sampled of the thread that starts programs, nor after stop()") {

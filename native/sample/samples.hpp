@@ -44,17 +44,23 @@ struct CodePlace {
   bool is_readable = false;     ///< the code is known
 };
 
-/// A place of data: an allocation site, or memory that belongs to none.
+/// A place of data: an allocation site, a mapping, the data of a file, or a stack.
 struct DataPlace {
   trace::SiteKind kind = trace::SiteKind::unknown;
-  /// Call chain of a heap site, innermost first; the file of statics with offset 0.
+  /// Call chain of a heap site, or of a mapping that the allocation log has, innermost first; the
+  /// file of statics or of a mapped file, with offset 0.
   struct Frame {
     std::uint32_t file = 0;
     std::uint64_t offset = 0;
     friend bool operator==(const Frame&, const Frame&) = default;
   };
   std::vector<Frame> frames;
-  std::uint64_t allocations = 0; ///< the rest: heap sites only
+  /// Of one mapping with a call chain, and of statics; else 0, and address ranges have no meaning
+  /// for the program.
+  std::uint64_t begin = 0;
+  std::uint64_t bytes = 0;
+  std::uint32_t name = 0;        ///< of anonymous memory without a call chain
+  std::uint64_t allocations = 0; ///< the rest: of call chains only, with begin 0
   std::uint64_t allocated_bytes = 0;
   std::uint64_t peak_bytes = 0;
   /// Live bytes over time.

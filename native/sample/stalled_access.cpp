@@ -155,6 +155,7 @@ void stand_in(StalledAccess& access, const Instruction& instruction) {
       lost_base && access.index == StalledAccess::none && access.bytes == pointer_bytes;
   const bool is_index = !lost_base && access.bytes >= least_index_bytes;
   access.follows_pointer = is_pointer || is_index;
+  access.lost_index = is_index;
   if (!access.follows_pointer) access.base = access.index = StalledAccess::none;
 }
 
@@ -250,6 +251,13 @@ std::optional<std::uint64_t> StalledAccess::address(std::uint64_t pointer,
   if (base != none) address += values[base];
   if (index != none) address += values[index] * scale;
   return address;
+}
+
+std::optional<std::uint64_t> StalledAccess::array(std::uint64_t pointer,
+                                                  const Registers& values) const {
+  StalledAccess first = *this;
+  first.index = none;
+  return first.address(pointer, values);
 }
 
 std::optional<StalledAccess> stalled_access(std::span<const std::uint8_t> code, std::size_t at) {

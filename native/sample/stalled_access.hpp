@@ -36,10 +36,13 @@ struct StalledAccess {
   bool is_store = false;
   bool is_string = false;       ///< a repeated string instruction
   bool follows_pointer = false; ///< the base was loaded from memory shortly before
+  bool lost_index = false;      ///< the load overwrote its index
 
   /// The address. If the load overwrote a register of it, the loaded value, a pointer or an index
   /// that the program follows next, stands for that. Nothing if no register holds either.
   std::optional<std::uint64_t> address(std::uint64_t pointer, const Registers& values) const;
+  /// The same without the index: where the array begins.
+  std::optional<std::uint64_t> array(std::uint64_t pointer, const Registers& values) const;
 };
 
 /// Bytes of code before and after the instruction pointer that are of use.

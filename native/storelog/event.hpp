@@ -26,7 +26,8 @@ enum class EventKind : std::uint8_t {
 };
 
 /// A place in a program: a source line, or, where only machine code is known, an offset in an ELF
-/// file. Sixteen bytes that live in registers; nothing is allocated.
+/// file. A store of a library has a caller: where the program called the library. A value; nothing
+/// is allocated.
 class Site {
 public:
   constexpr Site() = default;
@@ -43,11 +44,19 @@ public:
     return {module, offset | code_bit};
   }
 
+  /// The same place, reached by a call at `caller`, which outlives it.
+  constexpr Site called_from(const Site& caller) const {
+    Site site = *this;
+    site.caller_ = &caller;
+    return site;
+  }
+
   constexpr const char* file() const { return file_; } ///< source, or ELF file if is_code()
   constexpr bool is_code() const { return (place_ & code_bit) != 0; }
   constexpr std::uint64_t line() const { return is_code() ? 0 : place_; }
   constexpr std::uint64_t offset() const { return is_code() ? place_ & ~code_bit : 0; }
   constexpr std::uint64_t place() const { return place_; } ///< line or marked offset, as in files
+  constexpr const Site* caller() const { return caller_; } ///< or null
 
   /// Same place? Compares the file by pointer: sites of one line in one binary share it.
   friend constexpr bool operator==(const Site&, const Site&) = default;
@@ -56,6 +65,7 @@ private:
   static constexpr std::uint64_t code_bit = std::uint64_t{1} << 63;
   const char* file_ = "";
   std::uint64_t place_ = 0;
+  const Site* caller_ = nullptr;
 };
 
 /// One thing that happened. `data` is where its bytes begin in Log::data (stores only).

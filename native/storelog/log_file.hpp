@@ -7,6 +7,7 @@
 #pragma once
 
 #include <deque>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -21,11 +22,13 @@ inline constexpr char log_magic[8] = {'N', 'F', 'S', 'T', 'O', 'R', 'E', '\n'};
 
 /// Kinds of records of a file, in addition to those of events.
 enum class Tag : std::uint8_t {
-  site = 16,   ///< names site number `site`: `address` is Site::place(), the data its file
-  image = 17,  ///< bytes that were durable before the first event
-  pool = 18,   ///< `address` is the size of the pool in bytes, the data its path
-  last = 19,   ///< the log is complete; `address` is the number of events
-  failed = 20, ///< the recorder gave up; the data is the reason
+  site = 16,    ///< names site number `site`: `address` is Site::place(), the data its file
+  image = 17,   ///< bytes that were durable before the first event
+  pool = 18,    ///< `address` is the size of the pool in bytes, the data its path
+  last = 19,    ///< the log is complete; `address` is the number of events
+  failed = 20,  ///< the recorder gave up; the data is the reason
+  created = 21, ///< a library has created the pool: all before this is taken as durable
+  unseen = 22,  ///< `address` flushes and fences of the module in the data were not recorded
 };
 
 struct FileHeader {
@@ -57,9 +60,12 @@ public:
   void begin();
   void pool(std::uint64_t bytes, const char* path);
   void image(std::uint64_t address, const void* data, std::size_t bytes);
-  std::uint32_t site(Site site);
+  /// Numbers a site; `caller` is the number of its caller's, if it has one.
+  std::uint32_t site(Site site, std::optional<std::uint32_t> caller = {});
   void event(EventKind kind, std::uint16_t thread, std::uint32_t site, std::uint64_t address,
              std::uint32_t bytes, const void* data);
+  void created();
+  void unseen(std::uint64_t count, const char* module);
   /// Writes what is buffered as a chunk.
   void flush();
   void end();
@@ -80,11 +86,13 @@ private:
   alignas(8) char buffer_[chunk_bytes];
 };
 
-/// A log that was read. Sites point into `names`.
+/// A log that was read. Sites point into `names` and `callers`.
 struct ReadLog {
   Log log;
   std::deque<std::string> names;
+  std::deque<Site> callers;
   std::string pool_path;
+  std::vector<std::pair<std::string, std::uint64_t>> unseen; ///< flushes and fences, by module
   bool complete = false;
   std::string ending; ///< if not complete: what is wrong, and at which offset
 };

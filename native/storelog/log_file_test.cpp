@@ -59,6 +59,48 @@ TEST_CASE("a log comes back as it was written") {
   }
 }
 
+TEST_CASE("what a library stored before the pool was created is part of the image") {
+  const test::Folder folder;
+  const std::string path = folder.path("created");
+  Result<os::File> file = os::create_new(path.c_str());
+  REQUIRE(file);
+  LogWriter writer(std::move(*file));
+  writer.begin();
+  writer.pool(128, "pool");
+  const std::uint32_t site = writer.site(Site("a.c", 1));
+  writer.event(EventKind::store, 0, site, 8, 3, "abc");
+  writer.event(EventKind::fence, 0, site, 0, 0, nullptr);
+  writer.created();
+  writer.event(EventKind::store, 0, site, 9, 1, "x");
+  writer.end();
+  Result<ReadLog> read = read_log(path.c_str());
+  REQUIRE(read);
+  CHECK(read->complete);
+  REQUIRE(read->log.events.size() == 1);
+  CHECK(read->log.events[0].address == 9);
+  CHECK(std::memcmp(read->log.image.data() + 8, "abc", 3) == 0);
+  CHECK(read->log.data.size() == 1);
+}
+
+TEST_CASE("a site comes back with its callers") {
+  const test::Folder folder;
+  const Site program("program.c", 7);
+  const Site library = Site::code("/lib/b.so", 5).called_from(program);
+  Log log = example();
+  log.events[1].site = Site::code("/lib/c.so", 9).called_from(library);
+  Result<ReadLog> read = read_log(written(folder, log).c_str());
+  REQUIRE(read);
+  CHECK(read->complete);
+  const ReadLog moved = std::move(*read);
+  const Site& site = moved.log.events[1].site;
+  CHECK(site.offset() == 9);
+  REQUIRE(site.caller() != nullptr);
+  CHECK(site.caller()->offset() == 5);
+  REQUIRE(site.caller()->caller() != nullptr);
+  CHECK(site.caller()->caller()->line() == 7);
+  CHECK(moved.log.events[0].site.caller() == nullptr);
+}
+
 TEST_CASE("a log cut anywhere is read up to the cut, and says so") {
   const test::Folder folder;
   Log log = example();

@@ -28,6 +28,7 @@ private:
   bool chunk(const ChunkHeader& header);
   bool record(const FileRecord& record, const char* data);
   bool event(const FileRecord& record, const char* data);
+  void settle();
   bool stop(const char* why) {
     char text[256];
     std::snprintf(text, sizeof text, "the log is %s at offset %ld; %zu events before that are used",
@@ -39,6 +40,7 @@ private:
   std::FILE* file_;
   ReadLog& result_;
   std::vector<Site> sites_;
+  std::uint64_t settled_ = 0; ///< events that are part of the image
   std::vector<char> payload_;
   long offset_ = sizeof(FileHeader);
 };
@@ -93,9 +95,13 @@ bool LogReader::record(const FileRecord& record, const char* data) {
   Log& log = result_.log;
   switch (static_cast<Tag>(record.tag)) {
   case Tag::site:
-    if (record.site != sites_.size()) return stop("damaged");
+    if (record.site != sites_.size() || record.bytes > sites_.size()) return stop("damaged");
     result_.names.emplace_back(data, record.data_bytes);
     sites_.emplace_back(result_.names.back().c_str(), record.address);
+    if (record.bytes > 0) {
+      result_.callers.push_back(sites_[record.bytes - 1]);
+      sites_.back() = sites_.back().called_from(result_.callers.back());
+    }
     return true;
   case Tag::pool:
     if (record.address > largest_pool || !log.image.empty()) return stop("damaged");
@@ -109,13 +115,28 @@ bool LogReader::record(const FileRecord& record, const char* data) {
     std::memcpy(log.image.data() + record.address, data, record.data_bytes);
     return true;
   case Tag::last:
-    if (record.address != log.events.size()) return stop("damaged");
+    if (record.address != settled_ + log.events.size()) return stop("damaged");
     result_.complete = true;
+    return true;
+  case Tag::created: settle(); return true;
+  case Tag::unseen:
+    result_.unseen.emplace_back(std::string(data, record.data_bytes), record.address);
     return true;
   case Tag::failed:
     return stop(("incomplete (" + std::string(data, record.data_bytes) + ")").c_str());
   }
   return event(record, data);
+}
+
+/// Makes the events so far a part of the image.
+void LogReader::settle() {
+  Log& log = result_.log;
+  for (const Event& event : log.events)
+    if (stores(event))
+      std::memcpy(log.image.data() + event.address, log.data.data() + event.data, event.bytes);
+  settled_ += log.events.size();
+  log.events.clear();
+  log.data.clear();
 }
 
 bool LogReader::event(const FileRecord& record, const char* data) {

@@ -47,11 +47,13 @@ void LogWriter::image(std::uint64_t address, const void* data, std::size_t bytes
   }
 }
 
-std::uint32_t LogWriter::site(Site site) {
+std::uint32_t LogWriter::site(Site site, std::optional<std::uint32_t> caller) {
   const std::uint32_t number = sites_++;
   const auto bytes =
       static_cast<std::uint32_t>(std::min<std::size_t>(std::strlen(site.file()), 4096));
-  put({static_cast<std::uint8_t>(Tag::site), 0, 0, number, site.place(), 0, bytes}, site.file());
+  put({static_cast<std::uint8_t>(Tag::site), 0, 0, number, site.place(), caller ? *caller + 1 : 0,
+       bytes},
+      site.file());
   return number;
 }
 
@@ -68,6 +70,15 @@ void LogWriter::event(EventKind kind, std::uint16_t thread, std::uint32_t site,
     ++events_;
     done += part;
   } while (done < bytes);
+}
+
+void LogWriter::created() {
+  put({static_cast<std::uint8_t>(Tag::created), 0, 0, 0, events_, 0, 0}, nullptr);
+}
+
+void LogWriter::unseen(std::uint64_t count, const char* module) {
+  const auto bytes = static_cast<std::uint32_t>(std::min<std::size_t>(std::strlen(module), 4096));
+  put({static_cast<std::uint8_t>(Tag::unseen), 0, 0, 0, count, 0, bytes}, module);
 }
 
 void LogWriter::flush() {
@@ -102,13 +113,17 @@ Status write_log(const Log& log, const char* pool_path, os::File file) {
       writer.image(at, from, bytes);
   }
   std::vector<std::pair<Site, std::uint32_t>> sites;
-  for (const Event& event : log.events) {
+  const auto number_of = [&](const auto& self, const Site& site) -> std::uint32_t {
     auto known = std::find_if(sites.begin(), sites.end(),
-                              [&](const auto& entry) { return entry.first == event.site; });
-    if (known == sites.end()) known = sites.insert(known, {event.site, writer.site(event.site)});
-    writer.event(event.kind, event.thread, known->second, event.address, event.bytes,
-                 log.data.data() + event.data);
-  }
+                              [&](const auto& entry) { return entry.first == site; });
+    if (known != sites.end()) return known->second;
+    std::optional<std::uint32_t> caller;
+    if (site.caller() != nullptr) caller = self(self, *site.caller());
+    return sites.emplace_back(site, writer.site(site, caller)).second;
+  };
+  for (const Event& event : log.events)
+    writer.event(event.kind, event.thread, number_of(number_of, event.site), event.address,
+                 event.bytes, log.data.data() + event.data);
   writer.end();
   if (writer.failed())
     return Error::make(Errc::os_error, "the log could not be written")

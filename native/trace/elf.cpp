@@ -54,6 +54,18 @@ std::optional<std::uint64_t> Elf::bias(std::uint64_t address, std::uint64_t offs
   return std::nullopt;
 }
 
+std::optional<Elf::Addresses> Elf::writable() const {
+  std::optional<Addresses> all;
+  for (const Segment& segment : segments) {
+    if (!segment.is_writable) continue;
+    const std::uint64_t begin = segment.address / page * page;
+    const std::uint64_t end = (segment.address + segment.bytes + page - 1) / page * page;
+    all = all ? Addresses{std::min(all->begin, begin), std::max(all->end, end)}
+              : Addresses{begin, end};
+  }
+  return all;
+}
+
 std::uint64_t Elf::low() const {
   std::uint64_t low = ~std::uint64_t{0};
   for (const Segment& segment : segments)
@@ -83,7 +95,8 @@ std::optional<Elf> read_elf(const char* path) {
     if (!read_at(file, header.e_phoff + i * sizeof segment, &segment, sizeof segment))
       return std::nullopt;
     if (segment.p_type == PT_LOAD)
-      elf.segments.push_back({segment.p_offset, segment.p_vaddr, segment.p_memsz});
+      elf.segments.push_back(
+          {segment.p_offset, segment.p_vaddr, segment.p_memsz, (segment.p_flags & PF_W) != 0});
     if (segment.p_type == PT_NOTE && segment.p_filesz <= most_note_bytes && elf.build_id.empty()) {
       std::vector<char> notes(segment.p_filesz);
       if (read_at(file, segment.p_offset, notes.data(), notes.size()))

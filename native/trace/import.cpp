@@ -37,6 +37,7 @@ public:
     return done_;
   }
   bool failed() const { return writer_.failed() != 0; }
+  std::uint64_t accesses() const { return done_.reads + done_.writes; }
 
 private:
   static Header header(Form form) {
@@ -111,13 +112,38 @@ bool dramsim_line(char* at, Importer& importer) {
   return true;
 }
 
+/// A line of text, ended by a zero byte; only the start of a comment is kept.
+struct Line {
+  char text[256];
+  /// It has a zero byte, or is longer than a line of any form.
+  bool damaged = false;
+};
+
+/// The next line; false at the end of the file.
+bool read_line(std::FILE* file, Line& line) {
+  std::size_t used = 0;
+  int next = 0;
+  line.damaged = false;
+  while (next != '\n' && (next = ::getc_unlocked(file)) != EOF) {
+    const bool room = used + 1 < sizeof line.text;
+    if (room) line.text[used++] = static_cast<char>(next);
+    if (next == '\0' || (!room && line.text[0] != '#')) {
+      line.damaged = true;
+      break;
+    }
+  }
+  line.text[used] = '\0';
+  return used != 0;
+}
+
 Status read_lines(std::FILE* file, const char* name, Form form, Importer& importer) {
-  char line[256];
+  Line line;
   std::uint64_t instruction = 0;
-  for (unsigned long number = 1; std::fgets(line, sizeof line, file) != nullptr; ++number) {
-    if (at_end(line) || line[0] == '#') continue;
-    const bool good = form == Form::ramulator ? ramulator_line(line, importer, instruction)
-                                              : dramsim_line(line, importer);
+  for (unsigned long number = 1; read_line(file, line); ++number) {
+    if (!line.damaged && (at_end(line.text) || line.text[0] == '#')) continue;
+    const bool good =
+        !line.damaged && (form == Form::ramulator ? ramulator_line(line.text, importer, instruction)
+                                                  : dramsim_line(line.text, importer));
     if (!good)
       return Error::make(Errc::bad_input, "'%s' line %lu is not a line of a %s trace", name, number,
                          names[static_cast<unsigned>(form)])
@@ -127,13 +153,19 @@ Status read_lines(std::FILE* file, const char* name, Form form, Importer& import
   return Done{};
 }
 
+bool is_zero(const ChampsimInstruction& one) {
+  constexpr ChampsimInstruction zero = {};
+  return std::memcmp(&one, &zero, sizeof one) == 0;
+}
+
 Status read_instructions(std::FILE* file, const char* name, Importer& importer) {
   ChampsimInstruction one;
   std::uint64_t instruction = 0;
   std::size_t got = 0;
   while ((got = std::fread(&one, 1, sizeof one, file)) == sizeof one && !importer.failed()) {
-    if (one.is_branch > 1 || one.branch_taken > 1) {
-      got = 1; // no such instruction: the file is something else
+    // No such instruction: the file is something else, or a part of it was never written.
+    if (one.is_branch > 1 || one.branch_taken > 1 || is_zero(one)) {
+      got = 1;
       break;
     }
     ++instruction;
@@ -157,6 +189,10 @@ Result<Exchanged> import_trace(const char* path, int fd, Form form) {
   const Status read = form == Form::champsim ? read_instructions(file->get(), path, importer)
                                              : read_lines(file->get(), path, form, importer);
   if (!read) return read.error();
+  if (importer.accesses() == 0)
+    return Error::make(Errc::bad_input, "'%s' is not a %s trace: it has no accesses", path,
+                       names[static_cast<unsigned>(form)])
+        .try_next("name its form with --from; docs/trace.md lists the forms");
   return importer.finish();
 }
 

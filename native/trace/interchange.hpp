@@ -33,8 +33,8 @@ Result<Exchanged> export_trace(const char* trace, int fd, Form form);
 
 /// Makes a trace of another form's file: its accesses as they are, with no cache between. Loads are
 /// RecordKind::load; stores RecordKind::write_back, or RecordKind::store where the form has
-/// instructions (champsim). Errors: not_found, no_permission; bad_input with the line; as
-/// TraceWriter::finish().
+/// instructions (champsim). Errors: not_found, no_permission; bad_input with the line, or for a file
+/// without accesses; as TraceWriter::finish().
 Result<Exchanged> import_trace(const char* file, int fd, Form form);
 
 } // namespace nearfar::trace

@@ -23,7 +23,8 @@ Result<Costs> Costs::create(const Placing& placing) {
   const CoreCost& core = placing.core;
   const bool good = sensible(placing.memories[0]) && sensible(placing.memories[1]) &&
                     core.instruction_ns >= 0 && std::isfinite(core.instruction_ns) &&
-                    core.window > 0 && core.parallelism > 0 && core.parallelism <= most_parallel &&
+                    core.held_ns >= 0 && std::isfinite(core.held_ns) && core.window > 0 &&
+                    core.parallelism > 0 && core.parallelism <= most_parallel &&
                     core.tlb_ways > 0 && core.tlb_entries >= core.tlb_ways && core.chained >= 0 &&
                     core.chained <= 1;
   if (!good)
@@ -84,7 +85,7 @@ void Costs::take(const Record& record, std::uint32_t site, unsigned memory) {
     if (record.instructions > window) retire(thread, record.instructions - window);
     execute(thread, record.instructions);
   }
-  thread.returns[thread.records++ % kept] = {thread.now, most_parallel};
+  thread.returns[thread.records++ % kept] = {thread.now - thread.held, 0, most_parallel};
   switch (record.kind) {
   case RecordKind::load:
     ++cost.reads;
@@ -94,7 +95,8 @@ void Costs::take(const Record& record, std::uint32_t site, unsigned memory) {
   case RecordKind::store:
     ++cost.reads;
     wait(thread,
-         send(thread, record, site, memory) - placing_.memories[memory].latency_ns - ahead_ns(),
+         send(thread, record, site, memory) + thread.held - placing_.memories[memory].latency_ns -
+             ahead_ns(),
          site);
     break;
   case RecordKind::prefetch:
@@ -104,7 +106,7 @@ void Costs::take(const Record& record, std::uint32_t site, unsigned memory) {
   case RecordKind::write_back:
   case RecordKind::nt_store:
     ++cost.writes;
-    occupy(thread, memory, placing_.memories[memory].write_line_ns);
+    occupy_line(thread, memory, true);
     break;
   }
 }
@@ -128,7 +130,8 @@ void Costs::retire(Thread& thread, std::uint64_t up_to) {
   while (thread.first < thread.loads.size() && thread.loads[thread.first].instruction <= up_to) {
     const Flight& flight = thread.loads[thread.first++];
     const std::uint64_t ahead = flight.instruction + placing_.core.window - thread.instruction;
-    const double full = thread.now + static_cast<double>(ahead) * placing_.core.instruction_ns;
+    const double full =
+        thread.now - thread.held + static_cast<double>(ahead) * placing_.core.instruction_ns;
     if (flight.back > full) wait(thread, thread.now + (flight.back - full), flight.site);
   }
   if (thread.first == thread.loads.size()) {
@@ -139,7 +142,9 @@ void Costs::retire(Thread& thread, std::uint64_t up_to) {
 
 void Costs::execute(Thread& thread, std::uint64_t up_to) {
   const std::uint64_t instructions = up_to - thread.instruction;
-  thread.now += static_cast<double>(instructions) * placing_.core.instruction_ns;
+  const double held = static_cast<double>(instructions) * placing_.core.held_ns;
+  thread.now += static_cast<double>(instructions) * placing_.core.instruction_ns + held;
+  thread.held += held;
   instructions_ += instructions;
   thread.instruction = up_to;
 }
@@ -147,7 +152,7 @@ void Costs::execute(Thread& thread, std::uint64_t up_to) {
 /// Waits for all loads in flight.
 void Costs::drain(Thread& thread) {
   for (; thread.first < thread.loads.size(); ++thread.first)
-    wait(thread, thread.loads[thread.first].back, thread.loads[thread.first].site);
+    wait(thread, thread.loads[thread.first].back + thread.held, thread.loads[thread.first].site);
   thread.loads.clear();
   thread.first = 0;
 }
@@ -175,7 +180,7 @@ std::uint64_t Costs::parent_of(Thread& thread, const Record& record) const {
 }
 
 /// A line's way to memory and back, in one of the places for lines in flight. Returns when it is
-/// there. What waits for a load takes over its place: a chain of loads holds one.
+/// there, without held time. What waits for a load takes over its place: a chain of loads holds one.
 double Costs::send(Thread& thread, const Record& record, std::uint32_t site, unsigned memory) {
   const MemoryCost& costs = placing_.memories[memory];
   SiteCost& cost = sites_[site];
@@ -185,8 +190,8 @@ double Costs::send(Thread& thread, const Record& record, std::uint32_t site, uns
   if (back_to > 0 && back_to < kept && back_to < thread.records) {
     ++cost.dependent;
     const Return& parent = thread.returns[(thread.records - 1 - back_to) % kept];
-    start = std::max(start, parent.back);
-    if (parent.place < most_parallel && thread.lines[parent.place] == parent.back)
+    start = std::max(start, parent.back + thread.held);
+    if (parent.place < most_parallel && thread.lines[parent.place] == parent.line)
       place = parent.place;
   }
   if (place == most_parallel) {
@@ -200,12 +205,13 @@ double Costs::send(Thread& thread, const Record& record, std::uint32_t site, uns
     most_ns_[site] += costs.walk_ns;
     start += costs.walk_ns;
   }
-  start = std::max(start, thread.free_at[memory]);
+  start = std::max(start, free_at(thread, memory));
   // What sets out later, at the end of a chain, leaves the bus to others until then.
-  occupy(thread, memory, costs.line_ns);
-  const double back = start + costs.latency_ns;
-  thread.lines[place] = back;
-  thread.returns[(thread.records - 1) % kept] = {back, place};
+  occupy_line(thread, memory, false);
+  const double line = start + costs.latency_ns;
+  const double back = line - thread.held;
+  thread.lines[place] = line;
+  thread.returns[(thread.records - 1) % kept] = {back, line, place};
   return back;
 }
 
@@ -221,15 +227,30 @@ unsigned Costs::first_free(const Thread& thread) const {
 
 /// A line that a prefetcher asks for. It has places of its own; what bounds it is the bandwidth.
 void Costs::stream(Thread& thread, unsigned memory, std::uint32_t site) {
-  const MemoryCost& costs = placing_.memories[memory];
-  const double start = std::max(thread.now, thread.free_at[memory]);
-  occupy(thread, memory, costs.line_ns);
+  const double start = std::max(thread.now, free_at(thread, memory));
+  occupy_line(thread, memory, false);
   wait(thread, start - ahead_ns(), site);
 }
 
 void Costs::occupy(Thread& thread, unsigned memory, double ns) {
   thread.free_at[memory] = std::max(thread.free_at[memory], thread.now) + ns;
   occupied_ns_[memory] += ns;
+}
+
+/// A line occupies its memory and the core's buffers: those for as much longer as the memory's
+/// latency is than near memory's, but no longer than a thread takes for a line of that memory alone.
+void Costs::occupy_line(Thread& thread, unsigned memory, bool written) {
+  const MemoryCost& near = placing_.memories[0];
+  const MemoryCost& costs = placing_.memories[memory];
+  const double ns = written ? costs.write_line_ns : costs.line_ns;
+  const double near_ns = written ? near.write_line_ns : near.line_ns;
+  const double longer = near.latency_ns > 0 ? costs.latency_ns / near.latency_ns : 1;
+  occupy(thread, memory, ns);
+  thread.core_free_at = std::max(thread.core_free_at, thread.now) + std::min(ns, near_ns * longer);
+}
+
+double Costs::free_at(const Thread& thread, unsigned memory) const {
+  return std::max(thread.free_at[memory], thread.core_free_at);
 }
 
 /// Threads that run at once share the memories: they take as long as their lines do, at least.

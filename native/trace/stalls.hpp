@@ -6,12 +6,19 @@
 //                does not, until it has waited near memory's latency for its place: buffers are as
 //                long whatever memory is behind them. So many lines are in flight, and those of one
 //                memory follow each other at its bandwidth, which is all that holds prefetches
-//                back, near memory's latency ahead of the program. A page that the TLB, one for
+//                back, near memory's latency ahead of the program. A lone thread does not stream
+//                faster from two memories than from one: the lines of both take the same buffers of
+//                its core, each for its memory's latency (Little's law). A page that the TLB, one for
 //                both memories, does not know costs its memory's walk. Of the loads whose address
 //                the trace does not know to be loaded, a share may be taken to wait for the load
 //                before: a recorder that compares values sees no address that is computed out of
 //                one. Interval analysis: Karkhanis and Smith, "A First-Order Superscalar Processor
 //                Model", ISCA 2004; Eyerman et al., ACM TOCS 27(2), 2009.
+// Hiding         while a load is under way, instructions behind it enter the window, at the speed at
+//                which a core dispatches them. What else a program spends its time on (mispredicted
+//                branches, nearer caches, long operations) adds to that and hides nothing: it cuts
+//                the window or waits in it as the load does. It is held time, in which the clock
+//                goes on and a load that is waited for does not come nearer.
 // Threads        each has a clock of its own, which runs while the thread is busy. Their clocks
 //                cannot be compared, so no thread waits for another's lines; but all of them
 //                together take as long as their lines occupy a memory.
@@ -41,13 +48,14 @@ struct MemoryCost {
 };
 
 struct CoreCost {
-  double instruction_ns = 0.25;
-  unsigned window = 256;     ///< instructions in flight
-  unsigned parallelism = 16; ///< lines in flight; at most most_parallel
+  double instruction_ns = 0.25; ///< to dispatch one, while loads are under way
+  unsigned window = 256;        ///< instructions in flight
+  unsigned parallelism = 16;    ///< lines in flight; at most most_parallel
   unsigned tlb_entries = 1536;
   unsigned tlb_ways = 12;
   double chained =
       0; ///< fraction of loads that wait for the load before, if the trace has no dependences
+  double held_ns = 0; ///< what an instruction takes besides, which hides no latency
 };
 inline constexpr unsigned most_parallel = 64;
 
@@ -105,16 +113,18 @@ public:
 private:
   struct Flight {
     std::uint64_t instruction;
-    double back; ///< when its line is there
+    double back; ///< when its line is there, without held time
     std::uint32_t site;
   };
   struct Return {
-    double back = 0;
+    double back = 0;                ///< without held time
+    double line = 0;                ///< when its place is free
     unsigned place = most_parallel; ///< among the lines in flight, if it has one
   };
   static constexpr unsigned kept = 256; ///< returns that later records may depend on
   struct Thread {
     double now = 0;
+    double held = 0; ///< of it, what hides nothing
     std::uint64_t instruction = 0;
     std::uint64_t records = 0;
     std::uint64_t last_load = 0; ///< number of its record, from 1 on
@@ -123,6 +133,7 @@ private:
     std::vector<Flight> loads; ///< in flight, a queue from `first` on
     std::size_t first = 0;
     double free_at[2] = {0, 0};       ///< when each memory can begin the thread's next line
+    double core_free_at = 0;          ///< when the core can
     double lines[most_parallel] = {}; ///< when each place for a line is free
     Return returns[kept] = {};
   };
@@ -138,6 +149,8 @@ private:
   Thread& thread_of(const Record& record);
   SiteCost& cost_of(std::uint32_t site);
   void occupy(Thread& thread, unsigned memory, double ns);
+  void occupy_line(Thread& thread, unsigned memory, bool written);
+  double free_at(const Thread& thread, unsigned memory) const;
   void share_memories(Cost& cost);
   void bound_charges(Cost& cost);
   void execute(Thread& thread, std::uint64_t up_to);

@@ -78,6 +78,88 @@ TEST_CASE("loads a window apart do not overlap; as far apart as a latency, they 
   CHECK(cost.stall_ns == doctest::Approx(100)); // for the last one, with nothing behind it
 }
 
+TEST_CASE("held time hides no latency: what a miss costs does not depend on it") {
+  for (const double held : {0.0, 0.5, 10.0, 100.0}) {
+    Placing p = placing();
+    p.core.instruction_ns = 0.1;
+    p.core.held_ns = held;
+    for (const bool depends : {false, true}) { // one miss in each window, or a chain
+      const std::vector<Record> made = loads(depends ? 5 : 300, depends);
+      p.far_sites = {};
+      const Cost near = cost_of(p, made);
+      p.far_sites = {0, 1};
+      const Cost far = cost_of(p, made);
+      CAPTURE(held);
+      CHECK(far.time_ns - near.time_ns == doctest::Approx(records * 200.0).epsilon(0.01));
+      CHECK(far.sites[1].stall_ns - near.sites[1].stall_ns ==
+            doctest::Approx(records * 200.0).epsilon(0.01));
+    }
+  }
+}
+
+TEST_CASE("lines arrive in held time: what streams slowly is not bound by bandwidth") {
+  Placing p = placing();
+  p.core.held_ns = 5;
+  std::vector<Record> made = loads(1, false);
+  for (Record& one : made)
+    one.kind = RecordKind::prefetch;
+  const double near = cost_of(p, made).time_ns;
+  p.far_sites = {0, 1}; // 3 ns a line
+  CHECK(near == doctest::Approx(records * 5.0));
+  CHECK(cost_of(p, made).time_ns == doctest::Approx(near));
+  for (Record& one : made)
+    one.kind = RecordKind::store; // a place is free again after 300 ns, ten in 500 ns
+  p.core.held_ns = 50;
+  CHECK(cost_of(p, made).stall_ns == 0);
+}
+
+TEST_CASE("a thread does not stream faster from two memories than from the nearer one") {
+  for (const RecordKind kind : {RecordKind::prefetch, RecordKind::load, RecordKind::store,
+                                RecordKind::write_back, RecordKind::nt_store}) {
+    for (const double far_line : {20.0, 25.0, 40.0, 100.0}) {
+      Placing p = placing();
+      p.memories[0] = {100, 20, 20, 0, 21};
+      p.memories[1] = {200, far_line, far_line, 0, 21};
+      std::vector<Record> made = loads(1, false);
+      for (std::uint64_t i = 0; i < records; ++i) {
+        made[i].kind = kind;
+        made[i].object = 1 + i % 2;
+      }
+      made.back().kind = RecordKind::load; // behind all that is written
+      const double near = cost_of(p, made).time_ns;
+      p.far_sites = {0, 0, 1};
+      const double split = cost_of(p, made).time_ns;
+      p.far_sites = {0, 1, 1};
+      const double far = cost_of(p, made).time_ns;
+      CAPTURE(static_cast<int>(kind));
+      CAPTURE(far_line);
+      CHECK(split >= near);
+      CHECK(split <= far + 200);
+    }
+  }
+}
+
+TEST_CASE("threads together stream from two memories at the sum of their bandwidths, at most") {
+  std::vector<Record> made = loads(1, false);
+  const auto time = [&](std::vector<std::uint8_t> far_sites) {
+    Placing p = placing();
+    p.memories[1] = {100, 1, 1, 0, 21};
+    p.far_sites = std::move(far_sites);
+    Result<Costs> costs = Costs::create(p);
+    REQUIRE(costs);
+    for (std::uint16_t thread = 0; thread < 32; ++thread) {
+      for (std::uint64_t i = 0; i < records; ++i) {
+        made[i].kind = RecordKind::prefetch;
+        made[i].thread = thread;
+        made[i].object = 1 + i % 2;
+      }
+      costs->take(made, sites);
+    }
+    return costs->finish(0, sites.size()).time_ns;
+  };
+  CHECK(time({0, 0, 1}) == doctest::Approx(time({}) / 2).epsilon(0.01));
+}
+
 TEST_CASE("bandwidth bounds what latency would let through") {
   Placing p = placing();
   p.memories[0].line_ns = 50;

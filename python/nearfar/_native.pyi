@@ -773,10 +773,24 @@ class SampledCode(TypedDict):
 class SampledData(TypedDict):
     kind: str
     frames: list[tuple[int, int]]
+    begin: int
+    bytes: int
+    name: str
     allocations: int
     allocated_bytes: int
     peak_bytes: int
     held: list[tuple[int, int]]
+
+class ProcessPages:
+    @staticmethod
+    def open(process: int) -> ProcessPages: ...
+    def is_current(self) -> bool: ...
+    def locate(
+        self, start: int, end: int, most_pages: int
+    ) -> tuple[list[tuple[int, int, int]], int]: ...
+    def move(
+        self, runs: Sequence[tuple[int, int, int]], node: int, shared: bool
+    ) -> list[tuple[int, int, int]]: ...
 
 class Sampler:
     @staticmethod
@@ -793,6 +807,7 @@ class Sampler:
     def code(self) -> list[SampledCode]: ...
     def data(self) -> list[SampledData]: ...
     def files(self) -> list[tuple[bytes, str]]: ...
+    def regions(self) -> list[tuple[int, int, int, bytes]]: ...
     def programs(self) -> list[tuple[int, bytes, int]]: ...
     def lost(self) -> int: ...
     def unlogged(self) -> int: ...
@@ -912,8 +927,9 @@ class TraceSiteCosts(TypedDict):
 
 #: latency, line, write line and walk in ns, page shift
 _Memory = tuple[float, float, float, float, int]
-#: ns of an instruction, window, lines in flight, TLB entries and ways, share of chained loads
-_Core = tuple[float, int, int, int, int, float]
+#: ns of an instruction, window, lines in flight, TLB entries and ways, share of chained loads,
+#: ns of an instruction that hide nothing
+_Core = tuple[float, int, int, int, int, float, float]
 
 class TraceSample:
     def __init__(self, path: str, most_records: int) -> None: ...

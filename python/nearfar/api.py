@@ -52,6 +52,7 @@ if TYPE_CHECKING:
         SplitModel,
         TraceRecorder,
     )
+    from nearfar.records.placement import PlacementResult
     from nearfar.records.run import Sections
     from nearfar.simulation.results import CountsSimulation, LoadCurve, Simulation
     from nearfar.workflows.comparing import Verdict
@@ -74,6 +75,7 @@ __all__ = [
     "advise",
     "compare",
     "load",
+    "place_process",
     "predict_contention",
     "predict_map",
     "predict_pipeline",
@@ -166,11 +168,11 @@ def advise(
     ``program``: the command line; or empty, with the ``pid`` of a running process, which is sampled
     for ``time_s``, or with ``perf``, a file that perf recorded. ``emulate``: trace every access
     under an emulator instead of sampling stalls.
-    ``far``, ``near``: device profiles or tiers. ``near_budget``: near memory for the heap, in bytes
-    or as ``256MiB``; default: the knee of the curve. ``time_s``: time limit of each run, in
-    seconds. ``host``: host whose caches are modeled; ``this`` is measured on first use. ``stdin``:
-    empty by default. ``ignore_failure``: accept a nonzero exit code. ``result.plan`` is the file of
-    the plan for ``nearfar run --plan``. Raises BadInputError, MachineError.
+    ``far``, ``near``: device profiles or tiers. ``near_budget``: near memory for what a plan can
+    move, in bytes or as ``256MiB``; default: the knee of the curve. ``time_s``: time limit of each
+    run, in seconds. ``host``: host whose caches are modeled; ``this`` is measured on first use.
+    ``stdin``: empty by default. ``ignore_failure``: accept a nonzero exit code. ``result.plan`` is
+    the file of the plan for ``nearfar run --plan``. Raises BadInputError, MachineError.
     """
     from nearfar.workflows import advising
     from nearfar.workflows.observation import AdviceRequest
@@ -189,6 +191,44 @@ def advise(
         perf=None if perf is None else str(perf),
     )
     return advising.advise_program(wanted, options or Options())
+
+
+@_public
+def place_process(
+    pid: int,
+    options: Options | None = None,
+    *,
+    plan: str | Path | None = None,
+    tiers: Sequence[str] = (),
+    once: bool = False,
+    revert: bool = False,
+    run: str | Path | None = None,
+    rate_bytes_per_s: float | None = 256 << 20,
+    time_s: float | None = None,
+    shared: bool = False,
+) -> Measured[PlacementResult]:
+    """Move the pages of a running program to where a plan says, as ``nearfar place`` does.
+
+    ``plan``: a plan file; or None with ``revert``, which moves pages back: those of the record
+    ``run``, by default of the newest of this process. ``tiers``: such as ``far=numa:1``. Unless
+    ``once``, returns when the program has ended, after ``time_s`` seconds, or on KeyboardInterrupt.
+    ``rate_bytes_per_s``: None for no limit. ``shared``: also move pages that other processes map;
+    requires CAP_SYS_NICE. Raises BadInputError, MachineError.
+    """
+    from nearfar.workflows import placing
+
+    wanted = placing.PlaceRequest(
+        pid=pid,
+        plan=None if plan is None else Path(plan),
+        tiers=tuple(tiers),
+        once=once,
+        revert=revert,
+        run=None if run is None else Path(run),
+        rate_bytes_per_s=rate_bytes_per_s,
+        time_s=time_s,
+        shared=shared,
+    )
+    return placing.place(wanted, options or Options())
 
 
 @_public

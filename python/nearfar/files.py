@@ -7,6 +7,7 @@ import errno
 import json
 import os
 import stat
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
@@ -45,6 +46,21 @@ def require_place(path: Path, next_step: str) -> None:
             raise OSError(why, os.strerror(why))
     except OSError as error:
         raise _cannot_write(path, error, next_step) from None
+
+
+def require_directory_place(path: Path, next_step: str) -> None:
+    """Check that a directory can be made at this path with its parents, or exists already.
+
+    Makes a directory in the lowest one that exists, and removes it: permissions alone do
+    not decide on a file system such as /proc. Raises MachineError with ``next_step``.
+    """
+    if path.is_dir():
+        return
+    above = next(parent for parent in (*path.parents, Path.cwd()) if parent.exists())
+    try:
+        Path(tempfile.mkdtemp(prefix=".nearfar-", dir=above)).rmdir()
+    except OSError as error:
+        raise MachineError(f"cannot make {path}: {error.strerror}", next_step) from None
 
 
 def _cannot_write(path: Path, error: OSError, next_step: str) -> MachineError:

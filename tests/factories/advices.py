@@ -48,7 +48,7 @@ def far(name: str, slowest: float, sites: int) -> FarAdvice:
         )
         for step in range(_STEPS + 1)
     ]
-    times = {"all_far": slowest, "heap_far": slowest * 0.98, "plan": 1 + (slowest - 1) / 9}
+    times = {"all_far": slowest, "movable_far": slowest * 0.98, "plan": 1 + (slowest - 1) / 9}
     return FarAdvice(
         far=name,
         near_bytes=36 * MIB,
@@ -85,7 +85,7 @@ def advice(sites: int = 40) -> AdviceResult:
             "program": PROGRAM,
             "host": "this",
             "near": "dram",
-            "heap_bytes": 48 * MIB,
+            "movable_bytes": 48 * MIB,
             "fixed_bytes": 2 * MIB,
             "time_near_s": 4.0,
             "traced_time_s": 60.0,

@@ -21,6 +21,12 @@ void acquire_distant_levels_in_reverse(Allocator& a) {
   const os::LockGuard inner(a.decay.purge_lock);
 }
 
+void acquire_mappings_in_reverse(Allocator& a) {
+  const os::LockGuard outer(a.mappings.lock);
+  // expected-warning@+1 {{'lock' must be acquired before 'lock'}}
+  const os::LockGuard inner(a.variables.lock);
+}
+
 void use_without_lock(Allocator& a) {
   // expected-warning@+1 {{requires holding mutex 'a.variables.lock'}}
   a.variables.drop_copies();

@@ -43,6 +43,43 @@ TrackedBlock* bucket(std::uint64_t address) {
   return blocks + bucket_of(address) * bucket_blocks;
 }
 
+/// A counter that is full stays so: then frees there look for a tracked block in vain.
+void count_tracked(std::uint64_t address, bool more) {
+  constexpr std::uint8_t full = 255;
+  std::atomic_ref counter(state.tracked[filter_index(address)]);
+  std::uint8_t before = counter.load(std::memory_order_relaxed);
+  while (before != full && !counter.compare_exchange_weak(
+                               before, static_cast<std::uint8_t>(more ? before + 1 : before - 1),
+                               std::memory_order_relaxed)) {
+  }
+}
+
+/// Takes out what began in a block before the block did. Another block may begin in its last
+/// granule, and be entered now.
+[[gnu::always_inline]] inline void clear_inside(std::uint64_t address, std::uint64_t end) {
+  constexpr std::uint64_t half = std::uint64_t{1} << (granule_bits - 1);
+  const std::uint64_t whole_end = end >> granule_bits;
+  const Entry freed = state.freed;
+  std::uint64_t granule = (address >> granule_bits) + 1;
+  for (; granule < whole_end; ++granule)
+    state.level0[granule] = freed;
+  const std::uint64_t within = end - (whole_end << granule_bits);
+  if (granule != whole_end || within == 0) return;
+  std::atomic_ref last(state.level0[whole_end]);
+  Entry before = last.load(std::memory_order_relaxed);
+  const std::uint64_t begin = (before & half_bit) != 0 ? half : 0;
+  if (before != freed && begin < within) [[unlikely]]
+    last.compare_exchange_strong(before, freed, std::memory_order_relaxed);
+}
+
+/// The same of a large block, for its first and last page: between them, its pages are known by
+/// level 1 and 2.
+void clear_ends(std::uint64_t address, std::uint64_t end) {
+  const std::uint64_t last_page = end >> page_bits << page_bits;
+  clear_inside(address, round_up(address + 1, page_bits) << page_bits);
+  clear_inside(last_page - 1, end); // with the first granule of the page
+}
+
 /// Records a block; false if its bucket is full.
 bool track(std::uint64_t address, std::size_t bytes, Entry site) {
   TrackedBlock* blocks = bucket(address);
@@ -50,6 +87,7 @@ bool track(std::uint64_t address, std::size_t bytes, Entry site) {
     std::uint64_t free = 0;
     if (!std::atomic_ref(blocks[i].address).compare_exchange_strong(free, address)) continue;
     blocks[i].site_and_bytes = std::uint64_t{bytes} << site_bits | site;
+    count_tracked(address, true);
     return true;
   }
   std::atomic_ref(header().lost_tracked).fetch_add(1, std::memory_order_relaxed);
@@ -58,8 +96,7 @@ bool track(std::uint64_t address, std::size_t bytes, Entry site) {
 
 struct Removed {
   std::uint64_t bytes = 0;
-  Entry site = 0;      ///< 0: the block was not tracked
-  bool is_last = true; ///< no other tracked block begins in the granule
+  Entry site = 0; ///< 0: the block was not tracked
 };
 
 Removed untrack(std::uint64_t address) {
@@ -68,13 +105,11 @@ Removed untrack(std::uint64_t address) {
   for (std::size_t i = 0; i < bucket_blocks; ++i) {
     std::atomic_ref at(blocks[i].address);
     const std::uint64_t found = at.load(std::memory_order_relaxed);
-    if (found == address) {
-      removed.bytes = blocks[i].site_and_bytes >> site_bits;
-      removed.site = static_cast<Entry>(blocks[i].site_and_bytes & site_mask);
-      at.store(0, std::memory_order_release);
-    } else if (found >> granule_bits == address >> granule_bits) {
-      removed.is_last = false;
-    }
+    if (found != address) continue;
+    removed.bytes = blocks[i].site_and_bytes >> site_bits;
+    removed.site = static_cast<Entry>(blocks[i].site_and_bytes & site_mask);
+    at.store(0, std::memory_order_release);
+    count_tracked(address, false);
   }
   return removed;
 }
@@ -92,7 +127,6 @@ void add_live(SiteRecord& site, std::int64_t bytes) {
 void enter_live(std::uint64_t address, std::size_t bytes, Entry entry) {
   const auto site = static_cast<Entry>(entry & site_mask);
   if (!track(address, bytes, site)) return;
-  state.level0[address >> granule_bits] = entry | tracked_bit;
   add_live(site_record(site), static_cast<std::int64_t>(weight_of(bytes).bytes));
   if (bytes >= large_bytes) cover(address, bytes, site);
 }
@@ -118,9 +152,12 @@ bool is_sampled(ThreadState& thread, std::size_t bytes) {
 /// Enters a block that may be large or sampled.
 [[gnu::noinline]] void* enter_tracked(void* block, std::size_t bytes, Entry site) {
   const auto address = reinterpret_cast<std::uint64_t>(block);
-  Entry& entry = state.level0[address >> granule_bits];
   const auto begin = static_cast<Entry>(site | half_of(address));
-  entry = static_cast<Entry>(begin | (entry & tracked_bit));
+  state.level0[address >> granule_bits] = begin;
+  if (bytes >= large_bytes)
+    clear_ends(address, address + bytes);
+  else
+    clear_inside(address, address + bytes);
   if (bytes < large_bytes && !is_sampled(thread_state, bytes)) return block;
   const Weight weight = weight_of(bytes);
   SiteRecord& record = site_record(site);
@@ -138,8 +175,8 @@ bool is_sampled(ThreadState& thread, std::size_t bytes) {
   if (thread.distance < 0) [[unlikely]]
     return enter_tracked(block, bytes, site);
   const auto address = reinterpret_cast<std::uint64_t>(block);
-  Entry& entry = state.level0[address >> granule_bits];
-  entry = static_cast<Entry>(site | half_of(address) | (entry & tracked_bit));
+  state.level0[address >> granule_bits] = static_cast<Entry>(site | half_of(address));
+  clear_inside(address, address + bytes);
   return block;
 }
 
@@ -150,15 +187,18 @@ bool is_sampled(ThreadState& thread, std::size_t bytes) {
 } // namespace
 
 void* enter(void* block, std::size_t bytes, CallSite call) {
-  if (!is_logged(reinterpret_cast<std::uint64_t>(block))) [[unlikely]]
+  const auto address = reinterpret_cast<std::uint64_t>(block);
+  if (!is_logged(address)) [[unlikely]]
     return block;
+  // Stores that miss wait for each other: the line is fetched while the site is looked up.
+  __builtin_prefetch(state.level0 + (address >> granule_bits), 1);
   const Entry site = known_site(call);
   if (site == 0) [[unlikely]]
     return enter_after_search(block, bytes, call);
   return enter_at(block, bytes, site);
 }
 
-[[gnu::noinline]] TakenBlock remove_tracked(std::uint64_t address) {
+[[gnu::noinline]] TakenBlock remove_written(std::uint64_t address) {
   Entry& entry = state.level0[address >> granule_bits];
   const Removed removed = untrack(address);
   if (removed.site != 0) {
@@ -168,12 +208,13 @@ void* enter(void* block, std::size_t bytes, CallSite call) {
     const std::size_t bytes = malloc_usable_size(reinterpret_cast<void*>(address));
     if (bytes >= large_bytes) cover(address, bytes, state.freed);
   }
-  const auto before = static_cast<Entry>(entry & ~tracked_bit);
-  if (removed.is_last) entry = state.freed;
-  return {before, removed.bytes};
+  const Entry before = entry;
+  entry = state.freed;
+  return {true, before, removed.bytes};
 }
 
 void restore(std::uint64_t address, TakenBlock taken) {
+  if (!taken.was_written) return;
   state.level0[address >> granule_bits] = taken.entry;
   if (taken.bytes != 0) enter_live(address, taken.bytes, taken.entry);
 }

@@ -1,11 +1,15 @@
 // Blocks in the shadow of the address space, and their sizes.
 //
-// Order          a block is entered after the program's malloc returned it and taken out before
-//                free() gets it, so that an address has one owner.
+// Order          a block is entered after the program's malloc returned it; a tracked one is taken out
+//                before free() gets it, so that an address has one owner.
+// Freed blocks   of small blocks that are not tracked stay in the shadow until their memory has another
+//                block, which takes their entries out: free() of a block that is in no cache would
+//                otherwise wait for the shadow's line too. Whether a block is tracked is known by a
+//                counter that is in a cache. A forked child hides the blocks of its parent that it
+//                frees, and writes each.
 // Granules       allocators with blocks of 16 bytes and less put two into a granule: the later one is
-//                found there. Its entry keeps the mark of a tracked one.
-// Thread safety  any thread. Two that change one granule at once may lose a mark: then the tracked
-//                block stays counted as live.
+//                found there.
+// Thread safety  any thread.
 #pragma once
 
 #include "alloclog/preload/sites.hpp"
@@ -19,29 +23,36 @@ void* enter(void* block, std::size_t bytes, CallSite call);
 
 /// What was known of a block that was taken out.
 struct TakenBlock {
-  Entry entry = 0;       ///< 0: nothing
-  std::size_t bytes = 0; ///< of a tracked block; else 0
+  bool was_written = false; ///< the shadow has changed
+  Entry entry = 0;          ///< then: what it had
+  std::size_t bytes = 0;    ///< of a tracked block; else 0
 };
 
-/// Takes a block out that may be tracked, or was allocated before this process had its log.
-TakenBlock remove_tracked(std::uint64_t address);
+/// Takes a block out that may be tracked, or in a forked child be the parent's.
+TakenBlock remove_written(std::uint64_t address);
 
 /// Enters a block again that was taken out, as realloc() failed.
 void restore(std::uint64_t address, TakenBlock taken);
 
 constexpr bool is_logged(std::uint64_t address) { return address >> address_bits == 0; }
 
+/// The counter of tracked blocks at an address: neighbors have neighboring ones.
+constexpr std::size_t filter_index(std::uint64_t address) {
+  return static_cast<std::size_t>((address >> granule_bits ^ address >> unit_bits) %
+                                  filter_counters);
+}
+
+/// False for a block that is not tracked for sure, and for any other address that never was.
+[[gnu::always_inline]] inline bool may_be_tracked(const void* block) {
+  const auto address = reinterpret_cast<std::uint64_t>(block);
+  return __atomic_load_n(&state.tracked[filter_index(address)], __ATOMIC_RELAXED) != 0;
+}
+
 /// Takes a block out. The process must have a log.
 [[gnu::always_inline]] inline TakenBlock remove(const void* block) {
   const auto address = reinterpret_cast<std::uint64_t>(block);
-  if (!is_logged(address)) [[unlikely]]
-    return {};
-  Entry& entry = state.level0[address >> granule_bits];
-  const Entry before = entry;
-  if (before == 0 || (before & tracked_bit) != 0) [[unlikely]]
-    return remove_tracked(address);
-  entry = state.freed;
-  return {before, 0};
+  if (!is_logged(address) || (!may_be_tracked(block) && state.freed == 0)) return {};
+  return remove_written(address);
 }
 
 } // namespace nearfar::alloclog

@@ -23,6 +23,9 @@ inline constexpr std::size_t seen_chains = 1 << 16;
 /// How far frames can be followed, by a hash of the return address.
 inline constexpr std::size_t chain_limits = 1 << 13;
 
+/// Counters of tracked blocks, by address: few enough to stay in the second-level cache.
+inline constexpr std::size_t filter_counters = 1 << 16;
+
 enum class Phase : std::uint32_t { untried = 0, joining, joined, off };
 
 /// How deep chains go that begin at a return address.
@@ -35,11 +38,14 @@ struct alignas(4096) ProcessState {
   /// nullptr while this process has no log; the last field to be written.
   Entry* level0;
   std::byte* slot;
+  /// free() of the program, once blocks that are not tracked need not be taken out (blocks.hpp).
+  void (*next_free)(void*);
   std::uint32_t phase;
   std::uint16_t seen_shift; ///< of a hash, to get the index
   /// Written where a block was freed: 0, or freed_entry in a forked child.
   Entry freed;
   ChainLimit limits[chain_limits];
+  std::uint8_t tracked[filter_counters];
   alignas(64) std::uint64_t seen[seen_chains];
 };
 
@@ -50,7 +56,14 @@ inline SiteRecord& site_record(Entry number) {
   return reinterpret_cast<SiteRecord*>(state.slot + sites_offset)[number];
 }
 
-/// Whether the process has a log; tries to get one at the first call. Keeps errno.
+/// Gets a log for this process at the first call; whether it has one now. Keeps errno.
 bool join_log();
+
+/// Whether the process has a log; tries to get one at the first call. Keeps errno.
+[[gnu::always_inline]] inline bool has_log() {
+  if (__atomic_load_n(&state.level0, __ATOMIC_ACQUIRE) != nullptr) [[likely]]
+    return true;
+  return join_log();
+}
 
 } // namespace nearfar::alloclog

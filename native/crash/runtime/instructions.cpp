@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
-#include <cstdio>
 #include <cstring>
 #include <link.h>
 #include <string_view>
@@ -63,6 +62,9 @@ bool suspicious(const std::uint8_t* code, std::size_t bytes) {
   return false;
 }
 
+/// The function that the dynamic linker calls when it has loaded a library, for debuggers.
+std::uint8_t* loader_call = nullptr;
+
 bool place_breakpoint(std::uint8_t* at) {
   void* page = reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(at) & ~(page_bytes - 1));
   if (syscall(SYS_mprotect, page, page_bytes, PROT_READ | PROT_WRITE | PROT_EXEC) != 0)
@@ -84,8 +86,9 @@ bool hide(std::uint8_t* at, std::size_t left) {
 }
 
 /// How many flushes and fences a segment has that are not seen: with `watch`, those that could not
-/// be replaced.
-int search(std::uint8_t* code, std::size_t bytes, bool watch) {
+/// be replaced. What nearfar/crash_intrinsics.h reports (`reporting`) is not counted: it makes
+/// clflush of all flushes, so others are the program's own.
+int search(std::uint8_t* code, std::size_t bytes, bool watch, bool reporting) {
   int unseen = 0;
   ZydisDecodedInstruction instruction;
   for (std::size_t at = 0; at < bytes;) {
@@ -95,7 +98,9 @@ int search(std::uint8_t* code, std::size_t bytes, bool watch) {
       ++at;
       continue;
     }
-    if (is_flush(instruction.mnemonic) || is_fence(instruction.mnemonic))
+    const ZydisMnemonic what = instruction.mnemonic;
+    const bool reported = reporting && (is_fence(what) || what == ZYDIS_MNEMONIC_CLFLUSH);
+    if ((is_flush(what) || is_fence(what)) && !reported)
       if (!watch || !hide(code + at, left)) ++unseen;
     at += instruction.length;
   }
@@ -125,7 +130,7 @@ bool is_left_out(const dl_phdr_info& module) {
   for (const char* known : {"linux-vdso", "ld-linux", "libc.so", "libpmem", "libZydis",
                             "libnearfar-", "libm.so", "libstdc++", "libgcc_s"})
     if (name.starts_with(known)) return true;
-  return names_symbol(module, "nearfar_crash_flush");
+  return false;
 }
 
 int search_module(dl_phdr_info* module, std::size_t, void* context) {
@@ -136,15 +141,15 @@ int search_module(dl_phdr_info* module, std::size_t, void* context) {
   searched[searched_count++] = key;
   if (is_left_out(*module)) return 0;
   int unseen = 0;
+  const bool reporting = names_symbol(*module, "nearfar_crash_flush");
   for (int i = 0; i < module->dlpi_phnum; ++i) {
     const ElfW(Phdr)& segment = module->dlpi_phdr[i];
     if (segment.p_type != PT_LOAD || (segment.p_flags & PF_X) == 0) continue;
     auto* code = reinterpret_cast<std::uint8_t*>(module->dlpi_addr + segment.p_vaddr);
-    if (suspicious(code, segment.p_filesz)) unseen += search(code, segment.p_filesz, watch);
+    if (suspicious(code, segment.p_filesz))
+      unseen += search(code, segment.p_filesz, watch, reporting);
   }
-  if (unseen > 0)
-    std::fprintf(stderr, "nearfar: %d flushes and fences in the machine code of %s are not seen\n",
-                 unseen, module->dlpi_name[0] == '\0' ? "the program" : module->dlpi_name);
+  if (unseen > 0) report_unseen(unseen, module->dlpi_name);
   return 0;
 }
 
@@ -165,17 +170,35 @@ const void* address_of(const Hidden& flush, const ucontext_t& machine) {
                                        static_cast<std::uint64_t>(memory.disp.value));
 }
 
+/// Puts a breakpoint into that function, which does nothing but return.
+void watch_loader() {
+  constexpr std::uint8_t ret = 0xc3;
+  if (loader_call != nullptr) return;
+  auto* at = reinterpret_cast<std::uint8_t*>(_r_debug.r_brk);
+  if (at == nullptr || *at != ret) return; // then later libraries are searched at the end
+  loader_call = at;
+  if (!place_breakpoint(at)) loader_call = nullptr;
+}
+
 } // namespace
 
 void search_modules(bool watch) {
   if (searching.test_and_set()) return; // another thread, or the code under this handler, does it
   dl_iterate_phdr(search_module, &watch);
+  if (watch) watch_loader();
   searching.clear();
 }
 
 bool on_breakpoint(ucontext_t* machine) {
   greg_t& next = machine->uc_mcontext.gregs[REG_RIP];
   auto* const at = reinterpret_cast<std::uint8_t*>(next) - 1;
+  if (at == loader_call) {
+    auto& stack = machine->uc_mcontext.gregs[REG_RSP];
+    next = *reinterpret_cast<const greg_t*>(stack);
+    stack += static_cast<greg_t>(sizeof(greg_t));
+    if (_r_debug.r_state == r_debug::RT_CONSISTENT) search_modules(true);
+    return true;
+  }
   const Hidden* const end = hidden + hidden_count.load();
   const Hidden* const found = std::find_if(hidden, const_cast<Hidden*>(end),
                                            [&](const Hidden& one) { return one.at == at; });

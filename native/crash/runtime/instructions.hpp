@@ -5,8 +5,9 @@
 //                beginning (Zydis). A flush or fence found there gives way to a breakpoint, whose
 //                trap is recorded with the address that the instruction names. The instruction
 //                itself is not carried out: recorded programs do not rely on it.
-// Left out       the C library, the dynamic linker and libpmem, whose calls are recorded; modules
-//                compiled with crash_intrinsics.h, which report by themselves.
+//                Libraries that are loaded later are searched when the dynamic linker has them.
+// Left out       the C library, the dynamic linker and libpmem, whose calls are recorded; what
+//                crash_intrinsics.h reports by itself.
 // Thread safety  search_modules() under a lock of its own; the others in any thread and handler.
 #pragma once
 
@@ -15,7 +16,7 @@
 namespace nearfar::crash::runtime {
 
 /// Searches modules that are new since the last call. With `watch`, places breakpoints; without,
-/// warns of instructions that were not seen.
+/// logs how many instructions were not seen.
 void search_modules(bool watch);
 /// Whether a trap is one of these breakpoints; records it and steps over it.
 bool on_breakpoint(ucontext_t* machine);

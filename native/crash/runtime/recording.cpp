@@ -11,11 +11,13 @@
 #include <fcntl.h>
 #include <link.h>
 #include <new>
+#include <optional>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "crash/runtime/callers.hpp"
 #include "storelog/log_file.hpp"
 
 namespace nearfar::crash::runtime {
@@ -69,16 +71,17 @@ std::uint16_t thread_number() {
   return thread;
 }
 
-/// Numbers of code addresses that were named already.
+/// Numbers of code addresses that were named already, each with the number of its caller.
 struct NamedCode {
   const void* code;
+  std::optional<std::uint32_t> caller;
   std::uint32_t site;
 };
 constexpr std::size_t named_count = 1 << 14;
 NamedCode named[named_count];
 std::uint32_t unknown_site = UINT32_MAX;
 
-std::uint32_t name_code(const void* code) {
+std::uint32_t name_code(const void* code, std::optional<std::uint32_t> caller) {
   Dl_info info;
   link_map* module = nullptr;
   if (code == nullptr ||
@@ -96,29 +99,40 @@ std::uint32_t name_code(const void* code) {
     path[std::max<ssize_t>(length, 0)] = '\0';
     absolute = path;
   }
-  return writer->site(Site::code(absolute, offset));
+  return writer->site(Site::code(absolute, offset), caller);
 }
 
-std::uint32_t site_of(const void* code) {
-  if (code == nullptr) return name_code(code);
-  std::size_t at = (reinterpret_cast<std::uintptr_t>(code) * 0x9e3779b97f4a7c15u) >> 50;
+std::uint32_t site_of(const void* code, std::optional<std::uint32_t> caller = {}) {
+  if (code == nullptr) return name_code(code, {});
+  std::size_t at =
+      ((reinterpret_cast<std::uintptr_t>(code) + 31 * caller.value_or(0)) * 0x9e3779b97f4a7c15u) >>
+      50;
   for (std::size_t tries = 0; tries < 16; ++tries, at = (at + 1) % named_count) {
-    if (named[at].code == code) return named[at].site;
+    if (named[at].code == code && named[at].caller == caller) return named[at].site;
     if (named[at].code != nullptr) continue;
-    named[at] = {code, name_code(code)};
-    return named[at].site;
+    const std::uint32_t site = name_code(code, caller);
+    if (named[at].code == nullptr) named[at] = {code, caller, site};
+    return site;
   }
-  return name_code(code);
+  return name_code(code, caller);
+}
+
+/// The number of the call that led to a store of a library.
+std::optional<std::uint32_t> caller_site(const void* code) {
+  const Callers callers = callers_of(code);
+  if (callers.program == nullptr) return {};
+  const std::uint32_t program = site_of(callers.program);
+  return callers.library == nullptr ? program : site_of(callers.library, program);
 }
 
 void put(EventKind kind, std::uint16_t who, std::uint64_t address, std::size_t bytes,
-         const void* data, const void* code) {
-  writer->event(kind, who, site_of(code), address, static_cast<std::uint32_t>(bytes), data);
+         const void* data, const void* code, std::optional<std::uint32_t> caller = {}) {
+  writer->event(kind, who, site_of(code, caller), address, static_cast<std::uint32_t>(bytes), data);
 }
 
 /// What changed in [offset, offset + bytes) of the pool since the shadow was last right.
 void compare(const char* now, std::uint64_t offset, std::size_t bytes, EventKind kind,
-             std::uint16_t who, const void* code) {
+             std::uint16_t who, const void* code, std::optional<std::uint32_t> caller = {}) {
   for (std::size_t at = 0; at < bytes;) {
     char* old = shadow + offset;
     if (now[at] == old[at]) {
@@ -131,7 +145,7 @@ void compare(const char* now, std::uint64_t offset, std::size_t bytes, EventKind
       if (same == 0) end = i + 1;
     }
     std::memcpy(old + at, now + at, end - at);
-    put(kind, who, offset + at, end - at, now + at, code);
+    put(kind, who, offset + at, end - at, now + at, code, caller);
     at = end;
   }
 }
@@ -266,6 +280,24 @@ void unmapped(void* start, std::size_t bytes) {
   }
 }
 
+void report_unseen(int count, const char* module) {
+  const Lock locked;
+  if (writer == nullptr) return;
+  char path[4096] = "";
+  if (module[0] == '\0')
+    path[std::max<ssize_t>(readlink("/proc/self/exe", path, sizeof path - 1), 0)] = '\0';
+  writer->unseen(static_cast<std::uint64_t>(count), module[0] == '\0' ? path : module);
+}
+
+void created(const char* path) {
+  settle_stores();
+  struct stat file;
+  if (stat(path, &file) != 0) return;
+  const Lock locked;
+  if (writer != nullptr && pool_known && file.st_dev == pool_device && file.st_ino == pool_file)
+    writer->created(), writer->flush();
+}
+
 void report(EventKind kind, const void* at, std::size_t bytes, const void* code) {
   settle_stores();
   if (!pool_known) return;
@@ -273,7 +305,12 @@ void report(EventKind kind, const void* at, std::size_t bytes, const void* code)
   if (writer == nullptr) return;
   if (kind == EventKind::begin || kind == EventKind::end)
     return put(kind, thread_number(), bytes, 0, nullptr, code);
-  if (storelog::marks(kind)) return put(kind, thread_number(), 0, 0, nullptr, code);
+  if (storelog::marks(kind)) {
+    put(kind, thread_number(), 0, 0, nullptr, code);
+    // A program that is killed loses little. Where stores are cheap to record, this is not.
+    if (kind == EventKind::fence && seen == Seen::faults) writer->flush();
+    return;
+  }
   each_part(at, bytes, [&](const Region& region, std::uint64_t into, std::size_t part) {
     const std::uint64_t from = region.offset + into;
     const std::uint64_t first = kind == EventKind::log ? from : from / 64 * 64;
@@ -285,9 +322,10 @@ void report_store(EventKind kind, const void* at, std::size_t bytes, const void*
   if (region_of(at) == nullptr) return;
   const Lock locked;
   if (writer == nullptr) return;
+  const std::optional<std::uint32_t> caller = caller_site(code);
   each_part(at, bytes, [&](const Region& region, std::uint64_t into, std::size_t part) {
     std::memcpy(shadow + region.offset + into, region.alias + into, part);
-    put(kind, thread_number(), region.offset + into, part, region.alias + into, code);
+    put(kind, thread_number(), region.offset + into, part, region.alias + into, code, caller);
   });
 }
 
@@ -297,7 +335,8 @@ void report_changes(EventKind kind, const void* page, const void* code) {
   if (writer == nullptr || region == nullptr) return;
   const auto into = static_cast<std::uint64_t>(static_cast<const char*>(page) - region->start);
   const std::size_t bytes = std::min<std::size_t>(page_bytes, region->bytes - into);
-  compare(region->alias + into, region->offset + into, bytes, kind, thread_number(), code);
+  compare(region->alias + into, region->offset + into, bytes, kind, thread_number(), code,
+          caller_site(code));
 }
 
 } // namespace nearfar::crash::runtime

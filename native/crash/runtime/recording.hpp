@@ -53,6 +53,12 @@ void start();
 void finish();
 bool started();
 
+/// A library has created the file at `path`: if it is the pool, recording begins here.
+void created(const char* path);
+
+/// So many flushes and fences of a module are not seen.
+void report_unseen(int count, const char* module);
+
 void mapped(void* start, std::size_t bytes, int protection, int flags, int fd, off_t offset);
 void unmapped(void* start, std::size_t bytes);
 

@@ -1,6 +1,7 @@
 // Calls of libpmemobj by which a program says what it may overwrite: where a transaction begins and
 // ends, ranges that it snapshots, and objects that it allocates in a transaction. They are recorded
-// and passed on; a store to anything else within a transaction is one that was not logged.
+// and passed on; a store to anything else within a transaction is one that was not logged. Where a
+// pool is created is recorded, too.
 //
 // libpmemobj's header need not be installed: what is needed of it is declared here.
 #include <cstddef>
@@ -8,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <dlfcn.h>
+#include <sys/types.h>
 
 #include "crash/runtime/recording.hpp"
 
@@ -75,6 +77,16 @@ void record_range(Object object, std::uint64_t into, std::size_t bytes, const vo
 
 #define NEARFAR_CALLER __builtin_return_address(0)
 #define NEARFAR_EXPORT extern "C" [[gnu::visibility("default")]]
+
+/// A pool that is created in part does not open: that is libpmemobj's, and no finding.
+NEARFAR_EXPORT void* pmemobj_create(const char* path, const char* layout, std::size_t bytes,
+                                    mode_t mode) {
+  static auto* const real =
+      next<void*(const char*, const char*, std::size_t, mode_t)>("pmemobj_create", NEARFAR_CALLER);
+  void* const pool = real(path, layout, bytes, mode);
+  if (pool != nullptr && started()) created(path);
+  return pool;
+}
 
 NEARFAR_EXPORT int pmemobj_tx_add_range(Object object, std::uint64_t into, std::size_t bytes) {
   static auto* const real =

@@ -1,7 +1,5 @@
 #include "crash/tool/checkers.hpp"
 
-#include <algorithm>
-#include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -9,10 +7,10 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
+#include "crash/tool/checker.hpp"
 #include "crash/tool/private_images.hpp"
 #include "nearfar/crash_checker.h"
 #include "os/child.hpp"
-#include "os/clock.hpp"
 #include "os/helper.hpp"
 #include "os/pages.hpp"
 #include "storelog/log_file.hpp"
@@ -21,72 +19,12 @@ namespace nearfar::crash {
 
 namespace {
 
-/// What both have in common: their words for what they found.
-class Checker : public Checked {
-public:
-  const char* contents(Contents&) override { return nullptr; }
-  std::uint64_t leaked_bytes() override { return 0; }
-  void close() override {}
-  Failure failure() const override { return failure_; }
-
-protected:
-  explicit Checker(std::uint64_t limit_ms) : limit_ms_(limit_ms) {}
-
-  /// Longest time for the next check. After one that did not end, others need not be waited for as
-  /// long: many times what a check that ended has taken is enough.
-  std::uint64_t limit_ms() const {
-    if (!hung_) return limit_ms_;
-    return std::min(limit_ms_, std::max<std::uint64_t>(least_ms, patience * longest_ms_));
-  }
-  void begin() { started_ns_ = os::now_ns(); }
-  const char* lost(const os::Ended& ended) {
-    char text[64];
-    if (ended.hung) {
-      std::snprintf(text, sizeof text, "the checker did not end within %" PRIu64 " ms", limit_ms());
-      hung_ = true;
-      return fail(Failure::hung, text);
-    }
-    if (ended.signal == 0)
-      return fail(Failure::crashed, "the checker ended its process, by exit()");
-    std::snprintf(text, sizeof text, "the checker was killed by signal %d (%s)", ended.signal,
-                  strsignal(ended.signal));
-    return fail(Failure::crashed, text);
-  }
-  /// If `said` is empty, the message is what the checker `did`, and the code.
-  const char* judge(int code, std::string said, const char* did) {
-    longest_ms_ = std::max(longest_ms_, (os::now_ns() - started_ns_) / 1'000'000 + 1);
-    if (code == NEARFAR_CRASH_GOOD) return nullptr;
-    if (said.empty()) said = did + std::to_string(code);
-    if (code == NEARFAR_CRASH_REFUSED)
-      return fail(Failure::refused, "the image does not open: " + said);
-    return fail(Failure::broken, said);
-  }
-  const char* fail(Failure failure, std::string why) {
-    failure_ = failure;
-    why_ = std::move(why);
-    for (char& c : why_)
-      if (c == '\t' || c == '\n') c = ' ';
-    return why_.c_str();
-  }
-
-private:
-  static constexpr std::uint64_t least_ms = 100;
-  static constexpr std::uint64_t patience = 20;
-
-  std::uint64_t limit_ms_;
-  std::uint64_t longest_ms_ = 0; ///< that a check took which ended
-  std::uint64_t started_ns_ = 0;
-  bool hung_ = false;
-  Failure failure_ = Failure::none;
-  std::string why_;
-};
-
 class Program final : public Checker {
 public:
   Program(std::vector<char*> arguments, os::File output, std::uint64_t limit_ms,
           RecoveryLog recovery)
-      : Checker(limit_ms), arguments_(std::move(arguments)), output_(std::move(output)),
-        recovery_(std::move(recovery)) {}
+      : Checker("the checker", limit_ms), arguments_(std::move(arguments)),
+        output_(std::move(output)), recovery_(std::move(recovery)) {}
 
   void record(bool wanted) override {
     if (!wanted) {
@@ -108,9 +46,10 @@ public:
     set("NEARFAR_CRASH_FINISHED", moment.finished);
     os::empty(output_);
     begin();
-    Result<os::Ended> ended = os::run_program(arguments_.data(), output_.fd(), limit_ms());
+    Result<os::Ended> ended =
+        os::run_program(arguments_.data(), "/dev/null", output_.fd(), limit_ms());
     if (!ended) return fail(Failure::crashed, ended.error().what);
-    if (ended->hung || ended->signal != 0) return lost(*ended);
+    if (ended->hung || ended->signal != 0) return lost(*ended, {});
     return judge(ended->code, os::last_line(output_), "the checker exited with ");
   }
 
@@ -126,6 +65,7 @@ private:
     log_ = std::move(found->log);
     log_.image = {};
     names_.push_back(std::move(found->names));
+    callers_.push_back(std::move(found->callers));
   }
 
   std::vector<char*> arguments_;
@@ -138,13 +78,15 @@ private:
   bool known_ = false;
   storelog::Log log_;
   std::deque<std::deque<std::string>> names_; ///< that sites of findings point to
+  std::deque<std::deque<storelog::Site>> callers_;
 };
 
 /// Called in a helper process, which shares the memory of the image.
 class Function final : public Checker {
 public:
   Function(nearfar_crash_checker* check, std::string path, os::File output, std::uint64_t limit_ms)
-      : Checker(limit_ms), check_(check), path_(std::move(path)), output_(std::move(output)),
+      : Checker("the checker", limit_ms), check_(check), path_(std::move(path)),
+        output_(std::move(output)),
         helper_([this](std::string_view question) { return serve(question); }, output_.fd()) {}
 
   const char* open(std::byte* pool, std::size_t bytes, const Moment& moment) override {
@@ -155,7 +97,7 @@ public:
     Result<os::Helper::Answer> answer = helper_.ask(question, limit_ms());
     if (!answer) return fail(Failure::crashed, answer.error().what);
     if (answer->ended.hung || answer->ended.signal != 0 || answer->ended.code != 0)
-      return lost(answer->ended);
+      return lost(answer->ended, {});
     int code = 0;
     std::memcpy(&code, answer->text.data(), sizeof code);
     return judge(code, answer->text.substr(sizeof code), "the checker returned ");

@@ -28,9 +28,7 @@ bool write_image(const std::string& path, const std::vector<std::byte>& image) {
 /// Products of many lines leave the range of numbers, which JSON has no word for.
 double finite(double images) { return std::min(images, std::numeric_limits<double>::max()); }
 
-} // namespace
-
-std::string place(const storelog::Site& site) {
+std::string place_of_one(const storelog::Site& site) {
   char text[32];
   if (site.is_code())
     std::snprintf(text, sizeof text, "+0x%" PRIx64, site.offset());
@@ -39,6 +37,13 @@ std::string place(const storelog::Site& site) {
   const std::string_view path = site.file();
   const std::size_t own = path.rfind("/native/"); // our own sources are named from the repository
   return std::string(own == path.npos ? path : path.substr(own + 1)) + text;
+}
+
+} // namespace
+
+std::string place(const storelog::Site& site) {
+  const std::string here = place_of_one(site);
+  return site.caller() == nullptr ? here : here + " called from " + place(*site.caller());
 }
 
 const char* name(storelog::EventKind kind) {
@@ -62,11 +67,11 @@ void print_progress(const Progress& progress) {
 
 void print_finding(const Finding& finding, const char* image) {
   std::printf("finding\t%s\t%s\t%s\t%s\t%s\t%" PRIu64 "\t%" PRIu64 "\t%d\t%d\t%d\t%" PRIu64
-              "\t%s\n",
+              "\t%" PRIu64 "\t%s\n",
               name(finding.failure), finding.what.c_str(), name(finding.missing),
               place(finding.store).c_str(), place(finding.before).c_str(), finding.event,
               finding.acknowledged, finding.in_flight, finding.finished, finding.during_recovery,
-              finding.violations, image == nullptr ? "" : image);
+              finding.violations, finding.found_at, image == nullptr ? "" : image);
   for (const BlamedLine& line : finding.lines)
     std::printf("line\t%" PRIu64 "\t%d\t%s\n", line.address, line.durable,
                 place(line.store).c_str());
@@ -88,10 +93,10 @@ int print_exploration(const Exploration& result, const char* folder) {
     print_finding(result.findings[i], path.c_str());
   }
   std::printf("result\t%" PRIu64 "\t%.0f\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%.9g\t%" PRIu64
-              "\t%" PRIu64 "\t%" PRIu64 "\t%d\n",
+              "\t%" PRIu64 "\t%" PRIu64 "\t%d\t%" PRIu64 "\t%" PRIu64 "\n",
               result.states, finite(result.states_left), result.points, result.violations,
               result.recovery_states, result.seconds, result.confirmed, result.stores,
-              result.stores_tried, result.cut_off);
+              result.stores_tried, result.cut_off, result.places, result.places_tried);
   return 0;
 }
 

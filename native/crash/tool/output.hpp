@@ -9,7 +9,8 @@
 
 namespace nearfar::crash {
 
-/// FILE:LINE, or MODULE+0xOFFSET where only machine code is known.
+/// FILE:LINE, or MODULE+0xOFFSET where only machine code is known; of a library "PLACE called from
+/// PLACE", outwards.
 std::string place(const storelog::Site& site);
 const char* name(storelog::EventKind kind);
 

@@ -16,6 +16,11 @@ Result<storelog::ReadLog> read_recorded(const char* file) {
   const storelog::Log& log = read->log;
   std::printf("log\t%zu\t%zu\t%d\t%s\t%s\n", log.events.size(), log.pool_bytes, read->complete,
               read->ending.c_str(), read->pool_path.c_str());
+  for (const auto& [module, count] : read->unseen)
+    std::printf(
+        "warning\t%llu flush and fence instructions of %s were not seen: a store may be called "
+        "never flushed that they flush\n",
+        static_cast<unsigned long long>(count), module.c_str());
   if (log.pool_bytes == 0) return nothing_mapped();
   if (std::any_of(log.events.begin(), log.events.end(), storelog::stores)) return read;
   return Error::make(Errc::bad_input, "no store of the program into '%s' was seen",

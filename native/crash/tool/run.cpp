@@ -1,4 +1,5 @@
-// Explores the images that the log of a program leaves; a checker of the user's looks at each.
+// Explores the images that the log of a program leaves; a checker of the user's, or the program
+// itself, looks at each.
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -9,6 +10,7 @@
 #include "crash/tool/commands.hpp"
 #include "crash/tool/output.hpp"
 #include "crash/tool/recorded.hpp"
+#include "crash/tool/reopening.hpp"
 #include "crash/tool/shared_image.hpp"
 #include "os/file.hpp"
 #include "storelog/log_file.hpp"
@@ -17,20 +19,85 @@ namespace nearfar::crash {
 
 namespace {
 
-/// A function, or the program of the arguments checker0=, checker1=, ... with the image's path.
-Result<std::unique_ptr<Checked>> checker_of(const Arguments& given, const char* image,
-                                            os::File output) {
+/// The arguments NAME0=, NAME1=, ...
+std::vector<char*> words_of(const Arguments& given, const std::string& name) {
+  std::vector<char*> words;
+  for (int i = 0;; ++i) {
+    const char* word = given.text(name + std::to_string(i), nullptr);
+    if (word == nullptr) return words;
+    words.push_back(const_cast<char*>(word));
+  }
+}
+
+/// The pool as the program left it.
+std::vector<std::byte> last_image(const storelog::Log& log) {
+  std::vector<std::byte> image = log.image;
+  for (const storelog::Event& event : log.events)
+    if (stores(event))
+      std::memcpy(image.data() + event.address, log.data.data() + event.data, event.bytes);
+  return image;
+}
+
+/// Has the program show what it does with undamaged pools. Returns warnings.
+std::vector<std::string> expect(Reopening& check, const storelog::Log& log, Arena& arena) {
+  std::vector<std::string> warnings;
+  const auto on = [&](const std::vector<std::byte>& pool, const char* when) {
+    arena.copy_all(pool);
+    for (std::string& warning : check.expect({arena.memory(), arena.bytes()}, when))
+      warnings.push_back(std::move(warning));
+    arena.restore(pool);
+  };
+  on(last_image(log), "that it left");
+  on(log.image, "that it found");
+  return warnings;
+}
+
+void print_method(const Reopening::Method& method, const std::vector<std::string>& warnings) {
+  for (const std::string& warning : warnings)
+    std::printf("warning\t%s\n", warning.c_str());
+  std::printf("reopening\t%d\t%d", method.inspected, method.started);
+  for (const int number : method.expected)
+    std::printf("\t%d", number);
+  std::printf("\n");
+}
+
+/// The program itself, of the arguments program0=, program1=, ..., and what is known of it.
+Result<std::unique_ptr<Checked>> reopening_of(const Arguments& given, const storelog::Log& log,
+                                              const os::File& image, Arena& arena,
+                                              os::File output) {
+  Reopening::Program program{words_of(given, "program"), given.text("input", "/dev/null"),
+                             given.text("image")};
+  Reopening::Method method;
+  method.inspected = given.number("inspected", 1) != 0;
+  method.started = !program.arguments.empty() && given.number("started", 1) != 0;
+  for (const char* number : words_of(given, "expected"))
+    method.expected.push_back(std::atoi(number));
+  program.arguments.push_back(nullptr);
+  auto check = std::make_unique<Reopening>(std::move(program), image, std::move(output),
+                                           given.number("limit_ms", 10'000), std::move(method));
+  std::vector<std::string> warnings;
+  if (!log.events.empty()) warnings = expect(*check, log, arena); // else one image is replayed
+  if (!check->method().inspected && !check->method().started)
+    return Error::make(Errc::bad_input, "nothing can check the images: %s",
+                       warnings.empty() ? "no argument of the program names its pool"
+                                        : warnings.front().c_str())
+        .try_next("name the pool in an argument of the program, or give a --checker");
+  print_method(check->method(), warnings);
+  return std::unique_ptr<Checked>(std::move(check));
+}
+
+/// A function, or the program of the arguments checker0=, checker1=, ... with the image's path; the
+/// program under test if none is given.
+Result<std::unique_ptr<Checked>> checker_of(const Arguments& given, const storelog::Log& log,
+                                            const os::File& file, Arena& arena, os::File output) {
+  const char* image = given.text("image");
   const std::uint64_t limit_ms = given.number("limit_ms", 10'000);
   const char* function = given.text("checker_function");
   if (function[0] != '\0')
     return function_checker(given.text("checker_library"), function, image, std::move(output),
                             limit_ms);
-  std::vector<char*> arguments;
-  for (int i = 0;; ++i) {
-    const char* argument = given.text("checker" + std::to_string(i), nullptr);
-    if (argument == nullptr) break;
-    arguments.push_back(const_cast<char*>(argument));
-  }
+  std::vector<char*> arguments = words_of(given, "checker");
+  if (arguments.empty()) return reopening_of(given, log, file, arena, std::move(output));
   arguments.push_back(const_cast<char*>(image));
   arguments.push_back(nullptr);
   return program_checker(std::move(arguments), std::move(output), limit_ms,
@@ -79,9 +146,10 @@ int run(const Arguments& given) {
   if (!output) return print_error(output.error());
   Options options = options_of(given);
   const bool changes = std::strlen(given.text("checker_function")) == 0; // a function has a copy
-  options.crash_recovery = changes;
-  Arena arena(shared->range.data(), trace.log.pool_bytes, changes);
-  Result<std::unique_ptr<Checked>> checker = checker_of(given, image, std::move(*output));
+  options.crash_recovery = std::strlen(given.text("checker0")) != 0;
+  Arena arena(shared->range.data(), trace.log.pool_bytes, changes ? shared->file.fd() : -1);
+  Result<std::unique_ptr<Checked>> checker =
+      checker_of(given, trace.log, shared->file, arena, std::move(*output));
   if (!checker) return print_error(checker.error());
   Explorer explorer(**checker, arena, trace, options);
   if (!replays) return print_exploration(explorer.explore(print_progress), given.text("images"));

@@ -24,6 +24,7 @@ from nearfar.cli import (
     doctor,
     errors,
     fit,
+    place,
     pool,
     predict,
     probe,
@@ -40,6 +41,7 @@ from nearfar.cli import (
 )
 from nearfar.cli.predict import split
 from nearfar.errors import ExitCode
+from nearfar.report import console
 
 app = typer.Typer(
     name="nearfar",
@@ -66,6 +68,7 @@ app.command("split", hidden=True)(split.old_name)
 app.add_typer(pool.group, name="pool")
 app.add_typer(trace.group, name="trace")
 app.command()(sim.sim)
+app.command()(place.place)
 for program_verb in (advise.advise, run.run):
     app.command(context_settings={"allow_interspersed_args": False})(program_verb)
 
@@ -131,11 +134,34 @@ def _typed_verb(arguments: Sequence[str]) -> str:
     return path
 
 
+def _wants_document(arguments: Sequence[str]) -> bool:
+    """Whether a verb's own ``--json -`` is among the arguments: not one of a program it starts."""
+    command: Any = typer.main.get_command(app)
+    words = iter(arguments)
+    for word in words:
+        flag, _, value = word.partition("=")
+        takes = {name: not getattr(p, "is_flag", False) for p in command.params for name in p.opts}
+        if word == "--":
+            return False
+        if not value and (flag == "--json" or takes.get(flag)):
+            value = next(words, "")
+        if flag == "--json" and value == "-":
+            return True
+        if not word.startswith("-"):
+            below = getattr(command, "commands", None)
+            if below is None and not command.context_settings.get("allow_interspersed_args", True):
+                return False
+            command = (below or {}).get(word, command)
+    return False
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Run one verb. Return its exit code (see the contract); never raise on expected failures."""
-    verb = partial(_typed_verb, sys.argv[1:] if arguments is None else arguments)
+    typed = sys.argv[1:] if arguments is None else arguments
+    verb, wants_document = partial(_typed_verb, typed), partial(_wants_document, typed)
+    console.begin()
     with streams.guarded():
-        code = errors.exit_code_of(lambda: int(_run(arguments) or 0), verb)
+        code = errors.exit_code_of(lambda: int(_run(arguments) or 0), verb, wants_document)
         flushed = errors.exit_code_of(_flush, verb)
         return code or flushed
 

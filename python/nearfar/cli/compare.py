@@ -31,6 +31,7 @@ def compare(
     threshold: Threshold = "5%",
     json: flags.Json = None,
     strict: Strict = False,
+    quiet: flags.Quiet = False,
 ) -> int:
     """Compare the figures of runs, of two profiles, or of two simulations.
 
@@ -64,7 +65,7 @@ def compare(
         verdict.found, verdict.moved, verdict.limit, verdict.heads, noisy=verdict.undecided
     )
     show_document(shown, verdict.document(), json)
-    show_notes(verdict.notes())
+    show_notes([] if quiet else verdict.notes())
     if verdict.undecided and strict:
         raise NoisyError("a run was too disturbed to decide", "measure again on an idle machine")
     return verdict.exit_code()

@@ -2,70 +2,93 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from collections.abc import Callable
 
 from typer.exceptions import TyperException
 
-from nearfar.errors import ExitCode, MachineError, NearfarError, from_native
+from nearfar.errors import (
+    BadInputError,
+    ExitCode,
+    MachineError,
+    NearfarError,
+    ReaderGoneError,
+    from_native,
+)
 
 #: Packages of the libraries that the native core links to: a wheel does not include them.
 _LINKED = "libhwloc15 libpfm4 libpmemobj1 liburing2 libzstd1"
 
 
-def exit_code_of(work: Callable[[], int], typed_verb: Callable[[], str]) -> int:
-    """Run ``work`` and return its exit code; print an error with the name of ``typed_verb``."""
+def exit_code_of(
+    work: Callable[[], int],
+    typed_verb: Callable[[], str],
+    wants_document: Callable[[], bool] = lambda: False,
+) -> int:
+    """Run ``work`` and return its exit code; print an error with the name of ``typed_verb``.
+
+    Where ``wants_document``, an error is written to standard output as JSON too.
+    """
     try:
         return work()
     except TyperException as error:
-        return _show_usage(error, typed_verb)
+        shown = _usage(error, typed_verb)
     except NearfarError as error:
-        return _show(error)
+        shown = error
     except KeyboardInterrupt:
         print("nearfar: interrupted", file=sys.stderr)
         return ExitCode.INTERRUPTED
     except SystemExit as end:
         return _code_of_exit(end)
     except Exception as error:
-        return _show_unexpected(error)
+        shown = _unexpected(error)
+    return _show(shown, document=bool(shown.what) and wants_document())
 
 
-def _show(error: NearfarError) -> int:
+def _show(error: NearfarError, *, document: bool) -> int:
+    from nearfar.report.console import write_refusal
+
     if error.what:
-        print(f"nearfar: {error.what}", file=sys.stderr)
+        print(
+            error.what if isinstance(error, _UsageError) else f"nearfar: {error.what}",
+            file=sys.stderr,
+        )
     if error.next_step:
         print(f"  next: {error.next_step}", file=sys.stderr)
+    if document:
+        with contextlib.suppress(MachineError, ReaderGoneError):  # one message is enough
+            write_refusal(error.what, error.next_step, error.exit_code)
+            sys.stdout.flush()
     return error.exit_code
 
 
-def _show_usage(error: TyperException, typed_verb: Callable[[], str]) -> int:
+class _UsageError(BadInputError):
+    """A wrong command line; the message begins with its verb."""
+
+
+def _usage(error: TyperException, typed_verb: Callable[[], str]) -> NearfarError:
     context = getattr(error, "ctx", None)  # a flag without its value has no context
     command = context.command_path if context else typed_verb()
-    print(f"{command}: {error.format_message()}", file=sys.stderr)
-    print(f"  next: {command} --help", file=sys.stderr)
-    return ExitCode.BAD_INPUT
+    return _UsageError(f"{command}: {error.format_message()}", f"{command} --help")
 
 
-def _show_unexpected(error: Exception) -> int:
+def _unexpected(error: Exception) -> NearfarError:
     if isinstance(error, ImportError) and error.name == "nearfar._native":
-        return _show(
-            MachineError(
-                f"the native core cannot be loaded: {error}",
-                f"install its libraries, on Debian or Ubuntu: apt-get install {_LINKED}",
-            )
+        return MachineError(
+            f"the native core cannot be loaded: {error}",
+            f"install its libraries, on Debian or Ubuntu: apt-get install {_LINKED}",
         )
     from nearfar._native import NativeError
 
     if isinstance(error, NativeError):
-        return _show(from_native(error))
+        return from_native(error)
     if os.environ.get("NEARFAR_DEBUG"):
         raise error
-    return _show(
-        MachineError(
-            f"a bug in nearfar: {type(error).__name__}: {error}",
-            "report it with your command line; NEARFAR_DEBUG=1 shows where it happened",
-        )
+    return MachineError(
+        f"a bug in nearfar: {type(error).__name__}: {error}",
+        "report it with your command line; NEARFAR_DEBUG=1 shows where it happened",
     )
 
 

@@ -15,7 +15,7 @@ import typer
 from nearfar.cli import ranges
 from nearfar.cli.output import Output
 from nearfar.errors import BadInputError
-from nearfar.files import require_place
+from nearfar.files import require_directory_place, require_place
 from nearfar.records.choices import StencilVersion
 from nearfar.units import parse_cpus, parse_seconds, parse_size
 
@@ -52,11 +52,20 @@ def a_last_cache(text: str | None) -> str | None:
 
 
 def record_place(path: Path | None) -> Path | None:
-    """Refuse a directory of a record below something that is not a directory, before any work."""
+    """Refuse a directory of a record that cannot be made, before any work."""
     above = next((p for p in path.parents if os.path.lexists(p)), None) if path else None
     if above is not None and not above.is_dir():
         raise BadInputError(f"--out {path}: {above} is not a directory", "name another directory")
+    if path is not None and not os.path.lexists(path):
+        require_directory_place(path, "name a directory you may write to: --out DIR")
     return path
+
+
+def _not_empty(value: object) -> object:
+    """Refuse an empty value: verbs take it for a flag that was not given."""
+    if "" in (value if isinstance(value, list) else [value]):
+        raise typer.BadParameter("the value is empty")
+    return value
 
 
 a_size, a_time, a_cpu_list = _checked(parse_size), _checked(parse_seconds), _checked(parse_cpus)
@@ -75,7 +84,7 @@ def count(
 
 def text(name: str, metavar: str, help: str) -> Any:  # noqa: A002
     """Return a flag whose value is a text."""
-    return typer.Option(name, metavar=metavar, help=help)
+    return typer.Option(name, metavar=metavar, help=help, callback=_not_empty)
 
 
 def size(name: str, help: str) -> Any:  # noqa: A002

@@ -46,10 +46,14 @@ def run(
     """Run a program with its heap on given memory tiers.
 
     The program is not modified: libhmalloc is preloaded and replaces malloc. With a plan, each
-    allocation goes to the tier that the plan's rules specify; without one, the whole heap goes to
-    the named tier. Signals are forwarded, and the exit code is that of the program (128 plus the
+    allocation goes to the tier that the plan's rules specify, and so do memory that the program
+    maps and global variables if rules name them; without one, the whole heap goes to the named
+    tier. Signals are forwarded, and the exit code is that of the program (128 plus the
     signal's number if a signal killed it, 126 or 127 if it could not be started). With --json -,
     the program's standard output goes to standard error.
+
+    No library can be preloaded into a static program. Its pages are moved while it runs, as
+    `nearfar place` does, if the plan has rules for mappings.
 
     --check compares the run with the promise in the plan, which `nearfar advise` wrote: where the
     blocks of each rule were allocated, on which nodes the kernel placed their pages, and how much
@@ -95,6 +99,8 @@ def _show(done: Ran, stats: bool, json: str | None) -> None:
         return
     if stats:
         print_aside(terminal.run_statistics(done.statistics))
+    if stats and done.statistics.placement:
+        print_aside(terminal.page_placement(done.statistics.placement))
     if done.statistics.check:
         print_aside(terminal.plan_check(done.statistics.check))
     if json is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -27,7 +28,13 @@ Scheduler = Annotated[
     str | None, flags.text("--scheduler", "ADDRESS", "dask.distributed: tcp://HOST:PORT.")
 ]
 Out = Annotated[
-    str | None, flags.text("--out", "DIR", "Sweep directory (nearfar-runs/sweep-SUITE).")
+    Path | None,
+    typer.Option(
+        "--out",
+        metavar="DIR",
+        help="Sweep directory (nearfar-runs/sweep-SUITE).",
+        callback=flags.record_place,
+    ),
 ]
 
 
@@ -68,7 +75,6 @@ def sweep(
         nearfar sweep seoul --full --scheduler tcp://10.0.0.1:8786
     """
     from functools import partial
-    from pathlib import Path
 
     from nearfar.cli.verbs import order_arguments
     from nearfar.sweep.suite import load_suite
@@ -79,7 +85,7 @@ def sweep(
         full,
         jobs,
         scheduler,
-        Path(out) if out is not None else None,
+        out,
         partial(order_arguments, context.find_root().command),
         flags.progress_of(quiet),
     )

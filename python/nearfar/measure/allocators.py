@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nearfar.errors import BadInputError, MachineError
-from nearfar.process.helpers import NATIVE_DIR, ask
+from nearfar.process.helpers import NATIVE_DIR, ask, preloadable
 
 GLIBC = "glibc"
 #: Allocators of a run without explicit names.
@@ -62,7 +62,7 @@ def resolve(name: str) -> Allocator:
 def _hmalloc(name: str, tier: str) -> Allocator:
     """A tier of libhmalloc, which is part of the package; created once to check that it works."""
     emulated = tier.startswith("shm:")  # DRAM that emulates persistent memory
-    library = str(NATIVE_DIR / "libhmalloc.so")
+    library = preloadable("libhmalloc.so")
     found = Allocator(name, f"hmalloc:{tier}", library, "shm:" if emulated else "dram")
     run(found, "small", count=1, seed=1, cpus=one_cpu(), settle_s=0.0)
     return found

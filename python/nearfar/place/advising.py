@@ -64,11 +64,11 @@ def advise(asked: AdviceInputs, far: Memory, profile: Profile) -> FarResult:
     choices = choose(asked.data, asked.coster, far, asked.budget)
     bend = _knee(choices)
     point = bend if asked.budget is None else choices.best_within(asked.budget)
-    heap = [site.number for site in asked.data.heap()]
+    movable = [site.number for site in asked.data.movable()]
     wholes = {
         "all_far": (choices.all_far, list(range(len(asked.data.sites)))),
-        "heap_far": (choices.heap_far, heap),
-        "plan": (point.cost, [n for n in heap if n not in point.near]),
+        "movable_far": (choices.movable_far, movable),
+        "plan": (point.cost, [n for n in movable if n not in point.near]),
     }
     prices = expenses.prices_of(asked.near, profile)
     known = prices if isinstance(prices, expenses.Prices) else None
@@ -108,8 +108,8 @@ def _policies(
 ) -> list[PolicyAdvice]:
     if not isinstance(asked.coster, Coster) or not isinstance(asked.data, ProgramTrace):
         return []  # they are followed access by access
-    heap_bytes = point.near_bytes if asked.budget is None else asked.budget
-    near_bytes = min(heap_bytes, asked.data.heap_peak_bytes) + asked.data.fixed_bytes()
+    budget = point.near_bytes if asked.budget is None else asked.budget
+    near_bytes = min(budget, asked.data.movable_peak_bytes) + asked.data.fixed_bytes()
     near_ns = choices.all_near.time_ns
     found = follow(asked.data, asked.coster, far, near_bytes, asked.wall_s)
     made = []
@@ -141,9 +141,9 @@ def _on_curve(
     prices: expenses.Prices | None,
     bounds: Mapping[str, tuple[float, float, float]],
 ) -> BudgetPoint:
-    """A point; its loss is as uncertain as that of the whole heap far."""
+    """A point; its loss is as uncertain as that of all movable memory far."""
     slowdown = choices.slowdown(point.cost)
-    whole, *ends = bounds["slowdown_heap_far"]
+    whole, *ends = bounds["slowdown_movable_far"]
     low, high = (
         1 + (slowdown - 1) * (end - 1) / (whole - 1) if whole > 1 else slowdown for end in ends
     )
@@ -152,7 +152,7 @@ def _on_curve(
         near_budget_bytes=point.budget,
         near_bytes=point.near_bytes,
         exact=point.exact,
-        price=prices.of(point.near_bytes, asked.data.heap_peak_bytes) if prices else None,
+        price=prices.of(point.near_bytes, asked.data.movable_peak_bytes) if prices else None,
         **modelled({"slowdown": triple}, samples=0, note=_NOTE),
     )
 
@@ -170,7 +170,9 @@ def _within(
             WithinPoint(
                 within_slowdown=limit,
                 near_bytes=least.near_bytes,
-                price=prices.of(least.near_bytes, asked.data.heap_peak_bytes) if prices else None,
+                price=prices.of(least.near_bytes, asked.data.movable_peak_bytes)
+                if prices
+                else None,
                 **_plainly(slowdown=choices.slowdown(least.cost)),
             )
         )
@@ -192,6 +194,7 @@ def _sites(asked: AdviceInputs, choices: Choices, point: Point) -> list[SiteAdvi
             site=site.number,
             kind=site.kind,
             at=asked.labels.at[site.number],
+            part_bytes=list(site.part or ()),
             chain=[frame.place() for frame in site.frames],
             functions=asked.labels.functions.get(site.number, []),
             size_bytes=asked.data.held_bytes(site.number),

@@ -2,17 +2,20 @@
 
 Compared are the tiers of each rule's blocks, the NUMA nodes of their pages, the bytes allocated at
 each site, and the fraction of the heap that matches the plan; if the program was traced again, also
-the memory lines that each site read and wrote.
+the memory lines that each site read and wrote. Mappings are compared with each other in the same
+way, and not with the heap; of global variables only the nodes of their pages are compared.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from nearfar.place.promise import Promise, RulePromise
+from nearfar.records.choices import RuleMemory
 from nearfar.records.shape import Count, Share
 
 if TYPE_CHECKING:
@@ -34,6 +37,7 @@ class RuleCheck(BaseModel):
 
     rule: Count
     tier: str
+    memory: RuleMemory = "heap"
     at: str
     promised_bytes: Count
     allocations: Count
@@ -56,6 +60,9 @@ class Check(BaseModel):
 
     kept: bool
     matched_share: Share = Field(description="of the allocated bytes: by a rule with a site")
+    matched_mapping_share: Share | None = Field(
+        default=None, description="the same of mapped bytes; absent if the plan promises none"
+    )
     matched_traffic_share: Share | None = Field(
         default=None, description="of the heap's lines; absent where traffic was not counted"
     )
@@ -70,40 +77,82 @@ class Check(BaseModel):
 def hold(promise: Promise, processes: Sequence[Process], traffic: Traffic | None = None) -> Check:
     """Check the counts of libhmalloc in all processes of a run, and of a traced run, against a
     promise."""
-    counted: dict[int, dict[str, int]] = {}
-    nodes: dict[str, int] = {}
-    for process in processes:
-        nodes |= {name: tier.get("nodes", 0) for name, tier in process.tiers.items()}
-        for number, rule in process.rules.items():
-            sums = counted.setdefault(number, {})
-            for key, value in rule.counts.items():
-                sums[key] = sums.get(key, 0) + value
-    total = sum(_asked(counts) for counts in counted.values())
-    rules = [
-        _rule(promised, counted.get(promised.rule, {}), nodes.get(promised.tier, 0), promise, total)
-        for promised in promise.rules
-    ]
-    known = sum(_asked(counted.get(promised.rule, {})) for promised in promise.rules)
-    matched = known / total if total else 0.0
-    broken = []
-    if 1 - matched > UNMATCHED:
-        broken.append(
-            f"{1 - matched:.1%} of the heap's bytes were allocated at sites that the plan does "
-            "not know"
+    run = _Counted.of(processes)
+    rules = [_rule(promised, run, promise) for promised in promise.rules]
+    check = Check(kept=True, matched_share=0.0, rules=rules)
+    mapped = run.total("mapping")
+    heap = run.matched(promise, "heap")
+    check.matched_share = float(bool(mapped)) if heap is None else heap
+    if 1 - check.matched_share > UNMATCHED:
+        check.broken.append(
+            f"{1 - check.matched_share:.1%} of the heap's bytes were allocated at sites that the "
+            "plan does not know"
         )
-    check = Check(kept=True, matched_share=matched, broken=broken, rules=rules)
+    if any(rule.memory == "mapping" for rule in rules):
+        check.matched_mapping_share = run.matched(promise, "mapping")
+    if 1 - (check.matched_mapping_share or 1.0) > UNMATCHED:
+        check.broken.append(
+            f"{1 - (check.matched_mapping_share or 1.0):.1%} of the mapped bytes were mapped by "
+            "calls that the plan does not know"
+        )
     if traffic is not None:
         _hold_traffic(check, promise, traffic)
     check.kept = not check.broken and not any(rule.broken for rule in check.rules)
     return check
 
 
+@dataclass
+class _Counted:
+    """Counts of all processes by rule, and what the rules are for."""
+
+    rules: dict[int, dict[str, int]]
+    memory: dict[int, RuleMemory]
+    nodes: dict[str, int]
+
+    @classmethod
+    def of(cls, processes: Sequence[Process]) -> _Counted:
+        """Add up the counts of processes."""
+        found = cls({}, {}, {})
+        for process in processes:
+            found.nodes |= {name: tier.get("nodes", 0) for name, tier in process.tiers.items()}
+            for number, rule in process.rules.items():
+                found.memory[number] = rule.memory
+                sums = found.rules.setdefault(number, {})
+                for key, value in rule.counts.items():
+                    sums[key] = sums.get(key, 0) + value
+        return found
+
+    def asked(self, rule: int) -> int:
+        """Bytes that reached a rule."""
+        counts = self.rules.get(rule, {})
+        return counts.get("allocated_bytes", 0) + counts.get("elsewhere_bytes", 0)
+
+    def kind(self, rule: int) -> RuleMemory:
+        """The memory that a rule is for."""
+        return self.memory.get(rule, "heap")
+
+    def total(self, memory: RuleMemory) -> int:
+        """Bytes that reached the rules for a memory."""
+        return sum(self.asked(rule) for rule in self.rules if self.kind(rule) == memory)
+
+    def matched(self, promise: Promise, memory: RuleMemory) -> float | None:
+        """The fraction of these that reached rules with a promise; None if the rules got none."""
+        known = [each.rule for each in promise.rules if self.kind(each.rule) == memory]
+        total = self.total(memory)
+        return sum(self.asked(rule) for rule in known) / total if total else None
+
+
 def _hold_traffic(check: Check, promise: Promise, traffic: Traffic) -> None:
-    """Check lines by rule against their promised fractions."""
-    promised_lines = sum(rule.reads + rule.writes for rule in promise.rules)
+    """Check lines by rule against their promised fractions. Lines of mappings are not counted."""
+    of_heap = [
+        (promised, rule)
+        for promised, rule in zip(promise.rules, check.rules, strict=True)
+        if rule.memory == "heap"
+    ]
+    promised_lines = sum(promised.reads + promised.writes for promised, _ in of_heap)
     lines, near = traffic.lines, {True: 0, False: 0}
     promised_near = 0
-    for promised, rule in zip(promise.rules, check.rules, strict=True):
+    for promised, rule in of_heap:
         rule.promised_reads, rule.promised_writes = promised.reads, promised.writes
         rule.reads, rule.writes = traffic.rules.get(promised.rule, (0, 0))
         near[promised.tier == "near"] += rule.reads + rule.writes
@@ -127,19 +176,16 @@ def _changed(promised: float, now: float) -> bool:
     return promised >= _COUNTS and not promised / _FACTOR <= now <= promised * _FACTOR
 
 
-def _asked(counts: dict[str, int]) -> int:
-    return counts.get("allocated_bytes", 0) + counts.get("elsewhere_bytes", 0)
-
-
-def _rule(
-    promised: RulePromise, counts: dict[str, int], nodes: int, promise: Promise, total: int
-) -> RuleCheck:
+def _rule(promised: RulePromise, run: _Counted, promise: Promise) -> RuleCheck:
+    counts = run.rules.get(promised.rule, {})
+    nodes = run.nodes.get(promised.tier, 0)
     found = {int(key[4:]): n for key, n in counts.items() if key.startswith("node")}
     present = sum(found.values())
     misplaced = sum(n for node, n in found.items() if nodes and not nodes >> node & 1)
     made = RuleCheck(
         rule=promised.rule,
         tier=promised.tier,
+        memory=run.kind(promised.rule),
         at=promised.at,
         promised_bytes=promised.allocated_bytes,
         allocations=counts.get("allocations", 0),
@@ -149,17 +195,30 @@ def _rule(
         pages=present,
         misplaced_pages=misplaced,
     )
-    made.broken = _why(made, _asked(counts), promise, total)
+    made.broken = _why(made, run, promise)
     return made
 
 
-def _why(rule: RuleCheck, asked: int, promise: Promise, total: int) -> str:
+def _why(rule: RuleCheck, run: _Counted, promise: Promise) -> str:
+    asked = run.asked(rule.rule)
     if rule.elsewhere_bytes > ELSEWHERE * asked:
         return f"{rule.elsewhere_bytes / asked:.1%} of its bytes did not go to {rule.tier}"
     if rule.misplaced_pages > ELSEWHERE * rule.pages:
         return f"{rule.misplaced_pages / rule.pages:.1%} of its pages are not on {rule.tier}'s node"
-    share = rule.promised_bytes / max(promise.heap.allocated_bytes, 1)
+    if rule.memory == "globals":
+        return "" if asked else "its object was not loaded at the start"
+    promised = _promised_bytes(rule.memory, run, promise)
+    share = rule.promised_bytes / max(promised, 1)
+    total = run.total(rule.memory)
     now = asked / total if total else 0.0
     if _changed(share, now):
-        return f"{now:.1%} of the heap's bytes instead of {share:.1%}"
+        what = "the heap's" if rule.memory == "heap" else "the mapped"
+        return f"{now:.1%} of {what} bytes instead of {share:.1%}"
     return ""
+
+
+def _promised_bytes(memory: RuleMemory, run: _Counted, promise: Promise) -> int:
+    """Promised bytes of the whole heap, or of all rules for mappings."""
+    if memory == "heap":
+        return promise.heap.allocated_bytes
+    return sum(each.allocated_bytes for each in promise.rules if run.kind(each.rule) == memory)

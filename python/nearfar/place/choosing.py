@@ -24,7 +24,7 @@ from nearfar.place.figures import Memory
 from nearfar.place.knapsack import by_density, exactly, most_bytes
 from nearfar.place.program_data import ProgramData
 
-#: Budgets of the curve between zero and the whole heap.
+#: Budgets of the curve between zero and all movable memory.
 POINTS = 9
 _PAGE = 4096
 _AS_FAST = 1.0002
@@ -41,17 +41,17 @@ class Point:
     near_bytes: int
     cost: Cost
     exact: bool
-    far_busy_ns: float  # that lines of the heap hold far memory
+    far_busy_ns: float  # that lines of movable memory hold far memory
 
 
 @dataclass(frozen=True)
 class Choices:
-    """Costs of all data near, all far, and the heap alone far; gains by site; points by rising
+    """Costs of all data near, all far, and the movable memory far; gains by site; points by rising
     budget, and all evaluated points."""
 
     all_near: Cost
     all_far: Cost
-    heap_far: Cost
+    movable_far: Cost
     gains: dict[int, float]
     far_ns: float  # of an access
     points: tuple[Point, ...]
@@ -79,17 +79,17 @@ class Choices:
 
 def choose(data: ProgramData, coster: CostModel, far: Memory, budget: int | None) -> Choices:
     """The curve over budgets, including ``budget``."""
-    heap = [site.number for site in data.heap()]
+    movable = [site.number for site in data.movable()]
     everything = range(len(data.sites))
-    all_near, all_far, heap_far = coster.costs(far, [[], everything, heap])
-    gains = {n: all_far.sites[n].added_ns(all_near.sites[n]) for n in heap}
-    busy = {n: _busy_ns(all_far.sites[n], far) for n in heap}
-    budgets = _budgets(most_bytes(frozenset(heap), data.sizes), budget)
-    chosen: dict[tuple[frozenset[int], int], bool] = {(frozenset(heap), budgets[-1]): True}
+    all_near, all_far, movable_far = coster.costs(far, [[], everything, movable])
+    gains = {n: all_far.sites[n].added_ns(all_near.sites[n]) for n in movable}
+    busy = {n: _busy_ns(all_far.sites[n], far) for n in movable}
+    budgets = _budgets(most_bytes(frozenset(movable), data.sizes), budget)
+    chosen: dict[tuple[frozenset[int], int], bool] = {(frozenset(movable), budgets[-1]): True}
     for weight in _HIDDEN:  # the last one decides what is exact
         spared = {n: max(gain, 0.0) + weight * busy[n] for n, gain in gains.items()}
         chosen |= _candidates(data, spared, budgets)
-    sets = {near: [n for n in heap if n not in near] for near, _ in chosen}
+    sets = {near: [n for n in movable if n not in near] for near, _ in chosen}
     costs = dict(zip(sets, coster.costs(far, list(sets.values())), strict=True))
     points = [
         Point(
@@ -104,7 +104,13 @@ def choose(data: ProgramData, coster: CostModel, far: Memory, budget: int | None
     ]
     positive = {n: gain for n, gain in gains.items() if gain > 0}
     return Choices(
-        all_near, all_far, heap_far, positive, far.latency, tuple(_falling(points)), tuple(points)
+        all_near,
+        all_far,
+        movable_far,
+        positive,
+        far.latency,
+        tuple(_falling(points)),
+        tuple(points),
     )
 
 
@@ -113,9 +119,9 @@ def _busy_ns(site: SiteCost, far: Memory) -> float:
     return (site.reads + site.prefetches) * far.line + site.writes * far.write_line
 
 
-def _budgets(heap_bytes: float, asked: int | None) -> list[int]:
-    """Budgets from zero to the whole heap, denser for small ones."""
-    top = max(math.ceil(heap_bytes), _PAGE)
+def _budgets(movable_bytes: float, asked: int | None) -> list[int]:
+    """Budgets from zero to all movable memory, denser for small ones."""
+    top = max(math.ceil(movable_bytes), _PAGE)
     steps = {int(top * (i / POINTS) ** 2) // _PAGE * _PAGE for i in range(1, POINTS)}
     return sorted({0, top, *steps, *([min(asked, top)] if asked is not None else [])})
 

@@ -2,7 +2,9 @@
 
 Instruction time is calibrated so that the modeled run with all data near takes the measured user
 CPU time. If that exceeds PLAUSIBLE_NS, some loads with unknown dependences are assumed to wait for
-the previous load, in the fraction that matches the measured time. Kernel time, except first
+the previous load, in the fraction that matches the measured time. Of an instruction's time only
+DISPATCH_NS hides latency (``figures``), so that time which the model does not explain changes no
+cost of a miss. Kernel time, except first
 touches, is the same for all placements. Slowdowns are ratios of CPU times, over all threads.
 
 A far page adds the difference of first-touch times, once per touched page:

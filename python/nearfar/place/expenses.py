@@ -36,9 +36,9 @@ class Prices:
     far: float
     currency: str
 
-    def of(self, near_bytes: int, heap_bytes: int) -> float:
-        """Price of memory for a heap with ``near_bytes`` near."""
-        far_bytes = max(heap_bytes - near_bytes, 0)
+    def of(self, near_bytes: int, movable_bytes: int) -> float:
+        """Price of movable memory of which ``near_bytes`` are near."""
+        far_bytes = max(movable_bytes - near_bytes, 0)
         return (near_bytes * self.near + far_bytes * self.far) / _GIB
 
 
@@ -83,7 +83,7 @@ def beside_time(
     if not isinstance(years, str):
         fields["lifetime_years"] = years
     if not isinstance(prices, str):
-        heap = placed.data.heap_peak_bytes
+        heap = placed.data.movable_peak_bytes
         near = {"all_near": heap, "all_far": 0, "plan": near_bytes}
         fields |= {f"price_{name}": prices.of(size, heap) for name, size in near.items()}
         fields["currency"] = prices.currency

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 
 #: Instructions in flight: those of Zen 5; Skylake has 224, Golden Cove 512.
 WINDOW = 448
+#: Time of an instruction, ns, in which it brings the window forward while loads are outstanding:
+#: four a cycle at 2.5 GHz, which is Skylake's width and half of Zen 5's. What it takes beyond that
+#: hides no latency.
+DISPATCH_NS = 0.1
 #: Pages of the second TLB level: between Skylake's 1536 and Zen 5's 4096.
 TLB_ENTRIES, TLB_WAYS = 2048, 16
 
@@ -33,7 +37,7 @@ SMALL_PAGE_SHIFT = 12
 _DEFAULT_RANGE = 0.1
 
 MemoryTuple = tuple[float, float, float, float, int]
-CoreTuple = tuple[float, int, int, int, int, float]
+CoreTuple = tuple[float, int, int, int, int, float, float]
 
 
 @dataclass(frozen=True)
@@ -91,12 +95,13 @@ class Core:
     def at(self, work: Work) -> CoreTuple:
         """The tuple of the native core."""
         return (
-            work.instruction_ns,
+            min(work.instruction_ns, DISPATCH_NS),
             self.window,
             self.parallelism,
             TLB_ENTRIES,
             TLB_WAYS,
             work.chained,
+            max(work.instruction_ns - DISPATCH_NS, 0.0),
         )
 
 

@@ -14,14 +14,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from nearfar.model.reuse import spread_of
-from nearfar.place.samples import MEMORY, ProgramSamples, Stalls, held_data, ordered_samples
+from nearfar.place.held_data import held_data
+from nearfar.place.sample_records import MEMORY, ordered_samples
+from nearfar.place.samples import ProgramSamples, Stalls
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     from nearfar._native import Sampler
-    from nearfar.place.samples import PageFaults, Samples
+    from nearfar.place.sample_records import Samples
+    from nearfar.place.sampled_sizes import PageFaults
 
 #: Sources of data that are memory, by their names in PERF_MEMORY_LEVELS.
 _MEMORY_LEVELS = ("local_ram", "remote_ram", "cxl", "pmem")
@@ -38,7 +41,8 @@ def read_hardware_samples(
     """Read the memory accesses that a sampler has seen. ``user_s``: CPU time of the programs;
     ``frequency_hz``: of the cycles of latencies."""
     samples = ordered_samples(sampler)
-    accesses = samples[samples["kind"] == MEMORY]
+    is_access = samples["kind"] == MEMORY
+    accesses = samples[is_access]
     held = held_data(sampler, samples, faults)
     cycles = accesses["latency_cycles"].astype(float) * accesses["period"]
     times_ns = cycles * sampler.every() * 1e9 / frequency_hz
@@ -50,7 +54,7 @@ def read_hardware_samples(
         held.sites,
         held.sizes,
         held.touched,
-        _stalls(accesses[known], times_ns[known], held.numbers),
+        _stalls(accesses[known], times_ns[known], held.numbers[is_access][known]),
         {},
         user_s * 1e9,
         len(accesses),
@@ -68,12 +72,12 @@ def _came_from_memory(accesses: Samples) -> NDArray[np.bool_]:
 
 
 def _stalls(
-    accesses: Samples, times_ns: NDArray[np.float64], numbers: NDArray[np.int64]
+    accesses: Samples, times_ns: NDArray[np.float64], sites: NDArray[np.int64]
 ) -> tuple[Stalls, ...]:
     """One for each place in the code and site."""
     import numpy as np
 
-    groups = accesses["code"].astype(np.int64) << 32 | numbers[accesses["data"]]
+    groups = accesses["code"].astype(np.int64) << 32 | sites
     return tuple(
         _stalls_of(accesses[groups == group], times_ns[groups == group], int(group & 0xFFFFFFFF))
         for group in np.unique(groups)

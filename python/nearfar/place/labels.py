@@ -1,21 +1,24 @@
-"""Names of sites: a source line if debug information has one, or object and offset.
+"""Names of sites: a source line if debug information has one, or a function, or object and offset.
 
 Each return address represents a chain of calls: the function that makes the call, and the functions
 that it is inlined into. Of all these calls, the innermost with a source line names the site, since
 libraries without one (wrappers of allocators, the C++ library) are not informative. If several
 sites have that name, callers are prepended until the names differ: ``FILE:LINE>LINE``,
-``FILE:LINE>FILE:LINE``. Callers below the dynamic loader are dropped: there the frame pointer was
-wrong, in code that keeps none.
+``FILE:LINE>FILE:LINE``. A site without any source line is named in the same way by the functions of
+its calls that symbol tables have: ``cfree+0x41 (libc.so.6)``. Callers below the dynamic loader are
+dropped: there the frame pointer was wrong, in code that keeps none.
 """
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from nearfar.place.memory_names import part_name, region_name
 from nearfar.place.sites import Frame, Site
+from nearfar.process.functions import Function, functions_at, without_template_arguments
 from nearfar.verify.symbols import Call, inline_calls
 
 _FIXED = {
@@ -41,15 +44,23 @@ class Labels:
 def labels_of(sites: Iterable[Site]) -> Labels:
     """Names of sites, distinct if the sites' calls are."""
     named = list(sites)
-    heap = [site for site in named if site.kind == "heap"]
-    calls = inline_calls({frame.place() for site in heap for frame in site.frames})
-    chains = {site.number: _chain(site, calls) for site in heap}
-    labels = {site.number: _label(site, chains, 1) for site in named}
+    called = [site for site in named if site.kind in ("heap", "mapping") and site.has_call()]
+    calls = inline_calls({frame.place() for site in called for frame in site.frames})
+    chains = {site.number: _chain(site, calls) for site in called}
+    named_by = {
+        **_functions([site for site in called if not chains[site.number]]),
+        **{
+            number: [_short(call.line) for call in chain]
+            for number, chain in chains.items()
+            if chain
+        },
+    }
+    labels = {site.number: _label(site, named_by, 1) for site in named}
     for depth in range(2, _DEEPEST + 1):
-        often = Counter(labels[site.number] for site in heap)
-        for site in heap:
+        often = Counter(labels[site.number] for site in called)
+        for site in called:
             if often[labels[site.number]] > 1:
-                labels[site.number] = _label(site, chains, depth)
+                labels[site.number] = _label(site, named_by, depth)
     functions = {
         number: [f"{call.function} {_short(call.line)}" for call in chain]
         for number, chain in chains.items()
@@ -59,25 +70,70 @@ def labels_of(sites: Iterable[Site]) -> Labels:
 
 def _chain(site: Site, calls: Mapping[str, list[Call]]) -> list[Call]:
     """All calls with a source line, the innermost first."""
-    callers = [f for f in site.frames if f is site.frames[0] or not _is_loader(f)]
-    return [call for frame in callers for call in calls.get(frame.place(), [])]
+    return [call for frame in _callers(site) for call in calls.get(frame.place(), [])]
 
 
-def _label(site: Site, chains: Mapping[int, list[Call]], depth: int) -> str:
+def _callers(site: Site) -> list[Frame]:
+    return [f for f in site.frames if f is site.frames[0] or not _is_loader(f)]
+
+
+def _functions(sites: Iterable[Site]) -> dict[int, list[str]]:
+    """``FUNCTION+OFFSET (FILE)`` of all calls in a function with a symbol, the innermost first.
+
+    Of the innermost call, if no symbol covers it, file and offset.
+    """
+    callers = {site.number: _callers(site) for site in sites}
+    offsets: dict[str, set[int]] = defaultdict(set)
+    for frame in (frame for frames in callers.values() for frame in frames):
+        offsets[frame.path].add(frame.offset - 1)  # in the call, which can end the function
+    known = {
+        path: functions_at(Path(path), wanted, parameters=False)
+        for path, wanted in offsets.items()
+        if path
+    }
+    named: dict[int, list[str]] = {}
+    for number, frames in callers.items():
+        functions = [known.get(frame.path, {}).get(frame.offset - 1) for frame in frames]
+        named[number] = [
+            _function(frame, function)
+            for frame, function in zip(frames, functions, strict=True)
+            if function is not None or frame is frames[0]
+        ]
+    return named
+
+
+def _function(frame: Frame, function: Function | None) -> str:
+    if function is None:
+        return f"{_name(frame)}+{frame.offset:#x}"
+    name = without_template_arguments(function.name)
+    return f"{name}+{function.offset + 1:#x} ({_name(frame)})"
+
+
+def _label(site: Site, chains: Mapping[int, list[str]], depth: int) -> str:
     """A label with at most ``depth`` calls, the innermost first."""
+    return _whole_label(site, chains, depth) + part_name(site.part)
+
+
+def _whole_label(site: Site, chains: Mapping[int, list[str]], depth: int) -> str:
     if not site.frames:
-        return _FIXED[site.kind]
+        return region_name(site.selector) if site.selector else _FIXED[site.kind]
     if site.kind == "statics":
         return f"globals of {_name(site.frames[0])}"
-    lines = [_short(call.line) for call in chains.get(site.number, [])[:depth]]
+    lines = chains.get(site.number, [])[:depth]
     if not lines:
         return f"{_name(site.frames[0])}+{site.frames[0].offset:#x}"
-    label, file = lines[-1], lines[-1].rpartition(":")[0]
+    label, file = lines[-1], _file(lines[-1])
     for inner in reversed(lines[:-1]):
-        inner_file, _, line = inner.rpartition(":")
-        label += f">{line if inner_file == file else inner}"
+        inner_file = _file(inner)
+        label += f">{inner.removeprefix(f'{file}:') if file and inner_file == file else inner}"
         file = inner_file
     return label
+
+
+def _file(call: str) -> str:
+    """Of FILE:LINE; empty for a function."""
+    file, _, line = call.rpartition(":")
+    return file if line.isdecimal() else ""
 
 
 def _name(frame: Frame) -> str:

@@ -19,10 +19,10 @@ def plan_text(
     labels: Mapping[int, str],
     program: Sequence[str],
 ) -> str:
-    """A plan that keeps the sites ``near`` near, and places all other heap sites far.
+    """A plan that keeps the sites ``near`` near, and places all other movable sites far.
 
-    ``labels`` are the names of sites. Sites absent from the traced run are placed far if a budget
-    was given, otherwise near.
+    ``labels`` are the names of sites. Blocks of sites that the run did not show are placed far if a
+    budget was given, otherwise near; a plan without call sites does not place blocks.
     """
     rules = rules_for(sites, near, gains)
     bounded = heap.near_budget_bytes is not None
@@ -35,26 +35,27 @@ def plan_text(
     lines = [
         "hmalloc-plan 1",
         f"# by nearfar advise {__version__} for: {' '.join(program)}".replace("\n", " "),
-        f"# near: {format_size(heap.near_bytes)} of a heap of {format_size(heap.peak_bytes)}; "
+        f"# near: {format_size(heap.near_bytes)} of {format_size(heap.peak_bytes)}; "
         f"slowdown {heap.slowdown:.3g}, all far {heap.slowdown_all_far:.3g}",
         "# `nearfar run --check` holds a run against these lines:",
         *promise.lines(),
     ]
-    deepest = max((len(rule.chain) for rule in rules), default=1)
+    deepest = max((len(rule.name.chain) for rule in rules), default=1)
     if deepest > 1:
         lines.append("unwind frame-pointers")
     for rule, promised in zip(rules, promise.rules, strict=True):
         lines += [
             f"# {promised.at}",
-            f"rule {rule.tier} {rule.condition()}{_budget(promised, heap)}",
+            f"rule {rule.tier} {rule.name.condition()}{_budget(rule, promised, heap)}",
         ]
-    lines += ["# what this run did not show", f"rule {'far' if bounded else 'near'}"]
+    if any(rule.name.keyword == "site" for rule in rules):
+        lines += ["# what this run did not show", f"rule {'far' if bounded else 'near'}"]
     return "\n".join(lines) + "\n"
 
 
-def _budget(promised: RulePromise, heap: HeapPromise) -> str:
-    """The budget of a near rule: with another input it may grow by the unused budget."""
-    if heap.near_budget_bytes is None or promised.tier != "near":
+def _budget(rule: Rule, promised: RulePromise, heap: HeapPromise) -> str:
+    """The budget of a near rule for blocks: with another input it may grow by the unused budget."""
+    if heap.near_budget_bytes is None or rule.tier != "near" or rule.name.keyword != "site":
         return ""
     left = max(heap.near_budget_bytes - heap.near_bytes, 0)
     return f" budget={promised.peak_bytes + left}"

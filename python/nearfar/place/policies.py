@@ -58,7 +58,7 @@ def follow(
 ) -> list[Followed]:
     """Run all policies over the trace; ``near_bytes`` in total, ``time_s`` with all data near."""
     near_bytes = max(near_bytes, _PAGE)
-    everything = traced.heap_peak_bytes + traced.fixed_bytes()
+    everything = traced.movable_peak_bytes + traced.fixed_bytes()
     weight = min(max(round(_WEIGHTS * near_bytes / max(everything, 1)), 1), _WEIGHTS - 1)
     near, beyond = coster.near.at(coster.near.latency), far.at(far.latency)
     core = coster.core.at(coster.work)

@@ -21,8 +21,8 @@ PAGE_BYTES = 1 << SMALL_PAGE_SHIFT
 @dataclass(frozen=True)
 class Touched:
     """First touches of pages by site, if all pages are small (4 KiB) or large (2 MiB); a page that
-    was unmapped is touched first again. ``fixed_pages``: peak number of small pages of stack,
-    globals and mappings."""
+    was unmapped is touched first again. ``fixed_pages``: peak number of small pages of memory that
+    no plan moves."""
 
     small: tuple[int, ...]
     large: tuple[int, ...]
@@ -37,23 +37,23 @@ class ProgramData:
     sizes: NDArray[np.float64]
     touched: Touched
 
-    def heap(self) -> list[Site]:
+    def movable(self) -> list[Site]:
         """Sites that a plan can move."""
         return [site for site in self.sites if site.is_movable()]
 
     @cached_property
-    def heap_peak_bytes(self) -> int:
+    def movable_peak_bytes(self) -> int:
         """Peak bytes of all movable sites together."""
-        held = self.sizes[[site.number for site in self.heap()]].sum(axis=0)
+        held = self.sizes[[site.number for site in self.movable()]].sum(axis=0)
         return int(held.max(initial=0))
 
     def fixed_bytes(self) -> int:
-        """Peak touched bytes of stack, globals and mappings."""
+        """Peak touched bytes of memory that no plan moves."""
         return self.touched.fixed_pages * PAGE_BYTES
 
     def held_bytes(self, number: int) -> int:
         """Peak bytes of a site: allocated for the heap, touched for all other sites."""
-        if self.sites[number].kind == "heap":
+        if self.sites[number].kind == "heap" or self.sites[number].is_movable():
             return int(self.sizes[number].max())
         return self.touched.small[number] * PAGE_BYTES
 

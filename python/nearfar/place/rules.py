@@ -1,5 +1,7 @@
 """From near sites to the rules of a plan, each with as few return addresses as distinguish it.
 
+Memory without a call chain has its own selector, and parts of a mapping have ranges.
+
 A rule of one address is the fastest to match and the most robust: a site that is reached through
 other callers with another input still matches. Outer addresses are named only if the same innermost
 ones lead to sites on different tiers.
@@ -11,43 +13,59 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from nearfar.place.sites import Frame, Site
+from nearfar.place.sites import Frame, Part, Site
 
 #: libhmalloc counts 100 rules (hmalloc(3)); the last one is the default rule.
 MOST_RULES = 99
 
 Chain = tuple[Frame, ...]
+Prefix = tuple[str, Chain]
+
+
+@dataclass(frozen=True)
+class Name:
+    """How a plan names sites: a call chain that allocates or maps, or a selector; and a part."""
+
+    keyword: str
+    chain: Chain = ()
+    part: Part | None = None
+
+    def condition(self) -> str:
+        """In the syntax of docs/formats/plan.md."""
+        said = self.keyword
+        if self.chain:
+            said += "=" + "<".join(frame.in_plan() for frame in self.chain)
+        if self.part is not None:
+            begin, end = self.part
+            said += f" range={begin}..{'' if end is None else end}"
+        return said
 
 
 @dataclass(frozen=True)
 class Rule:
-    """Sites that one chain of return addresses assigns to one tier."""
+    """Sites with one name, and their tier."""
 
     tier: str
-    chain: Chain
+    name: Name
     sites: tuple[Site, ...]
-
-    def condition(self) -> str:
-        """``site=…`` in the syntax of docs/formats/plan.md."""
-        return "site=" + "<".join(frame.in_plan() for frame in self.chain)
 
 
 def rules_for(
     sites: Iterable[Site], near: frozenset[int], gains: Mapping[int, float]
 ) -> list[Rule]:
-    """Rules for the heap's sites; ``near`` has the numbers of near sites, ``gains`` their gains.
+    """Rules for the movable sites; ``near`` has the numbers of near sites, ``gains`` their gains.
 
     Longer chains come first, since the first matching rule decides. If there are more than
     ``MOST_RULES``, those with the largest bytes and time are kept.
     """
-    movable = [site for site in sites if site.is_movable()]
+    movable = [site for site in sites if site.is_movable() and _matters(site, gains)]
     verdicts = _verdicts(movable, near)
-    by_chain: dict[Chain, list[Site]] = defaultdict(list)
+    by_name: dict[Name, list[Site]] = defaultdict(list)
     for site in movable:
-        by_chain[_shortest(site, verdicts)].append(site)
+        by_name[_name(site, verdicts)].append(site)
     rules = [
-        Rule("near" if group[0].number in near else "far", chain, tuple(group))
-        for chain, group in by_chain.items()
+        Rule("near" if group[0].number in near else "far", name, tuple(group))
+        for name, group in by_name.items()
     ]
     all_bytes = sum(site.allocated_bytes for site in movable) or 1
     all_gains = sum(gains.values()) or 1.0
@@ -60,22 +78,38 @@ def rules_for(
             )
         ),
     )[:MOST_RULES]
-    return sorted(kept, key=lambda rule: (-len(rule.chain), rule.sites[0].number))
+    return sorted(kept, key=lambda rule: (-len(rule.name.chain), rule.sites[0].number))
 
 
-def _verdicts(sites: Iterable[Site], near: frozenset[int]) -> dict[Chain, set[bool]]:
-    """Tiers of the sites below each prefix of their chains."""
-    found: dict[Chain, set[bool]] = defaultdict(set)
+def _matters(site: Site, gains: Mapping[int, float]) -> bool:
+    """Whether anything is known of its bytes or its gain: of sampled blocks, some sites have
+    neither."""
+    return bool(site.allocated_bytes or gains.get(site.number))
+
+
+def _name(site: Site, verdicts: Mapping[Prefix, set[bool]]) -> Name:
+    if site.selector:
+        return Name(site.selector, (), site.part)
+    keyword = "site" if site.kind == "heap" else "map"
+    return Name(keyword, _shortest(site, verdicts), site.part)
+
+
+def _verdicts(sites: Iterable[Site], near: frozenset[int]) -> dict[Prefix, set[bool]]:
+    """Tiers of the sites below each prefix of their chains, by kind."""
+    found: dict[Prefix, set[bool]] = defaultdict(set)
     for site in sites:
         for length in range(1, len(site.frames) + 1):
-            found[site.frames[:length]].add(site.number in near)
+            found[site.kind, site.frames[:length]].add(site.number in near)
     return found
 
 
-def _shortest(site: Site, verdicts: Mapping[Chain, set[bool]]) -> Chain:
-    """The shortest prefix of a site's chain that only sites of its tier have."""
+def _shortest(site: Site, verdicts: Mapping[Prefix, set[bool]]) -> Chain:
+    """The shortest prefix of a site's chain that only sites of its tier have; all of it for parts,
+    whose range is of one mapping."""
     chain = tuple(frame for frame in site.frames if frame.is_nameable())
+    if site.part is not None:
+        return chain
     for length in range(1, len(chain)):
-        if len(verdicts.get(chain[:length], ())) == 1:
+        if len(verdicts.get((site.kind, chain[:length]), ())) == 1:
             return chain[:length]
     return chain

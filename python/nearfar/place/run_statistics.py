@@ -2,16 +2,19 @@
 
 Lines of ``key value``: ``hmalloc-stats 1``, ``process N``, ``tier.NAME.KEY N``,
 ``thread.NUMBER.name NAME`` and ``thread.NUMBER.NAME.KEY N``; ``rule.NUMBER.tier NAME`` and
-``rule.NUMBER.KEY N`` where rules were counted.
+``rule.NUMBER.memory WHAT`` and ``rule.NUMBER.KEY N`` where rules were counted.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import cast
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from nearfar.place.checking import Check
+from nearfar.records.choices import RuleMemory
+from nearfar.records.placement import PlacementResult
 
 _HEAD = "hmalloc-stats 1"
 
@@ -27,11 +30,12 @@ class Thread(BaseModel):
 
 
 class Rule(BaseModel):
-    """Allocations that a rule of the plan placed; ``nodeN`` counts sampled pages on NUMA node N."""
+    """What a rule of the plan placed; ``nodeN`` counts sampled pages on NUMA node N."""
 
     model_config = ConfigDict(extra="forbid")
 
     tier: str
+    memory: RuleMemory = "heap"
     counts: dict[str, int] = Field(default_factory=dict)
 
 
@@ -60,6 +64,9 @@ class RunStatistics(BaseModel):
         description="that ended by exit() or a return of main, the program itself first",
     )
     check: Check | None = Field(default=None, description="what the plan promised; --check")
+    placement: PlacementResult | None = Field(
+        default=None, description="pages moved from outside: no library can be preloaded"
+    )
 
 
 def read(folder: Path, program: int) -> list[Process]:
@@ -87,6 +94,8 @@ def parse(text: str) -> Process | None:
                 threads[number] = Thread(thread=int(number), name=value)
             case ["rule", number, "tier"]:
                 process.rules[int(number)] = Rule(tier=value)
+            case ["rule", number, "memory"] if int(number) in process.rules:
+                process.rules[int(number)].memory = cast("RuleMemory", value)
             case ["rule", number, count] if int(number) in process.rules:
                 process.rules[int(number)].counts[count] = int(value)
             case ["thread", number, tier, count] if number in threads:

@@ -2,44 +2,27 @@
 
 from __future__ import annotations
 
-import os
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, cast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from nearfar.model.reuse import spread_of
 from nearfar.model.streams import speed_of
-from nearfar.place.program_data import PAGE_BYTES, PARTS, ProgramData, Touched
-from nearfar.place.sites import Frame, Site
-from nearfar.records.choices import SiteKind
+from nearfar.place.held_data import Resident, held_data
+from nearfar.place.program_data import ProgramData
+from nearfar.place.sample_records import CLOCK, ordered_samples
+from nearfar.place.sampled_sizes import PageFaults
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from nearfar._native import SampledCode, SampledData, Sampler
+    from nearfar._native import SampledCode, Sampler
+    from nearfar.place.sample_records import Samples
 
     Floats = NDArray[np.float64]
-    Samples = NDArray[np.void]
 
-#: A sample, as native/sample/samples.hpp has it.
-SAMPLE_FIELDS = [
-    ("time_ns", "u8"),
-    ("address", "u8"),
-    ("code", "u4"),
-    ("data", "u4"),
-    ("process", "i4"),
-    ("thread", "i4"),
-    ("period", "u4"),
-    ("kind", "u1"),
-    ("level", "u1"),
-    ("latency_cycles", "u2"),
-]
-CLOCK, FAULT, MEMORY = 0, 1, 2
 #: Bytes of code around a place that count as the same loop.
 _LOOP_BYTES = 128
-_SMALL_IN_LARGE = 512
-#: Mean size of blocks from which on they are mapped and unmapped (mallopt(3), M_MMAP_THRESHOLD).
-_RETURNED_BYTES = 128 << 10
 
 
 @dataclass(frozen=True)
@@ -78,68 +61,39 @@ class ProgramSamples(ProgramData):
 
 
 @dataclass(frozen=True)
-class PageFaults:
-    """All page faults of the run, of which some were sampled; ``are_large``: the heap was on large
-    pages."""
-
-    count: int
-    are_large: bool = False
-
-
-@dataclass(frozen=True)
 class _Run:
-    """All clock samples, the time that each stands for, and the tables of their numbers."""
+    """All clock samples with their sites, the time that each stands for, and the places in the
+    code."""
 
     clock: Samples
+    sites: NDArray[np.int64]
     each_ns: float
     code: list[SampledCode]
-    sites: NDArray[np.int64]  # by number of the data place
     period_ns: float
 
 
-@dataclass(frozen=True)
-class HeldData:
-    """The sites of a run with live bytes and first touches. ``numbers``: the site of each place of
-    data."""
-
-    sites: tuple[Site, ...]
-    numbers: NDArray[np.int64]
-    sizes: Floats
-    touched: Touched
-
-
-def ordered_samples(sampler: Sampler) -> Samples:
-    """All samples by thread, those of each thread in order of time."""
-    import numpy as np
-
-    samples = np.frombuffer(sampler.samples(), np.dtype(SAMPLE_FIELDS))
-    return samples[np.lexsort((samples["time_ns"], samples["thread"]))]
-
-
-def held_data(sampler: Sampler, samples: Samples, faults: PageFaults) -> HeldData:
-    """Describe the sites of samples."""
-    data = sampler.data()
-    sites, numbers = _sites(data, sampler.files())
-    sizes = _sizes(sites, data, numbers, samples)
-    touched = _touched(sites, samples[samples["kind"] == FAULT], numbers, faults)
-    return HeldData(tuple(sites), numbers, sizes, touched)
-
-
 def read_samples(
-    sampler: Sampler, user_s: float, period_ns: float, faults: PageFaults
+    sampler: Sampler,
+    user_s: float,
+    period_ns: float,
+    faults: PageFaults,
+    resident: Resident | None = None,
 ) -> ProgramSamples:
-    """Read what a sampler has seen. ``user_s``: user CPU time of the sampled programs."""
+    """Read what a sampler has seen. ``user_s``: user CPU time of the sampled programs;
+    ``resident``: see ``held_data``."""
     import numpy as np
 
     samples = ordered_samples(sampler)
-    clock = samples[samples["kind"] == CLOCK]
-    held = held_data(sampler, samples, faults)
-    run = _Run(clock, user_s * 1e9 / max(len(clock), 1), sampler.code(), held.numbers, period_ns)
+    is_clock = samples["kind"] == CLOCK
+    clock = samples[is_clock]
+    held = held_data(sampler, samples, faults, resident)
+    each_ns = user_s * 1e9 / max(len(clock), 1)
+    run = _Run(clock, held.numbers[is_clock], each_ns, sampler.code(), period_ns)
     stalls, loops_ns = _stalls(run)
     with_access = np.array([place["bytes"] > 0 for place in run.code] or [False])
     unknown = with_access[clock["code"]] & (clock["address"] == 0) if len(clock) else np.zeros(0)
     return ProgramSamples(
-        tuple(_with_life(site, held.sizes[site.number]) for site in held.sites),
+        held.sites,
         held.sizes,
         held.touched,
         tuple(stalls),
@@ -151,44 +105,6 @@ def read_samples(
     )
 
 
-def _sites(
-    data: list[SampledData], files: list[tuple[bytes, str]]
-) -> tuple[list[Site], NDArray[np.int64]]:
-    """The sites, each once for all processes, and the site of each place of data."""
-    import numpy as np
-
-    known: dict[tuple[str, tuple[Frame, ...]], int] = {}
-    made: list[Site] = []
-    numbers = np.zeros(len(data), np.int64)
-    for i, place in enumerate(data):
-        frames = tuple(
-            Frame(os.fsdecode(files[file][0]), files[file][1], offset)
-            for file, offset in place["frames"]
-        )
-        number = known.setdefault((place["kind"], frames), len(made))
-        numbers[i] = number
-        if number == len(made):
-            kind = cast("SiteKind", place["kind"])
-            made.append(Site(number, kind, frames, 0, 0, 0, 0, 0, 0.0))
-        made[number] = _with(made[number], place)
-    return made, numbers
-
-
-def _with(site: Site, place: SampledData) -> Site:
-    """The site with the allocations of one more process."""
-    return Site(
-        site.number,
-        site.kind,
-        site.frames,
-        site.allocations + place["allocations"],
-        site.allocated_bytes + place["allocated_bytes"],
-        site.peak_bytes + place["peak_bytes"],
-        0,
-        0,
-        1.0,
-    )
-
-
 def _stalls(run: _Run) -> tuple[list[Stalls], dict[int, float]]:
     """All stalls, and the times of the loops that stream."""
     import numpy as np
@@ -197,21 +113,25 @@ def _stalls(run: _Run) -> tuple[list[Stalls], dict[int, float]]:
         return [], {}
     codes, counts = np.unique(run.clock["code"], return_counts=True)
     around = _Surroundings(run.code, dict(zip(codes.tolist(), counts.tolist(), strict=True)))
-    groups = run.clock["code"].astype(np.int64) << 32 | run.sites[run.clock["data"]]
+    groups = run.clock["code"].astype(np.int64) << 32 | run.sites
     has_data = run.clock["address"] != 0
     if not has_data.any():
         return [], {}
     order = np.argsort(groups[has_data], kind="stable")
     accesses, groups = run.clock[has_data][order], groups[has_data][order]
-    parts = np.split(accesses, np.flatnonzero(np.diff(groups)) + 1)
-    made = [_stalls_of(run, part, around) for part in parts]
+    ends = np.flatnonzero(np.diff(groups)) + 1
+    sites = groups[np.append(0, ends)] & 0xFFFFFFFF
+    made = [
+        _stalls_of(run, part, int(site), around)
+        for part, site in zip(np.split(accesses, ends), sites, strict=True)
+    ]
     loops_ns = {
         each.loop: around.loop_samples(each.loop) * run.each_ns for each in made if each.speed
     }
     return made, loops_ns
 
 
-def _stalls_of(run: _Run, part: Samples, around: _Surroundings) -> Stalls:
+def _stalls_of(run: _Run, part: Samples, site: int, around: _Surroundings) -> Stalls:
     import numpy as np
 
     code = int(part["code"][0])
@@ -220,7 +140,7 @@ def _stalls_of(run: _Run, part: Samples, around: _Surroundings) -> Stalls:
     threads = part["thread"].astype(np.int64)
     share = around.stalling_share(code)
     return Stalls(
-        site=int(run.sites[part["data"][0]]),
+        site=site,
         samples=len(part),
         stall_ns=len(part) * share * run.each_ns,
         others_ns=around.others(code) * len(part) / around.counts[code] * run.each_ns,
@@ -285,63 +205,3 @@ class _Surroundings:
     def loop_samples(self, loop: int) -> int:
         """Samples of a loop."""
         return sum(self.counts[k] for k in self._order if self._loops[self._places[k]] == loop)
-
-
-def _sizes(
-    sites: list[Site], data: list[SampledData], numbers: NDArray[np.int64], samples: Samples
-) -> Floats:
-    """Live bytes of heap sites over the run."""
-    import numpy as np
-
-    sizes = np.zeros((len(sites), PARTS))
-    if not len(samples):
-        return sizes
-    begin, end = int(samples["time_ns"].min()), int(samples["time_ns"].max())
-    width = max(end - begin, 1) / PARTS
-    for number, place in zip(numbers, data, strict=True):
-        last = 0.0
-        filled = np.zeros(PARTS)
-        for at_ns, live in place["held"]:
-            part = min(max(int((at_ns - begin) / width), 0), PARTS - 1)
-            filled[part:] = last = float(live)
-        if place["peak_bytes"] > filled.max():
-            filled[int(filled.argmax()) if last else 0] = place["peak_bytes"]
-        sizes[number] += filled
-    return sizes
-
-
-def _with_life(site: Site, sizes: Floats) -> Site:
-    """The site with the mean lifetime of its bytes, from their sizes over the run."""
-    if site.kind != "heap" or not site.allocated_bytes:
-        return site
-    return replace(site, life_share=min(float(sizes.mean()) / site.allocated_bytes, 1.0))
-
-
-def _most_touched_bytes(site: Site) -> int:
-    """An upper bound of what a site touches first: allocators return large blocks to the kernel,
-    so that each is touched anew, and use the memory of small blocks again."""
-    if site.allocated_bytes >= _RETURNED_BYTES * site.allocations:
-        return site.allocated_bytes
-    return site.peak_bytes
-
-
-def _touched(
-    sites: list[Site], samples: Samples, numbers: NDArray[np.int64], faults: PageFaults
-) -> Touched:
-    """First touches, from samples of page faults. If the heap's pages are large, a fault brings in
-    512 small ones, at most as many as the site's blocks have."""
-    import numpy as np
-
-    pages = np.zeros(len(sites))
-    if len(samples):
-        np.add.at(pages, numbers[samples["data"]], samples["period"].astype(np.float64))
-        pages *= max(faults.count, 1) / pages.sum()
-    if faults.are_large:
-        for site in sites:
-            if site.kind == "heap":
-                most = max(_most_touched_bytes(site) / PAGE_BYTES, pages[site.number])
-                pages[site.number] = min(pages[site.number] * _SMALL_IN_LARGE, most)
-    small = tuple(round(count) for count in pages)
-    large = tuple(-(-count // _SMALL_IN_LARGE) for count in small)
-    fixed = sum(count for site, count in zip(sites, small, strict=True) if site.kind != "heap")
-    return Touched(small, large, fixed)

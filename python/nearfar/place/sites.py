@@ -1,8 +1,9 @@
-"""Allocation sites: the places where a program allocates memory, and their costs."""
+"""Sites: where a program's memory comes from, and how a plan names it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from nearfar.records.choices import SiteKind
 
@@ -29,9 +30,22 @@ class Frame:
         return bool(self.path) and not set(self.in_plan()) & set(" \t<#")
 
 
+#: Libraries that are loaded into observed programs.
+_RECORDERS = ("libnearfar-trace", "libnearfar-allocation-log")
+#: Memory that is not of the heap is placed from this size on: rules for less are not worth it.
+LEAST_PLACED_BYTES = 1 << 20
+
+#: Bytes from the beginning of a mapping, or of a file's data, to an end; None: whatever follows.
+Part = tuple[int, int | None]
+
+
 @dataclass(frozen=True)
 class Site:
-    """A call chain that allocates, or memory that a plan cannot move: stack, globals, mappings."""
+    """A call chain that allocates or maps, data of a file, or memory that only the kernel names.
+
+    ``selector``: how a plan names memory that has no call chain (``map=heap``); empty: not at all.
+    ``part``: of a large mapping or a file's data, if its parts are sites of their own.
+    """
 
     number: int
     kind: SiteKind
@@ -42,11 +56,26 @@ class Site:
     reads: int
     writes: int
     life_share: float  # of the run that a byte lived
+    selector: str = ""
+    part: Part | None = None
 
     def is_recorder(self) -> bool:
         """Whether it belongs to the recorder."""
-        return self.kind == "statics" and any("libnearfar-trace" in f.path for f in self.frames)
+        return self.kind == "statics" and any(
+            Path(frame.path).name.startswith(_RECORDERS) for frame in self.frames
+        )
 
     def is_movable(self) -> bool:
         """Whether a plan can assign it to a tier."""
-        return self.kind == "heap" and bool(self.frames) and self.frames[0].is_nameable()
+        if self.kind == "heap":
+            return self._has_chain()
+        if self.peak_bytes < LEAST_PLACED_BYTES or self.is_recorder():
+            return False
+        return bool(self.selector) or (self.kind == "mapping" and self._has_chain())
+
+    def has_call(self) -> bool:
+        """Whether its frames are a call chain, not the file that it is of."""
+        return bool(self.frames) and self.frames[0].offset != 0
+
+    def _has_chain(self) -> bool:
+        return self.has_call() and self.frames[0].is_nameable()

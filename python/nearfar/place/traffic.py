@@ -1,7 +1,8 @@
 """Assign the memory traffic of a traced run to the rules of a plan, site by site.
 
 A site belongs to the first rule whose chain of return addresses is a prefix of its own, as in
-libhmalloc. Rules with a size, a thread or a ratio depend on single allocations, not on sites.
+libhmalloc. Rules with a size, a thread or a ratio depend on single allocations, not on sites. Rules
+for mappings and globals are left out.
 """
 
 from __future__ import annotations
@@ -42,8 +43,10 @@ def _is_frame(wanted: str, frame: Frame) -> bool:
 
 
 def rules_by_site(plan: Path) -> list[SiteRule]:
-    """The rules of a plan up to the default rule. Raises BadInputError for rules that do not depend
-    on the site alone."""
+    """The rules of a plan for heap blocks, up to the default rule.
+
+    Raises BadInputError for rules that do not depend on the site alone.
+    """
     found: list[SiteRule] = []
     number = 0
     for line in read_text(plan, "name a plan file").splitlines():
@@ -52,6 +55,8 @@ def rules_by_site(plan: Path) -> list[SiteRule]:
             continue
         number += 1
         conditions = dict(word.partition("=")[::2] for word in words[2:])
+        if conditions.keys() & {"map", "globals"}:
+            continue
         unknown = set(conditions) - {"site", "budget"}
         if unknown:
             raise BadInputError(

@@ -5,8 +5,13 @@ A program prints lines; on refusal it prints ``error CODE``, the cause, and the 
 
 from __future__ import annotations
 
+import atexit
+import functools
 import os
+import re
+import shutil
 import subprocess
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +25,7 @@ if TYPE_CHECKING:
 
 #: Directory of the native core, wherever the package is installed.
 NATIVE_DIR = Path(_native.__file__).parent
+_SEPARATORS = re.compile(r"[\s:,]")
 #: Next step if a component was left out of the build.
 WITH_LIBPMEMOBJ = (
     "apt-get install libpmemobj-dev, then build again: make build, or, where pip installed "
@@ -76,6 +82,40 @@ def shipped(name: str) -> Path:
             WITH_LIBPMEMOBJ,
         )
     return path
+
+
+def preloadable(name: str) -> str:
+    """Path of a shipped library for LD_PRELOAD or for options of the emulator.
+
+    LD_PRELOAD is separated by blanks and colons, options of the emulator by commas, and neither can
+    always quote them: a library below such a directory is named through a link to its directory,
+    which is removed when this process ends. Raises MachineError.
+    """
+    path = shipped(name)
+    if not _SEPARATORS.search(str(path)):
+        return str(path)
+    return str(_link_to(path.parent) / path.name)
+
+
+@functools.cache
+def _link_to(folder: Path) -> Path:
+    """A link to a directory, whose own path has no separators. Raises MachineError."""
+    made = tempfile.mkdtemp(prefix="nearfar-")
+    atexit.register(_remove_link, made, os.getpid())
+    if _SEPARATORS.search(made):
+        raise MachineError(
+            f"no library can be preloaded from {folder}, nor through a link in {made}: both paths "
+            "have a blank, a colon or a comma",
+            "set TMPDIR to another directory, or install nearfar elsewhere",
+        )
+    link = Path(made) / "native"
+    link.symlink_to(folder)
+    return link
+
+
+def _remove_link(made: str, owner: int) -> None:
+    if os.getpid() == owner:  # not in a fork
+        shutil.rmtree(made, ignore_errors=True)
 
 
 def without_preload() -> dict[str, str]:

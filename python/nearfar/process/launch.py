@@ -11,7 +11,7 @@ import contextlib
 import os
 import signal
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 #: What a shell returns for a program that cannot be started, and for one that does not exist.
@@ -55,17 +55,21 @@ def run(
     alone: bool = False,
     limit_s: float | None = None,
     stdin: str = os.devnull,
+    started: Callable[[int], None] | None = None,
 ) -> tuple[int, int]:
     """Run a program to its end. Returns its PID and its exit code in shell convention: 128 plus the
     signal number for a killed program.
 
     ``aside``: redirect its standard output to standard error. ``alone``: discard its output
     and give it the file ``stdin`` as standard input. ``limit_s``: after this time it gets SIGTERM,
-    then SIGKILL. Raises StartError.
+    then SIGKILL. ``started`` is called with the PID once the program runs; threads that it starts
+    receive no signals. Raises StartError.
     """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _PASSED_ON | {_ENDED})
     try:
         child = _start(arguments, environment, before, _files(aside, alone, stdin))
+        if started is not None:
+            started(child)
         return child, _wait(child, limit_s)
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)

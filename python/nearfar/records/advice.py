@@ -13,14 +13,19 @@ class SiteAdvice(Shaped):
 
     site: Count
     kind: SiteKind
-    at: str = Field(description="source line, or object file and offset")
+    at: str = Field(description="source line, object file and offset, or the kernel's name")
+    part_bytes: list[Count | None] = Field(
+        default_factory=list,
+        description="begin and end in the mapping, if its parts are sites of their own; end null: "
+        "all that follows",
+    )
     chain: list[str] = Field(default_factory=list, description="return addresses, innermost first")
     functions: list[str] = Field(
         default_factory=list,
         description="FUNCTION FILE:LINE of the call chain, inlined calls included, innermost first",
     )
     size_bytes: Count = Field(
-        description="heap: peak allocated bytes; other sites: bytes of touched pages"
+        description="heap: peak allocated bytes; other memory: bytes of touched pages"
     )
     allocated_bytes: Count
     allocations: Count
@@ -50,7 +55,7 @@ class BudgetPoint(Shaped):
     exact: bool = Field(
         description="whether no other set of sites saves over 0.1 % more, with costs added by site"
     )
-    price: Amount | None = Field(None, description="of the memory for the heap")
+    price: Amount | None = Field(None, description="of the movable memory")
 
 
 class WithinPoint(Shaped):
@@ -66,7 +71,7 @@ class PolicyAdvice(Shaped):
     """Result of a kernel or hardware policy, without a plan."""
 
     policy: PolicyName
-    near_bytes: Count = Field(description="the plan's near memory for the heap, and what is fixed")
+    near_bytes: Count = Field(description="what the plan keeps near, and what is fixed")
     slowdown: Amount
     time_s: Amount
     moved_pages: Count
@@ -84,24 +89,25 @@ class FarAdvice(Shaped):
     )
     far_page_bytes: Count | None = Field(None, description="of its pages, for walks and first uses")
     slowdown_all_far: Amount = Field(description="heap, stack, globals and mappings far")
-    slowdown_heap_far: Amount
+    slowdown_movable_far: Amount
     slowdown_plan: Amount
     time_all_far_s: Amount
-    time_heap_far_s: Amount
+    time_movable_far_s: Amount
     time_plan_s: Amount
-    near_bytes: Count = Field(description="most of the heap that the plan keeps near at once")
+    near_bytes: Count = Field(description="most movable memory that the plan keeps near at once")
     knee_bytes: Count = Field(description="where the curve bends: more near memory gains little")
     curve: list[BudgetPoint]
     within: list[WithinPoint]
     far_writes: Count = Field(description="lines written to far memory under the plan")
     lifetime_years: Amount | None = Field(
-        None, description="of a far memory of the heap's size, writes spread evenly over it"
+        None,
+        description="of a far memory as large as the movable one, writes spread evenly over it",
     )
     energy_all_near_J: Amount | None = Field(None, description="of both memories")  # noqa: N815
     energy_all_far_J: Amount | None = None  # noqa: N815
     energy_plan_J: Amount | None = None  # noqa: N815
     currency: str | None = None
-    price_all_near: Amount | None = Field(None, description="of the memory for the heap")
+    price_all_near: Amount | None = Field(None, description="of the movable memory")
     price_all_far: Amount | None = None
     price_plan: Amount | None = None
     lacking: list[str] = Field(
@@ -130,6 +136,7 @@ class AdviceResult(FarAdvice, Answer):
     )
     method: AdviceMethod = Field("emulated", description="how the program was observed")
     pid: Count | None = Field(None, description="of the process, if it was running before")
+    perf: str | None = Field(None, description="file of perf that the samples come from")
     samples: Count | None = Field(None, description="of user CPU time, if it was sampled")
     sampling_period_s: Amount | None = Field(None, description="CPU time between two samples")
     host: str
@@ -153,9 +160,12 @@ class AdviceResult(FarAdvice, Answer):
         "", description="path of the file used as standard input; empty: none"
     )
     near_budget_bytes: Count | None = None
-    heap_bytes: Count = Field(description="peak live heap bytes")
+    movable_bytes: Count = Field(
+        description="peak bytes that a plan can place: live heap blocks, and touched mappings and "
+        "globals of at least 1 MiB each"
+    )
     fixed_bytes: Count = Field(
-        description="pages touched of stack, globals and mappings: near in every plan"
+        description="pages touched of memory that no plan moves, such as stacks: near in every plan"
     )
     time_near_s: Amount = Field(
         description="wall time of the program with its data near, not under an emulator"

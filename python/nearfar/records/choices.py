@@ -85,6 +85,8 @@ TraceLevel = Literal["l1", "l2", "llc"]
 TraceFormat = Literal["ramulator", "dramsim3", "champsim"]
 #: Caches before the accesses of an experiment.
 ExperimentLevel = Literal["l1", "l2", "published counts"]
+#: Memory that a rule of a plan is for: heap blocks, mappings of the program, its global variables.
+RuleMemory = Literal["heap", "mapping", "globals"]
 #: What an allocation site is.
 SiteKind = Literal["unknown", "heap", "stack", "statics", "mapping", "code"]
 #: How advice observed a program.

@@ -57,14 +57,14 @@ _DIRECTED: tuple[tuple[str, Direction | None, str], ...] = (
         transfer_time_s transfer_idle_time_s analyse_time_s analyse_alone_time_s
         default_time_s placed_time_s cpu_time_s wall_time_s load_time_s
         memory_time_s read_time_s write_time_s stall_s exact_time_s
-        first_touch_s cpu_near_s time_near_s time_all_far_s time_heap_far_s time_plan_s""",
+        first_touch_s cpu_near_s time_near_s time_all_far_s time_movable_far_s time_plan_s""",
     ),
     ("s", "higher", "lifetime_s levelled_lifetime_s"),
     (
         "s",
         None,
         """
-        common_time_s run_time_s start_s end_s length_s period_s off_cpu_s steal_s""",
+        attached_s common_time_s run_time_s start_s end_s length_s period_s off_cpu_s steal_s""",
     ),
     ("years", "higher", "lifetime_years"),
     (
@@ -83,10 +83,10 @@ _DIRECTED: tuple[tuple[str, Direction | None, str], ...] = (
         None,
         """
         access_unit_bytes allocated_bytes arrays_bytes block_bytes effective_last_cache_bytes
-        fixed_bytes heap_bytes high huge_bytes interleave_bytes knee_bytes
-        last_cache_bytes low
-        near_budget_bytes near_bytes near_page_bytes far_page_bytes page_bytes region_bytes
-        reported_last_cache_bytes size_bytes stride_bytes value_bytes""",
+        fixed_bytes high huge_bytes interleave_bytes knee_bytes last_cache_bytes low
+        movable_bytes moved_bytes near_budget_bytes near_bytes near_page_bytes far_page_bytes
+        page_bytes part_bytes placed_bytes region_bytes reported_last_cache_bytes size_bytes
+        stride_bytes undone_bytes value_bytes wanted_bytes""",
     ),
     ("count", "higher", "parallelism"),
     ("count", "lower", "fences_per_op lines_per_op"),
@@ -95,21 +95,21 @@ _DIRECTED: tuple[tuple[str, Direction | None, str], ...] = (
         None,
         """
         allocations best_near_threads blocks_per_fence calibration_level cases chains chaser_cpu
-        cols compared_iterations context_switches count covered_points cpu cpus cycles
+        children cols compared_iterations context_switches count covered_points cpu cpus cycles
         descriptor device_reads device_writes elements entries exit_code far_reads
         far_rows far_threads far_writes first_address host_epochs instructions interval
-        involuntary_switches iterations l3_stall_cycles last_address lines_written
-        llc_load_misses llc_loads llc_store_misses llc_stores major_faults minor_faults
+        involuntary_switches iterations l3_stall_cycles last_address line lines_written
+        llc_load_misses llc_loads llc_store_misses llc_stores looks major_faults minor_faults
         most_line_writes most_page_writes moved_pages n near_reads near_threads near_writes
         operations outliers page_faults pages_written pairs pid planned queue_depth reads records
-        refreshes repeat requests rows samples schema_version seed series site size_entries
-        stalls steps sweeps threads traffic_cpus value window writes writes_between""",
+        refreshes region_count repeat requests rows rule samples schema_version seed series site
+        size_entries stalls steps sweeps threads traffic_cpus value window writes writes_between""",
     ),
     (
         "ratio",
         "lower",
         """
-        slowdown slowdown_all_far slowdown_heap_far slowdown_plan unflushed_slowdown regret""",
+        slowdown slowdown_all_far slowdown_movable_far slowdown_plan unflushed_slowdown regret""",
     ),
     ("ratio", "higher", "time_saved energy_saved row_hit_share"),
     (

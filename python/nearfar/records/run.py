@@ -19,6 +19,7 @@ from nearfar.records.depth import (
 from nearfar.records.experiment import ExperimentResult
 from nearfar.records.forecasts import CompeteForecasts, PipelineForecast
 from nearfar.records.noise import NoiseRecord
+from nearfar.records.placement import PlacementResult
 from nearfar.records.pools import IntsetResult, MapResult
 from nearfar.records.programs import ProgramResult
 from nearfar.records.results import BandwidthResult, LatencyResult, MappedResult, StreamResult
@@ -83,6 +84,7 @@ class Sections(BaseModel):
     program: ProgramResult | None = None
     experiment: ExperimentResult | None = None
     advice: AdviceResult | None = None
+    placement: PlacementResult | None = None
     sweep: SweepResult | None = None
 
     def to_polars(self) -> DataFrame:

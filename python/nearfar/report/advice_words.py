@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from nearfar.process.functions import without_template_arguments
 from nearfar.records.advice import AdviceResult, FarAdvice, SiteAdvice
 from nearfar.records.shape import Shaped
 from nearfar.report.wording import (
@@ -26,7 +27,7 @@ MOST_SITES, MATTERING = 10, 0.99
 _LEAST_UNSEEN, _MUCH_IDLE, _NO_LOSS = 0.005, 0.1, 0.005
 #: A wider interval, of a slowdown and of its loss, makes an answer uncertain.
 _WIDE, _WIDE_SHARE = 0.1, 0.5
-#: A fraction of the heap that is all of it.
+#: A fraction of the movable memory that is all of it.
 _WHOLE = 0.995
 #: The slowdown for which the near memory is given in words.
 _WITHIN = 1.05
@@ -69,26 +70,24 @@ def _runs(slowdown: float) -> str:
 
 def _plan(result: AdviceResult) -> str:
     """What to keep near, and what is near by assumption."""
-    if result.pid is not None:
-        return "which data to keep near is not known, as it ran before it was sampled"
-    heap = f"{format_size(result.heap_bytes)} heap"
-    whole = result.near_bytes >= _WHOLE * result.heap_bytes
-    if not result.heap_bytes:
-        said = "it has no heap that a plan could place"
+    size = f"{format_size(result.movable_bytes)} of movable memory"
+    whole = result.near_bytes >= _WHOLE * result.movable_bytes
+    if not result.movable_bytes:
+        said = "it has no memory that a plan could place"
     elif abs(result.slowdown_all_far - result.slowdown_plan) < _NO_LOSS:
-        said = f"near memory for its {heap} gains nothing"
+        said = f"near memory for its {size} gains nothing"
     elif not result.near_bytes:
-        said = f"with its {heap} far it {_runs(result.slowdown_plan)}"
+        said = f"with its {size} far it {_runs(result.slowdown_plan)}"
     else:
         near = "all" if whole else format_size(result.near_bytes)
-        said = f"keep {near} of its {heap} near and it {_runs(result.slowdown_plan)}"
-    fixed = f"{format_size(result.fixed_bytes)} of stack, globals and mappings"
-    return f"{said} ({fixed} are near by assumption)"
+        said = f"keep {near} of its {size} near and it {_runs(result.slowdown_plan)}"
+    fixed = f"{format_size(result.fixed_bytes)} of other memory"
+    return f"{said} ({fixed} is near by assumption)"
 
 
 def _intervals(result: AdviceResult) -> list[str]:
     pairs = [("all far", "slowdown_all_far")]
-    if result.pid is None:
+    if result.movable_bytes:
         pairs.append(("with the plan", "slowdown_plan"))
     known = [f"{text} {found}" for text, key in pairs if (found := interval_of(result, key))]
     return [f"95 % intervals: {', '.join(known)}."] if known else []
@@ -99,16 +98,16 @@ def _needs(result: FarAdvice) -> list[str]:
     least = next((p for p in result.within if p.within_slowdown == _WITHIN), None)
     if least is None or least.near_bytes in (0, result.near_bytes):
         return []
-    return [f"It needs {format_size(least.near_bytes)} of heap near to stay within 5 %."]
+    return [f"It needs {format_size(least.near_bytes)} near to stay within 5 %."]
 
 
 def wholes(result: AdviceResult) -> dict[str, str]:
-    """Placements as a whole, by their key: of an attached process, whose heap is not known, one."""
-    if result.pid is not None:
+    """Placements as a whole, by their key; one if no plan could move anything."""
+    if not result.movable_bytes:
         return {"all_far": "everything far"}
     return {
         "all_far": "everything far",
-        "heap_far": "the heap far, all else near",
+        "movable_far": "movable memory far, all else near",
         "plan": "with the plan",
     }
 
@@ -200,20 +199,8 @@ def _loss_s(site: SiteAdvice) -> float:
 def site_name(site: SiteAdvice) -> str:
     """``make_node  g.c:6``: functions, as far as the label has their lines, and the label."""
     depth = site.at.count(">") + 1
-    names = [_plain_name(call.rpartition(" ")[0]) for call in site.functions[:depth]]
+    names = [without_template_arguments(call.rpartition(" ")[0]) for call in site.functions[:depth]]
     return f"{'>'.join(reversed(names))}  {site.at}" if names and all(names) else site.at
-
-
-def _plain_name(function: str) -> str:
-    """A C++ name without template arguments, which can take several lines."""
-    if "operator" in function:
-        return function
-    plain, depth = "", 0
-    for letter in function:
-        depth += letter == "<"
-        plain += letter if not depth else ""
-        depth -= letter == ">"
-    return plain or function
 
 
 def warnings(result: AdviceResult) -> list[str]:
@@ -224,20 +211,23 @@ def warnings(result: AdviceResult) -> list[str]:
         for text in result.warnings
     ]
     if result.plan:
-        lines.append(
-            f"nearfar run --plan {shlex.quote(result.plan)} --tier far=TIER --check -- "
-            f"{shlex.join(result.program)} applies the plan and verifies its promise."
-        )
+        lines.append(f"{_apply(result)} applies the plan.")
     return lines
+
+
+def _apply(result: AdviceResult) -> str:
+    """The command that realizes a plan, with the program that it was made for if it is known."""
+    plan = f"--plan {shlex.quote(result.plan or '')} --tier far=TIER"
+    if result.pid is not None:
+        return f"nearfar place --pid {result.pid} {plan}"
+    program = "PROGRAM" if result.perf is not None else shlex.join(result.program)
+    return f"nearfar run {plan} --check -- {program}"
 
 
 def assumptions(result: AdviceResult) -> list[str]:
     """What holds for every answer."""
-    said = [f"{sentence(text)}." for text in result.limits]
-    if result.pid is not None:
-        return said
     return [
-        *said,
-        f"Besides the heap, {format_size(result.fixed_bytes)} of stack, globals and mappings stay "
-        "near in every plan; the near budget is for the heap.",
+        *(f"{sentence(text)}." for text in result.limits),
+        f"{format_size(result.fixed_bytes)} of memory that no plan moves (stacks, code, small "
+        "mappings) stay near in every plan, and are not in the near budget.",
     ]

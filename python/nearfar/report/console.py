@@ -45,9 +45,30 @@ def show(text: RenderableType, document: str, json_target: str | None) -> None:
         print_result(text)
 
 
+class _Stdout:
+    """What the verb has written to stdout: it gets one JSON document at most."""
+
+    has_document = False
+
+
+def begin() -> None:
+    """Call before each verb of a process."""
+    _Stdout.has_document = False
+
+
+def write_refusal(what: str, next_step: str, exit_code: int) -> None:
+    """Write the document of a verb that failed to stdout, unless a result is there already."""
+    from json import dumps
+
+    if not _Stdout.has_document:
+        document = {"error": what, "next": next_step, "exit_code": int(exit_code)}
+        write_json("-", dumps(document, indent=1))
+
+
 def write_json(target: str, document: str) -> None:
     """Write one JSON document to a file, or to stdout for ``-``."""
     if target == "-":
+        _Stdout.has_document = True
         sys.stdout.write(document + "\n")
         return
     write_whole(Path(target), document + "\n", "name another file, or - for stdout")

@@ -6,12 +6,12 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from nearfar.errors import BadInputError
-from nearfar.place.samples import CLOCK, FAULT, MEMORY, ordered_samples
+from nearfar.place.sample_records import CLOCK, FAULT, MEMORY, ordered_samples
 from nearfar.sampling.run import LEAST_SAMPLES, Sampled
 
 if TYPE_CHECKING:
     from nearfar._native import Sampler
-    from nearfar.place.samples import Samples
+    from nearfar.place.sample_records import Samples
 
 _PAGE_BYTES = 4096
 _LARGE_PAGE_SHIFT = 21

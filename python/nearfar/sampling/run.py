@@ -18,11 +18,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nearfar.errors import BadInputError
-from nearfar.process.helpers import shipped
+from nearfar.process.helpers import preloadable
 from nearfar.process.launch import StartError, run
+from nearfar.sampling.residency import resident_memory
 
 if TYPE_CHECKING:
     from nearfar._native import Sampler
+    from nearfar.place.held_data import Resident
 
 #: CPU time between two samples of a thread: 2,000 samples a second cost about 1 %.
 PERIOD_NS = 500_000
@@ -45,8 +47,8 @@ _POLL_S = 0.03
 class Sampled:
     """What was sampled. ``wall_s``: less the time for which the first thread waited for a CPU,
     which other programs cause. CPU times of all processes together; ``ended``: not stopped after
-    the time limit; ``programs``: names with their samples, most first; ``limits``: what only these
-    samples assume."""
+    the time limit; ``programs``: names with their samples, most first; ``resident``: pages of a
+    process that ran before; ``limits``: what only these samples assume."""
 
     sampler: Sampler
     period_ns: int
@@ -59,6 +61,7 @@ class Sampled:
     code: int = 0
     ended: bool = True
     pid: int | None = None
+    resident: Resident | None = None
     notes: list[str] = field(default_factory=list)
     limits: list[str] = field(default_factory=list)
 
@@ -144,6 +147,7 @@ def sample_process(pid: int, time_s: float) -> Sampled:
         0,
         programs,
         pid=pid,
+        resident=resident_memory(sampler),
     )
 
 
@@ -192,7 +196,7 @@ class _Polling:
 
 def _with_log(environment: dict[str, str], log: str) -> dict[str, str]:
     """The environment with the library that logs allocations, before the user's libraries."""
-    libraries = [str(shipped(_LIBRARY)), environment.get("LD_PRELOAD", "")]
+    libraries = [preloadable(_LIBRARY), environment.get("LD_PRELOAD", "")]
     return {**environment, "LD_PRELOAD": " ".join(filter(None, libraries)), _VARIABLE: log}
 
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from nearfar.errors import BadInputError, MachineError
 from nearfar.files import partial_of
 from nearfar.process.elf import find, ignores_preload
-from nearfar.process.helpers import shipped, without_preload
+from nearfar.process.helpers import preloadable, shipped, without_preload
 from nearfar.process.launch import StartError, run
 
 if TYPE_CHECKING:
@@ -168,12 +168,17 @@ def emulated(program: Sequence[str], ring: str, notes: list[str]) -> tuple[list[
     if "64-bit" in why or not is_elf(file):
         raise BadInputError(why or f"{file} is not a program", "trace a program for 64-bit x86")
     untraced = list(_UNTRACED_EMULATED)
-    emulator = [EMULATOR, "-cpu", "max", "-plugin", f"{shipped(_PLUGIN)},ring={ring}"]
+    emulator = [EMULATOR, "-cpu", "max", "-plugin", f"{preloadable(_PLUGIN)},ring={ring}"]
     if why:
         untraced.append(f"allocation sites: {why}")
         notes.append(f"{why}: accesses are attributed to mappings, not to allocation sites")
     else:
         for name, value in _preloaded().items():
+            if "," in value:
+                raise BadInputError(
+                    f"LD_PRELOAD has a comma, which {EMULATOR} cannot pass on: {value}",
+                    "remove that library from LD_PRELOAD, or link to it by another name",
+                )
             emulator += ["-E", f"{name}={value}"]
     return [*emulator, *command], untraced
 
@@ -182,7 +187,7 @@ def _preloaded() -> dict[str, str]:
     """Variables that preload the allocation-recording library before the user's libraries."""
     others = os.environ.get("LD_PRELOAD", "")
     return {
-        "LD_PRELOAD": f"{shipped(_ALLOCATIONS)} {others}".rstrip(),
+        "LD_PRELOAD": f"{preloadable(_ALLOCATIONS)} {others}".rstrip(),
         "NEARFAR_TRACE_PRELOAD": others,
     }
 

@@ -32,12 +32,19 @@ def explore(
             _, warnings = recorded_log(fields)
             result.recording_cut_short = bool(warnings)
             result.warnings += warnings
+        elif kind == "reopening":
+            inspected, started, *expected = map(int, fields)
+            result.reopening = {
+                "inspected": bool(inspected),
+                "started": bool(started),
+                "expected": expected,
+            }
         elif kind == "warning":
             result.warnings.append(fields[0])
         elif kind == "finding":
             result.findings.append(_finding(fields))
         elif kind == "line":
-            line = BlamedLine(int(fields[0]), fields[1] == "1", place_of(fields[2]))
+            line = BlamedLine(int(fields[0]), fields[1] == "1", *_place_and_caller(fields[2]))
             result.findings[-1].lines.append(line)
         elif kind == "result":
             result.states, result.points = int(fields[0]), int(fields[2])
@@ -46,6 +53,7 @@ def explore(
             result.time_s, result.confirmed = float(fields[5]), int(fields[6])
             result.stores, result.stores_tried = int(fields[7]), int(fields[8])
             result.cut_off = fields[9] == "1"
+            result.places, result.places_tried = int(fields[10]), int(fields[11])
     return result
 
 
@@ -65,7 +73,7 @@ def place_of(location: str) -> str:
 
 
 def _finding(fields: list[str]) -> Finding:
-    store, before = map(place_of, fields[3:5])
+    (store, caller), (before, before_caller) = map(_place_and_caller, fields[3:5])
     flags = [value == "1" for value in fields[7:10]]
     return Finding(
         fields[0],
@@ -79,8 +87,17 @@ def _finding(fields: list[str]) -> Finding:
         flags[1],
         flags[2],
         int(fields[10]),
-        fields[11],
+        int(fields[11]),
+        fields[12],
+        store_caller=caller,
+        before_caller=before_caller,
     )
+
+
+def _place_and_caller(location: str) -> tuple[str, str]:
+    """A place, and where the program called the library that it is in; empty if unknown."""
+    place, *callers = location.split(" called from ")
+    return place_of(place), callers[-1] if callers else ""
 
 
 def tool_output(command: str, arguments: Mapping[str, object]) -> Iterator[tuple[str, list[str]]]:
@@ -140,14 +157,23 @@ def with_lines(result: Exploration) -> None:
     """Replace code addresses in findings by source lines, if the programs have them."""
     from nearfar.verify.symbols import source_lines
 
-    places = {p for f in result.findings for p in (f.store, f.before, *(n.store for n in f.lines))}
-    known = source_lines(places)
+    def all_places(finding: Finding) -> list[str]:
+        own = [finding.store, finding.store_caller, finding.before, finding.before_caller]
+        return own + [place for line in finding.lines for place in (line.store, line.caller)]
+
+    known = source_lines({place for f in result.findings for place in all_places(f)})
+
+    def named(place: str) -> str:
+        return known.get(place, place)
+
     result.findings = [
         replace(
             finding,
-            store=known.get(finding.store, finding.store),
-            before=known.get(finding.before, finding.before),
-            lines=[replace(n, store=known.get(n.store, n.store)) for n in finding.lines],
+            store=named(finding.store),
+            store_caller=named(finding.store_caller),
+            before=named(finding.before),
+            before_caller=named(finding.before_caller),
+            lines=[replace(n, store=named(n.store), caller=named(n.caller)) for n in finding.lines],
         )
         for finding in result.findings
     ]

@@ -14,9 +14,11 @@ FAILURES = {
     "not_atomic": "an operation is there in part",
     "leak": "memory is lost",
     "not_idempotent": "recovery, run twice, gives something else",
-    "crashed": "recovery or checker crashed",
-    "hung": "recovery or checker did not end",
+    "crashed": "recovery or check crashed",
+    "hung": "recovery or check did not end",
     "disagreed": "libpmemobj recovers something else than the replay of its logs",
+    "failed": "the program fails on the image",
+    "damaged": "the pool is damaged",
 }
 #: Descriptions of a finding's ``missing``, the cause to fix.
 MISSING = {
@@ -36,6 +38,10 @@ def exit_code_of(verdict: str) -> ExitCode:
     return codes.get(verdict, ExitCode.OK)
 
 
+def _called(store: str, caller: str) -> str:
+    return f"{store}, called from {caller}," if caller else store
+
+
 @dataclass(frozen=True)
 class BlamedLine:
     """A cache line that the failure requires: durable too early, or not durable yet."""
@@ -43,11 +49,20 @@ class BlamedLine:
     address: int
     durable: bool
     store: str
+    caller: str = ""
+
+    def place(self) -> str:
+        """The store, and the call of the library that made it."""
+        return _called(self.store, self.caller)
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One cause, with the first image that shows it. ``store`` is FILE:LINE."""
+    """One cause, with the first image that shows it. ``store`` is FILE:LINE.
+
+    ``store_caller`` is the line of the program that called the library which made the store;
+    empty if the program made it.
+    """
 
     failure: str
     what: str
@@ -60,14 +75,19 @@ class Finding:
     finished: bool
     during_recovery: bool
     violations: int
+    found_at_image: int
     image: str
     lines: list[BlamedLine] = field(default_factory=list)
     replay: str = ""
+    store_caller: str = ""
+    before_caller: str = ""
 
     def sentence(self) -> str:
         """A sentence that states the cause."""
-        order = f" before the store of {self.before}" if self.before else ""
-        return f"the store of {self.store} {MISSING.get(self.missing, self.missing)}{order}"
+        before = _called(self.before, self.before_caller)
+        order = f" before the store of {before}" if self.before else ""
+        store = _called(self.store, self.store_caller)
+        return f"the store of {store} {MISSING.get(self.missing, self.missing)}{order}"
 
 
 @dataclass
@@ -82,6 +102,8 @@ class Exploration:
     confirmed: int = 0
     stores: int = 0
     stores_tried: int = 0
+    places: int = 0
+    places_tried: int = 0
     cut_off: bool = False
     program_failed: bool = False
     recording_cut_short: bool = False
@@ -89,6 +111,7 @@ class Exploration:
     findings: list[Finding] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     interrupted: bool = False
+    reopening: dict[str, object] | None = None  # how images were checked without a checker
 
     @property
     def verdict(self) -> str:
@@ -117,6 +140,8 @@ class Exploration:
             "violations_cut_off": self.cut_off,
             "stores": self.stores,
             "stores_tried": self.stores_tried,
+            "store_places": self.places,
+            "store_places_tried": self.places_tried,
             "states_per_s": self.states_per_s,
             "failure_points": self.points,
             "recovery_states": self.recovery_states,
@@ -125,4 +150,5 @@ class Exploration:
             "provenance": {"states_per_s": "measured", "time_s": "measured"},
             "findings": [asdict(finding) for finding in self.findings],
             "warnings": self.warnings,
+            **({"reopening": self.reopening} if self.reopening else {}),
         }

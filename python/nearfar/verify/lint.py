@@ -128,6 +128,8 @@ def lint(log: Path) -> LintResult:
         if kind == "log":
             result.events, result.warnings = recorded_log(fields)
             result.incomplete = bool(result.warnings)
+        elif kind == "warning":
+            result.warnings.append(fields[0])
         elif kind == "lint":
             place, other = map(place_of, fields[1:3])
             result.findings.append(LintFinding(fields[0], place, other, *map(int, fields[3:6])))

@@ -11,15 +11,15 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from nearfar.errors import BadInputError
-from nearfar.process.helpers import shipped
+from nearfar.process.helpers import preloadable, shipped
 
 RECORDER = "libnearfar-crash-recorder.so"
 
 
 @contextmanager
-def scratch_folder() -> Iterator[Path]:
-    """A temporary folder for a log and for images."""
-    with tempfile.TemporaryDirectory(prefix="nearfar-crash-") as made:
+def scratch_folder(place: str | Path | None = None) -> Iterator[Path]:
+    """A temporary folder for a log and for images, in ``place`` or where such folders are."""
+    with tempfile.TemporaryDirectory(prefix="nearfar-crash-", dir=place) as made:
         yield Path(made).resolve()
 
 
@@ -28,7 +28,7 @@ def record(program: Sequence[str], log: Path, recorder: str) -> int:
 
     PMEM_IS_PMEM_FORCE makes libpmem flush; otherwise it would call msync on this file.
     """
-    library = str(shipped(RECORDER))
+    library = preloadable(RECORDER)
     earlier = os.environ.get("LD_PRELOAD", "")
     environment = {
         **os.environ,

@@ -47,8 +47,10 @@ def _result(finding: Finding) -> dict[str, object]:
         "ruleId": f"missing-{finding.missing}",
         "level": "error",
         "message": {"text": f"{why}{cause} ({finding.what})"},
-        "locations": [_location(finding.store)] if finding.store else [],
-        "relatedLocations": [_location(line.store) for line in finding.lines if line.store],
+        "locations": [_location(finding.store_caller or finding.store)] if finding.store else [],
+        "relatedLocations": [
+            _location(line.caller or line.store) for line in finding.lines if line.store
+        ],
     }
 
 

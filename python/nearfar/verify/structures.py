@@ -12,6 +12,8 @@ from nearfar.verify.explorer import Progress, explore
 from nearfar.verify.findings import Exploration
 from nearfar.verify.recorder import record
 
+#: Files in memory.
+MEMORY = Path("/dev/shm")
 #: Structures on libpmemobj's logs and allocator.
 ON_LIBPMEMOBJ = ("map_atomic", "map_tx", "map_rp")
 
@@ -35,5 +37,4 @@ def check(asked: Mapping[str, object], progress: Progress | None = None) -> Expl
 
 def _memory() -> str | None:
     """A directory in memory for pools, if there is one."""
-    shm = Path("/dev/shm")
-    return str(shm) if shm.is_dir() else None
+    return str(MEMORY) if MEMORY.is_dir() else None

@@ -10,6 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from nearfar.process.functions import functions_at
+
 _PLACE = re.compile(r"(.+)\+0x([0-9a-f]+)")
 _ADDRESS = re.compile(r"0x[0-9a-f]+")
 
@@ -43,21 +45,13 @@ def source_lines(places: Iterable[str]) -> dict[str, str]:
 
 
 def _functions(module: str, offsets: dict[str, int]) -> dict[str, str]:
-    """Names of functions, by addr2line of binutils."""
-    if not offsets or shutil.which("addr2line") is None:
-        return {}
-    done = subprocess.run(
-        ["addr2line", "-f", "-C", "-e", module, *map(hex, offsets.values())],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    names = done.stdout.splitlines()[::2]
+    """Names of functions, by the symbols of the module."""
+    known = functions_at(Path(module), offsets.values()) if offsets else {}
     short = Path(module).name
     return {
-        place: f"{name} ({short}+{offset + 1:#x})"
-        for (place, offset), name in zip(offsets.items(), names, strict=False)
-        if name.strip("?")
+        place: f"{known[offset].name} ({short}+{offset + 1:#x})"
+        for place, offset in offsets.items()
+        if offset in known
     }
 
 

@@ -58,7 +58,8 @@ def sampled(seen: Sampled, data: ProgramSamples) -> list[str]:
     if seen.pid is not None:
         notes.append(
             "a process that was running before has no allocation sites, and its first touches are "
-            "not sampled: start it under `nearfar advise -- PROGRAM` for a plan"
+            "not sampled: its memory is placed by region; start it under "
+            "`nearfar advise -- PROGRAM` to place it by call site"
         )
     if seen.sampler.unlogged():
         notes.append(f"{seen.sampler.unlogged()} processes ran without allocation sites")
@@ -81,7 +82,7 @@ def on_plan(plan: Path | None) -> list[str]:
     """A note if no plan was written."""
     if plan is not None:
         return []
-    return ["no allocation site was seen: no plan can move any of its memory, and none was written"]
+    return ["no memory was seen that a plan can move: none was written"]
 
 
 def on_sample(every: int) -> list[str]:
@@ -102,7 +103,7 @@ def faster(near: Memory, memories: list[Memory], found: list[FarResult]) -> list
         advice = each.advice
         least = min(
             advice.slowdown_all_far,
-            advice.slowdown_heap_far,
+            advice.slowdown_movable_far,
             advice.slowdown_plan,
             *(point.slowdown for point in advice.curve),
             *(policy.slowdown for policy in advice.policies),

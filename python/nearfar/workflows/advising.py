@@ -13,6 +13,7 @@ from nearfar.place.labels import labels_of
 from nearfar.place.native_run import check_program
 from nearfar.place.plan_file import plan_text
 from nearfar.place.promise import HeapPromise
+from nearfar.process.names import program_name
 from nearfar.records.advice import AdviceResult
 from nearfar.workflows import advice_basis, advice_notes, emulated_run, sampled_run
 from nearfar.workflows.host_here import memory_profile
@@ -119,7 +120,7 @@ def _advise(wanted: AdviceRequest, recording: Recording, seen: Observation) -> A
         host=wanted.host.name,
         near=near.name,
         near_budget_bytes=wanted.budget,
-        heap_bytes=data.heap_peak_bytes,
+        movable_bytes=data.movable_peak_bytes,
         fixed_bytes=data.fixed_bytes(),
         time_near_s=seen.time_s,
         cpu_near_s=seen.cpu_s,
@@ -148,12 +149,14 @@ def _write_plan(
 ) -> Path | None:
     """``counted_by``: caches whose misses were counted; None: reads and writes are estimates, which
     ``run --check`` cannot compare with counts."""
-    if not asked.data.heap():
+    if not asked.data.movable():
         return None
     advice = found.advice
     heap = HeapPromise(
-        allocated_bytes=sum(site.allocated_bytes for site in asked.data.heap()),
-        peak_bytes=asked.data.heap_peak_bytes,
+        allocated_bytes=sum(
+            site.allocated_bytes for site in asked.data.movable() if site.kind == "heap"
+        ),
+        peak_bytes=asked.data.movable_peak_bytes,
         near_bytes=advice.near_bytes,
         near_budget_bytes=wanted.budget,
         slowdown=advice.slowdown_plan,
@@ -161,8 +164,21 @@ def _write_plan(
         caches=counted_by.line() if counted_by else None,
     )
     text = plan_text(
-        asked.data.sites, found.point.near, found.gains, heap, asked.labels.at, wanted.program
+        asked.data.sites,
+        found.point.near,
+        found.gains,
+        heap,
+        asked.labels.at,
+        wanted.program or [wanted.name()],
     )
-    path = folder / f"{Path(wanted.program[0]).name}.plan"
+    path = folder / f"{_plan_name(wanted)}.plan"
     write_whole(path, text, "name another folder with --out")
     return path
+
+
+def _plan_name(wanted: AdviceRequest) -> str:
+    if wanted.pid is not None:
+        return f"process-{wanted.pid}"
+    if wanted.perf is not None:
+        return Path(wanted.perf).name
+    return program_name(wanted.program)

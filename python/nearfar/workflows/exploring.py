@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from nearfar.errors import BadInputError
 from nearfar.report.terminal.crash import count_text
 from nearfar.verify import explorer, structures
 from nearfar.verify.images import folder_for, keep, story_of
 from nearfar.verify.recorder import record, scratch_folder
+from nearfar.verify.reopening import (
+    command_arguments,
+    command_on_image,
+    input_file,
+    method_arguments,
+    recorded_pool,
+)
 from nearfar.workflows.judged import Judged
 
 if TYPE_CHECKING:
@@ -73,39 +80,50 @@ def check_structure(
 
 @dataclass(frozen=True)
 class ProgramWork:
-    """A program, its recorder, and the checker of its images with a time limit."""
+    """A program, its recorder, and the checker of its images with a time limit.
+
+    Without a checker, the program is started again on each image, and the pool inspected.
+    """
 
     program: list[str]
-    checker: str
+    checker: str | None = None
     recorder: StoreRecorder = "preload"
     limit_s: float = 10.0
 
 
 def run_program(work: ProgramWork, limits: Limits, progress: ProgressSource) -> Judged[Exploration]:
     """Record a program once, and explore what a power cut can leave of its pool."""
-    command = _command(work.checker)
     asked: dict[str, object] = {
-        "checker": command,
+        "checker": _command(work.checker) if work.checker is not None else None,
         "platform": limits.platform,
         "limit_ms": int(work.limit_s * 1000),
     }
-    with _images(limits) as folder, scratch_folder() as scratch:
+    with ExitStack() as open_folders:
+        folder = open_folders.enter_context(_images(limits))
+        scratch = open_folders.enter_context(scratch_folder())
         code = record(work.program, scratch / "log", work.recorder)
+        how, near = _how_to_check(asked["checker"], work.program, scratch)
+        image = open_folders.enter_context(scratch_folder(near)) / "image"
         arguments = {
             **_files(scratch),
-            **_checker_arguments(command),
+            "image": image,
+            **_check_arguments(how, image),
             "images": folder,
             "budget": limits.budget,
             "limit_ms": asked["limit_ms"],
             "platform": limits.platform,
         }
         result = _explore("run", arguments, progress)
+        if how["checker"] is None and how["start"] is None:
+            result.warnings.append(
+                f"no argument of {work.program[0]} names its pool: it is not started on images"
+            )
         if code:
             result.program_failed = True
             result.warnings.append(
                 f"{work.program[0]} ended with {code}; only that part is explored"
             )
-        keep(result, folder, {"verb": "run", **asked})
+        keep(result, folder, {"verb": "run", **asked, **how, "reopening": result.reopening})
     request = {"program": work.program, "recorder": work.recorder}
     return Judged(result, {"verb": "crash run", **asked, **request})
 
@@ -118,15 +136,17 @@ def replay(image: Path, progress: ProgressSource) -> Judged[Exploration]:
         asked = {key: story[key] for key in ("structure", "n", "seed", "platform")}
         result = _explore("replay", {**asked, **moment, "image": image}, progress)
     else:
-        with scratch_folder() as scratch:
+        with scratch_folder(story.get("near")) as scratch:
             arguments = {
                 "kept": image,
                 "image": scratch / "image",
                 "output": scratch / "output",
                 "limit_ms": story["limit_ms"],
                 **moment,
-                **_checker_arguments(story["checker"]),
+                **_check_arguments(story, scratch / "image"),
             }
+            if story.get("reopening"):
+                arguments |= method_arguments(story["reopening"])
             result = _explore("run", arguments, progress)
     result.states = 1
     result.findings = [finding for finding in result.findings if finding.failure != "none"]
@@ -185,11 +205,32 @@ def _command(checker: str) -> list[str]:
 
 def _files(scratch: Path) -> dict[str, object]:
     """Return the explorer's working files and what records the recovery of a checker."""
-    from nearfar.process.helpers import shipped
+    from nearfar.process.helpers import preloadable
     from nearfar.verify.recorder import RECORDER
 
     names = ("log", "image", "output", "recovery")
-    return {**{name: scratch / name for name in names}, "recorder": shipped(RECORDER)}
+    return {**{name: scratch / name for name in names}, "recorder": preloadable(RECORDER)}
+
+
+def _how_to_check(
+    checker: object, program: list[str], scratch: Path
+) -> tuple[dict[str, Any], Path | None]:
+    """Return the words of the checker; without one, those of the program and its input, and the
+    directory for images if it must lie in memory as the pool does."""
+    if isinstance(checker, list):
+        return {"checker": checker}, None
+    pool = recorded_pool(scratch / "log")
+    words = command_on_image(program, pool) if pool is not None else None
+    near = structures.MEMORY if pool is not None and structures.MEMORY in pool.parents else None
+    how = {"checker": None, "start": words, "input": input_file(), "near": near and str(near)}
+    return how, near
+
+
+def _check_arguments(how: Mapping[str, Any], image: Path) -> dict[str, object]:
+    """Return how images are checked as the explorer reads it."""
+    if how["checker"] is not None:
+        return {**_checker_arguments(how["checker"])}
+    return {**command_arguments(how["start"] or [], image), "input": how["input"]}
 
 
 def _checker_arguments(command: list[str]) -> dict[str, str]:

@@ -12,6 +12,7 @@ from nearfar.errors import BadInputError, ExitCode, MachineError
 from nearfar.place import preload
 from nearfar.place.native_run import check_named
 from nearfar.place.run_statistics import RunStatistics, read
+from nearfar.workflows.placing_child import PlacementFromOutside, placement_from_outside
 
 if TYPE_CHECKING:
     from nearfar.place.preload import Placement
@@ -67,8 +68,7 @@ def run(wanted: RunRequest, notify: Notify) -> Ran:
     """Run the program; ``notify`` receives notes while it runs."""
     check_named(wanted.program[0])
     placement = _placement(wanted)
-    if wanted.warn and (why := _why_ignored(wanted.program[0])):
-        notify(f"nearfar: {why}: no library can be preloaded, and its memory is not redirected")
+    outside = _from_outside(wanted, placement, notify)
     promise = _promise(placement) if wanted.check else None
     counts = wanted.statistics or wanted.check
     with tempfile.TemporaryDirectory(prefix="nearfar-run-") as folder:
@@ -76,10 +76,17 @@ def run(wanted: RunRequest, notify: Notify) -> Ran:
             placement, Path(folder) if counts else None, rules=wanted.check
         )
         preload.check(variables)
-        process, code = _start(wanted, variables, notify)
+        process, code = _start(wanted, variables, notify, outside)
         if not counts or not process:
             return Ran(code)
-        statistics = _statistics(wanted, code, placement, notify, Path(folder), process)
+        statistics = _statistics(wanted, code, placement, Path(folder), process)
+    if outside:
+        statistics.placement = outside.result
+    elif not any(found.process == process for found in statistics.processes):
+        notify(
+            f"nearfar: {wanted.program[0]} left no statistics: it did not end by exit(), or no "
+            "library can be preloaded into it"
+        )
     if promise:
         _check(statistics, placement, promise, notify, traced=wanted.traffic and not code)
     return Ran(code, statistics, checked=wanted.check)
@@ -91,6 +98,25 @@ def _why_ignored(program: str) -> str:
 
     file = find(program)
     return ignores_preload(file) if file else ""
+
+
+def _from_outside(
+    wanted: RunRequest, placement: Placement, notify: Notify
+) -> PlacementFromOutside | None:
+    """How a program is placed that no library can be preloaded into; None if one can, or if no rule
+    of the plan can be applied otherwise."""
+    why = _why_ignored(wanted.program[0])
+    if not why:
+        return None
+    found = placement_from_outside(placement, notify)
+    what = (
+        "its pages are moved from outside, as `nearfar place` does"
+        if found
+        else "its memory is not redirected"
+    )
+    if wanted.warn:
+        notify(f"nearfar: {why}: no library can be preloaded, and {what}")
+    return found
 
 
 def _check(
@@ -132,33 +158,40 @@ def _placement(wanted: RunRequest) -> Placement:
     return preload.Placement(wanted.plan, preload.parse_tiers(list(wanted.tiers)))
 
 
-def _start(wanted: RunRequest, variables: dict[str, str], notify: Notify) -> tuple[int, int]:
+def _start(
+    wanted: RunRequest,
+    variables: dict[str, str],
+    notify: Notify,
+    outside: PlacementFromOutside | None,
+) -> tuple[int, int]:
     """Run the program; return its process number (0 if it did not start) and its exit code."""
     from nearfar.process import launch
 
     try:
-        return launch.run(wanted.program, variables, aside=wanted.aside)
+        return launch.run(
+            wanted.program,
+            variables,
+            aside=wanted.aside,
+            started=outside.start if outside else None,
+        )
     except launch.StartError as error:
         notify(
             f"nearfar: cannot start {wanted.program[0]}: {error.why}\n"
             "  next: check its name and mode"
         )
         return 0, error.code
+    finally:
+        if outside:
+            outside.join()
 
 
 def _statistics(
-    wanted: RunRequest, code: int, placement: Placement, notify: Notify, folder: Path, process: int
+    wanted: RunRequest, code: int, placement: Placement, folder: Path, process: int
 ) -> RunStatistics:
-    processes = read(folder, process)
-    if not any(found.process == process for found in processes):
-        notify(
-            f"nearfar: {wanted.program[0]} left no statistics: it did not end by exit(), or no "
-            "library can be preloaded into it"
-        )
     return RunStatistics(
         program=wanted.program,
         exit_code=code,
         plan=str(placement.plan) if placement.plan else None,
         tiers=dict(placement.tiers),
-        processes=processes,
+        processes=read(folder, process),
     )

@@ -12,7 +12,8 @@ from nearfar.place.figures import memory_of
 from nearfar.place.hardware_samples import has_hardware_samples, read_hardware_samples
 from nearfar.place.native_run import check_program
 from nearfar.place.sampled_costing import L2_NS, L3_NS, CacheSizes, SampledCoster
-from nearfar.place.samples import PageFaults, ProgramSamples, read_samples
+from nearfar.place.sampled_sizes import PageFaults
+from nearfar.place.samples import ProgramSamples, read_samples
 from nearfar.process.elf import ignores_preload
 from nearfar.records.advice import ObservedProgram
 from nearfar.records.shape import Origin, Provenance
@@ -67,7 +68,9 @@ def observe(
     data = (
         _known_data(sampled, host, faults)
         if known
-        else read_samples(sampled.sampler, sampled.user_s, sampled.period_ns, faults)
+        else read_samples(
+            sampled.sampler, sampled.user_s, sampled.period_ns, faults, sampled.resident
+        )
     )
     if data.samples < LEAST_SAMPLES:
         raise BadInputError(
@@ -86,7 +89,7 @@ def observe(
         resident_bytes=sampled.resident_bytes,
         host=host,
         caches=caches,
-        fields=_fields(sampled, data),
+        fields=_fields(wanted, sampled, data),
         provenance=_provenance(wanted, sampled, recording.machine.id),
         limits=advice_notes.sampled_limits(sampled, known=known),
         warnings=advice_notes.sampled(sampled, data),
@@ -144,7 +147,7 @@ def _sizes(host: Host, caches: Caches) -> CacheSizes:
     )
 
 
-def _fields(sampled: Sampled, data: ProgramSamples) -> dict[str, object]:
+def _fields(wanted: AdviceRequest, sampled: Sampled, data: ProgramSamples) -> dict[str, object]:
     total = sum(count for _, count in sampled.programs) or 1
     return {
         "method": "sampled",
@@ -154,6 +157,7 @@ def _fields(sampled: Sampled, data: ProgramSamples) -> dict[str, object]:
         "samples": data.samples,
         "sampling_period_s": sampled.period_ns * 1e-9 or None,
         "pid": sampled.pid,
+        "perf": wanted.perf,
     }
 
 

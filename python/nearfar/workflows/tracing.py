@@ -149,10 +149,15 @@ class Counted:
     @property
     def notes(self) -> list[str]:
         """Damage of the file, and a failure of the program."""
-        code, ending = self.stats["exit_code"], self.stats["ending"]
-        notes = [f"nearfar: {self.file}: {ending}"] if ending else []
+        code = self.stats["exit_code"]
         failed = [f"nearfar: {self.file}: the program {ending_of(code)}"] if code else []
-        return notes + failed
+        return self.damage + failed
+
+    @property
+    def damage(self) -> list[str]:
+        """Why the counts cover only a part of the file, if they do."""
+        ending = self.stats["ending"]
+        return [f"nearfar: {self.file}: {ending}"] if ending else []
 
     def document(self) -> dict[str, Any]:
         """The JSON document of the verb."""

@@ -11,11 +11,11 @@ from nearfar.cli.crash import _flags
 from nearfar.units import parse_seconds
 
 Checker = Annotated[
-    str,
+    str | None,
     flags.text(
         "--checker",
         "CMD|LIB.so:FUNC",
-        "Command that checks an image, whose path is appended; or a C function.",
+        "Command that checks an image (its path is appended), or a C function. Default: PROGRAM.",
     ),
 ]
 Time = Annotated[
@@ -26,7 +26,7 @@ Time = Annotated[
 
 def run(
     program: _flags.Program,
-    checker: Checker,
+    checker: Checker = None,
     recorder: _flags.Recorder = "preload",
     platform: _flags.PlatformFlag = "adr",
     budget: _flags.Budget = 20_000,
@@ -38,18 +38,24 @@ def run(
 ) -> int:
     """Record a program on persistent memory, and check what a crash can leave of its pool.
 
-    The pool is the first regular file that PROGRAM maps shared and writable. CMD opens an image of
-    it and exits with 0 if the image is valid, 2 if it cannot be opened, and any other code if it is
-    invalid; its last line of output gives the reason. NEARFAR_CRASH_ACKNOWLEDGED,
-    NEARFAR_CRASH_IN_FLIGHT and NEARFAR_CRASH_FINISHED specify what the image must contain
-    (nearfar/crash_intrinsics.h). LIB.so:FUNC names a C function that does the same, faster
-    (nearfar/crash_checker.h). If CMD modifies its image, crashes during its recovery are explored
-    too. The output of PROGRAM goes to standard error.
+    The pool is the first regular file that PROGRAM maps shared and writable. Without --checker, a
+    pool of libpmemobj is inspected as by `nearfar pool check`, and PROGRAM is started again with
+    the path of the image in place of the pool's. Damage, a signal, a hang and an exit code other
+    than 0 are violations, unless they also occur on the pool as PROGRAM found it or left it.
+
+    With --checker, CMD opens an image and exits with 0 if the image is valid, 2 if it cannot be
+    opened, and any other code if it is invalid; its last line of output gives the reason.
+    NEARFAR_CRASH_ACKNOWLEDGED, NEARFAR_CRASH_IN_FLIGHT and NEARFAR_CRASH_FINISHED specify what the
+    image must contain (nearfar/crash_intrinsics.h). LIB.so:FUNC names a C function that does the
+    same, faster (nearfar/crash_checker.h). If CMD modifies its image, crashes during its recovery
+    are explored too. The output of PROGRAM goes to standard error.
 
     Exits with 1 on a violation, and with 3 if the result is inconclusive: PROGRAM failed, its
     recording is truncated, or the budget ended before every store was tried.
 
     Examples:
+
+        nearfar crash run -- ./program pool
 
         nearfar crash run --checker ./check -- ./program pool
 

@@ -7,7 +7,7 @@ from nearfar.cli.output import show_document, show_notes
 from nearfar.cli.trace._flags import File
 
 
-def stats(file: File, json: flags.Json = None) -> None:
+def stats(file: File, json: flags.Json = None, quiet: flags.Quiet = False) -> None:
     """Count the content of a trace: accesses, misses of each level, lines by site.
 
     A truncated or damaged trace is read up to the damage, and the damage is reported.
@@ -18,5 +18,5 @@ def stats(file: File, json: flags.Json = None) -> None:
     from nearfar.workflows import tracing
 
     found = tracing.count(file)
-    show_notes(found.notes)
+    show_notes(found.damage if quiet else found.notes)
     show_document(traces.statistics(found.stats, file), found.document(), json)

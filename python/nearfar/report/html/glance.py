@@ -48,12 +48,12 @@ def _advice(run: Run) -> Iterator[Card]:
         return
     seen = "advice"
     yield _card("Slowdown, all data far", result, "slowdown_all_far", f"on {result.far}", seen)
-    if result.pid is not None:
+    if not result.movable_bytes:
         return
-    heap = f"of its {format_size(result.heap_bytes)} heap, by the plan"
+    whole = f"of {format_size(result.movable_bytes)} of movable memory, by the plan"
     near = format_size(result.near_bytes)
-    yield Card("Near memory to keep", near, "", heap, Origin.MODELLED, seen)
-    kept = f"with {near} of its heap near"
+    yield Card("Near memory to keep", near, "", whole, Origin.MODELLED, seen)
+    kept = f"with {near} of its memory near"
     yield _card("Slowdown with the plan", result, "slowdown_plan", kept, seen)
 
 

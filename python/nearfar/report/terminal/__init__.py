@@ -5,6 +5,7 @@ from nearfar.report.terminal.allocators import malloc
 from nearfar.report.terminal.answer import answer
 from nearfar.report.terminal.depth import access, blocks, loaded, parallelism, persistence, tails
 from nearfar.report.terminal.experiment import experiment
+from nearfar.report.terminal.page_placement import page_placement
 from nearfar.report.terminal.placement import plan_check, run_statistics
 from nearfar.report.terminal.pools import intset, map_run
 from nearfar.report.terminal.predictions import (
@@ -47,6 +48,7 @@ __all__ = [
     "map_work",
     "mapped",
     "noise",
+    "page_placement",
     "parallelism",
     "persistence",
     "pipeline",

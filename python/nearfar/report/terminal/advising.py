@@ -22,7 +22,7 @@ def advice(result: AdviceResult) -> RenderableType:
     found = origins([(result, "slowdown_plan"), (result, "time_near_s")])
     parts: list[RenderableType] = [Text(line, style="dim") for line in words.basis(result)]
     for far in result.fars:
-        curve = [] if result.pid is not None else [Text(""), *_curve(far)]
+        curve = [] if not result.movable_bytes else [Text(""), *_curve(far)]
         parts += [*curve, Text(""), *_sites(far)]
     for far in result.fars:
         parts += [Text(""), _bounds(result, far), *_expenses(far)]
@@ -78,7 +78,7 @@ def _expenses(far: FarAdvice) -> list[RenderableType]:
 
 
 def _curve(far: FarAdvice) -> list[RenderableType]:
-    """Return slowdown by budget, from none to the whole heap, with bars; the knee is marked."""
+    """Return slowdown by budget, from none to all movable memory, with bars; the knee is marked."""
     lost = max((point.slowdown - 1 for point in far.curve), default=0.0)
     whole = max(lost, _LEAST)
     knee = next((p for p in far.curve if p.near_bytes == far.knee_bytes), None)

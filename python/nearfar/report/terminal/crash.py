@@ -29,7 +29,10 @@ def exploration(result: Exploration) -> Text:
 
 def _verdict(result: Exploration) -> str:
     """Return one sentence, with the reason if the verdict is not final."""
-    tried = f"{result.stores_tried:,} of {result.stores:,} stores were tried in both orders"
+    tried = (
+        f"{result.stores_tried:,} of {result.stores:,} stores were tried in both orders, and "
+        f"{result.places_tried:,} of the {result.places:,} places in the code that make them"
+    )
     if result.violations:
         ended = (
             "; the exploration ended at this number, and more may follow" if result.cut_off else ""
@@ -76,11 +79,12 @@ def _finding(number: int, finding: Finding) -> str:
         f"{number}. {FAILURES.get(finding.failure, finding.failure)}: {finding.what}",
         f"   {finding.sentence()}" if finding.store else "   cause: no single store",
         f"   crash {when}before event {finding.event:,}, "
-        f"{finding.acknowledged:,} operations acknowledged; {finding.violations:,} images",
+        f"{finding.acknowledged:,} operations acknowledged; {finding.violations:,} images, "
+        f"the first is image {finding.found_at_image:,}",
     ]
     for line in finding.lines:
         state = "durable" if line.durable else "not durable"
-        lines.append(f"   line at {line.address:#x} {state}: {line.store}")
+        lines.append(f"   line at {line.address:#x} {state}: {line.place().rstrip(',')}")
     if finding.replay:
         lines.append(f"   see it again: {finding.replay}")
     return "\n".join(lines)

@@ -66,6 +66,8 @@ def plan_check(check: Check) -> RenderableType:
     verdict = "kept" if check.kept else "broken"
     head = Text(f"The plan's promise is {verdict}  [counted]", style="bold")
     finding = Text(f"{check.matched_share:.1%} of the heap's bytes were allocated at its sites")
+    if check.matched_mapping_share is not None:
+        finding.append(f", {check.matched_mapping_share:.1%} of the mapped bytes by its calls")
     heads = ["Site", "Tier", "Promised", "Allocated", "Pages", "Misplaced"]
     heads += ["Traffic promised", "Traffic", "Verdict"]
     rows = [

@@ -14,6 +14,7 @@ from nearfar.report.html.sections.machine import machine_name
 from nearfar.report.html.verdict import NOTHING_TIMED, noise_evidence, status_line
 from nearfar.report.terminal import advising, allocators, depth, pools, programs, results, together
 from nearfar.report.terminal.experiment import experiment
+from nearfar.report.terminal.page_placement import page_placement
 from nearfar.report.terminal.sweep import sweep
 
 #: Sections in the order of the report.
@@ -41,6 +42,7 @@ _SECTIONS: dict[str, Callable[[Any], RenderableType]] = {
     "malloc": allocators.malloc,
     "program": programs.program,
     "experiment": experiment,
+    "placement": page_placement,
     "sweep": sweep,
 }
 #: Predictions, and the sections of the runs that they precede, which show them too.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from nearfar.process.names import program_name
 from nearfar.records.advice import AdviceResult, BudgetPoint, FarAdvice
 from nearfar.report import advice_words as words
 from nearfar.report.html.section import Cell, Context, Figure, Section, Table, figure_cell
@@ -56,7 +57,7 @@ def section(context: Context) -> Section | None:
     ]
     return Section(
         "advice",
-        f"Advice for {result.program[0].rpartition('/')[2]}",
+        f"Advice for {program_name(result.program)}",
         words.finding(result),
         _figures(result),
         tables,
@@ -66,7 +67,7 @@ def section(context: Context) -> Section | None:
 
 
 def _figures(result: AdviceResult) -> list[Figure]:
-    if result.pid is not None:
+    if not result.movable_bytes:
         return []
     from nearfar.report.charts.drawing import draw
     from nearfar.report.charts.lines import Axis, Line, Look, Strip, line_chart
@@ -78,7 +79,7 @@ def _figures(result: AdviceResult) -> list[Figure]:
     ]
     found = origins((point, "slowdown") for far in result.fars for point in far.curve)
     caption = (
-        "Slowdown by near memory for the heap, from none to its full size. The "
+        "Slowdown by near memory for what a plan can move, from none to all of it. The "
         f"knee of the curve of {result.far} lies at {format_size(result.knee_bytes)}: more gains "
         "little. The band is the 95 % interval."
     )
@@ -102,7 +103,7 @@ def _spot(point: BudgetPoint, far: FarAdvice) -> Spot:
 
     known = point.interval("slowdown")
     if known is None and point.near_budget_bytes == 0:
-        known = far.interval("slowdown_heap_far")
+        known = far.interval("slowdown_movable_far")
     if known is None and point.near_bytes == far.near_bytes:
         known = far.interval("slowdown_plan")
     low, high = known or (point.slowdown, point.slowdown)
@@ -172,7 +173,7 @@ def expenses(far: FarAdvice) -> list[Expense]:
         rows.append(Expense("energy of both memories, simulated", joules))
     if far.price_plan is not None:
         prices = [f"{getattr(far, f'price_{name}'):.3g} {far.currency}" for name in _PLACED]
-        rows.append(Expense("price of memory for the heap", prices))
+        rows.append(Expense("price of movable memory", prices))
     rows.append(Expense("lines written to far memory", ("–", "–", f"{far.far_writes:,}")))
     if far.lifetime_years is not None:
         years = f"{far.lifetime_years:.3g} years"
@@ -233,7 +234,7 @@ def _sites(result: AdviceResult) -> Table:
 
 
 def _within(result: AdviceResult) -> list[Table]:
-    if result.pid is not None:
+    if not result.movable_bytes:
         return []
     rows = [
         [

@@ -1,0 +1,20 @@
+// errno, kept while a library works below a function of libc that succeeded.
+#pragma once
+
+#include <cerrno>
+
+namespace nearfar::alloc {
+
+/// Saves errno until the end of its scope.
+class ErrnoSaved {
+public:
+  ErrnoSaved() = default;
+  ErrnoSaved(const ErrnoSaved&) = delete;
+  ErrnoSaved& operator=(const ErrnoSaved&) = delete;
+  ~ErrnoSaved() { errno = code_; }
+
+private:
+  int code_ = errno;
+};
+
+} // namespace nearfar::alloc

@@ -1,0 +1,244 @@
+#include "alloc/placed_mappings.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <iterator>
+
+#include "alloc/allocator.hpp"
+#include "alloc/diagnostics.hpp"
+#include "alloc/errno_saved.hpp"
+#include "alloc/loaded_objects.hpp"
+#include "alloc/rule_statistics.hpp"
+#include "base/frame_walk.hpp"
+#include "os/numa.hpp"
+#include "os/signals.hpp"
+
+namespace nearfar::alloc {
+
+namespace {
+
+constexpr auto relaxed = std::memory_order_relaxed;
+constexpr std::size_t pages_at_unmap = 64; ///< sampled in one interval
+constexpr std::size_t pages_at_end = 1024;
+
+std::uintptr_t round_up(std::uintptr_t value, std::size_t unit) {
+  return (value + unit - 1) & ~(unit - 1);
+}
+
+os::Area area_of(const MappingOrigin& origin) { return {origin.begin, origin.end()}; }
+
+std::byte* pointer(std::uintptr_t address) { return reinterpret_cast<std::byte*>(address); }
+
+/// A number of the chain of calls, never 0.
+std::uint64_t key_of(const MappingOrigin& origin) {
+  std::uint64_t key = 0;
+  for (std::size_t i = 0; i < origin.chain_length; ++i)
+    key = hash_with(key, origin.chain[i]);
+  return key | 1;
+}
+
+void reset_policy(os::Area area) {
+  os::set_policy(pointer(area.begin), area.end - area.begin, os::Policy::local, 0, false);
+}
+
+} // namespace
+
+void PlacedMappings::start(Allocator& allocator) {
+  allocator_ = &allocator;
+  rules_ = &allocator.plan.mapping;
+  if (rules_->count == 0) return;
+  place_globals();
+  if (!rules_->has_mappings) return;
+  if (rules_->longest > 0) find_frames();
+  const os::Area heap = os::program_break();
+  if (heap.begin != 0) {
+    heap_begin_ = heap.begin & ~(os::page_bytes - 1);
+    grow_heap(heap.end);
+  }
+  active_.store(true, relaxed);
+}
+
+/// Whether all addresses of the chain are in objects whose frames were found.
+bool PlacedMappings::is_known(const MappingOrigin& own) {
+  const os::Area* first = objects_;
+  const os::Area* last = objects_ + object_count_;
+  return std::all_of(own.chain, own.chain + own.chain_length, [=](std::uintptr_t address) {
+    return std::any_of(first, last, [=](const os::Area& object) {
+      return address >= object.begin && address < object.end;
+    });
+  });
+}
+
+/// Finds the frames of rules again before the first call of a chain with an address in an object that
+/// was loaded meanwhile. Only then, because that takes the loader's lock: a thread that holds it while
+/// another one forks leaves it locked in the child (glibc 2.36).
+void PlacedMappings::update_frames(const MappingOrigin& own) {
+  if (rules_->longest == 0) return;
+  const ErrnoSaved saved;
+  const std::uint64_t key = key_of(own);
+  std::atomic<std::uint64_t>& seen = seen_chains_[(key >> 1) % std::size(seen_chains_)];
+  if (seen.load(relaxed) == key) return;
+  bool known = false;
+  {
+    const os::SignalsBlocked blocked;
+    const os::LockGuard guard(lock);
+    known = is_known(own);
+  }
+  if (!known) find_frames();
+  seen.store(key, relaxed);
+}
+
+void PlacedMappings::find_frames() {
+  const LoadedObjects objects;
+  const std::size_t count = static_cast<std::size_t>(objects.end() - objects.begin());
+  auto* areas = static_cast<os::Area*>(allocate_metadata(count * sizeof(os::Area)));
+  if (areas == nullptr) return;
+  const os::SignalsBlocked blocked;
+  const os::LockGuard guard(lock);
+  forget_frames(*rules_);
+  for (std::size_t i = 0; i < count; ++i) {
+    resolve_frames(*rules_, objects.begin()[i]);
+    areas[i] = objects.begin()[i].extent;
+  }
+  if (objects_ != nullptr) free_metadata(objects_, object_count_ * sizeof(os::Area));
+  objects_ = areas;
+  object_count_ = count;
+}
+
+/// The placed mapping that `own` replaces a part of.
+bool PlacedMappings::find_outer(const MappingOrigin& own, MappingOrigin& outer) {
+  const MappedInterval* found = table_.first_in(own.begin, own.end());
+  if (found == nullptr) return false;
+  outer = found->shared->origin;
+  return own.begin >= outer.begin && own.end() <= outer.end();
+}
+
+void PlacedMappings::add(const MappingOrigin& own, bool fixed, std::size_t page_bytes) {
+  const ErrnoSaved saved;
+  update_frames(own);
+  const os::SignalsBlocked blocked; // a handler may map memory or fork
+  const os::LockGuard guard(lock);
+  MappingOrigin outer;
+  const bool has_outer = fixed && find_outer(own, outer);
+  forget(area_of(own));
+  place(own, has_outer ? &outer : nullptr, area_of(own), page_bytes, Pages::may_be_present);
+}
+
+/// Applies the rules to an area of `own`, which no interval overlaps. Bytes outside of all ranges are
+/// recorded too, if a rule knows the mapping: it may grow, or be replaced in part.
+void PlacedMappings::place(const MappingOrigin& own, const MappingOrigin* outer, os::Area area,
+                           std::size_t page_bytes, Pages pages) {
+  const bool is_known = std::any_of(rules_->begin(), rules_->end(), [&](const MappingRule& rule) {
+    return matches(rule, own) || (outer != nullptr && matches(rule, *outer));
+  });
+  if (!is_known) return;
+  SharedOrigin* shared = MappingTable::share(outer != nullptr ? *outer : own);
+  if (shared != nullptr) shared->origin.object = nullptr;
+  for (std::uintptr_t at = area.begin; at < area.end;) {
+    const MappingPart part = next_part(*rules_, own, outer, at, area.end, page_bytes);
+    const os::Area found = {at, part.end};
+    if (part.rule == nullptr) {
+      if (pages == Pages::grown) reset_policy(found);
+    } else {
+      const bool placed = set_policy(*part.rule, found, pages);
+      count_placed(part.rule->statistics, placed, part.end - at);
+    }
+    record(part.rule, shared, found);
+    at = part.end;
+  }
+  MappingTable::discard(shared);
+}
+
+/// A full node does not end the program: further pages of tiers that are bound go to other nodes
+/// then. Pages are moved only if some are present, because that stops all CPUs for a moment.
+bool PlacedMappings::set_policy(const MappingRule& rule, os::Area area, Pages pages) {
+  const TierOptions options = allocator_->tiers[rule.tier].runs.options();
+  if (options.policy == os::Policy::local) { // where the kernel puts it
+    if (pages == Pages::present || pages == Pages::grown) reset_policy(area);
+    return true;
+  }
+  const os::Policy policy =
+      options.policy == os::Policy::bind ? os::Policy::prefer : options.policy;
+  const bool move =
+      pages == Pages::present || (pages != Pages::in_tier && os::is_present(pointer(area.begin)));
+  const int code =
+      os::set_policy(pointer(area.begin), area.end - area.begin, policy, options.nodes, move);
+  if (code == 0) return true;
+  if (!refused_)
+    log_error("rule %u of the plan: the kernel refuses the memory policy of %zu bytes: %s; %s",
+              rule.number, static_cast<std::size_t>(area.end - area.begin), std::strerror(code),
+              code == EPERM ? "allow mbind(), in a container by --cap-add SYS_NICE"
+                            : "further refusals are only counted");
+  refused_ = true;
+  return false;
+}
+
+void PlacedMappings::record(MappingRule* rule, SharedOrigin* shared, os::Area area) {
+  if (shared == nullptr || !table_.insert({area.begin, area.end, rule, shared})) return;
+  if (rule != nullptr) {
+    const auto bytes = static_cast<std::int64_t>(area.end - area.begin);
+    count_live(rule->statistics, rule->live_bytes.fetch_add(bytes, relaxed) + bytes);
+  }
+  if (area.begin < lowest_.load(relaxed)) lowest_.store(area.begin, relaxed);
+  if (area.end > highest_.load(relaxed)) highest_.store(area.end, relaxed);
+}
+
+/// Counts an interval that was removed from the table as gone.
+void PlacedMappings::count_removed(const MappedInterval& removed) {
+  if (removed.rule == nullptr) return;
+  removed.rule->live_bytes.fetch_sub(static_cast<std::int64_t>(removed.bytes()), relaxed);
+}
+
+void PlacedMappings::forget(os::Area area) {
+  MappedInterval removed;
+  while (table_.take_first(area.begin, area.end, removed)) {
+    count_removed(removed);
+    MappingTable::discard(removed.shared);
+  }
+}
+
+void PlacedMappings::remove(std::uintptr_t begin, std::size_t bytes) {
+  const os::Area area = {begin, round_up(begin + bytes, os::page_bytes)};
+  if (area.begin >= highest_.load(relaxed) || area.end <= lowest_.load(relaxed) ||
+      area.end < area.begin)
+    return;
+  const ErrnoSaved saved;
+  const os::SignalsBlocked blocked;
+  const os::LockGuard guard(lock);
+  for (const MappedInterval* each = table_.first_in(area.begin, area.end);
+       each != nullptr && each != table_.end() && each->begin < area.end; ++each) {
+    if (each->rule == nullptr) continue;
+    const std::uintptr_t first = std::max(each->begin, area.begin);
+    sample_mapping(each->rule->statistics, first, std::min(each->end, area.end) - first,
+                   pages_at_unmap);
+  }
+  forget(area);
+}
+
+void PlacedMappings::grow_heap(std::uintptr_t end) {
+  if (heap_begin_ == 0) return;
+  const ErrnoSaved saved;
+  const os::SignalsBlocked blocked;
+  const os::LockGuard guard(lock);
+  const std::uintptr_t begin = std::max(heap_end_, heap_begin_);
+  end = round_up(end, os::page_bytes);
+  heap_end_ = end;
+  if (end < begin) return forget({end, begin});
+  MappingOrigin own;
+  own.kind = MappedKind::heap;
+  own.begin = heap_begin_;
+  own.bytes = end - heap_begin_;
+  place(own, nullptr, {begin, end}, os::page_bytes, Pages::may_be_present);
+}
+
+void PlacedMappings::sample() {
+  if (rules_ == nullptr) return;
+  const os::SignalsBlocked blocked;
+  const os::LockGuard guard(lock);
+  for (const MappedInterval& each : table_)
+    if (each.rule != nullptr)
+      sample_mapping(each.rule->statistics, each.begin, each.bytes(), pages_at_end);
+}
+
+} // namespace nearfar::alloc

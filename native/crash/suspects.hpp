@@ -1,0 +1,28 @@
+// Stores of the program that look wrong in its log, so that images without them come first.
+//
+// Never durable  no flush and fence follow until the end of the log.
+// Not logged     an operation or transaction logs others, but this one not, or too late.
+// Overdue        a fence passes, and the store is not flushed.
+// Unordered      the store is flushed, and another store follows before the fence.
+// A correct program has a few of these, each of which costs one or two images.
+// Cost           linear in the events, times the logarithm of logged ranges.
+// Thread safety  none: values.
+#pragma once
+
+#include <vector>
+
+#include "storelog/recorder.hpp"
+
+namespace nearfar::crash {
+
+struct Suspect {
+  std::uint32_t store = 0; ///< number of the event
+  std::uint32_t after = 0; ///< the power fails after this event, as soon as it makes a difference
+  bool early = false;      ///< it is durable too early; else it is missing
+};
+
+/// Of each kind and line of source four stores at most: in the first batches one each, the kinds
+/// that lose data for good first. Each batch is in the order of `after`.
+std::vector<std::vector<Suspect>> list_suspects(const storelog::Log& log);
+
+} // namespace nearfar::crash

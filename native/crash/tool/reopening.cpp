@@ -1,0 +1,94 @@
+#include "crash/tool/reopening.hpp"
+
+#include <algorithm>
+#include <cinttypes>
+#include <cstdio>
+#include <cstdlib>
+
+#include "inspect/pool.hpp"
+
+namespace nearfar::crash {
+
+namespace {
+
+int number_of(const os::Ended& ended) { return ended.signal != 0 ? -ended.signal : ended.code; }
+
+} // namespace
+
+Reopening::Reopening(Program program, const os::File& image, os::File output,
+                     std::uint64_t limit_ms, Method method)
+    : Checker("the program", limit_ms), program_(std::move(program)), image_(image),
+      output_(std::move(output)), method_(std::move(method)) {
+  setenv("PMEM_IS_PMEM_FORCE", "1", 1); // as in the recorded run
+}
+
+std::vector<std::string> Reopening::expect(std::span<const std::byte> pool, const char* when) {
+  std::vector<std::string> warnings;
+  const auto warn = [&](const std::string& what) {
+    warnings.push_back("on the pool " + std::string(when) + ", " + what);
+  };
+  if (method_.inspected) {
+    method_.inspected = inspect::identify(inspect::MemoryView(pool)) == inspect::FileKind::object;
+    if (const char* damage = method_.inspected ? inspect(pool) : nullptr; damage != nullptr) {
+      method_.inspected = false;
+      warn(std::string("there is damage without a crash (") + damage +
+           "): images are not inspected");
+    }
+  }
+  if (!method_.started) return warnings;
+  Result<os::Ended> ended = start();
+  if (!ended || ended->hung || !os::is_at(image_, program_.path)) {
+    method_.started = false;
+    warn(std::string(!ended        ? ended.error().what
+                     : ended->hung ? "the program does not end"
+                                   : "the program makes another file of it") +
+         ": it is not started on images");
+  } else if (const int number = number_of(*ended); number != 0) {
+    method_.expected.push_back(number);
+    const std::string said = os::last_line(output_);
+    warn("the program ends with " + std::to_string(number) +
+         (said.empty() ? "" : " (" + said + ")") + ": this is expected");
+  }
+  return warnings;
+}
+
+const char* Reopening::open(std::byte* pool, std::size_t bytes, const Moment&) {
+  if (method_.inspected)
+    if (const char* damage = inspect({pool, bytes}); damage != nullptr) return damage;
+  if (!method_.started) return nullptr;
+  Result<os::Ended> ended = start();
+  if (!ended) return fail(Failure::crashed, ended.error().what);
+  const int number = ended->hung ? 0 : number_of(*ended);
+  const bool expected =
+      std::find(method_.expected.begin(), method_.expected.end(), number) != method_.expected.end();
+  if (!ended->hung && (number == 0 || expected)) return nullptr;
+  const std::string said = os::last_line(output_);
+  if (ended->hung || ended->signal != 0) return lost(*ended, said);
+  return fail(Failure::failed, "the program exited with " + std::to_string(number) +
+                                   (said.empty() ? "" : ": " + said));
+}
+
+/// Returns the first damage, or null.
+const char* Reopening::inspect(std::span<const std::byte> pool) {
+  const inspect::PoolReport report = inspect::examine(inspect::MemoryView(pool));
+  for (const inspect::Finding& finding : report.findings.kept()) {
+    if (finding.severity != inspect::Severity::damage) continue;
+    char where[48];
+    std::snprintf(where, sizeof where, " (%s at offset %#" PRIx64 ")", finding.part,
+                  finding.offset);
+    return fail(Failure::damaged, finding.text + where);
+  }
+  return nullptr;
+}
+
+/// Runs the program once on the image.
+Result<os::Ended> Reopening::start() {
+  os::empty(output_);
+  begin();
+  Result<os::Ended> done =
+      os::run_program(program_.arguments.data(), program_.input, output_.fd(), limit_ms());
+  if (done && !done->hung) ended();
+  return done;
+}
+
+} // namespace nearfar::crash

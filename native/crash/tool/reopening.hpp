@@ -1,0 +1,54 @@
+// The check of images where the user gives no checker: the pool is inspected, and the program
+// itself is started again on the image.
+//
+// Findings       damage that `nearfar pool check` reports, a signal (of an assertion, too), a hang,
+//                and an exit code other than 0.
+// Expected       what happens with the pool as the recorded run found it and as it left it: no
+//                power was cut there.
+// Thread safety  one thread.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "crash/tool/checker.hpp"
+#include "os/file.hpp"
+
+namespace nearfar::crash {
+
+class Reopening final : public Checker {
+public:
+  struct Program {
+    std::vector<char*> arguments; ///< end with a null pointer and outlive the check
+    const char* input;            ///< file that is its standard input
+    const char* path;             ///< of the image, which is one of the arguments
+  };
+  /// What is done with each image, and how the program may end.
+  struct Method {
+    bool inspected = true;     ///< the pool is one of libpmemobj
+    bool started = true;       ///< the program is started
+    std::vector<int> expected; ///< exit codes, and signals as negative numbers
+  };
+  /// `image` is the file that the program opens by its path.
+  Reopening(Program program, const os::File& image, os::File output, std::uint64_t limit_ms,
+            Method method);
+
+  /// Expects from now on what happens on the image as it is; `when` names it in warnings. Returns
+  /// these.
+  std::vector<std::string> expect(std::span<const std::byte> pool, const char* when);
+  const Method& method() const { return method_; }
+
+  const char* open(std::byte* pool, std::size_t bytes, const Moment& moment) override;
+
+private:
+  const char* inspect(std::span<const std::byte> pool);
+  Result<os::Ended> start();
+
+  Program program_;
+  const os::File& image_;
+  os::File output_;
+  Method method_;
+};
+
+} // namespace nearfar::crash

@@ -1,0 +1,1 @@
+"""Placing the pages of a program that runs, from outside."""

@@ -1,0 +1,161 @@
+"""The undo journal of ``nearfar place``: which pages came from which node.
+
+A file of JSON lines in the folder of the record: first the process, then the runs of pages that are
+about to move, as address, pages, node; last, once that was undone, a mark. It is written before the
+pages move, so that a killed ``place`` can be undone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+from collections.abc import Iterable
+from dataclasses import asdict
+from pathlib import Path
+from types import TracebackType
+from typing import Any, TextIO
+
+from nearfar.errors import BadInputError, MachineError
+from nearfar.place.attached.page_origins import PageOrigins
+from nearfar.process.running_process import ProcessIdentity
+from nearfar.store import DEFAULT_ROOT
+
+NAME = "moved-pages.jsonl"
+_VERSION = 1
+
+
+class UndoJournal:
+    """A journal that is being written. It is locked: what still moves is not reverted."""
+
+    def __init__(self, folder: Path, process: ProcessIdentity) -> None:
+        self._path = folder / NAME
+        self._process = process
+        self._file: TextIO | None = None
+        self._origins = PageOrigins()
+
+    def __enter__(self) -> UndoJournal:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._file is not None:
+            self._file.close()
+
+    def add(self, runs: Iterable[tuple[int, int, int]]) -> None:
+        """Write that these pages are about to leave their node, unless they have left one before:
+        the journal of a program that renews its memory does not grow. Raises MachineError."""
+        new = [run for run in runs if self._origins.count(run[0], run[1]) < run[1]]
+        if not new:
+            return
+        for address, pages, node in new:
+            self._origins.set_first(address, pages, node)
+        try:
+            if self._file is None:
+                self._file = self._path.open("w", encoding="utf-8")
+                fcntl.flock(self._file, fcntl.LOCK_EX)
+                self._line({"version": _VERSION, "process": asdict(self._process)})
+            self._line({"moved": new})
+        except OSError as error:
+            raise MachineError(
+                f"cannot write {self._path}: {error.strerror}; no page was moved after that",
+                "free some space, or use --out DIR",
+            ) from None
+
+    def _line(self, document: dict[str, Any]) -> None:
+        assert self._file is not None
+        self._file.write(json.dumps(document) + "\n")
+        self._file.flush()
+
+
+def find_journal(process: ProcessIdentity, run: Path | None) -> Path:
+    """The journal of a record, or else the newest of a process that was not undone yet.
+
+    Raises BadInputError if there is none, if it is of another process, or if it was undone.
+    """
+    if run is not None:
+        return _named(process, run)
+    folders = sorted(DEFAULT_ROOT.glob(f"*/{NAME}"), key=lambda file: file.stat().st_mtime_ns)
+    for file in reversed(folders):
+        with contextlib.suppress(BadInputError):
+            if process_of(file) == process and not _is_undone(file):
+                return file
+    raise BadInputError(
+        f"no record below {DEFAULT_ROOT} of moved pages of process {process.pid}, as it runs now",
+        "name the folder of the record: --revert DIR",
+    )
+
+
+def _named(process: ProcessIdentity, run: Path) -> Path:
+    file = run / NAME
+    if not file.is_file():
+        raise BadInputError(
+            f"{run} has no {NAME}: nothing was moved in this run", "name a record of nearfar place"
+        )
+    if process_of(file) != process:
+        raise BadInputError(
+            f"{run} is of another process: process {process.pid} was started later",
+            "there is nothing to revert: the pages are gone with that process",
+        )
+    if _is_undone(file):
+        raise BadInputError(f"{run} was reverted already", "nothing is left to do")
+    return file
+
+
+def read_origins(file: Path) -> PageOrigins:
+    """Where pages were before they moved first. Raises BadInputError while they still move."""
+    origins = PageOrigins()
+    for document in _documents(file):
+        for address, pages, node in document.get("moved", []):
+            origins.set_first(address, pages, node)
+    return origins
+
+
+def mark_undone(file: Path) -> None:
+    """Note that the journal was undone, so that it is not found again."""
+    with contextlib.suppress(OSError), file.open("a", encoding="utf-8") as stream:
+        stream.write(json.dumps({"undone": True}) + "\n")
+
+
+def require_free(file: Path) -> None:
+    """Raise BadInputError if a ``nearfar place`` still writes the journal."""
+    with file.open(encoding="utf-8") as stream:
+        try:
+            fcntl.flock(stream, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except OSError:
+            raise BadInputError(
+                f"nearfar place still moves pages, with its record in {file.parent}",
+                "end it with Ctrl-C or kill, then revert",
+            ) from None
+
+
+def process_of(file: Path) -> ProcessIdentity:
+    """The process of a journal. Raises BadInputError if it is damaged."""
+    first = next(iter(_documents(file)), {})
+    try:
+        if first["version"] == _VERSION:
+            return ProcessIdentity(**first["process"])
+    except (KeyError, TypeError):
+        pass
+    raise BadInputError(
+        f"{file} is not a journal that this nearfar reads", "use the nearfar that wrote it"
+    )
+
+
+def _is_undone(file: Path) -> bool:
+    return any("undone" in document for document in _documents(file))
+
+
+def _documents(file: Path) -> list[dict[str, Any]]:
+    """Its lines; a last line that was cut off is left out."""
+    found = []
+    for line in file.read_text(encoding="utf-8", errors="replace").splitlines():
+        with contextlib.suppress(json.JSONDecodeError):
+            document = json.loads(line)
+            if isinstance(document, dict):
+                found.append(document)
+    return found

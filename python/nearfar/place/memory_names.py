@@ -1,0 +1,29 @@
+"""Names of memory without a call chain, for people."""
+
+from __future__ import annotations
+
+from nearfar.place.sites import Part
+from nearfar.units import format_size
+
+
+def region_name(selector: str) -> str:
+    """Memory that only the kernel names: ``place.regions`` has the selectors."""
+    kind, _, size = selector.removeprefix("map=").partition(" size=")
+    if kind == "heap":
+        return "[heap]"
+    if kind.startswith("file:"):
+        return f"mapped file {kind.removeprefix('file:')}"
+    if kind.startswith("name:"):
+        return f"[anon:{kind.removeprefix('name:')}]"
+    least, most = (int(bound) for bound in size.split(".."))
+    return f"anonymous memory of {format_size(least)} to {format_size(most + 1)}"
+
+
+def part_name(part: Part | None) -> str:
+    """To be appended to a name; empty for memory that is not divided."""
+    if part is None:
+        return ""
+    begin, end = part
+    if not begin:
+        return f", up to {format_size(end or 0)}"
+    return f", {format_size(begin)} to {format_size(end)}" if end else f", {format_size(begin)} on"

@@ -1,0 +1,268 @@
+"""Plan files as statements (docs/formats/plan.md), for parts that do not run inside the program.
+
+The library that does, libhmalloc, has a reader of its own in C++; messages have the same form.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+from nearfar.errors import BadInputError
+from nearfar.files import read_text
+
+_HEAD = "hmalloc-plan 1"
+_MOST_LINES = 10_000
+_MOST_FRAMES = 16
+_MOST_BUDGETS = 100
+_LONGEST_NAME = 63
+_PAGE = 4096
+_MAPPED = ("map=", "globals=")
+_NEXT = "see docs/formats/plan.md"
+_TIER_NAME = re.compile(r"[A-Za-z0-9_-]{1,31}")
+_BUILD_ID = r"(?:[0-9a-f]{2}){4,32}"
+_FRAME = re.compile(rf"(?:name:.{{0,63}}|{_BUILD_ID})\+0x[0-9a-f]{{1,16}}")
+_OBJECT = re.compile(rf"name:.{{0,63}}|{_BUILD_ID}")
+_ADDRESS = re.compile(r"0x([0-9a-f]{1,16})")
+_SIZE = re.compile(r"([0-9]+)(?:\.([0-9]*))?(?:B|([kKMGT])(iB|B)?)?")
+_RATIO = re.compile(r"(?=.{1,11}$)(?:[0-9]+\.?[0-9]*|\.[0-9]+)")
+#: Larger than any size.
+_NO_LIMIT = (1 << 64) - 1
+
+#: What a rule places: blocks of the heap, or mappings by kind.
+Placed = Literal["block", "call", "anonymous", "heap", "name", "file", "globals"]
+
+
+@dataclass(frozen=True)
+class PlanRule:
+    """One rule. ``number`` counts rules from 1; ``text`` is its line.
+
+    ``name``: of a named mapping, a file, or the object of globals. ``sizes``: least and most bytes;
+    ``address``: where the mapping begins; ``span``: bytes from its beginning, the end excluded.
+    """
+
+    number: int
+    line: int
+    text: str
+    tier: str
+    placed: Placed = "block"
+    name: str = ""
+    sizes: tuple[int, int] = (0, _NO_LIMIT)
+    address: int | None = None
+    span: tuple[int, int] = (0, _NO_LIMIT)
+
+    def why_unseen(self) -> str:
+        """Why the rule cannot be applied from outside the program; empty if it can."""
+        if self.placed == "block":
+            return "places blocks of the heap"
+        return "places mappings by the call that made them" if self.placed == "call" else ""
+
+
+@dataclass(frozen=True)
+class PlanFile:
+    """A plan: its rules in order, and its tiers by name, without those of the command line."""
+
+    path: Path
+    rules: tuple[PlanRule, ...]
+    tiers: dict[str, str]
+
+
+def read_plan(path: Path, tiers: Iterable[str] = ()) -> PlanFile:
+    """Read a plan. ``tiers``: names that exist before it is read, besides ``near``.
+
+    Raises BadInputError with file and line.
+    """
+    if not path.is_file():
+        raise BadInputError(
+            f"no such plan: {path}", "`nearfar advise -- PROGRAM` writes one; see docs/hmalloc.md"
+        )
+    text = read_text(path, "name a readable plan file")
+    return _Reader(path, {"near", *tiers}).read(text)
+
+
+class _Reader:
+    def __init__(self, path: Path, tiers: set[str]) -> None:
+        self._path = path
+        self._given = tiers
+        self._tiers: dict[str, str] = {}
+        self._rules: list[PlanRule] = []
+        self._line = 0
+        self._budgets = 0
+
+    def read(self, text: str) -> PlanFile:
+        lines = text.split("\n")
+        if len(lines) > _MOST_LINES + (not lines[-1]):
+            raise self._refused("a plan has at most 10000 lines", "")
+        begun = False
+        for line in lines:
+            self._line += 1
+            words = _words(line)
+            if not words:
+                continue
+            if begun:
+                self._statement(words)
+            elif line.split("#", 1)[0].rstrip(" \t\r") == _HEAD:
+                begun = True
+            else:
+                raise self._no_head(line)
+        if not begun:
+            raise self._no_head("")
+        return PlanFile(self._path, tuple(self._rules), self._tiers)
+
+    def _no_head(self, line: str) -> BadInputError:
+        return self._refused(f"the first line must be '{_HEAD}', not", line)
+
+    def _refused(self, complaint: str, part: str, next_step: str = _NEXT) -> BadInputError:
+        return BadInputError(f"{self._path}:{self._line}: {complaint} '{part[:80]}'", next_step)
+
+    def _statement(self, words: list[str]) -> None:
+        match words:
+            case ["rule", *rest]:
+                self._rules.append(self._rule(rest, " ".join(words)))
+            case ["tier", *rest]:
+                self._tier(rest)
+            case ["default", _, _, *_] | ["unwind", "tables" | "frame-pointers", _, *_]:
+                raise self._refused(f"unexpected text after {words[0]}", words[1])
+            case ["default", *rest]:
+                self._known(rest)
+            case ["unwind", "tables" | "frame-pointers"]:
+                pass
+            case ["unwind", *rest]:
+                raise self._refused("expected tables or frame-pointers, not", "".join(rest[:1]))
+            case _:
+                raise self._refused("expected rule, tier, default or unwind, not", words[0])
+
+    def _tier(self, words: list[str]) -> None:
+        if not words or not _TIER_NAME.fullmatch(words[0]):
+            raise self._refused("invalid tier name", words[0] if words else "")
+        if len(words) != 2:
+            raise self._refused("expected NAME SPECIFICATION of tier", words[0])
+        if words[0] not in self._given:
+            self._tiers.setdefault(*words)
+        self._given.add(words[0])
+
+    def _known(self, words: list[str]) -> str:
+        """The tier that the words begin with."""
+        tier = words[0] if words else ""
+        if not _TIER_NAME.fullmatch(tier):
+            raise self._refused("invalid tier name", tier)
+        if tier not in self._given:
+            raise self._refused(
+                "no such tier", tier, f"name it: --tier {tier}=TIER, such as {tier}=numa:1"
+            )
+        return tier
+
+    def _rule(self, words: list[str], text: str) -> PlanRule:
+        rule = PlanRule(len(self._rules) + 1, self._line, text, self._known(words))
+        is_mapping = any(word.startswith(_MAPPED) for word in words[1:])
+        seen: set[str] = set()
+        for word in words[1:]:
+            kind, equals, value = word.partition("=")
+            read = (_OF_MAPPINGS if is_mapping else _OF_BLOCKS).get(kind) if equals else None
+            if read is None:
+                raise self._refused(_expected(kind + equals, is_mapping=is_mapping), word)
+            kind = "map" if kind == "globals" else kind
+            if kind in seen:
+                raise self._refused("duplicate condition", word)
+            seen.add(kind)
+            changed = read(rule, value)
+            if changed is None or (kind == "budget" and self._budgets == _MOST_BUDGETS):
+                raise self._refused("invalid condition", word)
+            self._budgets += kind == "budget"
+            rule = changed
+        return rule
+
+
+def _expected(kind: str, *, is_mapping: bool) -> str:
+    """What is expected in place of a condition that the rule cannot have."""
+    if is_mapping and kind.removesuffix("=") in _OF_BLOCKS and kind.endswith("="):
+        return "map= and globals= can have size=, at= and range=, but not"
+    if is_mapping:
+        return "expected size=, at= or range= with map= or globals=, not"
+    if kind in ("at=", "range="):
+        return "at= and range= require map= or globals=, not"
+    return "expected site=, size=, thread=, budget= or ratio=, not"
+
+
+def _words(line: str) -> list[str]:
+    return [word for word in re.split("[ \t]+", line.split("#", 1)[0].rstrip(" \t\r")) if word]
+
+
+def _size(text: str) -> int | None:
+    match = _SIZE.fullmatch(text)
+    if match is None:
+        return None
+    whole, fraction, letter, unit = match.groups()
+    power = " KMGT".index((letter or " ").upper())
+    scale: int = (1000 if unit == "B" else 1024) ** power
+    return int(whole) * scale + int(((fraction or "") + "000")[:3]) * scale // 1000
+
+
+def _bounds(text: str) -> tuple[int, int] | None:
+    low, dots, high = text.partition("..")
+    if not dots or not (low or high):
+        return None
+    least = _size(low) if low else 0
+    most = _size(high) if high else _NO_LIMIT
+    return (least, most) if least is not None and most is not None and least <= most else None
+
+
+def _chain(text: str) -> bool:
+    frames = text.split("<")
+    return len(frames) <= _MOST_FRAMES and all(map(_FRAME.fullmatch, frames))
+
+
+def _with_map(rule: PlanRule, value: str) -> PlanRule | None:
+    kind, _, name = value.partition(":")
+    if _chain(value):  # also name:FILE+0xOFFSET, of an object without a build ID
+        return replace(rule, placed="call")
+    match kind:
+        case "anonymous" | "heap" if kind == value:
+            return replace(rule, placed=kind)
+        case "name" | "file" if 0 < len(name.encode(errors="surrogateescape")) <= _LONGEST_NAME:
+            return replace(rule, placed=kind, name=name)
+    return None
+
+
+def _with_globals(rule: PlanRule, value: str) -> PlanRule | None:
+    return replace(rule, placed="globals", name=value) if _OBJECT.fullmatch(value) else None
+
+
+def _with_sizes(rule: PlanRule, value: str) -> PlanRule | None:
+    sizes = _bounds(value)
+    return replace(rule, sizes=sizes) if sizes else None
+
+
+def _with_address(rule: PlanRule, value: str) -> PlanRule | None:
+    match = _ADDRESS.fullmatch(value)
+    address = int(match[1], 16) if match else 0
+    return replace(rule, address=address) if address and address % _PAGE == 0 else None
+
+
+def _with_span(rule: PlanRule, value: str) -> PlanRule | None:
+    span = _bounds(value)
+    return replace(rule, span=span) if span and span[0] < span[1] else None
+
+
+def _if_valid(is_valid: Callable[[str], bool]) -> Callable[[PlanRule, str], PlanRule | None]:
+    """A condition that is read and has no effect here."""
+    return lambda rule, value: rule if is_valid(value) else None
+
+
+_OF_MAPPINGS = {
+    "map": _with_map,
+    "globals": _with_globals,
+    "size": _with_sizes,
+    "at": _with_address,
+    "range": _with_span,
+}
+_OF_BLOCKS = {
+    "site": _if_valid(_chain),
+    "size": _with_sizes,
+    "thread": _if_valid(lambda value: 0 < len(value.encode(errors="surrogateescape")) < 16),
+    "budget": _if_valid(lambda value: (size := _size(value)) is not None and size < 1 << 63),
+    "ratio": _if_valid(lambda value: bool(_RATIO.fullmatch(value)) and float(value) <= 1),
+}

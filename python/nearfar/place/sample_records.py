@@ -1,0 +1,35 @@
+"""Samples as the core returns them (native/sample/samples.hpp)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from nearfar._native import Sampler
+
+    Samples = NDArray[np.void]
+
+SAMPLE_FIELDS = [
+    ("time_ns", "u8"),
+    ("address", "u8"),
+    ("code", "u4"),
+    ("data", "u4"),
+    ("process", "i4"),
+    ("thread", "i4"),
+    ("period", "u4"),
+    ("kind", "u1"),
+    ("level", "u1"),
+    ("latency_cycles", "u2"),
+]
+CLOCK, FAULT, MEMORY = 0, 1, 2
+
+
+def ordered_samples(sampler: Sampler) -> Samples:
+    """All samples by thread, those of each thread in order of time."""
+    import numpy as np
+
+    samples = np.frombuffer(sampler.samples(), np.dtype(SAMPLE_FIELDS))
+    return samples[np.lexsort((samples["time_ns"], samples["thread"]))]

@@ -1,0 +1,124 @@
+"""How much memory the sites of a sampled run have: first touches, and bytes over time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from nearfar.place.program_data import PAGE_BYTES, PARTS, Touched
+from nearfar.place.sites import Site
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from nearfar.place.sample_records import Samples
+    from nearfar.place.sampled_sites import SiteTable
+
+    Floats = NDArray[np.float64]
+    Numbers = NDArray[np.int64]
+
+_SMALL_IN_LARGE = 512
+#: Mean size of blocks from which on they are mapped and unmapped (mallopt(3), M_MMAP_THRESHOLD).
+_RETURNED_BYTES = 128 << 10
+
+
+@dataclass(frozen=True)
+class PageFaults:
+    """All page faults of the run, of which some were sampled; ``are_large``: the heap was on large
+    pages."""
+
+    count: int
+    are_large: bool = False
+
+
+def pages_of(
+    sites: Sequence[Site], touching: Numbers, touched: Floats, faults: PageFaults
+) -> Floats:
+    """First touches of small pages by site, given the site and the pages of each touch. If the
+    heap's pages are large, a fault brings in 512 small ones, at most as many as the site's blocks
+    have."""
+    import numpy as np
+
+    known = touching >= 0
+    pages: Floats = np.bincount(touching[known], touched[known], len(sites)).astype(np.float64)
+    for site in sites if faults.are_large else []:
+        if site.kind == "heap":
+            most = max(_most_touched_bytes(site) / PAGE_BYTES, pages[site.number])
+            pages[site.number] = min(pages[site.number] * _SMALL_IN_LARGE, most)
+    return pages
+
+
+def _most_touched_bytes(site: Site) -> int:
+    """An upper bound of what a site touches first: allocators return large blocks to the kernel,
+    so that each is touched anew, and use the memory of small blocks again."""
+    if site.allocated_bytes >= _RETURNED_BYTES * site.allocations:
+        return site.allocated_bytes
+    return site.peak_bytes
+
+
+def touched_of(sites: tuple[Site, ...], pages: Floats) -> Touched:
+    """First touches by site, and the pages of memory that no plan moves."""
+    import numpy as np
+
+    small = tuple(round(count) for count in pages)
+    large = tuple(-(-count // _SMALL_IN_LARGE) for count in small)
+    fixed = sum(int(np.round(pages[site.number])) for site in sites if not _is_placed(site))
+    return Touched(small, large, fixed)
+
+
+def _is_placed(site: Site) -> bool:
+    return site.kind == "heap" or site.is_movable()
+
+
+def sizes_of(table: SiteTable, samples: Samples, pages: Floats) -> Floats:
+    """Bytes of sites over the run: live ones of the heap, touched ones of other memory."""
+    import numpy as np
+
+    sizes = np.zeros((len(table.sites), PARTS))
+    if not len(samples):
+        return sizes
+    begin, end = int(samples["time_ns"].min()), int(samples["time_ns"].max())
+    width = max(end - begin, 1) / PARTS
+    for number, place in zip(table.numbers, table.places, strict=True):
+        last = 0.0
+        filled = np.zeros(PARTS)
+        for at_ns, live in place["held"]:
+            part = min(max(int((at_ns - begin) / width), 0), PARTS - 1)
+            filled[part:] = last = float(live)
+        if place["peak_bytes"] > filled.max():
+            filled[int(filled.argmax()) if last else 0] = place["peak_bytes"]
+        sizes[number] += filled
+    for site in table.sites:
+        if site.kind != "heap":
+            sizes[site.number] = _touched_part(site, sizes[site.number], pages[site.number])
+    return sizes
+
+
+def _touched_part(site: Site, mapped: Floats, pages: float) -> Floats:
+    """Of mapped bytes over time, those that are touched; all the time if that is not known."""
+    import numpy as np
+
+    touched_bytes = pages * PAGE_BYTES
+    if site.part is not None or not mapped.any():
+        return np.full(PARTS, touched_bytes)
+    share = min(touched_bytes / float(mapped.max()), 1.0)
+    return np.asarray(mapped * share)
+
+
+def with_life(site: Site, sizes: Floats, pages: Floats) -> Site:
+    """The site with the mean lifetime of its bytes, from their sizes over the run. Of memory that
+    is not of the heap, what is touched counts."""
+    if site.kind != "heap":
+        touched_bytes = round(float(sizes.max(initial=0.0)))
+        whole = site.allocated_bytes if site.part is None else 0
+        return replace(
+            site,
+            peak_bytes=touched_bytes,
+            allocated_bytes=whole or round(float(pages[site.number]) * PAGE_BYTES),
+            life_share=min(float(sizes.mean()) / max(whole, touched_bytes, 1), 1.0),
+        )
+    if not site.allocated_bytes:
+        return site
+    return replace(site, life_share=min(float(sizes.mean()) / site.allocated_bytes, 1.0))

@@ -1,0 +1,79 @@
+"""Flushes in assembly are seen wherever they are; those that are not are a warning."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from compiling import compile_c
+from conftest import RunNearfar
+from crashing import INCLUDE, PROGRAMS, document, needs_libpmem
+
+pytestmark = needs_libpmem
+
+TEXT = (PROGRAMS / "late_library.c").read_text()
+
+
+def linted(run: RunNearfar, *command: str) -> dict[str, Any]:
+    return document(run("crash", "lint", "--json", "-", "--", *command))
+
+
+@pytest.mark.parametrize("missing", [False, True])
+def test_flushes_of_a_library_that_is_loaded_late(
+    missing: bool, run_nearfar: RunNearfar, tmp_path: Path
+) -> None:
+    flags = ["-shared", "-fPIC", *(["-DMISSING"] if missing else [])]
+    library = compile_c(tmp_path, "late.so", TEXT, *flags)
+    host = compile_c(tmp_path, "host", TEXT, "-DHOST", "-ldl")
+    found = linted(run_nearfar, str(host), str(library), str(tmp_path / "pool"))
+    assert found["warnings"] == []
+    if not missing:
+        assert (found["verdict"], found["findings"]) == ("clean", [])
+        return
+    (finding,) = found["findings"]
+    line = 1 + TEXT[: TEXT.index("/* STORE */")].count("\n")
+    assert (finding["rule"], finding["times"]) == ("unflushed", 1)
+    assert finding["place"].endswith(f"late.so.c:{line}")
+
+
+#: A store that is flushed in assembly.
+ASSEMBLY = """
+#include <fcntl.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+int main(int argc, char **argv) {
+  int fd = open(argv[argc - 1], O_RDWR | O_CREAT, 0600);
+  if (fd < 0 || ftruncate(fd, 4096) != 0) return 2;
+  uint64_t *pool = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  if (argc > 2) __asm__ volatile(".rept MANY\\n\\tclwb (%0)\\n\\t.endr" : : "r"(pool));
+  pool[0] = 1;
+  __asm__ volatile("clwb (%0)" : : "r"(pool) : "memory");
+  FENCE;
+  return 0;
+}
+"""
+
+
+def test_assembly_next_to_reported_intrinsics(run_nearfar: RunNearfar, tmp_path: Path) -> None:
+    text = ASSEMBLY.replace("MANY", "1").replace("FENCE", "_mm_sfence()")
+    flags = (INCLUDE, "-include", "nearfar/crash_intrinsics.h")
+    program = compile_c(tmp_path, "program", text, *flags)
+    found = linted(run_nearfar, str(program), str(tmp_path / "pool"))
+    assert (found["findings"], found["warnings"]) == ([], [])
+
+
+def test_flushes_that_are_not_seen_are_a_warning(run_nearfar: RunNearfar, tmp_path: Path) -> None:
+    fence = '__asm__ volatile("sfence" ::: "memory")'
+    text = ASSEMBLY.replace("MANY", "5000").replace("FENCE", fence)
+    program = compile_c(tmp_path, "program", text)
+    done = run_nearfar("crash", "lint", "--json", "-", "--", str(program), str(tmp_path / "pool"))
+    (warning,) = document(done)["warnings"]
+    assert f"906 flush and fence instructions of {program} were not seen" in warning
+    assert warning in done.stderr
+    flags = ("--checker", "true", "--json", "-")
+    done = run_nearfar("crash", "run", *flags, "--", str(program), str(tmp_path / "pool2"))
+    assert document(done)["warnings"] == [warning]

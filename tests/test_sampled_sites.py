@@ -1,0 +1,218 @@
+"""Sites of samples: call chains, mappings, regions that only the kernel names, and their parts."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import numpy as np
+import pytest
+
+from nearfar._native import Sampler
+from nearfar.place.held_data import HeldData, Resident, held_data
+from nearfar.place.parts import Touches, part_at, parts_of
+from nearfar.place.regions import Region, Regions
+from nearfar.place.sample_records import CLOCK, FAULT, SAMPLE_FIELDS
+from nearfar.place.sampled_sizes import PageFaults
+
+MIB = 1 << 20
+HEAP, ARENA, REGION = 0x10_0000_0000, 0x20_0000_0000, 0x30_0000_0000
+GLOBALS, FILE = 0x40_0000_0000, 0x50_0000_0000
+PROGRAM = (b"/bin/program", "ab" * 20)
+
+
+class FixedSampler:
+    """What a sampler has seen, as written down."""
+
+    def __init__(self, data: list[dict[str, Any]], regions: list[tuple[int, int, int, str]]):
+        self._data = [place(), *data]
+        self._regions = regions
+
+    def data(self) -> list[dict[str, Any]]:
+        return self._data
+
+    def files(self) -> list[tuple[bytes, str]]:
+        return [(b"", ""), PROGRAM, (b"/dev/shm/shared (deleted)", "")]
+
+    def regions(self) -> list[tuple[int, int, int, bytes]]:
+        return [(pid, begin, end, name.encode()) for pid, begin, end, name in self._regions]
+
+
+def place(kind: str = "unknown", *frames: tuple[int, int], **others: Any) -> dict[str, Any]:
+    plain = {"begin": 0, "bytes": 0, "name": "", "allocations": 0, "allocated_bytes": 0}
+    return {"kind": kind, "frames": list(frames), **plain, "peak_bytes": 0, "held": [], **others}
+
+
+def samples(*groups: tuple[int, np.ndarray, int], process: int = 7) -> np.ndarray:
+    """Groups of samples: kind, addresses, place of data."""
+    made = []
+    for kind, addresses, data in groups:
+        part = np.zeros(len(addresses), SAMPLE_FIELDS)
+        part["kind"], part["address"], part["data"] = kind, addresses, data
+        part["process"], part["period"] = process, 1
+        part["time_ns"] = np.arange(len(addresses))
+        made.append(part)
+    return np.concatenate(made)
+
+
+def held(
+    sampler: FixedSampler, seen: np.ndarray, resident: Resident | None = None, faults: int = 0
+) -> HeldData:
+    return held_data(cast("Sampler", sampler), seen, PageFaults(faults), resident)
+
+
+def spread(begin: int, size: int, count: int, seed: int = 1) -> np.ndarray:
+    return begin + np.random.default_rng(seed).integers(0, size, count).astype(np.uint64)
+
+
+def pages(begin: int, size: int) -> np.ndarray:
+    return np.arange(begin, begin + size, 4096, dtype=np.uint64)
+
+
+def test_mappings_of_one_call_site_are_one_site_with_the_memory_that_was_touched() -> None:
+    chain = ((1, 0x500), (1, 0x600))
+    data = [
+        place("mapping", *chain, allocations=2, allocated_bytes=64 * MIB, peak_bytes=64 * MIB),
+        place("mapping", *chain, begin=ARENA, bytes=32 * MIB),
+        place("mapping", *chain, begin=ARENA + 64 * MIB, bytes=32 * MIB),
+    ]
+    seen = samples(
+        (CLOCK, spread(ARENA, 4 * MIB, 500), 2),
+        (CLOCK, spread(ARENA + 64 * MIB, 4 * MIB, 500), 3),
+        (FAULT, pages(ARENA, 4 * MIB), 2),
+        (FAULT, pages(ARENA + 64 * MIB, 4 * MIB), 3),
+    )
+    found = held(FixedSampler(data, []), seen, faults=2048)
+    sites = [site for site in found.sites if site.kind == "mapping"]
+    assert [site.number for site in sites] == list(np.unique(found.numbers))
+    (site,) = sites
+    assert site.is_movable()
+    assert site.allocations == 2
+    assert site.peak_bytes == pytest.approx(8 * MIB)
+    assert found.sizes[site.number].max() == pytest.approx(8 * MIB)
+
+
+def test_a_large_mapping_is_divided_where_samples_are_denser() -> None:
+    data = [place("mapping", (1, 0x500), begin=ARENA, bytes=64 * MIB)]
+    seen = samples(
+        (CLOCK, spread(ARENA + 16 * MIB, 8 * MIB, 4000), 1),
+        (CLOCK, spread(ARENA, 64 * MIB, 400, seed=2), 1),
+        (FAULT, pages(ARENA, 64 * MIB), 1),
+    )
+    found = held(FixedSampler(data, []), seen, faults=16384)
+    parts = {site.part: site for site in found.sites if site.kind == "mapping"}
+    assert list(parts) == [(0, 16 * MIB), (16 * MIB, 24 * MIB), (24 * MIB, None)]
+    hot = parts[16 * MIB, 24 * MIB]
+    assert hot.peak_bytes == pytest.approx(8 * MIB)
+    offsets = (seen["address"] - ARENA).astype(np.int64)
+    inside = (offsets >= 16 * MIB) & (offsets < 24 * MIB)
+    assert (found.numbers[inside] == hot.number).all()
+    assert (found.numbers[~inside] != hot.number).all()
+
+
+def test_memory_of_a_process_without_a_log_is_named_by_region() -> None:
+    data = [place("mapping"), place("mapping", name="[heap]"), place("mapping", name="[vvar]")]
+    regions: list[tuple[int, int, int, str]] = [
+        (7, HEAP, HEAP + 4 * MIB, "[heap]"),
+        (7, REGION, REGION + 100 * MIB, ""),
+        (7, ARENA, ARENA + 3 * MIB, "[anon:pool]"),
+        (7, GLOBALS, GLOBALS + 4096, "[vvar]"),
+        (7, FILE, FILE + 8 * MIB, "/dev/zero (deleted)"),
+    ]
+    seen = samples(
+        (CLOCK, spread(REGION, 100 * MIB, 50), 1),
+        (CLOCK, spread(HEAP, 4 * MIB, 50), 2),
+        (CLOCK, spread(GLOBALS, 4096, 5), 3),
+    )
+    chunks = np.array([HEAP, REGION, REGION + 50 * MIB, ARENA, FILE], np.uint64)
+    in_memory = Resident(np.full(5, 7, np.int32), chunks, np.array([512.0, 512, 512, 300, 2048]))
+    found = held(FixedSampler(data, regions), seen, in_memory)
+    named = {site.selector: site for site in found.sites if site.is_movable()}
+    assert {selector: site.peak_bytes for selector, site in named.items()} == {
+        "map=anonymous size=67108864..268435455": 4 * MIB,
+        "map=heap": 2 * MIB,
+        "map=name:pool": 300 * 4096,
+        "map=file:zero": 8 * MIB,
+    }
+    of_region = seen["address"] >= REGION
+    of_region &= seen["address"] < GLOBALS
+    assert set(found.numbers[of_region]) == {named["map=anonymous size=67108864..268435455"].number}
+
+
+def test_memory_that_processes_share_counts_once() -> None:
+    path = "/dev/zero (deleted)"
+    regions = [(pid, FILE, FILE + 8 * MIB, path) for pid in (7, 8, 9)]
+    chunks = np.array([FILE, FILE, FILE + 4 * MIB], np.uint64)
+    in_memory = Resident(np.array([7, 8, 9], np.int32), chunks, np.array([512.0, 1024, 512]))
+    seen = samples((CLOCK, spread(FILE, 8 * MIB, 50), 1))
+    found = held(FixedSampler([place("mapping", (2, 0))], regions), seen, in_memory)
+    assert {site.selector: site.peak_bytes for site in found.sites if site.is_movable()} == {
+        "map=file:zero": 6 * MIB
+    }
+
+
+def test_what_is_left_over_in_a_process_with_a_log_is_not_placed() -> None:
+    data = [place("mapping"), place("heap", (1, 0x500), allocations=3, allocated_bytes=MIB)]
+    seen = samples(
+        (CLOCK, spread(REGION, 100 * MIB, 50), 1),
+        (CLOCK, spread(HEAP, MIB, 5), 2),
+        (FAULT, pages(REGION, 8 * MIB), 1),
+    )
+    found = held(FixedSampler(data, [(7, REGION, REGION + 100 * MIB, "")]), seen, faults=2048)
+    assert [site.kind for site in found.sites if site.is_movable()] == ["heap"]
+    assert found.touched.fixed_pages == 2048
+
+
+def test_globals_and_mapped_files_are_named_by_their_file() -> None:
+    data = [
+        place("statics", (1, 0), begin=GLOBALS, bytes=4 * MIB),
+        place("mapping", (2, 0)),
+        place("statics", (1, 0)),  # constants
+    ]
+    seen = samples(
+        (CLOCK, spread(GLOBALS, 4 * MIB, 20), 1),
+        (CLOCK, spread(REGION, 4 * MIB, 20), 2),
+        (FAULT, pages(GLOBALS, 4 * MIB), 1),
+        (FAULT, pages(REGION, 2 * MIB), 2),
+        (FAULT, pages(HEAP, 2 * MIB), 3),
+    )
+    found = held(FixedSampler(data, []), seen, faults=2048)
+    assert {site.selector: site.peak_bytes for site in found.sites if site.is_movable()} == {
+        f"globals={PROGRAM[1]}": 4 * MIB,
+        "map=file:shared": 2 * MIB,
+    }
+
+
+def test_regions_are_found_by_process_and_address() -> None:
+    regions = Regions([Region(2, 100, 200, ""), Region(1, 100, 150, ""), Region(2, 300, 400, "")])
+    processes = np.array([1, 1, 2, 2, 2, 3], np.int32)
+    addresses = np.array([149, 150, 150, 250, 300, 120], np.uint64)
+    found = [
+        (regions.all[i].process, regions.all[i].begin) if i >= 0 else None
+        for i in regions.find(processes, addresses)
+    ]
+    assert found == [(1, 100), None, (2, 100), None, (2, 300), None]
+
+
+def test_classes_of_size_are_a_factor_of_four_wide_and_do_not_overlap() -> None:
+    selectors = [Region(1, 0, size, "").selector() for size in (MIB, 4 * MIB - 1, 4 * MIB)]
+    assert selectors[0] == selectors[1] == "map=anonymous size=1048576..4194303"
+    assert selectors[2] == "map=anonymous size=4194304..16777215"
+
+
+def test_few_samples_and_small_mappings_are_not_divided() -> None:
+    offsets = np.zeros(10_000, np.int64)
+    small = Touches(np.arange(0, MIB, 4096), np.ones(256))
+    assert parts_of(offsets, small) == [(0, None)]
+    large = Touches(np.arange(0, 64 * MIB, 4096), np.ones(16384))
+    assert parts_of(offsets[:50], large) == [(0, None)]
+    assert len(parts_of(offsets, large)) == 2
+
+
+def test_the_part_of_an_offset() -> None:
+    assert part_at([(0, 10), (10, 30), (30, None)], np.array([0, 9, 10, 29, 500])).tolist() == [
+        0,
+        0,
+        1,
+        1,
+        2,
+    ]
