@@ -67,7 +67,7 @@ def test_a_recorded_program_loses_where_it_chases_pointers(
     assert min(site["part_bytes"][0] for site in upper) == pytest.approx(64 << 20, rel=0.05)
     losses = [sum(site["far_time_s"] for site in sites) for sites in (upper, found["sites"])]
     assert losses[0] > 0.95 * losses[1]
-    # Beside other programs, a part that was hardly sampled may be found to lose nothing.
+    # Next to other programs, a part that was hardly sampled may be found to lose nothing.
     kept = sum(site["far_time_s"] for site in upper if site["verdict"] == "near")
     assert kept > 0.9 * losses[1]
     plan = (tmp_path / found["plan"]).read_text()

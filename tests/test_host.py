@@ -280,8 +280,19 @@ def test_chases_cover_the_last_cache_at_several_rates() -> None:
     assert max(revisited) >= 2 * LAST_CACHE[2]
 
 
+def test_page_walks_are_timed_over_small_and_large_regions() -> None:
+    def regions(most: int, large: int) -> list[int]:
+        plan = MemoryPlan((SMALL,), 0, most * MIB, large * MIB)
+        return [region // MIB for region in plan.regions]
+
+    assert regions(128, 512) == [64, 128, 512]
+    assert regions(1920, 512) == [64, 512, 1920]
+    assert regions(128, 0) == [64, 128]
+    assert regions(32, 0) == [32]
+
+
 def test_both_page_sizes_have_the_same_latency() -> None:
-    plan = MemoryPlan((SMALL, LARGE), 0, 128 * MIB)
+    plan = MemoryPlan((SMALL, LARGE), 0, 128 * MIB, 512 * MIB)
     meter = MemoryMeter(plan)
     for number in range(4):
         epoch: Samples[Timed] = Samples()
@@ -294,7 +305,7 @@ def test_both_page_sizes_have_the_same_latency() -> None:
     assert made[SMALL]["read_latency_ns"] == made[LARGE]["read_latency_ns"]
     assert made[SMALL]["read_latency_ns"].value == pytest.approx(160.75)
     walks = made[SMALL]["page_walk_by_region_ns"].points or []
-    assert [value for _, value in walks] == pytest.approx([20, 20])
+    assert walks == [pytest.approx([region * MIB, 20]) for region in (64, 128, 512)]
     assert made[LARGE]["page_bytes"].value == 2 * MIB
     short = meter.figures("nearfar", short=True)
     wide, narrow = (f[SMALL]["read_latency_ns"].interval() for f in (short, made))

@@ -1,10 +1,11 @@
 """The figures of a memory of this machine, as cache misses of a program see them, by page size.
 
 Latency is that of a random pointer chase beyond every cache on huge pages; the additional time on
-small pages is the page walk, by region, since larger regions have page tables that the caches do
-not hold. The first touch of all pages gives the cost of new ones. Parallelism is that of the best
-number of concurrent chases, bandwidth that of one thread. Figures are lower quartiles over epochs
-on fresh memory (bandwidth: upper quartiles), because disturbances only lengthen.
+small pages is the page walk, by region: page tables of larger regions fall out of the second cache,
+then out of the last one, and so do a hypervisor's tables for them. The first touch of all pages
+gives the cost of new ones. Parallelism is that of the best number of concurrent chases, bandwidth
+that of one thread. Figures are lower quartiles over epochs on fresh memory (bandwidth: upper
+quartiles), because disturbances only lengthen.
 """
 
 from __future__ import annotations
@@ -32,6 +33,9 @@ _KERNELS = ("read", "ntwrite")
 #: Region of the page walks of small programs, and of first touches that are repeated.
 SMALL_REGION = 64 * MIB
 _TOUCHES = 2
+#: Region of the page walks of large programs, at most this fraction of the available memory: its
+#: page tables take 1 MiB, as much as a second cache.
+LARGE_REGION, _LARGE_FRACTION = 512 * MIB, 0.125
 SMALL_PAGE, LARGE_PAGE = 4096, 2 * MIB
 _LARGE = ("thp", "2m", "1g")
 _THP = "sys/kernel/mm/transparent_hugepage/enabled"
@@ -71,11 +75,13 @@ def on_pages(tier: str) -> str:
 
 @dataclass(frozen=True)
 class MemoryPlan:
-    """All variants of a tier, on one CPU; ``region_bytes`` exceeds every cache."""
+    """All variants of a tier, on one CPU; ``region_bytes`` exceeds every cache, and page walks are
+    timed up to ``large_bytes``."""
 
     tiers: tuple[str, ...]
     cpu: int
     region_bytes: int
+    large_bytes: int = 0
 
     @property
     def grid(self) -> Sequence[Timed]:
@@ -90,7 +96,9 @@ class MemoryPlan:
     @property
     def regions(self) -> tuple[int, ...]:
         """Regions of the chases."""
-        return tuple(sorted({min(SMALL_REGION, self.region_bytes), self.region_bytes}))
+        largest = max(self.region_bytes, self.large_bytes)
+        further = {SMALL_REGION, self.large_bytes or largest, self.region_bytes, largest}
+        return tuple(sorted({min(region, largest) for region in further}))
 
     def epoch(self, seed: int) -> Samples[Timed]:
         """Fresh memory of each variant."""
@@ -103,8 +111,9 @@ class MemoryPlan:
         return samples
 
     def _loads(self, tier: str, seed: int, samples: Samples[Timed]) -> None:
-        probe = LatencyProbe(tier, self.region_bytes, self.cpu)
-        self._touch(tier, probe, self.region_bytes, samples)
+        most = self.regions[-1]
+        probe = LatencyProbe(tier, most, self.cpu)
+        self._touch(tier, probe, most, samples)
         for region in self.regions:
             probe.prepare(region, 64, seed, _WARM_STEPS)
             for timed in self.grid:
@@ -147,7 +156,9 @@ def plan_of(tier: str, cpu: int, region_bytes: int) -> MemoryPlan:
         except NativeError:  # no huge pages: all of the latency is attributed to the memory
             found = found[:1]
     LatencyProbe(found[0], LARGE_PAGE, cpu)
-    return MemoryPlan(tuple(found), cpu, region_bytes)
+    available = Root().kib("proc/meminfo", "MemAvailable") or 0
+    large = min(LARGE_REGION, int(available * _LARGE_FRACTION) // LARGE_PAGE * LARGE_PAGE)
+    return MemoryPlan(tuple(found), cpu, region_bytes, large)
 
 
 @dataclass
