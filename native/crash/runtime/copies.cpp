@@ -22,7 +22,7 @@ void fill_up(char* to, int value, std::size_t bytes) {
   asm volatile("rep stosb" : "+D"(to), "+c"(bytes) : "a"(value) : "memory");
 }
 
-/// The first part of a range that is stored to in one piece, and where.
+/// The first part of a range that is loaded or stored in one piece, and where.
 struct Part {
   char* at;
   std::size_t bytes;
@@ -38,6 +38,12 @@ Part first_part(char* at, std::size_t bytes) {
   return {at, bytes};
 }
 
+/// Loads go to the writable mapping, too: a processor (Intel's with fast short `rep movsb`) compares
+/// addresses to see that ranges overlap, and copies wrong bytes through two mappings of the same.
+Part first_part(const char* at, std::size_t bytes) {
+  return first_part(const_cast<char*>(at), bytes);
+}
+
 void move_down(char* to, const char* from, std::size_t bytes) {
   const Part part = first_part(to, bytes);
   if (part.bytes < bytes) move_down(to + part.bytes, from + part.bytes, bytes - part.bytes);
@@ -49,8 +55,9 @@ void move_down(char* to, const char* from, std::size_t bytes) {
 void move_bytes(char* to, const char* from, std::size_t bytes) {
   if (to > from && to < from + bytes) return move_down(to, from, bytes);
   while (bytes > 0) {
-    const Part part = first_part(to, bytes);
-    copy_up(part.at, from, part.bytes);
+    const Part source = first_part(from, bytes);
+    const Part part = first_part(to, source.bytes);
+    copy_up(part.at, source.at, part.bytes);
     to += part.bytes;
     from += part.bytes;
     bytes -= part.bytes;
