@@ -33,6 +33,11 @@ def session() -> Session:
     return Session("test", 1, Silent(), NoiseMeter())
 
 
+def measured(section: str, document: dict[str, Any], messages: str) -> bool:
+    """Whether a section was measured: a busy machine leaves no time for it, which is reported."""
+    return section in document or f"skipped {section}: the whole section (no time)" not in messages
+
+
 def test_a_quick_probe_leaves_a_record_and_a_profile_that_read_back(
     tmp_path: Path, run_nearfar: RunNearfar
 ) -> None:
@@ -57,14 +62,16 @@ def test_a_quick_probe_leaves_a_record_and_a_profile_that_read_back(
         assert 0 < low <= point["latency_ns"] <= high
         assert point["provenance"]["latency_ns"]["origin"] == "measured"
         assert point["provenance"]["latency_ns"]["samples"] >= 5
-    low, high = document["parallelism"]["intervals"]["parallelism"]
-    assert 0 < low <= document["parallelism"]["parallelism"] <= high
-    persist = document["persistence"]["points"][0]
-    assert persist["provenance"]["fence_ns"]["origin"] == "emulated"  # DRAM persists nothing
+    if measured("parallelism", document, done.stderr):
+        low, high = document["parallelism"]["intervals"]["parallelism"]
+        assert 0 < low <= document["parallelism"]["parallelism"] <= high
     read_run(tmp_path / "p")
     profile = load_profile(tmp_path / "p" / "profile.toml")
     assert profile.scalar("read_latency_ns") == pytest.approx(curve["points"][-1]["latency_ns"])
-    assert profile.figure("write_latency_ns").origin == "emulated"
+    if measured("persistence", document, done.stderr):
+        persist = document["persistence"]["points"][0]
+        assert persist["provenance"]["fence_ns"]["origin"] == "emulated"  # DRAM persists nothing
+        assert profile.figure("write_latency_ns").origin == "emulated"
 
 
 def test_a_plan_drops_points_not_repeats(session: Session) -> None:
