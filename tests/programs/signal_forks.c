@@ -1,7 +1,7 @@
 /* Forks in a signal handler, which interrupts malloc(), free() and fork() of the main program.
- * Arguments: how many forks the handler makes, how many other threads allocate meanwhile, and below
- * how many bytes blocks are.
- * Prints the forks whose child ended well. Ends by SIGALRM if it hangs. */
+ * Arguments: how many forks the handler makes, how many other threads allocate meanwhile, below how
+ * many bytes blocks are, and how many empty fork handlers fork() has to read.
+ * Prints whether all children ended well. Ends by SIGALRM if no fork ends for a minute. */
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -13,6 +13,8 @@
 
 static unsigned block_limit = 100000;
 static volatile sig_atomic_t failed, stop;
+enum { no_progress_s = 60 };
+static int wanted = 100;
 static volatile int* made; /* shared with the sender, which waits for the handler */
 
 static void fork_now(int number) {
@@ -24,7 +26,7 @@ static void fork_now(int number) {
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
   if (child < 0 || status != 0) ++failed;
-  ++*made;
+  if (++*made < wanted) alarm(no_progress_s);
   errno = code;
 }
 
@@ -70,9 +72,11 @@ static pid_t start_sender(void) {
 }
 
 int main(int count, char** arguments) {
-  const int wanted = count > 1 ? atoi(arguments[1]) : 100;
+  if (count > 1) wanted = atoi(arguments[1]);
   const int threads = count > 2 ? atoi(arguments[2]) : 0;
   if (count > 3) block_limit = (unsigned)atoi(arguments[3]);
+  for (int left = count > 4 ? atoi(arguments[4]) : 0; left > 0; --left)
+    pthread_atfork(NULL, NULL, NULL);
   pthread_t others[8];
   void* blocks[64] = {0};
   unsigned seed = 1;
@@ -85,7 +89,7 @@ int main(int count, char** arguments) {
     pthread_create(&others[t], NULL, churn, NULL);
   struct sigaction action = {.sa_handler = fork_now, .sa_flags = SA_RESTART};
   sigaction(SIGUSR1, &action, NULL);
-  alarm(60);
+  alarm(no_progress_s);
   const pid_t sender = start_sender();
   pthread_sigmask(SIG_UNBLOCK, &usr1, NULL);
   while (*made < wanted)
