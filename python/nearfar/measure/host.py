@@ -115,7 +115,7 @@ class HostMeter:
     def __post_init__(self) -> None:
         self._host = _with_tlb(this_host())
         self._regions = Regions.of(self._host, self.largest, self.steps_per_octave)
-        self._memories = meters_of(self._host, self.tiers, self.cpu, self.largest)
+        self._memories = meters_of(self.tiers, self.cpu, self.largest)
         self._started, self._since = store.now(), time.monotonic()
 
     def epoch(self) -> None:
@@ -127,6 +127,8 @@ class HostMeter:
         chases = ChasePlan(self._regions.chases(), self.cpu, cache)
         try:
             self._chases.gather(chases.epoch(seed))
+            if not self.epochs:
+                self._memories = [memory.over(self._beyond_caches()) for memory in self._memories]
             for memory in self._memories:
                 memory.epoch(seed)
         except NativeError as error:
@@ -181,6 +183,10 @@ class HostMeter:
             }
         )
 
+    def _beyond_caches(self) -> int:
+        """Bytes of a region that the caches do not hold, as measured so far."""
+        return beyond_caches(self._last_cache(short=True).get("l3_bytes"), self.largest)
+
     def _last_cache(self, *, short: bool) -> dict[str, Figure]:
         """The effective last cache, if the host reports one. While other programs run, it may be
         anything up to the reported size without them."""
@@ -210,13 +216,17 @@ class HostMeter:
         )
 
 
-def meters_of(
-    host: Host, tiers: Sequence[str], cpu: int, largest: int = LARGEST
-) -> list[MemoryMeter]:
-    """Meters of memories of a host, over regions beyond its caches."""
-    far = max(largest, 4 * int(_reported(host, "l3_bytes")))
-    plans = dict.fromkeys(plan_of(tier, cpu, far) for tier in tiers)
+def meters_of(tiers: Sequence[str], cpu: int, region_bytes: int) -> list[MemoryMeter]:
+    """Meters of memories, over a region beyond the caches."""
+    plans = dict.fromkeys(plan_of(tier, cpu, region_bytes) for tier in tiers)
     return [MemoryMeter(plan) for plan in plans]
+
+
+def beyond_caches(last: Figure | None, least: int = LARGEST) -> int:
+    """Bytes of a region beyond a last cache of the measured size. The reported size may be that of
+    all processors of a server, of which a virtual machine has a few: a region beyond it would show
+    what a huge page's translation takes, too."""
+    return max(least, 4 * int(last.value or 0) if last else 0)
 
 
 def _reported(host: Host, key: str) -> float:

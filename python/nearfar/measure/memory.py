@@ -11,7 +11,7 @@ quartiles), because disturbances only lengthen.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from nearfar._native import ArrayBench, LatencyProbe, NativeError, parse_tier
@@ -167,6 +167,10 @@ class MemoryMeter:
 
     plan: MemoryPlan
     samples: Samples[Timed] = field(default_factory=Samples)
+
+    def over(self, region_bytes: int) -> MemoryMeter:
+        """A meter of the same memory over another region, without samples."""
+        return MemoryMeter(replace(self.plan, region_bytes=region_bytes))
 
     def epoch(self, seed: int) -> None:
         """Measure everything once more."""

@@ -159,10 +159,10 @@ def _repeat(epoch: Callable[[], None], limit_s: float, most: int | None = None) 
 
 def _with_more(session: Session, host: Host, tiers: Sequence[str]) -> Host:
     """A host with further memories, measured now."""
-    from nearfar.measure.host import SOURCE, meters_of
+    from nearfar.measure.host import SOURCE, beyond_caches, meters_of
 
     session.progress.note(f"measuring {', '.join(tiers)} of this machine, once")
-    meters = meters_of(host, tiers, cpu_here())
+    meters = meters_of(tiers, cpu_here(), beyond_caches(host.figures.get("l3_bytes")))
     seeds = iter(range(session.seed, session.seed + _MORE_EPOCHS))
 
     def epoch() -> None:
