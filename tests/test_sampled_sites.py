@@ -91,6 +91,24 @@ def test_mappings_of_one_call_site_are_one_site_with_the_memory_that_was_touched
     assert found.sizes[site.number].max() == pytest.approx(8 * MIB)
 
 
+@pytest.mark.parametrize("step", [2 * MIB, 4096], ids=["huge", "small"])
+def test_a_fault_brings_in_a_huge_page_where_the_kernel_prefers_them(step: int) -> None:
+    """An eighth of the faults was sampled. Huge pages do not fit the second mapping."""
+    data = [
+        place("mapping", (1, 0x500), begin=ARENA, bytes=64 * MIB),
+        place("mapping", (1, 0x900), begin=GLOBALS, bytes=MIB),
+        place("mapping"),
+    ]
+    large = np.arange(ARENA, ARENA + 64 * MIB, step, dtype=np.uint64)[::8]
+    small = pages(GLOBALS, MIB)[::8]
+    logged = samples((FAULT, large, 1), (FAULT, small, 2))
+    seen = np.concatenate([logged, samples((FAULT, large, 3), process=8)])
+    sampler = cast("Sampler", FixedSampler(data, [(8, ARENA, ARENA + 64 * MIB, "")]))
+    found = held_data(sampler, seen, PageFaults(8 * len(seen), everywhere_large=True))
+    sizes = [site.peak_bytes for site in found.sites if site.kind == "mapping"]
+    assert sorted(size for size in sizes if size) == [MIB, 64 * MIB, 64 * MIB]
+
+
 def test_a_large_mapping_is_divided_where_samples_are_denser() -> None:
     data = [place("mapping", (1, 0x500), begin=ARENA, bytes=64 * MIB)]
     seen = samples(

@@ -70,7 +70,12 @@ def on_pages(tier: str) -> str:
     found = variants(tier)
     if len(found) == 1 or tier in found:
         return tier
-    return found[1] if "[always]" in (Root().text(_THP) or "") else found[0]
+    return found[1] if large_pages_everywhere() else found[0]
+
+
+def large_pages_everywhere() -> bool:
+    """Whether the kernel gives huge pages to programs that do not ask for them."""
+    return "[always]" in (Root().text(_THP) or "")
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from nearfar.place.program_data import Touched
+from nearfar.place.program_data import PAGE_BYTES, Touched
 from nearfar.place.sample_records import FAULT
 from nearfar.place.sampled_sites import Located, LocatedTouches, SiteTable
-from nearfar.place.sampled_sizes import PageFaults, pages_of, sizes_of, touched_of, with_life
+from nearfar.place.sampled_sizes import (
+    SMALL_IN_LARGE,
+    PageFaults,
+    pages_of,
+    sizes_of,
+    touched_of,
+    with_life,
+)
 from nearfar.place.sites import Site
 
 if TYPE_CHECKING:
@@ -20,6 +27,11 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
     Numbers = NDArray[np.int64]
+
+
+#: Sampled faults in a large page from which on the memory is on small pages: of 512 first touches,
+#: one in 16 or more is sampled.
+_FAULTS_ON_SMALL_PAGES = 2
 
 
 @dataclass(frozen=True)
@@ -74,4 +86,23 @@ def _touches(
     pages = samples["period"][is_fault].astype(np.float64)
     if len(pages):
         pages *= max(faults.count, 1) / pages.sum()
-    return LocatedTouches(located.where(is_fault), pages)
+    touched = located.where(is_fault)
+    if faults.everywhere_large:
+        pages[_on_large_pages(touched)] *= SMALL_IN_LARGE
+    return LocatedTouches(touched, pages)
+
+
+def _on_large_pages(touched: Located) -> NDArray[np.bool_]:
+    """Touches that brought in a large page each: such a page fits the mapping, and was not touched
+    first again and again, as small pages of the same mapping are."""
+    import numpy as np
+
+    large = np.uint64(SMALL_IN_LARGE * PAGE_BYTES)
+    pages = touched.addresses // large
+    fits = (pages * large >= touched.begins) & ((pages + np.uint64(1)) * large <= touched.ends)
+    for site in np.unique(touched.sites[fits]):
+        mine = fits & (touched.sites == site)
+        of_processes = np.stack([touched.processes[mine].astype(np.uint64), pages[mine]])
+        if mine.sum() >= _FAULTS_ON_SMALL_PAGES * np.unique(of_processes, axis=1).shape[1]:
+            fits[mine] = False
+    return fits

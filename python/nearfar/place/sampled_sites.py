@@ -28,18 +28,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Located:
-    """Addresses with their sites; ``begins``: of the mapping that each is in, 0 if it cannot be
-    divided."""
+    """Addresses with their sites; ``begins``, ``ends``: of the mapping that each is in, 0 if it
+    cannot be divided."""
 
     processes: NDArray[np.int32]
     addresses: NDArray[np.uint64]
     sites: Numbers
     begins: NDArray[np.uint64]
+    ends: NDArray[np.uint64]
 
     def where(self, kept: NDArray[np.bool_]) -> Located:
         """Some of the addresses."""
         return Located(
-            self.processes[kept], self.addresses[kept], self.sites[kept], self.begins[kept]
+            self.processes[kept],
+            self.addresses[kept],
+            self.sites[kept],
+            self.begins[kept],
+            self.ends[kept],
         )
 
     def offsets(self) -> Numbers:
@@ -130,10 +135,12 @@ class SiteTable:
         if data is None:
             sites = np.full(len(addresses), -1, np.int64)
             begins, outside = np.zeros(len(addresses), np.uint64), np.full(len(addresses), True)
+            ends = begins.copy()
         else:
             sites = self.numbers[data]
             inside = (addresses >= self._begins[data]) & (addresses < self._ends[data])
             begins = np.where(inside, self._begins[data], 0).astype(np.uint64)
+            ends = np.where(inside, self._ends[data], 0).astype(np.uint64)
             outside = self._is_outside[data]
         outside = outside & ~np.isin(processes, self._logged)
         found = np.full(len(addresses), -1, np.int64)
@@ -143,8 +150,8 @@ class SiteTable:
             selector = region.selector()
             if selector:
                 sites[found == index] = self._site("mapping", (), selector)
-                begins[found == index] = region.begin
-        return Located(processes, addresses, sites, begins)
+                begins[found == index], ends[found == index] = region.begin, region.end
+        return Located(processes, addresses, sites, begins, ends)
 
     def divide(
         self, located: Located, is_sample: NDArray[np.bool_], touched: LocatedTouches

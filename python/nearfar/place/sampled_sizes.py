@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Numbers = NDArray[np.int64]
 
-_SMALL_IN_LARGE = 512
+#: Small pages in a large one.
+SMALL_IN_LARGE = 512
 #: Mean size of blocks from which on they are mapped and unmapped (mallopt(3), M_MMAP_THRESHOLD).
 _RETURNED_BYTES = 128 << 10
 
@@ -27,10 +28,11 @@ _RETURNED_BYTES = 128 << 10
 @dataclass(frozen=True)
 class PageFaults:
     """All page faults of the run, of which some were sampled; ``are_large``: the heap was on large
-    pages."""
+    pages; ``everywhere_large``: the kernel uses large pages where they fit."""
 
     count: int
     are_large: bool = False
+    everywhere_large: bool = False
 
 
 def pages_of(
@@ -43,10 +45,10 @@ def pages_of(
 
     known = touching >= 0
     pages: Floats = np.bincount(touching[known], touched[known], len(sites)).astype(np.float64)
-    for site in sites if faults.are_large else []:
+    for site in sites if faults.are_large or faults.everywhere_large else []:
         if site.kind == "heap":
             most = max(_most_touched_bytes(site) / PAGE_BYTES, pages[site.number])
-            pages[site.number] = min(pages[site.number] * _SMALL_IN_LARGE, most)
+            pages[site.number] = min(pages[site.number] * SMALL_IN_LARGE, most)
     return pages
 
 
@@ -63,7 +65,7 @@ def touched_of(sites: tuple[Site, ...], pages: Floats) -> Touched:
     import numpy as np
 
     small = tuple(round(count) for count in pages)
-    large = tuple(-(-count // _SMALL_IN_LARGE) for count in small)
+    large = tuple(-(-count // SMALL_IN_LARGE) for count in small)
     fixed = sum(int(np.round(pages[site.number])) for site in sites if not _is_placed(site))
     return Touched(small, large, fixed)
 

@@ -30,8 +30,7 @@ if TYPE_CHECKING:
 PERIOD_NS = 500_000
 #: The same of a running process, which may be a service that waits often.
 ATTACHED_PERIOD_NS = 1_000_000
-#: Page faults between two samples. Of a heap on large pages, which is placed, each is sampled: they
-#: are few.
+#: Page faults between two samples. Of memory on large pages each is sampled: they are few.
 FAULT_PERIOD = 16
 #: Samples of a short run, and the shortest period, which costs about 3 %.
 _WANTED_SAMPLES, _LEAST_PERIOD_NS = 4_000, 100_000
@@ -82,14 +81,17 @@ def sample_program(
     stdin: str,
     limit_s: float,
     period_ns: int,
+    *,
+    large_pages: bool = False,
 ) -> Sampled:
-    """Run a program to its end. ``placed``: environment that places its heap; ``stdin``: a file.
+    """Run a program to its end. ``placed``: environment that places its heap; ``stdin``: a file;
+    ``large_pages``: most memory is on large pages.
 
     Raises BadInputError if it cannot be started, NativeError if the kernel refuses samples.
     """
     from nearfar._native import Sampler
 
-    sampler = Sampler.open(period_ns, FAULT_PERIOD if placed is None else 1)
+    sampler = Sampler.open(period_ns, 1 if large_pages else FAULT_PERIOD)
     environment = _with_log(dict(placed) if placed else dict(os.environ), sampler.log_value())
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     begin = time.monotonic()

@@ -49,6 +49,7 @@ def observe(
 
     ``near_of``: see ``emulated_run.observe``.
     """
+    from nearfar.measure.memory import large_pages_everywhere
     from nearfar.tracing.caches import caches_of
 
     show = recording.session.progress
@@ -64,7 +65,11 @@ def observe(
     near = near_of(host, sampled.resident_bytes)
     show.step("weighing placements", 0.8)
     known = wanted.perf is not None and has_hardware_samples(sampled.sampler)
-    faults = PageFaults(sampled.page_faults, memory_of(near).large_pages)
+    faults = PageFaults(
+        sampled.page_faults,
+        memory_of(near).large_pages,
+        everywhere_large=wanted.perf is None and large_pages_everywhere(),
+    )
     data = (
         _known_data(sampled, host, faults)
         if known
@@ -121,8 +126,16 @@ def _sampled(wanted: AdviceRequest) -> Sampled:
 
 
 def _once(wanted: AdviceRequest, period_ns: int) -> Sampled:
+    from nearfar.measure.memory import large_pages_everywhere
+
+    placed = heap_near(wanted)
     found = sample_program(
-        wanted.program, heap_near(wanted), wanted.stdin.path, wanted.time_s, period_ns
+        wanted.program,
+        placed,
+        wanted.stdin.path,
+        wanted.time_s,
+        period_ns,
+        large_pages=placed is not None or large_pages_everywhere(),
     )
     if found.code and found.ended:
         given = wanted.stdin.path != os.devnull
