@@ -32,6 +32,12 @@ _OF_GLIBC = {
     "cfree",
     "free_sized",
     "free_aligned_sized",
+    "malloc_good_size",
+    "malloc_info",
+    "malloc_stats",
+    "malloc_trim",
+    "mallinfo2",
+    "reallocarr",
 }
 
 

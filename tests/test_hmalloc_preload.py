@@ -169,7 +169,7 @@ def test_what_glibc_reports_about_its_heap(tmp_path: Path) -> None:
     done = preloaded(compile_c(tmp_path, "malloc_extensions"))
     lines = done.stdout.splitlines()
     assert done.returncode == 0
-    assert len(lines) == 13
+    assert len(lines) == 18
     assert [line for line in lines if not line.startswith("ok ")] == []
     assert done.stderr.startswith("hmalloc-stats 1\n")
     assert "tier.near.live_bytes " in done.stderr

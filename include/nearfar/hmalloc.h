@@ -113,6 +113,10 @@ HM_API void hm_free(void* ptr) HM_NOTHROW;
 /** Returns the usable bytes at `ptr`, at least the requested size; 0 for NULL. */
 HM_API size_t hm_usable_size(const void* ptr) HM_NOTHROW;
 
+/** Returns the usable bytes of a block that is allocated with `size`: the largest size that takes
+ *  the same memory. */
+HM_API size_t hm_good_size(size_t size) HM_NOTHROW;
+
 /** Moves a block to another tier and returns its new address; `ptr` is then invalid. Returns the
  *  same pointer if the block is in that tier already. On failure the block is unchanged. */
 HM_API void* hm_move(void* ptr, hm_tier tier) HM_NOTHROW __attribute__((warn_unused_result));
@@ -187,6 +191,41 @@ HM_API hm_tier hm_tier_find(const char* name) HM_NOTHROW;
 /** Returns the name of a tier, or NULL for an unused number. */
 HM_API const char* hm_tier_name(hm_tier tier) HM_NOTHROW;
 
+/* ---- heaps ----------------------------------------------------------------------------------- */
+
+/** A heap of its own in a tier, for data that is freed together. Its blocks are freed one by one by
+ *  hm_free(), as all others, or all at once by hm_heap_destroy(). They are not kept in caches of
+ *  threads, so that allocating costs a lock; a full tier does not spill them. hm_realloc() leaves a
+ *  block in its heap unless it goes to another tier. At most 255 heaps exist at a time. */
+typedef struct hm_heap hm_heap;
+
+/** Creates a heap of at most `capacity` bytes, in units of 64 KiB; 0: the tier's capacity. Errors:
+ *  EINVAL (also for a capacity below 64 KiB), ENODEV, ENOSPC (too many heaps). */
+HM_API hm_heap* hm_heap_create(hm_tier tier, size_t capacity) HM_NOTHROW
+    __attribute__((warn_unused_result));
+
+/** Frees all blocks of a heap, and the heap; NULL is ignored. No other thread may use the heap or its
+ *  blocks. A heap that does not exist ends the program. */
+HM_API void hm_heap_destroy(hm_heap* heap) HM_NOTHROW;
+
+/** As hm_malloc(), hm_calloc(), hm_memalign() and hm_realloc(), in a heap; hm_heap_realloc() moves
+ *  blocks of other heaps and tiers into it. Errors: ENOMEM, EINVAL; ENODEV in a child of fork() that
+ *  does not have the tier. */
+HM_API void* hm_heap_malloc(hm_heap* heap, size_t size) HM_NOTHROW
+    __attribute__((malloc, alloc_size(2), warn_unused_result));
+HM_API void* hm_heap_calloc(hm_heap* heap, size_t count, size_t size) HM_NOTHROW
+    __attribute__((malloc, alloc_size(2, 3), warn_unused_result));
+HM_API void* hm_heap_memalign(hm_heap* heap, size_t alignment, size_t size) HM_NOTHROW
+    __attribute__((malloc, alloc_size(3), warn_unused_result));
+HM_API void* hm_heap_realloc(hm_heap* heap, void* ptr, size_t size) HM_NOTHROW
+    __attribute__((alloc_size(3), warn_unused_result));
+
+/** Returns the heap of a block, or NULL for a block that is in no heap and any other address. */
+HM_API hm_heap* hm_heap_of(const void* ptr) HM_NOTHROW;
+
+/** Returns the tier of a heap. */
+HM_API hm_tier hm_heap_tier(hm_heap* heap) HM_NOTHROW;
+
 /** Returns the message of the last failure in this thread, "" if there was none. Valid until the
  *  next failure. */
 HM_API const char* hm_error(void) HM_NOTHROW;
@@ -217,6 +256,15 @@ struct hm_tier_stats {
 
 /** Fills the statistics of a tier. Errors: EINVAL, ENODEV. */
 HM_API int hm_stats(hm_tier tier, struct hm_tier_stats* stats) HM_NOTHROW;
+
+/** Fills the statistics of a heap; spilled, returned_bytes and metadata_bytes are 0. Those of its tier
+ *  include them. */
+HM_API void hm_heap_stats(hm_heap* heap, struct hm_tier_stats* stats) HM_NOTHROW;
+
+/** Reads one statistic by its name: `tier.NAME.KEY`, as hm_stats_write() writes it, for instance
+ *  "tier.far.live_bytes". Errors: EINVAL for NULL, ENOENT for an unknown name, ENODEV for a tier
+ *  that does not exist. */
+HM_API int hm_ctl(const char* name, uint64_t* value) HM_NOTHROW;
 
 /** Writes the statistics of all tiers and threads as text to a descriptor: lines of `key value`,
  * see hmalloc(3). Errors: those of write(2). */

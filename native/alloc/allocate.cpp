@@ -12,28 +12,20 @@ namespace {
 
 constexpr std::size_t largest_request = std::size_t{1} << 46;
 
-/// The smallest class of at least `size` bytes all of whose blocks are aligned; class_count if
-/// there is none.
-unsigned aligned_class(std::size_t alignment, std::size_t size) {
-  if (alignment > span_bytes || size > largest_class_bytes) return class_count;
-  unsigned c = class_of(size < alignment ? alignment : size);
-  while (c < class_count && class_infos[c].bytes % alignment != 0)
-    ++c;
-  return c;
-}
-
 } // namespace
 
+/// In an arena of the tier, if one is given.
 void* Allocator::allocate_large(unsigned tier, std::size_t size, std::uint32_t align_spans,
-                                bool* zeroed) {
+                                bool* zeroed, Arena* arena) {
   const std::size_t spans = spans_for(size == 0 ? 1 : size) + guard_spans();
   if (spans >= window.spans_per_tier()) {
     errno = ENOMEM;
     return nullptr;
   }
   bool dirty = true;
-  std::byte* block =
-      tiers[tier].allocate_large(static_cast<std::uint32_t>(spans), align_spans, dirty);
+  const auto count = static_cast<std::uint32_t>(spans);
+  std::byte* block = arena != nullptr ? arena->allocate_large(count, align_spans, dirty)
+                                      : tiers[tier].allocate_large(count, align_spans, dirty);
   if (block == nullptr) return nullptr;
   if (zeroed != nullptr) *zeroed = !dirty;
   if (settings.guard_large_blocks)
@@ -79,17 +71,6 @@ void* Allocator::allocate_in(unsigned tier, std::size_t size, bool* zeroed) {
   // A tier without space for a slab may have space for a block.
   if (block == nullptr) block = allocate_large(tier, size, 1, zeroed);
   return block;
-}
-
-/// If try_allocate() fails, returns empty slabs to the tier's free runs and tries once more.
-template <class Try>
-void* Allocator::retry_after_purge(unsigned tier, const Try& try_allocate) {
-  void* block = try_allocate();
-  if (block != nullptr) return block;
-  const os::LockGuard guard(decay.purge_lock);
-  for (SlabClass& c : tiers[tier].classes)
-    c.purge(tiers[tier].runs, decay.tick(), true);
-  return try_allocate();
 }
 
 /// Calls try_allocate(tier) for a tier, then for those that it spills to.
@@ -169,15 +150,20 @@ void* Allocator::allocate_zeroed(unsigned tier, std::size_t count, std::size_t s
   return block;
 }
 
-void* Allocator::allocate_aligned(unsigned tier, std::size_t alignment, std::size_t size) {
+bool Allocator::check_alignment(std::size_t alignment) {
   if (!std::has_single_bit(alignment)) {
     set_error(EINVAL, "invalid alignment %zu: must be a power of two", alignment);
-    return nullptr;
+    return false;
   }
   if (alignment > largest_request) {
     set_error(ENOMEM, "invalid alignment %zu: larger than any tier", alignment);
-    return nullptr;
+    return false;
   }
+  return true;
+}
+
+void* Allocator::allocate_aligned(unsigned tier, std::size_t alignment, std::size_t size) {
+  if (!check_alignment(alignment)) return nullptr;
   if (alignment <= granule_bytes) return allocate(tier, size);
   if (const unsigned c = aligned_class(alignment, size); c < class_count)
     return allocate(tier, class_infos[c].bytes);

@@ -41,6 +41,7 @@ void Allocator::close() {
     free_slab_metadata(window, tier.first_span(), tier.first_span() + tier.runs.used_spans());
     tier.close();
   }
+  arenas.close();
   window.close();
 }
 
@@ -137,12 +138,18 @@ void Allocator::close_thread_cache(ThreadCache* cache) {
   caches.destroy(cache);
 }
 
+/// Returns old memory of a tier, or all free memory, to the system. Returns the bytes.
+std::size_t Allocator::purge(TierHeap& tier, bool all) {
+  const std::size_t in_arenas = arenas.purge(tier, decay.tick(), all);
+  return in_arenas + tier.purge(decay.tick(), all);
+}
+
 void Allocator::return_old_memory() {
   if (!decay.purge_lock.try_lock()) return;
   const int saved_errno = errno;
   const bool all = decay.immediate();
   for (TierHeap& tier : tiers)
-    if (tier.ready()) tier.purge(decay.tick(), all);
+    if (tier.ready()) purge(tier, all);
   errno = saved_errno;
   decay.purge_lock.unlock();
 }
@@ -150,7 +157,7 @@ void Allocator::return_old_memory() {
 std::size_t Allocator::trim(unsigned tier) {
   flush_stacks(thread_cache(), tier);
   const os::LockGuard guard(decay.purge_lock);
-  return tiers[tier].purge(decay.tick(), true);
+  return purge(tiers[tier], true);
 }
 
 } // namespace nearfar::alloc

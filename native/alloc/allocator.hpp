@@ -14,6 +14,7 @@
 #include <cerrno>
 #include <cstddef>
 
+#include "alloc/arenas.hpp"
 #include "alloc/decay.hpp"
 #include "alloc/lock_order.hpp"
 #include "alloc/placed_mappings.hpp"
@@ -54,6 +55,15 @@ public:
   void* allocate_aligned(unsigned tier, std::size_t alignment, std::size_t size);
   /// Resizes a live block and moves it to `tier`.
   void* reallocate(unsigned tier, void* ptr, std::size_t size);
+  /// The same in an arena, with the given alignment.
+  void* allocate_in_arena(Arena& arena, std::size_t alignment, std::size_t size,
+                          bool* zeroed = nullptr);
+  void* reallocate_in_arena(Arena& arena, void* ptr, std::size_t size);
+  /// The arena of a live block, nullptr if it is not in one.
+  Arena* arena_of(const void* ptr) const {
+    const std::uint8_t number = window.span_of(ptr).arena.load(std::memory_order_relaxed);
+    return number == 0 ? nullptr : &arenas.numbered(number);
+  }
   /// Frees a live block. Aborts the process for any other address.
   void release(void* ptr);
   /// Bytes of a live block. Aborts the process for any other address, and names `call`.
@@ -92,6 +102,7 @@ public:
                                 {window, 4}, {window, 5}, {window, 6}, {window, 7}};
   Decay decay;
   ThreadCaches caches;
+  Arenas arenas;
   PlacedVariables variables;
   PlacedMappings mappings;
   os::Lock configuration_lock NEARFAR_LOCK_LEVEL(configuration);
@@ -100,13 +111,16 @@ public:
 private:
   void* allocate_slowly(unsigned tier, std::size_t size, bool* zeroed);
   void* allocate_in(unsigned tier, std::size_t size, bool* zeroed);
-  void* allocate_large(unsigned tier, std::size_t size, std::uint32_t align_spans, bool* zeroed);
+  void* allocate_large(unsigned tier, std::size_t size, std::uint32_t align_spans, bool* zeroed,
+                       Arena* arena = nullptr);
   void* allocate_uncached(unsigned tier, unsigned size_class, bool* zeroed);
   void* allocate_from_stack(unsigned tier, unsigned size_class);
   template <class Try>
   void* retry_after_purge(unsigned tier, const Try& try_allocate);
   template <class Try>
   void* try_with_spill(unsigned tier, std::size_t size, const Try& try_allocate);
+  void* try_arena(Arena& arena, std::size_t alignment, std::size_t size, bool* zeroed);
+  static bool check_alignment(std::size_t alignment);
   bool check_request(unsigned tier, std::size_t size);
   bool make_ready(unsigned tier);
   Result<int> find_spill_target(const char* name, const TierOptions& options) const;
@@ -115,6 +129,8 @@ private:
   void release_slowly(void* ptr);
   void release_large(void* ptr, Span& span);
   void release_block(BlockRef ref);
+  void release_in_arena(void* ptr, const Span& span);
+  std::size_t purge(TierHeap& tier, bool all) NEARFAR_REQUIRES(decay.purge_lock);
   void flush_half(unsigned tier, BlockStack& stack, unsigned size_class);
   void quarantine(BlockRef ref, unsigned size_class);
   Quarantine* make_room_in_quarantine();
@@ -139,10 +155,24 @@ bool is_configured();
 /// values end the process.
 void configure_preload();
 
-/// The usable bytes of a block allocated with this size and default alignment.
+/// The usable bytes of a block allocated with this size and default alignment; `size` itself if no
+/// block is so large.
 inline std::size_t rounded_size(std::size_t size) {
-  return size <= largest_class_bytes ? class_infos[class_of(size)].bytes
-                                     : spans_for(size) << span_shift;
+  if (size <= largest_class_bytes) return class_infos[class_of(size)].bytes;
+  const std::size_t rounded = spans_for(size) << span_shift;
+  return rounded < size ? size : rounded;
+}
+
+/// If try_allocate() fails, returns empty slabs to the tier's free runs and tries once more.
+template <class Try>
+void* Allocator::retry_after_purge(unsigned tier, const Try& try_allocate) {
+  void* block = try_allocate();
+  if (block != nullptr) return block;
+  const os::LockGuard guard(decay.purge_lock);
+  for (SlabClass& c : tiers[tier].classes)
+    c.purge(tiers[tier].runs, decay.tick(), true);
+  arenas.purge(tiers[tier], decay.tick(), true);
+  return try_allocate();
 }
 
 [[gnu::always_inline]] inline ThreadCache& Allocator::thread_cache() const {

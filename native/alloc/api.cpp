@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "alloc/allocator.hpp"
+#include "alloc/api.hpp"
 #include "alloc/diagnostics.hpp"
 #include "alloc/residency.hpp"
 #include "alloc/stats.hpp"
@@ -18,7 +19,10 @@ namespace {
   if (process_allocator.open()) configure();
 }
 
-/// Returns whether the tier exists, and sets the error if not.
+} // namespace
+
+namespace nearfar::alloc {
+
 bool check_tier(hm_tier tier) {
   if (tier < 0 || tier >= HM_TIER_COUNT) {
     set_invalid_tier(tier);
@@ -30,7 +34,7 @@ bool check_tier(hm_tier tier) {
   return false;
 }
 
-} // namespace
+} // namespace nearfar::alloc
 
 #undef hm_tier_of
 
@@ -74,6 +78,8 @@ void hm_free(void* ptr) noexcept {
 std::size_t hm_usable_size(const void* ptr) noexcept {
   return ptr == nullptr ? 0 : process_allocator.usable_size(ptr, "hm_usable_size");
 }
+
+std::size_t hm_good_size(std::size_t size) noexcept { return rounded_size(size); }
 
 void* hm_move(void* ptr, hm_tier tier) noexcept {
   const std::size_t bytes = process_allocator.usable_size(ptr, "hm_move");
@@ -139,6 +145,21 @@ const char* hm_error() noexcept { return last_error(); }
 int hm_stats(hm_tier tier, struct hm_tier_stats* stats) noexcept {
   if (!check_tier(tier)) return -1;
   read_stats(process_allocator, static_cast<unsigned>(tier), *stats);
+  return 0;
+}
+
+int hm_ctl(const char* name, std::uint64_t* value) noexcept {
+  if (name == nullptr || value == nullptr) {
+    set_error(EINVAL, "invalid name or destination of a statistic: NULL");
+    return -1;
+  }
+  if (process_allocator.open()) configure();
+  Result<std::uint64_t> found = find_statistic(process_allocator, name);
+  if (!found) {
+    set_error(found.error());
+    return -1;
+  }
+  *value = *found;
   return 0;
 }
 

@@ -102,7 +102,8 @@ void abort_on_invalid_pointer(const Allocator& allocator, const char* call, cons
   const Span& span = window.span_of(ptr);
   const char* tier = allocator.tiers[window.tier_of(ptr)].name();
   switch (span.kind()) {
-  case SpanKind::slab: abort_on_pointer_into_slab(call, ptr, span, tier);
+  case SpanKind::slab:
+  case SpanKind::arena_slab: abort_on_pointer_into_slab(call, ptr, span, tier);
   case SpanKind::large:
     log_and_abort("%s(%p): the pointer is %zu bytes inside a large block, tier %s", call, ptr,
                   static_cast<std::size_t>(window.offset_of(ptr) & (span_bytes - 1)), tier);

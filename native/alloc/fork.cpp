@@ -107,6 +107,7 @@ void remove_in_child(TierHeap& tier) {
   const auto number = static_cast<unsigned>(&tier - process_allocator.tiers);
   if (this_thread_cache->is_owned()) forget_quarantined(*this_thread_cache, number);
   this_thread_cache->tiers[number] = &empty_stacks; // so that its cached blocks are not allocated
+  process_allocator.arenas.lose(tier);
   tier.remove_in_child(fork_interrupted_call());
 }
 

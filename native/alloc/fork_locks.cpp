@@ -9,7 +9,8 @@ namespace nearfar::alloc {
 namespace {
 
 /// Calls visit(lock) for each lock in the order of lock_order.hpp. While tiers_lock is held, all
-/// calls visit the same locks.
+/// calls visit the same locks, but for those of arenas: their list grows under the lock of arenas,
+/// and an arena is never freed.
 template <class Visit>
 void for_each_lock(const Visit& visit) {
   Allocator& a = process_allocator;
@@ -18,11 +19,16 @@ void for_each_lock(const Visit& visit) {
   visit(a.variables.lock);
   visit(a.mappings.lock);
   visit(a.decay.purge_lock);
+  visit(a.arenas.lock());
   visit(a.caches.lock());
   for (TierHeap& tier : a.tiers)
     if (tier.ready())
       for (SlabClass& c : tier.classes)
         visit(c.lock());
+  a.arenas.for_each_existing([&](Arena& arena) {
+    for (SlabClass& c : arena.classes)
+      visit(c.lock());
+  });
   for (TierHeap& tier : a.tiers)
     if (tier.ready()) visit(tier.runs.lock());
   visit(metadata_lock());
@@ -32,7 +38,7 @@ void for_each_lock(const Visit& visit) {
 /// The locks that the interrupted call holds.
 struct HeldLocks {
   static constexpr unsigned capacity =
-      8; ///< six levels can be interrupted; the first four block signals
+      8; ///< seven levels can be interrupted; the first four block signals
   os::Lock* locks[capacity] = {};
   unsigned count = 0;
 

@@ -7,6 +7,7 @@
 //   variables      PlacedVariables::lock            variables are moved to a tier
 //   mappings       PlacedMappings::lock             mappings of the program are placed or forgotten
 //   purge          Decay::purge_lock                memory is returned to the system
+//   arenas         Arenas::lock                     an arena is created, purged or destroyed
 //   caches         ThreadCaches::lock               the list of threads' caches is read or changed
 //   slabs          SlabClass::lock                  slabs of a class change; one class at a time
 //   runs           RunAllocator::lock               runs of a tier change; one tier at a time
@@ -39,7 +40,9 @@ extern LockLevel mappings NEARFAR_ACQUIRED_AFTER(variables_end);
 extern LockLevel mappings_end NEARFAR_ACQUIRED_AFTER(mappings);
 extern LockLevel purge NEARFAR_ACQUIRED_AFTER(mappings_end);
 extern LockLevel purge_end NEARFAR_ACQUIRED_AFTER(purge);
-extern LockLevel caches NEARFAR_ACQUIRED_AFTER(purge_end);
+extern LockLevel arenas NEARFAR_ACQUIRED_AFTER(purge_end);
+extern LockLevel arenas_end NEARFAR_ACQUIRED_AFTER(arenas);
+extern LockLevel caches NEARFAR_ACQUIRED_AFTER(arenas_end);
 extern LockLevel caches_end NEARFAR_ACQUIRED_AFTER(caches);
 extern LockLevel slabs NEARFAR_ACQUIRED_AFTER(caches_end);
 extern LockLevel slabs_end NEARFAR_ACQUIRED_AFTER(slabs);

@@ -42,7 +42,10 @@ void Allocator::release_large(void* ptr, Span& span) {
   if (settings.guard_large_blocks)
     os::protect(static_cast<std::byte*>(ptr) + ((spans - 1) << span_shift), span_bytes,
                 os::Access::read_write);
-  tiers[window.tier_of(ptr)].free_large(window.span_index(ptr), decay.tick());
+  if (Arena* arena = arena_of(ptr); arena != nullptr)
+    arena->free_large(window.span_index(ptr), decay.tick());
+  else
+    tiers[window.tier_of(ptr)].free_large(window.span_index(ptr), decay.tick());
 }
 
 /// Pushes a block on the thread's stack, or frees it in its class. Does not check its state.
@@ -93,6 +96,8 @@ void Allocator::release_slowly(void* ptr) {
       quarantine(ref, size_class);
     else
       release_block(ref);
+  } else if (span.kind() == SpanKind::arena_slab) {
+    release_in_arena(ptr, span);
   } else {
     abort_on_invalid_pointer(*this, "hm_free", ptr);
   }
@@ -105,7 +110,8 @@ std::size_t Allocator::usable_size(const void* ptr, const char* call) const {
   const Span& span = window.span_of(ptr);
   if (is_large(ptr, span))
     return (std::size_t{span.extent.load(relaxed)} - guard_spans()) << span_shift;
-  if (span.kind() != SpanKind::slab) abort_on_invalid_pointer(*this, call, ptr);
+  if (span.kind() != SpanKind::slab && span.kind() != SpanKind::arena_slab)
+    abort_on_invalid_pointer(*this, call, ptr);
   live_block(ptr, span, call);
   return class_infos[span.size_class.load(relaxed)].bytes;
 }
@@ -128,9 +134,13 @@ bool Allocator::resize_in_place(void* ptr, std::size_t has, std::size_t size) {
   if (span.kind() != SpanKind::large || size <= largest_class_bytes ||
       spans >= window.spans_per_tier() || settings.guard_large_blocks)
     return false;
-  if (!tiers[window.tier_of(ptr)].resize_large(window.span_index(ptr),
-                                               static_cast<std::uint32_t>(spans), decay.tick()))
-    return false;
+  const auto count = static_cast<std::uint32_t>(spans);
+  const std::uint32_t first = window.span_index(ptr);
+  Arena* arena = arena_of(ptr);
+  const bool resized = arena != nullptr
+                           ? arena->resize_large(first, count, decay.tick())
+                           : tiers[window.tier_of(ptr)].resize_large(first, count, decay.tick());
+  if (!resized) return false;
   if (const int budget = span.budget.load(relaxed); budget != 0) {
     const auto growth =
         static_cast<std::int64_t>(spans << span_shift) - static_cast<std::int64_t>(has);
@@ -142,7 +152,9 @@ bool Allocator::resize_in_place(void* ptr, std::size_t has, std::size_t size) {
 void* Allocator::reallocate(unsigned tier, void* ptr, std::size_t size) {
   const std::size_t has = usable_size(ptr, "hm_realloc");
   if (tier == window.tier_of(ptr) && resize_in_place(ptr, has, size)) return ptr;
-  void* moved = allocate(tier, size);
+  Arena* arena = tier == window.tier_of(ptr) ? arena_of(ptr) : nullptr;
+  void* moved =
+      arena != nullptr ? allocate_in_arena(*arena, granule_bytes, size) : allocate(tier, size);
   if (moved == nullptr) return nullptr;
   std::memcpy(moved, ptr, size < has ? size : has);
   if (const int budget = budget_of(ptr);

@@ -89,6 +89,16 @@ inline unsigned class_of(std::size_t size) {
   return computed_class(size);
 }
 
+/// The smallest class of at least `size` bytes all of whose blocks are aligned; class_count if
+/// there is none.
+inline unsigned aligned_class(std::size_t alignment, std::size_t size) {
+  if (alignment > span_bytes || size > largest_class_bytes) return class_count;
+  unsigned c = class_of(size < alignment ? alignment : size);
+  while (c < class_count && class_infos[c].bytes % alignment != 0)
+    ++c;
+  return c;
+}
+
 inline std::size_t spans_for(std::size_t bytes) {
   return (bytes >> span_shift) + ((bytes & (span_bytes - 1)) != 0 ? 1 : 0);
 }

@@ -1,5 +1,6 @@
 #include "alloc/slabs.hpp"
 
+#include <cerrno>
 #include <emmintrin.h>
 #include <new>
 #include <utility>
@@ -34,17 +35,39 @@ unsigned free_mask(const AtomicBlockState* states) {
 }
 #endif
 
-void describe_spans(const Window& window, const Slab* slab, std::uint32_t spans, SpanKind kind) {
-  for (std::uint32_t i = 0; i < spans; ++i) {
+void describe_spans(const Window& window, const Slab* slab, SpanKind kind, std::uint8_t arena) {
+  for (std::uint32_t i = 0; i < class_infos[slab->size_class].spans; ++i) {
     Span& span = window.spans[slab->first_span + i];
     span.word.store(reinterpret_cast<std::uintptr_t>(slab + 1), relaxed);
     span.extent.store(slab->first_span, relaxed);
     span.size_class.store(static_cast<std::uint8_t>(slab->size_class), relaxed);
+    span.arena.store(arena, relaxed);
     span.set_kind(kind, std::memory_order_release);
   }
 }
 
 } // namespace
+
+std::uint32_t SlabSource::allocate(std::uint32_t spans, bool& dirty) const {
+  if (limit != nullptr && !limit->take(spans)) {
+    errno = ENOMEM;
+    return no_span;
+  }
+  const std::uint32_t first = runs.allocate(spans, 1, dirty);
+  if (first == no_span && limit != nullptr) limit->give_back(spans);
+  return first;
+}
+
+void SlabSource::free_unused(std::uint32_t first, std::uint32_t spans) const {
+  runs.free_unused(first, spans);
+  if (limit != nullptr) limit->give_back(spans);
+}
+
+void free_slab(Slab* slab) { free_metadata(slab, slab_metadata_bytes(slab->blocks)); }
+
+void forget_spans(const Window& window, const Slab* slab) {
+  describe_spans(window, slab, SpanKind::none, 0);
+}
 
 void SlabClass::link_front(Slab* slab) {
   slab->previous = nullptr;
@@ -76,18 +99,19 @@ void SlabClass::reset() {
   frees.reset();
 }
 
-Slab* SlabClass::add_slab(RunAllocator& runs, unsigned size_class) {
+Slab* SlabClass::add_slab(const SlabSource& source, unsigned size_class) {
   const ClassInfo& info = class_infos[size_class];
+  const Window& window = source.runs.window();
   bool dirty = false;
-  const std::uint32_t first = runs.allocate(info.spans, 1, dirty);
+  const std::uint32_t first = source.allocate(info.spans, dirty);
   if (first == no_span) return nullptr;
   void* memory = allocate_metadata(slab_metadata_bytes(info.blocks));
   if (memory == nullptr) {
-    runs.free_unused(first, info.spans);
+    source.free_unused(first, info.spans);
     return nullptr;
   }
   Slab* slab = new (memory) Slab;
-  slab->start = runs.window().span_address(first);
+  slab->start = window.span_address(first);
   slab->first_span = first;
   slab->blocks = slab->free = info.blocks;
   slab->size_class = static_cast<std::uint16_t>(size_class);
@@ -95,7 +119,8 @@ Slab* SlabClass::add_slab(RunAllocator& runs, unsigned size_class) {
     new (slab->states() + i) AtomicBlockState(i >= info.blocks ? no_block
                                               : dirty          ? free_block
                                                                : zeroed);
-  describe_spans(runs.window(), slab, info.spans, SpanKind::slab);
+  describe_spans(window, slab, source.arena == 0 ? SpanKind::slab : SpanKind::arena_slab,
+                 source.arena);
   free_blocks_.add(info.blocks);
   link_front(slab);
   return slab;
@@ -119,14 +144,14 @@ std::uint32_t SlabClass::allocate_from(Slab* slab, BlockRef* blocks, std::uint32
   return got;
 }
 
-std::uint32_t SlabClass::allocate(RunAllocator& runs, unsigned size_class, BlockRef* blocks,
+std::uint32_t SlabClass::allocate(const SlabSource& source, unsigned size_class, BlockRef* blocks,
                                   std::uint32_t wanted, BlockState state, bool& all_zeroed) {
   const os::LockGuard guard(lock_);
   std::uint32_t got = 0;
   all_zeroed = true;
   while (got < wanted) {
     Slab* slab = head_;
-    if (slab == nullptr && (got > 0 || (slab = add_slab(runs, size_class)) == nullptr)) break;
+    if (slab == nullptr && (got > 0 || (slab = add_slab(source, size_class)) == nullptr)) break;
     got += allocate_from(slab, blocks + got, wanted - got, state, all_zeroed);
     if (slab->free == 0) unlink(slab);
   }
@@ -171,19 +196,19 @@ Slab* SlabClass::detach_empty(const Window& window, std::uint8_t now, bool all) 
     if (!all && !old_enough(slab->last_use, now)) continue;
     unlink(slab);
     free_blocks_.add(std::uint64_t{0} - slab->blocks);
-    describe_spans(window, slab, class_infos[slab->size_class].spans, SpanKind::none);
+    forget_spans(window, slab);
     slab->next = chain;
     chain = slab;
   }
   return chain;
 }
 
-void SlabClass::release_empty(RunAllocator& runs, std::uint8_t now, bool all) {
-  for (Slab *slab = detach_empty(runs.window(), now, all), *next = nullptr; slab != nullptr;
+void SlabClass::release_empty(const SlabSource& source, std::uint8_t now, bool all) {
+  for (Slab *slab = detach_empty(source.runs.window(), now, all), *next = nullptr; slab != nullptr;
        slab = next) {
     next = slab->next;
-    runs.free_unused(slab->first_span, class_infos[slab->size_class].spans);
-    free_metadata(slab, slab_metadata_bytes(slab->blocks));
+    source.free_unused(slab->first_span, class_infos[slab->size_class].spans);
+    free_slab(slab);
   }
 }
 
@@ -271,16 +296,16 @@ std::size_t SlabClass::purge_detached(RunAllocator& runs, Slab* slab) {
   return bytes;
 }
 
-std::size_t SlabClass::purge(RunAllocator& runs, std::uint8_t now, bool all) {
+std::size_t SlabClass::purge(const SlabSource& source, std::uint8_t now, bool all) {
   if (!dirty_.exchange(false, relaxed)) return 0;
-  release_empty(runs, now, all);
+  release_empty(source, now, all);
   std::size_t bytes = 0;
   Slab* from = nullptr;
   do {
     for (Slab *slab = detach_partial(from, now, all), *next = nullptr; slab != nullptr;
          slab = next) {
       next = slab->next;
-      bytes += purge_detached(runs, slab);
+      bytes += purge_detached(source.runs, slab);
     }
   } while (from != nullptr);
   const os::LockGuard guard(lock_);
@@ -292,9 +317,8 @@ std::size_t SlabClass::purge(RunAllocator& runs, std::uint8_t now, bool all) {
 void free_slab_metadata(const Window& window, std::uint32_t first, std::uint32_t end) {
   for (std::uint32_t i = first; i < end; ++i) {
     Span& span = window.spans[i];
-    if (span.kind() != SpanKind::slab || span.extent.load(relaxed) != i) continue;
-    Slab* slab = slab_of(span);
-    free_metadata(slab, slab_metadata_bytes(slab->blocks));
+    const bool slab = span.kind() == SpanKind::slab || span.kind() == SpanKind::arena_slab;
+    if (slab && span.extent.load(relaxed) == i) free_slab(slab_of(span));
   }
 }
 

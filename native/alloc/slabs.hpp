@@ -61,19 +61,56 @@ struct BlockRef {
   AtomicBlockState* state;
 };
 
+/// A limit of spans that an arena may have at a time.
+class SpanLimit {
+public:
+  void reset(std::uint64_t most) {
+    used_.store(0, std::memory_order_relaxed);
+    most_ = most;
+  }
+  /// Returns false, and takes none, if the limit would be exceeded.
+  bool take(std::uint64_t spans) {
+    if (used_.fetch_add(spans, std::memory_order_relaxed) + spans <= most_) return true;
+    give_back(spans);
+    return false;
+  }
+  void give_back(std::uint64_t spans) { used_.fetch_sub(spans, std::memory_order_relaxed); }
+  std::uint64_t used() const { return used_.load(std::memory_order_relaxed); }
+  std::uint64_t most() const { return most_; }
+
+private:
+  std::atomic<std::uint64_t> used_{0};
+  std::uint64_t most_ = 0;
+};
+
+/// Where slabs come from: the runs of a tier, for the tier itself or for an arena in it.
+struct SlabSource {
+  RunAllocator& runs;
+  SpanLimit* limit = nullptr; ///< of the arena
+  std::uint8_t arena = 0;     ///< 1 + its number, or 0
+
+  SlabSource(RunAllocator& of_tier) : runs(of_tier) {}
+  SlabSource(RunAllocator& of_tier, SpanLimit& of_arena, std::uint8_t number)
+      : runs(of_tier), limit(&of_arena), arena(number) {}
+
+  /// Returns no_span with errno set if the tier or the arena is full.
+  std::uint32_t allocate(std::uint32_t spans, bool& dirty) const;
+  void free_unused(std::uint32_t first, std::uint32_t spans) const;
+};
+
 class SlabClass {
 public:
   /// Allocates up to `wanted` blocks, lowest address last, with the state `state`. Returns their
   /// number, 0 if the tier is full. `all_zeroed` is set if they are known to be zero.
-  std::uint32_t allocate(RunAllocator& runs, unsigned size_class, BlockRef* blocks,
+  std::uint32_t allocate(const SlabSource& source, unsigned size_class, BlockRef* blocks,
                          std::uint32_t wanted, BlockState state, bool& all_zeroed);
   /// Frees blocks that no thread holds; `uncached` if they do not come from a thread's stack.
   void free(const Window& window, const BlockRef* blocks, std::uint32_t count, std::uint8_t now,
             bool uncached = false);
 
-  /// Returns slabs without live blocks to `runs`, and free pages of other slabs to the system; if
+  /// Returns slabs without live blocks to the source, and free pages of other slabs to the system; if
   /// not `all`, only those that are old_enough(). Returns bytes of pages returned to the system.
-  std::size_t purge(RunAllocator& runs, std::uint8_t now, bool all);
+  std::size_t purge(const SlabSource& source, std::uint8_t now, bool all);
   /// Whether purge() would have anything to return, now or later.
   bool has_dirty() const { return dirty_.load(std::memory_order_relaxed); }
 
@@ -89,14 +126,14 @@ public:
   os::Lock& lock() NEARFAR_RETURNS_LOCK(lock_) { return lock_; }
 
 private:
-  Slab* add_slab(RunAllocator& runs, unsigned size_class) NEARFAR_REQUIRES(lock_);
+  Slab* add_slab(const SlabSource& source, unsigned size_class) NEARFAR_REQUIRES(lock_);
   std::uint32_t allocate_from(Slab* slab, BlockRef* blocks, std::uint32_t wanted, BlockState state,
                               bool& all_zeroed) NEARFAR_REQUIRES(lock_);
   void link_front(Slab* slab) NEARFAR_REQUIRES(lock_);
   void link_back(Slab* slab) NEARFAR_REQUIRES(lock_);
   void unlink(Slab* slab) NEARFAR_REQUIRES(lock_);
   Slab* detach_empty(const Window& window, std::uint8_t now, bool all);
-  void release_empty(RunAllocator& runs, std::uint8_t now, bool all);
+  void release_empty(const SlabSource& source, std::uint8_t now, bool all);
   Slab* detach_partial(Slab*& from, std::uint8_t now, bool all);
   std::size_t purge_detached(RunAllocator& runs, Slab* slab);
 
@@ -107,6 +144,11 @@ private:
   Slab* tail_ NEARFAR_GUARDED_BY(lock_) = nullptr;
   Counter free_blocks_;
 };
+
+/// Frees the metadata of a slab.
+void free_slab(Slab* slab);
+/// Marks the spans of a slab as not covered.
+void forget_spans(const Window& window, const Slab* slab);
 
 /// Frees the metadata of all slabs in spans [first, end): their memory is gone.
 void free_slab_metadata(const Window& window, std::uint32_t first, std::uint32_t end);

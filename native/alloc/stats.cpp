@@ -101,28 +101,8 @@ void write_thread(TextWriter& text, const Allocator& allocator, const ThreadCach
 }
 
 void write_tier(TextWriter& text, Allocator& allocator, unsigned tier) {
-  hm_tier_stats stats;
-  read_stats(allocator, tier, stats);
-  TierHeap& heap = allocator.tiers[tier];
-  const struct {
-    const char* key;
-    std::uint64_t value;
-  } lines[] = {
-      {"allocations", stats.allocations},
-      {"frees", stats.frees},
-      {"allocated_bytes", stats.allocated_bytes},
-      {"live_bytes", stats.live_bytes},
-      {"spilled", stats.spilled},
-      {"failed", stats.failed},
-      {"span_bytes", stats.span_bytes},
-      {"cached_bytes", stats.cached_bytes},
-      {"returned_bytes", stats.returned_bytes},
-      {"metadata_bytes", stats.metadata_bytes},
-      {"capacity_bytes", stats.capacity_bytes},
-  };
-  for (const auto& l : lines)
-    text.line("tier.%s.%s %" PRIu64 "\n", heap.name(), l.key, l.value);
-  text.line("tier.%s.nodes %lu\n", heap.name(), heap.runs.options().nodes);
+  for (const NamedStatistic& s : named_statistics(allocator, tier))
+    text.line("tier.%s.%s %" PRIu64 "\n", allocator.tiers[tier].name(), s.key, s.value);
 }
 
 /// What a rule of any kind has counted.
@@ -248,6 +228,7 @@ void read_stats(Allocator& allocator, unsigned tier, hm_tier_stats& stats) {
   allocator.caches.for_each([&](const ThreadCache& cache) {
     if (cache.tiers[tier] != &empty_stacks) add(stats, sum_of(*cache.tiers[tier]));
   });
+  allocator.arenas.add_slab_statistics(heap, stats);
   stats.allocations += heap.large_allocations.get();
   stats.frees += heap.large_frees.get();
   stats.allocated_bytes += heap.large_allocated_bytes.get();
@@ -258,6 +239,44 @@ void read_stats(Allocator& allocator, unsigned tier, hm_tier_stats& stats) {
   stats.span_bytes = heap.runs.span_bytes_used();
   stats.capacity_bytes = heap.runs.options().capacity;
   stats.metadata_bytes = tier == 0 ? metadata_bytes() : 0;
+}
+
+std::array<NamedStatistic, 12> named_statistics(Allocator& allocator, unsigned tier) {
+  hm_tier_stats stats;
+  read_stats(allocator, tier, stats);
+  return {{{"allocations", stats.allocations},
+           {"frees", stats.frees},
+           {"allocated_bytes", stats.allocated_bytes},
+           {"live_bytes", stats.live_bytes},
+           {"spilled", stats.spilled},
+           {"failed", stats.failed},
+           {"span_bytes", stats.span_bytes},
+           {"cached_bytes", stats.cached_bytes},
+           {"returned_bytes", stats.returned_bytes},
+           {"metadata_bytes", stats.metadata_bytes},
+           {"capacity_bytes", stats.capacity_bytes},
+           {"nodes", allocator.tiers[tier].runs.options().nodes}}};
+}
+
+Result<std::uint64_t> find_statistic(Allocator& allocator, const char* name) {
+  constexpr std::string_view prefix = "tier.";
+  std::string_view rest(name);
+  const Error unknown = Error::make(Errc::not_found, "no statistic has the name '%.80s'", name)
+                            .try_next("use tier.NAME.KEY with a key of hm_stats_write()");
+  if (!rest.starts_with(prefix)) return unknown;
+  rest.remove_prefix(prefix.size());
+  const std::size_t dot = rest.find('.');
+  if (dot == rest.npos) return unknown;
+  const std::string_view tier_name(rest.data(), dot);
+  rest.remove_prefix(dot + 1);
+  for (unsigned t = 0; t < tier_count; ++t) {
+    if (!allocator.tiers[t].ready() || tier_name != allocator.tiers[t].name()) continue;
+    for (const NamedStatistic& s : named_statistics(allocator, t))
+      if (rest == s.key) return s.value;
+    return unknown;
+  }
+  return Error::make(Errc::unsupported, "no such tier: %.*s", static_cast<int>(tier_name.size()),
+                     tier_name.data());
 }
 
 int write_stats(Allocator& allocator, int fd) {

@@ -6,6 +6,8 @@
 // Thread safety  any thread; never in a signal handler.
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <nearfar/hmalloc.h>
 
 #include "base/result.hpp"
@@ -15,6 +17,16 @@ namespace nearfar::alloc {
 class Allocator;
 
 void read_stats(Allocator& allocator, unsigned tier, hm_tier_stats& stats);
+
+struct NamedStatistic {
+  const char* key;
+  std::uint64_t value;
+};
+/// The statistics of a tier with the keys that write_stats() writes.
+std::array<NamedStatistic, 12> named_statistics(Allocator& allocator, unsigned tier);
+
+/// A statistic by its name, as of hm_ctl(). Errors: not_found, unsupported.
+Result<std::uint64_t> find_statistic(Allocator& allocator, const char* name);
 
 /// Writes the statistics of all tiers and threads: a line `hmalloc-stats 1`, then `key value`
 /// lines. Returns an errno, 0 for success.

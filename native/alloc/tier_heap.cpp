@@ -125,16 +125,19 @@ void TierHeap::reset() {
   spill_to_ = -1;
   for (SlabClass& c : classes)
     c.reset();
-  for (SharedCounter* counter : {&large_allocations, &large_frees, &large_allocated_bytes,
-                                 &large_live_bytes, &spilled, &failed, &returned_bytes})
+  for (SharedCounter* counter :
+       {&large_allocations, &large_frees, &large_allocated_bytes, &large_live_bytes, &spilled,
+        &failed, &returned_bytes, &past_arena_blocks, &past_arena_bytes})
     counter->reset();
 }
 
-std::byte* TierHeap::allocate_large(std::uint32_t spans, std::uint32_t align_spans, bool& dirty) {
+std::byte* TierHeap::allocate_large(std::uint32_t spans, std::uint32_t align_spans, bool& dirty,
+                                    std::uint8_t arena) {
   const std::uint32_t first = runs.allocate(spans, align_spans, dirty);
   if (first == no_span) return nullptr;
   Span& span = window().spans[first];
   span.extent.store(spans, relaxed);
+  span.arena.store(arena, relaxed);
   span.set_kind(SpanKind::large, std::memory_order_release);
   const std::uint64_t bytes = std::uint64_t{spans} << span_shift;
   large_allocations.add(1);
@@ -147,6 +150,7 @@ void TierHeap::free_large(std::uint32_t first, std::uint8_t now) {
   Span& span = window().spans[first];
   const std::uint32_t spans = span.extent.load(relaxed);
   span.set_kind(SpanKind::none);
+  span.arena.store(0, relaxed);
   large_frees.add(1);
   large_live_bytes.add(std::uint64_t{0} - (std::uint64_t{spans} << span_shift));
   runs.free(first, spans, now);

@@ -60,8 +60,9 @@ public:
   std::uint32_t removed_spans() const { return removed_spans_; }
   Window& window() const { return runs.window(); }
 
-  /// Allocates a large block. Returns nullptr if the tier is full.
-  std::byte* allocate_large(std::uint32_t spans, std::uint32_t align_spans, bool& dirty);
+  /// Allocates a large block, for an arena if its number is given. Returns nullptr if the tier is full.
+  std::byte* allocate_large(std::uint32_t spans, std::uint32_t align_spans, bool& dirty,
+                            std::uint8_t arena = 0);
   /// Frees the large block that begins at this span.
   void free_large(std::uint32_t first, std::uint8_t now);
   /// Resizes a large block in place. Returns false if the spans behind it are in use.
@@ -73,6 +74,8 @@ public:
   SlabClass classes[class_count];
   SharedCounter large_allocations, large_frees, large_allocated_bytes, large_live_bytes;
   SharedCounter spilled, failed, returned_bytes;
+  /// Blocks of slabs of arenas that were destroyed, and their bytes.
+  SharedCounter past_arena_blocks, past_arena_bytes;
 
 private:
   class Opening;

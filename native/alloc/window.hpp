@@ -2,8 +2,8 @@
 // each span.
 //
 // Invariants  1. Tier t covers 2^shift bytes from base + (t << shift).
-//             2. The entry of a span has the kind `slab` exactly while a slab covers it, `large`
-//                while it is the first span of a large block, free_head and free_tail at the two
+//             2. The entry of a span has the kind `slab` or `arena_slab` exactly while a slab (of an
+//                arena) covers it, `large` while it is the first span of a large block, free_head and free_tail at the two
 //                ends of a free run, and `none` otherwise: inside runs and large blocks, and where
 //                nothing was ever allocated.
 // Thread safety  open() from any thread. The entries of a free run are written under
@@ -23,7 +23,7 @@ namespace nearfar::alloc {
 
 inline constexpr unsigned tier_count = 8;
 
-enum class SpanKind : std::uint8_t { none, slab, large, free_head, free_tail };
+enum class SpanKind : std::uint8_t { none, slab, large, free_head, free_tail, arena_slab };
 
 /// 16 bytes per span: 1/4096 of a tier's size, and only for the part that was used.
 struct Span {
@@ -32,6 +32,7 @@ struct Span {
   std::atomic<std::uint8_t> kind_value;
   std::atomic<std::uint8_t> size_class;
   std::atomic<std::uint8_t> budget; ///< large: 1 + number of the budget it is charged to, or 0
+  std::atomic<std::uint8_t> arena;  ///< arena_slab, large: 1 + number of the arena, or 0
 
   SpanKind kind(std::memory_order order = std::memory_order_relaxed) const {
     return static_cast<SpanKind>(kind_value.load(order));

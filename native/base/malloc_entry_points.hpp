@@ -2,7 +2,7 @@
 // includes it, which is loaded into programs under any license.
 //
 // The entry points of malloc: all functions that glibc and libstdc++ define to allocate and free,
-// each written once in terms of a type with static functions. A library that replaces malloc
+// those of C23, and reallocarr() of NetBSD, each written once in terms of a type with static functions. A library that replaces malloc
 // includes this file in one source file, after it has defined
 //
 //   #define NEARFAR_MALLOC Implementation
@@ -32,7 +32,9 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <new>
+#include <utility>
 
 #include "base/call_site.hpp"
 
@@ -59,6 +61,24 @@ NEARFAR_ENTRY_POINT void* reallocarray(void* block, std::size_t count, std::size
     return nullptr;
   }
   return NEARFAR_MALLOC::reallocate(block, all, NEARFAR_CALL_SITE);
+}
+
+/// `block` is the address of a pointer. Returns an errno and preserves errno; on failure the block
+/// is unchanged. A product of 0 frees it and stores nullptr.
+NEARFAR_ENTRY_POINT int reallocarr(void* block, std::size_t count, std::size_t bytes) noexcept {
+  std::size_t all = 0;
+  if (__builtin_mul_overflow(count, bytes, &all)) return EOVERFLOW;
+  const int saved_errno = errno;
+  void* old = nullptr;
+  std::memcpy(&old, block, sizeof old);
+  void* resized = nullptr;
+  if (all == 0)
+    NEARFAR_MALLOC::release(old);
+  else if ((resized = NEARFAR_MALLOC::reallocate(old, all, NEARFAR_CALL_SITE)) == nullptr)
+    return std::exchange(errno, saved_errno);
+  std::memcpy(block, &resized, sizeof resized);
+  errno = saved_errno;
+  return 0;
 }
 
 NEARFAR_ENTRY_POINT void free(void* block) noexcept { NEARFAR_MALLOC::release(block); }

@@ -1,4 +1,4 @@
-/* What glibc offers about its heap, for a library that is preloaded in its place. Each case prints
+/* What glibc and others offer about a heap and beyond malloc(), for a library that is preloaded in its place. Each case prints
  * "ok NAME" or says what was wrong. malloc_stats() writes to standard error. */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -7,6 +7,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Not in glibc 2.36: defined by the preloaded library alone. */
+__attribute__((weak)) size_t malloc_good_size(size_t size);
+__attribute__((weak)) int reallocarr(void* block, size_t count, size_t size);
+__attribute__((weak)) void free_sized(void* block, size_t size);
+__attribute__((weak)) void free_aligned_sized(void* block, size_t alignment, size_t size);
 
 enum { block_count = 1000, block_bytes = 20000 };
 
@@ -49,6 +55,19 @@ int main(void) {
     expect("aligned_alloc", block != NULL && (uintptr_t)block % power == 0);
     free(block);
   }
+  expect("malloc_good_size", malloc_good_size(100) == malloc_usable_size(first));
+  void* array = NULL;
+  errno = 0;
+  expect("reallocarr allocates", reallocarr(&array, 100, 50) == 0 && malloc_usable_size(array) >= 5000);
+  void* const before_overflow = array;
+  expect("reallocarr overflows", reallocarr(&array, SIZE_MAX / 2, 3) == EOVERFLOW &&
+                                     array == before_overflow && errno == 0);
+  expect("reallocarr fails", reallocarr(&array, SIZE_MAX / 4, 1) == ENOMEM &&
+                                 array == before_overflow && errno == 0);
+  expect("reallocarr frees", reallocarr(&array, 0, 50) == 0 && array == NULL);
+  free_sized(malloc(1000), 1000);
+  free_aligned_sized(aligned_alloc(64, 128), 64, 128);
+  free_sized(NULL, 1);
   free(first);
   return 0;
 }

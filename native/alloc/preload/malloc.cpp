@@ -103,6 +103,11 @@ struct PlacedMalloc {
 #define NEARFAR_MALLOC PlacedMalloc
 #include "base/malloc_entry_points.hpp"
 
+/// As on macOS and in other allocators.
+extern "C" NEARFAR_ENTRY_POINT std::size_t malloc_good_size(std::size_t bytes) noexcept {
+  return rounded_size(bytes);
+}
+
 extern "C" NEARFAR_ENTRY_POINT std::size_t malloc_usable_size(void* ptr) noexcept {
   if (ptr == nullptr) return 0;
   if (is_ours(ptr)) return process_allocator.usable_size(ptr, "malloc_usable_size");
