@@ -16,6 +16,8 @@ install(TARGETS hmalloc hmalloc_static hmalloc_preload EXPORT hmalloc
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT hmalloc)
 file(GLOB hmalloc_headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/include/nearfar/hmalloc*)
 install(FILES ${hmalloc_headers} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/nearfar COMPONENT hmalloc)
+install(FILES ${PROJECT_SOURCE_DIR}/include/nearfar/memkind/memkind.h
+        DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/nearfar/memkind COMPONENT hmalloc)
 install(FILES ${PROJECT_SOURCE_DIR}/docs/man/hmalloc.3 DESTINATION ${CMAKE_INSTALL_MANDIR}/man3
         COMPONENT hmalloc)
 

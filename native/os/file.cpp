@@ -371,4 +371,11 @@ bool is_dax(const File& file) {
          (s.stx_attributes & STATX_ATTR_DAX) != 0;
 }
 
+int identify(const char* path, FileIdentity& identity) {
+  struct stat found {};
+  if (stat(path, &found) != 0) return errno;
+  identity = {found.st_dev, found.st_ino};
+  return 0;
+}
+
 } // namespace nearfar::os

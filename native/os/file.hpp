@@ -65,6 +65,14 @@ void remove_file(const char* path);
 /// a name; to be removed as soon as they have opened it.
 void unused_name(const char* directory, const char* ending, char* name, std::size_t bytes);
 
+/// What identifies a file or directory while it exists.
+struct FileIdentity {
+  std::uint64_t device = 0;
+  std::uint64_t inode = 0;
+};
+/// Returns an errno, 0 for success.
+int identify(const char* path, FileIdentity& identity);
+
 /// Opens an existing file or device for reading and writing. `direct` asks for O_DIRECT.
 Result<File> open_existing(const char* path, bool direct);
 

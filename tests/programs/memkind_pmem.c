@@ -1,7 +1,9 @@
-/* What programs use of memkind for kinds in files, by the header of libhmalloc. Arguments: a directory
- * and how many kinds to create at once. */
-#include <nearfar/hmalloc_memkind.h>
+/* What programs use of memkind for kinds in files, by the header of libhmalloc. Arguments: a directory,
+ * how many kinds to create there at once, and further directories for a kind each. */
+#include <limits.h>
+#include <memkind.h>
 #include <stdlib.h>
+#include <string.h>
 
 static void report(const char* what, int err) {
   char message[MEMKIND_ERROR_MESSAGE_SIZE];
@@ -20,8 +22,27 @@ static int configured(const char* directory, struct memkind** kind) {
   return err;
 }
 
+/* Each kind has blocks of its own until it is destroyed. */
+static int many_kinds(const char* directory, int count) {
+  struct memkind* kinds[64] = {NULL};
+  char* blocks[64];
+  int err = MEMKIND_SUCCESS;
+  for (int i = 0; i < count && err == MEMKIND_SUCCESS; ++i) {
+    err = memkind_create_pmem(directory, MEMKIND_PMEM_MIN_SIZE, &kinds[i]);
+    if (err == MEMKIND_SUCCESS && (blocks[i] = memkind_malloc(kinds[i], 1000000)) == NULL)
+      err = MEMKIND_ERROR_MALLOC;
+    if (err == MEMKIND_SUCCESS) memset(blocks[i], i, 1000000);
+  }
+  for (int i = 0; i < count && err == MEMKIND_SUCCESS; ++i) {
+    if (blocks[i][999999] != i || memkind_detect_kind(blocks[i]) != kinds[i])
+      err = MEMKIND_ERROR_RUNTIME;
+    if (memkind_destroy_kind(kinds[i]) != MEMKIND_SUCCESS) err = MEMKIND_ERROR_OPERATION_FAILED;
+  }
+  return err;
+}
+
 int main(int count, char** arguments) {
-  const char* directory = arguments[count - 2];
+  const char* directory = arguments[1];
   struct memkind* kind = NULL;
   report("too small", memkind_create_pmem(directory, MEMKIND_PMEM_MIN_SIZE - 1, &kind));
   report("no directory", memkind_create_pmem("/no/such/directory", 0, &kind));
@@ -30,16 +51,18 @@ int main(int count, char** arguments) {
   report("configured", configured(directory, &kind));
   char* block = memkind_malloc(kind, 1 << 20);
   void* aligned = NULL;
+  block = memkind_realloc(kind, block, (5 << 20) + 1);
+  printf("usable %zu\n", memkind_malloc_usable_size(kind, block) >> 20);
   report("aligned", memkind_posix_memalign(kind, &aligned, 4096, 100));
   printf("detected %d %d\n", memkind_detect_kind(block) == kind, memkind_detect_kind(aligned) == kind);
   printf("too large %d\n", memkind_malloc(kind, MEMKIND_PMEM_MIN_SIZE) == NULL);
   memkind_free(NULL, block);
   memkind_free(kind, aligned);
   report("destroyed", memkind_destroy_kind(kind));
-  const int more = atoi(arguments[count - 1]);
+  report("kinds", many_kinds(directory, atoi(arguments[2])));
   int err = MEMKIND_SUCCESS;
-  for (int i = 1; i < more && err == MEMKIND_SUCCESS; ++i)
-    err = memkind_create_pmem(directory, MEMKIND_PMEM_MIN_SIZE, &kind);
-  report("kinds", err);
+  for (int i = 3; i < count && err == MEMKIND_SUCCESS; ++i)
+    err = memkind_create_pmem(arguments[i], 0, &kind);
+  report("directories", err);
   return 0;
 }
