@@ -75,7 +75,8 @@ def containers(program: Path, prefix: Path) -> None:
 
 def test_installed_files(prefix: Path) -> None:
     headers = {path.name for path in (prefix / "include" / "nearfar").iterdir()}
-    assert headers == {path.name for path in HEADER.parent.glob("hmalloc*")}
+    assert headers == {path.name for path in HEADER.parent.glob("hmalloc*")} | {"memkind"}
+    assert (prefix / "include" / "nearfar" / "memkind" / "memkind.h").exists()
     assert [
         folder for folder in prefix.rglob("*") if folder.is_dir() and not any(folder.iterdir())
     ] == []
