@@ -24,6 +24,7 @@ struct nearfar_crash_image {
   unsigned long acknowledged; /* completed operations (nearfar_crash_end) */
   int in_flight;              /* 1: one more operation had started */
   int finished;               /* 1: the program had finished */
+  int dead_host;              /* --hosts 2: the host that died alone; -1: power failed for both */
 };
 
 enum {

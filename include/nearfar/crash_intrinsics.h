@@ -6,6 +6,8 @@
  *          test of a pointer each.
  * Also     nearfar_crash_begin(n) and nearfar_crash_end(n) around an operation: its end
  *          acknowledges it; the checker reads the count from NEARFAR_CRASH_ACKNOWLEDGED.
+ *          nearfar_crash_host(h): the calling thread continues on host h, 0 or 1, of two that share
+ *          the pool (`crash run --hosts 2`). Threads begin on host 0.
  */
 #ifndef NEARFAR_CRASH_INTRINSICS_H
 #define NEARFAR_CRASH_INTRINSICS_H
@@ -21,6 +23,7 @@ __attribute__((weak)) void nearfar_crash_fence(void);
 __attribute__((weak)) void nearfar_crash_nt_store(const void* at, size_t bytes);
 __attribute__((weak)) void nearfar_crash_begin(unsigned long operation);
 __attribute__((weak)) void nearfar_crash_end(unsigned long operation);
+__attribute__((weak)) void nearfar_crash_host(int host);
 #ifdef __cplusplus
 }
 #endif

@@ -33,10 +33,12 @@ bool covers_line(const Event& event, std::uint64_t address) {
          (event.address + event.bytes - 1) / line_bytes >= line;
 }
 
-/// Whether an event of this kind in [from, to) touches the line of `address`.
+/// Whether the host of the store `from` flushes the line of `address` before `to`.
 bool flushed(const Log& log, std::size_t from, std::size_t to, std::uint64_t address) {
   for (std::size_t i = from; i < to && i < log.events.size(); ++i)
-    if (log.events[i].kind == EventKind::flush && covers_line(log.events[i], address)) return true;
+    if (log.events[i].kind == EventKind::flush && log.events[i].host == log.events[from].host &&
+        covers_line(log.events[i], address))
+      return true;
   return false;
 }
 
@@ -157,6 +159,7 @@ void Explorer::found(const Persistency& model, const Point& point, const Verdict
   finding.in_flight = point.in_flight;
   finding.finished = point.finished;
   finding.during_recovery = point.level > 0;
+  finding.loss = options_.loss;
   finding.found_at = result_.states;
   if (!verdict.second) blame(model, point, versions, finding);
   for (Finding& known : result_.findings)
@@ -288,7 +291,8 @@ void Explorer::name_culprit(const Persistency& model, const Point& point,
                             const std::vector<std::size_t>& versions, Finding& finding) {
   const Suspects found = suspects(model, versions, finding);
   if (found.missing == nullptr && found.early == nullptr) {
-    if (!model.torn() || !only_torn_fails(model, point)) return blame_durable(point, finding);
+    if (!model.torn() || !only_torn_fails(model, point, versions))
+      return blame_durable(point, finding);
     finding.missing = Missing::torn;
     finding.store = log_at(point).events[point.event - 1].site;
     return;
@@ -316,7 +320,8 @@ void Explorer::name_culprit(const Persistency& model, const Point& point,
 }
 
 /// Whether the image is good without the store at the failure point, and with all of it.
-bool Explorer::only_torn_fails(const Persistency& model, const Point& point) {
+bool Explorer::only_torn_fails(const Persistency& model, const Point& point,
+                               const std::vector<std::size_t>& versions) {
   const Event& store = log_at(point).events[point.event - 1];
   const std::uint64_t end = store.address + store.bytes;
   std::vector<Changed> torn, whole; // the lines of the store, as they are and with all of it
@@ -332,7 +337,7 @@ bool Explorer::only_torn_fails(const Persistency& model, const Point& point) {
   const auto fails_with = [&](const std::vector<Changed>& lines) {
     for (const Changed& line : lines)
       rewrite(line.line, line.before);
-    const bool failed = fails(point, {});
+    const bool failed = fails(point, versions);
     for (const Changed& line : torn)
       rewrite(line.line, line.before);
     return failed;
@@ -397,6 +402,11 @@ const char* name(Missing missing) {
   constexpr const char* names[] = {"flush",    "fence", "log",  "late_log",
                                    "in_place", "torn",  "logic"};
   return names[static_cast<std::size_t>(missing)];
+}
+
+const char* name(CacheLoss loss) {
+  constexpr const char* names[] = {"all", "none", "host_0", "host_1"};
+  return names[static_cast<std::size_t>(loss)];
 }
 
 } // namespace nearfar::crash

@@ -78,7 +78,7 @@ Exploration Explorer::explore(const std::function<void(const Progress&)>& progre
   do {
     result_.states_left = 0;
     prepare();
-    Persistency model(trace_.log, options_.platform, durable_);
+    Persistency model(trace_.log, options_.loss, durable_);
     explore_points(model, {}, nullptr);
   } while (options_.read_all && another_pass());
   guard_.reset();
@@ -100,10 +100,12 @@ void Explorer::explore_points(Persistency& model, Point point, const Contents* r
     follow(model.take_changed());
     point.since = std::exchange(point.event, model.event());
     for (; counted < point.event; ++counted) {
-      if (log.events[counted].kind == EventKind::begin) point.in_flight = true;
-      if (log.events[counted].kind != EventKind::end) continue;
-      point.in_flight = false;
-      ++point.acknowledged;
+      if (log.events[counted].kind == EventKind::begin) ++point.running;
+      if (log.events[counted].kind == EventKind::end) {
+        point.running -= point.running > 0;
+        ++point.acknowledged;
+      }
+      point.in_flight = point.running > 0;
     }
     if (recovered != nullptr && model.at_end()) point.expected_contents = recovered;
     if (point.level == 0) outer_event_ = point.event;
@@ -222,7 +224,7 @@ Explorer::Verdict Explorer::run(const Point& point) {
   recovery_.restart();
   arena_.begin(undecided_, *this);
   if (options_.read_all) arena_.decide_all();
-  moment_ = {point.acknowledged, point.in_flight, point.finished};
+  moment_ = {point.acknowledged, point.in_flight, point.finished, options_.loss};
   reason_ = nullptr;
   stage_ = 0;
   const os::Guarded guarded = guard_->run(
@@ -343,7 +345,9 @@ void Explorer::explore_nested(const std::vector<PendingLine>& pending, const Poi
   Point nested = point;
   nested.level = 1;
   nested.event = 0;
-  Persistency model(nested_log_, options_.platform, durable_, std::move(carried), true);
+  // Where one host has died, the survivor recovers; a crash of it loses what it did not flush.
+  const CacheLoss loss = options_.loss == CacheLoss::none ? CacheLoss::none : CacheLoss::all;
+  Persistency model(nested_log_, loss, durable_, std::move(carried), true);
   undo_ = &undo;
   explore_points(model, nested, &recovered);
   undo_ = nullptr;
@@ -355,7 +359,7 @@ void Explorer::explore_nested(const std::vector<PendingLine>& pending, const Poi
 /// How many images all failure points leave; crashes during recovery are not among them.
 double Explorer::count_all() const {
   std::vector<std::byte> durable = trace_.log.image;
-  Persistency model(trace_.log, options_.platform, durable);
+  Persistency model(trace_.log, options_.loss, durable);
   std::vector<Undecided> undecided;
   double all = 0;
   for (; model.next(); all += count_images(undecided))
@@ -383,7 +387,7 @@ Finding Explorer::replay(std::span<const std::byte> image, std::uint64_t acknowl
   undecided_.clear();
   path_.clear();
   guard_ = std::make_unique<os::Guard>(options_.limit_ms);
-  Verdict verdict = run({0, 0, acknowledged, in_flight, finished, 0, nullptr});
+  Verdict verdict = run({0, 0, acknowledged, in_flight, in_flight, finished, 0, nullptr});
   if (verdict.failure == Failure::none && options_.confirm_every != 0) verdict = confirm();
   guard_.reset();
   Finding finding;
@@ -391,6 +395,7 @@ Finding Explorer::replay(std::span<const std::byte> image, std::uint64_t acknowl
   finding.what = verdict.what;
   finding.acknowledged = acknowledged;
   finding.in_flight = in_flight;
+  finding.loss = options_.loss;
   return finding;
 }
 

@@ -31,7 +31,7 @@
 namespace nearfar::crash {
 
 struct Options {
-  Platform platform = Platform::adr;
+  CacheLoss loss = CacheLoss::all;
   std::uint64_t budget = 0;      ///< states at most; 0: no limit
   std::uint64_t limit_ms = 1000; ///< CPU time for one recovery with its check
   bool crash_recovery = true;
@@ -73,6 +73,7 @@ private:
     std::size_t event = 0;
     std::size_t since = 0; ///< event of the failure point before
     std::uint64_t acknowledged = 0;
+    unsigned running = 0; ///< operations that have begun and not ended
     bool in_flight = false;
     bool finished = false;
     int level = 0;                               ///< 1: crash during recovery
@@ -149,7 +150,8 @@ private:
                     const Finding& finding) const;
   void name_culprit(const Persistency& model, const Point& point,
                     const std::vector<std::size_t>& versions, Finding& finding);
-  bool only_torn_fails(const Persistency& model, const Point& point);
+  bool only_torn_fails(const Persistency& model, const Point& point,
+                       const std::vector<std::size_t>& versions);
   void blame_early(const Suspects& found, Finding& finding) const;
   void blame_durable(const Point& point, Finding& finding);
   const storelog::Log& log_at(const Point& point) const;

@@ -220,7 +220,7 @@ TEST_CASE("a recovery that hangs is reported as that") {
 
 TEST_CASE("on eADR flushes are not missed, logs are") {
   Options eadr;
-  eadr.platform = Platform::eadr;
+  eadr.loss = CacheLoss::none;
   CHECK(explore(Fault::none, eadr).violations == 0);
   CHECK(explore(Fault::node_flush, eadr).violations == 0);
   CHECK(explore(Fault::log_fence, eadr).violations == 0);
@@ -266,7 +266,7 @@ TEST_CASE("on eADR a store that can be torn is named as that") {
   REQUIRE(trace);
   for (const bool read_all : {false, true}) {
     Options eadr;
-    eadr.platform = Platform::eadr;
+    eadr.loss = CacheLoss::none;
     eadr.read_all = read_all;
     const Exploration result = Explorer(subject, arena, *trace, eadr).explore();
     CHECK(result.violations == 1);

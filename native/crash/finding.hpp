@@ -42,6 +42,7 @@ struct Finding {
   bool in_flight = false;         ///< and one more had begun
   bool finished = false;          ///< the program had come to its end
   bool during_recovery = false;
+  CacheLoss loss = CacheLoss::all;
   std::uint64_t violations = 1; ///< images that failed by the same store and kind
   std::uint64_t found_at = 0;   ///< number of the first of them among all images, from 1
   std::vector<std::byte> image; ///< empty where the program itself failed
@@ -65,5 +66,6 @@ struct Exploration {
 
 const char* name(Failure failure);
 const char* name(Missing missing);
+const char* name(CacheLoss loss);
 
 } // namespace nearfar::crash

@@ -9,24 +9,24 @@
 namespace nearfar::crash {
 
 void Explorer::explore_suspects() {
-  if (options_.platform == Platform::eadr) return; // nothing is flushed, and order is kept
+  if (options_.loss == CacheLoss::none) return; // nothing is flushed, and order is kept
   stage_of_ = Stage::suspects;
   for (std::vector<Suspect>& batch : list_suspects(trace_.log)) {
     if (batch.empty() || exhausted()) continue;
     suspects_ = std::move(batch);
     next_suspect_ = 0;
     prepare();
-    Persistency model(trace_.log, options_.platform, durable_);
+    Persistency model(trace_.log, options_.loss, durable_);
     explore_points(model, {}, nullptr);
   }
   stage_of_ = Stage::all;
 }
 
 void Explorer::explore_new_places() {
-  if (options_.platform == Platform::eadr || exhausted()) return;
+  if (options_.loss == CacheLoss::none || exhausted()) return;
   stage_of_ = Stage::new_places;
   prepare();
-  Persistency model(trace_.log, options_.platform, durable_);
+  Persistency model(trace_.log, options_.loss, durable_);
   explore_points(model, {}, nullptr);
   stage_of_ = Stage::all;
 }

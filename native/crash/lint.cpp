@@ -231,7 +231,8 @@ std::vector<LintFinding> lint(const Log& log) {
     case EventKind::tx_begin: of(event).begin(); break;
     case EventKind::tx_end: of(event).end(); break;
     case EventKind::begin:
-    case EventKind::end: break;
+    case EventKind::end:
+    case EventKind::load: break;
     }
   }
   durability.judge();

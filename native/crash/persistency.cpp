@@ -28,10 +28,9 @@ std::uint64_t end_of_piece(std::uint64_t at, std::uint64_t end) {
 
 } // namespace
 
-Persistency::Persistency(const storelog::Log& log, Platform platform, std::span<std::byte> durable,
+Persistency::Persistency(const storelog::Log& log, CacheLoss loss, std::span<std::byte> durable,
                          std::vector<PendingLine> carried, bool recovery)
-    : log_(log), platform_(platform), recovery_(recovery), durable_(durable),
-      pending_(std::move(carried)) {
+    : log_(log), loss_(loss), recovery_(recovery), durable_(durable), pending_(std::move(carried)) {
   for (PendingLine& line : pending_)
     line.awaiting.clear(); // threads and their fences are gone with the crash
   index_pending();
@@ -43,10 +42,7 @@ bool Persistency::next() {
   if (torn()) return true;
   for (; event_ < log_.events.size(); ++event_) {
     const Event& event = log_.events[event_];
-    const bool point = platform_ == Platform::eadr
-                           ? storelog::stores(event)
-                           : event.kind == EventKind::fence && would_drain(event.thread);
-    if (point) {
+    if (is_point(event)) {
       before_point_ = true;
       return true;
     }
@@ -56,10 +52,28 @@ bool Persistency::next() {
   return true;
 }
 
-/// Passes the event of the failure point; of a store on eADR, its next piece.
+bool Persistency::is_point(const Event& event) const {
+  if (stores(event) && survives(event)) return true;
+  if (event.kind == EventKind::fence) return would_drain(event.thread);
+  return would_transfer(event);
+}
+
+/// Whether the stores of the event's host outlive the crash, in its caches.
+bool Persistency::survives(const Event& event) const {
+  switch (loss_) {
+  case CacheLoss::all: return false;
+  case CacheLoss::none: return true;
+  case CacheLoss::host_0: return event.host != 0;
+  case CacheLoss::host_1: return event.host != 1;
+  }
+  return false;
+}
+
+/// Passes the event of the failure point; of a store that survives, its next piece.
 void Persistency::pass_point() {
   const Event& event = log_.events[event_];
-  if (platform_ == Platform::eadr) {
+  if (stores(event) && survives(event)) {
+    if (settled_ == 0) transfer(event);
     settle_piece(event);
     if (settled_ < event.bytes) return;
     settled_ = 0;
@@ -72,8 +86,12 @@ void Persistency::pass_point() {
 
 void Persistency::pass(const Event& event) {
   switch (event.kind) {
-  case EventKind::store: add_store(event, false); break;
-  case EventKind::nt_store: add_store(event, true); break;
+  case EventKind::store:
+  case EventKind::nt_store:
+    transfer(event);
+    add_store(event, event.kind == EventKind::nt_store);
+    break;
+  case EventKind::load: transfer(event); break;
   case EventKind::flush: flush(event); break;
   case EventKind::fence: drain(event.thread); break;
   case EventKind::log:
@@ -84,9 +102,47 @@ void Persistency::pass(const Event& event) {
   }
 }
 
-PendingLine* Persistency::find(std::uint32_t line) {
+const PendingLine* Persistency::find(std::uint32_t line) const {
   const auto slot = slots_.find(line);
   return slot == slots_.end() ? nullptr : &pending_[slot->second];
+}
+
+PendingLine* Persistency::find(std::uint32_t line) {
+  return const_cast<PendingLine*>(std::as_const(*this).find(line));
+}
+
+/// Calls visit(line) for each pending line that the event touches.
+template <class Visit>
+void Persistency::each_pending(const Event& event, Visit visit) {
+  const std::uint64_t first = event.address / line_bytes;
+  const std::uint64_t last = (event.address + event.bytes - 1) / line_bytes;
+  if (last - first < pending_.size()) {
+    for (std::uint64_t line = first; line <= last; ++line)
+      if (PendingLine* pending = find(static_cast<std::uint32_t>(line))) visit(*pending);
+    return;
+  }
+  for (PendingLine& pending : pending_)
+    if (pending.line >= first && pending.line <= last) visit(pending);
+}
+
+/// Whether the access makes the other host write back a line.
+bool Persistency::would_transfer(const Event& event) const {
+  if (!stores(event) && event.kind != EventKind::load) return false;
+  for (std::uint64_t line = event.address / line_bytes;
+       line * line_bytes < event.address + event.bytes; ++line)
+    if (const PendingLine* pending = find(static_cast<std::uint32_t>(line)))
+      if (pending->host != event.host) return true;
+  return false;
+}
+
+void Persistency::transfer(const Event& event) {
+  if (!would_transfer(event)) return;
+  each_pending(event, [&](PendingLine& pending) {
+    if (pending.host == event.host) return;
+    make_durable(pending, pending.pieces.size());
+    pending.awaiting.clear();
+  });
+  forget_empty();
 }
 
 void Persistency::index_pending() {
@@ -105,7 +161,7 @@ void Persistency::add_store(const Event& event, bool non_temporal) {
     PendingLine* pending = find(line);
     if (pending == nullptr) {
       slots_.emplace(line, pending_.size());
-      pending = &pending_.emplace_back(PendingLine{line, {}, {}});
+      pending = &pending_.emplace_back(PendingLine{line, {}, event.host, {}});
     }
     pending->pieces.push_back({static_cast<std::uint32_t>(&event - log_.events.data()),
                                static_cast<std::uint8_t>(at % line_bytes),
@@ -120,7 +176,7 @@ void Persistency::settle_piece(const Event& event) {
   const std::uint64_t at = event.address + settled_;
   const std::uint64_t end = end_of_piece(at, event.address + event.bytes);
   const auto line = static_cast<std::uint32_t>(at / line_bytes);
-  const Changed before{line, version({line, {}, {}}, 0)};
+  const Changed before{line, version({line, {}, {}, {}}, 0)};
   changed_.push_back(before);
   if (settled_ == 0) before_torn_.clear();
   if (before_torn_.empty() || before_torn_.back().line != line) before_torn_.push_back(before);
@@ -129,16 +185,9 @@ void Persistency::settle_piece(const Event& event) {
 }
 
 void Persistency::flush(const Event& event) {
-  const std::uint64_t first = event.address / line_bytes;
-  const std::uint64_t last = (event.address + event.bytes - 1) / line_bytes;
-  if (last - first < pending_.size()) {
-    for (std::uint64_t line = first; line <= last; ++line)
-      if (PendingLine* pending = find(static_cast<std::uint32_t>(line)))
-        await(*pending, event.thread);
-    return;
-  }
-  for (PendingLine& pending : pending_)
-    if (pending.line >= first && pending.line <= last) await(pending, event.thread);
+  each_pending(event, [&](PendingLine& pending) {
+    if (pending.host == event.host) await(pending, event.thread);
+  });
 }
 
 bool Persistency::would_drain(std::uint16_t thread) const {
@@ -160,6 +209,10 @@ void Persistency::drain(std::uint16_t thread) {
       return entry.second == 0;
     });
   }
+  forget_empty();
+}
+
+void Persistency::forget_empty() {
   if (std::erase_if(pending_, [](const PendingLine& pending) { return pending.pieces.empty(); }) >
       0)
     index_pending();

@@ -13,6 +13,12 @@
 //                - What was not flushed and fenced stays pending, over any number of fences.
 //                eADR: caches survive. Pieces of at most 8 bytes become durable in program order,
 //                one at a time: a power failure leaves a prefix of a larger store.
+// Two hosts      share a pool in CXL memory that is coherent in hardware (HDM-DB, back-invalidate
+//                snoops; CXL Specification 3.0). A line is dirty in one host's caches at most: an
+//                access of the other host writes it back to the device first. A flush reaches the
+//                lines of its own host only. A crash loses the caches of one host, of both (power
+//                fails, and so does the global persistent flush), or of none (that flush succeeds).
+//                Stores of a host whose caches survive behave as on eADR: the survivor sees them.
 // Thread safety  none; one thread explores.
 #pragma once
 
@@ -30,8 +36,13 @@ namespace nearfar::crash {
 
 using storelog::line_bytes;
 
-/// What survives of a store that was not flushed.
-enum class Platform : std::uint8_t { adr, eadr };
+/// Whose caches a crash loses, with all stores there that were not written back.
+enum class CacheLoss : std::uint8_t {
+  all,    ///< of every host: ADR, or a global persistent flush that fails
+  none,   ///< eADR, or a global persistent flush that succeeds
+  host_0, ///< of this host, which dies while the other goes on
+  host_1,
+};
 
 using Line = std::array<std::byte, line_bytes>;
 
@@ -50,6 +61,7 @@ struct Piece {
 struct PendingLine {
   std::uint32_t line = 0;
   std::vector<Piece> pieces; ///< in program order
+  std::uint8_t host = 0;     ///< in whose caches it is dirty
   /// (thread, how many pieces its next fence makes durable)
   std::vector<std::pair<std::uint16_t, std::uint32_t>> awaiting;
 };
@@ -62,13 +74,14 @@ struct Changed {
 
 /// Walks through a log from failure point to failure point. A failure point lies just before a
 /// fence that makes something durable, for what can be left there includes what could be left
-/// anywhere since the fence before; the last one is the end of the log. On eADR it lies before each
-/// piece of each store.
+/// anywhere since the fence before; the last one is the end of the log. Another lies before an access
+/// that makes the other host write a line back, and before each piece of a store whose host keeps its
+/// caches (eADR).
 class Persistency {
 public:
   /// `durable` is changed in place as fences pass; what `carried` holds is pending from the start
   /// (crash during recovery). The log must outlive this.
-  Persistency(const storelog::Log& log, Platform platform, std::span<std::byte> durable,
+  Persistency(const storelog::Log& log, CacheLoss loss, std::span<std::byte> durable,
               std::vector<PendingLine> carried = {}, bool recovery = false);
 
   /// Moves on to the next failure point; false if there is none.
@@ -76,7 +89,7 @@ public:
 
   /// Events before this one have happened; the last of them in part where torn().
   std::size_t event() const { return event_ + (torn() ? 1 : 0); }
-  /// On eADR: the failure point lies within a store.
+  /// The failure point lies within a store whose host keeps its caches.
   bool torn() const { return settled_ > 0; }
   /// The lines of that store as they were before it.
   const std::vector<Changed>& before_torn() const { return before_torn_; }
@@ -93,21 +106,29 @@ private:
   void pass_point();
   void add_store(const storelog::Event& event, bool non_temporal);
   void settle_piece(const storelog::Event& event);
+  bool survives(const storelog::Event& event) const;
+  bool would_transfer(const storelog::Event& event) const;
+  void transfer(const storelog::Event& event);
+  template <class Visit>
+  void each_pending(const storelog::Event& event, Visit visit);
+  bool is_point(const storelog::Event& event) const;
+  void forget_empty();
   void flush(const storelog::Event& event);
   bool would_drain(std::uint16_t thread) const;
   void drain(std::uint16_t thread);
   void make_durable(PendingLine& pending, std::size_t pieces);
   PendingLine* find(std::uint32_t line);
+  const PendingLine* find(std::uint32_t line) const;
   void index_pending();
 
   const storelog::Log& log_;
-  Platform platform_;
+  CacheLoss loss_;
   bool recovery_;
   std::span<std::byte> durable_;
   std::size_t event_ = 0;
   bool at_end_ = false;
   bool before_point_ = false; ///< stands just before an event that was a failure point
-  std::uint32_t settled_ = 0; ///< bytes of that event, a store on eADR, which are durable
+  std::uint32_t settled_ = 0; ///< bytes of that event, a store that survives, which are durable
   std::vector<Changed> before_torn_;
   std::vector<PendingLine> pending_;
   std::unordered_map<std::uint32_t, std::size_t> slots_; ///< in pending_, by line

@@ -43,7 +43,7 @@ TEST_CASE("stores in a line persist as a prefix, lines independently, until flus
   p.set(1, 3);
   p.write_back(0);
   fence();
-  Persistency model(p.recorder.log(), Platform::adr, p.durable);
+  Persistency model(p.recorder.log(), CacheLoss::all, p.durable);
   REQUIRE(model.next());
   CHECK(model.event() == 4); // just before the fence
   REQUIRE(model.pending().size() == 2);
@@ -69,7 +69,7 @@ TEST_CASE("a flush promises what the line held then, and only to the fence of it
   p.write_back(0);
   p.set(0, 2); // after the flush
   fence();
-  Persistency model(p.recorder.log(), Platform::adr, p.durable);
+  Persistency model(p.recorder.log(), CacheLoss::all, p.durable);
   REQUIRE(model.next());
   REQUIRE(model.next());
   CHECK(p.durable_word(0) == 1);
@@ -86,7 +86,7 @@ TEST_CASE("a fence of another thread makes nothing durable") {
   other.kind = EventKind::fence;
   other.thread = 1;
   log.events.push_back(other);
-  Persistency model(log, Platform::adr, p.durable);
+  Persistency model(log, CacheLoss::all, p.durable);
   REQUIRE(model.next());
   CHECK(model.event() == 3); // the end
   CHECK(!model.next());
@@ -99,7 +99,7 @@ TEST_CASE("non-temporal stores need the fence alone") {
   p.words[1] = 6;
   nt_store(&p.words[0], 16);
   fence();
-  Persistency model(p.recorder.log(), Platform::adr, p.durable);
+  Persistency model(p.recorder.log(), CacheLoss::all, p.durable);
   REQUIRE(model.next());
   REQUIRE(model.pending().size() == 1);
   CHECK(model.pending()[0].pieces.size() == 2);
@@ -108,12 +108,50 @@ TEST_CASE("non-temporal stores need the fence alone") {
   CHECK(model.pending().empty());
 }
 
+TEST_CASE("of two hosts, a line leaves the caches of one when the other accesses it") {
+  Program p;
+  p.set(0, 1);
+  p.write_back(0); // by the other host: its caches do not hold the line
+  fence();
+  p.set(8, 1);
+  p.set(0, 2);
+  Log log = p.recorder.log();
+  for (Event& event : log.events) {
+    event.host = event.kind != EventKind::store || event.address == 64;
+    event.thread = event.host;
+  }
+  SUBCASE("both lose their caches") {
+    log.events[4].host = 1; // the store that takes the line over
+    Persistency model(log, CacheLoss::all, p.durable);
+    REQUIRE(model.next());
+    CHECK(model.event() == 4);
+    CHECK(p.durable_word(0) == 0);
+    CHECK(model.pending().size() == 2);
+    REQUIRE(model.next());
+    CHECK(model.at_end());
+    CHECK(p.durable_word(0) == 1);
+    REQUIRE(model.pending().size() == 2);
+    CHECK(static_cast<int>(model.pending()[1].host) == 1);
+  }
+  SUBCASE("the first dies") {
+    Persistency model(log, CacheLoss::host_0, p.durable);
+    REQUIRE(model.next());
+    CHECK(model.event() == 3); // before the store of the survivor
+    CHECK(model.pending().size() == 1);
+    REQUIRE(model.next());
+    CHECK(model.at_end());
+    CHECK(p.durable_word(8) == 1);
+    REQUIRE(model.pending().size() == 1);
+    CHECK(model.pending()[0].pieces.size() == 2);
+  }
+}
+
 TEST_CASE("on eADR every prefix in program order, and nothing else, can be left") {
   Program p;
   p.set(0, 1);
   p.set(8, 2);
   p.set(0, 3);
-  Persistency model(p.recorder.log(), Platform::eadr, p.durable);
+  Persistency model(p.recorder.log(), CacheLoss::none, p.durable);
   std::vector<std::pair<std::uint64_t, std::uint64_t>> seen;
   while (model.next()) {
     CHECK(model.pending().empty());
@@ -128,7 +166,7 @@ TEST_CASE("on eADR a power failure leaves a prefix of a store, eight aligned byt
   for (std::size_t word = 7; word < 10; ++word)
     p.words[word] = word;
   store(&p.words[7], 24);
-  Persistency model(p.recorder.log(), Platform::eadr, p.durable);
+  Persistency model(p.recorder.log(), CacheLoss::none, p.durable);
   std::vector<std::array<std::uint64_t, 4>> seen;
   while (model.next())
     seen.push_back({p.durable_word(7), p.durable_word(8), p.durable_word(9), model.event()});
@@ -140,7 +178,7 @@ TEST_CASE("unaligned and long stores are cut where eight aligned bytes end") {
   Program p;
   std::memset(reinterpret_cast<char*>(p.words) + 60, 1, 12); // 4 bytes, then 8 in the next line
   store(reinterpret_cast<char*>(p.words) + 60, 12);
-  Persistency model(p.recorder.log(), Platform::adr, p.durable);
+  Persistency model(p.recorder.log(), CacheLoss::all, p.durable);
   REQUIRE(model.next());
   REQUIRE(model.pending().size() == 2);
   CHECK(static_cast<int>(model.pending()[0].pieces[0].bytes) == 4);

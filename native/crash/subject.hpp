@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "crash/persistency.hpp"
 #include "storelog/recorder.hpp"
 
 namespace nearfar::crash {
@@ -31,6 +32,7 @@ struct Moment {
   std::uint64_t acknowledged = 0; ///< operations that had ended
   bool in_flight = false;         ///< and one more had begun
   bool finished = false;          ///< the program had come to its end
+  CacheLoss loss = CacheLoss::all;
 };
 
 /// How an image fails.

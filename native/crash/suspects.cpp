@@ -97,6 +97,7 @@ private:
     case EventKind::tx_end:
       if ((event.kind == EventKind::tx_end) == transactions_) end(span(event));
       break;
+    case EventKind::load: break;
     }
   }
 

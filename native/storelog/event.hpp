@@ -12,6 +12,8 @@ namespace nearfar::storelog {
 
 inline constexpr std::size_t line_bytes = 64; ///< the unit of a flush, on every x86 processor
 
+inline constexpr int hosts = 2; ///< most that share a pool
+
 /// What happened. The numbers are those of the file format (docs/formats/storelog.md).
 enum class EventKind : std::uint8_t {
   store = 1,    ///< bytes were stored through the caches; they need a flush and a fence
@@ -23,6 +25,7 @@ enum class EventKind : std::uint8_t {
   end = 7,      ///< an operation is acknowledged; `address` is its number
   tx_begin = 8, ///< this thread begins a transaction; nested ones are part of it
   tx_end = 9,   ///< it has committed or aborted
+  load = 10,    ///< bytes were read, in a program of two hosts: the line leaves the other's caches
 };
 
 /// A place in a program: a source line, or, where only machine code is known, an offset in an ELF
@@ -76,6 +79,7 @@ struct Event {
   std::uint64_t address = 0; ///< from the start of the pool; an operation's number for begin, end
   std::uint64_t data = 0;
   Site site;
+  std::uint8_t host = 0; ///< of the thread, in a program of two hosts
 };
 
 /// Whether it stored bytes: it has data.
@@ -84,7 +88,9 @@ inline bool stores(const Event& event) {
 }
 
 /// Whether events of this kind name no bytes of the pool.
-inline bool marks(EventKind kind) { return kind == EventKind::fence || kind >= EventKind::begin; }
+inline bool marks(EventKind kind) {
+  return kind == EventKind::fence || (kind >= EventKind::begin && kind <= EventKind::tx_end);
+}
 
 /// How many lines [at, at + bytes) touches.
 inline std::uint64_t lines_of(const void* at, std::size_t bytes) {

@@ -43,7 +43,7 @@ struct ChunkHeader {
 /// Followed by its data, padded to a multiple of 8 bytes.
 struct FileRecord {
   std::uint8_t tag;
-  std::uint8_t reserved;
+  std::uint8_t host;
   std::uint16_t thread;
   std::uint32_t site;
   std::uint64_t address;
@@ -63,7 +63,7 @@ public:
   /// Numbers a site; `caller` is the number of its caller's, if it has one.
   std::uint32_t site(Site site, std::optional<std::uint32_t> caller = {});
   void event(EventKind kind, std::uint16_t thread, std::uint32_t site, std::uint64_t address,
-             std::uint32_t bytes, const void* data);
+             std::uint32_t bytes, const void* data, std::uint8_t host = 0);
   void created();
   void unseen(std::uint64_t count, const char* module);
   /// Writes what is buffered as a chunk.

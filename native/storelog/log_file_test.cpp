@@ -23,6 +23,7 @@ Log example() {
   log.events = {{EventKind::begin, 0, 0, 4, 3, site},
                 {EventKind::store, 1, 3, 64, 0, Site("program.c", 13)},
                 {EventKind::flush, 1, 64, 64, 3, Site::code("/lib/a.so", 0x99)},
+                {EventKind::load, 2, 8, 64, 3, site, 1},
                 {EventKind::fence, 1, 0, 0, 3, site}};
   return log;
 }
@@ -52,6 +53,7 @@ TEST_CASE("a log comes back as it was written") {
     const Event& b = read->log.events[i];
     CHECK(a.kind == b.kind);
     CHECK(a.thread == b.thread);
+    CHECK(static_cast<int>(a.host) == static_cast<int>(b.host));
     CHECK(a.address == b.address);
     CHECK(a.bytes == b.bytes);
     CHECK(a.site.place() == b.site.place());

@@ -142,7 +142,8 @@ void LogReader::settle() {
 bool LogReader::event(const FileRecord& record, const char* data) {
   Log& log = result_.log;
   if (record.tag < static_cast<int>(EventKind::store) ||
-      record.tag > static_cast<int>(EventKind::tx_end) || record.site >= sites_.size())
+      record.tag > static_cast<int>(EventKind::load) || record.site >= sites_.size() ||
+      record.host >= hosts)
     return stop("damaged");
   const auto kind = static_cast<EventKind>(record.tag);
   const bool stores = kind == EventKind::store || kind == EventKind::nt_store;
@@ -150,8 +151,8 @@ bool LogReader::event(const FileRecord& record, const char* data) {
                        record.bytes > log.pool_bytes - record.address))
     return stop("damaged");
   if (stores && record.data_bytes != record.bytes) return stop("damaged");
-  log.events.push_back(
-      {kind, record.thread, record.bytes, record.address, log.data.size(), sites_[record.site]});
+  log.events.push_back({kind, record.thread, record.bytes, record.address, log.data.size(),
+                        sites_[record.site], record.host});
   if (stores) {
     const auto* bytes = reinterpret_cast<const std::byte*>(data);
     log.data.insert(log.data.end(), bytes, bytes + record.bytes);

@@ -58,14 +58,16 @@ std::uint32_t LogWriter::site(Site site, std::optional<std::uint32_t> caller) {
 }
 
 void LogWriter::event(EventKind kind, std::uint16_t thread, std::uint32_t site,
-                      std::uint64_t address, std::uint32_t bytes, const void* data) {
+                      std::uint64_t address, std::uint32_t bytes, const void* data,
+                      std::uint8_t host) {
   const bool stores = kind == EventKind::store || kind == EventKind::nt_store;
   const auto* from = static_cast<const char*>(data);
   std::uint32_t done = 0;
   do {
     const std::uint32_t part =
         stores ? std::min<std::uint32_t>(bytes - done, chunk_bytes / 2) : bytes;
-    put({static_cast<std::uint8_t>(kind), 0, thread, site, address + done, part, stores ? part : 0},
+    put({static_cast<std::uint8_t>(kind), host, thread, site, address + done, part,
+         stores ? part : 0},
         from + done);
     ++events_;
     done += part;
@@ -123,7 +125,7 @@ Status write_log(const Log& log, const char* pool_path, os::File file) {
   };
   for (const Event& event : log.events)
     writer.event(event.kind, event.thread, number_of(number_of, event.site), event.address,
-                 event.bytes, log.data.data() + event.data);
+                 event.bytes, log.data.data() + event.data, event.host);
   writer.end();
   if (writer.failed())
     return Error::make(Errc::os_error, "the log could not be written")

@@ -130,4 +130,5 @@ NEARFAR_EXPORT void nearfar_crash_begin(unsigned long operation) {
 NEARFAR_EXPORT void nearfar_crash_end(unsigned long operation) {
   report(EventKind::end, nullptr, operation, NEARFAR_CALLER);
 }
+NEARFAR_EXPORT void nearfar_crash_host(int host) { continue_on_host(host); }
 }

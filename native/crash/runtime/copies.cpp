@@ -76,7 +76,9 @@ void fill_bytes(char* to, int value, std::size_t bytes) {
 void recorded_copy(void* to, const void* from, std::size_t bytes, EventKind kind,
                    const void* code) {
   move_bytes(static_cast<char*>(to), static_cast<const char*>(from), bytes);
-  if (regions.count > 0) report_store(kind, to, bytes, code);
+  if (regions.count == 0) return;
+  if (two_hosts.load(std::memory_order_relaxed)) report_load(from, bytes, code);
+  report_store(kind, to, bytes, code);
 }
 
 void recorded_fill(void* to, int value, std::size_t bytes, EventKind kind, const void* code) {

@@ -32,7 +32,9 @@ void settle_stores() {
 
 namespace {
 
-inline void on_read(const void*, std::size_t, const void*) {}
+inline void on_read(const void* at, std::size_t bytes, const void* code) {
+  if (__builtin_expect(two_hosts.load(std::memory_order_relaxed), 0)) report_load(at, bytes, code);
+}
 inline void on_write(const void* at, std::size_t bytes, const void* code) {
   if (__builtin_expect(coming.at != nullptr, 0)) settle_stores();
   if (regions.count == 0 || seen != Seen::callbacks || region_of(at) == nullptr) return;

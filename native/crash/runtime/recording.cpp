@@ -27,6 +27,7 @@ using storelog::Site;
 
 Regions regions;
 Seen seen = Seen::faults;
+std::atomic<bool> two_hosts{false};
 
 namespace {
 
@@ -43,7 +44,9 @@ bool pool_known = false;
 bool warned = false;
 char* shadow = nullptr;
 std::atomic<std::uint16_t> threads{0};
-thread_local std::uint16_t thread = UINT16_MAX;
+/// A thread that takes turns for two hosts has a number on each.
+thread_local std::uint16_t thread[storelog::hosts] = {UINT16_MAX, UINT16_MAX};
+thread_local std::uint8_t host = 0;
 
 /// Excludes other threads, and signal handlers of this one: a handler that stores to the pool would
 /// wait for the lock that the code under it holds.
@@ -67,8 +70,8 @@ private:
 };
 
 std::uint16_t thread_number() {
-  if (thread == UINT16_MAX) thread = threads.fetch_add(1);
-  return thread;
+  if (thread[host] == UINT16_MAX) thread[host] = threads.fetch_add(1);
+  return thread[host];
 }
 
 /// Numbers of code addresses that were named already, each with the number of its caller.
@@ -127,7 +130,8 @@ std::optional<std::uint32_t> caller_site(const void* code) {
 
 void put(EventKind kind, std::uint16_t who, std::uint64_t address, std::size_t bytes,
          const void* data, const void* code, std::optional<std::uint32_t> caller = {}) {
-  writer->event(kind, who, site_of(code, caller), address, static_cast<std::uint32_t>(bytes), data);
+  writer->event(kind, who, site_of(code, caller), address, static_cast<std::uint32_t>(bytes), data,
+                who == outside ? std::uint8_t{0} : host);
 }
 
 /// What changed in [offset, offset + bytes) of the pool since the shadow was last right.
@@ -327,6 +331,26 @@ void report_store(EventKind kind, const void* at, std::size_t bytes, const void*
     std::memcpy(shadow + region.offset + into, region.alias + into, part);
     put(kind, thread_number(), region.offset + into, part, region.alias + into, code, caller);
   });
+}
+
+void report_load(const void* at, std::size_t bytes, const void* code) {
+  if (region_of(at) == nullptr) return;
+  settle_stores();
+  const Lock locked;
+  if (writer == nullptr) return;
+  each_part(at, bytes, [&](const Region& region, std::uint64_t into, std::size_t part) {
+    put(EventKind::load, thread_number(), region.offset + into, part, nullptr, code);
+  });
+}
+
+void continue_on_host(int number) {
+  settle_stores();
+  if (number < 0 || number >= storelog::hosts) {
+    std::fprintf(stderr, "nearfar: nearfar_crash_host(%d): there are hosts 0 and 1\n", number);
+    std::abort();
+  }
+  host = static_cast<std::uint8_t>(number);
+  if (host != 0) two_hosts = true;
 }
 
 void report_changes(EventKind kind, const void* page, const void* code) {

@@ -6,6 +6,7 @@
 //                held.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <sys/types.h>
@@ -47,6 +48,9 @@ inline Region* region_of(const void* at) {
   return nullptr;
 }
 
+/// Whether threads on two hosts use the pool: reads matter, too.
+extern std::atomic<bool> two_hosts;
+
 /// Reads NEARFAR_CRASH_LOG and begins; does nothing if it is not set.
 void start();
 /// Ends the log.
@@ -70,6 +74,10 @@ void settle_stores();
 void report(EventKind kind, const void* at, std::size_t bytes, const void* code);
 /// A store that was made already: takes its bytes from memory and updates the shadow.
 void report_store(EventKind kind, const void* at, std::size_t bytes, const void* code);
+/// A load, in a program of two hosts.
+void report_load(const void* at, std::size_t bytes, const void* code);
+/// The calling thread continues on this host.
+void continue_on_host(int host);
 /// Compares a page with its shadow, and reports what has changed as stores.
 void report_changes(EventKind kind, const void* page, const void* code);
 

@@ -35,7 +35,7 @@ struct Recorded {
 
 Options options_of(const Arguments& given) {
   Options options;
-  options.platform = platform_of(given);
+  options.loss = loss_of(given);
   options.budget = given.number("budget", 0);
   options.violations = given.number("violations", options.violations);
   options.limit_ms = given.number("limit_ms", options.limit_ms);

@@ -19,6 +19,12 @@ namespace nearfar::crash {
 
 namespace {
 
+/// The host that died while the other went on, or -1.
+int dead_host(CacheLoss loss) {
+  if (loss == CacheLoss::host_0) return 0;
+  return loss == CacheLoss::host_1 ? 1 : -1;
+}
+
 class Program final : public Checker {
 public:
   Program(std::vector<char*> arguments, os::File output, std::uint64_t limit_ms,
@@ -44,6 +50,7 @@ public:
     set("NEARFAR_CRASH_ACKNOWLEDGED", moment.acknowledged);
     set("NEARFAR_CRASH_IN_FLIGHT", moment.in_flight);
     set("NEARFAR_CRASH_FINISHED", moment.finished);
+    set("NEARFAR_CRASH_DEAD_HOST", dead_host(moment.loss));
     os::empty(output_);
     begin();
     Result<os::Ended> ended =
@@ -54,7 +61,8 @@ public:
   }
 
 private:
-  static void set(const char* name, std::uint64_t value) {
+  template <class Value>
+  static void set(const char* name, Value value) {
     setenv(name, std::to_string(value).c_str(), 1);
   }
   void read() {
@@ -90,8 +98,9 @@ public:
         helper_([this](std::string_view question) { return serve(question); }, output_.fd()) {}
 
   const char* open(std::byte* pool, std::size_t bytes, const Moment& moment) override {
-    const nearfar_crash_image image{path_.c_str(),    pool,           bytes, moment.acknowledged,
-                                    moment.in_flight, moment.finished};
+    const nearfar_crash_image image{
+        path_.c_str(),         pool, bytes, moment.acknowledged, moment.in_flight, moment.finished,
+        dead_host(moment.loss)};
     const std::string_view question(reinterpret_cast<const char*>(&image), sizeof image);
     begin();
     Result<os::Helper::Answer> answer = helper_.ask(question, limit_ms());

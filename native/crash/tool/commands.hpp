@@ -32,8 +32,12 @@ private:
   char** values_;
 };
 
-inline Platform platform_of(const Arguments& given) {
-  return std::string_view(given.text("platform")) == "eadr" ? Platform::eadr : Platform::adr;
+inline CacheLoss loss_of(const Arguments& given) {
+  if (std::string_view(given.text("platform")) == "eadr") return CacheLoss::none;
+  const std::string_view loss = given.text("caches_lost"); // of an image that is replayed
+  if (loss == "none") return CacheLoss::none;
+  if (loss == "host_0") return CacheLoss::host_0;
+  return loss == "host_1" ? CacheLoss::host_1 : CacheLoss::all;
 }
 
 int check(const Arguments& given);  ///< fills a structure and explores it

@@ -47,8 +47,8 @@ std::string place(const storelog::Site& site) {
 }
 
 const char* name(storelog::EventKind kind) {
-  constexpr const char* names[] = {"",    "store", "nt_store", "flush",    "fence",
-                                   "log", "begin", "end",      "tx_begin", "tx_end"};
+  constexpr const char* names[] = {"",      "store", "nt_store", "flush",  "fence", "log",
+                                   "begin", "end",   "tx_begin", "tx_end", "load"};
   return names[static_cast<std::size_t>(kind)];
 }
 
@@ -67,11 +67,12 @@ void print_progress(const Progress& progress) {
 
 void print_finding(const Finding& finding, const char* image) {
   std::printf("finding\t%s\t%s\t%s\t%s\t%s\t%" PRIu64 "\t%" PRIu64 "\t%d\t%d\t%d\t%" PRIu64
-              "\t%" PRIu64 "\t%s\n",
+              "\t%" PRIu64 "\t%s\t%s\n",
               name(finding.failure), finding.what.c_str(), name(finding.missing),
               place(finding.store).c_str(), place(finding.before).c_str(), finding.event,
               finding.acknowledged, finding.in_flight, finding.finished, finding.during_recovery,
-              finding.violations, finding.found_at, image == nullptr ? "" : image);
+              finding.violations, finding.found_at, image == nullptr ? "" : image,
+              name(finding.loss));
   for (const BlamedLine& line : finding.lines)
     std::printf("line\t%" PRIu64 "\t%d\t%s\n", line.address, line.durable,
                 place(line.store).c_str());
@@ -98,6 +99,11 @@ int print_exploration(const Exploration& result, const char* folder) {
               result.recovery_states, result.seconds, result.confirmed, result.stores,
               result.stores_tried, result.cut_off, result.places, result.places_tried);
   return 0;
+}
+
+void print_count(const CrashCount& count) {
+  std::printf("crash\t%s\t%" PRIu64 "\t%.0f\t%" PRIu64 "\n", name(count.loss), count.states,
+              finite(count.states_left), count.violations);
 }
 
 Result<std::vector<std::byte>> read_image(const char* path) {

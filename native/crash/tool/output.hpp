@@ -6,6 +6,7 @@
 
 #include "base/result.hpp"
 #include "crash/explorer.hpp"
+#include "crash/tool/hosts.hpp"
 
 namespace nearfar::crash {
 
@@ -22,6 +23,8 @@ void print_finding(const Finding& finding, const char* image);
 /// Keeps images in `folder` if its name is not empty; failures to keep one are reported. Returns
 /// the exit code.
 int print_exploration(const Exploration& result, const char* folder);
+
+void print_count(const CrashCount& count);
 
 Result<std::vector<std::byte>> read_image(const char* path);
 

@@ -8,6 +8,7 @@
 #include "crash/explorer.hpp"
 #include "crash/tool/checkers.hpp"
 #include "crash/tool/commands.hpp"
+#include "crash/tool/hosts.hpp"
 #include "crash/tool/output.hpp"
 #include "crash/tool/recorded.hpp"
 #include "crash/tool/reopening.hpp"
@@ -117,7 +118,7 @@ Status read_kept(const char* file, storelog::Log& log) {
 Options options_of(const Arguments& given) {
   Options options;
   options.read_all = true;
-  options.platform = platform_of(given);
+  options.loss = loss_of(given);
   options.budget = given.number("budget", 0);
   options.violations = given.number("violations", options.violations);
   options.progress_interval = 16;
@@ -129,6 +130,7 @@ Options options_of(const Arguments& given) {
 
 int run(const Arguments& given) {
   const char* image = given.text("image");
+  const bool two_hosts = given.number("hosts", 1) == 2;
   const bool replays = std::strlen(given.text("log")) == 0;
   Trace trace;
   storelog::ReadLog read; // owns the names that sites point to
@@ -139,6 +141,9 @@ int run(const Arguments& given) {
     if (!found) return print_error(found.error());
     read = std::move(*found);
     trace.log = std::move(read.log);
+    if (!two_hosts) run_on_one_host(trace.log);
+    if (Status s = two_hosts ? expect_two_hosts(trace.log) : Status(Done{}); !s)
+      return print_error(s.error());
   }
   Result<SharedImage> shared = share(image, trace.log.pool_bytes);
   if (!shared) return print_error(shared.error());
@@ -151,6 +156,12 @@ int run(const Arguments& given) {
   Result<std::unique_ptr<Checked>> checker =
       checker_of(given, trace.log, shared->file, arena, std::move(*output));
   if (!checker) return print_error(checker.error());
+  if (two_hosts) {
+    const HostExploration found = explore_hosts(**checker, arena, trace, options, print_progress);
+    for (const CrashCount& count : found.counts)
+      print_count(count);
+    return print_exploration(found.all, given.text("images"));
+  }
   Explorer explorer(**checker, arena, trace, options);
   if (!replays) return print_exploration(explorer.explore(print_progress), given.text("images"));
   print_finding(explorer.replay(trace.log.image, given.number("acknowledged", 0),

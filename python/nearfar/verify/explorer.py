@@ -11,7 +11,7 @@ from types import FrameType
 
 from nearfar.errors import BadInputError, MachineError
 from nearfar.process.helpers import shipped
-from nearfar.verify.findings import BlamedLine, Exploration, Finding
+from nearfar.verify.findings import BlamedLine, CrashCount, Exploration, Finding
 
 #: Called with (states, upper bound of states left, violations, completed fraction of the work).
 Progress = Callable[[int, float, int, float], None]
@@ -46,6 +46,9 @@ def explore(
         elif kind == "line":
             line = BlamedLine(int(fields[0]), fields[1] == "1", *_place_and_caller(fields[2]))
             result.findings[-1].lines.append(line)
+        elif kind == "crash":
+            states, left, violations = int(fields[1]), float(fields[2]), int(fields[3])
+            result.crashes.append(CrashCount(fields[0], states, left, violations))
         elif kind == "result":
             result.states, result.points = int(fields[0]), int(fields[2])
             result.states_left = float(fields[1])
@@ -91,6 +94,7 @@ def _finding(fields: list[str]) -> Finding:
         fields[12],
         store_caller=caller,
         before_caller=before_caller,
+        caches_lost=fields[13],
     )
 
 

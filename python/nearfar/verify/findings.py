@@ -32,6 +32,15 @@ MISSING = {
 }
 
 
+#: Descriptions of ``caches_lost``, the crash of two hosts that share a pool.
+CRASHES = {
+    "host_0": "host 0 died, host 1 went on",
+    "host_1": "host 1 died, host 0 went on",
+    "all": "power failed, and so did the global persistent flush",
+    "none": "power failed, the global persistent flush succeeded",
+}
+
+
 def exit_code_of(verdict: str) -> ExitCode:
     """The exit code of ``clean``, ``violation`` or ``inconclusive``."""
     codes = {"violation": ExitCode.VIOLATION, "inconclusive": ExitCode.MACHINE}
@@ -61,7 +70,7 @@ class Finding:
     """One cause, with the first image that shows it. ``store`` is FILE:LINE.
 
     ``store_caller`` is the line of the program that called the library which made the store;
-    empty if the program made it.
+    empty if the program made it. ``caches_lost`` is a key of CRASHES.
     """
 
     failure: str
@@ -81,6 +90,7 @@ class Finding:
     replay: str = ""
     store_caller: str = ""
     before_caller: str = ""
+    caches_lost: str = "all"
 
     def sentence(self) -> str:
         """A sentence that states the cause."""
@@ -88,6 +98,16 @@ class Finding:
         order = f" before the store of {before}" if self.before else ""
         store = _called(self.store, self.store_caller)
         return f"the store of {store} {MISSING.get(self.missing, self.missing)}{order}"
+
+
+@dataclass(frozen=True)
+class CrashCount:
+    """The images of one kind of crash of two hosts, a key of CRASHES."""
+
+    caches_lost: str
+    states: int
+    states_left: float
+    violations: int
 
 
 @dataclass
@@ -111,6 +131,7 @@ class Exploration:
     findings: list[Finding] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     interrupted: bool = False
+    crashes: list[CrashCount] = field(default_factory=list)  # of two hosts
     reopening: dict[str, object] | None = None  # how images were checked without a checker
 
     @property
@@ -150,5 +171,6 @@ class Exploration:
             "provenance": {"states_per_s": "measured", "time_s": "measured"},
             "findings": [asdict(finding) for finding in self.findings],
             "warnings": self.warnings,
+            **({"crashes": [asdict(one) for one in self.crashes]} if self.crashes else {}),
             **({"reopening": self.reopening} if self.reopening else {}),
         }

@@ -46,6 +46,7 @@ def keep(result: Exploration, folder: Path, origin: dict[str, object]) -> None:
             "in_flight": finding.in_flight,
             "finished": finding.finished,
             "failure": finding.failure,
+            "caches_lost": finding.caches_lost,
         }
         try:
             image.with_suffix(".json").write_text(json.dumps(story, indent=1) + "\n", "utf-8")

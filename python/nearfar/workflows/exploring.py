@@ -80,7 +80,8 @@ def check_structure(
 
 @dataclass(frozen=True)
 class ProgramWork:
-    """A program, its recorder, and the checker of its images with a time limit.
+    """A program, its recorder, the checker of its images with a time limit, and the hosts that
+    its threads run on.
 
     Without a checker, the program is started again on each image, and the pool inspected.
     """
@@ -89,10 +90,12 @@ class ProgramWork:
     checker: str | None = None
     recorder: StoreRecorder = "preload"
     limit_s: float = 10.0
+    hosts: int = 1
 
 
 def run_program(work: ProgramWork, limits: Limits, progress: ProgressSource) -> Judged[Exploration]:
     """Record a program once, and explore what a power cut can leave of its pool."""
+    _check_hosts(work, limits.platform)
     asked: dict[str, object] = {
         "checker": _command(work.checker) if work.checker is not None else None,
         "platform": limits.platform,
@@ -112,6 +115,7 @@ def run_program(work: ProgramWork, limits: Limits, progress: ProgressSource) -> 
             "budget": limits.budget,
             "limit_ms": asked["limit_ms"],
             "platform": limits.platform,
+            "hosts": work.hosts,
         }
         result = _explore("run", arguments, progress)
         if how["checker"] is None and how["start"] is None:
@@ -124,8 +128,23 @@ def run_program(work: ProgramWork, limits: Limits, progress: ProgressSource) -> 
                 f"{work.program[0]} ended with {code}; only that part is explored"
             )
         keep(result, folder, {"verb": "run", **asked, **how, "reopening": result.reopening})
-    request = {"program": work.program, "recorder": work.recorder}
+    request = {"program": work.program, "recorder": work.recorder, "hosts": work.hosts}
     return Judged(result, {"verb": "crash run", **asked, **request})
+
+
+def _check_hosts(work: ProgramWork, platform: Platform) -> None:
+    if work.hosts == 1:
+        return
+    if work.recorder != "instrumented":
+        raise BadInputError(
+            f"--hosts {work.hosts} requires the reads of the program, which this recorder misses",
+            "compile it (nearfar crash flags compile), and add --recorder instrumented",
+        )
+    if platform != "adr":
+        raise BadInputError(
+            f"--hosts {work.hosts} already explores crashes in which caches survive",
+            f"leave out --platform {platform}",
+        )
 
 
 def replay(image: Path, progress: ProgressSource) -> Judged[Exploration]:
@@ -142,6 +161,7 @@ def replay(image: Path, progress: ProgressSource) -> Judged[Exploration]:
                 "image": scratch / "image",
                 "output": scratch / "output",
                 "limit_ms": story["limit_ms"],
+                "caches_lost": story.get("caches_lost", "all"),
                 **moment,
                 **_check_arguments(story, scratch / "image"),
             }

@@ -23,12 +23,20 @@ Time = Annotated[
     typer.Option("--time", metavar="TIME", help="Time limit of one check.", callback=flags.a_time),
 ]
 
+Hosts = Annotated[
+    int,
+    typer.Option(
+        "--hosts", metavar="1|2", min=1, max=2, help="Hosts whose caches share the pool (CXL)."
+    ),
+]
+
 
 def run(
     program: _flags.Program,
     checker: Checker = None,
     recorder: _flags.Recorder = "preload",
     platform: _flags.PlatformFlag = "adr",
+    hosts: Hosts = 1,
     budget: _flags.Budget = 20_000,
     time: Time = "10",
     images: _flags.Images = None,
@@ -50,6 +58,10 @@ def run(
     same, faster (nearfar/crash_checker.h). If CMD modifies its image, crashes during its recovery
     are explored too. The output of PROGRAM goes to standard error.
 
+    With --hosts 2, threads of PROGRAM that call nearfar_crash_host(1) run on a second host, which
+    shares the pool through CXL memory. Either host dies and loses what its caches hold while the
+    other goes on, or power fails for both, with and without a global persistent flush.
+
     Exits with 1 on a violation, and with 3 if the result is inconclusive: PROGRAM failed, its
     recording is truncated, or the budget ended before every store was tried.
 
@@ -62,13 +74,15 @@ def run(
         nearfar crash run --recorder instrumented --checker "./check --quick" -- ./program pool
 
         nearfar crash run --checker ./check.so:check -- ./program pool
+
+        nearfar crash run --hosts 2 --recorder instrumented -- ./program pool
     """
     from nearfar.report.terminal.crash import exploration
     from nearfar.verify import sarif as located
     from nearfar.workflows import exploring
 
     done = exploring.run_program(
-        exploring.ProgramWork(program, checker, recorder, parse_seconds(time)),
+        exploring.ProgramWork(program, checker, recorder, parse_seconds(time), hosts),
         exploring.Limits(platform, budget, images),
         flags.progress_of(quiet or json == "-"),
     )

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from rich.text import Text
 
-from nearfar.verify.findings import FAILURES, Exploration, Finding
+from nearfar.verify.findings import CRASHES, FAILURES, CrashCount, Exploration, Finding
 
 
 def exploration(result: Exploration) -> Text:
@@ -23,7 +23,10 @@ def exploration(result: Exploration) -> Text:
     if result.confirmed:
         head += f"; {result.confirmed:,} were opened by libpmemobj as well"
     return verbatim(
-        head, _verdict(result), *(_finding(i, f) for i, f in enumerate(result.findings, 1))
+        head,
+        *(_crash(count) for count in result.crashes),
+        _verdict(result),
+        *(_finding(i, f, bool(result.crashes)) for i, f in enumerate(result.findings, 1)),
     )
 
 
@@ -72,7 +75,15 @@ def verbatim(*lines: str) -> Text:
     return Text(text, no_wrap=True, overflow="ignore")
 
 
-def _finding(number: int, finding: Finding) -> str:
+def _crash(count: CrashCount) -> str:
+    left = f", at most {count_text(count.states_left)} left" if count.states_left else ""
+    return (
+        f"  {CRASHES[count.caches_lost]}: {count.states:,} images{left}, "
+        f"{count.violations:,} violations"
+    )
+
+
+def _finding(number: int, finding: Finding, hosts: bool) -> str:
     when = "during recovery, " if finding.during_recovery else ""
     lines = [
         "",
@@ -82,6 +93,8 @@ def _finding(number: int, finding: Finding) -> str:
         f"{finding.acknowledged:,} operations acknowledged; {finding.violations:,} images, "
         f"the first is image {finding.found_at_image:,}",
     ]
+    if hosts:
+        lines.append(f"   {CRASHES[finding.caches_lost]}")
     for line in finding.lines:
         state = "durable" if line.durable else "not durable"
         lines.append(f"   line at {line.address:#x} {state}: {line.place().rstrip(',')}")
