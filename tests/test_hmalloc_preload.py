@@ -39,7 +39,12 @@ SETTINGS = {
         "NEARFAR_HMALLOC_FAR": "shm:,capacity=1GiB",
         "NEARFAR_HMALLOC_DEFAULT": "far",
     },
-    "hardened": {"NEARFAR_HMALLOC_HARDEN": "guard,quarantine=1MiB"},
+    "hardened": {"NEARFAR_HMALLOC_HARDEN": "all"},
+    "hardened in shared memory": {
+        "NEARFAR_HMALLOC_FAR": "shm:,capacity=1GiB",
+        "NEARFAR_HMALLOC_DEFAULT": "far",
+        "NEARFAR_HMALLOC_HARDEN": "all",
+    },
 }
 
 
@@ -278,7 +283,7 @@ ctypes.memset(block, 1, libc.malloc_usable_size(block) + {beyond})
         ),
         ({"NEARFAR_HMALLOC_DEFAULT": "slow"}, 2, "no such tier 'slow'"),
         ({"NEARFAR_HMALLOC_DECAY_MS": "soon"}, 2, "NEARFAR_HMALLOC_DECAY_MS"),
-        ({"NEARFAR_HMALLOC_HARDEN": "very"}, 2, "guard or quarantine=SIZE"),
+        ({"NEARFAR_HMALLOC_HARDEN": "very"}, 2, "quarantine=SIZE or all"),
         ({"NEARFAR_HMALLOC_STATS": "often"}, 2, "exit, signal:NUMBER or rules"),
         ({"NEARFAR_HMALLOC_NEAR": "shm:"}, 2, "the near tier must be dram or numa"),
     ],

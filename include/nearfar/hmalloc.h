@@ -19,8 +19,8 @@
  *                An invalid or double free ends the program (SIGABRT) after a message on stderr
  *                with the pointer, its tier and the error.
  *
- * Tier memory    Allocating and freeing stores nothing in the memory of a tier: only the program
- *                accesses a slow or wearing medium. hm_calloc() clears memory unless it is known
+ * Tier memory    Allocating and freeing stores nothing in the memory of a tier, except with canary
+ *                and wipe below: only the program accesses a slow or wearing medium. hm_calloc() clears memory unless it is known
  *                to be zero.
  * Fork           A child has the near heap as after any fork. The option fork= of a tier in a
  *                shared file defines what the child gets of it; memory is never shared silently.
@@ -42,7 +42,8 @@
  *                NEARFAR_HMALLOC_STATS_FILE
  *                    the file for statistics (default: stderr); %p is replaced by the process ID
  *                NEARFAR_HMALLOC_HARDEN
- *                    guard | quarantine=SIZE | both, separated by ','
+ *                    guard, canary, wipe, quarantine=SIZE, separated by ','; all: all of them with
+ *                    quarantine=1MiB
  *                The names of version 0.1, without NEARFAR_, work with a warning until the next
  *                release.
  *                An invalid value is reported on stderr and ends the program (exit code 2); a tier

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "alloc/allocator.hpp"
+#include "alloc/canary.hpp"
 #include "alloc/diagnostics.hpp"
 #include "os/address_space.hpp"
 
@@ -28,20 +29,27 @@ void* Allocator::allocate_large(unsigned tier, std::size_t size, std::uint32_t a
                                       : tiers[tier].allocate_large(count, align_spans, dirty);
   if (block == nullptr) return nullptr;
   if (zeroed != nullptr) *zeroed = !dirty;
-  if (settings.guard_large_blocks)
+  if (settings.guard)
     os::protect(block + ((spans - 1) << span_shift), span_bytes, os::Access::none);
   return block;
 }
 
+void* Allocator::with_canary(BlockRef ref, std::size_t size) const {
+  const Slab* slab = slab_of(window.span_of(ref.block));
+  if (slab->canaries) write_canary(ref.block, class_infos[slab->size_class].bytes, size);
+  return ref.block;
+}
+
 /// Allocates one block from its class: for threads without stacks and for uncached classes.
-void* Allocator::allocate_uncached(unsigned tier, unsigned size_class, bool* zeroed) {
+void* Allocator::allocate_uncached(unsigned tier, unsigned size_class, std::size_t size,
+                                   bool* zeroed) {
   BlockRef ref{};
   bool all_zeroed = false;
   TierHeap& heap = tiers[tier];
-  if (heap.classes[size_class].allocate(heap.runs, size_class, &ref, 1, live, all_zeroed) == 0)
+  if (heap.classes[size_class].allocate(slabs_of(heap), size_class, &ref, 1, live, all_zeroed) == 0)
     return nullptr;
   if (zeroed != nullptr) *zeroed = all_zeroed;
-  return ref.block;
+  return with_canary(ref, size);
 }
 
 void* Allocator::allocate_from_stack(unsigned tier, unsigned size_class) {
@@ -49,7 +57,7 @@ void* Allocator::allocate_from_stack(unsigned tier, unsigned size_class) {
   if (stack.capacity == 0) return nullptr;
   TierHeap& heap = tiers[tier];
   bool all_zeroed = false;
-  stack.count = heap.classes[size_class].allocate(heap.runs, size_class, stack.blocks,
+  stack.count = heap.classes[size_class].allocate(slabs_of(heap), size_class, stack.blocks,
                                                   stack.capacity / 2, cached, all_zeroed);
   if (stack.count == 0) return nullptr;
   const BlockRef ref = stack.blocks[--stack.count];
@@ -60,14 +68,15 @@ void* Allocator::allocate_from_stack(unsigned tier, unsigned size_class) {
 
 /// In this tier only. Returns nullptr if it is full.
 void* Allocator::allocate_in(unsigned tier, std::size_t size, bool* zeroed) {
-  if (size > largest_class_bytes) return allocate_large(tier, size, 1, zeroed);
-  const unsigned size_class = class_of(size);
+  const std::size_t bytes = settings.canary ? size + canary_bytes : size; // no overflow: checked
+  if (bytes > largest_class_bytes) return allocate_large(tier, size, 1, zeroed);
+  const unsigned size_class = class_of(bytes);
   void* block = nullptr;
   if (size_class < cached_classes) {
     open_stacks(tier);
     block = allocate_from_stack(tier, size_class);
   }
-  if (block == nullptr) block = allocate_uncached(tier, size_class, zeroed);
+  if (block == nullptr) block = allocate_uncached(tier, size_class, size, zeroed);
   // A tier without space for a slab may have space for a block.
   if (block == nullptr) block = allocate_large(tier, size, 1, zeroed);
   return block;
@@ -165,8 +174,10 @@ bool Allocator::check_alignment(std::size_t alignment) {
 void* Allocator::allocate_aligned(unsigned tier, std::size_t alignment, std::size_t size) {
   if (!check_alignment(alignment)) return nullptr;
   if (alignment <= granule_bytes) return allocate(tier, size);
-  if (const unsigned c = aligned_class(alignment, size); c < class_count)
-    return allocate(tier, class_infos[c].bytes);
+  const std::size_t more = settings.canary ? canary_bytes : 0;
+  if (size <= largest_class_bytes)
+    if (const unsigned c = aligned_class(alignment, size + more); c < class_count)
+      return allocate(tier, class_infos[c].bytes - more);
   if (!check_request(tier, size)) return nullptr;
   const auto align_spans =
       static_cast<std::uint32_t>(alignment <= span_bytes ? 1 : alignment >> span_shift);

@@ -114,6 +114,7 @@ void Allocator::open_stacks(unsigned tier) {
     this_thread_cache = created; // before libc registers it, which may allocate
     os::set_thread_value(created);
   }
+  if (settings.writes_blocks()) return;
   TierStacks*& stacks = this_thread_cache->tiers[tier];
   if (stacks != &empty_stacks) return;
   if (TierStacks* created = ThreadCaches::create_stacks(); created != nullptr) stacks = created;
@@ -125,6 +126,15 @@ void Allocator::flush_stacks(ThreadCache& cache, unsigned tier) {
     BlockStack& stack = cache.tiers[tier]->stacks[c];
     const std::uint32_t count = std::exchange(stack.count, 0); // first, as in flush_half()
     if (count > 0) tiers[tier].classes[c].free(window, stack.blocks, count, decay.tick());
+  }
+}
+
+void Allocator::drop_stacks() {
+  if (!thread_cache().is_owned()) return;
+  for (unsigned t = 0; t < tier_count; ++t) {
+    flush_stacks(thread_cache(), t);
+    for (BlockStack& stack : thread_cache().tiers[t]->stacks)
+      stack.capacity = 0;
   }
 }
 

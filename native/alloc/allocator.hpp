@@ -66,8 +66,15 @@ public:
   }
   /// Frees a live block. Aborts the process for any other address.
   void release(void* ptr);
+  /// Aborts the process if a block with a canary was not allocated with this size. Ignores others.
+  void check_size(const void* ptr, std::size_t size) const;
   /// Bytes of a live block. Aborts the process for any other address, and names `call`.
   std::size_t usable_size(const void* ptr, const char* call) const;
+
+  /// Bytes of the block of this size and default alignment, its canary included.
+  std::size_t block_bytes_of(std::size_t size) const;
+  /// The usable bytes of such a block.
+  std::size_t good_size(std::size_t size) const;
 
   /// The budget that a block is charged to: 1 + its number, 0 for none.
   void set_budget(void* block, int budget);
@@ -84,6 +91,8 @@ public:
   /// Creates the calling thread's cache, unless the thread is exiting or memory is exhausted, and
   /// its stacks for a tier that is ready.
   void open_stacks(unsigned tier);
+  /// Frees the blocks in the calling thread's stacks, which has none from then on.
+  void drop_stacks();
   /// Frees the blocks in a cache's stacks for a tier.
   void flush_stacks(ThreadCache& cache, unsigned tier);
   /// Frees the cache of a thread that exits.
@@ -110,10 +119,12 @@ public:
 
 private:
   void* allocate_slowly(unsigned tier, std::size_t size, bool* zeroed);
+  void* with_canary(BlockRef ref, std::size_t size) const;
+  SlabSource slabs_of(TierHeap& tier) const { return {tier.runs, settings.canary, settings.guard}; }
   void* allocate_in(unsigned tier, std::size_t size, bool* zeroed);
   void* allocate_large(unsigned tier, std::size_t size, std::uint32_t align_spans, bool* zeroed,
                        Arena* arena = nullptr);
-  void* allocate_uncached(unsigned tier, unsigned size_class, bool* zeroed);
+  void* allocate_uncached(unsigned tier, unsigned size_class, std::size_t size, bool* zeroed);
   void* allocate_from_stack(unsigned tier, unsigned size_class);
   template <class Try>
   void* retry_after_purge(unsigned tier, const Try& try_allocate);
@@ -127,6 +138,11 @@ private:
   Result<unsigned> find_free_slot(const char* name) const NEARFAR_REQUIRES(tiers_lock);
 
   void release_slowly(void* ptr);
+  void release_checked(BlockRef ref);
+  void check_freed(BlockRef ref) const;
+  void check_still_wiped(BlockRef ref) const;
+  void wipe_large(void* ptr, std::size_t bytes);
+  std::size_t block_bytes(const void* ptr, const char* call) const;
   void release_large(void* ptr, Span& span);
   void release_block(BlockRef ref);
   void release_in_arena(void* ptr, const Span& span);
@@ -140,7 +156,7 @@ private:
   int budget_of(const void* ptr) const;
   bool resize_in_place(void* ptr, std::size_t has, std::size_t size);
 
-  std::uint32_t guard_spans() const { return settings.guard_large_blocks ? 1 : 0; }
+  std::uint32_t guard_spans() const { return settings.guard ? 1 : 0; }
 };
 
 /// The allocator of the process. Never closed: it serves exit handlers too. The fast paths below

@@ -58,7 +58,7 @@ hm_tier_stats stats_of(Allocator& allocator, unsigned tier) {
 TEST_CASE("two allocators have separate tiers, blocks, settings and statistics") {
   ScopedAllocator first;
   ScopedAllocator second;
-  second->settings.guard_large_blocks = true;
+  second->settings.guard = true;
   Result<int> small = first->create_tier("far", "dram,capacity=8MiB");
   Result<int> large = second->create_tier("far", "dram,capacity=64MiB");
   REQUIRE(small);

@@ -79,7 +79,7 @@ std::size_t hm_usable_size(const void* ptr) noexcept {
   return ptr == nullptr ? 0 : process_allocator.usable_size(ptr, "hm_usable_size");
 }
 
-std::size_t hm_good_size(std::size_t size) noexcept { return rounded_size(size); }
+std::size_t hm_good_size(std::size_t size) noexcept { return process_allocator.good_size(size); }
 
 void* hm_move(void* ptr, hm_tier tier) noexcept {
   const std::size_t bytes = process_allocator.usable_size(ptr, "hm_move");

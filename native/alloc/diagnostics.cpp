@@ -114,6 +114,23 @@ void abort_on_invalid_pointer(const Allocator& allocator, const char* call, cons
   }
 }
 
+void abort_on_overflow(const Allocator& allocator, const char* call, const void* block,
+                       std::size_t bytes) {
+  log_and_abort("%s(%p): memory behind the size of the block was overwritten (block of %zu bytes, "
+                "tier %s)",
+                call, block, bytes, allocator.tiers[allocator.window.tier_of(block)].name());
+}
+
+void abort_on_wrong_size(const void* block, std::size_t size, std::size_t requested) {
+  log_and_abort("free(%p): the block is freed with the size %zu, but was allocated with %zu", block,
+                size, requested);
+}
+
+void abort_on_late_write(const Allocator& allocator, const void* block, std::size_t bytes) {
+  log_and_abort("a block was written after it was freed: %p, %zu bytes, tier %s", block, bytes,
+                allocator.tiers[allocator.window.tier_of(block)].name());
+}
+
 void log_error(const char* format, ...) {
   va_list arguments;
   va_start(arguments, format);

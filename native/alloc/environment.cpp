@@ -109,17 +109,25 @@ void configure_hardening() {
   for (std::string_view rest(value); !rest.empty();) {
     std::string_view part = next_part(rest, ',');
     std::uint64_t bytes = 0;
-    if (part == "guard") {
-      process_allocator.settings.guard_large_blocks = true;
+    Settings& settings = process_allocator.settings;
+    constexpr std::size_t quarantine_of_all = std::size_t{1} << 20;
+    const bool all = part == "all";
+    if (all || part == "guard" || part == "canary" || part == "wipe") {
+      settings.guard |= all || part == "guard";
+      settings.canary |= all || part == "canary";
+      settings.wipe |= all || part == "wipe";
+      if (all) settings.quarantine_bytes = quarantine_of_all;
     } else if (part.starts_with(quarantine)) {
       part.remove_prefix(quarantine.size());
       if (!parse_size(part, bytes))
         fail("NEARFAR_HMALLOC_HARDEN: ", "invalid size of the quarantine", part);
-      process_allocator.settings.quarantine_bytes = bytes;
+      settings.quarantine_bytes = bytes;
     } else {
-      fail("NEARFAR_HMALLOC_HARDEN: ", "expected guard or quarantine=SIZE, not", part);
+      fail("NEARFAR_HMALLOC_HARDEN: ", "expected guard, canary, wipe, quarantine=SIZE or all, not",
+           part);
     }
   }
+  if (process_allocator.settings.writes_blocks()) process_allocator.drop_stacks();
 }
 
 void configure_decay() {

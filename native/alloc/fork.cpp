@@ -46,7 +46,7 @@ void copy_used(const RunAllocator& runs, const std::byte* from, std::byte* to) {
       i += span.extent.load(std::memory_order_relaxed) - 1;
       continue;
     }
-    if (process_allocator.settings.guard_large_blocks && kind == SpanKind::large)
+    if (process_allocator.settings.guard && kind == SpanKind::large)
       guard = i + span.extent.load(std::memory_order_relaxed) - 1;
     if (i == guard || !runs.may_be_written(runs.first_span() + i)) continue;
     const std::size_t at = std::size_t{i} << span_shift;

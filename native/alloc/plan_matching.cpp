@@ -106,7 +106,7 @@ void fill(SiteEntry& entry, const Plan& plan, std::uint64_t key, const CallChain
 }
 
 bool within_budget(Rule& rule, std::size_t size) {
-  const auto bytes = static_cast<std::int64_t>(rounded_size(size));
+  const auto bytes = static_cast<std::int64_t>(process_allocator.block_bytes_of(size));
   if (rule.used.fetch_add(bytes, relaxed) + bytes <= rule.budget) return true;
   rule.used.fetch_sub(bytes, relaxed);
   return false;
@@ -129,7 +129,7 @@ bool apply(Rule& rule, std::size_t size) {
 
 Decision decision_of(Rule& rule, std::size_t size) {
   if (rule.budget < 0) return {rule.tier, nullptr, 0};
-  return {rule.tier, &rule, rounded_size(size)};
+  return {rule.tier, &rule, process_allocator.block_bytes_of(size)};
 }
 
 Decision decide_among(const Plan& plan, const SiteEntry& entry, const CallChain& chain,

@@ -20,6 +20,7 @@ Quarantine* create_quarantine() {
 /// Frees a live block while the quarantine is on.
 void Allocator::quarantine(BlockRef ref, unsigned size_class) {
   if (is_removed(window.span_index(ref.block))) return;
+  if (settings.writes_blocks()) check_freed(ref);
   ref.state->store(quarantined, std::memory_order_relaxed);
   const std::size_t bytes = class_infos[size_class].bytes;
   const std::size_t max_bytes = settings.quarantine_bytes / 2;
@@ -34,6 +35,7 @@ void Allocator::quarantine(BlockRef ref, unsigned size_class) {
 /// Releases the blocks of one half, which fills next. Returns nullptr if the thread cannot have a
 /// quarantine.
 Quarantine* Allocator::make_room_in_quarantine() {
+  if (!thread_cache().is_owned()) open_stacks(0); // of a thread that has no small blocks yet
   if (!thread_cache().is_owned()) return nullptr;
   Quarantine* blocks = thread_cache().quarantine;
   if (blocks == nullptr) return create_quarantine();
@@ -49,6 +51,7 @@ void Allocator::release_quarantined(Quarantine::Half& half) {
   half.bytes = 0;
   for (std::uint32_t i = 0; i < count; ++i) {
     const Quarantine::Block& block = half.blocks[i];
+    if (settings.wipe) check_still_wiped(block.ref);
     BlockStack* stack = block.size_class < cached_classes
                             ? &thread_cache().tiers[block.tier]->stacks[block.size_class]
                             : nullptr;

@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "alloc/allocator.hpp"
+#include "alloc/canary.hpp"
 #include "alloc/diagnostics.hpp"
 #include "os/address_space.hpp"
 
@@ -39,7 +40,8 @@ void Allocator::release_large(void* ptr, Span& span) {
   const std::uint64_t spans = span.extent.load(relaxed);
   if (const int budget = span.budget.exchange(0, relaxed); budget != 0)
     plan.discharge(budget, ptr, (spans - guard_spans()) << span_shift);
-  if (settings.guard_large_blocks)
+  if (settings.wipe) wipe_large(ptr, (spans - guard_spans()) << span_shift);
+  if (settings.guard)
     os::protect(static_cast<std::byte*>(ptr) + ((spans - 1) << span_shift), span_bytes,
                 os::Access::read_write);
   if (Arena* arena = arena_of(ptr); arena != nullptr)
@@ -94,6 +96,8 @@ void Allocator::release_slowly(void* ptr) {
       plan.discharge(state - budgeted + 1, ref.block, class_infos[size_class].bytes);
     if (settings.quarantine_bytes != 0)
       quarantine(ref, size_class);
+    else if (settings.writes_blocks())
+      release_checked(ref);
     else
       release_block(ref);
   } else if (span.kind() == SpanKind::arena_slab) {
@@ -105,7 +109,8 @@ void Allocator::release_slowly(void* ptr) {
   errno = saved_errno;
 }
 
-std::size_t Allocator::usable_size(const void* ptr, const char* call) const {
+/// Bytes of a live block, its canary included.
+std::size_t Allocator::block_bytes(const void* ptr, const char* call) const {
   if (!window.contains(ptr)) abort_on_invalid_pointer(*this, call, ptr);
   const Span& span = window.span_of(ptr);
   if (is_large(ptr, span))
@@ -114,6 +119,15 @@ std::size_t Allocator::usable_size(const void* ptr, const char* call) const {
     abort_on_invalid_pointer(*this, call, ptr);
   live_block(ptr, span, call);
   return class_infos[span.size_class.load(relaxed)].bytes;
+}
+
+std::size_t Allocator::usable_size(const void* ptr, const char* call) const {
+  const std::size_t bytes = block_bytes(ptr, call);
+  const Span& span = window.span_of(ptr);
+  if (span.kind() != SpanKind::slab || !slab_of(span)->canaries) return bytes;
+  const std::size_t size = read_canary(ptr, bytes);
+  if (size == damaged) abort_on_overflow(*this, call, ptr, bytes);
+  return size;
 }
 
 void Allocator::set_budget(void* block, int budget) {
@@ -127,12 +141,13 @@ void Allocator::set_budget(void* block, int budget) {
 
 /// Resizes a block without moving it. Returns false if it has to move.
 bool Allocator::resize_in_place(void* ptr, std::size_t has, std::size_t size) {
+  Span& span = window.span_of(ptr);
+  if (settings.canary && span.kind() == SpanKind::slab && slab_of(span)->canaries) return false;
   // It fits, and at least half of the block stays in use.
   if (size <= has && (size >= has / 2 || has <= granule_bytes)) return true;
-  Span& span = window.span_of(ptr);
   const std::size_t spans = spans_for(size);
   if (span.kind() != SpanKind::large || size <= largest_class_bytes ||
-      spans >= window.spans_per_tier() || settings.guard_large_blocks)
+      spans >= window.spans_per_tier() || settings.guard)
     return false;
   const auto count = static_cast<std::uint32_t>(spans);
   const std::uint32_t first = window.span_index(ptr);
@@ -160,8 +175,8 @@ void* Allocator::reallocate(unsigned tier, void* ptr, std::size_t size) {
   if (const int budget = budget_of(ptr);
       budget != 0 && window.tier_of(moved) == window.tier_of(ptr)) {
     set_budget(moved, budget);
-    const auto bytes = static_cast<std::int64_t>(usable_size(moved, "hm_realloc"));
-    plan.charge(budget, bytes, bytes - static_cast<std::int64_t>(has));
+    const auto bytes = static_cast<std::int64_t>(block_bytes(moved, "hm_realloc"));
+    plan.charge(budget, bytes, bytes - static_cast<std::int64_t>(block_bytes(ptr, "hm_realloc")));
   }
   release(ptr);
   return moved;

@@ -48,7 +48,45 @@ void describe_spans(const Window& window, const Slab* slab, SpanKind kind, std::
 
 } // namespace
 
-std::uint32_t SlabSource::allocate(std::uint32_t spans, bool& dirty) const {
+namespace {
+
+/// Slabs with guards at a time: each takes up to two of the 65,530 mappings of a process.
+constexpr std::uint32_t max_guarded_slabs = 12'000;
+constinit std::atomic<std::uint32_t> guarded_slabs{0};
+
+/// Makes the spans on both sides of a slab accessible or not. Returns whether that succeeded.
+bool protect_sides(const Window& window, std::uint32_t first, std::uint32_t spans,
+                   os::Access access) {
+  const int before = os::protect(window.span_address(first - 1), span_bytes, access);
+  const int behind = os::protect(window.span_address(first + spans), span_bytes, access);
+  return before == 0 && behind == 0;
+}
+
+/// Allocates a slab between guards. Returns no_span if there can be none.
+std::uint32_t allocate_guarded(RunAllocator& runs, std::uint32_t spans, bool& dirty) {
+  if (guarded_slabs.fetch_add(1, relaxed) < max_guarded_slabs) {
+    const std::uint32_t run = runs.allocate(spans + 2, 1, dirty);
+    if (run != no_span && protect_sides(runs.window(), run + 1, spans, os::Access::none))
+      return run + 1;
+    if (run != no_span) {
+      protect_sides(runs.window(), run + 1, spans, os::Access::read_write);
+      runs.free_unused(run, spans + 2);
+    }
+  }
+  guarded_slabs.fetch_sub(1, relaxed);
+  return no_span;
+}
+
+} // namespace
+
+std::uint32_t SlabSource::allocate(std::uint32_t spans, bool& dirty, bool& guarded) const {
+  // Where spans count against a capacity, guards would use it up.
+  if (guards && runs.backing().anonymous && runs.backing().options.capacity == 0)
+    if (const std::uint32_t first = allocate_guarded(runs, spans, dirty); first != no_span) {
+      guarded = true;
+      return first;
+    }
+  guarded = false;
   if (limit != nullptr && !limit->take(spans)) {
     errno = ENOMEM;
     return no_span;
@@ -58,7 +96,12 @@ std::uint32_t SlabSource::allocate(std::uint32_t spans, bool& dirty) const {
   return first;
 }
 
-void SlabSource::free_unused(std::uint32_t first, std::uint32_t spans) const {
+void SlabSource::free_unused(std::uint32_t first, std::uint32_t spans, bool guarded) const {
+  if (guarded) {
+    protect_sides(runs.window(), first, spans, os::Access::read_write);
+    guarded_slabs.fetch_sub(1, relaxed);
+    return runs.free_unused(first - 1, spans + 2);
+  }
   runs.free_unused(first, spans);
   if (limit != nullptr) limit->give_back(spans);
 }
@@ -103,11 +146,12 @@ Slab* SlabClass::add_slab(const SlabSource& source, unsigned size_class) {
   const ClassInfo& info = class_infos[size_class];
   const Window& window = source.runs.window();
   bool dirty = false;
-  const std::uint32_t first = source.allocate(info.spans, dirty);
+  bool guarded = false;
+  const std::uint32_t first = source.allocate(info.spans, dirty, guarded);
   if (first == no_span) return nullptr;
   void* memory = allocate_metadata(slab_metadata_bytes(info.blocks));
   if (memory == nullptr) {
-    source.free_unused(first, info.spans);
+    source.free_unused(first, info.spans, guarded);
     return nullptr;
   }
   Slab* slab = new (memory) Slab;
@@ -115,6 +159,8 @@ Slab* SlabClass::add_slab(const SlabSource& source, unsigned size_class) {
   slab->first_span = first;
   slab->blocks = slab->free = info.blocks;
   slab->size_class = static_cast<std::uint16_t>(size_class);
+  slab->canaries = source.canaries;
+  slab->guarded = guarded;
   for (std::uint32_t i = 0; i < (info.blocks / vector + 1) * vector; ++i)
     new (slab->states() + i) AtomicBlockState(i >= info.blocks ? no_block
                                               : dirty          ? free_block
@@ -207,7 +253,7 @@ void SlabClass::release_empty(const SlabSource& source, std::uint8_t now, bool a
   for (Slab *slab = detach_empty(source.runs.window(), now, all), *next = nullptr; slab != nullptr;
        slab = next) {
     next = slab->next;
-    source.free_unused(slab->first_span, class_infos[slab->size_class].spans);
+    source.free_unused(slab->first_span, class_infos[slab->size_class].spans, slab->guarded);
     free_slab(slab);
   }
 }

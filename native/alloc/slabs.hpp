@@ -46,6 +46,8 @@ struct Slab {
   bool listed = false;
   bool dirty = false;    ///< has free blocks that were written
   bool detached = false; ///< in no list while it is purged
+  bool canaries = false; ///< its blocks have canaries
+  bool guarded = false;  ///< the spans on both sides are inaccessible
   AtomicBlockState* states() { return reinterpret_cast<AtomicBlockState*>(this + 1); }
 };
 static_assert(sizeof(Slab) % 16 == 0);
@@ -88,14 +90,17 @@ struct SlabSource {
   RunAllocator& runs;
   SpanLimit* limit = nullptr; ///< of the arena
   std::uint8_t arena = 0;     ///< 1 + its number, or 0
+  bool canaries = false;      ///< of blocks in new slabs
+  bool guards = false;        ///< around new slabs
 
-  SlabSource(RunAllocator& of_tier) : runs(of_tier) {}
+  SlabSource(RunAllocator& of_tier, bool canary = false, bool guard = false)
+      : runs(of_tier), canaries(canary), guards(guard) {}
   SlabSource(RunAllocator& of_tier, SpanLimit& of_arena, std::uint8_t number)
       : runs(of_tier), limit(&of_arena), arena(number) {}
 
-  /// Returns no_span with errno set if the tier or the arena is full.
-  std::uint32_t allocate(std::uint32_t spans, bool& dirty) const;
-  void free_unused(std::uint32_t first, std::uint32_t spans) const;
+  /// Returns no_span with errno set if the tier or the arena is full. `guarded`: see Slab.
+  std::uint32_t allocate(std::uint32_t spans, bool& dirty, bool& guarded) const;
+  void free_unused(std::uint32_t first, std::uint32_t spans, bool guarded) const;
 };
 
 class SlabClass {

@@ -13,6 +13,7 @@
 //                                   nearfar::CallSite site);
 //     static void* reallocate(void* block, std::size_t bytes, nearfar::CallSite site);
 //     static void release(void* block);
+//     static void release_sized(void* block, std::size_t bytes); // default alignment
 //     // Called when allocation for operator new failed. `alignment` is 0 for the unaligned forms.
 //     // new_failed() throws or returns a block; nothrow_new_failed() may return nullptr. Both call
 //     // the new handler.
@@ -83,8 +84,8 @@ NEARFAR_ENTRY_POINT int reallocarr(void* block, std::size_t count, std::size_t b
 
 NEARFAR_ENTRY_POINT void free(void* block) noexcept { NEARFAR_MALLOC::release(block); }
 NEARFAR_ENTRY_POINT void cfree(void* block) noexcept { NEARFAR_MALLOC::release(block); }
-NEARFAR_ENTRY_POINT void free_sized(void* block, std::size_t) noexcept {
-  NEARFAR_MALLOC::release(block);
+NEARFAR_ENTRY_POINT void free_sized(void* block, std::size_t bytes) noexcept {
+  NEARFAR_MALLOC::release_sized(block, bytes);
 }
 NEARFAR_ENTRY_POINT void free_aligned_sized(void* block, std::size_t, std::size_t) noexcept {
   NEARFAR_MALLOC::release(block);
@@ -164,8 +165,10 @@ namespace nearfar {
     NEARFAR_MALLOC::release(block);                                                                \
   }
 #define NEARFAR_DELETE_FORMS(name)                                                                 \
+  NEARFAR_ENTRY_POINT void operator name(void* block, std::size_t bytes) noexcept {                \
+    NEARFAR_MALLOC::release_sized(block, bytes);                                                   \
+  }                                                                                                \
   NEARFAR_DELETE(name)                                                                             \
-  NEARFAR_DELETE(name, std::size_t)                                                                \
   NEARFAR_DELETE(name, std::align_val_t)                                                           \
   NEARFAR_DELETE(name, std::size_t, std::align_val_t)                                              \
   NEARFAR_DELETE(name, const std::nothrow_t&)                                                      \

@@ -126,6 +126,13 @@ char* read_file(const char* path, std::size_t& bytes) {
   return reinterpret_cast<char*>(memory);
 }
 
+std::uint64_t process_secret() {
+  std::uint64_t secret = 0;
+  if (const auto* random = reinterpret_cast<const char*>(getauxval(AT_RANDOM)); random != nullptr)
+    std::memcpy(&secret, random, sizeof secret);
+  return secret;
+}
+
 int process_number() { return static_cast<int>(getpid()); }
 int thread_number() { return static_cast<int>(syscall(SYS_gettid)); }
 void thread_name(char (&name)[16]) {

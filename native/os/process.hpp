@@ -30,6 +30,9 @@ int read_all(int fd, std::byte* to, std::size_t size, std::size_t& bytes);
 /// Reads a whole file into memory of map_anonymous(), zero-terminated. nullptr with errno set.
 char* read_file(const char* path, std::size_t& bytes);
 
+/// A random number that the kernel chose when the program was started; children have it too.
+std::uint64_t process_secret();
+
 int process_number();
 int thread_number();
 /// Name of the calling thread, at most 15 characters.

@@ -76,6 +76,17 @@ struct PlacedMalloc {
     return adopt(ptr, size, allocate(size, site));
   }
 
+  [[gnu::always_inline]] static void release_sized(void* ptr, std::size_t size) {
+    if (process_allocator.settings.canary) [[unlikely]]
+      return check_and_release(ptr, size);
+    release(ptr);
+  }
+
+  [[gnu::noinline]] static void check_and_release(void* ptr, std::size_t size) {
+    process_allocator.check_size(ptr, size);
+    release(ptr);
+  }
+
   [[gnu::always_inline]] static void release(void* ptr) {
     if (ptr == nullptr) return;
     if (is_ours(ptr)) [[likely]]
@@ -105,7 +116,7 @@ struct PlacedMalloc {
 
 /// As on macOS and in other allocators.
 extern "C" NEARFAR_ENTRY_POINT std::size_t malloc_good_size(std::size_t bytes) noexcept {
-  return rounded_size(bytes);
+  return process_allocator.good_size(bytes);
 }
 
 extern "C" NEARFAR_ENTRY_POINT std::size_t malloc_usable_size(void* ptr) noexcept {

@@ -55,6 +55,8 @@ struct LoggedMalloc {
       nearfar::alloclog::restore(reinterpret_cast<std::uint64_t>(block), taken);
     return logged(result, bytes, site);
   }
+  [[gnu::always_inline]] static void release_sized(void* block, std::size_t) { release(block); }
+
   [[gnu::always_inline]] static void release(void* block) {
     auto* const next = __atomic_load_n(&state.next_free, __ATOMIC_RELAXED);
     if (next == nullptr || nearfar::alloclog::may_be_tracked(block)) [[unlikely]]

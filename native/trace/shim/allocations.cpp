@@ -71,6 +71,8 @@ struct ReportedMalloc {
     if (bytes == 0) report_free(block);
     return reported(next_malloc().realloc(block, bytes), bytes, site, block);
   }
+  [[gnu::always_inline]] static void release_sized(void* block, std::size_t) { release(block); }
+
   [[gnu::always_inline]] static void release(void* block) {
     if (block == nullptr) return;
     report_free(block);
