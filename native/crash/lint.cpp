@@ -128,8 +128,11 @@ private:
 
   template <class Visit>
   void for_words(const Event& event, const Visit& visit) {
-    for (std::uint64_t at = event.address / word_bytes; at * word_bytes < end_of(event); ++at)
-      visit(lines_[at / words_in_line][at % words_in_line]);
+    Line* line = nullptr;
+    for (std::uint64_t at = event.address / word_bytes; at * word_bytes < end_of(event); ++at) {
+      if (line == nullptr || at % words_in_line == 0) line = &lines_[at / words_in_line];
+      visit((*line)[at % words_in_line]);
+    }
   }
   /// The words of all known lines that an event touches.
   template <class Visit>

@@ -97,8 +97,9 @@ struct ReadLog {
   std::string ending; ///< if not complete: what is wrong, and at which offset
 };
 
-/// Errors: not_found; bad_input (no log, another version).
-Result<ReadLog> read_log(const char* path);
+/// Without `contents`, the image and the stored bytes are left out. Errors: not_found; bad_input (no
+/// log, another version).
+Result<ReadLog> read_log(const char* path, bool contents = true);
 
 /// Writes a log that is in memory to an empty file.
 Status write_log(const Log& log, const char* pool_path, os::File file);

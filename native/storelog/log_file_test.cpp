@@ -59,6 +59,13 @@ TEST_CASE("a log comes back as it was written") {
     CHECK(a.site.place() == b.site.place());
     CHECK(std::strcmp(a.site.file(), b.site.file()) == 0);
   }
+  Result<ReadLog> bare = read_log(folder.path("log").c_str(), false);
+  REQUIRE(bare);
+  CHECK(bare->complete);
+  CHECK(bare->log.events.size() == log.events.size());
+  CHECK(bare->log.pool_bytes == log.pool_bytes);
+  CHECK(bare->log.image.empty());
+  CHECK(bare->log.data.empty());
 }
 
 TEST_CASE("what a library stored before the pool was created is part of the image") {

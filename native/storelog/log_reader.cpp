@@ -19,7 +19,8 @@ struct Close {
 
 class LogReader {
 public:
-  LogReader(std::FILE* file, ReadLog& result) : file_(file), result_(result) {}
+  LogReader(std::FILE* file, ReadLog& result, bool contents)
+      : file_(file), result_(result), contents_(contents) {}
 
   Status header(const char* path);
   void chunks();
@@ -39,6 +40,7 @@ private:
 
   std::FILE* file_;
   ReadLog& result_;
+  bool contents_; ///< image and stored bytes are wanted
   std::vector<Site> sites_;
   std::uint64_t settled_ = 0; ///< events that are part of the image
   std::vector<char> payload_;
@@ -104,15 +106,15 @@ bool LogReader::record(const FileRecord& record, const char* data) {
     }
     return true;
   case Tag::pool:
-    if (record.address > largest_pool || !log.image.empty()) return stop("damaged");
+    if (record.address > largest_pool || log.pool_bytes != 0) return stop("damaged");
     log.pool_bytes = record.address;
-    log.image.resize(log.pool_bytes);
+    if (contents_) log.image.resize(log.pool_bytes);
     result_.pool_path.assign(data, record.data_bytes);
     return true;
   case Tag::image:
     if (record.address > log.pool_bytes || record.data_bytes > log.pool_bytes - record.address)
       return stop("damaged");
-    std::memcpy(log.image.data() + record.address, data, record.data_bytes);
+    if (contents_) std::memcpy(log.image.data() + record.address, data, record.data_bytes);
     return true;
   case Tag::last:
     if (record.address != settled_ + log.events.size()) return stop("damaged");
@@ -132,7 +134,7 @@ bool LogReader::record(const FileRecord& record, const char* data) {
 void LogReader::settle() {
   Log& log = result_.log;
   for (const Event& event : log.events)
-    if (stores(event))
+    if (contents_ && stores(event))
       std::memcpy(log.image.data() + event.address, log.data.data() + event.data, event.bytes);
   settled_ += log.events.size();
   log.events.clear();
@@ -153,7 +155,7 @@ bool LogReader::event(const FileRecord& record, const char* data) {
   if (stores && record.data_bytes != record.bytes) return stop("damaged");
   log.events.push_back({kind, record.thread, record.bytes, record.address, log.data.size(),
                         sites_[record.site], record.host});
-  if (stores) {
+  if (stores && contents_) {
     const auto* bytes = reinterpret_cast<const std::byte*>(data);
     log.data.insert(log.data.end(), bytes, bytes + record.bytes);
   }
@@ -162,13 +164,13 @@ bool LogReader::event(const FileRecord& record, const char* data) {
 
 } // namespace
 
-Result<ReadLog> read_log(const char* path) {
+Result<ReadLog> read_log(const char* path, bool contents) {
   const std::unique_ptr<std::FILE, Close> file(std::fopen(path, "rb"));
   if (file == nullptr)
     return Error::make(Errc::not_found, "cannot open the log '%s': %s", path, std::strerror(errno))
         .try_next("record one: nearfar crash run");
   ReadLog result;
-  LogReader reader(file.get(), result);
+  LogReader reader(file.get(), result, contents);
   if (Status read = reader.header(path); !read) return read.error();
   reader.chunks();
   return result;

@@ -111,6 +111,7 @@ void on_trap(int signal, siginfo_t* info, void* context) {
 [[gnu::constructor]] void begin() {
   start();
   if (!started()) return;
+  const bool programs = has_handlers; // these two never interrupt the recorder
   struct sigaction action {};
   action.sa_flags = SA_SIGINFO | SA_NODEFER;
   sigfillset(&action.sa_mask);
@@ -120,6 +121,7 @@ void on_trap(int signal, siginfo_t* info, void* context) {
   sigaction(SIGTRAP, &action, &earlier_trap);
   handles_faults = seen == Seen::faults;
   handles_traps = true;
+  has_handlers = programs;
 }
 
 [[gnu::destructor]] void end() {

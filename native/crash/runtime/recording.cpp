@@ -28,6 +28,7 @@ using storelog::Site;
 Regions regions;
 Seen seen = Seen::faults;
 std::atomic<bool> two_hosts{false};
+std::atomic<bool> has_handlers{false};
 
 namespace {
 
@@ -49,12 +50,13 @@ thread_local std::uint16_t thread[storelog::hosts] = {UINT16_MAX, UINT16_MAX};
 thread_local std::uint8_t host = 0;
 
 /// Excludes other threads, and signal handlers of this one: a handler that stores to the pool would
-/// wait for the lock that the code under it holds.
+/// wait for the lock that the code under it holds. A program without handlers is spared the system
+/// calls.
 class Lock {
 public:
-  Lock() {
+  Lock() : blocks_(seen == Seen::faults || has_handlers.load(std::memory_order_relaxed)) {
     const std::uint64_t all = ~std::uint64_t{0};
-    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before_, sizeof all);
+    if (blocks_) syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before_, sizeof all);
     while (busy.test_and_set(std::memory_order_acquire))
       ;
   }
@@ -62,10 +64,11 @@ public:
   Lock& operator=(const Lock&) = delete;
   ~Lock() {
     busy.clear(std::memory_order_release);
-    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before_, nullptr, sizeof before_);
+    if (blocks_) syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before_, nullptr, sizeof before_);
   }
 
 private:
+  bool blocks_;
   std::uint64_t before_ = 0; ///< the kernel's signal set
 };
 

@@ -2,8 +2,8 @@
 //
 // The pool       the first regular file that the program maps shared and writable. Mapped again, it
 //                is still the same pool; another file is not recorded, and standard error says so.
-// Thread safety  all members, also in signal handlers: signals are blocked while the spin lock is
-//                held.
+// Thread safety  all members, also in signal handlers: if the program has some, signals are blocked
+//                while the spin lock is held.
 #pragma once
 
 #include <atomic>
@@ -50,6 +50,9 @@ inline Region* region_of(const void* at) {
 
 /// Whether threads on two hosts use the pool: reads matter, too.
 extern std::atomic<bool> two_hosts;
+
+/// Whether the program handles signals: a handler may store to the pool.
+extern std::atomic<bool> has_handlers;
 
 /// Reads NEARFAR_CRASH_LOG and begins; does nothing if it is not set.
 void start();

@@ -28,7 +28,13 @@ int change_mask(Real* real, int how, const sigset_t* set, sigset_t* before) {
   return real(how, &changed, before);
 }
 
+/// Called before a handler is installed.
+void expect_handler(sighandler_t handler) {
+  if (handler != SIG_DFL && handler != SIG_IGN) has_handlers = true;
+}
+
 using Mask = int(int, const sigset_t*, sigset_t*);
+using Signal = sighandler_t(int, sighandler_t);
 using Action = int(int, const struct sigaction*, struct sigaction*);
 
 } // namespace
@@ -43,9 +49,22 @@ NEARFAR_EXPORT int pthread_sigmask(int how, const sigset_t* set, sigset_t* befor
   return change_mask(real, how, set, before);
 }
 
+// These do not call the sigaction() below. signal() is __sysv_signal() in strict ISO C.
+#define NEARFAR_SIGNAL(name)                                                                       \
+  NEARFAR_EXPORT sighandler_t name(int number, sighandler_t handler) noexcept {                    \
+    static auto* const real = reinterpret_cast<Signal*>(dlsym(RTLD_NEXT, #name));                  \
+    expect_handler(handler);                                                                       \
+    return real(number, handler);                                                                  \
+  }
+NEARFAR_SIGNAL(signal)
+NEARFAR_SIGNAL(__sysv_signal)
+NEARFAR_SIGNAL(sigset)
+#undef NEARFAR_SIGNAL
+
 NEARFAR_EXPORT int sigaction(int signal, const struct sigaction* action,
                              struct sigaction* before) noexcept {
   static auto* const real = reinterpret_cast<Action*>(dlsym(RTLD_NEXT, "sigaction"));
+  if (action != nullptr) expect_handler(action->sa_handler);
   if (struct sigaction* own = program_action(signal); own != nullptr) {
     const struct sigaction earlier = *own;
     if (action != nullptr) *own = *action;

@@ -10,7 +10,7 @@
 namespace nearfar::crash {
 
 int lint(const Arguments& given) {
-  Result<storelog::ReadLog> read = read_recorded(given.text("log"));
+  Result<storelog::ReadLog> read = read_recorded(given.text("log"), false);
   if (!read) return print_error(read.error());
   for (const LintFinding& finding : lint(read->log))
     std::printf("lint\t%s\t%s\t%s\t%" PRIu64 "\t%" PRIu32 "\t%" PRIu64 "\n", name(finding.rule),

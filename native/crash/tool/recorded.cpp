@@ -10,8 +10,8 @@ Error nothing_mapped() {
       .try_next("map the pool shared and writable, from a regular file");
 }
 
-Result<storelog::ReadLog> read_recorded(const char* file) {
-  Result<storelog::ReadLog> read = storelog::read_log(file);
+Result<storelog::ReadLog> read_recorded(const char* file, bool contents) {
+  Result<storelog::ReadLog> read = storelog::read_log(file, contents);
   if (!read) return read;
   const storelog::Log& log = read->log;
   std::printf("log\t%zu\t%zu\t%d\t%s\t%s\n", log.events.size(), log.pool_bytes, read->complete,

@@ -10,6 +10,6 @@ Error nothing_mapped();
 
 /// Reads a log and prints a `log` line on it. Errors: those of storelog::read_log; bad_input if
 /// nothing was mapped or no store was seen.
-Result<storelog::ReadLog> read_recorded(const char* file);
+Result<storelog::ReadLog> read_recorded(const char* file, bool contents = true);
 
 } // namespace nearfar::crash
