@@ -81,7 +81,7 @@ def test_a_quiet_machine(machine: FakeMachine) -> None:
 def test_a_busy_neighbour(machine: FakeMachine) -> None:
     watch = noise.Watch("stream")
     measure(machine, foreign=1.0)
-    assert watch.verdict().reasons == ["stream – other processes used 1.00 processors"]
+    assert watch.verdict().reasons == ["stream – other processes used 1.00 of 2 CPUs"]
 
 
 def test_an_observed_process_is_no_neighbour(machine: FakeMachine) -> None:
@@ -129,7 +129,7 @@ def test_a_hypervisor_that_steals(machine: FakeMachine) -> None:
     measure(machine, steal=0.1)  # of two processors: 5 %
     verdict = watch.verdict()
     assert verdict.steal == pytest.approx(0.05)
-    assert verdict.reasons == ["stream – the hypervisor took 5.0% of the processors' time"]
+    assert verdict.reasons == ["stream – the hypervisor took 5.0% of the CPUs' time"]
 
 
 def test_points_that_scatter_are_reported(machine: FakeMachine) -> None:
@@ -166,3 +166,58 @@ def test_a_burst_is_not_averaged_away_by_the_calm_around_it(machine: FakeMachine
 
 def test_a_run_that_measured_nothing_is_not_noisy() -> None:
     assert not noise.NoiseMeter().verdict().noisy
+
+
+def test_each_figure_has_its_own_verdict(machine: FakeMachine) -> None:
+    watch = noise.Watch("latency dram", section="latency")
+    watch.point("32 KiB", 0.05)
+    watch.point("1 MiB", 0.4, at_edge=True)
+    watch.point("8 MiB", 0.4)
+    watch.point("16 MiB", 1.4)
+    watch.point("32 MiB", 0.0, 0.9)
+    watch.point("64 MiB", 0.0, 0.5)
+    measure(machine)
+    (series,) = watch.verdict().judged
+    assert (series.section, series.series) == ("latency", "latency dram")
+    assert {f.figure: f.verdict for f in series.figures} == {
+        "32 KiB": "steady",
+        "1 MiB": "steady",
+        "8 MiB": "disturbed",
+        "16 MiB": "unusable",
+        "32 MiB": "disturbed",
+        "64 MiB": "unusable",
+    }
+    assert series.figures[1].reason == noise.AT_AN_EDGE
+    assert all(f.reason for f in series.figures[1:])
+
+
+def test_wide_points_at_the_edge_of_a_cache_are_not_blamed_on_others(machine: FakeMachine) -> None:
+    watch = noise.Watch("latency")
+    for region in range(10):
+        watch.point(f"{region} KiB", 2.0, at_edge=True)
+    measure(machine)
+    verdict = watch.verdict()
+    assert not verdict.noisy
+    assert verdict.judged[0].verdict == "steady"
+    assert verdict.worst_spread == 0.0
+
+
+def test_a_neighbor_disturbs_all_figures_of_its_series(machine: FakeMachine) -> None:
+    watch = noise.Watch("stream")
+    watch.point("copy", 0.01)
+    measure(machine, foreign=1.0)
+    (series,) = watch.verdict().judged
+    assert series.verdict == series.figures[0].verdict == "disturbed"
+    assert series.figures[0].reason == "other processes used 1.00 of 2 CPUs"
+
+
+def test_only_the_laps_that_count_are_judged(machine: FakeMachine) -> None:
+    watch = noise.Watch("stream")
+    laps = []
+    for foreign in (1.0, 0.0, 0.0):
+        measure(machine, foreign=foreign)
+        laps.append(watch.lap())
+    assert [lap.is_calm() for lap in laps] == [False, True, True]
+    assert watch.verdict().noisy
+    watch.only(laps[1:])
+    assert not watch.verdict().noisy

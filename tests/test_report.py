@@ -224,6 +224,20 @@ def test_a_mapped_picture_names_its_own_blocks_only() -> None:
     ]
 
 
+def test_the_page_opens_with_what_can_be_relied_on() -> None:
+    page = Page(render(factories.judged())).text()
+    first = page.index("Steady, rely on these")
+    assert (
+        first
+        < page.index("Disturbed, repeat on an idle machine")
+        < page.index("bandwidth: wide")
+        < page.index("Unusable")
+        < page.index("Memory latency")
+    )
+    assert "2 figures: 1 steady, 1 disturbed." in page
+    assert "3 disturbed epochs did not count" in page
+
+
 def test_unfinished_and_noisy_runs_say_so_on_top() -> None:
     stopped = Page(render(factories.interrupted())).text()
     assert stopped.index("Interrupted") < stopped.index("Latency of a load")

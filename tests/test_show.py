@@ -40,6 +40,22 @@ def test_record_in_the_terminal(name: str, snapshot: SnapshotAssertion) -> None:
     assert printed(terminal.record(run)) == snapshot
 
 
+@pytest.mark.parametrize("width", [80, 100])
+@pytest.mark.parametrize("name", ["study", "noisy", "judged", "together", "interrupted"])
+def test_the_summary_of_a_study_has_30_lines_at_most(name: str, width: int) -> None:
+    text = printed(terminal.summary(getattr(factories, name)(), Path("runs/a-study")), width)
+    assert len(text.splitlines()) <= 28  # report and record follow on stderr
+    assert "nearfar show runs/a-study" in text
+    assert "advise" in text
+
+
+def test_the_summary_shows_verdicts() -> None:
+    text = printed(terminal.summary(factories.judged(), Path("a")))
+    assert "Steady, rely on these: latency." in text
+    assert "Disturbed, repeat on an idle machine: bandwidth." in text
+    assert "  · stream: threads ran only 40% of their time" in text
+
+
 def test_every_section_is_shown() -> None:
     assert set(_SECTIONS) == set(Sections.model_fields)
 

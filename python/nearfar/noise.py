@@ -3,7 +3,8 @@
 A steady neighbor halves a figure without widening its spread, so the spread alone proves nothing.
 The evidence comes from the kernel: CPU time against wall time of each timed thread, involuntary
 switches, steal time, and CPU time of other processes. Each series is judged by itself, so that
-averaging with undisturbed series does not hide a burst.
+averaging with undisturbed series does not hide a burst. Each figure has a verdict of its own:
+steady, disturbed, or unusable.
 """
 
 from __future__ import annotations
@@ -13,13 +14,19 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from nearfar._native import Usage
 
+Reliability = Literal["steady", "disturbed", "unusable"]
+#: From the best to the worst.
+RELIABILITIES: tuple[Reliability, ...] = ("steady", "disturbed", "unusable")
+
 #: A timed thread whose CPU time is below this fraction of its wall time was preempted.
 LEAST_CPU_SHARE = 0.95
+#: Below this fraction, a figure is mostly waiting.
+LEAST_USABLE_CPU_SHARE = 0.7
 #: CPUs' worth of work by others, averaged over the measurement, that spoils it: on a small machine,
 #: and as a fraction of all CPUs of a large one, of which the daemons take more.
 MOST_FOREIGN_CPUS = 0.25
@@ -28,9 +35,36 @@ MOST_FOREIGN_SHARE = 0.02
 MOST_STEAL = 0.02
 #: Interquartile range over median of one point; a larger one marks a wide point.
 MOST_SPREAD = 0.25
+UNUSABLE_SPREAD = 1.0
 #: Fraction of points that may be wide: near a cache's size, the physical pages of a buffer decide
 #: between hit and miss, so a few points of a good curve are wide.
 MOST_WIDE_POINTS = 0.2
+#: Of a figure whose spread is the memory's and not the neighbors'.
+AT_AN_EDGE = "edge of a cache: the physical pages decide between hit and miss"
+#: Resolution of the kernel's accounts: CPU seconds of others below this prove nothing.
+_TICK_S = 0.02
+
+
+@dataclass(frozen=True)
+class FigureVerdict:
+    """How far one figure can be relied on, and why."""
+
+    figure: str
+    verdict: Reliability
+    reason: str
+    spread: float | None
+
+
+@dataclass(frozen=True)
+class SeriesVerdict:
+    """How far a series can be relied on, and each of its figures."""
+
+    section: str
+    series: str
+    verdict: Reliability
+    reasons: list[str]
+    set_aside: int
+    figures: list[FigureVerdict]
 
 
 @dataclass(frozen=True)
@@ -44,6 +78,7 @@ class Verdict:
     least_cpu_share: float
     worst_spread: float
     series: int = 1  # number of timed series
+    judged: list[SeriesVerdict] = field(default_factory=list)
 
 
 def most_foreign_cpus() -> float:
@@ -73,22 +108,65 @@ def _accounts() -> _Accounts:
     )
 
 
+@dataclass(frozen=True)
+class Lap:
+    """What others used of the machine in a part of a series."""
+
+    wall_s: float
+    foreign_s: float
+    steal_s: float
+
+    def is_calm(self) -> bool:
+        """Whether others used so little that no figure is disturbed."""
+        foreign_s = self.foreign_s - _TICK_S
+        steal_s = self.steal_s - _TICK_S
+        return (
+            foreign_s <= most_foreign_cpus() * self.wall_s
+            and steal_s <= MOST_STEAL * self.wall_s * _cpus()
+        )
+
+
+def _cpus() -> int:
+    return os.cpu_count() or 1
+
+
+def _lap(start: _Accounts, end: _Accounts, observed_s: float = 0.0) -> Lap:
+    own_s = end.own_s - start.own_s + observed_s
+    return Lap(
+        max(end.wall_s - start.wall_s, 1e-9),
+        max(end.busy_s - start.busy_s - own_s, 0.0),
+        end.steal_s - start.steal_s,
+    )
+
+
+def is_calm_now(moment_s: float = 0.2) -> bool:
+    """Whether others leave the machine alone during the next moment, in which this one sleeps."""
+    start = _accounts()
+    time.sleep(moment_s)
+    return _lap(start, _accounts()).is_calm()
+
+
 @dataclass
 class Watch:
     """Watches the machine during one series of measurements, starting at its construction.
 
     ``kernel_works``: the kernel works for the measurement (write-back of a file), so the CPU time
-    of other processes cannot be distinguished from it.
+    of other processes cannot be distinguished from it. ``section``: key of the section in the
+    record; ``set_aside``: number of disturbed epochs that calm ones replaced.
     """
 
     name: str
     kernel_works: bool = False
+    section: str = ""
+    set_aside: int = 0
     _start: _Accounts = field(default_factory=_accounts)
+    _lap_start: _Accounts = field(default_factory=_accounts)
+    _laps: list[Lap] = field(default_factory=list)
     _cpu_ns: int = 0
     _wall_ns: int = 0
     _switches: int = 0
     _observed_s: float = 0.0
-    _spreads: dict[str, float] = field(default_factory=dict)
+    _points: dict[str, tuple[float | None, float, bool]] = field(default_factory=dict)
 
     def threads(self, usages: Sequence[Usage]) -> None:
         """Add timed loops: ``cpu_ns``, ``wall_ns``, ``involuntary_switches`` of each thread."""
@@ -101,23 +179,51 @@ class Watch:
         """Add CPU time of processes that are measured, and not children of this one."""
         self._observed_s += cpu_s
 
+    def lap(self) -> Lap:
+        """Return the part of the series since the previous lap."""
+        now = _accounts()
+        lap, self._lap_start = _lap(self._lap_start, now), now
+        return Lap(lap.wall_s, 0.0, lap.steal_s) if self.kernel_works else lap
+
+    def only(self, laps: Sequence[Lap]) -> None:
+        """Judge these parts instead of the whole time: the others were repeated."""
+        self._laps = list(laps)
+
+    def point(
+        self, name: str, spread: float | None, cpu_share: float = 1.0, *, at_edge: bool = False
+    ) -> None:
+        """Add one finished point.
+
+        ``spread``: of at least five repeats, else None; ``cpu_share``: CPU time over wall time of
+        its threads; ``at_edge``: a cache ends there, so that its spread is the memory's.
+        """
+        self._points[name] = (spread, cpu_share, at_edge)
+
     def spread(self, point: str, spread: float) -> None:
         """Add the spread of one finished point with at least five repeats."""
-        self._spreads[point] = spread
+        self.point(point, spread)
 
     def verdict(self) -> Verdict:
         """Judge all evidence so far."""
-        now = _accounts()
-        wall = max(now.wall_s - self._start.wall_s, 1e-9)
-        own = now.own_s - self._start.own_s + self._observed_s
-        foreign = max((now.busy_s - self._start.busy_s - own) / wall, 0.0)
-        if self.kernel_works:
-            foreign = 0.0
-        steal = (now.steal_s - self._start.steal_s) / wall / (os.cpu_count() or 1)
+        laps = self._laps or [_lap(self._start, _accounts(), self._observed_s)]
+        wall = sum(lap.wall_s for lap in laps)
+        foreign = 0.0 if self.kernel_works else sum(lap.foreign_s for lap in laps) / wall
+        steal = sum(lap.steal_s for lap in laps) / wall / _cpus()
         share = self._cpu_ns / self._wall_ns if self._wall_ns else 1.0
-        worst = max(self._spreads.values(), default=0.0)
-        reasons = [f"{self.name} – {reason}" for reason in self._reasons(share, foreign, steal)]
-        return Verdict(bool(reasons), reasons, foreign, steal, share, worst)
+        spreads = [spread or 0.0 for spread, _, at_edge in self._points.values() if not at_edge]
+        found = list(self._reasons(share, foreign, steal))
+        reasons = [f"{self.name} – {reason}" for reason in found]
+        figures = list(self._figures(foreign, steal))
+        verdict = _worst(
+            "disturbed" if found else "steady",
+            "unusable" if share < LEAST_USABLE_CPU_SHARE else "steady",
+            "unusable" if 2 * _number(figures, "unusable") > len(figures) else "steady",
+        )
+        judged = SeriesVerdict(
+            self.section or self.name, self.name, verdict, found, self.set_aside, figures
+        )
+        worst = max(spreads, default=0.0)
+        return Verdict(bool(reasons), reasons, foreign, steal, share, worst, judged=[judged])
 
     def _reasons(self, share: float, foreign: float, steal: float) -> Iterator[str]:
         if share < LEAST_CPU_SHARE:
@@ -125,17 +231,57 @@ class Watch:
                 f"timed threads ran only {share:.0%} of their time "
                 f"({self._switches} involuntary switches)"
             )
-        if foreign > most_foreign_cpus():
-            yield f"other processes used {foreign:.2f} processors"
-        if steal > MOST_STEAL:
-            yield f"the hypervisor took {steal:.1%} of the processors' time"
-        wide = [point for point, spread in self._spreads.items() if spread > MOST_SPREAD]
-        if len(wide) > MOST_WIDE_POINTS * len(self._spreads):
-            worst = max(wide, key=lambda point: self._spreads[point])
+        if machine := _by_machine(foreign, steal):
+            yield machine
+        wide = {
+            point: spread
+            for point, (spread, _, at_edge) in self._points.items()
+            if spread is not None and spread > MOST_SPREAD and not at_edge
+        }
+        if len(wide) > MOST_WIDE_POINTS * len(self._points):
+            worst = max(wide, key=lambda point: wide[point])
             yield (
-                f"{len(wide)} of {len(self._spreads)} points spread by over {MOST_SPREAD:.0%} "
-                f"({worst} by {self._spreads[worst]:.0%})"
+                f"{len(wide)} of {len(self._points)} points spread by over {MOST_SPREAD:.0%} "
+                f"({worst} by {wide[worst]:.0%})"
             )
+
+    def _figures(self, foreign: float, steal: float) -> Iterator[FigureVerdict]:
+        machine = _by_machine(foreign, steal)
+        for name, (spread, share, at_edge) in self._points.items():
+            own, reason = _of_point(spread, share, at_edge=at_edge)
+            if own == "steady" and machine:
+                own, reason = "disturbed", machine
+            yield FigureVerdict(name, own, reason, spread)
+
+
+def _by_machine(foreign: float, steal: float) -> str:
+    """Return what others used of the machine, if that disturbs all figures of a series."""
+    if foreign > most_foreign_cpus():
+        return f"other processes used {foreign:.2f} of {_cpus()} CPUs"
+    if steal > MOST_STEAL:
+        return f"the hypervisor took {steal:.1%} of the CPUs' time"
+    return ""
+
+
+def _of_point(spread: float | None, share: float, *, at_edge: bool) -> tuple[Reliability, str]:
+    """Judge one figure by its own repeats."""
+    if share < LEAST_CPU_SHARE:
+        reason = f"its threads ran only {share:.0%} of their time"
+        return "unusable" if share < LEAST_USABLE_CPU_SHARE else "disturbed", reason
+    if spread is None or spread <= MOST_SPREAD:
+        return "steady", ""
+    if at_edge:
+        return "steady", AT_AN_EDGE
+    reason = f"its repeats spread by {spread:.0%}"
+    return "unusable" if spread > UNUSABLE_SPREAD else "disturbed", reason
+
+
+def _worst(*verdicts: Reliability) -> Reliability:
+    return max(verdicts, key=RELIABILITIES.index)
+
+
+def _number(figures: Sequence[FigureVerdict], verdict: Reliability) -> int:
+    return sum(figure.verdict == verdict for figure in figures)
 
 
 @dataclass
@@ -160,4 +306,5 @@ class NoiseMeter:
             least_cpu_share=min((v.least_cpu_share for v in seen), default=1.0),
             worst_spread=max((v.worst_spread for v in seen), default=0.0),
             series=len(seen),
+            judged=[series for v in seen for series in v.judged],
         )

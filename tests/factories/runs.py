@@ -18,7 +18,7 @@ from factories.probes import (
 )
 from factories.shaped import MACHINE_ID
 from factories.sides import compete_foretold, pipeline_foretold, stencil_beside_alone
-from nearfar.records.noise import NoiseRecord
+from nearfar.records.noise import FigureVerdict, NoiseRecord, Reliability, SeriesVerdict
 from nearfar.records.results import Knee
 from nearfar.records.run import Finding, Run, Sections, Skipped
 from nearfar.units import GIB, KIB, MIB
@@ -187,6 +187,37 @@ def noisy() -> Run:
             worst_spread=0.41,
         )
     )
+
+
+def judged() -> Run:
+    """A study with a verdict on each section: bandwidth disturbed, STREAM unusable."""
+    steady = FigureVerdict(figure="1 MiB", verdict=Reliability.STEADY, reason="edge", spread=0.6)
+    wide = FigureVerdict(figure="read", verdict=Reliability.DISTURBED, reason="wide", spread=0.4)
+    rows: tuple[tuple[str, str, list[str], FigureVerdict], ...] = (
+        ("latency", "steady", [], steady),
+        ("bandwidth", "disturbed", ["wide"], wide),
+    )
+    series = [
+        SeriesVerdict(
+            section=section,
+            series=f"{section} dram",
+            verdict=Reliability(verdict),
+            reasons=reasons,
+            figures=[figure],
+        )
+        for section, verdict, reasons, figure in rows
+    ]
+    series.append(
+        SeriesVerdict(
+            section="stream",
+            series="stream",
+            verdict=Reliability.UNUSABLE,
+            reasons=["threads ran only 40% of their time"],
+            set_aside=3,
+        )
+    )
+    loud = calm().model_copy(update={"noisy": True, "judged": series})
+    return study(noise=loud)
 
 
 def close_knees() -> Run:

@@ -18,11 +18,13 @@ MOST_REASONS = 3
 
 @dataclass(frozen=True)
 class Output:
-    """Where the JSON goes, whether a disturbed run is an error, and whether notes are printed."""
+    """Where the JSON goes, whether a disturbed run is an error, whether notes are printed, and
+    whether the text gives the verdict already."""
 
     json: str | None = None
     strict: bool = False
     quiet: bool = False
+    says_verdict: bool = False
 
 
 def show_measured(done: Measured[Any], text: RenderableType, output: Output) -> None:
@@ -43,7 +45,8 @@ def show_measured(done: Measured[Any], text: RenderableType, output: Output) -> 
     complaint = f"too noisy: {'; '.join(reasons)}"
     if output.strict:
         raise NoisyError(complaint, "stop what else runs (see `nearfar doctor`) and try again")
-    note(complaint)
+    if not output.says_verdict:
+        note(complaint)
 
 
 def show_document(text: RenderableType, document: dict[str, Any], json: str | None) -> None:

@@ -32,6 +32,9 @@ def study(
     know of this machine, and keeps that as the host `this`. The record and its report.html are
     written to a new directory; a second study shows the changes since the previous one.
 
+    The terminal shows the headline figures, the verdict on each section, and what to do next;
+    `nearfar show RECORD` prints all tables.
+
     Examples:
 
         nearfar study
@@ -53,7 +56,8 @@ def study(
     done = api.study(options, full=full)
     if not quiet:
         note(f"report: {done.report}")
-    show_measured(done, terminal.record(done.run), Output(json, strict, quiet))
+    text = terminal.summary(done.run, done.folder)
+    show_measured(done, text, Output(json, strict, quiet, says_verdict=True))
 
 
 def _show_plan(time_s: float | None, full: bool, json: str | None) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from nearfar._native import LatencyProbe, NativeError, parse_tier
@@ -28,6 +28,8 @@ ASSUMED_CACHE = 16 * MIB
 MOST_BY_DEFAULT = 256 * MIB
 #: A knee with a smaller rise is not the end of a cache, but rather that of TLB reach.
 LEAST_CACHE_RATIO = 2.0
+#: Two neighbors of a region whose latencies differ by more are on both sides of a cache's edge.
+EDGE_RISE = 1.25
 
 
 def octaves(least: int, most: int, steps_per_octave: int, block_bytes: int = 64) -> list[int]:
@@ -86,7 +88,7 @@ def measure(
     """Measure one curve. Returns it and the regions dropped for lack of time."""
     name = f"latency {plan.tier}"
     samples, dropped = session.repeat(
-        name, "ns", plan, effort, judge_spread=judge_spread, label=format_size
+        name, "ns", plan, effort, judge_spread=judge_spread, label=format_size, edges=cache_edges
     )
     points = [
         LatencyPoint(
@@ -103,6 +105,21 @@ def measure(
         points=points,
     )
     return curve, dropped
+
+
+def cache_edges(latency_by_region: Mapping[int, float]) -> set[int]:
+    """Regions where a cache ends: the latency rises from the region before to the one after.
+
+    There the physical pages of a buffer decide between hit and miss, so its repeats spread on an
+    idle machine, too.
+    """
+    regions = sorted(latency_by_region)
+    edges = set()
+    for i, region in enumerate(regions):
+        below, above = regions[max(i - 1, 0)], regions[min(i + 1, len(regions) - 1)]
+        if latency_by_region[above] > EDGE_RISE * latency_by_region[below]:
+            edges.add(region)
+    return edges
 
 
 def knees_of(curve: LatencyCurve) -> list[FoundKnee]:

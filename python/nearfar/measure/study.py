@@ -1,11 +1,13 @@
 """Several sections in one run: ``study``, and the probe of a tier.
 
-Each section has a fraction of the time and reduces its grid to fit, never its repeats; dropped
-points are listed. A finished section is saved before the next one starts.
+Each section has a fraction of the time and reduces its grid to fit, then its repeats; dropped
+points are listed. Time that a section exceeded is taken from the later ones, in proportion; time
+that is left is for calm moments. A finished section is saved before the next one starts.
 """
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -76,7 +78,9 @@ PROBE = {
 }
 #: No section starts once this fraction of the time is used: earlier sections may exceed theirs,
 #: because the minimum number of repeats is kept.
-LATEST_START = 1.1
+LATEST_START = 2.0
+#: Least fraction of a section's time that is left to it if earlier ones exceeded theirs.
+LEAST_LEFT = 0.2
 #: A coarse probe, with one region size an octave.
 QUICK = {"latency": 0.45, "bandwidth": 0.2, "parallelism": 0.1, "persistence": 0.1, "loaded": 0.15}
 #: Probes of a paced tier: only kernels that know their bytes keep its pace.
@@ -95,7 +99,9 @@ class StudyPlan:
     sections and their fractions of ``time_s``; ``left_out``: sections that the tier does not
     support; ``path``: a directory for the mapped file; ``threads``: counts, or the default ones;
     ``array_bytes``: of each array, or four times the last cache; ``curve``: competition with few,
-    half and most of the threads far, instead of one.
+    half and most of the threads far, instead of one; ``patience_s``: of each section, beyond its
+    time, for calm epochs; ``most_overrun``: multiple of its time after which a section takes fewer
+    repeats.
     """
 
     tiers: Sequence[str]
@@ -110,11 +116,32 @@ class StudyPlan:
     warmup: int = 0
     left_out: Sequence[str] = ()
     curve: bool = False
+    patience_s: float = 0.0
+    most_overrun: float = math.inf
 
     def effort(self, section: str, parts: int = 1) -> Effort:
         """The budget of one of ``parts`` equal parts of a section."""
         budget_s = self.time_s * self.shares[section] / parts
-        return Effort(budget_s, self.runs, self.warmup, apart=self.shares is not QUICK)
+        return Effort(
+            budget_s,
+            self.runs,
+            self.warmup,
+            self.shares is not QUICK,
+            self.patience_s / parts,
+            self.most_overrun * budget_s,
+        )
+
+    def within(self, left_s: float, left_share: float) -> StudyPlan:
+        """The plan for the next section, if sections with this sum of shares have this time left.
+
+        A section gets less than its time if earlier ones exceeded theirs, and patience if not.
+        """
+        pace = left_s / (left_share * self.time_s)
+        return replace(
+            self,
+            time_s=self.time_s * min(max(pace, LEAST_LEFT), 1.0),
+            patience_s=max(left_s - left_share * self.time_s, 0.0),
+        )
 
 
 Save = Callable[[Sections, list[Skipped]], None]
@@ -160,15 +187,18 @@ class Study:
         failures: list[NearfarError] = []
         for name in self.plan.left_out:
             self._skip(name, "the whole section", "its loops cannot keep the pace of a paced tier")
-        deadline = time.monotonic() + LATEST_START * self.plan.time_s
-        base = 0.0
-        for name, share in self.plan.shares.items():
+        whole, base = self.plan, 0.0
+        end = time.monotonic() + whole.time_s
+        for name, share in whole.shares.items():
             paused = time.monotonic()
             self.between()
-            deadline += time.monotonic() - paused
+            end += time.monotonic() - paused
+            left_s = end - time.monotonic()
             self.session.span = (base, share)
+            self.session.section = name
+            self.plan = whole.within(left_s, sum(whole.shares.values()) - base)
             base += share
-            if time.monotonic() > deadline:
+            if left_s < (1 - LATEST_START) * whole.time_s:
                 self._skip(name, "the whole section", "no time")
                 continue
             try:
@@ -179,7 +209,8 @@ class Study:
                 reason = "; ".join(filter(None, (error.what, error.next_step)))
                 self._skip(name, "the whole section", reason)
             self._save()
-        if len(failures) == len(self.plan.shares):
+        self.session.section = ""
+        if len(failures) == len(whole.shares):
             raise failures[0]
 
     @property

@@ -2,7 +2,43 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict
+from enum import StrEnum
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class Reliability(StrEnum):
+    """How far a figure can be relied on."""
+
+    STEADY = "steady"
+    DISTURBED = "disturbed"
+    UNUSABLE = "unusable"
+
+
+class FigureVerdict(BaseModel):
+    """The verdict on one point of a series, with its reason."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    figure: str
+    verdict: Reliability
+    reason: str = Field(default="", description="why it is not steady, or why a spread is normal")
+    spread: float | None = Field(default=None, description="interquartile range over median")
+
+
+class SeriesVerdict(BaseModel):
+    """The verdict on one series of measurements, and on each of its figures."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    section: str = Field(description="key of the section that the series belongs to")
+    series: str
+    verdict: Reliability
+    reasons: list[str] = Field(default_factory=list)
+    set_aside: int = Field(
+        default=0, description="epochs that other work disturbed, and that calm ones replaced"
+    )
+    figures: list[FigureVerdict] = Field(default_factory=list)
 
 
 class NoiseRecord(BaseModel):
@@ -18,3 +54,19 @@ class NoiseRecord(BaseModel):
     worst_spread: float
     #: that were timed; absent in older records
     series: int | None = None
+    judged: list[SeriesVerdict] = Field(
+        default_factory=list, description="by series; empty in older records"
+    )
+
+    def by_section(self) -> dict[str, tuple[Reliability, list[str]]]:
+        """Return the worst verdict of each section, and its reasons, in the order of the run."""
+        found: dict[str, tuple[Reliability, list[str]]] = {}
+        for each in self.judged:
+            verdict, reasons = found.get(each.section, (Reliability.STEADY, []))
+            worst = max(verdict, each.verdict, key=list(Reliability).index)
+            found[each.section] = (worst, [*reasons, *each.reasons])
+        return found
+
+    def figure_verdicts(self) -> dict[tuple[str, str], FigureVerdict]:
+        """Return the verdict on each figure, by series and figure."""
+        return {(s.series, f.figure): f for s in self.judged for f in s.figures}

@@ -102,7 +102,7 @@ def progress(quiet: bool) -> Iterator[Progress]:
         yield _Lines()
         return
     from rich.console import Console
-    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as RichProgress
 
     class Bar:
@@ -115,7 +115,8 @@ def progress(quiet: bool) -> Iterator[Progress]:
     columns = (
         BarColumn(bar_width=30),
         TextColumn("{task.percentage:>3.0f} %"),
-        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+        TextColumn("left"),
         TextColumn("{task.description}"),
     )
     with RichProgress(*columns, console=Console(stderr=True), transient=True) as bar:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 #: Seconds of a study by default, and of a full one.
 STUDY_S, FULL_S = 150.0, 1800.0
+#: Multiple of its time after which a section takes fewer repeats, so that none is skipped.
+MOST_OVERRUN = 1.5
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,7 @@ def _plan(recording: Recording, time_s: float, *, full: bool) -> StudyPlan:
         recording.directory.path,
         range(1, len(cpus) + 1) if full else (),
         curve=full,
+        most_overrun=MOST_OVERRUN,
     )
 
 

@@ -13,7 +13,7 @@ from nearfar.report.html.glance import cards
 from nearfar.report.html.section import Context
 from nearfar.report.html.sections import ORDER
 from nearfar.report.html.sections.machine import machine_name
-from nearfar.report.html.verdict import NOTHING_TIMED, noise_evidence, status_line
+from nearfar.report.html.verdict import NOTHING_TIMED, noise_evidence, reliance, status_line
 from nearfar.report.wording import sentence, when
 
 FILE_NAME = "report.html"
@@ -21,7 +21,7 @@ FILE_NAME = "report.html"
 
 @dataclass(frozen=True)
 class Banner:
-    """A message above all figures; ``tone`` is ``bad`` or ``good``."""
+    """A message above all figures; ``tone`` is ``bad``, ``warn`` or ``good``."""
 
     tone: str
     title: str
@@ -99,6 +99,10 @@ def _banners(run: Run) -> Iterator[Banner]:
         yield Banner("bad", title, [sentence(rest)])
     if run.noise is None:
         yield Banner("bad", "No noise verdict", ["The run ended before the verdict."])
+    elif run.noise.noisy and run.noise.judged:
+        for each in reliance(run.noise):
+            names = sentence(f"{', '.join(each.sections)}.")
+            yield Banner(each.tone, each.title, [names, *each.reasons])
     elif run.noise.noisy:
         yield Banner("bad", "Disturbed: do not rely on these figures", run.noise.reasons)
     elif run.noise.series == 0:

@@ -1,8 +1,11 @@
-"""Statements above all figures: how the run ended, and whether the machine was idle."""
+"""Statements above all figures: how the run ended, and which figures can be relied on."""
 
 from __future__ import annotations
 
-from nearfar.records.noise import NoiseRecord
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from nearfar.records.noise import NoiseRecord, Reliability
 
 _UNFINISHED = {
     "interrupted": "Interrupted: what was finished before is shown, the rest is missing.",
@@ -18,6 +21,52 @@ def status_line(status: str) -> str:
 
 #: For a run that timed nothing: the machine's noise does not affect its figures.
 NOTHING_TIMED = "Nothing was timed: all figures are computed."
+#: What to do with sections, by their verdict.
+_HEADS = {
+    Reliability.STEADY: "Steady, rely on these",
+    Reliability.DISTURBED: "Disturbed, repeat on an idle machine",
+    Reliability.UNUSABLE: "Unusable",
+}
+_TONES = {
+    Reliability.STEADY: "good",
+    Reliability.DISTURBED: "warn",
+    Reliability.UNUSABLE: "bad",
+}
+
+
+@dataclass(frozen=True)
+class Reliance:
+    """The sections with one verdict; ``reasons``: one line each for those that are not steady."""
+
+    verdict: Reliability
+    sections: list[str]
+    reasons: list[str]
+
+    @property
+    def title(self) -> str:
+        """The verdict, and what to do."""
+        return _HEADS[self.verdict]
+
+    @property
+    def tone(self) -> str:
+        """``good``, ``warn`` or ``bad``."""
+        return _TONES[self.verdict]
+
+
+def reliance(noise: NoiseRecord) -> Iterator[Reliance]:
+    """Yield the sections by verdict, steady ones first; nothing for an older record."""
+    found = noise.by_section()
+    for verdict in Reliability:
+        names = [name for name, (own, _) in found.items() if own is verdict]
+        if names:
+            lines = [_reason(name, found[name][1]) for name in names if found[name][1]]
+            yield Reliance(verdict, names, lines)
+
+
+def _reason(section: str, reasons: list[str]) -> str:
+    different = list(dict.fromkeys(reasons))
+    more = f", and {len(different) - 1} more" if len(different) > 1 else ""
+    return f"{section}: {different[0]}{more}"
 
 
 def noise_evidence(noise: NoiseRecord) -> str:

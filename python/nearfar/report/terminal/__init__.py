@@ -23,6 +23,7 @@ from nearfar.report.terminal.record import noise, record
 from nearfar.report.terminal.results import bandwidth, latency, mapped, published_curve, stream
 from nearfar.report.terminal.sheet import sheet
 from nearfar.report.terminal.simulation import counts, load_curve, simulated, simulation
+from nearfar.report.terminal.summary import summary
 from nearfar.report.terminal.sweep import sweep
 from nearfar.report.terminal.together import compete, pipeline_run, stencil, stencil_split
 
@@ -66,6 +67,7 @@ __all__ = [
     "stencil_split",
     "stream",
     "structure",
+    "summary",
     "sweep",
     "tails",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from rich.console import Group, RenderableType
@@ -11,7 +11,7 @@ from rich.text import Text
 from nearfar.records.noise import NoiseRecord
 from nearfar.records.run import Run, Sections
 from nearfar.report.html.sections.machine import machine_name
-from nearfar.report.html.verdict import NOTHING_TIMED, noise_evidence, status_line
+from nearfar.report.html.verdict import NOTHING_TIMED, noise_evidence, reliance, status_line
 from nearfar.report.terminal import advising, allocators, depth, pools, programs, results, together
 from nearfar.report.terminal.experiment import experiment
 from nearfar.report.terminal.page_placement import page_placement
@@ -45,6 +45,8 @@ _SECTIONS: dict[str, Callable[[Any], RenderableType]] = {
     "placement": page_placement,
     "sweep": sweep,
 }
+#: Styles of verdicts.
+TONE_STYLES = {"good": "green", "warn": "yellow", "bad": "red"}
 #: Predictions, and the sections of the runs that they precede, which show them too.
 _PREDICTED_SECTIONS = {
     "compete_forecast": "compete",
@@ -63,13 +65,22 @@ def noise(record: NoiseRecord | None) -> RenderableType:
         return Text(NOTHING_TIMED)
     if not record.noisy:
         return Text(f"Idle machine. {noise_evidence(record)}", style="green")
+    if record.judged:
+        return Group(*_reliance(record))
     lines = [Text(f"  · {reason}", style="red") for reason in record.reasons]
     return Group(Text("Disturbed: do not rely on these figures.", style="bold red"), *lines)
 
 
+def _reliance(record: NoiseRecord) -> Iterator[Text]:
+    for each in reliance(record):
+        style = TONE_STYLES[each.tone]
+        yield Text(f"{each.title}: {', '.join(each.sections)}.", style=f"bold {style}")
+        yield from (Text(f"  · {reason}", style=style) for reason in each.reasons)
+
+
 def record(run: Run) -> RenderableType:
     """Return the whole record: head, verdict, sections, warnings, and what was skipped."""
-    parts: list[RenderableType] = [_head(run), noise(run.noise)]
+    parts: list[RenderableType] = [head(run), noise(run.noise)]
     for name, write in _SECTIONS.items():
         result = getattr(run.sections, name)
         if result is not None and not _has_run(run.sections, name):
@@ -90,9 +101,10 @@ def _has_run(sections: Sections, prediction: str) -> bool:
     return predicted is not None and getattr(sections, predicted) is not None
 
 
-def _head(run: Run) -> Text:
-    head = Text(f"nearfar {run.verb}", style="bold").append(
+def head(run: Run) -> Text:
+    """Return the verb, the time and the machine, and how an unfinished run ended."""
+    line = Text(f"nearfar {run.verb}", style="bold").append(
         f"  {run.started}  {machine_name(run.machine)}", style="not bold"
     )
     unfinished = status_line(run.status)
-    return head.append(f"\n{unfinished}", style="bold red") if unfinished else head
+    return line.append(f"\n{unfinished}", style="bold red") if unfinished else line

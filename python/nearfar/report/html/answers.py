@@ -1,0 +1,76 @@
+"""The first screen's sentences: how far memory reaches, and what to do next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from nearfar.records.noise import Reliability
+from nearfar.records.run import Run
+from nearfar.records.structures import DeviceSlowdown
+from nearfar.report.html import headline
+from nearfar.report.html.sections import parallelism
+from nearfar.report.wording import count, format_quantity, pages_name, plain_tier, say
+
+
+def how_far(run: Run) -> list[str]:
+    """Return sentences on far memory and on the limits of near memory."""
+    return [*_far_latency(run), *_limits(run)]
+
+
+def _far_latency(run: Run) -> Iterator[str]:
+    result = run.sections.latency
+    main = headline.main_curve(result) if result else None
+    if result is None or main is None:
+        return
+    near = headline.largest(main)
+    for curve in result.curves:
+        point = headline.at_region(curve, near.region_bytes)
+        if point is None or plain_tier(curve.tier) == plain_tier(main.tier):
+            continue
+        ratio = format_quantity("ratio", point.latency_ns / near.latency_ns)
+        pages = pages_name(curve.pages)
+        far, first = plain_tier(curve.tier), plain_tier(main.tier)
+        yield f"{far} ({pages}): {say(point, 'latency_ns')} a load, {ratio} of {first}."
+
+
+def _limits(run: Run) -> Iterator[str]:
+    sections = run.sections
+    if sections.parallelism is not None:
+        yield f"{parallelism.finding(sections.parallelism).partition(': ')[0].rstrip('.')}."
+    row = sections.compete
+    if row is not None:
+        yield (
+            f"While {row.far} is copied at {say(row, 'far_bandwidth_bytes_per_s')}, {row.near} is "
+            f"copied at {say(row, 'near_bandwidth_bytes_per_s')}."
+        )
+    devices = sections.structures.devices if sections.structures else []
+    if devices:
+        least, most = (pick(devices, key=lambda d: d.slowdown) for pick in (min, max))
+        yield f"Slowdown on shipped devices: {_slowdown(least)} to {_slowdown(most)} (modelled)."
+
+
+def _slowdown(one: DeviceSlowdown) -> str:
+    return f"{format_quantity('ratio', one.slowdown)} ({one.structure}, {one.device})"
+
+
+def what_next(run: Run) -> list[tuple[str, str]]:
+    """Return commands, and what each is for; the most urgent first. For runs about a machine."""
+    if run.verb not in ("study", "probe"):
+        return []
+    return [*_urgent(run), *_STEPS]
+
+
+def _urgent(run: Run) -> Iterator[tuple[str, str]]:
+    judged = run.noise.judged if run.noise else []
+    if any(series.verdict is not Reliability.STEADY for series in judged):
+        yield f"nearfar {run.verb}", "again on an idle machine, for the figures that are not steady"
+    warnings = [finding.check for finding in run.findings if finding.level == "warning"]
+    if warnings:
+        first = ", ".join(warnings[:2])
+        yield "nearfar doctor", f"{count(len(warnings), 'warning')} on this machine: {first}"
+
+
+_STEPS = (
+    ("nearfar advise -- PROGRAM", "what your program would lose on far memory"),
+    ("nearfar compare BEFORE AFTER", "what changed between two records"),
+)

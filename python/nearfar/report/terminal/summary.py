@@ -1,0 +1,80 @@
+"""A record in at most 30 lines of a terminal: how fast, how far, how sure, what next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from nearfar.records.noise import NoiseRecord, Reliability
+from nearfar.records.run import Run
+from nearfar.report.html.answers import how_far, what_next
+from nearfar.report.html.glance import cards
+from nearfar.report.html.verdict import reliance
+from nearfar.report.terminal.layout import columns
+from nearfar.report.terminal.record import TONE_STYLES, head, noise
+from nearfar.report.wording import count
+
+#: Most lines of reasons, sentences and skipped sections; the report and ``nearfar show`` have all.
+_MOST_REASONS, _MOST_SENTENCES, _MOST_SKIPPED = 3, 4, 2
+
+
+def summary(run: Run, folder: Path) -> RenderableType:
+    """Return the headline figures, the verdict, what to do next, and the command for the rest."""
+    parts: list[RenderableType] = [head(run), Text("")]
+    figures = _figures(run)
+    if figures is not None:
+        parts += [figures, Text("")]
+    said = [_one_line(f"· {text}") for text in how_far(run)[:_MOST_SENTENCES]]
+    if said:
+        parts += [*said, Text("")]
+    parts += [_sure(run.noise), *_skipped(run), Text("")]
+    steps = [*what_next(run), (f"nearfar show {folder}", "all tables")]
+    width = max(len(command) for command, _ in steps)
+    parts += [Text(f"{command:<{width}}  {why}") for command, why in steps]
+    return Group(*parts)
+
+
+def _figures(run: Run) -> RenderableType | None:
+    verdicts = run.noise.by_section() if run.noise else {}
+    rows = []
+    for card in cards(run):
+        verdict = verdicts.get(card.target)
+        origin = card.origin.value if card.origin and card.origin.value != "measured" else ""
+        interval = f"({card.interval or 'no interval'})"
+        value = " ".join(filter(None, (card.value, interval, origin)))
+        rows.append([card.label, value, verdict[0].value if verdict else "", card.context])
+    return columns(["", "Value", "Verdict", "Of"], rows, 4) if rows else None
+
+
+def _sure(record: NoiseRecord | None) -> RenderableType:
+    """Return the verdict by section, with few reasons."""
+    if record is None or not record.noisy:
+        return noise(record)
+    if not record.judged:
+        first = [_one_line(f"  · {reason}") for reason in record.reasons[:_MOST_REASONS]]
+        return Group(Text("Disturbed: do not rely on these figures.", style="bold red"), *first)
+    lines: list[Text] = []
+    reasons = 0
+    for each in reliance(record):
+        style = TONE_STYLES[each.tone]
+        lines.append(Text(f"{each.title}: {', '.join(each.sections)}.", style=style))
+        if each.verdict is not Reliability.STEADY:
+            shown = each.reasons[: max(_MOST_REASONS - reasons, 1)]
+            reasons += len(shown)
+            lines += [_one_line(f"  · {reason}") for reason in shown]
+    return Group(*lines)
+
+
+def _skipped(run: Run) -> Iterator[Text]:
+    whole = [skip for skip in run.skipped if skip.what == "the whole section"]
+    for skip in whole[:_MOST_SKIPPED]:
+        yield _one_line(f"Skipped {skip.section}: {skip.why}")
+    if len(whole) > _MOST_SKIPPED:
+        yield Text(f"Skipped {count(len(whole) - _MOST_SKIPPED, 'more section')}.")
+
+
+def _one_line(text: str) -> Text:
+    return Text(text, no_wrap=True, overflow="ellipsis")
