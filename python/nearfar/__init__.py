@@ -56,6 +56,7 @@ __all__ = [
     "__version__",
     "advise",
     "compare",
+    "import_profile",
     "load",
     "place_process",
     "predict_contention",
@@ -67,6 +68,7 @@ __all__ = [
     "simulate",
     "study",
     "trace",
+    "write_profile",
 ]
 
 

@@ -48,11 +48,13 @@ if TYPE_CHECKING:
     from nearfar.records.choices import (
         MapModel,
         MapOperation,
+        OtherTool,
         SetName,
         SplitModel,
         TraceRecorder,
     )
     from nearfar.records.placement import PlacementResult
+    from nearfar.records.profile import Profile
     from nearfar.records.run import Sections
     from nearfar.simulation.results import CountsSimulation, LoadCurve, Simulation
     from nearfar.workflows.comparing import Verdict
@@ -74,6 +76,7 @@ __all__ = [
     "Traced",
     "advise",
     "compare",
+    "import_profile",
     "load",
     "place_process",
     "predict_contention",
@@ -85,6 +88,7 @@ __all__ = [
     "simulate",
     "study",
     "trace",
+    "write_profile",
 ]
 
 
@@ -273,6 +277,29 @@ def load(name_or_path: str) -> Subject:
     from nearfar.workflows import subjects
 
     return subjects.load(name_or_path)
+
+
+@_public
+def import_profile(
+    files: Sequence[Path], name: str, tool: OtherTool | None = None, nodes: str = "0:0"
+) -> Profile:
+    """Make a device profile from outputs of Mess (memory_curves.csv), Intel MLC and STREAM.
+
+    ``nodes``: NUMA nodes of processor and memory, for outputs of MLC. Raises BadInputError for a
+    file that is none of these, or is damaged.
+    """
+    from nearfar.workflows import profile_files
+
+    return profile_files.import_profile(files, name, tool, nodes)
+
+
+@_public
+def write_profile(profile: Profile, file: Path) -> Path:
+    """Write a device profile to a new file, and return its path. Raises BadInputError if it
+    exists."""
+    from nearfar.workflows import profile_files
+
+    return profile_files.write_new_profile(profile, file)
 
 
 @_public

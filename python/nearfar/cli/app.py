@@ -28,6 +28,7 @@ from nearfar.cli import (
     pool,
     predict,
     probe,
+    profile,
     renamed,
     report,
     run,
@@ -65,6 +66,7 @@ app.add_typer(fit.group, name="fit")
 app.add_typer(predict.group, name="predict")
 app.add_typer(crash.group, name="crash")
 app.command("split", hidden=True)(split.old_name)
+app.add_typer(profile.group, name="profile")
 app.add_typer(pool.group, name="pool")
 app.add_typer(trace.group, name="trace")
 app.command()(sim.sim)

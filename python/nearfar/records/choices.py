@@ -108,3 +108,5 @@ Recovery = Literal["replayed", "library"]
 StoreRecorder = Literal["preload", "instrumented"]
 #: Build step that compiler flags are for.
 BuildStep = Literal["compile", "link"]
+#: Tools whose outputs become profiles.
+OtherTool = Literal["mess", "mlc", "stream"]

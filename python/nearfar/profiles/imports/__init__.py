@@ -1,0 +1,60 @@
+"""Device profiles from what other tools measured: their outputs, read into figures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from nearfar.errors import BadInputError
+from nearfar.files import read_text
+from nearfar.profiles.imports import mess, mlc, stream
+from nearfar.profiles.imports.found import Found
+from nearfar.records.choices import OtherTool
+from nearfar.records.profile import Figure, Profile
+
+_READERS = {"mess": mess, "mlc": mlc, "stream": stream}
+
+
+def import_profile(
+    files: Sequence[Path], name: str, tool: OtherTool | None = None, nodes: tuple[int, int] = (0, 0)
+) -> Profile:
+    """Make the profile of a memory from outputs of other tools; the first file that has a figure
+    counts. ``nodes``: the NUMA node of the processor and of the memory, where a file has several.
+
+    Raises BadInputError for a file that is not such an output, or is damaged.
+    """
+    figures: dict[str, Figure] = {}
+    sources: dict[str, str] = {}
+    for number, path in enumerate(files):
+        text = read_text(path, "give an output of Mess, Intel MLC or STREAM")
+        kind = tool or _tool_of(text, path)
+        found: Found = _READERS[kind].read(text, path, nodes)
+        key = kind if kind not in sources else f"{kind}_{number}"
+        sources[key] = f"{found.tool}, imported from {path.name}"
+        for name_of, figure in found.figures.items():
+            figures.setdefault(name_of, figure.model_copy(update={"source": key}))
+    used = {figure.source for figure in figures.values()}
+    return Profile(
+        name=name,
+        title=f"{name}, as measured by {' and '.join(_READERS[key].TOOL for key in _kinds(used))}",
+        description="Imported from other tools. What they do not measure is absent.",
+        sources={key: source for key, source in sources.items() if key in used},
+        figures=figures,
+    )
+
+
+def _kinds(sources: set[str]) -> list[str]:
+    return [kind for kind in _READERS if any(key.startswith(kind) for key in sources)]
+
+
+def _tool_of(text: str, path: Path) -> OtherTool:
+    found: list[OtherTool] = []
+    for kind, reader in _READERS.items():
+        if reader.recognizes(text):
+            found.append(kind)  # type: ignore[arg-type]
+    if not found:
+        raise BadInputError(
+            f"{path} is not an output of Mess, Intel MLC or STREAM",
+            "give memory_curves.csv of Mess, or what mlc or stream printed; name it with --from",
+        )
+    return found[0]

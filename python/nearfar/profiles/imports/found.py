@@ -1,0 +1,91 @@
+"""What is read from an output of another tool, and the figures it becomes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from nearfar.records.profile import Figure
+
+#: The source of a figure until its file is known.
+_PENDING = "imported"
+#: A curve saturates if its last step adds relatively more latency than bandwidth.
+_STEEP = 1.0
+
+
+@dataclass
+class Found:
+    """Figures of one output. ``tool``: what printed it, with its version if it is known."""
+
+    tool: str
+    figures: dict[str, Figure] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A point of a loaded curve: bytes/s in use, and the latency in ns."""
+
+    bandwidth: float
+    latency: float
+
+
+def scalar(unit: str, value: float, note: str | None = None) -> Figure:
+    """A single number."""
+    return Figure(unit=unit, value=value, source=_PENDING, confidence="A", note=note)
+
+
+def curve(unit: str, x: list[str], points: list[list[float]], note: str | None = None) -> Figure:
+    """A curve."""
+    return Figure(unit=unit, x=x, points=points, source=_PENDING, confidence="A", note=note)
+
+
+def loaded_figures(curves: dict[float, list[Loaded]], note: str = "") -> dict[str, Figure]:
+    """Figures of bandwidth-latency curves by the fraction of reads.
+
+    Curves that the load did not saturate are named in the notes: beyond their ends nothing is
+    known. Points without bandwidth give the idle latency only.
+    """
+    reads = max(curves)
+    idle = min(curves[reads], key=lambda point: point.bandwidth)
+    points = sorted(
+        {
+            (share, point.bandwidth): point.latency
+            for share, each in curves.items()
+            for point in each
+            if point.bandwidth > 0
+        }.items()
+    )
+    peaks = {share: max(point.bandwidth for point in each) for share, each in curves.items()}
+    open_ended = [f"{share:g}" for share in sorted(curves) if not saturates(curves[share])]
+    marks = f"not saturated at read shares {', '.join(open_ended)}" if open_ended else ""
+    said = "; ".join(filter(None, (note, marks))) or None
+    mix = "" if reads == 1 else f"with {reads:.0%} reads"
+    return {
+        "read_latency_ns": scalar("ns", idle.latency, f"at {idle.bandwidth / 1e9:.3g} GB/s"),
+        "read_bandwidth_bytes_per_s": scalar(
+            "B/s", peaks[reads], "; ".join(filter(None, (mix, said))) or None
+        ),
+        "bandwidth_by_read_share_bytes_per_s": curve(
+            "B/s", ["read_share"], [[share, peaks[share]] for share in sorted(peaks)], said
+        ),
+        "read_latency_by_load_ns": curve(
+            "ns",
+            ["read_share", "bandwidth_bytes_per_s"],
+            [[share, bandwidth, latency] for (share, bandwidth), latency in points],
+            said,
+        ),
+    }
+
+
+def saturates(points: Sequence[Loaded]) -> bool:
+    """Whether more load added mostly latency at the end of a curve: at its steepest step in the
+    upper half of its bandwidth, latency grew by a larger factor than bandwidth."""
+    ordered = sorted(points, key=lambda point: (point.bandwidth, point.latency))
+    top = ordered[-1].bandwidth
+    upper = [point for point in ordered if point.bandwidth >= top / 2]
+    for low, high in pairwise(upper):
+        more = high.latency / low.latency - 1
+        if more > _STEEP * (high.bandwidth / low.bandwidth - 1) and more > 0:
+            return True
+    return False

@@ -1,0 +1,41 @@
+"""Profiles made from outputs of other tools, and written as files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nearfar.errors import BadInputError
+
+if TYPE_CHECKING:
+    from nearfar.records.choices import OtherTool
+    from nearfar.records.profile import Profile
+
+
+def import_profile(files: Sequence[Path], name: str, tool: OtherTool | None, nodes: str) -> Profile:
+    """Read outputs of other tools. ``nodes``: of processor and memory, such as ``0:1``."""
+    from nearfar.profiles.imports import import_profile
+
+    pair = re.fullmatch(r"(\d{1,4}):(\d{1,4})", nodes, re.ASCII)
+    if pair is None:
+        raise BadInputError(
+            f"--nodes {nodes} is not a pair of nodes", "give processor and memory: --nodes 0:1"
+        )
+    if not re.fullmatch(r"[\w.+-]+", name):
+        raise BadInputError(
+            f"{name!r} is not a name for a profile",
+            "use letters, digits, dots and hyphens: --name NAME",
+        )
+    return import_profile(files, name, tool, (int(pair[1]), int(pair[2])))
+
+
+def write_new_profile(profile: Profile, file: Path) -> Path:
+    """Write a profile to a new file, and return its path."""
+    from nearfar.profiles.sheets import write_profile
+
+    if file.exists():
+        raise BadInputError(f"{file} exists", "name another file with --out, or remove it")
+    write_profile(profile, file)
+    return file

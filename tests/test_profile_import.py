@@ -1,0 +1,143 @@
+"""``nearfar profile import``: figures of other tools become profiles."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from conftest import RunNearfar
+from nearfar.errors import BadInputError
+from nearfar.profiles import load_profile
+from nearfar.profiles.imports import import_profile
+from nearfar.profiles.imports.found import Loaded, saturates
+
+DATA = Path(__file__).parent / "data"
+GB = 1e9
+#: Idle latency in ns and peak bandwidth in GB/s that the authors' own figures (memory_curves.json)
+#: have: the least load at the highest fraction of reads, and the most of all curves.
+PUBLISHED = {
+    "cte-amd": (120.5, 143.8),
+    "epeec4": (90.2, 106.2),
+    "grace": (176.6, 448.9),
+    "mn5-acc": (110.9, 267.4),
+    "mn5-hbm": (129.0, 833.4),
+    "mn5-gpp-highmem": (117.2, 263.5),
+    "mn5-gpp-avx2": (116.3, 233.5),
+    "mn5-gpp-avx512": (117.2, 240.6),
+}
+STREAM = """STREAM version $Revision: 5.10 $
+Number of Threads requested = 8
+Number of Threads counted = 8
+Function    Best Rate MB/s  Avg time     Min time     Max time
+Copy:           90000.5     0.017     0.017     0.018
+Scale:          80000.0     0.017     0.017     0.018
+Add:            85000.0     0.027     0.027     0.028
+Triad:          85100.0     0.027     0.027     0.028
+Solution Validates: avg error less than 1.000000e-13 on all three arrays
+"""
+
+
+@pytest.mark.parametrize("system", PUBLISHED)
+def test_curves_of_mess_give_the_published_latency_and_bandwidth(system: str) -> None:
+    profile = import_profile([DATA / "mess" / f"{system}.csv"], system)
+    latency_ns, peak = PUBLISHED[system]
+    assert profile.scalar("read_latency_ns") == pytest.approx(latency_ns, rel=0.01)
+    by_share = profile.curve("bandwidth_by_read_share_bytes_per_s")
+    assert max(rate for _, rate in by_share) == pytest.approx(peak * GB, rel=0.01)
+    assert profile.scalar("read_bandwidth_bytes_per_s") == max(by_share)[1]
+    loaded = profile.curve("read_latency_by_load_ns", read_share=max(by_share)[0])
+    assert loaded == sorted(loaded)
+    assert profile.source_of("read_latency_ns") == f"Mess, imported from {system}.csv"
+
+
+def test_latencies_of_mlc_under_load_end_in_the_bandwidth_that_it_printed() -> None:
+    profile = import_profile([DATA / "mlc_4110.txt"], "xeon-4110")
+    assert profile.scalar("read_latency_ns") == pytest.approx(81.96)
+    assert profile.scalar("read_bandwidth_bytes_per_s") == pytest.approx(135655.9e6)
+    loaded = profile.curve("read_latency_by_load_ns", read_share=1)
+    assert loaded[0] == pytest.approx((1237.6e6, 81.96))
+    assert "not saturated" not in (profile.figure("read_latency_by_load_ns").note or "")
+    assert profile.source_of("read_latency_ns").startswith("Intel Memory Latency Checker 3.5,")
+
+
+@pytest.mark.parametrize(("nodes", "rate"), [((0, 0), 90935.7), ((0, 1), 34457.4)])
+def test_bandwidths_of_mlc_are_those_between_two_nodes(nodes: tuple[int, int], rate: float) -> None:
+    profile = import_profile([DATA / "mlc_two_nodes.txt"], "node", nodes=nodes)
+    assert profile.scalar("read_bandwidth_bytes_per_s") == pytest.approx(rate * 1e6)
+    assert set(profile.figures) == {"read_bandwidth_bytes_per_s"}  # others are of both nodes
+
+
+def test_peaks_of_a_machine_of_one_node_are_bandwidths_by_mix(tmp_path: Path) -> None:
+    text = (DATA / "mlc_two_nodes.txt").read_text()
+    file = tmp_path / "peaks.txt"
+    file.write_text(text[text.index("Measuring Peak") :])
+    curve = import_profile([file], "one").curve("bandwidth_by_read_share_bytes_per_s")
+    assert curve[0] == pytest.approx((0.5, 174143.7e6))
+    assert curve[-1] == pytest.approx((1.0, 181223.5e6))
+
+
+def test_several_files_make_one_profile(run_nearfar: RunNearfar, tmp_path: Path) -> None:
+    (tmp_path / "stream.txt").write_text(STREAM)
+    mlc = str(DATA / "mlc_4110.txt")
+    done = run_nearfar("profile", "import", mlc, "stream.txt", "--name", "both", "--json", "p.json")
+    assert done.code == 0, done.stderr
+    assert "profile: both.toml" in done.stderr
+    profile = load_profile(tmp_path / "both.toml")
+    assert profile.scalar("triad_bandwidth_bytes_per_s") == 85.1 * GB
+    assert profile.figure("copy_bandwidth_bytes_per_s").note == "8 threads; as STREAM counts bytes"
+    assert profile.scalar("read_latency_ns") == pytest.approx(81.96)
+    assert "Intel Memory Latency Checker and STREAM" in profile.title
+    again = run_nearfar("profile", "import", mlc, "--name", "both")
+    assert (again.code, "both.toml exists" in again.stderr) == (2, True)
+
+
+def test_a_curve_without_more_latency_at_its_end_is_not_saturated(tmp_path: Path) -> None:
+    growing = [Loaded(bandwidth * GB, 100 + bandwidth) for bandwidth in (0, 10, 20, 40)]
+    assert not saturates(growing)
+    assert saturates([*growing, Loaded(41 * GB, 160)])
+    rows = "read_pct_rounded,bandwidth_mean,latency_mean\n100,1,90\n100,40,110\n"
+    (tmp_path / "open.csv").write_text(rows)
+    profile = import_profile([tmp_path / "open.csv"], "open")
+    assert profile.figure("read_latency_by_load_ns").note == "not saturated at read shares 1"
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("", "not an output of Mess, Intel MLC or STREAM"),
+        ("Copy: much\n", "not an output of"),
+        ("read_pct_rounded,bandwidth_mean,latency_mean\n", "has no curve"),
+        ("read_pct_rounded,bandwidth_mean,latency_mean\n100,x,90\n", "line 2: bandwidth_mean is"),
+        ("read_pct_rounded,bandwidth_mean,latency_mean\n100,nan,90\n", "line 2: bandwidth_mean is"),
+        ("read_pct_rounded,bandwidth_mean,latency_mean\n130,5,90\n", "line 2: 130 % reads"),
+        ("read_pct_rounded,bandwidth_mean,latency_mean\n100,5\n", "line 2: latency_mean is None"),
+        ("Measuring idle latencies (in ns)...\n", "no figure for node 0"),
+        ("Measuring Loaded Latencies for the system\n", "no figures of Intel MLC"),
+        (STREAM.replace("90000.5", "0.0"), "no rates of STREAM"),
+        (STREAM + "Failed Validation on array a[]\n", "computed wrong results"),
+    ],
+)
+def test_damaged_outputs_are_refused_by_line(tmp_path: Path, text: str, why: str) -> None:
+    file = tmp_path / "given"
+    file.write_text(text)
+    with pytest.raises(BadInputError, match=why.replace("(", r"\(")):
+        import_profile([file], "given")
+
+
+@pytest.mark.parametrize(
+    ("flags", "why"),
+    [
+        (("missing.csv",), "missing.csv"),
+        (("one.txt", "--nodes", "0-1"), "--nodes 0-1 is not a pair of nodes"),
+        (("one.txt", "--name", "a/b"), "is not a name for a profile"),
+        (("one.txt", "--from", "mess"), "has no columns read_pct_rounded"),
+    ],
+)
+def test_wrong_flags_leave_no_file(
+    run_nearfar: RunNearfar, tmp_path: Path, flags: tuple[str, ...], why: str
+) -> None:
+    (tmp_path / "one.txt").write_text(STREAM)
+    done = run_nearfar("profile", "import", *flags)
+    assert (done.code, why in " ".join(done.stderr.split())) == (2, True)
+    assert [file.name for file in tmp_path.glob("*.toml")] == []
