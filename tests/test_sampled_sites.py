@@ -30,6 +30,10 @@ class FixedSampler:
     def data(self) -> list[dict[str, Any]]:
         return self._data
 
+    def logged(self) -> list[int]:
+        has_call = any(place["frames"] and place["frames"][0][1] for place in self._data)
+        return [7] if has_call else []
+
     def files(self) -> list[tuple[bytes, str]]:
         return [(b"", ""), PROGRAM, (b"/dev/shm/shared (deleted)", "")]
 
@@ -125,6 +129,13 @@ def test_a_large_mapping_is_divided_where_samples_are_denser() -> None:
     inside = (offsets >= 16 * MIB) & (offsets < 24 * MIB)
     assert (found.numbers[inside] == hot.number).all()
     assert (found.numbers[~inside] != hot.number).all()
+
+
+def test_regions_of_a_process_with_a_log_have_no_name_if_no_sample_is_in_its_heap() -> None:
+    data = [place("heap", (1, 0x500), allocations=1, allocated_bytes=MIB), place("mapping")]
+    seen = samples((CLOCK, spread(REGION, 4 * MIB, 50), 2), (FAULT, pages(REGION, 4 * MIB), 2))
+    sampler = FixedSampler(data, [(7, REGION, REGION + 4 * MIB, "")])
+    assert not any(site.selector for site in held(sampler, seen, faults=1024).sites)
 
 
 def test_memory_of_a_process_without_a_log_is_named_by_region() -> None:

@@ -124,7 +124,13 @@ void register_sample(nb::module_& module) {
       .def("regions", &regions)
       .def("programs", &programs)
       .def("lost", &Sampler::lost)
-      .def("unlogged", &Sampler::unlogged);
+      .def("unlogged", &Sampler::unlogged)
+      .def("logged", [](const Sampler& self) {
+        nb::list list;
+        for (const pid_t process : self.logged())
+          list.append(process);
+        return list;
+      });
 }
 
 } // namespace nearfar::bind

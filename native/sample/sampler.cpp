@@ -181,5 +181,12 @@ std::uint64_t Sampler::lost() const { return core_->seen.lost; }
 std::uint64_t Sampler::unlogged() const {
   return core_->seen.log ? core_->seen.log->lost().processes : 0;
 }
+std::vector<pid_t> Sampler::logged() const {
+  std::vector<pid_t> found;
+  if (core_->seen.log)
+    for (const alloclog::ProcessImage& image : core_->seen.log->images())
+      found.push_back(image.pid);
+  return found;
+}
 
 } // namespace nearfar::sample

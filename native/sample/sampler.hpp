@@ -64,8 +64,9 @@ public:
   std::span<const std::string> names() const; ///< of anonymous memory, by number
   std::vector<Region> regions() const;        ///< as of the last poll()
   std::vector<SampledProgram> programs() const;
-  std::uint64_t lost() const;     ///< samples for which the ring had no room
-  std::uint64_t unlogged() const; ///< processes without an allocation log
+  std::uint64_t lost() const;        ///< samples for which the ring had no room
+  std::uint64_t unlogged() const;    ///< processes without an allocation log
+  std::vector<pid_t> logged() const; ///< processes with one, as of the last poll()
 
 private:
   struct Core;

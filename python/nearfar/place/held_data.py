@@ -59,7 +59,7 @@ def held_data(
 ) -> HeldData:
     """Describe the sites of samples. ``resident``: of processes that ran before, whose first
     touches were not sampled."""
-    table = SiteTable(sampler, samples)
+    table = SiteTable(sampler)
     located = table.locate(samples["process"], samples["address"], samples["data"])
     touched = _touches(table, samples, located, faults, resident)
     numbers, touched = table.divide(located, samples["kind"] != FAULT, touched)

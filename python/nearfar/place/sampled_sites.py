@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nearfar._native import SampledData, Sampler
-    from nearfar.place.sample_records import Samples
 
     Floats = NDArray[np.float64]
     Numbers = NDArray[np.int64]
@@ -79,7 +78,7 @@ class SiteTable:
     over after the log is memory of libc and the kernel.
     """
 
-    def __init__(self, sampler: Sampler, samples: Samples) -> None:
+    def __init__(self, sampler: Sampler) -> None:
         import numpy as np
 
         self.places = sampler.data()
@@ -93,8 +92,7 @@ class SiteTable:
         self.sites: list[Site] = []
         self._known: dict[tuple[str, tuple[Frame, ...], str], int] = {}
         self.numbers = np.array([self._site_of(place) for place in self.places] or [0], np.int64)
-        has_log = np.array([place["allocations"] > 0 or _has_call(place) for place in self.places])
-        self._logged = np.unique(samples["process"][has_log[samples["data"]]])
+        self._logged = np.array(sampler.logged(), np.int32)
         self._is_outside = np.array([_is_region(place) for place in self.places] or [False])
         self._begins = np.array([place["begin"] for place in self.places] or [0], np.uint64)
         self._ends = self._begins + np.array([p["bytes"] for p in self.places] or [0], np.uint64)
