@@ -56,6 +56,7 @@ __all__ = [
     "__version__",
     "advise",
     "compare",
+    "compare_variants",
     "import_profile",
     "load",
     "place_process",

@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from nearfar.records.placement import PlacementResult
     from nearfar.records.profile import Profile
     from nearfar.records.run import Sections
+    from nearfar.records.variants import VariantsResult
     from nearfar.simulation.results import CountsSimulation, LoadCurve, Simulation
     from nearfar.workflows.comparing import Verdict
     from nearfar.workflows.study import Studied
@@ -76,6 +77,7 @@ __all__ = [
     "Traced",
     "advise",
     "compare",
+    "compare_variants",
     "import_profile",
     "load",
     "place_process",
@@ -312,6 +314,34 @@ def compare(*sides: str, threshold: float = 0.05) -> Verdict:
     from nearfar.workflows import comparing
 
     return comparing.compare(sides, threshold)
+
+
+@_public
+def compare_variants(
+    program: Sequence[str],
+    variants: Sequence[str],
+    tiers: Sequence[str],
+    *,
+    runs: int | None = None,
+    progress: ProgressSource = silent,
+) -> VariantsResult:
+    """Run a program with its heap in several places, in turns, and compare its times.
+
+    ``variants``: ``all-near``, ``all-far`` and paths of plans; the first is what the others are
+    compared with. ``tiers``: such as ``far=numa:1``; near is ``dram`` by default. Raises
+    BadInputError if the program fails.
+    """
+    from nearfar.place.preload import parse_tiers
+    from nearfar.workflows import variants as workflow
+
+    with progress() as receiver:
+        return workflow.compare_variants(
+            program,
+            variants,
+            parse_tiers(tiers),
+            receiver,
+            runs=runs or workflow.DEFAULT_RUNS,
+        )
 
 
 @_public

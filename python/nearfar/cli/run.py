@@ -31,6 +31,16 @@ Traffic = Annotated[
         help="With --check: also trace a second run, and compare accesses by site.",
     ),
 ]
+Compare = Annotated[
+    str | None,
+    flags.text(
+        "--compare", "LIST", "Compare times: all-near, all-far and plan files, with commas between."
+    ),
+]
+Runs = Annotated[
+    int | None,
+    flags.count("--runs", least=2, most=1000, help="With --compare: runs of each (default: 8)."),
+]
 
 
 def run(
@@ -40,6 +50,8 @@ def run(
     stats: Stats = False,
     check: Check = False,
     traffic: Traffic = True,
+    compare: Compare = None,
+    runs: Runs = None,
     json: flags.Json = None,
     quiet: flags.Quiet = False,
 ) -> int:
@@ -62,6 +74,10 @@ def run(
     --no-traffic omits that run. A broken promise is reported, and the exit code is 1 if the
     program's own is 0.
 
+    --compare runs the program with its heap in each of the named places, in turns and without its
+    output, and compares CPU and wall time with the first. On far memory of a NUMA node the promise
+    of a plan stands next to the measurement. Standard input is passed on if it is a file.
+
     Examples:
 
         nearfar run --tier far=numa:1 -- ./program --its-own-flag
@@ -71,10 +87,17 @@ def run(
         nearfar run --plan program.plan --tier far=numa:1 --json stats.json -- ./program
 
         nearfar run --plan program.plan --check -- ./program
+
+        nearfar run --compare all-near,all-far,program.plan --tier far=numa:1 -- ./program
     """
     from nearfar.report.console import note
     from nearfar.workflows import running
 
+    if compare is not None:
+        _refuse_other_flags({"--plan": plan, "--stats": stats, "--check": check})
+        _compare(program, compare, tier or [], runs, json, quiet=quiet)
+        return 0
+    _refuse_other_flags({"--runs": runs})
     wanted = running.RunRequest(
         program,
         plan,
@@ -88,6 +111,39 @@ def run(
     done = running.run(wanted, note)
     _show(done, stats, json)
     return done.exit_code()
+
+
+def _refuse_other_flags(given: dict[str, object]) -> None:
+    from nearfar.errors import BadInputError
+
+    for flag, value in given.items():
+        if value and flag == "--runs":
+            raise BadInputError("--runs has no effect without --compare", "add --compare LIST")
+        if value:
+            raise BadInputError(
+                f"{flag} has no effect with --compare",
+                "remove it; a plan is one of the variants: --compare all-near,program.plan",
+            )
+
+
+def _compare(
+    program: list[str],
+    names: str,
+    tiers: list[str],
+    runs: int | None,
+    json: str | None,
+    *,
+    quiet: bool,
+) -> None:
+    from nearfar import api
+    from nearfar.report import console, terminal
+
+    result = api.compare_variants(
+        program, names.split(","), tiers, runs=runs, progress=flags.progress_of(quiet)
+    )
+    console.show(
+        terminal.variants(result), result.model_dump_json(indent=1, exclude_none=True), json
+    )
 
 
 def _show(done: Ran, stats: bool, json: str | None) -> None:

@@ -87,9 +87,9 @@ def run_natively(
     """
     from nearfar.stats import lower_quartile
 
-    runs: list[_Run] = []
+    runs: list[TimedRun] = []
     while _wanted(len(runs), sum(run.elapsed_s for run in runs)):
-        runs.append(_once(program, limit_s, environment, stdin))
+        runs.append(run_once(program, limit_s, environment, stdin))
         code = os.waitstatus_to_exitcode(runs[-1].status)
         if code < 0 and not runs[-1].stopped:
             raise BadInputError(
@@ -120,7 +120,10 @@ def _wanted(runs: int, elapsed_s: float) -> bool:
 
 
 @dataclass(frozen=True)
-class _Run:
+class TimedRun:
+    """One run; ``time_s``: its wall time less the time waited for a CPU; ``status``: as of wait();
+    ``stopped``: by the time limit."""
+
     elapsed_s: float
     time_s: float
     user_s: float
@@ -153,9 +156,10 @@ class _Stopper:
             timer.cancel()
 
 
-def _once(
+def run_once(
     program: Sequence[str], limit_s: float, environment: Mapping[str, str] | None, stdin: str
-) -> _Run:
+) -> TimedRun:
+    """Run a program once, its output discarded. Raises BadInputError if it cannot be started."""
     begin = time.perf_counter()
     nothing = subprocess.DEVNULL
     try:
@@ -190,7 +194,7 @@ def _once(
         raise
     finally:
         stopper.cancel()
-    return _Run(
+    return TimedRun(
         elapsed,
         max(elapsed - queued, 0.0),
         usage.ru_utime,

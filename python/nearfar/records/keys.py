@@ -110,7 +110,8 @@ _DIRECTED: tuple[tuple[str, Direction | None, str], ...] = (
         "ratio",
         "lower",
         """
-        slowdown slowdown_all_far slowdown_movable_far slowdown_plan unflushed_slowdown regret""",
+        slowdown slowdown_all_far slowdown_movable_far slowdown_plan unflushed_slowdown regret
+        wall_slowdown predicted_slowdown""",
     ),
     ("ratio", "higher", "time_saved energy_saved row_hit_share"),
     (

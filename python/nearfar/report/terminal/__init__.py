@@ -26,6 +26,7 @@ from nearfar.report.terminal.simulation import counts, load_curve, simulated, si
 from nearfar.report.terminal.summary import summary
 from nearfar.report.terminal.sweep import sweep
 from nearfar.report.terminal.together import compete, pipeline_run, stencil, stencil_split
+from nearfar.report.terminal.variants import variants
 
 __all__ = [
     "access",
@@ -70,4 +71,5 @@ __all__ = [
     "summary",
     "sweep",
     "tails",
+    "variants",
 ]

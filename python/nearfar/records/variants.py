@@ -1,0 +1,29 @@
+"""A program run with its heap in several places, in turns."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from nearfar.records.shape import Count, Positive, Shaped
+
+
+class VariantRow(Shaped):
+    """One place of the heap. Ratios are to the first variant, run by run."""
+
+    variant: str
+    cpu_time_s: Positive = Field(description="of all threads and children, user and system")
+    time_s: Positive = Field(description="wall time, less the time waited for a CPU")
+    slowdown: Positive | None = Field(None, description="of CPU time; absent for the first")
+    wall_slowdown: Positive | None = Field(None, description="of wall time; absent for the first")
+    predicted_slowdown: Positive | None = Field(
+        None, description="of CPU time, as the plan's promise has it"
+    )
+
+
+class VariantsResult(Shaped):
+    """The answer of ``nearfar run --compare``."""
+
+    program: list[str]
+    tiers: dict[str, str] = Field(description="as --tier gave them")
+    runs: Count = Field(description="of each variant")
+    variants: list[VariantRow] = Field(min_length=1)

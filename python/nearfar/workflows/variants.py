@@ -1,0 +1,148 @@
+"""Run a program with its heap in several places, in turns, and compare the times.
+
+In each round every variant runs once, in random order: a ratio is of runs of the same round, so
+that what disturbs the machine for longer than a round disturbs both.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from nearfar.errors import BadInputError
+from nearfar.measure.tiers import origin_of
+from nearfar.place import preload
+from nearfar.place.native_run import TimedRun, check_program, run_once
+from nearfar.process.stdin import StandardInput, of_this_process
+from nearfar.records.shape import Origin, Provenance, quantities
+from nearfar.records.variants import VariantRow, VariantsResult
+
+if TYPE_CHECKING:
+    from nearfar.measure.progress import Progress
+
+ALL_NEAR, ALL_FAR = "all-near", "all-far"
+#: Rounds by default: the median has a 95 % interval from six on.
+DEFAULT_RUNS = 8
+_NEAR = {"near": "dram"}
+#: A run that takes longer is stopped.
+_LONGEST_S = 24 * 3600.0
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A place of the heap: a tier for all of it, or a plan. ``predicted``: its slowdown."""
+
+    name: str
+    placement: preload.Placement
+    predicted: float | None = None
+
+
+def compare_variants(
+    program: Sequence[str],
+    names: Sequence[str],
+    tiers: Mapping[str, str],
+    progress: Progress,
+    *,
+    runs: int = DEFAULT_RUNS,
+    stdin: StandardInput | None = None,
+    seed: int = 1,
+) -> VariantsResult:
+    """Compare variants: ``all-near``, ``all-far`` and plan files, of which the first is the base.
+    ``stdin``: read by each run; default: a file that this process has as standard input.
+
+    Raises BadInputError if a variant, a tier or a plan is invalid, and if the program fails.
+    """
+    from nearfar.process.elf import ignores_preload
+
+    why = ignores_preload(check_program(program[0]))
+    if why:
+        raise BadInputError(
+            f"{why}: its heap cannot be placed", "compare a dynamically linked program"
+        )
+    variants = _variants(names, {**_NEAR, **tiers})
+    environments = {one.name: preload.environment(one.placement, None) for one in variants}
+    for environment in environments.values():
+        preload.check(environment)
+    given = (stdin or of_this_process()).path
+    order, taken = random.Random(seed), {one.name: list[TimedRun]() for one in variants}
+    for number in range(runs):
+        for one in order.sample(variants, len(variants)):
+            progress.step(f"run {number + 1} of {runs}: {one.name}", number / runs)
+            taken[one.name].append(_timed(program, environments[one.name], given))
+    rows = [_row(one, taken[one.name], taken[variants[0].name]) for one in variants]
+    return VariantsResult(program=list(program), tiers={**_NEAR, **tiers}, runs=runs, variants=rows)
+
+
+def _variants(names: Sequence[str], tiers: Mapping[str, str]) -> list[Variant]:
+    if len(set(names)) != len(names) or len(names) < 2:
+        raise BadInputError(
+            f"--compare {','.join(names)} does not name two or more different variants",
+            "give a list such as --compare all-near,all-far,program.plan",
+        )
+    plans = [name for name in names if name not in (ALL_NEAR, ALL_FAR)]
+    promised = {name: _promised(Path(name)) for name in plans}
+    if "far" not in tiers:
+        raise BadInputError("no far memory is named", "name it: --tier far=numa:1")
+    # A plan's prediction is for a slower memory, not for DRAM that emulates one.
+    if not tiers["far"].startswith("numa:") or names[0] != ALL_NEAR:
+        promised = dict.fromkeys(plans, (None, None))
+    all_far = promised[plans[0]][1] if plans else None
+    made = []
+    for name in names:
+        if name == ALL_NEAR:
+            made.append(Variant(name, preload.Placement(None, {"near": tiers["near"]})))
+        elif name == ALL_FAR:
+            made.append(Variant(name, preload.Placement(None, dict(tiers)), all_far))
+        else:
+            plan = preload.Placement(Path(name), dict(tiers))
+            made.append(Variant(name, plan, promised[name][0]))
+    return made
+
+
+def _promised(plan: Path) -> tuple[float | None, float | None]:
+    """The slowdowns that a plan promises: with it, and with all data far; None without promise."""
+    from nearfar.place.promise import read_promise
+
+    if not plan.is_file():
+        raise BadInputError(
+            f"no such variant: {plan}", "give all-near, all-far, or a plan that `advise` wrote"
+        )
+    try:
+        heap = read_promise(plan).heap
+    except BadInputError:  # a plan need not promise anything
+        return None, None
+    return heap.slowdown, heap.slowdown_all_far
+
+
+def _timed(program: Sequence[str], environment: Mapping[str, str], stdin: str) -> TimedRun:
+    found = run_once(program, _LONGEST_S, environment, stdin)
+    code = os.waitstatus_to_exitcode(found.status)
+    if code:
+        how = f"was killed by signal {-code}" if code < 0 else f"failed with exit code {code}"
+        raise BadInputError(
+            f"{program[0]} {how}: its times are not compared", "fix it, or its arguments, first"
+        )
+    return found
+
+
+def _row(one: Variant, mine: Sequence[TimedRun], first: Sequence[TimedRun]) -> VariantRow:
+    from nearfar.stats import median, ratio_of_pairs
+
+    cpu, base_cpu = ([run.user_s + run.system_s for run in runs] for runs in (mine, first))
+    wall, base_wall = ([run.time_s for run in runs] for runs in (mine, first))
+    estimates = {"cpu_time_s": median(cpu), "time_s": median(wall)}
+    if mine is not first:
+        estimates["slowdown"] = ratio_of_pairs(cpu, base_cpu)
+        estimates["wall_slowdown"] = ratio_of_pairs(wall, base_wall)
+    origin, note = origin_of(*one.placement.tiers.values())
+    fields: dict[str, Any] = quantities(origin, estimates, note=note)
+    if one.predicted is not None:
+        fields["predicted_slowdown"] = one.predicted
+        fields["provenance"]["predicted_slowdown"] = Provenance(
+            origin=Origin.MODELLED, statistic="model", samples=0, note="promise of the plan"
+        )
+    return VariantRow(variant=one.name, **fields)
