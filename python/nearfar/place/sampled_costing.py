@@ -16,6 +16,9 @@ A stream does not wait for latency but for bandwidth: its lines follow from the 
 (``model.streams``), and the loop takes at least as long as its lines take on their memories.
 
 First touches of pages are added as in ``costing``.
+
+The interval of a slowdown spans the variants of the inputs, and the sampling error together with
+that of the model itself, which is proportional to the stalls.
 """
 
 from __future__ import annotations
@@ -49,6 +52,10 @@ _LEAST_WAIT_NS = 1.0
 #: Factors on the footprint within which the density of 8 neighbors lies.
 _SPREADS = (0.7, 1.4)
 _TWO_SIDED_95 = 1.96
+#: Error of the model itself, at 95 %, as a fraction of the stalls of what lies far: it covers the
+#: differences to measured time of the seven programs in benchmarks/sampled_stalls, which are the
+#: programs that the model was made with (all data on 4 KiB pages, against huge pages).
+MODEL_ERROR = 0.25
 
 
 @dataclass(frozen=True)
@@ -119,10 +126,14 @@ class SampledCoster:
         for assumed in self._variants(far):
             near = self._cost(far, assumed, frozenset())
             made.append([self._cost(far, assumed, each).time_ns / near.time_ns for each in sets])
-        errors = [self._sampling_error(far, each) for each in sets]
+        errors = [
+            math.hypot(self._sampling_error(far, each), self._model_error(each)) for each in sets
+        ]
         central = [cost.time_ns / (self.cpu_s * 1e9) for cost in self.costs(far, sets)]
-        for sign in (-1, 1):
-            made.append([c + sign * e for c, e in zip(central, errors, strict=True)])
+        ends = list(zip(central, errors, strict=True))
+        least = 1.0 if far.latency > self.near.latency else 0.0  # slower memory saves no time
+        made.append([max(c - e, min(c, least)) for c, e in ends])
+        made.append([c + e for c, e in ends])
         return made
 
     def _variants(self, far: Memory) -> list[_Assumed]:
@@ -153,6 +164,11 @@ class SampledCoster:
                 added = self._added_ns(each, far, assumed)
                 variance += added**2 / each.stalls.samples
         return _TWO_SIDED_95 * math.sqrt(variance) / (self.cpu_s * 1e9)
+
+    def _model_error(self, placement: frozenset[int]) -> float:
+        """Half of the 95 % interval of a slowdown, from the error of the model itself."""
+        stalled_ns = sum(each.stall_ns for each in self.data.stalls if each.site in placement)
+        return MODEL_ERROR * stalled_ns / (self.cpu_s * 1e9)
 
     def _cost(self, far: Memory, assumed: _Assumed, placement: frozenset[int]) -> Cost:
         accesses = self._accesses(far, assumed)

@@ -1,0 +1,125 @@
+"""Sampled advice against measured time, for programs that were not written here.
+
+Usage:
+  sampled_truth.py predict PROGRAMS.json PREDICTIONS.json
+  sampled_truth.py measure PROGRAMS.json PREDICTIONS.json PAIRS
+
+PROGRAMS.json has a command, a list of words, by name. Near memory is DRAM on transparent huge
+pages, far memory is DRAM on 4 KiB pages; all data of the program lie in one of them. ``predict``
+writes what ``nearfar advise`` says, which is committed before ``measure`` runs the programs in
+interleaved pairs and prints each ratio of CPU times (median, 95 % interval of the order statistics)
+next to it.
+
+Needs root: huge pages are enabled for all memory meanwhile, and disabled for the far runs.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import random
+import resource
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from nearfar.stats import median, ratio_of_pairs
+
+_THP = Path("/sys/kernel/mm/transparent_hugepage/enabled")
+_PR_SET_THP_DISABLE = 41
+_FIGURES = ("slowdown_all_far", "slowdown_movable_far")
+_ADVISE = (str(Path(__file__).parent.parent / "nearfar"), "advise")
+_MEMORIES = ("--near", "dram,pages=thp", "--far", "dram,pages=4k")
+
+
+@contextmanager
+def huge_pages() -> Iterator[None]:
+    """All anonymous memory on huge pages."""
+    before = _THP.read_text().split("[")[1].split("]")[0]
+    _THP.write_text("always")
+    try:
+        yield
+    finally:
+        _THP.write_text(before)
+
+
+def predicted(command: Sequence[str]) -> dict[str, Any]:
+    """Slowdowns with their intervals, and what they stand on."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "advice.json"
+        subprocess.run(
+            [*_ADVISE, *_MEMORIES, "--json", str(file), "--out", f"{folder}/run", "--", *command],
+            check=True,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+        )
+        found = json.loads(file.read_text())
+    figures = {key: [found[key], *found["intervals"][key]] for key in _FIGURES}
+    return {**figures, "cpu_s": found["cpu_near_s"]}
+
+
+def cpu_s(command: Sequence[str], prepare: Callable[[], object] | None) -> float:
+    """CPU time of a run."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(
+        command, check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL, preexec_fn=prepare,
+    )  # fmt: skip
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
+
+
+def small_pages() -> None:
+    """In a child: it gets no huge pages, nor do its children."""
+    ctypes.CDLL(None).prctl(_PR_SET_THP_DISABLE, 1, 0, 0, 0)
+
+
+def measured(command: Sequence[str], pairs: int) -> list[float]:
+    """CPU time on small pages over that on huge ones: median, and its interval."""
+    near, far = [], []
+    cpu_s(command, None)  # files are in the page cache
+    for _ in range(pairs):
+        for side in random.sample((near, far), 2):
+            side.append(cpu_s(command, small_pages if side is far else None))
+    ratio = ratio_of_pairs(far, near)
+    return [ratio.value, ratio.low, ratio.high, median(near).value]
+
+
+def predict(programs: Path, file: Path) -> None:
+    """Write predictions of all programs."""
+    commands = json.loads(programs.read_text())
+    with huge_pages():
+        found = {name: predicted(command) for name, command in commands.items()}
+    file.write_text(json.dumps(found, indent=1) + "\n")
+
+
+def measure(programs: Path, file: Path, pairs: int) -> None:
+    """Print measured ratios next to the predictions."""
+    covered = close = 0
+    commands, found = json.loads(programs.read_text()), json.loads(file.read_text())
+    with huge_pages():
+        for name, said in found.items():
+            value, low, high, near_s = measured(commands[name], pairs)
+            slowdown, least, most = said["slowdown_all_far"]
+            error = slowdown / value - 1
+            covered += least <= value <= most
+            close += abs(error) <= 0.15
+            print(
+                f"{name:12} predicted {slowdown:.3f} [{least:.3f}, {most:.3f}]  measured "
+                f"{value:.3f} [{low:.3f}, {high:.3f}]  error {error:+.1%}  {near_s:.2f} s  "
+                f"{'inside' if least <= value <= most else 'outside'}",
+                flush=True,
+            )
+    print(f"{close} of {len(found)} within 15 %, {covered} inside; load {os.getloadavg()[0]:.1f}")
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "predict":
+        predict(Path(sys.argv[2]), Path(sys.argv[3]))
+    else:
+        measure(Path(sys.argv[2]), Path(sys.argv[3]), int(sys.argv[4]))
