@@ -102,7 +102,7 @@ _DIRECTED: tuple[tuple[str, Direction | None, str], ...] = (
         llc_load_misses llc_loads llc_store_misses llc_stores looks major_faults minor_faults
         most_line_writes most_page_writes moved_pages n near_reads near_threads near_writes
         operations outliers page_faults pages_written pairs pid planned queue_depth reads records
-        refreshes region_count repeat requests rows rule samples schema_version seed series
+        refreshes region_count repeat requests rows rule runs samples schema_version seed series
         set_aside site size_entries stalls steps sweeps threads traffic_cpus value window writes
         writes_between""",
     ),
