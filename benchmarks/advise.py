@@ -40,7 +40,7 @@ from nearfar.place.native_run import run_natively
 from nearfar.place.plan_file import plan_text
 from nearfar.place.preload import Placement, environment
 from nearfar.place.promise import HeapPromise
-from nearfar.place.traced import MOST_RECORDS, ProgramTrace, read_trace
+from nearfar.place.traced import MAX_RECORDS, ProgramTrace, read_trace
 from nearfar.profiles import load_host
 from nearfar.records.profile import Profile
 from nearfar.tracing.caches import Caches, caches_of
@@ -108,7 +108,7 @@ def trace(program: Program, caches: Caches, folder: Path) -> ProgramTrace:
         after=caches.last,
         prefetch=True,
         alone=True,
-        most_records=MOST_RECORDS,
+        max_records=MAX_RECORDS,
     )
     return read_trace(file, done.collected)
 

@@ -53,9 +53,9 @@ MIB = 1 << 20
 PAGES = ("thp", "4k")
 REGION = "512MiB"
 #: Seconds of measuring, and how many repeats there are at least.
-BUDGET_S, LEAST_REPEATS = 110.0, 5
+BUDGET_S, MIN_REPEATS = 110.0, 5
 #: Share of a program's memory that may lie on pages of the other kind.
-MOST_OTHER_PAGES = 0.02
+MAX_OTHER_PAGES = 0.02
 
 
 @dataclass(frozen=True)
@@ -242,7 +242,7 @@ def repeated() -> dict[tuple[str, str], list[Ran]]:
     right = {p.name: timed([*p.command("thp"), "check"]).checksum for p in PROGRAMS}
     runs: dict[tuple[str, str], list[Ran]] = {(p.name, g): [] for p in PROGRAMS for g in PAGES}
     done = 0
-    while done < LEAST_REPEATS or time.monotonic() - began + a_round < BUDGET_S:
+    while done < MIN_REPEATS or time.monotonic() - began + a_round < BUDGET_S:
         at = time.monotonic()
         for program in PROGRAMS:
             for pages in PAGES:
@@ -270,7 +270,7 @@ def wrong_pages(runs: dict[tuple[str, str], list[Ran]]) -> Iterator[str]:
     for (name, pages), measured in runs.items():
         wanted = float(pages == "thp")
         off = max(measured, key=lambda ran: abs(ran.huge_share - wanted))
-        if abs(off.huge_share - wanted) > MOST_OTHER_PAGES:
+        if abs(off.huge_share - wanted) > MAX_OTHER_PAGES:
             yield f"{name} {pages} had {off.huge_share:.0%} on huge pages"
 
 

@@ -14,11 +14,11 @@ KIB = 1 << 10
 MIB = 1 << 20
 
 #: A region is played with at most so many lines: sizes are scaled, hit rates are not.
-MOST_LINES = 4096
+MAX_LINES = 4096
 ACCESSES = 1500
 #: Neighbouring buffers differ by at least this factor, and neighbouring plateaus by a ratio of ...
-LEAST_GAP = 8.0
-LEAST_RATIO, MOST_RATIO = 1.3, 6.0
+MIN_GAP = 8.0
+MIN_RATIO, MAX_RATIO = 1.3, 6.0
 #: Loads over a region that fits the first buffer, in a unit that does not matter.
 FIRST_NS = (1.0, 200.0)
 
@@ -61,7 +61,7 @@ class _Buffer:
 
 def play(memory: BufferedMemory, region: int, rng: random.Random) -> float:
     """Mean latency of random accesses to a region; a miss goes on to the next buffer."""
-    line_bytes = max(64, region // MOST_LINES)
+    line_bytes = max(64, region // MAX_LINES)
     lines = region // line_bytes
     buffers = [_Buffer(round(size / line_bytes), lines, rng) for size in memory.buffers]
     total = 0.0
@@ -77,11 +77,11 @@ def draw_memory(rng: random.Random) -> BufferedMemory:
     count = rng.choice([1, 2, 3])
     while True:
         sizes = sorted(16 * KIB * 2048 ** rng.random() for _ in range(count))
-        if all(b >= LEAST_GAP * a for a, b in pairwise(sizes)):
+        if all(b >= MIN_GAP * a for a, b in pairwise(sizes)):
             break
     latencies = [FIRST_NS[0] * (FIRST_NS[1] / FIRST_NS[0]) ** rng.random()]
     for _ in range(count):
-        latencies.append(latencies[-1] * LEAST_RATIO * (MOST_RATIO / LEAST_RATIO) ** rng.random())
+        latencies.append(latencies[-1] * MIN_RATIO * (MAX_RATIO / MIN_RATIO) ** rng.random())
     return BufferedMemory([round(size) for size in sizes], latencies)
 
 

@@ -17,7 +17,7 @@ from hmalloc_build import compile_c
 from nearfar.place.choosing import choose
 from nearfar.place.costing import Assumed, Coster
 from nearfar.place.figures import Core, Memory
-from nearfar.place.knapsack import most_bytes
+from nearfar.place.knapsack import max_bytes
 from nearfar.place.policies import POLICIES, follow
 from nearfar.place.traced import BLOCK_RECORDS, ProgramTrace, read_trace
 from small_host import write_small_host
@@ -159,13 +159,13 @@ def test_the_plan_is_within_two_percent_of_the_best_placement(
 ) -> None:
     coster = Coster(traced, NEAR, Core(256, 12))
     heap = [site.number for site in traced.movable()]
-    budget = int(share * most_bytes(frozenset(heap), traced.sizes))
+    budget = int(share * max_bytes(frozenset(heap), traced.sizes))
     found = choose(traced, coster, FAR, budget).best_within(budget)
     kept = [
         frozenset(near)
         for n in range(len(heap) + 1)
         for near in combinations(heap, n)
-        if most_bytes(frozenset(near), traced.sizes) <= budget
+        if max_bytes(frozenset(near), traced.sizes) <= budget
     ]
     assert len(kept) > 2
     far = [[n for n in heap if n not in near] for near in kept]
@@ -193,7 +193,7 @@ def test_a_run_in_windows_is_judged_as_the_whole_run_is(
             after=caches.last,
             prefetch=True,
             alone=True,
-            most_records=most,
+            max_records=most,
         )
         traced = read_trace(file, done.collected)
         coster = Coster(traced, NEAR, Core(256, 12))

@@ -18,7 +18,7 @@ from nearfar.comparison.figures import compare_runs, compare_sheets
 from nearfar.comparison.shifts import shifts
 from nearfar.profiles import load_profile
 from nearfar.profiles.sheets import write_profile
-from nearfar.records.pools import IntsetResult, IntsetSeries
+from nearfar.records.persistent_structures import IntsetResult, IntsetSeries
 from nearfar.records.run import Run
 from nearfar.records.walk import Quantity
 from nearfar.units import parse_share

@@ -215,13 +215,13 @@ def test_a_prediction_that_fails_leaves_the_run(
 ) -> None:
     from nearfar.cli.app import main
     from nearfar.errors import MachineError
-    from nearfar.workflows import predicted
+    from nearfar.workflows import forecasting
 
     def fail(*_: object) -> None:
         raise MachineError("threads took turns", "stop what else runs")
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(predicted, f"predict_{verb}", fail)
+    monkeypatch.setattr(forecasting, f"predict_{verb}", fail)
     monkeypatch.setattr("nearfar.measure.compete.CompeteBench", FixedClockBench)
     small = {
         "compete": ["--size", "1MiB", "--iterations", "20"],

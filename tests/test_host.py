@@ -312,6 +312,19 @@ def test_both_page_sizes_have_the_same_latency() -> None:
     assert wide[0] < narrow[0] <= narrow[1] < wide[1]
 
 
+def test_the_interval_of_first_touches_includes_memory_that_a_hypervisor_took_back() -> None:
+    meter = MemoryMeter(MemoryPlan((SMALL, LARGE), 0, 128 * MIB, 512 * MIB))
+    for touch in (100.0, 101.0, 900.0) * 4:  # the third on fresh memory
+        epoch: Samples[Timed] = Samples()
+        for timed in meter.plan.grid:
+            epoch.add(timed, touch if timed.what == "touch" else 160.0 / timed.chains, [])
+        meter.samples.gather(epoch)
+    figure = meter.figures("nearfar", short=False)[LARGE]["first_touch_ns"]
+    assert figure.value == 100
+    assert figure.low == 100
+    assert 101 < (figure.high or 0) <= 900
+
+
 def test_a_study_keeps_no_provisional_host_over_a_complete_one(
     data: Path, session: Session, progress: Notes, monkeypatch: pytest.MonkeyPatch
 ) -> None:

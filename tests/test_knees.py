@@ -123,7 +123,7 @@ def test_the_unit_of_time_does_not_matter(seed: int, factor: float) -> None:
 
 
 @_FEW
-@given(st.lists(st.floats(0.5, 500), min_size=knees.LEAST_REGIONS, max_size=40))
+@given(st.lists(st.floats(0.5, 500), min_size=knees.MIN_REGIONS, max_size=40))
 def test_any_curve_has_ascending_knees_inside_their_intervals(latencies: list[float]) -> None:
     regions = [64 * 3**k // 2**k for k in range(1, len(latencies) + 1)]
     found = knees.find(regions, latencies)
@@ -178,7 +178,7 @@ def test_page_walks_bend_the_curve_but_are_no_cache() -> None:
 
 def test_too_few_regions_have_no_knees_and_no_last_cache() -> None:
     curve = _measured("virtual_machine_huge_pages.csv")
-    curve.points = curve.points[: knees.LEAST_REGIONS - 1]
+    curve.points = curve.points[: knees.MIN_REGIONS - 1]
     assert latency.knees_of(curve) == []
     assert latency.effective_last_cache([]) is None
 
@@ -203,7 +203,7 @@ def test_measured_curves_come_with_their_knees(
         reported,
         Effort(1.0),
     )
-    if kept < knees.LEAST_REGIONS:
+    if kept < knees.MIN_REGIONS:
         assert (result.knees, result.effective_last_cache_source) == ([], "reported")
         assert result.effective_last_cache_bytes == reported
         return

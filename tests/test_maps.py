@@ -144,7 +144,7 @@ def test_measuring_leaves_nothing_behind(run_nearfar: RunNearfar, tmp_path: Path
     ("arguments", "said"),
     [
         (("--tier", "dram"), "tier dram cannot hold a pool"),
-        (("--type", "dram", "--tier", "shm:"), "a volatile twin cannot lie on tier shm"),
+        (("--type", "dram", "--tier", "shm:"), "a volatile counterpart cannot lie on tier shm"),
         (("--type", "dram", "--keep"), "has no pool to keep"),
         (("--type", "dram", "--compare", "pmdk"), "--compare pmdk compares pools"),
         (("--type", "map_rp", "--tier", "dram", "--keep"), "has no pool to keep"),

@@ -9,7 +9,7 @@ import pytest
 
 from conftest import RunNearfar
 from nearfar.errors import BadInputError
-from nearfar.model import consistency, counters, replay, structure
+from nearfar.model import consistency, counters, map_gets, replay
 from nearfar.model.map_work import MapPrediction, MapWork
 from nearfar.model.tables import read_rows
 from nearfar.profiles import load_host, load_profile
@@ -99,13 +99,13 @@ def test_published_models_give_their_formulas(n: int, size: int) -> None:
         published_counters(n, size), rel=1e-6
     )
     expected = n * (305e-9 * (1 + 1 + 1 + 1 / 3 + 1) + size / 7.45e9)
-    assert structure.predict(work, FAR).time_s == pytest.approx(expected, rel=1e-6)
+    assert map_gets.predict(work, FAR).time_s == pytest.approx(expected, rel=1e-6)
 
 
 def test_the_printed_row_of_50000_fits_neither_formula() -> None:
     printed = {
         "counters": (0.032, counters.predict(get(50_000), FAR, HOST).time_s),
-        "structure": (0.036, structure.predict(get(50_000), FAR).time_s),
+        "structure": (0.036, map_gets.predict(get(50_000), FAR).time_s),
     }
     assert [round(computed, 3) for _, computed in printed.values()] == [0.022, 0.066]
     for name, (value, computed) in printed.items():

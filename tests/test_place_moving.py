@@ -40,10 +40,10 @@ class FakeKernel:
         return self.current
 
     def locate(
-        self, start: int, end: int, most_pages: int
+        self, start: int, end: int, max_pages: int
     ) -> tuple[list[tuple[int, int, int]], int]:
-        pages = [page for page in sorted(self.nodes) if start <= page * PAGE < end][:most_pages]
-        end = (pages[-1] + 1) * PAGE if len(pages) == most_pages else end
+        pages = [page for page in sorted(self.nodes) if start <= page * PAGE < end][:max_pages]
+        end = (pages[-1] + 1) * PAGE if len(pages) == max_pages else end
         return runs((page, self.nodes[page]) for page in pages), end
 
     def move(

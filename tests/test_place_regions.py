@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from nearfar.place.attached.decisions import Decisions
 from nearfar.place.attached.regions import (
     Mapping,
+    ProcessRegion,
     ProcessRegions,
-    Region,
     parse_maps,
     regions_of,
 )
@@ -54,18 +54,18 @@ def program_of(mapping: Mapping) -> ElfObject | None:
 
 def test_regions_are_runs_of_one_kind() -> None:
     found = regions_of(parse_maps(MAPS), program_of, "/usr/bin/prog (deleted)")
-    data = Region(0x55D0A0002000, 0x55D0A0007000, "globals", "prog", BUILD_ID, True)
+    data = ProcessRegion(0x55D0A0002000, 0x55D0A0007000, "globals", "prog", BUILD_ID, True)
     assert found == [
-        Region(0x55D0A0000000, 0x55D0A0002000, "file", "prog"),
+        ProcessRegion(0x55D0A0000000, 0x55D0A0002000, "file", "prog"),
         data,
-        Region(0x55D0A0007000, 0x55D0A0008000, "anonymous"),
-        Region(0x55D0A0008000, 0x55D0A0100000, "heap"),
-        Region(0x7F0000000000, 0x7F0000021000, "anonymous"),
-        Region(0x7F0000030000, 0x7F0000040000, "name", " glibc: malloc"),
-        Region(0x7F0000040000, 0x7F0000050000, "file", "memfd:shared data"),
-        Region(0x7F0000050000, 0x7F0000060000, "file", "zero"),
-        Region(0x7F0000060000, 0x7F0000062000, "file", "my file"),
-        Region(0x7FFC00000000, 0x7FFC00021000, "other", "[stack]"),
+        ProcessRegion(0x55D0A0007000, 0x55D0A0008000, "anonymous"),
+        ProcessRegion(0x55D0A0008000, 0x55D0A0100000, "heap"),
+        ProcessRegion(0x7F0000000000, 0x7F0000021000, "anonymous"),
+        ProcessRegion(0x7F0000030000, 0x7F0000040000, "name", " glibc: malloc"),
+        ProcessRegion(0x7F0000040000, 0x7F0000050000, "file", "memfd:shared data"),
+        ProcessRegion(0x7F0000050000, 0x7F0000060000, "file", "zero"),
+        ProcessRegion(0x7F0000060000, 0x7F0000062000, "file", "my file"),
+        ProcessRegion(0x7FFC00000000, 0x7FFC00021000, "other", "[stack]"),
     ]
     assert found[1].words() == "globals=name:prog"
     assert found[5].words() == "map=name:glibc:_malloc"
@@ -73,7 +73,7 @@ def test_regions_are_runs_of_one_kind() -> None:
 
 def test_blanks_in_a_name_are_written_as_underscores() -> None:
     rule = plan_rule(1, placed="name", name="glibc:_malloc")
-    region = Region(16 * PAGE, 17 * PAGE, "name", " glibc: malloc")
+    region = ProcessRegion(16 * PAGE, 17 * PAGE, "name", " glibc: malloc")
     assert len(Decisions([rule]).of(region)) == 1
     assert Decisions([rule]).of(replace(region, name="glibc malloc")) == []
 
@@ -152,7 +152,7 @@ RULES = st.lists(
     max_size=6,
 )
 REGIONS = st.builds(
-    lambda page, pages, kind, name, is_program: Region(
+    lambda page, pages, kind, name, is_program: ProcessRegion(
         page * PAGE,
         (page + pages) * PAGE,
         kind,
@@ -168,7 +168,7 @@ REGIONS = st.builds(
 )
 
 
-def decides(rule: PlanRule, region: Region, page: int) -> bool:
+def decides(rule: PlanRule, region: ProcessRegion, page: int) -> bool:
     """Whether a rule holds for one page, without regard to other rules."""
     if rule.why_unseen() or rule.placed != region.kind:
         return False
@@ -193,7 +193,7 @@ def decides(rule: PlanRule, region: Region, page: int) -> bool:
 
 @given(RULES, REGIONS)
 def test_the_first_rule_that_holds_decides_each_page(
-    wanted: list[dict[str, object]], region: Region
+    wanted: list[dict[str, object]], region: ProcessRegion
 ) -> None:
     rules = [plan_rule(number, **fields) for number, fields in enumerate(wanted, start=1)]
     by_page = {
@@ -219,7 +219,7 @@ def test_the_regions_of_this_process(tmp_path: Path) -> None:
         found = ProcessRegions(os.getpid()).read()
         del here
     (region,) = [each for each in found if each.name == "some file"]
-    assert region == Region(at, at + 8 * PAGE, "file", "some file")
+    assert region == ProcessRegion(at, at + 8 * PAGE, "file", "some file")
     assert any(each.kind == "heap" for each in found)
     programs = [each for each in found if each.is_program]
     assert len(programs) == 1

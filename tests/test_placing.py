@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nearfar.place.knapsack import by_density, exactly, fits, gain_of, knee, most_bytes
+from nearfar.place.knapsack import by_density, exactly, fits, gain_of, knee, max_bytes
 from nearfar.place.plan_file import plan_text
 from nearfar.place.promise import HeapPromise
-from nearfar.place.rules import MOST_RULES, rules_for
+from nearfar.place.rules import MAX_RULES, rules_for
 from nearfar.place.sites import Frame, Site
 
 
@@ -30,7 +30,7 @@ def test_the_exact_choice_is_the_best(seed: int, count: int, share: float) -> No
     random = np.random.default_rng(seed)
     sizes = random.integers(0, 1000, (count, 6)).astype(float)
     benefit = random.integers(-20, 100, count).astype(float).tolist()
-    budget = share * most_bytes(frozenset(range(count)), sizes)
+    budget = share * max_bytes(frozenset(range(count)), sizes)
     found = exactly(benefit, sizes, budget)
     assert fits(found.near, sizes, budget)
     best = best_of_all(benefit, sizes, budget)
@@ -117,7 +117,7 @@ def test_rules_of_many_sites_take_time_in_proportion(monkeypatch: pytest.MonkeyP
 def test_of_many_rules_those_of_weight_are_kept() -> None:
     sites = [site(n, n, size=n) for n in range(1, 301)]
     rules = rules_for(sites, frozenset(), {})
-    assert len(rules) == MOST_RULES
+    assert len(rules) == MAX_RULES
     assert {300, 299} <= {rule.sites[0].number for rule in rules}
 
 

@@ -13,7 +13,7 @@ from nearfar.report.advice_words import site_name
 from nearfar.report.html import section
 from nearfar.report.html.page import render
 from nearfar.report.html.section import Cell, Table
-from nearfar.report.html.sections.provenance import MOST_ROWS
+from nearfar.report.html.sections.provenance import MAX_ROWS
 from nearfar.report.wording import axis_unit
 
 
@@ -39,7 +39,7 @@ def test_a_page_of_many_sites_looks_at_its_tables_as_often_as_one_of_few(
     few, _ = _visited(monkeypatch, 30)
     many, page = _visited(monkeypatch, 400)
     assert many == few
-    assert f"of which {MOST_ROWS} are shown; run.json has all" in page
+    assert f"of which {MAX_ROWS} are shown; run.json has all" in page
 
 
 def test_the_page_is_named_by_the_program_as_it_was_typed() -> None:

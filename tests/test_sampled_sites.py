@@ -10,7 +10,7 @@ import pytest
 from nearfar._native import Sampler
 from nearfar.place.held_data import HeldData, Resident, held_data
 from nearfar.place.parts import Touches, part_at, parts_of
-from nearfar.place.regions import Region, Regions
+from nearfar.place.regions import Regions, SampledRegion
 from nearfar.place.sample_records import CLOCK, FAULT, SAMPLE_FIELDS
 from nearfar.place.sampled_sizes import PageFaults
 
@@ -212,7 +212,13 @@ def test_globals_and_mapped_files_are_named_by_their_file() -> None:
 
 
 def test_regions_are_found_by_process_and_address() -> None:
-    regions = Regions([Region(2, 100, 200, ""), Region(1, 100, 150, ""), Region(2, 300, 400, "")])
+    regions = Regions(
+        [
+            SampledRegion(2, 100, 200, ""),
+            SampledRegion(1, 100, 150, ""),
+            SampledRegion(2, 300, 400, ""),
+        ]
+    )
     processes = np.array([1, 1, 2, 2, 2, 3], np.int32)
     addresses = np.array([149, 150, 150, 250, 300, 120], np.uint64)
     found = [
@@ -223,7 +229,7 @@ def test_regions_are_found_by_process_and_address() -> None:
 
 
 def test_classes_of_size_are_a_factor_of_four_wide_and_do_not_overlap() -> None:
-    selectors = [Region(1, 0, size, "").selector() for size in (MIB, 4 * MIB - 1, 4 * MIB)]
+    selectors = [SampledRegion(1, 0, size, "").selector() for size in (MIB, 4 * MIB - 1, 4 * MIB)]
     assert selectors[0] == selectors[1] == "map=anonymous size=1048576..4194303"
     assert selectors[2] == "map=anonymous size=4194304..16777215"
 

@@ -136,7 +136,7 @@ def test_a_dry_run_writes_json(tmp_path: Path, in_tmp_path: None, printed: Print
     assert json.loads((tmp_path / "cells.json").read_text()) == document
     assert main(["study", "--dry-run", "--time", "100s", "--json", "-"]) == 0
     sections = json.loads(printed().out)["sections"]
-    assert sum(section["most_s"] for section in sections) == pytest.approx(100, rel=0.05)
+    assert sum(section["max_s"] for section in sections) == pytest.approx(100, rel=0.05)
     assert not (tmp_path / "nearfar-runs").exists()
 
 

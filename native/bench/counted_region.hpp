@@ -19,7 +19,7 @@ struct Counted {
   double share = 0; ///< of the time its group was wanted; 0: it never counted, value means nothing
 };
 
-class CountedRegion final : public Region {
+class CountedRegion final : public MeasuredRegion {
 public:
   using Names = std::vector<std::vector<std::string>>; ///< groups of names of libpfm4
 

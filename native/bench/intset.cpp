@@ -79,7 +79,7 @@ Error unsound_set() {
       .try_next("report this with the command you ran");
 }
 
-/// The twin of a pool in a node's memory lies there too, all others in DRAM.
+/// The counterpart of a pool in a node's memory lies there too, all others in DRAM.
 tier::Spec twin_tier(const IntsetPlan& plan) {
   return plan.tier.kind->maps == tier::Maps::memory ? plan.tier : tier::Spec{};
 }
@@ -109,15 +109,15 @@ Result<IntsetBench> IntsetBench::create(const IntsetPlan& plan) {
 
 std::span<const std::byte> IntsetBench::pool() const { return subject_->pool(); }
 
-Result<IntsetRun> IntsetBench::run(std::uint64_t budget_ns, Region* region) {
+Result<IntsetRun> IntsetBench::run(std::uint64_t budget_ns, MeasuredRegion* region) {
   return run_until({.budget_ns = budget_ns}, region);
 }
 
-Result<IntsetRun> IntsetBench::run_operations(std::uint64_t operations, Region* region) {
+Result<IntsetRun> IntsetBench::run_operations(std::uint64_t operations, MeasuredRegion* region) {
   return run_until({.operations = operations}, region);
 }
 
-Result<IntsetRun> IntsetBench::run_until(const IntsetEnd& end, Region* region) {
+Result<IntsetRun> IntsetBench::run_until(const IntsetEnd& end, MeasuredRegion* region) {
   Random random(plan_.seed++ + 0x5eed);
   return subject_->run(plan_, end, {region, 0}, random);
 }

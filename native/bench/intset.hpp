@@ -6,7 +6,7 @@
 //           between insertions and removals.
 // Media     pmem       the structure in a pool, as it is meant to be used
 //           unflushed  the same code in a pool without flushes and fences: not crash-safe
-//           dram       its volatile twin, the same code shape
+//           dram       its volatile counterpart, the same code shape
 //           pmdk       libpmemobj's own transactions, done correctly (map_tx, pmdk_sorted.hpp)
 //           pmdk_atomic, pmdk_rp   hash only: the other maps after PMDK
 // Checked   what was inserted and removed must add up to the size that is left; without updates
@@ -39,7 +39,7 @@ struct IntsetPlan {
   IntsetMedium medium = IntsetMedium::pmem;
   std::uint64_t entries = 1024;
   unsigned update_percent = 50;
-  tier::Spec tier; ///< of the pool; the twin lies in DRAM, or on the node if it is one
+  tier::Spec tier; ///< of the pool; the counterpart lies in DRAM, or on the node if it is one
   int cpu = 0;
   std::uint64_t seed = 1;
 };
@@ -69,13 +69,13 @@ public:
 
   /// Operates for about `budget_ns`; may be called again. `region` is notified where that begins
   /// and ends. Errors: bad_input (the processor), failed_check, no_space.
-  Result<IntsetRun> run(std::uint64_t budget_ns, Region* region = nullptr);
+  Result<IntsetRun> run(std::uint64_t budget_ns, MeasuredRegion* region = nullptr);
   /// The same for so many operations, however long they take.
-  Result<IntsetRun> run_operations(std::uint64_t operations, Region* region);
+  Result<IntsetRun> run_operations(std::uint64_t operations, MeasuredRegion* region);
 
 private:
   IntsetBench(const IntsetPlan& plan, std::unique_ptr<IntsetSubject> subject);
-  Result<IntsetRun> run_until(const IntsetEnd& end, Region* region);
+  Result<IntsetRun> run_until(const IntsetEnd& end, MeasuredRegion* region);
 
   IntsetPlan plan_;
   std::unique_ptr<IntsetSubject> subject_;

@@ -59,7 +59,7 @@ Error unsound_set();
 constexpr std::size_t overhead_bytes = 24 << 20; ///< of a pool, in addition to the entries
 constexpr persist::Layout intset_layout{"nearfar bench intset", 1};
 
-/// The twin of a pool in a node's memory lies there too, all others in DRAM.
+/// The counterpart of a pool in a node's memory lies there too, all others in DRAM.
 tier::Spec twin_tier(const IntsetPlan& plan);
 
 constexpr std::uint64_t operations_a_look = 32; // at the clock

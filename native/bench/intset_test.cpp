@@ -80,7 +80,7 @@ TEST_CASE("of updates alone about half change something") {
 }
 
 TEST_CASE("a run of operations ends with them, and its region holds them alone") {
-  struct Edges final : Region {
+  struct Edges final : MeasuredRegion {
     int prepared = 0;
     int begun = 0;
     int ended = 0;

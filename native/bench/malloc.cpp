@@ -15,8 +15,8 @@ namespace nearfar::bench {
 
 namespace {
 
-constexpr std::size_t most_small = 512;
-constexpr std::size_t most_large = 524287;
+constexpr std::size_t max_small = 512;
+constexpr std::size_t max_large = 524287;
 constexpr std::size_t loop_rounds = 10;
 constexpr std::size_t warm_blocks = 4096;
 constexpr std::size_t looked_at = 1024; ///< one block in so many is checked
@@ -141,7 +141,7 @@ void timed(Share& share, const Work& work) {
 template <class A>
 void warm_loop(const A& allocator, Share& share) {
   Blocks<A> blocks(allocator, share.table);
-  Sizes sizes(share.seed, most_small);
+  Sizes sizes(share.seed, max_small);
   for (std::size_t i = 0; i < warm_blocks; ++i)
     if (!blocks.make(i, sizes.next())) {
       share.outcome = Outcome::no_memory;
@@ -161,16 +161,14 @@ void run_share(const A& allocator, MallocTest test, Share& share) {
   const std::size_t rounds = test == MallocTest::free_loop ? loop_rounds : 1;
   switch (test) {
   case MallocTest::small:
-    timed(share,
-          [&] { return bursts(blocks, share.count, rounds, Sizes(share.seed, most_small)); });
+    timed(share, [&] { return bursts(blocks, share.count, rounds, Sizes(share.seed, max_small)); });
     break;
   case MallocTest::large:
   case MallocTest::free_loop:
-    timed(share,
-          [&] { return bursts(blocks, share.count, rounds, Sizes(share.seed, most_large)); });
+    timed(share, [&] { return bursts(blocks, share.count, rounds, Sizes(share.seed, max_large)); });
     break;
   case MallocTest::half_free_loop:
-    timed(share, [&] { return half_bursts(blocks, share.count, Sizes(share.seed, most_large)); });
+    timed(share, [&] { return half_bursts(blocks, share.count, Sizes(share.seed, max_large)); });
     break;
   case MallocTest::warm: warm_loop(allocator, share); break;
   }
@@ -237,8 +235,8 @@ Result<MallocRun> run_malloc_test(const Allocator& allocator, const MallocWork& 
   std::size_t wanted = 0;
   for (const Share& share : split(work, cpus.size(), nullptr))
     wanted += slots(work.test, share.count);
-  Result<os::Range> table = os::map_range(std::max<std::size_t>(wanted, 1) * sizeof(void*),
-                                          os::PageSize::small_4k, -1, false);
+  Result<os::MappedRange> table = os::map_range(std::max<std::size_t>(wanted, 1) * sizeof(void*),
+                                                os::PageSize::small_4k, -1, false);
   if (!table) return table.error();
   os::prefault(*table);
   std::vector<Share> shares = split(work, cpus.size(), reinterpret_cast<void**>(table->data()));

@@ -10,13 +10,13 @@ namespace nearfar::bench {
 
 namespace {
 
-constexpr std::uint64_t most_operations = 1'000'000'000;
+constexpr std::uint64_t max_operations = 1'000'000'000;
 
 Status check(const MapPlan& plan) {
-  if (plan.operations == 0 || plan.operations > most_operations)
+  if (plan.operations == 0 || plan.operations > max_operations)
     return Error::make(Errc::bad_input, "%llu operations cannot be run",
                        static_cast<unsigned long long>(plan.operations))
-        .try_next("give -n from 1 to %llu", static_cast<unsigned long long>(most_operations));
+        .try_next("give -n from 1 to %llu", static_cast<unsigned long long>(max_operations));
   if (plan.value_bytes == 0 || plan.value_bytes > (std::uint64_t{1} << 20))
     return Error::make(Errc::bad_input, "values of %llu bytes cannot be stored",
                        static_cast<unsigned long long>(plan.value_bytes))
@@ -64,13 +64,13 @@ MapRun summary(const kernels::TeamRun& team, const std::vector<MapShare>& shares
     run.worst_cpu_ns = std::max(run.worst_cpu_ns, static_cast<double>(share.worst_cpu_ns));
     all.add(share.ticks);
     sum += share.sum_ticks;
-    least = std::min(least, share.least_ticks);
+    least = std::min(least, share.min_ticks);
   }
   if (!each) return run;
   const double tick_ns = os::tsc_tick_ns();
   const auto ns = [&](std::uint64_t ticks) { return static_cast<double>(ticks) * tick_ns; };
   run.mean_ns = ns(sum) / static_cast<double>(all.total());
-  run.least_ns = ns(least);
+  run.min_ns = ns(least);
   run.largest_ns = ns(all.largest());
   for (const double share : map_percentiles)
     run.percentiles_ns.push_back(ns(all.percentile(share)));
@@ -121,7 +121,7 @@ std::span<const std::uint64_t> MapBench::next_keys() {
   return all.subspan(sampled_ - plan_.sample, plan_.sample);
 }
 
-Result<MapRun> MapBench::run(MapPass pass, Region* region) {
+Result<MapRun> MapBench::run(MapPass pass, MeasuredRegion* region) {
   if (spent_ || (pass == MapPass::dependent && plan_.operation != MapOperation::get))
     return Error::make(Errc::bad_input, "this pass cannot be run here")
         .try_next("run insertions and removals once, and dependent passes over gets");

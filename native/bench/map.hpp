@@ -31,7 +31,7 @@
 
 namespace nearfar::bench {
 
-/// Ours in a pool and in DRAM, the three after PMDK; of these the twins lie on tier dram.
+/// Ours in a pool and in DRAM, the three after PMDK; of these the counterparts lie on tier dram.
 enum class MapType : unsigned char { map, dram, map_atomic, map_tx, map_rp };
 enum class MapOperation : unsigned char { insert, get, remove };
 enum class MapPass : unsigned char { whole, each, dependent };
@@ -42,7 +42,7 @@ struct MapPlan {
   std::uint64_t operations = 0; ///< of all threads; also the entries of the map
   std::uint64_t value_bytes = 8;
   bool alloc = false; ///< pmembench's --alloc: values are objects never written nor read
-  tier::Spec tier;    ///< of the pool, a directory for one without a name; or of the twin
+  tier::Spec tier;    ///< of the pool, a directory for one without a name; or of the counterpart
   std::vector<int> cpus;
   std::uint32_t seed = 1;
   std::uint64_t sample = 0; ///< gets of one run, each run going on after the last; 0: all keys
@@ -51,7 +51,7 @@ struct MapPlan {
   bool ours() const { return type == MapType::map || type == MapType::dram; }
   /// Whether values are words in the map itself; else each has memory of its own.
   bool words() const { return value_bytes <= sizeof(std::uint64_t) && !alloc; }
-  /// Whether it is a map's volatile twin: ours has a type, the others are that on tier dram.
+  /// Whether it is a map's volatile counterpart: ours has a type, the others are that on tier dram.
   bool in_dram() const { return type == MapType::dram || (!ours() && !tier.holds_pools()); }
 };
 
@@ -59,7 +59,7 @@ struct MapPlan {
 struct MapRun {
   double seconds = 0; ///< first start to last end of the loops
   double mean_ns = 0;
-  double least_ns = 0;
+  double min_ns = 0;
   double largest_ns = 0;
   std::vector<double> percentiles_ns; ///< of map_percentiles
   double worst_cpu_ns = 0;            ///< upper bound, see map_loops.hpp
@@ -87,7 +87,7 @@ public:
   /// Insertions and removals can be run once; gets as often as wanted. Errors: bad_input (a second
   /// time; `dependent` of anything but gets), no_space, failed_check. `region` is notified by each
   /// thread when its first operation begins and its last has ended.
-  Result<MapRun> run(MapPass pass, Region* region = nullptr);
+  Result<MapRun> run(MapPass pass, MeasuredRegion* region = nullptr);
 
 private:
   explicit MapBench(MapPlan plan);

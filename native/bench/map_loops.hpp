@@ -24,7 +24,7 @@ inline std::uint64_t map_word(std::uint64_t key) { return ~key; }
 struct MapShare {
   Histogram ticks;
   std::uint64_t sum_ticks = 0;
-  std::uint64_t least_ticks = ~std::uint64_t{0};
+  std::uint64_t min_ticks = ~std::uint64_t{0};
   std::uint64_t worst_cpu_ns = 0;
   storelog::Counters counted;
   RegionEdge edge; ///< notified of the region
@@ -129,7 +129,7 @@ std::uint64_t run_each(Adaptor& map, std::span<const std::uint64_t> keys, MapSha
     const std::uint64_t ticks = stretch > own ? stretch - own : 0;
     share.ticks.record(ticks);
     share.sum_ticks += ticks;
-    if (ticks < share.least_ticks) share.least_ticks = ticks;
+    if (ticks < share.min_ticks) share.min_ticks = ticks;
   }
   return right;
 }
@@ -201,7 +201,7 @@ private:
 
 /// A map after PMDK in a pool of its own.
 Result<std::unique_ptr<MapSubject>> pmdk_map(const MapPlan& plan);
-/// Our map in a pool of its own, or its twin in DRAM.
+/// Our map in a pool of its own, or its counterpart in DRAM.
 Result<std::unique_ptr<MapSubject>> our_map(const MapPlan& plan);
 
 } // namespace nearfar::bench

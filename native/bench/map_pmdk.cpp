@@ -23,7 +23,7 @@ constexpr persist::Layout layout{"nearfar bench map", 1};
 constexpr std::size_t bytes_an_entry = 448;
 constexpr std::size_t overhead_bytes = 16 << 20;
 
-/// The twins' place: objects in DRAM, and the map's handle.
+/// The volatile counterparts' place: objects in DRAM, and the map's handle.
 struct InDramObjects {
   using PersistencePolicy = DramObjects;
   std::unique_ptr<PersistencePolicy> medium = std::make_unique<PersistencePolicy>();
@@ -142,7 +142,7 @@ Result<std::unique_ptr<Map>> open(Place& place) {
 template <template <class> class Kind>
 Result<std::unique_ptr<MapSubject>> make_twin(const MapPlan& plan) {
   if (!plan.words())
-    return Error::make(Errc::bad_input, "the twins in DRAM keep values of 8 bytes at most")
+    return Error::make(Errc::bad_input, "the counterparts in DRAM keep values of 8 bytes at most")
         .try_next("give -d 8 without --alloc, or a tier that holds a pool");
   using Map = Kind<DramObjects>;
   InDramObjects place;

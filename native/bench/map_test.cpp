@@ -51,7 +51,7 @@ TEST_CASE("keys are pmembench's, and a shuffle visits each once") {
   CHECK(order == keys);
 }
 
-TEST_CASE("the maps after PMDK have twins in DRAM, which flush nothing") {
+TEST_CASE("the maps after PMDK have counterparts in DRAM, which flush nothing") {
   for (const MapType type : {MapType::map_atomic, MapType::map_tx, MapType::map_rp})
     for (const MapOperation op : {MapOperation::insert, MapOperation::get, MapOperation::remove}) {
       MapPlan wanted = plan(type, op, 3000);
@@ -78,10 +78,10 @@ TEST_CASE("every operation on every map is done, timed and counted") {
         const MapRun whole = run(wanted, MapPass::whole);
         CHECK(whole.seconds > 0);
         const MapRun each = run(wanted, MapPass::each);
-        CHECK(each.least_ns <= each.percentiles_ns.front());
+        CHECK(each.min_ns <= each.percentiles_ns.front());
         CHECK(std::is_sorted(each.percentiles_ns.begin(), each.percentiles_ns.end()));
         CHECK(each.percentiles_ns.back() <= each.largest_ns);
-        CHECK(each.mean_ns >= each.least_ns);
+        CHECK(each.mean_ns >= each.min_ns);
         CHECK(each.worst_cpu_ns > 0);
         CHECK(each.counted.fences == whole.counted.fences); // nothing is left to chance
         if (op == MapOperation::get)
@@ -152,7 +152,7 @@ TEST_CASE("what cannot be run is refused") {
   Result<MapBench> nowhere = MapBench::create(wanted);
   REQUIRE(bool(nowhere));
   CHECK(nowhere->run(MapPass::whole).error().code == Errc::bad_input);
-  wanted.type = MapType::map; // whose twin is a type of its own
+  wanted.type = MapType::map; // whose counterpart is a type of its own
   wanted.tier = *tier::parse("dram");
   CHECK(refused(wanted, Errc::bad_input));
 }

@@ -115,10 +115,10 @@ Result<MappedBench> MappedBench::create(const char* path, std::size_t bytes, int
   return bench;
 }
 
-Result<os::Range> MappedBench::map_file(bool& sync) const {
+Result<os::MappedRange> MappedBench::map_file(bool& sync) const {
   sync = os::is_dax(file_);
   if (sync) {
-    Result<os::Range> range = os::map_range(bytes_, os::PageSize::system, file_.fd(), true);
+    Result<os::MappedRange> range = os::map_range(bytes_, os::PageSize::system, file_.fd(), true);
     if (range) return range;
     sync = false;
   }
@@ -129,7 +129,7 @@ Result<MappingFacts> MappedBench::facts() {
   MappingFacts facts;
   facts.descriptor = file_.fd();
   facts.dax = os::is_dax(file_);
-  Result<os::Range> range = map_file(facts.map_sync);
+  Result<os::MappedRange> range = map_file(facts.map_sync);
   if (!range) return range.error();
   std::uint64_t touched = 0;
   for (std::size_t at = 0; at < bytes_; at += page)
@@ -189,7 +189,7 @@ Result<IoSample> MappedBench::run(const Access& access, std::uint64_t budget_ns)
 
 Result<IoSample> MappedBench::run_mapped(const Access& access, std::uint64_t budget_ns) {
   bool sync = false;
-  Result<os::Range> range = map_file(sync);
+  Result<os::MappedRange> range = map_file(sync);
   if (!range) return range.error();
   std::byte* file = range->data();
   const std::vector<std::size_t> offsets = block_offsets(access, bytes_);

@@ -75,7 +75,7 @@ private:
   Result<IoSample> run_mapped(const Access& access, std::uint64_t budget_ns);
   Result<IoSample> run_calls(const Access& access, std::uint64_t budget_ns);
   Result<IoSample> run_uring(const Access& access, std::uint64_t budget_ns);
-  Result<os::Range> map_file(bool& sync) const;
+  Result<os::MappedRange> map_file(bool& sync) const;
   Result<os::File> reopen(bool direct) const;
   Status set_warmth(Warmth warmth);
 

@@ -40,13 +40,14 @@ struct InPool {
   std::span<const std::byte> memory() const { return {pool->base(), pool->bytes()}; }
 };
 
-/// Whether a volatile twin can lie there. Errors: bad_input.
+/// Whether a volatile counterpart can lie there. Errors: bad_input.
 inline Status check_twin(const tier::Spec& tier) {
   if (tier.kind->maps != tier::Maps::memory)
-    return Error::make(Errc::bad_input, "a volatile twin cannot lie on tier %s", tier.kind->name)
+    return Error::make(Errc::bad_input, "a volatile counterpart cannot lie on tier %s",
+                       tier.kind->name)
         .try_next("use dram or numa:N, or a type that lies in a pool");
   if (!tier.paced() && tier.pages == os::PageSize::system) return Done{};
-  return Error::make(Errc::bad_input, "a volatile twin can choose neither pages nor pace")
+  return Error::make(Errc::bad_input, "a volatile counterpart can choose neither pages nor pace")
       .try_next("use dram or numa:N as they are");
 }
 

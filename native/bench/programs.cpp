@@ -15,7 +15,7 @@ namespace nearfar::bench {
 namespace {
 
 constexpr double relaxation = 0.8;
-constexpr std::size_t most_bytes = std::size_t{1} << 36;
+constexpr std::size_t max_bytes = std::size_t{1} << 36;
 
 Error wrong(const char* what) {
   return Error::make(Errc::failed_check, "%s", what)
@@ -203,7 +203,7 @@ Result<ProgramRun> lattice(const ProgramWork& work, Arrays& arrays, R& recorder)
 template <class R>
 Result<ProgramRun> run_with(const ProgramWork& work, const Allocator& allocator, R& recorder) {
   const std::size_t least = work.program == Program::lbm ? 16 : 1;
-  if (work.n < least || work.steps == 0 || program_bytes(work) > most_bytes)
+  if (work.n < least || work.steps == 0 || program_bytes(work) > max_bytes)
     return Error::make(Errc::bad_input, "a size of %zu is too small or too large", work.n)
         .try_next("give --problem-size %zu or more, and no more than 64 GiB of arrays", least);
   Arrays arrays(allocator);
@@ -223,12 +223,12 @@ std::vector<std::size_t> array_bytes(const ProgramWork& work) {
   case Program::quick: return {work.n * sizeof(std::int32_t)};
   case Program::merge: return std::vector<std::size_t>(2, work.n * sizeof(std::int32_t));
   case Program::lbm:
-    if (n * n * n > 1e10) return {most_bytes + 1};
+    if (n * n * n > 1e10) return {max_bytes + 1};
     return std::vector<std::size_t>(2,
                                     work.n * work.n * work.n * D3Q19::directions * sizeof(double));
   case Program::matmul: break;
   }
-  if (n * n > 1e11) return {most_bytes + 1};
+  if (n * n > 1e11) return {max_bytes + 1};
   return std::vector<std::size_t>(3, work.n * work.n * sizeof(double));
 }
 
@@ -253,7 +253,7 @@ trace::Header header_of(const ProgramWork& work, const std::vector<cache::Geomet
 std::size_t program_bytes(const ProgramWork& work) {
   std::size_t sum = 0;
   for (const std::size_t bytes : array_bytes(work))
-    sum = bytes > most_bytes ? bytes : sum + bytes;
+    sum = bytes > max_bytes ? bytes : sum + bytes;
   return sum;
 }
 

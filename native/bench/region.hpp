@@ -12,9 +12,9 @@
 
 namespace nearfar::bench {
 
-class Region {
+class MeasuredRegion {
 public:
-  virtual ~Region() = default;
+  virtual ~MeasuredRegion() = default;
   /// Once for each thread, before its region: what takes long, and may fail.
   virtual Status prepare(std::size_t thread) = 0;
   virtual void begin(std::size_t thread) = 0;
@@ -23,7 +23,7 @@ public:
 
 /// A thread's own edge of a region, which may be none.
 struct RegionEdge {
-  Region* region = nullptr;
+  MeasuredRegion* region = nullptr;
   std::size_t thread = 0;
 
   Status prepare() const { return region != nullptr ? region->prepare(thread) : Done{}; }

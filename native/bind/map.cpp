@@ -28,7 +28,7 @@ nb::dict run_dict(const bench::MapRun& run) {
   nb::dict d;
   d["seconds"] = run.seconds;
   d["mean_ns"] = run.mean_ns;
-  d["least_ns"] = run.least_ns;
+  d["min_ns"] = run.min_ns;
   d["largest_ns"] = run.largest_ns;
   d["percentiles_ns"] = percentiles;
   d["worst_cpu_ns"] = run.worst_cpu_ns;

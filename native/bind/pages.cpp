@@ -27,8 +27,8 @@ std::unique_ptr<ProcessPages> open(int process) {
 }
 
 nb::tuple locate(const ProcessPages& pages, std::uint64_t from, std::uint64_t to,
-                 std::uint64_t most_pages) {
-  const os::LocatedPages found = run_unlocked([&] { return pages.locate(from, to, most_pages); });
+                 std::uint64_t max_pages) {
+  const os::LocatedPages found = run_unlocked([&] { return pages.locate(from, to, max_pages); });
   return nb::make_tuple(as_list(found.runs), found.end);
 }
 
@@ -45,7 +45,7 @@ void register_pages(nb::module_& module) {
   nb::class_<ProcessPages>(module, "ProcessPages")
       .def_static("open", &open, nb::arg("process"))
       .def("is_current", &ProcessPages::is_current)
-      .def("locate", &locate, nb::arg("start"), nb::arg("end"), nb::arg("most_pages"))
+      .def("locate", &locate, nb::arg("start"), nb::arg("end"), nb::arg("max_pages"))
       .def("move", &move, nb::arg("runs"), nb::arg("node"), nb::arg("shared"));
 }
 

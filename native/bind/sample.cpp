@@ -79,7 +79,7 @@ nb::list files(const Sampler& sampler) {
 
 nb::list regions(const Sampler& sampler) {
   nb::list list;
-  for (const Region& region : sampler.regions())
+  for (const ProcessRegion& region : sampler.regions())
     list.append(nb::make_tuple(region.process, region.begin, region.end,
                                nb::bytes(region.name.data(), region.name.size())));
   return list;

@@ -68,8 +68,8 @@ nb::dict tier_dict(const TierOutcome& tier) {
   d["spent"] = spent_dict(tier.spent);
   d["lines_written"] = tier.worn.lines;
   d["pages_written"] = tier.worn.pages;
-  d["most_line_writes"] = tier.worn.most_line;
-  d["most_page_writes"] = tier.worn.most_page;
+  d["most_line_writes"] = tier.worn.max_line;
+  d["most_page_writes"] = tier.worn.max_page;
   return d;
 }
 
@@ -128,7 +128,7 @@ private:
 nb::dict simulate_source(RequestSource& source, const Device& near, const Device& far,
                          const Plan& plan, const char* engine, const char* page_policy,
                          double timeout_ns, const char* issue, unsigned window, bool posted_writes,
-                         std::uint64_t most_requests) {
+                         std::uint64_t max_requests) {
   Setup setup;
   setup.near = near;
   setup.far = far;
@@ -138,7 +138,7 @@ nb::dict simulate_source(RequestSource& source, const Device& near, const Device
   setup.near_controller.timeout = static_cast<Time>(timeout_ns * 1000);
   setup.far_controller = setup.near_controller;
   setup.core = {by_name<Issue>(issue, issues), window, posted_writes};
-  setup.most_requests = most_requests;
+  setup.max_requests = max_requests;
   Interruptible stopping(source);
   return outcome_dict(run_unlocked([&] { return simulate(stopping, setup); }));
 }
@@ -230,7 +230,7 @@ void register_sim(nb::module_& module) {
             if (region_bytes < line_bytes)
               raise(Error::make(Errc::bad_input, "a region of less than a line of 64 bytes")
                         .try_next("give --size 64 or more"));
-            if (region_bytes > most_region_bytes)
+            if (region_bytes > max_region_bytes)
               raise(Error::make(Errc::bad_input, "a synthetic region has at most 64 GiB")
                         .try_next("give --size 64GiB or less"));
             new (self) SyntheticSource({by_name<Pattern>(pattern, patterns), count, region_bytes,
@@ -244,7 +244,7 @@ void register_sim(nb::module_& module) {
   module.def("simulate", &simulate_source, nb::arg("source"), nb::arg("near"), nb::arg("far"),
              nb::arg("plan"), nb::arg("engine"), nb::arg("page_policy"), nb::arg("timeout_ns"),
              nb::arg("issue"), nb::arg("window"), nb::arg("posted_writes"),
-             nb::arg("most_requests"));
+             nb::arg("max_requests"));
 }
 
 } // namespace nearfar::bind

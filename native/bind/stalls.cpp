@@ -54,8 +54,8 @@ Placing placing_of(const PlacingTuple& tuple) {
   return {{memory_of(near), memory_of(far)}, core_of(core), far_sites};
 }
 
-Sampled read_sampled(const char* path, std::uint64_t most_records) {
-  return run_unlocked([&] { return Sampled::read(path, most_records); });
+Sampled read_sampled(const char* path, std::uint64_t max_records) {
+  return run_unlocked([&] { return Sampled::read(path, max_records); });
 }
 
 nb::list sampled_costs(const Sampled& self, const std::vector<PlacingTuple>& placings) {
@@ -80,7 +80,7 @@ nb::list site_lives(const Sampled& self, std::size_t parts) {
   if (parts == 0) throw nb::value_error("a run has a part at least");
   nb::list list;
   for (const Life& life : lives(self.reader().tables(), self.reader().position(), parts))
-    list.append(nb::make_tuple(life.mean_share, life.most_bytes));
+    list.append(nb::make_tuple(life.mean_share, life.max_bytes));
   return list;
 }
 
@@ -118,7 +118,7 @@ nb::list follow_policies(const Sampled& self, const std::vector<PolicyTuple>& po
 
 void register_stalls(nb::module_& module) {
   nb::class_<Sampled>(module, "TraceSample")
-      .def(nb::new_(&read_sampled), nb::arg("path"), nb::arg("most_records"))
+      .def(nb::new_(&read_sampled), nb::arg("path"), nb::arg("max_records"))
       .def("stats",
            [](const Sampled& self) { return trace_stats_dict(self.reader(), self.counts()); })
       .def_prop_ro("every", &Sampled::every)

@@ -34,9 +34,9 @@ using Fields = std::vector<std::pair<std::string, std::string>>;
 class Collecting {
 public:
   Collecting(nb::object ring, Filter filter, int fd, const Header& header,
-             std::uint64_t most_records)
+             std::uint64_t max_records)
       : ring_(std::move(ring)), collector_(nb::cast<RingFile&>(ring_).shared(), std::move(filter),
-                                           fd, header, most_records) {}
+                                           fd, header, max_records) {}
   Collector& collector() { return collector_; }
 
 private:
@@ -58,7 +58,7 @@ std::unique_ptr<Collecting> make_collecting(nb::object ring, int fd, const Shape
                                             const std::vector<Shape>& other_llcs,
                                             const std::vector<std::pair<unsigned, unsigned>>& tlb,
                                             unsigned cores, bool prefetch, const char* after,
-                                            const Fields& fields, std::uint64_t most_records) {
+                                            const Fields& fields, std::uint64_t max_records) {
   FilterPlan plan;
   plan.l2 = geometry(l2);
   if (llc) plan.llc = geometry(*llc);
@@ -72,7 +72,7 @@ std::unique_ptr<Collecting> make_collecting(nb::object ring, int fd, const Shape
   Result<Filter> filter = Filter::create(plan);
   if (!filter) raise(filter.error());
   return std::make_unique<Collecting>(std::move(ring), std::move(*filter), fd,
-                                      Header{64, plan.after, fields}, most_records);
+                                      Header{64, plan.after, fields}, max_records);
 }
 
 nb::dict totals_dict(const Totals& totals) {
@@ -245,7 +245,7 @@ nb::dict touched_dict(const Touched& touched) {
   nb::dict d;
   d["small"] = touched.small.faults();
   d["large"] = touched.large.faults();
-  d["fixed_pages"] = touched.small.most_fixed();
+  d["fixed_pages"] = touched.small.max_fixed();
   return d;
 }
 
@@ -273,7 +273,7 @@ void register_trace(nb::module_& module) {
   nb::class_<Collecting>(module, "TraceCollector")
       .def(nb::new_(&make_collecting), nb::arg("ring"), nb::arg("fd"), nb::arg("l2"),
            nb::arg("llc").none(), nb::arg("other_llcs"), nb::arg("tlb"), nb::arg("cores"),
-           nb::arg("prefetch"), nb::arg("after"), nb::arg("fields"), nb::arg("most_records"))
+           nb::arg("prefetch"), nb::arg("after"), nb::arg("fields"), nb::arg("max_records"))
       .def("run", run_collecting)
       .def(
           "end",

@@ -8,7 +8,7 @@ namespace nearfar::cache {
 
 namespace {
 
-constexpr std::size_t most_model_bytes = std::size_t{8} << 30; // some 50 GiB of cache in 16 ways
+constexpr std::size_t max_model_bytes = std::size_t{8} << 30; // some 50 GiB of cache in 16 ways
 constexpr unsigned char never_oldest = 0x7f; // of the bytes that pad ages to sixteen
 
 } // namespace
@@ -50,7 +50,7 @@ Status Cache::allocate() {
   const std::size_t set_bytes = stride_ * sizeof(std::uint64_t);
   const std::size_t alignment = 64;
   void* words = nullptr;
-  if (sets_ <= most_model_bytes / set_bytes)
+  if (sets_ <= max_model_bytes / set_bytes)
     words =
         std::aligned_alloc(alignment, (sets_ * set_bytes + alignment - 1) / alignment * alignment);
   if (!words)

@@ -34,7 +34,7 @@ constexpr std::uint64_t keys_at = std::uint64_t{1} << 45;
 constexpr std::uint64_t order_at = std::uint64_t{3} << 44;
 constexpr std::uint64_t results_at = std::uint64_t{1} << 46;
 
-constexpr std::uint64_t most_operations = 100'000'000;
+constexpr std::uint64_t max_operations = 100'000'000;
 constexpr std::uint32_t none = ~std::uint32_t{0};
 
 std::uint64_t draw_key(std::uint32_t& seed) {
@@ -284,7 +284,7 @@ private:
 };
 
 Status check(const MapReplayPlan& plan) {
-  if (plan.operations == 0 || plan.operations > most_operations)
+  if (plan.operations == 0 || plan.operations > max_operations)
     return Error::make(Errc::bad_input, "%llu operations cannot be replayed",
                        static_cast<unsigned long long>(plan.operations))
         .try_next("give 1 to 10^8: more would take more than 4 GB");

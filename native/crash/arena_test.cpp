@@ -14,7 +14,7 @@ TEST_CASE("what others changed of a file is put back, also where it was empty, a
   Result<os::File> file = os::create_unnamed("/tmp");
   REQUIRE(file);
   REQUIRE(os::reserve_space(*file, bytes));
-  Result<os::Range> range = os::map_range(bytes, os::PageSize::small_4k, file->fd(), false);
+  Result<os::MappedRange> range = os::map_range(bytes, os::PageSize::small_4k, file->fd(), false);
   REQUIRE(range);
   Arena arena(range->data(), bytes, file->fd());
   std::vector<std::byte> durable(bytes);

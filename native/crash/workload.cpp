@@ -8,7 +8,7 @@ std::vector<Operation> mixed_operations(std::size_t count, std::uint64_t seed, b
   Random random(seed);
   std::vector<Operation> operations;
   std::vector<std::uint64_t> inserted;
-  const std::uint64_t keys = most_key(count);
+  const std::uint64_t keys = max_key(count);
   for (std::size_t i = 0; i < count; ++i) {
     const bool growing = i * 5 < count * 3;
     const bool inserts = random.below(12) < (growing ? 9u : 4u);

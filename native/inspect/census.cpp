@@ -17,7 +17,7 @@ void add(TypeCount& count, const Object& object) {
 
 TypeCount& Census::of_type(std::uint64_t type) {
   if (last_ != nullptr && type == last_type_) return *last_;
-  if (types_.size() >= most_kinds && !types_.contains(type)) return further_;
+  if (types_.size() >= max_kinds && !types_.contains(type)) return further_;
   last_type_ = type;
   last_ = &types_[type]; // stays where it is when others are added
   return *last_;
@@ -29,7 +29,7 @@ void Census::object(const Object& object) {
 }
 
 void Census::run(const Run& run, const Chunk& chunk, std::uint64_t used_blocks) {
-  if (runs_.size() >= most_kinds && !runs_.contains(run.block_bytes)) return;
+  if (runs_.size() >= max_kinds && !runs_.contains(run.block_bytes)) return;
   RunCount& count = runs_[run.block_bytes];
   ++count.runs;
   count.chunks += chunk.count;

@@ -24,7 +24,7 @@ struct RunCount {
 /// A hostile file may hold as many types as objects: those after the first ones are summed up.
 class Census final : public ObjectSink {
 public:
-  static constexpr std::size_t most_kinds = 4096;
+  static constexpr std::size_t max_kinds = 4096;
 
   void object(const Object& object) override;
   void run(const Run& run, const Chunk& chunk, std::uint64_t used_blocks) override;

@@ -7,7 +7,7 @@ namespace nearfar::inspect {
 namespace {
 
 /// Larger snapshots are not replayed: each replayed word costs some sixty bytes of memory.
-constexpr Offset most_replayed_bytes = Offset{16} << 20;
+constexpr Offset max_replayed_bytes = Offset{16} << 20;
 
 constexpr Offset internal_at = 0;
 constexpr Offset external_at = internal_at + log_head_bytes + internal_capacity;
@@ -80,7 +80,7 @@ private:
   Findings& findings_;
   Window window_;
   Lanes lanes_;
-  Offset room_ = most_replayed_bytes;
+  Offset room_ = max_replayed_bytes;
 };
 
 } // namespace

@@ -18,7 +18,7 @@ constexpr Offset buffer_head_bytes = 24; ///< target, checksum, size; the bytes 
 
 Offset aligned(Offset offset) { return (offset + line_bytes - 1) / line_bytes * line_bytes; }
 
-Offset most_capacity(LogKind kind) {
+Offset max_capacity(LogKind kind) {
   switch (kind) {
   case LogKind::internal: return internal_capacity;
   case LogKind::external: return external_capacity;
@@ -84,7 +84,7 @@ bool LogReader::accept(Offset at, Log& log, const LogEntry& entry) {
 bool LogReader::buffer_sum_holds(Offset at, Offset length, std::uint64_t stored, const Log& log) {
   Fletcher64 sum;
   for (Offset done = 0; done < length;) {
-    const std::size_t step = std::min<Offset>(length - done, Window::most_bytes);
+    const std::size_t step = std::min<Offset>(length - done, Window::max_bytes);
     const std::byte* bytes = window_.at(at + done, step);
     if (bytes == nullptr) return false;
     if (done == 0) { // the checksum's own eight bytes count as zero
@@ -186,7 +186,7 @@ Offset LogReader::extension(const Log& log, Offset from, Offset next) {
 Log LogReader::read(LogKind kind, Offset offset) {
   Log log{kind, offset, 0, 0, {}, {}, false};
   Offset next = 0;
-  if (!read_head(offset, most_capacity(kind), log, log.capacity, next)) return log;
+  if (!read_head(offset, max_capacity(kind), log, log.capacity, next)) return log;
   bool more = entries_of(offset + log_head_bytes, log.capacity, log);
   for (Offset at = extension(log, offset, next); at != 0;) {
     log.extensions.push_back(at);

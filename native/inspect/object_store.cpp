@@ -12,8 +12,8 @@ using poolformat::PoolHead;
 using poolformat::StoreHead;
 using poolformat::TypeEntry;
 
-constexpr std::uint32_t most_types = 1 << 16;
-constexpr std::uint64_t most_links = 1 << 20;
+constexpr std::uint32_t max_types = 1 << 16;
+constexpr std::uint64_t max_links = 1 << 20;
 constexpr std::uint64_t fewest_lines = 16;
 
 class ObjectStoreReader {
@@ -93,7 +93,7 @@ private:
   }
 
   bool read_types(Offset at, const StoreHead& owner) {
-    if (owner.type_count == 0 || owner.type_count > most_types || owner.link_count > most_links ||
+    if (owner.type_count == 0 || owner.type_count > max_types || owner.link_count > max_links ||
         !within_heap(owner.types,
                      owner.type_count * sizeof(TypeEntry) + owner.link_count * sizeof(LinkEntry))) {
       findings_.damage("store", at + offsetof(StoreHead, types),

@@ -66,13 +66,13 @@ bool PatchedView::read(Offset offset, void* to, std::size_t bytes) const {
 const std::byte* Window::fill(Offset offset, std::size_t bytes) {
   const Offset size = view_->size();
   if (!within(size, offset, bytes)) return nullptr;
-  const bool onward = held_ != 0 && offset >= begin_ && offset - begin_ <= held_ + most_bytes;
-  const bool back = offset < begin_ && begin_ - offset <= most_bytes && bytes <= page_bytes;
+  const bool onward = held_ != 0 && offset >= begin_ && offset - begin_ <= held_ + max_bytes;
+  const bool back = offset < begin_ && begin_ - offset <= max_bytes && bytes <= page_bytes;
   Offset begin = onward ? offset : offset / page_bytes * page_bytes;
-  if (back) begin -= std::min<Offset>(begin, most_bytes - 2 * page_bytes);
+  if (back) begin -= std::min<Offset>(begin, max_bytes - 2 * page_bytes);
   const Offset least = offset - begin + bytes;
   const std::size_t wanted =
-      std::min(std::max<Offset>(least, onward ? most_bytes : page_bytes), size - begin);
+      std::min(std::max<Offset>(least, onward ? max_bytes : page_bytes), size - begin);
   held_ = 0;
   if (const std::byte* lies = view_->bytes_at(begin, wanted)) {
     from_ = lies;

@@ -101,7 +101,7 @@ public:
     return fill(offset, bytes);
   }
 
-  static constexpr std::size_t most_bytes = 65536;
+  static constexpr std::size_t max_bytes = 65536;
 
 private:
   const std::byte* fill(Offset offset, std::size_t bytes);

@@ -136,7 +136,7 @@ void report(const ObjectIndex& objects, Graph<Links>& graph, const Counts& count
     ++lost.objects;
     lost.block_bytes += objects[i].block_bytes;
     if (!below[i]) ++lost.heads;
-    if (lost.examples.size() < Lost::most_examples) lost.examples.push_back(objects[i].offset);
+    if (lost.examples.size() < Lost::max_examples) lost.examples.push_back(objects[i].offset);
   }
   for (auto& [type, lost] : types)
     reach.types.push_back(std::move(lost));

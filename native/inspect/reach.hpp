@@ -20,7 +20,7 @@ namespace nearfar::inspect {
 
 /// Lost objects of one type number.
 struct Lost {
-  static constexpr std::size_t most_examples = 5;
+  static constexpr std::size_t max_examples = 5;
 
   std::uint64_t type = 0; ///< number; of a typed object its index among the pool's types
   std::string name;       ///< of a typed object's type

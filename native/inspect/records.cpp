@@ -14,7 +14,7 @@ using poolformat::RecordEntry;
 using poolformat::RecordHead;
 
 /// Larger changes are not replayed: each replayed word costs some sixty bytes of memory.
-constexpr Offset most_replayed_bytes = Offset{16} << 20;
+constexpr Offset max_replayed_bytes = Offset{16} << 20;
 
 class Ring {
 public:
@@ -79,7 +79,7 @@ Records replay_records(const PoolView& view, const ObjectStore& store, PatchedVi
   Records records;
   const Ring ring(view, store);
   std::vector<std::byte> record;
-  Offset room = most_replayed_bytes;
+  Offset room = max_replayed_bytes;
   for (std::uint64_t lsn = store.start; lsn - store.start <= store.lines && ring.fetch(lsn, record);
        lsn += (record.size() + line_bytes - 1) / line_bytes) {
     bool inside = true;

@@ -57,7 +57,7 @@ constexpr std::array<ChainLoop, sizeof...(index)> chain_loops(std::index_sequenc
 } // namespace
 
 void chase_side_by_side(const ChaseNode** at, std::size_t chains, std::size_t steps) {
-  static constexpr auto loops = chain_loops(std::make_index_sequence<most_chains>());
+  static constexpr auto loops = chain_loops(std::make_index_sequence<max_chains>());
   loops[chains - 1](at, steps);
 }
 

@@ -38,7 +38,7 @@ const ChaseNode* link_cycle(std::byte* base, std::size_t block_bytes, std::uint3
 /// them.
 const ChaseNode* chase(const ChaseNode* from, std::size_t steps);
 
-inline constexpr std::size_t most_chains = 16;
+inline constexpr std::size_t max_chains = 16;
 
 /// `chains` (1 to 16) independent chases in parallel, `steps` loads each; advances `at`.
 void chase_side_by_side(const ChaseNode** at, std::size_t chains, std::size_t steps);

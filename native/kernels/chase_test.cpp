@@ -92,7 +92,7 @@ TEST_CASE("the loads are not optimised away: eight times the steps take far long
 
 TEST_CASE("parallel chains each make all their steps") {
   const Region region(1009, 64, 3);
-  for (std::size_t chains = 1; chains <= kernels::most_chains; ++chains) {
+  for (std::size_t chains = 1; chains <= kernels::max_chains; ++chains) {
     std::vector<const ChaseNode*> at(chains, region.first);
     for (std::size_t c = 0; c < chains; ++c)
       for (std::size_t k = 0; k < c; ++k)

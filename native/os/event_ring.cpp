@@ -81,7 +81,7 @@ Status EventRing::add(std::span<const perf_event_attr> events, pid_t thread, int
 
 Status EventRing::map(const File& event) {
   int error = 0;
-  for (std::size_t bytes = most_bytes; bytes >= least_bytes; bytes /= 2) {
+  for (std::size_t bytes = max_bytes; bytes >= min_bytes; bytes /= 2) {
     void* mapped =
         mmap(nullptr, page_size + bytes, PROT_READ | PROT_WRITE, MAP_SHARED, event.fd(), 0);
     if (mapped != MAP_FAILED) {

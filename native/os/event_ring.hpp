@@ -26,9 +26,9 @@ public:
   using Visit = std::function<void(std::span<const std::uint8_t> record)>;
 
   /// Room of a ring: the most that a user without privileges may lock in memory for each CPU. It
-  /// is halved, down to least_bytes, where other rings of the user have taken that.
-  static constexpr std::size_t most_bytes = 512 << 10;
-  static constexpr std::size_t least_bytes = 32 << 10;
+  /// is halved, down to min_bytes, where other rings of the user have taken that.
+  static constexpr std::size_t max_bytes = 512 << 10;
+  static constexpr std::size_t min_bytes = 32 << 10;
 
   /// Opens events of the thread `thread` on a CPU; with `inherit` in their attributes, also of all
   /// threads and processes that it starts later. All write into the ring of the first. Errors:

@@ -15,7 +15,7 @@ TEST_CASE("resident memory grows and shrinks by the pages touched; the peak stay
   REQUIRE(bool(before));
   std::size_t held = 0;
   {
-    Result<os::Range> range = os::map_range(bytes, os::PageSize::small_4k, -1, false);
+    Result<os::MappedRange> range = os::map_range(bytes, os::PageSize::small_4k, -1, false);
     REQUIRE(bool(range));
     os::prefault(*range);
     Result<os::ProcessMemory> during = os::process_memory();

@@ -96,9 +96,9 @@ const char* page_size_name(PageSize pages) {
   return "system";
 }
 
-Range::Range(Range&& other) noexcept { *this = std::move(other); }
+MappedRange::MappedRange(MappedRange&& other) noexcept { *this = std::move(other); }
 
-Range& Range::operator=(Range&& other) noexcept {
+MappedRange& MappedRange::operator=(MappedRange&& other) noexcept {
   std::swap(data_, other.data_);
   std::swap(size_, other.size_);
   std::swap(reserved_, other.reserved_);
@@ -106,14 +106,15 @@ Range& Range::operator=(Range&& other) noexcept {
   return *this;
 }
 
-Range::~Range() {
+MappedRange::~MappedRange() {
   if (reserved_ != nullptr) munmap(reserved_, reserved_bytes_);
 }
 
-Result<Range> map_range(std::size_t bytes, PageSize pages, int fd, bool sync, std::size_t offset) {
+Result<MappedRange> map_range(std::size_t bytes, PageSize pages, int fd, bool sync,
+                              std::size_t offset) {
   const std::size_t align = alignment_of(pages, fd < 0);
   const std::size_t size = round_up(bytes, fd < 0 ? align : small_page);
-  Range range;
+  MappedRange range;
   range.reserved_bytes_ = size + align + 2 * small_page;
   void* reserved = mmap(nullptr, range.reserved_bytes_, PROT_NONE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -130,7 +131,7 @@ Result<Range> map_range(std::size_t bytes, PageSize pages, int fd, bool sync, st
   return range;
 }
 
-Status bind_to_node(const Range& range, int node) {
+Status bind_to_node(const MappedRange& range, int node) {
   unsigned long mask[16] = {};
   constexpr int bits = static_cast<int>(sizeof mask) * 8;
   if (node >= 0 && node < bits - 1) {
@@ -145,7 +146,7 @@ Status bind_to_node(const Range& range, int node) {
   return error.try_next("`nearfar topo` lists the nodes that exist");
 }
 
-void prefault(const Range& range) {
+void prefault(const MappedRange& range) {
   for (std::size_t i = 0; i < range.size(); i += small_page)
     *reinterpret_cast<volatile char*>(range.data() + i) = 0;
 }
@@ -155,7 +156,7 @@ void touch(std::byte* data, std::size_t bytes) {
     __atomic_fetch_or(reinterpret_cast<unsigned char*>(data + i), 0, __ATOMIC_RELAXED);
 }
 
-Result<Residency> residency(const Range& range) {
+Result<Residency> residency(const MappedRange& range) {
   std::FILE* smaps = std::fopen("/proc/self/smaps", "re");
   if (smaps == nullptr) return Error::make(Errc::os_error, "cannot read /proc/self/smaps");
   Residency found;

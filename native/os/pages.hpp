@@ -18,18 +18,18 @@ const char* page_size_name(PageSize pages);
 
 /// A mapped range that unmaps itself. Between two inaccessible guard pages, so that the kernel
 /// never merges it with a neighbour and /proc/self/smaps speaks of it alone.
-class Range {
+class MappedRange {
 public:
-  Range() = default;
-  Range(Range&& other) noexcept;
-  Range& operator=(Range&& other) noexcept;
-  ~Range();
+  MappedRange() = default;
+  MappedRange(MappedRange&& other) noexcept;
+  MappedRange& operator=(MappedRange&& other) noexcept;
+  ~MappedRange();
 
   std::byte* data() const { return data_; }
   std::size_t size() const { return size_; }
 
 private:
-  friend Result<Range> map_range(std::size_t, PageSize, int, bool, std::size_t);
+  friend Result<MappedRange> map_range(std::size_t, PageSize, int, bool, std::size_t);
   std::byte* data_ = nullptr;
   std::size_t size_ = 0;
   std::byte* reserved_ = nullptr;
@@ -39,14 +39,14 @@ private:
 /// Maps `bytes` (rounded up to the page), anonymous where `fd` < 0, shared from the file's `offset`
 /// otherwise; `sync` asks for MAP_SYNC. Pages are not touched. Errors: no_space, unsupported (huge
 /// pages not reserved, MAP_SYNC on a file that is not DAX), no_permission.
-Result<Range> map_range(std::size_t bytes, PageSize pages, int fd, bool sync,
-                        std::size_t offset = 0);
+Result<MappedRange> map_range(std::size_t bytes, PageSize pages, int fd, bool sync,
+                              std::size_t offset = 0);
 
 /// Binds a range that is not touched yet to one NUMA node (MPOL_BIND).
-Status bind_to_node(const Range& range, int node);
+Status bind_to_node(const MappedRange& range, int node);
 
 /// Writes one byte to each page, so that no fault falls into a measurement.
-void prefault(const Range& range);
+void prefault(const MappedRange& range);
 
 /// The same for memory with contents to keep, including mappings of others.
 void touch(std::byte* data, std::size_t bytes);
@@ -58,7 +58,7 @@ struct Residency {
   std::size_t huge_bytes = 0;
   std::size_t kernel_page_bytes = 0;
 };
-Result<Residency> residency(const Range& range);
+Result<Residency> residency(const MappedRange& range);
 
 /// MemAvailable of /proc/meminfo, further limited by the memory cgroup this process is in.
 std::size_t available_memory_bytes();

@@ -18,7 +18,7 @@ namespace {
 constexpr std::size_t mib = std::size_t{1} << 20;
 
 /// Bytes of the kernel's own area that starts where the range does; 0 if none does.
-std::size_t kernel_area(const os::Range& range) {
+std::size_t kernel_area(const os::MappedRange& range) {
   std::ifstream maps("/proc/self/maps");
   std::string line;
   while (std::getline(maps, line)) {
@@ -34,19 +34,19 @@ std::size_t kernel_area(const os::Range& range) {
 } // namespace
 
 TEST_CASE("neighbouring ranges are never merged by the kernel") {
-  std::vector<os::Range> ranges;
+  std::vector<os::MappedRange> ranges;
   for (int i = 0; i < 8; ++i) {
-    Result<os::Range> range = os::map_range(16 * 4096, PageSize::system, -1, false);
+    Result<os::MappedRange> range = os::map_range(16 * 4096, PageSize::system, -1, false);
     REQUIRE(bool(range));
     ranges.push_back(std::move(*range));
   }
-  for (const os::Range& range : ranges)
+  for (const os::MappedRange& range : ranges)
     CHECK(kernel_area(range) == range.size());
 }
 
 TEST_CASE("residency speaks of one range alone") {
-  Result<os::Range> touched = os::map_range(mib, PageSize::small_4k, -1, false);
-  Result<os::Range> untouched = os::map_range(mib, PageSize::small_4k, -1, false);
+  Result<os::MappedRange> touched = os::map_range(mib, PageSize::small_4k, -1, false);
+  Result<os::MappedRange> untouched = os::map_range(mib, PageSize::small_4k, -1, false);
   REQUIRE(bool(touched));
   REQUIRE(bool(untouched));
   os::prefault(*touched);
@@ -61,7 +61,7 @@ TEST_CASE("residency speaks of one range alone") {
 }
 
 TEST_CASE("sizes are rounded up to the page, and every byte can be used") {
-  Result<os::Range> range = os::map_range(5000, PageSize::system, -1, false);
+  Result<os::MappedRange> range = os::map_range(5000, PageSize::system, -1, false);
   REQUIRE(bool(range));
   CHECK(range->size() == 8192);
   range->data()[0] = std::byte{1};
@@ -73,9 +73,9 @@ TEST_CASE("a range that is moved unmaps once, at its new owner's end") {
   std::size_t area = 0;
   const std::byte* at = nullptr;
   {
-    os::Range kept;
+    os::MappedRange kept;
     {
-      Result<os::Range> range = os::map_range(mib, PageSize::system, -1, false);
+      Result<os::MappedRange> range = os::map_range(mib, PageSize::system, -1, false);
       REQUIRE(bool(range));
       kept = std::move(*range);
     }
@@ -84,7 +84,7 @@ TEST_CASE("a range that is moved unmaps once, at its new owner's end") {
     area = kernel_area(kept);
   }
   CHECK(area == mib);
-  Result<os::Range> unrelated = os::map_range(4096, PageSize::system, -1, false);
+  Result<os::MappedRange> unrelated = os::map_range(4096, PageSize::system, -1, false);
   REQUIRE(bool(unrelated));
   std::ifstream maps("/proc/self/maps");
   std::string line;
@@ -100,8 +100,8 @@ TEST_CASE("a file is mapped shared: a store is seen through the file") {
   Result<os::File> file = os::create_unnamed(folder.path().c_str());
   REQUIRE(bool(file));
   REQUIRE(bool(os::reserve_space(*file, mib)));
-  Result<os::Range> one = os::map_range(mib, PageSize::system, file->fd(), false);
-  Result<os::Range> two = os::map_range(mib, PageSize::system, file->fd(), false);
+  Result<os::MappedRange> one = os::map_range(mib, PageSize::system, file->fd(), false);
+  Result<os::MappedRange> two = os::map_range(mib, PageSize::system, file->fd(), false);
   REQUIRE(bool(one));
   REQUIRE(bool(two));
   one->data()[12345] = std::byte{42};
@@ -118,28 +118,28 @@ TEST_CASE("MAP_SYNC on a file system that is not DAX is refused with a next step
     MESSAGE("skipped: the temporary folder lies on DAX");
     return;
   }
-  Result<os::Range> range = os::map_range(mib, PageSize::system, file->fd(), true);
+  Result<os::MappedRange> range = os::map_range(mib, PageSize::system, file->fd(), true);
   REQUIRE(!range);
   CHECK(range.error().code == Errc::unsupported);
   CHECK(std::string(range.error().next) != "");
 }
 
 TEST_CASE("what does not fit into the address space is refused") {
-  Result<os::Range> range = os::map_range(std::size_t{1} << 60, PageSize::system, -1, false);
+  Result<os::MappedRange> range = os::map_range(std::size_t{1} << 60, PageSize::system, -1, false);
   REQUIRE(!range);
   CHECK(range.error().code == Errc::no_space);
   CHECK(std::string(range.error().next) != "");
 }
 
 TEST_CASE("1 GiB pages beyond any that are reserved are refused, and what to do is said") {
-  Result<os::Range> range = os::map_range(std::size_t{1} << 40, PageSize::huge_1g, -1, false);
+  Result<os::MappedRange> range = os::map_range(std::size_t{1} << 40, PageSize::huge_1g, -1, false);
   REQUIRE(!range);
   CHECK(range.error().code == Errc::unsupported);
   CHECK(std::string(range.error().next).find("hugepages=") != std::string::npos);
 }
 
 TEST_CASE("a node that does not exist is refused") {
-  Result<os::Range> range = os::map_range(mib, PageSize::system, -1, false);
+  Result<os::MappedRange> range = os::map_range(mib, PageSize::system, -1, false);
   REQUIRE(bool(range));
   CHECK(!os::bind_to_node(*range, 1000));
 }

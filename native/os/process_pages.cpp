@@ -178,11 +178,11 @@ bool ProcessPages::is_current() const {
 }
 
 Result<LocatedPages> ProcessPages::locate(std::uint64_t from, std::uint64_t to,
-                                          std::uint64_t most_pages) const {
+                                          std::uint64_t max_pages) const {
   from = from / page_bytes * page_bytes;
   to = (to + page_bytes - 1) / page_bytes * page_bytes;
   LocatedPages present =
-      has_scan_ ? scan_ranges(from, to, most_pages) : read_pages(from, to, most_pages);
+      has_scan_ ? scan_ranges(from, to, max_pages) : read_pages(from, to, max_pages);
   LocatedPages found;
   found.end = present.end;
   Status done = for_each_batch(present.runs, [&](Batch& batch) -> Status {
@@ -212,10 +212,10 @@ Result<std::vector<PageRun>> ProcessPages::move(std::span<const PageRun> runs, i
 }
 
 LocatedPages ProcessPages::scan_ranges(std::uint64_t from, std::uint64_t to,
-                                       std::uint64_t most_pages) const {
+                                       std::uint64_t max_pages) const {
   std::array<PageRegion, 256> regions;
   LocatedPages found;
-  for (std::uint64_t left = most_pages; from < to && left > 0;) {
+  for (std::uint64_t left = max_pages; from < to && left > 0;) {
     ScanArgument wanted{};
     wanted.size = sizeof wanted;
     wanted.start = from;
@@ -242,12 +242,12 @@ LocatedPages ProcessPages::scan_ranges(std::uint64_t from, std::uint64_t to,
 }
 
 LocatedPages ProcessPages::read_pages(std::uint64_t from, std::uint64_t to,
-                                      std::uint64_t most_pages) const {
-  constexpr std::uint64_t most_entries = std::uint64_t{1} << 20; // of absent pages: 4 GiB
+                                      std::uint64_t max_pages) const {
+  constexpr std::uint64_t max_entries = std::uint64_t{1} << 20; // of absent pages: 4 GiB
   std::vector<std::uint64_t> entries(16 * batch_pages);
   LocatedPages found;
-  const std::uint64_t last = std::min(to, from + most_entries * page_bytes);
-  for (std::uint64_t left = most_pages; from < last && left > 0;) {
+  const std::uint64_t last = std::min(to, from + max_entries * page_bytes);
+  for (std::uint64_t left = max_pages; from < last && left > 0;) {
     const std::uint64_t pages = (last - from) / page_bytes;
     const std::size_t wanted = std::min<std::size_t>(entries.size(), pages) * sizeof entries[0];
     const ssize_t got = pread(map_.fd(), entries.data(), wanted,

@@ -45,7 +45,7 @@ public:
   /// Pages of a range that are in memory, by node, in the order of addresses. -EFAULT in place of
   /// a node: the kernel's shared page of zeros. Stops after so many pages, or after
   /// milliseconds of search in absent memory. Errors: not_found, no_permission.
-  Result<LocatedPages> locate(std::uint64_t from, std::uint64_t to, std::uint64_t most_pages) const;
+  Result<LocatedPages> locate(std::uint64_t from, std::uint64_t to, std::uint64_t max_pages) const;
 
   /// Moves pages to a node (MPOL_MF_MOVE), and returns the same pages with the node that each is on
   /// now, or the reason why it is not on `node`: -EBUSY (pinned, or in use by the kernel), -EACCES
@@ -55,8 +55,8 @@ public:
   Result<std::vector<PageRun>> move(std::span<const PageRun> runs, int node, bool shared) const;
 
 private:
-  LocatedPages scan_ranges(std::uint64_t from, std::uint64_t to, std::uint64_t most_pages) const;
-  LocatedPages read_pages(std::uint64_t from, std::uint64_t to, std::uint64_t most_pages) const;
+  LocatedPages scan_ranges(std::uint64_t from, std::uint64_t to, std::uint64_t max_pages) const;
+  LocatedPages read_pages(std::uint64_t from, std::uint64_t to, std::uint64_t max_pages) const;
 
   pid_t process_ = 0;
   File map_;

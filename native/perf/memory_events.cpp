@@ -25,7 +25,7 @@ Status add_load_latency(const char* devices, const char* unit, std::vector<Memor
       terms ? pmu->capability("max_precise").value_or(wanted_precision) : 0;
   if (precision == 0) return Done{};
   MemoryEvent event;
-  const std::string latency = "ldlat=" + std::to_string(least_load_latency_cycles);
+  const std::string latency = "ldlat=" + std::to_string(min_load_latency_cycles);
   event.name = std::string(unit) + "/mem-loads," + latency + "/P";
   if (Status done = pmu->encode(*terms + "," + latency, event.attr); !done) return done.error();
   event.attr.precise_ip = std::min(precision, wanted_precision) & 3;

@@ -19,7 +19,7 @@ namespace nearfar::perf {
 inline constexpr char pmu_folder[] = "/sys/bus/event_source/devices";
 
 /// Loads that took fewer cycles are not sampled by Intel's event: they are hits in L1 and L2.
-inline constexpr unsigned least_load_latency_cycles = 30;
+inline constexpr unsigned min_load_latency_cycles = 30;
 
 struct MemoryEvent {
   enum class Hardware : std::uint8_t { intel_pebs, amd_ibs };

@@ -56,7 +56,7 @@ TEST_CASE("load latency of a Skylake server") {
   CHECK(events[0].name == "cpu/mem-loads,ldlat=30/P");
   CHECK(attr.type == 4);
   CHECK(attr.config == 0x1cd);
-  CHECK(attr.config1 == least_load_latency_cycles);
+  CHECK(attr.config1 == min_load_latency_cycles);
   CHECK(attr.precise_ip == 2);
   CHECK(attr.exclude_kernel == 1);
   CHECK((attr.sample_type & PERF_SAMPLE_DATA_SRC) != 0);

@@ -117,7 +117,7 @@ private:
   PoolHead* head_ = nullptr;
   std::unique_ptr<std::mutex> being_zeroed_; ///< serializes zero_on_free
   std::string path_;
-  const tier::Kind* kind_ = nullptr;
+  const tier::TierKind* kind_ = nullptr;
   bool is_pmem_ = false;
   Durability durability_ = Durability::flush;
 };

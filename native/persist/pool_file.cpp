@@ -25,7 +25,8 @@ Status check_room(const tier::Spec& place, const char* where, std::size_t bytes)
 }
 
 Status clear_header(const os::File& device) {
-  Result<os::Range> head = os::map_range(device_unit, os::PageSize::system, device.fd(), false);
+  Result<os::MappedRange> head =
+      os::map_range(device_unit, os::PageSize::system, device.fd(), false);
   if (!head) return head.error();
   pmem_memset_persist(head->data(), 0, header_bytes);
   return Done{};
@@ -87,7 +88,7 @@ Result<PoolFile> PoolFile::on_node(const tier::Spec& place, std::size_t bytes) {
   if (const int code = os::set_file_size(file->fd(), bytes); code != 0)
     return Error::make(Errc::no_space, "cannot make a file of %zu bytes in memory: %s", bytes,
                        std::strerror(code));
-  Result<os::Range> range = os::map_range(bytes, os::PageSize::system, file->fd(), false);
+  Result<os::MappedRange> range = os::map_range(bytes, os::PageSize::system, file->fd(), false);
   if (!range) return range.error();
   if (Status s = os::bind_to_node(*range, place.node); !s) return s.error();
   if (Status s = os::reserve_space(*file, bytes); !s) return s.error();

@@ -107,7 +107,7 @@ TEST_CASE("traffic reaches what is offered, and more where it is not paced" *
 TEST_CASE("a fence takes longer the more lines it waits for" * test::needs_idle_machine) {
   auto persistence = probe::PersistenceProbe::create(*tier::parse("shm:"), mib, test::usable_cpu());
   REQUIRE(bool(persistence));
-  const auto least_fence_ns = [&](std::uint64_t block, std::uint64_t blocks) {
+  const auto min_fence_ns = [&](std::uint64_t block, std::uint64_t blocks) {
     double least = 1e9;
     for (int repeat = 0; repeat < 5; ++repeat) {
       auto sample = persistence->sample(os::Persist::ntstore, block, blocks, short_ns);
@@ -116,7 +116,7 @@ TEST_CASE("a fence takes longer the more lines it waits for" * test::needs_idle_
     }
     return least;
   };
-  CHECK(least_fence_ns(256, 32) > least_fence_ns(64, 1)); // 128 lines against one
+  CHECK(min_fence_ns(256, 32) > min_fence_ns(64, 1)); // 128 lines against one
 }
 
 TEST_CASE("persisting is timed by fence, and refuses what cannot be") {

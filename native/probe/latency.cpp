@@ -109,11 +109,11 @@ Result<LatencySample> LatencyProbe::sample(std::uint64_t nanoseconds) {
 
 Result<LatencySample> LatencyProbe::sample_chains(std::size_t chains, std::uint64_t nanoseconds) {
   if (at_ == nullptr) return not_prepared();
-  if (chains == 0 || chains > kernels::most_chains || chains > nodes_)
+  if (chains == 0 || chains > kernels::max_chains || chains > nodes_)
     return Error::make(Errc::bad_input, "%zu chains cannot be run", chains)
-        .try_next("from 1 to %zu, and no more than the region has nodes", kernels::most_chains);
-  std::array<const kernels::ChaseNode*, kernels::most_chains> at{};
-  std::array<std::uint64_t, kernels::most_chains> first_rank{};
+        .try_next("from 1 to %zu, and no more than the region has nodes", kernels::max_chains);
+  std::array<const kernels::ChaseNode*, kernels::max_chains> at{};
+  std::array<std::uint64_t, kernels::max_chains> first_rank{};
   for (std::size_t c = 0; c < chains; ++c) {
     first_rank[c] = (at_->rank + c * nodes_ / chains) % nodes_;
     at[c] = node_at(first_rank[c]);

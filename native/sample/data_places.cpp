@@ -10,9 +10,9 @@ namespace {
 
 /// Distance of a stack's data from the stack pointer: below it a red zone, above it all callers.
 constexpr std::uint64_t red_zone = 4096;
-constexpr std::uint64_t most_stack = 8 << 20;
+constexpr std::uint64_t max_stack = 8 << 20;
 /// The same of stacks that the kernel does not name: those of coroutines lie among other data.
-constexpr std::uint64_t most_unnamed_stack = 256 << 10;
+constexpr std::uint64_t max_unnamed_stack = 256 << 10;
 
 /// Memory of the allocation log, which the program accesses in its place.
 constexpr std::string_view own_memory = "/memfd:nearfar-";
@@ -45,7 +45,7 @@ bool DataPlaces::is_stack(pid_t process, std::uint64_t address, std::uint64_t st
   const MappedRange* range = processes_.find(process, stack_pointer);
   if (range != processes_.find(process, address)) return false;
   const bool is_named = range != nullptr && processes_.names()[range->name] == "[stack]";
-  const std::uint64_t farthest = is_named ? most_stack : most_unnamed_stack;
+  const std::uint64_t farthest = is_named ? max_stack : max_unnamed_stack;
   return address + red_zone >= stack_pointer && address < stack_pointer + farthest;
 }
 

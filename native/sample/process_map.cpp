@@ -115,8 +115,8 @@ const MappedRange* ProcessMap::find(pid_t process, std::uint64_t address) const 
   return address < at->second.end ? &at->second : nullptr;
 }
 
-std::vector<Region> ProcessMap::regions() const {
-  std::vector<Region> found;
+std::vector<ProcessRegion> ProcessMap::regions() const {
+  std::vector<ProcessRegion> found;
   for (const auto& [process, its] : processes_)
     for (const auto& [begin, range] : its.ranges) {
       if (files_[range.file].elf) continue;

@@ -37,7 +37,7 @@ struct MappedRange {
 
 /// Neighboring mappings of anonymous memory with one name, or of a file that holds data. The kernel
 /// joins and splits mappings, so that only their whole has a meaning for the program.
-struct Region {
+struct ProcessRegion {
   pid_t process = 0;
   std::uint64_t begin = 0;
   std::uint64_t end = 0;
@@ -76,7 +76,7 @@ public:
   /// The kernel's names of anonymous memory; the first is empty.
   std::span<const std::string> names() const { return names_; }
   /// All data of all processes that is not in files of code.
-  std::vector<Region> regions() const;
+  std::vector<ProcessRegion> regions() const;
   /// What the program or a library has at an address; empty if that is not their data.
   std::optional<StaticData> static_data(pid_t process, std::uint64_t address) const;
 

@@ -74,7 +74,7 @@ TEST_CASE("neighboring mappings of one name are one region") {
   MappedRange file = range(0x8000, 0x9000);
   map.name_range(file, "/no/such/file");
   map.add(1, file);
-  const std::vector<Region> regions = map.regions();
+  const std::vector<ProcessRegion> regions = map.regions();
   REQUIRE(regions.size() == 4);
   CHECK(regions[0].begin == 0x1000);
   CHECK(regions[0].end == 0x5000);

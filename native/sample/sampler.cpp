@@ -168,7 +168,7 @@ std::span<const DataPlace> Sampler::data() const { return core_->seen.data.all()
 std::span<const MappedFile> Sampler::files() const { return core_->seen.processes.files(); }
 
 std::span<const std::string> Sampler::names() const { return core_->seen.processes.names(); }
-std::vector<Region> Sampler::regions() const { return core_->seen.processes.regions(); }
+std::vector<ProcessRegion> Sampler::regions() const { return core_->seen.processes.regions(); }
 
 std::vector<SampledProgram> Sampler::programs() const {
   std::vector<SampledProgram> found;

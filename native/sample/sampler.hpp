@@ -62,7 +62,7 @@ public:
   std::span<const DataPlace> data() const;
   std::span<const MappedFile> files() const;
   std::span<const std::string> names() const; ///< of anonymous memory, by number
-  std::vector<Region> regions() const;        ///< as of the last poll()
+  std::vector<ProcessRegion> regions() const; ///< as of the last poll()
   std::vector<SampledProgram> programs() const;
   std::uint64_t lost() const;        ///< samples for which the ring had no room
   std::uint64_t unlogged() const;    ///< processes without an allocation log

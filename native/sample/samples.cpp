@@ -15,7 +15,7 @@ bool SampleStore::keeps(std::uint64_t time_ns) const {
 void SampleStore::add(const Sample& sample) {
   if (!keeps(sample.time_ns)) return;
   samples_.push_back(sample);
-  while (samples_.size() >= most_samples) {
+  while (samples_.size() >= max_samples) {
     ++halvings_;
     std::erase_if(samples_, [&](const Sample& one) { return !keeps(one.time_ns); });
   }

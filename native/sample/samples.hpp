@@ -2,7 +2,7 @@
 //
 // Weight         a clock sample stands for `period_ns` of user CPU time, a fault sample for `period`
 //                page faults, a memory sample for `period` accesses of its latency.
-// Long runs      once most_samples are held, whole stretches of time are left out at even distances,
+// Long runs      once max_samples are held, whole stretches of time are left out at even distances,
 //                so that neighbors in time stay neighbors; the others weigh more.
 // Thread safety  none.
 #pragma once
@@ -80,7 +80,7 @@ struct SampledProgram {
 
 class SampleStore {
 public:
-  static constexpr std::size_t most_samples = 400'000; ///< 20 MiB
+  static constexpr std::size_t max_samples = 400'000; ///< 20 MiB
 
   void add(const Sample& sample);
   const std::vector<Sample>& all() const { return samples_; }

@@ -149,11 +149,11 @@ bool was_loaded(std::span<const Instruction> before, std::int8_t number) {
 /// loaded value, a pointer or an index that the program follows next, or none if it is neither.
 void stand_in(StalledAccess& access, const Instruction& instruction) {
   constexpr std::uint8_t pointer_bytes = 8;
-  constexpr std::uint8_t least_index_bytes = 4;
+  constexpr std::uint8_t min_index_bytes = 4;
   const bool lost_base = overwrites(instruction, access.base);
   const bool is_pointer =
       lost_base && access.index == StalledAccess::none && access.bytes == pointer_bytes;
-  const bool is_index = !lost_base && access.bytes >= least_index_bytes;
+  const bool is_index = !lost_base && access.bytes >= min_index_bytes;
   access.follows_pointer = is_pointer || is_index;
   access.lost_index = is_index;
   if (!access.follows_pointer) access.base = access.index = StalledAccess::none;

@@ -30,7 +30,7 @@ class InFlight {
 public:
   InFlight(std::uint64_t demand_window, std::uint64_t prefetch_window)
       : windows_{Window(demand_window), Window(prefetch_window)},
-        reads_(2 * (most_depends + 1), no_access) {}
+        reads_(2 * (max_depends + 1), no_access) {}
 
   FlyingAccess& operator[](std::uint64_t id) {
     Window& window = windows_[id & 1];
@@ -50,7 +50,7 @@ public:
 
   /// The access whose data is the address of this one; no_access if it is long complete.
   std::uint64_t producer_of(const Request& request) const {
-    if (request.depends > most_depends || request.depends >= request_) return no_access;
+    if (request.depends > max_depends || request.depends >= request_) return no_access;
     const std::uint64_t id = reads_[(request_ - request.depends) & (reads_.size() - 1)];
     if (id == no_access || id & 1) return no_access;
     const Window& window = windows_[0];

@@ -6,7 +6,7 @@ namespace nearfar::sim {
 
 namespace {
 
-constexpr unsigned most_ways = 64;
+constexpr unsigned max_ways = 64;
 constexpr std::uint64_t unbuffered = 64; ///< writes that wait where no buffer is known
 
 Time service(std::uint64_t bytes, double bytes_per_s) {
@@ -34,7 +34,7 @@ Result<QueuedMemory> QueuedMemory::create(const Device& device) {
   QueuedMemory made(device.queued);
   for (const Buffer& buffer : device.queued.buffers) {
     const std::uint64_t entries = buffer.bytes / buffer.entry_bytes;
-    const auto ways = static_cast<unsigned>(std::min<std::uint64_t>(entries, most_ways));
+    const auto ways = static_cast<unsigned>(std::min<std::uint64_t>(entries, max_ways));
     Result<cache::Cache> tags = cache::Cache::create({entries * line_bytes, ways, line_bytes});
     if (!tags) return tags.error();
     const auto shift = static_cast<unsigned>(std::countr_zero(buffer.entry_bytes)) - line_shift;

@@ -12,14 +12,14 @@
 namespace nearfar::sim {
 
 constexpr std::uint32_t no_object = ~std::uint32_t{0};
-constexpr std::uint32_t most_depends = 1023;
+constexpr std::uint32_t max_depends = 1023;
 
 struct Request {
   std::uint64_t address = 0; ///< in bytes, as the program sees it
   Time gap = 0;              ///< processor time since the request before
   std::uint32_t object = no_object;
   std::uint32_t depends = 0; ///< how many requests back lies the read its address came out of; 0:
-                             ///< none, or too long ago (most_depends) to matter
+                             ///< none, or too long ago (max_depends) to matter
   bool write = false;
   bool prefetch = false; ///< no access waits for it
 };
@@ -39,14 +39,14 @@ public:
 enum class Pattern : unsigned char { sequential, random, chase };
 
 /// Limits the wear counters to 1 GiB of host memory.
-constexpr std::uint64_t most_region_bytes = std::uint64_t{1} << 36;
+constexpr std::uint64_t max_region_bytes = std::uint64_t{1} << 36;
 
 /// A reproducible stream: sequential, random, or random and dependent (pointer chase). Page numbers
 /// are frame numbers.
 struct Synthetic {
   Pattern pattern = Pattern::sequential;
   std::uint64_t count = 0;
-  std::uint64_t region_bytes = 0; ///< at least one line, at most `most_region_bytes`
+  std::uint64_t region_bytes = 0; ///< at least one line, at most `max_region_bytes`
   double write_share = 0;
   Time gap = 0;
   std::uint64_t seed = 1;

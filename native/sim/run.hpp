@@ -35,7 +35,7 @@ public:
 
   Result<Outcome> run(RequestSource& source) {
     std::array<Request, batch> requests;
-    std::uint64_t left = setup_.most_requests;
+    std::uint64_t left = setup_.max_requests;
     while (left > 0) {
       const std::size_t wanted = std::min<std::uint64_t>(batch, left);
       Result<std::size_t> got = source.fill(std::span(requests).first(wanted));
@@ -58,7 +58,7 @@ private:
   static std::uint64_t window_of(const Core& core) {
     return core.issue == Issue::blocking ? 1
            : core.issue == Issue::window ? core.window
-                                         : most_window;
+                                         : max_window;
   }
 
   /// Static plans in three passes, each of which prefetches what the next one requires.

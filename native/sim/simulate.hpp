@@ -23,11 +23,11 @@ enum class Issue : unsigned char { blocking, window, trace_time };
 
 struct Core {
   Issue issue = Issue::window;
-  unsigned window = 10; ///< 1 to most_window
+  unsigned window = 10; ///< 1 to max_window
   bool posted_writes = true;
 };
 
-constexpr unsigned most_window = 1024;
+constexpr unsigned max_window = 1024;
 
 struct Setup {
   Device near;
@@ -37,7 +37,7 @@ struct Setup {
   Plan plan;
   Core core;
   Engine engine = Engine::fast;
-  std::uint64_t most_requests = ~std::uint64_t{0};        ///< a sample: the first so many
+  std::uint64_t max_requests = ~std::uint64_t{0};         ///< a sample: the first so many
   std::vector<Command>* commands[2] = {nullptr, nullptr}; ///< exact: far, near; all of them
 };
 

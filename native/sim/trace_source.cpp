@@ -6,7 +6,7 @@ namespace nearfar::sim {
 
 namespace {
 
-constexpr std::size_t remembered = std::size_t{most_depends} + 1;
+constexpr std::size_t remembered = std::size_t{max_depends} + 1;
 
 /// "name:FILE" or the first digits of the build-id.
 bool is_module(const std::string& wanted, const trace::Module& module) {
@@ -83,9 +83,9 @@ std::uint32_t TraceSource::distance(Thread& thread, const trace::Record& record)
   if (thread.numbers.empty()) thread.numbers.resize(remembered);
   const std::uint64_t own = thread.records++;
   thread.numbers[own % remembered] = ++number_;
-  if (record.depends == 0 || record.depends > own || record.depends > most_depends) return 0;
+  if (record.depends == 0 || record.depends > own || record.depends > max_depends) return 0;
   const std::uint64_t back = number_ - thread.numbers[(own - record.depends) % remembered];
-  return back > most_depends ? 0 : static_cast<std::uint32_t>(back);
+  return back > max_depends ? 0 : static_cast<std::uint32_t>(back);
 }
 
 std::uint32_t TraceSource::class_of(std::uint32_t object) {
@@ -107,7 +107,7 @@ bool TraceSource::holds(const ObjectRule& rule, std::uint32_t number,
                         const trace::Object& object) const {
   if (rule.object != ObjectRule::any && rule.object != number) return false;
   if (rule.site != ObjectRule::any && rule.site != object.site) return false;
-  if (object.bytes < rule.least_bytes || object.bytes > rule.most_bytes) return false;
+  if (object.bytes < rule.min_bytes || object.bytes > rule.max_bytes) return false;
   const std::vector<trace::Site>& sites = reader_.tables().sites;
   return rule.frames.empty() ||
          (object.site < sites.size() && frames_match(rule, sites[object.site]));

@@ -24,8 +24,8 @@ struct ObjectRule {
   /// Return addresses, innermost first: what the build-id, or "name:" and the file's last part,
   /// begins with, and the offset in it. As hmalloc's plans have them.
   std::vector<std::pair<std::string, std::uint64_t>> frames;
-  std::uint64_t least_bytes = 0;
-  std::uint64_t most_bytes = any;
+  std::uint64_t min_bytes = 0;
+  std::uint64_t max_bytes = any;
   bool near = false;
 };
 

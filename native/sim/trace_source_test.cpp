@@ -94,7 +94,7 @@ TEST_CASE("the first rule that holds says where an object goes") {
   by_site.frames = {{"name:other", 0x20}};
   CHECK(read(path, {by_site})[1].object == object_anywhere);
   ObjectRule small;
-  small.most_bytes = 0x10 * 64;
+  small.max_bytes = 0x10 * 64;
   r = read(path, {small});
   CHECK(r[0].object == object_far);
   CHECK(r[1].object == object_anywhere);

@@ -19,8 +19,8 @@ namespace nearfar::sim {
 struct Worn {
   std::uint64_t lines = 0; ///< written at least once
   std::uint64_t pages = 0;
-  std::uint64_t most_line = 0; ///< writes of the line written most often
-  std::uint64_t most_page = 0; ///< of all lines of one page together
+  std::uint64_t max_line = 0; ///< writes of the line written most often
+  std::uint64_t max_page = 0; ///< of all lines of one page together
 };
 
 class Wear {
@@ -68,8 +68,8 @@ private:
       worn.pages += of_page == 0;
       of_page += writes;
       ++worn.lines;
-      if (writes > worn.most_line) worn.most_line = writes;
-      if (of_page > worn.most_page) worn.most_page = of_page;
+      if (writes > worn.max_line) worn.max_line = writes;
+      if (of_page > worn.max_page) worn.max_page = of_page;
     }
   }
 

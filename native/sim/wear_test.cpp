@@ -14,8 +14,8 @@ TEST_CASE("wear is counted by line and by page") {
   const Worn worn = wear.summary();
   CHECK(worn.lines == 3);
   CHECK(worn.pages == 2);
-  CHECK(worn.most_line == 5);
-  CHECK(worn.most_page == 6);
+  CHECK(worn.max_line == 5);
+  CHECK(worn.max_page == 6);
 }
 
 TEST_CASE("lines are counted beyond a byte, wherever they lie") {
@@ -29,6 +29,6 @@ TEST_CASE("lines are counted beyond a byte, wherever they lie") {
   const Worn worn = wear.summary();
   CHECK(worn.lines == 3);
   CHECK(worn.pages == 2);
-  CHECK(worn.most_line == 1000);
-  CHECK(worn.most_page == 1256);
+  CHECK(worn.max_line == 1000);
+  CHECK(worn.max_page == 1256);
 }

@@ -31,7 +31,7 @@ struct ChainHash {
 
 inline constexpr std::uint64_t initial_buckets = 10;
 inline constexpr unsigned bucket_segments = 32; ///< 2 * 10^10 buckets; hashes are below p
-inline constexpr std::uint64_t most_buckets = initial_buckets << (bucket_segments - 1);
+inline constexpr std::uint64_t max_buckets = initial_buckets << (bucket_segments - 1);
 
 /// Buckets at the begin of the round in which there are so many.
 constexpr std::uint64_t round_of(std::uint64_t buckets) {
@@ -46,7 +46,7 @@ constexpr std::uint64_t bucket_of(std::uint64_t hash, std::uint64_t buckets) {
 constexpr std::uint64_t parent_of(std::uint64_t bucket) { return bucket - round_of(bucket); }
 
 constexpr bool wants_split(std::uint64_t entries, std::uint64_t buckets) {
-  return 2 * entries > 3 * buckets && buckets < most_buckets;
+  return 2 * entries > 3 * buckets && buckets < max_buckets;
 }
 constexpr bool wants_join(std::uint64_t entries, std::uint64_t buckets) {
   return entries < buckets && buckets > initial_buckets;

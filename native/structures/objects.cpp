@@ -66,7 +66,7 @@ PMEMoid DramObjects::take(std::size_t bytes, bool zeroed) {
     if (zeroed) std::memset(reinterpret_cast<void*>(*link), 0, bytes);
     return {0, *link};
   }
-  Result<os::Range> range = os::map_range(bytes, os::PageSize::system, -1, false); // zeros
+  Result<os::MappedRange> range = os::map_range(bytes, os::PageSize::system, -1, false); // zeros
   if (!range) return OID_NULL;
   const auto address = reinterpret_cast<std::uintptr_t>(range->data());
   large_.emplace(address, std::move(*range));

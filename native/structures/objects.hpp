@@ -3,8 +3,8 @@
 //
 // PoolObjects    libpmemobj's primitives: atomic allocation and lists, undo transactions, words
 //                published at once.
-// DramObjects    the twin: a handle's offset is an address, nothing is logged and nothing survives.
-//                Memory comes from the allocator of the other twins (node_heap.hpp), pieces over
+// DramObjects    the volatile counterpart: a handle's offset is an address, nothing is logged and nothing survives.
+//                Memory comes from the allocator of the other volatile counterparts (node_heap.hpp), pieces over
 //                1 MiB from the kernel. What was allocated goes with the object.
 //
 // Durability     PoolObjects: each call is atomic, and durable when it returns, but those of a
@@ -216,7 +216,7 @@ private:
   Dram dram_;
   ChunkTable chunks_{};
   NodeHeap<Dram> heap_;
-  std::map<std::uint64_t, os::Range> large_; ///< by address
+  std::map<std::uint64_t, os::MappedRange> large_; ///< by address
 };
 
 template <class Body>

@@ -15,7 +15,7 @@ Status Dram::allocate(std::uint64_t* link, std::size_t bytes, bool zeroed) {
     store(*link, link_of(small_.back().get()));
     return Done{};
   }
-  Result<os::Range> range = os::map_range(bytes, os::PageSize::system, -1, false); // zeros
+  Result<os::MappedRange> range = os::map_range(bytes, os::PageSize::system, -1, false); // zeros
   if (!range) return range.error();
   if (node_ != any_node)
     if (Status bound = os::bind_to_node(*range, node_); !bound) return bound.error();

@@ -3,7 +3,7 @@
 // Pmem           a pool: links are offsets from its base; what is flushed and then fenced survives.
 // Unflushed      the same code in the same pool without flushes and fences: a baseline for what
 //                they cost. A crash loses or tears what was stored.
-// Dram           the twin: links are addresses; nothing survives. The same code shape; larger
+// Dram           the volatile counterpart: links are addresses; nothing survives. The same code shape; larger
 //                chunks come from the kernel in the same sizes, nodes from the same allocator
 //                (node_heap.hpp), which packs them tighter than malloc does: no straw man.
 //
@@ -127,7 +127,7 @@ private:
 
   int node_;
   std::mutex mutex_;
-  std::vector<os::Range> ranges_;
+  std::vector<os::MappedRange> ranges_;
   std::vector<Small> small_;
 };
 

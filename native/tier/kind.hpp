@@ -1,7 +1,7 @@
 // What a kind of tier is: one file in kinds/ for each, found by CMake. It defines NAME_kind and is
 // listed by no other file:
 //
-//     const Kind dram_kind = {.name = "dram", .form = "dram", .capacity = free_memory};
+//     const TierKind dram_kind = {.name = "dram", .form = "dram", .capacity = free_memory};
 //
 // All else asks for what a kind can do, never which it is.
 //
@@ -34,7 +34,7 @@ enum class Persists : unsigned char {
   by_msync,
 };
 
-struct Kind {
+struct TierKind {
   const char* name; ///< before the colon
   const char* form; ///< in the grammar, "numa:N"
   Maps maps = Maps::memory;
@@ -52,7 +52,7 @@ struct Kind {
   /// What of a device can be mapped at once, in bytes; for devices alone.
   Result<std::size_t> (*unit)(const Spec& spec) = nullptr;
   /// Says where the pages shall lie, before any is touched; without it the kernel decides.
-  Status (*bind)(const Spec& spec, const os::Range& range) = nullptr;
+  Status (*bind)(const Spec& spec, const os::MappedRange& range) = nullptr;
 
   bool map_sync() const { return maps == Maps::file && persists == Persists::by_flush; }
   /// Whether it is memory that the power takes along, whatever it stands for.
@@ -60,16 +60,16 @@ struct Kind {
 };
 
 /// The kind of that name, or null.
-const Kind* find_kind(std::string_view name);
+const TierKind* find_kind(std::string_view name);
 
 /// bad_input: the complaint, the part that is wrong, and the grammar.
 Error refuse(const char* complaint, std::string_view part);
 
-/// For kinds that name a path: Kind::read. Errors: bad_input (none, or too long).
+/// For kinds that name a path: TierKind::read. Errors: bad_input (none, or too long).
 Status read_path(std::string_view argument, Spec& spec);
 
-/// For kinds whose path is a directory or a file that does not exist yet: Kind::capacity, of the
-/// file system, and Kind::open, a file without a name.
+/// For kinds whose path is a directory or a file that does not exist yet: TierKind::capacity, of the
+/// file system, and TierKind::open, a file without a name.
 Result<std::size_t> free_space(const Spec& spec);
 Result<os::File> create_unnamed(const Spec& spec);
 

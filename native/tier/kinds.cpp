@@ -7,7 +7,7 @@ namespace nearfar::tier {
 
 namespace {
 
-constexpr const Kind* all[] = {
+constexpr const TierKind* all[] = {
 #define NEARFAR_TIER(name) &name##_kind,
 #include "tier/kinds.inc"
 #undef NEARFAR_TIER
@@ -17,15 +17,15 @@ constexpr const Kind* all[] = {
 void write_grammar(char* text, std::size_t bytes) {
   int length = std::snprintf(text, bytes, "tiers are ");
   for (const Maps maps : {Maps::memory, Maps::file, Maps::device})
-    for (const Kind* kind : all)
+    for (const TierKind* kind : all)
       if (const std::size_t used = static_cast<std::size_t>(length); kind->maps == maps)
         if (used < bytes) length += std::snprintf(text + used, bytes - used, "%s, ", kind->form);
 }
 
 } // namespace
 
-const Kind* find_kind(std::string_view name) {
-  for (const Kind* kind : all)
+const TierKind* find_kind(std::string_view name) {
+  for (const TierKind* kind : all)
     if (kind->name == name) return kind;
   return nullptr;
 }

@@ -6,7 +6,7 @@
 
 namespace nearfar::tier {
 
-#define NEARFAR_TIER(name) extern const Kind name##_kind;
+#define NEARFAR_TIER(name) extern const TierKind name##_kind;
 #include "tier/kinds.inc"
 #undef NEARFAR_TIER
 

@@ -72,7 +72,7 @@ Result<Mapping> map_to_pace(const Spec& spec, std::size_t bytes) {
     if (!claimed) return claimed.error();
     claim = *claimed;
   }
-  Result<os::Range> range =
+  Result<os::MappedRange> range =
       os::map_range(claim.bytes, spec.pages, mapping.file.fd(), mapping.sync, claim.offset);
   if (!range) return range.error();
   mapping.range = std::move(*range);

@@ -12,7 +12,7 @@
 namespace nearfar::tier {
 
 struct Mapping {
-  os::Range range;
+  os::MappedRange range;
   os::File file;     ///< the unnamed file, or the device; -1 where memory is mapped
   bool sync = false; ///< MAP_SYNC holds: a flush alone makes a store durable on real hardware
 

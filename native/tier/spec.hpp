@@ -29,12 +29,12 @@ struct Pace {
   bool operator==(const Pace&) const = default;
 };
 
-extern const Kind dram_kind; // what lies nowhere else
+extern const TierKind dram_kind; // what lies nowhere else
 
 struct Spec {
-  const Kind* kind = &dram_kind; ///< never null
-  int node = -1;                 ///< of a kind that names a node
-  char path[256] = "";           ///< of a kind that names a file, a directory or a device
+  const TierKind* kind = &dram_kind; ///< never null
+  int node = -1;                     ///< of a kind that names a node
+  char path[256] = "";               ///< of a kind that names a file, a directory or a device
   os::PageSize pages = os::PageSize::system;
   bool populate = false;  ///< touch every page when mapping; shm: always does
   char profile[256] = ""; ///< paced: only

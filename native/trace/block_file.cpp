@@ -11,7 +11,7 @@ namespace nearfar::trace {
 namespace {
 
 constexpr std::size_t checked_bytes = offsetof(BlockHead, checksum);
-constexpr int least_work = 1;
+constexpr int min_work = 1;
 
 std::uint32_t checksum(const BlockHead& head, const std::uint8_t* payload) {
   return crc32c(payload, head.stored, crc32c(&head, checked_bytes));
@@ -25,13 +25,13 @@ std::size_t compress_into(const Bytes& payload, std::uint8_t* to, std::size_t ro
   thread_local const std::unique_ptr<ZSTD_CCtx, Free> context(ZSTD_createCCtx());
   if (!context || room == 0) return 0;
   const std::size_t bytes =
-      ZSTD_compressCCtx(context.get(), to, room, payload.data(), payload.size(), least_work);
+      ZSTD_compressCCtx(context.get(), to, room, payload.data(), payload.size(), min_work);
   return ZSTD_isError(bytes) != 0 || bytes >= payload.size() ? 0 : bytes;
 }
 
 bool sane(const BlockHead& head) {
   return head.magic == block_magic && head.method <= 1 && head.reserved == 0 &&
-         head.plain <= most_plain && head.stored <= head.plain && head.count <= most_entries &&
+         head.plain <= max_plain && head.stored <= head.plain && head.count <= max_entries &&
          (head.method == 1 || head.stored == head.plain);
 }
 

@@ -71,12 +71,12 @@ struct Collected {
 
 class Collector {
 public:
-  /// With most_records != 0, a run longer than that is sampled in windows. A window is written when
+  /// With max_records != 0, a run longer than that is sampled in windows. A window is written when
   /// complete, so a truncated trace may lack more than its last second.
   Collector(ring::Shared& shared, Filter filter, int fd, const Header& header,
-            std::uint64_t most_records = 0)
+            std::uint64_t max_records = 0)
       : shared_(&shared), filter_(std::move(filter)), writer_(fd, header), objects_(writer_),
-        windows_(most_records), in_windows_(most_records != 0) {}
+        windows_(max_records), in_windows_(max_records != 0) {}
   Collector(const Collector&) = delete;
   Collector& operator=(const Collector&) = delete;
 

@@ -12,7 +12,7 @@ namespace nearfar::trace {
 namespace {
 
 constexpr std::uint64_t page = 4096;
-constexpr std::uint64_t most_note_bytes = 1u << 16;
+constexpr std::uint64_t max_note_bytes = 1u << 16;
 
 bool read_at(std::FILE* file, std::uint64_t offset, void* to, std::size_t bytes) {
   return offset < std::uint64_t{1} << 62 &&
@@ -97,7 +97,7 @@ std::optional<Elf> read_elf(const char* path) {
     if (segment.p_type == PT_LOAD)
       elf.segments.push_back(
           {segment.p_offset, segment.p_vaddr, segment.p_memsz, (segment.p_flags & PF_W) != 0});
-    if (segment.p_type == PT_NOTE && segment.p_filesz <= most_note_bytes && elf.build_id.empty()) {
+    if (segment.p_type == PT_NOTE && segment.p_filesz <= max_note_bytes && elf.build_id.empty()) {
       std::vector<char> notes(segment.p_filesz);
       if (read_at(file, segment.p_offset, notes.data(), notes.size()))
         elf.build_id = find_build_id(notes);

@@ -26,7 +26,7 @@ std::string written(const nearfar::test::Folder& folder, const char* name, const
 /// The program to run and its words; empty if it is not followed.
 std::vector<std::string> resolved(const std::string& path, std::vector<const char*> arguments) {
   arguments.push_back(nullptr);
-  Words words(arguments.data(), ExecTarget::most_words);
+  Words words(arguments.data(), ExecTarget::max_words);
   ExecTarget target(path.c_str(), words);
   if (!target.resolve()) return {};
   std::vector<std::string> found{target.path()};

@@ -164,8 +164,8 @@ inline constexpr std::uint32_t trace_version = 2;
 inline constexpr char trace_magic[9] = "NFTRACE\n";
 inline constexpr char footer_magic[9] = "NFTRACE.";
 inline constexpr std::uint32_t block_magic = 0x4b42464e;
-inline constexpr std::uint32_t most_plain = 1u << 24;
-inline constexpr std::uint32_t most_entries = 1u << 20;
+inline constexpr std::uint32_t max_plain = 1u << 24;
+inline constexpr std::uint32_t max_entries = 1u << 20;
 inline constexpr std::size_t block_records = 1u << 16; ///< what a writer puts into a block
 
 enum class BlockKind : std::uint8_t {

@@ -48,14 +48,14 @@ void add_shares(const Tables& tables, std::uint64_t records, std::vector<Life>& 
 std::vector<Life> lives(const Tables& tables, std::uint64_t records, std::size_t parts) {
   std::vector<Life> found(tables.sites.size());
   for (Life& life : found)
-    life.most_bytes.resize(parts);
+    life.max_bytes.resize(parts);
   if (records == 0) return found;
   std::vector<std::uint64_t> live(found.size());
   std::size_t part = 0;
   const auto enter = [&](std::size_t next) {
     for (; part < next; ++part)
       for (std::size_t site = 0; site < found.size(); ++site)
-        found[site].most_bytes[part + 1] = live[site];
+        found[site].max_bytes[part + 1] = live[site];
   };
   for (const Change& change : changes(tables, records)) {
     enter(std::min<std::size_t>(
@@ -64,7 +64,7 @@ std::vector<Life> lives(const Tables& tables, std::uint64_t records, std::size_t
         parts - 1));
     std::uint64_t& bytes = live[change.site];
     bytes = change.born ? bytes + change.bytes : bytes - std::min(bytes, change.bytes);
-    std::uint64_t& most = found[change.site].most_bytes[part];
+    std::uint64_t& most = found[change.site].max_bytes[part];
     most = std::max(most, bytes);
   }
   enter(parts - 1);

@@ -15,8 +15,8 @@
 namespace nearfar::trace {
 
 struct Life {
-  std::vector<std::uint64_t> most_bytes; ///< in each part of the time, most that lived at once
-  double mean_share = 0;                 ///< of the run that a byte lived
+  std::vector<std::uint64_t> max_bytes; ///< in each part of the time, most that lived at once
+  double mean_share = 0;                ///< of the run that a byte lived
 };
 
 /// One for each site. `parts` > 0, `records` is how many the trace has.

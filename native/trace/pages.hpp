@@ -48,7 +48,7 @@ public:
     if (owner.site >= faults_.size()) faults_.resize(std::size_t{owner.site} + 1);
     ++faults_[owner.site];
     fixed_ += !owner.heap;
-    most_fixed_ = std::max(most_fixed_, fixed_);
+    max_fixed_ = std::max(max_fixed_, fixed_);
     count_ += is_new;
   }
 
@@ -83,7 +83,7 @@ public:
   /// First touches, those of pages that were mapped anew included.
   std::uint64_t count() const { return count_; }
   /// Most pages that belonged to no allocation at once.
-  std::uint64_t most_fixed() const { return most_fixed_; }
+  std::uint64_t max_fixed() const { return max_fixed_; }
   /// First touches by site.
   const std::vector<std::uint64_t>& faults() const { return faults_; }
 
@@ -106,7 +106,7 @@ private:
   Owners owners_;
   std::vector<std::uint64_t> faults_;
   std::uint64_t count_ = 0;
-  std::uint64_t fixed_ = 0, most_fixed_ = 0;
+  std::uint64_t fixed_ = 0, max_fixed_ = 0;
 };
 
 /// The same touches, by small and by large pages.

@@ -11,7 +11,7 @@ namespace nearfar::trace {
 
 namespace {
 
-constexpr std::uint32_t most_field_bytes = 1u << 20;
+constexpr std::uint32_t max_field_bytes = 1u << 20;
 constexpr const char* next_step = "make one: nearfar trace -o T -- PROGRAM";
 
 struct Start {
@@ -46,7 +46,7 @@ Result<TraceReader> TraceReader::read(os::Stream file, const char* name) {
     return Error::make(Errc::bad_input, "'%s' is a trace of version %u; this reads version %u",
                        name, start.version, trace_version)
         .try_next("trace the program again with this nearfar");
-  if (start.bytes > most_field_bytes) return no_trace(name);
+  if (start.bytes > max_field_bytes) return no_trace(name);
   std::vector<std::uint8_t> fields(start.bytes);
   std::uint32_t checksum = 0;
   if (std::fread(fields.data(), 1, start.bytes, file.get()) != start.bytes ||

@@ -40,12 +40,12 @@ void add_pages(std::span<const Record> records, const Tables& tables, Touched& t
   }
 }
 
-Result<Sampled> Sampled::read(const char* path, std::uint64_t most_records) {
+Result<Sampled> Sampled::read(const char* path, std::uint64_t max_records) {
   Result<TraceReader> reader = TraceReader::open(path);
   if (!reader) return reader.error();
   Sampled made(std::move(*reader));
   for (auto block = made.reader_.next(); !block.empty(); block = made.reader_.next())
-    made.take(block, most_records);
+    made.take(block, max_records);
   made.represent(made.reader_.position());
   const Tables& tables = made.reader_.tables();
   made.counts_.sites.resize(tables.sites.size());
@@ -54,7 +54,7 @@ Result<Sampled> Sampled::read(const char* path, std::uint64_t most_records) {
   return made;
 }
 
-void Sampled::take(std::span<const Record> block, std::uint64_t most_records) {
+void Sampled::take(std::span<const Record> block, std::uint64_t max_records) {
   const std::uint64_t begin = reader_.position() - block.size();
   represent(begin);
   last_ = {};
@@ -62,7 +62,7 @@ void Sampled::take(std::span<const Record> block, std::uint64_t most_records) {
   last_begin_ = begin;
   last_records_ = block.size();
   add_pages(block, reader_.tables(), touched_);
-  keep(block, block_++ + reader_.totals()[Total::left_out] / block_records, most_records);
+  keep(block, block_++ + reader_.totals()[Total::left_out] / block_records, max_records);
 }
 
 /// Counts the block before, and with it what was left out since, up to this record.
@@ -72,14 +72,14 @@ void Sampled::represent(std::uint64_t up_to) {
 }
 
 /// `slot`: number of the block among all, those left out included.
-void Sampled::keep(std::span<const Record> block, std::uint64_t slot, std::uint64_t most_records) {
+void Sampled::keep(std::span<const Record> block, std::uint64_t slot, std::uint64_t max_records) {
   while (slot > last_slot_ + every_) // what lies between was left out
     thin();
   last_slot_ = std::max(last_slot_, slot);
   if (slot % every_ != 0) return;
   blocks_.emplace_back(block.begin(), block.end());
   kept_ += block.size();
-  while (kept_ > most_records && blocks_.size() > 1)
+  while (kept_ > max_records && blocks_.size() > 1)
     thin();
 }
 

@@ -1,7 +1,7 @@
 // A trace that is read once for many models: its tables, the totals of its records, and the records
 // of every Nth block.
 //
-// Sampling       as many blocks are kept as hold at most `most_records`; each time they are more,
+// Sampling       as many blocks are kept as hold at most `max_records`; each time they are more,
 //                every other one is dropped, and from then on half as many are kept (as windows.hpp
 //                does while a run is traced: blocks that it left out count among those dropped).
 // Counts         a block of a trace in windows counts for what was left out behind it too.
@@ -39,7 +39,7 @@ void add_pages(std::span<const Record> records, const Tables& tables, Touched& t
 class Sampled {
 public:
   /// Errors: those of TraceReader::open. A trace that is cut short is read up to there.
-  static Result<Sampled> read(const char* path, std::uint64_t most_records);
+  static Result<Sampled> read(const char* path, std::uint64_t max_records);
 
   const TraceReader& reader() const { return reader_; } ///< at its end: header, tables, totals
   const RecordCounts& counts() const { return counts_; }
@@ -54,9 +54,9 @@ public:
 
 private:
   explicit Sampled(TraceReader reader) : reader_(std::move(reader)) {}
-  void take(std::span<const Record> block, std::uint64_t most_records);
+  void take(std::span<const Record> block, std::uint64_t max_records);
   void represent(std::uint64_t up_to);
-  void keep(std::span<const Record> block, std::uint64_t slot, std::uint64_t most_records);
+  void keep(std::span<const Record> block, std::uint64_t slot, std::uint64_t max_records);
   void thin();
   Cost cost(Costs& account) const;
 

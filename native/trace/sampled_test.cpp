@@ -76,7 +76,7 @@ TEST_CASE("of a long trace every Nth block is kept, and all records are counted"
   CHECK(sampled->counts().sites[1][0] == 11 * block_records);
   CHECK(sampled->counts().dependent == 11 * block_records - 1);
   CHECK(sampled->touched().small.count() == 11 * block_records / 64);
-  CHECK(sampled->touched().small.most_fixed() == 0);
+  CHECK(sampled->touched().small.max_fixed() == 0);
   CHECK(sampled->reader().complete());
 }
 
@@ -126,7 +126,7 @@ TEST_CASE("most pages of no allocation at once are counted, not all that there w
     pages.unmapped(0, 8 * 4096);
   }
   CHECK(pages.count() == 24);
-  CHECK(pages.most_fixed() == 8);
+  CHECK(pages.max_fixed() == 8);
 }
 
 TEST_CASE("a file that is not a trace is not sampled") { CHECK(!Sampled::read("/dev/null", 1)); }

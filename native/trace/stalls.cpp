@@ -24,12 +24,11 @@ Result<Costs> Costs::create(const Placing& placing) {
   const bool good = sensible(placing.memories[0]) && sensible(placing.memories[1]) &&
                     core.instruction_ns >= 0 && std::isfinite(core.instruction_ns) &&
                     core.held_ns >= 0 && std::isfinite(core.held_ns) && core.window > 0 &&
-                    core.parallelism > 0 && core.parallelism <= most_parallel &&
-                    core.tlb_ways > 0 && core.tlb_entries >= core.tlb_ways && core.chained >= 0 &&
-                    core.chained <= 1;
+                    core.parallelism > 0 && core.parallelism <= max_parallel && core.tlb_ways > 0 &&
+                    core.tlb_entries >= core.tlb_ways && core.chained >= 0 && core.chained <= 1;
   if (!good)
     return Error::make(Errc::bad_input, "these figures of core and memories make no sense")
-        .try_next("latencies are finite, a core has 1 to %u lines in flight", most_parallel);
+        .try_next("latencies are finite, a core has 1 to %u lines in flight", max_parallel);
   return Costs(placing);
 }
 
@@ -61,7 +60,7 @@ void Costs::take(std::span<const Record> records, std::span<const std::uint32_t>
 SiteCost& Costs::cost_of(std::uint32_t site) {
   if (site >= sites_.size()) {
     sites_.resize(site + std::size_t{1});
-    most_ns_.resize(sites_.size());
+    max_ns_.resize(sites_.size());
   }
   return sites_[site];
 }
@@ -74,7 +73,7 @@ Costs::Thread& Costs::thread_of(const Record& record) {
 void Costs::take(const Record& record, std::uint32_t site, unsigned memory) {
   Thread& thread = thread_of(record);
   SiteCost& cost = cost_of(site);
-  most_ns_[site] += placing_.memories[memory].latency_ns;
+  max_ns_[site] += placing_.memories[memory].latency_ns;
   if (thread.passed_by) {
     drain(thread);
     thread.instruction = record.instructions;
@@ -85,7 +84,7 @@ void Costs::take(const Record& record, std::uint32_t site, unsigned memory) {
     if (record.instructions > window) retire(thread, record.instructions - window);
     execute(thread, record.instructions);
   }
-  thread.returns[thread.records++ % kept] = {thread.now - thread.held, 0, most_parallel};
+  thread.returns[thread.records++ % kept] = {thread.now - thread.held, 0, max_parallel};
   switch (record.kind) {
   case RecordKind::load:
     ++cost.reads;
@@ -114,7 +113,7 @@ void Costs::take(const Record& record, std::uint32_t site, unsigned memory) {
 void Costs::move(const Record& record, std::uint32_t site, const Traffic& traffic, double held_ns) {
   Thread& thread = thread_of(record);
   cost_of(site);
-  most_ns_[site] += held_ns;
+  max_ns_[site] += held_ns;
   wait(thread, thread.now + held_ns, site);
   for (unsigned memory = 0; memory < 2; ++memory) {
     const double busy =
@@ -185,16 +184,16 @@ double Costs::send(Thread& thread, const Record& record, std::uint32_t site, uns
   const MemoryCost& costs = placing_.memories[memory];
   SiteCost& cost = sites_[site];
   double start = thread.now;
-  unsigned place = most_parallel;
+  unsigned place = max_parallel;
   const std::uint64_t back_to = parent_of(thread, record);
   if (back_to > 0 && back_to < kept && back_to < thread.records) {
     ++cost.dependent;
     const Return& parent = thread.returns[(thread.records - 1 - back_to) % kept];
     start = std::max(start, parent.back + thread.held);
-    if (parent.place < most_parallel && thread.lines[parent.place] == parent.line)
+    if (parent.place < max_parallel && thread.lines[parent.place] == parent.line)
       place = parent.place;
   }
-  if (place == most_parallel) {
+  if (place == max_parallel) {
     place = first_free(thread);
     start = std::max(start, thread.lines[place]);
   }
@@ -202,7 +201,7 @@ double Costs::send(Thread& thread, const Record& record, std::uint32_t site, uns
   const bool other_size = costs.page_shift != placing_.memories[0].page_shift;
   if (!pages_.knows(page << 1 | other_size)) {
     ++cost.walks;
-    most_ns_[site] += costs.walk_ns;
+    max_ns_[site] += costs.walk_ns;
     start += costs.walk_ns;
   }
   start = std::max(start, free_at(thread, memory));
@@ -261,9 +260,9 @@ void Costs::share_memories(Cost& cost) {
   cost.time_ns = occupied;
   cost.cpu_ns += waited;
   cost.stall_ns += waited;
-  const double charged = std::accumulate(most_ns_.begin(), most_ns_.end(), 0.0);
+  const double charged = std::accumulate(max_ns_.begin(), max_ns_.end(), 0.0);
   for (std::size_t site = 0; site < sites_.size(); ++site)
-    cost.sites[site].stall_ns += waited * most_ns_[site] / charged;
+    cost.sites[site].stall_ns += waited * max_ns_[site] / charged;
 }
 
 /// Takes from sites what is charged beyond what their accesses can wait, and charges it to the
@@ -271,13 +270,13 @@ void Costs::share_memories(Cost& cost) {
 void Costs::bound_charges(Cost& cost) {
   double beyond = 0, room = 0;
   for (std::size_t site = 0; site < sites_.size(); ++site) {
-    const double left = most_ns_[site] - cost.sites[site].stall_ns;
+    const double left = max_ns_[site] - cost.sites[site].stall_ns;
     (left < 0 ? beyond : room) += std::abs(left);
   }
   const double share = room > 0 ? std::min(beyond / room, 1.0) : 0;
   for (std::size_t site = 0; site < sites_.size(); ++site) {
     double& charged = cost.sites[site].stall_ns;
-    const double left = most_ns_[site] - charged;
+    const double left = max_ns_[site] - charged;
     charged += left < 0 ? left : left * share;
   }
 }

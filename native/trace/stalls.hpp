@@ -50,14 +50,14 @@ struct MemoryCost {
 struct CoreCost {
   double instruction_ns = 0.25; ///< to dispatch one, while loads are under way
   unsigned window = 256;        ///< instructions in flight
-  unsigned parallelism = 16;    ///< lines in flight; at most most_parallel
+  unsigned parallelism = 16;    ///< lines in flight; at most max_parallel
   unsigned tlb_entries = 1536;
   unsigned tlb_ways = 12;
   double chained =
       0; ///< fraction of loads that wait for the load before, if the trace has no dependences
   double held_ns = 0; ///< what an instruction takes besides, which hides no latency
 };
-inline constexpr unsigned most_parallel = 64;
+inline constexpr unsigned max_parallel = 64;
 
 struct Placing {
   MemoryCost memories[2]; ///< near, far
@@ -117,9 +117,9 @@ private:
     std::uint32_t site;
   };
   struct Return {
-    double back = 0;                ///< without held time
-    double line = 0;                ///< when its place is free
-    unsigned place = most_parallel; ///< among the lines in flight, if it has one
+    double back = 0;               ///< without held time
+    double line = 0;               ///< when its place is free
+    unsigned place = max_parallel; ///< among the lines in flight, if it has one
   };
   static constexpr unsigned kept = 256; ///< returns that later records may depend on
   struct Thread {
@@ -132,9 +132,9 @@ private:
     bool passed_by = false;
     std::vector<Flight> loads; ///< in flight, a queue from `first` on
     std::size_t first = 0;
-    double free_at[2] = {0, 0};       ///< when each memory can begin the thread's next line
-    double core_free_at = 0;          ///< when the core can
-    double lines[most_parallel] = {}; ///< when each place for a line is free
+    double free_at[2] = {0, 0};      ///< when each memory can begin the thread's next line
+    double core_free_at = 0;         ///< when the core can
+    double lines[max_parallel] = {}; ///< when each place for a line is free
     Return returns[kept] = {};
   };
   /// Pages by set, the youngest first.
@@ -169,7 +169,7 @@ private:
   Pages pages_;
   double occupied_ns_[2] = {0, 0}; ///< each memory, by the lines of all threads
   std::vector<SiteCost> sites_;
-  std::vector<double> most_ns_; ///< that a site can be charged
+  std::vector<double> max_ns_; ///< that a site can be charged
   double stall_ns_ = 0;
   std::uint64_t instructions_ = 0;
 };

@@ -239,7 +239,7 @@ TEST_CASE("what streams or is stored in bursts gains nothing by a longer latency
 
 TEST_CASE("figures of no sense are refused") {
   Placing p = placing();
-  p.core.parallelism = most_parallel + 1;
+  p.core.parallelism = max_parallel + 1;
   CHECK(!Costs::create(p));
   p = placing();
   p.memories[1].latency_ns = -1;

@@ -8,9 +8,9 @@ namespace nearfar::trace {
 
 namespace {
 
-constexpr unsigned most_line_bytes = 4096;
-constexpr std::uint64_t most_threads = 1u << 16;
-constexpr std::uint64_t most_frames = 256;
+constexpr unsigned max_line_bytes = 4096;
+constexpr std::uint64_t max_threads = 1u << 16;
+constexpr std::uint64_t max_frames = 256;
 
 bool own_field(const std::string& key, const std::string& value, Header& header, unsigned& seen) {
   if (key == "line_bytes") {
@@ -18,7 +18,7 @@ bool own_field(const std::string& key, const std::string& value, Header& header,
     const auto parsed = std::from_chars(value.data(), end, header.line_bytes);
     ++seen;
     return parsed.ec == std::errc{} && parsed.ptr == end &&
-           std::has_single_bit(header.line_bytes) && header.line_bytes <= most_line_bytes;
+           std::has_single_bit(header.line_bytes) && header.line_bytes <= max_line_bytes;
   }
   for (unsigned i = 0; i < std::size(after_names); ++i)
     if (value == after_names[i]) {
@@ -44,7 +44,7 @@ bool decode_site(Cursor& payload, Tables& tables) {
   Site site;
   const std::uint64_t kind = payload.number();
   const std::uint64_t frames = payload.number();
-  if (kind >= site_kinds || frames > most_frames) return false;
+  if (kind >= site_kinds || frames > max_frames) return false;
   site.kind = static_cast<SiteKind>(kind);
   for (std::uint64_t i = 0; i < frames; ++i) {
     const std::uint64_t module = payload.number();
@@ -111,7 +111,7 @@ bool decode_entry(BlockKind kind, Cursor& payload, Object& before, Death& death,
   case BlockKind::deaths: return decode_death(payload, death, tables);
   case BlockKind::threads:
     tables.threads.push_back(static_cast<std::uint32_t>(payload.number()));
-    return tables.threads.size() <= most_threads;
+    return tables.threads.size() <= max_threads;
   case BlockKind::site_totals: return decode_site_totals(payload, tables);
   case BlockKind::exit_code:
     tables.exit_code = static_cast<std::uint32_t>(payload.number());

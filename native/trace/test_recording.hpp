@@ -20,7 +20,7 @@ inline constexpr std::uint64_t test_code = 0x401000;
 /// Records accesses to the test's own memory.
 class Recording {
 public:
-  explicit Recording(std::uint64_t most_records = 0)
+  explicit Recording(std::uint64_t max_records = 0)
       : ring_(make_ring()), file_(make_file()), recorder_(new_recorder()) {
     FilterPlan plan;
     plan.l2 = {16384, 8};
@@ -29,7 +29,7 @@ public:
     Result<Filter> filter = Filter::create(plan);
     REQUIRE(filter);
     collector_.emplace(ring_.shared(), std::move(*filter), file_.fd(),
-                       Header{64, After::l2, {{"recorder", "test"}}}, most_records);
+                       Header{64, After::l2, {{"recorder", "test"}}}, max_records);
     thread_ = std::thread([this] { collected_.emplace(collector_->run()); });
   }
   ~Recording() {

@@ -16,8 +16,8 @@ namespace nearfar::trace {
 
 class Windows {
 public:
-  /// `most_records` 0: all are kept.
-  explicit Windows(std::uint64_t most_records) : most_(most_records) {}
+  /// `max_records` 0: all are kept.
+  explicit Windows(std::uint64_t max_records) : most_(max_records) {}
 
   /// Whether the next record is kept.
   bool open() const { return slot_ % every_ == 0; }

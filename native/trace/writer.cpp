@@ -12,7 +12,7 @@ namespace nearfar::trace {
 namespace {
 
 constexpr std::uint32_t table_entries = 1u << 16; ///< after which a table becomes a block
-constexpr std::size_t table_bytes = most_plain / 4;
+constexpr std::size_t table_bytes = max_plain / 4;
 
 } // namespace
 

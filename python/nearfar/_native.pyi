@@ -236,7 +236,7 @@ def replay_map(
 class MapRun(TypedDict):
     seconds: float
     mean_ns: float
-    least_ns: float
+    min_ns: float
     largest_ns: float
     percentiles_ns: dict[float, float]
     worst_cpu_ns: float
@@ -754,7 +754,7 @@ class TraceCollector:
         prefetch: bool,
         after: str,
         fields: list[tuple[str, str]],
-        most_records: int,
+        max_records: int,
     ) -> None: ...
     def run(self) -> TraceCollected: ...
     def end(self, exit_code: int | None) -> None: ...
@@ -786,7 +786,7 @@ class ProcessPages:
     def open(process: int) -> ProcessPages: ...
     def is_current(self) -> bool: ...
     def locate(
-        self, start: int, end: int, most_pages: int
+        self, start: int, end: int, max_pages: int
     ) -> tuple[list[tuple[int, int, int]], int]: ...
     def move(
         self, runs: Sequence[tuple[int, int, int]], node: int, shared: bool
@@ -915,7 +915,7 @@ def simulate(
     issue: str,
     window: int,
     posted_writes: bool,
-    most_requests: int,
+    max_requests: int,
 ) -> SimOutcome: ...
 
 class TraceSiteCosts(TypedDict):
@@ -933,7 +933,7 @@ _Memory = tuple[float, float, float, float, int]
 _Core = tuple[float, int, int, int, int, float, float]
 
 class TraceSample:
-    def __init__(self, path: str, most_records: int) -> None: ...
+    def __init__(self, path: str, max_records: int) -> None: ...
     def stats(self) -> TraceStats: ...
     @property
     def every(self) -> int: ...

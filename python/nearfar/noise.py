@@ -24,21 +24,21 @@ Reliability = Literal["steady", "disturbed", "unusable"]
 RELIABILITIES: tuple[Reliability, ...] = ("steady", "disturbed", "unusable")
 
 #: A timed thread whose CPU time is below this fraction of its wall time was preempted.
-LEAST_CPU_SHARE = 0.95
+MIN_CPU_SHARE = 0.95
 #: Below this fraction, a figure is mostly waiting.
-LEAST_USABLE_CPU_SHARE = 0.7
+MIN_USABLE_CPU_SHARE = 0.7
 #: CPUs' worth of work by others, averaged over the measurement, that spoils it: on a small machine,
 #: and as a fraction of all CPUs of a large one, of which the daemons take more.
-MOST_FOREIGN_CPUS = 0.25
-MOST_FOREIGN_SHARE = 0.02
+MAX_FOREIGN_CPUS = 0.25
+MAX_FOREIGN_SHARE = 0.02
 #: Fraction of the wall time of all CPUs taken by the hypervisor.
-MOST_STEAL = 0.02
+MAX_STEAL = 0.02
 #: Interquartile range over median of one point; a larger one marks a wide point.
-MOST_SPREAD = 0.25
+MAX_SPREAD = 0.25
 UNUSABLE_SPREAD = 1.0
 #: Fraction of points that may be wide: near a cache's size, the physical pages of a buffer decide
 #: between hit and miss, so a few points of a good curve are wide.
-MOST_WIDE_POINTS = 0.2
+MAX_WIDE_POINTS = 0.2
 #: Of a figure whose spread is the memory's and not the neighbors'.
 AT_AN_EDGE = "edge of a cache: the physical pages decide between hit and miss"
 #: Resolution of the kernel's accounts: CPU seconds of others below this prove nothing.
@@ -81,9 +81,9 @@ class Verdict:
     judged: list[SeriesVerdict] = field(default_factory=list)
 
 
-def most_foreign_cpus() -> float:
+def max_foreign_cpus() -> float:
     """How many CPUs other processes may use on this machine during a measurement."""
-    return max(MOST_FOREIGN_CPUS, MOST_FOREIGN_SHARE * (os.cpu_count() or 1))
+    return max(MAX_FOREIGN_CPUS, MAX_FOREIGN_SHARE * (os.cpu_count() or 1))
 
 
 @dataclass
@@ -121,8 +121,8 @@ class Lap:
         foreign_s = self.foreign_s - _TICK_S
         steal_s = self.steal_s - _TICK_S
         return (
-            foreign_s <= most_foreign_cpus() * self.wall_s
-            and steal_s <= MOST_STEAL * self.wall_s * _cpus()
+            foreign_s <= max_foreign_cpus() * self.wall_s
+            and steal_s <= MAX_STEAL * self.wall_s * _cpus()
         )
 
 
@@ -216,7 +216,7 @@ class Watch:
         figures = list(self._figures(foreign, steal))
         verdict = _worst(
             "disturbed" if found else "steady",
-            "unusable" if share < LEAST_USABLE_CPU_SHARE else "steady",
+            "unusable" if share < MIN_USABLE_CPU_SHARE else "steady",
             "unusable" if 2 * _number(figures, "unusable") > len(figures) else "steady",
         )
         judged = SeriesVerdict(
@@ -226,7 +226,7 @@ class Watch:
         return Verdict(bool(reasons), reasons, foreign, steal, share, worst, judged=[judged])
 
     def _reasons(self, share: float, foreign: float, steal: float) -> Iterator[str]:
-        if share < LEAST_CPU_SHARE:
+        if share < MIN_CPU_SHARE:
             yield (
                 f"timed threads ran only {share:.0%} of their time "
                 f"({self._switches} involuntary switches)"
@@ -236,12 +236,12 @@ class Watch:
         wide = {
             point: spread
             for point, (spread, _, at_edge) in self._points.items()
-            if spread is not None and spread > MOST_SPREAD and not at_edge
+            if spread is not None and spread > MAX_SPREAD and not at_edge
         }
-        if len(wide) > MOST_WIDE_POINTS * len(self._points):
+        if len(wide) > MAX_WIDE_POINTS * len(self._points):
             worst = max(wide, key=lambda point: wide[point])
             yield (
-                f"{len(wide)} of {len(self._points)} points spread by over {MOST_SPREAD:.0%} "
+                f"{len(wide)} of {len(self._points)} points spread by over {MAX_SPREAD:.0%} "
                 f"({worst} by {wide[worst]:.0%})"
             )
 
@@ -256,19 +256,19 @@ class Watch:
 
 def _by_machine(foreign: float, steal: float) -> str:
     """Return what others used of the machine, if that disturbs all figures of a series."""
-    if foreign > most_foreign_cpus():
+    if foreign > max_foreign_cpus():
         return f"other processes used {foreign:.2f} of {_cpus()} CPUs"
-    if steal > MOST_STEAL:
+    if steal > MAX_STEAL:
         return f"the hypervisor took {steal:.1%} of the CPUs' time"
     return ""
 
 
 def _of_point(spread: float | None, share: float, *, at_edge: bool) -> tuple[Reliability, str]:
     """Judge one figure by its own repeats."""
-    if share < LEAST_CPU_SHARE:
+    if share < MIN_CPU_SHARE:
         reason = f"its threads ran only {share:.0%} of their time"
-        return "unusable" if share < LEAST_USABLE_CPU_SHARE else "disturbed", reason
-    if spread is None or spread <= MOST_SPREAD:
+        return "unusable" if share < MIN_USABLE_CPU_SHARE else "disturbed", reason
+    if spread is None or spread <= MAX_SPREAD:
         return "steady", ""
     if at_edge:
         return "steady", AT_AN_EDGE

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nearfar.records.shape import LEAST_REPEATS
+from nearfar.records.shape import MIN_REPEATS
 
 CONFIDENCE = 0.95
 RESAMPLES = 10_000
@@ -139,7 +139,7 @@ def mean(samples: Sequence[float], seed: int = 1) -> Estimate:
     """
     values = _checked(samples)
     average = float(values.mean())
-    if values.size < LEAST_REPEATS:
+    if values.size < MIN_REPEATS:
         return Estimate(
             average,
             float(values.min()),

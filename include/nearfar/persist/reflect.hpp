@@ -20,15 +20,15 @@ struct anything {
   constexpr operator T() const;
 };
 
-inline constexpr std::size_t most_members = 16;
+inline constexpr std::size_t max_members = 16;
 
 template <class T, std::size_t... I>
 consteval bool takes(std::index_sequence<I...>) {
   return requires { T{(static_cast<void>(I), anything{})...}; };
 }
 
-/// Returns the number of members of an aggregate; most_members + 1 if more.
-template <class T, std::size_t N = most_members + 1>
+/// Returns the number of members of an aggregate; max_members + 1 if more.
+template <class T, std::size_t N = max_members + 1>
 consteval std::size_t count_members() {
   if constexpr (N == 0)
     return 0;
@@ -47,7 +47,7 @@ constexpr auto addresses(M&... members) {
 template <class T>
 constexpr auto members_of(T& object) {
   constexpr std::size_t n = count_members<std::remove_const_t<T>>();
-  static_assert(n <= most_members, "a persistent type has at most 16 members: nest some of them");
+  static_assert(n <= max_members, "a persistent type has at most 16 members: nest some of them");
   // clang-format off
   if constexpr (n == 0) return std::tuple<>();
   else if constexpr (n == 1) { auto& [a] = object; return addresses(a); }

@@ -124,7 +124,7 @@ bool read_work(char** words, Work& work) {
 }
 
 /// Turns the caches on when a region begins; counts anew unless it is there to warm them.
-class Watching final : public bench::Region {
+class Watching final : public bench::MeasuredRegion {
 public:
   Watching(cache::Watched& caches, bool warming) : caches_(caches), warming_(warming) {}
   Status prepare(std::size_t) override { return Done{}; }

@@ -49,7 +49,7 @@ struct Walk {
   bool from_c_library = false;
   int frames = 0;
 };
-constexpr int most_frames = 64;
+constexpr int max_frames = 64;
 
 Return return_of(_Unwind_Context* context, const void* code) {
   // The call pushed the return address just below the frame that it returns to.
@@ -73,7 +73,7 @@ _Unwind_Reason_Code visit(_Unwind_Context* context, void* argument) {
     if (walk.from_c_library) walk.found.library = walk.library;
     return _URC_END_OF_STACK;
   }
-  return ++walk.frames == most_frames ? _URC_END_OF_STACK : _URC_NO_REASON;
+  return ++walk.frames == max_frames ? _URC_END_OF_STACK : _URC_NO_REASON;
 }
 
 /// Walks that ended, by the store and the depth of the stack. While the same return addresses lie in

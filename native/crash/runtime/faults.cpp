@@ -23,7 +23,7 @@ namespace {
 
 constexpr std::uintptr_t page_bytes = 4096;
 constexpr greg_t trap_flag = 0x100;
-constexpr int most_pages = 4; // one instruction touches at most two, a gather-scatter more
+constexpr int max_pages = 4; // one instruction touches at most two, a gather-scatter more
 
 /// The kernel's set of signals: bit n - 1 is signal n.
 using Signals = std::uint64_t;
@@ -32,7 +32,7 @@ constexpr Signals bit(int signal) { return Signals{1} << (signal - 1); }
 constexpr Signals ours = bit(SIGSEGV) | bit(SIGTRAP);
 
 /// The instruction that is being stepped over.
-thread_local void* open_page[most_pages];
+thread_local void* open_page[max_pages];
 thread_local int open_pages = 0;
 thread_local const void* stepped = nullptr;
 thread_local Signals blocked_before = 0;
@@ -75,7 +75,7 @@ void pass_on(int signal, const struct sigaction& earlier, siginfo_t* info, void*
 void on_fault(int signal, siginfo_t* info, void* context) {
   auto* machine = static_cast<ucontext_t*>(context);
   const bool writes = (machine->uc_mcontext.gregs[REG_ERR] & 2) != 0;
-  if (!writes || region_of(info->si_addr) == nullptr || open_pages == most_pages) {
+  if (!writes || region_of(info->si_addr) == nullptr || open_pages == max_pages) {
     pass_on(signal, earlier_fault, info, context);
     return;
   }

@@ -29,12 +29,12 @@ struct Hidden {
   std::uint8_t bytes;
   ZydisDecodedOperandMem address; ///< of a flush
 };
-constexpr int most_hidden = 4096;
-Hidden hidden[most_hidden];
+constexpr int max_hidden = 4096;
+Hidden hidden[max_hidden];
 std::atomic<int> hidden_count{0};
 
-constexpr int most_modules = 512;
-std::uintptr_t searched[most_modules]; ///< where modules are loaded
+constexpr int max_modules = 512;
+std::uintptr_t searched[max_modules]; ///< where modules are loaded
 int searched_count = 0;
 std::atomic_flag searching = ATOMIC_FLAG_INIT;
 
@@ -77,7 +77,7 @@ bool hide(std::uint8_t* at, std::size_t left) {
   const int number = hidden_count.load();
   ZydisDecodedInstruction instruction;
   ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
-  if (number == most_hidden ||
+  if (number == max_hidden ||
       !ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder(), at, left, &instruction, operands)))
     return false;
   hidden[number] = {at, instruction.mnemonic, instruction.length, operands[0].mem};
@@ -137,7 +137,7 @@ int search_module(dl_phdr_info* module, std::size_t, void* context) {
   const bool watch = *static_cast<bool*>(context);
   const auto key = reinterpret_cast<std::uintptr_t>(module->dlpi_phdr);
   if (std::find(searched, searched + searched_count, key) != searched + searched_count) return 0;
-  if (searched_count == most_modules) return 0;
+  if (searched_count == max_modules) return 0;
   searched[searched_count++] = key;
   if (is_left_out(*module)) return 0;
   int unseen = 0;

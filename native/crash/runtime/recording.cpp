@@ -162,7 +162,7 @@ template <class Visit>
 void each_part(const void* at, std::size_t bytes, Visit visit) {
   const auto* from = static_cast<const char*>(at);
   while (bytes > 0) {
-    const Region* region = region_of(from);
+    const RecordedRegion* region = region_of(from);
     if (region == nullptr) return;
     const auto into = static_cast<std::uint64_t>(from - region->start);
     const std::size_t part = std::min<std::size_t>(bytes, region->bytes - into);
@@ -211,7 +211,7 @@ void fail(const char* why) {
   writer = nullptr;
 }
 
-void watch(const Region& region) {
+void watch(const RecordedRegion& region) {
   if (seen == Seen::faults) syscall(SYS_mprotect, region.start, region.bytes, PROT_READ);
 }
 
@@ -267,7 +267,7 @@ void mapped(void* start, std::size_t bytes, int protection, int flags, int fd, o
   compare(alias, at, inside, EventKind::nt_store, outside, nullptr);
   put(EventKind::fence, outside, 0, 0, nullptr, nullptr);
   writer->flush();
-  const Region region{static_cast<char*>(start), bytes, at, alias};
+  const RecordedRegion region{static_cast<char*>(start), bytes, at, alias};
   watch(region);
   regions.region[regions.count] = region;
   ++regions.count;
@@ -277,7 +277,7 @@ void unmapped(void* start, std::size_t bytes) {
   settle_stores();
   const Lock locked;
   for (int i = 0; i < regions.count; ++i) {
-    Region& region = regions.region[i];
+    RecordedRegion& region = regions.region[i];
     if (region.start < static_cast<char*>(start) ||
         region.start >= static_cast<char*>(start) + bytes)
       continue;
@@ -318,7 +318,7 @@ void report(EventKind kind, const void* at, std::size_t bytes, const void* code)
     if (kind == EventKind::fence && seen == Seen::faults) writer->flush();
     return;
   }
-  each_part(at, bytes, [&](const Region& region, std::uint64_t into, std::size_t part) {
+  each_part(at, bytes, [&](const RecordedRegion& region, std::uint64_t into, std::size_t part) {
     const std::uint64_t from = region.offset + into;
     const std::uint64_t first = kind == EventKind::log ? from : from / 64 * 64;
     put(kind, thread_number(), first, from + part - first, nullptr, code);
@@ -330,7 +330,7 @@ void report_store(EventKind kind, const void* at, std::size_t bytes, const void*
   const Lock locked;
   if (writer == nullptr) return;
   const std::optional<std::uint32_t> caller = caller_site(code);
-  each_part(at, bytes, [&](const Region& region, std::uint64_t into, std::size_t part) {
+  each_part(at, bytes, [&](const RecordedRegion& region, std::uint64_t into, std::size_t part) {
     std::memcpy(shadow + region.offset + into, region.alias + into, part);
     put(kind, thread_number(), region.offset + into, part, region.alias + into, code, caller);
   });
@@ -341,7 +341,7 @@ void report_load(const void* at, std::size_t bytes, const void* code) {
   settle_stores();
   const Lock locked;
   if (writer == nullptr) return;
-  each_part(at, bytes, [&](const Region& region, std::uint64_t into, std::size_t part) {
+  each_part(at, bytes, [&](const RecordedRegion& region, std::uint64_t into, std::size_t part) {
     put(EventKind::load, thread_number(), region.offset + into, part, nullptr, code);
   });
 }
@@ -358,7 +358,7 @@ void continue_on_host(int number) {
 
 void report_changes(EventKind kind, const void* page, const void* code) {
   const Lock locked;
-  const Region* region = region_of(page);
+  const RecordedRegion* region = region_of(page);
   if (writer == nullptr || region == nullptr) return;
   const auto into = static_cast<std::uint64_t>(static_cast<const char*>(page) - region->start);
   const std::size_t bytes = std::min<std::size_t>(page_bytes, region->bytes - into);

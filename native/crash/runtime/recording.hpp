@@ -23,7 +23,7 @@ enum class Seen : std::uint8_t {
   callbacks, ///< the compiler put a call before every store
 };
 
-struct Region {
+struct RecordedRegion {
   char* start = nullptr; ///< as the program sees it
   std::size_t bytes = 0;
   std::uint64_t offset = 0; ///< in the pool
@@ -33,14 +33,14 @@ struct Region {
 /// Where stores are looked for; no region where `count` is 0.
 struct Regions {
   static constexpr int most = 16;
-  Region region[most];
+  RecordedRegion region[most];
   int count = 0;
 };
 extern Regions regions;
 extern Seen seen;
 
 /// The region that holds `at`, or null. Inline, for callbacks come here with every store.
-inline Region* region_of(const void* at) {
+inline RecordedRegion* region_of(const void* at) {
   for (int i = 0; i < regions.count; ++i)
     if (static_cast<std::size_t>(static_cast<const char*>(at) - regions.region[i].start) <
         regions.region[i].bytes)

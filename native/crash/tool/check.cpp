@@ -90,7 +90,7 @@ Result<Recorded> load_pmdk(const Arguments& given) {
   if (!image) return image.error();
   made.image = std::move(*image);
   made.arena->mirror(made.image.range.data());
-  made.library = std::make_unique<Library>(structure, made.image.file, most_key(operations.size()),
+  made.library = std::make_unique<Library>(structure, made.image.file, max_key(operations.size()),
                                            10 * made.options.limit_ms);
   made.subject = pmdk_subject(structure, made.trace, *made.library);
   if (made.subject == nullptr)

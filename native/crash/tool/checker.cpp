@@ -12,7 +12,7 @@ namespace nearfar::crash {
 
 std::uint64_t Checker::limit_ms() const {
   if (!hung_) return limit_ms_;
-  return std::min(limit_ms_, std::max<std::uint64_t>(least_ms, patience * longest_ms_));
+  return std::min(limit_ms_, std::max<std::uint64_t>(min_ms, patience * longest_ms_));
 }
 
 void Checker::begin() { started_ns_ = os::now_ns(); }

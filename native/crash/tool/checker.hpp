@@ -35,7 +35,7 @@ protected:
   const char* fail(Failure failure, std::string why);
 
 private:
-  static constexpr std::uint64_t least_ms = 100;
+  static constexpr std::uint64_t min_ms = 100;
   static constexpr std::uint64_t patience = 20;
 
   const char* name_;

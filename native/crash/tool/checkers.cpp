@@ -120,7 +120,8 @@ private:
     make_mappings_private();
     Result<os::File> file = os::open_existing(path_.c_str(), false);
     if (!file) _exit(1);
-    Result<os::Range> own = os::map_range(image.bytes, os::PageSize::small_4k, file->fd(), false);
+    Result<os::MappedRange> own =
+        os::map_range(image.bytes, os::PageSize::small_4k, file->fd(), false);
     if (!own) _exit(1);
     image.memory = own->data();
     char why[256] = "";

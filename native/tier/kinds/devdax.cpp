@@ -35,7 +35,7 @@ Result<os::File> open_device(const Spec& spec) {
   if (!unit) return unit.error();
   Result<os::File> file = os::open_existing(spec.path, false);
   if (!file) return file;
-  Result<os::Range> head = os::map_range(*unit, os::PageSize::system, file->fd(), false);
+  Result<os::MappedRange> head = os::map_range(*unit, os::PageSize::system, file->fd(), false);
   if (!head) return head.error();
   constexpr std::string_view signature = "PMEM";
   if (std::memcmp(head->data(), signature.data(), signature.size()) != 0) return file;
@@ -46,13 +46,13 @@ Result<os::File> open_device(const Spec& spec) {
 
 } // namespace
 
-const Kind devdax_kind = {.name = "devdax",
-                          .form = "devdax:/dev/daxX.Y",
-                          .maps = Maps::device,
-                          .persists = Persists::by_flush,
-                          .read = read_path,
-                          .capacity = size_of,
-                          .open = open_device,
-                          .unit = align_of};
+const TierKind devdax_kind = {.name = "devdax",
+                              .form = "devdax:/dev/daxX.Y",
+                              .maps = Maps::device,
+                              .persists = Persists::by_flush,
+                              .read = read_path,
+                              .capacity = size_of,
+                              .open = open_device,
+                              .unit = align_of};
 
 } // namespace nearfar::tier

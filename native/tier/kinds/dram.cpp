@@ -9,6 +9,6 @@ Result<std::size_t> free_memory(const Spec&) { return os::available_memory_bytes
 
 } // namespace
 
-const Kind dram_kind = {.name = "dram", .form = "dram", .capacity = free_memory};
+const TierKind dram_kind = {.name = "dram", .form = "dram", .capacity = free_memory};
 
 } // namespace nearfar::tier

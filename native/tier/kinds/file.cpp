@@ -3,12 +3,12 @@
 
 namespace nearfar::tier {
 
-const Kind file_kind = {.name = "file",
-                        .form = "file:PATH",
-                        .maps = Maps::file,
-                        .persists = Persists::by_msync,
-                        .read = read_path,
-                        .capacity = free_space,
-                        .open = create_unnamed};
+const TierKind file_kind = {.name = "file",
+                            .form = "file:PATH",
+                            .maps = Maps::file,
+                            .persists = Persists::by_msync,
+                            .read = read_path,
+                            .capacity = free_space,
+                            .open = create_unnamed};
 
 } // namespace nearfar::tier

@@ -3,12 +3,12 @@
 
 namespace nearfar::tier {
 
-const Kind fsdax_kind = {.name = "fsdax",
-                         .form = "fsdax:PATH",
-                         .maps = Maps::file,
-                         .persists = Persists::by_flush,
-                         .read = read_path,
-                         .capacity = free_space,
-                         .open = create_unnamed};
+const TierKind fsdax_kind = {.name = "fsdax",
+                             .form = "fsdax:PATH",
+                             .maps = Maps::file,
+                             .persists = Persists::by_flush,
+                             .read = read_path,
+                             .capacity = free_space,
+                             .open = create_unnamed};
 
 } // namespace nearfar::tier

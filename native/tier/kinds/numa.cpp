@@ -30,11 +30,13 @@ Result<std::size_t> free_memory(const Spec& spec) {
   return line != nullptr && std::sscanf(line, "MemFree: %zu kB", &kib) == 1 ? kib << 10 : 0;
 }
 
-Status bind(const Spec& spec, const os::Range& range) { return os::bind_to_node(range, spec.node); }
+Status bind(const Spec& spec, const os::MappedRange& range) {
+  return os::bind_to_node(range, spec.node);
+}
 
 } // namespace
 
-const Kind numa_kind = {
+const TierKind numa_kind = {
     .name = "numa", .form = "numa:N", .read = read_node, .capacity = free_memory, .bind = bind};
 
 } // namespace nearfar::tier

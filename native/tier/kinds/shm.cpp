@@ -21,13 +21,13 @@ Result<std::size_t> free_memory(const Spec& spec) {
 
 } // namespace
 
-const Kind shm_kind = {.name = "shm",
-                       .form = "shm:DIR",
-                       .maps = Maps::file,
-                       .persists = Persists::emulated,
-                       .prefaults = true,
-                       .read = read_directory,
-                       .capacity = free_memory,
-                       .open = create_unnamed};
+const TierKind shm_kind = {.name = "shm",
+                           .form = "shm:DIR",
+                           .maps = Maps::file,
+                           .persists = Persists::emulated,
+                           .prefaults = true,
+                           .read = read_directory,
+                           .capacity = free_memory,
+                           .open = create_unnamed};
 
 } // namespace nearfar::tier

@@ -72,7 +72,7 @@ private:
 /// A program as execve gets it, with scripts replaced by their interpreters.
 class ExecTarget {
 public:
-  static constexpr std::size_t most_words = 10; ///< the most words that interpreters add
+  static constexpr std::size_t max_words = 10; ///< the most words that interpreters add
 
   ExecTarget(const char* path, Words& words) : path_(path), words_(words) {}
 
@@ -136,10 +136,10 @@ private:
     return true;
   }
 
-  static constexpr int most_interpreters = 4;
+  static constexpr int max_interpreters = 4;
   const char* path_;
   Words& words_;
-  Line lines_[most_interpreters + 1];
+  Line lines_[max_interpreters + 1];
 };
 
 inline constexpr char allocations_library[] = "/libnearfar-trace-allocations.so";
@@ -166,8 +166,7 @@ public:
     constexpr std::size_t own_words = 12;
     const std::ptrdiff_t count = count_words(environment);
     if (count < 0 || !is_readable(path)) return;
-    Words words(arguments,
-                own_words + 2 * static_cast<std::size_t>(count) + ExecTarget::most_words);
+    Words words(arguments, own_words + 2 * static_cast<std::size_t>(count) + ExecTarget::max_words);
     const Words variables(environment, 0);
     ExecTarget target(path, words);
     // /proc/self/exe is the emulator here; QEMU itself maps it to the program.
@@ -178,7 +177,7 @@ public:
     words.first[0] = target.path();
     words.prepend(name);
     words.prepend("-0");
-    char preload[2][most_preload];
+    char preload[2][max_preload];
     if (!move_loader_variables(variables, preload, words)) return;
     for (const char* word : {plugin_, "-plugin", "max", "-cpu", emulator_})
       words.prepend(word);
@@ -189,10 +188,10 @@ public:
 private:
   bool is_usable() const { return access(emulator_, X_OK) == 0 && access(ring_, R_OK | W_OK) == 0; }
 
-  static constexpr std::size_t most_preload = 8192;
+  static constexpr std::size_t max_preload = 8192;
 
   /// False if a variable contains a comma, which -E uses as separator, or LD_PRELOAD is too long.
-  bool move_loader_variables(const Words& variables, char (&preload)[2][most_preload],
+  bool move_loader_variables(const Words& variables, char (&preload)[2][max_preload],
                              Words& words) const {
     constexpr char preload_name[] = "LD_PRELOAD=";
     const char* others = "";
@@ -211,14 +210,14 @@ private:
       words.prepend("-E");
     }
     *kept = nullptr;
-    std::snprintf(preload[0], most_preload, "NEARFAR_TRACE_PRELOAD=%s", others);
+    std::snprintf(preload[0], max_preload, "NEARFAR_TRACE_PRELOAD=%s", others);
     const int length =
-        std::snprintf(preload[1], most_preload, "%s%s %s", preload_name, allocations_, others);
+        std::snprintf(preload[1], max_preload, "%s%s %s", preload_name, allocations_, others);
     for (const char* variable : preload) {
       words.prepend(variable);
       words.prepend("-E");
     }
-    return length < static_cast<int>(most_preload);
+    return length < static_cast<int>(max_preload);
   }
 
   char emulator_[4096] = "";

@@ -49,11 +49,11 @@ Emulate = Annotated[
     typer.Option("--emulate", help="Trace every access under an emulator, 10 to 50 times slower."),
 ]
 #: Limit of the kernel (proc(5), pid_max).
-_MOST_PID = 1 << 22
+_MAX_PID = 1 << 22
 Pid = Annotated[
     int | None,
     typer.Option(
-        "--pid", metavar="PID", help="Sample a running process, for --time.", min=1, max=_MOST_PID
+        "--pid", metavar="PID", help="Sample a running process, for --time.", min=1, max=_MAX_PID
     ),
 ]
 Perf = Annotated[

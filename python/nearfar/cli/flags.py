@@ -76,7 +76,7 @@ def count(
     help: str | None = None,  # noqa: A002 - as Typer calls it
     metavar: str = "N",
     least: int = 1,
-    most: int = ranges.MOST_COUNT,
+    most: int = ranges.MAX_COUNT,
 ) -> Any:
     """Return a flag whose value is a whole number from ``least`` to ``most``."""
     return typer.Option(*names, metavar=metavar, min=least, max=most, help=help)
@@ -140,13 +140,13 @@ OptionalProgram = Annotated[
 #: How much
 Threads = Annotated[
     list[int] | None,
-    count("--threads", most=ranges.MOST_THREADS, help="Threads; repeat for several."),
+    count("--threads", most=ranges.MAX_THREADS, help="Threads; repeat for several."),
 ]
 _NEAR_THREADS = count(
-    "--near-threads", metavar="D", most=ranges.MOST_THREADS, help="Threads on the near side."
+    "--near-threads", metavar="D", most=ranges.MAX_THREADS, help="Threads on the near side."
 )
 _FAR_THREADS = count(
-    "--far-threads", metavar="V", most=ranges.MOST_THREADS, help="Threads on the far side."
+    "--far-threads", metavar="V", most=ranges.MAX_THREADS, help="Threads on the far side."
 )
 NearThreads = Annotated[int, _NEAR_THREADS]
 FarThreads = Annotated[int, _FAR_THREADS]
@@ -166,17 +166,15 @@ Runs = Annotated[
     int | None,
     count(
         "--runs",
-        most=ranges.MOST_REPEATS,
+        most=ranges.MAX_REPEATS,
         help="Number of repeats (default: as many as the precision requires).",
     ),
 ]
 Warmup = Annotated[
     int,
-    count("--warmup", least=0, most=ranges.MOST_REPEATS, help="Warm-up repeats, not counted."),
+    count("--warmup", least=0, most=ranges.MAX_REPEATS, help="Warm-up repeats, not counted."),
 ]
-Seed = Annotated[
-    int, count("--seed", least=0, most=ranges.MOST_SEED, help="Seed of random orders.")
-]
+Seed = Annotated[int, count("--seed", least=0, most=ranges.MAX_SEED, help="Seed of random orders.")]
 
 LastCache = Annotated[
     str | None,

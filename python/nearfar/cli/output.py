@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from nearfar.workflows.recording import Measured
 
 #: Maximum reasons of a disturbed run in one line; the record and the report have all.
-MOST_REASONS = 3
+MAX_REASONS = 3
 
 
 @dataclass(frozen=True)
@@ -40,8 +40,8 @@ def show_measured(done: Measured[Any], text: RenderableType, output: Output) -> 
     noise = done.run.noise
     if noise is None or not noise.noisy:
         return
-    more = len(noise.reasons) - MOST_REASONS
-    reasons = [*noise.reasons[:MOST_REASONS], *([f"and {more} more"] if more > 0 else [])]
+    more = len(noise.reasons) - MAX_REASONS
+    reasons = [*noise.reasons[:MAX_REASONS], *([f"and {more} more"] if more > 0 else [])]
     complaint = f"too noisy: {'; '.join(reasons)}"
     if output.strict:
         raise NoisyError(complaint, "stop what else runs (see `nearfar doctor`) and try again")

@@ -9,18 +9,18 @@ from __future__ import annotations
 from nearfar.units import LONGEST_S
 
 #: The core stores seeds of maps in 32 bits, and each repeat adds its number to the seed.
-MOST_SEED = 2**31 - 1
+MAX_SEED = 2**31 - 1
 #: More than the CPUs that Linux supports.
-MOST_THREADS = 2**16
+MAX_THREADS = 2**16
 #: Repeats, and warm-up repeats.
-MOST_REPEATS = 10**6
+MAX_REPEATS = 10**6
 #: Rows, columns, entries, operations: multiplied by the bytes of one, it fits in 64 bits.
-MOST_COUNT = 10**12
+MAX_COUNT = 10**12
 #: Bytes of one element or one value.
-MOST_ELEMENT_BYTES = 2**20
+MAX_ELEMENT_BYTES = 2**20
 #: Operations, or images, of a crash exploration, whose log is held in memory.
-MOST_OPERATIONS = 10**6
+MAX_OPERATIONS = 10**6
 #: Nanoseconds of one instruction or of one element.
-MOST_NS = 1e9
+MAX_NS = 1e9
 #: Seconds of CPU time.
-MOST_SECONDS = LONGEST_S
+MAX_SECONDS = LONGEST_S

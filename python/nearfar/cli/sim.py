@@ -82,7 +82,7 @@ InstructionNs = Annotated[
         "--instruction-ns",
         metavar="NS",
         min=0,
-        max=ranges.MOST_NS,
+        max=ranges.MAX_NS,
         help="Time of each traced instruction in ns.",
     ),
 ]
@@ -104,7 +104,7 @@ CpuTime = Annotated[
         "--cpu-time-s",
         metavar="T",
         min=0,
-        max=ranges.MOST_SECONDS,
+        max=ranges.MAX_SECONDS,
         help="With --counts: CPU time in seconds.",
     ),
 ]

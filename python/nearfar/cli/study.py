@@ -65,6 +65,6 @@ def _show_plan(time_s: float | None, full: bool, json: str | None) -> None:
     from nearfar.workflows.study import planned_s
 
     most = planned_s(time_s, full=full)
-    planned = [{"section": name, "most_s": most_s} for name, most_s in most.items()]
-    lines = [f"{name}: at most {most_s:.0f} s" for name, most_s in most.items()]
+    planned = [{"section": name, "max_s": max_s} for name, max_s in most.items()]
+    lines = [f"{name}: at most {max_s:.0f} s" for name, max_s in most.items()]
     show_dry_run("study", {"sections": planned}, lines, json)

@@ -20,7 +20,7 @@ Jobs = Annotated[
     int | None,
     flags.count(
         "--jobs",
-        most=ranges.MOST_THREADS,
+        most=ranges.MAX_THREADS,
         help="Concurrent computations (default: one per CPU).",
     ),
 ]

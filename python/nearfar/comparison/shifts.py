@@ -17,10 +17,10 @@ from nearfar.comparison.changes import Change
 from nearfar.comparison.direction import better
 from nearfar.comparison.figures import compare_runs
 from nearfar.records.run import Run
-from nearfar.records.shape import LEAST_REPEATS
+from nearfar.records.shape import MIN_REPEATS
 
 #: Fewer figures give no useful interval.
-LEAST_FIGURES = LEAST_REPEATS
+MIN_FIGURES = MIN_REPEATS
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ def shifts(changes: Sequence[Change]) -> list[Shift]:
         cost = _cost(change)
         if cost is not None:
             costs.setdefault(_section(change), []).append(cost)
-    return [_shift(name, found) for name, found in costs.items() if len(found) >= LEAST_FIGURES]
+    return [_shift(name, found) for name, found in costs.items() if len(found) >= MIN_FIGURES]
 
 
 def _section(change: Change) -> str:

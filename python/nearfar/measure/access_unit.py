@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
-LEAST_BLOCKS = 3
+MIN_BLOCKS = 3
 #: Blocks whose stores cost up to this factor of the cheapest count as equal.
 SAME_COST = 1.1
 #: Write buffers hide the unit in small regions: only this fraction of the regions counts.
@@ -43,7 +43,7 @@ def access_unit(costs: Sequence[BlockCost]) -> AccessUnit | None:
     the largest block is cheap, so that the cost may fall further.
     """
     blocks = sorted({cost.block_bytes for cost in costs})
-    if len(blocks) < LEAST_BLOCKS:
+    if len(blocks) < MIN_BLOCKS:
         return None
     levels = [_level([c for c in costs if c.block_bytes == block]) for block in blocks]
     most = min(levels) * SAME_COST

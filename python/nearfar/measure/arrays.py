@@ -10,19 +10,19 @@ from nearfar import _native
 from nearfar._native import ArrayBench, parse_tier, tier_capacity_bytes
 from nearfar.errors import BadInputError, MachineError
 from nearfar.measure.ceiling import check_rate
-from nearfar.measure.pools import place
+from nearfar.measure.pool_tiers import place
 from nearfar.measure.session import Samples
 from nearfar.records.choices import Accessor
 from nearfar.records.run import Skipped
 from nearfar.units import MIB, format_size
 
 #: STREAM's rule for the array size, applied to the measured last cache.
-LEAST_CACHES = 4
+MIN_CACHES = 4
 #: Smaller arrays would include the start of the threads.
-LEAST_ARRAY = 64 * MIB
+MIN_ARRAY = 64 * MIB
 DOUBLE = 8
 #: The overhead around a smaller copy is not negligible.
-LEAST_TIMED_ALONE = 64 << 10
+MIN_TIMED_ALONE = 64 << 10
 #: Counted repeats of each kernel on one set of arrays.
 ROUNDS = 3
 
@@ -38,7 +38,7 @@ def point_name(point: Point) -> str:
 
 def default_array_bytes(effective_last_cache: int) -> int:
     """Default size of each array."""
-    return max(LEAST_CACHES * effective_last_cache, LEAST_ARRAY)
+    return max(MIN_CACHES * effective_last_cache, MIN_ARRAY)
 
 
 def thread_counts(processors: int) -> tuple[int, ...]:
@@ -51,7 +51,7 @@ def thread_counts(processors: int) -> tuple[int, ...]:
 
 def in_cache(array_bytes: int, effective_last_cache: int) -> bool:
     """Whether an array is so small that its bandwidth is the cache's, not memory's."""
-    return array_bytes < LEAST_CACHES * effective_last_cache
+    return array_bytes < MIN_CACHES * effective_last_cache
 
 
 def skipped_points(section: str, tier: str, points: Sequence[Point]) -> list[Skipped]:

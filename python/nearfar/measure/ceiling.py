@@ -9,13 +9,13 @@ from __future__ import annotations
 from nearfar.errors import MachineError
 
 HIGHEST_CLOCK_HZ = 8e9
-MOST_BYTES_PER_S = 2 * 64 * HIGHEST_CLOCK_HZ
-LEAST_LATENCY_NS = 3 / HIGHEST_CLOCK_HZ * 1e9
+MAX_BYTES_PER_S = 2 * 64 * HIGHEST_CLOCK_HZ
+MIN_LATENCY_NS = 3 / HIGHEST_CLOCK_HZ * 1e9
 
 
 def check_rate(bytes_per_s: float, threads: int, what: str) -> float:
     """The rate itself; raises MachineError if ``threads`` cores cannot move that much."""
-    if bytes_per_s > threads * MOST_BYTES_PER_S:
+    if bytes_per_s > threads * MAX_BYTES_PER_S:
         raise MachineError(
             f"{what} moved {bytes_per_s / 1e9:.0f} GB/s with {threads} threads, which no processor "
             "can: its loop or the clock is broken",
@@ -26,7 +26,7 @@ def check_rate(bytes_per_s: float, threads: int, what: str) -> float:
 
 def check_latency(latency_ns: float, chains: int, what: str) -> float:
     """The latency itself; raises MachineError if ``chains`` dependent loads cannot be that fast."""
-    if latency_ns * chains < LEAST_LATENCY_NS:
+    if latency_ns * chains < MIN_LATENCY_NS:
         raise MachineError(
             f"{what} took {latency_ns:.3g} ns a load, which no processor can: its loop or the "
             "clock is broken",

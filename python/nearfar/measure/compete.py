@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 FIRST_ITERATIONS = 3
 #: Target duration of one repeat, and bounds of its number of iterations.
 REPEAT_S = 0.5
-LEAST_ITERATIONS, MOST_ITERATIONS = 10, 2000
+MIN_ITERATIONS, MAX_ITERATIONS = 10, 2000
 
 #: Near threads and far threads.
 Split = tuple[int, int]
@@ -136,7 +136,7 @@ def check_span(run: CompeteRun) -> None:
 def _iterations(first: CompeteRun) -> int:
     """Iterations that fill a repeat for the fastest thread, which ends the common span."""
     fastest = min(float(drops.iteration_seconds(t).min()) for t in first["threads"])
-    return int(np.clip(REPEAT_S / fastest, LEAST_ITERATIONS, MOST_ITERATIONS))
+    return int(np.clip(REPEAT_S / fastest, MIN_ITERATIONS, MAX_ITERATIONS))
 
 
 def usage_of(thread: NativeThread) -> Usage:

@@ -23,7 +23,7 @@ from nearfar.stats import Estimate, median
 
 #: Target duration of one repeat of a side, and bounds of its number of iterations.
 REPEAT_S = 0.2
-LEAST_ITERATIONS, MOST_ITERATIONS = 5, 500
+MIN_ITERATIONS, MAX_ITERATIONS = 5, 500
 
 #: Side and number of threads. The near side is also measured with as many threads as both sides.
 Point = tuple[str, int]
@@ -70,7 +70,7 @@ class AlonePlan:
             first = bench.run(FIRST_ITERATIONS)
             fastest = min(float(iteration_seconds(t).min()) for t in first["threads"])
             wanted = plan.iterations or REPEAT_S / fastest
-            run = bench.run(int(np.clip(wanted, LEAST_ITERATIONS, MOST_ITERATIONS)))
+            run = bench.run(int(np.clip(wanted, MIN_ITERATIONS, MAX_ITERATIONS)))
             check_span(run)
             rate = run["near_bytes_per_s"] if side == "near" else run["far_bytes_per_s"]
             samples.add((side, threads), rate, [usage_of(t) for t in run["threads"]])

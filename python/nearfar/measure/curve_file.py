@@ -21,7 +21,7 @@ REQUIRED = ("region_bytes", "latency_ns")
 OPTIONAL = ("block_bytes", "ntwrite_ns")
 #: Bytes beyond any address space, and more regions than any curve: the file has another format.
 LARGEST = 1 << 62
-MOST_REGIONS = 5000
+MAX_REGIONS = 5000
 _FORMAT = "columns region_bytes,latency_ns and, where known, block_bytes,ntwrite_ns"
 
 
@@ -109,11 +109,11 @@ def examine(path: Path) -> CurveResult:
     rows = read(path)
     block = min((row.block_bytes for row in rows if row.block_bytes), default=None)
     curve = _medians((r.region_bytes, r.latency_ns) for r in rows if r.block_bytes == block)
-    if not knees.LEAST_REGIONS <= len(curve) <= MOST_REGIONS:
+    if not knees.MIN_REGIONS <= len(curve) <= MAX_REGIONS:
         of = f" of block {block}" if block else ""
         raise BadInputError(
-            f"{path}: {len(curve)} different regions{of}, and knees need {knees.LEAST_REGIONS} to "
-            f"{MOST_REGIONS}",
+            f"{path}: {len(curve)} different regions{of}, and knees need {knees.MIN_REGIONS} to "
+            f"{MAX_REGIONS}",
             "give a row for each region of a curve, from small to large",
         )
     note = f"from the figures in {path}"

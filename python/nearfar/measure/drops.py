@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 #: Fraction of the median rate below which an iteration belongs to a drop.
 SLOW = 0.8
 #: Fewest drops of one thread from which a period is derived.
-LEAST_FOR_PERIOD = 3
+MIN_FOR_PERIOD = 3
 #: Most bytes that one fault maps (the largest transparent huge page) and the kernel clears.
 _LARGEST_FAULT_BYTES = 2 << 20
 
@@ -58,7 +58,7 @@ def find(thread: CompeteThread, iterations: int, iteration_bytes: int) -> list[D
         _drop(thread, took, first, last, typical, iteration_bytes)
         for first, last in _runs(took > typical / SLOW)
     ]
-    if len(drops) < LEAST_FOR_PERIOD:
+    if len(drops) < MIN_FOR_PERIOD:
         return drops
     period = float(np.median(np.diff([drop.start_s for drop in drops])))
     return [replace(drop, period_s=period) for drop in drops]

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from nearfar._native import Usage
 
 #: A grid is not reduced below this number of points.
-LEAST_POINTS = 4
+MIN_POINTS = 4
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class GridPlan(ABC, Generic[Key]):
 
     def smaller(self) -> Self | None:
         """Every other point, and the last."""
-        if len(self.grid) <= LEAST_POINTS:
+        if len(self.grid) <= MIN_POINTS:
             return None
         kept = list(self.grid[:-1:2])
         return replace(self, grid=(*kept, self.grid[-1]))

@@ -39,7 +39,7 @@ from nearfar.units import MIB
 SOURCE = "nearfar"
 LARGEST = 128 * MIB
 #: The largest region that is revisited: linking a larger one takes long.
-MOST_REVISITED = 64 * MIB
+MAX_REVISITED = 64 * MIB
 FLUSHED_BYTES = 256 * 1024
 FLUSH_NS = 3_000_000
 FLUSH_REPEATS = 5
@@ -69,7 +69,7 @@ class Regions:
     def of(host: Host, largest: int, steps_per_octave: int) -> Regions:
         """Regions well inside each cache; that of the last cache just exceeds the second."""
         l1, l2 = (int(host.scalar(key)) for key in ("l1d_bytes", "l2_bytes"))
-        most = min(largest, MOST_REVISITED)
+        most = min(largest, MAX_REVISITED)
         first, reach = (int(host.scalar(f"{level}_entries")) * _PAGE for level in ("dtlb", "stlb"))
         walked = octaves(2 * reach, max(4 * reach, most), steps_per_octave, ONCE)
         revisited = sorted({*octaves(2 * l2, most, steps_per_octave, ONCE), *walked})

@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from nearfar import _native
-from nearfar.measure import pools
+from nearfar.measure import pool_tiers
 from nearfar.measure.session import Effort, Samples, Session
-from nearfar.records.pools import IntsetResult, IntsetSeries
+from nearfar.records.persistent_structures import IntsetResult, IntsetSeries
 from nearfar.stats import Estimate, mean
 
 if TYPE_CHECKING:
     from nearfar._native import IntsetRun
     from nearfar.records.choices import IntsetMedium
-    from nearfar.records.pools import IntsetStructure
+    from nearfar.records.persistent_structures import IntsetStructure
 
 RUNS = 10
 
@@ -72,7 +72,7 @@ class IntsetPlan:
 
     def bench(self, medium: IntsetMedium, seed: int) -> _native.IntsetBench:
         """Create and fill a set."""
-        place = pools.place(self.tier) if self.place["holds_pools"] else self.tier
+        place = pool_tiers.place(self.tier) if self.place["holds_pools"] else self.tier
         return _native.IntsetBench(
             self.structure, medium, self.entries, self.update_percent, place, self.cpu, seed
         )
@@ -122,7 +122,7 @@ def plan_for(
 
 def measure(session: Session, plan: IntsetPlan, effort: Effort) -> IntsetResult:
     """Run the plan."""
-    pools.require_pools()
+    pool_tiers.require_pools()
     samples, _ = session.repeat(
         "intset",
         "ops_per_s",

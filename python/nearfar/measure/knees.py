@@ -24,24 +24,24 @@ from nearfar.records.shape import Provenance
 FloatArray = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 IntArray = np.ndarray[tuple[int, ...], np.dtype[np.int_]]
 
-LEAST_REGIONS = 6
+MIN_REGIONS = 6
 #: A smaller rise, relative to the plateau before it, does not count as a knee.
-LEAST_RISE = 0.10
+MIN_RISE = 0.10
 #: Typical relative difference between noise-free curves and the terms.
 MODEL_ERROR = 0.02
-MOST_KNEES = 6
+MAX_KNEES = 6
 CANDIDATES_PER_OCTAVE = 12
 #: Two knees closer than this factor are not distinguished.
-LEAST_GAP = 3.0
+MIN_GAP = 3.0
 #: Candidates tried for each new knee, and rounds of refinement.
 TRIED = 40
-MOST_SWEEPS = 10
+MAX_SWEEPS = 10
 #: p of a term: random accesses, and two steeper shapes.
 SHAPES = (1.0, 2.0, 6.0)
 #: Cost of a knee in the criterion, in parameters: its K, its rise, its shape, and the search.
 KNEE_PARAMETERS = 4
 #: Search ends after this number of knees without improvement.
-MOST_FRUITLESS = 2
+MAX_FRUITLESS = 2
 #: 95 % point of chi squared with two degrees of freedom, the knee's K and its shape: then 95 % of
 #: the intervals cover on simulated curves, against 92 % with one.
 PROFILE_95 = 5.99
@@ -126,7 +126,7 @@ class _Curve:
         usable = (norms > 1e-9 * np.einsum("ij,ij->j", self.terms, self.terms)) & (along > 0)
         for other in others:
             gap = self.sizes / self.sizes[other]
-            usable &= np.maximum(gap, 1 / gap) >= LEAST_GAP
+            usable &= np.maximum(gap, 1 / gap) >= MIN_GAP
         gains = np.where(usable, along, 0.0) ** 2 / np.where(usable, norms, 1.0)
         return np.where(usable, rest @ rest - gains, np.inf)
 
@@ -143,7 +143,7 @@ class _Curve:
 
     def refine(self, solution: _Solution) -> _Solution:
         """Move one knee at a time to its best position, until none moves."""
-        for _ in range(MOST_SWEEPS):
+        for _ in range(MAX_SWEEPS):
             before = solution.misfit
             for knee in sorted(solution.chosen):
                 others = [other for other in solution.chosen if other != knee]
@@ -170,12 +170,12 @@ class _Curve:
             return True
         shares = self._terms_at(self.regions[-1:], np.array(solution.chosen))[0]
         lower = [self.level(solution, self.sizes[knee]) for knee in solution.chosen]
-        return bool(np.all(solution.rises * shares >= LEAST_RISE * np.array(lower)))
+        return bool(np.all(solution.rises * shares >= MIN_RISE * np.array(lower)))
 
     def best(self) -> _Solution:
         """Add knees one by one, refining all each time; return the set of lowest criterion."""
         solution = best = self.solve([])
-        while len(solution.chosen) < min(MOST_KNEES, len(best.chosen) + MOST_FRUITLESS):
+        while len(solution.chosen) < min(MAX_KNEES, len(best.chosen) + MAX_FRUITLESS):
             added = self.best_with_one_more(solution.chosen)
             if added is None:
                 break
@@ -203,12 +203,12 @@ class _Curve:
 def find(regions: Sequence[float], latencies_ns: Sequence[float]) -> list[FoundKnee]:
     """Knees of one curve, ascending; empty for a curve with one plateau.
 
-    ``regions`` in bytes, ascending and distinct, at least LEAST_REGIONS of them. The scatter of the
+    ``regions`` in bytes, ascending and distinct, at least MIN_REGIONS of them. The scatter of the
     figures is estimated from the curve itself. Raises ValueError for other input.
     """
     where, what = np.array(regions, dtype=float), np.array(latencies_ns, dtype=float)
-    if not where.size == what.size >= LEAST_REGIONS:
-        raise ValueError(f"knees need {LEAST_REGIONS} regions or more, each with its latency")
+    if not where.size == what.size >= MIN_REGIONS:
+        raise ValueError(f"knees need {MIN_REGIONS} regions or more, each with its latency")
     if np.any(np.diff(where) <= 0) or np.any(what <= 0) or not np.all(np.isfinite(what)):
         raise ValueError("knees need ascending regions and positive latencies")
     curve = _Curve(where, what)

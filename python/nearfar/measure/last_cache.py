@@ -43,13 +43,13 @@ class Sweeps:
         return Sweeps(self.regions, self.rows[picked], self.second[picked], self.memory[picked])
 
 
-def fit(sweeps: Sweeps, l2_bytes: float, most_bytes: float) -> float:
+def fit(sweeps: Sweeps, l2_bytes: float, max_bytes: float) -> float:
     """The effective size in bytes, between the second cache's and the reported one."""
     regions = np.array(sweeps.regions, dtype=float)
     times = np.percentile(sweeps.rows, 25, axis=0)
     second, memory = np.percentile(sweeps.second, 25), np.percentile(sweeps.memory, 25)
     candidates = np.geomspace(
-        l2_bytes, most_bytes, max(round(np.log2(most_bytes / l2_bytes) * _STEPS), 1) + 1
+        l2_bytes, max_bytes, max(round(np.log2(max_bytes / l2_bytes) * _STEPS), 1) + 1
     )
     in_second = _hits(l2_bytes, regions)
 
@@ -71,21 +71,21 @@ def _hits(size: float, regions: Array) -> Array:
 
 
 def interval(
-    groups: Sequence[Sweeps], l2_bytes: float, most_bytes: float, *, short: bool, seed: int
+    groups: Sequence[Sweeps], l2_bytes: float, max_bytes: float, *, short: bool, seed: int
 ) -> tuple[float, float, float]:
     """Value, low and high of the size, over numbers of concurrent chases; ``short``: the sweeps
     took less than the minutes in which neighbors change."""
     random = np.random.default_rng(seed)
     values, drawn = [], []
     for sweeps in groups:
-        values.append(fit(sweeps, l2_bytes, most_bytes))
+        values.append(fit(sweeps, l2_bytes, max_bytes))
         count = len(sweeps.rows)
         picks = random.integers(0, count, (_DRAWS, count))
-        drawn += [fit(sweeps.drawn(picked), l2_bytes, most_bytes) for picked in picks]
+        drawn += [fit(sweeps.drawn(picked), l2_bytes, max_bytes) for picked in picks]
     value = float(np.exp(np.mean(np.log(values))))
     low, high = np.percentile(drawn, [2.5, 97.5])
     widening = DRIFT if short else 1.0
     step = 2 ** (1 / _STEPS)
     low = max(min(float(low), *values) / widening / step, l2_bytes)
-    high = min(max(float(high), *values) * widening * step, most_bytes)
+    high = min(max(float(high), *values) * widening * step, max_bytes)
     return value, low, high

@@ -27,7 +27,7 @@ SAMPLE_NS = 2_000_000
 ASSUMED_CACHE = 16 * MIB
 MOST_BY_DEFAULT = 256 * MIB
 #: A knee with a smaller rise is not the end of a cache, but rather that of TLB reach.
-LEAST_CACHE_RATIO = 2.0
+MIN_CACHE_RATIO = 2.0
 #: Two neighbors of a region whose latencies differ by more are on both sides of a cache's edge.
 EDGE_RISE = 1.25
 
@@ -124,7 +124,7 @@ def cache_edges(latency_by_region: Mapping[int, float]) -> set[int]:
 
 def knees_of(curve: LatencyCurve) -> list[FoundKnee]:
     """Knees of a measured curve; empty if too few of its regions were measured."""
-    if len(curve.points) < knees.LEAST_REGIONS:
+    if len(curve.points) < knees.MIN_REGIONS:
         return []
     return knees.find([p.region_bytes for p in curve.points], [p.latency_ns for p in curve.points])
 
@@ -136,7 +136,7 @@ def effective_last_cache(found: Sequence[FoundKnee]) -> int | None:
     reported one. Memory takes several times as long as the last cache, while page walks, the other
     cause of a knee at this size, add about half a load. None if no knee rises that far.
     """
-    caches = [knee.region_bytes for knee in found if knee.ratio >= LEAST_CACHE_RATIO]
+    caches = [knee.region_bytes for knee in found if knee.ratio >= MIN_CACHE_RATIO]
     return max(caches, default=None)
 
 

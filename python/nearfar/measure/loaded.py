@@ -16,7 +16,7 @@ from nearfar.units import MIB
 
 SAMPLE_NS = 10_000_000
 #: Minimum for each traffic thread: four last caches together, so that traffic reaches memory.
-LEAST_TRAFFIC_BYTES = 64 * MIB
+MIN_TRAFFIC_BYTES = 64 * MIB
 TRIES = 5
 #: reads, writes of the traffic
 MIXES = ((1, 0), (1, 1))
@@ -87,7 +87,7 @@ def measure(
 ) -> LoadedResult:
     """Measure the curve of each mix. Requires two CPUs (the core raises MachineError otherwise)."""
     share = 4 * last_cache // max(len(cpus) - 1, 1) // 4096 * 4096
-    empty = LoadedPlan((), tier, region_bytes, max(share, LEAST_TRAFFIC_BYTES), tuple(cpus))
+    empty = LoadedPlan((), tier, region_bytes, max(share, MIN_TRAFFIC_BYTES), tuple(cpus))
     plan = replace(empty, grid=_grid(empty, session.seed))
     samples, _ = session.repeat(f"loaded latency {tier}", "ns", plan, effort)
     points = [

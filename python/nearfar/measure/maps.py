@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from nearfar import _native
 from nearfar._native import PersistenceProbe, persist_instructions
 from nearfar.errors import BadInputError, MachineError
-from nearfar.measure import pools
+from nearfar.measure import pool_tiers
 from nearfar.measure.counters import Events
 from nearfar.measure.session import Effort, Samples, Session
 from nearfar.records.counters import RegionCounters
-from nearfar.records.pools import MapPoint, MapResult, PmdkCost
+from nearfar.records.persistent_structures import MapPoint, MapResult, PmdkCost
 from nearfar.records.run import Skipped
 from nearfar.records.shape import Origin, quantities
 from nearfar.stats import Estimate, median, ratio_of_pairs
@@ -98,12 +98,12 @@ class MapPlan:
     @property
     def persistent(self) -> bool:
         """Whether the map is in a pool; a PMDK-style map on dram is its volatile counterpart."""
-        return not pools.is_twin(self.type, self.tier)
+        return not pool_tiers.is_volatile(self.type, self.tier)
 
     @property
     def place(self) -> str:
         """The tier of each epoch's pools."""
-        return pools.place(self.tier) if self.persistent else self.tier
+        return pool_tiers.place(self.tier) if self.persistent else self.tier
 
     @property
     def _figures(self) -> list[tuple[str, str]]:
@@ -218,7 +218,7 @@ class _Epoch:
 
     def _each(self, run: MapRun) -> None:
         self._add("mean", run["mean_ns"])
-        self._add("least", run["least_ns"])
+        self._add("least", run["min_ns"])
         for share, figure in PERCENTILES.items():
             self._add(figure, run["percentiles_ns"][share])
         self._add("largest", run["largest_ns"])
@@ -238,10 +238,10 @@ class _Epoch:
 
 def check(plan: MapPlan) -> None:
     """Reject invalid plans before anything runs, with a map of one entry for each value size."""
-    pools.require_pools()
+    pool_tiers.require_pools()
     if plan.compare and not plan.persistent:
         raise BadInputError(
-            "--compare pmdk compares pools, and a twin in DRAM has none",
+            "--compare pmdk compares pools, and a counterpart in DRAM has none",
             "choose another map or tier",
         )
     for value_bytes in {point.value_bytes for point in plan.points}:
@@ -346,7 +346,7 @@ class _Figures:
 
 def keep(plan: MapPlan) -> str:
     """Run the largest point again, untimed, in a pool that is kept. Returns its file."""
-    file = pools.kept_file(plan.tier, DEFAULT_FILE)
+    file = pool_tiers.kept_file(plan.tier, DEFAULT_FILE)
     kind = _native.parse_tier(plan.tier)["kind"]
     point = plan.points[-1]
     try:

@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 
 from nearfar._native import ArrayBench, CompeteBench
-from nearfar.measure.arrays import DOUBLE, LEAST_TIMED_ALONE
+from nearfar.measure.arrays import DOUBLE, MIN_TIMED_ALONE
 from nearfar.measure.compete import FIRST_ITERATIONS, check_span, usage_of
 from nearfar.measure.pipeline import PipelinePlan
 from nearfar.measure.session import Effort, Samples, Session
@@ -22,8 +22,8 @@ from nearfar.stats import Estimate, median
 
 #: Target duration of one repeat of a figure, and its minimum number of iterations.
 REPEAT_S = 0.05
-LEAST_ITERATIONS = 3
-MOST_COPIES = 200
+MIN_ITERATIONS = 3
+MAX_COPIES = 200
 
 #: Stages are seconds of all iterations; copies, transfers and reads are bytes/s of all threads.
 Figure = Literal["generate", "analyse", "copy", "transfer", "read"]
@@ -66,7 +66,7 @@ class AlonePlan:
     def _stages(self, threads: int, samples: Samples[Point]) -> None:
         plan = replace(self.pipeline, teams=Teams(threads, 0, self.pipeline.teams.cpus))
         first = plan.run(1)
-        most = max(LEAST_ITERATIONS, min(plan.iterations, int(REPEAT_S * 1e9 / first["total_ns"])))
+        most = max(MIN_ITERATIONS, min(plan.iterations, int(REPEAT_S * 1e9 / first["total_ns"])))
         run = plan.run(most)
         scale = plan.iterations / most * 1e-9
         samples.add(("generate", threads), run["generate_ns"] * scale, run["members"])
@@ -86,7 +86,7 @@ class AlonePlan:
         )
         first = bench.run(FIRST_ITERATIONS)
         slowest = max(t["wall_ns"][-1] for t in first["threads"]) / FIRST_ITERATIONS
-        run = bench.run(int(np.clip(REPEAT_S * 1e9 / slowest, LEAST_ITERATIONS, MOST_COPIES)))
+        run = bench.run(int(np.clip(REPEAT_S * 1e9 / slowest, MIN_ITERATIONS, MAX_COPIES)))
         check_span(run)
         rate = run["near_bytes_per_s"] if near_cpus else run["far_bytes_per_s"]
         samples.add(point, rate, [usage_of(t) for t in run["threads"]])
@@ -95,7 +95,7 @@ class AlonePlan:
         plan = self.pipeline
         bench = ArrayBench(plan.far, plan.near, plan.near, plan.elements, plan.teams.far_cpus)
         bench.repeat("read", plan.teams.far_cpus)
-        for _ in range(LEAST_ITERATIONS):
+        for _ in range(MIN_ITERATIONS):
             repeat = bench.repeat("read", plan.teams.far_cpus)
             rate = repeat["counted_bytes"] / repeat["seconds"]
             samples.add(("read", plan.teams.far_threads), rate, repeat["members"])
@@ -107,7 +107,7 @@ class AlonePlan:
 def can_be_timed(plan: PipelinePlan) -> bool:
     """Whether a thread's part of a vector is long enough for its copy to be timed."""
     threads = plan.teams.near_threads + plan.teams.far_threads
-    return plan.elements * DOUBLE // threads >= LEAST_TIMED_ALONE
+    return plan.elements * DOUBLE // threads >= MIN_TIMED_ALONE
 
 
 def measure(session: Session, plan: PipelinePlan, effort: Effort) -> Mapping[Point, Estimate]:

@@ -23,20 +23,20 @@ import numpy as np
 from nearfar.errors import MachineError
 from nearfar.measure.progress import Progress
 from nearfar.measure.tiers import origin_of
-from nearfar.noise import LEAST_CPU_SHARE, Lap, NoiseMeter, Watch, is_calm_now
-from nearfar.records.shape import LEAST_REPEATS, quantities
+from nearfar.noise import MIN_CPU_SHARE, Lap, NoiseMeter, Watch, is_calm_now
+from nearfar.records.shape import MIN_REPEATS, quantities
 from nearfar.stats import Estimate, enough, median
 
 if TYPE_CHECKING:
     from nearfar._native import Usage
 
 #: Minimum number of fresh mappings of each point.
-LEAST_EPOCHS = LEAST_REPEATS
-MOST_EPOCHS = 40
+MIN_EPOCHS = MIN_REPEATS
+MAX_EPOCHS = 40
 #: Minimum if the time is up.
 FEWEST_EPOCHS = 3
 #: Repeats from which on the spread of a point counts as evidence of a disturbance.
-LEAST_TO_JUDGE = 5
+MIN_TO_JUDGE = 5
 #: Target half-width of the interval of each median, relative.
 TOLERANCE = 0.02
 
@@ -75,7 +75,7 @@ class Samples(Generic[Key]):
         dropped: set[int] = set()
         for key, values in epoch.series.items():
             accounts = epoch.accounts.get(key, [])
-            whole = [i for i, each in enumerate(accounts) if cpu_share(each) >= LEAST_CPU_SHARE]
+            whole = [i for i, each in enumerate(accounts) if cpu_share(each) >= MIN_CPU_SHARE]
             if len(accounts) == len(values) and 0 < len(whole) < len(values):
                 gone = set(range(len(values))) - set(whole)
                 dropped |= {id(usage) for i in gone for usage in accounts[i]}
@@ -143,7 +143,7 @@ class Effort:
     """How long to measure: a fixed number of epochs, or until precise enough within the budget.
 
     ``apart``: every fifth epoch runs in a fresh process, which takes half a second to start;
-    ``patience_s``: beyond the budget, for calm epochs in place of disturbed ones; ``most_s``: ends
+    ``patience_s``: beyond the budget, for calm epochs in place of disturbed ones; ``max_s``: ends
     after three epochs instead of six if more would exceed it; figures have no interval then.
     """
 
@@ -152,7 +152,7 @@ class Effort:
     warmup: int = 0
     apart: bool = True
     patience_s: float = 0.0
-    most_s: float = math.inf
+    max_s: float = math.inf
 
 
 @dataclass
@@ -224,7 +224,7 @@ class Session:
         on_edge = edges({key: float(np.median(v)) for key, v in samples.series.items()})
         for key, values in samples.series.items():
             self.keep_samples(f"{name}/{label(key)}", unit, samples.raw[key])
-            judged = judge_spread and len(values) >= LEAST_TO_JUDGE
+            judged = judge_spread and len(values) >= MIN_TO_JUDGE
             watch.point(
                 label(key),
                 median(values).spread if judged else None,
@@ -239,7 +239,7 @@ class Session:
         if effort.epochs is not None:
             return plan
         full = len(plan.grid)
-        while took * LEAST_EPOCHS * len(plan.grid) / full > effort.budget_s:
+        while took * MIN_EPOCHS * len(plan.grid) / full > effort.budget_s:
             smaller = plan.smaller()
             if smaller is None:
                 break
@@ -253,11 +253,11 @@ class Session:
         epochs = len(laps)
         if not self._done(samples, epochs, spent_s, effort):
             return True
-        if effort.epochs is not None or len(_calm(samples, laps)) >= LEAST_EPOCHS:
+        if effort.epochs is not None or len(_calm(samples, laps)) >= MIN_EPOCHS:
             return False
         one_more = spent_s / epochs
         end = time.monotonic() + effort.budget_s + effort.patience_s - spent_s - one_more
-        while time.monotonic() < end and epochs < MOST_EPOCHS:
+        while time.monotonic() < end and epochs < MAX_EPOCHS:
             if is_calm_now():
                 return True
         return False
@@ -266,9 +266,9 @@ class Session:
         if effort.epochs is not None:
             return epochs >= effort.epochs
         one_more = spent_s * (epochs + 1) / epochs
-        if epochs < LEAST_EPOCHS:
-            return epochs >= FEWEST_EPOCHS and one_more > effort.most_s
-        if epochs >= MOST_EPOCHS or one_more > effort.budget_s:
+        if epochs < MIN_EPOCHS:
+            return epochs >= FEWEST_EPOCHS and one_more > effort.max_s
+        if epochs >= MAX_EPOCHS or one_more > effort.budget_s:
             return True
         return all(enough(v, TOLERANCE) for v in samples.series.values())
 
@@ -286,14 +286,14 @@ def _calm(samples: Samples[Any], laps: Sequence[Lap]) -> list[int]:
     return [
         epoch
         for epoch, lap in enumerate(laps)
-        if lap.is_calm() and cpu_share(samples.kept[epoch]) >= LEAST_CPU_SHARE
+        if lap.is_calm() and cpu_share(samples.kept[epoch]) >= MIN_CPU_SHARE
     ]
 
 
 def _prefer_calm(samples: Samples[Any], laps: Sequence[Lap], watch: Watch) -> None:
     """Set disturbed epochs aside if there are enough calm ones."""
     calm = _calm(samples, laps)
-    if len(calm) < LEAST_EPOCHS or len(calm) == len(laps):
+    if len(calm) < MIN_EPOCHS or len(calm) == len(laps):
         watch.only(laps)
     elif samples.keep_epochs(calm):
         watch.only([laps[epoch] for epoch in calm])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from nearfar.errors import BadInputError
-from nearfar.measure import pools
+from nearfar.measure import pool_tiers
 from nearfar.measure.arrays import ArrayPlan, Point, in_cache, point_name, skipped_points
 from nearfar.measure.session import Effort, Samples, Session
 from nearfar.records.results import StreamKernel, StreamResult, StreamRun
@@ -15,17 +15,17 @@ from nearfar.stats import Estimate, best, median
 KERNELS = ("copy", "scale", "add", "triad")
 #: The reference's rules: ten iterations, the first not counted, best and average shown.
 REFERENCE_ROUNDS = 9
-LEAST_ARRAY_IN_POOL = 1 << 20
+MIN_ARRAY_IN_POOL = 1 << 20
 
 
 def check(plan: ArrayPlan) -> None:
     """Reject arrays in a pool if no pool is possible, by creating three small ones."""
     if plan.accessor == "mapped":
         return
-    pools.require_pools()
+    pool_tiers.require_pools()
     if len(set(plan.tiers)) > 1:
         raise BadInputError("the arrays of a pool lie on one tier", "give --tier alone")
-    replace(plan, array_bytes=LEAST_ARRAY_IN_POOL).bench(plan.team(1))
+    replace(plan, array_bytes=MIN_ARRAY_IN_POOL).bench(plan.team(1))
 
 
 def measure(

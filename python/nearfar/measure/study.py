@@ -30,7 +30,7 @@ from nearfar.measure import (
     parallelism,
     persistence,
     pipeline,
-    pools,
+    pool_tiers,
     stencil,
     stream,
     tails,
@@ -40,7 +40,7 @@ from nearfar.measure.arrays import ArrayPlan, default_array_bytes, thread_counts
 from nearfar.measure.session import Effort, Session
 from nearfar.measure.teams import Teams
 from nearfar.records.forecasts import CompeteForecasts, PipelineForecast
-from nearfar.records.pools import IntsetStructure
+from nearfar.records.persistent_structures import IntsetStructure
 from nearfar.records.run import Sections, Skipped
 from nearfar.records.structures import StructuresResult
 from nearfar.records.together import StencilSplit
@@ -80,7 +80,7 @@ PROBE = {
 #: because the minimum number of repeats is kept.
 LATEST_START = 2.0
 #: Least fraction of a section's time that is left to it if earlier ones exceeded theirs.
-LEAST_LEFT = 0.2
+MIN_LEFT = 0.2
 #: A coarse probe, with one region size an octave.
 QUICK = {"latency": 0.45, "bandwidth": 0.2, "parallelism": 0.1, "persistence": 0.1, "loaded": 0.15}
 #: Probes of a paced tier: only kernels that know their bytes keep its pace.
@@ -100,7 +100,7 @@ class StudyPlan:
     support; ``path``: a directory for the mapped file; ``threads``: counts, or the default ones;
     ``array_bytes``: of each array, or four times the last cache; ``curve``: competition with few,
     half and most of the threads far, instead of one; ``patience_s``: of each section, beyond its
-    time, for calm epochs; ``most_overrun``: multiple of its time after which a section takes fewer
+    time, for calm epochs; ``max_overrun``: multiple of its time after which a section takes fewer
     repeats.
     """
 
@@ -117,7 +117,7 @@ class StudyPlan:
     left_out: Sequence[str] = ()
     curve: bool = False
     patience_s: float = 0.0
-    most_overrun: float = math.inf
+    max_overrun: float = math.inf
 
     def effort(self, section: str, parts: int = 1) -> Effort:
         """The budget of one of ``parts`` equal parts of a section."""
@@ -128,7 +128,7 @@ class StudyPlan:
             self.warmup,
             self.shares is not QUICK,
             self.patience_s / parts,
-            self.most_overrun * budget_s,
+            self.max_overrun * budget_s,
         )
 
     def within(self, left_s: float, left_share: float) -> StudyPlan:
@@ -139,7 +139,7 @@ class StudyPlan:
         pace = left_s / (left_share * self.time_s)
         return replace(
             self,
-            time_s=self.time_s * min(max(pace, LEAST_LEFT), 1.0),
+            time_s=self.time_s * min(max(pace, MIN_LEFT), 1.0),
             patience_s=max(left_s - left_share * self.time_s, 0.0),
         )
 
@@ -431,7 +431,7 @@ class Study:
         self.sections.intset = results[0].model_copy(update={"beside": results[1:]})
 
     def _structures(self) -> None:
-        pools.require_pools()
+        pool_tiers.require_pools()
         if self.predictors is None:
             raise MachineError("no model predicts structures here", "run nearfar study")
         self.sections.structures = self.predictors.structures(

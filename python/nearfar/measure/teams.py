@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from nearfar.errors import BadInputError
 
 #: More threads than this on a CPU measure the scheduler, not memory.
-MOST_PER_PROCESSOR = 16
+MAX_PER_PROCESSOR = 16
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ def check_threads(threads: int, cpus: Sequence[int], *, asked: bool) -> None:
 
     Without ``--cpus`` (``asked`` is false) threads may share CPUs: the figures say so.
     """
-    most = len(cpus) if asked else MOST_PER_PROCESSOR * len(cpus)
+    most = len(cpus) if asked else MAX_PER_PROCESSOR * len(cpus)
     if threads > most:
         raise BadInputError(
             f"{threads} threads on {len(cpus)} processors measure the scheduler, not memory",

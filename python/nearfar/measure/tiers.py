@@ -12,7 +12,7 @@ from nearfar.records.shape import Origin
 from nearfar.units import KIB, MIB, format_size
 
 #: Smaller than any last cache.
-LEAST_REGION = 64 * KIB
+MIN_REGION = 64 * KIB
 
 
 def check_tiers(tiers: Iterable[str]) -> None:
@@ -26,10 +26,10 @@ def check_region(tier: str, region_bytes: int | None) -> None:
 
     Maps and touches one small piece, so that the error comes once and before any measurement.
     """
-    if region_bytes is not None and region_bytes < LEAST_REGION:
+    if region_bytes is not None and region_bytes < MIN_REGION:
         raise BadInputError(
             f"a region of {format_size(region_bytes)} is too small to separate caches from memory",
-            f"give at least {format_size(LEAST_REGION)}",
+            f"give at least {format_size(MIN_REGION)}",
         )
     room = tier_capacity_bytes(tier)
     if region_bytes is not None and region_bytes > room:

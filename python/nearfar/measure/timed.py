@@ -19,7 +19,7 @@ from nearfar.measure.session import Samples
 
 if TYPE_CHECKING:
     from nearfar.records.choices import IntsetMedium, MapOperation, MapType
-    from nearfar.records.pools import IntsetStructure
+    from nearfar.records.persistent_structures import IntsetStructure
 
 #: Warm-up and timed slices of sets: short enough that most are undisturbed.
 WARM_NS = 5_000_000
@@ -28,7 +28,7 @@ SLICES = 9
 #: Slices for a list, whose slice covers at least 32 random walks.
 SLICES_OF_WALKS = 18
 #: Maximum number of maps created for one timing of insertions or removals.
-MOST_MAPS = 5
+MAX_MAPS = 5
 
 
 @dataclass(frozen=True)
@@ -143,7 +143,7 @@ def _time_map(work: MapWork, cpu: int, seed: int, pass_: str) -> tuple[float, li
     subject = bench()
     if gets:
         subject.run(pass_)
-    while sum(times) * 1e9 < SLICE_NS * SLICES and (gets or len(times) < MOST_MAPS):
+    while sum(times) * 1e9 < SLICE_NS * SLICES and (gets or len(times) < MAX_MAPS):
         if not gets and times:
             del subject
             subject = bench()

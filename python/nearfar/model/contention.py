@@ -31,9 +31,9 @@ VERSION: Final = 1
 #: Rows required for the third calibration level.
 FULL_CALIBRATION = 5
 #: More threads than any machine has; a fit is checked at every smaller count.
-MOST_THREADS = 65536
+MAX_THREADS = 65536
 #: In logarithms: a larger interval carries no information, and its ends overflow.
-_MOST_HALF_WIDTH = 100.0
+_MAX_HALF_WIDTH = 100.0
 #: Plausible bytes/s of a thread; the bounds are safe to divide and scale.
 _SLOWEST, _FASTEST = 1e-120, 1e120
 
@@ -62,7 +62,7 @@ class Side(_Strict):
 
     form: str
     coefficients: list[Finite]
-    half_width: Annotated[float, Field(ge=0, le=_MOST_HALF_WIDTH, allow_inf_nan=False)] = Field(
+    half_width: Annotated[float, Field(ge=0, le=_MAX_HALF_WIDTH, allow_inf_nan=False)] = Field(
         description="of the 95 % interval, relative"
     )
     leave_one_out_mean: NotNegative = Field(description="mean |error|, form chosen anew, relative")
@@ -94,7 +94,7 @@ class ContentionModel(_Strict):
 
     kind: Literal["nearfar-contention"] = "nearfar-contention"
     version: Literal[1] = 1
-    full_threads: Annotated[int, Field(ge=2, le=MOST_THREADS)]
+    full_threads: Annotated[int, Field(ge=2, le=MAX_THREADS)]
     rows: list[Measured]
     near: Side
     far: Side
@@ -105,10 +105,10 @@ class ContentionModel(_Strict):
         most = max(sums, default=0)
         if most != self.full_threads:
             raise ValueError(f"full_threads: {self.full_threads}, and the rows use at most {most}")
-        if sums.count(self.full_threads) < forms.LEAST_ROWS:
+        if sums.count(self.full_threads) < forms.MIN_ROWS:
             raise ValueError(
                 f"rows: {sums.count(self.full_threads)} use all {self.full_threads} threads, and a "
-                f"model needs {forms.LEAST_ROWS}"
+                f"model needs {forms.MIN_ROWS}"
             )
         for name, side in (("near", self.near), ("far", self.far)):
             counts = range(1, self.full_threads)

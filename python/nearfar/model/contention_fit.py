@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from nearfar.errors import BadInputError
 from nearfar.model import forms, tables
-from nearfar.model.contention import MOST_THREADS, ContentionModel, Measured, Side
+from nearfar.model.contention import MAX_THREADS, ContentionModel, Measured, Side
 from nearfar.model.contention_file import complaint
 
 COLUMNS = ("near_threads", "far_threads", "near_MBps", "far_MBps")
@@ -35,8 +35,8 @@ def read_measured(path: str | Path) -> list[Measured]:
 
 def _threads(row: tables.Row, column: str) -> int:
     threads = row.count_of(column)
-    if threads > MOST_THREADS // 2:
-        row.refuse(column, f"{threads} threads are more than {MOST_THREADS // 2}")
+    if threads > MAX_THREADS // 2:
+        row.refuse(column, f"{threads} threads are more than {MAX_THREADS // 2}")
     return threads
 
 
@@ -47,10 +47,10 @@ def fit(measured: Sequence[Measured]) -> ContentionModel:
     """
     most = max(row.near_threads + row.far_threads for row in measured)
     full = [row for row in measured if row.near_threads + row.far_threads == most]
-    if len(full) < forms.LEAST_ROWS:
+    if len(full) < forms.MIN_ROWS:
         raise BadInputError(
             f"{len(full)} of {len(measured)} rows use all {most} threads (near_threads + "
-            f"far_threads), and a fit needs {forms.LEAST_ROWS}",
+            f"far_threads), and a fit needs {forms.MIN_ROWS}",
             f"measure other splits of {most} threads, such as one far thread, half, all but one",
         )
     below = [row for row in measured if row not in full]
@@ -87,7 +87,7 @@ def _fit_side(pick: _Pick, full: Sequence[Measured], below: Sequence[Measured], 
     one = np.abs(forms.errors_left_out(forms.choose, threads, speeds, 1))
     two = (
         np.abs(forms.errors_left_out(forms.choose, threads, speeds, 2))
-        if len(full) - 2 >= forms.LEAST_ROWS
+        if len(full) - 2 >= forms.MIN_ROWS
         else None
     )
     spare = max(1, len(full) - len(form.coefficients))

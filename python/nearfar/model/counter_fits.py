@@ -29,7 +29,7 @@ from nearfar.model.tables import Row, read_rows, without_repeats
 from nearfar.records.shape import Shaped
 
 OPERATIONS = "operations"
-LEAST_ROWS = 4
+MIN_ROWS = 4
 _CONFIDENCE = 0.95
 #: Error of another form over that of the straight line, below which it is preferred.
 _CLEARLY = 0.8
@@ -116,9 +116,9 @@ def read_counters(path: str | Path) -> dict[str, np.ndarray]:
     if not names:
         raise BadInputError(f"{path} has no column except {OPERATIONS}", "add one for each counter")
     rows = without_repeats(rows, [OPERATIONS], names, zero_allowed=True)
-    if len({row.number_of(OPERATIONS) for row in rows}) < LEAST_ROWS:
+    if len({row.number_of(OPERATIONS) for row in rows}) < MIN_ROWS:
         raise BadInputError(
-            f"{path} has fewer than {LEAST_ROWS} different numbers of operations",
+            f"{path} has fewer than {MIN_ROWS} different numbers of operations",
             "measure at more: a form is chosen by leaving each row out",
         )
     for row in rows:

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from nearfar.model.host_costs import HostCosts
 from nearfar.model.map_work import NOTHING, PROFILE_MARGIN, Constant, constant, difference
-from nearfar.model.structures import Memory
+from nearfar.model.pointer_structures import Memory
 from nearfar.records.profile import Host, Profile
 
 #: A device with a higher read latency transfers blocks.

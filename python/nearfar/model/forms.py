@@ -36,7 +36,7 @@ _MIDDLE = "quarter"
 _CLEARLY = 0.6
 #: A third coefficient must lower the leave-one-out error by a fifth.
 _WORTH = 0.8
-LEAST_ROWS = 3
+MIN_ROWS = 3
 
 
 @dataclass(frozen=True)

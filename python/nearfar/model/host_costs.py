@@ -28,7 +28,7 @@ _FEW_SHARE, _MUCH_SHARE = 0.125, 0.25
 
 
 #: Maximum simulated TLB associativity: full associativity is slow to simulate and misses as often.
-_MOST_TLB_WAYS = 16
+_MAX_TLB_WAYS = 16
 #: Bytes, and a figure there.
 Curve = tuple[tuple[float, Constant], ...]
 
@@ -163,7 +163,7 @@ def _caches(host: Host) -> Caches:
     tlb = tuple(
         (
             int(host.scalar(f"{level}_entries")),
-            min(int(host.scalar(f"{level}_ways")), _MOST_TLB_WAYS),
+            min(int(host.scalar(f"{level}_ways")), _MAX_TLB_WAYS),
         )
         for level in ("dtlb", "stlb")
     )

@@ -46,7 +46,7 @@ PASSES = 5
 #: Bytes that a copy moves over those that it counts.
 WRITE_ALLOCATE = 1.5
 _UNCALIBRATED = "near-only analysis as given, sharing assumed"
-_MOST_TAKEN = 0.95
+_MAX_TAKEN = 0.95
 _ROUNDING = 0.995
 
 
@@ -153,7 +153,7 @@ def _generate_beside(inputs: Inputs, threads: int, taken: float) -> float:
 
 
 def _taken(inputs: Inputs, sharing: float, total_s: float) -> float:
-    return min(_MOST_TAKEN, sharing * inputs.taken_s / total_s)
+    return min(_MAX_TAKEN, sharing * inputs.taken_s / total_s)
 
 
 def generate_s(inputs: Inputs, threads: int, far_s: float, sharing: float) -> float:
@@ -206,7 +206,7 @@ def calibrate(inputs: Inputs, row: MeasuredRow) -> Calibration:
         taken = rising_root(
             lambda r: _generate_beside(inputs, row.near_threads, r) - row.generate_s,
             0.0,
-            _MOST_TAKEN,
+            _MAX_TAKEN,
         )
     return Calibration(
         (row.analyse_s - alone) / inputs.far_memory_s(row.far_threads),

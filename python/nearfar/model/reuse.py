@@ -41,7 +41,7 @@ PART_SAMPLES = 512
 NEAR_NS = 16e6
 _NEAR_SAMPLES = 16
 #: Pairs in the same block that an estimate needs: its relative error is about 1 / sqrt(pairs).
-_LEAST_PAIRS = 12
+_MIN_PAIRS = 12
 #: Blocks of the pairs, as powers of two of bytes.
 _BLOCK_SHIFTS = (6, 9, 12, 14, 16, 18, 20, 22, 24, 26, 28)
 _PAIRS = 20_000
@@ -106,7 +106,7 @@ def working_set(first: Addresses, second: Addresses) -> float | None:
     pairs meet in any block."""
     for shift in _BLOCK_SHIFTS:
         met = int((first >> shift == second >> shift).sum())
-        if met >= _LEAST_PAIRS:
+        if met >= _MIN_PAIRS:
             return float(1 << shift) * len(first) / met
     return None
 

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 #: Fraction of the distances within a factor of two of the median speed, in its direction, above
 #: which accesses are a stream: random accesses reach about 0.25.
 STEADY = 0.5
-_LEAST_DISTANCES = 4
+_MIN_DISTANCES = 4
 #: Samples between which the speed is measured are at most this many sampling periods apart: a
 #: stream that is always prefetched is seldom seen.
-_MOST_PERIODS = 200
+_MAX_PERIODS = 200
 #: Bytes per nanosecond beyond which distances are not those of a stream: no core reads so fast.
 _FASTEST = 64.0
 
@@ -37,10 +37,10 @@ def speed_of(
     import numpy as np
 
     elapsed = np.diff(times_ns)
-    near = (elapsed > 0) & (elapsed <= _MOST_PERIODS * period_ns) & (np.diff(threads) == 0)
+    near = (elapsed > 0) & (elapsed <= _MAX_PERIODS * period_ns) & (np.diff(threads) == 0)
     moved = np.diff(addresses.astype(np.int64))
     speeds = moved[near] / elapsed[near]
-    if len(speeds) < _LEAST_DISTANCES:
+    if len(speeds) < _MIN_DISTANCES:
         return 0.0
     speeds *= np.sign(np.median(speeds))
     forward = speeds[speeds > 0]

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from nearfar.measure.timed import Case, MapWork, SetWork
 from nearfar.model.host_costs import HostCosts
 from nearfar.model.map_work import Constant
-from nearfar.model.structures import (
+from nearfar.model.pointer_structures import (
     InCache,
     Memory,
     Shape,
@@ -21,7 +21,7 @@ from nearfar.model.structures import (
     software_of,
 )
 from nearfar.records.choices import IntsetMedium, SetName
-from nearfar.records.pools import OWN_MAPS, IntsetStructure
+from nearfar.records.persistent_structures import OWN_MAPS, IntsetStructure
 from nearfar.simulation.watch import Caches, watch, watch_all
 from nearfar.stats import Estimate
 
@@ -52,7 +52,7 @@ _FEW_CHANGED_DOUBLING = (262, 500, 2100, 4000)
 #: Operations that warm the caches before counting: a hash touches a line an operation, at most.
 _HASH_OPERATIONS, _SKIP_LIST_OPERATIONS, _LIST_OPERATIONS = 200_000, 40_000, 20_000
 #: Operations for each entry until the whole of a small hash is in the caches.
-_HASH_ROUNDS, _LEAST_OPERATIONS = 16, 20_000
+_HASH_ROUNDS, _MIN_OPERATIONS = 16, 20_000
 #: Approximate loads of all operations of a watched run of a list: long lists are walked less
 #: often, so that their mean position is off by up to a fifth; it is taken from short lists.
 _LIST_LOADS, _FEWEST_WALKS = 6_000_000, 8
@@ -97,7 +97,7 @@ def _operations(work: Work) -> int:
         return _SKIP_LIST_OPERATIONS
     if isinstance(work, SetWork) and work.structure == "list":
         return min(max(_LIST_LOADS // work.entries, _FEWEST_WALKS), _LIST_OPERATIONS)
-    return min(max(_HASH_ROUNDS * work.entries, _LEAST_OPERATIONS), _HASH_OPERATIONS)
+    return min(max(_HASH_ROUNDS * work.entries, _MIN_OPERATIONS), _HASH_OPERATIONS)
 
 
 def bytes_of(work: Work) -> float:

@@ -11,8 +11,7 @@ from pydantic import Field
 from nearfar.model import slowdowns
 from nearfar.model.host_costs import HostCosts
 from nearfar.model.map_work import Constant, mark_binding, time_term
-from nearfar.model.results import LADDER, Prediction, Term, modelled
-from nearfar.model.structures import (
+from nearfar.model.pointer_structures import (
     DRIFT,
     Memory,
     OperationTime,
@@ -21,12 +20,13 @@ from nearfar.model.structures import (
     loads_of,
     operation_time,
 )
+from nearfar.model.results import LADDER, Prediction, Term, modelled
 from nearfar.records.choices import SetName
 from nearfar.records.shape import Positive, Shaped
 
 BaselineName = Literal["twin", "same_code"]
 TITLES = {
-    "twin": "its volatile twin in near memory, as malloc would have it",
+    "twin": "its volatile counterpart in near memory, as malloc would have it",
     "same_code": "the same code in near memory, flushes, fences and logs included",
 }
 _LIMITS = [
@@ -61,7 +61,7 @@ class StructurePrediction(Prediction):
     far: str
     host: str
     time_s: Positive = Field(description="an operation")
-    slowdown: Positive = Field(description="against the volatile twin in near memory")
+    slowdown: Positive = Field(description="against the volatile counterpart in near memory")
     readings: list[Reading] = Field(default_factory=list)
 
 

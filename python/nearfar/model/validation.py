@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from nearfar.measure.timed import Case, MapWork, SetWork
 from nearfar.model.host_costs import HostCosts
+from nearfar.model.pointer_structures import Memory, OperationTime, Software, operation_time
 from nearfar.model.structure_cases import (
     POOL_TIER,
     Watching,
@@ -22,7 +23,6 @@ from nearfar.model.structure_cases import (
     in_cache,
     software,
 )
-from nearfar.model.structures import Memory, OperationTime, Software, operation_time
 from nearfar.stats import Estimate
 
 if TYPE_CHECKING:

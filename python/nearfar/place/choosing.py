@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 
 from nearfar.place.costing import Cost, CostModel, SiteCost
 from nearfar.place.figures import Memory
-from nearfar.place.knapsack import by_density, exactly, most_bytes
+from nearfar.place.knapsack import by_density, exactly, max_bytes
 from nearfar.place.program_data import ProgramData
 
 #: Budgets of the curve between zero and all movable memory.
@@ -84,7 +84,7 @@ def choose(data: ProgramData, coster: CostModel, far: Memory, budget: int | None
     all_near, all_far, movable_far = coster.costs(far, [[], everything, movable])
     gains = {n: all_far.sites[n].added_ns(all_near.sites[n]) for n in movable}
     busy = {n: _busy_ns(all_far.sites[n], far) for n in movable}
-    budgets = _budgets(most_bytes(frozenset(movable), data.sizes), budget)
+    budgets = _budgets(max_bytes(frozenset(movable), data.sizes), budget)
     chosen: dict[tuple[frozenset[int], int], bool] = {(frozenset(movable), budgets[-1]): True}
     for weight in _HIDDEN:  # the last one decides what is exact
         spared = {n: max(gain, 0.0) + weight * busy[n] for n, gain in gains.items()}
@@ -95,7 +95,7 @@ def choose(data: ProgramData, coster: CostModel, far: Memory, budget: int | None
         Point(
             size,
             near,
-            int(most_bytes(near, data.sizes)),
+            int(max_bytes(near, data.sizes)),
             costs[near],
             exact,
             sum(busy[n] for n in sets[near]),

@@ -144,18 +144,18 @@ class Coster:
         typical time, and for intervals half of it and the maximum plausible time."""
         self.other_works = [Work(self.work.instruction_ns / 2), Work(PLAUSIBLE_NS)]
 
-    def _fit(self, user_s: float, most_ns: float, near_ns: float) -> tuple[Work, float]:
-        """Explain a time by instructions of at most ``most_ns``; then chained loads; then both."""
-        free = [Work(ns) for ns in (*(n for n in _INSTRUCTION_NS if n < most_ns), most_ns)]
+    def _fit(self, user_s: float, max_ns: float, near_ns: float) -> tuple[Work, float]:
+        """Explain a time by instructions of at most ``max_ns``; then chained loads; then both."""
+        free = [Work(ns) for ns in (*(n for n in _INSTRUCTION_NS if n < max_ns), max_ns)]
         wanted, times = user_s * 1e9, self._times(free, near_ns)
         if wanted <= times[0]:
             return free[0], times[0] / wanted if wanted > 0 else 1.0
         if wanted <= times[-1]:
             return Work(_between([w.instruction_ns for w in free], times, wanted)), 1.0
-        times = self._times([Work(most_ns, share) for share in _CHAINED], near_ns)
+        times = self._times([Work(max_ns, share) for share in _CHAINED], near_ns)
         if wanted <= times[-1]:
-            return Work(most_ns, _between(_CHAINED, times, wanted)), 1.0
-        slow = [most_ns * factor for factor in _BEYOND]
+            return Work(max_ns, _between(_CHAINED, times, wanted)), 1.0
+        slow = [max_ns * factor for factor in _BEYOND]
         times = self._times([Work(ns, 1.0) for ns in slow], near_ns)
         return Work(_between(slow, times, wanted), 1.0), 1.0
 

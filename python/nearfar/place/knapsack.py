@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _PATIENCE_S = 2.0
 _GAP = 1e-3
 #: Fraction of the total savings that a knee must reach; and a negligible slowdown.
-_LEAST_SAVED, _NO_LOSS = 0.5, 1e-4
+_MIN_SAVED, _NO_LOSS = 0.5, 1e-4
 
 
 @dataclass(frozen=True)
@@ -106,10 +106,10 @@ def gain_of(near: frozenset[int], benefit: Sequence[float]) -> float:
 
 def fits(near: frozenset[int], sizes: Sizes, budget: float) -> bool:
     """Whether a choice stays within the budget at all times."""
-    return most_bytes(near, sizes) <= budget
+    return max_bytes(near, sizes) <= budget
 
 
-def most_bytes(near: frozenset[int], sizes: Sizes) -> float:
+def max_bytes(near: frozenset[int], sizes: Sizes) -> float:
     """Peak bytes of a choice."""
     return float(sizes[sorted(near)].sum(axis=0).max()) if near else 0.0
 
@@ -129,6 +129,6 @@ def knee(budgets: Sequence[float], slowdowns: Sequence[float]) -> int:
     below = {
         i: saved[i] - (budget - budgets[0]) / width
         for i, budget in enumerate(budgets)
-        if saved[i] >= _LEAST_SAVED
+        if saved[i] >= _MIN_SAVED
     }
     return max(below, key=below.__getitem__)

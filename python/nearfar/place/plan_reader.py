@@ -15,9 +15,9 @@ from nearfar.errors import BadInputError
 from nearfar.files import read_text
 
 _HEAD = "hmalloc-plan 1"
-_MOST_LINES = 10_000
-_MOST_FRAMES = 16
-_MOST_BUDGETS = 100
+_MAX_LINES = 10_000
+_MAX_FRAMES = 16
+_MAX_BUDGETS = 100
 _LONGEST_NAME = 63
 _PAGE = 4096
 _MAPPED = ("map=", "globals=")
@@ -94,7 +94,7 @@ class _Reader:
 
     def read(self, text: str) -> PlanFile:
         lines = text.split("\n")
-        if len(lines) > _MOST_LINES + (not lines[-1]):
+        if len(lines) > _MAX_LINES + (not lines[-1]):
             raise self._refused("a plan has at most 10000 lines", "")
         begun = False
         for line in lines:
@@ -169,7 +169,7 @@ class _Reader:
                 raise self._refused("duplicate condition", word)
             seen.add(kind)
             changed = read(rule, value)
-            if changed is None or (kind == "budget" and self._budgets == _MOST_BUDGETS):
+            if changed is None or (kind == "budget" and self._budgets == _MAX_BUDGETS):
                 raise self._refused("invalid condition", word)
             self._budgets += kind == "budget"
             rule = changed
@@ -212,7 +212,7 @@ def _bounds(text: str) -> tuple[int, int] | None:
 
 def _chain(text: str) -> bool:
     frames = text.split("<")
-    return len(frames) <= _MOST_FRAMES and all(map(_FRAME.fullmatch, frames))
+    return len(frames) <= _MAX_FRAMES and all(map(_FRAME.fullmatch, frames))
 
 
 def _with_map(rule: PlanRule, value: str) -> PlanRule | None:

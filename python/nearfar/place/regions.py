@@ -18,7 +18,7 @@ _NAMED, _DELETED = "[anon:", " (deleted)"
 
 
 @dataclass(frozen=True)
-class Region:
+class SampledRegion:
     """A region of a process, from ``begin`` to before ``end``; ``name``: as in /proc/PID/maps."""
 
     process: int
@@ -52,7 +52,7 @@ def _selector(kind: str, name: str) -> str:
 class Regions:
     """Regions by address."""
 
-    def __init__(self, regions: list[Region]) -> None:
+    def __init__(self, regions: list[SampledRegion]) -> None:
         import numpy as np
 
         self.all = sorted(regions, key=lambda region: (region.process, region.begin))

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from nearfar.place.sites import Frame, Part, Site
 
 #: libhmalloc counts 100 rules (hmalloc(3)); the last one is the default rule.
-MOST_RULES = 99
+MAX_RULES = 99
 
 Chain = tuple[Frame, ...]
 Prefix = tuple[str, Chain]
@@ -56,7 +56,7 @@ def rules_for(
     """Rules for the movable sites; ``near`` has the numbers of near sites, ``gains`` their gains.
 
     Longer chains come first, since the first matching rule decides. If there are more than
-    ``MOST_RULES``, those with the largest bytes and time are kept.
+    ``MAX_RULES``, those with the largest bytes and time are kept.
     """
     movable = [site for site in sites if site.is_movable() and _matters(site, gains)]
     verdicts = _verdicts(movable, near)
@@ -77,7 +77,7 @@ def rules_for(
                 for site in rule.sites
             )
         ),
-    )[:MOST_RULES]
+    )[:MAX_RULES]
     return sorted(kept, key=lambda rule: (-len(rule.name.chain), rule.sites[0].number))
 
 

@@ -48,7 +48,7 @@ FILL_NS = 28.0
 #: Accesses in flight of code whose addresses are not loaded: they arrive so many times as often.
 _OVERLAP = 4.0
 _ROUNDS = 4
-_LEAST_WAIT_NS = 1.0
+_MIN_WAIT_NS = 1.0
 #: Factors on the footprint within which the density of 8 neighbors lies.
 _SPREADS = (0.7, 1.4)
 _TWO_SIDED_95 = 1.96
@@ -287,7 +287,7 @@ def _exposed(cost: Floats, stalls: Stalls, fill_ns: float) -> Floats:
     if not stalls.follows_pointer and stalls.stall_ns > 0:
         others = stalls.others_ns / stalls.stall_ns
         hidden = np.minimum(cost * others / (1 + others), fill_ns)
-    return np.maximum(cost - hidden, _LEAST_WAIT_NS)
+    return np.maximum(cost - hidden, _MIN_WAIT_NS)
 
 
 def _tlb_misses(spans: list[Floats], rates: list[Floats], memory: Memory) -> list[Floats]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
 from nearfar.place.parts import Touches, part_at, parts_of
-from nearfar.place.regions import Region, Regions
+from nearfar.place.regions import Regions, SampledRegion
 from nearfar.place.sites import Frame, Part, Site
 from nearfar.records.choices import SiteKind
 
@@ -85,7 +85,7 @@ class SiteTable:
         self._files = sampler.files()
         self._regions = Regions(
             [
-                Region(process, begin, end, os.fsdecode(name))
+                SampledRegion(process, begin, end, os.fsdecode(name))
                 for process, begin, end, name in sampler.regions()
             ]
         )
@@ -203,7 +203,7 @@ def _selector(place: SampledData, frames: tuple[Frame, ...]) -> str:
     if place["kind"] == "statics" and place["begin"]:
         name = frames[0].in_plan().rpartition("+")[0]
         return f"globals={name}" if frames[0].is_nameable() else ""
-    return Region(0, 0, 0, frames[0].path).selector() if place["kind"] == "mapping" else ""
+    return SampledRegion(0, 0, 0, frames[0].path).selector() if place["kind"] == "mapping" else ""
 
 
 def _is_one_mapping(located: Located, mine: NDArray[np.bool_]) -> bool:

@@ -47,12 +47,12 @@ def pages_of(
     pages: Floats = np.bincount(touching[known], touched[known], len(sites)).astype(np.float64)
     for site in sites if faults.are_large or faults.everywhere_large else []:
         if site.kind == "heap":
-            most = max(_most_touched_bytes(site) / PAGE_BYTES, pages[site.number])
+            most = max(_max_touched_bytes(site) / PAGE_BYTES, pages[site.number])
             pages[site.number] = min(pages[site.number] * SMALL_IN_LARGE, most)
     return pages
 
 
-def _most_touched_bytes(site: Site) -> int:
+def _max_touched_bytes(site: Site) -> int:
     """An upper bound of what a site touches first: allocators return large blocks to the kernel,
     so that each is touched anew, and use the memory of small blocks again."""
     if site.allocated_bytes >= _RETURNED_BYTES * site.allocations:

@@ -33,7 +33,7 @@ class Frame:
 #: Libraries that are loaded into observed programs.
 _RECORDERS = ("libnearfar-trace", "libnearfar-allocation-log")
 #: Memory that is not of the heap is placed from this size on: rules for less are not worth it.
-LEAST_PLACED_BYTES = 1 << 20
+MIN_PLACED_BYTES = 1 << 20
 
 #: Bytes from the beginning of a mapping, or of a file's data, to an end; None: whatever follows.
 Part = tuple[int, int | None]
@@ -69,7 +69,7 @@ class Site:
         """Whether a plan can assign it to a tier."""
         if self.kind == "heap":
             return self._has_chain()
-        if self.peak_bytes < LEAST_PLACED_BYTES or self.is_recorder():
+        if self.peak_bytes < MIN_PLACED_BYTES or self.is_recorder():
             return False
         return bool(self.selector) or (self.kind == "mapping" and self._has_chain())
 

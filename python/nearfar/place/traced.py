@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     )
 
 #: Maximum records in the model; longer traces are sampled by blocks at even distances.
-MOST_RECORDS = 2_000_000
+MAX_RECORDS = 2_000_000
 #: Records of a block, or a stretch of a long run (docs/formats/trace.md).
 BLOCK_RECORDS = 1 << 16
 #: Blocks of at least this many bytes may be reserved and only partly used.
@@ -51,7 +51,7 @@ class ProgramTrace(ProgramData):
 def read_trace(path: Path, collected: TraceCollected | None = None) -> ProgramTrace:
     """Read a trace; ``collected`` has counts of records that are not in the file. Raises
     BadInputError if the trace holds no record."""
-    sample = _native.TraceSample(str(path), MOST_RECORDS)
+    sample = _native.TraceSample(str(path), MAX_RECORDS)
     stats = sample.stats()
     if not stats["records"]:
         raise BadInputError(

@@ -16,7 +16,7 @@ _PT_INTERP = 3
 _CLASS_64 = 2
 _X86_64 = 62
 #: Depth of scripts whose interpreter is itself a script; the kernel's limit.
-_MOST_INTERPRETERS = 4
+_MAX_INTERPRETERS = 4
 
 
 def find(program: str) -> Path | None:
@@ -30,7 +30,7 @@ def ignores_preload(file: Path) -> str:
 
     A file that is executable but not readable is assumed to be a plain program.
     """
-    for _ in range(_MOST_INTERPRETERS):
+    for _ in range(_MAX_INTERPRETERS):
         try:
             head = file.read_bytes() if file.stat().st_size < 4096 else _head(file)
             privileged = _gains_privileges(file)

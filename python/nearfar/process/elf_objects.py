@@ -14,7 +14,7 @@ _PT_LOAD, _PT_NOTE = 1, 4
 _WRITABLE = 2
 _NT_GNU_BUILD_ID = 3
 _PAGE = 4096
-_MOST_HEADERS, _MOST_NOTES = 512, 1 << 16
+_MAX_HEADERS, _MAX_NOTES = 512, 1 << 16
 
 
 @dataclass(frozen=True)
@@ -44,13 +44,13 @@ def read_elf_object(file: Path) -> ElfObject | None:
                 return None
             (offset,) = struct.unpack_from("<Q", head, 32)
             size, count = struct.unpack_from("<HH", head, 54)
-            if size != 56 or count > _MOST_HEADERS:
+            if size != 56 or count > _MAX_HEADERS:
                 return None
             stream.seek(offset)
             headers = list(struct.iter_unpack("<IIQQQQQQ", stream.read(size * count)))
             notes = b""
             for kind, _, begin, _, _, length, _, _ in headers:
-                if kind == _PT_NOTE and length <= _MOST_NOTES:
+                if kind == _PT_NOTE and length <= _MAX_NOTES:
                     stream.seek(begin)
                     notes += stream.read(length)
     except (OSError, ValueError, OverflowError, struct.error):

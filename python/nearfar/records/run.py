@@ -19,8 +19,8 @@ from nearfar.records.depth import (
 from nearfar.records.experiment import ExperimentResult
 from nearfar.records.forecasts import CompeteForecasts, PipelineForecast
 from nearfar.records.noise import NoiseRecord
+from nearfar.records.persistent_structures import IntsetResult, MapResult
 from nearfar.records.placement import PlacementResult
-from nearfar.records.pools import IntsetResult, MapResult
 from nearfar.records.programs import ProgramResult
 from nearfar.records.results import BandwidthResult, LatencyResult, MappedResult, StreamResult
 from nearfar.records.structures import StructuresResult

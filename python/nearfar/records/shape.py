@@ -26,7 +26,7 @@ EXTREMES = ("best", "largest")
 _OF_REPEATS = ("median", "mean", "lower quartile")
 #: With fewer repeats, the smallest and the largest value enclose the median with less than 95 %:
 #: the probability that all are on one side is 2/2^n, 6.25 % for five.
-LEAST_REPEATS = 6
+MIN_REPEATS = 6
 
 
 #: Numbers of a record and their ranges. Only a difference or a fitted line can be negative.
@@ -111,7 +111,7 @@ class Shaped(BaseModel):
         entry = self.provenance.get(key)
         if entry is None:
             return self.intervals.get(key)
-        few = entry.is_sampled() and entry.samples < LEAST_REPEATS
+        few = entry.is_sampled() and entry.samples < MIN_REPEATS
         return None if few or entry.statistic in EXTREMES else self.intervals.get(key)
 
     def to_polars(self) -> DataFrame:

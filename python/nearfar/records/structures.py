@@ -22,7 +22,7 @@ class StructurePoint(Shaped):
 
 
 class DeviceSlowdown(Shaped):
-    """An operation in a device's memory against its volatile twin in this machine's."""
+    """An operation in a device's memory against its volatile counterpart in this machine's."""
 
     structure: str
     entries: Size

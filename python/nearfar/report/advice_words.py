@@ -21,10 +21,10 @@ from nearfar.report.wording import (
 from nearfar.units import format_size
 
 #: Most sites shown, and the fraction of the loss that they make; the record has all sites.
-MOST_SITES, MATTERING = 10, 0.99
+MAX_SITES, MATTERING = 10, 0.99
 #: Thresholds above which the first sentences mention an untraced part of the CPU time, an idle
 #: part of the wall time, and a loss.
-_LEAST_UNSEEN, _MUCH_IDLE, _NO_LOSS = 0.005, 0.1, 0.005
+_MIN_UNSEEN, _MUCH_IDLE, _NO_LOSS = 0.005, 0.1, 0.005
 #: A wider interval, of a slowdown and of its loss, makes an answer uncertain.
 _WIDE, _WIDE_SHARE = 0.1, 0.5
 #: A fraction of the movable memory that is all of it.
@@ -36,7 +36,7 @@ _WITHIN = 1.05
 def headline(result: AdviceResult) -> str:
     """The answer: what far memory costs, and what to keep near."""
     said = f"On {result.far} this program {_runs(result.slowdown_all_far)}; {_plan(result)}."
-    if result.unseen_share >= _LEAST_UNSEEN:
+    if result.unseen_share >= _MIN_UNSEEN:
         said = (
             f"{result.unseen_share:.0%} of the CPU time was in programs that it started and that "
             f"cannot be traced; of the rest: {said[0].lower()}{said[1:]}"
@@ -184,7 +184,7 @@ def mattering(far: FarAdvice) -> Sites:
     total = sum(loss for loss, _ in losses)
     shown: list[tuple[SiteAdvice, float]] = []
     covered = 0.0
-    for loss, site in losses[:MOST_SITES]:
+    for loss, site in losses[:MAX_SITES]:
         if loss <= 0 or covered >= MATTERING:
             break
         shown.append((site, loss / total))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from nearfar.errors import BadInputError
 from nearfar.place.sample_records import CLOCK, FAULT, MEMORY, ordered_samples
-from nearfar.sampling.run import LEAST_SAMPLES, Sampled
+from nearfar.sampling.run import MIN_SAMPLES, Sampled
 
 if TYPE_CHECKING:
     from nearfar._native import Sampler
@@ -27,7 +27,7 @@ def read_recorded(path: str) -> Sampled:
     sampler = _opened(path)
     samples = ordered_samples(sampler)
     clock, accesses = (samples[samples["kind"] == kind] for kind in (CLOCK, MEMORY))
-    if (count := len(accesses) or len(clock)) < LEAST_SAMPLES:
+    if (count := len(accesses) or len(clock)) < MIN_SAMPLES:
         raise BadInputError(
             f"{path} has {count} samples of programs: too few",
             "record for longer, or with a shorter period",

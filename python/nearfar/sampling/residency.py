@@ -20,7 +20,7 @@ _IN_MEMORY_BIT, _SWAPPED_BIT = 63, 62
 #: Pages that are summed: 64 KiB.
 _CHUNK_PAGES = 16
 #: Entries that are read at once.
-_MOST_READ = 1 << 17
+_MAX_READ = 1 << 17
 
 
 def resident_memory(sampler: Sampler) -> Resident:
@@ -62,7 +62,7 @@ def _present(process: int, first: int, end: int) -> Iterable[tuple[int, NDArray[
         return
     try:
         while first < end:
-            wanted = min(end - first, _MOST_READ) * _ENTRY_BYTES
+            wanted = min(end - first, _MAX_READ) * _ENTRY_BYTES
             entries = np.frombuffer(os.pread(file, wanted, first * _ENTRY_BYTES), np.uint64)
             if not len(entries):
                 return

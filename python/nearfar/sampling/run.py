@@ -33,9 +33,9 @@ ATTACHED_PERIOD_NS = 1_000_000
 #: Page faults between two samples. Of memory on large pages each is sampled: they are few.
 FAULT_PERIOD = 16
 #: Samples of a short run, and the shortest period, which costs about 3 %.
-_WANTED_SAMPLES, _LEAST_PERIOD_NS = 4_000, 100_000
+_WANTED_SAMPLES, _MIN_PERIOD_NS = 4_000, 100_000
 #: Samples of a program that is not idle.
-LEAST_SAMPLES = 50
+MIN_SAMPLES = 50
 _LIBRARY = "libnearfar-allocation-log.so"
 _VARIABLE = "NEARFAR_ALLOCATION_LOG"
 #: Time between two readings of the rings: at 2,000 samples a second they fill in 2 s.
@@ -72,7 +72,7 @@ class Sampled:
 def period_for(user_s: float) -> int:
     """The sampling period for a program of this CPU time, in ns."""
     wanted = round(user_s * 1e9 / _WANTED_SAMPLES)
-    return min(max(wanted, _LEAST_PERIOD_NS), PERIOD_NS)
+    return min(max(wanted, _MIN_PERIOD_NS), PERIOD_NS)
 
 
 def sample_program(

@@ -47,8 +47,8 @@ def load_curve(
         )
 
     full = point(0.0)
-    least_ns = _LINE / full.bandwidth_bytes_per_s * 1e9
-    points = [full, *(point(least_ns * gap) for gap in _GAPS[1:])]
+    min_ns = _LINE / full.bandwidth_bytes_per_s * 1e9
+    points = [full, *(point(min_ns * gap) for gap in _GAPS[1:])]
     points.sort(key=lambda p: p.bandwidth_bytes_per_s)
     simulated = Provenance(origin=Origin.SIMULATED, statistic="simulation", samples=0, seed=seed)
     return LoadCurve(

@@ -31,7 +31,7 @@ _PAGE = 4096
 _ANY = -1
 _MOST = 2**64 - 1
 #: Numbers of objects and sites in a trace.
-_MOST_NUMBER = 2**32 - 1
+_MAX_NUMBER = 2**32 - 1
 
 #: object, site, frames, least bytes, most bytes, near: the tuple of the core
 Rule = tuple[int, int, list[tuple[str, int]], int, int, bool]
@@ -130,7 +130,7 @@ def _place(text: str, objects: list[Rule], ranges: list[tuple[int, int, bool]]) 
             begin = _number(value, _MOST // _PAGE - 1) * _PAGE
             ranges.append((begin, begin + _PAGE, near))
         elif kind in ("object", "site"):
-            number = _number(value, _MOST_NUMBER)
+            number = _number(value, _MAX_NUMBER)
             of = (number, _ANY) if kind == "object" else (_ANY, number)
             objects.append((*of, [], 0, _MOST, near))
         else:

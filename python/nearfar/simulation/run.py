@@ -42,7 +42,7 @@ class Options:
     write_policy: WritePolicy = "posted"
     core: CoreModel = "window"
     window: int = WINDOW
-    most_requests: int = ALL
+    max_requests: int = ALL
 
 
 #: Each call returns the same stream from its start.
@@ -73,7 +73,7 @@ def run(
         options.core.replace("-", "_"),
         options.window,
         options.write_policy == "posted",
-        options.most_requests,
+        options.max_requests,
     )
     return outcome, outcome["requests"] / (time.perf_counter() - began)
 
@@ -142,7 +142,7 @@ def simulate_both(
 ) -> Simulation:
     """The fast engine over all of a stream, and both over its first ``SAMPLE`` requests."""
     result = simulate(name, make_source, near, far, placement, options, "fast")
-    sample = replace(options, most_requests=min(options.most_requests, SAMPLE))
+    sample = replace(options, max_requests=min(options.max_requests, SAMPLE))
     pair = [
         simulate(name, make_source, near, far, placement, sample, engine)
         for engine in ("fast", "exact")

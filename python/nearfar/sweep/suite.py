@@ -31,7 +31,7 @@ Value = Scalar | list[Scalar]
 Flags = dict[str, Value]
 
 #: More cells are a mistake, such as a list of every byte count.
-MOST_CELLS = 100_000
+MAX_CELLS = 100_000
 
 
 class _Strict(BaseModel):
@@ -113,9 +113,9 @@ def _cells(suite: Suite, run: SuiteRun, where: str, full: bool) -> Iterator[Cell
                 "keep one of them",
             )
         size *= len(values)
-    if size > MOST_CELLS:
+    if size > MAX_CELLS:
         raise BadInputError(
-            f"suite {suite.name}, {where}: a grid of {size:,} cells (at most {MOST_CELLS:,})",
+            f"suite {suite.name}, {where}: a grid of {size:,} cells (at most {MAX_CELLS:,})",
             "shorten its lists, or split the suite",
         )
     for point in itertools.product(*grid.values()):

@@ -19,9 +19,9 @@ _USUAL_WAYS = {"l1": 8, "l2": 16, "llc": 16}
 USUAL_TLB = ((64, 4), (1536, 12))
 #: Larger associativity, mostly full, is modeled with this many ways: every miss searches them, and
 #: only walks are counted.
-_MOST_WAYS = 16
+_MAX_WAYS = 16
 #: A last cache of less than this many second caches has no effect of its own.
-LEAST_RATIO = 1.5
+MIN_RATIO = 1.5
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ def caches_of(host: Host, given: dict[str, str | None]) -> Caches:
     last = levels["llc"]
     is_given = given.get("llc") is not None
     ends = () if is_given or not last else _ends(host, last, l2)
-    if last and not is_given and last.size_bytes < LEAST_RATIO * l2.size_bytes:
+    if last and not is_given and last.size_bytes < MIN_RATIO * l2.size_bytes:
         last = None  # as measured, next to neighbors that use all of it
     cores = host.figures.get("cores")
     return Caches(
@@ -153,7 +153,7 @@ def _tlb(host: Host, notes: list[str]) -> tuple[tuple[int, int], ...]:
     for name in ("dtlb", "stlb"):
         entries, ways = (host.figures.get(f"{name}_{key}") for key in ("entries", "ways"))
         if entries and ways and entries.value and ways.value:
-            levels.append((int(entries.value), min(int(ways.value), _MOST_WAYS)))
+            levels.append((int(entries.value), min(int(ways.value), _MAX_WAYS)))
     if levels:
         return tuple(levels)
     notes.append(

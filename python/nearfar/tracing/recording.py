@@ -217,14 +217,14 @@ def record(
     recorder: str = "qemu",
     aside: bool = False,
     alone: bool = False,
-    most_records: int = 0,
+    max_records: int = 0,
     limit_s: float | None = None,
     other_llcs: Sequence[Level] = (),
     stdin: str = os.devnull,
 ) -> Recorded:
     """Run a program and write its trace.
 
-    ``aside``, ``alone`` and ``stdin`` are those of ``process.launch.run``. ``most_records``: above
+    ``aside``, ``alone`` and ``stdin`` are those of ``process.launch.run``. ``max_records``: above
     it, only evenly spaced windows are traced (0: no limit). ``limit_s``: the program is stopped
     after this many seconds. ``other_llcs``: further sizes of the last cache whose misses are
     counted.
@@ -251,7 +251,7 @@ def record(
     ]
     with NewTrace(output) as trace:
         shape = (*_below_l1(caches, other_llcs), caches.cores, prefetch, after)
-        collector = TraceCollector(ring, trace.fd, *shape, fields, most_records)
+        collector = TraceCollector(ring, trace.fd, *shape, fields, max_records)
         # The final name before the run: a killed recording leaves a readable partial trace.
         trace.keep()
         begin, used = time.monotonic(), _children_s()

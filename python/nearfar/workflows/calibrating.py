@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from nearfar.measure.timed import Case
     from nearfar.model.host_costs import HostCosts
     from nearfar.model.map_work import Constant
-    from nearfar.model.structures import Software
+    from nearfar.model.pointer_structures import Software
     from nearfar.records.profile import Host
     from nearfar.stats import Estimate
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from nearfar.machine.model import Machine
     from nearfar.measure.maps import MapPlan
-    from nearfar.records.pools import MapPoint, MapResult
+    from nearfar.records.persistent_structures import MapPoint, MapResult
     from nearfar.simulation.watch import Caches
 
 #: TLB of a host that does not report one: walks are not among the counters.
@@ -22,7 +22,7 @@ _WAYS = 16
 #: Number of watched gets; insertions and removals are watched completely.
 _WATCHED = 200_000
 #: Fewest sizes for a table that can be fitted.
-LEAST_SIZES = 4
+MIN_SIZES = 4
 
 
 def with_events(plan: MapPlan, wanted: str) -> MapPlan:
@@ -119,7 +119,7 @@ def write_tables(result: MapResult, directory: Path) -> None:
 
     points = [p for p in result.sweep if p.counters is not None]
     heads, rows = table(points)
-    if len({p.operations for p in points}) < LEAST_SIZES or len(heads) < 2:
+    if len({p.operations for p in points}) < MIN_SIZES or len(heads) < 2:
         return
     path = directory / "counters.csv"
     write_table(path, heads, rows)

@@ -15,7 +15,7 @@ from nearfar.noise import Watch
 from nearfar.place.costing import Coster
 from nearfar.place.figures import Memory, core_of, memory_of
 from nearfar.place.native_run import NativeRun, run_natively
-from nearfar.place.traced import MOST_RECORDS, read_trace
+from nearfar.place.traced import MAX_RECORDS, read_trace
 from nearfar.place.uncertainty import LossFactors, slowdowns
 from nearfar.records.advice import ObservedProgram
 from nearfar.records.shape import Origin, Provenance
@@ -131,7 +131,7 @@ def _trace(wanted: AdviceRequest, trace: Path, host: Host, natives: list[NativeR
         after=caches.last,
         prefetch=True,
         alone=True,
-        most_records=MOST_RECORDS,
+        max_records=MAX_RECORDS,
         limit_s=wanted.time_s,
         other_llcs=caches.ends,
         stdin=wanted.stdin.path,

@@ -32,7 +32,7 @@ _MORE_EPOCHS = 3
 #: Fraction of a study's time for the host.
 STUDY_SHARE = 0.2
 #: A shorter study measures no host.
-_LEAST_STUDY_S = 30.0
+_MIN_STUDY_S = 30.0
 
 
 @dataclass(frozen=True)
@@ -187,7 +187,7 @@ def _keep(session: Session, host: Host) -> None:
 
 def host_budget_s(time_s: float) -> float:
     """Seconds of a study that are for the host."""
-    return STUDY_SHARE * time_s if time_s >= _LEAST_STUDY_S else 0.0
+    return STUDY_SHARE * time_s if time_s >= _MIN_STUDY_S else 0.0
 
 
 class StudiedHost:

@@ -138,7 +138,7 @@ def _note_in_cache(recording: Recording, array_bytes: int, cache: int) -> None:
 
     if arrays.in_cache(array_bytes, cache):
         recording.session.progress.note(
-            f"arrays of {format_size(array_bytes)} are under {arrays.LEAST_CACHES} x the last "
+            f"arrays of {format_size(array_bytes)} are under {arrays.MIN_CACHES} x the last "
             "cache: these figures are the cache's, not memory's"
         )
 
@@ -203,10 +203,10 @@ def _copy_bytes(size: str | None) -> int | None:
     if size is None:
         return None
     asked = parse_size(size)
-    if asked < arrays.LEAST_TIMED_ALONE:
+    if asked < arrays.MIN_TIMED_ALONE:
         raise BadInputError(
             f"a copy of {format_size(asked)} is too short to be timed by itself",
-            f"give at least {format_size(arrays.LEAST_TIMED_ALONE)}",
+            f"give at least {format_size(arrays.MIN_TIMED_ALONE)}",
         )
     return asked
 
@@ -301,7 +301,7 @@ def map_plan(machine: Machine, work: MapWork, options: Options) -> MapPlan:
 
     Raises BadInputError for invalid maps, and for an existing file to keep.
     """
-    from nearfar.measure import maps, pools
+    from nearfar.measure import maps, pool_tiers
     from nearfar.measure.teams import check_threads
 
     team = chosen_cpus(machine, options.cpus)
@@ -313,8 +313,8 @@ def map_plan(machine: Machine, work: MapWork, options: Options) -> MapPlan:
     )
     if work.keep:
         if not plan.persistent:
-            raise BadInputError("a twin in DRAM has no pool to keep", "leave --keep out")
-        pools.place(work.place)
-        pools.kept_file(work.place, maps.DEFAULT_FILE)
+            raise BadInputError("a counterpart in DRAM has no pool to keep", "leave --keep out")
+        pool_tiers.place(work.place)
+        pool_tiers.kept_file(work.place, maps.DEFAULT_FILE)
     maps.check(plan)
     return plan

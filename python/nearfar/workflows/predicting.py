@@ -212,7 +212,7 @@ def map_operations(
     model: MapModel = "replay",
 ) -> MapPrediction:
     """Time of operations on PMDK's atomic hash map in far memory."""
-    from nearfar.model import counters, replay, structure
+    from nearfar.model import counters, map_gets, replay
     from nearfar.model.map_work import MapWork
 
     if operation != "get" and model != "replay":
@@ -225,7 +225,7 @@ def map_operations(
         return counters.predict(work, device, load_host(target.host))
     if model == "structure":
         load_host(target.host)  # reject unknown hosts, although this model does not use one
-        return structure.predict(work, device)
+        return map_gets.predict(work, device)
     return replay.predict(work, device, _map_host(target, progress))
 
 
@@ -253,9 +253,9 @@ def structure(
 ) -> StructurePrediction:
     """Time of an operation on a set of integers in a memory, and its slowdown."""
     from nearfar.machine.topology import this_machine
-    from nearfar.measure import pools
+    from nearfar.measure import pool_tiers
 
-    pools.require_pools()
+    pool_tiers.require_pools()
     cpu = chosen_cpus(this_machine(), target.cpus)[-1]
     with calibrating.open_session(progress) as session:
         return _structure(session, cpu, name, target, (entries, update))

@@ -19,7 +19,7 @@ from nearfar.records.advice import ObservedProgram
 from nearfar.records.shape import Origin, Provenance
 from nearfar.sampling.recorded import read_recorded
 from nearfar.sampling.run import (
-    LEAST_SAMPLES,
+    MIN_SAMPLES,
     PERIOD_NS,
     Sampled,
     period_for,
@@ -77,7 +77,7 @@ def observe(
             sampled.sampler, sampled.user_s, sampled.period_ns, faults, sampled.resident
         )
     )
-    if data.samples < LEAST_SAMPLES:
+    if data.samples < MIN_SAMPLES:
         raise BadInputError(
             f"{wanted.name()} used {sampled.user_s:.2g} s of CPU time: too little to sample",
             "give it more work, or more --time, or trace every access with --emulate",

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 #: Requests of a synthetic stream, and of a point of a curve.
 _REQUESTS, _POINT_REQUESTS = 1_000_000, 200_000
 #: With more, the picoseconds of a long trace overflow 64 bits.
-_MOST_INSTRUCTION_NS = 1_000_000
+_MAX_INSTRUCTION_NS = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -232,10 +232,10 @@ def _source(request: SimRequest, place: Placement) -> SimSource:
     from nearfar.units import parse_size
 
     if request.trace:
-        if not 0 <= request.instruction_ns <= _MOST_INSTRUCTION_NS:
+        if not 0 <= request.instruction_ns <= _MAX_INSTRUCTION_NS:
             raise BadInputError(
                 f"invalid --instruction-ns {request.instruction_ns:g}",
-                f"give nanoseconds from 0 to {_MOST_INSTRUCTION_NS}",
+                f"give nanoseconds from 0 to {_MAX_INSTRUCTION_NS}",
             )
         return _native.TraceSource(str(request.trace), request.instruction_ns * 1000, place.objects)
     return _native.SyntheticSource(

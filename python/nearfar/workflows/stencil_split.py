@@ -107,7 +107,7 @@ def _record(
 ) -> StencilSplit:
     from nearfar.model import published
     from nearfar.records.together import StencilSplit
-    from nearfar.workflows.predicted import now
+    from nearfar.workflows.forecasting import now
 
     factors = [t.value for t in prediction.terms if t.name == "near traffic factor"]
     return StencilSplit(

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from nearfar.model import structure_results
     from nearfar.model.host_costs import HostCosts
     from nearfar.model.map_work import Constant
+    from nearfar.model.pointer_structures import Memory, Software
     from nearfar.model.structure_cases import Watching
-    from nearfar.model.structures import Memory, Software
     from nearfar.records.choices import SetName
     from nearfar.records.shape import Shaped
     from nearfar.records.structures import DeviceSlowdown, PublishedSlowdown

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
     from nearfar.measure.session import Effort, Session
     from nearfar.measure.timed import Case
-    from nearfar.model.structures import Software
+    from nearfar.model.pointer_structures import Software
     from nearfar.model.validation import Point
     from nearfar.records.choices import SetName
     from nearfar.records.structures import StructurePoint, StructuresResult
@@ -35,8 +35,8 @@ def predict_structures(session: Session, cpus: Sequence[int], effort: Effort) ->
     from nearfar.model.structure_cases import Watching
     from nearfar.records.structures import StructuresResult
     from nearfar.workflows import calibrating, structures_elsewhere
+    from nearfar.workflows.forecasting import now
     from nearfar.workflows.host_here import HostChoice, host_for
-    from nearfar.workflows.predicted import now
 
     epochs, cpu = effort.epochs or EPOCHS, cpus[-1]
     host = host_for(HostChoice(), session)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 #: Seconds of a study by default, and of a full one.
 STUDY_S, FULL_S = 150.0, 1800.0
 #: Multiple of its time after which a section takes fewer repeats, so that none is skipped.
-MOST_OVERRUN = 1.5
+MAX_OVERRUN = 1.5
 
 
 @dataclass(frozen=True)
@@ -81,19 +81,19 @@ def _plan(recording: Recording, time_s: float, *, full: bool) -> StudyPlan:
         recording.directory.path,
         range(1, len(cpus) + 1) if full else (),
         curve=full,
-        most_overrun=MOST_OVERRUN,
+        max_overrun=MAX_OVERRUN,
     )
 
 
 def _predictors() -> Predictors:
-    from nearfar.workflows import predicted
+    from nearfar.workflows import forecasting
     from nearfar.workflows.stencil_split import predict_split
     from nearfar.workflows.structures_study import predict_structures
 
     return sections.Predictors(
-        predicted.predict_compete,
+        forecasting.predict_compete,
         predict_split,
-        predicted.predict_pipeline,
+        forecasting.predict_pipeline,
         predict_structures,
     )
 

@@ -24,7 +24,7 @@ ValueBytes = Annotated[
     flags.count(
         "-d",
         metavar="BYTES",
-        most=ranges.MOST_ELEMENT_BYTES,
+        most=ranges.MAX_ELEMENT_BYTES,
         help="Bytes of a value (8); repeat for several.",
     ),
 ]
@@ -34,7 +34,7 @@ Tier = Annotated[
 Threads = Annotated[
     int,
     flags.count(
-        "--threads", metavar="T", most=ranges.MOST_THREADS, help="Threads, which divide the keys."
+        "--threads", metavar="T", most=ranges.MAX_THREADS, help="Threads, which divide the keys."
     ),
 ]
 Alloc = Annotated[

@@ -12,7 +12,7 @@ from nearfar.records.choices import CrashStructure, Recovery
 
 Structure = Annotated[CrashStructure, typer.Option("--structure", help="Structure to check.")]
 Operations = Annotated[
-    int, flags.count("-n", "--operations", most=ranges.MOST_OPERATIONS, help="Operations.")
+    int, flags.count("-n", "--operations", most=ranges.MAX_OPERATIONS, help="Operations.")
 ]
 RecoveryFlag = Annotated[
     Recovery | None,

@@ -19,7 +19,7 @@ Operations = Annotated[
     flags.count("-n", "--operations", help="Operations, which is also the number of entries."),
 ]
 ValueBytes = Annotated[
-    int, flags.count("--value-bytes", metavar="B", most=ranges.MOST_ELEMENT_BYTES)
+    int, flags.count("--value-bytes", metavar="B", most=ranges.MAX_ELEMENT_BYTES)
 ]
 Model = Annotated[
     MapModel, typer.Option("--model", help="replay: nearfar's; counters, structure: as published.")

@@ -26,7 +26,7 @@ Iterations = Annotated[int, flags.count("--iterations")]
 Threads = Annotated[
     int,
     flags.count(
-        "--threads", least=2, most=ranges.MOST_THREADS, help="Threads to split between both sides."
+        "--threads", least=2, most=ranges.MAX_THREADS, help="Threads to split between both sides."
     ),
 ]
 

@@ -17,14 +17,14 @@ Host = Annotated[
 ]
 Rows = Annotated[int, flags.count("--rows", metavar="M")]
 Columns = Annotated[int, flags.count("--cols")]
-ElementBytes = Annotated[int, flags.count("--element-bytes", most=ranges.MOST_ELEMENT_BYTES)]
+ElementBytes = Annotated[int, flags.count("--element-bytes", most=ranges.MAX_ELEMENT_BYTES)]
 Kernel = Annotated[SplitKernel, typer.Option("--kernel", help="Mean of the eight neighbors.")]
 Threads = Annotated[
     int | None,
     flags.count(
         "--threads",
         least=2,
-        most=ranges.MOST_THREADS,
+        most=ranges.MAX_THREADS,
         help="Find the best split of this many threads.",
     ),
 ]
@@ -43,7 +43,7 @@ SoftwareNs = Annotated[
         "--software-ns",
         metavar="NS",
         min=0,
-        max=ranges.MOST_NS,
+        max=ranges.MAX_NS,
         help="Software cost of an element on the far side in ns; without --calibrate.",
     ),
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from nearfar.place.attached.regions import Region, written_name
+from nearfar.place.attached.regions import ProcessRegion, written_name
 from nearfar.place.plan_reader import PlanRule
 
 _PAGE = 4096
@@ -31,7 +31,7 @@ class Decisions:
             if not rule.why_unseen():
                 self._rules.setdefault((rule.placed, rule.address), []).append(rule)
 
-    def of(self, region: Region) -> list[DecidedRange]:
+    def of(self, region: ProcessRegion) -> list[DecidedRange]:
         """The decided pages of a region, in the order of addresses."""
         found: list[DecidedRange] = []
         undecided = [(region.start, region.end)]
@@ -50,14 +50,14 @@ class Decisions:
                 break
         return sorted(found, key=lambda decided: decided.start)
 
-    def _candidates(self, region: Region) -> Sequence[PlanRule]:
+    def _candidates(self, region: ProcessRegion) -> Sequence[PlanRule]:
         anywhere = self._rules.get((region.kind, None), ())
         here = self._rules.get((region.kind, region.start), ())
         both = sorted((*anywhere, *here), key=lambda rule: rule.number)
         return [rule for rule in both if _holds(rule, region)]
 
 
-def _holds(rule: PlanRule, region: Region) -> bool:
+def _holds(rule: PlanRule, region: ProcessRegion) -> bool:
     least, most = rule.sizes
     if not least <= region.size() <= most:
         return False
@@ -71,7 +71,7 @@ def _holds(rule: PlanRule, region: Region) -> bool:
     return True
 
 
-def _is_object(region: Region, name: str) -> bool:
+def _is_object(region: ProcessRegion, name: str) -> bool:
     """Whether globals are those of an object: a build ID or its beginning, ``name:FILE``, or
     ``name:``, which is the program."""
     if not name.startswith("name:"):
@@ -80,7 +80,7 @@ def _is_object(region: Region, name: str) -> bool:
     return region.name == file if file else region.is_program
 
 
-def _span(region: Region, rule: PlanRule) -> tuple[int, int]:
+def _span(region: ProcessRegion, rule: PlanRule) -> tuple[int, int]:
     """The pages of a region that hold bytes of the rule's range."""
     low, high = rule.span
     return region.start + low // _PAGE * _PAGE, region.start + -(-high // _PAGE) * _PAGE

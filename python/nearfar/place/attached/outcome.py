@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from nearfar.process.running_process import RunningProcess
 
 #: Regions in a record.
-MOST_REGIONS = 100
+MAX_REGIONS = 100
 
 
 def placement_result(
@@ -122,4 +122,4 @@ def _regions(placed: Placed) -> list[RegionPlacement]:
         if tier not in entry.tiers:
             entry.tiers.append(tier)
     ranked = sorted(found.values(), key=lambda region: -region.wanted_bytes)
-    return ranked[:MOST_REGIONS]
+    return ranked[:MAX_REGIONS]

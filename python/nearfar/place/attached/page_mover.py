@@ -27,7 +27,7 @@ DEFAULT_RATE = 256 << 20
 #: Pages asked for at once, and the time between two pauses.
 _LOCATED_PAGES = 1 << 14
 _PIECE_S = 0.02
-_MOST_PIECE_PAGES = 1 << 10
+_MAX_PIECE_PAGES = 1 << 10
 
 _REFUSALS: dict[int, Refusal] = {
     errno.EBUSY: "busy",
@@ -239,8 +239,8 @@ class PageMover:
 
     def _piece_pages(self) -> int:
         if self._limits.rate is None:
-            return _MOST_PIECE_PAGES
-        return min(max(int(self._limits.rate * _PIECE_S) // PAGE, 1), _MOST_PIECE_PAGES)
+            return _MAX_PIECE_PAGES
+        return min(max(int(self._limits.rate * _PIECE_S) // PAGE, 1), _MAX_PIECE_PAGES)
 
     def _move_piece(self, piece: list[PageRun], wanted: WantedRange, look: Look) -> None:
         from nearfar._native import NativeError

@@ -19,7 +19,7 @@ from nearfar.place.attached.page_mover import (
     StoppedError,
     WantedRange,
 )
-from nearfar.place.attached.regions import ProcessRegions, Region
+from nearfar.place.attached.regions import ProcessRegion, ProcessRegions
 from nearfar.place.plan_reader import PlanFile, PlanRule
 from nearfar.records.placement import Ending
 
@@ -96,7 +96,7 @@ class Placed:
     time_s: float = 0.0
     moved: Counter[int] = field(default_factory=Counter)
     undone_bytes: int = 0
-    regions: dict[int, Region] = field(default_factory=dict)
+    regions: dict[int, ProcessRegion] = field(default_factory=dict)
 
 
 class Placer:
@@ -113,7 +113,7 @@ class Placer:
         """``journal`` and ``progress``: as for PageMover."""
         self._program = program
         self._mover = PageMover(program, pages, limits, journal, progress)
-        self._regions: dict[int, Region] = {}
+        self._regions: dict[int, ProcessRegion] = {}
 
     def follow(self, wanted: AppliedPlan, *, once: bool) -> Placed:
         """Place what the plan's rules name; unless ``once``, until the program or the time ends, or
@@ -127,7 +127,7 @@ class Placer:
         return self._run(lambda: ranges, once=True)
 
     def _ranges(
-        self, regions: Iterable[Region], decisions: Decisions, tiers: Mapping[str, NodeTier]
+        self, regions: Iterable[ProcessRegion], decisions: Decisions, tiers: Mapping[str, NodeTier]
     ) -> Iterator[WantedRange]:
         self._regions = {}
         for region in regions:

@@ -22,7 +22,7 @@ _DELETED = " (deleted)"
 
 
 @dataclass(frozen=True)
-class Region:
+class ProcessRegion:
     """Addresses from ``start`` to ``end``, the end excluded.
 
     ``name``: of a named mapping, a file's last component, or the file of globals; ``build_id`` of
@@ -88,11 +88,13 @@ def parse_maps(text: str) -> list[Mapping]:
     return found
 
 
-def regions_of(mappings: Iterable[Mapping], object_of: ObjectOf, program: str = "") -> list[Region]:
+def regions_of(
+    mappings: Iterable[Mapping], object_of: ObjectOf, program: str = ""
+) -> list[ProcessRegion]:
     """The regions of a process, in the order of addresses. ``program``: the path of its file."""
     mappings = list(mappings)
     data = sorted(_globals(mappings, object_of, program), key=lambda region: region.start)
-    merged: list[Region] = []
+    merged: list[ProcessRegion] = []
     for piece in _split(mappings, data):
         last = merged[-1] if merged else None
         if (
@@ -106,7 +108,7 @@ def regions_of(mappings: Iterable[Mapping], object_of: ObjectOf, program: str = 
     return merged
 
 
-def _split(mappings: Iterable[Mapping], data: list[Region]) -> Iterator[Region]:
+def _split(mappings: Iterable[Mapping], data: list[ProcessRegion]) -> Iterator[ProcessRegion]:
     """Pieces of mappings, each within one region; ``data`` are regions of globals, sorted."""
     first = 0
     for mapping in mappings:
@@ -126,20 +128,20 @@ def _split(mappings: Iterable[Mapping], data: list[Region]) -> Iterator[Region]:
             yield _plain(mapping, at, mapping.end)
 
 
-def _plain(mapping: Mapping, start: int, end: int) -> Region:
+def _plain(mapping: Mapping, start: int, end: int) -> ProcessRegion:
     path = mapping.path
     if mapping.file[1] or path.startswith("/"):
-        return Region(start, end, "file", mapped_file(path))
+        return ProcessRegion(start, end, "file", mapped_file(path))
     if path == "[heap]":
-        return Region(start, end, "heap")
+        return ProcessRegion(start, end, "heap")
     if path.startswith("[anon:") and path.endswith("]"):
-        return Region(start, end, "name", path[len("[anon:") : -1])
+        return ProcessRegion(start, end, "name", path[len("[anon:") : -1])
     if not path and mapping.private:
-        return Region(start, end, "anonymous")
-    return Region(start, end, "other", path)
+        return ProcessRegion(start, end, "anonymous")
+    return ProcessRegion(start, end, "other", path)
 
 
-def _globals(mappings: list[Mapping], object_of: ObjectOf, program: str) -> Iterator[Region]:
+def _globals(mappings: list[Mapping], object_of: ObjectOf, program: str) -> Iterator[ProcessRegion]:
     """Writable data of each program and library that is mapped from its first page on."""
     parts = {(mapping.file, mapping.start): mapping for mapping in mappings if mapping.private}
     for mapping in mappings:
@@ -154,7 +156,7 @@ def _globals(mappings: list[Mapping], object_of: ObjectOf, program: str) -> Iter
             part = parts.get((mapping.file, start))
             if part is None or part.offset != segment.offset // _PAGE * _PAGE:
                 continue  # a file that is read, not loaded
-            yield Region(
+            yield ProcessRegion(
                 start,
                 end,
                 "globals",
@@ -171,7 +173,7 @@ class ProcessRegions:
         self._pid = pid
         self._objects: dict[tuple[tuple[str, int], str], ElfObject | None] = {}
 
-    def read(self) -> list[Region]:
+    def read(self) -> list[ProcessRegion]:
         """The regions now; none if the process has ended. Raises PermissionError."""
         root = Path(f"/proc/{self._pid}")
         try:

@@ -149,7 +149,7 @@ def size_ticks(low: float, high: float, most: int) -> list[int]:
     return [2**power for power in range(first, last + 1, step)]
 
 
-def least_positive(values: Iterable[float]) -> float:
+def min_positive(values: Iterable[float]) -> float:
     """Return the start of a logarithmic axis: a value of zero is drawn at its edge."""
     return min((value for value in values if value > 0), default=1.0)
 

@@ -20,7 +20,7 @@ from nearfar.report.charts.drawing import (
     end_labels,
     inline,
     labels_above,
-    least_positive,
+    min_positive,
     size_ticks,
 )
 from nearfar.report.charts.palette import MUTED
@@ -148,7 +148,7 @@ def _domain(
     high = max(row[high_key] for row in rows)
     if axis.kind == "linear":
         return axis.least, axis.least + (high - axis.least or 1.0) * 1.06
-    low = least_positive(row[low_key] for row in rows)
+    low = min_positive(row[low_key] for row in rows)
     room = 1.25 if low_key != high_key else 1.0
     return low / room, high * room
 

@@ -17,7 +17,7 @@ from nearfar.report.charts.drawing import (
     decade_ticks,
     end_labels,
     inline,
-    least_positive,
+    min_positive,
 )
 from nearfar.report.charts.palette import GRID, INK, PAPER, series_colour
 
@@ -99,7 +99,7 @@ def _dots(base: alt.Chart, size: int) -> alt.Chart:
 
 def padded(bars: Sequence[Bar]) -> tuple[float, float]:
     """Return a logarithmic domain with a margin on both sides."""
-    low = least_positive(bar.low for bar in bars)
+    low = min_positive(bar.low for bar in bars)
     return low / 1.3, max(low, *(bar.high for bar in bars)) * 1.3
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from nearfar.report.charts.drawing import Picture
 
 #: Most points of a drawn line; of more, the lowest of each group, so that no drop is lost.
-MOST_POINTS = 400
+MAX_POINTS = 400
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Line:
 
 def series_chart(lines: Sequence[Line], x_title: str, y_title: str) -> Builder:
     """Return lines over time, starting at zero; names at their ends."""
-    thinned = [thin(line, MOST_POINTS) for line in lines]
+    thinned = [thin(line, MAX_POINTS) for line in lines]
     rows = [
         {"name": line.name, "x": x, "y": y, "colour": series_colour(index)}
         for index, line in enumerate(thinned)

@@ -97,6 +97,6 @@ def idle(result: LoadedResult) -> LoadedPoint | None:
     return next((p for p in result.points if p.offered_bytes_per_s == 0), None)
 
 
-def most_loaded(points: Sequence[LoadedPoint]) -> LoadedPoint:
+def max_loaded(points: Sequence[LoadedPoint]) -> LoadedPoint:
     """Return the point with the highest achieved bandwidth."""
     return max(points, key=lambda point: point.bandwidth_bytes_per_s)

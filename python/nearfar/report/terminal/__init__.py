@@ -6,8 +6,8 @@ from nearfar.report.terminal.answer import answer
 from nearfar.report.terminal.depth import access, blocks, loaded, parallelism, persistence, tails
 from nearfar.report.terminal.experiment import experiment
 from nearfar.report.terminal.page_placement import page_placement
+from nearfar.report.terminal.persistent_structures import intset, map_run
 from nearfar.report.terminal.placement import plan_check, run_statistics
-from nearfar.report.terminal.pools import intset, map_run
 from nearfar.report.terminal.predictions import (
     contention,
     contention_model,

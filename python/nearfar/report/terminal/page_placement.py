@@ -11,7 +11,7 @@ from nearfar.report.terminal.layout import columns
 from nearfar.units import format_size
 
 #: Most rows of a table in a terminal.
-MOST_ROWS = 30
+MAX_ROWS = 30
 
 
 def page_placement(result: PlacementResult, *, details: bool = False) -> RenderableType:
@@ -38,7 +38,7 @@ def _rules(result: PlacementResult) -> RenderableType:
             format_size(rule.placed_bytes),
             format_size(rule.moved_bytes),
         ]
-        for rule in result.rules[:MOST_ROWS]
+        for rule in result.rules[:MAX_ROWS]
     ]
     heads = ["Line", "Rule", "Regions", "In memory", "On its tier", "Moved"]
     return _cut(columns(heads, rows, 2), len(result.rules))
@@ -54,13 +54,13 @@ def _regions(result: PlacementResult) -> RenderableType:
             format_size(region.wanted_bytes),
             format_size(region.placed_bytes),
         ]
-        for region in result.regions[:MOST_ROWS]
+        for region in result.regions[:MAX_ROWS]
     ]
     heads = ["Address", "Region", "Tier", "Size", "In memory", "On its tier"]
     return _cut(columns(heads, rows, 3), len(result.regions))
 
 
 def _cut(table: RenderableType, total: int) -> RenderableType:
-    if total <= MOST_ROWS:
+    if total <= MAX_ROWS:
         return table
-    return Group(table, Text(f"and {total - MOST_ROWS} more, in the record", style="dim"))
+    return Group(table, Text(f"and {total - MAX_ROWS} more, in the record", style="dim"))

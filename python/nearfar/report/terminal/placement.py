@@ -26,17 +26,17 @@ _HEADS = [
 
 
 #: Most processes shown in a terminal; the JSON document has all.
-MOST_PROCESSES = 6
+MAX_PROCESSES = 6
 #: Most rules of a plan shown in a terminal.
-MOST_RULES = 20
+MAX_RULES = 20
 
 
 def run_statistics(statistics: RunStatistics) -> RenderableType:
     """Return one table per process: allocations in each tier, counted by libhmalloc."""
     parts: list[RenderableType] = []
-    for process in statistics.processes[:MOST_PROCESSES]:
+    for process in statistics.processes[:MAX_PROCESSES]:
         parts += [Text(f"Process {process.process}  [counted]", style="bold"), _table(process)]
-    more = len(statistics.processes) - MOST_PROCESSES
+    more = len(statistics.processes) - MAX_PROCESSES
     if more > 0:
         parts.append(Text(f"and {more} more processes, all of them in --json FILE", style="dim"))
     return Group(*parts)
@@ -81,7 +81,7 @@ def plan_check(check: Check) -> RenderableType:
             *_traffic(rule),
             rule.broken or "kept",
         ]
-        for rule in check.rules[:MOST_RULES]
+        for rule in check.rules[:MAX_RULES]
     ]
     notes = _notes_on(check)
     return Group(head, finding, Text(""), columns(heads, rows, 2), Text(""), *notes)
@@ -98,7 +98,7 @@ def _notes_on(check: Check) -> list[Text]:
                 style="dim",
             )
         )
-    more = len(check.rules) - MOST_RULES
+    more = len(check.rules) - MAX_RULES
     if more > 0:
         notes.append(Text(f"· and {more} more rules, all of them in --json FILE", style="dim"))
     return [*notes, Text("· pages are those whose node the kernel reported", style="dim")]

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from nearfar._native import PoolExamination, PoolFinding, PoolLeaks
 
-_MOST_TYPES = 20
+_MAX_TYPES = 20
 
 
 def _plain(lines: Sequence[str]) -> Text:
@@ -171,7 +171,7 @@ def _types(facts: PoolExamination) -> Table:
     from nearfar.units import format_size
 
     by_size = sorted(facts["types"], key=lambda one: -one["block_bytes"])
-    shown = [(str(one["type"]), one) for one in by_size[:_MOST_TYPES]]
+    shown = [(str(one["type"]), one) for one in by_size[:_MAX_TYPES]]
     rest = len(by_size) - len(shown)
     counts = [(name, one) for name, one in shown if one["objects"]]
     counts.append(("the library's own", facts["internal_objects"]))  # type: ignore[arg-type]

@@ -12,7 +12,15 @@ from nearfar.records.noise import NoiseRecord
 from nearfar.records.run import Run, Sections
 from nearfar.report.html.sections.machine import machine_name
 from nearfar.report.html.verdict import NOTHING_TIMED, noise_evidence, reliance, status_line
-from nearfar.report.terminal import advising, allocators, depth, pools, programs, results, together
+from nearfar.report.terminal import (
+    advising,
+    allocators,
+    depth,
+    persistent_structures,
+    programs,
+    results,
+    together,
+)
 from nearfar.report.terminal.experiment import experiment
 from nearfar.report.terminal.page_placement import page_placement
 from nearfar.report.terminal.sweep import sweep
@@ -30,9 +38,9 @@ _SECTIONS: dict[str, Callable[[Any], RenderableType]] = {
     "stream": results.stream,
     "persistence": depth.persistence,
     "mapped": results.mapped,
-    "map": pools.map_run,
-    "intset": pools.intset,
-    "structures": pools.predicted_structures,
+    "map": persistent_structures.map_run,
+    "intset": persistent_structures.intset,
+    "structures": persistent_structures.predicted_structures,
     "compete": together.compete,
     "compete_forecast": together.compete_forecast,
     "stencil": together.stencil,

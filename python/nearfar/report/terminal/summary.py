@@ -18,7 +18,7 @@ from nearfar.report.terminal.record import TONE_STYLES, head, noise
 from nearfar.report.wording import count
 
 #: Most lines of reasons, sentences and skipped sections; the report and ``nearfar show`` have all.
-_MOST_REASONS, _MOST_SENTENCES, _MOST_SKIPPED = 3, 4, 2
+_MAX_REASONS, _MAX_SENTENCES, _MAX_SKIPPED = 3, 4, 2
 
 
 def summary(run: Run, folder: Path) -> RenderableType:
@@ -27,7 +27,7 @@ def summary(run: Run, folder: Path) -> RenderableType:
     figures = _figures(run)
     if figures is not None:
         parts += [figures, Text("")]
-    said = [_one_line(f"· {text}") for text in how_far(run)[:_MOST_SENTENCES]]
+    said = [_one_line(f"· {text}") for text in how_far(run)[:_MAX_SENTENCES]]
     if said:
         parts += [*said, Text("")]
     parts += [_sure(run.noise), *_skipped(run), Text("")]
@@ -54,7 +54,7 @@ def _sure(record: NoiseRecord | None) -> RenderableType:
     if record is None or not record.noisy:
         return noise(record)
     if not record.judged:
-        first = [_one_line(f"  · {reason}") for reason in record.reasons[:_MOST_REASONS]]
+        first = [_one_line(f"  · {reason}") for reason in record.reasons[:_MAX_REASONS]]
         return Group(Text("Disturbed: do not rely on these figures.", style="bold red"), *first)
     lines: list[Text] = []
     reasons = 0
@@ -62,7 +62,7 @@ def _sure(record: NoiseRecord | None) -> RenderableType:
         style = TONE_STYLES[each.tone]
         lines.append(Text(f"{each.title}: {', '.join(each.sections)}.", style=style))
         if each.verdict is not Reliability.STEADY:
-            shown = each.reasons[: max(_MOST_REASONS - reasons, 1)]
+            shown = each.reasons[: max(_MAX_REASONS - reasons, 1)]
             reasons += len(shown)
             lines += [_one_line(f"  · {reason}") for reason in shown]
     return Group(*lines)
@@ -70,10 +70,10 @@ def _sure(record: NoiseRecord | None) -> RenderableType:
 
 def _skipped(run: Run) -> Iterator[Text]:
     whole = [skip for skip in run.skipped if skip.what == "the whole section"]
-    for skip in whole[:_MOST_SKIPPED]:
+    for skip in whole[:_MAX_SKIPPED]:
         yield _one_line(f"Skipped {skip.section}: {skip.why}")
-    if len(whole) > _MOST_SKIPPED:
-        yield Text(f"Skipped {count(len(whole) - _MOST_SKIPPED, 'more section')}.")
+    if len(whole) > _MAX_SKIPPED:
+        yield Text(f"Skipped {count(len(whole) - _MAX_SKIPPED, 'more section')}.")
 
 
 def _one_line(text: str) -> Text:

@@ -26,7 +26,7 @@ from nearfar.units import format_time
 
 _NEAR, _FAR = "near_bandwidth_bytes_per_s", "far_bandwidth_bytes_per_s"
 #: Most drops listed in a terminal; the record has all.
-MOST_DROPS = 12
+MAX_DROPS = 12
 
 
 def compete(result: CompeteResult) -> RenderableType:
@@ -36,7 +36,7 @@ def compete(result: CompeteResult) -> RenderableType:
         for row in result.rows
     ]
     parts: list[RenderableType] = [columns(["Near + far threads", "Near", "Far"], rows, 1)]
-    listed = compete_section.deepest(result, MOST_DROPS)
+    listed = compete_section.deepest(result, MAX_DROPS)
     if listed:
         parts += [Text(""), _drops(listed)]
     if result.forecast:
@@ -49,7 +49,7 @@ def compete(result: CompeteResult) -> RenderableType:
         compete_section.finding(result),
         found,
         Group(*parts),
-        compete_section.notes(result, MOST_DROPS),
+        compete_section.notes(result, MAX_DROPS),
     )
 
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from nearfar._native import TraceCollected, TraceRow, TraceStats
 
-_MOST_SITES = 20
+_MAX_SITES = 20
 
 
 def recorded(file: Path, collected: TraceCollected) -> str:
@@ -71,7 +71,7 @@ def _sites(found: TraceStats) -> RenderableType:
     from nearfar.tracing.reading import summaries
     from nearfar.units import format_size
 
-    shown = summaries(found)[:_MOST_SITES]
+    shown = summaries(found)[:_MAX_SITES]
     rows = [
         [
             one.title(),

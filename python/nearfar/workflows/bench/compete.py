@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from nearfar.files import write_table
 from nearfar.measure import compete
-from nearfar.workflows import predicted
+from nearfar.workflows import forecasting
 from nearfar.workflows.plans import compete_plan
 from nearfar.workflows.recording import Measured, recorded
 
@@ -47,8 +47,10 @@ def measure(
     with recorded("bench compete", arguments, options) as recording:
         plan, last_cache = compete_plan(recording, copies, options, feeds_fit=csv is not None)
         effort = options.effort(20.0)
-        prediction = predicted.before_run(
-            recording, "compete", lambda: predicted.predict_compete(recording.session, plan, effort)
+        prediction = forecasting.before_run(
+            recording,
+            "compete",
+            lambda: forecasting.predict_compete(recording.session, plan, effort),
         )
         result, skipped = compete.measure(recording.session, plan, effort, last_cache, prediction)
         recording.keep("compete", result, skipped)

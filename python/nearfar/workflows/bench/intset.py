@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from nearfar.measure import intset, pools
+from nearfar.measure import intset, pool_tiers
 from nearfar.workflows.plans import chosen_cpus
 from nearfar.workflows.recording import Measured, recorded
 
 if TYPE_CHECKING:
-    from nearfar.records.pools import IntsetResult
+    from nearfar.records.persistent_structures import IntsetResult
     from nearfar.workflows.options import Options
 
 
@@ -27,7 +27,7 @@ def measure(
         "time_s": effort.budget_s,
     }
     with recorded("bench intset", arguments, options) as recording:
-        pools.require_pools()
+        pool_tiers.require_pools()
         cpu = chosen_cpus(recording.machine, options.cpus)[0]
         run_s = effort.budget_s / (effort.epochs or intset.RUNS)
         plan = intset.plan_for(structure, entries, update, tier, cpu, run_s)

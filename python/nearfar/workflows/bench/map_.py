@@ -13,7 +13,7 @@ from nearfar.workflows.recording import Measured, recorded
 
 if TYPE_CHECKING:
     from nearfar.records.choices import CounterMode, MapOperation, MapType
-    from nearfar.records.pools import MapResult
+    from nearfar.records.persistent_structures import MapResult
     from nearfar.workflows.options import Options
 
 

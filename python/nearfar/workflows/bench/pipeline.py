@@ -10,7 +10,7 @@ from nearfar.errors import BadInputError
 from nearfar.files import write_table
 from nearfar.measure import pipeline
 from nearfar.model.pipeline import CALIBRATION_COLUMNS
-from nearfar.workflows import predicted
+from nearfar.workflows import forecasting
 from nearfar.workflows.plans import last_cache, pipeline_plan
 from nearfar.workflows.recording import Measured, recorded
 
@@ -76,8 +76,8 @@ def _run(
     cache = last_cache(recording, plan.teams.cpus[0])
     effort = options.effort(20.0)
     once = options.runs is None and options.time_s is None and not work.quick
-    prediction = predicted.before_run(
-        recording, "pipeline", lambda: predicted.predict_pipeline(recording.session, plan, effort)
+    prediction = forecasting.before_run(
+        recording, "pipeline", lambda: forecasting.predict_pipeline(recording.session, plan, effort)
     )
     measured = replace(effort, epochs=1) if once else effort
     return pipeline.measure(recording.session, plan, measured, cache, prediction)

@@ -9,7 +9,7 @@ from nearfar.report.html.section import Figure
 from nearfar.report.wording import count, format_quantity, origin_mark, origins
 
 #: With more thread counts than this, lines over threads are drawn; with fewer, rows.
-MOST_ROWS_OF_A_KERNEL = 3
+MAX_ROWS_OF_A_KERNEL = 3
 
 OVERSUBSCRIBED = "Hollow points: more threads than CPUs."
 IN_CACHE = (
@@ -29,7 +29,7 @@ def by_threads(points: Sequence[Measured], key: str, caption: str) -> Figure:
     if any(shared for _, _, shared, _ in points):
         caption = f"{caption} {OVERSUBSCRIBED}"
     title = "bandwidth (GB/s)"
-    if len({threads for _, threads, _, _ in points}) > MOST_ROWS_OF_A_KERNEL:
+    if len({threads for _, threads, _, _ in points}) > MAX_ROWS_OF_A_KERNEL:
         dots = [
             Dot(kernel, threads, *_gigabytes(figure, key), shared, bool(origin_mark(figure, key)))
             for kernel, threads, shared, figure in points

@@ -19,7 +19,7 @@ _NEAR, _FAR, _SUM = (f"{side}_bandwidth_bytes_per_s" for side in ("near", "far",
 COMPARED_HEADS = ("Near + far threads", "Side")
 COMPARED_CAPTION = "Predicted from each side alone, then measured"
 #: Most drops on the page; the record has all.
-MOST_DROPS = 30
+MAX_DROPS = 30
 
 
 def section(context: Context) -> Section | None:
@@ -28,7 +28,7 @@ def section(context: Context) -> Section | None:
     if result is None:
         return None
     tables = [_rates(result), *_predicted(result)]
-    if deepest(result, MOST_DROPS):
+    if deepest(result, MAX_DROPS):
         tables.append(_drops(result))
     return Section(
         "compete",
@@ -36,7 +36,7 @@ def section(context: Context) -> Section | None:
         finding(result),
         _figures(result),
         tables,
-        notes(result, MOST_DROPS),
+        notes(result, MAX_DROPS),
     )
 
 
@@ -146,7 +146,7 @@ def _drops(result: CompeteResult) -> Table:
             Cell(str(drop.minor_faults + drop.major_faults)),
             Cell(drop.cause),
         ]
-        for drop in deepest(result, MOST_DROPS)
+        for drop in deepest(result, MAX_DROPS)
     ]
     heads = [
         "Thread",
@@ -162,7 +162,7 @@ def _drops(result: CompeteResult) -> Table:
     return Table(heads, rows, "Deepest drops", frozenset(range(1, 8)), folded=True)
 
 
-def notes(result: CompeteResult, most_drops: int) -> list[str]:
+def notes(result: CompeteResult, max_drops: int) -> list[str]:
     """State sizes, the definition of a drop, and the causes."""
     drops = [drop for row in _rows(result) for drop in row.drops]
     lines = [
@@ -180,8 +180,8 @@ def notes(result: CompeteResult, most_drops: int) -> list[str]:
         )
     if result.forecast:
         lines += [forecast_note(row) for row in result.forecast.rows]
-    if len(drops) > most_drops:
-        lines.append(f"The {most_drops} deepest of {len(drops)} drops are shown.")
+    if len(drops) > max_drops:
+        lines.append(f"The {max_drops} deepest of {len(drops)} drops are shown.")
     return [*lines, IN_CACHE] if result.in_cache else lines
 
 

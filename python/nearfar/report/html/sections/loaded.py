@@ -46,7 +46,7 @@ def finding(result: LoadedResult) -> str:
     ends = [
         f"{say(top, _LATENCY)} at {say(top, _RATE)} ({mix_name(*mix)})"
         for mix, points in by_mix(result).items()
-        for top in [headline.most_loaded(points)]
+        for top in [headline.max_loaded(points)]
     ]
     if idle is None:
         return f"Under the most load, a load on {result.tier} takes {', '.join(ends)}."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nearfar.records.counters import FIELDS
-from nearfar.records.pools import MapPoint, MapResult, PmdkCost
+from nearfar.records.persistent_structures import MapPoint, MapResult, PmdkCost
 from nearfar.report.html.section import Cell, Context, Figure, Section, Table, figure_cell
 from nearfar.report.wording import count, format_quantity, origin_mark, origins, say
 from nearfar.units import format_size

@@ -13,7 +13,7 @@ PLACE = 250
 
 
 #: Most rows of one table; the record has all.
-MOST_ROWS = 1000
+MAX_ROWS = 1000
 
 
 def section(context: Context) -> Section | None:
@@ -65,7 +65,7 @@ _SHARED = ("Seed", "Machine", "Note")
 
 def _quantities(name: str, quantities: list[Quantity]) -> Table:
     common = _common(quantities)
-    rows = [_row(quantity, common) for quantity in quantities[:MOST_ROWS]]
+    rows = [_row(quantity, common) for quantity in quantities[:MAX_ROWS]]
     lead = [_exact(common)] if common else []
     kept = list(range(len(_COLUMNS)))
     for column in map(_COLUMNS.index, _SHARED):
@@ -88,7 +88,7 @@ def _quantities(name: str, quantities: list[Quantity]) -> Table:
 
 def _cut(numbers: Sequence[object]) -> str:
     """Return the caption's note if a table does not show all rows."""
-    return f", of which {MOST_ROWS} are shown; run.json has all" * (len(numbers) > MOST_ROWS)
+    return f", of which {MAX_ROWS} are shown; run.json has all" * (len(numbers) > MAX_ROWS)
 
 
 def _common(quantities: list[Quantity]) -> Conditions:
@@ -131,7 +131,7 @@ def _exact(conditions: Conditions) -> str:
 def _settings(settings: list[Setting]) -> Table:
     rows = [
         [Cell(s.key, s.path, code=True), Cell(_exact(s.conditions)), Cell(str(s.value))]
-        for s in settings[:MOST_ROWS]
+        for s in settings[:MAX_ROWS]
     ]
     return Table(
         ["Number", "Under", "Value"],

@@ -23,8 +23,8 @@ from nearfar.units import format_time
 PLACE = 10
 
 #: Most columns of figures in a table, and most lines of cells in a picture.
-_MOST_COLUMNS = 4
-_MOST_BARS = 40
+_MAX_COLUMNS = 4
+_MAX_BARS = 40
 #: Parts of a path that name a list and carry no information.
 _LISTS = frozenset({"curves", "points", "rows", "sweep"})
 
@@ -93,7 +93,7 @@ def common_figures(cells: Sequence[SweepCell]) -> dict[Name, list[SweepFigure]]:
     tables = [_by_name(cell) for cell in cells]
     common = [name for name in tables[0] if all(name in table for table in tables)]
     common.sort(key=lambda name: (bool(name[2]), better(name[1]) is None))
-    return {name: [table[name] for table in tables] for name in common[:_MOST_COLUMNS]}
+    return {name: [table[name] for table in tables] for name in common[:_MAX_COLUMNS]}
 
 
 def _by_name(cell: SweepCell) -> dict[Name, SweepFigure]:
@@ -152,7 +152,7 @@ def _figure(result: SweepResult, verb: str) -> Figure | None:
     if not shown or len(cells) < 2:
         return None
     name, figures = next(iter(shown.items()))
-    drawn = list(zip(cells, figures, strict=True))[:_MOST_BARS]
+    drawn = list(zip(cells, figures, strict=True))[:_MAX_BARS]
     if any(figure.value <= 0 for _, figure in drawn):
         return None  # an axis begins at zero, or cannot show zero
     key = drawn[0][1].key

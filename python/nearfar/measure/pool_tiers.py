@@ -7,7 +7,7 @@ from pathlib import Path
 from nearfar import _native
 from nearfar.errors import BadInputError, MachineError
 from nearfar.process.helpers import WITH_LIBPMEMOBJ
-from nearfar.records.pools import OWN_MAPS
+from nearfar.records.persistent_structures import OWN_MAPS
 
 
 def require_pools() -> None:
@@ -49,7 +49,7 @@ def place(tier: str) -> str:
     return f"{kind}:{folder},populate"
 
 
-def is_twin(type_: str, tier: str) -> bool:
+def is_volatile(type_: str, tier: str) -> bool:
     """Whether a map of this type on this tier is a volatile counterpart, without a pool."""
     if type_ in OWN_MAPS:
         return type_ == "dram"

@@ -43,7 +43,7 @@ DRIFT = 0.10
 _OVERLAP_RANGE = 4 / 3
 _HALVINGS = 30
 #: Minimum seconds of software of any operation.
-_LEAST_SOFTWARE = 1e-9
+_MIN_SOFTWARE = 1e-9
 #: Loads an operation that differ by a smaller factor give no slope.
 _SAME = 1.1
 
@@ -305,7 +305,7 @@ def _parts(shape: Shape, variant: Variant, paid: _Prices) -> tuple[Parts, float]
     waits = (hits, near * (paid.near - first), far * (paid.far - first), paid.walks)
     overlap = 1.0
     if not shape.dependent:
-        ahead = paid.window / max(paid.software, _LEAST_SOFTWARE)
+        ahead = paid.window / max(paid.software, _MIN_SOFTWARE)
         overlap = max((1 + ahead) * paid.overlap_factor, 1.0)
     waited = [wait / overlap for wait in waits]
     streams = max(levels[-1].prefetches * paid.stream - paid.software, 0.0)

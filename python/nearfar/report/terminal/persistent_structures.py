@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from nearfar.records.pools import IntsetResult, MapResult
+from nearfar.records.persistent_structures import IntsetResult, MapResult
 from nearfar.records.structures import StructuresResult
 from nearfar.report.html.sections import intset as intset_section
 from nearfar.report.html.sections import maps

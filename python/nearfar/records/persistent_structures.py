@@ -90,7 +90,7 @@ class IntsetResult(Shaped):
     tier: str
     cpu: int
     ops_per_s: Positive
-    slowdown: Positive | None = Field(None, description="against the volatile twin, by runs")
+    slowdown: Positive | None = Field(None, description="against the volatile counterpart, by runs")
     unflushed_slowdown: Positive | None = Field(
         None, description="against the same code without flushes and fences, by runs"
     )
