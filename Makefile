@@ -21,7 +21,7 @@ $(shell rm -rf .venv build)
 endif
 endif
 
-.PHONY: help study build check test test-long test-vm test-asan test-tsan test-clang lint format docs schema clean
+.PHONY: help study build check test test-long test-vm test-hardware test-asan test-tsan test-clang lint format docs schema clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' $(MAKEFILE_LIST) | \
@@ -52,6 +52,9 @@ test-vm: $(STAMPS)/package $(STAMPS)/test $(STAMPS)/vm ## tests in an emulated m
 	  cmake --build --preset test --target power_cut carrier hm_nodes hm_migrate
 	@$(STEP) "kernel for the machine" build/vm-kernel.log tools/vm/kernel
 	@NEARFAR_VM=required $(PYTHON) -m pytest -n 2 --dist loadfile --durations 12 tests/vm
+
+test-hardware: $(STAMPS)/package $(STAMPS)/test ## tests on DAX, CXL memory and counters of this machine; an archive to send back
+	@$(PYTHON) tools/hardware_report.py
 
 test-asan test-tsan test-clang: test-%: $(STAMPS)/test
 	@tools/native-tests $*

@@ -66,6 +66,13 @@ nb::list listed(const std::vector<Item>& items, nb::dict (*as_dict)(const Item&)
 
 void register_topo(nb::module_& module) {
   module.def(
+      "topology_xml",
+      [](const std::optional<std::string>& xml_path) {
+        return run_unlocked(
+            [&] { return topo::describe_as_xml(xml_path ? xml_path->c_str() : nullptr); });
+      },
+      nb::arg("xml_path").none());
+  module.def(
       "topology",
       [](const std::optional<std::string>& xml_path) {
         const topo::Topology found =

@@ -213,4 +213,17 @@ Result<Topology> discover(const char* xml_path) {
   return found;
 }
 
+Result<std::string> describe_as_xml(const char* xml_path) {
+  Result<Handle> handle = load(xml_path);
+  if (!handle) return handle.error();
+  char* buffer = nullptr;
+  int bytes = 0; // with the zero byte at the end
+  if (hwloc_topology_export_xmlbuffer(handle->get(), &buffer, &bytes, 0) != 0)
+    return Error::make(Errc::unsupported, "hwloc cannot describe this machine as XML: %s",
+                       std::strerror(errno));
+  std::string xml(buffer);
+  hwloc_free_xmlbuffer(handle->get(), buffer);
+  return xml;
+}
+
 } // namespace nearfar::topo

@@ -70,4 +70,7 @@ struct Topology {
 /// Discovers this machine (`xml_path` is null) or reads a description of another one.
 Result<Topology> discover(const char* xml_path);
 
+/// The same machine as hwloc describes it in XML, with all names that hwloc knows.
+Result<std::string> describe_as_xml(const char* xml_path);
+
 } // namespace nearfar::topo

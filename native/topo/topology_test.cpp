@@ -62,6 +62,21 @@ TEST_CASE("a described machine reads back") {
   CHECK(found->memory_caches.empty());
 }
 
+TEST_CASE("XML of a described machine describes the same machine") {
+  const test::Folder folder;
+  write_two_packages(folder.path("two.xml").c_str());
+  Result<std::string> xml = topo::describe_as_xml(folder.path("two.xml").c_str());
+  REQUIRE(xml);
+  std::ofstream(folder.path("again.xml")) << *xml;
+  Result<topo::Topology> found = topo::discover(folder.path("again.xml").c_str());
+  REQUIRE(found);
+  CHECK(found->processor == "Test 9");
+  CHECK(found->cpus.size() == 8);
+  CHECK(found->nodes[1].distances == std::vector<std::uint64_t>{17, 10});
+  CHECK(found->nodes[1].claims.read_latency_ns == 250.0);
+  CHECK_FALSE(topo::describe_as_xml(folder.path("missing.xml").c_str()));
+}
+
 TEST_CASE("distances and claims of nodes keep their direction") {
   const test::Folder folder;
   write_two_packages(folder.path("two.xml").c_str());

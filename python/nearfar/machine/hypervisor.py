@@ -24,7 +24,13 @@ _FIRMWARE_NAMES = {
     "Virtual Machine": "Hyper-V",
     "Google Compute Engine": "KVM",
     "HVM domU": "Xen",
+    "BHYVE": "bhyve",
 }
+
+
+def firmware_name(hypervisor: str | None) -> str | None:
+    """A name in the firmware by which a saved machine's hypervisor is detected; None if none is."""
+    return next((word for word, name in _FIRMWARE_NAMES.items() if name == hypervisor), None)
 
 
 def _from_files(root: Root) -> str | None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from rich.console import RenderableType
     from rich.table import Table
 
@@ -27,6 +29,17 @@ def topology(machine: Machine) -> RenderableType:
     if machine.dax_devices:
         parts.append(_dax(machine))
     return Group(*(line for part in parts for line in (part, "")))
+
+
+def saved_machine(directory: Path, files: int, unread: list[str]) -> RenderableType:
+    """Return what was saved of a machine, what could not be read, and how to read it again."""
+    from rich.text import Text
+
+    lines = [f"Saved {files} files in {directory}. Read them before you publish them."]
+    if unread:
+        lines += ["", "Not saved:", *(f"  {each}" for each in unread)]
+    lines += ["", f"next: nearfar topo --from {directory}"]
+    return Text("\n".join(lines))
 
 
 def _table(title: str, *columns: str) -> Table:

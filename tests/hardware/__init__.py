@@ -1,0 +1,1 @@
+"""Tests inside a virtual machine with far memory, and the harness that boots it."""
