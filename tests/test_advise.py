@@ -256,7 +256,7 @@ def test_programs_that_cannot_be_advised_on(tmp_path: Path, run_nearfar: RunNear
         ("./plain", "is not executable"),
         ("./none", "no program ./none"),
         ("./folder", "is a folder"),
-        ("./orphan", "wants to be run by is not there"),
+        ("./orphan", "names does not exist"),
     ):
         done = run_nearfar("advise", "--emulate", "--", program)
         assert (done.code, words in done.stderr) == (2, True), done.stderr

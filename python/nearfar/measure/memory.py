@@ -10,7 +10,7 @@ quartiles), because disturbances only lengthen.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -183,127 +183,118 @@ class MemoryMeter:
 
     def figures(self, source: str, *, short: bool) -> dict[str, dict[str, Figure]]:
         """Figures by tier with its pages, as of a device profile; ``short``: within a minute."""
-        return _figures(self.plan, self.samples.raw, source, DRIFT if short else 0.0)
+        return _Figures(self.plan, self.samples.raw, source, DRIFT if short else 0.0).by_tier()
 
 
-def _figures(
-    plan: MemoryPlan, samples: Mapping[Timed, Sequence[float]], source: str, drift: float
-) -> dict[str, dict[str, Figure]]:
-    base = plan.tiers[-1]  # huge pages, if there are any
+@dataclass(frozen=True)
+class _Figures:
+    """Makes the figures of all variants of a tier from their samples. ``drift``: relative
+    uncertainty that is added to each interval."""
 
-    def figure(values: Sequence[float], unit: str, tier: str, note: str) -> Figure:
+    plan: MemoryPlan
+    samples: Mapping[Timed, Sequence[float]]
+    source: str
+    drift: float
+
+    def by_tier(self) -> dict[str, dict[str, Figure]]:
+        """All figures; latency and parallelism are those on the largest pages for all variants."""
+        alone = {"read_latency_ns": self._latency(), "read_parallelism": self._parallelism()}
+        return {tier: {**alone, **self._of(tier)} for tier in self.plan.tiers}
+
+    def _of(self, tier: str) -> dict[str, Figure]:
+        pages = Figure(
+            unit="B",
+            value=page_bytes(tier),
+            source=self.source,
+            confidence="A",
+            origin=Origin.CLAIMED,
+            note=_pages(tier),
+        )
+        return {
+            "page_bytes": pages,
+            "first_touch_ns": self._first_touch(tier),
+            "page_walk_by_region_ns": self._walks(tier),
+            **{
+                f"{kernel}_bandwidth_by_threads_bytes_per_s": self._rate(kernel, tier)
+                for kernel in _KERNELS
+            },
+        }
+
+    def _figure(self, values: Sequence[float], unit: str, tier: str, note: str) -> Figure:
         found = lower_quartile(values)
         origin, emulated = origin_of(tier)
         return Figure(
             unit=unit,
             value=found.value,
-            low=found.low * (1 - drift),
-            high=found.high * (1 + drift),
-            source=source,
+            low=found.low * (1 - self.drift),
+            high=found.high * (1 + self.drift),
+            source=self.source,
             confidence="A" if origin is Origin.MEASURED else "B",
             origin=origin,
             note="; ".join(filter(None, (note, emulated))),
         )
 
-    alone = samples[Timed("load", base, plan.region_bytes)]
-    latency = figure(alone, "ns", base, f"random over {plan.region_bytes} B, {_pages(base)}")
-    best = min(_CHAINS[1:], key=lambda n: lower_quartile(samples[_chased(plan, base, n)]).value)
-    ratios = [
-        max(one / many, 1.0)
-        for one, many in zip(alone, samples[_chased(plan, base, best)], strict=True)
-    ]
-    parallelism = figure(ratios, "count", base, f"{best} chains against one")
-    made = {}
-    for tier in plan.tiers:
-        made[tier] = {
-            "read_latency_ns": latency,
-            "read_parallelism": parallelism,
-            "page_bytes": Figure(
-                unit="B",
-                value=page_bytes(tier),
-                source=source,
-                confidence="A",
-                origin=Origin.CLAIMED,
-                note=_pages(tier),
-            ),
-            "first_touch_ns": _first_touch(
-                figure(samples[Timed("touch", tier)], "ns", tier, "of a page"),
-                samples[Timed("touch", tier)],
-                drift,
-            ),
-            "page_walk_by_region_ns": _walks(plan, tier, samples, source, drift),
-            **dict(_rates(tier, samples, source, drift)),
-        }
-    return made
+    def _chases(self, chains: int = 1) -> Sequence[float]:
+        return self.samples[Timed("load", self._base, self.plan.region_bytes, chains)]
 
+    @property
+    def _base(self) -> str:
+        return self.plan.tiers[-1]  # huge pages, if there are any
 
-def _first_touch(figure: Figure, touches: Sequence[float], drift: float) -> Figure:
-    """The figure with an interval up to the upper quartile.
+    def _latency(self) -> Figure:
+        note = f"random over {self.plan.region_bytes} B, {_pages(self._base)}"
+        return self._figure(self._chases(), "ns", self._base, note)
 
-    A hypervisor that took free memory back makes its first touch several times slower; a program
-    may get memory of either kind.
-    """
-    slow = 1 / lower_quartile([1 / touch for touch in touches]).value
-    return figure.model_copy(update={"high": max(figure.high or 0.0, slow * (1 + drift))})
+    def _parallelism(self) -> Figure:
+        best = min(_CHAINS[1:], key=lambda n: lower_quartile(self._chases(n)).value)
+        pairs = zip(self._chases(), self._chases(best), strict=True)
+        ratios = [max(one / many, 1.0) for one, many in pairs]
+        return self._figure(ratios, "count", self._base, f"{best} chains against one")
 
+    def _first_touch(self, tier: str) -> Figure:
+        """The interval reaches the upper quartile: a hypervisor that took memory back makes the
+        first touch several times slower, and a program may get memory of either kind."""
+        touches = self.samples[Timed("touch", tier)]
+        figure = self._figure(touches, "ns", tier, "of a page")
+        slow = 1 / lower_quartile([1 / touch for touch in touches]).value
+        return figure.model_copy(update={"high": max(figure.high or 0.0, slow * (1 + self.drift))})
 
-def _chased(plan: MemoryPlan, tier: str, chains: int) -> Timed:
-    return Timed("load", tier, plan.region_bytes, chains)
+    def _walks(self, tier: str) -> Figure:
+        """Additional latency on this tier's pages by region, epoch by epoch."""
+        points, ranges = [], []
+        for region in self.plan.regions:
+            pairs = zip(
+                self.samples[Timed("load", tier, region)],
+                self.samples[Timed("load", self._base, region)],
+                strict=True,
+            )
+            found = median([max(small - huge, 0.0) for small, huge in pairs])
+            points.append([float(region), found.value])
+            ranges.append((found.low * (1 - self.drift), found.high * (1 + self.drift)))
+        return Figure(
+            unit="ns",
+            x=["region_bytes"],
+            points=points,
+            ranges=ranges,
+            source=self.source,
+            confidence="A",
+            origin=origin_of(tier)[0],
+            note="a random load on these pages less one on huge pages",
+        )
+
+    def _rate(self, kernel: str, tier: str) -> Figure:
+        slowest = lower_quartile([1 / rate for rate in self.samples[Timed(kernel, tier)]])
+        low, high = (1 - self.drift) / slowest.high, (1 + self.drift) / slowest.low
+        return Figure(
+            unit="B/s",
+            x=["threads"],
+            points=[[1.0, 1 / slowest.value]],
+            ranges=[(low, high)],
+            source=self.source,
+            confidence="A",
+            origin=origin_of(tier)[0],
+        )
 
 
 def _pages(tier: str) -> str:
     return "huge pages" if page_bytes(tier) == LARGE_PAGE else "4 KiB pages"
-
-
-def _walks(
-    plan: MemoryPlan,
-    tier: str,
-    samples: Mapping[Timed, Sequence[float]],
-    source: str,
-    drift: float,
-) -> Figure:
-    """Additional latency on this tier's pages by region, epoch by epoch."""
-    points, ranges = [], []
-    for region in plan.regions:
-        pairs = zip(
-            samples[Timed("load", tier, region)],
-            samples[Timed("load", plan.tiers[-1], region)],
-            strict=True,
-        )
-        found = median([max(small - huge, 0.0) for small, huge in pairs])
-        points.append([float(region), found.value])
-        ranges.append((found.low * (1 - drift), found.high * (1 + drift)))
-    return Figure(
-        unit="ns",
-        x=["region_bytes"],
-        points=points,
-        ranges=ranges,
-        source=source,
-        confidence="A",
-        origin=origin_of(tier)[0],
-        note="a random load on these pages less one on huge pages",
-    )
-
-
-def _rates(
-    tier: str, samples: Mapping[Timed, Sequence[float]], source: str, drift: float
-) -> Iterator[tuple[str, Figure]]:
-    for kernel in _KERNELS:
-        slowest = lower_quartile([1 / rate for rate in samples[Timed(kernel, tier)]])
-        value, low, high = (
-            1 / slowest.value,
-            (1 - drift) / slowest.high,
-            (1 + drift) / slowest.low,
-        )
-        yield (
-            f"{kernel}_bandwidth_by_threads_bytes_per_s",
-            Figure(
-                unit="B/s",
-                x=["threads"],
-                points=[[1.0, value]],
-                ranges=[(low, high)],
-                source=source,
-                confidence="A",
-                origin=origin_of(tier)[0],
-            ),
-        )

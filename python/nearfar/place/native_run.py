@@ -161,27 +161,7 @@ def run_once(
 ) -> TimedRun:
     """Run a program once, its output discarded. Raises BadInputError if it cannot be started."""
     begin = time.perf_counter()
-    nothing = subprocess.DEVNULL
-    try:
-        with Path(stdin).open("rb") as given:
-            child = subprocess.Popen(
-                program,
-                stdin=given,
-                stdout=nothing,
-                stderr=nothing,
-                env=environment,
-                process_group=0,
-            )
-    except FileNotFoundError:
-        raise BadInputError(
-            f"{program[0]} cannot be started: what its first line, or its header, wants to be run "
-            "by is not there",
-            f"look with `head -1 {program[0]}` and `file {program[0]}`",
-        ) from None
-    except OSError as error:
-        raise BadInputError(
-            f"{program[0]} cannot be started: {error.strerror}", "try it in a shell"
-        ) from None
+    child = _start(program, environment, stdin)
     stopper = _Stopper(child.pid, limit_s)
     try:
         os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
@@ -203,6 +183,32 @@ def run_once(
         status,
         stopper.fired,
     )
+
+
+def _start(
+    program: Sequence[str], environment: Mapping[str, str] | None, stdin: str
+) -> subprocess.Popen[bytes]:
+    nothing = subprocess.DEVNULL
+    try:
+        with Path(stdin).open("rb") as given:
+            return subprocess.Popen(
+                program,
+                stdin=given,
+                stdout=nothing,
+                stderr=nothing,
+                env=environment,
+                process_group=0,
+            )
+    except FileNotFoundError:
+        raise BadInputError(
+            f"{program[0]} cannot be started: the interpreter that its first line or its header "
+            "names does not exist",
+            f"look with `head -1 {program[0]}` and `file {program[0]}`",
+        ) from None
+    except OSError as error:
+        raise BadInputError(
+            f"{program[0]} cannot be started: {error.strerror}", "try it in a shell"
+        ) from None
 
 
 def _queued_s(process: int) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import subprocess
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from types import FrameType
@@ -50,14 +50,18 @@ def explore(
             states, left, violations = int(fields[1]), float(fields[2]), int(fields[3])
             result.crashes.append(CrashCount(fields[0], states, left, violations))
         elif kind == "result":
-            result.states, result.points = int(fields[0]), int(fields[2])
-            result.states_left = float(fields[1])
-            result.violations, result.recovery_states = int(fields[3]), int(fields[4])
-            result.time_s, result.confirmed = float(fields[5]), int(fields[6])
-            result.stores, result.stores_tried = int(fields[7]), int(fields[8])
-            result.cut_off = fields[9] == "1"
-            result.places, result.places_tried = int(fields[10]), int(fields[11])
+            _take_counts(result, fields)
     return result
+
+
+def _take_counts(result: Exploration, fields: Sequence[str]) -> None:
+    result.states, result.points = int(fields[0]), int(fields[2])
+    result.states_left = float(fields[1])
+    result.violations, result.recovery_states = int(fields[3]), int(fields[4])
+    result.time_s, result.confirmed = float(fields[5]), int(fields[6])
+    result.stores, result.stores_tried = int(fields[7]), int(fields[8])
+    result.cut_off = fields[9] == "1"
+    result.places, result.places_tried = int(fields[10]), int(fields[11])
 
 
 def call_sites(arguments: Mapping[str, object]) -> list[tuple[str, str, list[str]]]:

@@ -154,6 +154,11 @@ def emulated(seen: ProgramRuns, misfit: float, chained: float) -> list[str]:
             f"{collected['processes']} processes were traced as one program, in fractions of the "
             f"instructions: {_fractions(seen.recorded.programs())}"
         )
+    return notes + _on_model(seen, misfit, chained)
+
+
+def _on_model(seen: ProgramRuns, misfit: float, chained: float) -> list[str]:
+    notes = []
     if chained:
         notes.append(
             "the run took longer than its instructions explain; to match its time, "
@@ -165,9 +170,10 @@ def emulated(seen: ProgramRuns, misfit: float, chained: float) -> list[str]:
             f"the modeled misses alone take {misfit:.2f} times the measured time: the real caches "
             "are larger than reported, or more misses overlap"
         )
-    if seen.traced_time_s > SLOW_TRACING_RATIO * native.time_s:
+    native_s = seen.native.time_s
+    if seen.traced_time_s > SLOW_TRACING_RATIO * native_s:
         notes.append(
-            f"tracing took {seen.traced_time_s / native.time_s:.0f} times as long as the program: "
+            f"tracing took {seen.traced_time_s / native_s:.0f} times as long as the program: "
             f"to trace it faster, {HOW_TO_INSTRUMENT}"
         )
     return notes

@@ -93,35 +93,23 @@ def _memory(name: str, host: Host, resident_bytes: int) -> Profile:
 
 
 def _advise(wanted: AdviceRequest, recording: Recording, seen: Observation) -> AdviceResult:
-    data = seen.data
     near, *fars = (
         _memory(name, seen.host, seen.resident_bytes) for name in (wanted.near, *wanted.far)
     )
-    asked = AdviceInputs(
-        data,
-        seen.coster,
-        seen.variants,
-        near,
-        seen.time_s,
-        seen.cpu_s,
-        wanted.budget,
-        labels_of(data.sites),
-        seen.loss,
-    )
+    asked = _inputs(wanted, seen, near)
     memories = [memory_of(profile, seen.coster.near) for profile in fars]
     found = [advise(asked, *pair) for pair in zip(memories, fars, strict=True)]
     counted_by = seen.caches if wanted.emulate else None
     plan = _write_plan(wanted, recording.directory.path, asked, found[0], counted_by)
-    first = found[0].advice
     result = AdviceResult(
-        **dict(first),
+        **dict(found[0].advice),
         **seen.fields,
         program=list(wanted.program) or [wanted.name()],
         host=wanted.host.name,
         near=near.name,
         near_budget_bytes=wanted.budget,
-        movable_bytes=data.movable_peak_bytes,
-        fixed_bytes=data.fixed_bytes(),
+        movable_bytes=seen.data.movable_peak_bytes,
+        fixed_bytes=seen.data.fixed_bytes(),
         time_near_s=seen.time_s,
         cpu_near_s=seen.cpu_s,
         plan=str(plan) if plan else None,
@@ -138,6 +126,20 @@ def _advise(wanted: AdviceRequest, recording: Recording, seen: Observation) -> A
     advice_basis.add(result, near, fars, memories, seen.coster.near)
     advice_basis.add_host(result, seen.host, seen.caches)
     return result
+
+
+def _inputs(wanted: AdviceRequest, seen: Observation, near: Profile) -> AdviceInputs:
+    return AdviceInputs(
+        seen.data,
+        seen.coster,
+        seen.variants,
+        near,
+        seen.time_s,
+        seen.cpu_s,
+        wanted.budget,
+        labels_of(seen.data.sites),
+        seen.loss,
+    )
 
 
 def _write_plan(

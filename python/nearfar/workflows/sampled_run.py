@@ -49,7 +49,6 @@ def observe(
 
     ``near_of``: see ``emulated_run.observe``.
     """
-    from nearfar.measure.memory import large_pages_everywhere
     from nearfar.tracing.caches import caches_of
 
     show = recording.session.progress
@@ -65,23 +64,7 @@ def observe(
     near = near_of(host, sampled.resident_bytes)
     show.step("weighing placements", 0.8)
     known = wanted.perf is not None and has_hardware_samples(sampled.sampler)
-    faults = PageFaults(
-        sampled.page_faults,
-        memory_of(near).large_pages,
-        everywhere_large=wanted.perf is None and large_pages_everywhere(),
-    )
-    data = (
-        _known_data(sampled, host, faults)
-        if known
-        else read_samples(
-            sampled.sampler, sampled.user_s, sampled.period_ns, faults, sampled.resident
-        )
-    )
-    if data.samples < MIN_SAMPLES:
-        raise BadInputError(
-            f"{wanted.name()} used {sampled.user_s:.2g} s of CPU time: too little to sample",
-            "give it more work, or more --time, or trace every access with --emulate",
-        )
+    data = _data(wanted, sampled, host, near, known=known)
     caches = caches_of(host, {"llc": wanted.host.llc})
     cpu_s = sampled.user_s + sampled.system_s
     coster = SampledCoster(data, memory_of(near), _sizes(host, caches), cpu_s)
@@ -99,6 +82,32 @@ def observe(
         limits=advice_notes.sampled_limits(sampled, known=known),
         warnings=advice_notes.sampled(sampled, data),
     )
+
+
+def _data(
+    wanted: AdviceRequest, sampled: Sampled, host: Host, near: Profile, *, known: bool
+) -> ProgramSamples:
+    """``known``: hardware sampled which accesses missed."""
+    from nearfar.measure.memory import large_pages_everywhere
+
+    faults = PageFaults(
+        sampled.page_faults,
+        memory_of(near).large_pages,
+        everywhere_large=wanted.perf is None and large_pages_everywhere(),
+    )
+    data = (
+        _known_data(sampled, host, faults)
+        if known
+        else read_samples(
+            sampled.sampler, sampled.user_s, sampled.period_ns, faults, sampled.resident
+        )
+    )
+    if data.samples < MIN_SAMPLES:
+        raise BadInputError(
+            f"{wanted.name()} used {sampled.user_s:.2g} s of CPU time: too little to sample",
+            "give it more work, or more --time, or trace every access with --emulate",
+        )
+    return data
 
 
 def _known_data(sampled: Sampled, host: Host, faults: PageFaults) -> ProgramSamples:
