@@ -33,12 +33,7 @@ def explore(
             result.recording_cut_short = bool(warnings)
             result.warnings += warnings
         elif kind == "reopening":
-            inspected, started, *expected = map(int, fields)
-            result.reopening = {
-                "inspected": bool(inspected),
-                "started": bool(started),
-                "expected": expected,
-            }
+            result.reopening = _reopening(*map(int, fields))
         elif kind == "warning":
             result.warnings.append(fields[0])
         elif kind == "finding":
@@ -52,6 +47,10 @@ def explore(
         elif kind == "result":
             _take_counts(result, fields)
     return result
+
+
+def _reopening(inspected: int, started: int, *expected: int) -> dict[str, object]:
+    return {"inspected": bool(inspected), "started": bool(started), "expected": list(expected)}
 
 
 def _take_counts(result: Exploration, fields: Sequence[str]) -> None:

@@ -52,13 +52,8 @@ def observe(
     from nearfar.tracing.caches import caches_of
 
     show = recording.session.progress
-    watch = Watch("the program")
     show.step("sampling the program" if wanted.perf is None else "reading the file", 0.0)
-    sampled = _sampled(wanted)
-    if wanted.pid is not None:
-        watch.observed(sampled.user_s + sampled.system_s)
-    if wanted.perf is None:
-        recording.session.noise.judge(watch)
+    sampled = _watched(wanted, recording)
     show.step("measuring this machine", 0.6)
     host = host_for(wanted.host, recording.session, tiers_of(wanted))
     near = near_of(host, sampled.resident_bytes)
@@ -82,6 +77,17 @@ def observe(
         limits=advice_notes.sampled_limits(sampled, known=known),
         warnings=advice_notes.sampled(sampled, data),
     )
+
+
+def _watched(wanted: AdviceRequest, recording: Recording) -> Sampled:
+    """The samples; other programs that ran meanwhile are noted."""
+    watch = Watch("the program")
+    sampled = _sampled(wanted)
+    if wanted.pid is not None:
+        watch.observed(sampled.user_s + sampled.system_s)
+    if wanted.perf is None:
+        recording.session.noise.judge(watch)
+    return sampled
 
 
 def _data(
