@@ -40,13 +40,13 @@ long minor_faults() {
 }
 
 bool grants_map_sync(const os::File& file) {
-  Result<os::Range> range =
+  Result<os::MappedRange> range =
       os::map_range(touched_bytes, os::PageSize::system, file.fd(), /*sync=*/true);
   return bool(range);
 }
 
 long faults_of_touching(const os::File& file) {
-  const os::Range range =
+  const os::MappedRange range =
       need(os::map_range(touched_bytes, os::PageSize::system, file.fd(), /*sync=*/false));
   const long before = minor_faults();
   os::prefault(range);
