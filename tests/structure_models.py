@@ -30,6 +30,9 @@ class MapModel(dict[Any, Any]):
     def contents(self) -> Any:
         return sorted(self.items())
 
+    def get_many(self, keys: list[Any]) -> list[Any]:
+        return [self.get(key) for key in keys]
+
 
 class PmdkMapModel(MapModel):
     """The same for map_atomic and map_tx, whose removals tell what was there."""
@@ -105,6 +108,7 @@ def on_map(thing: st.SearchStrategy[Any]) -> st.SearchStrategy[Operation]:
         | operations("put", thing, thing)
         | operations("remove", thing)
         | operations("get", thing)
+        | operations("get_many", st.lists(thing, max_size=50))
         | operations("bulk_load", st.lists(st.tuples(thing, thing), max_size=300))
         | operations("clear")
     )

@@ -136,6 +136,7 @@ def test_measuring_leaves_nothing_behind(run_nearfar: RunNearfar, tmp_path: Path
         reported = json.loads(done.stdout)
         assert reported["load_time_s"] > 0
         assert ("dependent_latency_ns" in reported) == (operation == "get")
+        assert ("batched_latency_ns" in reported) == (operation == "get")
         assert len(reported["cpus"]) == 2
     assert shared_memory.left_behind(before) == set()
 

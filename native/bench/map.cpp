@@ -122,9 +122,12 @@ std::span<const std::uint64_t> MapBench::next_keys() {
 }
 
 Result<MapRun> MapBench::run(MapPass pass, MeasuredRegion* region) {
-  if (spent_ || (pass == MapPass::dependent && plan_.operation != MapOperation::get))
+  const bool only_gets = pass == MapPass::dependent || pass == MapPass::batched;
+  if (spent_ || (only_gets && plan_.operation != MapOperation::get) ||
+      (pass == MapPass::batched && !plan_.ours()))
     return Error::make(Errc::bad_input, "this pass cannot be run here")
-        .try_next("run insertions and removals once, and dependent passes over gets");
+        .try_next("run insertions and removals once, dependent passes over gets, and batched ones "
+                  "over gets of our map");
   spent_ = plan_.operation != MapOperation::get;
   std::vector<MapShare> shares(plan_.cpus.size());
   const std::span<const std::uint64_t> keys = next_keys();

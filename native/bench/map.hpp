@@ -6,6 +6,7 @@
 //           each       every operation timed by itself (time stamp counter, serialised), and the
 //                      worst by the processor time of its thread
 //           dependent  gets only: the next key is known only once the last value is there
+//           batched    gets of our map only: get_many() of map_batch keys
 // Values    8 bytes at most lie in the map's own entry. Larger ones are records of our map; in the
 //           maps after PMDK they are objects, written and flushed within the insertion's
 //           transaction. A get reads all of a value.
@@ -34,7 +35,8 @@ namespace nearfar::bench {
 /// Ours in a pool and in DRAM, the three after PMDK; of these the counterparts lie on tier dram.
 enum class MapType : unsigned char { map, dram, map_atomic, map_tx, map_rp };
 enum class MapOperation : unsigned char { insert, get, remove };
-enum class MapPass : unsigned char { whole, each, dependent };
+enum class MapPass : unsigned char { whole, each, dependent, batched };
+inline constexpr std::size_t map_batch = 256;
 
 struct MapPlan {
   MapType type = MapType::map;
@@ -85,7 +87,7 @@ public:
   std::span<const std::byte> pool() const; ///< empty for a map in DRAM
 
   /// Insertions and removals can be run once; gets as often as wanted. Errors: bad_input (a second
-  /// time; `dependent` of anything but gets), no_space, failed_check. `region` is notified by each
+  /// time; `dependent` of anything but gets, `batched` of a map after PMDK), no_space, failed_check. `region` is notified by each
   /// thread when its first operation begins and its last has ended.
   Result<MapRun> run(MapPass pass, MeasuredRegion* region = nullptr);
 

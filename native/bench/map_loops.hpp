@@ -3,9 +3,12 @@
 // An adaptor has
 //   bool insert(key), bool remove(key)   whether the key was new, or was there
 //   std::uint64_t get(key)               the first word of its value, map_word(key); 0 if not there
+//   std::uint64_t get_many(keys)         how many of at most map_batch keys have their values; may
+//                                        be left out
 //   const Error* failure()               of an operation that could not be done
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <optional>
 #include <span>
@@ -158,6 +161,14 @@ std::uint64_t run_dependent(Adaptor& map, std::span<const std::uint64_t> keys) {
   return right;
 }
 
+template <class Adaptor>
+std::uint64_t run_batched(Adaptor& map, std::span<const std::uint64_t> keys) {
+  std::uint64_t right = 0;
+  for (; !keys.empty(); keys = keys.subspan(std::min(map_batch, keys.size())))
+    right += map.get_many(keys.first(std::min(map_batch, keys.size())));
+  return right;
+}
+
 /// A map with its loops compiled for it.
 template <class Adaptor>
 class MapLoops final : public MapSubject {
@@ -193,6 +204,8 @@ private:
   std::uint64_t run_as(MapPass pass, std::span<const std::uint64_t> keys, MapShare& share) {
     if (pass == MapPass::each) return run_each<operation>(*map_, keys, share);
     if (pass == MapPass::dependent) return run_dependent(*map_, keys);
+    if constexpr (requires { map_->get_many(keys); })
+      if (pass == MapPass::batched) return run_batched(*map_, keys);
     return run_whole<operation>(*map_, keys);
   }
 

@@ -25,6 +25,7 @@ std::size_t bytes_wanted(const MapPlan& plan) {
 /// Values of a word, kept in the entry.
 struct Words {
   using Stored = std::uint64_t;
+  using Read = std::uint64_t;
   explicit Words(std::size_t) {}
   std::uint64_t of(std::uint64_t key) const { return map_word(key); }
   template <class Map>
@@ -32,11 +33,13 @@ struct Words {
     std::uint64_t value = 0;
     return map.get(key, value) ? value : 0;
   }
+  bool is_value(std::uint64_t value, std::uint64_t key) const { return value == map_word(key); }
 };
 
 /// Values of more bytes: the word over and over, all read back.
 struct Strings {
   using Stored = structures::Bytes;
+  using Read = std::string;
   std::size_t bytes;
 
   explicit Strings(std::size_t value_bytes) : bytes(value_bytes) {}
@@ -51,7 +54,16 @@ struct Strings {
   template <class Map>
   std::uint64_t get(const Map& map, std::uint64_t key) const {
     thread_local std::string value;
-    if (!map.get(key, value) || value.size() != bytes) return 0;
+    return map.get(key, value) ? word_in(value) : 0;
+  }
+  bool is_value(const std::string& value, std::uint64_t key) const {
+    return word_in(value) == map_word(key);
+  }
+
+private:
+  /// The word of which all of the value consists, or 0.
+  std::uint64_t word_in(const std::string& value) const {
+    if (value.size() != bytes) return 0;
     std::uint64_t first = 0;
     std::memcpy(&first, value.data(), sizeof first);
     for (std::size_t at = 0; at + sizeof first <= bytes; at += sizeof first)
@@ -79,6 +91,15 @@ public:
   bool insert(std::uint64_t key) { return first_.took(map_->insert(key, values_.of(key))); }
   bool remove(std::uint64_t key) { return first_.took(map_->remove(key)); }
   std::uint64_t get(std::uint64_t key) { return values_.get(*map_, key); }
+  std::uint64_t get_many(std::span<const std::uint64_t> keys) {
+    thread_local std::vector<typename Values::Read> values(map_batch);
+    bool found[map_batch];
+    map_->get_many(keys, std::span(values).first(keys.size()), std::span(found, keys.size()));
+    std::uint64_t right = 0;
+    for (std::size_t i = 0; i < keys.size(); ++i)
+      right += found[i] && values_.is_value(values[i], keys[i]);
+    return right;
+  }
   const Error* failure() const { return first_.get(); }
   std::span<const std::byte> pool() const { return place_.memory(); }
 

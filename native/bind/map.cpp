@@ -19,7 +19,7 @@ constexpr std::string_view operations[] = {"insert", "get", "remove"};
 constexpr std::string_view primitives[] = {"persist",   "tx_1_range",     "tx_8_ranges",
                                            "tx_alloc",  "publish_1_word", "alloc_publish",
                                            "alloc_free"};
-constexpr std::string_view passes[] = {"whole", "each", "dependent"};
+constexpr std::string_view passes[] = {"whole", "each", "dependent", "batched"};
 
 nb::dict run_dict(const bench::MapRun& run) {
   nb::dict percentiles;

@@ -113,6 +113,19 @@ void bind_map(nb::module_& module, const char* name) {
              Out value{};
              return self.get().get(from_python(key), value) ? to_python(value) : nb::none();
            })
+      .def("get_many",
+           [](Own& self, const std::vector<P>& keys) {
+             std::vector<typename Tested::KeyIn> in;
+             for (const P& key : keys)
+               in.push_back(from_python(key));
+             std::vector<Out> values(keys.size());
+             const auto found = std::make_unique<bool[]>(keys.size());
+             self.get().get_many(in, values, std::span(found.get(), keys.size()));
+             nb::list list;
+             for (std::size_t i = 0; i < keys.size(); ++i)
+               list.append(found[i] ? nb::object(to_python(values[i])) : nb::none());
+             return list;
+           })
       .def("bulk_load",
            [](Own& self, const std::vector<std::pair<P, P>>& pairs) {
              std::vector<std::pair<Out, Out>> all;

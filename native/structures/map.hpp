@@ -22,7 +22,8 @@
 //                it. Removed entries leave room for others; segments are given back by clear()
 //                alone.
 // Growth         a split moves the entries of one segment (16 KiB); nothing else waits for it.
-// Thread safety  get, contains, insert, put, remove by any number of threads: writers exclude each
+// Thread safety  get, get_many, contains, insert, put, remove by any
+//                number of threads: writers exclude each
 //                other by group, readers take no lock and never see what is not yet durable.
 //                size() is exact when no writer runs. No writer may run during open, bulk_load,
 //                for_each and verify, and no other thread at all during clear: it frees the
@@ -35,6 +36,7 @@
 #include <bit>
 #include <memory>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -58,6 +60,8 @@ class Map {
   using V = Stored<Value>;
 
 public:
+  using KeyIn = std::remove_cvref_t<typename K::In>;
+
   /// Recovers the map that lies at `root`. Fails with failed_check where it is damaged.
   static Result<std::unique_ptr<Map>> open(PersistencePolicy& medium, MapRoot& root) {
     std::unique_ptr<Map> map(new Map(medium, root));
@@ -72,6 +76,11 @@ public:
 
   bool get(typename K::In key, typename V::Out& value) const { return look(key, &value); }
   bool contains(typename K::In key) const { return look(key, nullptr); }
+  /// Looks up all keys: found[i], and then values[i]. Lines are fetched `fetched_ahead` keys in
+  /// advance, so that misses of the caches overlap. Each look-up is as get(); they are not one
+  /// moment's. The spans have one length.
+  void get_many(std::span<const KeyIn> keys, std::span<typename V::Out> values,
+                std::span<bool> found) const;
 
   /// True if the key was there.
   Result<bool> remove(typename K::In key) {
@@ -146,6 +155,7 @@ private:
   static constexpr unsigned slots = 4;           ///< to a bucket
   static constexpr unsigned window = 4;          ///< buckets an entry may lie in
   static constexpr std::size_t segment_slots = std::size_t{groups} * buckets * slots;
+  static constexpr std::size_t fetched_ahead = 32;
   static constexpr std::size_t rows = 64; ///< of locks; a segment's groups have a row
 
   struct MapSlot {
@@ -281,6 +291,7 @@ private:
   }
 
   bool look(typename K::In key, typename V::Out* value) const;
+  void fetch(typename K::In key) const;
   Result<bool> store(typename K::In key, typename V::In value, bool replace);
   std::uint64_t set(DirectoryEntry entry, std::uint64_t hash, Probe at, std::uint64_t value);
   Result<std::uint64_t> value_word(typename K::In key, typename V::In value);

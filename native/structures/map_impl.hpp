@@ -22,6 +22,26 @@ bool Map<PersistencePolicy, Key, Value, groups>::look(typename K::In key,
   }
 }
 
+/// Begins to fetch the line of a key's home.
+template <class PersistencePolicy, class Key, class Value, unsigned groups>
+void Map<PersistencePolicy, Key, Value, groups>::fetch(typename K::In key) const {
+  const std::uint64_t hash = hash_of(key);
+  if (const DirectoryEntry entry = directory_.find(hash))
+    __builtin_prefetch(bucket(entry, hash, 0));
+}
+
+template <class PersistencePolicy, class Key, class Value, unsigned groups>
+void Map<PersistencePolicy, Key, Value, groups>::get_many(std::span<const KeyIn> keys,
+                                                          std::span<typename V::Out> values,
+                                                          std::span<bool> found) const {
+  for (const KeyIn& key : keys.first(std::min(fetched_ahead, keys.size())))
+    fetch(key);
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    if (i + fetched_ahead < keys.size()) fetch(keys[i + fetched_ahead]);
+    found[i] = look(keys[i], &values[i]);
+  }
+}
+
 template <class PersistencePolicy, class Key, class Value, unsigned groups>
 Result<std::uint64_t> Map<PersistencePolicy, Key, Value, groups>::value_word(typename K::In key,
                                                                              typename V::In value) {

@@ -185,6 +185,30 @@ TEST_CASE("verify and open name what is damaged") {
   CHECK(refused > 250);
 }
 
+TEST_CASE("many keys are looked up as each by itself") {
+  Dram medium;
+  auto root = std::make_unique<MapRoot>();
+  *root = {};
+  auto map = std::move(*Map<Dram, std::uint64_t, std::uint64_t>::open(medium, *root));
+  const auto agrees = [&](std::uint64_t count) {
+    std::vector<std::uint64_t> keys(count), values(count);
+    const auto found = std::make_unique<bool[]>(count);
+    for (std::uint64_t i = 0; i < count; ++i)
+      keys[i] = 7 * i;
+    map->get_many(keys, values, std::span(found.get(), count));
+    for (std::uint64_t i = 0; i < count; ++i) {
+      std::uint64_t value = 0;
+      CHECK(found[i] == map->get(keys[i], value));
+      if (found[i]) CHECK(values[i] == value);
+    }
+  };
+  agrees(3); // of an empty map, which has no segment
+  for (std::uint64_t key = 0; key < 20000; ++key)
+    CHECK(map->insert(key, ~key));
+  for (const std::uint64_t count : {0u, 1u, 31u, 32u, 33u, 5000u})
+    agrees(count);
+}
+
 TEST_CASE("readers and writers at once see whole entries") {
   Dram medium;
   auto root = std::make_unique<MapRoot>();
@@ -197,8 +221,17 @@ TEST_CASE("readers and writers at once see whole entries") {
   std::thread reader([&] {
     Random random(9);
     Wide found{};
-    while (!over.load())
+    std::array<Wide, 40> many{};
+    std::array<bool, 40> is_found{};
+    while (!over.load()) {
       if (map->get(random.below(keys), found) && found != made<Wide>(found.a)) ++torn;
+      std::array<std::uint64_t, 40> asked{};
+      for (std::uint64_t& key : asked)
+        key = random.below(keys);
+      map->get_many(asked, many, is_found);
+      for (std::size_t i = 0; i < asked.size(); ++i)
+        if (is_found[i] && many[i] != made<Wide>(many[i].a)) ++torn;
+    }
   });
   const auto write = [&](std::uint64_t seed) {
     Random random(seed);

@@ -119,6 +119,8 @@ class MapPlan:
         ]
         if self.operation == "get":
             figures.append("dependent")
+        if self.has_batches:
+            figures.append("batched")
         if self.operation != "insert":
             figures.append("load")
         if self.has_reference:
@@ -128,6 +130,11 @@ class MapPlan:
         return [(f, "") for f in figures] + [
             (f, name) for name in compared for f in ("whole", "fences", "lines")
         ]
+
+    @property
+    def has_batches(self) -> bool:
+        """Whether many keys can be looked up at once: in nearfar's map."""
+        return self.operation == "get" and self.type in ("map", "dram")
 
     @property
     def has_reference(self) -> bool:
@@ -181,8 +188,7 @@ class _Epoch:
         whole = bench.run("whole")
         self._whole(whole)
         if self.plan.operation == "get":
-            dependent = bench.run("dependent")["seconds"] * len(self.plan.cpus)
-            self._add("dependent", dependent * 1e9 / self.point.operations)
+            self._gets(bench)
         else:
             del bench  # closes its pool, before the next one is created
             bench = self.plan.bench(self.point)
@@ -196,6 +202,12 @@ class _Epoch:
             del probe  # releases its part of a device
         if self.plan.compare:
             self._compare()
+
+    def _gets(self, bench: MapBench) -> None:
+        """Passes that only look-ups have."""
+        for figure in ("dependent", *(("batched",) if self.plan.has_batches else ())):
+            thread_s = bench.run(figure)["seconds"] * len(self.plan.cpus)
+            self._add(figure, thread_s * 1e9 / self.point.operations)
 
     def _count(self, bench: MapBench, events: Events) -> None:
         """Run again with counted events; insertions and removals on a map of their own."""
@@ -295,7 +307,11 @@ class _Figures:
             "lines_per_op": median(self._of(point, "lines")),
             **{figure: median(self._of(point, figure)) for figure in PERCENTILES.values()},
         }
-        optional = {"dependent": "dependent_latency_ns", "reference": "flush_fence_ns"}
+        optional = {
+            "dependent": "dependent_latency_ns",
+            "batched": "batched_latency_ns",
+            "reference": "flush_fence_ns",
+        }
         for figure, key in optional.items():
             if Key(*point, figure) in self.samples.series:
                 estimates[key] = median(self._of(point, figure))

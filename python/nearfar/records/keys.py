@@ -42,6 +42,7 @@ _DIRECTED: tuple[tuple[str, Direction | None, str], ...] = (
         "lower",
         """
         latency_ns mean_latency_ns least_latency_ns largest_latency_ns dependent_latency_ns
+        batched_latency_ns
         p50_latency_ns p90_latency_ns p99_latency_ns p999_latency_ns p9999_latency_ns
         read_latency_ns predicted_latency_ns near_latency_ns far_latency_ns
         fault_time_ns pair_time_ns

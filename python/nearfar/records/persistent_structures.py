@@ -35,6 +35,9 @@ class MapPoint(Shaped):
     dependent_latency_ns: Positive | None = Field(
         None, description="gets only: each key known once the value before is there"
     )
+    batched_latency_ns: Positive | None = Field(
+        None, description="gets of nearfar's map only: a key of many that are looked up together"
+    )
     fences_per_op: Amount
     lines_per_op: Amount
     flush_fence_ns: Positive | None = Field(

@@ -32,6 +32,7 @@ _PRIMITIVES = {
 COLUMNS = {
     "latency_ns": "In a row",
     "dependent_latency_ns": "Dependent",
+    "batched_latency_ns": "Batched",
     "p50_latency_ns": "Median",
     "p99_latency_ns": "p99",
     "worst_cpu_ns": "Worst, CPU",
