@@ -8,6 +8,7 @@ import typer
 
 from nearfar.cli import flags
 from nearfar.cli.output import Output, show_measured
+from nearfar.records.choices import PlacementTool
 from nearfar.units import parse_seconds
 
 Budget = Annotated[
@@ -50,6 +51,10 @@ Emulate = Annotated[
 ]
 #: Limit of the kernel (proc(5), pid_max).
 _MAX_PID = 1 << 22
+Emit = Annotated[
+    PlacementTool | None,
+    typer.Option("--emit", help="Print a script for this tool, instead of the advice."),
+]
 Pid = Annotated[
     int | None,
     typer.Option(
@@ -77,6 +82,7 @@ def advise(
     pid: Pid = None,
     perf: Perf = None,
     ignore_failure: IgnoreFailure = False,
+    emit: Emit = None,
     out: flags.Out = None,
     json: flags.Json = None,
     strict: flags.Strict = False,
@@ -103,6 +109,9 @@ def advise(
     result covers the part that ran. Programs that it starts are included. A program that fails gets
     no result.
 
+    With --emit the answer is a script for numactl, for the kernel's weighted interleaving, for damo
+    or for memkind. What the tool cannot express is a comment in the script.
+
     Examples:
 
         nearfar advise -- ./program its arguments
@@ -113,12 +122,14 @@ def advise(
 
         nearfar advise --perf perf.data
 
+        nearfar advise --far numa:1 --emit numactl -- ./program > run.sh
+
         nearfar advise --emulate --far numa:1 --json advice.json -- python3 script.py
     """
     from nearfar import api
     from nearfar.errors import BadInputError
     from nearfar.process.stdin import of_this_process
-    from nearfar.report import terminal
+    from nearfar.report import other_tools, terminal
     from nearfar.report.console import note
     from nearfar.report.html import page
 
@@ -130,6 +141,8 @@ def advise(
     if emulate and not program:
         what, flag = ("a running process", "--pid") if perf is None else ("a file", "--perf")
         raise BadInputError(f"{what} cannot be emulated", f"remove --emulate or {flag}")
+    if emit is not None:
+        other_tools.require_tool(emit, has_program=bool(program))
     done = api.advise(
         program or [],
         flags.options(out=out, quiet=quiet),
@@ -145,7 +158,8 @@ def advise(
         perf=perf,
     )
     try:
-        show_measured(done, terminal.advice(done.result), Output(json, strict, quiet))
+        show = other_tools.script_of(emit) if emit else terminal.advice
+        show_measured(done, show(done.result), Output(json, strict, quiet))
     finally:  # the answer first, also if --strict refuses it
         report = page.write_report(done.folder, done.run)
         if not quiet:

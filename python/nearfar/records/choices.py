@@ -89,6 +89,8 @@ ExperimentLevel = Literal["l1", "l2", "published counts"]
 RuleMemory = Literal["heap", "mapping", "globals"]
 #: What an allocation site is.
 SiteKind = Literal["unknown", "heap", "stack", "statics", "mapping", "code"]
+#: Other tools for placement, for which advice writes scripts.
+PlacementTool = Literal["damo", "numactl", "weighted-interleave", "memkind"]
 #: How advice observed a program.
 AdviceMethod = Literal["sampled", "emulated"]
 #: Where advice puts a site.

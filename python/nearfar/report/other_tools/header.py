@@ -1,0 +1,52 @@
+"""What all scripts begin with: the answer that they follow, and the nodes of both memories."""
+
+from __future__ import annotations
+
+import shlex
+import textwrap
+
+from nearfar._native import NativeError, parse_tier
+from nearfar.records.advice import AdviceResult
+from nearfar.units import format_size
+
+#: Nodes where the answer does not name them.
+_NEAR_NODE, _FAR_NODE = 0, 1
+_WIDTH = 96
+
+
+def comment(text: str) -> list[str]:
+    """A text as comments of a shell."""
+    return textwrap.wrap(text, _WIDTH, initial_indent="# ", subsequent_indent="# ")
+
+
+def command(result: AdviceResult) -> str:
+    """The program as a shell takes it."""
+    return shlex.join(result.program)
+
+
+def header(result: AdviceResult) -> list[str]:
+    """Comments with the answer, then ``near_node`` and ``far_node``."""
+    known = _node(result.near), _node(result.far)
+    near, far = (
+        default if node is None else node
+        for node, default in zip(known, (_NEAR_NODE, _FAR_NODE), strict=True)
+    )
+    return [
+        *comment(f"nearfar advise, far memory {result.far}: {' '.join(result.program)}"),
+        *comment(
+            f"CPU time with all data far: {result.slowdown_all_far:.2f} x; with "
+            f"{format_size(result.near_bytes)} of {format_size(result.movable_bytes)} of movable "
+            f"memory near: {result.slowdown_plan:.2f} x."
+        ),
+        *(comment("Nodes are assumed: `nearfar topo` lists them.") if None in known else []),
+        f"near_node={near} far_node={far}",
+    ]
+
+
+def _node(memory: str) -> int | None:
+    """The node of a tier; None for profiles and other tiers."""
+    try:
+        tier = parse_tier(memory)
+    except NativeError:
+        return None
+    return tier["node"] if tier["kind"] == "numa" else None

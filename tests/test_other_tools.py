@@ -1,0 +1,110 @@
+"""Scripts of ``nearfar advise --emit`` for other tools."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+from pathlib import Path
+from typing import get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from conftest import RunNearfar
+from nearfar.errors import BadInputError
+from nearfar.records.advice import AdviceResult
+from nearfar.records.choices import PlacementTool
+from nearfar.report.other_tools import require_tool, script_of
+from nearfar.report.other_tools.weighted_interleave import weights
+from nearfar.store import read_run
+from small_host import write_small_host
+
+PROGRAM = """#include <stdint.h>
+#include <stdlib.h>
+int main(void) {
+  uint64_t lines = 1 << 19, next = 0;
+  uint64_t* table = malloc(lines * 64);
+  for (uint64_t i = 0; i < lines; ++i) table[8 * i] = (i * 167 + 12345) % lines;
+  for (int i = 0; i < 4000000; ++i) next = table[8 * next];
+  return next == lines;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("a program's folder")
+    (folder / "walk.c").write_text(PROGRAM)
+    subprocess.run(["gcc", "-g", "-O1", "-o", "walk", "walk.c"], cwd=folder, check=True)
+    return folder / "walk"
+
+
+@pytest.fixture
+def result(run_nearfar: RunNearfar, tmp_path: Path, program: Path) -> AdviceResult:
+    write_small_host(tmp_path / "host.toml")
+    done = run_nearfar("advise", "--host", "host.toml", "--out", "run", "--", str(program))
+    assert done.code == 0, done.stderr
+    advice = read_run(tmp_path / "run").sections.advice
+    assert advice is not None
+    return advice
+
+
+def test_each_script_is_one_for_a_shell(result: AdviceResult, program: Path) -> None:
+    for tool in get_args(PlacementTool):
+        text = script_of(tool)(result).plain
+        subprocess.run(["sh", "-n"], input=text, text=True, check=True)
+        assert "near_node=0 far_node=1" in text
+        assert f"{result.slowdown_all_far:.2f} x" in text
+        if tool in ("numactl", "weighted-interleave"):
+            assert text.endswith(f"-- {shlex.quote(str(program))}")
+    assert "walk.c:5" in script_of("memkind")(result).plain
+
+
+def test_numactl_puts_all_data_far_only_if_that_costs_little(result: AdviceResult) -> None:
+    for slowdown, wanted in ((1.02, '--membind="$far_node"'), (1.4, '--preferred="$near_node"')):
+        result.slowdown_all_far = slowdown
+        assert wanted in script_of("numactl")(result).plain
+
+
+def test_nodes_of_tiers_are_used(result: AdviceResult) -> None:
+    result.near, result.far, result.pid = "numa:2", "numa:5", 77
+    text = script_of("damo")(result).plain
+    assert "near_node=2 far_node=5" in text
+    assert "assumed" not in text
+    assert "pid=77" in text
+
+
+def test_what_a_tool_cannot_place_is_refused(result: AdviceResult, run_nearfar: RunNearfar) -> None:
+    require_tool("damo", has_program=False)
+    with pytest.raises(BadInputError):
+        require_tool("numactl", has_program=False)
+    result.sites = []
+    with pytest.raises(BadInputError):
+        script_of("memkind")(result)
+    result.far_bandwidth_bytes_per_s = None
+    with pytest.raises(BadInputError):
+        script_of("weighted-interleave")(result)
+    done = run_nearfar("advise", "--pid", "1", "--emit", "memkind")
+    assert done.code == 2
+    assert "memkind cannot place a running process" in done.stderr
+
+
+def test_only_the_script_is_on_stdout(
+    run_nearfar: RunNearfar, tmp_path: Path, program: Path
+) -> None:
+    write_small_host(tmp_path / "host.toml")
+    done = run_nearfar(
+        "advise", "--host", "host.toml", "--emit", "numactl", "--far", "numa:0", "--", str(program)
+    )
+    assert done.code == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert all(line.startswith(("#", "near_node=0 far_node=0", "numactl ")) for line in lines)
+
+
+@given(st.floats(1e9, 1e12), st.floats(1e9, 1e12))
+def test_weights_are_close_to_the_ratio_of_bandwidths(near: float, far: float) -> None:
+    ours = weights(near, far)
+    assert min(ours) >= 1
+    assert ours[0] / ours[1] == pytest.approx(near / far, rel=0.08)
+    assert weights(far, near) == ours[::-1]
