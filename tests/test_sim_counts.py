@@ -12,8 +12,8 @@ from nearfar.errors import BadInputError
 from nearfar.profiles import load_profile
 from nearfar.records.choices import WritePolicy
 from nearfar.records.profile import Figure, Profile
+from nearfar.records.simulation import CountsSimulation
 from nearfar.simulation.counts import Counts, simulate
-from nearfar.simulation.results import CountsSimulation
 
 #: Quicksort of 2^18 elements, accesses after the caches, as the Seoul thesis prints them.
 DEFAULT = {"near": {"reads": 11687, "writes": 2022}, "far": {"reads": 93692, "writes": 39656}}

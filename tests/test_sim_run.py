@@ -225,8 +225,8 @@ VALUES = {
 #: Sources, and the flags that have no effect with them.
 STREAMS_ALONE = ("--placement", "--place", "--near-size", "--core", "--window")
 IGNORED = {
-    ("a.trace",): ("--requests", "--size", "--write-share", "--cpu-time-s", "--seed", "--out"),
-    ("--pattern", "random"): ("--instruction-ns", "--cpu-time-s", "--out"),
+    ("a.trace",): ("--requests", "--size", "--write-share", "--cpu-time-s", "--seed"),
+    ("--pattern", "random"): ("--instruction-ns", "--cpu-time-s"),
     ("--curve",): (
         *STREAMS_ALONE,
         "--near",
@@ -234,7 +234,6 @@ IGNORED = {
         "--instruction-ns",
         "--size",
         "--cpu-time-s",
-        "--out",
     ),
     ("--counts", "c.json"): (
         *STREAMS_ALONE,
@@ -244,7 +243,6 @@ IGNORED = {
         "--size",
         "--write-share",
         "--seed",
-        "--out",
     ),
     ("--experiment", "seoul"): tuple(flag for flag in VALUES if flag != "--out"),
 }

@@ -58,6 +58,7 @@ __all__ = [
     "compare",
     "compare_variants",
     "import_profile",
+    "list_profiles",
     "load",
     "place_process",
     "predict_contention",

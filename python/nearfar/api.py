@@ -55,9 +55,10 @@ if TYPE_CHECKING:
     )
     from nearfar.records.placement import PlacementResult
     from nearfar.records.profile import Profile
+    from nearfar.records.profile_list import ListedProfile
     from nearfar.records.run import Sections
+    from nearfar.records.simulation import CountsSimulation, LoadCurve, Simulation
     from nearfar.records.variants import VariantsResult
-    from nearfar.simulation.results import CountsSimulation, LoadCurve, Simulation
     from nearfar.workflows.comparing import Verdict
     from nearfar.workflows.study import Studied
     from nearfar.workflows.subjects import Subject
@@ -79,6 +80,7 @@ __all__ = [
     "compare",
     "compare_variants",
     "import_profile",
+    "list_profiles",
     "load",
     "place_process",
     "predict_contention",
@@ -293,6 +295,14 @@ def import_profile(
     from nearfar.workflows import profile_files
 
     return profile_files.import_profile(files, name, tool, nodes)
+
+
+@_public
+def list_profiles() -> list[ListedProfile]:
+    """List device profiles and hosts: those that are shipped, and hosts measured by this user."""
+    from nearfar.profiles import listing
+
+    return listing.listed()
 
 
 @_public

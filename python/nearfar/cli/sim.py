@@ -141,7 +141,7 @@ def sim(
 
     --experiment seoul is the experiment of the Seoul thesis: sorts, lattice Boltzmann and matrices,
     traced and simulated with their arrays far and near, compared with the published claims. It
-    writes a record.
+    writes a record, as all simulations do with --out, for `nearfar report`, `show` and `compare`.
 
     With --counts, FILE.json is {"near": {"reads": N, "writes": N}, "far": {"reads": N, "writes":
     N}}: accesses of one line each, one after another, as the Seoul thesis counts them.
@@ -175,6 +175,10 @@ def sim(
     if experiment is not None:
         done = simulating.experiment(experiment, flags.options(out=out, quiet=quiet))
         show_measured(done, terminal.experiment(done.result), Output(json, quiet=quiet))
+        return
+    if out is not None:
+        kept = simulating.simulate_recorded(request, flags.options(out=out, quiet=quiet), given)
+        show_measured(kept, terminal.simulated(kept.result), Output(json, quiet=quiet))
         return
     result = api.simulate(request, given=given)
     show("sim", result, terminal.simulated(result), json)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import difflib
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from nearfar.errors import BadInputError
 
@@ -48,6 +48,11 @@ def load_host(name_or_path: str | Path) -> Host:
         reported = this_host()
         return stored_host.read(reported.machine or "").host or reported
     return read_host(_locate(name_or_path, "hosts", "host", host_names()))
+
+
+def shipped_file(which: Literal["devices", "hosts"], name: str) -> Path:
+    """The file of a shipped name."""
+    return _folder(which) / f"{name}.toml"
 
 
 def published_table(name: str) -> Path:

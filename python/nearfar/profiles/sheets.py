@@ -41,7 +41,7 @@ def read_datasheet(path: Path) -> Profile | Host:
 def _parsed(path: Path) -> tuple[str, dict[str, Any]]:
     if not path.exists():
         raise BadInputError(
-            f"no such file: {path}", "`nearfar show` lists the shipped profiles and hosts"
+            f"no such file: {path}", "`nearfar profile list` names all profiles and hosts"
         )
     text = read_text(path, "give a TOML file")
     try:

@@ -23,6 +23,7 @@ from nearfar.records.persistent_structures import IntsetResult, MapResult
 from nearfar.records.placement import PlacementResult
 from nearfar.records.programs import ProgramResult
 from nearfar.records.results import BandwidthResult, LatencyResult, MappedResult, StreamResult
+from nearfar.records.simulation import CountsSimulation, LoadCurve, Simulation
 from nearfar.records.structures import StructuresResult
 from nearfar.records.sweep import SweepResult
 from nearfar.records.together import CompeteResult, PipelineResult, StencilResult, StencilSplit
@@ -83,6 +84,9 @@ class Sections(BaseModel):
     malloc: MallocResult | None = None
     program: ProgramResult | None = None
     experiment: ExperimentResult | None = None
+    simulation: Simulation | None = None
+    simulated_counts: CountsSimulation | None = None
+    load_curve: LoadCurve | None = None
     advice: AdviceResult | None = None
     placement: PlacementResult | None = None
     sweep: SweepResult | None = None

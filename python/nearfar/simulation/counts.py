@@ -32,8 +32,8 @@ from nearfar.files import read_text
 from nearfar.records.choices import WritePolicy
 from nearfar.records.profile import Profile
 from nearfar.records.shape import Origin, Provenance
+from nearfar.records.simulation import CountsSimulation, Tiers, TierWork
 from nearfar.simulation.figures import refuse_unknown
-from nearfar.simulation.results import CountsSimulation, Tiers, TierWork
 
 _SECONDS = 1e-9  # a nanosecond
 _JOULES = 1e-12  # V·mA·ns

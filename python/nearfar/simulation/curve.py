@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from nearfar.records.shape import Origin, Provenance
+from nearfar.records.simulation import CurvePoint, LoadCurve
 from nearfar.simulation.placements import Placement
-from nearfar.simulation.results import CurvePoint, LoadCurve
 from nearfar.simulation.run import Options, run
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from nearfar.records.shape import Origin, Provenance
-from nearfar.simulation.results import (
+from nearfar.records.simulation import (
     Difference,
     EnergyParts,
     SimulatedTier,

@@ -17,14 +17,14 @@ _STREAM = _DEVICES | {
     "page_policy",
     "write_policy",
 }
-_ALWAYS = frozenset({"json", "quiet"})
+_ALWAYS = frozenset({"json", "quiet", "out"})
 #: By the parameter that selects a source: its name for users, and the flags that affect it.
 _SOURCES = {
     "trace": ("a trace", _STREAM | {"instruction_ns"}),
     "counts": ("--counts", _DEVICES | {"page_policy", "write_policy", "cpu_time_s"}),
     "pattern": ("--pattern", _STREAM | {"requests", "size", "write_share", "seed"}),
     "curve": ("--curve", {"far", "engine", "page_policy", "requests", "write_share", "seed"}),
-    "experiment": ("--experiment", {"out"}),
+    "experiment": ("--experiment", set()),
 }
 
 

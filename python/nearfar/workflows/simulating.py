@@ -24,8 +24,8 @@ if TYPE_CHECKING:
         WritePolicy,
     )
     from nearfar.records.experiment import ExperimentResult
+    from nearfar.records.simulation import CountsSimulation, LoadCurve, Simulation
     from nearfar.simulation.placements import Placement
-    from nearfar.simulation.results import CountsSimulation, LoadCurve, Simulation
     from nearfar.workflows.options import Options
     from nearfar.workflows.recording import Measured
 
@@ -106,6 +106,34 @@ def simulate(
     if request.counts:
         return _counts(request, request.counts)
     return _curve(request) if request.curve else _stream(request)
+
+
+def simulate_recorded(
+    request: SimRequest, options: Options, given: Mapping[str, str] | None = None
+) -> Measured[Simulation | CountsSimulation | LoadCurve]:
+    """The same with a record, in a section of its own for each kind of result."""
+    from nearfar.records.simulation import CountsSimulation, LoadCurve
+    from nearfar.workflows.recording import recorded
+
+    check(request, given)
+    arguments = {f.name: getattr(request, f.name) for f in fields(request)}
+    with recorded("sim", _plain(arguments), replace(options, seed=request.seed)) as recording:
+        result = simulate(request, given)
+        section = "simulation"
+        if isinstance(result, CountsSimulation):
+            section = "simulated_counts"
+        elif isinstance(result, LoadCurve):
+            section = "load_curve"
+        recording.keep(section, result)
+    return recording.measured(result)
+
+
+def _plain(arguments: dict[str, object]) -> dict[str, object]:
+    return {
+        key: str(value) if isinstance(value, Path) else value
+        for key, value in arguments.items()
+        if value is not None
+    }
 
 
 def experiment(name: str, options: Options) -> Measured[ExperimentResult]:

@@ -18,6 +18,7 @@ from nearfar.report.terminal.predictions import (
     split,
     structure,
 )
+from nearfar.report.terminal.profiles import profiles
 from nearfar.report.terminal.programs import program
 from nearfar.report.terminal.record import noise, record
 from nearfar.report.terminal.results import bandwidth, latency, mapped, published_curve, stream
@@ -56,6 +57,7 @@ __all__ = [
     "pipeline",
     "pipeline_run",
     "plan_check",
+    "profiles",
     "program",
     "published_curve",
     "record",

@@ -19,6 +19,7 @@ from nearfar.report.terminal import (
     persistent_structures,
     programs,
     results,
+    simulation,
     together,
 )
 from nearfar.report.terminal.experiment import experiment
@@ -50,6 +51,9 @@ _SECTIONS: dict[str, Callable[[Any], RenderableType]] = {
     "malloc": allocators.malloc,
     "program": programs.program,
     "experiment": experiment,
+    "simulation": simulation.simulation,
+    "simulated_counts": simulation.counts,
+    "load_curve": simulation.load_curve,
     "placement": page_placement,
     "sweep": sweep,
 }

@@ -6,9 +6,9 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from nearfar.records.shape import Origin
+from nearfar.records.simulation import CountsSimulation, LoadCurve, Simulation, TierWork
 from nearfar.report.terminal.layout import block, columns
 from nearfar.report.wording import format_quantity
-from nearfar.simulation.results import CountsSimulation, LoadCurve, Simulation, TierWork
 from nearfar.units import format_energy, format_time
 
 _PARTS = (

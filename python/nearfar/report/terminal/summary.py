@@ -43,8 +43,7 @@ def _figures(run: Run) -> RenderableType | None:
     for card in cards(run):
         verdict = verdicts.get(card.target)
         origin = card.origin.value if card.origin and card.origin.value != "measured" else ""
-        interval = f"({card.interval or 'no interval'})"
-        value = " ".join(filter(None, (card.value, interval, origin)))
+        value = " ".join(filter(None, (card.value, f"({card.interval})", origin)))
         rows.append([card.label, value, verdict[0].value if verdict else "", card.context])
     return columns(["", "Value", "Verdict", "Of"], rows, 4) if rows else None
 

@@ -1,0 +1,112 @@
+"""The persistent map against lower bounds of this machine, its counterpart in DRAM, and `map_rp`.
+
+Usage: map_bounds.py ENTRIES ROUNDS
+
+In each round, in random order: insertions, look-ups (in a row, dependent, batched) and removals of
+the map, of its volatile counterpart, and of the map after PMDK's hashmap_rp; look-ups by two
+threads; and the bounds over as many bytes as the map's pool has, on the same tier:
+
+read bound    a load of a random line that the next one waits for (a dependent look-up has one)
+write bound   a store to a random line, clwb and sfence (an insertion or a removal has one)
+
+Prints medians in ns for each operation of a thread with their 95 % intervals, and the ratios of the
+values of a round (median, interval). Keys and values have 8 bytes. Emulated: the pool is in shm:.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+from collections import defaultdict
+from collections.abc import Callable
+
+from nearfar._native import LatencyProbe, MapBench, PersistenceProbe
+from nearfar.stats import Estimate, median, ratio_of_pairs
+
+TIER, CPUS = "shm:", (0, 1)
+_SAMPLE_NS, _WARM_STEPS = 200_000_000, 1 << 20
+#: Ratio: what is measured, and what it is compared with.
+RATIOS = (
+    ("insert", "write bound"),
+    ("remove", "write bound"),
+    ("dependent", "read bound"),
+    ("get", "dram get"),
+    ("dependent", "dram dependent"),
+    ("get", "batched"),
+    ("map_rp insert", "insert"),
+    ("map_rp get", "get"),
+    ("map_rp get", "batched"),
+    ("map_rp dependent", "dependent"),
+    ("map_rp dependent", "read bound"),
+    ("map_rp remove", "remove"),
+    ("get", "two readers"),
+)
+
+
+def main(entries: int, rounds: int) -> None:
+    """Run all rounds and print."""
+    found: defaultdict[str, list[float]] = defaultdict(list)
+    pool_bytes = _map("map", "get", 1000).pool_bytes()
+    for number in range(rounds):
+        pool_bytes = _round(entries, pool_bytes, number, found)
+    for name, values in found.items():
+        print(f"{name:20} {_text(median(values))} ns")
+    for over, under in RATIOS:
+        print(f"{over} / {under}: {_text(ratio_of_pairs(found[over], found[under]))}")
+    print(f"{entries} entries, {rounds} rounds, pool of {pool_bytes >> 20} MiB")
+
+
+def _round(entries: int, pool_bytes: int, number: int, found: dict[str, list[float]]) -> int:
+    """All measurements once; returns the size of a pool of so many entries."""
+    size = pool_bytes
+
+    def operations(kind: str, operation: str) -> None:
+        nonlocal size
+        bench = _map(kind, operation, entries)
+        size = max(size, bench.pool_bytes()) if kind == "map" else size
+        passes = ["whole"]
+        if operation == "get":
+            passes += ["dependent"] if kind == "map_rp" else ["dependent", "batched"]
+        for each in passes:
+            name = operation if each == "whole" else each
+            found[name if kind == "map" else f"{kind} {name}"].append(
+                bench.run(each)["seconds"] * 1e9 / entries
+            )
+
+    def two_readers() -> None:
+        bench = _map("map", "get", entries, CPUS)
+        found["two readers"].append(bench.run("whole")["seconds"] * 1e9 / entries)
+
+    def bounds() -> None:
+        chase = LatencyProbe(TIER, size, CPUS[0])
+        chase.prepare(size, 64, number, _WARM_STEPS)
+        found["read bound"].append(chase.sample_chains(1, _SAMPLE_NS)["latency_ns"])
+        del chase
+        stores = PersistenceProbe(TIER, size, CPUS[0])
+        found["write bound"].append(stores.sample("clwb", 64, 1, _SAMPLE_NS)["fence_ns"])
+
+    operations("map", "insert")  # first: it gives the size of the pool
+    todo: list[Callable[[], None]] = [bounds, two_readers]
+    todo += [
+        lambda kind=kind, op=op: operations(kind, op)  # type: ignore[misc]
+        for kind in ("map", "dram", "map_rp")
+        for op in ("insert", "get", "remove")
+        if (kind, op) != ("map", "insert")
+    ]
+    random.shuffle(todo)
+    for each in todo:
+        each()
+    return size
+
+
+def _map(kind: str, operation: str, entries: int, cpus: tuple[int, ...] = CPUS[:1]) -> MapBench:
+    tier = "dram" if kind == "dram" else TIER
+    return MapBench(kind, operation, entries, 8, False, tier, list(cpus), 1)
+
+
+def _text(value: Estimate) -> str:
+    return f"{value.value:.2f} [{value.low:.2f}, {value.high:.2f}]"
+
+
+if __name__ == "__main__":
+    main(int(float(sys.argv[1])), int(sys.argv[2]))

@@ -1,0 +1,90 @@
+"""A simulated program: time and energy of both memories, from a trace, a stream or counts."""
+
+from __future__ import annotations
+
+from nearfar.records.shape import Origin, Shaped
+from nearfar.records.simulation import CountsSimulation, Simulation
+from nearfar.report.html.section import Cell, Context, Section, Table
+from nearfar.report.wording import format_quantity
+
+#: Position on the page.
+PLACE = 215
+
+_SIMULATED = (
+    "reads",
+    "writes",
+    "device_reads",
+    "device_writes",
+    "row_hit_share",
+    "read_latency_ns",
+    "p50_latency_ns",
+    "p99_latency_ns",
+    "p999_latency_ns",
+    "largest_latency_ns",
+    "energy_J",
+    "most_line_writes",
+    "lifetime_s",
+    "levelled_lifetime_s",
+)
+_COUNTED = (
+    "reads",
+    "writes",
+    "read_time_s",
+    "write_time_s",
+    "read_energy_J",
+    "write_energy_J",
+    "standby_energy_J",
+    "refresh_energy_J",
+)
+
+
+def section(context: Context) -> Section | None:
+    """Return the section, or None if nothing was simulated."""
+    found = context.run.sections
+    if found.simulation is not None:
+        return _section(found.simulation, _finding(found.simulation), _SIMULATED)
+    if found.simulated_counts is not None:
+        return _section(found.simulated_counts, "A program given by its counts.", _COUNTED)
+    return None
+
+
+def _finding(result: Simulation) -> str:
+    return (
+        f"{result.source}: {result.requests:,} requests, {result.placement}; "
+        f"{format_quantity('time_s', result.time_s)} at "
+        f"{format_quantity('bandwidth_bytes_per_s', result.bandwidth_bytes_per_s)} (simulated). "
+        f"Engine {result.engine}, rows {result.page_policy}, writes {result.write_policy}, core "
+        f"{result.core}."
+    )
+
+
+def _section(result: Simulation | CountsSimulation, finding: str, keys: tuple[str, ...]) -> Section:
+    totals = [_row(key, result) for key in ("time_s", "cpu_time_s", "energy_J")]
+    near, far = result.tiers.near, result.tiers.far
+    memories = [_row(key, near, far) for key in keys if _has(key, near, far)]
+    tables = [
+        Table(["The program", ""], totals, "Time and energy", frozenset({1})),
+        Table(
+            ["", f"near: {near.device}", f"far: {far.device}"],
+            memories,
+            "Both memories",
+            frozenset({1, 2}),
+        ),
+    ]
+    return Section("simulation", "Simulation", finding, [], tables, [*result.limits])
+
+
+def _has(key: str, *memories: Shaped) -> bool:
+    return any(getattr(memory, key) is not None for memory in memories)
+
+
+def _row(key: str, *memories: Shaped) -> list[Cell]:
+    name = key.removesuffix("_ns").removesuffix("_J").removesuffix("_s").replace("_", " ")
+    values = [getattr(memory, key) for memory in memories]
+    return [
+        Cell(f"energy, {name.removesuffix(' energy')}" if name.endswith(" energy") else name),
+        *(
+            Cell("–") if value is None else Cell(format_quantity(key, value), "", Origin.SIMULATED)
+            for value in values
+        ),
+    ]

@@ -1,0 +1,62 @@
+"""Records of ``nearfar sim --out``: read again by report, show and compare."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from conftest import RunNearfar
+from nearfar.store import read_run
+
+COUNTS = {"near": {"reads": 100, "writes": 5}, "far": {"reads": 7, "writes": 9}}
+SOURCES = {
+    "simulation": ("--pattern", "random", "--requests", "2000", "--write-share", "0.5"),
+    "simulated_counts": ("--counts", "counts.json"),
+    "load_curve": ("--curve", "--far", "ddr4-3200", "--requests", "2000"),
+}
+TITLES = {
+    "simulation": "Simulation",
+    "simulated_counts": "Simulation",
+    "load_curve": "Latency by load",
+}
+
+
+@pytest.mark.parametrize("section", SOURCES)
+def test_a_simulation_is_kept_shown_and_reported(
+    section: str, run_nearfar: RunNearfar, tmp_path: Path
+) -> None:
+    (tmp_path / "counts.json").write_text(json.dumps(COUNTS))
+    done = run_nearfar("sim", *SOURCES[section], "--out", "kept", "--json", "result.json")
+    assert done.code == 0, done.stderr
+    run = read_run(tmp_path / "kept")
+    assert (run.verb, run.status) == ("sim", "finished")
+    kept = getattr(run.sections, section)
+    assert kept is not None
+    written = json.loads((tmp_path / "result.json").read_text())
+    assert kept.model_dump(mode="json", exclude_none=True).items() <= written.items()
+    assert "simulated" in run_nearfar("show", "kept").stdout
+    assert run_nearfar("report", "kept").code == 0
+    page = (tmp_path / "kept" / "report.html").read_text()
+    assert f"<h2>{TITLES[section]}" in page.replace("\n", "")
+    assert "simulated" in page
+
+
+def test_two_simulations_are_compared(run_nearfar: RunNearfar) -> None:
+    for name, far in (("slow", "cxl-ddr5"), ("fast", "ddr4-3200")):
+        flags = ("--pattern", "random", "--requests", "5000", "--engine", "exact")
+        assert run_nearfar("sim", *flags, "--far", far, "--out", name).code == 0
+    done = run_nearfar("compare", "slow", "fast")
+    assert "better" in done.stdout, done.stderr
+    assert run_nearfar("compare", "fast", "slow").code == 1
+
+
+def test_a_record_is_not_written_over(run_nearfar: RunNearfar, tmp_path: Path) -> None:
+    flags = ("sim", "--pattern", "random", "--requests", "100", "--out", "kept")
+    assert run_nearfar(*flags).code == 0
+    before = (tmp_path / "kept" / "run.json").read_bytes()
+    done = run_nearfar(*flags)
+    assert done.code == 2
+    assert "kept" in done.stderr
+    assert (tmp_path / "kept" / "run.json").read_bytes() == before
