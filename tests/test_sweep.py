@@ -158,24 +158,28 @@ def test_ctrl_c_keeps_finished_cells(tmp_path: Path) -> None:
     assert polars.read_parquet(tmp_path / "s" / "results.parquet").height > 0
 
 
-def test_a_measurement_has_the_machine_to_itself() -> None:
+def test_a_measurement_has_the_machine_to_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("nearfar.sweep.machine_lock._FOLDERS", (tmp_path,))
     waited: list[str] = []
     with machine_lock(alone=False, waits=lambda: waited.append("a")):
-        other = _in_another_process("False")
+        other = _in_another_process(tmp_path, "False")
         assert other.returncode == 0, other.stderr
-        blocked = _in_another_process("True")
+        blocked = _in_another_process(tmp_path, "True")
     assert blocked.returncode == 5, blocked.stderr
     with machine_lock(alone=True, waits=lambda: waited.append("b")):
-        assert _in_another_process("False").returncode == 5
-    if not waited:  # else somebody sweeps on this machine, and we waited for that
-        assert _in_another_process("True").returncode == 0
+        assert _in_another_process(tmp_path, "False").returncode == 5
+    assert _in_another_process(tmp_path, "True").returncode == 0
+    assert waited == []
 
 
-def _in_another_process(alone: str) -> subprocess.CompletedProcess[str]:
-    """Ends with 5 where it would have to wait."""
+def _in_another_process(folder: Path, alone: str) -> subprocess.CompletedProcess[str]:
+    """Ends with 5 where it would have to wait. ``folder``: of the lock, which other tests take."""
     script = (
-        "import os\nfrom nearfar.sweep.machine_lock import machine_lock\n"
-        f"with machine_lock(alone={alone}, waits=lambda: os._exit(5)): pass\n"
+        "import os\nfrom pathlib import Path\nfrom nearfar.sweep import machine_lock as module\n"
+        f"module._FOLDERS = (Path({str(folder)!r}),)\n"
+        f"with module.machine_lock(alone={alone}, waits=lambda: os._exit(5)): pass\n"
     )
     return subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=60

@@ -69,6 +69,14 @@ Perf = Annotated[
 ]
 
 
+_PANELS = {
+    "What is observed": "time emulate pid perf ignore_failure",
+    "Memories": "near_budget far near host llc remeasure",
+    "Output": "emit out json strict quiet",
+}
+
+
+@flags.in_panels(_PANELS)
 def advise(
     program: flags.OptionalProgram = None,
     near_budget: Budget = None,

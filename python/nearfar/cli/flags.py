@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from copy import copy
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
 
 import typer
 
@@ -266,6 +267,34 @@ class Measuring:
     def output(self) -> Output:
         """Return how to print the result."""
         return Output(self.json, self.strict, self.quiet)
+
+
+def in_panels(panels: Mapping[str, str]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Show flags under headings: the names of parameters, separated by spaces, by heading."""
+    headings = {name: heading for heading, names in panels.items() for name in names.split()}
+
+    def decorate(verb: Callable[..., None]) -> Callable[..., None]:
+        signature = inspect.signature(verb, eval_str=True)
+        parameters = [
+            p.replace(annotation=_under(p.annotation, headings[p.name]))
+            if p.name in headings
+            else p
+            for p in signature.parameters.values()
+        ]
+        verb.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+        verb.__annotations__ = {p.name: p.annotation for p in parameters}
+        return verb
+
+    return decorate
+
+
+def _under(annotation: Any, heading: str | None) -> Any:
+    if heading is None:
+        return annotation
+    kind, option = get_args(annotation)
+    option = copy(option)  # a flag may be shared by verbs
+    option.rich_help_panel = heading
+    return Annotated[kind, option]
 
 
 def grouped(verb: Callable[..., None]) -> Callable[..., None]:

@@ -110,6 +110,25 @@ CpuTime = Annotated[
 ]
 
 
+Out = Annotated[
+    Path | None,
+    typer.Option(
+        "--out",
+        metavar="DIR",
+        help="Keep a record in this directory (--experiment: by default nearfar-runs/…).",
+        callback=flags.record_place,
+    ),
+]
+_PANELS = {
+    "Source: one of these, or a trace": "counts pattern curve experiment",
+    "Memories, and what lies where": "near far placement place near_size",
+    "Engine and core": "engine core window page_policy write_policy instruction_ns",
+    "Synthetic streams and counts": "requests size write_share cpu_time_s seed",
+    "Output": "out json quiet",
+}
+
+
+@flags.in_panels(_PANELS)
 def sim(
     context: typer.Context,
     trace: Trace = None,
@@ -133,7 +152,7 @@ def sim(
     write_share: WriteShare = 0.0,
     cpu_time_s: CpuTime = 0.0,
     seed: flags.Seed = 1,
-    out: flags.Out = None,
+    out: Out = None,
     json: flags.Json = None,
     quiet: flags.Quiet = False,
 ) -> None:
