@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+import shared_memory
 from conftest import RunNearfar
 from nearfar._native import NativeError, Sampler
 from small_host import write_small_host
@@ -178,14 +179,9 @@ def test_what_the_program_prints_is_discarded(
 def test_nothing_of_the_sampler_is_left_in_the_environment_or_on_disk(
     run_nearfar: RunNearfar, host: tuple[str, ...], program: Path, tmp_path: Path
 ) -> None:
-    shared = Path("/dev/shm")
-    before = set(shared.iterdir())
+    before = shared_memory.files()
     done = run_nearfar("advise", *host, "--out", "here", "--", str(program), "2000000")
     assert done.code == 0, done.stderr
-    left = set(shared.iterdir()) - before
-    give_up = time.monotonic() + 120
-    while (left := left & set(shared.iterdir())) and time.monotonic() < give_up:
-        time.sleep(0.2)  # other tests that run meanwhile remove theirs
-    assert not left
+    assert shared_memory.left_behind(before) == set()
     names = {file.name for file in (tmp_path / "here").iterdir()}
     assert names == {"run.json", "report.html", "chase.plan"}
