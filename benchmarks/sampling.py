@@ -16,22 +16,17 @@ import random
 import resource
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 from nearfar._native import Sampler
-from nearfar.sampling.pauses import Pauses
-from nearfar.sampling.run import (
-    ATTACHED_PERIOD_NS,
-    PERIOD_NS,
-    Polling,
-    Sampled,
-    sample_program,
-)
+from nearfar.sampling.run import ATTACHED_PERIOD_NS, PERIOD_NS, Sampled, sample_program
 from nearfar.stats import median
 
+_POLL_S = 0.03
 _LIMIT_S = 600.0
 
 
@@ -50,9 +45,21 @@ def sampled(command: Sequence[str]) -> dict[str, float]:
     return {"cpu_s": run.user_s + run.system_s, "wall_s": run.wall_s}
 
 
-def _attached(pid: int) -> Polling:
-    sampler = Sampler.attach(pid, ATTACHED_PERIOD_NS, 0)
-    return Polling(sampler, Pauses(sampler))
+@contextmanager
+def attached(pid: int) -> Iterator[None]:
+    """Sample a process meanwhile."""
+    sampler, done = Sampler.attach(pid, ATTACHED_PERIOD_NS, 0), threading.Event()
+
+    def poll() -> None:
+        while not done.wait(_POLL_S):
+            sampler.poll()
+
+    thread = threading.Thread(target=poll)
+    thread.start()
+    yield
+    done.set()
+    thread.join()
+    sampler.stop()
 
 
 def service(pid: int, load: Sequence[str], *, sampling: bool) -> dict[str, float]:
@@ -62,7 +69,7 @@ def service(pid: int, load: Sequence[str], *, sampling: bool) -> dict[str, float
         tasks = Path(f"/proc/{pid}/task").iterdir()
         return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks) * 1e-9
 
-    with _attached(pid) if sampling else nullcontext():
+    with attached(pid) if sampling else nullcontext():
         before = cpu_s()
         subprocess.run(load, stdout=subprocess.DEVNULL, check=True)
         return {"cpu_s": cpu_s() - before}

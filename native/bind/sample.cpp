@@ -115,9 +115,6 @@ void register_sample(nb::module_& module) {
           nb::arg("path"))
       .def("log_value", &Sampler::log_value)
       .def("poll", &Sampler::poll, nb::call_guard<nb::gil_scoped_release>())
-      .def(
-          "pause", [](Sampler& self, bool on) { run_unlocked([&] { return self.pause(on); }); },
-          nb::arg("on"))
       .def("stop", &Sampler::stop)
       .def("samples", [](const Sampler& self) { return bytes_of(self.samples()); })
       .def("every", &Sampler::every)

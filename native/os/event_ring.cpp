@@ -46,9 +46,9 @@ Result<File> open_event(perf_event_attr attributes, pid_t thread, int cpu) {
 } // namespace
 
 EventRing::EventRing(EventRing&& other) noexcept
-    : events_(std::move(other.events_)), for_thread_(other.for_thread_),
-      ids_(std::move(other.ids_)), page_(std::exchange(other.page_, nullptr)),
-      mapped_bytes_(other.mapped_bytes_), joined_(std::move(other.joined_)) {}
+    : events_(std::move(other.events_)), ids_(std::move(other.ids_)),
+      page_(std::exchange(other.page_, nullptr)), mapped_bytes_(other.mapped_bytes_),
+      joined_(std::move(other.joined_)) {}
 
 EventRing::~EventRing() {
   if (page_ != nullptr) munmap(page_, mapped_bytes_);
@@ -56,7 +56,6 @@ EventRing::~EventRing() {
 
 Result<EventRing> EventRing::open(std::span<const perf_event_attr> events, pid_t thread, int cpu) {
   EventRing ring;
-  ring.for_thread_ = events.size();
   Status opened = ring.add(events, thread, cpu);
   if (!opened) return opened.error();
   return ring;
@@ -77,13 +76,6 @@ Status EventRing::add(std::span<const perf_event_attr> events, pid_t thread, int
     ids_.push_back(id);
     events_.push_back(std::move(*event));
   }
-  return Done{};
-}
-
-Status EventRing::enable(std::size_t index, bool on) {
-  const auto request = on ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE;
-  for (std::size_t i = index; i < events_.size(); i += for_thread_)
-    if (ioctl(events_[i].fd(), request, 0) != 0) return refused(errno);
   return Done{};
 }
 

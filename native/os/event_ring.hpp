@@ -43,10 +43,6 @@ public:
   /// Adds the events of another thread on the same CPU.
   Status add(std::span<const perf_event_attr> events, pid_t thread, int cpu);
 
-  /// Enables or disables the events that are `index`-th in the list given to open(), also
-  /// of threads and processes started since. Errors: os_error.
-  Status enable(std::size_t index, bool on);
-
   /// The kernel's numbers of the events, in the order in which they were opened; samples of children
   /// have the number of their parent's event.
   const std::vector<std::uint64_t>& ids() const { return ids_; }
@@ -58,8 +54,7 @@ private:
   EventRing() = default;
   Status map(const File& event);
 
-  std::vector<File> events_;   ///< the first owns the ring
-  std::size_t for_thread_ = 1; ///< events of one thread: they follow each other
+  std::vector<File> events_; ///< the first owns the ring
   std::vector<std::uint64_t> ids_;
   perf_event_mmap_page* page_ = nullptr;
   std::size_t mapped_bytes_ = 0;

@@ -12,11 +12,9 @@ namespace nearfar::sample {
 
 namespace {
 
-perf_event_attr event_of(std::uint64_t config, std::uint64_t period, bool from_exec) {
+perf_event_attr common_attributes(bool from_exec) {
   perf_event_attr attributes{};
   attributes.type = PERF_TYPE_SOFTWARE;
-  attributes.config = config;
-  attributes.sample_period = period;
   // Not PERF_SAMPLE_PERIOD: with it, the kernel samples each event of software, whatever the period
   // (perf_swevent_event() in kernel/events/core.c).
   attributes.sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID |
@@ -31,21 +29,17 @@ perf_event_attr event_of(std::uint64_t config, std::uint64_t period, bool from_e
   return attributes;
 }
 
-/// Place of the clock in the events of attach(): the records of mappings have one of their own, so
-/// that they go on while the clock is paused.
-constexpr std::size_t attached_clock = 1;
-
 std::vector<perf_event_attr> events(const SamplerOptions& options, bool from_exec) {
-  std::vector<perf_event_attr> made;
-  if (!from_exec) made.push_back(event_of(PERF_COUNT_SW_DUMMY, 0, from_exec));
-  made.push_back(event_of(PERF_COUNT_SW_CPU_CLOCK, options.period_ns, from_exec));
-  if (options.fault_period != 0)
-    made.push_back(event_of(PERF_COUNT_SW_PAGE_FAULTS, options.fault_period, from_exec));
-  perf_event_attr& first = made.front();
-  first.mmap = first.mmap2 = first.mmap_data = 1;
-  first.comm = first.comm_exec = 1;
-  first.task = 1;
-  return made;
+  perf_event_attr clock = common_attributes(from_exec);
+  clock.config = PERF_COUNT_SW_CPU_CLOCK;
+  clock.sample_period = options.period_ns;
+  clock.mmap = clock.mmap2 = clock.mmap_data = 1;
+  clock.comm = clock.comm_exec = 1;
+  clock.task = 1;
+  perf_event_attr faults = common_attributes(from_exec);
+  faults.config = PERF_COUNT_SW_PAGE_FAULTS;
+  faults.sample_period = options.fault_period;
+  return options.fault_period != 0 ? std::vector{clock, faults} : std::vector{clock};
 }
 
 /// A record of the kernel, to be sorted by time. It points into its copy of the bytes.
@@ -166,13 +160,6 @@ std::string Sampler::log_value() const {
   return core_->seen.log ? core_->seen.log->variable_value() : "";
 }
 void Sampler::poll() { core_->poll(); }
-Status Sampler::pause(bool on) {
-  for (os::EventRing& ring : core_->rings) {
-    Status done = ring.enable(attached_clock, !on);
-    if (!done) return done;
-  }
-  return Done{};
-}
 void Sampler::stop() { core_->rings.clear(); }
 std::span<const Sample> Sampler::samples() const { return core_->seen.store.all(); }
 unsigned Sampler::every() const { return core_->seen.store.every(); }

@@ -52,11 +52,6 @@ public:
   /// Takes what has been sampled since the last call; at least 20 times a second.
   void poll();
 
-  /// Stops or goes on with samples of the clock; records of mappings and programs go on. A process
-  /// that waits often pays for the kernel's timer each time it gets a CPU, so that pauses save more
-  /// than a longer period. Only for attach(). Errors: os_error.
-  Status pause(bool on);
-
   /// Closes the events: programs that this thread starts later are not sampled.
   void stop();
 

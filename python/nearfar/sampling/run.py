@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING
 from nearfar.errors import BadInputError
 from nearfar.process.helpers import preloadable
 from nearfar.process.launch import StartError, run
-from nearfar.sampling.pauses import Pauses
 from nearfar.sampling.residency import resident_memory
 
 if TYPE_CHECKING:
@@ -96,7 +95,7 @@ def sample_program(
     environment = _with_log(dict(placed) if placed else dict(os.environ), sampler.log_value())
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     begin = time.monotonic()
-    with Polling(sampler) as polling:
+    with _Polling(sampler) as polling:
         try:
             _, code = run(program, environment, alone=True, limit_s=limit_s, stdin=stdin)
         except StartError as error:
@@ -135,12 +134,11 @@ def sample_process(pid: int, time_s: float) -> Sampled:
         raise BadInputError(error.args[1], error.args[2]) from None
     before = _system_s(sampler)
     begin = time.monotonic()
-    with Polling(sampler, Pauses(sampler)) as polling, contextlib.suppress(ProcessLookupError):
+    with _Polling(sampler), contextlib.suppress(ProcessLookupError):
         _wait(pid, time_s)
     wall_s = time.monotonic() - begin
     programs = _programs(sampler)
-    sampled_s = sum(count for _, count in programs) * ATTACHED_PERIOD_NS * 1e-9
-    user_s = sampled_s / (polling.pauses.fraction() if polling.pauses else 1.0)
+    user_s = sum(count for _, count in programs) * ATTACHED_PERIOD_NS * 1e-9
     return Sampled(
         sampler,
         ATTACHED_PERIOD_NS,
@@ -166,12 +164,11 @@ def _wait(pid: int, time_s: float) -> None:
         os.close(handle)
 
 
-class Polling:
+class _Polling:
     """Takes samples in a second thread, and closes the events at the end."""
 
-    def __init__(self, sampler: Sampler, pauses: Pauses | None = None) -> None:
+    def __init__(self, sampler: Sampler) -> None:
         self._sampler = sampler
-        self.pauses = pauses
         self._done = threading.Event()
         self.queued_s = 0.0  # that the first thread waited for a CPU
         self._thread = threading.Thread(target=self._poll)
@@ -180,8 +177,6 @@ class Polling:
         while not self._done.wait(_POLL_S):
             self._sampler.poll()
             self._note_queue()
-            if self.pauses:
-                self.pauses.step()
 
     def _note_queue(self) -> None:
         """Read how long the program's first thread waited for a CPU (proc(5), schedstat)."""
@@ -190,7 +185,7 @@ class Polling:
                 text = Path(f"/proc/{process}/schedstat").read_text()
                 self.queued_s = int(text.split()[1]) * 1e-9
 
-    def __enter__(self) -> Polling:
+    def __enter__(self) -> _Polling:
         self._thread.start()
         return self
 
