@@ -5,7 +5,9 @@ Usage:
   sampling.py service PAIRS PID -- LOAD...       a running service: its CPU time while LOAD runs
 
 Prints the median ratio of the pairs, with its 95 % interval (binomial, of the order statistics),
-as JSON. ``program`` includes the library that logs allocations, as in ``nearfar advise``.
+as JSON. ``service`` has two ratios: by a clock of each CPU (``cpu_s``), and by a clock of each
+thread, which needs no privileges (``thread_clock_cpu_s``). ``program`` includes the library that
+logs allocations, as in ``nearfar advise``.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 
 from nearfar._native import Sampler
@@ -46,9 +48,10 @@ def sampled(command: Sequence[str]) -> dict[str, float]:
 
 
 @contextmanager
-def attached(pid: int) -> Iterator[None]:
+def attached(pid: int, *, clock_of_cpus: bool) -> Iterator[None]:
     """Sample a process meanwhile."""
-    sampler, done = Sampler.attach(pid, ATTACHED_PERIOD_NS, 0), threading.Event()
+    sampler = Sampler.attach(pid, ATTACHED_PERIOD_NS, 0, clock_of_cpus)
+    done = threading.Event()
 
     def poll() -> None:
         while not done.wait(_POLL_S):
@@ -62,17 +65,33 @@ def attached(pid: int) -> Iterator[None]:
     sampler.stop()
 
 
-def service(pid: int, load: Sequence[str], *, sampling: bool) -> dict[str, float]:
-    """CPU time of a service for one load."""
+def service(pid: int, load: Sequence[str], meanwhile: AbstractContextManager[None]) -> float:
+    """CPU time of a service for one load, s."""
 
     def cpu_s() -> float:
         tasks = Path(f"/proc/{pid}/task").iterdir()
         return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks) * 1e-9
 
-    with attached(pid) if sampling else nullcontext():
+    with meanwhile:
         before = cpu_s()
         subprocess.run(load, stdout=subprocess.DEVNULL, check=True)
-        return {"cpu_s": cpu_s() - before}
+        return cpu_s() - before
+
+
+def compare_service(rounds: int, pid: int, load: Sequence[str]) -> dict[str, dict[str, float]]:
+    """Ratios of a service's CPU time, with sampling over without."""
+    ratios: dict[str, list[float]] = {"cpu_s": [], "thread_clock_cpu_s": []}
+    for _ in range(rounds):
+        ways = {
+            "plain": lambda: nullcontext(),
+            "cpu_s": lambda: attached(pid, clock_of_cpus=True),
+            "thread_clock_cpu_s": lambda: attached(pid, clock_of_cpus=False),
+        }
+        order = random.sample(sorted(ways), len(ways))
+        used = {name: service(pid, load, ways[name]()) for name in order}
+        for name, values in ratios.items():
+            values.append(used[name] / used["plain"])
+    return {name: summary(values) for name, values in ratios.items()}
 
 
 def compare(
@@ -103,12 +122,7 @@ def main(arguments: Sequence[str]) -> None:
     if head[0] == "program":
         found = compare(pairs, lambda: plain(command), lambda: sampled(command))
     else:
-        pid = int(head[2])
-        found = compare(
-            pairs,
-            lambda: service(pid, command, sampling=False),
-            lambda: service(pid, command, sampling=True),
-        )
+        found = compare_service(pairs, int(head[2]), command)
     print(json.dumps(found, indent=1))
 
 

@@ -105,10 +105,11 @@ void register_sample(nb::module_& module) {
           nb::arg("period_ns"), nb::arg("fault_period"))
       .def_static(
           "attach",
-          [](int process, std::uint64_t period_ns, std::uint64_t fault_period) {
-            return kept(Sampler::attach(process, {period_ns, fault_period}));
+          [](int process, std::uint64_t period_ns, std::uint64_t fault_period, bool clock_of_cpus) {
+            return kept(Sampler::attach(process, {period_ns, fault_period, clock_of_cpus}));
           },
-          nb::arg("process"), nb::arg("period_ns"), nb::arg("fault_period"))
+          nb::arg("process"), nb::arg("period_ns"), nb::arg("fault_period"),
+          nb::arg("clock_of_cpus") = true)
       .def_static(
           "read",
           [](const char* path) { return kept(run_unlocked([&] { return Sampler::read(path); })); },

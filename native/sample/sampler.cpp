@@ -1,6 +1,7 @@
 #include "sample/sampler.hpp"
 
 #include <algorithm>
+#include <set>
 
 #include "os/event_ring.hpp"
 #include "os/processes.hpp"
@@ -42,6 +43,11 @@ std::vector<perf_event_attr> events(const SamplerOptions& options, bool from_exe
   return options.fault_period != 0 ? std::vector{clock, faults} : std::vector{clock};
 }
 
+Error no_process(pid_t process) {
+  return Error::make(Errc::not_found, "no process %d, or it belongs to another user", process)
+      .try_next("list processes with `ps -e`");
+}
+
 /// A record of the kernel, to be sorted by time. It points into its copy of the bytes.
 struct Pending {
   std::uint64_t time_ns;
@@ -61,8 +67,14 @@ struct Sampler::Core {
   std::vector<Pending> pending;
   Collector seen;
   std::uint64_t last_ns = 0;
+  bool sees_all = false;    ///< the rings have records of all processes
+  std::set<pid_t> followed; ///< if so: those that are taken
 
   Status open(const SamplerOptions& options, std::span<const pid_t> threads, bool from_exec);
+  Status follow_from_cpus(pid_t process, const SamplerOptions& options);
+  Status follow_by_threads(pid_t process, const SamplerOptions& options);
+  std::vector<pid_t> read_tree(pid_t process);
+  bool concerns(const perf::Record& record);
   void poll();
   void take(const perf::Sample& record);
   template <class Other>
@@ -91,6 +103,56 @@ Status Sampler::Core::open(const SamplerOptions& options, std::span<const pid_t>
   return Done{};
 }
 
+/// Reads what is mapped in a process and in its descendants, and names them. Returns those that are
+/// there.
+std::vector<pid_t> Sampler::Core::read_tree(pid_t process) {
+  std::vector<pid_t> found;
+  for (const pid_t each : os::process_tree(process)) {
+    if (!seen.processes.read(each)) continue;
+    seen.programs[each].name = os::name_of(each);
+    found.push_back(each);
+  }
+  return found;
+}
+
+Status Sampler::Core::follow_from_cpus(pid_t process, const SamplerOptions& options) {
+  const pid_t all = -1;
+  Status opened = open(options, {&all, 1}, false);
+  if (!opened) {
+    rings.clear();
+    fault_events.clear();
+    return opened;
+  }
+  sees_all = true;
+  const std::vector<pid_t> tree = read_tree(process);
+  followed.insert(tree.begin(), tree.end());
+  return Done{};
+}
+
+Status Sampler::Core::follow_by_threads(pid_t process, const SamplerOptions& options) {
+  std::vector<pid_t> threads;
+  for (const pid_t each : read_tree(process))
+    std::ranges::copy(os::threads_of(each), std::back_inserter(threads));
+  if (threads.empty()) return no_process(process);
+  return open(options, threads, false);
+}
+
+/// Whether a record is of the processes that are sampled. Notes their children.
+bool Sampler::Core::concerns(const perf::Record& record) {
+  if (!sees_all) return true;
+  if (const auto* fork = std::get_if<perf::Fork>(&record))
+    if (followed.contains(static_cast<pid_t>(fork->parent_pid)))
+      followed.insert(static_cast<pid_t>(fork->pid));
+  return std::visit(
+      [&](const auto& one) {
+        if constexpr (requires { one.pid; })
+          return followed.contains(static_cast<pid_t>(one.pid));
+        else
+          return true;
+      },
+      record);
+}
+
 void Sampler::Core::poll() {
   for (os::EventRing& ring : rings)
     ring.drain([&](perf::ByteSpan bytes) {
@@ -101,7 +163,7 @@ void Sampler::Core::poll() {
   if (seen.log) seen.log->poll(); // after the samples, so that it has the memory that they are of
   std::ranges::stable_sort(pending, {}, &Pending::time_ns);
   for (const Pending& one : pending) {
-    std::visit([&](const auto& value) { take(value); }, one.record);
+    if (concerns(one.record)) std::visit([&](const auto& value) { take(value); }, one.record);
     last_ns = std::max(last_ns, one.time_ns);
   }
   pending.clear();
@@ -134,18 +196,13 @@ Result<Sampler> Sampler::open(const SamplerOptions& options) {
 
 Result<Sampler> Sampler::attach(pid_t process, const SamplerOptions& options) {
   auto core = std::make_unique<Core>(CodeSource::running_process);
-  std::vector<pid_t> threads;
-  for (const pid_t each : os::process_tree(process)) {
-    if (!core->seen.processes.read(each)) continue;
-    core->seen.programs[each].name = os::name_of(each);
-    for (const pid_t thread : os::threads_of(each))
-      threads.push_back(thread);
+  const bool from_cpus =
+      options.clock_of_cpus && static_cast<bool>(core->follow_from_cpus(process, options));
+  if (from_cpus && core->followed.empty()) return no_process(process);
+  if (!from_cpus) {
+    Status opened = core->follow_by_threads(process, options);
+    if (!opened) return opened.error();
   }
-  if (threads.empty())
-    return Error::make(Errc::not_found, "no process %d, or it belongs to another user", process)
-        .try_next("list processes with `ps -e`");
-  Status opened = core->open(options, threads, false);
-  if (!opened) return opened.error();
   return Sampler(std::move(core));
 }
 

@@ -24,9 +24,13 @@ namespace nearfar::sample {
 
 struct SamplerOptions {
   std::uint64_t period_ns = 500'000; ///< of CPU time between two samples
-  /// Page faults between two samples; 0: none. A sample costs about 1 us, and so does an event each
-  /// time that a thread gets a CPU, which a service does often.
+  /// Page faults between two samples; 0: none. A sample costs about 1 us, and so does an event of a
+  /// thread each time that the thread gets a CPU.
   std::uint64_t fault_period = 16;
+  /// attach(): a clock for each CPU, whose samples of other programs are dropped, where the kernel
+  /// permits it (root, CAP_PERFMON, or perf_event_paranoid at most 0). A clock for each thread is
+  /// programmed anew each time that the thread gets a CPU, which costs a busy service some percent.
+  bool clock_of_cpus = true;
 };
 
 class Sampler {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <spawn.h>
 #include <sys/resource.h>
@@ -97,6 +98,9 @@ TEST_CASE("nothing is sampled of the thread that starts programs, nor after stop
 }
 
 TEST_CASE("a running process is sampled with threads that it has and starts") {
+  bool clock_of_cpus = false;
+  SUBCASE("by a clock of each CPU, where the kernel permits it") { clock_of_cpus = true; }
+  SUBCASE("by a clock of each thread") {}
   std::atomic<bool> done{false};
   std::vector<std::uint64_t> table(1 << 20, 1);
   const auto work = [&] {
@@ -105,7 +109,7 @@ TEST_CASE("a running process is sampled with threads that it has and starts") {
       sum = sum + table[(i >> 40) % table.size()];
   };
   std::thread before(work);
-  Result<Sampler> sampler = Sampler::attach(getpid(), {200'000, 16});
+  Result<Sampler> sampler = Sampler::attach(getpid(), {200'000, 16, clock_of_cpus});
   std::thread after(work);
   if (sampler)
     for (int i = 0; i < 40; ++i) {
@@ -126,6 +130,32 @@ TEST_CASE("a running process is sampled with threads that it has and starts") {
   }
   CHECK(in_table > 10);
   CHECK(threads.size() >= 2);
+}
+
+TEST_CASE("of a running process, its children are sampled and other programs are not") {
+  const auto start = [](const char* script) {
+    const char* command[] = {"sh", "-c", script, nullptr};
+    pid_t child = 0;
+    REQUIRE(posix_spawnp(&child, "sh", nullptr, nullptr, const_cast<char* const*>(command),
+                         environ) == 0);
+    return child;
+  };
+  const pid_t wanted =
+      start("for n in 1 2 3 4 5 6; do awk 'BEGIN { for (i = 0; i < 1000000; i++) s += i }'; done");
+  const pid_t other = start("while :; do :; done");
+  Result<Sampler> sampler = Sampler::attach(wanted, {200'000, 0});
+  while (waitpid(wanted, nullptr, WNOHANG) == 0) {
+    if (sampler) sampler->poll();
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  kill(other, SIGKILL);
+  waitpid(other, nullptr, 0);
+  if (!permitted(sampler)) return;
+  sampler->poll();
+  CHECK(clock_samples(*sampler) > 20);
+  CHECK((has_program(*sampler, "awk") || has_program(*sampler, "mawk")));
+  for (const Sample& sample : sampler->samples())
+    CHECK(sample.process != other);
 }
 
 TEST_CASE("a process that is not there cannot be sampled") {
