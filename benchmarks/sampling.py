@@ -25,10 +25,12 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 
 from nearfar._native import Sampler
-from nearfar.sampling.run import ATTACHED_PERIOD_NS, PERIOD_NS, Sampled, sample_program
+from nearfar.sampling.run import PERIOD_NS, Sampled, attached_period_ns, sample_program
 from nearfar.stats import median
 
 _POLL_S = 0.03
+#: What `nearfar advise --pid` samples for if --time does not say.
+_ATTACHED_S = 30.0
 _LIMIT_S = 600.0
 
 
@@ -50,7 +52,7 @@ def sampled(command: Sequence[str]) -> dict[str, float]:
 @contextmanager
 def attached(pid: int, *, clock_of_cpus: bool) -> Iterator[None]:
     """Sample a process meanwhile."""
-    sampler = Sampler.attach(pid, ATTACHED_PERIOD_NS, 0, clock_of_cpus)
+    sampler = Sampler.attach(pid, attached_period_ns(_ATTACHED_S), 0, clock_of_cpus)
     done = threading.Event()
 
     def poll() -> None:

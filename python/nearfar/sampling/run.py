@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 #: CPU time between two samples of a thread: 2,000 samples a second cost about 1 %.
 PERIOD_NS = 500_000
-#: The same of a running process, which may be a service that waits often.
-ATTACHED_PERIOD_NS = 1_000_000
+#: Samples of a thread of a running process that always has a CPU, and the limits of the period.
+_ATTACHED_SAMPLES, _ATTACHED_PERIODS_NS = 7_500, (1_000_000, 4_000_000)
 #: Page faults between two samples. Of memory on large pages each is sampled: they are few.
 FAULT_PERIOD = 16
 #: Samples of a short run, and the shortest period, which costs about 3 %.
@@ -119,6 +119,12 @@ def sample_program(
     )
 
 
+def attached_period_ns(time_s: float) -> int:
+    """The period for a running process, which may be a service: no shorter than the answer needs."""
+    shortest, longest = _ATTACHED_PERIODS_NS
+    return min(max(int(time_s * 1e9 / _ATTACHED_SAMPLES), shortest), longest)
+
+
 def sample_process(pid: int, time_s: float) -> Sampled:
     """Sample a running process and its descendants for a time, without stopping them.
 
@@ -126,8 +132,9 @@ def sample_process(pid: int, time_s: float) -> Sampled:
     """
     from nearfar._native import NativeError, Sampler
 
+    period_ns = attached_period_ns(time_s)
     try:
-        sampler = Sampler.attach(pid, ATTACHED_PERIOD_NS, 0)
+        sampler = Sampler.attach(pid, period_ns, 0)
     except NativeError as error:
         if error.args[0] != "not_found":
             raise
@@ -138,10 +145,10 @@ def sample_process(pid: int, time_s: float) -> Sampled:
         _wait(pid, time_s)
     wall_s = time.monotonic() - begin
     programs = _programs(sampler)
-    user_s = sum(count for _, count in programs) * ATTACHED_PERIOD_NS * 1e-9
+    user_s = sum(count for _, count in programs) * period_ns * 1e-9
     return Sampled(
         sampler,
-        ATTACHED_PERIOD_NS,
+        period_ns,
         wall_s,
         user_s,
         max(_system_s(sampler) - before, 0.0),
