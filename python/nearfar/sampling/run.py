@@ -120,7 +120,7 @@ def sample_program(
 
 
 def attached_period_ns(time_s: float) -> int:
-    """The period for a running process, which may be a service: no shorter than the answer needs."""
+    """The period for a running process: as long as the answer permits, for it may be a service."""
     shortest, longest = _ATTACHED_PERIODS_NS
     return min(max(int(time_s * 1e9 / _ATTACHED_SAMPLES), shortest), longest)
 
