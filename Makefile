@@ -98,7 +98,7 @@ $(STAMPS)/vm: tools/packages
 $(STAMPS)/venv: pyproject.toml tools/make-venv tools/requirements.py | $(STAMPS)/system
 	@tools/make-venv
 	@$(STEP) "Python packages" build/pip.log $(PYTHON) -m pip install \
-	  --disable-pip-version-check $$($(PYTHON) tools/requirements.py build run)
+	  --disable-pip-version-check $$($(PYTHON) tools/requirements.py build run charts)
 	@echo '$(CURDIR)' > $(STAMPS)/place
 	@touch $@
 

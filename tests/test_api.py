@@ -101,7 +101,7 @@ def test_a_table_without_polars_is_refused_with_the_next_step(
     with pytest.raises(MachineError) as refused:
         result.to_polars()
     assert refused.value.next_step is not None
-    assert "pip install polars" in refused.value.next_step
+    assert "pip install 'nearfar[parquet]'" in refused.value.next_step
 
 
 def test_errors_of_the_native_core_are_errors_of_the_package() -> None:

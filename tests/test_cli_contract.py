@@ -19,7 +19,7 @@ from conftest import RunNearfar, without_output_settings
 from nearfar.cli.app import app
 from nearfar.tracing.recording import HOW_TO_INSTRUMENT
 
-HEAVY = {"scipy", "altair", "numpy", "nearfar._native", "nearfar.records.run", "vl_convert"}
+HEAVY = {"highspy", "altair", "numpy", "nearfar._native", "nearfar.records.run", "vl_convert"}
 #: The parameters of a verb make Typer itself import pydantic; the tool's own help has none.
 HEAVY_FOR_THE_TOOL = HEAVY | {"pydantic"}
 

@@ -196,11 +196,12 @@ def test_a_changed_input_file_changes_the_cell(tmp_path: Path, in_tmp_path: None
 
 
 @pytest.mark.parametrize(
-    ("module", "flags"),
-    [("polars", []), ("distributed", ["--scheduler", "tcp://127.0.0.1:1"])],
+    ("module", "extra", "flags"),
+    [("polars", "parquet", []), ("distributed", "cluster", ["--scheduler", "tcp://127.0.0.1:1"])],
 )
 def test_a_missing_package_is_reported(
     module: str,
+    extra: str,
     flags: list[str],
     tmp_path: Path,
     in_tmp_path: None,
@@ -209,7 +210,7 @@ def test_a_missing_package_is_reported(
 ) -> None:
     monkeypatch.setitem(sys.modules, module, None)
     assert main(["sweep", write(tmp_path, SMALL), "--out", "s", *flags]) == 3
-    assert f"pip install {module}" in printed().err
+    assert f"pip install 'nearfar[{extra}]'" in printed().err
     assert list(tmp_path.glob("s/cells/*")) == []
 
 

@@ -53,7 +53,18 @@ NATIVE_TEST_ONLY = {
 
 #: Python layers, bottom-up; modules on one line may import each other.
 PYTHON = [
-    ["_native", "errors", "files", "units", "stats", "noise", "records", "store"],
+    [
+        "_native",
+        "errors",
+        "extras",
+        "files",
+        "units",
+        "student",
+        "stats",
+        "noise",
+        "records",
+        "store",
+    ],
     ["machine"],
     ["process"],
     ["profiles"],

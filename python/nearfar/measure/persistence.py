@@ -118,27 +118,39 @@ def measure(session: Session, tier: str, cpu: int, effort: Effort) -> Persistenc
 def _cost(session: Session, tier: str, how: str, samples: Samples[Persist]) -> PersistCost | None:
     """A straight line through (lines under a fence, ns) for each epoch: median of each coefficient.
 
-    Least squares with non-negative coefficients (scipy's nnls): a negative cost of a fence or a
-    line is noise.
+    Coefficients are not negative: a negative cost of a fence or a line is noise.
     """
     keys = [key for key in samples.series if key.how == how and key.block_bytes == 64]
     if len(keys) < 2:
         return None
     repeats = min(len(samples.series[key]) for key in keys)
     lines = [key.blocks_per_fence for key in keys]
-    from scipy.optimize import nnls
-
-    shape = np.column_stack([np.ones(len(lines)), lines])
-    fits = [nnls(shape, [samples.series[key][i] for key in keys])[0] for i in range(repeats)]
+    fits = [rising_line(lines, [samples.series[key][i] for key in keys]) for i in range(repeats)]
     return PersistCost(
         how=how,
         **session.figures(
             tier,
             persistent=True,
-            per_fence_ns=median([float(fence) for fence, _ in fits]),
-            per_line_ns=median([float(line) for _, line in fits]),
+            per_fence_ns=median([fence for fence, _ in fits]),
+            per_line_ns=median([line for _, line in fits]),
         ),
     )
+
+
+def rising_line(x: Sequence[float], y: Sequence[float]) -> tuple[float, float]:
+    """Base and slope of the line of least squares whose base and slope are not negative.
+
+    x must not be negative. A coefficient that would be negative is zero, and the other is fitted
+    alone: of two coefficients, at most one is negative unless both vanish.
+    """
+    across, up = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
+    level = max(float(up.mean()), 0.0)
+    through_zero = max(float(across @ up / (across @ across)), 0.0)
+    slope, base = (float(v) for v in np.polyfit(across, up, 1))
+    if base >= 0 and slope >= 0:
+        return base, slope
+    fits = [(level, 0.0), (0.0, through_zero)]
+    return min(fits, key=lambda fit: float(((fit[0] + fit[1] * across - up) ** 2).sum()))
 
 
 def _overwrite(session: Session, tier: str, cpu: int, effort: Effort) -> OverwriteResult:

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 from pydantic import ValidationError
 
+from nearfar import student
 from nearfar.errors import BadInputError
 from nearfar.model import forms, tables
 from nearfar.model.contention import MAX_THREADS, ContentionModel, Measured, Side
@@ -80,8 +81,6 @@ def _far(row: Measured) -> tuple[int, float]:
 
 
 def _fit_side(pick: _Pick, full: Sequence[Measured], below: Sequence[Measured], most: int) -> Side:
-    from scipy.stats import t as student
-
     threads, speeds = zip(*(pick(row) for row in full), strict=True)
     form = forms.choose(threads, speeds)
     one = np.abs(forms.errors_left_out(forms.choose, threads, speeds, 1))
@@ -95,7 +94,7 @@ def _fit_side(pick: _Pick, full: Sequence[Measured], below: Sequence[Measured], 
     return Side(
         form=form.name,
         coefficients=list(form.coefficients),
-        half_width=float(student.ppf(0.975, spare) * np.sqrt(np.mean(one**2))),
+        half_width=student.quantile(0.975, spare) * float(np.sqrt(np.mean(one**2))),
         leave_one_out_mean=float(one.mean()),
         leave_one_out_worst=float(one.max()),
         leave_two_out_mean=None if two is None else float(two.mean()),

@@ -23,7 +23,9 @@ from pathlib import Path
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
+from nearfar import student
 from nearfar.errors import BadInputError
+from nearfar.model.minimizing import least_squares
 from nearfar.model.results import modelled
 from nearfar.model.tables import Row, read_rows, without_repeats
 from nearfar.records.shape import Shaped
@@ -33,6 +35,8 @@ MIN_ROWS = 4
 _CONFIDENCE = 0.95
 #: Error of another form over that of the straight line, below which it is preferred.
 _CLEARLY = 0.8
+#: A saturating form that reaches half of its limit beyond so many times the largest n is a line.
+_UNBENT = 100
 
 #: A relative error that excludes a form, and that can still be squared.
 _HOPELESS = 1e150
@@ -144,18 +148,14 @@ def _refuse_contradictions(row: Row, names: Sequence[str]) -> None:
 
 def _least_squares(form: _Form, n: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Coefficients and their covariance, in the scale of the data."""
-    from scipy.optimize import least_squares
-
     scale = float(np.abs(y).max()) or 1.0
 
     def residuals(p: np.ndarray) -> np.ndarray:
         return np.asarray((form.law(p, n) - y) / scale)
 
-    found = least_squares(residuals, form.start(n, y), x_scale="jac", method="trf")
-    freedom = max(len(n) - 2, 1)
-    jacobian = np.asarray(found.jac, dtype=float)
-    covariance = np.linalg.pinv(jacobian.T @ jacobian) * 2 * found.cost / freedom
-    return found.x, covariance
+    found, slopes = least_squares(residuals, form.start(n, y))
+    variance = float((residuals(found) ** 2).sum()) / max(len(n) - 2, 1)
+    return found, np.linalg.pinv(slopes.T @ slopes) * variance
 
 
 def _left_out_error(form: _Form, n: np.ndarray, y: np.ndarray) -> float:
@@ -171,15 +171,17 @@ def _left_out_error(form: _Form, n: np.ndarray, y: np.ndarray) -> float:
 
 def fit_column(name: str, n: np.ndarray, y: np.ndarray) -> CounterFit:
     """The form with the lowest leave-one-out error, fitted to all rows."""
-    from scipy.stats import t as student
-
     errors = {key: _left_out_error(form, n, y) for key, form in FORMS.items()}
     chosen = min(errors, key=lambda key: errors[key])
     if errors[chosen] > _CLEARLY * errors["linear"]:
         chosen = "linear"
+    found, covariance = _least_squares(FORMS[chosen], n, y)
+    if chosen == "saturating" and abs(found[1]) > _UNBENT * n.max():
+        chosen = "linear"
+        found, covariance = _least_squares(FORMS[chosen], n, y)
     form = FORMS[chosen]
-    found, covariance = _least_squares(form, n, y)
-    margin = student.ppf((1 + _CONFIDENCE) / 2, max(len(n) - 2, 1)) * np.sqrt(np.diag(covariance))
+    wide = student.quantile((1 + _CONFIDENCE) / 2, max(len(n) - 2, 1))
+    margin = wide * np.sqrt(np.diag(covariance))
     figures = {}
     for key, value, half in zip(("a", "b"), found, margin, strict=True):
         triple = (float(value), float(value - half), float(value + half))

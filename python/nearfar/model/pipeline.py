@@ -28,6 +28,7 @@ from functools import cached_property
 from nearfar.errors import BadInputError
 from nearfar.model import consistency, tables
 from nearfar.model.curves import Curve
+from nearfar.model.minimizing import minimum_between
 from nearfar.model.queueing import cycle_over_threads, rising_root
 from nearfar.model.results import LADDER, PipelinePrediction, PipelineSplit, Term, modelled
 
@@ -112,7 +113,6 @@ class Inputs:
     @cached_property
     def away_s(self) -> float:
         """Time of one thread outside memory, by least squares of logarithms over all points."""
-        from scipy.optimize import minimize_scalar
 
         def off(away: float) -> float:
             return sum(
@@ -121,7 +121,7 @@ class Inputs:
             )
 
         longest = max(t * s for t, s in self.generate.points.items())
-        return float(minimize_scalar(off, bounds=(0.0, longest), method="bounded").x)
+        return minimum_between(off, 0.0, longest)
 
     @property
     def taken_s(self) -> float:

@@ -4,7 +4,7 @@
     subject to  Σ bytes_i(t) · x_i ≤ budget  in every part t of the run
 
 Sites with disjoint lifetimes share near memory, which is why sizes are given over time. The exact
-solution is that of HiGHS (branch and cut, through SciPy's milp), with a gap of 0.1 %.
+solution is that of HiGHS (branch and cut), with a gap of 0.1 %.
 """
 
 from __future__ import annotations
@@ -59,7 +59,6 @@ def by_density(benefit: Sequence[float], sizes: Sizes, budget: float) -> frozens
 def exactly(benefit: Sequence[float], sizes: Sizes, budget: float) -> Choice:
     """The best choice, or that of ``by_density`` if the search timed out."""
     import numpy as np
-    from scipy.optimize import Bounds, LinearConstraint, milp
 
     dense = by_density(benefit, sizes, budget)
     gains = [i for i, gain in enumerate(benefit) if gain > 0]
@@ -68,20 +67,41 @@ def exactly(benefit: Sequence[float], sizes: Sizes, budget: float) -> Choice:
     chosen = sizes[gains]
     parts = np.unique(chosen, axis=1).T  # parts of the run with equal sizes are one constraint
     scale = max(budget, 1.0)
-    with _silent():
-        found = milp(
-            -np.array([benefit[i] for i in gains]) / sum(benefit[i] for i in gains),
-            integrality=np.ones(len(gains), dtype=np.int64),
-            bounds=Bounds(0, 1),
-            constraints=LinearConstraint(parts / scale, ub=np.full(len(parts), budget / scale)),
-            options={"time_limit": _PATIENCE_S, "mip_rel_gap": _GAP},
-        )
-    if found.x is None:
-        return Choice(dense, exact=False)
-    near = frozenset(i for i, x in zip(gains, found.x, strict=True) if x > 0.5)
+    gain = np.array([benefit[i] for i in gains])
+    taken, optimal = _search(gain / gain.sum(), parts / scale, budget / scale)
+    near = frozenset(gains[i] for i in taken)
     if not fits(near, sizes, budget) or gain_of(near, benefit) < gain_of(dense, benefit):
         near = dense
-    return Choice(near, exact=found.status == 0)
+    return Choice(near, exact=optimal)
+
+
+def _search(gain: Sizes, rows: Sizes, most: float) -> tuple[list[int], bool]:
+    """The columns of greatest total gain of which each row sums to at most ``most``, and whether
+    that is certain; no columns if none were found in time."""
+    import numpy as np
+    from highspy import Highs, HighsLp, HighsModelStatus, HighsVarType, MatrixFormat
+
+    height, width = rows.shape
+    model = HighsLp()
+    model.num_col_, model.num_row_ = width, height
+    model.col_cost_ = -gain
+    model.col_lower_, model.col_upper_ = np.zeros(width), np.ones(width)
+    model.integrality_ = [HighsVarType.kInteger] * width
+    model.row_lower_, model.row_upper_ = np.full(height, -np.inf), np.full(height, most)
+    model.a_matrix_.format_ = MatrixFormat.kRowwise
+    model.a_matrix_.start_ = np.arange(height + 1) * width
+    model.a_matrix_.index_ = np.tile(np.arange(width), height)
+    model.a_matrix_.value_ = rows.ravel()
+    with _silent():
+        solver = Highs()  # type: ignore[no-untyped-call]
+        solver.setOptionValue("time_limit", _PATIENCE_S)
+        solver.setOptionValue("mip_rel_gap", _GAP)
+        solver.passModel(model)
+        solver.run()
+        optimal = solver.getModelStatus() == HighsModelStatus.kOptimal
+        solution = solver.getSolution()
+    taken = np.flatnonzero(np.asarray(solution.col_value) > 0.5) if solution.value_valid else ()
+    return [int(i) for i in taken], optimal
 
 
 @contextmanager

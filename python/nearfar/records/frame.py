@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from nearfar.errors import MachineError
+from nearfar.extras import require
 
 if TYPE_CHECKING:
     from polars import DataFrame
@@ -28,17 +27,6 @@ COLUMNS = (
     "statistic",
     "samples",
 )
-
-
-def require_polars(what: str) -> None:
-    """Raise MachineError if polars is not installed; ``what`` names the table that needs it."""
-    try:
-        import polars  # noqa: F401
-    except ImportError:
-        raise MachineError(
-            f"{what} needs polars, which is not installed",
-            f"{sys.executable} -m pip install polars",
-        ) from None
 
 
 def row_of(
@@ -80,7 +68,7 @@ def frame_of_sections(sections: Sections) -> DataFrame:
 def _frame(found: Iterable[Quantity | Setting]) -> DataFrame:
     from nearfar.records.walk import Quantity
 
-    require_polars("to_polars()")
+    require("parquet", "to_polars()")
     import polars
 
     schema = {

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import logging
 import re
-import sys
 import time
 from collections.abc import Generator, Sequence
 from concurrent.futures import CancelledError
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from nearfar import __version__
 from nearfar.errors import BadInputError, ExitCode, MachineError
+from nearfar.extras import require
 from nearfar.sweep.order import Order
 from nearfar.sweep.running import Outcome, run_order
 from nearfar.sweep.scratch import remove_abandoned
@@ -85,13 +85,9 @@ def _connected(address: str) -> Client:
         raise BadInputError(
             f"'{address}' is not the address of a scheduler", "write it like tcp://10.0.0.1:8786"
         )
-    try:
-        from distributed import Client
-    except ImportError:
-        raise MachineError(
-            "--scheduler needs dask.distributed, which is not installed",
-            f"{sys.executable} -m pip install distributed (the workers need it, too)",
-        ) from None
+    require("cluster", "--scheduler")  # the workers need it, too
+    from distributed import Client
+
     logging.getLogger("distributed").setLevel(logging.CRITICAL)  # errors are reported here, once
     try:
         return Client(address, timeout=PATIENCE_S)

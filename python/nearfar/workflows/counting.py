@@ -112,7 +112,9 @@ def _caches(machine: Machine) -> Caches:
 
 
 def write_tables(result: MapResult, directory: Path) -> None:
-    """Write counters.csv and its correlation matrix, if the sweep has enough sizes."""
+    """Write counters.csv if the sweep has enough sizes, and a picture of its correlation matrix if
+    the extra `charts` is installed."""
+    from nearfar.extras import missing
     from nearfar.files import write_table
     from nearfar.model import counter_fits
     from nearfar.report.charts.correlation import write_picture
@@ -123,6 +125,8 @@ def write_tables(result: MapResult, directory: Path) -> None:
         return
     path = directory / "counters.csv"
     write_table(path, heads, rows)
+    if missing("charts"):
+        return
     columns = {head: [float(row[i]) for row in rows] for i, head in enumerate(heads)}
     import numpy as np
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from nearfar import store
 from nearfar.errors import BadInputError, ExitCode
+from nearfar.extras import require
 from nearfar.measure.progress import ProgressSource, silent
-from nearfar.records.frame import require_polars
 from nearfar.records.noise import NoiseRecord
 from nearfar.records.run import Run
 from nearfar.records.sweep import SweepCell, SweepResult
@@ -123,7 +123,7 @@ class Swept:
 
 def sweep(wanted: SweepRequest) -> Swept:
     """Run the cells that are not kept yet. Raises errors of a cluster."""
-    require_polars("the table of a sweep")
+    require("parquet", "the table of a sweep")
     wished = orders(wanted)
     with opened(wanted.folder) as kept:
         record = _open_record(wanted, len(wished))

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nearfar.errors import BadInputError, MachineError
+from nearfar.extras import require
 from nearfar.report.charts.drawing import inline
 from nearfar.report.charts.palette import INK, PAPER, series_colour
 
@@ -19,10 +20,11 @@ _CELL = 46  # pixels
 
 
 def write_picture(correlation: Correlation, path: Path) -> None:
-    """Draw the matrix offline. Raises BadInputError or MachineError."""
+    """Draw the matrix offline. Raises BadInputError, or MachineError without the extra `charts`."""
     ending = path.suffix.lower()
     if ending not in (".svg", ".html"):
         raise BadInputError(f"invalid picture name {path}", "end it in .svg or .html")
+    require("charts", f"the picture {path}")
     try:
         if ending == ".html":
             _chart(correlation).save(str(path), inline=True, embed_options={"actions": False})

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
+from nearfar.extras import missing
 from nearfar.records.shape import Origin
 from nearfar.report.charts.palette import GRID, INK, MUTED, as_variable
 from nearfar.report.html.section import Figure
@@ -77,7 +78,12 @@ def draw(
     narrow_height: int | None = None,
     half: bool = False,
 ) -> Figure:
-    """Draw a picture in both widths; heights are those of the plotting area."""
+    """Draw a picture in both widths; heights are those of the plotting area.
+
+    Without the extra `charts` the picture is empty; the tables contain the same data.
+    """
+    if missing("charts"):
+        return Figure(caption, "", "", origins, half)
     wide = _fitted(build, HALF_WIDTH if half else FULL_WIDTH, height, False)
     narrow = _fitted(build, NARROW_WIDTH, narrow_height or height, True)
     return Figure(caption, wide, narrow, origins, half)

@@ -7,10 +7,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from nearfar.extras import how_to_install
 from nearfar.files import write_whole
 from nearfar.records.run import Run
 from nearfar.report.html.glance import cards
-from nearfar.report.html.section import Context
+from nearfar.report.html.section import Context, Section
 from nearfar.report.html.sections import ORDER
 from nearfar.report.html.sections.machine import machine_name
 from nearfar.report.html.verdict import NOTHING_TIMED, noise_evidence, reliance, status_line
@@ -70,7 +71,15 @@ def render(run: Run, previous: Sequence[tuple[Path, Run]] = ()) -> str:
         cards=cards(run),
         banners=list(_banners(run)),
         sections=sections,
+        without_charts=_without_charts(sections),
     )
+
+
+def _without_charts(sections: Sequence[Section]) -> str:
+    """How to get the charts, if they are missing; empty if none is."""
+    if all(figure.wide for section in sections for figure in section.figures):
+        return ""
+    return how_to_install("charts")
 
 
 #: The subject of a run that is not the machine: its arguments by these names.
