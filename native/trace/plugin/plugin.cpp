@@ -12,6 +12,7 @@
 #include "trace/plugin/allocation.hpp"
 #include "trace/plugin/api.hpp"
 #include "trace/plugin/cpu_time.hpp"
+#include "trace/plugin/emulator.hpp"
 #include "trace/plugin/follow_exec.hpp"
 #include "trace/plugin/modules.hpp"
 #include "trace/plugin/opcode.hpp"
@@ -24,7 +25,7 @@
 #include <cstring>
 #include <pthread.h>
 
-int qemu_plugin_version = 1;
+int qemu_plugin_version = NEARFAR_QEMU_API;
 
 namespace {
 
@@ -43,9 +44,12 @@ ReportedSites reported_sites;
 // is executed.
 std::uint64_t shim_low = 0, shim_high = 0;
 
-// While there is one thread: incremented by the translated code itself.
-ThreadCounts counts;
-std::uint64_t wide_executions = 0;
+/// While there is one thread: incremented by the translated code itself.
+struct SingleThreadCounters {
+  ThreadCounts counts;
+  std::uint64_t wide_executions;
+};
+InlineCounters<SingleThreadCounters> single;
 
 thread_local ThreadRecorder* calling_recorder = nullptr; ///< of the thread, during a system call
 thread_local std::uint64_t call_arguments[3];
@@ -132,7 +136,7 @@ void on_locked(unsigned vcpu, AccessType access, std::uint64_t address, void* co
 
 bool is_piece(unsigned vcpu, std::uint64_t address, unsigned bytes, bool store, void* code) {
   Piece& piece = pieces[vcpu];
-  const std::uint64_t execution = multithreaded ? piece.executions : wide_executions;
+  const std::uint64_t execution = multithreaded ? piece.executions : single->wide_executions;
   const bool continues = piece.code == code_of(code) && piece.end == address &&
                          piece.execution == execution && piece.store == store;
   piece.code = code_of(code);
@@ -192,8 +196,7 @@ void watch_wide(qemu_plugin_insn* insn) {
     qemu_plugin_register_vcpu_insn_exec_cb(insn, on_wide_execution, QEMU_PLUGIN_CB_NO_REGS,
                                            nullptr);
   else
-    qemu_plugin_register_vcpu_insn_exec_inline(insn, QEMU_PLUGIN_INLINE_ADD_U64, &wide_executions,
-                                               1);
+    single.count(insn, single->wide_executions, 1);
 }
 
 qemu_plugin_vcpu_mem_cb_t callback_of(const Decoded& decoded) {
@@ -219,7 +222,8 @@ void call_back(qemu_plugin_insn* insn, qemu_plugin_vcpu_mem_cb_t callback, std::
 
 /// Registers callbacks for an instruction, and adds it to the counts of the block.
 void watch(qemu_plugin_insn* insn, ThreadCounts& block) {
-  const Decoded decoded = decode(qemu_plugin_insn_data(insn), qemu_plugin_insn_size(insn));
+  const CodeBytes code(insn);
+  const Decoded decoded = decode(code.data, code.size);
   if (decoded.opcode == Opcode::wide || decoded.opcode == Opcode::nt_store) watch_wide(insn);
   if (decoded.opcode == Opcode::flush)
     qemu_plugin_register_vcpu_insn_exec_cb(insn, on_flush, QEMU_PLUGIN_CB_NO_REGS, nullptr);
@@ -236,7 +240,8 @@ void watch_shim(qemu_plugin_tb* block, std::size_t instructions) {
   for (std::size_t i = 0; i < instructions; ++i) {
     qemu_plugin_insn* insn = qemu_plugin_tb_get_insn(block, i);
     if (mark != Mark::none) call_back(insn, mark == Mark::allocated ? on_allocated : on_freed);
-    mark = mark_of(qemu_plugin_insn_data(insn), qemu_plugin_insn_size(insn));
+    const CodeBytes code(insn);
+    mark = mark_of(code.data, code.size);
   }
 }
 
@@ -250,13 +255,13 @@ void count_block(qemu_plugin_tb* block, const ThreadCounts& count) {
     return;
   }
   const auto add = [block](std::uint64_t& to, std::uint64_t value) {
-    if (value > 0)
-      qemu_plugin_register_vcpu_tb_exec_inline(block, QEMU_PLUGIN_INLINE_ADD_U64, &to, value);
+    if (value > 0) single.count(block, to, value);
   };
-  add(counts.instructions, count.instructions);
-  add(counts.accesses[0], count.accesses[0]);
-  add(counts.accesses[1], count.accesses[1]);
-  add(counts.floating, count.floating);
+  ThreadCounts& totals = single->counts;
+  add(totals.instructions, count.instructions);
+  add(totals.accesses[0], count.accesses[0]);
+  add(totals.accesses[1], count.accesses[1]);
+  add(totals.floating, count.floating);
 }
 
 void on_translation(qemu_plugin_id_t, qemu_plugin_tb* block) {
@@ -335,7 +340,7 @@ void after_call(qemu_plugin_id_t, unsigned vcpu, std::int64_t number, std::int64
 
 void start_multithreading() {
   first_recorder.events().set_alone(false);
-  first_recorder.own_counts = counts;
+  first_recorder.own_counts = single->counts;
   first_recorder.counts = &first_recorder.own_counts;
   multithreaded = true;
 }
@@ -348,6 +353,7 @@ void on_vcpu(qemu_plugin_id_t, unsigned vcpu) {
     _exit(126);
   }
   const unsigned before = vcpus.fetch_add(1);
+  if (before == 0) single.open();
   if (before == 1) start_multithreading(); // called by the first thread
   if (recorders[vcpu] == nullptr) {
     recorders[vcpu] = vcpu == 0
@@ -359,7 +365,7 @@ void on_vcpu(qemu_plugin_id_t, unsigned vcpu) {
     }
   }
   ThreadRecorder& recorder = *recorders[vcpu];
-  recorder.counts = multithreaded ? &recorder.own_counts : &counts;
+  recorder.counts = multithreaded ? &recorder.own_counts : &single->counts;
   recorder.events().set_alone(before == 0 && this_process == 0);
   recorder.take_slot(calling_recorder != nullptr ? calling_recorder->slot->process : this_process);
 }
@@ -403,6 +409,7 @@ int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t* info, int count,
   if (shared == nullptr) return 1;
   emulator_command.find(&shared, arguments[0] + sizeof key - 1);
   if (shared->threads.load() > 0) this_process = shared->processes.fetch_add(1); // after an execve
+  single.create();
   qemu_plugin_register_vcpu_init_cb(id, on_vcpu);
   qemu_plugin_register_vcpu_exit_cb(id, on_vcpu_end);
   qemu_plugin_register_vcpu_tb_trans_cb(id, on_translation);

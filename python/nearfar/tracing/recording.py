@@ -7,10 +7,12 @@ thread, without Python's GIL, drains it, filters it and writes the file.
 from __future__ import annotations
 
 import os
+import re
 import resource
 import shlex
 import shutil
 import signal
+import subprocess
 import threading
 import time
 from collections.abc import Sequence
@@ -29,7 +31,6 @@ if TYPE_CHECKING:
     from nearfar.tracing.caches import Caches, Level
 
 EMULATOR = "qemu-x86_64"
-_PLUGIN = "libnearfar-trace-qemu.so"
 _ALLOCATIONS = "libnearfar-trace-allocations.so"
 
 #: How to trace a program by instrumentation.
@@ -153,22 +154,51 @@ def _without_scripts(program: list[str]) -> list[str]:
     return program
 
 
+def plugin_for_emulator() -> str:
+    """The plug-in for the installed emulator. Raises MachineError without a suitable emulator."""
+    if shutil.which(EMULATOR) is None:
+        raise MachineError(
+            f"{EMULATOR} is not installed", f"apt-get install qemu-user; or {HOW_TO_INSTRUMENT}"
+        )
+    if "-plugin" not in _printed_by("--help"):
+        raise MachineError(
+            f"{EMULATOR} was built without plug-ins, as that of Debian 13 is",
+            f"put one that was built with --enable-plugins on the PATH; or {HOW_TO_INSTRUMENT}",
+        )
+    found = re.search(r"version (\d+)\.(\d+)", _printed_by("--version"))
+    return plugin_for((int(found[1]), int(found[2])) if found else (0, 0))
+
+
+def plugin_for(version: tuple[int, int]) -> str:
+    """The plug-in that an emulator of this version loads. Raises MachineError if none does."""
+    if (6, 0) <= version < (9, 0):
+        return "libnearfar-trace-qemu1.so"
+    if version >= (9, 1):
+        return "libnearfar-trace-qemu3.so"
+    raise MachineError(
+        f"version {version[0]}.{version[1]} of {EMULATOR} is not supported",
+        f"install 6.0 to 8.2, or 9.1 or later; or {HOW_TO_INSTRUMENT}",
+    )
+
+
+def _printed_by(flag: str) -> str:
+    done = subprocess.run([EMULATOR, flag], capture_output=True, text=True, check=False)
+    return done.stdout
+
+
 def emulated(program: Sequence[str], ring: str, notes: list[str]) -> tuple[list[str], list[str]]:
     """The command line that runs a program under the emulator; and further untraced parts.
 
     Raises MachineError if the emulator is missing, BadInputError for unsupported programs.
     """
-    if shutil.which(EMULATOR) is None:
-        raise MachineError(
-            f"{EMULATOR} is not installed", f"apt-get install qemu-user; or {HOW_TO_INSTRUMENT}"
-        )
+    plugin = plugin_for_emulator()
     command = _without_scripts(list(program))
     file = Path(command[0])
     why = ignores_preload(file)
     if "64-bit" in why or not is_elf(file):
         raise BadInputError(why or f"{file} is not a program", "trace a program for 64-bit x86")
     untraced = list(_UNTRACED_EMULATED)
-    emulator = [EMULATOR, "-cpu", "max", "-plugin", f"{preloadable(_PLUGIN)},ring={ring}"]
+    emulator = [EMULATOR, "-cpu", "max", "-plugin", f"{preloadable(plugin)},ring={ring}"]
     if why:
         untraced.append(f"allocation sites: {why}")
         notes.append(f"{why}: accesses are attributed to mappings, not to allocation sites")
@@ -194,7 +224,7 @@ def _preloaded() -> dict[str, str]:
 
 def instrumentation_flags() -> str:
     """GCC flags for compiling and linking. Raises MachineError if the library is missing."""
-    folder = shipped(_PLUGIN).parent / "instrumented"
+    folder = shipped(_ALLOCATIONS).parent / "instrumented"
     return shlex.join(
         [
             "-fsanitize=thread",
