@@ -308,13 +308,13 @@ def test_tiers_are_nodes() -> None:
 
 def test_settings_that_move_pages(tmp_path: Path) -> None:
     assert moving_settings(tmp_path) == []
-    for path, value in ((kernel_moves._BALANCING, "0"), (kernel_moves._DEMOTION, "true")):
+    for path, value in ((kernel_moves.BALANCING, "0"), (kernel_moves.DEMOTION, "true")):
         file = tmp_path / path.lstrip("/")
         file.parent.mkdir(parents=True)
         file.write_text(value + "\n")
     (found,) = moving_settings(tmp_path)
-    assert (found.path, found.value) == (kernel_moves._DEMOTION, "true")
-    (tmp_path / kernel_moves._BALANCING.lstrip("/")).write_text("2\n")
+    assert (found.path, found.value) == (kernel_moves.DEMOTION, "true")
+    (tmp_path / kernel_moves.BALANCING.lstrip("/")).write_text("2\n")
     assert [each.command for each in moving_settings(tmp_path)] == [
         "sysctl kernel.numa_balancing=0",
         "echo false > /sys/kernel/mm/numa/demotion_enabled",

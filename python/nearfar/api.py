@@ -337,9 +337,10 @@ def compare_variants(
 ) -> VariantsResult:
     """Run a program with its heap in several places, in turns, and compare its times.
 
-    ``variants``: ``all-near``, ``all-far`` and paths of plans; the first is what the others are
-    compared with. ``tiers``: such as ``far=numa:1``; near is ``dram`` by default. Raises
-    BadInputError if the program fails.
+    ``variants``: ``all-near``, ``all-far``, ``kernel`` (its NUMA balancing in tiering mode, with
+    demotion; needs root) and paths of plans; the first is what the others are compared with.
+    ``tiers``: such as ``far=numa:1``; near is ``dram`` by default. Raises BadInputError if the
+    program fails.
     """
     from nearfar.place.preload import parse_tiers
     from nearfar.workflows import variants as workflow

@@ -34,7 +34,9 @@ Traffic = Annotated[
 Compare = Annotated[
     str | None,
     flags.text(
-        "--compare", "LIST", "Compare times: all-near, all-far and plan files, with commas between."
+        "--compare",
+        "LIST",
+        "Compare times: all-near, all-far, kernel and plan files, with commas between.",
     ),
 ]
 Runs = Annotated[
@@ -76,7 +78,9 @@ def run(
 
     --compare runs the program with its heap in each of the named places, in turns and without its
     output, and compares CPU and wall time with the first. On far memory of a NUMA node the promise
-    of a plan stands next to the measurement. Standard input is passed on if it is a file.
+    of a plan stands next to the measurement. Standard input is passed on if it is a file. In
+    the variant kernel the heap starts near and the kernel moves pages: NUMA balancing in tiering
+    mode, with demotion, which is set for its runs (as root) and reset after each.
 
     Examples:
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import random
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from nearfar.errors import BadInputError
 from nearfar.measure.tiers import origin_of
 from nearfar.place import preload
+from nearfar.place.kernel_tiering import kernel_tiering
 from nearfar.place.native_run import TimedRun, check_program, run_once
 from nearfar.process.stdin import StandardInput, of_this_process
 from nearfar.records.shape import Origin, Provenance, quantities
@@ -24,7 +26,7 @@ from nearfar.records.variants import VariantRow, VariantsResult
 if TYPE_CHECKING:
     from nearfar.measure.progress import Progress
 
-ALL_NEAR, ALL_FAR = "all-near", "all-far"
+ALL_NEAR, ALL_FAR, KERNEL = "all-near", "all-far", "kernel"
 #: Rounds by default: the median has a 95 % interval from six on.
 DEFAULT_RUNS = 8
 _NEAR = {"near": "dram"}
@@ -34,11 +36,14 @@ _LONGEST_S = 24 * 3600.0
 
 @dataclass(frozen=True)
 class Variant:
-    """A place of the heap: a tier for all of it, or a plan. ``predicted``: its slowdown."""
+    """A place of the heap: a tier for all of it, or a plan. ``predicted``: its slowdown.
+    ``by_kernel``: the kernel moves pages while the program runs.
+    """
 
     name: str
     placement: preload.Placement
     predicted: float | None = None
+    by_kernel: bool = False
 
 
 def compare_variants(
@@ -51,10 +56,11 @@ def compare_variants(
     stdin: StandardInput | None = None,
     seed: int = 1,
 ) -> VariantsResult:
-    """Compare variants: ``all-near``, ``all-far`` and plan files, of which the first is the base.
-    ``stdin``: read by each run; default: a file that this process has as standard input.
+    """Compare variants: ``all-near``, ``all-far``, ``kernel`` and plan files, of which the first is
+    the base. ``stdin``: read by each run; default: a file that this process has as standard input.
 
-    Raises BadInputError if a variant, a tier or a plan is invalid, and if the program fails.
+    Raises BadInputError if a variant, a tier or a plan is invalid, and if the program fails;
+    MachineError if the kernel cannot place pages by itself.
     """
     from nearfar.process.elf import ignores_preload
 
@@ -67,12 +73,16 @@ def compare_variants(
     environments = {one.name: preload.environment(one.placement, None) for one in variants}
     for environment in environments.values():
         preload.check(environment)
+    if any(one.by_kernel for one in variants):
+        with kernel_tiering():  # refused before the first run
+            pass
     given = (stdin or of_this_process()).path
     order, taken = random.Random(seed), {one.name: list[TimedRun]() for one in variants}
     for number in range(runs):
         for one in order.sample(variants, len(variants)):
             progress.step(f"run {number + 1} of {runs}: {one.name}", number / runs)
-            taken[one.name].append(_timed(program, environments[one.name], given))
+            with kernel_tiering() if one.by_kernel else nullcontext():
+                taken[one.name].append(_timed(program, environments[one.name], given))
     rows = [_row(one, taken[one.name], taken[variants[0].name]) for one in variants]
     return VariantsResult(program=list(program), tiers={**_NEAR, **tiers}, runs=runs, variants=rows)
 
@@ -83,18 +93,19 @@ def _variants(names: Sequence[str], tiers: Mapping[str, str]) -> list[Variant]:
             f"--compare {','.join(names)} does not name two or more different variants",
             "give a list such as --compare all-near,all-far,program.plan",
         )
-    plans = [name for name in names if name not in (ALL_NEAR, ALL_FAR)]
+    plans = [name for name in names if name not in (ALL_NEAR, ALL_FAR, KERNEL)]
     promised = {name: _promised(Path(name)) for name in plans}
-    if "far" not in tiers:
+    if "far" not in tiers and (plans or ALL_FAR in names):
         raise BadInputError("no far memory is named", "name it: --tier far=numa:1")
     # A plan's prediction is for a slower memory, not for DRAM that emulates one.
-    if not tiers["far"].startswith("numa:") or names[0] != ALL_NEAR:
+    if not tiers.get("far", "").startswith("numa:") or names[0] != ALL_NEAR:
         promised = dict.fromkeys(plans, (None, None))
     all_far = promised[plans[0]][1] if plans else None
     made = []
     for name in names:
-        if name == ALL_NEAR:
-            made.append(Variant(name, preload.Placement(None, {"near": tiers["near"]})))
+        near = preload.Placement(None, {"near": tiers["near"]})
+        if name in (ALL_NEAR, KERNEL):
+            made.append(Variant(name, near, by_kernel=name == KERNEL))
         elif name == ALL_FAR:
             made.append(Variant(name, preload.Placement(None, dict(tiers)), all_far))
         else:
@@ -109,7 +120,8 @@ def _promised(plan: Path) -> tuple[float | None, float | None]:
 
     if not plan.is_file():
         raise BadInputError(
-            f"no such variant: {plan}", "give all-near, all-far, or a plan that `advise` wrote"
+            f"no such variant: {plan}",
+            "give all-near, all-far, kernel, or a plan that `advise` wrote",
         )
     try:
         heap = read_promise(plan).heap

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-_BALANCING = "/proc/sys/kernel/numa_balancing"
-_DEMOTION = "/sys/kernel/mm/numa/demotion_enabled"
+BALANCING = "/proc/sys/kernel/numa_balancing"
+DEMOTION = "/sys/kernel/mm/numa/demotion_enabled"
 _OFF = ("", "0", "false")
 
 
@@ -22,8 +22,8 @@ class KernelSetting:
 def moving_settings(root: Path = Path("/")) -> list[KernelSetting]:
     """Settings that are on."""
     commands = {
-        _BALANCING: "sysctl kernel.numa_balancing=0",
-        _DEMOTION: f"echo false > {_DEMOTION}",
+        BALANCING: "sysctl kernel.numa_balancing=0",
+        DEMOTION: f"echo false > {DEMOTION}",
     }
     found = []
     for path, command in commands.items():
