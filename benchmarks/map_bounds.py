@@ -4,7 +4,7 @@ Usage: map_bounds.py ENTRIES ROUNDS
 
 In each round, in random order: insertions, look-ups (in a row, dependent, batched) and removals of
 the map, of its volatile counterpart, and of the map after PMDK's hashmap_rp; look-ups by two
-threads; and the bounds over as many bytes as the map's pool has, on the same tier:
+threads, and by one next to a writer; and the bounds over as many bytes as the map's pool has, on the same tier:
 
 read bound    a load of a random line that the next one waits for (a dependent look-up has one)
 write bound   a store to a random line, clwb and sfence (an insertion or a removal has one)
@@ -40,6 +40,7 @@ RATIOS = (
     ("map_rp dependent", "read bound"),
     ("map_rp remove", "remove"),
     ("get", "two readers"),
+    ("get", "get with writer"),
 )
 
 
@@ -77,6 +78,10 @@ def _round(entries: int, pool_bytes: int, number: int, found: dict[str, list[flo
         bench = _map("map", "get", entries, CPUS)
         found["two readers"].append(bench.run("whole")["seconds"] * 1e9 / entries)
 
+    def with_writer() -> None:
+        bench = MapBench("map", "get", entries, 8, False, TIER, [CPUS[0]], 1, CPUS[1])
+        found["get with writer"].append(bench.run("whole")["seconds"] * 1e9 / entries)
+
     def bounds() -> None:
         chase = LatencyProbe(TIER, size, CPUS[0])
         chase.prepare(size, 64, number, _WARM_STEPS)
@@ -86,7 +91,7 @@ def _round(entries: int, pool_bytes: int, number: int, found: dict[str, list[flo
         found["write bound"].append(stores.sample("clwb", 64, 1, _SAMPLE_NS)["fence_ns"])
 
     operations("map", "insert")  # first: it gives the size of the pool
-    todo: list[Callable[[], None]] = [bounds, two_readers]
+    todo: list[Callable[[], None]] = [bounds, two_readers, with_writer]
     todo += [
         lambda kind=kind, op=op: operations(kind, op)  # type: ignore[misc]
         for kind in ("map", "dram", "map_rp")

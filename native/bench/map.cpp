@@ -29,6 +29,8 @@ Status check(const MapPlan& plan) {
     if (Status sound = check_twin(plan.tier); !sound) return sound;
   if (plan.sample != 0 && plan.operation != MapOperation::get)
     return Error::make(Errc::bad_input, "only gets can be a sample of all keys");
+  if (plan.writer_cpu && plan.operation != MapOperation::get)
+    return Error::make(Errc::bad_input, "only gets can have a writer meanwhile");
   if (plan.cpus.empty() || plan.cpus.size() > plan.operations)
     return Error::make(Errc::bad_input, "%llu operations cannot be shared by %zu threads",
                        static_cast<unsigned long long>(plan.operations), plan.cpus.size())
@@ -131,20 +133,32 @@ Result<MapRun> MapBench::run(MapPass pass, MeasuredRegion* region) {
   spent_ = plan_.operation != MapOperation::get;
   std::vector<MapShare> shares(plan_.cpus.size());
   const std::span<const std::uint64_t> keys = next_keys();
+  std::vector<int> cpus = plan_.cpus;
+  if (plan_.writer_cpu) cpus.push_back(*plan_.writer_cpu);
+  std::atomic<std::size_t> unfinished = shares.size();
+  std::atomic<bool> ended = false;
+  std::uint64_t written = 0;
   const auto work = [&](std::size_t index) {
-    MapShare& share = shares[index];
-    share.edge = {region, index};
-    if (Status ready = share.edge.prepare(); !ready) {
-      share.failure = ready.error();
+    if (index == shares.size()) {
+      written = subject_->write_until(ended);
       return;
     }
-    subject_->run(plan_.operation, pass, part(keys, index, shares.size()), share);
+    MapShare& share = shares[index];
+    share.edge = {region, index};
+    if (Status ready = share.edge.prepare(); ready)
+      subject_->run(plan_.operation, pass, part(keys, index, shares.size()), share);
+    else
+      share.failure = ready.error();
+    if (--unfinished == 0) ended = true;
   };
-  Result<kernels::TeamRun> team = kernels::run_team(plan_.cpus, work);
+  Result<kernels::TeamRun> team = kernels::run_team(cpus, work);
   if (!team) return team.error();
   for (const MapShare& share : shares)
     if (share.failure) return *share.failure;
-  return summary(*team, shares, pass == MapPass::each);
+  if (plan_.writer_cpu && written == 0) return wrong_answer("its writer");
+  MapRun done = summary(*team, shares, pass == MapPass::each);
+  done.written = written;
+  return done;
 }
 
 } // namespace nearfar::bench

@@ -10,6 +10,7 @@
 // Values    8 bytes at most lie in the map's own entry. Larger ones are records of our map; in the
 //           maps after PMDK they are objects, written and flushed within the insertion's
 //           transaction. A get reads all of a value.
+// Writer    gets only: a thread that meanwhile inserts and removes an entry of its own, over and over.
 // Checked   every operation must find what it must; values read are summed and compared.
 // Counted   fences and lines of the measured pass alone (storelog, bench/pmem_counting.hpp).
 // Thread safety  one MapBench a thread; run() works on the processors of its plan. The maps after
@@ -19,6 +20,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -46,6 +48,7 @@ struct MapPlan {
   bool alloc = false; ///< pmembench's --alloc: values are objects never written nor read
   tier::Spec tier;    ///< of the pool, a directory for one without a name; or of the counterpart
   std::vector<int> cpus;
+  std::optional<int> writer_cpu = {}; ///< of the writer; without a value there is none
   std::uint32_t seed = 1;
   std::uint64_t sample = 0; ///< gets of one run, each run going on after the last; 0: all keys
 
@@ -65,7 +68,8 @@ struct MapRun {
   double largest_ns = 0;
   std::vector<double> percentiles_ns; ///< of map_percentiles
   double worst_cpu_ns = 0;            ///< upper bound, see map_loops.hpp
-  storelog::Counters counted;         ///< of all threads
+  storelog::Counters counted;         ///< of all threads but the writer
+  std::uint64_t written = 0;          ///< insertions by the writer, each with its removal
   std::vector<kernels::Member> members;
 };
 
@@ -87,8 +91,9 @@ public:
   std::span<const std::byte> pool() const; ///< empty for a map in DRAM
 
   /// Insertions and removals can be run once; gets as often as wanted. Errors: bad_input (a second
-  /// time; `dependent` of anything but gets, `batched` of a map after PMDK), no_space, failed_check. `region` is notified by each
-  /// thread when its first operation begins and its last has ended.
+  /// time; `dependent` of anything but gets, `batched` of a map after PMDK), no_space,
+  /// failed_check. `region` is notified by each thread but the writer when its first operation
+  /// begins and its last has ended.
   Result<MapRun> run(MapPass pass, MeasuredRegion* region = nullptr);
 
 private:

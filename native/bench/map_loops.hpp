@@ -63,8 +63,13 @@ public:
   /// Runs a pass over some keys on the calling thread.
   virtual void run(MapOperation operation, MapPass pass, std::span<const std::uint64_t> keys,
                    MapShare& share) = 0;
+  /// Inserts an entry and removes it, until `ended`. Returns how often; 0: it failed.
+  virtual std::uint64_t write_until(const std::atomic<bool>& ended) = 0;
   virtual std::span<const std::byte> pool() const = 0; ///< empty for a map in DRAM
 };
+
+/// The least key of a writer: keys of the operations have at most 63 bits.
+inline constexpr std::uint64_t first_writer_key = std::uint64_t{1} << 63;
 
 inline Error wrong_answer(const char* operation) {
   return Error::make(Errc::failed_check, "the map gave a wrong answer to %s", operation)
@@ -193,6 +198,17 @@ public:
       share.failure = *failed;
     else if (right != keys.size())
       share.failure = wrong_answer(names[static_cast<std::size_t>(operation)]);
+  }
+
+  std::uint64_t write_until(const std::atomic<bool>& ended) override {
+    std::uint64_t written = 0;
+    do {
+      const std::uint64_t key = first_writer_key + written++;
+      if (operate<MapOperation::insert>(*map_, key) + operate<MapOperation::remove>(*map_, key) !=
+          2)
+        return 0;
+    } while (!ended.load(std::memory_order_relaxed));
+    return written;
   }
 
   std::span<const std::byte> pool() const override { return map_->pool(); }

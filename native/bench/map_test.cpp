@@ -125,6 +125,19 @@ TEST_CASE("threads share the operations and their counts add up") {
   CHECK(alone.counted.fences >= 3001);
 }
 
+TEST_CASE("gets find everything while a writer inserts and removes") {
+  for (const MapType type : {MapType::map, MapType::dram, MapType::map_rp}) {
+    MapPlan wanted = plan(type, MapOperation::get, 20'000);
+    wanted.writer_cpu = wanted.cpus.front();
+    const MapRun found = run(wanted, MapPass::whole);
+    CHECK(found.written > 0);
+    CHECK(found.members.size() == 2);
+  }
+  MapPlan wanted = plan(MapType::map, MapOperation::insert, 10);
+  wanted.writer_cpu = 0;
+  CHECK(MapBench::create(wanted).error().code == Errc::bad_input);
+}
+
 TEST_CASE("values as pmembench allocates them are neither written nor read") {
   MapPlan wanted = plan(MapType::map_tx, MapOperation::insert, 1000);
   wanted.value_bytes = 4096;

@@ -1,5 +1,6 @@
 #include "bench/map.hpp"
 
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -96,8 +97,10 @@ void register_map(nb::module_& module) {
   nb::class_<MapBench>(module, "MapBench")
       .def(nb::new_([](const char* type, const char* operation, std::uint64_t count,
                        std::uint64_t value_bytes, bool alloc, const char* tier,
-                       const std::vector<int>& cpus, std::uint32_t seed) {
+                       const std::vector<int>& cpus, std::uint32_t seed,
+                       std::optional<int> writer_cpu) {
              bench::MapPlan plan;
+             plan.writer_cpu = writer_cpu;
              plan.type = by_name<bench::MapType>(type, types);
              plan.operation = by_name<bench::MapOperation>(operation, operations);
              plan.operations = count;
@@ -109,7 +112,8 @@ void register_map(nb::module_& module) {
              return run_unlocked([&] { return MapBench::create(plan); });
            }),
            nb::arg("kind"), nb::arg("operation"), nb::arg("operations"), nb::arg("value_bytes"),
-           nb::arg("alloc"), nb::arg("tier"), nb::arg("cpus"), nb::arg("seed"))
+           nb::arg("alloc"), nb::arg("tier"), nb::arg("cpus"), nb::arg("seed"),
+           nb::arg("writer_cpu") = nb::none())
       .def("load_seconds", &MapBench::load_seconds)
       .def("pool_bytes", [](const MapBench& self) { return self.pool().size(); })
       .def(
