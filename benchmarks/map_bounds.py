@@ -4,7 +4,8 @@ Usage: map_bounds.py ENTRIES ROUNDS
 
 In each round, in random order: insertions, look-ups (in a row, dependent, batched) and removals of
 the map, of its volatile counterpart, and of the map after PMDK's hashmap_rp; look-ups by two
-threads, and by one next to a writer; and the bounds over as many bytes as the map's pool has, on the same tier:
+threads, and by one next to a writer; and the bounds over as many bytes as the map's pool has, on
+the same tier:
 
 read bound    a load of a random line that the next one waits for (a dependent look-up has one)
 write bound   a store to a random line, clwb and sfence (an insertion or a removal has one)
