@@ -10,7 +10,7 @@ from conftest import RunNearfar
 from nearfar.errors import BadInputError
 from nearfar.profiles import load_profile
 from nearfar.profiles.imports import import_profile
-from nearfar.profiles.imports.found import Loaded, saturates
+from nearfar.profiles.loaded_curves import Loaded, saturates
 
 DATA = Path(__file__).parent / "data"
 GB = 1e9

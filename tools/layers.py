@@ -36,6 +36,7 @@ NATIVE = [
     "trace",
     "sample",
     "sim",
+    "interleave",
     "crash",
     "bench",
     "bind",

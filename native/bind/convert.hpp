@@ -66,6 +66,7 @@ void register_inspect(nanobind::module_& module);
 void register_trace(nanobind::module_& module);
 void register_sample(nanobind::module_& module);
 void register_sim(nanobind::module_& module);
+void register_interleave(nanobind::module_& module);
 void register_stalls(nanobind::module_& module);
 void register_bench(nanobind::module_& module);
 void register_together(nanobind::module_& module);

@@ -14,6 +14,7 @@ NB_MODULE(_native, module) {
   nearfar::bind::register_trace(module);
   nearfar::bind::register_sample(module);
   nearfar::bind::register_sim(module);
+  nearfar::bind::register_interleave(module);
   nearfar::bind::register_stalls(module);
   nearfar::bind::register_bench(module);
   nearfar::bind::register_together(module);

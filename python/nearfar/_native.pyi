@@ -97,6 +97,19 @@ class OverwriteRun(Usage):
     stall_ns: float
     writes_between: float
 
+class TierLoad(TypedDict):
+    read_share: float
+    bandwidth_bytes_per_s: float
+    latency_ns: float
+    utilization: float
+
+class Placement(TypedDict):
+    near_steps: list[int]
+    time_ns: float
+    exact: bool
+    near: TierLoad
+    far: TierLoad
+
 class ArrayRepeat(TypedDict):
     seconds: float
     counted_bytes: int
@@ -955,6 +968,20 @@ class TraceSample:
         instruction_ps: float,
         touches: TraceTouches,
     ) -> list[PolicyCosts]: ...
+
+#: (read_share, bandwidth_bytes_per_s, latency_ns)
+_LoadedPoint = tuple[float, float, float]
+#: points; background reads and writes, bytes/s; capacity_bytes
+_LoadedTier = tuple[Sequence[_LoadedPoint], float, float, float]
+#: near_stall_ns, far_stall_ns, read_bytes, write_bytes, size_bytes
+_LoadedSite = tuple[float, float, float, float, float]
+
+class PlacementTime:
+    def __init__(self, base_ns: float, near: _LoadedTier, far: _LoadedTier) -> None: ...
+    def solve(self, sites: Sequence[_LoadedSite], steps: int, max_nodes: int) -> Placement: ...
+    def time(
+        self, sites: Sequence[_LoadedSite], near_steps: Sequence[int], steps: int
+    ) -> Placement | None: ...
 
 class PolicyCosts(TraceSiteCosts):
     moved_pages: int

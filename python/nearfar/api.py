@@ -42,7 +42,12 @@ from nearfar.workflows.tracing import CachesWanted, Traced
 
 if TYPE_CHECKING:
     from nearfar.model.map_work import MapPrediction
-    from nearfar.model.results import ContentionPrediction, PipelinePrediction, SplitPrediction
+    from nearfar.model.results import (
+        ContentionPrediction,
+        InterleavePrediction,
+        PipelinePrediction,
+        SplitPrediction,
+    )
     from nearfar.model.structure_results import StructurePrediction
     from nearfar.records.advice import AdviceResult
     from nearfar.records.choices import (
@@ -84,6 +89,7 @@ __all__ = [
     "load",
     "place_process",
     "predict_contention",
+    "predict_interleave",
     "predict_map",
     "predict_pipeline",
     "predict_split",
@@ -407,6 +413,26 @@ def predict_split(
     return predicting.stencil_split(
         Path(contention), host, array, threads, cost or SplitCost(), far_rows=far_rows, model=model
     )
+
+
+@_public
+def predict_interleave(
+    sites: str | Path,
+    near: str,
+    far: str,
+    *,
+    compute_s: float,
+    near_budget: str | None = None,
+    background: Sequence[str] = (),
+) -> InterleavePrediction:
+    """Predict which fraction of each site to place near, under the load of the sites themselves.
+
+    ``sites``: a CSV file; ``compute_s``: wall time without their stalls; ``background``: loads of
+    other programs, such as ``near=40GB/s``.
+    """
+    from nearfar.workflows import predicting
+
+    return predicting.interleave(Path(sites), near, far, compute_s, near_budget, background)
 
 
 @_public

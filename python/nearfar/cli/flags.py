@@ -194,6 +194,15 @@ Remeasure = Annotated[
 ]
 
 #: Models
+Background = Annotated[
+    list[str] | None,
+    text(
+        "--background",
+        "LOAD",
+        "Traffic of other programs, such as near=40GB/s, or far=5GB/s@67% (fraction of reads); "
+        "repeat for both memories.",
+    ),
+]
 Version = Annotated[
     StencilVersion, typer.Option("--version", help="Border rows: read directly, or ghost copies.")
 ]

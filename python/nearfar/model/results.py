@@ -8,7 +8,16 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from nearfar.errors import BadInputError
-from nearfar.records.shape import Answer, Origin, Provenance, Shaped
+from nearfar.records.shape import (
+    Amount,
+    Answer,
+    Origin,
+    Positive,
+    Provenance,
+    Shaped,
+    Share,
+    Size,
+)
 
 #: The calibration levels: the inputs of a prediction.
 LADDER = (
@@ -79,6 +88,45 @@ class PipelinePrediction(Prediction):
 
     best_near_threads: int
     splits: list[PipelineSplit]
+
+
+class InterleavedSite(Shaped):
+    """A site, and the fraction of it in near memory."""
+
+    name: str
+    near_share: Share
+    size_bytes: Amount
+    read_bytes: Amount
+    write_bytes: Amount
+
+
+class LoadedTier(Shaped):
+    """A memory while the program runs."""
+
+    name: str
+    read_share: Share
+    bandwidth_bytes_per_s: Amount = Field(description="of the program and the background")
+    background_bytes_per_s: Amount
+    idle_latency_ns: Positive
+    latency_ns: Positive = Field(description="at this bandwidth")
+    utilization: Amount = Field(description="fraction of the highest bandwidth of the curve")
+    at_open_end: bool = Field(description="used to the end of a curve that is not saturated")
+
+
+class InterleavePrediction(Answer):
+    """The fastest placement of sites in fractions, and simpler placements."""
+
+    time_s: Positive
+    all_near_time_s: Positive | None = Field(None, description="absent if it does not fit")
+    all_far_time_s: Positive | None = None
+    whole_sites_time_s: Positive | None = Field(None, description="each site near or far")
+    uniform_time_s: Positive | None = Field(None, description="one fraction for all sites")
+    uniform_near_share: Share | None = None
+    steps: Size = Field(description="parts of a site")
+    exact: bool = Field(description="no placement is faster; false: the search was stopped")
+    sites: list[InterleavedSite]
+    near: LoadedTier
+    far: LoadedTier
 
 
 def modelled(

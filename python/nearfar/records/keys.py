@@ -35,7 +35,7 @@ _DIRECTED: tuple[tuple[str, Direction | None, str], ...] = (
         together_bandwidth_bytes_per_s near_copy_bandwidth_bytes_per_s
         far_read_bandwidth_bytes_per_s transfer_bandwidth_bytes_per_s rate_bytes_per_s""",
     ),
-    ("B/s", None, "offered_bytes_per_s"),
+    ("B/s", None, "offered_bytes_per_s background_bytes_per_s"),
     ("1/s", "higher", "ops_per_s"),
     (
         "ns",
@@ -44,7 +44,7 @@ _DIRECTED: tuple[tuple[str, Direction | None, str], ...] = (
         latency_ns mean_latency_ns least_latency_ns largest_latency_ns dependent_latency_ns
         batched_latency_ns
         p50_latency_ns p90_latency_ns p99_latency_ns p999_latency_ns p9999_latency_ns
-        read_latency_ns predicted_latency_ns near_latency_ns far_latency_ns
+        idle_latency_ns read_latency_ns predicted_latency_ns near_latency_ns far_latency_ns
         fault_time_ns pair_time_ns
         fence_ns flush_fence_ns per_fence_ns per_line_ns stall_ns worst_cpu_ns""",
     ),
@@ -56,6 +56,7 @@ _DIRECTED: tuple[tuple[str, Direction | None, str], ...] = (
         time_s total_time_s near_time_s far_time_s near_alone_time_s far_alone_time_s
         near_element_time_s generate_time_s generate_alone_time_s generate_idle_time_s
         transfer_time_s transfer_idle_time_s analyse_time_s analyse_alone_time_s
+        all_near_time_s all_far_time_s whole_sites_time_s uniform_time_s
         default_time_s placed_time_s cpu_time_s wall_time_s load_time_s
         memory_time_s read_time_s write_time_s stall_s exact_time_s
         first_touch_s cpu_near_s time_near_s time_all_far_s time_movable_far_s time_plan_s""",
@@ -86,8 +87,8 @@ _DIRECTED: tuple[tuple[str, Direction | None, str], ...] = (
         access_unit_bytes allocated_bytes arrays_bytes block_bytes effective_last_cache_bytes
         fixed_bytes high huge_bytes interleave_bytes knee_bytes last_cache_bytes low
         movable_bytes moved_bytes near_budget_bytes near_bytes near_page_bytes far_page_bytes
-        page_bytes part_bytes placed_bytes region_bytes reported_last_cache_bytes size_bytes
-        stride_bytes undone_bytes value_bytes wanted_bytes""",
+        page_bytes part_bytes placed_bytes read_bytes region_bytes reported_last_cache_bytes
+        size_bytes stride_bytes undone_bytes value_bytes wanted_bytes write_bytes""",
     ),
     ("count", "higher", "parallelism"),
     ("count", "lower", "fences_per_op lines_per_op"),
@@ -122,8 +123,9 @@ _DIRECTED: tuple[tuple[str, Direction | None, str], ...] = (
         ratio pmdk_ratio ratio_to_glibc wall_ratio_to_glibc peak_ratio_to_glibc ratio_to_malloc
         settled_share changed_share dependent_share life_share near_share read_share
         sampled_share share stall_share update_share depth published_slowdown traffic_factor
-        unseen_share within_slowdown foreign_cpus least_cpu_share spread steal worst_spread
-        cpu_share a b matrix error relative_error time_difference energy_difference""",
+        uniform_near_share unseen_share utilization within_slowdown foreign_cpus
+        least_cpu_share spread steal worst_spread cpu_share a b matrix error
+        relative_error time_difference energy_difference""",
     ),
 )
 

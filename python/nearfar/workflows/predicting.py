@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nearfar.errors import BadInputError
 from nearfar.profiles import THIS, load_host, load_profile
+from nearfar.units import parse_size
 from nearfar.workflows import calibrating, host_here
 from nearfar.workflows.plans import chosen_cpus
 
@@ -17,7 +19,12 @@ if TYPE_CHECKING:
     from nearfar.measure.session import Session
     from nearfar.model import split
     from nearfar.model.map_work import MapPrediction
-    from nearfar.model.results import ContentionPrediction, PipelinePrediction, SplitPrediction
+    from nearfar.model.results import (
+        ContentionPrediction,
+        InterleavePrediction,
+        PipelinePrediction,
+        SplitPrediction,
+    )
     from nearfar.model.split_cost import Calibration
     from nearfar.model.structure_results import StructurePrediction
     from nearfar.records.choices import (
@@ -75,6 +82,28 @@ def pipeline(
     if row:
         result.warnings = equations.inconsistencies(inputs, row)
     return result
+
+
+def interleave(
+    sites: Path,
+    near: str,
+    far: str,
+    compute_s: float,
+    near_budget: str | None,
+    background: Sequence[str],
+) -> InterleavePrediction:
+    """The fraction of each site to place near; ``sites``: a CSV file."""
+    from nearfar.model import interleave as equations
+
+    near_memory, far_memory = equations.with_loads(
+        equations.memory_of(load_profile(near)),
+        equations.memory_of(load_profile(far)),
+        background,
+    )
+    if near_budget is not None:
+        near_memory = replace(near_memory, capacity_bytes=float(parse_size(near_budget)))
+    table = equations.read_sites(sites, near_memory, far_memory)
+    return equations.predict(table, compute_s, near_memory, far_memory)
 
 
 @dataclass(frozen=True)

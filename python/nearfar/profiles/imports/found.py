@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 
+from nearfar.profiles.loaded_curves import Loaded, open_ends
 from nearfar.records.profile import Figure
 
 #: The source of a figure until its file is known.
 _PENDING = "imported"
-#: A curve saturates if its last step adds relatively more latency than bandwidth.
-_STEEP = 1.0
 
 
 @dataclass
@@ -20,14 +17,6 @@ class Found:
 
     tool: str
     figures: dict[str, Figure] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Loaded:
-    """A point of a loaded curve: bytes/s in use, and the latency in ns."""
-
-    bandwidth: float
-    latency: float
 
 
 def scalar(unit: str, value: float, note: str | None = None) -> Figure:
@@ -57,9 +46,7 @@ def loaded_figures(curves: dict[float, list[Loaded]], note: str = "") -> dict[st
         }.items()
     )
     peaks = {share: max(point.bandwidth for point in each) for share, each in curves.items()}
-    open_ended = [f"{share:g}" for share in sorted(curves) if not saturates(curves[share])]
-    marks = f"not saturated at read shares {', '.join(open_ended)}" if open_ended else ""
-    said = "; ".join(filter(None, (note, marks))) or None
+    said = "; ".join(filter(None, (note, open_ends(curves)))) or None
     mix = "" if reads == 1 else f"with {reads:.0%} reads"
     return {
         "read_latency_ns": scalar("ns", idle.latency, f"at {idle.bandwidth / 1e9:.3g} GB/s"),
@@ -76,16 +63,3 @@ def loaded_figures(curves: dict[float, list[Loaded]], note: str = "") -> dict[st
             said,
         ),
     }
-
-
-def saturates(points: Sequence[Loaded]) -> bool:
-    """Whether more load added mostly latency at the end of a curve: at its steepest step in the
-    upper half of its bandwidth, latency grew by a larger factor than bandwidth."""
-    ordered = sorted(points, key=lambda point: (point.bandwidth, point.latency))
-    top = ordered[-1].bandwidth
-    upper = [point for point in ordered if point.bandwidth >= top / 2]
-    for low, high in pairwise(upper):
-        more = high.latency / low.latency - 1
-        if more > _STEEP * (high.bandwidth / low.bandwidth - 1) and more > 0:
-            return True
-    return False

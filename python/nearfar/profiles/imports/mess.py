@@ -14,7 +14,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from nearfar.errors import BadInputError
-from nearfar.profiles.imports.found import Found, Loaded, loaded_figures
+from nearfar.profiles.imports.found import Found, loaded_figures
+from nearfar.profiles.loaded_curves import Loaded
 
 TOOL = "Mess"
 _SHARE = "read_pct_rounded"

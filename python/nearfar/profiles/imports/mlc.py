@@ -11,7 +11,8 @@ import re
 from pathlib import Path
 
 from nearfar.errors import BadInputError
-from nearfar.profiles.imports.found import Found, Loaded, curve, loaded_figures, scalar
+from nearfar.profiles.imports.found import Found, curve, loaded_figures, scalar
+from nearfar.profiles.loaded_curves import Loaded
 from nearfar.records.profile import Figure
 
 TOOL = "Intel Memory Latency Checker"

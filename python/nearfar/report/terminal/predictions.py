@@ -12,6 +12,7 @@ from nearfar.model.counter_fits import CounterFit, CounterFits
 from nearfar.model.map_work import MapPrediction
 from nearfar.model.results import (
     ContentionPrediction,
+    InterleavePrediction,
     PipelinePrediction,
     Prediction,
     SplitPrediction,
@@ -92,6 +93,49 @@ def split(result: SplitPrediction) -> RenderableType:
         f"{result.far_threads} far threads ({result.version}, model {result.model})."
     )
     return _shown("Split", finding, result, columns(["A sweep", "Time"], rows, 1))
+
+
+def interleave(result: InterleavePrediction) -> RenderableType:
+    """Return the near fraction of each site, simpler placements, and the load of both memories."""
+    rows = [
+        [site.name, format_size(site.size_bytes), f"{site.near_share * result.steps:g} of 8"]
+        for site in result.sites
+    ]
+    times = [
+        [name, format_time(getattr(result, key))]
+        for name, key in (
+            ("sites in eighths", "time_s"),
+            ("sites near or far as a whole", "whole_sites_time_s"),
+            (f"all sites {result.uniform_near_share or 0:.0%} near", "uniform_time_s"),
+            ("all near", "all_near_time_s"),
+            ("all far", "all_far_time_s"),
+        )
+        if getattr(result, key) is not None
+    ]
+    loads = [
+        [
+            f"{side}: {tier.name}",
+            format_bandwidth(tier.bandwidth_bytes_per_s),
+            f"{tier.utilization:.0%}",
+            f"{tier.read_share:.0%}",
+            format_time(tier.latency_ns / 1e9),
+            format_time(tier.idle_latency_ns / 1e9),
+        ]
+        for side, tier in (("near", result.near), ("far", result.far))
+    ]
+    heads = ["Memory", "Bandwidth", "Of its peak", "Reads", "Latency", "Idle"]
+    found = "No placement in eighths is faster." if result.exact else "A faster one may exist."
+    return block(
+        "Interleaving",
+        found,
+        [Origin.MODELLED],
+        Group(
+            columns(["Site", "Size", "Near"], rows, 1),
+            columns(["Placement", "Time"], times, 1),
+            columns(heads, loads, 1),
+        ),
+        result.limits,
+    )
 
 
 def pipeline(result: PipelinePrediction) -> RenderableType:

@@ -1,0 +1,38 @@
+// The fraction of each site to keep near, of 0, 1/steps, ..., 1, so that a program's time is least.
+//
+// Search         branch and bound. The bound of undecided sites: their traffic goes somewhere, so for
+//                each interval of its fraction in near memory both latencies have a minimum, and the
+//                least stalls are those of a fractional knapsack.
+// Capacity       the sizes of the near fractions fit near memory, those of the rest far memory.
+// Ties           of equally fast placements, one with less near memory.
+// Thread safety  functions of values.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "interleave/placement_time.hpp"
+
+namespace nearfar::interleave {
+
+struct Solution {
+  std::vector<unsigned> near_steps; ///< by site
+  double time_ns = 0;
+  Demand demand;
+  bool exact = true; ///< false: the search was stopped, and a better one may exist
+};
+
+/// `max_nodes`: placements of some of the sites that are looked at. Errors: bad_input (amounts that
+/// are not finite, no steps), no_space (the sites do not fit both memories together).
+Result<Solution> solve(const PlacementTime& times, std::span<const Site> sites, unsigned steps,
+                       std::uint64_t max_nodes);
+
+/// The demand of one placement.
+Demand demand_of(std::span<const Site> sites, std::span<const unsigned> near_steps, unsigned steps);
+
+/// Whether a placement fits both memories.
+bool fits(const PlacementTime& times, std::span<const Site> sites,
+          std::span<const unsigned> near_steps, unsigned steps);
+
+} // namespace nearfar::interleave
