@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: MIT (native/trace/plugin/LICENSE), as malloc_entry_points.hpp includes
+// SPDX-License-Identifier: MIT (native/trace/recorder/LICENSE), as malloc_entry_points.hpp includes
 // it
 #pragma once
 

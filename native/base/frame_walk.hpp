@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: MIT (native/trace/plugin/LICENSE): the emulator's plug-in includes this.
+// SPDX-License-Identifier: MIT (native/trace/recorder/LICENSE): the emulator's plug-in includes this.
 // Return addresses along frame pointers, on any stack: a thread's own, a coroutine's, a signal
 // handler's.
 //

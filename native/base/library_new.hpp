@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: MIT (native/trace/plugin/LICENSE), as malloc_entry_points.hpp.
+// SPDX-License-Identifier: MIT (native/trace/recorder/LICENSE), as malloc_entry_points.hpp.
 //
 // operator new of the C++ library, for a library that replaces it: handles exhausted memory as the
 // standard requires.

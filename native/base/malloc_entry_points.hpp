@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: MIT (native/trace/plugin/LICENSE), because the recorder's library
+// SPDX-License-Identifier: MIT (native/trace/recorder/LICENSE), because the recorder's library
 // includes it, which is loaded into programs under any license.
 //
 // The entry points of malloc: all functions that glibc and libstdc++ define to allocate and free,

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: MIT (native/trace/plugin/LICENSE), as malloc_entry_points.hpp.
+// SPDX-License-Identifier: MIT (native/trace/recorder/LICENSE), as malloc_entry_points.hpp.
 //
 // The program's own malloc, for a library that observes it: the functions that the program would
 // call without the library.

@@ -27,9 +27,9 @@ nb::bytes bytes_of(std::span<const T> values) {
   return nb::bytes(values.data(), values.size_bytes());
 }
 
-nb::list code_places(const Sampler& sampler) {
+nb::list code_locations(const Sampler& sampler) {
   nb::list list;
-  for (const CodePlace& place : sampler.code()) {
+  for (const CodeLocation& place : sampler.code()) {
     nb::dict d;
     d["file"] = place.file;
     d["offset"] = place.offset;
@@ -45,13 +45,13 @@ nb::list code_places(const Sampler& sampler) {
   return list;
 }
 
-nb::list data_places(const Sampler& sampler) {
+nb::list data_regions(const Sampler& sampler) {
   nb::list list;
-  for (const DataPlace& place : sampler.data()) {
+  for (const DataRegion& place : sampler.data()) {
     nb::dict d;
     d["kind"] = kind_names[static_cast<unsigned>(place.kind)];
     nb::list frames;
-    for (const DataPlace::Frame& frame : place.frames)
+    for (const DataRegion::Frame& frame : place.frames)
       frames.append(nb::make_tuple(frame.file, frame.offset));
     d["frames"] = frames;
     d["begin"] = place.begin;
@@ -61,7 +61,7 @@ nb::list data_places(const Sampler& sampler) {
     d["allocated_bytes"] = place.allocated_bytes;
     d["peak_bytes"] = place.peak_bytes;
     nb::list held;
-    for (const DataPlace::Held& at : place.held)
+    for (const DataRegion::Held& at : place.held)
       held.append(nb::make_tuple(at.time_ns, at.bytes));
     d["held"] = held;
     list.append(d);
@@ -105,11 +105,11 @@ void register_sample(nb::module_& module) {
           nb::arg("period_ns"), nb::arg("fault_period"))
       .def_static(
           "attach",
-          [](int process, std::uint64_t period_ns, std::uint64_t fault_period, bool clock_of_cpus) {
-            return kept(Sampler::attach(process, {period_ns, fault_period, clock_of_cpus}));
+          [](int process, std::uint64_t period_ns, std::uint64_t fault_period, bool per_cpu_clock) {
+            return kept(Sampler::attach(process, {period_ns, fault_period, per_cpu_clock}));
           },
           nb::arg("process"), nb::arg("period_ns"), nb::arg("fault_period"),
-          nb::arg("clock_of_cpus") = true)
+          nb::arg("per_cpu_clock") = true)
       .def_static(
           "read",
           [](const char* path) { return kept(run_unlocked([&] { return Sampler::read(path); })); },
@@ -118,9 +118,9 @@ void register_sample(nb::module_& module) {
       .def("poll", &Sampler::poll, nb::call_guard<nb::gil_scoped_release>())
       .def("stop", &Sampler::stop)
       .def("samples", [](const Sampler& self) { return bytes_of(self.samples()); })
-      .def("every", &Sampler::every)
-      .def("code", &code_places)
-      .def("data", &data_places)
+      .def("every", &Sampler::keeps_one_in)
+      .def("code", &code_locations)
+      .def("data", &data_regions)
       .def("files", &files)
       .def("regions", &regions)
       .def("programs", &programs)

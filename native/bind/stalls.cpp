@@ -7,8 +7,8 @@
 #include "bind/trace_stats.hpp"
 #include "sim/follow.hpp"
 #include "trace/lives.hpp"
-#include "trace/sampled.hpp"
 #include "trace/stalls.hpp"
+#include "trace/thinned_trace.hpp"
 
 namespace nb = nanobind;
 
@@ -18,9 +18,10 @@ namespace {
 
 using namespace nearfar::trace;
 
-/// (latency_ns, line_ns, write_line_ns, walk_ns, page_shift)
+/// (latency_ns, read_ns_per_line, write_ns_per_line, walk_ns, page_shift)
 using Memory = std::tuple<double, double, double, double, unsigned>;
-/// (instruction_ns, window, parallelism, tlb_entries, tlb_ways, chained, held_ns)
+/// (instruction_ns, rob_entries, fill_buffers, tlb_entries, tlb_ways, chained_fraction,
+/// serial_ns_per_instruction)
 using Core = std::tuple<double, unsigned, unsigned, unsigned, unsigned, double, double>;
 
 MemoryCost memory_of(const Memory& m) {
@@ -49,19 +50,19 @@ nb::dict cost_dict(const Cost& cost) {
 /// A placement: near, far, core, and by site 1 for far.
 using PlacingTuple = std::tuple<Memory, Memory, Core, std::vector<std::uint8_t>>;
 
-Placing placing_of(const PlacingTuple& tuple) {
+SitePlacement placing_of(const PlacingTuple& tuple) {
   const auto& [near, far, core, far_sites] = tuple;
   return {{memory_of(near), memory_of(far)}, core_of(core), far_sites};
 }
 
-Sampled read_sampled(const char* path, std::uint64_t max_records) {
-  return run_unlocked([&] { return Sampled::read(path, max_records); });
+ThinnedTrace read_sampled(const char* path, std::uint64_t max_records) {
+  return run_unlocked([&] { return ThinnedTrace::read(path, max_records); });
 }
 
-nb::list sampled_costs(const Sampled& self, const std::vector<PlacingTuple>& placings) {
-  std::vector<Costs> accounts;
+nb::list sampled_costs(const ThinnedTrace& self, const std::vector<PlacingTuple>& placings) {
+  std::vector<StallModel> accounts;
   for (const PlacingTuple& placing : placings) {
-    Result<Costs> made = Costs::create(placing_of(placing));
+    Result<StallModel> made = StallModel::create(placing_of(placing));
     if (!made) raise(made.error());
     accounts.push_back(std::move(*made));
   }
@@ -76,7 +77,7 @@ nb::list sampled_costs(const Sampled& self, const std::vector<PlacingTuple>& pla
   return list;
 }
 
-nb::list site_lives(const Sampled& self, std::size_t parts) {
+nb::list site_lives(const ThinnedTrace& self, std::size_t parts) {
   if (parts == 0) throw nb::value_error("a run has a part at least");
   nb::list list;
   for (const Life& life : lives(self.reader().tables(), self.reader().position(), parts))
@@ -88,8 +89,8 @@ nb::list site_lives(const Sampled& self, std::size_t parts) {
 using PolicyTuple =
     std::tuple<std::string, std::uint64_t, std::uint64_t, std::uint64_t, Memory, Memory, Core>;
 
-nb::list follow_policies(const Sampled& self, const std::vector<PolicyTuple>& policies,
-                         double instruction_ps, const Touches& touches) {
+nb::list follow_policies(const ThinnedTrace& self, const std::vector<PolicyTuple>& policies,
+                         double instruction_ps, const TouchLog& touches) {
   std::vector<sim::Following> wanted;
   for (const auto& [rule, near_bytes, near_weight, far_weight, near, far, core] : policies) {
     sim::Following one;
@@ -117,12 +118,12 @@ nb::list follow_policies(const Sampled& self, const std::vector<PolicyTuple>& po
 } // namespace
 
 void register_stalls(nb::module_& module) {
-  nb::class_<Sampled>(module, "TraceSample")
+  nb::class_<ThinnedTrace>(module, "TraceSample")
       .def(nb::new_(&read_sampled), nb::arg("path"), nb::arg("max_records"))
       .def("stats",
-           [](const Sampled& self) { return trace_stats_dict(self.reader(), self.counts()); })
-      .def_prop_ro("every", &Sampled::every)
-      .def_prop_ro("touched", [](const Sampled& self) { return touched_dict(self.touched()); })
+           [](const ThinnedTrace& self) { return trace_stats_dict(self.reader(), self.counts()); })
+      .def_prop_ro("every", &ThinnedTrace::every)
+      .def_prop_ro("touched", [](const ThinnedTrace& self) { return touched_dict(self.touched()); })
       .def("costs", &sampled_costs, nb::arg("placings"))
       .def("lives", &site_lives, nb::arg("parts"))
       .def("follow", &follow_policies, nb::arg("policies"), nb::arg("instruction_ps"),

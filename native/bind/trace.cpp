@@ -33,7 +33,7 @@ using Fields = std::vector<std::pair<std::string, std::string>>;
 /// Who empties a ring, which stays at least as long.
 class Collecting {
 public:
-  Collecting(nb::object ring, Filter filter, int fd, const Header& header,
+  Collecting(nb::object ring, CacheFilter filter, int fd, const Header& header,
              std::uint64_t max_records)
       : ring_(std::move(ring)), collector_(nb::cast<RingFile&>(ring_).shared(), std::move(filter),
                                            fd, header, max_records) {}
@@ -59,7 +59,7 @@ std::unique_ptr<Collecting> make_collecting(nb::object ring, int fd, const Shape
                                             const std::vector<std::pair<unsigned, unsigned>>& tlb,
                                             unsigned cores, bool prefetch, const char* after,
                                             const Fields& fields, std::uint64_t max_records) {
-  FilterPlan plan;
+  HierarchyConfig plan;
   plan.l2 = geometry(l2);
   if (llc) plan.llc = geometry(*llc);
   for (const Shape& other : other_llcs)
@@ -69,7 +69,7 @@ std::unique_ptr<Collecting> make_collecting(nb::object ring, int fd, const Shape
   plan.cores = cores;
   plan.prefetch = prefetch;
   plan.after = by_name<After>(after, after_names);
-  Result<Filter> filter = Filter::create(plan);
+  Result<CacheFilter> filter = CacheFilter::create(plan);
   if (!filter) raise(filter.error());
   return std::make_unique<Collecting>(std::move(ring), std::move(*filter), fd,
                                       Header{64, plan.after, fields}, max_records);
@@ -86,7 +86,7 @@ nb::dict run_collecting(Collecting& self) {
   Collected done = run_unlocked([&] { return self.collector().run(); });
   nb::dict d;
   d["totals"] = totals_dict(done.totals);
-  d["other_misses"] = done.other_misses;
+  d["other_misses"] = done.other_llc_misses;
   d["records"] = done.records;
   d["size_bytes"] = done.bytes;
   d["threads"] = done.threads;
@@ -241,11 +241,11 @@ nb::dict exchanged(const char* from, int fd, const char* form) {
 
 } // namespace
 
-nb::dict touched_dict(const Touched& touched) {
+nb::dict touched_dict(const FirstTouches& touched) {
   nb::dict d;
   d["small"] = touched.small.faults();
   d["large"] = touched.large.faults();
-  d["fixed_pages"] = touched.small.max_fixed();
+  d["fixed_pages"] = touched.small.peak_non_heap_pages();
   return d;
 }
 
@@ -264,9 +264,9 @@ nb::dict trace_stats_dict(const TraceReader& reader, const RecordCounts& counts)
 }
 
 void register_trace(nb::module_& module) {
-  nb::class_<Touches>(module, "TraceTouches")
+  nb::class_<TouchLog>(module, "TraceTouches")
       .def(nb::init<>())
-      .def("__len__", [](const Touches& self) { return self.size(); });
+      .def("__len__", [](const TouchLog& self) { return self.size(); });
   nb::class_<RingFile>(module, "TraceRing")
       .def(nb::new_(&make_ring), nb::arg("l1"))
       .def_prop_ro("path", &RingFile::path);

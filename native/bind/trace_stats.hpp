@@ -4,7 +4,7 @@
 #include <nanobind/nanobind.h>
 
 #include "trace/reader.hpp"
-#include "trace/sampled.hpp"
+#include "trace/thinned_trace.hpp"
 
 namespace nearfar::bind {
 
@@ -13,6 +13,6 @@ nanobind::dict trace_stats_dict(const trace::TraceReader& reader,
                                 const trace::RecordCounts& counts);
 
 /// First touches by site, of small and of large pages, and the most pages of no allocation.
-nanobind::dict touched_dict(const trace::Touched& touched);
+nanobind::dict touched_dict(const trace::FirstTouches& touched);
 
 } // namespace nearfar::bind

@@ -12,8 +12,8 @@
 #include "alloclog/log.hpp"
 #include "perf/memory_access.hpp"
 #include "perf/record.hpp"
-#include "sample/code_places.hpp"
-#include "sample/data_places.hpp"
+#include "sample/code_locations.hpp"
+#include "sample/data_regions.hpp"
 #include "sample/process_map.hpp"
 #include "sample/samples.hpp"
 
@@ -50,8 +50,8 @@ public:
   std::optional<alloclog::AllocationLog> log;
   ProcessMap processes;
   SampleStore store;
-  CodePlaces code;
-  DataPlaces data{processes, log};
+  CodeLocations code;
+  DataRegions data{processes, log};
   std::map<pid_t, SampledProgram> programs;
   std::uint64_t lost = 0;
 

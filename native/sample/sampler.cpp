@@ -74,7 +74,8 @@ struct Sampler::Core {
   Status follow_from_cpus(pid_t process, const SamplerOptions& options);
   Status follow_by_threads(pid_t process, const SamplerOptions& options);
   std::vector<pid_t> read_tree(pid_t process);
-  bool concerns(const perf::Record& record);
+  void note_fork(const perf::Record& record);
+  bool is_followed(const perf::Record& record) const;
   void poll();
   void take(const perf::Sample& record);
   template <class Other>
@@ -137,12 +138,16 @@ Status Sampler::Core::follow_by_threads(pid_t process, const SamplerOptions& opt
   return open(options, threads, false);
 }
 
-/// Whether a record is of the processes that are sampled. Notes their children.
-bool Sampler::Core::concerns(const perf::Record& record) {
+/// Follows a child of a process that is followed.
+void Sampler::Core::note_fork(const perf::Record& record) {
+  const auto* fork = std::get_if<perf::Fork>(&record);
+  if (sees_all && fork != nullptr && followed.contains(static_cast<pid_t>(fork->parent_pid)))
+    followed.insert(static_cast<pid_t>(fork->pid));
+}
+
+/// Whether a record is of the processes that are sampled.
+bool Sampler::Core::is_followed(const perf::Record& record) const {
   if (!sees_all) return true;
-  if (const auto* fork = std::get_if<perf::Fork>(&record))
-    if (followed.contains(static_cast<pid_t>(fork->parent_pid)))
-      followed.insert(static_cast<pid_t>(fork->pid));
   return std::visit(
       [&](const auto& one) {
         if constexpr (requires { one.pid; })
@@ -163,7 +168,8 @@ void Sampler::Core::poll() {
   if (seen.log) seen.log->poll(); // after the samples, so that it has the memory that they are of
   std::ranges::stable_sort(pending, {}, &Pending::time_ns);
   for (const Pending& one : pending) {
-    if (concerns(one.record)) std::visit([&](const auto& value) { take(value); }, one.record);
+    note_fork(one.record);
+    if (is_followed(one.record)) std::visit([&](const auto& value) { take(value); }, one.record);
     last_ns = std::max(last_ns, one.time_ns);
   }
   pending.clear();
@@ -197,7 +203,7 @@ Result<Sampler> Sampler::open(const SamplerOptions& options) {
 Result<Sampler> Sampler::attach(pid_t process, const SamplerOptions& options) {
   auto core = std::make_unique<Core>(CodeSource::running_process);
   const bool from_cpus =
-      options.clock_of_cpus && static_cast<bool>(core->follow_from_cpus(process, options));
+      options.per_cpu_clock && static_cast<bool>(core->follow_from_cpus(process, options));
   if (from_cpus && core->followed.empty()) return no_process(process);
   if (!from_cpus) {
     Status opened = core->follow_by_threads(process, options);
@@ -219,9 +225,9 @@ std::string Sampler::log_value() const {
 void Sampler::poll() { core_->poll(); }
 void Sampler::stop() { core_->rings.clear(); }
 std::span<const Sample> Sampler::samples() const { return core_->seen.store.all(); }
-unsigned Sampler::every() const { return core_->seen.store.every(); }
-std::span<const CodePlace> Sampler::code() const { return core_->seen.code.all(); }
-std::span<const DataPlace> Sampler::data() const { return core_->seen.data.all(); }
+unsigned Sampler::keeps_one_in() const { return core_->seen.store.keeps_one_in(); }
+std::span<const CodeLocation> Sampler::code() const { return core_->seen.code.all(); }
+std::span<const DataRegion> Sampler::data() const { return core_->seen.data.all(); }
 std::span<const MappedFile> Sampler::files() const { return core_->seen.processes.files(); }
 
 std::span<const std::string> Sampler::names() const { return core_->seen.processes.names(); }

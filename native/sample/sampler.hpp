@@ -30,7 +30,7 @@ struct SamplerOptions {
   /// attach(): a clock for each CPU, whose samples of other programs are dropped, where the kernel
   /// permits it (root, CAP_PERFMON, or perf_event_paranoid at most 0). A clock for each thread is
   /// programmed anew each time that the thread gets a CPU, which costs a busy service some percent.
-  bool clock_of_cpus = true;
+  bool per_cpu_clock = true;
 };
 
 class Sampler {
@@ -60,10 +60,10 @@ public:
   void stop();
 
   std::span<const Sample> samples() const;
-  unsigned every() const; ///< one stretch of time in so many is in samples()
-  std::span<const CodePlace> code() const;
-  /// Places of data, with the sizes that the allocation log has seen so far.
-  std::span<const DataPlace> data() const;
+  unsigned keeps_one_in() const; ///< one stretch of time in this many is in samples()
+  std::span<const CodeLocation> code() const;
+  /// Regions of data, with the sizes that the allocation log has seen so far.
+  std::span<const DataRegion> data() const;
   std::span<const MappedFile> files() const;
   std::span<const std::string> names() const; ///< of anonymous memory, by number
   std::vector<ProcessRegion> regions() const; ///< as of the last poll()

@@ -63,7 +63,7 @@ TEST_CASE("a program and those that it starts are sampled in proportion to their
   CHECK(sampler->lost() == 0);
   CHECK((has_program(*sampler, "awk") || has_program(*sampler, "mawk")));
   std::size_t in_files = 0;
-  for (const CodePlace& place : sampler->code())
+  for (const CodeLocation& place : sampler->code())
     in_files += place.file != 0;
   CHECK(in_files * 10 >= sampler->code().size() * 9);
 }
@@ -98,8 +98,8 @@ TEST_CASE("nothing is sampled of the thread that starts programs, nor after stop
 }
 
 TEST_CASE("a running process is sampled with threads that it has and starts") {
-  bool clock_of_cpus = false;
-  SUBCASE("by a clock of each CPU, where the kernel permits it") { clock_of_cpus = true; }
+  bool per_cpu_clock = false;
+  SUBCASE("by a clock of each CPU, where the kernel permits it") { per_cpu_clock = true; }
   SUBCASE("by a clock of each thread") {}
   std::atomic<bool> done{false};
   std::vector<std::uint64_t> table(1 << 20, 1);
@@ -109,7 +109,7 @@ TEST_CASE("a running process is sampled with threads that it has and starts") {
       sum = sum + table[(i >> 40) % table.size()];
   };
   std::thread before(work);
-  Result<Sampler> sampler = Sampler::attach(getpid(), {200'000, 16, clock_of_cpus});
+  Result<Sampler> sampler = Sampler::attach(getpid(), {200'000, 16, per_cpu_clock});
   std::thread after(work);
   if (sampler)
     for (int i = 0; i < 40; ++i) {

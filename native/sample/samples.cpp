@@ -9,7 +9,7 @@ constexpr unsigned stretch_bits = 28; // 0.27 s
 }
 
 bool SampleStore::keeps(std::uint64_t time_ns) const {
-  return (time_ns >> stretch_bits) % every() == 0;
+  return (time_ns >> stretch_bits) % keeps_one_in() == 0;
 }
 
 void SampleStore::add(const Sample& sample) {

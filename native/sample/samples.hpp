@@ -18,21 +18,23 @@ namespace nearfar::sample {
 
 enum class SampleKind : std::uint8_t { clock, fault, memory };
 
+/// SAMPLE_FIELDS in python/nearfar/place/sample_records.py has the same fields.
 struct Sample {
   std::uint64_t time_ns = 0;
   std::uint64_t address = 0; ///< of the data; 0: unknown, or no access
-  std::uint32_t code = 0;    ///< number of the place in the code
-  std::uint32_t data = 0;    ///< number of the place of the data; 0: unknown
+  std::uint32_t code = 0;    ///< index of the CodeLocation
+  std::uint32_t data = 0;    ///< index of the DataRegion; 0: unknown
   std::int32_t process = 0;
   std::int32_t thread = 0;
-  std::uint32_t period = 0;
+  std::uint32_t period = 0; ///< ns of CPU time, page faults or accesses, by kind
   SampleKind kind = SampleKind::clock;
-  std::uint8_t level = 0; ///< perf::MemoryLevel; memory samples only, as the latency
-  std::uint16_t latency_cycles = 0;
+  std::uint8_t level = 0;           ///< perf::MemoryLevel; memory samples only
+  std::uint16_t latency_cycles = 0; ///< memory samples only
 };
+static_assert(sizeof(Sample) == 40);
 
-/// A place in a program's code: the instruction at which samples were seen.
-struct CodePlace {
+/// The instruction at which samples were seen.
+struct CodeLocation {
   std::uint32_t file = 0;   ///< number of the file; 0: code that is in no file
   std::uint64_t offset = 0; ///< in the file as addr2line takes it; else an address
   std::int32_t access = 0;  ///< bytes from here to the instruction that waited
@@ -44,8 +46,8 @@ struct CodePlace {
   bool is_readable = false;     ///< the code is known
 };
 
-/// A place of data: an allocation site, a mapping, the data of a file, or a stack.
-struct DataPlace {
+/// What holds data: an allocation site, a mapping, the globals of a file, or a stack.
+struct DataRegion {
   trace::SiteKind kind = trace::SiteKind::unknown;
   /// Call chain of a heap site, or of a mapping that the allocation log has, innermost first; the
   /// file of statics or of a mapped file, with offset 0.
@@ -84,8 +86,8 @@ public:
 
   void add(const Sample& sample);
   const std::vector<Sample>& all() const { return samples_; }
-  /// One stretch of time in so many is kept.
-  unsigned every() const { return 1u << halvings_; }
+  /// One stretch of time in this many is kept.
+  unsigned keeps_one_in() const { return 1u << halvings_; }
 
 private:
   bool keeps(std::uint64_t time_ns) const;

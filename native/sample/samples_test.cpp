@@ -6,16 +6,16 @@ using namespace nearfar::sample;
 
 TEST_CASE("a long run keeps whole stretches of time, and says how many") {
   SampleStore store;
-  CHECK(store.every() == 1);
+  CHECK(store.keeps_one_in() == 1);
   constexpr std::uint64_t count = 3 * SampleStore::max_samples;
   for (std::uint64_t i = 0; i < count; ++i) {
     Sample sample;
     sample.time_ns = i * 500'000;
     store.add(sample);
   }
-  CHECK(store.every() == 4);
+  CHECK(store.keeps_one_in() == 4);
   CHECK(store.all().size() < SampleStore::max_samples);
-  const double kept = static_cast<double>(store.all().size()) * store.every();
+  const double kept = static_cast<double>(store.all().size()) * store.keeps_one_in();
   CHECK(kept == doctest::Approx(static_cast<double>(count)).epsilon(0.01));
   std::size_t neighbors = 0;
   for (std::size_t i = 1; i < store.all().size(); ++i)

@@ -14,19 +14,19 @@ public:
   static Result<Follower> create(const Following& what, double instruction_ps) {
     Result<Placer> placer = Placer::create(what.plan);
     if (!placer) return placer.error();
-    Result<trace::Costs> costs = trace::Costs::create(what.placing);
+    Result<trace::StallModel> costs = trace::StallModel::create(what.placing);
     if (!costs) return costs.error();
     return Follower(std::move(*placer), std::move(*costs), instruction_ps);
   }
 
-  Followed go(const trace::Sampled& sampled, const trace::Touches& touches) {
+  Followed go(const trace::ThinnedTrace& sampled, const trace::TouchLog& touches) {
     std::size_t position = 0;
     for (std::size_t i = 0; i < sampled.blocks().size(); ++i) {
       const std::vector<trace::Record>& block = sampled.blocks()[i];
       const std::size_t begin = i * sampled.every() * trace::block_records;
       touch(touches, position, begin);
       position = begin + block.size();
-      if (sampled.every() > 1) costs_.pass_by();
+      if (sampled.every() > 1) costs_.skip_records();
       for (const trace::Record& record : block)
         take(record, sampled.sites()[record.object]);
     }
@@ -44,11 +44,11 @@ public:
   }
 
 private:
-  Follower(Placer placer, trace::Costs costs, double instruction_ps)
+  Follower(Placer placer, trace::StallModel costs, double instruction_ps)
       : placer_(std::move(placer)), costs_(std::move(costs)), instruction_ps_(instruction_ps) {}
 
   /// What lies between two blocks of the sample: it finds its places, and costs nothing here.
-  void touch(const trace::Touches& touches, std::size_t from, std::size_t to) {
+  void touch(const trace::TouchLog& touches, std::size_t from, std::size_t to) {
     for (std::size_t i = from; i < std::min(to, touches.size()); ++i)
       place(touches[i].line_and_write >> 1, (touches[i].line_and_write & 1) != 0,
             touches[i].instructions);
@@ -89,7 +89,7 @@ private:
   }
 
   Placer placer_;
-  trace::Costs costs_;
+  trace::StallModel costs_;
   double instruction_ps_;
   Time now_ = 0;
   double held_ = 0, charged_ = 0; ///< ns that moves take: of all, and of those in the sample
@@ -99,9 +99,9 @@ private:
 
 } // namespace
 
-Result<std::vector<Followed>> follow(const trace::Sampled& sampled,
+Result<std::vector<Followed>> follow(const trace::ThinnedTrace& sampled,
                                      std::span<const Following> policies, double instruction_ps,
-                                     const trace::Touches& touches) {
+                                     const trace::TouchLog& touches) {
   std::vector<Follower> followers;
   for (const Following& policy : policies) {
     Result<Follower> made = Follower::create(policy, instruction_ps);

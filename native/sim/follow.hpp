@@ -4,7 +4,7 @@
 // Time           a Placer's own (periods, rate limits) is that of the instructions so far, at the
 //                constant time each that is given: the program as it runs with all data near.
 // Sampling       a Placer sees all records that there are, the core model those of the sample. Of a
-//                trace in windows, what was left out is given separately (trace::Touches).
+//                trace in windows, what was left out is given separately (trace::TouchLog).
 // Thread safety  free functions.
 #pragma once
 
@@ -14,14 +14,14 @@
 
 #include "base/result.hpp"
 #include "sim/placement.hpp"
-#include "trace/sampled.hpp"
 #include "trace/stalls.hpp"
+#include "trace/thinned_trace.hpp"
 
 namespace nearfar::sim {
 
 struct Following {
   Plan plan;
-  trace::Placing placing; ///< memories and core; its far_sites are not looked at
+  trace::SitePlacement placing; ///< memories and core; its far_sites are not looked at
 };
 
 struct Followed {
@@ -34,11 +34,11 @@ struct Followed {
 };
 
 /// Goes through the records that were kept, on as many threads as there are processors. The cost is
-/// that of the sample, as Sampled::costs() has it; the counts are of all records
+/// that of the sample, as ThinnedTrace::costs() has it; the counts are of all records
 /// that there are. `touches`: of a trace in windows, those of its collector.
-/// Errors: those of Placer::create and trace::Costs::create.
-Result<std::vector<Followed>> follow(const trace::Sampled& sampled,
+/// Errors: those of Placer::create and trace::StallModel::create.
+Result<std::vector<Followed>> follow(const trace::ThinnedTrace& sampled,
                                      std::span<const Following> policies, double instruction_ps,
-                                     const trace::Touches& touches = {});
+                                     const trace::TouchLog& touches = {});
 
 } // namespace nearfar::sim

@@ -5,7 +5,7 @@
 
 #include "os/file.hpp"
 #include "test_support.hpp"
-#include "trace/sampled.hpp"
+#include "trace/thinned_trace.hpp"
 #include "trace/writer.hpp"
 
 using namespace nearfar;
@@ -60,8 +60,8 @@ Following policy(Rule rule, std::uint64_t near_pages) {
   return made;
 }
 
-trace::Sampled sample(const Turns& turns) {
-  Result<trace::Sampled> sampled = trace::Sampled::read(turns.path.c_str(), 1 << 20);
+trace::ThinnedTrace sample(const Turns& turns) {
+  Result<trace::ThinnedTrace> sampled = trace::ThinnedTrace::read(turns.path.c_str(), 1 << 20);
   REQUIRE(sampled);
   return std::move(*sampled);
 }
@@ -121,10 +121,10 @@ TEST_CASE("hot pages: moving them holds the program, and takes its time on both 
 TEST_CASE("what a policy without choice costs is what the placement costs") {
   const Turns turns(50);
   Following what = policy(Rule::first_touch, 2 * pages);
-  const trace::Sampled sampled = sample(turns);
-  Result<trace::Costs> costs = trace::Costs::create(what.placing);
+  const trace::ThinnedTrace sampled = sample(turns);
+  Result<trace::StallModel> costs = trace::StallModel::create(what.placing);
   REQUIRE(costs);
-  std::vector<trace::Costs> accounts;
+  std::vector<trace::StallModel> accounts;
   accounts.push_back(std::move(*costs));
   CHECK(followed(turns, what).cost.time_ns ==
         doctest::Approx(sampled.costs(std::move(accounts))[0].time_ns));
@@ -132,12 +132,13 @@ TEST_CASE("what a policy without choice costs is what the placement costs") {
 
 TEST_CASE("of a sample, what lies between is placed too") {
   const Turns turns(1, false, 16 * trace::block_records / pages);
-  Result<trace::Sampled> part = trace::Sampled::read(turns.path.c_str(), 2 * trace::block_records);
-  Result<trace::Sampled> all = trace::Sampled::read(turns.path.c_str(), 1 << 30);
+  Result<trace::ThinnedTrace> part =
+      trace::ThinnedTrace::read(turns.path.c_str(), 2 * trace::block_records);
+  Result<trace::ThinnedTrace> all = trace::ThinnedTrace::read(turns.path.c_str(), 1 << 30);
   REQUIRE(part);
   REQUIRE(all);
   REQUIRE(part->every() == 8);
-  trace::Touches touches;
+  trace::TouchLog touches;
   for (const std::vector<trace::Record>& block : all->blocks())
     for (const trace::Record& record : block)
       touches.push_back({record.instructions, record.line << 1});

@@ -57,18 +57,18 @@ AddressIndex::Leaf& AddressIndex::make_leaf(std::uint64_t page) {
 
 void AddressIndex::set(std::uint64_t address, std::uint32_t number) {
   Leaf& leaf = make_leaf(address >> page_bits);
-  const unsigned place = place_of(address);
-  leaf.present[place / 64] |= std::uint64_t{1} << place % 64;
-  leaf.numbers[place] = number;
+  const unsigned slot = slot_of(address);
+  leaf.present[slot / 64] |= std::uint64_t{1} << slot % 64;
+  leaf.numbers[slot] = number;
 }
 
 void AddressIndex::erase(std::uint64_t address) {
   const std::uint64_t page = address >> page_bits;
   Leaf* leaf = const_cast<Leaf*>(find_leaf(page));
   if (leaf == nullptr) return;
-  const unsigned place = place_of(address);
-  leaf->numbers[place] = none;
-  leaf->present[place / 64] &= ~(std::uint64_t{1} << place % 64);
+  const unsigned slot = slot_of(address);
+  leaf->numbers[slot] = none;
+  leaf->present[slot / 64] &= ~(std::uint64_t{1} << slot % 64);
   if (!holds_anything(*leaf)) forget(page);
 }
 
@@ -96,7 +96,7 @@ unsigned AddressIndex::descend(std::uint64_t page, Path& path) const {
 }
 
 /// The nearest leaf on one side of a page, of those that hold anything.
-const AddressIndex::Leaf* AddressIndex::leaf_beside(std::uint64_t page, bool before) const {
+const AddressIndex::Leaf* AddressIndex::adjacent_leaf(std::uint64_t page, bool before) const {
   Path path;
   for (unsigned level = descend(page, path) + 1; level-- > 0;) {
     const unsigned own = digit(page, level);
@@ -111,19 +111,19 @@ const AddressIndex::Leaf* AddressIndex::leaf_beside(std::uint64_t page, bool bef
   return nullptr;
 }
 
-/// The last one of a leaf that is not behind a place.
-std::uint32_t AddressIndex::last(const Leaf& leaf, unsigned place) {
-  std::uint64_t candidates = leaf.present[place / 64] & ~above(place % 64);
-  for (unsigned word = place / 64;; candidates = leaf.present[--word]) {
+/// The last one of a leaf that is not after a slot.
+std::uint32_t AddressIndex::last(const Leaf& leaf, unsigned slot) {
+  std::uint64_t candidates = leaf.present[slot / 64] & ~above(slot % 64);
+  for (unsigned word = slot / 64;; candidates = leaf.present[--word]) {
     if (candidates != 0) return leaf.numbers[64 * word + highest(candidates)];
     if (word == 0) return none;
   }
 }
 
-/// The first one of a leaf that is not before a place.
-std::uint32_t AddressIndex::first(const Leaf& leaf, unsigned place) {
-  std::uint64_t candidates = leaf.present[place / 64] & ~below(place % 64);
-  for (unsigned word = place / 64;; candidates = leaf.present[++word]) {
+/// The first one of a leaf that is not before a slot.
+std::uint32_t AddressIndex::first(const Leaf& leaf, unsigned slot) {
+  std::uint64_t candidates = leaf.present[slot / 64] & ~below(slot % 64);
+  for (unsigned word = slot / 64;; candidates = leaf.present[++word]) {
     if (candidates != 0) return leaf.numbers[64 * word + lowest(candidates)];
     if (word + 1 == leaf.present.size()) return none;
   }
@@ -132,18 +132,18 @@ std::uint32_t AddressIndex::first(const Leaf& leaf, unsigned place) {
 std::uint32_t AddressIndex::at_or_before(std::uint64_t address) const {
   const std::uint64_t page = address >> page_bits;
   if (const Leaf* leaf = find_leaf(page))
-    if (const std::uint32_t found = last(*leaf, place_of(address))) return found;
-  const Leaf* before = leaf_beside(page, true);
-  return before == nullptr ? none : last(*before, places - 1);
+    if (const std::uint32_t found = last(*leaf, slot_of(address))) return found;
+  const Leaf* before = adjacent_leaf(page, true);
+  return before == nullptr ? none : last(*before, slots_per_leaf - 1);
 }
 
 std::uint32_t AddressIndex::after(std::uint64_t address) const {
   const std::uint64_t page = address >> page_bits;
-  const unsigned place = place_of(address) + 1;
-  if (const Leaf* leaf = place < places ? find_leaf(page) : nullptr)
-    if (const std::uint32_t found = first(*leaf, place)) return found;
-  const Leaf* behind = leaf_beside(page, false);
-  return behind == nullptr ? none : first(*behind, 0);
+  const unsigned slot = slot_of(address) + 1;
+  if (const Leaf* leaf = slot < slots_per_leaf ? find_leaf(page) : nullptr)
+    if (const std::uint32_t found = first(*leaf, slot)) return found;
+  const Leaf* after = adjacent_leaf(page, false);
+  return after == nullptr ? none : first(*after, 0);
 }
 
 } // namespace nearfar::trace

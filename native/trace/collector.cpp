@@ -83,11 +83,11 @@ Result<Collected> Collector::run() {
   shared_->collector.unlock();
   refresh_totals();
   objects_.write_totals();
-  if (ended_.load() && exit_code_) writer_.exit_code(*exit_code_);
+  if (ended_.load() && exit_code_) writer_.set_exit_code(*exit_code_);
   const Status finished = writer_.finish();
   if (!finished) return finished.error();
   Collected done{writer_.totals,
-                 filter_.other_misses,
+                 filter_.other_llc_misses,
                  writer_.written_records(),
                  writer_.bytes(),
                  slots(),
@@ -181,12 +181,13 @@ void Collector::prefetch(std::uint64_t position, std::uint64_t tail) const {
   asm volatile("prefetcht0 %0" : : "m"(shared_->at(position + ring_ahead)));
   if (const ring::Event* event = upcoming(position + far_ahead, tail)) {
     const Thread& of = threads_[event->thread];
-    filter_.expect(event->thread, line_of(of, event->a & ring::low_mask));
-    filter_.expect_back(event->thread, line_of(of, ring::fourth_of(*event) << ring::line_shift));
+    filter_.warm(event->thread, line_of(of, event->a & ring::low_mask));
+    filter_.warm_write_back(event->thread,
+                            line_of(of, ring::fourth_of(*event) << ring::line_shift));
   }
   if (const ring::Event* event = upcoming(position + near_ahead, tail)) {
     const Thread& of = threads_[event->thread];
-    filter_.expect_victim(event->thread, line_of(of, event->a & ring::low_mask));
+    filter_.warm_victim(event->thread, line_of(of, event->a & ring::low_mask));
   }
 }
 
@@ -262,49 +263,50 @@ void Collector::handle_access(const ring::Event& event) {
 /// did not pass.
 std::uint64_t Collector::emit(Thread& of, const Access& access, std::uint64_t waits_for) {
   std::uint64_t own = 0;
-  for (const Passed& passed : filter_.passed) {
-    if (is_demand(passed.kind)) own = of.records + 1;
+  for (const Transfer& transfer : filter_.transfers) {
+    if (is_demand(transfer.kind)) own = of.records + 1;
     if (in_windows_ && touches_.size() < max_touches)
-      touches_.push_back({access.instructions, passed.line << 1 | writes(passed.kind)});
+      touches_.push_back({access.instructions, transfer.line << 1 | writes(transfer.kind)});
     if (windows_.open())
-      write(of, access, passed, waits_for);
+      write(of, access, transfer, waits_for);
     else
-      leave_out(access, passed);
+      leave_out(access, transfer);
     ++of.records;
-    if (windows_.passed()) open_window();
+    if (windows_.add_record()) open_window();
   }
-  filter_.passed.clear();
+  filter_.transfers.clear();
   return own;
 }
 
-void Collector::write(Thread& of, const Access& access, const Passed& passed,
+void Collector::write(Thread& of, const Access& access, const Transfer& transfer,
                       std::uint64_t waits_for) {
   Record record;
-  record.line = passed.line;
-  record.kind = passed.kind;
+  record.line = transfer.line;
+  record.kind = transfer.kind;
   record.thread = access.thread;
   record.instructions = access.instructions;
-  if (passed.kind != RecordKind::write_back) record.code = access.code;
-  record.object = object_of(access, passed);
-  if (is_demand(passed.kind) && waits_for > of.records_before_window)
+  if (transfer.kind != RecordKind::write_back) record.code = access.code;
+  record.object = object_of(access, transfer);
+  if (is_demand(transfer.kind) && waits_for > of.records_before_window)
     record.depends = static_cast<std::uint32_t>(of.records + 1 - waits_for);
-  if (touched_.may_change(passed.line)) touched_.add(passed.line, objects_.owner_of(record.object));
+  if (touched_.may_change(transfer.line))
+    touched_.add(transfer.line, objects_.owner_of(record.object));
   writer_.record(record);
 }
 
 /// A line outside of the windows is counted, and its page noted.
-void Collector::leave_out(const Access& access, const Passed& passed) {
-  if (touched_.may_change(passed.line))
-    touched_.add(passed.line, objects_.owner_of(object_of(access, passed)));
+void Collector::leave_out(const Access& access, const Transfer& transfer) {
+  if (touched_.may_change(transfer.line))
+    touched_.add(transfer.line, objects_.owner_of(object_of(access, transfer)));
   ++writer_.totals[Total::left_out];
 }
 
 /// For demand accesses the exact address is known; otherwise the line address is used.
-std::uint32_t Collector::object_of(const Access& access, const Passed& passed) {
-  const std::uint64_t address = passed.line * line_bytes;
+std::uint32_t Collector::object_of(const Access& access, const Transfer& transfer) {
+  const std::uint64_t address = transfer.line * line_bytes;
   const auto process = static_cast<std::uint32_t>(address >> process_shift);
-  return objects_.object_at(process,
-                            is_demand(passed.kind) ? access.address : address & ring::low_mask);
+  return objects_.ensure_object_at(process, is_demand(transfer.kind) ? access.address
+                                                                     : address & ring::low_mask);
 }
 
 /// Records before a window are not in the trace: nothing depends on them.

@@ -12,11 +12,11 @@
 #include <vector>
 
 #include "os/file.hpp"
-#include "trace/filter.hpp"
+#include "trace/cache_filter.hpp"
 #include "trace/live_objects.hpp"
-#include "trace/pages.hpp"
-#include "trace/plugin/ring.hpp"
+#include "trace/page_touches.hpp"
 #include "trace/programs.hpp"
+#include "trace/recorder/ring.hpp"
 #include "trace/windows.hpp"
 #include "trace/writer.hpp"
 
@@ -53,9 +53,9 @@ private:
 /// The result of collecting.
 struct Collected {
   Totals totals;
-  std::vector<std::uint64_t> other_misses; ///< of last levels of other sizes
-  std::uint64_t records = 0;               ///< in the file
-  std::uint64_t bytes = 0;                 ///< of the file
+  std::vector<std::uint64_t> other_llc_misses; ///< of last levels of other sizes
+  std::uint64_t records = 0;                   ///< in the file
+  std::uint64_t bytes = 0;                     ///< of the file
   std::uint32_t threads = 0;
   std::uint32_t processes = 0;
   std::uint32_t lost_threads = 0; ///< that shared the last slot
@@ -65,15 +65,15 @@ struct Collected {
   std::uint64_t recorded_cpu_ns = 0; ///< of the recorded processes, without those programs
   std::vector<Program> programs{};   ///< most instructions first
   /// First touches of pages by lines that passed the filter, also outside of windows.
-  Touched touched{};
-  Touches touches{}; ///< of a trace in windows: the first `max_touches`
+  FirstTouches touched{};
+  TouchLog touches{}; ///< of a trace in windows: the first `max_touches`
 };
 
 class Collector {
 public:
   /// With max_records != 0, a run longer than that is sampled in windows. A window is written when
   /// complete, so a truncated trace may lack more than its last second.
-  Collector(ring::Shared& shared, Filter filter, int fd, const Header& header,
+  Collector(ring::Shared& shared, CacheFilter filter, int fd, const Header& header,
             std::uint64_t max_records = 0)
       : shared_(&shared), filter_(std::move(filter)), writer_(fd, header), objects_(writer_),
         windows_(max_records), in_windows_(max_records != 0) {}
@@ -117,9 +117,9 @@ private:
   static Access access_of(const ring::Event& event);
   static std::uint64_t line_of(const Thread& of, std::uint64_t address);
   std::uint64_t emit(Thread& of, const Access& access, std::uint64_t waits_for);
-  void write(Thread& of, const Access& access, const Passed& passed, std::uint64_t waits_for);
-  void leave_out(const Access& access, const Passed& passed);
-  std::uint32_t object_of(const Access& access, const Passed& passed);
+  void write(Thread& of, const Access& access, const Transfer& transfer, std::uint64_t waits_for);
+  void leave_out(const Access& access, const Transfer& transfer);
+  std::uint32_t object_of(const Access& access, const Transfer& transfer);
   void open_window();
   Thread& thread(std::uint16_t number);
   bool is_ready(std::uint64_t position) const;
@@ -131,13 +131,13 @@ private:
   void flush_regularly(std::uint64_t& last_flush_ns);
 
   ring::Shared* shared_;
-  Filter filter_;
+  CacheFilter filter_;
   TraceWriter writer_;
   LiveObjects objects_;
   Windows windows_;
   bool in_windows_;
-  Touched touched_;
-  Touches touches_;
+  FirstTouches touched_;
+  TouchLog touches_;
   std::vector<Thread> threads_;
   std::vector<std::uint64_t> words_;
   Programs programs_;

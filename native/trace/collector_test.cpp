@@ -2,8 +2,8 @@
 #include <vector>
 
 #include "base/random.hpp"
-#include "trace/sampled.hpp"
 #include "trace/test_recording.hpp"
+#include "trace/thinned_trace.hpp"
 
 using namespace nearfar;
 using namespace nearfar::trace;
@@ -183,7 +183,7 @@ TEST_CASE("a long run is traced in windows, and left-out records are counted") {
   CHECK(recording.collected.touched.small.count() >= count / 8 / 64);
   CHECK(recording.collected.touched.small.count() <= count / 8 / 64 + 1);
   for (const auto& [more, every] : {std::pair{most, 8u}, {100 * most, 4u}}) {
-    Result<Sampled> sampled = Sampled::read(recording.path().c_str(), more);
+    Result<ThinnedTrace> sampled = ThinnedTrace::read(recording.path().c_str(), more);
     REQUIRE(sampled);
     CHECK(sampled->every() == every);
     REQUIRE(sampled->blocks().size() == 8 / every + 1);

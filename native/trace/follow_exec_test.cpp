@@ -1,4 +1,4 @@
-#include "trace/plugin/follow_exec.hpp"
+#include "trace/recorder/follow_exec.hpp"
 
 #include <doctest/doctest.h>
 #include <string>

@@ -122,11 +122,11 @@ inline constexpr std::array<const char*, total_count> total_names = {
 
 /// The part of a record that decides where its page is placed. For the beginning of a run all are
 /// kept next to a trace in windows.
-struct Touch {
+struct PageTouch {
   std::uint64_t instructions;
   std::uint64_t line_and_write; ///< the line, shifted left, and whether it is written
 };
-using Touches = std::deque<Touch>;
+using TouchLog = std::deque<PageTouch>;
 
 struct Totals {
   std::array<std::uint64_t, total_count> of{};
@@ -179,6 +179,7 @@ enum class BlockKind : std::uint8_t {
   index = 8,
   exit_code = 9,
 };
+inline constexpr BlockKind last_block_kind = BlockKind::exit_code;
 
 struct BlockHead {
   std::uint32_t magic = block_magic;

@@ -72,6 +72,20 @@ void write(const std::string& path, const std::vector<Record>& records, bool fin
     writer.flush();
 }
 
+/// The kinds of a file's blocks, in their order.
+std::vector<BlockKind> block_kinds(const std::string& bytes) {
+  std::vector<BlockKind> found;
+  std::uint32_t fields = 0;
+  std::memcpy(&fields, bytes.data() + 12, sizeof fields);
+  std::size_t at = header_bytes + fields + 4;
+  for (BlockHead head; at + sizeof head < bytes.size() - 16; at += sizeof head + head.stored) {
+    std::memcpy(&head, bytes.data() + at, sizeof head);
+    REQUIRE(head.magic == block_magic);
+    found.push_back(static_cast<BlockKind>(head.kind));
+  }
+  return found;
+}
+
 std::vector<Record> read_all(TraceReader& reader) {
   std::vector<Record> all;
   for (auto part = reader.next(); !part.empty(); part = reader.next())
@@ -90,6 +104,23 @@ Result<TraceReader> read_bytes(std::string& bytes) {
 }
 
 } // namespace
+
+TEST_CASE("the exit code follows all records, whenever it was set") {
+  Written written;
+  Result<os::File> file = os::create_new(written.path.c_str());
+  REQUIRE(file);
+  TraceWriter writer(file->fd(), example_header());
+  writer.set_exit_code(3);
+  writer.thread(0);
+  writer.record({.line = 7});
+  REQUIRE(writer.finish());
+  CHECK(block_kinds(contents(written.path)) == std::vector{BlockKind::threads, BlockKind::records,
+                                                           BlockKind::exit_code, BlockKind::index});
+  Result<TraceReader> reader = TraceReader::open(written.path.c_str());
+  REQUIRE(reader);
+  CHECK(read_all(*reader).size() == 1);
+  CHECK(reader->tables().exit_code == 3);
+}
 
 TEST_CASE("numbers of any size come back, and past the end there are none") {
   Bytes bytes;

@@ -1,4 +1,4 @@
-#include "trace/plugin/l1_filter.hpp"
+#include "trace/recorder/l1_filter.hpp"
 
 #include <algorithm>
 #include <doctest/doctest.h>
@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/random.hpp"
-#include "trace/plugin/stack_tracker.hpp"
+#include "trace/recorder/stack_tracker.hpp"
 #include "trace/windows.hpp"
 
 using namespace nearfar::trace;
@@ -58,11 +58,11 @@ private:
   std::vector<Set> sets_;
 };
 
-struct Filter {
-  Filter(std::uint32_t sets, std::uint32_t ways) { REQUIRE(l1->open(sets, ways)); }
-  Filter(const Filter&) = delete;
-  Filter& operator=(const Filter&) = delete;
-  ~Filter() { l1->close(); }
+struct CacheFilter {
+  CacheFilter(std::uint32_t sets, std::uint32_t ways) { REQUIRE(l1->open(sets, ways)); }
+  CacheFilter(const CacheFilter&) = delete;
+  CacheFilter& operator=(const CacheFilter&) = delete;
+  ~CacheFilter() { l1->close(); }
   std::unique_ptr<L1Filter> l1{new L1Filter{}};
 };
 
@@ -71,7 +71,7 @@ struct Filter {
 TEST_CASE("the first-level cache hits, misses and evicts as a list of lines by age") {
   for (const std::uint32_t ways : {1u, 2u, 8u, 12u}) {
     constexpr std::uint32_t sets = 8;
-    Filter filter(sets, ways);
+    CacheFilter filter(sets, ways);
     L1Filter& l1 = *filter.l1;
     Reference reference(sets, ways);
     nearfar::Random random(ways);
@@ -100,7 +100,7 @@ TEST_CASE("the first-level cache hits, misses and evicts as a list of lines by a
 }
 
 TEST_CASE("an access across the end of a line is not that of one line") {
-  Filter filter(4, 2);
+  CacheFilter filter(4, 2);
   CacheTag victim = 0;
   filter.l1->access(5, false, victim);
   CHECK(filter.l1->access_newest<false>(5 * 64 + 56, 8));
@@ -108,7 +108,7 @@ TEST_CASE("an access across the end of a line is not that of one line") {
 }
 
 TEST_CASE("an invalid line holds nothing, and evicting it writes nothing back") {
-  Filter filter(1, 2);
+  CacheFilter filter(1, 2);
   CacheTag victim = 0;
   CHECK_FALSE(filter.l1->access(1, true, victim));
   CHECK_FALSE(L1Filter::is_dirty(victim)); // of an empty cache
@@ -144,7 +144,7 @@ TEST_CASE("kept windows stay at even distances, and are never more than wanted")
     for (std::uint64_t slot = 0; slot < 200; ++slot) {
       if (windows.open()) opened.push_back(slot);
       for (std::uint64_t i = 0; i < block_records; ++i)
-        windows.passed();
+        windows.add_record();
       const auto kept = std::ranges::count_if(
           opened, [&](std::uint64_t each) { return each % windows.every() == 0; });
       CAPTURE(slot);

@@ -33,13 +33,13 @@ std::uint32_t LiveObjects::add_site(Site site) {
   return static_cast<std::uint32_t>(sites_.size() - 1);
 }
 
-std::uint32_t LiveObjects::site_number(std::uint32_t place) {
+std::uint32_t LiveObjects::ensure_site_number(std::uint32_t place) {
   KnownSite& known = sites_[place];
   if (known.number == 0 && place != 0) known.number = writer_->site(known.site);
   return known.number;
 }
 
-Frame LiveObjects::frame_of(std::uint64_t code) {
+Frame LiveObjects::intern_frame(std::uint64_t code) {
   for (auto known = modules_.rbegin(); known != modules_.rend(); ++known) {
     if (code < known->low || code >= known->high) continue;
     if (known->number < 0)
@@ -53,13 +53,13 @@ void LiveObjects::site(std::uint64_t key, const std::vector<std::uint64_t>& chai
   if (by_key_.contains(key)) return;
   Site site{SiteKind::heap, {}, 0, 0, 0};
   for (const std::uint64_t code : chain)
-    site.frames.push_back(frame_of(code));
+    site.frames.push_back(intern_frame(code));
   by_key_[key] = add_site(std::move(site));
 }
 
 ObjectRange LiveObjects::fresh(std::uint64_t begin, std::uint64_t end, std::uint32_t site,
                                std::uint64_t instruction) const {
-  return {begin, end, site, 0, writer_->records(), instruction};
+  return {begin, end, site, 0, writer_->position(), instruction};
 }
 
 void LiveObjects::ended(const ObjectRange& range, std::uint64_t instruction) {
@@ -70,7 +70,7 @@ void LiveObjects::ended(const ObjectRange& range, std::uint64_t instruction) {
 
 void LiveObjects::cut(Ranges& ranges, std::uint64_t low, std::uint64_t high,
                       std::uint64_t instruction) {
-  for (ObjectRange* at = ranges.first_behind(low); at != nullptr && at->begin < high;) {
+  for (ObjectRange* at = ranges.first_ending_after(low); at != nullptr && at->begin < high;) {
     const ObjectRange range = *at;
     ended(range, instruction);
     ranges.remove(range);
@@ -160,10 +160,10 @@ void LiveObjects::stack(std::uint32_t number, std::uint64_t low, std::uint64_t h
                                           << 20; // beyond: a heap with stacks in it
   if (stack_site_ == 0) stack_site_ = add_site({SiteKind::stack, {}, 0, 0, 0});
   Process& of = process(number);
-  if (const ObjectRange* known = of.stacks.first_behind(low);
+  if (const ObjectRange* known = of.stacks.first_ending_after(low);
       known != nullptr && known->begin <= low && known->end >= high)
     return;
-  const ObjectRange* mapping = of.mappings.first_behind(low);
+  const ObjectRange* mapping = of.mappings.first_ending_after(low);
   if (!in_line(mapping, low)) { // the first thread's, which the kernel made
     low = std::min(low, high - usual_stack);
   } else if (mapping->end - mapping->begin <= largest_stack) {
@@ -186,7 +186,7 @@ void LiveObjects::module(std::uint32_t number, std::uint64_t address, std::uint6
   const std::uint64_t low = *bias + elf->low();
   const std::uint64_t high = *bias + elf->high();
   modules_.push_back({low, high, {path, elf->build_id, number, *bias, high - low}, -1});
-  const Frame whole = frame_of(low);
+  const Frame whole = intern_frame(low);
   const std::uint32_t site = add_site({SiteKind::statics, {whole}, 0, 0, 0});
   Process& of = process(number);
   insert(of.statics, fresh(low, high, site, 0));
@@ -198,7 +198,7 @@ void LiveObjects::forked(std::uint32_t parent, std::uint32_t child) {
   for (Ranges* ranges : copy.kinds())
     ranges->each([this](ObjectRange& range) {
       range.number = 0;
-      range.born_record = writer_->records();
+      range.born_record = writer_->position();
       range.born_instruction = 0;
     });
   processes_[child] = std::move(copy);
@@ -206,22 +206,23 @@ void LiveObjects::forked(std::uint32_t parent, std::uint32_t child) {
 
 std::uint32_t LiveObjects::named(std::uint32_t number, ObjectRange& range) {
   if (range.number != 0) return range.number;
-  range.number = writer_->object({site_number(range.site), with_process(number, range.begin),
+  range.number = writer_->object({ensure_site_number(range.site), with_process(number, range.begin),
                                   range.end - range.begin, range.born_record,
                                   range.born_instruction, alive, alive});
   owners_.resize(std::size_t{range.number} + 1);
-  owners_[range.number] = {site_number(range.site), sites_[range.site].site.kind == SiteKind::heap};
+  owners_[range.number] = {ensure_site_number(range.site),
+                           sites_[range.site].site.kind == SiteKind::heap};
   return range.number;
 }
 
-std::uint32_t LiveObjects::object_at(std::uint32_t number, std::uint64_t address) {
+std::uint32_t LiveObjects::ensure_object_at(std::uint32_t number, std::uint64_t address) {
   if (number >= processes_.size()) return 0;
   Process& of = processes_[number];
   for (const Found& found : of.found)
     if (address >= found.low && address < found.high) return found.number;
   std::uint64_t low = 0, high = ~std::uint64_t{0}; // around the address, free of what comes first
   for (Ranges* ranges : of.kinds()) {
-    ObjectRange* at = ranges->first_behind(address);
+    ObjectRange* at = ranges->first_ending_after(address);
     if (!in_line(at, address)) {
       if (const ObjectRange* before = ranges->last_before(address))
         low = std::max(low, before->end);
@@ -244,7 +245,7 @@ std::uint32_t LiveObjects::object_at(std::uint32_t number, std::uint64_t address
 void LiveObjects::write_totals() {
   for (std::uint32_t place = 1; place < sites_.size(); ++place)
     if (sites_[place].site.allocations > 0)
-      writer_->site_totals(site_number(place), sites_[place].site);
+      writer_->site_totals(ensure_site_number(place), sites_[place].site);
 }
 
 } // namespace nearfar::trace

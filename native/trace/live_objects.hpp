@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "trace/format.hpp"
-#include "trace/pages.hpp"
+#include "trace/page_touches.hpp"
 #include "trace/ranges.hpp"
 #include "trace/writer.hpp"
 
@@ -46,7 +46,7 @@ public:
   void forked(std::uint32_t parent, std::uint32_t child);
 
   /// Number of the object that holds the line of an address, 0 if none is known.
-  std::uint32_t object_at(std::uint32_t process, std::uint64_t address);
+  std::uint32_t ensure_object_at(std::uint32_t process, std::uint64_t address);
 
   /// The site (by its number in the file) that made the object of this number.
   PageOwner owner_of(std::uint32_t object) const {
@@ -82,8 +82,8 @@ private:
 
   Process& process(std::uint32_t number);
   std::uint32_t add_site(Site site);
-  std::uint32_t site_number(std::uint32_t place);
-  Frame frame_of(std::uint64_t code);
+  std::uint32_t ensure_site_number(std::uint32_t place);
+  Frame intern_frame(std::uint64_t code);
   /// A new allocation, or mapping.
   void insert(Ranges& ranges, const ObjectRange& range);
   void place(Ranges& ranges, const ObjectRange& range);

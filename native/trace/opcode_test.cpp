@@ -1,4 +1,4 @@
-#include "trace/plugin/opcode.hpp"
+#include "trace/recorder/opcode.hpp"
 
 #include <cstring>
 #include <doctest/doctest.h>

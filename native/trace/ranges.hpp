@@ -12,8 +12,8 @@ namespace nearfar::trace {
 
 struct ObjectRange {
   std::uint64_t begin = 0;
-  std::uint64_t end = 0;    ///< behind the last byte
-  std::uint32_t site = 0;   ///< place among LiveObjects' sites
+  std::uint64_t end = 0;    ///< after the last byte
+  std::uint32_t site = 0;   ///< index in LiveObjects' sites
   std::uint32_t number = 0; ///< of the object in the file; 0: not yet
   std::uint64_t born_record = 0;
   std::uint64_t born_instruction = 0;
@@ -21,12 +21,12 @@ struct ObjectRange {
 
 class Ranges {
 public:
-  /// The first range that ends behind an address, nullptr if there is none.
-  ObjectRange* first_behind(std::uint64_t address) {
+  /// The first range that ends after an address, nullptr if there is none.
+  ObjectRange* first_ending_after(std::uint64_t address) {
     ObjectRange* before = get(index_.at_or_before(address));
     return before != nullptr && before->end > address ? before : get(index_.after(address));
   }
-  /// The one that ends last of those that end at or before an address that lies in none.
+  /// The last range that begins at or before an address, which is in no range.
   ObjectRange* last_before(std::uint64_t address) { return get(index_.at_or_before(address)); }
   ObjectRange* after(std::uint64_t begin) { return get(index_.after(begin)); }
   /// The range that begins at an address.
@@ -35,7 +35,7 @@ public:
     return found != nullptr && found->begin == begin ? found : nullptr;
   }
 
-  /// It overlaps none that is there; one that begins in the same 8 bytes is forgotten.
+  /// Adds a range that overlaps no other. One that begins in the same 8 bytes is replaced.
   void add(const ObjectRange& range) {
     if (const std::uint32_t other = index_.at(range.begin)) free_.push_back(other);
     if (free_.empty()) {
@@ -52,10 +52,10 @@ public:
     index_.erase(begin);
   }
 
-  /// Every range that is there.
+  /// Calls `function` for each range, by address.
   template <class Function>
   void each(Function function) {
-    for (ObjectRange* range = first_behind(0); range != nullptr; range = after(range->begin))
+    for (ObjectRange* range = first_ending_after(0); range != nullptr; range = after(range->begin))
       function(*range);
   }
 

@@ -12,35 +12,36 @@ namespace {
 constexpr unsigned line_shift = 6;
 
 bool sensible(const MemoryCost& m) {
-  for (const double value : {m.latency_ns, m.line_ns, m.write_line_ns, m.walk_ns})
+  for (const double value : {m.latency_ns, m.read_ns_per_line, m.write_ns_per_line, m.walk_ns})
     if (!std::isfinite(value) || value < 0) return false;
   return m.page_shift >= 12 && m.page_shift <= 30;
 }
 
 } // namespace
 
-Result<Costs> Costs::create(const Placing& placing) {
+Result<StallModel> StallModel::create(const SitePlacement& placing) {
   const CoreCost& core = placing.core;
-  const bool good = sensible(placing.memories[0]) && sensible(placing.memories[1]) &&
-                    core.instruction_ns >= 0 && std::isfinite(core.instruction_ns) &&
-                    core.held_ns >= 0 && std::isfinite(core.held_ns) && core.window > 0 &&
-                    core.parallelism > 0 && core.parallelism <= max_parallel && core.tlb_ways > 0 &&
-                    core.tlb_entries >= core.tlb_ways && core.chained >= 0 && core.chained <= 1;
+  const bool good =
+      sensible(placing.memories[0]) && sensible(placing.memories[1]) && core.instruction_ns >= 0 &&
+      std::isfinite(core.instruction_ns) && core.serial_ns_per_instruction >= 0 &&
+      std::isfinite(core.serial_ns_per_instruction) && core.rob_entries > 0 &&
+      core.fill_buffers > 0 && core.fill_buffers <= max_fill_buffers && core.tlb_ways > 0 &&
+      core.tlb_entries >= core.tlb_ways && core.chained_fraction >= 0 && core.chained_fraction <= 1;
   if (!good)
     return Error::make(Errc::bad_input, "these figures of core and memories make no sense")
-        .try_next("latencies are finite, a core has 1 to %u lines in flight", max_parallel);
-  return Costs(placing);
+        .try_next("latencies are finite, a core has 1 to %u lines in flight", max_fill_buffers);
+  return StallModel(placing);
 }
 
-Costs::Costs(const Placing& placing) : placing_(placing) {
+StallModel::StallModel(const SitePlacement& placing) : placing_(placing) {
   const CoreCost& core = placing.core;
-  pages_.ways = core.tlb_ways;
-  pages_.sets = std::bit_floor(std::uint64_t{core.tlb_entries / core.tlb_ways});
-  pages_.tags.assign(pages_.sets * pages_.ways, ~std::uint64_t{0});
+  tlb_.ways = core.tlb_ways;
+  tlb_.sets = std::bit_floor(std::uint64_t{core.tlb_entries / core.tlb_ways});
+  tlb_.tags.assign(tlb_.sets * tlb_.ways, ~std::uint64_t{0});
 }
 
 /// `tag`: the number of a page, and below it one bit for its size.
-bool Costs::Pages::knows(std::uint64_t tag) {
+bool StallModel::Tlb::lookup(std::uint64_t tag) {
   std::uint64_t* set = tags.data() + (tag >> 1 & (sets - 1)) * ways;
   std::uint64_t carried = tag;
   for (unsigned way = 0; way < ways; ++way) { // each moves one place down as it is passed
@@ -50,14 +51,14 @@ bool Costs::Pages::knows(std::uint64_t tag) {
   return false;
 }
 
-void Costs::take(std::span<const Record> records, std::span<const std::uint32_t> sites) {
+void StallModel::take(std::span<const Record> records, std::span<const std::uint32_t> sites) {
   for (const Record& one : records) {
     const std::uint32_t site = one.object < sites.size() ? sites[one.object] : 0;
     take(one, site, site < placing_.far_sites.size() && placing_.far_sites[site] != 0);
   }
 }
 
-SiteCost& Costs::cost_of(std::uint32_t site) {
+SiteCost& StallModel::cost_of(std::uint32_t site) {
   if (site >= sites_.size()) {
     sites_.resize(site + std::size_t{1});
     max_ns_.resize(sites_.size());
@@ -65,37 +66,37 @@ SiteCost& Costs::cost_of(std::uint32_t site) {
   return sites_[site];
 }
 
-Costs::Thread& Costs::thread_of(const Record& record) {
+StallModel::Thread& StallModel::thread_of(const Record& record) {
   if (record.thread >= threads_.size()) threads_.resize(record.thread + std::size_t{1});
   return threads_[record.thread];
 }
 
-void Costs::take(const Record& record, std::uint32_t site, unsigned memory) {
+void StallModel::take(const Record& record, std::uint32_t site, unsigned memory) {
   Thread& thread = thread_of(record);
   SiteCost& cost = cost_of(site);
   max_ns_[site] += placing_.memories[memory].latency_ns;
-  if (thread.passed_by) {
+  if (thread.has_skipped) {
     drain(thread);
     thread.instruction = record.instructions;
-    thread.passed_by = false;
+    thread.has_skipped = false;
   }
   if (record.instructions > thread.instruction) {
-    const std::uint64_t window = placing_.core.window;
+    const std::uint64_t window = placing_.core.rob_entries;
     if (record.instructions > window) retire(thread, record.instructions - window);
     execute(thread, record.instructions);
   }
-  thread.returns[thread.records++ % kept] = {thread.now - thread.held, 0, max_parallel};
+  thread.returns[thread.records++ % kept] = {thread.now - thread.serial, 0, max_fill_buffers};
   switch (record.kind) {
   case RecordKind::load:
     ++cost.reads;
-    thread.loads.push_back({record.instructions, send(thread, record, site, memory), site});
+    thread.loads.push_back({record.instructions, issue(thread, record, site, memory), site});
     thread.last_load = thread.records;
     break;
   case RecordKind::store:
     ++cost.reads;
     wait(thread,
-         send(thread, record, site, memory) + thread.held - placing_.memories[memory].latency_ns -
-             ahead_ns(),
+         issue(thread, record, site, memory) + thread.serial -
+             placing_.memories[memory].latency_ns - ahead_ns(),
          site);
     break;
   case RecordKind::prefetch:
@@ -110,28 +111,29 @@ void Costs::take(const Record& record, std::uint32_t site, unsigned memory) {
   }
 }
 
-void Costs::move(const Record& record, std::uint32_t site, const Traffic& traffic, double held_ns) {
+void StallModel::move(const Record& record, std::uint32_t site, const Traffic& traffic,
+                      double kernel_ns) {
   Thread& thread = thread_of(record);
   cost_of(site);
-  max_ns_[site] += held_ns;
-  wait(thread, thread.now + held_ns, site);
+  max_ns_[site] += kernel_ns;
+  wait(thread, thread.now + kernel_ns, site);
   for (unsigned memory = 0; memory < 2; ++memory) {
     const double busy =
-        static_cast<double>(traffic.read[memory]) * placing_.memories[memory].line_ns +
-        static_cast<double>(traffic.written[memory]) * placing_.memories[memory].write_line_ns;
+        static_cast<double>(traffic.read[memory]) * placing_.memories[memory].read_ns_per_line +
+        static_cast<double>(traffic.written[memory]) * placing_.memories[memory].write_ns_per_line;
     if (busy > 0) occupy(thread, memory, busy);
   }
 }
 
-/// Completes the loads up to this instruction. Each is waited for once the window behind it is
+/// Completes the loads up to this instruction. Each is waited for once the reorder buffer is
 /// full, which is when the instructions up to there are executed.
-void Costs::retire(Thread& thread, std::uint64_t up_to) {
+void StallModel::retire(Thread& thread, std::uint64_t up_to) {
   while (thread.first < thread.loads.size() && thread.loads[thread.first].instruction <= up_to) {
-    const Flight& flight = thread.loads[thread.first++];
-    const std::uint64_t ahead = flight.instruction + placing_.core.window - thread.instruction;
+    const PendingLoad& load = thread.loads[thread.first++];
+    const std::uint64_t ahead = load.instruction + placing_.core.rob_entries - thread.instruction;
     const double full =
-        thread.now - thread.held + static_cast<double>(ahead) * placing_.core.instruction_ns;
-    if (flight.back > full) wait(thread, thread.now + (flight.back - full), flight.site);
+        thread.now - thread.serial + static_cast<double>(ahead) * placing_.core.instruction_ns;
+    if (load.back > full) wait(thread, thread.now + (load.back - full), load.site);
   }
   if (thread.first == thread.loads.size()) {
     thread.loads.clear();
@@ -139,29 +141,29 @@ void Costs::retire(Thread& thread, std::uint64_t up_to) {
   }
 }
 
-void Costs::execute(Thread& thread, std::uint64_t up_to) {
+void StallModel::execute(Thread& thread, std::uint64_t up_to) {
   const std::uint64_t instructions = up_to - thread.instruction;
-  const double held = static_cast<double>(instructions) * placing_.core.held_ns;
+  const double held = static_cast<double>(instructions) * placing_.core.serial_ns_per_instruction;
   thread.now += static_cast<double>(instructions) * placing_.core.instruction_ns + held;
-  thread.held += held;
+  thread.serial += held;
   instructions_ += instructions;
   thread.instruction = up_to;
 }
 
-/// Waits for all loads in flight.
-void Costs::drain(Thread& thread) {
+/// Waits for all loads in load.
+void StallModel::drain(Thread& thread) {
   for (; thread.first < thread.loads.size(); ++thread.first)
-    wait(thread, thread.loads[thread.first].back + thread.held, thread.loads[thread.first].site);
+    wait(thread, thread.loads[thread.first].back + thread.serial, thread.loads[thread.first].site);
   thread.loads.clear();
   thread.first = 0;
 }
 
-void Costs::pass_by() {
+void StallModel::skip_records() {
   for (Thread& thread : threads_)
-    thread.passed_by = true;
+    thread.has_skipped = true;
 }
 
-void Costs::wait(Thread& thread, double until, std::uint32_t site) {
+void StallModel::wait(Thread& thread, double until, std::uint32_t site) {
   if (until <= thread.now) return;
   sites_[site].stall_ns += until - thread.now;
   stall_ns_ += until - thread.now;
@@ -169,37 +171,38 @@ void Costs::wait(Thread& thread, double until, std::uint32_t site) {
 }
 
 /// How many records of the thread back the address was loaded; 0: not, or too long ago.
-std::uint64_t Costs::parent_of(Thread& thread, const Record& record) const {
+std::uint64_t StallModel::parent_of(Thread& thread, const Record& record) const {
   if (record.depends > 0) return record.depends;
   if (record.kind != RecordKind::load || thread.last_load == 0) return 0;
-  thread.chained += placing_.core.chained;
-  if (thread.chained < 1) return 0;
-  thread.chained -= 1;
+  thread.chained_rest += placing_.core.chained_fraction;
+  if (thread.chained_rest < 1) return 0;
+  thread.chained_rest -= 1;
   return thread.records - thread.last_load;
 }
 
-/// A line's way to memory and back, in one of the places for lines in flight. Returns when it is
-/// there, without held time. What waits for a load takes over its place: a chain of loads holds one.
-double Costs::send(Thread& thread, const Record& record, std::uint32_t site, unsigned memory) {
+/// A line's way to memory and back, in one of the places for lines in load. Returns when it is
+/// there, without serial time. What waits for a load takes over its place: a chain of loads holds one.
+double StallModel::issue(Thread& thread, const Record& record, std::uint32_t site,
+                         unsigned memory) {
   const MemoryCost& costs = placing_.memories[memory];
   SiteCost& cost = sites_[site];
   double start = thread.now;
-  unsigned place = max_parallel;
+  unsigned buffer = max_fill_buffers;
   const std::uint64_t back_to = parent_of(thread, record);
   if (back_to > 0 && back_to < kept && back_to < thread.records) {
     ++cost.dependent;
     const Return& parent = thread.returns[(thread.records - 1 - back_to) % kept];
-    start = std::max(start, parent.back + thread.held);
-    if (parent.place < max_parallel && thread.lines[parent.place] == parent.line)
-      place = parent.place;
+    start = std::max(start, parent.back + thread.serial);
+    if (parent.buffer < max_fill_buffers && thread.buffer_free_ns[parent.buffer] == parent.line)
+      buffer = parent.buffer;
   }
-  if (place == max_parallel) {
-    place = first_free(thread);
-    start = std::max(start, thread.lines[place]);
+  if (buffer == max_fill_buffers) {
+    buffer = first_free_buffer(thread);
+    start = std::max(start, thread.buffer_free_ns[buffer]);
   }
   const std::uint64_t page = record.line << line_shift >> costs.page_shift;
   const bool other_size = costs.page_shift != placing_.memories[0].page_shift;
-  if (!pages_.knows(page << 1 | other_size)) {
+  if (!tlb_.lookup(page << 1 | other_size)) {
     ++cost.walks;
     max_ns_[site] += costs.walk_ns;
     start += costs.walk_ns;
@@ -208,52 +211,52 @@ double Costs::send(Thread& thread, const Record& record, std::uint32_t site, uns
   // What sets out later, at the end of a chain, leaves the bus to others until then.
   occupy_line(thread, memory, false);
   const double line = start + costs.latency_ns;
-  const double back = line - thread.held;
-  thread.lines[place] = line;
-  thread.returns[(thread.records - 1) % kept] = {back, line, place};
+  const double back = line - thread.serial;
+  thread.buffer_free_ns[buffer] = line;
+  thread.returns[(thread.records - 1) % kept] = {back, line, buffer};
   return back;
 }
 
-unsigned Costs::first_free(const Thread& thread) const {
+unsigned StallModel::first_free_buffer(const Thread& thread) const {
   unsigned found = 0;
-  double least = thread.lines[0];
-  for (unsigned i = 1; i < placing_.core.parallelism; ++i) {
-    found = thread.lines[i] < least ? i : found;
-    least = std::min(least, thread.lines[i]);
+  double least = thread.buffer_free_ns[0];
+  for (unsigned i = 1; i < placing_.core.fill_buffers; ++i) {
+    found = thread.buffer_free_ns[i] < least ? i : found;
+    least = std::min(least, thread.buffer_free_ns[i]);
   }
   return found;
 }
 
 /// A line that a prefetcher asks for. It has places of its own; what bounds it is the bandwidth.
-void Costs::stream(Thread& thread, unsigned memory, std::uint32_t site) {
+void StallModel::stream(Thread& thread, unsigned memory, std::uint32_t site) {
   const double start = std::max(thread.now, free_at(thread, memory));
   occupy_line(thread, memory, false);
   wait(thread, start - ahead_ns(), site);
 }
 
-void Costs::occupy(Thread& thread, unsigned memory, double ns) {
+void StallModel::occupy(Thread& thread, unsigned memory, double ns) {
   thread.free_at[memory] = std::max(thread.free_at[memory], thread.now) + ns;
   occupied_ns_[memory] += ns;
 }
 
 /// A line occupies its memory and the core's buffers: those for as much longer as the memory's
 /// latency is than near memory's, but no longer than a thread takes for a line of that memory alone.
-void Costs::occupy_line(Thread& thread, unsigned memory, bool written) {
+void StallModel::occupy_line(Thread& thread, unsigned memory, bool written) {
   const MemoryCost& near = placing_.memories[0];
   const MemoryCost& costs = placing_.memories[memory];
-  const double ns = written ? costs.write_line_ns : costs.line_ns;
-  const double near_ns = written ? near.write_line_ns : near.line_ns;
+  const double ns = written ? costs.write_ns_per_line : costs.read_ns_per_line;
+  const double near_ns = written ? near.write_ns_per_line : near.read_ns_per_line;
   const double longer = near.latency_ns > 0 ? costs.latency_ns / near.latency_ns : 1;
   occupy(thread, memory, ns);
   thread.core_free_at = std::max(thread.core_free_at, thread.now) + std::min(ns, near_ns * longer);
 }
 
-double Costs::free_at(const Thread& thread, unsigned memory) const {
+double StallModel::free_at(const Thread& thread, unsigned memory) const {
   return std::max(thread.free_at[memory], thread.core_free_at);
 }
 
 /// Threads that run at once share the memories: they take as long as their lines do, at least.
-void Costs::share_memories(Cost& cost) {
+void StallModel::share_memories(Cost& cost) {
   const double occupied = std::max(occupied_ns_[0], occupied_ns_[1]);
   if (threads_.size() < 2 || cost.time_ns <= 0 || occupied <= cost.time_ns) return;
   const double waited = cost.cpu_ns * (occupied / cost.time_ns - 1);
@@ -267,7 +270,7 @@ void Costs::share_memories(Cost& cost) {
 
 /// Takes from sites what is charged beyond what their accesses can wait, and charges it to the
 /// others by what theirs can wait yet.
-void Costs::bound_charges(Cost& cost) {
+void StallModel::bound_charges(Cost& cost) {
   double beyond = 0, room = 0;
   for (std::size_t site = 0; site < sites_.size(); ++site) {
     const double left = max_ns_[site] - cost.sites[site].stall_ns;
@@ -281,7 +284,7 @@ void Costs::bound_charges(Cost& cost) {
   }
 }
 
-Cost Costs::finish(std::uint64_t instructions, std::size_t sites) {
+Cost StallModel::finish(std::uint64_t instructions, std::size_t sites) {
   Cost cost;
   for (Thread& thread : threads_) {
     if (threads_.size() == 1 && instructions > thread.instruction) execute(thread, instructions);

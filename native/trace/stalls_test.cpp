@@ -13,8 +13,8 @@ constexpr std::uint64_t records = 1000;
 /// Two sites, site 1 of object 1 and site 2 of object 2.
 const std::vector<std::uint32_t> sites = {0, 1, 2};
 
-Placing placing() {
-  Placing p;
+SitePlacement placing() {
+  SitePlacement p;
   p.memories[0] = {100, 1, 1, 0, 21};
   p.memories[1] = {300, 3, 3, 0, 21};
   p.core = {0, 256, 10, 1536, 12};
@@ -35,8 +35,8 @@ std::vector<Record> loads(std::uint64_t gap, bool depends, std::uint32_t object 
   return made;
 }
 
-Cost cost_of(const Placing& placing, const std::vector<Record>& made) {
-  Result<Costs> costs = Costs::create(placing);
+Cost cost_of(const SitePlacement& placing, const std::vector<Record>& made) {
+  Result<StallModel> costs = StallModel::create(placing);
   REQUIRE(costs);
   costs->take(made, sites);
   return costs->finish(made.back().instructions, sites.size());
@@ -55,22 +55,22 @@ TEST_CASE("independent loads overlap as far as lines may be in flight") {
         doctest::Approx(records * 100.0 / 10).epsilon(0.01));
 }
 
-TEST_CASE("loads of which a share is taken to be chained cost as much of a chain") {
-  Placing p = placing();
+TEST_CASE("chained_fraction of the loads without a known producer costs that fraction of a chain") {
+  SitePlacement p = placing();
   const auto time = [&](double share) {
-    p.core.chained = share;
+    p.core.chained_fraction = share;
     return cost_of(p, loads(1, false)).time_ns;
   };
   CHECK(time(1) == doctest::Approx(records * 100.0));
   CHECK(time(0) < time(0.5));
   CHECK(time(0.5) < time(0.9));
   CHECK(time(0.9) < time(1));
-  p.core.chained = 1.5;
-  CHECK(!Costs::create(p));
+  p.core.chained_fraction = 1.5;
+  CHECK(!StallModel::create(p));
 }
 
 TEST_CASE("loads a window apart do not overlap; as far apart as a latency, they cost nothing") {
-  Placing p = placing();
+  SitePlacement p = placing();
   CHECK(cost_of(p, loads(256, false)).time_ns == doctest::Approx(records * 100.0).epsilon(0.01));
   p.core.instruction_ns = 1; // 256 ns between loads
   const Cost cost = cost_of(p, loads(256, false));
@@ -78,11 +78,11 @@ TEST_CASE("loads a window apart do not overlap; as far apart as a latency, they 
   CHECK(cost.stall_ns == doctest::Approx(100)); // for the last one, with nothing behind it
 }
 
-TEST_CASE("held time hides no latency: what a miss costs does not depend on it") {
+TEST_CASE("serial time hides no latency: the cost of a miss does not depend on it") {
   for (const double held : {0.0, 0.5, 10.0, 100.0}) {
-    Placing p = placing();
+    SitePlacement p = placing();
     p.core.instruction_ns = 0.1;
-    p.core.held_ns = held;
+    p.core.serial_ns_per_instruction = held;
     for (const bool depends : {false, true}) { // one miss in each window, or a chain
       const std::vector<Record> made = loads(depends ? 5 : 300, depends);
       p.far_sites = {};
@@ -97,9 +97,9 @@ TEST_CASE("held time hides no latency: what a miss costs does not depend on it")
   }
 }
 
-TEST_CASE("lines arrive in held time: what streams slowly is not bound by bandwidth") {
-  Placing p = placing();
-  p.core.held_ns = 5;
+TEST_CASE("lines arrive during serial time: a slow stream is not bound by bandwidth") {
+  SitePlacement p = placing();
+  p.core.serial_ns_per_instruction = 5;
   std::vector<Record> made = loads(1, false);
   for (Record& one : made)
     one.kind = RecordKind::prefetch;
@@ -109,7 +109,7 @@ TEST_CASE("lines arrive in held time: what streams slowly is not bound by bandwi
   CHECK(cost_of(p, made).time_ns == doctest::Approx(near));
   for (Record& one : made)
     one.kind = RecordKind::store; // a place is free again after 300 ns, ten in 500 ns
-  p.core.held_ns = 50;
+  p.core.serial_ns_per_instruction = 50;
   CHECK(cost_of(p, made).stall_ns == 0);
 }
 
@@ -117,7 +117,7 @@ TEST_CASE("a thread does not stream faster from two memories than from the neare
   for (const RecordKind kind : {RecordKind::prefetch, RecordKind::load, RecordKind::store,
                                 RecordKind::write_back, RecordKind::nt_store}) {
     for (const double far_line : {20.0, 25.0, 40.0, 100.0}) {
-      Placing p = placing();
+      SitePlacement p = placing();
       p.memories[0] = {100, 20, 20, 0, 21};
       p.memories[1] = {200, far_line, far_line, 0, 21};
       std::vector<Record> made = loads(1, false);
@@ -142,10 +142,10 @@ TEST_CASE("a thread does not stream faster from two memories than from the neare
 TEST_CASE("threads together stream from two memories at the sum of their bandwidths, at most") {
   std::vector<Record> made = loads(1, false);
   const auto time = [&](std::vector<std::uint8_t> far_sites) {
-    Placing p = placing();
+    SitePlacement p = placing();
     p.memories[1] = {100, 1, 1, 0, 21};
     p.far_sites = std::move(far_sites);
-    Result<Costs> costs = Costs::create(p);
+    Result<StallModel> costs = StallModel::create(p);
     REQUIRE(costs);
     for (std::uint16_t thread = 0; thread < 32; ++thread) {
       for (std::uint64_t i = 0; i < records; ++i) {
@@ -161,8 +161,8 @@ TEST_CASE("threads together stream from two memories at the sum of their bandwid
 }
 
 TEST_CASE("bandwidth bounds what latency would let through") {
-  Placing p = placing();
-  p.memories[0].line_ns = 50;
+  SitePlacement p = placing();
+  p.memories[0].read_ns_per_line = 50;
   CHECK(cost_of(p, loads(1, false)).time_ns == doctest::Approx(records * 50.0).epsilon(0.01));
   std::vector<Record> made = loads(1, false);
   for (Record& one : made)
@@ -178,7 +178,7 @@ TEST_CASE("stores go on until their places are taken") {
 }
 
 TEST_CASE("a far site costs far latency, and the stall is its own") {
-  Placing p = placing();
+  SitePlacement p = placing();
   p.far_sites = {0, 0, 1};
   std::vector<Record> made = loads(1, true);
   for (std::uint64_t i = 0; i < records; i += 2)
@@ -190,7 +190,7 @@ TEST_CASE("a far site costs far latency, and the stall is its own") {
 }
 
 TEST_CASE("small pages cost a walk each time the TLB has forgotten them") {
-  Placing p = placing();
+  SitePlacement p = placing();
   p.memories[0].page_shift = 12;
   p.memories[0].walk_ns = 40;
   std::vector<Record> made = loads(1, true);
@@ -202,7 +202,7 @@ TEST_CASE("small pages cost a walk each time the TLB has forgotten them") {
 }
 
 TEST_CASE("memories share a TLB: what lies on two of them has no more of it") {
-  Placing p = placing();
+  SitePlacement p = placing();
   p.core.tlb_entries = 512;
   p.core.tlb_ways = 4;
   p.memories[0] = p.memories[1] = {100, 1, 1, 40, 12};
@@ -227,7 +227,7 @@ TEST_CASE("what streams or is stored in bursts gains nothing by a longer latency
       made[i].kind = kind;
       made[i].instructions = i / 50 * 400 + 1;
     }
-    Placing p = placing();
+    SitePlacement p = placing();
     p.core.instruction_ns = 1;
     p.memories[0] = {100, 6, 6, 0, 21};
     p.memories[1] = {250, 6, 6, 0, 21};
@@ -238,22 +238,22 @@ TEST_CASE("what streams or is stored in bursts gains nothing by a longer latency
 }
 
 TEST_CASE("figures of no sense are refused") {
-  Placing p = placing();
-  p.core.parallelism = max_parallel + 1;
-  CHECK(!Costs::create(p));
+  SitePlacement p = placing();
+  p.core.fill_buffers = max_fill_buffers + 1;
+  CHECK(!StallModel::create(p));
   p = placing();
   p.memories[1].latency_ns = -1;
-  CHECK(!Costs::create(p));
+  CHECK(!StallModel::create(p));
 }
 
-TEST_CASE("what is passed by takes no time") {
-  Placing p = placing();
+TEST_CASE("skipped records take no time") {
+  SitePlacement p = placing();
   p.core.instruction_ns = 1;
-  Result<Costs> costs = Costs::create(p);
+  Result<StallModel> costs = StallModel::create(p);
   REQUIRE(costs);
   std::vector<Record> made = loads(1000, true);
   costs->take(std::span(made).first(1), sites);
-  costs->pass_by();
+  costs->skip_records();
   costs->take(std::span(made).last(1), sites);
   const Cost cost = costs->finish(0, sites.size());
   CHECK(cost.instructions == 1000);
@@ -261,7 +261,7 @@ TEST_CASE("what is passed by takes no time") {
 }
 
 TEST_CASE("an idle thread's few accesses are not charged what another thread took") {
-  Result<Costs> costs = Costs::create(placing());
+  Result<StallModel> costs = StallModel::create(placing());
   REQUIRE(costs);
   costs->take(loads(1, true), sites); // site 1, a chain of 100 us
   std::vector<Record> idle = loads(10, false, 2);
@@ -277,7 +277,7 @@ TEST_CASE("an idle thread's few accesses are not charged what another thread too
 }
 
 TEST_CASE("threads that stream at once take as long as their lines occupy the memory") {
-  Result<Costs> costs = Costs::create(placing());
+  Result<StallModel> costs = StallModel::create(placing());
   REQUIRE(costs);
   std::vector<Record> made = loads(1, false);
   costs->take(made, sites);
@@ -292,10 +292,10 @@ TEST_CASE("threads that stream at once take as long as their lines occupy the me
 }
 
 TEST_CASE("no site is charged more than the latency and the walk of each of its accesses") {
-  Placing p = placing();
+  SitePlacement p = placing();
   p.memories[0].walk_ns = 20;
-  p.memories[0].write_line_ns = 50;
-  Result<Costs> costs = Costs::create(p);
+  p.memories[0].write_ns_per_line = 50;
+  Result<StallModel> costs = StallModel::create(p);
   REQUIRE(costs);
   std::vector<Record> made = loads(1, false);
   for (std::size_t i = 0; i < made.size(); ++i)

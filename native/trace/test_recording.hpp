@@ -10,8 +10,8 @@
 
 #include "test_support.hpp"
 #include "trace/collector.hpp"
-#include "trace/plugin/thread_recorder.hpp"
 #include "trace/reader.hpp"
+#include "trace/recorder/thread_recorder.hpp"
 
 namespace nearfar::trace {
 
@@ -22,11 +22,11 @@ class Recording {
 public:
   explicit Recording(std::uint64_t max_records = 0)
       : ring_(make_ring()), file_(make_file()), recorder_(new_recorder()) {
-    FilterPlan plan;
+    HierarchyConfig plan;
     plan.l2 = {16384, 8};
     plan.prefetch = false;
     plan.after = After::l2;
-    Result<Filter> filter = Filter::create(plan);
+    Result<CacheFilter> filter = CacheFilter::create(plan);
     REQUIRE(filter);
     collector_.emplace(ring_.shared(), std::move(*filter), file_.fd(),
                        Header{64, After::l2, {{"recorder", "test"}}}, max_records);

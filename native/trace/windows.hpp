@@ -2,7 +2,7 @@
 //
 // Rule           the run is cut into slots of `block_records` records. All slots are kept until
 //                they hold more than `most`; then every other one, and so on by halves.
-//                `Sampled` drops by the same rule what was kept too densely at first.
+//                `ThinnedTrace` drops by the same rule what was kept too densely at first.
 // Source         systematic sampling: Wunderlich et al., "SMARTS", ISCA 2003; the caches before it
 //                see every access, so that none is cold.
 // Thread safety  values.
@@ -21,11 +21,11 @@ public:
 
   /// Whether the next record is kept.
   bool open() const { return slot_ % every_ == 0; }
-  /// Of the slots, one in so many is kept now.
+  /// One slot in so many is kept now.
   std::uint64_t every() const { return every_; }
 
-  /// A record was kept or left out; true where a window opens behind it.
-  bool passed() {
+  /// Counts a record, kept or left out. Returns true if a window opens after it.
+  bool add_record() {
     if (++in_slot_ < block_records) return false;
     in_slot_ = 0;
     if (open()) keep();

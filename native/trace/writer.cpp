@@ -98,7 +98,7 @@ std::uint16_t TraceWriter::thread(std::uint32_t process) {
 }
 
 void TraceWriter::died(std::uint32_t object, std::uint64_t instruction) {
-  const Death death{object, records(), instruction};
+  const Death death{object, position(), instruction};
   encode(deaths_.bytes, death, last_death_);
   last_death_ = death;
   added(deaths_);
@@ -109,24 +109,26 @@ void TraceWriter::site_totals(std::uint32_t number, const Site& site) {
   added(totals_);
 }
 
-void TraceWriter::exit_code(std::uint32_t code) {
-  Bytes payload;
-  payload.number(code);
-  put(BlockKind::exit_code, 1, 0, payload);
-}
-
-void TraceWriter::flush() {
-  flush_tables();
+/// The records since the last block, and the totals.
+void TraceWriter::put_records() {
   const auto count = static_cast<std::uint32_t>(coder_.count());
-  if (count == 0) return;
   put(BlockKind::records, count, records_ - count, coder_.finish(totals));
   if (failed_ == 0) written_records_ = records_;
 }
 
+void TraceWriter::flush() {
+  flush_tables();
+  if (coder_.count() > 0) put_records();
+}
+
 Status TraceWriter::finish() {
-  flush();
-  if (coder_.count() == 0) // totals alone: what happened after the last record
-    put(BlockKind::records, 0, records_, coder_.finish(totals));
+  flush_tables();
+  put_records(); // without records, too: totals count what happened after the last one
+  if (exit_code_) {
+    Bytes payload;
+    payload.number(*exit_code_);
+    put(BlockKind::exit_code, 1, 0, payload);
+  }
   Bytes entries;
   entries.raw(index_.data(), index_.size() * sizeof(IndexEntry));
   const std::uint64_t at = offset_;

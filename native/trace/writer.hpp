@@ -5,6 +5,7 @@
 // Thread safety  one thread writes.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "base/result.hpp"
@@ -34,18 +35,18 @@ public:
     ++records_;
     if (coder_.count() == block_records) flush();
   }
-  /// So far, including those that the totals count as left out.
-  std::uint64_t records() const { return records_ + totals[Total::left_out]; }
+  /// Number of the next record, counting those that the totals count as left out.
+  std::uint64_t position() const { return records_ + totals[Total::left_out]; }
 
   /// Counts so far; they are stored with each block.
   Totals totals;
 
-  /// How the program ended; written once, at the end.
-  void exit_code(std::uint32_t code);
+  /// How the program ended, as a shell reports it; finish() writes it.
+  void set_exit_code(std::uint32_t code) { exit_code_ = code; }
 
   /// Writes what is buffered as blocks.
   void flush();
-  /// Writes index and footer: the trace is complete. Errors: no_space, os_error.
+  /// Writes exit code, index and footer: the trace is complete. Errors: no_space, os_error.
   Status finish();
 
   /// The errno of the write that failed, 0 if none did; after it nothing more is written.
@@ -64,6 +65,7 @@ private:
   void put_table(BlockKind kind, Pending& pending, std::uint64_t entries);
   void added(Pending& pending);
   void flush_tables();
+  void put_records();
   void write(const void* data, std::size_t bytes);
 
   int fd_;
@@ -78,6 +80,7 @@ private:
   std::uint32_t threads_count_ = 0;
   Object last_object_;
   Death last_death_;
+  std::optional<std::uint32_t> exit_code_;
   Pending modules_, sites_, objects_pending_, deaths_, threads_, totals_;
   std::vector<IndexEntry> index_;
   std::vector<std::uint8_t> packed_;

@@ -1,5 +1,5 @@
 // The site of a call: the chain of return addresses along frame pointers, as the emulator's recorder
-// has it (trace/plugin/allocation.hpp).
+// has it (trace/recorder/allocation.hpp).
 //
 // Fast path      frames in the known part of the stack are read directly, and the chain's hash is
 //                looked up. It calls nothing, as each instruction there counts. Only an unknown chain

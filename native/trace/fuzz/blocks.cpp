@@ -29,9 +29,13 @@ std::vector<std::uint8_t> as_trace(const std::uint8_t* data, std::size_t size) {
   head.raw(&checksum, sizeof checksum);
   std::vector<std::uint8_t> file(head.data(), head.data() + head.size());
   std::vector<std::uint8_t> packed;
-  std::uint64_t firsts[9] = {0, 0, 0, 1, 1, 0, 0, 0, 0}; // sites and objects begin at 1
+  // All kinds, and one that does not exist. Sites and objects begin at 1.
+  constexpr unsigned block_kinds = static_cast<unsigned>(last_block_kind) + 1;
+  std::uint64_t firsts[block_kinds + 1] = {};
+  firsts[static_cast<unsigned>(BlockKind::sites)] = 1;
+  firsts[static_cast<unsigned>(BlockKind::objects)] = 1;
   while (size >= 3) {
-    const unsigned kind = data[0] % 9;
+    const unsigned kind = data[0] % (block_kinds + 1);
     const std::uint32_t count = data[1] % 16;
     const std::size_t length = data[2] < size - 3 ? data[2] : size - 3;
     Bytes payload;

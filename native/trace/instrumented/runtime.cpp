@@ -15,7 +15,7 @@
 #include <pthread.h>
 #include <sys/mman.h>
 
-#include "trace/plugin/thread_recorder.hpp"
+#include "trace/recorder/thread_recorder.hpp"
 
 namespace {
 

@@ -12,7 +12,7 @@
 
 #include "base/call_site.hpp"
 #include "base/next_malloc.hpp"
-#include "trace/plugin/allocation.hpp"
+#include "trace/recorder/allocation.hpp"
 
 extern "C" {
 // The instrumented recorder, if the program has it.

@@ -101,6 +101,7 @@ def _resident_share(site: Site, touched: Touched) -> float:
 
 def _site(number: int, recorded: TraceSite, life: float) -> Site:
     records = recorded["records"]
+    writes = records["write_back"] + records["nt_store"]
     return Site(
         number,
         cast("SiteKind", recorded["kind"]),
@@ -108,8 +109,8 @@ def _site(number: int, recorded: TraceSite, life: float) -> Site:
         recorded["allocations"],
         recorded["allocated_bytes"],
         recorded["peak_bytes"],
-        records["load"] + records["store"] + records["prefetch"],
-        records["write_back"] + records["nt_store"],
+        sum(records.values()) - writes,
+        writes,
         min(life, 1.0),
     )
 

@@ -3,7 +3,7 @@
 // counters that translated code increments without a call.
 #pragma once
 
-#include "trace/plugin/api.hpp"
+#include "trace/recorder/api.hpp"
 
 #include <cstddef>
 #include <cstdint>

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "trace/plugin/thread_recorder.hpp"
+#include "trace/recorder/thread_recorder.hpp"
 
 namespace nearfar::trace {
 

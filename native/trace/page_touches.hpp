@@ -24,9 +24,9 @@ struct PageOwner {
 inline constexpr unsigned small_page_shift = 12;
 inline constexpr unsigned large_page_shift = 21;
 
-class TouchedPages {
+class PageTouches {
 public:
-  explicit TouchedPages(unsigned page_shift = small_page_shift)
+  explicit PageTouches(unsigned page_shift = small_page_shift)
       : page_of_line_(page_shift - line_shift) {}
 
   /// False if an access to the line changes nothing: its page belongs to the heap.
@@ -42,13 +42,13 @@ public:
     if (!is_new) {
       if (known->second.heap || !owner.heap) return;
       --faults_[known->second.site];
-      --fixed_;
+      --non_heap_;
       known->second = owner;
     }
     if (owner.site >= faults_.size()) faults_.resize(std::size_t{owner.site} + 1);
     ++faults_[owner.site];
-    fixed_ += !owner.heap;
-    max_fixed_ = std::max(max_fixed_, fixed_);
+    non_heap_ += !owner.heap;
+    peak_non_heap_ = std::max(peak_non_heap_, non_heap_);
     count_ += is_new;
   }
 
@@ -77,13 +77,13 @@ public:
         forget(known);
       }
     for (const auto& [page, owner] : carried)
-      if (owners_.try_emplace(page, owner).second) fixed_ += !owner.heap;
+      if (owners_.try_emplace(page, owner).second) non_heap_ += !owner.heap;
   }
 
   /// First touches, those of pages that were mapped anew included.
   std::uint64_t count() const { return count_; }
   /// Most pages that belonged to no allocation at once.
-  std::uint64_t max_fixed() const { return max_fixed_; }
+  std::uint64_t peak_non_heap_pages() const { return peak_non_heap_; }
   /// First touches by site.
   const std::vector<std::uint64_t>& faults() const { return faults_; }
 
@@ -97,7 +97,7 @@ private:
   Owners::iterator forget(Owners::iterator known) {
     std::uint64_t& cached = recent_heap_[known->first % recent];
     if (cached == known->first) cached = ~std::uint64_t{0};
-    fixed_ -= !known->second.heap;
+    non_heap_ -= !known->second.heap;
     return owners_.erase(known);
   }
 
@@ -106,13 +106,13 @@ private:
   Owners owners_;
   std::vector<std::uint64_t> faults_;
   std::uint64_t count_ = 0;
-  std::uint64_t fixed_ = 0, max_fixed_ = 0;
+  std::uint64_t non_heap_ = 0, peak_non_heap_ = 0;
 };
 
 /// The same touches, by small and by large pages.
-struct Touched {
-  TouchedPages small{small_page_shift};
-  TouchedPages large{large_page_shift};
+struct FirstTouches {
+  PageTouches small{small_page_shift};
+  PageTouches large{large_page_shift};
 
   bool may_change(std::uint64_t line) const {
     return small.may_change(line) || large.may_change(line);

@@ -7,7 +7,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "trace/plugin/api.hpp"
+#include "trace/recorder/api.hpp"
 
 namespace nearfar::trace {
 

@@ -1,4 +1,4 @@
-#include "sample/code_places.hpp"
+#include "sample/code_locations.hpp"
 
 #include <algorithm>
 
@@ -8,9 +8,9 @@ namespace nearfar::sample {
 
 namespace {
 
-CodePlace place_of(const std::optional<FilePlace>& place, std::uint64_t pointer,
-                   const std::optional<StalledAccess>& access) {
-  CodePlace made;
+CodeLocation number_of_region(const std::optional<FilePlace>& place, std::uint64_t pointer,
+                              const std::optional<StalledAccess>& access) {
+  CodeLocation made;
   made.file = place ? place->file : 0;
   made.offset = place ? place->offset : pointer;
   if (!access) return made;
@@ -25,23 +25,23 @@ CodePlace place_of(const std::optional<FilePlace>& place, std::uint64_t pointer,
 
 } // namespace
 
-std::uint32_t CodePlaces::number_of(pid_t process, std::uint64_t pointer) {
+std::uint32_t CodeLocations::number_of(pid_t process, std::uint64_t pointer) {
   constexpr unsigned pointer_bits = 47;
   const std::optional<FilePlace> place = processes_.place(process, pointer);
   const std::uint64_t key = place ? place->offset | std::uint64_t{place->file} << 40
                                   : pointer | std::uint64_t{1} << 63 |
                                         static_cast<std::uint64_t>(process) << pointer_bits;
   const auto [known, is_new] =
-      numbers_.try_emplace(key, static_cast<std::uint32_t>(places_.size()));
+      numbers_.try_emplace(key, static_cast<std::uint32_t>(locations_.size()));
   if (!is_new) return known->second;
   const Decoded decoded = decode(process, pointer);
   accesses_.push_back(decoded.access);
-  places_.push_back(place_of(place, pointer, decoded.access));
-  places_.back().is_readable = decoded.is_readable;
+  locations_.push_back(number_of_region(place, pointer, decoded.access));
+  locations_.back().is_readable = decoded.is_readable;
   return known->second;
 }
 
-CodePlaces::Decoded CodePlaces::decode(pid_t process, std::uint64_t pointer) const {
+CodeLocations::Decoded CodeLocations::decode(pid_t process, std::uint64_t pointer) const {
   std::uint8_t code[code_before + code_after];
   std::uint64_t from = pointer - std::min<std::uint64_t>(pointer, code_before);
   std::uint64_t end = pointer + code_after;

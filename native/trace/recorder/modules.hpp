@@ -8,8 +8,8 @@
 #include <cstring>
 #include <link.h>
 
-#include "trace/plugin/allocation.hpp"
-#include "trace/plugin/thread_recorder.hpp"
+#include "trace/recorder/allocation.hpp"
+#include "trace/recorder/thread_recorder.hpp"
 
 namespace nearfar::trace {
 

@@ -1,12 +1,12 @@
-#include "trace/filter.hpp"
+#include "trace/cache_filter.hpp"
 
 namespace nearfar::trace {
 
-Result<Filter> Filter::create(const FilterPlan& plan) {
+Result<CacheFilter> CacheFilter::create(const HierarchyConfig& plan) {
   if (plan.after == After::llc && !plan.llc)
     return Error::make(Errc::bad_input, "this host has no third level of cache")
         .try_next("trace after l2, its last level");
-  Filter filter(plan.after);
+  CacheFilter filter(plan.after);
   if (plan.llc) {
     Result<cache::Cache> llc = cache::Cache::create(*plan.llc);
     if (!llc) return llc.error();
@@ -17,7 +17,7 @@ Result<Filter> Filter::create(const FilterPlan& plan) {
     if (!cache) return cache.error();
     filter.others_.push_back(std::move(*cache));
   }
-  filter.other_misses.resize(filter.others_.size());
+  filter.other_llc_misses.resize(filter.others_.size());
   for (unsigned i = 0; i < plan.cores; ++i) {
     Result<cache::Cache> l2 = cache::Cache::create(plan.l2);
     if (!l2) return l2.error();
@@ -33,83 +33,83 @@ Result<Filter> Filter::create(const FilterPlan& plan) {
   return filter;
 }
 
-void Filter::missed(unsigned thread, std::uint64_t line, RecordKind kind) {
+void CacheFilter::missed(unsigned thread, std::uint64_t line, RecordKind kind) {
   Core& own = core(thread);
-  pass(After::l1, line, kind);
+  emit(After::l1, line, kind);
   if (own.tlb) totals[Total::tlb_walks] += own.tlb->access(line * own.l2.geometry().line_bytes);
   if (!own.l2.touch(line, false)) {
     ++totals[Total::l2_misses];
-    pass(After::l2, line, kind);
+    emit(After::l2, line, kind);
     fill_l2(own, line);
-    if (reach_llc(line, kind)) ++totals[Total::llc_misses];
-    reach_others(line, true);
+    if (access_llc(line, kind)) ++totals[Total::llc_misses];
+    access_other_llcs(line, true);
   }
   if (own.prefetcher) prefetch(own, line);
 }
 
 /// Looks a line up in the last level and brings it in; true if it was not there.
-bool Filter::reach_llc(std::uint64_t line, RecordKind kind) {
+bool CacheFilter::access_llc(std::uint64_t line, RecordKind kind) {
   if (!llc_) return true;
   if (llc_->touch(line, false)) return false;
-  pass(After::llc, line, kind);
+  emit(After::llc, line, kind);
   const cache::Victim victim = llc_->fill(line, false);
-  if (victim.present && victim.dirty) left_last(victim.line);
+  if (victim.present && victim.dirty) evicted_from_llc(victim.line);
   return true;
 }
 
 /// Likewise in the other last levels, which pass nothing on.
-void Filter::reach_others(std::uint64_t line, bool count) {
+void CacheFilter::access_other_llcs(std::uint64_t line, bool count) {
   for (std::size_t i = 0; i < others_.size(); ++i) {
     if (others_[i].touch(line, false)) continue;
     others_[i].fill(line, false);
-    other_misses[i] += count;
+    other_llc_misses[i] += count;
   }
 }
 
-void Filter::fill_l2(Core& own, std::uint64_t line) {
+void CacheFilter::fill_l2(Core& own, std::uint64_t line) {
   const cache::Victim victim = own.l2.fill(line, false);
-  if (victim.present && victim.dirty) left_l2(victim.line);
+  if (victim.present && victim.dirty) evicted_from_l2(victim.line);
 }
 
-void Filter::prefetch(Core& own, std::uint64_t line) {
-  wanted_.clear();
-  own.prefetcher->missed(line, wanted_);
-  for (const std::uint64_t ahead : wanted_) {
+void CacheFilter::prefetch(Core& own, std::uint64_t line) {
+  prefetch_lines_.clear();
+  own.prefetcher->missed(line, prefetch_lines_);
+  for (const std::uint64_t ahead : prefetch_lines_) {
     if (own.l2.holds(ahead)) continue;
     ++totals[Total::prefetches];
-    pass(After::l2, ahead, RecordKind::prefetch);
+    emit(After::l2, ahead, RecordKind::prefetch);
     fill_l2(own, ahead);
-    reach_llc(ahead, RecordKind::prefetch);
-    reach_others(ahead, false);
+    access_llc(ahead, RecordKind::prefetch);
+    access_other_llcs(ahead, false);
   }
-  if (wanted_.empty() || !llc_) return;
-  const std::uint64_t last = wanted_.back(); // the stream will go on from there
+  if (prefetch_lines_.empty() || !llc_) return;
+  const std::uint64_t last = prefetch_lines_.back(); // the stream will go on from there
   const std::uint64_t next = last > line ? last + 2 : last - 2;
   llc_->prefetch(next);
-  expect_victim(own, next);
+  warm_victim(own, next);
 }
 
-void Filter::write_back(unsigned thread, std::uint64_t line) {
-  pass(After::l1, line, RecordKind::write_back);
-  if (!core(thread).l2.mark_dirty(line)) left_l2(line);
+void CacheFilter::write_back(unsigned thread, std::uint64_t line) {
+  emit(After::l1, line, RecordKind::write_back);
+  if (!core(thread).l2.mark_dirty(line)) evicted_from_l2(line);
 }
 
-void Filter::left_l2(std::uint64_t line) {
-  pass(After::l2, line, RecordKind::write_back);
-  if (!llc_ || !llc_->mark_dirty(line)) left_last(line);
+void CacheFilter::evicted_from_l2(std::uint64_t line) {
+  emit(After::l2, line, RecordKind::write_back);
+  if (!llc_ || !llc_->mark_dirty(line)) evicted_from_llc(line);
 }
 
-void Filter::left_last(std::uint64_t line) {
+void CacheFilter::evicted_from_llc(std::uint64_t line) {
   ++totals[Total::writebacks];
-  if (llc_) pass(After::llc, line, RecordKind::write_back);
+  if (llc_) emit(After::llc, line, RecordKind::write_back);
 }
 
-void Filter::nt_store(unsigned thread, std::uint64_t line) {
-  if (core(thread).l2.flush(line, true).dirty) left_l2(line);
-  if (llc_ && llc_->flush(line, true).dirty) left_last(line);
+void CacheFilter::nt_store(unsigned thread, std::uint64_t line) {
+  if (core(thread).l2.flush(line, true).dirty) evicted_from_l2(line);
+  if (llc_ && llc_->flush(line, true).dirty) evicted_from_llc(line);
   for (cache::Cache& other : others_)
     other.flush(line, true);
-  passed.push_back({line, RecordKind::nt_store});
+  transfers.push_back({line, RecordKind::nt_store});
 }
 
 } // namespace nearfar::trace

@@ -1,4 +1,4 @@
-#include "trace/sampled.hpp"
+#include "trace/thinned_trace.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -32,7 +32,7 @@ void RecordCounts::add(const RecordCounts& counts, std::uint64_t represented, st
   }
 }
 
-void add_pages(std::span<const Record> records, const Tables& tables, Touched& touched) {
+void add_pages(std::span<const Record> records, const Tables& tables, FirstTouches& touched) {
   for (const Record& record : records) {
     if (!touched.may_change(record.line)) continue;
     const std::uint32_t site = tables.objects[record.object].site;
@@ -40,10 +40,10 @@ void add_pages(std::span<const Record> records, const Tables& tables, Touched& t
   }
 }
 
-Result<Sampled> Sampled::read(const char* path, std::uint64_t max_records) {
+Result<ThinnedTrace> ThinnedTrace::read(const char* path, std::uint64_t max_records) {
   Result<TraceReader> reader = TraceReader::open(path);
   if (!reader) return reader.error();
-  Sampled made(std::move(*reader));
+  ThinnedTrace made(std::move(*reader));
   for (auto block = made.reader_.next(); !block.empty(); block = made.reader_.next())
     made.take(block, max_records);
   made.represent(made.reader_.position());
@@ -54,7 +54,7 @@ Result<Sampled> Sampled::read(const char* path, std::uint64_t max_records) {
   return made;
 }
 
-void Sampled::take(std::span<const Record> block, std::uint64_t max_records) {
+void ThinnedTrace::take(std::span<const Record> block, std::uint64_t max_records) {
   const std::uint64_t begin = reader_.position() - block.size();
   represent(begin);
   last_ = {};
@@ -66,13 +66,14 @@ void Sampled::take(std::span<const Record> block, std::uint64_t max_records) {
 }
 
 /// Counts the block before, and with it what was left out since, up to this record.
-void Sampled::represent(std::uint64_t up_to) {
+void ThinnedTrace::represent(std::uint64_t up_to) {
   const std::uint64_t passed = up_to > last_begin_ ? up_to - last_begin_ : 0;
   counts_.add(last_, std::max(passed, last_records_), last_records_);
 }
 
 /// `slot`: number of the block among all, those left out included.
-void Sampled::keep(std::span<const Record> block, std::uint64_t slot, std::uint64_t max_records) {
+void ThinnedTrace::keep(std::span<const Record> block, std::uint64_t slot,
+                        std::uint64_t max_records) {
   while (slot > last_slot_ + every_) // what lies between was left out
     thin();
   last_slot_ = std::max(last_slot_, slot);
@@ -83,7 +84,7 @@ void Sampled::keep(std::span<const Record> block, std::uint64_t slot, std::uint6
     thin();
 }
 
-void Sampled::thin() {
+void ThinnedTrace::thin() {
   every_ *= 2;
   kept_ = 0;
   for (std::size_t i = 0; 2 * i < blocks_.size(); ++i) {
@@ -93,16 +94,16 @@ void Sampled::thin() {
   blocks_.resize((blocks_.size() + 1) / 2);
 }
 
-Cost Sampled::cost(Costs& account) const {
+Cost ThinnedTrace::cost(StallModel& account) const {
   for (const std::vector<Record>& block : blocks_) {
-    if (every_ > 1) account.pass_by();
+    if (every_ > 1) account.skip_records();
     account.take(block, sites_);
   }
   return account.finish(every_ > 1 ? 0 : reader_.totals()[Total::instructions],
                         reader_.tables().sites.size());
 }
 
-std::vector<Cost> Sampled::costs(std::vector<Costs> accounts) const {
+std::vector<Cost> ThinnedTrace::costs(std::vector<StallModel> accounts) const {
   std::vector<Cost> made(accounts.size());
   share_out(accounts.size(), [&](std::size_t i) { made[i] = cost(accounts[i]); });
   return made;

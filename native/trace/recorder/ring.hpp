@@ -60,8 +60,9 @@ inline bool is_access(EventKind kind) { return kind <= EventKind::nt_store; }
 struct Event {
   std::atomic<std::uint32_t> ready;
   EventKind kind;
-  std::uint8_t
-      detail; ///< of load and store: which recent miss made the address, 0 none, 1 the last
+  /// Of load and store: which recent load miss produced the address; 0 none, 1 the last. Of others:
+  /// how many `more` events follow.
+  std::uint8_t detail;
   std::uint16_t thread;
   std::uint64_t a; ///< of load, store, write_back, nt_store: the address
   std::uint64_t b; ///< the address of the code

@@ -8,16 +8,16 @@
 //                starts, because atomic instructions are translated differently from then on.
 // Values         in user mode guest addresses are host addresses (guest_base 0), so the plug-in
 //                reads the memory of the program directly.
-#include "trace/plugin/access_type.hpp"
-#include "trace/plugin/allocation.hpp"
-#include "trace/plugin/api.hpp"
-#include "trace/plugin/cpu_time.hpp"
-#include "trace/plugin/emulator.hpp"
-#include "trace/plugin/follow_exec.hpp"
-#include "trace/plugin/modules.hpp"
-#include "trace/plugin/opcode.hpp"
-#include "trace/plugin/remap.hpp"
-#include "trace/plugin/thread_recorder.hpp"
+#include "trace/recorder/access_type.hpp"
+#include "trace/recorder/allocation.hpp"
+#include "trace/recorder/api.hpp"
+#include "trace/recorder/cpu_time.hpp"
+#include "trace/recorder/emulator.hpp"
+#include "trace/recorder/follow_exec.hpp"
+#include "trace/recorder/modules.hpp"
+#include "trace/recorder/opcode.hpp"
+#include "trace/recorder/remap.hpp"
+#include "trace/recorder/thread_recorder.hpp"
 
 #include <atomic>
 #include <cstdio>

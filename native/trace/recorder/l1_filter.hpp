@@ -11,7 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "trace/plugin/ring.hpp"
+#include "trace/recorder/ring.hpp"
 
 namespace nearfar::trace {
 

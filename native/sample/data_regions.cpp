@@ -1,4 +1,4 @@
-#include "sample/data_places.hpp"
+#include "sample/data_regions.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -21,27 +21,29 @@ std::uint64_t rounded(double value) {
   return value > 0 ? static_cast<std::uint64_t>(std::llround(value)) : 0;
 }
 
-DataPlace of_kind(trace::SiteKind kind) {
-  DataPlace made;
+DataRegion of_kind(trace::SiteKind kind) {
+  DataRegion made;
   made.kind = kind;
   return made;
 }
 
 } // namespace
 
-std::uint32_t DataPlaces::number_of(pid_t process, std::uint64_t address,
-                                    std::uint64_t stack_pointer) {
+std::uint32_t DataRegions::number_of(pid_t process, std::uint64_t address,
+                                     std::uint64_t stack_pointer) {
   if (log_)
     if (const auto site = log_->find(process, address))
-      return site_place(process, *site, trace::SiteKind::heap);
-  if (is_stack(process, address, stack_pointer)) return place_of(of_kind(trace::SiteKind::stack));
+      return site_region(process, *site, trace::SiteKind::heap);
+  if (is_stack(process, address, stack_pointer))
+    return number_of_region(of_kind(trace::SiteKind::stack));
   if (log_)
     if (const auto block = log_->find_mapping(process, address))
-      return mapped_place(process, *block);
-  return outside_place(process, address);
+      return mapped_region(process, *block);
+  return unlogged_region(process, address);
 }
 
-bool DataPlaces::is_stack(pid_t process, std::uint64_t address, std::uint64_t stack_pointer) const {
+bool DataRegions::is_stack(pid_t process, std::uint64_t address,
+                           std::uint64_t stack_pointer) const {
   const MappedRange* range = processes_.find(process, stack_pointer);
   if (range != processes_.find(process, address)) return false;
   const bool is_named = range != nullptr && processes_.names()[range->name] == "[stack]";
@@ -49,34 +51,34 @@ bool DataPlaces::is_stack(pid_t process, std::uint64_t address, std::uint64_t st
   return address + red_zone >= stack_pointer && address < stack_pointer + farthest;
 }
 
-std::uint32_t DataPlaces::site_place(pid_t process, alloclog::SiteReference reference,
-                                     trace::SiteKind kind) {
+std::uint32_t DataRegions::site_region(pid_t process, alloclog::SiteReference reference,
+                                       trace::SiteKind kind) {
   const SiteKey key{reference.image, reference.number};
   if (const auto known = sites_.find(key); known != sites_.end()) return known->second;
-  DataPlace made = of_kind(kind);
+  DataRegion made = of_kind(kind);
   if (const auto site = log_->site(reference))
     for (const std::uint64_t address : site->chain)
       if (const auto place = processes_.place(process, address))
         made.frames.push_back({place->file, place->offset});
-  const std::uint32_t number = place_of(std::move(made));
+  const std::uint32_t number = number_of_region(std::move(made));
   sites_.emplace(key, number);
   return number;
 }
 
-std::uint32_t DataPlaces::mapped_place(pid_t process, const alloclog::MappedBlock& block) {
-  const std::uint32_t site = site_place(process, block.site, trace::SiteKind::mapping);
-  DataPlace made = of_kind(trace::SiteKind::mapping);
-  made.frames = places_[site].frames;
+std::uint32_t DataRegions::mapped_region(pid_t process, const alloclog::MappedBlock& block) {
+  const std::uint32_t site = site_region(process, block.site, trace::SiteKind::mapping);
+  DataRegion made = of_kind(trace::SiteKind::mapping);
+  made.frames = regions_[site].frames;
   made.begin = block.begin;
   made.bytes = block.bytes;
-  return place_of(std::move(made));
+  return number_of_region(std::move(made));
 }
 
 /// Memory that the log does not have.
-std::uint32_t DataPlaces::outside_place(pid_t process, std::uint64_t address) {
-  DataPlace made = of_kind(trace::SiteKind::mapping);
+std::uint32_t DataRegions::unlogged_region(pid_t process, std::uint64_t address) {
+  DataRegion made = of_kind(trace::SiteKind::mapping);
   const MappedRange* range = processes_.find(process, address);
-  if (range == nullptr) return place_of(std::move(made));
+  if (range == nullptr) return number_of_region(std::move(made));
   if (processes_.files()[range->file].path.starts_with(own_memory)) return 0;
   made.name = range->name;
   if (range->file != 0) made.frames = {{range->file, 0}};
@@ -87,40 +89,40 @@ std::uint32_t DataPlaces::outside_place(pid_t process, std::uint64_t address) {
     made.begin = data->begin;
     made.bytes = data->end - data->begin;
   }
-  return place_of(std::move(made));
+  return number_of_region(std::move(made));
 }
 
-std::uint32_t DataPlaces::place_of(DataPlace place) {
+std::uint32_t DataRegions::number_of_region(DataRegion place) {
   Key key{place.kind, {}, place.begin, place.bytes, place.name};
-  for (const DataPlace::Frame& frame : place.frames)
+  for (const DataRegion::Frame& frame : place.frames)
     key.frames.emplace_back(frame.file, frame.offset);
   const auto [known, is_new] =
-      numbers_.try_emplace(std::move(key), static_cast<std::uint32_t>(places_.size()));
-  if (is_new) places_.push_back(std::move(place));
+      numbers_.try_emplace(std::move(key), static_cast<std::uint32_t>(regions_.size()));
+  if (is_new) regions_.push_back(std::move(place));
   return known->second;
 }
 
-void DataPlaces::Totals::add(const Totals& more) {
+void DataRegions::Totals::add(const Totals& more) {
   allocations += more.allocations;
   allocated_bytes += more.allocated_bytes;
   peak_bytes += more.peak_bytes;
   live_bytes += more.live_bytes;
 }
 
-std::map<std::uint32_t, DataPlaces::Totals>
-DataPlaces::totals_of(const alloclog::ProcessImage& image) {
+std::map<std::uint32_t, DataRegions::Totals>
+DataRegions::totals_of(const alloclog::ProcessImage& image) {
   std::map<std::uint32_t, Totals> totals;
   for (const alloclog::Site& site : log_->sites(image.number)) {
     if (site.allocations == 0) continue; // whether it allocates or maps is not known yet
     const auto kind = site.is_mapping ? trace::SiteKind::mapping : trace::SiteKind::heap;
-    totals[site_place(image.pid, {image.number, site.number}, kind)].add(
+    totals[site_region(image.pid, {image.number, site.number}, kind)].add(
         {rounded(site.allocations), rounded(site.allocated_bytes), rounded(site.peak_live_bytes),
          image.has_ended ? 0 : rounded(site.live_bytes)});
   }
   return totals;
 }
 
-void DataPlaces::note_sizes(std::uint64_t time_ns) {
+void DataRegions::note_sizes(std::uint64_t time_ns) {
   if (!log_) return;
   std::map<std::uint32_t, Totals> running;
   for (const alloclog::ProcessImage& image : log_->images()) {
@@ -128,13 +130,13 @@ void DataPlaces::note_sizes(std::uint64_t time_ns) {
     for (const auto& [number, totals] : totals_of(image))
       (image.has_ended ? ended_ : running)[number].add(totals);
   }
-  for (std::uint32_t number = 0; number < places_.size(); ++number) {
+  for (std::uint32_t number = 0; number < regions_.size(); ++number) {
     const auto ended = ended_.find(number);
     const auto live = running.find(number);
     if (ended == ended_.end() && live == running.end()) continue;
     Totals totals = ended == ended_.end() ? Totals{} : ended->second;
     if (live != running.end()) totals.add(live->second);
-    DataPlace& place = places_[number];
+    DataRegion& place = regions_[number];
     place.allocations = totals.allocations;
     place.allocated_bytes = totals.allocated_bytes;
     place.peak_bytes = totals.peak_bytes;

@@ -1,4 +1,4 @@
-#include "trace/filter.hpp"
+#include "trace/cache_filter.hpp"
 
 #include <doctest/doctest.h>
 
@@ -14,8 +14,8 @@ constexpr cache::Geometry first{4096, 4};
 constexpr cache::Geometry second{16384, 8};
 constexpr cache::Geometry last{65536, 16};
 
-FilterPlan plan(After after) {
-  FilterPlan made;
+HierarchyConfig plan(After after) {
+  HierarchyConfig made;
   made.l2 = second;
   made.llc = last;
   made.prefetch = false;
@@ -28,7 +28,7 @@ FilterPlan plan(After after) {
 TEST_CASE("behind a first level, the filter counts what a hierarchy counts") {
   Result<cache::Hierarchy> whole = cache::Hierarchy::create({first, second, last});
   Result<cache::Cache> l1 = cache::Cache::create(first);
-  Result<Filter> filter = Filter::create(plan(After::llc));
+  Result<CacheFilter> filter = CacheFilter::create(plan(After::llc));
   REQUIRE(whole);
   REQUIRE(l1);
   REQUIRE(filter);
@@ -53,18 +53,18 @@ TEST_CASE("behind a first level, the filter counts what a hierarchy counts") {
   for (const cache::Traffic& one : traffic)
     written += one.write;
   CHECK(filter->totals[Total::writebacks] == written);
-  CHECK(filter->passed.size() == traffic.size());
+  CHECK(filter->transfers.size() == traffic.size());
 }
 
 TEST_CASE("last levels of other sizes count their own misses, and change nothing") {
   constexpr cache::Geometry large{131072, 16};
   constexpr cache::Geometry small{32768, 16};
   const auto misses_of = [](const cache::Geometry& llc, std::vector<cache::Geometry> others) {
-    FilterPlan made = plan(After::llc);
+    HierarchyConfig made = plan(After::llc);
     made.llc = llc;
     made.other_llcs = std::move(others);
     made.prefetch = true;
-    Result<Filter> filter = Filter::create(made);
+    Result<CacheFilter> filter = CacheFilter::create(made);
     REQUIRE(filter);
     Random random(5);
     for (int i = 0; i < 100'000; ++i) {
@@ -74,7 +74,7 @@ TEST_CASE("last levels of other sizes count their own misses, and change nothing
       else
         filter->missed(0, line, RecordKind::load);
     }
-    std::vector<std::uint64_t> found = filter->other_misses;
+    std::vector<std::uint64_t> found = filter->other_llc_misses;
     found.insert(found.begin(), filter->totals[Total::llc_misses]);
     return found;
   };
@@ -87,25 +87,25 @@ TEST_CASE("last levels of other sizes count their own misses, and change nothing
 
 TEST_CASE("misses of the selected level pass") {
   for (const After after : {After::l1, After::l2, After::llc}) {
-    Result<Filter> filter = Filter::create(plan(after));
+    Result<CacheFilter> filter = CacheFilter::create(plan(after));
     REQUIRE(filter);
     filter->missed(0, 7, RecordKind::load);
     filter->missed(0, 7, RecordKind::load);
-    CHECK(filter->passed.size() == (after == After::l1 ? 2 : 1));
+    CHECK(filter->transfers.size() == (after == After::l1 ? 2 : 1));
     filter->write_back(0, 7); // held below: it stops there
-    CHECK(filter->passed.size() == (after == After::l1 ? 3 : 1));
+    CHECK(filter->transfers.size() == (after == After::l1 ? 3 : 1));
     filter->nt_store(0, 7); // drives the dirty line out first
-    const auto& passed = filter->passed;
-    CHECK(passed.back().kind == RecordKind::nt_store);
-    if (after != After::l1) CHECK(passed[passed.size() - 2].kind == RecordKind::write_back);
+    const auto& transfers = filter->transfers;
+    CHECK(transfers.back().kind == RecordKind::nt_store);
+    if (after != After::l1) CHECK(transfers[transfers.size() - 2].kind == RecordKind::write_back);
     CHECK(filter->totals[Total::writebacks] == 1);
   }
 }
 
 TEST_CASE("cores have their own second level, and share the last") {
-  FilterPlan two = plan(After::llc);
+  HierarchyConfig two = plan(After::llc);
   two.cores = 2;
-  Result<Filter> filter = Filter::create(two);
+  Result<CacheFilter> filter = CacheFilter::create(two);
   REQUIRE(filter);
   filter->missed(0, 7, RecordKind::load);
   filter->missed(1, 7, RecordKind::load);
@@ -115,9 +115,9 @@ TEST_CASE("cores have their own second level, and share the last") {
 }
 
 TEST_CASE("a stream is prefetched, and random lines are not") {
-  FilterPlan ahead = plan(After::llc);
+  HierarchyConfig ahead = plan(After::llc);
   ahead.prefetch = true;
-  Result<Filter> filter = Filter::create(ahead);
+  Result<CacheFilter> filter = CacheFilter::create(ahead);
   REQUIRE(filter);
   for (std::uint64_t line = 0; line < 640; ++line)
     filter->missed(0, line, RecordKind::load);
@@ -132,9 +132,9 @@ TEST_CASE("a stream is prefetched, and random lines are not") {
 }
 
 TEST_CASE("walks of the TLB are counted by page") {
-  FilterPlan with_tlb = plan(After::llc);
+  HierarchyConfig with_tlb = plan(After::llc);
   with_tlb.tlb = {{16, 4}};
-  Result<Filter> filter = Filter::create(with_tlb);
+  Result<CacheFilter> filter = CacheFilter::create(with_tlb);
   REQUIRE(filter);
   for (std::uint64_t line = 0; line < 64 * 4; ++line)
     filter->missed(0, line, RecordKind::load);
@@ -142,11 +142,11 @@ TEST_CASE("walks of the TLB are counted by page") {
 }
 
 TEST_CASE("a last level that is not there cannot be traced after") {
-  FilterPlan none = plan(After::llc);
+  HierarchyConfig none = plan(After::llc);
   none.llc.reset();
-  CHECK(Filter::create(none).error().code == Errc::bad_input);
+  CHECK(CacheFilter::create(none).error().code == Errc::bad_input);
   none.after = After::l2;
-  Result<Filter> filter = Filter::create(none);
+  Result<CacheFilter> filter = CacheFilter::create(none);
   REQUIRE(filter);
   filter->missed(0, 7, RecordKind::store);
   CHECK(filter->totals[Total::llc_misses] == 1);

@@ -15,7 +15,7 @@
 
 #include "base/result.hpp"
 #include "trace/format.hpp"
-#include "trace/pages.hpp"
+#include "trace/page_touches.hpp"
 #include "trace/reader.hpp"
 #include "trace/stalls.hpp"
 
@@ -34,37 +34,37 @@ struct RecordCounts {
 };
 
 /// Counts the pages that records touch. A file does not say which were unmapped in between.
-void add_pages(std::span<const Record> records, const Tables& tables, Touched& touched);
+void add_pages(std::span<const Record> records, const Tables& tables, FirstTouches& touched);
 
-class Sampled {
+class ThinnedTrace {
 public:
   /// Errors: those of TraceReader::open. A trace that is cut short is read up to there.
-  static Result<Sampled> read(const char* path, std::uint64_t max_records);
+  static Result<ThinnedTrace> read(const char* path, std::uint64_t max_records);
 
   const TraceReader& reader() const { return reader_; } ///< at its end: header, tables, totals
   const RecordCounts& counts() const { return counts_; }
-  const Touched& touched() const { return touched_; } ///< by what is in the file
+  const FirstTouches& touched() const { return touched_; } ///< by what is in the file
   /// One block in so many was kept.
   std::uint64_t every() const { return every_; }
   std::span<const std::vector<Record>> blocks() const { return blocks_; }
   std::span<const std::uint32_t> sites() const { return sites_; } ///< of each object
 
   /// What each placement costs, by as many threads as there are processors.
-  std::vector<Cost> costs(std::vector<Costs> accounts) const;
+  std::vector<Cost> costs(std::vector<StallModel> accounts) const;
 
 private:
-  explicit Sampled(TraceReader reader) : reader_(std::move(reader)) {}
+  explicit ThinnedTrace(TraceReader reader) : reader_(std::move(reader)) {}
   void take(std::span<const Record> block, std::uint64_t max_records);
   void represent(std::uint64_t up_to);
   void keep(std::span<const Record> block, std::uint64_t slot, std::uint64_t max_records);
   void thin();
-  Cost cost(Costs& account) const;
+  Cost cost(StallModel& account) const;
 
   TraceReader reader_;
   RecordCounts counts_;
   RecordCounts last_; ///< of the last block
   std::uint64_t last_begin_ = 0, last_records_ = 0;
-  Touched touched_;
+  FirstTouches touched_;
   std::vector<std::uint32_t> sites_; ///< of each object
   std::vector<std::vector<Record>> blocks_;
   std::uint64_t every_ = 1;

@@ -1,4 +1,4 @@
-#include "trace/sampled.hpp"
+#include "trace/thinned_trace.hpp"
 
 #include <doctest/doctest.h>
 #include <string>
@@ -36,13 +36,13 @@ public:
   std::string path = folder.path("trace");
 };
 
-std::vector<Costs> accounts(std::size_t count) {
-  std::vector<Costs> made;
+std::vector<StallModel> accounts(std::size_t count) {
+  std::vector<StallModel> made;
   for (std::size_t i = 0; i < count; ++i) {
-    Placing placing;
+    SitePlacement placing;
     placing.memories[0] = placing.memories[1] = {100.0 * (static_cast<double>(i) + 1), 1, 1, 0, 21};
     placing.core = {0, 256, 10, 1536, 12};
-    Result<Costs> costs = Costs::create(placing);
+    Result<StallModel> costs = StallModel::create(placing);
     REQUIRE(costs);
     made.push_back(std::move(*costs));
   }
@@ -53,7 +53,7 @@ std::vector<Costs> accounts(std::size_t count) {
 
 TEST_CASE("a short trace is kept whole, and each account gets all of it") {
   const Chain chain(3);
-  Result<Sampled> sampled = Sampled::read(chain.path.c_str(), 1 << 20);
+  Result<ThinnedTrace> sampled = ThinnedTrace::read(chain.path.c_str(), 1 << 20);
   REQUIRE(sampled);
   CHECK(sampled->every() == 1);
   CHECK(sampled->blocks().size() == 3);
@@ -66,7 +66,7 @@ TEST_CASE("a short trace is kept whole, and each account gets all of it") {
 
 TEST_CASE("of a long trace every Nth block is kept, and all records are counted") {
   const Chain chain(11);
-  Result<Sampled> sampled = Sampled::read(chain.path.c_str(), 3 * block_records);
+  Result<ThinnedTrace> sampled = ThinnedTrace::read(chain.path.c_str(), 3 * block_records);
   REQUIRE(sampled);
   CHECK(sampled->every() == 4);
   REQUIRE(sampled->blocks().size() == 3); // 0, 4, 8
@@ -76,7 +76,7 @@ TEST_CASE("of a long trace every Nth block is kept, and all records are counted"
   CHECK(sampled->counts().sites[1][0] == 11 * block_records);
   CHECK(sampled->counts().dependent == 11 * block_records - 1);
   CHECK(sampled->touched().small.count() == 11 * block_records / 64);
-  CHECK(sampled->touched().small.max_fixed() == 0);
+  CHECK(sampled->touched().small.peak_non_heap_pages() == 0);
   CHECK(sampled->reader().complete());
 }
 
@@ -90,7 +90,7 @@ TEST_CASE("a page belongs to the heap where the heap uses any of it, and counts 
   for (std::uint64_t i = 0; i < 640; ++i)
     records.push_back(
         {i % 320, 1, i, i % 2 ? 1u : 0u, 0, 0, RecordKind::load}); // even lines are unknown
-  Touched touched;
+  FirstTouches touched;
   add_pages(records, tables, touched);
   add_pages(records, tables, touched);
   CHECK(touched.small.count() == 5);
@@ -100,7 +100,7 @@ TEST_CASE("a page belongs to the heap where the heap uses any of it, and counts 
 
 TEST_CASE("a page that was unmapped is touched first again, and one that was moved is not") {
   constexpr std::uint64_t page = 4096, line = 64;
-  TouchedPages pages(small_page_shift);
+  PageTouches pages(small_page_shift);
   const auto touch_all = [&](std::uint64_t begin) {
     for (std::uint64_t at = begin; at < begin + 4 * page; at += line)
       pages.add(at / line, {1, true});
@@ -119,14 +119,16 @@ TEST_CASE("a page that was unmapped is touched first again, and one that was mov
 }
 
 TEST_CASE("most pages of no allocation at once are counted, not all that there were") {
-  TouchedPages pages(small_page_shift);
+  PageTouches pages(small_page_shift);
   for (int round = 0; round < 3; ++round) {
     for (std::uint64_t page = 0; page < 8; ++page)
       pages.add(page * 64, {2, false});
     pages.unmapped(0, 8 * 4096);
   }
   CHECK(pages.count() == 24);
-  CHECK(pages.max_fixed() == 8);
+  CHECK(pages.peak_non_heap_pages() == 8);
 }
 
-TEST_CASE("a file that is not a trace is not sampled") { CHECK(!Sampled::read("/dev/null", 1)); }
+TEST_CASE("a file that is not a trace is not sampled") {
+  CHECK(!ThinnedTrace::read("/dev/null", 1));
+}

@@ -4,11 +4,11 @@
 // Thread safety  a ThreadRecorder belongs to one thread.
 #pragma once
 
-#include "trace/plugin/allocation.hpp"
-#include "trace/plugin/dependence_detector.hpp"
-#include "trace/plugin/event_encoder.hpp"
-#include "trace/plugin/l1_filter.hpp"
-#include "trace/plugin/stack_tracker.hpp"
+#include "trace/recorder/allocation.hpp"
+#include "trace/recorder/dependence_detector.hpp"
+#include "trace/recorder/event_encoder.hpp"
+#include "trace/recorder/l1_filter.hpp"
+#include "trace/recorder/stack_tracker.hpp"
 
 namespace nearfar::trace {
 

@@ -2,7 +2,7 @@
 // mappings, data of files, stacks.
 //
 // Time           blocks come and go: an address must be looked up soon after its sample.
-// Sites          the same call chain in several processes of one program is one place.
+// Sites          the same call chain in several processes of one program is one region.
 // Thread safety  none.
 #pragma once
 
@@ -21,19 +21,19 @@
 
 namespace nearfar::sample {
 
-class DataPlaces {
+class DataRegions {
 public:
   /// `log` may be absent.
-  DataPlaces(const ProcessMap& processes, const std::optional<alloclog::AllocationLog>& log)
-      : processes_(processes), log_(log), places_(1) {}
+  DataRegions(const ProcessMap& processes, const std::optional<alloclog::AllocationLog>& log)
+      : processes_(processes), log_(log), regions_(1) {}
 
-  /// The number of what lies at an address, at the time of a sample with this stack pointer. 0 if
+  /// Index of the region at an address, at the time of a sample with this stack pointer. 0 if
   /// nothing is known.
   std::uint32_t number_of(pid_t process, std::uint64_t address, std::uint64_t stack_pointer);
 
   /// Adds how much is live at each site of the log to `held`, at a time.
   void note_sizes(std::uint64_t time_ns);
-  std::span<const DataPlace> all() const { return places_; }
+  std::span<const DataRegion> all() const { return regions_; }
 
 private:
   struct Key {
@@ -46,7 +46,7 @@ private:
   };
   using SiteKey = std::pair<alloclog::ImageNumber, std::uint16_t>;
 
-  /// What sites of an image add to places, as of the last reading.
+  /// What the sites of an image add to regions, as of the last reading.
   struct Totals {
     std::uint64_t allocations = 0;
     std::uint64_t allocated_bytes = 0;
@@ -55,19 +55,19 @@ private:
     void add(const Totals& more);
   };
 
-  std::uint32_t site_place(pid_t process, alloclog::SiteReference site, trace::SiteKind kind);
-  std::uint32_t mapped_place(pid_t process, const alloclog::MappedBlock& block);
-  std::uint32_t outside_place(pid_t process, std::uint64_t address);
-  std::uint32_t place_of(DataPlace place);
+  std::uint32_t site_region(pid_t process, alloclog::SiteReference site, trace::SiteKind kind);
+  std::uint32_t mapped_region(pid_t process, const alloclog::MappedBlock& block);
+  std::uint32_t unlogged_region(pid_t process, std::uint64_t address);
+  std::uint32_t number_of_region(DataRegion place);
   std::map<std::uint32_t, Totals> totals_of(const alloclog::ProcessImage& image);
   bool is_stack(pid_t process, std::uint64_t address, std::uint64_t stack_pointer) const;
 
   const ProcessMap& processes_;
   const std::optional<alloclog::AllocationLog>& log_;
-  std::vector<DataPlace> places_;
+  std::vector<DataRegion> regions_;
   std::map<Key, std::uint32_t> numbers_;
-  std::map<SiteKey, std::uint32_t> sites_; ///< places of sites of the log
-  std::map<std::uint32_t, Totals> ended_;  ///< by place, of images that have ended
+  std::map<SiteKey, std::uint32_t> sites_; ///< regions of the log's sites
+  std::map<std::uint32_t, Totals> ended_;  ///< by region, of images that have ended
   std::set<alloclog::ImageNumber> read_to_end_;
 };
 

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <ctime>
 
-#include "trace/plugin/ring.hpp"
+#include "trace/recorder/ring.hpp"
 
 namespace nearfar::trace {
 

@@ -22,7 +22,7 @@
 
 namespace nearfar::trace {
 
-struct FilterPlan {
+struct HierarchyConfig {
   cache::Geometry l2;
   std::optional<cache::Geometry> llc;
   /// Last levels of other sizes, whose misses are counted: how much depends on the size?
@@ -33,31 +33,31 @@ struct FilterPlan {
   After after = After::llc;
 };
 
-/// A line that passed the level below which the trace is taken.
-struct Passed {
+/// A line that transfers the level below which the trace is taken.
+struct Transfer {
   std::uint64_t line;
   RecordKind kind;
 };
 
-class Filter {
+class CacheFilter {
 public:
   /// Errors: bad_input (a geometry that cannot be; a last level asked for where there is none).
-  static Result<Filter> create(const FilterPlan& plan);
+  static Result<CacheFilter> create(const HierarchyConfig& plan);
 
   // Prefetches what the models require for an access to the line; changes nothing.
   /// Some lines before.
-  void expect(unsigned thread, std::uint64_t line) const {
+  void warm(unsigned thread, std::uint64_t line) const {
     core(thread).l2.prefetch(line);
     if (llc_) llc_->prefetch(line);
     for (const cache::Cache& other : others_)
       other.prefetch(line);
   }
   /// Likewise, a line that is written back.
-  void expect_back(unsigned thread, std::uint64_t line) const { core(thread).l2.prefetch(line); }
-  /// A few lines before: what this one may drive out.
-  void expect_victim(unsigned thread, std::uint64_t line) const {
-    expect_victim(core(thread), line);
+  void warm_write_back(unsigned thread, std::uint64_t line) const {
+    core(thread).l2.prefetch(line);
   }
+  /// A few lines before: what this one may drive out.
+  void warm_victim(unsigned thread, std::uint64_t line) const { warm_victim(core(thread), line); }
 
   /// A load or store of a thread missed the first level.
   void missed(unsigned thread, std::uint64_t line, RecordKind kind);
@@ -66,12 +66,12 @@ public:
   /// A line was stored to past the caches: it leaves them first.
   void nt_store(unsigned thread, std::uint64_t line);
 
-  /// What passed since it was last emptied, in order.
-  std::vector<Passed> passed;
+  /// What transfers since it was last emptied, in order.
+  std::vector<Transfer> transfers;
   /// l2_misses, llc_misses, writebacks, prefetches and tlb_walks are counted here.
   Totals totals;
   /// Misses of each of the other last levels, without those of prefetches.
-  std::vector<std::uint64_t> other_misses;
+  std::vector<std::uint64_t> other_llc_misses;
 
 private:
   struct Core {
@@ -80,29 +80,29 @@ private:
     std::optional<cache::StreamPrefetcher> prefetcher;
   };
 
-  explicit Filter(After after) : after_(after) {}
+  explicit CacheFilter(After after) : after_(after) {}
   Core& core(unsigned thread) { return cores_[thread % cores_.size()]; }
   const Core& core(unsigned thread) const { return cores_[thread % cores_.size()]; }
-  void pass(After level, std::uint64_t line, RecordKind kind) {
-    if (level == after_) passed.push_back({line, kind});
+  void emit(After level, std::uint64_t line, RecordKind kind) {
+    if (level == after_) transfers.push_back({line, kind});
   }
-  void expect_victim(const Core& core, std::uint64_t line) const {
+  void warm_victim(const Core& core, std::uint64_t line) const {
     if (!llc_) return;
     const cache::Victim victim = core.l2.victim_for(line);
     if (victim.dirty) llc_->prefetch(victim.line);
   }
   void fill_l2(Core& core, std::uint64_t line);
-  bool reach_llc(std::uint64_t line, RecordKind kind);
-  void reach_others(std::uint64_t line, bool count);
+  bool access_llc(std::uint64_t line, RecordKind kind);
+  void access_other_llcs(std::uint64_t line, bool count);
   void prefetch(Core& core, std::uint64_t line);
-  void left_l2(std::uint64_t line);
-  void left_last(std::uint64_t line);
+  void evicted_from_l2(std::uint64_t line);
+  void evicted_from_llc(std::uint64_t line);
 
   After after_;
   std::vector<Core> cores_;
   std::optional<cache::Cache> llc_;
   std::vector<cache::Cache> others_;
-  std::vector<std::uint64_t> wanted_;
+  std::vector<std::uint64_t> prefetch_lines_;
 };
 
 } // namespace nearfar::trace

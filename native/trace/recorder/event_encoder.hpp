@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "trace/plugin/ring.hpp"
+#include "trace/recorder/ring.hpp"
 
 namespace nearfar::trace {
 

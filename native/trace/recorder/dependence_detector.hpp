@@ -13,7 +13,7 @@
 
 #include <cstdint>
 
-#include "trace/plugin/ring.hpp"
+#include "trace/recorder/ring.hpp"
 
 namespace nearfar::trace {
 

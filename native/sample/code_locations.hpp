@@ -1,4 +1,4 @@
-// The places in the code at which samples were seen, each decoded once.
+// The instructions at which samples were seen, each decoded once.
 //
 // Code           from the file that is mapped there; code that is in no file, such as that of a
 //                JIT compiler, from the process, while it runs.
@@ -21,18 +21,18 @@ namespace nearfar::sample {
 
 enum class CodeSource { running_process, recorded_process };
 
-class CodePlaces {
+class CodeLocations {
 public:
-  CodePlaces(const ProcessMap& processes, CodeSource source)
+  CodeLocations(const ProcessMap& processes, CodeSource source)
       : processes_(processes), source_(source) {}
 
-  /// The number of the place at an instruction pointer of a process.
+  /// Index of the location at an instruction pointer of a process; decodes a new one.
   std::uint32_t number_of(pid_t process, std::uint64_t pointer);
-  /// The access that samples at a place waited for.
+  /// The access that samples at a location waited for.
   const std::optional<StalledAccess>& access(std::uint32_t number) const {
     return accesses_[number];
   }
-  std::span<const CodePlace> all() const { return places_; }
+  std::span<const CodeLocation> all() const { return locations_; }
 
 private:
   struct Decoded {
@@ -43,7 +43,7 @@ private:
 
   const ProcessMap& processes_;
   CodeSource source_;
-  std::vector<CodePlace> places_;
+  std::vector<CodeLocation> locations_;
   std::vector<std::optional<StalledAccess>> accesses_;
   std::unordered_map<std::uint64_t, std::uint32_t> numbers_;
 };
